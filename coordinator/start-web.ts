@@ -72,7 +72,7 @@ export interface RoomOptions extends Omit<OpenWebOptions, "rooms" | "access"> {
   readonly access: Access;
 }
 
-/** What crawlers keep to unless their partner or a site asks for more (migrating-crawler/config). */
+/** What crawlers keep to unless their partner or a site asks for more (migrating-crawler/settings/config). */
 const defaultPolitenessSeconds = 1;
 
 const readingConnections = 4;

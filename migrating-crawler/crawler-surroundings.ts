@@ -1,6 +1,7 @@
 /** What a crawler is given by whoever runs it, besides its settings. */
-import type { DockLine } from "./dock/dock-line.ts";
-import type { CrawlerLog } from "./log.ts";
+
+import type { CrawlerLog } from "./core/log.ts";
+import type { DockLine } from "./supervisor/dock-line.ts";
 
 export interface CrawlerSurroundings {
   readonly log: CrawlerLog;

@@ -5,31 +5,31 @@
  */
 import type { CoordinatorProbe, CoordinatorRefuse } from "#protocol/coordinator-messages";
 import type { CrawlerHello } from "#protocol/messages";
-import { Carrier } from "./carrier.ts";
-import type { CrawlerConfig } from "./config.ts";
-import { CoordinatorLink, type LinkMessage } from "./coordinator-link.ts";
-import { crawlerHello } from "./crawler-hello.ts";
-import { type CrawlerStatus, heartbeatOf } from "./crawler-status.ts";
+import { within } from "./core/within.ts";
+import { closeTools, type FetchTools, fetchTools } from "./crawl/slice-tools.ts";
+import { TaskLoop } from "./crawl/task-loop.ts";
 import type { CrawlerSurroundings } from "./crawler-surroundings.ts";
 import { ExtractionPool } from "./extract/extraction-pool.ts";
 import { Introduction } from "./fetch/introduction.ts";
-import { heldLeases, leasesKeptMs } from "./leases-kept.ts";
 import { ProbeGate } from "./limits/probe-gate.ts";
+import { Carrier } from "./link/carrier.ts";
+import { CoordinatorLink, type LinkMessage } from "./link/coordinator-link.ts";
+import { crawlerHello } from "./link/crawler-hello.ts";
+import { type CrawlerStatus, heartbeatOf } from "./link/crawler-status.ts";
+import { heldLeases, leasesKeptMs } from "./link/leases-kept.ts";
 import { coordinatorRoute } from "./membership/coordinator-route.ts";
 import { type Member, openMember } from "./membership/member.ts";
 import { withRefusalAdvice } from "./membership/refusal-advice.ts";
 import { Moving } from "./move/moving.ts";
-import { measurePeers } from "./peers.ts";
+import { measurePeers } from "./probe/peers.ts";
 import { Prober } from "./probe/prober.ts";
+import type { CrawlerConfig } from "./settings/config.ts";
 import { allowedProbes, LiveSettings } from "./settings/live-settings.ts";
-import { closeTools, type FetchTools, fetchTools } from "./slice-tools.ts";
 import { Spool } from "./spool/spool.ts";
 import { CrawlerView } from "./status/crawler-view.ts";
 import { Drain } from "./status/drain.ts";
 import { StatusRecord } from "./status/status-record.ts";
-import { TaskLoop } from "./task-loop.ts";
 import { openWarc, type Warc } from "./warc/open-warc.ts";
-import { within } from "./within.ts";
 
 /** Stopping: requests under way may end within this, then acknowledgements may arrive within that. */
 const endRequestsMs = 4000;

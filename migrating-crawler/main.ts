@@ -5,14 +5,14 @@
 import { realpathSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { isMainThread } from "node:worker_threads";
-import type { CrawlerConfig } from "./config.ts";
-import type { CrawlerStatus } from "./crawler-status.ts";
+import { quietLog } from "./core/log.ts";
+import { softwareVersion } from "./core/software-version.ts";
 import type { CrawlerSurroundings } from "./crawler-surroundings.ts";
 import type { LimitUsage } from "./limits/limit-usage.ts";
-import { quietLog } from "./log.ts";
+import type { CrawlerStatus } from "./link/crawler-status.ts";
 import { Resident } from "./move/resident.ts";
 import { runCrawlerProcess } from "./process-entry.ts";
-import { softwareVersion } from "./software-version.ts";
+import type { CrawlerConfig } from "./settings/config.ts";
 import type { StatusReport } from "./status/status-report.ts";
 
 export interface RunningCrawler {

@@ -8,17 +8,17 @@
 import { statSync } from "node:fs";
 import { setFlagsFromString } from "node:v8";
 import { ConfigError, NearcrawlError } from "#core/errors";
-import type { CrawlerConfig } from "./config.ts";
+import { lineLog, outliveLog } from "./core/log.ts";
 import type { CrawlerSurroundings } from "./crawler-surroundings.ts";
-import { DockLine } from "./dock/dock-line.ts";
 import { keepPriority } from "./limits/priority.ts";
-import { lineLog, outliveLog } from "./log.ts";
 import type { RunningCrawler } from "./main.ts";
 import { homeSettings, settingsFile } from "./membership/home-settings.ts";
+import type { CrawlerConfig } from "./settings/config.ts";
 import { settingsFileConfig } from "./settings/settings-file.ts";
 import { watchSettings } from "./settings/settings-watch.ts";
 import { askToLeave } from "./status/ask-to-leave.ts";
 import { openStatus } from "./status/open-status.ts";
+import { DockLine } from "./supervisor/dock-line.ts";
 
 type Start = (config: CrawlerConfig, surroundings: Partial<CrawlerSurroundings>) => Promise<RunningCrawler>;
 

@@ -38,7 +38,7 @@ function compilerPath() {
 
 const compiler = compilerPath();
 if (compiler === null) {
-  if (existsSync(join(root, "dist/ops/nearcrawl/main.js"))) {
+  if (existsSync(join(root, "dist/ops/cli/main.js"))) {
     linkCommand();
     process.exit(0);
   }
@@ -74,7 +74,7 @@ async function buildInto(folder) {
   await bundleCrawler({ root, outfile: join(folder, "crawler-bundle.mjs"), stopWords });
   await bundleDock({ root, outfile: join(folder, "nearcrawl-crawler.mjs"), stopWords });
   // npm does so when it installs, and not when dist/ is built again.
-  chmodSync(join(folder, "ops/nearcrawl/main.js"), 0o755);
+  chmodSync(join(folder, "ops/cli/main.js"), 0o755);
 }
 
 function replace(folder, newer) {
@@ -94,7 +94,7 @@ function linkCommand() {
   const link = join(folder, "nearcrawl");
   const unfinished = `${link}.new-${process.pid}`;
   rmSync(unfinished, { force: true });
-  symlinkSync(relative(realpathSync(folder), join(root, "dist/ops/nearcrawl/main.js")), unfinished);
+  symlinkSync(relative(realpathSync(folder), join(root, "dist/ops/cli/main.js")), unfinished);
   renameSync(unfinished, link);
 }
 

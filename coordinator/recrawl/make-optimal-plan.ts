@@ -15,7 +15,7 @@ const dayMs = 86_400_000;
 const mostPages = 100_000;
 /** Of the requests that a host's pace allows, so many are for pages that were fetched before. */
 const hostShare = 0.5;
-/** Crawlers wait so long between two requests to a host in any case (migrating-crawler/config.ts). */
+/** Crawlers wait so long between two requests to a host in any case (migrating-crawler/settings/config.ts). */
 const leastDelayMs = 1000;
 
 /** Null: the last plan stays, since nobody is online or no page is known yet. */

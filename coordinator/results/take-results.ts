@@ -5,12 +5,25 @@
  */
 import type { CrawlerId } from "#core/ids";
 import { type UrlKey, urlKeyOf } from "#core/url-key";
-import { type FetchOutcome, type FetchResult, maxPageLinks, type PageExtract, type Seal } from "#protocol/result";
+import {
+  type FetchOutcome,
+  type FetchResult,
+  maxPageLinks,
+  type PageExtract,
+  type Seal,
+} from "#protocol/result";
 import { type FullResult, withFullLinks } from "../channels/known-links.ts";
 import type { NewHostBudget } from "../frontier/budgets.ts";
 import type { AdmittedUrl, CrawlScope } from "../frontier/frontier.ts";
 import { fixedPlan, type PlanInForce } from "../recrawl/recrawl-plan.ts";
-import { findingsOf, isGone, nextFetchAt, type RecrawlSettings, type ThisVisit, type VisitFindings } from "../recrawl/visit-findings.ts";
+import {
+  findingsOf,
+  isGone,
+  nextFetchAt,
+  type RecrawlSettings,
+  type ThisVisit,
+  type VisitFindings,
+} from "../recrawl/visit-findings.ts";
 import type { ArrivedResult, NextFetch, ResultStore, TakenResults, WireResult } from "./arrived-result.ts";
 
 export interface ResultBatch {

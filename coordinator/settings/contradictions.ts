@@ -10,7 +10,7 @@ interface Rule {
   readonly fault: (settings: PolicySettings) => string | null;
 }
 
-/** What crawlers wait between two requests to a host, unless it asks for more (migrating-crawler/config.ts). */
+/** What crawlers wait between two requests to a host, unless it asks for more (migrating-crawler/settings/config.ts). */
 const politenessSeconds = 1;
 
 // Recrawl policies that are each within their bounds, and together impossible or without effect.

@@ -5,9 +5,9 @@
  */
 import http from "node:http";
 import type net from "node:net";
-import { type ProxyAddress, parseProxy } from "../config.ts";
 import { type CoordinatorRoute, openCoordinatorSocket } from "../net/coordinator-socket.ts";
 import { WrongPin } from "../net/pinned-tls.ts";
+import { type ProxyAddress, parseProxy } from "../settings/config.ts";
 import { mostClockErrorMs } from "./clock-error.ts";
 import { type Finding, mend, note, ok } from "./finding.ts";
 

@@ -1,7 +1,8 @@
 /** All that a crawler needs of its machine and network, looked at once. */
-import { type CrawlerConfig, fetchingConfig } from "../config.ts";
+
+import type { PartnerEnvironment } from "../cli/partner-commands.ts";
 import type { CoordinatorRoute } from "../net/coordinator-socket.ts";
-import type { PartnerEnvironment } from "../partner-commands.ts";
+import { type CrawlerConfig, fetchingConfig } from "../settings/config.ts";
 import { surveyCoordinator } from "./coordinator-findings.ts";
 import { type Finding, note } from "./finding.ts";
 import { ipv6Finding } from "./ipv6-finding.ts";

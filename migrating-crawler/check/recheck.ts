@@ -1,7 +1,8 @@
 /** At each start after a check that found something to mend: it is looked at again, and the log says what is left. */
-import type { CrawlerLog } from "../log.ts";
-import type { PartnerContext } from "../partner-commands.ts";
-import { checkedHome } from "./check-command.ts";
+
+import { checkedHome } from "../cli/check-command.ts";
+import type { PartnerContext } from "../cli/partner-commands.ts";
+import type { CrawlerLog } from "../core/log.ts";
 import { keepCheck, lastCheckFailed } from "./last-check.ts";
 import { checkMachine } from "./machine-check.ts";
 import { factsOfThisMachine } from "./machine-findings.ts";

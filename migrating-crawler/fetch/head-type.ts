@@ -1,7 +1,8 @@
 /** Asks for one URL by HEAD: whether what it leads to is of a type that is read. Never throws. */
+
+import type { LinkType } from "../crawl/link-types.ts";
 import { answerOfFailure, type HostAnswer } from "../limits/host-answer.ts";
 import { retryAfterSeconds } from "../limits/host-pace.ts";
-import type { LinkType } from "../link-types.ts";
 import { failureOf } from "../net/failure.ts";
 import { dropBody } from "./body.ts";
 import type { FetchSetting } from "./fetch-page.ts";

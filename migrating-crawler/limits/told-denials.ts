@@ -4,7 +4,7 @@
  * the coordinator asks for it, which then knows as well.
  */
 import { type CrawlerHello, maxDeniedCharacters, maxDeniedInHello } from "#protocol/messages";
-import type { CrawlerConfig } from "../config.ts";
+import type { CrawlerConfig } from "../settings/config.ts";
 
 export function toldDenials({
   denyRanges,

@@ -6,7 +6,7 @@
 import { spawn } from "node:child_process";
 import { statSync } from "node:fs";
 import { z } from "zod";
-import type { PartnerContext } from "../partner-commands.ts";
+import type { PartnerContext } from "../cli/partner-commands.ts";
 import { marks } from "./home-folder.ts";
 import { type LeaveOutcome, leaveCoordinator } from "./leave.ts";
 

@@ -1,7 +1,7 @@
 /** The settings of a crawler's folder: settings.toml and the membership together. */
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import { type CrawlerConfig, crawlerConfig } from "../config.ts";
+import { type CrawlerConfig, crawlerConfig } from "../settings/config.ts";
 import { settingsFileConfig } from "../settings/settings-file.ts";
 
 export const settingsFile = (home: string) => join(home, "settings.toml");

@@ -7,11 +7,11 @@
 import { existsSync, writeFileSync } from "node:fs";
 import { UsageError } from "#core/errors";
 import type { Invitation } from "#protocol/invitation";
-import { runningDock } from "../dock/one-dock.ts";
-import { pinReleaseKeys } from "../dock/release-pins.ts";
-import type { CrawlerLog } from "../log.ts";
+import type { CrawlerLog } from "../core/log.ts";
 import { settingsTemplate } from "../settings/settings-template.ts";
 import { spoolHolder } from "../spool/spool-folder.ts";
+import { runningDock } from "../supervisor/one-dock.ts";
+import { pinReleaseKeys } from "../supervisor/release-pins.ts";
 import { makeHome } from "./home-folder.ts";
 import { homeSettings, settingsFile } from "./home-settings.ts";
 import { openIdentity } from "./identity.ts";

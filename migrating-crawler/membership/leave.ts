@@ -5,12 +5,12 @@
  */
 import { statSync } from "node:fs";
 import { setTimeout as delay } from "node:timers/promises";
-import type { CrawlerConfig } from "../config.ts";
+import { quietLog } from "../core/log.ts";
+import { softwareVersion } from "../core/software-version.ts";
 import { Crawler } from "../crawler.ts";
-import { runningDock } from "../dock/one-dock.ts";
-import { quietLog } from "../log.ts";
-import { softwareVersion } from "../software-version.ts";
+import type { CrawlerConfig } from "../settings/config.ts";
 import { spoolHolder } from "../spool/spool-folder.ts";
+import { runningDock } from "../supervisor/one-dock.ts";
 import { homeSettings } from "./home-settings.ts";
 import { isJoining, readMembership } from "./membership.ts";
 

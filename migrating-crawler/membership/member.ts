@@ -7,7 +7,7 @@ import type { CoordinatorWelcome } from "#protocol/coordinator-messages";
 import { helloText } from "#protocol/identity";
 import type { CrawlerHello } from "#protocol/messages";
 import { mostClockErrorMs } from "../check/clock-error.ts";
-import type { CrawlerLog } from "../log.ts";
+import type { CrawlerLog } from "../core/log.ts";
 import { type Identity, openIdentity } from "./identity.ts";
 import { type Membership, membershipFile, readMembership, writeMembership } from "./membership.ts";
 

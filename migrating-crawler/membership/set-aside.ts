@@ -4,7 +4,7 @@
  * what the next join goes on from.
  */
 import { existsSync, renameSync, rmSync } from "node:fs";
-import { releasesFolder } from "../dock/release-pins.ts";
+import { releasesFolder } from "../supervisor/release-pins.ts";
 import { identityFile } from "./identity.ts";
 import { membershipFile } from "./membership.ts";
 

@@ -4,11 +4,11 @@
  */
 import { ProtocolError } from "#core/errors";
 import type { CoordinatorRefuse } from "#protocol/coordinator-messages";
-import type { CrawlerConfig } from "../config.ts";
-import { CoordinatorLink, type LinkMessage } from "../coordinator-link.ts";
-import { crawlerHello } from "../crawler-hello.ts";
-import type { CrawlerLog } from "../log.ts";
-import { softwareVersion } from "../software-version.ts";
+import type { CrawlerLog } from "../core/log.ts";
+import { softwareVersion } from "../core/software-version.ts";
+import { CoordinatorLink, type LinkMessage } from "../link/coordinator-link.ts";
+import { crawlerHello } from "../link/crawler-hello.ts";
+import type { CrawlerConfig } from "../settings/config.ts";
 import { Spool } from "../spool/spool.ts";
 import { coordinatorRoute } from "./coordinator-route.ts";
 import type { Member } from "./member.ts";

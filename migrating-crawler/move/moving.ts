@@ -5,14 +5,14 @@
  */
 import type { CoordinatorMove, CrawlerMove } from "#protocol/move";
 import { moveText } from "#protocol/move";
-import type { Carrier } from "../carrier.ts";
-import type { CoordinatorLink } from "../coordinator-link.ts";
-import type { CrawlerLog } from "../log.ts";
+import type { CrawlerLog } from "../core/log.ts";
+import { within } from "../core/within.ts";
+import type { FetchTools } from "../crawl/slice-tools.ts";
+import type { TaskLoop } from "../crawl/task-loop.ts";
+import type { Carrier } from "../link/carrier.ts";
+import type { CoordinatorLink } from "../link/coordinator-link.ts";
 import type { Member } from "../membership/member.ts";
-import type { FetchTools } from "../slice-tools.ts";
 import type { Spool } from "../spool/spool.ts";
-import type { TaskLoop } from "../task-loop.ts";
-import { within } from "../within.ts";
 import { forgetMove, readJournal, writeJournal } from "./journal.ts";
 import { readPart, writePack } from "./pack.ts";
 import { PackReceiver } from "./receive-pack.ts";

@@ -3,10 +3,10 @@
  * become another one, or when a move has come to nothing.
  */
 import { ConfigError } from "#core/errors";
-import type { CrawlerConfig } from "../config.ts";
 import { Crawler } from "../crawler.ts";
 import type { CrawlerSurroundings } from "../crawler-surroundings.ts";
 import { readMembership } from "../membership/membership.ts";
+import type { CrawlerConfig } from "../settings/config.ts";
 import { finishMove, type Settled, settleMove } from "./settle-move.ts";
 
 const goneWords =

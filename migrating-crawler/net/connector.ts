@@ -6,9 +6,9 @@
 import { readFileSync } from "node:fs";
 import type net from "node:net";
 import tls from "node:tls";
-import { type CrawlerConfig, type ProxyAddress, parseProxy } from "../config.ts";
 import type { ConnectionSlots } from "../limits/connection-slots.ts";
 import { StoppedSites } from "../limits/stopped-sites.ts";
+import { type CrawlerConfig, type ProxyAddress, parseProxy } from "../settings/config.ts";
 import { type AddressGuard, addressGuard } from "./address-guard.ts";
 import { dialTcp, type HttpProtocol, secureWithTls } from "./dial.ts";
 import { Failure, failureOf } from "./failure.ts";

@@ -4,7 +4,7 @@
  */
 import net from "node:net";
 import type { Duplex } from "node:stream";
-import type { ProxyAddress } from "../config.ts";
+import type { ProxyAddress } from "../settings/config.ts";
 import { securePinned, type TrustedCoordinator } from "./pinned-tls.ts";
 import { connectThroughProxy } from "./proxy.ts";
 

@@ -7,7 +7,7 @@
 import net from "node:net";
 import type { SocksClient } from "socks";
 import { isHostName } from "#core/ip/url-host";
-import type { ProxyAddress } from "../config.ts";
+import type { ProxyAddress } from "../settings/config.ts";
 import { Failure } from "./failure.ts";
 
 /** Longest CONNECT answer that is read, in bytes. */

@@ -13,12 +13,12 @@
  */
 import type { CoordinatorProbe } from "#protocol/coordinator-messages";
 import type { ProbeMethod, ProbeOutcome } from "#protocol/messages";
-import type { CrawlerConfig } from "../config.ts";
 import type { SignRequest } from "../fetch/sign-request.ts";
 import { ProbeGate } from "../limits/probe-gate.ts";
 import type { Connector } from "../net/connector.ts";
 import { Failure, failureOf } from "../net/failure.ts";
 import { ProxyRefusal } from "../net/proxy.ts";
+import type { CrawlerConfig } from "../settings/config.ts";
 import { triesAgree } from "./agreement.ts";
 import { timeHeads } from "./http-head.ts";
 import { type Echoes, systemEchoes } from "./icmp-echo.ts";

@@ -1,5 +1,5 @@
 /** Which settings a running crawler can take over, and what becomes of the others. Pure. */
-import type { CrawlerConfig } from "../config.ts";
+import type { CrawlerConfig } from "./config.ts";
 
 /** The others are wired in at the start: they take a restart. */
 const changeable = [

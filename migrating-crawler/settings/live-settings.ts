@@ -2,14 +2,15 @@
  * Puts the host's settings into force while the crawler runs, and keeps the link within the bytes that are left. The
  * coordinator learns of changed limits by a new hello: the link is renewed, with all results and leases kept.
  */
-import type { Carrier } from "../carrier.ts";
-import type { CrawlerConfig } from "../config.ts";
-import type { CoordinatorLink } from "../coordinator-link.ts";
+
+import type { CrawlerLog } from "../core/log.ts";
 import type { Governor } from "../limits/governor.ts";
-import type { CrawlerLog } from "../log.ts";
+import type { Carrier } from "../link/carrier.ts";
+import type { CoordinatorLink } from "../link/coordinator-link.ts";
 import type { Connector } from "../net/connector.ts";
 import type { Prober } from "../probe/prober.ts";
 import { changedConfig } from "./changed-config.ts";
+import type { CrawlerConfig } from "./config.ts";
 
 const lookEveryMs = 2000;
 

@@ -5,7 +5,7 @@
 import { readFileSync, statSync } from "node:fs";
 import { parse, TomlError } from "smol-toml";
 import { ConfigError } from "#core/errors";
-import { type CrawlerConfig, crawlerConfig } from "../config.ts";
+import { type CrawlerConfig, crawlerConfig } from "./config.ts";
 import { lineOfSetting } from "./setting-lines.ts";
 
 /** Deny-lists can be long; a file beyond this is none of ours. */

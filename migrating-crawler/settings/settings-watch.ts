@@ -4,9 +4,9 @@
  */
 import { type FSWatcher, statSync, watch } from "node:fs";
 import { basename, dirname } from "node:path";
-import type { CrawlerConfig } from "../config.ts";
+import type { CrawlerLog } from "../core/log.ts";
 import { keepPriority } from "../limits/priority.ts";
-import type { CrawlerLog } from "../log.ts";
+import type { CrawlerConfig } from "./config.ts";
 
 const lookEveryMs = 3000;
 /** Editors write a file in several steps. */

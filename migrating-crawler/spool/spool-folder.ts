@@ -3,7 +3,7 @@ import { randomUUID } from "node:crypto";
 import { mkdirSync, readdirSync, readFileSync, renameSync, unlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { UsageError } from "#core/errors";
-import { writeFlushed } from "../flushed-write.ts";
+import { writeFlushed } from "../core/flushed-write.ts";
 
 export interface SpoolFolder {
   readonly id: string;

@@ -13,7 +13,7 @@ import { closeSync, fdatasync, fdatasyncSync, openSync, readSync, unlinkSync, wr
 import { join } from "node:path";
 import { packResult } from "#protocol/packed/message-frames";
 import type { FetchResult } from "#protocol/result";
-import { maySync } from "../flushed-write.ts";
+import { maySync } from "../core/flushed-write.ts";
 import { type KeptResult, readRecord, writeRecord } from "./record.ts";
 import { frame, recoverSegment, unframe } from "./segment.ts";
 import { firstSequenceOf, leaveSpoolFolder, openSpoolFolder, segmentFile } from "./spool-folder.ts";

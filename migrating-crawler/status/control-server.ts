@@ -8,7 +8,7 @@
 import { rmSync } from "node:fs";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import { connect } from "node:net";
-import type { CrawlerLog } from "../log.ts";
+import type { CrawlerLog } from "../core/log.ts";
 import { controlFile, openControlPath } from "./control-path.ts";
 import { lastLogLines, mostLogLines } from "./log-lines.ts";
 import type { StatusReport } from "./status-report.ts";

@@ -1,6 +1,7 @@
 /** Opens what a running crawler is looked at and steered through: the control socket, and the page if it is wanted. */
-import type { CrawlerConfig } from "../config.ts";
-import type { CrawlerLog } from "../log.ts";
+
+import type { CrawlerLog } from "../core/log.ts";
+import type { CrawlerConfig } from "../settings/config.ts";
 import { openControl, type Steered } from "./control-server.ts";
 import { PageServer } from "./page-server.ts";
 

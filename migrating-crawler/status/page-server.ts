@@ -5,7 +5,7 @@
  */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
-import type { CrawlerLog } from "../log.ts";
+import type { CrawlerLog } from "../core/log.ts";
 import { endServer, reply, replyReport, serverBounds } from "./control-server.ts";
 import { pagePaths, pagePolicy, refreshSeconds, statusPage } from "./status-page.ts";
 import type { StatusReport } from "./status-report.ts";

@@ -1,7 +1,7 @@
 /** What HOME/releases says of the releases that run here or do not, for a look from outside: nothing is set aside. */
 import { readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
-import { isWatched, type ReleaseState, releaseState } from "../dock/release-state.ts";
+import { isWatched, type ReleaseState, releaseState } from "../supervisor/release-state.ts";
 import type { ReleasesReport } from "./status-report.ts";
 
 const maxFileBytes = 1024 * 1024;

@@ -1,15 +1,15 @@
 /** The report of a folder whose crawler does not run (or does not answer): what its files say. */
 import { existsSync } from "node:fs";
-import type { CrawlerConfig } from "../config.ts";
-import { runningDock } from "../dock/one-dock.ts";
-import { policyWords } from "../dock/release-policy.ts";
 import { LocalTime } from "../limits/local-time.ts";
 import { readPause } from "../limits/pause.ts";
 import { UsageCaps } from "../limits/usage-caps.ts";
 import { homeSettings } from "../membership/home-settings.ts";
 import { identityFile, openIdentity } from "../membership/identity.ts";
 import { readMembership } from "../membership/membership.ts";
+import type { CrawlerConfig } from "../settings/config.ts";
 import { spoolHolder } from "../spool/spool-folder.ts";
+import { runningDock } from "../supervisor/one-dock.ts";
+import { policyWords } from "../supervisor/release-policy.ts";
 import { readDrain } from "./drain.ts";
 import { onDay, readStory, type Story, withEnd } from "./kept-story.ts";
 import { readReleaseState, releasesReport } from "./releases-report.ts";

@@ -1,12 +1,12 @@
 /** The report of a crawler that runs, from what its rooms know. */
 import { contactPageOf } from "#protocol/user-agent";
-import type { CrawlerConfig } from "../config.ts";
-import type { CrawlerStatus } from "../crawler-status.ts";
-import type { DockLine } from "../dock/dock-line.ts";
-import { policyWords } from "../dock/release-policy.ts";
 import type { LimitUsage } from "../limits/limit-usage.ts";
 import type { Paused } from "../limits/pause.ts";
 import type { AskedPace } from "../limits/work-pace.ts";
+import type { CrawlerStatus } from "../link/crawler-status.ts";
+import type { CrawlerConfig } from "../settings/config.ts";
+import type { DockLine } from "../supervisor/dock-line.ts";
+import { policyWords } from "../supervisor/release-policy.ts";
 import { releasesReport } from "./releases-report.ts";
 import { stateWords } from "./state-words.ts";
 import type { StatusRecord } from "./status-record.ts";

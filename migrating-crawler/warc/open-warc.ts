@@ -1,6 +1,7 @@
 /** A partner's WARC archive, wired together from the crawler's settings. */
-import type { CrawlerConfig } from "../config.ts";
+
 import type { ExchangeRecorder } from "../fetch/site-client.ts";
+import type { CrawlerConfig } from "../settings/config.ts";
 import { WarcRecorder } from "./recorder.ts";
 import { WarcFiles } from "./warc-files.ts";
 import { writeWarcRecord } from "./warc-record.ts";

@@ -11,7 +11,7 @@ import { fileURLToPath } from "node:url";
 import { type BrowserContext, chromium } from "playwright-core";
 
 const pictures = fileURLToPath(new URL(".", import.meta.url));
-const entry = fileURLToPath(new URL("../nearcrawl/main.ts", import.meta.url));
+const entry = fileURLToPath(new URL("../cli/main.ts", import.meta.url));
 const nearcrawl = ["--conditions=nearcrawl-source", "--import", "tsx", entry];
 const world = ["--sites", "200", "--crawlers", "10", "--seed", "3"];
 

@@ -5,8 +5,8 @@
  */
 import { formatAddress, type IpAddress } from "#core/ip/address";
 import { firstAddress, lastAddress, prefixLengthOf } from "#core/ip/range";
-import { paddedIpv4Text } from "#rir-import/generate/address-text";
-import { element, escapeXml, netBlockText } from "#rir-import/generate/xml-text";
+import { paddedIpv4Text } from "../generate/address-text.ts";
+import { element, escapeXml, netBlockText } from "../generate/xml-text.ts";
 import type { World, WorldSubnet } from "./model.ts";
 import { arinHandle, fileDay, holderName, registeredOn, subnetsOf } from "./registry-names.ts";
 

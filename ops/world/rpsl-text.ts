@@ -6,8 +6,8 @@
 
 import { formatAddress } from "#core/ip/address";
 import { firstAddress, formatRange, lastAddress, prefixLengthOf } from "#core/ip/range";
-import { shortBlockText } from "#rir-import/generate/address-text";
-import { attribute } from "#rir-import/generate/rpsl-attributes";
+import { shortBlockText } from "../generate/address-text.ts";
+import { attribute } from "../generate/rpsl-attributes.ts";
 import type { SubnetKind, World, WorldSubnet } from "./model.ts";
 import type { RegionalRegistry } from "./places.ts";
 import {

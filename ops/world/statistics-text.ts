@@ -4,8 +4,8 @@
  */
 import { formatAddress } from "#core/ip/address";
 import { firstAddress, formatRange, prefixLengthOf } from "#core/ip/range";
-import { type IanaRecord, ianaFileText } from "#rir-import/generate/iana-text";
-import { delegationLine, summaryLine, versionLine } from "#rir-import/generate/statistics-lines";
+import { type IanaRecord, ianaFileText } from "../generate/iana-text.ts";
+import { delegationLine, summaryLine, versionLine } from "../generate/statistics-lines.ts";
 import type { World, WorldSubnet } from "./model.ts";
 import type { RegionalRegistry } from "./places.ts";
 import { registryNames } from "./plan-registry.ts";

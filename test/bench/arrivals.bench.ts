@@ -13,7 +13,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { randomSecrets } from "#coordinator/web/secrets";
-import { CoordinatorLink } from "#crawler/coordinator-link";
+import { CoordinatorLink } from "#crawler/link/coordinator-link";
 import { type Database, openDatabase } from "#db/connect";
 import { stopEmbeddedPostgres } from "#db/embedded-postgres";
 import { migrate } from "#db/migrate";
@@ -78,7 +78,7 @@ async function startCoordinator(): Promise<MeasuredProcess> {
   writeFileSync(settings, JSON.stringify(stated));
   const args = ["coordinator", "--home", home, "--schema", schema, "--config", settings];
   const execArgv = ["--conditions=nearcrawl-source", "--import", "tsx"];
-  return new MeasuredProcess(join(import.meta.dirname, "../../ops/nearcrawl/main.ts"), { args, execArgv });
+  return new MeasuredProcess(join(import.meta.dirname, "../../ops/cli/main.ts"), { args, execArgv });
 }
 
 async function arrive(webUrl: string): Promise<void> {

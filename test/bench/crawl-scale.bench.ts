@@ -6,7 +6,7 @@
  */
 import { execFileSync } from "node:child_process";
 import { availableParallelism } from "node:os";
-import type { CrawlerSettings } from "#crawler/config";
+import type { CrawlerSettings } from "#crawler/settings/config";
 import { type CrawlGround, crawlGround } from "./crawl/crawl-ground.ts";
 import { startOurCrawler } from "./crawl/our-crawler.ts";
 import { deadHosts, goodHosts } from "./crawl/site-hosts.ts";

@@ -5,7 +5,7 @@
  */
 import { availableParallelism, loadavg } from "node:os";
 import { setTimeout as sleep } from "node:timers/promises";
-import type { CrawlerSettings } from "#crawler/config";
+import type { CrawlerSettings } from "#crawler/settings/config";
 import { startCountingRelay } from "../migrating-crawler/support/counting-relay.ts";
 import { type CrawlGround, crawlGround } from "./crawl/crawl-ground.ts";
 import { type OurCrawler, startOurCrawler } from "./crawl/our-crawler.ts";

@@ -18,9 +18,9 @@ import { from as copyFrom, to as copyTo } from "pg-copy-streams";
 import { type Database, openDatabase } from "#db/connect";
 import { startEmbeddedPostgres, stopEmbeddedPostgres } from "#db/embedded-postgres";
 import { migrate } from "#db/migrate";
+import { generateRegistry } from "#ops/generate/generate-registry";
 import { applyImport } from "#rir-import/apply";
 import { readState } from "#rir-import/check";
-import { generateRegistry } from "#rir-import/generate/generate-registry";
 import { planImport } from "#rir-import/plan";
 import { rollbackImport } from "#rir-import/rollback";
 

@@ -4,9 +4,9 @@
  */
 import https from "node:https";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
-import { crawlSlice } from "#crawler/crawl-slice";
+import { crawlSlice } from "#crawler/crawl/crawl-slice";
+import { closeTools, fetchTools } from "#crawler/crawl/slice-tools";
 import { Introduction } from "#crawler/fetch/introduction";
-import { closeTools, fetchTools } from "#crawler/slice-tools";
 import { type JoiningWorld, newJoiningWorld } from "../gateway/joining-world.ts";
 import { html, startOrigin } from "../migrating-crawler/support/origin.ts";
 import { testConfig } from "../migrating-crawler/support/test-config.ts";

@@ -4,7 +4,7 @@ import { afterAll, afterEach, beforeAll, expect, it } from "vitest";
 import { createAuditLog } from "#coordinator/database/audit-log";
 import type { AuditEntry, AuditLog } from "#core/audit";
 import type { Database } from "#db/connect";
-import { recordCommand } from "#ops/nearcrawl/audit-command-change";
+import { recordCommand } from "#ops/cli/audit-command-change";
 import { testDatabase } from "../support/database.ts";
 
 let database: Database;

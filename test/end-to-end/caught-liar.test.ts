@@ -10,7 +10,7 @@ import { fleetList } from "#coordinator/fleet/fleet-list-reads";
 import { createIncidentStore } from "#coordinator/overview/incident-store";
 import { restoreTrust } from "#coordinator/trust/distrust-writes";
 import { trustReport } from "#coordinator/trust/reads";
-import { trustText } from "#ops/nearcrawl/fleet/trust";
+import { trustText } from "#ops/cli/fleet/trust";
 import { generateWorld } from "#ops/world/generate-world";
 import { hashText } from "#ops/world/seeded-random";
 import { until } from "../support/until.ts";

@@ -21,7 +21,7 @@ let output = "";
 let complaints = "";
 
 async function startUp(): Promise<ChildProcess> {
-  const main = await builtProgram("ops/nearcrawl/main");
+  const main = await builtProgram("ops/cli/main");
   const args = ["up", "--sites", String(sites), "--crawlers", "3", "--pages-per-site", "4", "--seed", "5"];
   const { DATABASE_URL: _, ...env } = process.env;
   const child = spawn(process.execPath, [main, ...args, "--port", "0", "--exit", "--json", "--home", home], {

@@ -14,7 +14,7 @@ import { homeSettings } from "#crawler/membership/home-settings";
 import { openIdentity } from "#crawler/membership/identity";
 import { writeMembership } from "#crawler/membership/membership";
 import { Spool } from "#crawler/spool/spool";
-import { newCrawlerKey } from "#ops/nearcrawl/crawler-key";
+import { newCrawlerKey } from "#ops/cli/crawler-key";
 import { generateWorld } from "#ops/world/generate-world";
 import { type RunningWorld, startWorld } from "#ops/world/main";
 import { arrivedResult, newWorld, scope, seeds } from "../support/store-world.ts";

@@ -67,7 +67,7 @@ async function startCoordinatorProcess(database: Database, home: string, dnsAddr
   const listen = { host: "127.0.0.1", port: 0 };
   const delegation = { settleSeconds: 0, expectedCrawlers: 1 };
   writeFileSync(config, JSON.stringify({ listen, resolvers: [dnsAddress], delegation, scope }));
-  const main = await builtProgram("ops/nearcrawl/main");
+  const main = await builtProgram("ops/cli/main");
   const env = { ...process.env, DATABASE_URL: database.url, NEARCRAWL_SCHEMA: database.schema };
   const coordinator = start(process.execPath, [main, "coordinator", "--config", config, "--home", home], {
     env,

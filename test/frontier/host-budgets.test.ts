@@ -6,7 +6,7 @@ import { answerWho } from "#coordinator/who/answer";
 import { createReports } from "#coordinator/who/reads";
 import { whoBody } from "#coordinator/who/who-page";
 import { seededRandom } from "#core/random";
-import { whoText } from "#ops/nearcrawl/who-text";
+import { whoText } from "#ops/cli/who-text";
 import { newShippingWorld, type Shipped, type ShippingWorld, text } from "../results/shipping-world.ts";
 import { noon, scope, secondsAfterNoon } from "../support/store-world.ts";
 

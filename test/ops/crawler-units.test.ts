@@ -4,9 +4,9 @@ import { readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { Command } from "commander";
 import { describe, expect, it } from "vitest";
+import { addPartnerCommands } from "#crawler/cli/partner-commands";
+import { partnerSurroundings } from "#crawler/cli/partner-surroundings";
 import { systemdUnit, usualPaths } from "#crawler/membership/systemd-unit";
-import { addPartnerCommands } from "#crawler/partner-commands";
-import { partnerSurroundings } from "#crawler/partner-surroundings";
 import { partnerConsole } from "../migrating-crawler/membership/partner-console.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
 

@@ -5,7 +5,7 @@ import { pathToFileURL } from "node:url";
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { Database } from "#db/connect";
-import { writePlanPage } from "#ops/nearcrawl/rir/plan-page";
+import { writePlanPage } from "#ops/cli/rir/plan-page";
 import { applyImport } from "#rir-import/apply";
 import { planImport } from "#rir-import/plan";
 import { type SourceFolder, sourceFolder } from "../rir-import/source-folder.ts";

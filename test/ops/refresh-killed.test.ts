@@ -23,7 +23,7 @@ let home: string;
 let main: string;
 let running: ChildProcess | null = null;
 beforeAll(async () => {
-  main = await builtProgram("ops/nearcrawl/main");
+  main = await builtProgram("ops/cli/main");
 });
 beforeEach(async () => {
   server = await registryServer();

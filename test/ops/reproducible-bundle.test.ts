@@ -2,7 +2,7 @@
 import { cpSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { buildBundle, notedCommit, projectFolder } from "../../ops/nearcrawl/release/build-bundle.ts";
+import { buildBundle, notedCommit, projectFolder } from "#ops/cli/release/build-bundle";
 import { temporaryFolder } from "../support/temporary-folder.ts";
 
 let folder: string;

@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
-import { balanceCommand } from "#ops/nearcrawl/simulate/balance-command";
+import { balanceCommand } from "#ops/cli/simulate/balance-command";
 import { balanceWorld } from "#ops/simulate/balance-world";
 import { parseFixture } from "#ops/simulate/read-fixture";
 import { generatedSource } from "#ops/simulate/repeat-policies";

@@ -1,6 +1,6 @@
 /** `nearcrawl simulate calibrate`: what it prints, and what it refuses. */
 import { expect, it } from "vitest";
-import { calibrateCommand } from "#ops/nearcrawl/simulate/calibrate-command";
+import { calibrateCommand } from "#ops/cli/simulate/calibrate-command";
 import { inProcess, said } from "../support/command-in-process.ts";
 
 const calibrate = (...args: string[]) => said(calibrateCommand(), args);

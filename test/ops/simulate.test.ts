@@ -3,7 +3,7 @@ import { rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, describe, expect, it } from "vitest";
-import { simulateCommand } from "#ops/nearcrawl/commands/simulate";
+import { simulateCommand } from "#ops/cli/commands/simulate";
 import { nearcrawl } from "../support/built-command.ts";
 import { inProcess } from "../support/command-in-process.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";

@@ -8,7 +8,7 @@ import { recrawlPart } from "#coordinator/recrawl/start";
 import { policySections } from "#coordinator/settings/schema";
 import { readOpenApi } from "#coordinator/web/openapi";
 import type { Database } from "#db/connect";
-import { recrawlText } from "#ops/nearcrawl/commands/recrawl";
+import { recrawlText } from "#ops/cli/commands/recrawl";
 import { testDatabase } from "../support/database.ts";
 import { faultsOf, type JsonSchema } from "../support/schema-check.ts";
 import { worldNow } from "../support/seed-world.ts";

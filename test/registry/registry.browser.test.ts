@@ -10,8 +10,8 @@ import type { RegistryCommands } from "#coordinator/registry/jobs";
 import { registryPart } from "#coordinator/registry/start";
 import { silentLog } from "#core/log";
 import type { Database } from "#db/connect";
-import { registryHost } from "#ops/nearcrawl/registry/registry-host";
-import { generateRegistry } from "#rir-import/generate/generate-registry";
+import { registryHost } from "#ops/cli/registry/registry-host";
+import { generateRegistry } from "#ops/generate/generate-registry";
 import { browserPath } from "../support/browser.ts";
 import { type BrowserSite, browserSite, looksRight } from "../support/browser-page.ts";
 import { builtProgram } from "../support/built-command.ts";
@@ -41,7 +41,7 @@ describe.skipIf(executable === null)("the registry's pages in a browser", { time
     await generateRegistry({ ...generated, generation: 1, folder: join(files, "2026-q2") }, () => {});
     database = await testDatabase();
     const now = new Date();
-    const own = { entry: await builtProgram("ops/nearcrawl/main"), execArgv: [] };
+    const own = { entry: await builtProgram("ops/cli/main"), execArgv: [] };
     const real = registryHost({
       ...{ own, home, schema: database.schema, databaseUrl: database.url, filesFolder: files },
       bounds: { minutes: 2, megabytes: 1024 },

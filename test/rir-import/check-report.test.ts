@@ -1,6 +1,6 @@
 /** What `nearcrawl rir check` prints of the files it read. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { filesText } from "#ops/nearcrawl/rir/files-text";
+import { filesText } from "#ops/cli/rir/files-text";
 import { checkSources } from "#rir-import/check";
 import type { FileReport } from "#rir-import/read/file-report";
 import { type SourceFolder, sourceFolder } from "./source-folder.ts";

@@ -1,6 +1,6 @@
 /** `nearcrawl rir lookup` as a person and a program run it, straight from files; in its own process where it reads standard input. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { lookUpCommand } from "#ops/nearcrawl/rir/lookup-command";
+import { lookUpCommand } from "#ops/cli/rir/lookup-command";
 import { nearcrawl } from "../support/built-command.ts";
 import { inProcess } from "../support/command-in-process.ts";
 import { type SourceFolder, sourceFolder } from "./source-folder.ts";

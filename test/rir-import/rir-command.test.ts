@@ -1,7 +1,7 @@
 /** `nearcrawl rir`, once in its own process as a person runs it: what it prints and how it exits. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { Database } from "#db/connect";
-import { rirCommand } from "#ops/nearcrawl/commands/rir";
+import { rirCommand } from "#ops/cli/commands/rir";
 import { nearcrawl } from "../support/built-command.ts";
 import { inProcess } from "../support/command-in-process.ts";
 import { testDatabase } from "../support/database.ts";

@@ -48,7 +48,7 @@ export async function nearcrawl(
   args: readonly string[],
   { database, input = "" }: CommandCircumstances = {},
 ): Promise<Outcome> {
-  const main = await builtProgram("ops/nearcrawl/main");
+  const main = await builtProgram("ops/cli/main");
   const place = database ? { DATABASE_URL: database.url, NEARCRAWL_SCHEMA: database.schema } : {};
   const options = { env: { ...process.env, ...place }, timeout: 60_000, maxBuffer: 1 << 26 };
   return await new Promise((done) => {

@@ -8,7 +8,7 @@ import { trustList, trustReport } from "#coordinator/trust/reads";
 import { asLeaseId, type CrawlerId } from "#core/ids";
 import { seededRandom } from "#core/random";
 import { extractPage } from "#crawler/extract/extract-page";
-import { trustText } from "#ops/nearcrawl/fleet/trust";
+import { trustText } from "#ops/cli/fleet/trust";
 import { type Shipped, text } from "../results/shipping-world.ts";
 import { noon, secondsAfterNoon } from "../support/store-world.ts";
 import { type CheckedWorld, newCheckedWorld, slotMs } from "./checked-world.ts";

@@ -7,7 +7,7 @@ import { createReports } from "#coordinator/who/reads";
 import { whoBody } from "#coordinator/who/who-page";
 import { urlKeyOf } from "#core/url-key";
 import type { Database } from "#db/connect";
-import { whoText } from "#ops/nearcrawl/who-text";
+import { whoText } from "#ops/cli/who-text";
 import { testDatabase } from "../support/database.ts";
 import { seedUrl, seedWorld, worldNow } from "../support/seed-world.ts";
 import { tinyResolver } from "../support/web-server.ts";

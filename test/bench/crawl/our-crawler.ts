@@ -1,7 +1,7 @@
 /** Our crawler as partners run it: the one-file bundle in a process of its own, against the real gateway. */
 import { mkdtempSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import type { CrawlerSettings } from "#crawler/config";
+import type { CrawlerSettings } from "#crawler/settings/config";
 import type { FetchResult } from "#protocol/result";
 import { MeasuredProcess } from "./measured-process.ts";
 import { WorkGiver } from "./work-giver.ts";

@@ -13,12 +13,12 @@ import { createFrontierStore, createRejectedUrlStore } from "#coordinator/fronti
 import { startCoordinator } from "#coordinator/main";
 import { measureCrawl } from "#coordinator/overview/overview-reads";
 import { silentLog } from "#core/log";
-import { crawlerConfig } from "#crawler/config";
 import { startCrawler } from "#crawler/main";
+import { crawlerConfig } from "#crawler/settings/config";
 import { type Database, openDatabase } from "#db/connect";
 import { startEmbeddedPostgres, stopEmbeddedPostgres } from "#db/embedded-postgres";
 import { migrate } from "#db/migrate";
-import { newCrawlerKey } from "#ops/nearcrawl/crawler-key";
+import { newCrawlerKey } from "#ops/cli/crawler-key";
 import { generateWorld } from "#ops/world/generate-world";
 import { type RunningWorld, startWorld } from "#ops/world/main";
 import { writeRegistryFiles } from "#ops/world/registry-files";

@@ -2,10 +2,10 @@
 
 import type { OrderName } from "#coordinator/frontier/order/strategies";
 import { pendingAfter, printedPeaks } from "#coordinator/overview/estimate";
+import type { OrderLists } from "#ops/cli/simulate/order-command";
 import { axisFor } from "#ops/evaluate/pictures/axis";
 import type { Role } from "#ops/evaluate/pictures/document";
 import { drawLines, type Line, type Point } from "#ops/evaluate/pictures/line-picture";
-import type { OrderLists } from "#ops/nearcrawl/simulate/order-command";
 import type { OrderOutcome } from "#ops/simulate/order/simulate-order";
 import type { LiveCurve } from "./live-order.ts";
 

@@ -14,13 +14,13 @@ import { createFrontierStore, createRejectedUrlStore } from "#coordinator/fronti
 import type { OrderName } from "#coordinator/frontier/order/strategies";
 import { startCoordinator } from "#coordinator/main";
 import { silentLog } from "#core/log";
-import { crawlerConfig } from "#crawler/config";
 import { limitsSchema } from "#crawler/limits/limits-config";
 import { type RunningCrawler, startCrawler } from "#crawler/main";
+import { crawlerConfig } from "#crawler/settings/config";
 import { openDatabase } from "#db/connect";
 import { stopEmbeddedPostgres } from "#db/embedded-postgres";
 import { migrate } from "#db/migrate";
-import { newCrawlerKey } from "#ops/nearcrawl/crawler-key";
+import { newCrawlerKey } from "#ops/cli/crawler-key";
 import { generateWorld } from "#ops/world/generate-world";
 import { startWorld } from "#ops/world/main";
 import type { World } from "#ops/world/model";

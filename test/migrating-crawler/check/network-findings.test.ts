@@ -7,7 +7,7 @@ import { afterEach, describe, expect, it } from "vitest";
 import { type SurveySettings, surveyCoordinator } from "#crawler/check/coordinator-findings";
 import { ipv6Finding } from "#crawler/check/ipv6-finding";
 import { resolverFinding } from "#crawler/check/resolver-findings";
-import { parseProxy } from "#crawler/config";
+import { parseProxy } from "#crawler/settings/config";
 import { startDns } from "#ops/world/dns-server";
 import { startSmallCoordinator } from "../membership/small-coordinator.ts";
 import { startConnectProxy } from "../support/proxies.ts";

@@ -3,7 +3,7 @@ import { rmSync } from "node:fs";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { keepCheck, lastCheckFailed } from "#crawler/check/last-check";
 import { recheckAfterFailure } from "#crawler/check/recheck";
-import type { CrawlerLog } from "#crawler/log";
+import type { CrawlerLog } from "#crawler/core/log";
 import { writeMembership } from "#crawler/membership/membership";
 import { temporaryFolder } from "../../support/temporary-folder.ts";
 import { type SmallCoordinator, startSmallCoordinator } from "../membership/small-coordinator.ts";

@@ -1,10 +1,10 @@
 import { afterEach, describe, expect, it } from "vitest";
-import { crawlSlice } from "#crawler/crawl-slice";
+import { crawlSlice } from "#crawler/crawl/crawl-slice";
+import { closeTools, fetchTools } from "#crawler/crawl/slice-tools";
 import { Introduction } from "#crawler/fetch/introduction";
 import { requestSigner } from "#crawler/fetch/sign-request";
 import { openIdentity } from "#crawler/membership/identity";
 import { Prober } from "#crawler/probe/prober";
-import { closeTools, fetchTools } from "#crawler/slice-tools";
 import { html, startOrigin } from "../support/origin.ts";
 import { makeCertificate, startHttp2Origin } from "../support/secure-origin.ts";
 import { testConfig } from "../support/test-config.ts";

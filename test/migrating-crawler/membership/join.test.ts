@@ -14,9 +14,9 @@ import {
 } from "node:fs";
 import { join } from "node:path";
 import { afterEach, describe, expect, it } from "vitest";
+import type { PartnerSurroundings } from "#crawler/cli/partner-commands";
 import { openIdentity } from "#crawler/membership/identity";
 import { readMembership, writeMembership } from "#crawler/membership/membership";
-import type { PartnerSurroundings } from "#crawler/partner-commands";
 import { Spool } from "#crawler/spool/spool";
 import { pinOf } from "#protocol/identity";
 import { builtDoors, projectRoot } from "../../support/built-command.ts";

@@ -2,8 +2,7 @@
 import { readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { ConfigError } from "#core/errors";
-import { crawlerConfig } from "#crawler/config";
-import { quietLog } from "#crawler/log";
+import { quietLog } from "#crawler/core/log";
 import { identityFile, openIdentity } from "#crawler/membership/identity";
 import { Member, openMember } from "#crawler/membership/member";
 import {
@@ -12,6 +11,7 @@ import {
   readMembership,
   writeMembership,
 } from "#crawler/membership/membership";
+import { crawlerConfig } from "#crawler/settings/config";
 import { helloText, isSignedBy } from "#protocol/identity";
 import { helloOf } from "../../gateway/gateway-on-loopback.ts";
 import { temporaryFolder } from "../../support/temporary-folder.ts";

@@ -1,8 +1,8 @@
 /** A partner's command as its user runs it: a folder, answers to questions, and what is read on the screen. */
 import { rmSync } from "node:fs";
 import { join } from "node:path";
-import type { PartnerSurroundings } from "#crawler/partner-commands";
-import { runPartnerProgram } from "#crawler/partner-program";
+import type { PartnerSurroundings } from "#crawler/cli/partner-commands";
+import { runPartnerProgram } from "#crawler/cli/partner-program";
 import { temporaryFolder } from "../../support/temporary-folder.ts";
 
 export interface PartnerConsole {

@@ -1,7 +1,7 @@
 /** What the coordinator may ask of a crawler in a move, and in which order. */
 import { rmSync } from "node:fs";
 import { afterEach, beforeEach, expect, it } from "vitest";
-import { quietLog } from "#crawler/log";
+import { quietLog } from "#crawler/core/log";
 import { Moving, type MovingSettings } from "#crawler/move/moving";
 import type { CrawlerMove } from "#protocol/move";
 import { temporaryFolder } from "../../support/temporary-folder.ts";

@@ -2,9 +2,9 @@
 import { createServer as createSecureServer } from "node:https";
 import type { AddressInfo } from "node:net";
 import { afterEach, describe, expect, it } from "vitest";
-import type { CrawlerSettings } from "#crawler/config";
 import { Connector } from "#crawler/net/connector";
 import { Failure } from "#crawler/net/failure";
+import type { CrawlerSettings } from "#crawler/settings/config";
 import { closedPort, html, startOrigin, startRawOrigin } from "../support/origin.ts";
 import { startConnectProxy, startSocks5Proxy } from "../support/proxies.ts";
 import { makeCertificate } from "../support/secure-origin.ts";

@@ -1,9 +1,9 @@
 /** Latency measurements on real sockets: which method was used, and what each failure is called. */
 import { afterEach, describe, expect, it } from "vitest";
-import type { CrawlerSettings } from "#crawler/config";
 import { Connector } from "#crawler/net/connector";
 import { timesIn } from "#crawler/probe/icmp-echo";
 import { type ProbeRequest, Prober } from "#crawler/probe/prober";
+import type { CrawlerSettings } from "#crawler/settings/config";
 import { startDns } from "#ops/world/dns-server";
 import { probeOutcome } from "#protocol/messages";
 import { closedPort, startOrigin, startRawOrigin } from "../support/origin.ts";

@@ -3,7 +3,7 @@ import { createServer, type IncomingHttpHeaders, request } from "node:http";
 import type { AddressInfo } from "node:net";
 import { parse } from "node-html-parser";
 import { afterEach, describe, expect, it } from "vitest";
-import { quietLog } from "#crawler/log";
+import { quietLog } from "#crawler/core/log";
 import { PageServer } from "#crawler/status/page-server";
 import { statusPage } from "#crawler/status/status-page";
 import type { StatusReport } from "#crawler/status/status-report";

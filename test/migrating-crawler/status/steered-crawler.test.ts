@@ -4,13 +4,13 @@
  */
 import { rmSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import type { CrawlerConfig } from "#crawler/config";
-import { quietLog } from "#crawler/log";
+import { partnerContext } from "#crawler/cli/partner-commands";
+import { watchStatus } from "#crawler/cli/status-command";
+import { quietLog } from "#crawler/core/log";
 import { type RunningCrawler, startCrawler } from "#crawler/main";
-import { partnerContext } from "#crawler/partner-commands";
+import type { CrawlerConfig } from "#crawler/settings/config";
 import { askCrawler } from "#crawler/status/ask-crawler";
 import { openStatus } from "#crawler/status/open-status";
-import { watchStatus } from "#crawler/status/status-command";
 import type { StatusReport } from "#crawler/status/status-report";
 import type { Lease } from "#protocol/lease";
 import { type LoopbackGateway, startGateway } from "../../gateway/gateway-on-loopback.ts";

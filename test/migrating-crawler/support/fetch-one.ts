@@ -1,9 +1,9 @@
 /** Fetches single URLs under all rules, as a slice of a fresh crawler would, and returns the results. */
 
 import { urlHost } from "#core/ip/url-host";
-import { crawlSlice, type SliceEnding, type SliceTools } from "#crawler/crawl-slice";
-import { type Followed, followRedirects } from "#crawler/follow-redirects";
-import { closeTools, type FetchTools, fetchTools } from "#crawler/slice-tools";
+import { crawlSlice, type SliceEnding, type SliceTools } from "#crawler/crawl/crawl-slice";
+import { type Followed, followRedirects } from "#crawler/crawl/follow-redirects";
+import { closeTools, type FetchTools, fetchTools } from "#crawler/crawl/slice-tools";
 import { type FetchResult, fetchResultSchema } from "#protocol/result";
 import { testConfig } from "./test-config.ts";
 

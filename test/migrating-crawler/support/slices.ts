@@ -1,8 +1,8 @@
 /** Crawls host slices with one crawler's tools, against real sites on loopback (`*.localhost` is 127.0.0.1). */
 
 import { urlHost } from "#core/ip/url-host";
-import { crawlSlice, type SliceEnding, type SliceTools } from "#crawler/crawl-slice";
-import { closeTools, type FetchTools, fetchTools } from "#crawler/slice-tools";
+import { crawlSlice, type SliceEnding, type SliceTools } from "#crawler/crawl/crawl-slice";
+import { closeTools, type FetchTools, fetchTools } from "#crawler/crawl/slice-tools";
 import type { Lease } from "#protocol/lease";
 import { type FetchResult, fetchResultSchema } from "#protocol/result";
 import { testConfig } from "./test-config.ts";

@@ -1,5 +1,5 @@
 /** Settings for crawlers under test: loopback is allowed, nothing waits long, home is a fresh folder. */
-import { type CrawlerConfig, type CrawlerSettings, crawlerConfig } from "#crawler/config";
+import { type CrawlerConfig, type CrawlerSettings, crawlerConfig } from "#crawler/settings/config";
 import { temporaryFolder } from "../../support/temporary-folder.ts";
 
 export function testConfig(changes: Partial<CrawlerSettings> = {}): CrawlerConfig {

@@ -1,8 +1,8 @@
 /** Whole crawls of sites without an end: whatever the crawler ships is crawled, and it comes to an end. */
 import { rmSync } from "node:fs";
 import { afterEach, describe, expect, it } from "vitest";
-import { crawlSlice } from "#crawler/crawl-slice";
-import { closeTools, fetchTools } from "#crawler/slice-tools";
+import { crawlSlice } from "#crawler/crawl/crawl-slice";
+import { closeTools, fetchTools } from "#crawler/crawl/slice-tools";
 import { type FetchResult, fetchResultSchema, type PageExtract } from "#protocol/result";
 import { html, type Origin, startOrigin } from "../support/origin.ts";
 import { testConfig } from "../support/test-config.ts";

@@ -1,7 +1,7 @@
 /** The recrawl simulation on some hundred channels: what holds in any run, and which way the strategies go. */
 import { describe, expect, it } from "vitest";
-import { recrawlCommand } from "#ops/nearcrawl/simulate/recrawl-command";
-import { recrawlTables } from "#ops/nearcrawl/simulate/recrawl-report";
+import { recrawlCommand } from "#ops/cli/simulate/recrawl-command";
+import { recrawlTables } from "#ops/cli/simulate/recrawl-report";
 import { Calendar } from "#ops/simulate/recrawl/calendar";
 import { currentShare } from "#ops/simulate/recrawl/channel-manager";
 import { CrawlerFleet } from "#ops/simulate/recrawl/crawler-fleet";

@@ -1,0 +1,46 @@
+/** `check`: what this machine and its network have of what a crawler needs, a line for each. */
+import { existsSync } from "node:fs";
+import type { Finding } from "../check/finding.ts";
+import { keepCheck } from "../check/last-check.ts";
+import { type CheckReport, type CheckSettings, checkMachine } from "../check/machine-check.ts";
+import { factsOfThisMachine } from "../check/machine-findings.ts";
+import { coordinatorRoute } from "../membership/coordinator-route.ts";
+import { homeSettings, settingsFile } from "../membership/home-settings.ts";
+import { readMembership } from "../membership/membership.ts";
+import { fetchingConfig } from "../settings/config.ts";
+import { readSettingsFile } from "../settings/settings-file.ts";
+import { type PartnerContext, type PartnerExitCode, partnerExitCodes } from "./partner-commands.ts";
+
+/** Exit code 1 when something is to be mended. */
+export async function checkCommand(context: PartnerContext): Promise<PartnerExitCode> {
+  const { home, env, now } = context;
+  const facts = factsOfThisMachine();
+  const report = await checkMachine({ home, env, now, facts, ...checkedHome(home) });
+  if (existsSync(home)) keepCheck(home, report);
+  printReport(context, report);
+  return report.isUsable ? partnerExitCodes.done : partnerExitCodes.failed;
+}
+
+/** What of the folder's settings a check looks at. */
+export function checkedHome(home: string): Pick<CheckSettings, "settings" | "coordinator"> {
+  const membership = readMembership(home);
+  if (membership !== null) {
+    const settings = homeSettings(home);
+    return {
+      settings,
+      coordinator: { url: membership.coordinatorUrl, route: coordinatorRoute(settings, membership) },
+    };
+  }
+  const file = settingsFile(home);
+  return { settings: existsSync(file) ? fetchingConfig(readSettingsFile(file)) : null, coordinator: null };
+}
+
+function printReport(context: PartnerContext, { at, findings, isUsable }: CheckReport): void {
+  const lines = context.json ? [JSON.stringify({ at, isUsable, findings }, null, 2)] : reportLines(findings);
+  lines.forEach(context.print);
+}
+
+/** `mend  clock        90 s ahead of the coordinator's: set it, …` */
+export function reportLines(findings: readonly Finding[]): string[] {
+  return findings.map(({ state, subject, words }) => `${state.padEnd(5)} ${subject.padEnd(12)} ${words}`);
+}

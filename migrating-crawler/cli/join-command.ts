@@ -1,0 +1,145 @@
+/**
+ * `join TOKEN`: from an invitation to a crawler that only needs to be started, in words for whoever looks after the
+ * machine. Run again after a crash or a failure, it goes on where it was.
+ */
+
+import { existsSync, readFileSync } from "node:fs";
+import type { Invitation } from "#protocol/invitation";
+import { parseInvitation } from "#protocol/invitation";
+import { keepCheck } from "../check/last-check.ts";
+import { type CheckReport, checkMachine } from "../check/machine-check.ts";
+import { factsOfThisMachine } from "../check/machine-findings.ts";
+import { quietLog } from "../core/log.ts";
+import { coordinatorRoute } from "../membership/coordinator-route.ts";
+import { settingsFile } from "../membership/home-settings.ts";
+import { completeJoin, joinStart, prepareHome } from "../membership/join.ts";
+import { withRefusalAdvice } from "../membership/refusal-advice.ts";
+import type { SessionOutcome } from "../membership/short-session.ts";
+import { fetchingConfig } from "../settings/config.ts";
+import { readSettingsFile } from "../settings/settings-file.ts";
+import { reportLines } from "./check-command.ts";
+import { type PartnerContext, type PartnerExitCode, partnerExitCodes } from "./partner-commands.ts";
+
+export interface JoinOptions {
+  readonly token: string;
+  /** Ask nothing. */
+  readonly yes?: boolean;
+  /** A folder that has a key gives it up for a new one. */
+  readonly again?: boolean;
+}
+
+export async function joinCommand(context: PartnerContext, options: JoinOptions): Promise<PartnerExitCode> {
+  const invitation = parseInvitation(options.token === "-" ? readFileSync(0, "utf8") : options.token);
+  const { home, now } = context;
+  const start = joinStart(home, invitation, options.again ?? false);
+  if (start === "joined") return tellJoined(context, invitation, "before");
+  if (now() > new Date(invitation.expiresAt)) return tellExpired(context, invitation);
+  if (invitation.releaseKeys.length === 0) return tellUnpinned(context);
+  const report = await checkFor(context, invitation);
+  if (!(await goesOn(context, report, options))) return partnerExitCodes.failed;
+  prepareHome(home, invitation, { start, neededProxy: report.neededProxy });
+  keepCheck(home, report);
+  return tellOutcome(context, invitation, await completeJoin(home, quietLog));
+}
+
+/** Under the settings of the folder, if somebody has put some there already. */
+async function checkFor(context: PartnerContext, invitation: Invitation): Promise<CheckReport> {
+  const { home, env, now } = context;
+  const { coordinatorUrl: url, certificatePin } = invitation;
+  const file = settingsFile(home);
+  const settings = fetchingConfig(existsSync(file) ? readSettingsFile(file) : {});
+  const route = { ...coordinatorRoute({ ...settings, coordinatorUrl: url }, null), certificatePin };
+  tell(context, `Looking at this machine, and whether it reaches ${new URL(url).host} …`);
+  const facts = factsOfThisMachine();
+  const report = await checkMachine({ home, settings, coordinator: { url, route }, facts, env, now });
+  for (const line of reportLines(report.findings)) tell(context, `  ${line}`);
+  return report;
+}
+
+async function goesOn(context: PartnerContext, report: CheckReport, { yes }: JoinOptions): Promise<boolean> {
+  if (!report.isConnected) {
+    context.complain(
+      "Not joined: the coordinator is not reached from here. Mend what is marked, and run the same command again.",
+    );
+    return false;
+  }
+  if (report.isUsable || yes || context.ask === null) return true;
+  return await context.ask(
+    "Something is to be mended first, or the crawler will not work well. Join all the same?",
+  );
+}
+
+function tellOutcome(
+  context: PartnerContext,
+  invitation: Invitation,
+  outcome: SessionOutcome,
+): PartnerExitCode {
+  switch (outcome.type) {
+    case "joined":
+      return tellJoined(context, invitation, "now");
+    case "refused":
+      context.complain(`Not joined: ${withRefusalAdvice(outcome.reason, outcome.code)}`);
+      return partnerExitCodes.refused;
+    case "failed":
+      context.complain(`Not joined: ${outcome.reason}. Run the same command again: it goes on from here.`);
+      return partnerExitCodes.failed;
+  }
+}
+
+function tellExpired(context: PartnerContext, { expiresAt }: Invitation): PartnerExitCode {
+  context.complain(
+    `Not joined: this invitation ran out at ${expiresAt}. Ask the operator for a new one; if you think it is still good, look at this machine's clock.`,
+  );
+  return partnerExitCodes.usage;
+}
+
+/** Of a coordinator that had no release key; newer ones make no such invitations. */
+function tellUnpinned(context: PartnerContext): PartnerExitCode {
+  context.complain(
+    "Not joined: this invitation pins no release key, so no release could ever be believed here, and nothing would run. Ask the operator to make a key (nearcrawl release init), and for a new invitation.",
+  );
+  return partnerExitCodes.usage;
+}
+
+function tellJoined(
+  context: PartnerContext,
+  invitation: Invitation,
+  when: "now" | "before",
+): PartnerExitCode {
+  const { home, program, json, print } = context;
+  const { name, coordinatorUrl } = invitation;
+  if (json) {
+    print(
+      JSON.stringify({ joined: when, name, coordinatorUrl, home, settings: settingsFile(home) }, null, 2),
+    );
+    return partnerExitCodes.done;
+  }
+  if (when === "before") {
+    print(
+      `This folder has joined already, as ${name}: nothing was changed. (--again makes it a new member.)`,
+    );
+  } else for (const line of welcomeLines(context, invitation)) print(line);
+  print(`Start it:         ${program} run --home ${home}`);
+  return partnerExitCodes.done;
+}
+
+function welcomeLines({ home, program }: PartnerContext, { name, coordinatorUrl }: Invitation): string[] {
+  return [
+    `Joined as ${name}.`,
+    "",
+    `The coordinator at ${new URL(coordinatorUrl).host} now knows this crawler. Once it runs, the coordinator measures how near`,
+    "it is to the other crawlers and to web sites, and sends it the sites that are nearest to it. The crawler only",
+    "opens connections outward, fetches public web pages, and sends back what a search index needs.",
+    "",
+    `Your limits:      ${settingsFile(home)} (nobody else can raise them; changes count while it runs)`,
+    `Keep this folder: ${home} (its identity and key are in it; back it up, never run two copies)`,
+    `Look at it:       ${program} status (--watch), ${program} log`,
+    `For a while:      ${program} pause, and ${program} resume; or stop it (Ctrl-C, SIGTERM, systemctl stop):`,
+    "                  its results are kept, its work waits for it",
+    `For good:         ${program} leave, or ${program} uninstall, which removes everything`,
+  ];
+}
+
+function tell({ json, print }: PartnerContext, line: string): void {
+  if (!json) print(line);
+}

@@ -1,0 +1,274 @@
+/**
+ * The commands of a partner's administrator, once for both programs that have them: `nearcrawl-crawler.mjs` and
+ * `nearcrawl crawler`. Each command is a function of its own folder; here are only their names, options and words.
+ *
+ * Exit codes: 0 done; 1 failed (network, coordinator, disk); 2 wrong usage, settings or files; 3 what was asked
+ * for is not there; 4 the coordinator refused; 130 interrupted.
+ */
+import { resolve } from "node:path";
+import { type Command, InvalidArgumentError } from "commander";
+
+export const partnerExitCodes = {
+  done: 0,
+  failed: 1,
+  usage: 2,
+  notFound: 3,
+  refused: 4,
+  interrupted: 130,
+} as const;
+export type PartnerExitCode = (typeof partnerExitCodes)[keyof typeof partnerExitCodes];
+
+/** What each command's work is given. */
+export interface PartnerContext {
+  /** The crawler's folder, absolute. */
+  readonly home: string;
+  /** For programs: one JSON value on standard output. */
+  readonly json: boolean;
+  /** A line for people on standard output. */
+  readonly print: (line: string) => void;
+  /** A line on standard error. */
+  readonly complain: (line: string) => void;
+  /** Asks a person; null where nobody is at a terminal. */
+  readonly ask: ((question: string) => Promise<boolean>) | null;
+  readonly env: PartnerEnvironment;
+  readonly now: () => Date;
+  /** A terminal that can be drawn over; absent where there is none. */
+  readonly screen?: { draw(lines: readonly string[]): void };
+  /** The command line that starts this program, for words that tell the reader what to type. */
+  readonly program: string;
+  /** What Node is given to start this program, options included; absent where it cannot be started again. */
+  readonly self?: readonly string[];
+}
+
+export type PartnerEnvironment = Readonly<Record<string, string | undefined>>;
+
+/** What the two programs give; only they read the environment. */
+export interface PartnerSurroundings extends Omit<PartnerContext, "home" | "json"> {
+  /** Where the folder is when neither --home nor the environment says so. */
+  readonly defaultHome: string;
+  readonly setExitCode: (code: PartnerExitCode) => void;
+}
+
+export interface PartnerOptions {
+  readonly home?: string;
+  readonly json?: boolean;
+}
+
+/** --home wins over NEARCRAWL_CRAWLER_HOME, that over systemd's STATE_DIRECTORY, that over the default. */
+export function partnerContext(surroundings: PartnerSurroundings, options: PartnerOptions): PartnerContext {
+  const { env, defaultHome } = surroundings;
+  const home = options.home ?? (env.NEARCRAWL_CRAWLER_HOME || env.STATE_DIRECTORY || defaultHome);
+  return { ...surroundings, home: resolve(home), json: options.json ?? false };
+}
+
+/** The work of one command. Expected outcomes are exit codes; what is thrown, the program puts into words. */
+export type PartnerWork<Options> = (
+  context: PartnerContext,
+  options: Options,
+  args: readonly string[],
+) => Promise<PartnerExitCode>;
+
+/**
+ * Adds every command of this file to a program (`nearcrawl-crawler.mjs`) or a command (`nearcrawl crawler`). Work is
+ * loaded when it is asked for, so that a small command does not start the crawler's packages.
+ */
+export function addPartnerCommands(parent: Command, surroundings: PartnerSurroundings): void {
+  const run = runner(surroundings);
+  for (const add of [addJoin, addCheck, addRun, addStatus, addPause, addResume]) add(parent, run);
+  for (const add of [addDrain, addLog, addLeave, addUninstall, addUnit]) add(parent, run);
+}
+
+/** Puts a command's work under its name. Options of the commands around it (`nearcrawl crawler --home …`) count, too. */
+type Runner = <Options extends PartnerOptions>(
+  work: PartnerWork<Options>,
+) => (...given: unknown[]) => Promise<void>;
+
+function runner(surroundings: PartnerSurroundings): Runner {
+  return <Options extends PartnerOptions>(work: PartnerWork<Options>) =>
+    async (...given: unknown[]) => {
+      const command = given.at(-1) as Command;
+      const options = command.optsWithGlobals<Options>();
+      surroundings.setExitCode(await work(partnerContext(surroundings, options), options, command.args));
+    };
+}
+
+const homeOption = ["--home <folder>", "the crawler's folder (NEARCRAWL_CRAWLER_HOME)"] as const;
+const jsonOption = ["--json", "for programs: one JSON value"] as const;
+
+function addJoin(parent: Command, run: Runner): void {
+  parent
+    .command("join")
+    .description("make this machine a crawler of the coordinator that invited it")
+    .argument("<token>", "the invitation, as the operator gave it to you; - reads it from standard input")
+    .option(...homeOption)
+    .option("--yes", "ask nothing: join though something is to be mended")
+    .option(
+      "--again",
+      "a folder that has joined already becomes a new member: new identity, new key, same limits",
+    )
+    .option(...jsonOption)
+    .addHelpText(
+      "after",
+      "\nIt looks at the machine first (as check does), makes the folder, and connects once. Cut short, it goes on when\nit is run again. Exit codes: 0 joined, 1 the coordinator is not reached or a test failed, 2 the invitation or the\nfolder is not right, 4 the coordinator refused.",
+    )
+    .action(
+      run<PartnerOptions & { readonly yes?: boolean; readonly again?: boolean }>(
+        async (context, options, [token = ""]) =>
+          (await import("./join-command.ts")).joinCommand(context, { ...options, token }),
+      ),
+    );
+}
+
+function addCheck(parent: Command, run: Runner): void {
+  parent
+    .command("check")
+    .description("test what a crawler needs of this machine and network, and say what to mend")
+    .option(...homeOption)
+    .option(...jsonOption)
+    .addHelpText(
+      "after",
+      "\nExit codes: 0 nothing to mend, 1 something to mend, 2 settings or files are damaged.",
+    )
+    .action(run(async (context) => (await import("./check-command.ts")).checkCommand(context)));
+}
+
+function addRun(parent: Command, run: Runner): void {
+  parent
+    .command("run")
+    .description(
+      "run the crawler of a folder that has joined, and keep its release up to date, until asked to stop",
+    )
+    .option(...homeOption)
+    .addHelpText(
+      "after",
+      "\nSIGTERM or Ctrl-C ends it in order: requests end, results stay on the disk. One JSON line per event goes to\nstandard output and to log/ in the folder. Exit codes: 0 stopped as asked, 2 settings or files are not right.",
+    )
+    .action(run(async (context) => (await import("./run-command.ts")).runCommand(context)));
+}
+
+function addStatus(parent: Command, run: Runner): void {
+  parent
+    .command("status")
+    .description("what the crawler does, each of your limits, what holds it back, and what went wrong")
+    .option(...homeOption)
+    .option("--watch", "look again every few seconds")
+    .option(...jsonOption)
+    .addHelpText("after", "\nExit codes: 0 it runs, 2 this is no crawler's folder, 3 no crawler runs.")
+    .action(
+      run<PartnerOptions & { readonly watch?: boolean }>(async (context, options) =>
+        (await import("./status-command.ts")).statusCommand(context, options),
+      ),
+    );
+}
+
+const reasonOption = ["--reason <words>", "why, for whoever asks for the status"] as const;
+
+function addPause(parent: Command, run: Runner): void {
+  parent
+    .command("pause")
+    .description("contact no site until resume, also over restarts; the link to the coordinator stays")
+    .option(...homeOption)
+    .option(...reasonOption)
+    .option(...jsonOption)
+    .action(
+      run<PartnerOptions & { readonly reason?: string }>(async (context, options) =>
+        (await import("./pause-command.ts")).pauseCommand(context, options),
+      ),
+    );
+}
+
+function addResume(parent: Command, run: Runner): void {
+  parent
+    .command("resume")
+    .description("end a pause, and a drain that is not through")
+    .option(...homeOption)
+    .option(...jsonOption)
+    .action(run(async (context) => (await import("./pause-command.ts")).resumeCommand(context)));
+}
+
+function addDrain(parent: Command, run: Runner): void {
+  parent
+    .command("drain")
+    .description("finish what is open, ship all results, then leave for good: others get this crawler's work")
+    .option(...homeOption)
+    .option(...reasonOption)
+    .option("--no-wait", "ask for it, and do not follow it")
+    .option(...jsonOption)
+    .addHelpText(
+      "after",
+      "\nExit codes: 0 left (or asked for), 1 it was resumed meanwhile, 3 no crawler runs.",
+    )
+    .action(
+      run<PartnerOptions & { readonly reason?: string; readonly wait?: boolean }>(async (context, options) =>
+        (await import("./drain-command.ts")).drainCommand(context, options),
+      ),
+    );
+}
+
+function addLog(parent: Command, run: Runner): void {
+  parent
+    .command("log")
+    .description("the last lines of the crawler's log")
+    .option(...homeOption)
+    .option("--lines <number>", "how many, at most 10000", lineCount, 50)
+    .option("--follow", "and those that come, until Ctrl-C")
+    .option("--json", "for programs: each line as it was written")
+    .addHelpText("after", "\nExit codes: 0 done, 3 there is no log.")
+    .action(
+      run<PartnerOptions & { readonly lines: number; readonly follow?: boolean }>(async (context, options) =>
+        (await import("./log-command.ts")).logCommand(context, options),
+      ),
+    );
+}
+
+function lineCount(text: string): number {
+  const count = Number(text);
+  if (/^\d{1,5}$/.test(text) && count >= 1 && count <= 10_000) return count;
+  throw new InvalidArgumentError("a whole number from 1 to 10000 is expected");
+}
+
+function addLeave(parent: Command, run: Runner): void {
+  parent
+    .command("leave")
+    .description("end for good: results are shipped, others get this crawler's work; the folder stays")
+    .option(...homeOption)
+    .option(...jsonOption)
+    .addHelpText(
+      "after",
+      "\nExit codes: 0 left, or nothing to leave; 1 not left; 2 this is no crawler's folder.",
+    )
+    .action(run(async (context) => (await import("./leave-command.ts")).leaveCommand(context)));
+}
+
+function addUninstall(parent: Command, run: Runner): void {
+  parent
+    .command("uninstall")
+    .description("leave, end the crawler, and remove its folder with everything in it")
+    .option(...homeOption)
+    .option("--yes", "ask nothing, and go on though the coordinator cannot be told")
+    .addHelpText(
+      "after",
+      "\nExit codes: 0 removed, 1 not removed, 2 this is no crawler's folder, 3 there is nothing to remove.",
+    )
+    .action(
+      run<PartnerOptions & { readonly yes?: boolean }>(async (context, options) =>
+        (await import("./uninstall-command.ts")).uninstallCommand(context, options),
+      ),
+    );
+}
+
+function addUnit(parent: Command, run: Runner): void {
+  parent
+    .command("unit")
+    .description("print a systemd unit that runs the crawler as a user of its own, shut off from the machine")
+    .option("--program <file>", "where nearcrawl-crawler.mjs is on this machine")
+    .addHelpText(
+      "after",
+      "\nPut it into /etc/systemd/system/nearcrawl-crawler.service; its first lines say how to join and start.",
+    )
+    .action(
+      run<PartnerOptions & { readonly program?: string }>(async (context, options) =>
+        (await import("./unit-command.ts")).unitCommand(context, options),
+      ),
+    );
+}

@@ -1,0 +1,76 @@
+/** `status`: how the crawler of this machine goes; asked of the crawler that runs, else read from its files. */
+
+import { setTimeout as delay } from "node:timers/promises";
+import { plainWords } from "#protocol/fields";
+import { askCrawler, ControlError } from "../status/ask-crawler.ts";
+import { checkCrawlerHome } from "../status/crawler-home.ts";
+import { restingReport } from "../status/resting-report.ts";
+import { statusLine, statusText } from "../status/status-text.ts";
+import { readerGone } from "./closed-output.ts";
+import { type PartnerContext, type PartnerExitCode, partnerExitCodes } from "./partner-commands.ts";
+
+export interface StatusOptions {
+  readonly watch?: boolean;
+}
+
+export interface WatchTimes {
+  readonly drawMs: number;
+  readonly lineMs: number;
+}
+
+const defaultTimes: WatchTimes = { drawMs: 2000, lineMs: 10_000 };
+
+export async function statusCommand(
+  context: PartnerContext,
+  options: StatusOptions,
+): Promise<PartnerExitCode> {
+  checkCrawlerHome(context.home);
+  if (options.watch) return await watchStatus(context, readerGone());
+  if (context.json) return await printJson(context);
+  const { lines, isRunning } = await textOf(context, "text");
+  for (const line of lines) context.print(line);
+  return isRunning ? partnerExitCodes.done : partnerExitCodes.notFound;
+}
+
+/** Drawn over on a terminal; a line now and then elsewhere. Until the signal. */
+export async function watchStatus(
+  context: PartnerContext,
+  signal: AbortSignal,
+  times: WatchTimes = defaultTimes,
+): Promise<PartnerExitCode> {
+  const { screen, print } = context;
+  while (!signal.aborted) {
+    const { lines } = await textOf(context, screen ? "text" : "line");
+    if (screen) screen.draw([...lines, "", "Ctrl-C ends this view; the crawler goes on."]);
+    else for (const line of lines) print(line);
+    await delay(screen ? times.drawMs : times.lineMs, undefined, { signal }).catch(() => {});
+  }
+  return partnerExitCodes.done;
+}
+
+async function printJson({ home, program, now, print }: PartnerContext): Promise<PartnerExitCode> {
+  const answer = await askCrawler(home, { method: "GET", path: "/status.json" });
+  const report = answer === null ? restingReport(home, program, now()) : jsonOf(answer);
+  print(JSON.stringify(report, null, 2));
+  return answer === null ? partnerExitCodes.notFound : partnerExitCodes.done;
+}
+
+/** The crawler puts its own report into words: its release may know more than this program. */
+async function textOf(
+  { home, program, now }: PartnerContext,
+  form: "text" | "line",
+): Promise<{ readonly lines: readonly string[]; readonly isRunning: boolean }> {
+  const path = form === "text" ? "/status.txt" : "/status.txt?line";
+  const answer = await askCrawler(home, { method: "GET", path });
+  if (answer !== null) return { lines: answer.trimEnd().split("\n").map(plainWords), isRunning: true };
+  const report = restingReport(home, program, now());
+  return { lines: form === "text" ? statusText(report) : [statusLine(report)], isRunning: false };
+}
+
+function jsonOf(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch (error) {
+    throw new ControlError("the crawler's answer is no JSON", { cause: error });
+  }
+}

@@ -1,0 +1,297 @@
+/**
+ * Crawls one leased host slice: its URLs one after the other, at the host's pace, as long as the lease, the
+ * limits, the spool and the host itself allow. Every URL that is dealt with gives one result; the rest is left to
+ * be given back, with the reason.
+ */
+import { canParseUrl, urlHost } from "#core/ip/url-host";
+import type { KnownDigests } from "#protocol/known-digests";
+import type { Lease } from "#protocol/lease";
+import type { FetchResult } from "#protocol/result";
+import { extractPage } from "../extract/extract-page.ts";
+import type { ExtractPage } from "../extract/extraction-pool.ts";
+import { NoTurn } from "../fetch/ask-robots.ts";
+import { extractedResult } from "../fetch/extracted-result.ts";
+import { outcomeOfFailure } from "../fetch/failure-outcome.ts";
+import { type FetchedPage, fetchPage, type PageRequest, type PageResult } from "../fetch/fetch-page.ts";
+import { headType } from "../fetch/head-type.ts";
+import { type KnownLinkSets, withKnownLinks } from "../fetch/known-links.ts";
+import { knownTexts, withoutKnownText } from "../fetch/known-text.ts";
+import type { OriginRobots, RobotsCache } from "../fetch/robots.ts";
+import type { SiteClient } from "../fetch/site-client.ts";
+import { answerOfFailure, type HostAnswer, isFinalFailure } from "../limits/host-answer.ts";
+import { Failure, type FailureCode } from "../net/failure.ts";
+import type { MissingAnswer, SiteMemory } from "../traps/site-memory.ts";
+import { HostNews } from "./host-news.ts";
+import { type LinkType, withLinkTypes } from "./link-types.ts";
+import { SiteVisit, type VisitTools } from "./site-visit.ts";
+
+export interface SliceTools extends VisitTools {
+  readonly robots: RobotsCache;
+  readonly memory: SiteMemory;
+  readonly linkSets: KnownLinkSets;
+  readonly userAgent: () => string;
+  readonly quiet: () => Promise<void>;
+  /** Where pages are extracted; absent: in this thread. */
+  readonly extract?: ExtractPage;
+  /** Keeps a result; false when there is no room for it. */
+  readonly keep: (leaseId: string, result: FetchResult) => boolean;
+  readonly now: () => Date;
+}
+
+/** Null: every URL has its result. Otherwise why the rest is given back, in words. */
+export type SliceEnding = string | null;
+
+/** A lease is left alone this long before it runs out, so that results arrive in its time. */
+const leaseMarginMs = 2000;
+/** robots.txt that could not be had is asked for again after this at the earliest. */
+const robotsAgainMs = 60_000;
+/** So many requests in a row without an answer end the slice. */
+const mostFailures = 2;
+/** Nothing is known of the site: a limit of the crawler's host came between. */
+const heldBack = "held-back" satisfies FailureCode;
+
+export async function crawlSlice(lease: Lease, tools: SliceTools, signal: AbortSignal): Promise<SliceEnding> {
+  const { gates } = tools;
+  if (!gates.enter(lease.host)) return "the host is still being crawled under an earlier lease";
+  const endsAtMs = Date.now() + lease.expiresInSeconds * 1000 - leaseMarginMs;
+  const visit = new SiteVisit({ host: lease.host, tools, signal, endsAtMs });
+  const news = new HostNews();
+  const slice: Slice = {
+    lease,
+    tools,
+    signal,
+    visit,
+    news,
+    typed: new Set(),
+    known: knownTexts(lease),
+    linked: tools.linkSets.of(lease, Date.now()),
+  };
+  gates.notBefore(lease.host, Date.now() + lease.waitMs);
+  if (lease.pace) gates.learn(lease.host, lease.pace);
+  try {
+    for (const task of lease.urls) {
+      const ending = await crawlOne(slice, task);
+      if (ending !== null) return ending;
+    }
+    return null;
+  } catch (error) {
+    if (error instanceof NoTurn) return error.message;
+    throw error;
+  } finally {
+    gates.leave(lease.host);
+    await visit.close();
+  }
+}
+
+interface Slice {
+  readonly lease: Lease;
+  readonly tools: SliceTools;
+  readonly signal: AbortSignal;
+  readonly visit: SiteVisit;
+  readonly news: HostNews;
+  /** Links that were asked for their type. */
+  readonly typed: Set<string>;
+  /** Pages whose text need not travel. */
+  readonly known: KnownDigests | null;
+  /** Links that travel by their names. */
+  readonly linked: KnownDigests | null;
+}
+
+type Task = Lease["urls"][number];
+
+async function crawlOne(slice: Slice, task: Task): Promise<SliceEnding> {
+  const { lease, tools, visit } = slice;
+  if (!belongsTo(task.url, lease.host)) return keep(slice, strayResult(task.url, tools.now()));
+  const { origin, pathname, search } = new URL(task.url);
+  let robots = usable(tools.robots.known(origin));
+  if (robots?.type === "known") tools.gates.crawlDelayAtLeast(lease.host, robots.crawlDelaySeconds);
+  if (robots === null) {
+    const held = await visit.rest();
+    if (held !== null) return held;
+    robots = await askRobots(slice, visit.clientFor(origin));
+  }
+  if (!allows(robots, pathname + search)) return refuse(slice, task, robots);
+  const held = await visit.rest();
+  return held ?? fetchOne(slice, task, robots);
+}
+
+/** Rules, or a failure that asking again would not mend. */
+function usable(robots: OriginRobots | null): OriginRobots | null {
+  if (robots === null) return null;
+  if (robots.type === "unreachable") return isFinalFailure(robots.failure.code) ? robots : null;
+  return robots.closed === null ? robots : null;
+}
+
+async function askRobots(slice: Slice, client: SiteClient): Promise<OriginRobots> {
+  const { lease, tools, visit } = slice;
+  const robots = await tools.robots.of(client, async (asked) => {
+    const turn = await visit.turn(asked);
+    return (answer) => void turn.end(answer);
+  });
+  if (isHeldBack(robots)) throw new NoTurn(robots.failure.message);
+  slice.news.robotsFound(robots.report);
+  if (robots.type === "known" && robots.closed === null) {
+    tools.gates.crawlDelay(lease.host, robots.crawlDelaySeconds);
+  } else if (usable(robots) === null) {
+    const againAtMs = Date.now() + Math.max(robotsAgainMs, tools.gates.waitMs(lease.host, Date.now()));
+    tools.gates.notBefore(lease.host, againAtMs);
+    tools.robots.notBefore(client.origin, againAtMs);
+  }
+  return robots;
+}
+
+function isHeldBack(robots: OriginRobots): robots is Extract<OriginRobots, { type: "unreachable" }> {
+  return robots.type === "unreachable" && robots.failure.code === heldBack;
+}
+
+function allows(robots: OriginRobots, path: string): boolean {
+  return robots.type === "known" && robots.verdict(path).allowed;
+}
+
+/** Nothing is asked of the host. Where it is robots.txt itself that is missing, the rest of the slice waits, too. */
+async function refuse(slice: Slice, task: Task, robots: OriginRobots): Promise<SliceEnding> {
+  const { lease, tools, visit, signal } = slice;
+  if (signal.aborted) return String(signal.reason);
+  const client = visit.clientFor(new URL(task.url).origin);
+  const refused = await fetchPage(task, { ...settingOf(tools), client, robots });
+  const full = keep(slice, told(slice, refused.result, tools.gates.waitMs(lease.host, Date.now())));
+  if (full !== null || usable(robots) !== null) return full;
+  const why = robots.type === "unreachable" ? robots.failure.message : robots.closed;
+  return `robots.txt cannot be had, so nothing of the host is fetched for now: ${why}`;
+}
+
+async function fetchOne(slice: Slice, task: Task, robots: OriginRobots): Promise<SliceEnding> {
+  const { lease, tools, signal } = slice;
+  const { result, waitMs } = await request(slice, task, robots);
+  const { outcome } = result;
+  if (signal.aborted && outcome.type === "failed") return String(signal.reason);
+  // What a limit broke off was never fetched: it goes back as it came, and the host's pace has noted the request.
+  if (outcome.type === "failed" && outcome.code === heldBack) return outcome.reason;
+  const judged = await judge(slice, result, robots);
+  const short = withoutKnownText(await tellTypes(slice, judged, robots), slice.known);
+  const named = withKnownLinks(short, lease.host, slice.linked);
+  const full = keep(slice, told(slice, named, Math.max(waitMs, tools.gates.waitMs(lease.host, Date.now()))));
+  const failures = tools.gates.failures(lease.host);
+  if (full !== null || failures < mostFailures || outcome.type !== "failed") return full;
+  return `the host did not answer ${failures} times in a row: ${outcome.reason}`;
+}
+
+/**
+ * One request in its turn, and how long the host wants to rest after it. The turn ends with the last byte; only
+ * then the page is extracted.
+ */
+async function request(
+  slice: Slice,
+  asked: PageRequest,
+  robots: OriginRobots,
+): Promise<{ readonly result: PageResult; readonly waitMs: number }> {
+  const { tools, visit } = slice;
+  const client = visit.clientFor(new URL(asked.url).origin);
+  const turn = await visit.pageTurn(client);
+  let answer: HostAnswer | null = null;
+  let waitMs = 0;
+  let fetched: FetchedPage;
+  let release = () => {};
+  try {
+    fetched = await fetchPage(asked, { ...settingOf(tools), take: turn.take, client, robots });
+    answer = answerOf(fetched);
+    if (fetched.body !== null) release = tools.governor.holdPage();
+  } finally {
+    waitMs = turn.end(answer);
+  }
+  const { extract = extractPage, quiet } = tools;
+  const result = await extractedResult(fetched, { extract, quiet });
+  release();
+  return { result, waitMs };
+}
+
+/** The page with what the host's other pages say of it. */
+async function judge(slice: Slice, result: PageResult, robots: OriginRobots): Promise<PageResult> {
+  const { page, url } = result;
+  if (page === null) return result;
+  const ask = (path: string) => askForMissing(slice, new URL(path, url), robots);
+  const judged = await slice.tools.memory.judge(page, { url, nowMs: Date.now(), ask });
+  return { ...result, page: judged };
+}
+
+/** A request like any other, in a turn of its own, for a page that cannot exist. */
+async function askForMissing(slice: Slice, url: URL, robots: OriginRobots): Promise<MissingAnswer> {
+  if (!allows(robots, url.pathname)) return { type: "no-page" };
+  if ((await slice.visit.rest()) !== null) return { type: "not-asked" };
+  try {
+    const { result } = await request(slice, { url: url.href, etag: null, lastModified: null }, robots);
+    const { page } = result;
+    return page === null ? { type: "no-page" } : { type: "page", page };
+  } catch (error) {
+    if (error instanceof NoTurn) return { type: "not-asked" };
+    throw error;
+  }
+}
+
+/** The page with the types of links that no crawler reads, where the lease wants them asked for. */
+async function tellTypes(slice: Slice, result: PageResult, robots: OriginRobots): Promise<PageResult> {
+  const { page, url } = result;
+  const { linkTypeChecks: most = 0 } = slice.lease;
+  const isPage = page !== null && (page.kind ?? "page") === "page";
+  if (most === 0 || !isPage || page.robots.nofollow) return result;
+  const ask = async (link: URL) => await askType(slice, link, robots);
+  const links = await withLinkTypes(page.links, { page: url, most, asked: slice.typed, ask });
+  return { ...result, page: { ...page, links } };
+}
+
+async function askType({ tools, visit }: Slice, url: URL, robots: OriginRobots): Promise<LinkType> {
+  if (!allows(robots, url.pathname + url.search)) return "readable";
+  if ((await visit.rest()) !== null) return "stop";
+  try {
+    const client = visit.clientFor(url.origin);
+    const turn = await visit.turn(client);
+    const { type, answer } = await headType(client, url, { ...settingOf(tools), take: turn.take });
+    turn.end(answer);
+    return type;
+  } catch (error) {
+    if (error instanceof NoTurn) return "stop";
+    throw error;
+  }
+}
+
+/** Null when the host was not asked. */
+function answerOf({ result, status, tookMs, retryAfterSeconds, contacted }: FetchedPage): HostAnswer | null {
+  const { outcome } = result;
+  if (!contacted || outcome.type === "refused-address") return null;
+  if (status === null && outcome.type === "failed") return answerOfFailure(outcome.code, tookMs);
+  return { status: status ?? 0, tookMs, retryAfterSeconds };
+}
+
+function settingOf({ userAgent, governor, now }: SliceTools) {
+  return { userAgent: userAgent(), take: (bytes: number) => governor.takeBytes(bytes), now };
+}
+
+/** The result with the news of its host. */
+function told({ lease, tools, visit, news }: Slice, result: PageResult, waitMs: number): FetchResult {
+  const pace = tools.gates.report(lease.host);
+  return news.tell(result, { waitMs, pace, tellResolved: () => visit.tellResolved() });
+}
+
+function keep(slice: Slice, result: FetchResult): SliceEnding {
+  return slice.tools.keep(slice.lease.leaseId, result) ? null : "the spool is full";
+}
+
+function belongsTo(url: string, host: string): boolean {
+  return canParseUrl(url) && /^https?:$/.test(new URL(url).protocol) && urlHost(url) === host;
+}
+
+function strayResult(url: string, now: Date): FetchResult {
+  return {
+    url,
+    fetchedAt: now.toISOString(),
+    outcome: outcomeOfFailure(new Failure("internal", "the URL is not one of the lease's host")),
+    address: null,
+    timing: { dnsMs: null, connectMs: null, tlsMs: null, firstByteMs: null, totalMs: 0 },
+    wireBytes: 0,
+    bodyBytes: 0,
+    etag: null,
+    lastModified: null,
+    hostDelayMs: 0,
+    page: null,
+  };
+}

@@ -1,0 +1,84 @@
+/**
+ * Fetches one URL and follows its redirects in this process, each hop under all the rules of a leased one:
+ * its own robots.txt, address guard, pace and limits. For people who ask about one page; in a crawl each hop
+ * is admitted by the coordinator and leased to the crawler that is nearest to its host.
+ */
+import { urlHost } from "#core/ip/url-host";
+import type { FetchResult } from "#protocol/result";
+import { outcomeOfFailure } from "../fetch/failure-outcome.ts";
+import type { RobotsCache } from "../fetch/robots.ts";
+import type { RobotsVerdict } from "../fetch/robots-rules.ts";
+import { Failure } from "../net/failure.ts";
+import { crawlSlice, type SliceEnding, type SliceTools } from "./crawl-slice.ts";
+
+/** One URL of the chain, in the order in which they were asked for. */
+export interface FollowedHop {
+  readonly url: string;
+  /** What robots.txt says of the URL, and by which rule; null when it could not be had (the result says why). */
+  readonly robots: RobotsVerdict | null;
+  readonly crawlDelaySeconds: number | null;
+  /** From the start of this hop to its result, in ms, waiting for the host's pace included. */
+  readonly tookMs: number;
+  readonly result: FetchResult;
+}
+
+export interface Followed {
+  /** At least one, unless `ending` says why nothing was fetched at all. */
+  readonly hops: readonly FollowedHop[];
+  /** Null, or why a hop was given back without a result, in words. */
+  readonly ending: SliceEnding;
+}
+
+/** A hop may wait so long for its host's pace (a long Crawl-delay, say) before it is given up. */
+const hopSeconds = 600;
+
+export async function followRedirects(
+  url: string,
+  tools: Omit<SliceTools, "keep">,
+  signal: AbortSignal,
+): Promise<Followed> {
+  const hops: FollowedHop[] = [];
+  for (let next: string | null = url; next !== null; ) {
+    const hop = await oneHop({ url: next, redirects: hops.length }, tools, signal);
+    if (typeof hop === "string") return { hops, ending: hop };
+    const cameBack = hops.some((earlier) => locationOf(hop) === earlier.url);
+    hops.push(cameBack ? asLoop(hop) : hop);
+    next = locationOf(hops.at(-1)!);
+  }
+  return { hops, ending: null };
+}
+
+async function oneHop(
+  task: { readonly url: string; readonly redirects: number },
+  tools: Omit<SliceTools, "keep">,
+  signal: AbortSignal,
+): Promise<FollowedHop | string> {
+  const startedMs = performance.now();
+  const kept: FetchResult[] = [];
+  const keep = (_leaseId: string, result: FetchResult) => kept.push(result) > 0;
+  const url = { ...task, etag: null, lastModified: null };
+  const host = urlHost(task.url);
+  const lease = { leaseId: "0", host, addresses: [], expiresInSeconds: hopSeconds, waitMs: 0, urls: [url] };
+  const ending = await crawlSlice(lease, { ...tools, keep }, signal);
+  const result = kept[0];
+  if (result === undefined) return ending ?? "the crawl ended without a result";
+  const tookMs = performance.now() - startedMs;
+  return { url: task.url, ...robotsOf(task.url, tools.robots), tookMs, result };
+}
+
+/** Robots.txt as the hop has just found it: it is remembered, nothing is asked for again. */
+function robotsOf(url: string, robots: RobotsCache): Pick<FollowedHop, "robots" | "crawlDelaySeconds"> {
+  const { origin, pathname, search } = new URL(url);
+  const known = robots.known(origin);
+  if (known?.type !== "known") return { robots: null, crawlDelaySeconds: null };
+  return { robots: known.verdict(pathname + search), crawlDelaySeconds: known.crawlDelaySeconds };
+}
+
+function locationOf({ result: { outcome } }: FollowedHop): string | null {
+  return outcome.type === "redirected" ? outcome.location : null;
+}
+
+function asLoop(hop: FollowedHop): FollowedHop {
+  const failure = new Failure("redirect-loop", `redirected back to ${locationOf(hop)}`);
+  return { ...hop, result: { ...hop.result, outcome: outcomeOfFailure(failure) } };
+}

@@ -1,0 +1,70 @@
+/**
+ * What crawling a host slice needs, wired together from the settings of the crawler's host: for the crawler
+ * itself, and for whoever fetches single pages under the same rules.
+ */
+
+import { type CrawlerLog, quietLog } from "../core/log.ts";
+import { KnownLinkSets } from "../fetch/known-links.ts";
+import { RobotsCache } from "../fetch/robots.ts";
+import type { SignRequest } from "../fetch/sign-request.ts";
+import { Governor } from "../limits/governor.ts";
+import { HostGates } from "../limits/host-gate.ts";
+import type { KeptSettings } from "../limits/kept-file.ts";
+import { Connector } from "../net/connector.ts";
+import { WireMeter } from "../net/wire-meter.ts";
+import type { FetchingConfig } from "../settings/config.ts";
+import { SiteMemory } from "../traps/site-memory.ts";
+import type { SliceTools } from "./crawl-slice.ts";
+
+export type FetchTools = Omit<SliceTools, "keep"> & { readonly meter: WireMeter };
+
+export interface FetchToolsSettings {
+  readonly config: FetchingConfig;
+  /** The folder of the day's counters, and of what is known of hosts and their robots.txt. */
+  readonly home: string;
+  readonly userAgent: () => string;
+  readonly sign?: SignRequest;
+  /** Resolves when the processor may be used for long. */
+  readonly quiet: () => Promise<void>;
+  readonly log?: CrawlerLog;
+  /** What waits for the coordinator on disk. */
+  readonly spoolBytes?: () => number;
+  /** What is on its way to the coordinator and has not left yet. */
+  readonly queuedBytes?: () => number;
+}
+
+export function fetchTools(settings: FetchToolsSettings): FetchTools {
+  const { config, home, userAgent, sign, log, spoolBytes = () => 0, queuedBytes = () => 0 } = settings;
+  const { timeouts, limits, politenessFloorMs, responseTimeFactor, requestsPerAddress } = config;
+  const kept: KeptSettings = { home, warn: (fields, words) => (log ?? quietLog).warn(fields, words) };
+  const meter = new WireMeter();
+  const governor = new Governor({ limits, kept, meter, spoolBytes, queuedBytes });
+  const connector = new Connector(config, { meter, slots: governor.slots });
+  governor.onSpent = (reason) => connector.cut(reason);
+  const take = (bytes: number) => governor.takeBytes(bytes);
+  return {
+    meter,
+    connector,
+    timeouts,
+    governor,
+    gates: new HostGates({ floorMs: politenessFloorMs, responseTimeFactor, requestsPerAddress, kept }),
+    robots: new RobotsCache({ connector, timeouts, userAgent, sign, take, kept }),
+    memory: new SiteMemory(),
+    linkSets: new KnownLinkSets(),
+    userAgent,
+    sign,
+    quiet: async () => {
+      await settings.quiet();
+      await governor.cpuTurn();
+    },
+    now: () => new Date(),
+  };
+}
+
+/** Ends what the tools keep open, and writes what they remember. */
+export function closeTools(tools: Pick<FetchTools, "connector" | "governor" | "gates" | "robots">): void {
+  tools.connector.close();
+  tools.governor.close();
+  tools.gates.close();
+  tools.robots.close();
+}

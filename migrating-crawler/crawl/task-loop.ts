@@ -1,0 +1,310 @@
+/**
+ * Keeps the crawler busy: asks the coordinator for host slices while the limits and the spool have room,
+ * crawls them side by side (each host alone), and gives back what it does not get to.
+ *
+ *   asking → slices arrive → crawled → room again → asking …       an empty answer says when to ask again
+ *
+ * No more is begun than was asked for, whatever comes: asking takes the places. The rest goes back unread.
+ */
+import { canParseUrl } from "#core/ip/url-host";
+import { maxMilliseconds } from "#protocol/fields";
+import { type Lease, lease as leaseSchema, type OfferedLease } from "#protocol/lease";
+import type { CrawlerMessage } from "#protocol/messages";
+import type { CrawlerLog } from "../core/log.ts";
+import type { Carrier } from "../link/carrier.ts";
+import { crawlSlice, type SliceTools } from "./crawl-slice.ts";
+import type { Standing } from "./site-visit.ts";
+
+/** Slices that end close together are asked for in one message. */
+const gatherMs = 50;
+/** Never ask more often than this, whatever the coordinator says. */
+const leastAskMs = 50;
+/** The coordinator must have answered by then, or it is asked again. */
+const answerMs = 60_000;
+
+/** Without room (limits, spool) look again after this, besides whenever a slice ends or gives up its place. */
+const lookAgainMs = 5000;
+/**
+ * `concurrentHosts` bounds the hosts that are dealt with at a time. One that is left alone for long (Crawl-delay,
+ * a back-off) takes no place, but no more than so many times as many slices are open; nor does one that keeps
+ * silent, up to so many. Otherwise a few such hosts would hold up all others.
+ */
+const openPerPlace = 4;
+/** A lease that cannot be read is not offered again soon. */
+const unreadableWaitMs = maxMilliseconds;
+const mostSilent = 128;
+
+function portOf(url: string): number | null {
+  if (!canParseUrl(url)) return null;
+  const { port, protocol } = new URL(url);
+  return port === "" ? (protocol === "https:" ? 443 : 80) : Number(port);
+}
+
+interface OpenSlice {
+  readonly lease: Lease;
+  readonly textBytes: number;
+  standing: Standing;
+  readonly abort: AbortController;
+  readonly ended: Promise<void>;
+}
+
+export interface TaskLoopSettings {
+  readonly tools: SliceTools;
+  readonly carrier: Carrier;
+  /** False when the link is down. */
+  readonly send: (message: CrawlerMessage) => boolean;
+  readonly spoolHasRoom: () => boolean;
+  readonly log: CrawlerLog;
+}
+
+export class TaskLoop {
+  readonly #settings: TaskLoopSettings;
+  readonly #slices = new Map<string, OpenSlice>();
+  #asked: NodeJS.Timeout | null = null;
+  /** Hosts that were asked for and have not come: their places are taken. */
+  #wanted = 0;
+  #timer: NodeJS.Timeout | null = null;
+  /** The timer only looks again whether there is room by now. */
+  #hasNoRoom = false;
+  #earliestAskMs = 0;
+  #up = false;
+  #stopping = false;
+  /** While the link is down: until the leases are lost. */
+  #lost: NodeJS.Timeout | undefined;
+  #keptMs = Number.POSITIVE_INFINITY;
+  /** The coordinator's words when it had no work. */
+  #idleReason = "";
+
+  constructor(settings: TaskLoopSettings) {
+    this.#settings = settings;
+  }
+
+  get openHosts(): number {
+    return this.#slices.size;
+  }
+
+  /** Open hosts that take a place of `concurrentHosts`. */
+  get hostsInPlace(): number {
+    return this.#count("in-place");
+  }
+
+  /** Leases being worked on. */
+  get leases(): Iterable<string> {
+    return this.#slices.keys();
+  }
+
+  /** Whether a URL with this host and port is under lease. */
+  isLeased(host: string, port: number): boolean {
+    return [...this.#slices.values()].some(
+      (slice) => slice.lease.host === host && slice.lease.urls.some(({ url }) => portOf(url) === port),
+    );
+  }
+
+  get idleReason(): string {
+    return this.#slices.size === 0 ? this.#idleReason : "";
+  }
+
+  /** `keptMs`: how long the coordinator keeps the leases of a crawler whose link is down. */
+  onWelcome(keptMs: number = Number.POSITIVE_INFINITY): void {
+    clearTimeout(this.#lost);
+    this.#keptMs = keptMs;
+    this.#up = true;
+    this.#wanted = 0;
+    this.#answered();
+    this.#earliestAskMs = 0;
+    this.askSoon();
+  }
+
+  /**
+   * The slices go on, but no longer than the coordinator waits for this crawler: after that others may be
+   * given the same hosts.
+   */
+  onDown(): void {
+    if (this.#up && !this.#stopping && Number.isFinite(this.#keptMs)) {
+      this.#lost = setTimeout(() => this.#abortAll("the coordinator was away for too long"), this.#keptMs);
+    }
+    this.#up = false;
+    this.#answered();
+  }
+
+  onTasks(leases: readonly OfferedLease[], askAgainMs: number, reason: string): void {
+    this.#answered();
+    this.#idleReason = reason;
+    this.#earliestAskMs = performance.now() + Math.max(leastAskMs, askAgainMs);
+    const asked = leases.slice(0, this.#wanted);
+    this.#wanted -= asked.length;
+    this.#giveBackUnread(leases.slice(asked.length), "nobody asked for it");
+    for (const lease of asked) this.#take(lease);
+    this.askSoon();
+  }
+
+  /** Asks for work when there is room; called whenever that may have changed. */
+  askSoon(): void {
+    if (this.#hasNoRoom && this.#timer !== null) {
+      clearTimeout(this.#timer);
+      this.#timer = null;
+    }
+    if (this.#timer !== null || this.#asked !== null || this.#stopping || !this.#up) return;
+    this.#hasNoRoom = false;
+    const waitMs = Math.max(gatherMs, this.#earliestAskMs - performance.now());
+    this.#timer = setTimeout(() => {
+      this.#timer = null;
+      this.#ask();
+    }, waitMs);
+  }
+
+  /** Gives back what an earlier process of this crawler left in the spool and nobody works on any more. */
+  giveBackLeftBehind(leaseIds: readonly string[]): void {
+    for (const leaseId of leaseIds) this.#giveBack({ leaseId, host: "" }, "the crawler was started anew");
+  }
+
+  /** These sites, with everything below each, are left alone at once: also by requests that are under way. */
+  stopSites(domains: readonly string[], reason: string): void {
+    const { stoppedSites } = this.#settings.tools.connector;
+    stoppedSites.stop(domains, reason, Date.now());
+    for (const { lease, abort } of this.#slices.values()) {
+      const stop = stoppedSites.stopOf(lease.host, Date.now());
+      if (stop !== null && !abort.signal.aborted) abort.abort(stop);
+    }
+  }
+
+  /** Ends all slices: those at rest at once, those in a request when it is through. */
+  async stop(): Promise<void> {
+    this.#stopping = true;
+    clearTimeout(this.#lost);
+    if (this.#timer !== null) clearTimeout(this.#timer);
+    this.#answered();
+    this.#abortAll("the crawler stops");
+    await Promise.all([...this.#slices.values()].map(({ ended }) => ended));
+  }
+
+  #abortAll(reason: string): void {
+    for (const { abort } of this.#slices.values()) abort.abort(reason);
+  }
+
+  #ask(): void {
+    const { spoolHasRoom, send } = this.#settings;
+    const freeHosts = this.#freeHosts();
+    if (this.#stopping) return;
+    if (freeHosts < 1 || !spoolHasRoom()) {
+      this.#hasNoRoom = true;
+      this.#timer = setTimeout(() => this.askSoon(), lookAgainMs);
+      return;
+    }
+    if (!send({ type: "crawler:ready", freeHosts })) return;
+    this.#wanted = freeHosts;
+    this.#asked = setTimeout(() => {
+      this.#asked = null;
+      this.askSoon();
+    }, answerMs);
+  }
+
+  #freeHosts(): number {
+    const { governor } = this.#settings.tools;
+    const openable = this.#mostSlices() - this.#slices.size;
+    return Math.min(10_000, openable, governor.freeHosts(this.hostsInPlace));
+  }
+
+  #mostSlices(): number {
+    const exempt = Math.min(mostSilent, this.#count("silent"));
+    return openPerPlace * this.#settings.tools.governor.places() + exempt;
+  }
+
+  #count(standing: Standing): number {
+    let count = 0;
+    for (const slice of this.#slices.values()) if (slice.standing === standing) count++;
+    return count;
+  }
+
+  #answered(): void {
+    if (this.#asked !== null) clearTimeout(this.#asked);
+    this.#asked = null;
+  }
+
+  /** What the limits say may have changed since it was asked for. */
+  #take(offered: OfferedLease): void {
+    const { leaseId } = offered;
+    if (this.#slices.has(leaseId)) return;
+    const textBytes = JSON.stringify(offered).length;
+    const held = this.#heldBack(textBytes);
+    if (held !== "") {
+      this.#giveBackUnread([offered], held);
+      return;
+    }
+    const read = leaseSchema.safeParse(offered);
+    if (read.success) {
+      this.#begin(read.data, textBytes);
+      return;
+    }
+    const [fault] = read.error.issues;
+    const reason = `the lease cannot be read: ${fault?.path.join(".")}: ${fault?.message}`;
+    this.#giveBack({ leaseId, host: "" }, reason, unreadableWaitMs);
+  }
+
+  /** Why nothing more is begun now, in words; empty when there is room. */
+  #heldBack(textBytes: number): string {
+    if (this.#stopping) return "the crawler stops";
+    const { tools, spoolHasRoom } = this.#settings;
+    const stop = tools.governor.stop();
+    if (stop !== "") return stop;
+    if (!spoolHasRoom()) return "the crawler takes no new hosts";
+    if (this.#slices.size >= this.#mostSlices()) return "all places for hosts are taken";
+    let openBytes = textBytes;
+    for (const slice of this.#slices.values()) openBytes += slice.textBytes;
+    const isFull = this.#slices.size > 0 && openBytes > tools.governor.leaseBytes();
+    return isFull ? "there is no memory left for its list of URLs" : "";
+  }
+
+  #begin(lease: Lease, textBytes: number): void {
+    const stop = this.#settings.tools.connector.stoppedSites.stopOf(lease.host, Date.now());
+    if (stop !== null) return void this.#giveBack(lease, stop.words);
+    const abort = new AbortController();
+    const ended = this.#crawl(lease, abort.signal).finally(() => {
+      this.#slices.delete(lease.leaseId);
+      this.askSoon();
+    });
+    this.#slices.set(lease.leaseId, { lease, textBytes, standing: "in-place", abort, ended });
+  }
+
+  async #crawl(lease: Lease, signal: AbortSignal): Promise<void> {
+    const { log, tools } = this.#settings;
+    const stands = (standing: Standing) => this.#stands(lease.leaseId, standing);
+    try {
+      const ending = await crawlSlice(lease, { ...tools, stands }, signal);
+      if (ending !== null) this.#giveBack(lease, ending);
+    } catch (error) {
+      log.error({ host: lease.host, leaseId: lease.leaseId, error }, "a host slice broke off");
+      this.#giveBack(lease, "the crawler failed on it");
+    }
+  }
+
+  #stands(leaseId: string, standing: Standing): void {
+    const slice = this.#slices.get(leaseId);
+    if (slice === undefined || slice.standing === standing) return;
+    slice.standing = standing;
+    if (standing !== "in-place") this.askSoon();
+  }
+
+  /** None of them was begun. */
+  #giveBackUnread(leases: readonly OfferedLease[], reason: string): void {
+    const strange = leases.filter(({ leaseId }) => !this.#slices.has(leaseId));
+    if (strange.length === 0) return;
+    const { carrier, send, log } = this.#settings;
+    log.info({ leases: strange.length, reason }, "leases are given back unread");
+    const end = { type: "crawler:lease-end", reason: reason.slice(0, 500) } as const;
+    for (const { leaseId } of strange) void carrier.settled(leaseId).then(() => send({ ...end, leaseId }));
+  }
+
+  /** After the lease's results are acknowledged; while the link is down the lease just runs out. */
+  #giveBack(lease: Pick<Lease, "leaseId" | "host">, reason: string, leastWaitMs = 0): void {
+    const { carrier, send, log, tools } = this.#settings;
+    const { leaseId, host } = lease;
+    log.info({ host, leaseId, reason }, "a host slice is given back");
+    void carrier.settled(leaseId).then(() => {
+      const hostMs = Math.max(leastWaitMs, Math.ceil(tools.gates.waitMs(host, Date.now())));
+      const waitMs = Math.min(maxMilliseconds, hostMs);
+      const hostWaitMs = waitMs > 0 ? { hostWaitMs: waitMs } : {};
+      send({ type: "crawler:lease-end", leaseId, reason: reason.slice(0, 500), ...hostWaitMs });
+    });
+  }
+}

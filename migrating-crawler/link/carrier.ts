@@ -1,0 +1,162 @@
+/**
+ * Carries results to the coordinator: into the spool first, then over the link in order, as far as its
+ * credits go; dropped from the spool once acknowledged. After every welcome it starts again at the first
+ * result that the coordinator does not have.
+ */
+import { packResult } from "#protocol/packed/message-frames";
+import type { FetchResult, FetchTiming } from "#protocol/result";
+import type { CrawlerLog } from "../core/log.ts";
+import type { Spool, SpooledResult } from "../spool/spool.ts";
+import type { CoordinatorLink } from "./coordinator-link.ts";
+
+type ResultLink = Pick<CoordinatorLink, "sendResult" | "isUp"> &
+  Partial<Pick<CoordinatorLink, "queuedBytes">>;
+
+export class Carrier {
+  readonly #spool: Spool;
+  readonly #link: ResultLink;
+  readonly #log: CrawlerLog;
+  readonly #mayShip: (bytes: number) => boolean;
+  /** The sequence to send next in this session. */
+  #next: number | null = null;
+  readonly #latestOfLease: Map<string, number>;
+  /** Since when the oldest waiting result has been the oldest. */
+  #stillSinceMs = performance.now();
+  #waiters: { readonly sequence: number; readonly wake: () => void }[] = [];
+
+  /** `mayShip`: whether the host's limits leave so many bytes for results; absent: always. */
+  constructor(settings: {
+    readonly spool: Spool;
+    readonly link: ResultLink;
+    readonly log: CrawlerLog;
+    readonly mayShip?: (bytes: number) => boolean;
+  }) {
+    this.#spool = settings.spool;
+    this.#link = settings.link;
+    this.#log = settings.log;
+    this.#mayShip = settings.mayShip ?? (() => true);
+    this.#latestOfLease = new Map(settings.spool.leases);
+  }
+
+  /** Leases with results that are not acknowledged. */
+  get leases(): Iterable<string> {
+    return this.#latestOfLease.keys();
+  }
+
+  /** False when the spool is full: the result is not kept, and its URL will be fetched again. */
+  keep(leaseId: string, result: FetchResult): boolean {
+    const wasEmpty = this.#spool.first === null;
+    const sequence = this.#spool.append(leaseId, { ...result, timing: inTenths(result.timing) });
+    if (sequence === null) return false;
+    if (wasEmpty) this.#stillSinceMs = performance.now();
+    this.#latestOfLease.set(leaseId, sequence);
+    this.pump();
+    return true;
+  }
+
+  /** A session begins: the coordinator has everything up to `acknowledged`. */
+  onWelcome(acknowledged: number): void {
+    // First of all: what the last session sent next is not what this one has to begin with.
+    this.#next = null;
+    this.onAcknowledge(acknowledged);
+  }
+
+  onAcknowledge(sequence: number): void {
+    if (sequence > this.#spool.acknowledged) this.#stillSinceMs = performance.now();
+    this.#spool.acknowledge(sequence);
+    const woken = this.#waiters.filter((waiter) => waiter.sequence <= sequence);
+    this.#waiters = this.#waiters.filter((waiter) => waiter.sequence > sequence);
+    for (const [leaseId, latest] of this.#latestOfLease) {
+      if (latest <= sequence) this.#latestOfLease.delete(leaseId);
+    }
+    for (const { wake } of woken) wake();
+    this.pump();
+  }
+
+  /** Sends as much as the link takes. */
+  pump(): void {
+    if (!this.#link.isUp) return;
+    for (;;) {
+      const sequence = this.#next ?? this.#spool.first;
+      const record = sequence === null ? null : this.#record(sequence);
+      if (record === null || !this.#mayShip(this.#bytesUnderWayWith(record))) return;
+      if (!this.#link.sendResult(record)) return;
+      this.#next = record.sequence + 1;
+    }
+  }
+
+  /** At most: what is not compressed yet counts in full. */
+  #bytesUnderWayWith({ packed }: SpooledResult): number {
+    const links = packed.links?.reduce((sum, link) => sum + link.length, 0) ?? 0;
+    return (this.#link.queuedBytes ?? 0) + packed.text.length + packed.numbers.length + links;
+  }
+
+  /** That results wait and none has been acknowledged for long, in words; empty when all is well. */
+  stuck(nowMs: number): string {
+    const minutes = Math.floor((nowMs - this.#stillSinceMs) / 60_000);
+    if (this.#spool.first === null || minutes < stuckMinutes) return "";
+    return `nothing was acknowledged for ${minutes} minutes; ${this.#spool.waiting} results wait`;
+  }
+
+  /** Resolves when all results of the lease so far are acknowledged (at once when there are none). */
+  async settled(leaseId: string): Promise<void> {
+    const sequence = this.#latestOfLease.get(leaseId);
+    if (sequence === undefined) return;
+    await new Promise<void>((wake) => this.#waiters.push({ sequence, wake }));
+  }
+
+  /** Resolves when nothing waits any more. */
+  async drained(): Promise<void> {
+    const sequence = this.#spool.last;
+    if (sequence === null) return;
+    await new Promise<void>((wake) => this.#waiters.push({ sequence, wake }));
+  }
+
+  /**
+   * Sequences must not have holes, so a record that the disk has lost is replaced by one under no lease,
+   * which the coordinator acknowledges and drops; the lost URL is fetched again when its lease runs out.
+   */
+  #record(sequence: number): SpooledResult | null {
+    const record = this.#spool.read(sequence);
+    if (record !== null) return record;
+    const last = this.#spool.last;
+    if (last === null || sequence > last) return null;
+    this.#log.warn({ sequence }, "a spooled result is damaged and is given up");
+    return { sequence, leaseId: "0", packed: packResult("0", lostResult) };
+  }
+}
+
+/** Times of requests mean nothing below 0.1 ms, and the digits would have to be shipped. */
+function inTenths(timing: FetchTiming): FetchTiming {
+  const rounded = (ms: number) => Math.round(ms * 10) / 10;
+  const orNull = (ms: number | null) => (ms === null ? null : rounded(ms));
+  return {
+    dnsMs: orNull(timing.dnsMs),
+    connectMs: orNull(timing.connectMs),
+    tlsMs: orNull(timing.tlsMs),
+    firstByteMs: orNull(timing.firstByteMs),
+    totalMs: rounded(timing.totalMs),
+  };
+}
+
+/** A coordinator that is there acknowledges within seconds. */
+const stuckMinutes = 5;
+
+const lostResult: FetchResult = {
+  url: "http://lost.invalid/",
+  fetchedAt: new Date(0).toISOString(),
+  outcome: {
+    type: "failed",
+    blame: "us",
+    code: "spool-damaged",
+    reason: "the spooled result could not be read",
+  },
+  address: null,
+  timing: { dnsMs: null, connectMs: null, tlsMs: null, firstByteMs: null, totalMs: 0 },
+  wireBytes: 0,
+  bodyBytes: 0,
+  etag: null,
+  lastModified: null,
+  hostDelayMs: 0,
+  page: null,
+};

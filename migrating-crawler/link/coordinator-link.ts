@@ -1,0 +1,311 @@
+/**
+ * The crawler's end of the wire: keeps one session with the coordinator open, comes back after every loss
+ * (when the coordinator said, else exponential back-off, both with jitter), and stops for good only when it is told that trying again is useless
+ * or when the crawler stops. Results are counted against the coordinator's credits.
+ *
+ *   idle → connecting → up ⇄ waiting (back-off) → stopped
+ */
+
+import { ConfigError, ProtocolError } from "#core/errors";
+import { canParseUrl } from "#core/ip/url-host";
+import type {
+  CoordinatorMessage,
+  CoordinatorRefuse,
+  CoordinatorWelcome,
+} from "#protocol/coordinator-messages";
+import { isCoordinatorUrl } from "#protocol/invitation";
+import type { CrawlerHeartbeat, CrawlerHello, CrawlerMessage } from "#protocol/messages";
+import type { PackedMessage } from "#protocol/packed/packed-message";
+import type { CoordinatorRoute } from "../net/coordinator-socket.ts";
+import { LinkConnection } from "./link-connection.ts";
+
+/** What the rest of the crawler gets to see. Welcome and refuse have handlers of their own. */
+export type LinkMessage = Exclude<CoordinatorMessage, CoordinatorWelcome | CoordinatorRefuse>;
+
+/** Called one at a time, in the order of what arrives. They must not throw. */
+export interface LinkHandlers {
+  /** A session begins: drop the spool up to `acknowledgedSequence`, then send what follows it, ask for work. */
+  onWelcome(welcome: CoordinatorWelcome): void;
+  /** Everything else, `coordinator:acknowledge` and `coordinator:pace` included (their credits are counted already). */
+  onMessage(message: LinkMessage): void;
+  /** Another `sendResult` would be accepted now, after one was refused. */
+  onRoom(): void;
+  /** The session (or the attempt) ended; the link tries again by itself. */
+  onDown(reason: string): void;
+  /** The link ended for good. `refused` is null after `stop()`, else what the coordinator said. */
+  onStopped(reason: string, refused: CoordinatorRefuse | null): void;
+}
+
+export interface LinkLog {
+  info(fields: object, message: string): void;
+  warn(fields: object, message: string): void;
+}
+
+export interface LinkSettings {
+  /** `wss://host/crawler`; plain `ws://` only to a loopback host. */
+  readonly url: string;
+  /** Asked anew for every attempt; `challenge`: what an identity signs, null where the coordinator gives none. */
+  readonly hello: (challenge: string | null) => CrawlerHello;
+  /** Asked as often as the coordinator wants heartbeats. */
+  readonly heartbeat: () => CrawlerHeartbeat;
+  readonly handlers: LinkHandlers;
+  readonly log: LinkLog;
+  /** Uniform in [0, 1), for the jitter. */
+  readonly random: () => number;
+  /** Whom to trust and which proxy to take; absent: the system's authorities, straight out. */
+  readonly route?: CoordinatorRoute;
+  /** Signs results with the identity that the hello shows; absent: there is none. */
+  readonly sign?: ((text: string) => string) | undefined;
+  /** From the start of an attempt to the welcome. */
+  readonly welcomeTimeoutMs?: number;
+  readonly backOff?: { readonly firstMs: number; readonly mostMs: number };
+}
+
+/** The result to ship, as `packResult` made it; `sequence` counts up by one within the hello's spool. */
+export interface OutgoingResult {
+  readonly sequence: number;
+  readonly packed: PackedMessage;
+}
+
+const defaultBackOff = { firstMs: 500, mostMs: 60_000 };
+/** A coordinator that sends a crawler away for longer is asked again all the same. */
+const mostToldWaitMs = 600_000;
+const lateShare = 0.1;
+const defaultWelcomeTimeoutMs = 30_000;
+/** Results wait in the spool, not in memory, when so much has not left yet. */
+const maxQueuedResultBytes = 4 * 1024 * 1024;
+/** The session is given up after so many heartbeats without a sign of the coordinator. */
+const missedHeartbeats = 3;
+
+export class CoordinatorLink {
+  readonly #settings: LinkSettings;
+  #connection: LinkConnection | null = null;
+  #up = false;
+  #stopped = false;
+  #attempts = 0;
+  #retry: NodeJS.Timeout | undefined;
+  #beat: NodeJS.Timeout | undefined;
+  #refused: CoordinatorRefuse | null = null;
+  #credits = 0;
+  #acknowledged = 0;
+  /** In this session. */
+  #lastSent: number | null = null;
+  #roomWanted = false;
+  /** No session is wanted for the time being; or another one, at once. */
+  #isHeld = false;
+  #isRenewed = false;
+  /** By the connections before this one. */
+  #sentBefore = 0;
+
+  /** Throws ConfigError for a URL that is wrong or would send the key in the clear. */
+  constructor(settings: LinkSettings) {
+    checkUrl(settings.url);
+    this.#settings = settings;
+  }
+
+  /** True between a welcome and the end of its session. */
+  get isUp(): boolean {
+    return this.#up;
+  }
+
+  /** Compressed bytes sent since the start, over all connections. */
+  get sentBytes(): number {
+    return this.#sentBefore + (this.#connection?.sentBytes ?? 0);
+  }
+
+  /** Bytes that have not left yet. */
+  get queuedBytes(): number {
+    return this.#connection?.queuedBytes ?? 0;
+  }
+
+  start(): void {
+    if (this.#connection === null && !this.#stopped) this.#connect();
+  }
+
+  /**
+   * False when the link is down: the message is dropped, because nothing that is sent this way means
+   * anything to the next session (a lease runs out by itself).
+   */
+  send(message: CrawlerMessage): boolean {
+    if (!this.#up || !this.#connection) return false;
+    this.#connection.send(message);
+    return true;
+  }
+
+  /**
+   * False when the link is down or has no credit or room; `onWelcome` or `onRoom` says when to go on.
+   * Throws ProtocolError when the result is longer than the coordinator takes.
+   */
+  sendResult(outgoing: OutgoingResult): boolean {
+    if (!this.#up || !this.#connection) return false;
+    this.#roomWanted = !this.#hasRoom();
+    if (this.#roomWanted) {
+      this.#connection.seal();
+      return false;
+    }
+    this.#checkOrder(outgoing.sequence);
+    this.#connection.sendResult(outgoing.sequence, outgoing.packed);
+    this.#lastSent = outgoing.sequence;
+    return true;
+  }
+
+  /** What was sent is to be acknowledged soon: it is sealed without waiting for more. */
+  seal(): void {
+    if (this.#up) this.#connection?.seal();
+  }
+
+  /** Begins another session, because what the hello says has changed. */
+  renew(reason: string): void {
+    if (!this.#up || this.#isHeld) return;
+    this.#isRenewed = true;
+    void this.#connection?.close(reason);
+  }
+
+  /** Ends the session; there is none until `release`. */
+  hold(reason: string): void {
+    if (this.#isHeld) return;
+    this.#isHeld = true;
+    clearTimeout(this.#retry);
+    void this.#connection?.close(reason);
+  }
+
+  release(): void {
+    if (!this.#isHeld) return;
+    this.#isHeld = false;
+    this.start();
+  }
+
+  /**
+   * Says goodbye (`forGood`: that this crawler will not be back) and ends; resolves when the socket is closed.
+   * What was sent may still be acknowledged.
+   */
+  async stop(reason: string, forGood = false): Promise<void> {
+    if (this.#stopped) return;
+    this.#stopped = true;
+    clearTimeout(this.#retry);
+    await this.#connection?.close(reason, forGood);
+    this.#down();
+    this.#settings.handlers.onStopped(reason, null);
+  }
+
+  #connect(): void {
+    this.#refused = null;
+    const { url, hello, welcomeTimeoutMs = defaultWelcomeTimeoutMs } = this.#settings;
+    const { route = { certificatePin: null, proxy: null, timeoutMs: welcomeTimeoutMs } } = this.#settings;
+    this.#connection = new LinkConnection({
+      url,
+      hello,
+      route,
+      sign: this.#settings.sign,
+      welcomeTimeoutMs,
+      onMessage: (message) => this.#take(message),
+      onEnd: (reason, retryAfterMs) => this.#onEnd(reason, retryAfterMs),
+    });
+  }
+
+  #take(message: CoordinatorMessage): void {
+    if (message.type === "coordinator:refuse") this.#onRefuse(message);
+    else if (message.type === "coordinator:welcome") this.#onWelcome(message);
+    else this.#onMessage(message);
+  }
+
+  #onWelcome(welcome: CoordinatorWelcome): void {
+    if (this.#up) throw new ProtocolError("a second welcome");
+    this.#up = true;
+    this.#attempts = 0;
+    this.#credits = welcome.resultCredits;
+    this.#acknowledged = welcome.acknowledgedSequence;
+    this.#lastSent = null;
+    this.#roomWanted = false;
+    const heartbeatMs = welcome.heartbeatSeconds * 1000;
+    this.#connection?.speak(welcome.protocolVersion);
+    this.#connection?.expectEvery(missedHeartbeats * heartbeatMs);
+    this.#beat = setInterval(() => this.send(this.#settings.heartbeat()), heartbeatMs);
+    this.#settings.log.info({ crawlerId: welcome.crawlerId }, "the coordinator welcomed this crawler");
+    this.#settings.handlers.onWelcome(welcome);
+  }
+
+  #onMessage(message: LinkMessage): void {
+    if (!this.#up) throw new ProtocolError(`${message.type} before the welcome`);
+    if (message.type === "coordinator:acknowledge") this.#acknowledged = message.sequence;
+    if (message.type === "coordinator:pace") this.#credits = message.resultCredits;
+    this.#settings.handlers.onMessage(message);
+    if (!this.#roomWanted || !this.#up || !this.#hasRoom()) return;
+    this.#roomWanted = false;
+    this.#settings.handlers.onRoom();
+  }
+
+  #onRefuse(refuse: CoordinatorRefuse): void {
+    this.#refused = refuse;
+    this.#connection?.end(
+      `the coordinator refused (${refuse.code}): ${refuse.reason}`,
+      refuse.retryAfterMs ?? null,
+    );
+  }
+
+  #onEnd(reason: string, retryAfterMs: number | null): void {
+    this.#down();
+    if (this.#stopped) return;
+    if (this.#refused && !this.#refused.retry) this.#giveUp(reason, this.#refused);
+    else this.#tryLater(reason, retryAfterMs);
+  }
+
+  #giveUp(reason: string, refused: CoordinatorRefuse): void {
+    this.#stopped = true;
+    this.#settings.log.warn(
+      { code: refused.code, reason: refused.reason },
+      "the coordinator refused for good",
+    );
+    this.#settings.handlers.onStopped(reason, refused);
+  }
+
+  #tryLater(reason: string, retryAfterMs: number | null): void {
+    const waitMs =
+      retryAfterMs !== null ? this.#toldWaitMs(retryAfterMs) : this.#isRenewed ? 0 : this.#nextWaitMs();
+    this.#isRenewed = false;
+    this.#settings.log.warn({ reason, waitMs }, "the link to the coordinator is down");
+    if (!this.#isHeld) this.#retry = setTimeout(() => this.#connect(), waitMs);
+    this.#settings.handlers.onDown(reason);
+  }
+
+  #down(): void {
+    this.#up = false;
+    this.#sentBefore = this.sentBytes;
+    this.#connection = null;
+    clearInterval(this.#beat);
+  }
+
+  /** Never earlier than told; a little later, since others were told as well. */
+  #toldWaitMs(retryAfterMs: number): number {
+    const askedMs = Math.min(retryAfterMs, mostToldWaitMs);
+    return Math.round(askedMs * (1 + lateShare * this.#settings.random()));
+  }
+
+  /** Doubles with every failed attempt; between half and all of it, so that a fleet does not return at once. */
+  #nextWaitMs(): number {
+    const { firstMs, mostMs } = this.#settings.backOff ?? defaultBackOff;
+    const fullMs = Math.min(mostMs, firstMs * 2 ** Math.min(this.#attempts, 30));
+    this.#attempts += 1;
+    return Math.round(fullMs * (0.5 + this.#settings.random() / 2));
+  }
+
+  /** The first of a session may be any, since a spool can lose its head; then they count up by one. */
+  #checkOrder(sequence: number): void {
+    if (this.#lastSent === null) this.#acknowledged = sequence - 1;
+    else if (sequence !== this.#lastSent + 1) {
+      throw new RangeError(`result ${sequence} cannot follow result ${this.#lastSent}`);
+    }
+  }
+
+  #hasRoom(): boolean {
+    const underWay = this.#lastSent === null ? 0 : this.#lastSent - this.#acknowledged;
+    return underWay < this.#credits && this.queuedBytes < maxQueuedResultBytes;
+  }
+}
+
+function checkUrl(text: string): void {
+  if (isCoordinatorUrl(text)) return;
+  const isPlain = canParseUrl(text) && new URL(text).protocol === "ws:";
+  const problem = isPlain ? "sends the key in the clear, use wss://" : "is not a wss:// URL";
+  throw new ConfigError([`coordinator URL: "${text.slice(0, 200)}" ${problem}`]);
+}

@@ -1,0 +1,52 @@
+/** What a crawler tells about itself: its host in the log once in a while, and the coordinator in heartbeats. */
+import type { CrawlerHeartbeat } from "#protocol/messages";
+import type { Tally } from "../crawl/tally.ts";
+
+export interface CrawlerStatus {
+  readonly name: string;
+  readonly connected: boolean;
+  readonly crawlerId: number | null;
+  readonly openHosts: number;
+  readonly spooledResults: number;
+  readonly pages: number;
+  readonly pagesPerMinute: number;
+  /** Bodies as they came over the wire, and decoded; everything that was sent to the coordinator. */
+  readonly fetchedBytes: number;
+  readonly bodyBytes: number;
+  readonly shippedBytes: number;
+  /** `bodyBytes / shippedBytes`; null before anything was shipped. */
+  readonly timesSmaller: number | null;
+  /** What holds the crawler back, in words; empty when nothing does. */
+  readonly holdingBack: readonly string[];
+}
+
+type Counted = "pages" | "pagesPerMinute" | "fetchedBytes" | "bodyBytes" | "timesSmaller";
+
+/** With what was counted since the start. */
+export function crawlerStatus(known: Omit<CrawlerStatus, Counted>, tally: Tally): CrawlerStatus {
+  const { pages, fetchedBytes, bodyBytes } = tally;
+  const { shippedBytes, holdingBack } = known;
+  return {
+    ...known,
+    pages,
+    pagesPerMinute: tally.pagesPerMinute(performance.now()),
+    fetchedBytes,
+    bodyBytes,
+    timesSmaller: shippedBytes === 0 ? null : Math.round((10 * bodyBytes) / shippedBytes) / 10,
+    holdingBack: holdingBack.filter((word) => word !== "").map((word) => word.slice(0, 500)),
+  };
+}
+
+export function heartbeatOf(status: CrawlerStatus): CrawlerHeartbeat {
+  const { openHosts, spooledResults, pages, fetchedBytes, shippedBytes, bodyBytes, holdingBack } = status;
+  return {
+    type: "crawler:heartbeat",
+    openHosts,
+    spooledResults,
+    pages,
+    fetchedBytes,
+    shippedBytes,
+    bodyBytes,
+    holdingBack: [...holdingBack].slice(0, 10),
+  };
+}

@@ -1,0 +1,263 @@
+/**
+ * One WebSocket from the crawler to the coordinator, from the handshake to its end: compresses, checks and
+ * times, but knows nothing of reconnecting or credits (coordinator-link.ts does). Ends exactly once, with
+ * the reason in words. The coordinator says little, so node:zlib inflates it: no native code at partners.
+ */
+import type { IncomingMessage } from "node:http";
+import type net from "node:net";
+import { WebSocket } from "ws";
+import { ProtocolError } from "#core/errors";
+import { decodeCoordinatorMessage, encodeMessage, maxMessageBytes } from "#protocol/codec";
+import { type CoordinatorMessage, identityVersion } from "#protocol/coordinator-messages";
+import { MessageDeflater, NodeInflater } from "#protocol/deflate";
+import { plainWords } from "#protocol/fields";
+import { challengeHeader, challenge as challengeSchema } from "#protocol/identity";
+import type { CrawlerHello, CrawlerMessage } from "#protocol/messages";
+import { FrameWriter, joinFrame } from "#protocol/packed/message-frames";
+import type { PackedMessage } from "#protocol/packed/packed-message";
+import { unpackMessage } from "#protocol/packed/unpack-message";
+import { retryAfterSeconds } from "../limits/host-pace.ts";
+import { type CoordinatorRoute, connectionTo } from "../net/coordinator-socket.ts";
+import { ResultSealer } from "./result-sealer.ts";
+
+export interface ConnectionSettings {
+  readonly url: string;
+  /** Asked once, when the connection stands; `challenge`: what the hello signs, null from an older coordinator. */
+  readonly hello: (challenge: string | null) => CrawlerHello;
+  readonly route: CoordinatorRoute;
+  /** Signs results, where the hello has an identity. */
+  readonly sign?: ((text: string) => string) | undefined;
+  /** From the start to the coordinator's first message. */
+  readonly welcomeTimeoutMs: number;
+  readonly onMessage: (message: CoordinatorMessage) => void;
+  /** Called once, never from within the constructor. `retryAfterMs`: the coordinator turned it away for so long. */
+  readonly onEnd: (reason: string, retryAfterMs: number | null) => void;
+}
+
+/** What is in one frame; a result's text is UTF-8 already, since it is signed, too. */
+interface OutgoingParts {
+  readonly numbers: Buffer;
+  readonly text: string | Buffer;
+}
+
+type KeptResult = Pick<Extract<CrawlerMessage, { type: "crawler:result" }>, "leaseId" | "result">;
+
+/** More than so much waiting to leave: the coordinator does not read any more. */
+const maxQueuedBytes = 2 * maxMessageBytes;
+/** What is read of an answer that is no connection. */
+const mostAnswerWords = 300;
+/** How long a goodbye may take. */
+const closeTimeoutMs = 5000;
+
+export class LinkConnection {
+  readonly #socket: WebSocket;
+  readonly #settings: ConnectionSettings;
+  readonly #deflater = new MessageDeflater("large");
+  readonly #inflater = new NodeInflater();
+  #silence: NodeJS.Timeout;
+  #silenceMs: number;
+  /** From protocol version 2 on. */
+  #frames: FrameWriter | null = null;
+  readonly #welcomed: Promise<void>;
+  #onWelcomed: () => void = () => {};
+  #deflatingBytes = 0;
+  #sentBytes = 0;
+  #ended = false;
+  #challenge: string | null = null;
+  #hello: CrawlerHello | null = null;
+  /** From protocol version 3 on, with an identity. */
+  #sealer: ResultSealer | null = null;
+
+  constructor(settings: ConnectionSettings) {
+    this.#settings = settings;
+    this.#welcomed = new Promise((resolve) => {
+      this.#onWelcomed = resolve;
+    });
+    this.#silenceMs = settings.welcomeTimeoutMs;
+    this.#silence = setTimeout(() => this.#onSilence(), this.#silenceMs);
+    this.#socket = new WebSocket(settings.url, {
+      perMessageDeflate: false,
+      maxPayload: maxMessageBytes,
+      handshakeTimeout: settings.welcomeTimeoutMs,
+      // ws hands it to http.request, which takes a socket that comes later; its types know net.connect alone.
+      createConnection: connectionTo(new URL(settings.url), settings.route) as unknown as typeof net.connect,
+    });
+    this.#listen();
+  }
+
+  /** Bytes that have not left for the coordinator yet. */
+  get queuedBytes(): number {
+    return this.#deflatingBytes + this.#socket.bufferedAmount;
+  }
+
+  /** Compressed bytes handed to the socket so far. */
+  get sentBytes(): number {
+    return this.#sentBytes;
+  }
+
+  /** What follows is said in this version of the protocol, which the coordinator's welcome states. */
+  speak(protocolVersion: number): void {
+    if (protocolVersion >= 2) this.#frames = new FrameWriter();
+    if (protocolVersion >= identityVersion) this.#sealer = this.#makeSealer();
+    this.#onWelcomed();
+  }
+
+  /** Throws ProtocolError when the message is longer than the coordinator takes. */
+  send(message: CrawlerMessage): void {
+    if (this.#ended) return;
+    this.#queue(this.#partsOf(message));
+  }
+
+  /** The same for a result, as the spool keeps it. */
+  sendResult(sequence: number, packed: PackedMessage): void {
+    if (this.#ended) return;
+    if (this.#frames === null) {
+      this.send({ type: "crawler:result", sequence, ...(unpackMessage(packed) as KeptResult) });
+      return;
+    }
+    const { numbers, text } = this.#frames.result(sequence, packed);
+    const parts = { numbers, text: Buffer.from(text) };
+    this.#queue(parts);
+    this.#sealer?.add(sequence, parts);
+  }
+
+  /** Signs what was shipped since the last seal, now. */
+  seal(): void {
+    this.#sealer?.seal();
+  }
+
+  /** From now on, the coordinator (its messages or its WebSocket pings) is heard at least so often, or gone. */
+  expectEvery(silenceMs: number): void {
+    this.#silenceMs = silenceMs;
+    this.#heard();
+  }
+
+  /**
+   * Says goodbye; the coordinator works off what was sent before it and closes, and its acknowledgements still
+   * come in meanwhile. Before the welcome nobody knows in which version of the protocol to say it: it is waited
+   * for. Resolves when the socket is closed, within five seconds.
+   */
+  async close(reason: string, forGood = false): Promise<void> {
+    if (this.#ended || this.#socket.readyState !== WebSocket.OPEN) {
+      this.end(reason);
+      return;
+    }
+    const closed = new Promise<void>((resolve) => this.#socket.once("close", () => resolve()));
+    const deadline = setTimeout(() => this.end(reason), closeTimeoutMs);
+    await Promise.race([this.#welcomed, closed]);
+    this.seal();
+    const goodbye = { type: "crawler:goodbye", reason: reason.slice(0, 500), forGood } as const;
+    await this.#transmit(this.#partsOf(goodbye));
+    await closed;
+    clearTimeout(deadline);
+    this.end(reason);
+  }
+
+  /** At once, without a goodbye. */
+  end(reason: string, retryAfterMs: number | null = null): void {
+    if (this.#ended) return;
+    this.#ended = true;
+    clearTimeout(this.#silence);
+    this.#sealer?.stop();
+    this.#deflater.close();
+    this.#inflater.release();
+    this.#socket.terminate();
+    queueMicrotask(() => this.#settings.onEnd(reason, retryAfterMs));
+  }
+
+  #listen(): void {
+    this.#socket.on("upgrade", ({ headers }) => {
+      this.#challenge = challengeSchema.safeParse(headers[challengeHeader]).data ?? null;
+    });
+    this.#socket.on("unexpected-response", (_request, answer) => this.#onTurnedAway(answer));
+    this.#socket.on("open", () => this.#sayHello());
+    this.#socket.on("ping", () => this.#heard());
+    this.#socket.on("message", (data, isBinary) => this.#take(data as Buffer, isBinary));
+    this.#socket.on("error", (error) => this.end(error.message || String(error)));
+    this.#socket.on("close", (code, reason) => this.end(closeReason(code, reason)));
+  }
+
+  /** An answer to the upgrade in place of a connection: of the coordinator, or of what stands before it. */
+  #onTurnedAway(answer: IncomingMessage): void {
+    const seconds = retryAfterSeconds(answer.headers["retry-after"], new Date());
+    let words = "";
+    const end = () => {
+      const why = words === "" ? "" : `: ${words.slice(0, mostAnswerWords)}`;
+      this.end(
+        `the connection was refused (HTTP ${answer.statusCode})${why}`,
+        seconds === null ? null : seconds * 1000,
+      );
+    };
+    answer.setEncoding("utf8").on("data", (text: string) => {
+      words += text;
+      if (words.length > mostAnswerWords) end();
+    });
+    answer.once("end", end).once("error", end);
+  }
+
+  #sayHello(): void {
+    try {
+      this.#hello = this.#settings.hello(this.#challenge);
+      this.send(this.#hello);
+    } catch (error) {
+      this.end(`the hello cannot be said: ${error instanceof Error ? error.message : String(error)}`);
+    }
+  }
+
+  #take(data: Buffer, isBinary: boolean): void {
+    if (this.#ended) return;
+    this.#heard();
+    try {
+      if (!isBinary) throw new ProtocolError("it is a text frame");
+      this.#settings.onMessage(decodeCoordinatorMessage(this.#inflater.inflate(data, maxMessageBytes)));
+    } catch (error) {
+      this.end(`on a message of the coordinator: ${error instanceof Error ? error.message : String(error)}`);
+    }
+  }
+
+  #makeSealer(): ResultSealer | null {
+    const { sign } = this.#settings;
+    if (sign === undefined || this.#hello?.identity === undefined) return null;
+    const { spoolId } = this.#hello;
+    return new ResultSealer({ sign, spoolId, send: (seal) => this.send(seal) });
+  }
+
+  #partsOf(message: CrawlerMessage): OutgoingParts {
+    return this.#frames?.message(message) ?? { numbers: Buffer.alloc(0), text: encodeMessage(message) };
+  }
+
+  #queue(parts: OutgoingParts): void {
+    this.#deflatingBytes += parts.text.length;
+    if (this.queuedBytes > maxQueuedBytes) this.end("the coordinator does not read any more");
+    else void this.#transmit(parts);
+  }
+
+  async #transmit({ numbers, text }: OutgoingParts): Promise<void> {
+    const isPacked = this.#frames !== null;
+    try {
+      const deflated = await this.#deflater.deflate(text);
+      const frame = isPacked ? joinFrame(numbers, deflated) : deflated;
+      this.#deflatingBytes -= text.length;
+      if (this.#socket.readyState !== WebSocket.OPEN) return;
+      this.#sentBytes += frame.length;
+      this.#socket.send(frame, { binary: true });
+    } catch {
+      // The connection has ended; whatever matters is in the spool.
+    }
+  }
+
+  #heard(): void {
+    if (this.#ended) return;
+    clearTimeout(this.#silence);
+    this.#silence = setTimeout(() => this.#onSilence(), this.#silenceMs);
+  }
+
+  #onSilence(): void {
+    this.end(`nothing heard from the coordinator for ${this.#silenceMs / 1000} s`);
+  }
+}
+
+function closeReason(code: number, reason: Buffer): string {
+  const words = plainWords(reason.toString("utf8"));
+  return `the connection was closed (${code}${words ? `: ${words}` : ""})`;
+}

@@ -1,0 +1,45 @@
+/** Measures the way to the other crawlers, a few at a time, and gives the report in one piece. */
+import type { CoordinatorMessage } from "#protocol/coordinator-messages";
+import type { ProbeOutcome } from "#protocol/messages";
+import type { Prober } from "./prober.ts";
+
+type Peer = Extract<CoordinatorMessage, { type: "coordinator:peers" }>["peers"][number];
+export interface PeerRtt {
+  readonly crawlerId: number;
+  readonly outcome: ProbeOutcome;
+}
+
+const atATime = 4;
+const triesPerPeer = 5;
+const deadlineMs = 5000;
+
+/**
+ * The outcomes in the order of the peers. A newer list takes over by aborting the older one's signal; what was
+ * measured until then is given.
+ */
+export async function measurePeers(
+  prober: Pick<Prober, "probe">,
+  peers: readonly Peer[],
+  signal: AbortSignal,
+): Promise<PeerRtt[]> {
+  const measured: PeerRtt[] = [];
+  const waiting = peers.entries();
+  const worker = async () => {
+    for (const [index, peer] of waiting) {
+      if (signal.aborted) return;
+      const { address, port, crawlerId } = peer;
+      const outcome = await prober.probe({
+        host: address,
+        address,
+        port,
+        secure: false,
+        method: "connect",
+        tries: triesPerPeer,
+        deadlineMs,
+      });
+      measured[index] = { crawlerId, outcome };
+    }
+  };
+  await Promise.all(Array.from({ length: atATime }, worker));
+  return measured.filter((one) => one !== undefined);
+}

@@ -1,0 +1,222 @@
+/**
+ * The settings of one crawler: where its coordinator is, and the limits that its host sets and nobody else
+ * can raise. Values come from the command or from a settings file; this is the only place that checks them.
+ * Unknown keys are refused, and every fault is listed in one error.
+ */
+
+import { resolve } from "node:path";
+import { z } from "zod";
+import { ConfigError } from "#core/errors";
+import { parseRange } from "#core/ip/range";
+import { canParseUrl, urlHost } from "#core/ip/url-host";
+import { isCoordinatorUrl } from "#protocol/invitation";
+import { maxDomainSetCharacters, maxDomainSetsInHello, probeMethod } from "#protocol/messages";
+import { partnerContact } from "#protocol/user-agent";
+import { limitsSchema } from "../limits/limits-config.ts";
+import { joinedSettings } from "../membership/joined-settings.ts";
+import { parseAllowance } from "../net/allow-list.ts";
+import { releasePolicy } from "../supervisor/release-policy.ts";
+import { settingFaults } from "./setting-faults.ts";
+
+/** Our floor between two requests to one host: 1 s, the usual courtesy of search engines. */
+const defaultPolitenessFloorMs = 1000;
+/** Wait so many times the last answer's time before asking a host again (Heritrix's default). */
+const defaultResponseTimeFactor = 5;
+const mebibyte = 1024 * 1024;
+
+const hostAndPort = /^(\[[0-9a-fA-F:.]+\]|[^\s:/@]+):(\d{1,5})$/;
+const endpoint = (what: string) =>
+  z.string().refine((text) => parseEndpoint(text) !== null, { error: `must be ${what}, as address:port` });
+const addressRange = z
+  .string()
+  .refine((text) => parseRange(text) !== null, { error: "must be an address, a/prefix or first-last" });
+const allowance = z.string().refine((text) => parseAllowance(text) !== null, {
+  error: "must be an address, a/prefix or first-last, with :port or :port-port after it if need be",
+});
+
+/** In the form in which DNS has it: xn-- labels for letters beyond ASCII. */
+const domain = z
+  .string()
+  .max(253)
+  .regex(/^[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?(\.[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?)*$/i, {
+    error: "must be a domain such as example.org (which stands for everything below it, too)",
+  })
+  .transform((text) => text.toLowerCase());
+
+/** Read in full by the coordinator, which refuses the crawler with the reason where it cannot be read. */
+const domainSet = z
+  .string()
+  .trim()
+  .max(maxDomainSetCharacters)
+  .regex(/^(not\s+)?(lang:|\*?\.|[^\s,]+\.)[^\s,]/i, {
+    error:
+      "must begin with a domain such as .gr or example.org, or a language such as lang:el, or not before it",
+  });
+
+const timeouts = z.strictObject({
+  connectMs: z.int().min(10).max(120_000).default(10_000),
+  firstByteMs: z.int().min(10).max(300_000).default(20_000),
+  idleMs: z.int().min(10).max(300_000).default(10_000),
+  totalMs: z.int().min(10).max(900_000).default(60_000),
+});
+
+/** What is fetched is kept at the partner, too: WARC/1.1 files, each record compressed by itself. */
+const warc = z.strictObject({
+  folder: z.string().min(1),
+  /** Of all files together; at it, nothing more is written, or the oldest file is removed. */
+  maxBytes: z
+    .int()
+    .min(mebibyte)
+    .max(1e15)
+    .default(10 * 1024 * mebibyte),
+  whenFull: z.enum(["stop", "remove-oldest"]).default("stop"),
+  /** A file that has reached this is followed by another; 1 GB is the usual size (WARC/1.1, annex C). */
+  fileBytes: z.int().min(mebibyte).max(1e12).default(1_000_000_000),
+});
+
+const configSchema = z.strictObject({
+  /** `ws://` on loopback, `wss://` elsewhere. */
+  coordinatorUrl: z.string().refine(isCoordinatorUrl, {
+    error: "must be wss://host[:port][/path], or ws:// where the host is loopback",
+  }),
+  key: z.string().min(16).max(200),
+  name: z.string().regex(/^[a-z0-9][a-z0-9._-]{0,62}$/, {
+    error: "must be 1 to 63 of a-z, 0-9, '.', '_', '-', and begin with a letter or digit",
+  }),
+  /** The folder that holds the spool and the day's counters. */
+  home: z.string().min(1),
+  publicAddress: z
+    .string()
+    .refine((text) => parseRange(text) !== null && !/[-/]/.test(text), { error: "must be an IP address" })
+    .nullable()
+    .default(null),
+  place: z
+    .strictObject({
+      name: z.string().max(80),
+      country: z
+        .string()
+        .regex(/^[A-Z]{2}$/, { error: "must be two capital letters (ISO 3166)" })
+        .nullable()
+        .default(null),
+      latitude: z.number().min(-90).max(90),
+      longitude: z.number().min(-180).max(180),
+    })
+    .nullable()
+    .default(null),
+  /** `http://host:port` (CONNECT) or `socks5://host:port`; null: straight out. */
+  proxy: z
+    .string()
+    .refine((text) => parseProxy(text) !== null, {
+      error: "must be http://host:port or socks5://host:port, with an optional user:password@",
+    })
+    .nullable()
+    .default(null),
+  /** DNS servers as `address:port`; empty: the system's. */
+  resolvers: z.array(endpoint("a DNS server")).max(8).default([]),
+  limits: limitsSchema.prefault({}),
+  timeouts: timeouts.prefault({}),
+  politenessFloorMs: z.number().min(0).max(3_600_000).default(defaultPolitenessFloorMs),
+  responseTimeFactor: z.number().min(0).max(1000).default(defaultResponseTimeFactor),
+  /** Requests at a time to one address, whatever hosts are meant; to one host it is always one. */
+  requestsPerAddress: z.int().min(1).max(64).default(1),
+  /** Whom to reach at the partner, added to the User-Agent that the coordinator states: `abuse@example.org`, say. */
+  contact: partnerContact.nullable().default(null),
+  /** False: this crawler's address is not in the list by which sites can verify that a request is ours. */
+  listAddress: z.boolean().default(true),
+  /** Special-purpose ranges that may be contacted all the same: for tests, and partners who crawl their own network. */
+  allowRanges: z.array(allowance).max(100).default([]),
+  /** Ranges that are never contacted, neither crawled nor probed. */
+  denyRanges: z.array(addressRange).max(10_000).default([]),
+  /** Domains that are never contacted, neither crawled nor probed, with everything below them. */
+  denyDomains: z.array(domain).max(10_000).default([]),
+  /** What the coordinator may give this crawler: hosts in one of these domain sets, each a text; empty: any. */
+  domainSets: z.array(domainSet).max(maxDomainSetsInHello).default([]),
+  probeMethods: z.array(probeMethod).default(["head", "connect", "icmp"]),
+  ipv6: z.boolean().default(false),
+  /** A PEM file with certificates to trust for sites besides the built-in ones. */
+  certificateFile: z.string().nullable().default(null),
+  /** A PEM file with the authority (or the certificate itself) that the coordinator is trusted by, alone. */
+  coordinatorCertificateFile: z.string().nullable().default(null),
+  /** The way to the coordinator: `as-sites` (through `proxy`, if there is one), `none`, or another proxy's URL. */
+  coordinatorProxy: z
+    .string()
+    .refine((text) => text === "as-sites" || text === "none" || parseProxy(text) !== null, {
+      error: "must be as-sites, none, http://host:port or socks5://host:port",
+    })
+    .default("as-sites"),
+  /** Null: nothing is kept. */
+  warc: warc.nullable().default(null),
+  /** A page for browsers on this machine alone, at http://127.0.0.1:PORT/; null: none. */
+  status: z.strictObject({ port: z.int().min(1).max(65_535).nullable().default(null) }).prefault({}),
+  /** For the dock, which reads it by itself. */
+  releases: releasePolicy.prefault({}),
+});
+
+export type CrawlerConfig = Readonly<z.infer<typeof configSchema>>;
+/** What fetching needs; who the crawler is, and where its coordinator, does not matter to it. */
+export type FetchingConfig = Omit<CrawlerConfig, keyof typeof connection>;
+/** What a settings file or a caller may state: everything with a default can be left out. */
+export type CrawlerSettings = z.input<typeof configSchema>;
+
+const connection = { coordinatorUrl: true, key: true, name: true, home: true } as const;
+const fetchingSchema = configSchema.omit(connection);
+
+/**
+ * The settings of somebody who fetches single pages under a host's rules; the four that only a connected
+ * crawler has are ignored. Throws a ConfigError that lists every fault.
+ */
+export function fetchingConfig(settings: Readonly<Record<string, unknown>>): FetchingConfig {
+  const given = Object.entries(settings).filter(([name]) => !(name in connection));
+  const checked = fetchingSchema.safeParse(Object.fromEntries(given));
+  if (!checked.success) throw new ConfigError(settingFaults(checked.error, fetchingSchema, settings));
+  return deepFreeze(checked.data);
+}
+
+/**
+ * Checks settings and fills in the defaults; coordinator, name and key come from the home's membership where there
+ * is one. Throws a ConfigError that lists every fault.
+ */
+export function crawlerConfig(given: unknown): CrawlerConfig {
+  const { settings, faults } = joinedSettings(given);
+  const checked = configSchema.safeParse(settings);
+  if (!checked.success) faults.push(...settingFaults(checked.error, configSchema, settings));
+  if (!checked.success || faults.length > 0) throw new ConfigError(faults);
+  return deepFreeze({ ...checked.data, home: resolve(checked.data.home) });
+}
+
+export interface ProxyAddress {
+  readonly type: "http" | "socks5";
+  readonly host: string;
+  readonly port: number;
+  readonly user: string | null;
+  readonly password: string | null;
+}
+
+export function parseProxy(text: string): ProxyAddress | null {
+  if (!canParseUrl(text)) return null;
+  const url = new URL(text);
+  const type = url.protocol === "http:" ? "http" : url.protocol === "socks5:" ? "socks5" : null;
+  if (type === null || url.hostname === "" || (url.pathname !== "/" && url.pathname !== "")) return null;
+  return {
+    type,
+    host: urlHost(url),
+    port: url.port === "" ? (type === "http" ? 80 : 1080) : Number(url.port),
+    user: url.username === "" ? null : decodeURIComponent(url.username),
+    password: url.password === "" ? null : decodeURIComponent(url.password),
+  };
+}
+
+export function parseEndpoint(text: string): { readonly host: string; readonly port: number } | null {
+  const match = hostAndPort.exec(text);
+  const port = Number(match?.[2]);
+  if (!match || port < 1 || port > 65_535) return null;
+  return { host: match[1]!.replace(/^\[(.*)\]$/, "$1"), port };
+}
+
+function deepFreeze<T>(value: T): T {
+  if (typeof value === "object" && value !== null) {
+    Object.values(value).forEach(deepFreeze);
+    Object.freeze(value);
+  }
+  return value;
+}

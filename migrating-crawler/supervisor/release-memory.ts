@@ -1,0 +1,122 @@
+/** The dock's state of releases in memory and on the disk: every change is saved before anything follows from it. */
+import type { CrawlerLog } from "../core/log.ts";
+import type { ReleaseReport } from "./dock-messages.ts";
+import type { ReleasePolicy } from "./release-policy.ts";
+import type { ReleaseShelf } from "./release-shelf.ts";
+import * as states from "./release-state.ts";
+import type { Trust } from "./release-trust.ts";
+
+export interface MemorySettings {
+  readonly shelf: ReleaseShelf;
+  readonly log: CrawlerLog;
+  readonly now: () => Date;
+  /** There is more to tell the coordinator. */
+  readonly onReports: (reports: ReleaseReport[]) => void;
+}
+
+export class ReleaseMemory {
+  readonly #settings: MemorySettings;
+  #state: states.ReleaseState;
+
+  constructor(settings: MemorySettings) {
+    this.#settings = settings;
+    this.#state = settings.shelf.readState();
+    settings.shelf.removeDrafts();
+    settings.shelf.removeOld(this.#state);
+  }
+
+  get state(): states.ReleaseState {
+    return this.#state;
+  }
+
+  get isWatched(): boolean {
+    return states.isWatched(this.#state);
+  }
+
+  change(step: (state: states.ReleaseState) => states.ReleaseState): void {
+    const before = this.#state;
+    const after = step(before);
+    if (after === before) return;
+    this.#state = after;
+    this.#save();
+    const news = after.reports.filter((report) => !before.reports.includes(report));
+    if (news.length > 0) this.#settings.onReports(news);
+  }
+
+  /** A disk that takes nothing ends no crawl: the dock goes on by what it knows, and a restart by what was saved. */
+  #save(): void {
+    const { shelf, log } = this.#settings;
+    try {
+      shelf.saveState(this.#state);
+    } catch (error) {
+      log.error({ error }, "what the dock knows of releases cannot be saved");
+    }
+  }
+
+  /** Nothing runs, and why; null: something does. Said once in the log. */
+  waitFor(reason: string | null): void {
+    const { log, now } = this.#settings;
+    const before = this.#state.waitsFor?.reason;
+    this.change((state) => states.withWaiting(state, reason, now()));
+    const { waitsFor } = this.#state;
+    if (waitsFor !== null && waitsFor.reason !== before)
+      log.warn({ waitsFor: waitsFor.reason }, "no crawler runs here for now");
+  }
+
+  /** The watch is over. */
+  pass(): void {
+    const { shelf, log } = this.#settings;
+    if (!this.isWatched) return;
+    this.change(states.passWatch);
+    shelf.removeOld(this.#state);
+    log.info({ version: this.#state.current?.version }, "the new release runs and is well");
+  }
+
+  /** Back to the last good release. False: there is none, or the current one is it. */
+  returnToGood(reason: string): boolean {
+    const { log, now } = this.#settings;
+    const returned = states.returnToGood(this.#state, { reason, at: now() });
+    if (returned === null) return false;
+    const { version } = this.#state.current ?? {};
+    log.warn({ version, reason }, "the new release is not well: back to the one before it");
+    this.change(() => returned);
+    return true;
+  }
+
+  /** The current release must not run here any more. `forbidden`: nor may these. */
+  withdraw(reason: string, forbidden: readonly string[]): void {
+    const { log, now } = this.#settings;
+    log.warn({ version: this.#state.current?.version, reason }, "the release must not run here any more");
+    this.change((state) => states.withdrawCurrent(state, { reason, at: now(), forbidden }));
+  }
+
+  /** The current release's files are not what was signed: what else is there takes its place, until it is fetched again. */
+  dropUnsound(reason: string): void {
+    const { version } = this.#state.current ?? {};
+    this.#settings.log.error(
+      { version, reason },
+      "the release on this machine's disk is not what was signed",
+    );
+    this.change((state) => states.dropCurrent(state));
+  }
+
+  /** True when what ran was revoked. */
+  heed({ revocations }: Trust): boolean {
+    const { current } = this.#state;
+    if (revocations === null || current === null || !revocations.digests.includes(current.digest))
+      return false;
+    this.withdraw(`it was revoked: ${revocations.reason}`, revocations.digests);
+    return true;
+  }
+
+  /** True when the partner's policy names a version that lies here, and another one ran. */
+  heedPin({ policy, pin }: ReleasePolicy, { revocations }: Trust): boolean {
+    const { current, good, previous } = this.#state;
+    if (policy !== "pin" || pin === null || current === null || current.version === pin) return false;
+    const pinned = [good, previous].find((kept) => kept?.version === pin);
+    if (!pinned || revocations?.digests.includes(pinned.digest)) return false;
+    this.#settings.log.info({ version: pin }, "the partner's policy names another release, which takes over");
+    this.change((state) => states.swapTo(state, pinned));
+    return true;
+  }
+}

@@ -1,0 +1,105 @@
+/**
+ * What every command shares: where the project keeps its data, which database and schema it means, and how
+ * it prints. The environment is read here and nowhere else in the commands.
+ *
+ * Exit codes: 0 done; 1 failed (database, network, a bug); 2 wrong usage, settings or input;
+ * 3 asked for something that is not there (`who` without an answer); 4 something needs attention (`alerts`);
+ * 130 interrupted. Where nobody reads the
+ * output any more (`… | head`) they are the same (migrating-crawler/cli/closed-output.ts).
+ */
+import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
+import { homedir } from "node:os";
+import { join, resolve } from "node:path";
+import { z } from "zod";
+import { type Database, openDatabase } from "#db/connect";
+
+export const exitCodes = { done: 0, failed: 1, usage: 2, notFound: 3, alerts: 4, interrupted: 130 } as const;
+
+/** What the latest `nearcrawl up` or `coordinator` said of itself; how the other commands find it. */
+export interface CurrentRun {
+  readonly schema: string;
+  readonly webUrl: string | null;
+  readonly pid: number;
+  /** DNS servers that the run uses, as `address:port`; empty: the system's. */
+  readonly resolvers: readonly string[];
+}
+
+export interface CommandContext {
+  readonly home: string;
+  readonly databaseUrl: string | null;
+  readonly schema: string;
+  readonly currentRun: CurrentRun | null;
+}
+
+export interface ContextOptions {
+  readonly home?: string;
+  readonly databaseUrl?: string;
+  readonly schema?: string;
+}
+
+/**
+ * Options win over the environment, the environment over the latest run, that over the defaults. An empty
+ * variable counts as not set.
+ */
+export function commandContext(
+  options: ContextOptions,
+  env: NodeJS.ProcessEnv = process.env,
+): CommandContext {
+  const home = resolve(options.home ?? (env.NEARCRAWL_HOME || defaultHome(env)));
+  const currentRun = readCurrentRun(home);
+  return {
+    home,
+    databaseUrl: options.databaseUrl ?? (env.DATABASE_URL || null),
+    schema: options.schema ?? (env.NEARCRAWL_SCHEMA || (currentRun?.schema ?? "nearcrawl")),
+    currentRun,
+  };
+}
+
+/** Opens the context's database (starting the embedded one where no server is named), runs, closes. */
+export async function withDatabase<T>(
+  context: CommandContext,
+  work: (database: Database) => Promise<T>,
+): Promise<T> {
+  const database = await openDatabase({
+    databaseUrl: context.databaseUrl,
+    home: context.home,
+    schema: context.schema,
+  });
+  try {
+    return await work(database);
+  } finally {
+    await database.close();
+  }
+}
+
+/** As root a system folder (another user has to reach it), else the user's data folder. */
+export function defaultHome(env: NodeJS.ProcessEnv): string {
+  if (process.getuid?.() === 0) return "/var/lib/nearcrawl";
+  return join(env.XDG_DATA_HOME || join(homedir(), ".local/share"), "nearcrawl");
+}
+
+const currentRunSchema = z.object({
+  schema: z.string(),
+  webUrl: z.string().nullable().catch(null),
+  pid: z.number(),
+  resolvers: z.array(z.string()).catch([]),
+});
+
+const currentRunFile = (home: string) => join(home, "current-run.json");
+
+export function readCurrentRun(home: string): CurrentRun | null {
+  const file = currentRunFile(home);
+  if (!existsSync(file)) return null;
+  try {
+    return currentRunSchema.parse(JSON.parse(readFileSync(file, "utf8")));
+  } catch {
+    return null;
+  }
+}
+
+export function writeCurrentRun(home: string, run: CurrentRun): void {
+  mkdirSync(home, { recursive: true });
+  const file = currentRunFile(home);
+  writeFileSync(`${file}.new`, `${JSON.stringify(run, null, 2)}\n`);
+  renameSync(`${file}.new`, file);
+}

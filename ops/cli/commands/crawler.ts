@@ -1,0 +1,190 @@
+/** `nearcrawl crawler`: one migrating crawler in the foreground, as a partner runs it. */
+import { join } from "node:path";
+import { Command } from "commander";
+import { addPartnerCommands } from "#crawler/cli/partner-commands";
+import { partnerSurroundings } from "#crawler/cli/partner-surroundings";
+import { type CrawlerLog, lineLog, outliveLog } from "#crawler/core/log";
+import { keepPriority } from "#crawler/limits/priority";
+import { startCrawler } from "#crawler/main";
+import { endSoon } from "#crawler/process-entry";
+import { type CrawlerConfig, crawlerConfig } from "#crawler/settings/config";
+import { placedFaults, readSettingsFile } from "#crawler/settings/settings-file";
+import { watchSettings } from "#crawler/settings/settings-watch";
+import { askToLeave } from "#crawler/status/ask-to-leave";
+import { openStatus } from "#crawler/status/open-status";
+import { commandContext, exitCodes } from "../command-context.ts";
+import { untilAskedToStop } from "../until-asked-to-stop.ts";
+
+interface CrawlerOptions {
+  readonly config?: string;
+  readonly coordinator?: string;
+  readonly key?: string;
+  readonly name?: string;
+  readonly home?: string;
+  readonly publicAddress?: string;
+  readonly place?: string;
+  readonly proxy?: string;
+  readonly resolver?: readonly string[];
+  readonly pagesPerDay?: string;
+  readonly bytesPerDay?: string;
+  readonly concurrentHosts?: string;
+  readonly kilobytesPerSecond?: string;
+  readonly allowRange?: readonly string[];
+  readonly denyRange?: readonly string[];
+  readonly denyDomain?: readonly string[];
+  readonly json?: boolean;
+}
+
+export function crawlerCommand(): Command {
+  const command = bareCrawlerCommand();
+  const self = [...process.execArgv, ...process.argv.slice(1, 2), "crawler"];
+  const program = "nearcrawl crawler";
+  addPartnerCommands(command, partnerSurroundings({ env: process.env, program, self }));
+  return command;
+}
+
+function bareCrawlerCommand(): Command {
+  return new Command("crawler")
+    .description("run one crawler: it connects to the coordinator, outbound only, and stays in your limits")
+    .option("--config <file>", "settings as TOML (or .json), looked at while it runs; flags win over it")
+    .option("--coordinator <url>", "wss://HOST/crawler (ws:// only to this machine)")
+    .option(
+      "--key <key>",
+      "this crawler's key; better in NEARCRAWL_CRAWLER_KEY, where other users cannot see it",
+    )
+    .option("--name <name>", "this crawler's name, as the key was issued for")
+    .option("--home <folder>", "where the spool, the day's counters and what is known of hosts are kept")
+    .option("--public-address <address>", "the address that sites see")
+    .option("--place <name,country,latitude,longitude>", "where it stands, such as Athens,GR,37.98,23.73")
+    .option("--proxy <url>", "http://HOST:PORT (CONNECT) or socks5://HOST:PORT")
+    .option("--resolver <address:port...>", "DNS servers in place of the system's")
+    .option("--pages-per-day <n>", "never fetch more pages a day")
+    .option("--bytes-per-day <n>", "never fetch more bytes a day")
+    .option("--concurrent-hosts <n>", "never crawl more hosts at a time")
+    .option("--kilobytes-per-second <n>", "never download faster")
+    .option(
+      "--allow-range <range...>",
+      "special-purpose ranges that may be contacted all the same, with ports (127.0.0.1:8080) or without",
+    )
+    .option("--deny-range <range...>", "ranges that must never be contacted")
+    .option("--deny-domain <domain...>", "domains that must never be contacted, nor anything below them")
+    .option("--json", "log lines as JSON")
+    .addHelpText(
+      "after",
+      "\nSIGTERM or Ctrl-C stop it for a while: its subnets wait for it. SIGUSR2 stops it for good: they go to others.\nThe settings file has more: time-outs, politeness, threads, disk for results, certificates, WARC. All of it, what the crawler does to sites, and what its messages mean: ops/runbook/what-a-crawler-does-to-sites.md\n\nExamples:\n  nearcrawl crawler --config crawler.json\n  NEARCRAWL_CRAWLER_KEY=… nearcrawl crawler --coordinator wss://search.example/crawler --name athens --pages-per-day 50000",
+    )
+    .action((options: CrawlerOptions) => runCrawler(options));
+}
+
+async function runCrawler(options: CrawlerOptions): Promise<void> {
+  const read = () => configOf(options);
+  const config = read();
+  outliveLog([process.stdout]);
+  const form = options.json || !process.stdout.isTTY ? "json" : "plain";
+  const log = lineLog((line) => void process.stdout.write(`${line}\n`), form, config.name);
+  keepPriority(config.limits.priority, log);
+  await runUntilAsked(config, log, options.config === undefined ? null : { file: options.config, read });
+}
+
+/** Faults name the settings file and the line. */
+function configOf(options: CrawlerOptions): CrawlerConfig {
+  try {
+    return crawlerConfig(settingsOf(options, process.env));
+  } catch (error) {
+    throw options.config === undefined ? error : placedFaults(error, options.config);
+  }
+}
+
+async function runUntilAsked(
+  config: CrawlerConfig,
+  log: CrawlerLog,
+  settings: { readonly file: string; readonly read: () => CrawlerConfig } | null,
+): Promise<void> {
+  const asked = Promise.race([untilAskedToStop(), untilAskedToLeave()]);
+  let refuse: (reason: string) => void = () => {};
+  const refused = new Promise<string>((resolve) => {
+    refuse = resolve;
+  });
+  const onDrained = () => askToLeave(false);
+  const crawler = await startCrawler(config, { log, onDrained, onRefused: (reason) => refuse(reason) });
+  const status = await openStatus({ config, crawler, log });
+  log.info({ coordinatorUrl: config.coordinatorUrl, home: config.home }, "the crawler has started");
+  const watching = settings === null ? null : watchSettings({ ...settings, crawler, log });
+  const reporting = setInterval(() => log.info(crawler.status(), "status"), statusEveryMs);
+  const end = await Promise.race([asked, refused]);
+  clearInterval(reporting);
+  watching?.close();
+  await status.close();
+  if (end === leaves) await crawler.leave();
+  else await crawler.stop();
+  log.info(crawler.status(), "the crawler has stopped");
+  if (end !== "signal" && end !== "disconnect" && end !== leaves) {
+    process.stderr.write(`nearcrawl: ${end}\n`);
+    process.exitCode = exitCodes.failed;
+  }
+  if (process.connected) process.disconnect();
+  endSoon();
+}
+
+const leaves = "leaves for good";
+
+function untilAskedToLeave(): Promise<typeof leaves> {
+  return new Promise((resolve) => process.once("SIGUSR2", () => resolve(leaves)));
+}
+
+const statusEveryMs = 60_000;
+
+/** Flags over the environment's key over the file. Numbers that are none stay text, and the check names them. */
+export function settingsOf(options: CrawlerOptions, env: NodeJS.ProcessEnv): Record<string, unknown> {
+  const file = options.config === undefined ? {} : readSettingsFile(options.config);
+  const name = options.name ?? file.name;
+  const home = options.home ?? file.home ?? join(commandContext({}, env).home, "crawlers", String(name));
+  return {
+    ...file,
+    ...given("coordinatorUrl", options.coordinator),
+    ...given("key", options.key ?? env.NEARCRAWL_CRAWLER_KEY),
+    ...given("name", name),
+    home,
+    ...given("publicAddress", options.publicAddress),
+    ...given("place", options.place === undefined ? undefined : placeOf(options.place)),
+    ...given("proxy", options.proxy),
+    ...given("resolvers", options.resolver),
+    ...given("allowRanges", options.allowRange),
+    ...given("denyRanges", options.denyRange),
+    ...given("denyDomains", options.denyDomain),
+    limits: limitsOf(options, file.limits),
+  };
+}
+
+function limitsOf(options: CrawlerOptions, fromFile: unknown): unknown {
+  const flags = {
+    ...given("pagesPerDay", numberOf(options.pagesPerDay)),
+    ...given("bytesPerDay", numberOf(options.bytesPerDay)),
+    ...given("concurrentHosts", numberOf(options.concurrentHosts)),
+    ...given("kilobytesPerSecond", numberOf(options.kilobytesPerSecond)),
+  };
+  if (fromFile === undefined) return flags;
+  return typeof fromFile === "object" && fromFile !== null ? { ...fromFile, ...flags } : fromFile;
+}
+
+function given(name: string, value: unknown): Record<string, unknown> {
+  return value === undefined ? {} : { [name]: value };
+}
+
+function numberOf(text: string | undefined): unknown {
+  return text !== undefined && /^\d+(\.\d+)?$/.test(text) ? Number(text) : text;
+}
+
+function placeOf(text: string): unknown {
+  const [name, country, latitude, longitude] = text.split(",").map((part) => part.trim());
+  return {
+    name,
+    country: country || null,
+    latitude: numberOfSigned(latitude),
+    longitude: numberOfSigned(longitude),
+  };
+}
+
+function numberOfSigned(text: string | undefined): unknown {
+  return text !== undefined && /^-?\d+(\.\d+)?$/.test(text) ? Number(text) : text;
+}

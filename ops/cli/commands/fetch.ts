@@ -1,0 +1,44 @@
+/** `nearcrawl fetch`: one page under all the crawler's rules, with every decision, timing and what would be shipped. */
+import { Command } from "commander";
+import type { FollowedHop } from "#crawler/crawl/follow-redirects";
+import { exitCodes } from "../command-context.ts";
+import { printAnswer } from "../output.ts";
+import { fetchText } from "../page/fetch-text.ts";
+import { type ShippedSize, shippedSize } from "../page/shipped-size.ts";
+import { type SingleFetchOptions, singleFetch, withFetchOptions } from "../page/single-fetch.ts";
+
+interface FetchOptions extends SingleFetchOptions {
+  readonly json?: boolean;
+}
+
+export interface FetchAnswer {
+  /** Each URL that was asked for, with robots.txt's verdict, the timings and the result that would be shipped. */
+  readonly hops: readonly FollowedHop[];
+  /** Null, or why nothing (more) was fetched, in words. */
+  readonly ending: string | null;
+  /** Of the last hop. */
+  readonly shipped: ShippedSize | null;
+}
+
+export function fetchCommand(): Command {
+  const command = new Command("fetch")
+    .description("fetch one page as the crawler does: robots, address guard, limits, extraction")
+    .argument("<url>", "an http(s) URL")
+    .option("--json", "print for programs: all that would be shipped");
+  return withFetchOptions(command)
+    .addHelpText(
+      "after",
+      "\nRedirects are followed up to five times, each under the rules of its own host.\nExit code 0 when there is an answer that counts (a page, unchanged, or an error status), 1 when it failed or was refused.\n\nExamples:\n  nearcrawl fetch https://www.example.org/\n  nearcrawl fetch https://www.example.org/ --config crawler.json --json",
+    )
+    .action((url: string, options: FetchOptions) => fetchOne(url, options));
+}
+
+async function fetchOne(url: string, options: FetchOptions): Promise<void> {
+  const { hops, ending } = await singleFetch(url, options);
+  const last = hops.at(-1)?.result ?? null;
+  const answer: FetchAnswer = { hops, ending, shipped: last === null ? null : shippedSize(last) };
+  printAnswer(options, answer, fetchText(answer));
+  if (last === null || ending !== null || isRefused(last.outcome.type)) process.exitCode = exitCodes.failed;
+}
+
+const isRefused = (outcome: string) => ["failed", "refused-by-robots", "refused-address"].includes(outcome);

@@ -1,0 +1,101 @@
+/** A fetched page for people: each hop's decisions and timings, what was read, and what would be shipped. */
+import { NearcrawlError } from "#core/errors";
+import type { FollowedHop } from "#crawler/crawl/follow-redirects";
+import type { FetchOutcome, FetchResult, FetchTiming } from "#protocol/result";
+import type { FetchAnswer } from "../commands/fetch.ts";
+import { printable } from "../printable.ts";
+import { pageText } from "./page-text.ts";
+
+/** The command ends with exit code 1: the URL gave no page. */
+export class NoPageError extends NearcrawlError {
+  readonly code = "NC_NO_PAGE";
+
+  constructor(result: Pick<FetchResult, "url" | "outcome">) {
+    super(`${printable(result.url)} gives no page: ${outcomeWords(result.outcome)}`);
+  }
+}
+
+export function fetchText({ hops, ending, shipped }: FetchAnswer): string {
+  const page = hops.at(-1)?.result.page ?? null;
+  const parts = hops.map(hopText);
+  if (ending !== null) parts.push(`given up: ${printable(ending)}`);
+  if (page !== null) parts.push(pageText(page));
+  if (shipped !== null) {
+    const times =
+      shipped.times === null || shipped.times < 1 ? "" : `, 1/${shipped.times.toFixed(1)} of the page's HTML`;
+    parts.push(`would ship ${shipped.shippedBytes} bytes, alone in its session${times}`);
+  }
+  return parts.join("\n\n");
+}
+
+function hopText(hop: FollowedHop): string {
+  const { result } = hop;
+  const facts: readonly (readonly [name: string, fact: string | null])[] = [
+    ["robots", robotsWords(hop)],
+    ["address", result.address === null ? null : `${result.address}${connectionWords(result)}`],
+    ["time", timeWords(result.timing, hop.tookMs)],
+    ["outcome", outcomeWords(result.outcome)],
+    ["bytes", result.wireBytes === 0 ? null : `${result.wireBytes} on the wire, ${result.bodyBytes} decoded`],
+    ["etag", result.etag],
+    ["modified", result.lastModified],
+    ["next", `this host may be asked again after ${milliseconds(result.hostDelayMs)}`],
+  ];
+  const lines = facts.flatMap(([name, fact]) => (fact ? [`  ${name.padEnd(10)}${printable(fact)}`] : []));
+  return [printable(hop.url), ...lines].join("\n");
+}
+
+function robotsWords({ robots, crawlDelaySeconds, result }: FollowedHop): string {
+  const delay = crawlDelaySeconds === null ? "" : `, Crawl-delay ${crawlDelaySeconds} s`;
+  const sitemaps = result.robots?.sitemaps.length ?? 0;
+  const named = sitemaps === 0 ? "" : `, ${sitemaps} ${sitemaps === 1 ? "sitemap" : "sitemaps"}`;
+  if (robots === null) return "could not be had, so nothing is fetched";
+  const verdict = robots.allowed ? "allowed" : "FORBIDDEN";
+  return `${verdict}${robots.rule === null ? "" : ` by ${robots.rule}`}${delay}${named}`;
+}
+
+function connectionWords({ connection }: FetchResult): string {
+  if (connection === undefined) return "";
+  const tls = connection.tls === null ? "without TLS" : `${connection.tls}, certificate verified`;
+  return `, HTTP/${connection.http}, ${tls}`;
+}
+
+function timeWords(timing: FetchTiming, tookMs: number): string {
+  const phases = [
+    ["DNS", timing.dnsMs],
+    ["connect", timing.connectMs],
+    ["TLS", timing.tlsMs],
+    ["first byte", timing.firstByteMs],
+  ] as const;
+  const known = phases.flatMap(([name, ms]) => (ms === null ? [] : [`${name} ${milliseconds(ms)}`]));
+  return [
+    ...known,
+    `request ${milliseconds(timing.totalMs)}`,
+    `with robots and waiting ${milliseconds(tookMs)}`,
+  ].join(", ");
+}
+
+const milliseconds = (ms: number) =>
+  ms < 10_000 ? `${Math.round(ms * 10) / 10} ms` : `${Math.round(ms / 1000)} s`;
+
+export function outcomeWords(outcome: FetchOutcome): string {
+  switch (outcome.type) {
+    case "fetched":
+      return `${outcome.status}, a page${outcome.truncated ? ", cut at the size limit" : ""}`;
+    case "unchanged":
+      return `${outcome.status}, unchanged`;
+    case "redirected":
+      return `${outcome.status}, redirected to ${outcome.location}`;
+    case "http-error": {
+      const again = outcome.retryAfterSeconds;
+      return `${outcome.status}${again === null ? "" : `, to be asked again after ${again} s`}`;
+    }
+    case "refused-by-robots":
+      return `not asked for: ${outcome.rule || "robots.txt forbids it"}`;
+    case "refused-address":
+      return `not contacted: ${outcome.address} is ${outcome.block}`;
+    case "unsupported":
+      return `${outcome.status}, content type ${outcome.contentType || "unknown"} is not read`;
+    case "failed":
+      return `failed (${outcome.code}, blame: ${outcome.blame}): ${outcome.reason}`;
+  }
+}

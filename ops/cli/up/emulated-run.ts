@@ -1,0 +1,200 @@
+/**
+ * A run against the emulated Internet: registry files are generated and imported, the processes start, the
+ * sites are crawled, and the policies are compared on them.
+ */
+import { join } from "node:path";
+import { createCrawlerStore } from "#coordinator/crawlers/crawler-store";
+import { admitUrls } from "#coordinator/frontier/admit-urls";
+import { createFrontierStore, createRejectedUrlStore } from "#coordinator/frontier/frontier-store";
+import { applyImport } from "#rir-import/apply";
+import { loadWorld } from "../../world/load-world.ts";
+import type { World } from "../../world/model.ts";
+import { writeRegistryFiles } from "../../world/registry-files.ts";
+import { type CommandContext, writeCurrentRun } from "../command-context.ts";
+import { newCrawlerKey } from "../crawler-key.ts";
+import { ownSignInLink } from "../issue-command-link.ts";
+import { followRun, type RunOutcome } from "./follow-run.ts";
+import { comparePolicies, type PolicyRow } from "./policy-comparison.ts";
+import type { WorldParameters } from "./run-parameters.ts";
+import { type OpenedRun, openRun } from "./run-record.ts";
+import type { RunVoice } from "./run-voice.ts";
+import { SystemProcesses } from "./system-processes.ts";
+import { type ThroughOutages, throughOutages } from "./through-outages.ts";
+
+export interface EmulatedRunOptions {
+  readonly context: CommandContext;
+  readonly parameters: WorldParameters;
+  readonly schema: string;
+  readonly port: number;
+  readonly fresh: boolean;
+  readonly voice: RunVoice;
+  /** Resolves when a person wants the run to end early. */
+  readonly stopRequested: Promise<unknown>;
+}
+
+export interface EmulatedRun {
+  readonly webUrl: string;
+  readonly resumed: boolean;
+  readonly outcome: RunOutcome;
+  readonly policies: readonly PolicyRow[];
+  /** Ends every process of the run and closes the database. */
+  stop(): Promise<void>;
+}
+
+export async function runEmulated(options: EmulatedRunOptions): Promise<EmulatedRun> {
+  const { context, parameters, voice } = options;
+  const folder = join(context.home, options.schema);
+  const run = await openRun({
+    database: { databaseUrl: context.databaseUrl, home: context.home, schema: options.schema },
+    parameters,
+    folder,
+    fresh: options.fresh,
+    disposable: true,
+    onReturn: (words) => voice.note(words),
+  });
+  const steadily = throughOutages(voice, options.stopRequested);
+  const processes = new SystemProcesses({ run: folder }, (words) => voice.note(words));
+  const stop = async () => {
+    await processes.stop();
+    await run.close();
+  };
+  try {
+    const world = await loadWorld(parameters);
+    const registry = join(folder, "registry");
+    if (!run.resumed)
+      await steadily(async () => await importRegistry(world, run, { folder: registry, voice }));
+    const webUrl = await startSystem(world, run, processes, { ...options, steadily });
+    if (!run.resumed) await steadily(async () => await admitSites(world, run, parameters));
+    const followed = followRun({
+      database: run.database,
+      crawlers: world.crawlers.length,
+      expectedPages: expectedPages(world, parameters),
+      voice,
+      throughOutages: steadily,
+      stopRequested: options.stopRequested,
+    });
+    const outcome = await Promise.race([followed, processes.worldDied]);
+    const policies = await steadily(
+      async () => await comparePolicies({ pool: run.database.pool, world, parameters }),
+    );
+    if (outcome.finished) await steadily(async () => await run.finish({ outcome, policies }));
+    return { webUrl, resumed: run.resumed, outcome, policies, stop };
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+}
+
+function expectedPages(world: World, parameters: WorldParameters): number {
+  return world.sites.reduce((sum, site) => sum + Math.min(site.pages, parameters.pagesPerSite), 0);
+}
+
+async function importRegistry(
+  world: World,
+  run: OpenedRun,
+  to: { folder: string; voice: RunVoice },
+): Promise<void> {
+  const files = await writeRegistryFiles(world, to.folder);
+  const report = await applyImport(run.database, files, {});
+  to.voice.note(`registry: ${files.length} dumps, generation ${report.generation}`);
+}
+
+/**
+ * Hosts that a crawler of the demonstration crawls side by side. Few: the whole Internet runs on this machine's
+ * processors, and where they are busy, a round trip measures them and not the emulated network.
+ */
+const hostsAtOnce = 14;
+
+/**
+ * Rounds under way at once. A policy that learns must not start dozens of rounds before the first is decided, or
+ * it would be measured without what it learns; one that does not may hurry.
+ */
+const roundsAtOnce = { random: 24, exhaustive: 24, ipmicra: 6, nearest: 6 } as const;
+
+async function startSystem(
+  world: World,
+  run: OpenedRun,
+  processes: SystemProcesses,
+  options: EmulatedRunOptions & { readonly steadily: ThroughOutages },
+): Promise<string> {
+  const { context, parameters, schema, steadily } = options;
+  const internet = await processes.startWorld([JSON.stringify(worldArguments(parameters))]);
+  const resolvers = [String(internet.dnsAddress)];
+  const proxies = internet.proxyUrls as readonly string[];
+  const crawlersResolvers = internet.dnsAddresses as readonly string[];
+  const coordinator = await processes.startCoordinator(coordinatorSettings(options, resolvers, world), {
+    home: context.home,
+    databaseUrl: context.databaseUrl,
+    schema,
+  });
+  const webUrl = String(coordinator.webUrl);
+  const { url: signInUrl } = await steadily(async () => await ownSignInLink(run.database.pool));
+  options.voice.webUrl(webUrl, run.database.description, signInUrl);
+  writeCurrentRun(context.home, { schema, webUrl, pid: process.pid, resolvers });
+  const crawlers = createCrawlerStore(run.database.pool);
+  const pagesPerDay = Math.ceil((world.sites.length * parameters.pagesPerSite * 50) / world.crawlers.length);
+  for (const [index, crawler] of world.crawlers.entries()) {
+    const { key, keyHash } = newCrawlerKey();
+    await steadily(async () => await crawlers.register({ name: crawler.name, keyHash }));
+    const place = crawler.place === null ? null : world.places[crawler.place];
+    processes.startCrawler({
+      coordinatorUrl: `${webUrl.replace(/^http/, "ws")}/crawler`,
+      key,
+      name: crawler.name,
+      home: join(context.home, schema, "crawlers", crawler.name),
+      publicAddress: crawler.address,
+      place: place ? placeOf(place) : null,
+      proxy: proxies[index],
+      resolvers: [crawlersResolvers[index] ?? String(internet.dnsAddress)],
+      // They share one machine's processors with the coordinator: threads of their own would only take memory, and
+      // nobody else's work is there to give way to.
+      limits: { pagesPerDay, concurrentHosts: hostsAtOnce, extractionThreads: 0, priority: 0 },
+      probeMethods: ["head", "connect"],
+    });
+  }
+  return webUrl;
+}
+
+function placeOf(place: World["places"][number]): object {
+  const { name, country, latitude, longitude } = place;
+  return { name, country, latitude, longitude };
+}
+
+const worldArguments = ({ sites, crawlers, seed, fixture, noiseMs }: WorldParameters) => ({
+  sites,
+  crawlers,
+  seed,
+  fixture,
+  noiseMs,
+});
+
+function coordinatorSettings(options: EmulatedRunOptions, resolvers: readonly string[], world: World) {
+  const { parameters } = options;
+  return {
+    listen: { host: "127.0.0.1", port: options.port },
+    resolvers,
+    delegation: {
+      policy: parameters.policy,
+      thresholdMs: parameters.thresholdMs,
+      lambdaMs: parameters.lambdaMs,
+      seed: parameters.seed,
+      expectedCrawlers: world.crawlers.length,
+      settleSeconds: 15,
+      concurrentRounds: roundsAtOnce[parameters.policy],
+    },
+    scope: { pagesPerHost: parameters.pagesPerSite, maxDepth: 20, admitNewHosts: false },
+    lease: { seconds: 90 },
+    heartbeatSeconds: 5,
+  };
+}
+
+async function admitSites(world: World, run: OpenedRun, parameters: WorldParameters): Promise<void> {
+  const { pool } = run.database;
+  const ports = { frontier: createFrontierStore(pool), rejected: createRejectedUrlStore(pool) };
+  const scope = { pagesPerHost: parameters.pagesPerSite, maxDepth: 20, admitNewHosts: true };
+  await admitUrls(
+    world.sites.map((site) => `http://${site.host}/`),
+    ports,
+    { scope, now: new Date() },
+  );
+}

@@ -1,0 +1,76 @@
+/** `log`: the end of what the dock wrote, in words, over files that follow each other. */
+import { appendFileSync, mkdirSync } from "node:fs";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { readable } from "#crawler/cli/log-command";
+import { LogFollower, lastLogLines } from "#crawler/status/log-lines";
+import { RotatingLog } from "#crawler/supervisor/rotating-log";
+import { type PartnerConsole, partnerConsole } from "../membership/partner-console.ts";
+
+let partner: PartnerConsole;
+beforeEach(() => {
+  partner = partnerConsole();
+  mkdirSync(join(partner.home, "spool"), { recursive: true });
+});
+afterEach(() => partner.close());
+
+const line = (msg: string) =>
+  JSON.stringify({ level: "warn", time: "2026-11-22T12:00:00.000Z", name: "amber", host: "a.example", msg });
+
+describe("the log", () => {
+  it("is shown in words, or as it was written for programs", async () => {
+    const log = new RotatingLog({ home: partner.home });
+    for (const words of ["one", "two", "three"]) log.write(line(words));
+
+    const shown = await partner.run("log", "--lines", "2");
+    const json = await partner.run("log", "--lines", "1", "--json");
+
+    expect(shown).toEqual({
+      code: 0,
+      text: "2026-11-22 12:00:00 warn: two host=a.example\n2026-11-22 12:00:00 warn: three host=a.example",
+    });
+    expect(JSON.parse(json.text)).toMatchObject({ msg: "three" });
+  });
+
+  it("says where it is not, and takes no number that is none", async () => {
+    const none = await partner.run("log");
+    const wrong = await partner.run("log", "--lines", "many");
+
+    expect(none).toMatchObject({ code: 3, text: expect.stringContaining("There is no log") });
+    expect(wrong.code).toBe(2);
+  });
+
+  it("goes on in the file before where the newest has too few lines", () => {
+    const log = new RotatingLog({ home: partner.home, fileBytes: 250 });
+    for (let i = 1; i <= 5; i++) log.write(line(`line ${i}`));
+
+    const lines = lastLogLines(partner.home, 3);
+
+    expect(lines.map((one) => (JSON.parse(one) as { msg: string }).msg)).toEqual([
+      "line 3",
+      "line 4",
+      "line 5",
+    ]);
+  });
+
+  it("is followed through a change of files, by whole lines", () => {
+    const log = new RotatingLog({ home: partner.home, fileBytes: 250 });
+    log.write(line("before"));
+    const follower = new LogFollower(partner.home);
+
+    appendFileSync(join(partner.home, "log", "crawler.log"), '{"half":');
+    const half = follower.next();
+    appendFileSync(join(partner.home, "log", "crawler.log"), "1}\n");
+    const whole = follower.next();
+    log.write(line("x".repeat(250)));
+    const after = follower.next();
+
+    expect([half, whole]).toEqual([[], ['{"half":1}']]);
+    expect(after).toEqual([line("x".repeat(250))]);
+  });
+
+  it("lets no line steer the terminal", () => {
+    expect(readable("panic\u001b[31m")).toBe("panic [31m");
+    expect(readable(line("a\u001bb"))).toBe("2026-11-22 12:00:00 warn: a b host=a.example");
+  });
+});

@@ -1,0 +1,108 @@
+/** The optional check of links' type by HEAD: what a site sees of it, and what is told (Anansi, section 4.2). */
+import type { IncomingMessage, ServerResponse } from "node:http";
+import { afterEach, expect, it } from "vitest";
+import { html, type Origin, startOrigin } from "../support/origin.ts";
+import { sliceRunner } from "../support/slices.ts";
+
+const cleanups: (() => unknown)[] = [];
+afterEach(async () => {
+  for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
+});
+
+interface Site extends Origin {
+  readonly seen: string[];
+  readonly mostAtOnce: () => number;
+}
+
+const links = ["/next", "/film", "/private/film", "/gone", "http://b.localhost:1/far", "/late"];
+/** Words of its own for each page, so that none looks like another. */
+const pageOf = (path: string) => {
+  const words = Array.from({ length: 30 }, (_, index) => `w${path.slice(1)}x${index}`).join(" ");
+  return `<p>${words} ${links.map((href) => `<a href="${href}">x</a>`).join(" ")}`;
+};
+
+async function site(
+  answer: (request: IncomingMessage, response: ServerResponse) => boolean = () => false,
+): Promise<Site> {
+  const seen: string[] = [];
+  let [atOnce, mostAtOnce] = [0, 0];
+  const origin = await startOrigin((request, response) => {
+    seen.push(`${request.method} ${request.url}`);
+    atOnce += 1;
+    mostAtOnce = Math.max(mostAtOnce, atOnce);
+    response.once("finish", () => {
+      atOnce -= 1;
+    });
+    if (answer(request, response)) return;
+    if (request.url === "/robots.txt") response.end("User-agent: *\nDisallow: /private");
+    else if (request.url === "/film")
+      response.writeHead(200, { "content-type": "video/mp4", "content-length": "9000" }).end();
+    else if (request.url === "/gone") response.writeHead(404, { "content-type": "video/mp4" }).end();
+    else html(response, pageOf(request.url!));
+  });
+  cleanups.push(() => origin.close());
+  return { ...origin, seen, mostAtOnce: () => mostAtOnce };
+}
+
+async function crawl(origin: Origin, linkTypeChecks: number | undefined, paths: readonly string[] = ["/"]) {
+  const runner = sliceRunner({ politenessFloorMs: 0 });
+  cleanups.push(() => runner.close());
+  const urls = paths.map((path) => `http://a.localhost:${origin.port}${path}`);
+  const { results } = await runner.crawl(urls, linkTypeChecks === undefined ? {} : { linkTypeChecks });
+  return results.map(({ page: read }) =>
+    read?.links.flatMap(({ url, contentType }) =>
+      contentType ? [[new URL(url).pathname, contentType]] : [],
+    ),
+  );
+}
+
+it("nobody is asked for links unless the lease wants it", async () => {
+  const origin = await site();
+
+  const [typed] = await crawl(origin, undefined);
+
+  expect(typed).toEqual([]);
+  expect(origin.seen).toEqual(["GET /robots.txt", "GET /"]);
+});
+
+it("a link that is no page is told with its type; other hosts are not asked, nor what robots.txt forbids", async () => {
+  const origin = await site();
+
+  const [typed] = await crawl(origin, 50);
+
+  expect(typed).toEqual([["/film", "video/mp4"]]);
+  expect(origin.seen).toEqual([
+    "GET /robots.txt",
+    "GET /",
+    "HEAD /next",
+    "HEAD /film",
+    "HEAD /gone",
+    "HEAD /late",
+  ]);
+  expect(origin.mostAtOnce()).toBe(1);
+});
+
+it("no more links of a page are asked for than wanted, and none twice in a slice", async () => {
+  const origin = await site();
+
+  await crawl(origin, 2, ["/", "/other"]);
+
+  expect(origin.seen.filter((line) => line.startsWith("HEAD"))).toEqual([
+    "HEAD /next",
+    "HEAD /film",
+    "HEAD /gone",
+  ]);
+});
+
+it("a site that asks to be left alone is not asked for further links, and the page is told all the same", async () => {
+  const origin = await site((request, response) => {
+    if (request.url !== "/next") return false;
+    response.writeHead(503).end();
+    return true;
+  });
+
+  const [typed] = await crawl(origin, 50);
+
+  expect(typed).toEqual([]);
+  expect(origin.seen.filter((line) => line.startsWith("HEAD"))).toEqual(["HEAD /next"]);
+});

@@ -1,0 +1,469 @@
+/** The crawler's end of the wire against the real gateway, and against servers that misbehave. */
+import { readFileSync } from "node:fs";
+import { createServer as createHttpServer } from "node:http";
+import { type AddressInfo, createServer } from "node:net";
+import { afterEach, describe, expect, test, vi } from "vitest";
+import { WebSocketServer } from "ws";
+import { ConfigError } from "#core/errors";
+import { asCrawlerId } from "#core/ids";
+import { CoordinatorLink, type LinkSettings, type OutgoingResult } from "#crawler/link/coordinator-link";
+import type { CoordinatorRoute } from "#crawler/net/coordinator-socket";
+import type {
+  CoordinatorMessage,
+  CoordinatorRefuse,
+  CoordinatorWelcome,
+} from "#protocol/coordinator-messages";
+import { packResult } from "#protocol/packed/message-frames";
+import { helloOf, keyOf, type LoopbackGateway, startGateway } from "../../gateway/gateway-on-loopback.ts";
+import { generatedResults } from "../../protocol/generated-results.ts";
+import { makeGate } from "../../support/gate.ts";
+
+const cleanups: (() => Promise<unknown>)[] = [];
+afterEach(async () => {
+  for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
+});
+
+const trusting = (trust: Partial<CoordinatorRoute>): CoordinatorRoute => ({
+  certificatePin: null,
+  proxy: null,
+  timeoutMs: 5000,
+  ...trust,
+});
+
+interface Heard {
+  readonly welcomes: CoordinatorWelcome[];
+  readonly messages: CoordinatorMessage[];
+  readonly downs: string[];
+  readonly stops: { reason: string; refused: CoordinatorRefuse | null }[];
+  rooms: number;
+}
+
+async function start(
+  options: Omit<Parameters<typeof startGateway>[0], "zlibSync"> = {},
+): Promise<LoopbackGateway> {
+  const world = await startGateway({ zlibSync: null, ...options });
+  cleanups.push(() => world.close());
+  return world;
+}
+
+function makeLink(url: string, changes: Partial<LinkSettings> = {}): { link: CoordinatorLink; heard: Heard } {
+  const heard: Heard = { welcomes: [], messages: [], downs: [], stops: [], rooms: 0 };
+  const link = new CoordinatorLink({
+    url,
+    hello: () => helloOf("amber"),
+    heartbeat: () => ({
+      type: "crawler:heartbeat",
+      openHosts: 0,
+      spooledResults: 0,
+      pages: 0,
+      fetchedBytes: 0,
+      shippedBytes: 0,
+      holdingBack: [],
+    }),
+    handlers: {
+      onWelcome: (welcome) => heard.welcomes.push(welcome),
+      onMessage: (message) => heard.messages.push(message),
+      onRoom: () => {
+        heard.rooms += 1;
+      },
+      onDown: (reason) => heard.downs.push(reason),
+      onStopped: (reason, refused) => heard.stops.push({ reason, refused }),
+    },
+    log: { info() {}, warn() {} },
+    random: () => 0,
+    backOff: { firstMs: 10, mostMs: 40 },
+    ...changes,
+  });
+  cleanups.push(() => link.stop("the test is over"));
+  return { link, heard };
+}
+
+function outgoing(count: number): OutgoingResult[] {
+  return generatedResults({ count, hosts: 2, seed: 11 }).map(({ sequence, leaseId, result }) => ({
+    sequence,
+    packed: packResult(leaseId, result),
+  }));
+}
+
+describe("a session", () => {
+  test("begins with a welcome, carries messages both ways, and ends with a goodbye", async () => {
+    const { url, gateway, seen } = await start();
+    const { link, heard } = makeLink(url);
+
+    link.start();
+    await vi.waitFor(() => expect(heard.welcomes.length).toBe(1));
+    link.send({ type: "crawler:ready", freeHosts: 3 });
+    await vi.waitFor(() => expect(seen.messages.length).toBe(1));
+    gateway.send(asCrawlerId(1), {
+      type: "coordinator:tasks",
+      leases: [],
+      askAgainMs: 5,
+      reason: "nothing is due",
+    });
+    await vi.waitFor(() => expect(heard.messages.length).toBe(1));
+    await link.stop("upgrade");
+    await vi.waitFor(() => expect(seen.leaves.length).toBe(1));
+
+    expect(seen.messages[0]?.message).toEqual({ type: "crawler:ready", freeHosts: 3 });
+    expect(heard.messages[0]).toMatchObject({ type: "coordinator:tasks", reason: "nothing is due" });
+    expect(seen.leaves[0]?.reason).toBe("goodbye: upgrade");
+    expect(heard.stops).toEqual([{ reason: "upgrade", refused: null }]);
+    expect(heard.downs).toEqual([]);
+    expect(link.isUp).toBe(false);
+  });
+
+  test("that is stopped still gets the acknowledgements of what it has sent", async () => {
+    const gate = makeGate();
+    const { url, seen } = await start({
+      settings: { lingerMs: 0 },
+      handlers: { onResults: () => gate.opened },
+    });
+    const { link, heard } = makeLink(url);
+    link.start();
+    await vi.waitFor(() => expect(heard.welcomes.length).toBe(1));
+
+    for (const result of outgoing(3)) link.sendResult(result);
+    const stopped = link.stop("upgrade");
+    gate.open();
+    await stopped;
+
+    expect(heard.messages.at(-1)).toEqual({ type: "coordinator:acknowledge", sequence: 3 });
+    await vi.waitFor(() => expect(seen.leaves[0]?.reason).toBe("goodbye: upgrade"));
+  });
+
+  test("that is stopped before its welcome says goodbye in the version of the welcome", async () => {
+    const gate = makeGate();
+    let arrived = false;
+    const { url, seen } = await start({
+      handlers: {
+        async onArrive() {
+          arrived = true;
+          await gate.opened;
+          return { acknowledgedSequence: 0 };
+        },
+      },
+    });
+    const { link } = makeLink(url, { hello: () => helloOf("amber", { protocolVersions: [1, 2] }) });
+    link.start();
+    await vi.waitFor(() => expect(arrived).toBe(true));
+
+    const stopped = link.stop("upgrade");
+    gate.open();
+    await stopped;
+
+    await vi.waitFor(() => expect(seen.leaves[0]?.reason).toBe("goodbye: upgrade"));
+  });
+
+  test("is kept alive by heartbeats that the link sends by itself", async () => {
+    const { url, seen } = await start({ settings: { heartbeatMs: 1000 } });
+    const { link } = makeLink(url);
+
+    link.start();
+    await vi.waitFor(() => expect(seen.messages.length).toBeGreaterThan(0), { timeout: 5000 });
+
+    expect(seen.messages[0]?.message.type).toBe("crawler:heartbeat");
+  });
+});
+
+describe("results", () => {
+  test("are taken up to the credits, then refused until an acknowledgement makes room", async () => {
+    const gate = makeGate();
+    const { url } = await start({
+      settings: { resultCredits: 5, lingerMs: 0 },
+      handlers: { onResults: () => gate.opened },
+    });
+    const { link, heard } = makeLink(url);
+    link.start();
+    await vi.waitFor(() => expect(heard.welcomes.length).toBe(1));
+
+    const taken = outgoing(10).map((result) => result.sequence > 6 || link.sendResult(result));
+    gate.open();
+    await vi.waitFor(() => expect(heard.rooms).toBeGreaterThan(0));
+
+    expect(taken.slice(0, 6)).toEqual([true, true, true, true, true, false]);
+    expect(link.sendResult(outgoing(6)[5] as OutgoingResult)).toBe(true);
+  });
+
+  test("stop while the pace is 0, and go on when it is raised", async () => {
+    const { url, gateway, seen } = await start();
+    const { link, heard } = makeLink(url);
+    const [first] = outgoing(1) as [OutgoingResult];
+    link.start();
+    await vi.waitFor(() => expect(heard.welcomes.length).toBe(1));
+
+    gateway.send(asCrawlerId(1), { type: "coordinator:pace", resultCredits: 0, reason: "the disk is full" });
+    await vi.waitFor(() => expect(heard.messages.length).toBe(1));
+    const taken = link.sendResult(first);
+    gateway.send(asCrawlerId(1), { type: "coordinator:pace", resultCredits: 10, reason: "" });
+    await vi.waitFor(() => expect(heard.rooms).toBe(1));
+    link.sendResult(first);
+    await vi.waitFor(() => expect(seen.batches.length).toBe(1));
+
+    expect(taken).toBe(false);
+  });
+
+  test("must count up by one", async () => {
+    const { url } = await start();
+    const { link, heard } = makeLink(url);
+    const [one, two, three] = outgoing(3) as [OutgoingResult, OutgoingResult, OutgoingResult];
+    link.start();
+    await vi.waitFor(() => expect(heard.welcomes.length).toBe(1));
+
+    link.sendResult(one);
+
+    expect(() => link.sendResult(three)).toThrow("result 3 cannot follow result 1");
+    expect(link.sendResult(two)).toBe(true);
+  });
+
+  test("that were not acknowledged are sent again in the next session, and count once", async () => {
+    let failing = true;
+    const stored: number[] = [];
+    const { url, seen } = await start({
+      handlers: {
+        async onResults({ results, crawlerId }) {
+          if (failing) throw new Error("the database is away");
+          const before = seen.committed.get(crawlerId) ?? 0;
+          stored.push(...results.map((result) => result.sequence).filter((sequence) => sequence > before));
+          seen.committed.set(crawlerId, results.at(-1)?.sequence ?? before);
+        },
+      },
+    });
+    const { link, heard } = makeLink(url);
+    link.start();
+    await vi.waitFor(() => expect(heard.welcomes.length).toBe(1));
+
+    for (const result of outgoing(4)) link.sendResult(result);
+    await vi.waitFor(() => expect(heard.downs.length).toBe(1));
+    expect(heard.messages).toEqual([]);
+    failing = false;
+    await vi.waitFor(() => expect(heard.welcomes.length).toBe(2));
+    const acknowledged = heard.welcomes[1]?.acknowledgedSequence ?? -1;
+    for (const result of outgoing(4)) if (result.sequence > acknowledged) link.sendResult(result);
+    await vi.waitFor(() => expect(heard.messages.at(-1)).toMatchObject({ sequence: 4 }));
+
+    expect(heard.downs[0]).toMatch(/internal-error/);
+    expect(stored).toEqual([1, 2, 3, 4]);
+  });
+
+  test("and other messages are not taken while the link is down", async () => {
+    const { link } = makeLink("ws://127.0.0.1:9/crawler");
+
+    expect(link.sendResult(outgoing(1)[0] as OutgoingResult)).toBe(false);
+    expect(link.send({ type: "crawler:ready", freeHosts: 1 })).toBe(false);
+  });
+});
+
+describe("when the coordinator says when to come back", () => {
+  /** What the link waits after its first attempt, at the least and at the most that chance makes of it. */
+  const waits = async (url: string) => {
+    const told: number[] = [];
+    for (const chance of [0, 0.999]) {
+      const warn = (fields: object) => void told.push((fields as { waitMs: number }).waitMs);
+      const { link, heard } = makeLink(url, { random: () => chance, log: { info() {}, warn } });
+      link.start();
+      await vi.waitFor(() => expect(heard.downs.length).toBe(1));
+      await link.stop("the wait is known");
+    }
+    return told;
+  };
+
+  test("in its refusal, the link stays away for so long, and a little longer by chance", async () => {
+    const refuse = { code: "internal-error", reason: "many wait", retry: true, retryAfterMs: 4000 } as const;
+    const { url } = await start({ handlers: { admit: async () => ({ refuse }) } });
+
+    expect(await waits(url)).toEqual([4000, 4400]);
+  });
+
+  test("in place of a connection, the link does the same, and says in which words", async () => {
+    const server = createHttpServer((_request, response) => response.end());
+    server.on("upgrade", (_request, socket) => {
+      socket.end("HTTP/1.1 503 Service Unavailable\r\nRetry-After: 7\r\nContent-Length: 9\r\n\r\nmany wait");
+    });
+    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+    cleanups.push(() => new Promise((resolve) => server.close(resolve)));
+    const url = `ws://127.0.0.1:${(server.address() as AddressInfo).port}/crawler`;
+    const { link, heard } = makeLink(url);
+
+    link.start();
+    await vi.waitFor(() => expect(heard.downs.length).toBe(1));
+
+    expect(heard.downs).toEqual(["the connection was refused (HTTP 503): many wait"]);
+    expect(await waits(url)).toEqual([7000, 7699]);
+  });
+});
+
+describe("when the coordinator is lost or refuses", () => {
+  test("the link comes back to a coordinator that was restarted", async () => {
+    const first = await startGateway({ zlibSync: null });
+    const { link, heard } = makeLink(first.url);
+    link.start();
+    await vi.waitFor(() => expect(heard.welcomes.length).toBe(1));
+
+    await first.close();
+    await vi.waitFor(() => expect(heard.downs.length).toBeGreaterThan(0));
+    await start({ port: first.port });
+    await vi.waitFor(() => expect(heard.welcomes.length).toBe(2));
+
+    expect(heard.downs[0]).toBe("the coordinator refused (shutting-down): the coordinator is shutting down");
+    expect(link.isUp).toBe(true);
+  });
+
+  test("attempts wait twice as long each time, up to the most, with jitter", async () => {
+    const waits: number[] = [];
+    const log = { info() {}, warn: (fields: object) => waits.push((fields as { waitMs: number }).waitMs) };
+    const closed = await freePort();
+    const randoms = [0, 1, 0.5, 0, 0, 0];
+    const { link } = makeLink(`ws://127.0.0.1:${closed}/crawler`, {
+      log,
+      random: () => randoms.shift() ?? 0,
+    });
+
+    link.start();
+    await vi.waitFor(() => expect(waits.length).toBeGreaterThanOrEqual(5));
+
+    expect(waits.slice(0, 5)).toEqual([5, 20, 30, 20, 20]);
+  });
+
+  test("a wrong key stops it for good, with the coordinator's words", async () => {
+    const { url } = await start();
+    const { link, heard } = makeLink(url, { hello: () => helloOf("amber", { key: keyOf("birch") }) });
+
+    link.start();
+    await vi.waitFor(() => expect(heard.stops.length).toBe(1));
+
+    expect(heard.stops[0]).toEqual({
+      reason: "the coordinator refused (wrong-key): refused for wrong-key",
+      refused: {
+        type: "coordinator:refuse",
+        code: "wrong-key",
+        reason: "refused for wrong-key",
+        retry: false,
+      },
+    });
+    expect(heard.downs).toEqual([]);
+  });
+
+  test("a second crawler with the same key stops the first for good", async () => {
+    const { url } = await start();
+    const first = makeLink(url);
+    const second = makeLink(url);
+    first.link.start();
+    await vi.waitFor(() => expect(first.heard.welcomes.length).toBe(1));
+
+    second.link.start();
+    await vi.waitFor(() => expect(first.heard.stops.length).toBe(1));
+
+    expect(first.heard.stops[0]?.refused?.code).toBe("replaced");
+    await vi.waitFor(() => expect(second.link.isUp).toBe(true));
+  });
+
+  test("stopping while it waits for the next attempt ends the waiting", async () => {
+    const closed = await freePort();
+    const { link, heard } = makeLink(`ws://127.0.0.1:${closed}/crawler`, {
+      backOff: { firstMs: 1e8, mostMs: 1e8 },
+    });
+    vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+    cleanups.push(async () => vi.useRealTimers());
+    link.start();
+    await vi.waitFor(() => expect(heard.downs.length).toBe(1));
+    const waiting = vi.getTimerCount();
+
+    await link.stop("enough");
+
+    expect(heard.stops).toEqual([{ reason: "enough", refused: null }]);
+    expect([waiting, vi.getTimerCount()]).toEqual([1, 0]);
+  });
+});
+
+describe("over TLS", () => {
+  const pem = (name: string) => readFileSync(new URL(`../fixtures/tls/${name}`, import.meta.url));
+  const tls = { cert: pem("loopback.cert.pem"), key: pem("loopback.key.pem") };
+
+  test("a coordinator whose certificate was given is trusted", async () => {
+    const { url, seen } = await start({ tls });
+    const { link, heard } = makeLink(url, { route: trusting({ ca: tls.cert.toString() }) });
+
+    link.start();
+    await vi.waitFor(() => expect(heard.welcomes.length).toBe(1));
+
+    expect(url).toMatch(/^wss:/);
+    expect(seen.arrivals.length).toBe(1);
+  });
+
+  test("one that nobody vouches for never gets to see the key", async () => {
+    const { url, gateway } = await start({ tls });
+    const { link, heard } = makeLink(url);
+
+    link.start();
+    await vi.waitFor(() => expect(heard.downs.length).toBeGreaterThan(0));
+
+    expect(heard.downs[0]).toMatch(/self-signed certificate/);
+    expect(gateway.counts()).toEqual({ connections: 0, refusals: {} });
+  });
+});
+
+describe("a coordinator that misbehaves", () => {
+  test("and never answers the upgrade is given up", async () => {
+    const silent = createServer((socket) => void socket.resume());
+    await new Promise<void>((resolve) => silent.listen(0, "127.0.0.1", resolve));
+    cleanups.push(() => new Promise((resolve) => silent.close(resolve)));
+    const { port } = silent.address() as AddressInfo;
+    const { link, heard } = makeLink(`ws://127.0.0.1:${port}/crawler`, { welcomeTimeoutMs: 30 });
+
+    link.start();
+    await vi.waitFor(() => expect(heard.downs.length).toBeGreaterThan(0));
+    await link.stop("seen");
+
+    expect(heard.downs[0]).toMatch(/nothing heard|timed out/);
+  });
+
+  test("and never welcomes is given up", async () => {
+    const { link, heard } = makeLink(await serverThat(() => {}), { welcomeTimeoutMs: 50 });
+
+    link.start();
+    await vi.waitFor(() => expect(heard.downs.length).toBeGreaterThan(0));
+
+    expect(heard.downs[0]).toBe("nothing heard from the coordinator for 0.05 s");
+  });
+
+  test("and sends garbage is left", async () => {
+    const url = await serverThat((send) => send(Buffer.alloc(100, 0xff)));
+    const { link, heard } = makeLink(url);
+
+    link.start();
+    await vi.waitFor(() => expect(heard.downs.length).toBeGreaterThan(0));
+
+    expect(heard.downs[0]).toMatch(/^on a message of the coordinator: the deflate stream is corrupt/);
+  });
+});
+
+test("a URL that would send the key in the clear is refused at once", () => {
+  expect(() => makeLink("ws://coordinator.example/crawler")).toThrow(ConfigError);
+  expect(() => makeLink("ws://coordinator.example/crawler")).toThrow(/sends the key in the clear, use wss/);
+  expect(() => makeLink("https://coordinator.example/")).toThrow(/is not a wss:\/\/ URL/);
+  expect(() => makeLink("nonsense")).toThrow(/is not a wss:\/\/ URL/);
+  expect(() => makeLink("ws://127.0.0.1.example/crawler")).toThrow(ConfigError);
+  makeLink("wss://coordinator.example/crawler");
+  makeLink("ws://[::1]:7411/crawler");
+});
+
+/** A WebSocket server that greets every client in its own way. */
+async function serverThat(greet: (send: (bytes: Buffer) => void) => void): Promise<string> {
+  const server = new WebSocketServer({ port: 0, host: "127.0.0.1" });
+  server.on("connection", (socket) => greet((bytes) => socket.send(bytes)));
+  await new Promise((resolve) => server.once("listening", resolve));
+  cleanups.push(async () => {
+    for (const client of server.clients) client.terminate();
+    await new Promise((resolve) => server.close(resolve));
+  });
+  return `ws://127.0.0.1:${(server.address() as AddressInfo).port}/crawler`;
+}
+
+/** A port that nobody listens on. */
+async function freePort(): Promise<number> {
+  const server = createServer();
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const { port } = server.address() as AddressInfo;
+  await new Promise((resolve) => server.close(resolve));
+  return port;
+}

@@ -1,0 +1,66 @@
+/** What a dock believes of the signed lists on its disk, whatever became of the keys since. */
+import { rmSync } from "node:fs";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { releasePolicy } from "#crawler/supervisor/release-policy";
+import { ReleaseShelf } from "#crawler/supervisor/release-shelf";
+import { ReleaseSource } from "#crawler/supervisor/release-source";
+import { emptyState } from "#crawler/supervisor/release-state";
+import { keptTrust, refreshTrust } from "#crawler/supervisor/release-trust";
+import { takeCurrent } from "#crawler/supervisor/take-release";
+import { rawPublicKey, signBody } from "#protocol/release-envelope";
+import { temporaryFolder } from "../../support/temporary-folder.ts";
+import { newKey, type ReleaseWorld, startReleaseWorld } from "./release-world.ts";
+
+let world: ReleaseWorld;
+let home: string;
+let shelf: ReleaseShelf;
+beforeEach(async () => {
+  world = await startReleaseWorld();
+  home = temporaryFolder("nearcrawl-trust-");
+  shelf = new ReleaseShelf({ home, warn: () => {} });
+});
+afterEach(async () => {
+  rmSync(home, { recursive: true });
+  await world.close();
+});
+
+const [product, createdAt] = ["nearcrawl-crawler", "2026-11-01T00:00:00Z"] as const;
+const [first, second, third] = [newKey(), newKey(), newKey()];
+const pinnedKeys = [rawPublicKey(first)];
+
+const rotation = (sequence: number, from: typeof first, to: typeof first) => {
+  const [newOne, retires] = [rawPublicKey(to), rawPublicKey(from)];
+  return signBody("key", { product, sequence, newKey: newOne, retires, createdAt }, from);
+};
+
+test("a list of revoked releases counts on after the key that signed it was retired, pinned or not", () => {
+  const digest = "0".repeat(64);
+  const list = { product, sequence: 1, createdAt, digests: [digest], reason: "it leaks" };
+  shelf.write("revocations.json", signBody("revocations", list, second));
+  shelf.write("rotations.json", [rotation(1, first, second), rotation(2, second, third)]);
+
+  const trust = keptTrust({ shelf, pinnedKeys });
+
+  expect(trust.keys).toEqual([rawPublicKey(third)]);
+  expect(trust.revocations?.digests).toEqual([digest]);
+});
+
+test("of lists without end no more is read than they can have", async () => {
+  world.files.set("/releases/keys.json", `{"rotations":[${" ".repeat(1024 * 1024)}]}`);
+  world.files.set("/releases/current.json", `{"manifest":null${" ".repeat(3 * 1024 * 1024)}}`);
+  const source = new ReleaseSource({
+    coordinatorUrl: `ws://127.0.0.1:${world.port}/crawler`,
+    route: () => ({ proxy: null, certificatePin: null, timeoutMs: 5000 }),
+  });
+  const tools = {
+    ...{ source, shelf, dockVersion: "1.0.0", now: new Date() },
+    policy: releasePolicy.parse({}),
+    trust: keptTrust({ shelf, pinnedKeys }),
+  };
+
+  await expect(refreshTrust({ shelf, pinnedKeys, source })).rejects.toThrow(/longer than 1048576 bytes/);
+  expect(await takeCurrent(emptyState, tools)).toMatchObject({
+    type: "failed",
+    reason: expect.stringMatching(/longer than 3145728 bytes/),
+  });
+});

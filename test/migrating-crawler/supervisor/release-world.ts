@@ -1,0 +1,276 @@
+/**
+ * What a dock's tests stand on: an offline key, a real HTTP server that serves releases as a coordinator does (and
+ * otherwise where a test wants it), small bundles that behave in one way or another as real child processes, and
+ * docks on homes of their own.
+ */
+import { createHash, generateKeyPairSync, type KeyObject } from "node:crypto";
+import { mkdirSync, readFileSync, realpathSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { createServer, type RequestListener, type Server } from "node:http";
+import type { AddressInfo } from "node:net";
+import { join } from "node:path";
+import { lineLog } from "#crawler/core/log";
+import { type Membership, writeMembership } from "#crawler/membership/membership";
+import { Dock, type Told } from "#crawler/supervisor/dock";
+import { readDockSettings } from "#crawler/supervisor/dock-settings";
+import type { DockTiming } from "#crawler/supervisor/dock-timing";
+import { PingService } from "#crawler/supervisor/ping-service";
+import { pinnedReleaseKeys } from "#crawler/supervisor/release-pins";
+import { ReleaseShelf } from "#crawler/supervisor/release-shelf";
+import { ReleaseSource } from "#crawler/supervisor/release-source";
+import type { ReleaseState } from "#crawler/supervisor/release-state";
+import type { ReleaseManifest } from "#protocol/release";
+import { formatEnvelope, rawPublicKey, signBody } from "#protocol/release-envelope";
+import { temporaryFolder } from "../../support/temporary-folder.ts";
+
+export const quickTiming: DockTiming = {
+  watchMs: 150,
+  welcomeMs: 60_000,
+  mostWatchedStarts: 3,
+  silenceMs: 60_000,
+  stopMs: 10_000,
+  backOff: { firstMs: 20, mostMs: 200 },
+  pollMs: 60_000,
+  emptyPollMs: 60_000,
+  retryMs: 20,
+};
+
+/** What a bundle does once the dock has greeted it. */
+export type Behaviour =
+  | "well"
+  | "crashes-at-start"
+  | "hangs"
+  | "never-welcomed"
+  | "crashes-later"
+  | "crashes-when-told";
+
+const doings: Readonly<Record<Behaviour, string>> = {
+  well: `process.send({ type: "started" }); process.send({ type: "healthy" });`,
+  "crashes-at-start": `throw new Error("the new parser cannot be loaded");`,
+  hangs: `process.send({ type: "started" }); for (;;);`,
+  "never-welcomed": `process.send({ type: "started" });`,
+  "crashes-later": `process.send({ type: "healthy" });
+    setTimeout(() => { console.error("out of memory, it seems"); process.exit(7); }, 50);`,
+  "crashes-when-told": `process.send({ type: "healthy" });
+    setInterval(() => {
+      if (!existsSync(home + "/crawler/crash")) return;
+      renameSync(home + "/crawler/crash", home + "/crawler/crashed");
+      throw new Error("a page that nobody had thought of");
+    }, 20);`,
+};
+
+/** A child that notes who greeted it and passes on what its home's `offer` file says. */
+export function bundleText(version: string, behaviour: Behaviour = "well"): string {
+  return `// ${version}
+import { appendFileSync, existsSync, readFileSync, renameSync } from "node:fs";
+const home = process.argv[2];
+const note = (words) => appendFileSync(home + "/crawler/notes", words + "\\n");
+process.on("exit", () => note("${version} ended"));
+process.on("disconnect", () => process.exit(0));
+process.on("message", (message) => {
+  if (message.type === "stop") process.exit(0);
+  if (message.type !== "dock") return;
+  note("${version} started " + JSON.stringify(message));
+  ${doings[behaviour]}
+  setInterval(() => process.send({ type: "alive" }), 20);
+  let offered = "";
+  setInterval(() => {
+    const offer = existsSync(home + "/offer") ? readFileSync(home + "/offer", "utf8") : "";
+    if (offer !== "" && offer !== offered) process.send(JSON.parse(offered = offer));
+  }, 20);
+});
+`;
+}
+
+export interface Published {
+  readonly digest: string;
+  readonly version: string;
+  readonly bytes: Buffer;
+}
+
+export interface ReleaseWorld {
+  readonly key: KeyObject;
+  readonly port: number;
+  /** Paths to texts; a test may put others there. */
+  readonly files: Map<string, string | Buffer>;
+  /** Paths that are answered by a test's own hand. */
+  readonly handlers: Map<string, RequestListener>;
+  /** Signs a bundle and serves it; each one's number is one higher. */
+  publish(version: string, text: string, changes?: Partial<ReleaseManifest>, key?: KeyObject): Published;
+  /** To docks without a release. */
+  offerToAll(release: Published): void;
+  revoke(sequence: number, ...releases: Published[]): void;
+  newHome(settings?: string): Home;
+  close(): Promise<void>;
+}
+
+export interface Home {
+  readonly path: string;
+  readonly membership: Membership;
+  notes(): string[];
+}
+
+export const newKey = () => generateKeyPairSync("ed25519").privateKey;
+
+export async function startReleaseWorld(): Promise<ReleaseWorld> {
+  const scratch = realpathSync(temporaryFolder("nearcrawl-dock-"));
+  const key = newKey();
+  const files = new Map<string, string | Buffer>([["/releases/keys.json", `{"rotations":[]}`]]);
+  const handlers = new Map<string, RequestListener>();
+  const server = createServer((request, answer) => {
+    const path = request.url ?? "";
+    const handler = handlers.get(path);
+    if (handler) return handler(request, answer);
+    const file = files.get(path);
+    answer.writeHead(file === undefined ? 404 : 200).end(file ?? "");
+  });
+  const port = await listening(server);
+  let sequence = 0;
+  let homes = 0;
+  const serveCurrent = (manifest: string | undefined) => {
+    const parsed = manifest === undefined ? null : JSON.parse(manifest);
+    files.set(
+      "/releases/current.json",
+      JSON.stringify({ manifest: parsed, revocations: null, rotations: [] }),
+    );
+  };
+  serveCurrent(undefined);
+  return {
+    key,
+    port,
+    files,
+    handlers,
+    publish(version, text, changes = {}, signer = key) {
+      const bytes = Buffer.from(text);
+      sequence += 1;
+      const manifest = { ...manifestOf(version, bytes, sequence), ...changes };
+      const { digest } = manifest;
+      files.set(`/releases/${digest}`, bytes);
+      files.set(`/releases/${digest}/manifest.json`, formatEnvelope(signBody("release", manifest, signer)));
+      return { digest, version, bytes };
+    },
+    offerToAll({ digest }) {
+      serveCurrent(files.get(`/releases/${digest}/manifest.json`) as string);
+    },
+    revoke(number, ...releases) {
+      const digests = releases.map(({ digest }) => digest);
+      const list = {
+        product: "nearcrawl-crawler",
+        sequence: number,
+        createdAt: today(),
+        digests,
+        reason: "it lies",
+      };
+      files.set("/releases/revocations.json", formatEnvelope(signBody("revocations", list, key)));
+    },
+    newHome(settings = "") {
+      const path = join(scratch, `home-${++homes}`);
+      return makeHome(path, settings, { port, key });
+    },
+    async close() {
+      server.closeAllConnections();
+      await new Promise((resolve) => server.close(resolve));
+      rmSync(scratch, { recursive: true, force: true });
+    },
+  };
+}
+
+export interface RunningDock {
+  readonly dock: Dock;
+  readonly state: () => ReleaseState;
+  readonly lines: string[];
+  /** For what starts from now on. */
+  readonly timing: { -readonly [Name in keyof DockTiming]: DockTiming[Name] };
+}
+
+/** A dock in this process; its crawlers are processes of their own. */
+export async function startDock(
+  home: Home,
+  timing: Partial<DockTiming> = {},
+  now: () => Date = () => new Date(),
+  tell: (words: string) => Promise<Told> = async () => ({ type: "told" }),
+): Promise<RunningDock> {
+  const { path, membership } = home;
+  const lines: string[] = [];
+  const write = (line: string) => void lines.push(line);
+  const settings = () => readDockSettings(path, membership);
+  const used = { ...quickTiming, ...timing };
+  const { coordinatorUrl } = membership;
+  const dock = new Dock({
+    home: path,
+    pinnedKeys: pinnedReleaseKeys(path, membership),
+    shelf: new ReleaseShelf({ home: path, warn: write }),
+    source: new ReleaseSource({
+      coordinatorUrl,
+      route: () => settings().route(),
+      times: { textMs: 5000, bundleMs: 5000 },
+    }),
+    settings,
+    pings: new PingService(),
+    log: lineLog(write, "plain", membership.name),
+    onLine: write,
+    env: process.env,
+    tell,
+    onPresence: async () => {},
+    timing: used,
+    now,
+    random: () => 0.5,
+  });
+  await dock.start();
+  return { dock, state: () => dock.state, lines, timing: used };
+}
+
+function makeHome(path: string, settings: string, { port, key }: { port: number; key: KeyObject }): Home {
+  mkdirSync(join(path, "crawler"), { recursive: true, mode: 0o700 });
+  const membership: Membership = {
+    coordinatorUrl: `ws://127.0.0.1:${port}/crawler`,
+    name: "amber",
+    certificatePin: null,
+    releaseKeys: [rawPublicKey(key)],
+    key: "the-secret-key-of-amber",
+    ticket: null,
+  };
+  writeMembership(path, membership);
+  if (settings !== "") writeSettings(path, settings);
+  return { path, membership, notes: () => linesOf(join(path, "crawler/notes")) };
+}
+
+function manifestOf(version: string, bytes: Buffer, sequence: number): ReleaseManifest {
+  return {
+    product: "nearcrawl-crawler",
+    version,
+    sequence,
+    digest: createHash("sha256").update(bytes).digest("hex"),
+    bytes: bytes.length,
+    builtFrom: null,
+    createdAt: today(),
+    expiresAt: new Date(Date.now() + 86_400_000).toISOString(),
+    oldestDock: "1.0.0",
+    protocolVersions: [3],
+    notes: "",
+  };
+}
+
+/** In the way of whoever runs the coordinator: through the crawler that is connected. */
+export function offer(home: Home, { version, digest }: Published): void {
+  writeFileSync(join(home.path, "offer.new"), JSON.stringify({ type: "release", version, digest }));
+  renameSync(join(home.path, "offer.new"), join(home.path, "offer"));
+}
+
+export function writeSettings(home: string, text: string): void {
+  writeFileSync(join(home, "settings.toml"), text);
+}
+
+function linesOf(path: string): string[] {
+  try {
+    return readFileSync(path, "utf8").split("\n").filter(Boolean);
+  } catch {
+    return [];
+  }
+}
+
+async function listening(server: Server): Promise<number> {
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  return (server.address() as AddressInfo).port;
+}
+
+const today = () => new Date().toISOString();

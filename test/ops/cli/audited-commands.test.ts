@@ -1,0 +1,193 @@
+/** Every command that changes something says so in the audit log: real database, in this process. */
+import { rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import type { Command } from "commander";
+import { afterAll, afterEach, beforeAll, expect, it } from "vitest";
+import { stateCoordinatorPlace } from "#coordinator/crawlers/coordinator-place-store";
+import { createReleaseKeyStore } from "#coordinator/releases/key-store";
+import type { Database } from "#db/connect";
+import { commandActor } from "#ops/cli/audit-command-change";
+import { accessCommand, type WhoHasAccess } from "#ops/cli/commands/access";
+import { auditCommand } from "#ops/cli/commands/audit";
+import { complaintsCommand } from "#ops/cli/commands/complaints";
+import { coordinatorCommand } from "#ops/cli/commands/coordinator";
+import { fleetCommand } from "#ops/cli/commands/fleet";
+import { operatorTokenCommand } from "#ops/cli/commands/operator-token";
+import { optOutsCommand } from "#ops/cli/commands/opt-outs";
+import { releaseCommand } from "#ops/cli/commands/release";
+import { signInCommand } from "#ops/cli/commands/sign-in";
+import { inProcess, said } from "../../support/command-in-process.ts";
+import { testDatabase } from "../../support/database.ts";
+import { testReleaseKey } from "../../support/releases.ts";
+import { seedWorld } from "../../support/seed-world.ts";
+import { signIn } from "../../support/signed-in.ts";
+import { temporaryFolder } from "../../support/temporary-folder.ts";
+
+let database: Database;
+let folder: string;
+beforeAll(async () => {
+  folder = temporaryFolder("nearcrawl-audit-");
+  database = await testDatabase();
+  await seedWorld(database.pool);
+  await database.pool.query("update crawler set public_key = 'key of ' || name");
+  await stateCoordinatorPlace(
+    database.pool,
+    { webUrl: "http://127.0.0.1:7411", certificatePin: null },
+    new Date(),
+  );
+});
+afterEach(async () => {
+  await database.pool.query("truncate audit_entry");
+});
+afterAll(async () => {
+  await database?.close();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+const placed = (args: readonly string[]) => [
+  ...args,
+  ...["--database-url", database.url, "--schema", database.schema, "--home", folder],
+];
+/** What a command prints. */
+const run = (command: Command, ...args: readonly string[]) => said(command, placed(args));
+const outcome = (command: Command, ...args: readonly string[]) => inProcess(command, placed(args));
+
+/** What it left in the log, the oldest first. */
+async function logged(): Promise<string[]> {
+  const { rows } = await database.pool.query<{ actor: string; via: string; action: string; target: string }>(
+    "select actor, via, action, target from audit_entry order by entry_id",
+  );
+  expect(rows.map(({ actor, via }) => [actor, via])).toEqual(rows.map(() => [commandActor(), "command"]));
+  return rows.map(({ action, target }) => `${action} ${target}`);
+}
+
+it("of the fleet", async () => {
+  await run(fleetCommand(), "drain", "athens");
+  await run(fleetCommand(), "resume", "athens");
+  await run(fleetCommand(), "trust", "athens", "--restore");
+  await createReleaseKeyStore(database.pool).trustFirst(testReleaseKey.publicKey, new Date());
+  await run(fleetCommand(), "invite", "--name", "cairo");
+  await run(fleetCommand(), "reinvite", "athens");
+  await database.pool.query("delete from release_key");
+  await run(fleetCommand(), "revoke-invitation", "cairo");
+  await run(fleetCommand(), "rotate", "athens");
+  await run(fleetCommand(), "revoke", "tokyo");
+  await run(fleetCommand(), "kill", "berlin");
+  await run(coordinatorCommand(), "add-crawler", "delhi", "--pages-per-day", "100");
+
+  expect(await logged()).toEqual([
+    "crawler-drained athens",
+    "crawler-resumed athens",
+    "crawler-trust-restored athens",
+    "crawler-invited cairo",
+    "crawler-reinvited athens",
+    "invitation-revoked cairo",
+    "crawler-key-rotated athens",
+    "crawler-revoked tokyo",
+    "crawler-killed berlin",
+    "crawler-key-issued delhi",
+  ]);
+});
+
+it("of access, opt-outs and complaints, without what opens anything", async () => {
+  const token = await run(operatorTokenCommand(), "create", "ci", "--scope", "read");
+  await run(operatorTokenCommand(), "revoke", "ci");
+  const link = await run(signInCommand(), "--role", "staff", "--name", "anna");
+  await run(optOutsCommand(), "add", "www.example.org", "--unconfirmed");
+  await run(optOutsCommand(), "confirm", "www.example.org");
+  await run(optOutsCommand(), "lift", "www.example.org");
+  const report = ["--target", "www.example.org", "--from", "abuse@isp.example", "--text", "too fast"];
+  await run(complaintsCommand(), "add", ...report);
+  await run(complaintsCommand(), "close", "1", "--words", "answered");
+
+  expect(await logged()).toEqual([
+    "token-created ci",
+    "token-revoked ci",
+    "sign-in-link-issued anna",
+    "opted-out www.example.org",
+    "opt-out-confirmed www.example.org",
+    "opt-out-lifted www.example.org",
+    "complaint-added www.example.org",
+    "complaint-closed www.example.org",
+  ]);
+  const { rows } = await database.pool.query("select json_agg(a)::text as everything from audit_entry a");
+  for (const secret of [/nco_[\w-]+/.exec(token)?.[0], /ncl_[\w-]+/.exec(link)?.[0]]) {
+    expect(secret).toMatch(/^nc[ol]_[\w-]{43}$/);
+    expect(rows[0].everything).not.toContain(secret);
+  }
+});
+
+it("of releases", async () => {
+  const bundle = join(folder, "bundle.mjs");
+  writeFileSync(bundle, "console.log('a crawler');\n");
+  const key = join(folder, "release-key.pem");
+  await run(releaseCommand(), "init", "--version", "1.0.0", "--bundle", bundle);
+  await run(releaseCommand(), "hold", "1.0.0", "--reason", "slow");
+  await run(releaseCommand(), "stage", "1.0.0", "--to", "all");
+  await run(releaseCommand(), "revoke", "1.0.0", "--key", key, "--reason", "it loses results");
+
+  expect((await logged()).map((line) => line.replace(/[\w-]{43,}/, "…"))).toEqual([
+    "release-key-trusted release keys",
+    "release-published release 1.0.0",
+    "release-staged release 1.0.0",
+    "release-held release 1.0.0",
+    "release-staged release 1.0.0",
+    "release-revoked bundle …",
+  ]);
+});
+
+it("and nothing where nothing was changed", async () => {
+  const outcomes = [
+    await outcome(fleetCommand(), "drain", "nobody"),
+    await outcome(fleetCommand(), "trust", "athens"),
+    await outcome(operatorTokenCommand(), "revoke", "nobody"),
+    await outcome(optOutsCommand(), "lift", "nobody.example.org"),
+  ];
+
+  expect(outcomes.map(({ code }) => code)).toEqual([3, 0, 3, 3]);
+  expect(await logged()).toEqual([]);
+});
+
+it("lists who changed what, what was before, and says when nothing fits", async () => {
+  await run(fleetCommand(), "drain", "athens");
+  await run(fleetCommand(), "resume", "athens");
+
+  const text = await run(auditCommand(), "--target", "athens", "--limit", "1");
+  const json = JSON.parse(await run(auditCommand(), "--action", "crawler-drained", "--json"));
+  const none = await outcome(auditCommand(), "--actor", "nobody");
+  const noDay = await outcome(auditCommand(), "--since", "2026-13-01");
+
+  expect(text).toMatch(/crawler-resumed +athens/);
+  expect(text).toMatch(/earlier ones: --before \d+/);
+  expect(json).toMatchObject({ entries: [{ action: "crawler-drained", via: "command" }], more: false });
+  expect(none).toMatchObject({ code: 3, out: "nothing was changed that fits\n" });
+  expect([noDay.code, noDay.err]).toEqual([2, expect.stringContaining("no day such as")]);
+});
+
+it("of who has access, as the page lists them", async () => {
+  await signIn(database, "staff", { name: "ben", now: new Date() });
+  await run(signInCommand(), "--name", "dora", "--role", "partner", "--crawler", "athens");
+
+  const access: WhoHasAccess = JSON.parse(await run(accessCommand(), "list", "--json"));
+  const session = access.sessions.find(({ name }) => name === "ben")?.sessionId;
+  const link = access.links.find(({ name }) => name === "dora")?.linkId;
+  const text = await run(accessCommand(), "list");
+  const [ended, withdrawn] = [
+    await run(accessCommand(), "end", String(session)),
+    await run(accessCommand(), "withdraw", String(link)),
+  ];
+  const again = await outcome(accessCommand(), "end", String(session));
+
+  expect(text).toMatch(/ben +staff/);
+  expect(text).toMatch(/dora +partner of athens/);
+  expect([ended, withdrawn]).toEqual([
+    "A session of ben is ended.\n",
+    "The link for dora opens nothing any more.\n",
+  ]);
+  expect(again.code).toBe(3);
+  expect(await logged()).toEqual([
+    "sign-in-link-issued dora",
+    "session-ended ben",
+    "sign-in-link-revoked dora",
+  ]);
+});

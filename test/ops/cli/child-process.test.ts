@@ -1,0 +1,220 @@
+/** Supervised processes: real ones, with the supervisor's clock turned by the test. */
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterEach, beforeEach, expect, it, vi } from "vitest";
+import { type ChildSettings, lastLines, SupervisedProcess } from "#ops/cli/up/child-process";
+import { temporaryFolder } from "../../support/temporary-folder.ts";
+import { until } from "../../support/until.ts";
+
+const root = temporaryFolder("nearcrawl-child-");
+const realTimeout = setTimeout;
+let children: SupervisedProcess[] = [];
+let files = 0;
+
+beforeEach(() => {
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+});
+afterEach(async () => {
+  vi.useRealTimers();
+  for (const { pid } of children) if (pid) process.kill(pid, "SIGKILL");
+  await Promise.all(children.map((child) => child.stop()));
+  children = [];
+});
+
+/** A process that runs this text, as a module of its own. */
+function supervised(source: string, differences: Partial<ChildSettings> = {}) {
+  files += 1;
+  const entry = join(root, `entry-${files}.mjs`);
+  writeFileSync(entry, source);
+  const logFile = join(root, "logs", `${files}.log`);
+  const deaths: string[] = [];
+  const messages: unknown[] = [];
+  const child = new SupervisedProcess({
+    name: "child",
+    entry,
+    args: [],
+    logFile,
+    onDeath: (words) => deaths.push(words),
+    onMessage: (message) => messages.push(message),
+    ...differences,
+  });
+  children.push(child);
+  child.start();
+  return { child, deaths, messages, logFile, log: () => lastLines(logFile, 1000) };
+}
+
+/** Waits in real time, though the supervisor's clock stands still. */
+async function soon(holds: () => boolean): Promise<void> {
+  for (let waited = 0; !holds(); waited += 10) {
+    if (waited > 10_000) throw new Error(`not within 10 s: ${holds.toString()}`);
+    await new Promise((resolve) => realTimeout(resolve, 10));
+  }
+}
+
+const alive = (pid: number): boolean => {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch {
+    return false;
+  }
+};
+
+const stays = "process.send('up'); setInterval(() => {}, 1000);";
+
+it("passes its arguments, secrets and messages, and writes what it prints to its log", async () => {
+  const { messages, log } = supervised(
+    "console.log('to out'); console.error('to err'); process.send([process.argv[2], process.env.SECRET]);",
+    { args: ["argument"], secrets: { SECRET: "secret" }, restart: false },
+  );
+
+  await soon(() => messages.length > 0 && log().includes("to err"));
+
+  expect(messages).toEqual([["argument", "secret"]]);
+  expect(log()).toContain("to out");
+});
+
+it("keeps the last words that come when the process has ended already", async () => {
+  const { deaths, log } = supervised(
+    `import { spawn } from "node:child_process";
+     spawn("sh", ["-c", "sleep 0.2; echo last words >&2"], { stdio: "inherit" }).unref();
+     process.exit(3);`,
+    { restart: false },
+  );
+
+  await soon(() => deaths.length > 0 && log().includes("last words"));
+
+  expect(deaths[0]).toMatch(/^child ended with code 3 \(log: /);
+});
+
+it("starts a process again that died, later each time in a row", async () => {
+  const { child, deaths, messages } = supervised(
+    "process.send('up'); process.exitCode = 7; process.disconnect();",
+  );
+
+  for (const [place, delayMs] of [1000, 2000, 4000, 8000].entries()) {
+    await soon(() => deaths.length === place + 1);
+    vi.advanceTimersByTime(delayMs - 1);
+    expect(child.pid).toBeNull();
+    vi.advanceTimersByTime(1);
+    expect(child.pid).not.toBeNull();
+    await soon(() => messages.length === place + 2);
+  }
+
+  expect(deaths[0]).toMatch(/^child ended with code 7; starting it again \(log: /);
+});
+
+it("tells a death by a signal, and does not start again what cannot be replaced", async () => {
+  const { child, deaths, messages } = supervised(stays, { restart: false });
+  await soon(() => messages.length === 1);
+
+  process.kill(child.pid!, "SIGKILL");
+  await soon(() => deaths.length === 1);
+  vi.advanceTimersByTime(60_000);
+
+  expect(deaths[0]).toMatch(/^child was ended by SIGKILL \(log: /);
+  expect(child.pid).toBeNull();
+});
+
+it("stops a process that is asked to, without calling it a death", async () => {
+  const { child, deaths, messages } = supervised(stays);
+  await soon(() => messages.length === 1);
+  const pid = child.pid!;
+
+  await child.stop();
+  vi.advanceTimersByTime(60_000);
+
+  expect([alive(pid), child.pid, deaths]).toEqual([false, null, []]);
+});
+
+it("makes a process stop that will not", async () => {
+  const { child, messages } = supervised(`process.on('SIGTERM', () => process.send('no')); ${stays}`);
+  await soon(() => messages.length === 1);
+  const pid = child.pid!;
+
+  const stopping = child.stop();
+  await soon(() => messages.includes("no"));
+  vi.advanceTimersByTime(7999);
+  expect(alive(pid)).toBe(true);
+  vi.advanceTimersByTime(1);
+  await stopping;
+
+  expect(alive(pid)).toBe(false);
+});
+
+it("does not start again after it was stopped between death and restart", async () => {
+  const { child, deaths } = supervised("process.exit(1);");
+  await soon(() => deaths.length === 1);
+
+  await child.stop();
+  vi.advanceTimersByTime(60_000);
+
+  expect(child.pid).toBeNull();
+});
+
+it("stops, and tells why in its log, where the program cannot be started at all", async () => {
+  const execPath = process.execPath;
+  process.execPath = join(root, "no-such-node");
+  const { child, deaths, log } = supervised(stays, { restart: false });
+  process.execPath = execPath;
+
+  await soon(() => log().includes("ENOENT"));
+  await child.stop();
+
+  expect(deaths).toHaveLength(1);
+});
+
+it.each([
+  ["is up", 0],
+  ["is still starting", 1],
+])("ends with its supervisor when that is killed while it %s", async (_, isStarting) => {
+  vi.useRealTimers();
+  const urlOf = (path: string) => JSON.stringify(new URL(`../../../ops/cli/${path}`, import.meta.url).href);
+  const inner = join(root, `inner-${isStarting}.mjs`);
+  const up = join(root, `up-${isStarting}`);
+  writeFileSync(
+    inner,
+    `import { writeFileSync } from "node:fs";
+     import { setTimeout as delay } from "node:timers/promises";
+     import { untilAskedToStop } from ${urlOf("until-asked-to-stop.ts")};
+     const supervisor = process.ppid;
+     const running = setInterval(() => {}, 1000);
+     if (${isStarting}) {
+       writeFileSync(${JSON.stringify(up)}, "");
+       while (process.ppid === supervisor) await delay(10);
+       while (process.connected) await delay(10);
+     }
+     const asked = untilAskedToStop();
+     writeFileSync(${JSON.stringify(up)}, "");
+     await asked;
+     clearInterval(running);`,
+  );
+  const settings = { name: "inner", entry: inner, args: [], logFile: join(root, "inner.log") };
+  const { execArgv } = process;
+  process.execArgv = ["--import", "tsx"];
+  const { child, messages } = supervised(
+    `import { SupervisedProcess } from ${urlOf("up/child-process.ts")};
+     const child = new SupervisedProcess(${JSON.stringify(settings)});
+     child.start();
+     process.send(child.pid);`,
+    { restart: false },
+  );
+  process.execArgv = execArgv;
+  await until(() => messages.length === 1 && existsSync(up), 10_000);
+  const innerPid = messages[0] as number;
+
+  process.kill(child.pid!, "SIGKILL");
+
+  await until(() => !alive(innerPid), 10_000).finally(
+    () => alive(innerPid) && process.kill(innerPid, "SIGKILL"),
+  );
+});
+
+it("gives the last lines of a log for an error message, and nothing where there is none", () => {
+  const file = join(root, "some.log");
+  writeFileSync(file, "one\ntwo\nthree\n");
+
+  expect(lastLines(file, 2)).toBe("two\nthree");
+  expect(lastLines(join(root, "none.log"), 2)).toBe("");
+  expect(readFileSync(file, "utf8")).toContain("one");
+});

@@ -1,0 +1,133 @@
+/** Which home, database and schema a command means, and how it prints. */
+import { mkdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { PassThrough } from "node:stream";
+import { beforeEach, describe, expect, it, vi } from "vitest";
+import { commandContext, defaultHome, readCurrentRun, writeCurrentRun } from "#ops/cli/command-context";
+import { formatTable, ProgressLine, printJson } from "#ops/cli/output";
+import { temporaryFolder } from "../../support/temporary-folder.ts";
+
+const root = temporaryFolder("nearcrawl-context-");
+let home: string;
+let homes = 0;
+beforeEach(() => {
+  homes += 1;
+  home = join(root, `home-${homes}`);
+});
+
+describe("a command's context", () => {
+  const run = { schema: "world", webUrl: "http://127.0.0.1:7411", pid: 17, resolvers: ["127.0.0.1:53"] };
+
+  it("takes options before the environment, the environment before the latest run, that before the defaults", () => {
+    const env = { NEARCRAWL_HOME: home, DATABASE_URL: "postgres://env/", NEARCRAWL_SCHEMA: "of_env" };
+
+    expect(commandContext({}, { NEARCRAWL_HOME: home })).toEqual({
+      home,
+      databaseUrl: null,
+      schema: "nearcrawl",
+      currentRun: null,
+    });
+    writeCurrentRun(home, run);
+    expect(commandContext({}, { NEARCRAWL_HOME: home })).toMatchObject({ schema: "world", currentRun: run });
+    expect(commandContext({}, env)).toMatchObject({ databaseUrl: "postgres://env/", schema: "of_env" });
+    expect(
+      commandContext({ home: `${home}-b`, databaseUrl: "postgres://option/", schema: "of_option" }, env),
+    ).toEqual({
+      home: `${home}-b`,
+      databaseUrl: "postgres://option/",
+      schema: "of_option",
+      currentRun: null,
+    });
+  });
+
+  it("takes an empty variable for one that is not set", () => {
+    const env = { NEARCRAWL_HOME: "", DATABASE_URL: "", NEARCRAWL_SCHEMA: "", XDG_DATA_HOME: root };
+
+    expect(commandContext({}, env)).toMatchObject({
+      home: defaultHome(env),
+      databaseUrl: null,
+    });
+    expect(commandContext({}, env).schema).not.toBe("");
+  });
+
+  it("keeps what the latest run said of itself", () => {
+    writeCurrentRun(home, { ...run, schema: "first" });
+    writeCurrentRun(home, run);
+
+    expect(readCurrentRun(home)).toEqual(run);
+  });
+
+  it("passes over a broken record of a run", () => {
+    mkdirSync(home, { recursive: true });
+    for (const text of ["", "{", "null", "[]", '{"schema":1,"pid":2}', '{"schema":"world"}']) {
+      writeFileSync(join(home, "current-run.json"), text);
+
+      expect(readCurrentRun(home)).toBeNull();
+    }
+  });
+
+  it("takes nothing for resolvers or an address that is none", () => {
+    mkdirSync(home, { recursive: true });
+    const broken = { schema: "world", pid: 1, webUrl: 5, resolvers: "127.0.0.1" };
+    writeFileSync(join(home, "current-run.json"), JSON.stringify(broken));
+
+    expect(readCurrentRun(home)).toEqual({ schema: "world", pid: 1, webUrl: null, resolvers: [] });
+  });
+});
+
+describe("what a command prints", () => {
+  const streamOf = (isTTY: boolean, columns = 40) => {
+    const stream = Object.assign(new PassThrough(), { isTTY, columns }) as unknown as NodeJS.WriteStream;
+    const written = () => String((stream as unknown as PassThrough).read() ?? "");
+    return { stream, written };
+  };
+
+  it("is a table with aligned columns and nothing behind the last", () => {
+    const table = formatTable(
+      [{ title: "name" }, { title: "RTT", align: "right" }, { title: "note" }],
+      [
+        ["athens", "4 ms", ""],
+        ["rio", "152 ms", "far"],
+      ],
+    );
+
+    expect(table.split("\n")).toEqual([
+      "name       RTT  note",
+      "──────  ──────  ────",
+      "athens    4 ms",
+      "rio     152 ms  far",
+    ]);
+  });
+
+  it("is one JSON value with a line end", () => {
+    const write = vi.spyOn(process.stdout, "write").mockReturnValue(true);
+    printJson({ a: 1 });
+    const printed = write.mock.calls.flat().join("");
+    write.mockRestore();
+
+    expect(JSON.parse(printed)).toEqual({ a: 1 });
+    expect(printed.endsWith("}\n")).toBe(true);
+  });
+
+  it("is one line that is rewritten on a terminal, cut to its width, and ended once", () => {
+    const { stream, written } = streamOf(true, 30);
+    const line = new ProgressLine(stream);
+
+    line.show("x".repeat(100));
+    line.show("second");
+    line.done();
+    line.done();
+
+    expect(written()).toBe(`\r\x1b[2K${"x".repeat(29)}\r\x1b[2Ksecond\n`);
+  });
+
+  it("is a plain line every few seconds elsewhere", () => {
+    const { stream, written } = streamOf(false);
+    const line = new ProgressLine(stream, 5);
+
+    for (const seconds of [0, 1, 4.9, 5, 9, 10]) line.show(`at ${seconds}`, seconds * 1000);
+    line.done();
+
+    expect(written()).toBe("at 0\nat 5\nat 10\n");
+  });
+});

@@ -1,0 +1,92 @@
+/** The completion scripts, in the real shells: what they offer behind a line that is being typed. */
+import { execFileSync, spawnSync } from "node:child_process";
+import { rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { Command, Option } from "commander";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { bashScript } from "#ops/cli/completion/bash-script";
+import { commandNodes } from "#ops/cli/completion/command-tree";
+import { zshScript } from "#ops/cli/completion/zsh-script";
+import { temporaryFolder } from "../../support/temporary-folder.ts";
+
+/** As nearcrawl's are made, with what could upset a shell in its words. */
+function program(): Command {
+  const fleet = new Command("fleet").description('who\'s there: `all` of "them" [$HOME]');
+  fleet.addCommand(new Command("list").description("everybody").option("--json", "for programs"));
+  fleet.addCommand(new Command("drain").argument("<name>").option("--home <folder>", "where it is"));
+  const extract = new Command("extract").argument("<file>").description("what is read from a page");
+  const up = new Command("up").addOption(
+    new Option("--policy <name>", "how").choices(["nearest", "ipmicra"]),
+  );
+  return new Command("nearcrawl").addCommand(fleet).addCommand(extract).addCommand(up);
+}
+
+const hasZsh = spawnSync("zsh", ["--version"]).status === 0;
+let folder: string;
+beforeAll(() => {
+  folder = temporaryFolder("nearcrawl-completion-");
+  const nodes = commandNodes(program());
+  writeFileSync(join(folder, "nearcrawl.bash"), bashScript(nodes));
+  writeFileSync(join(folder, "nearcrawl.zsh"), zshScript(nodes));
+  writeFileSync(join(folder, "page.html"), "");
+});
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+/** What bash offers at the end of the line. */
+function inBash(line: string): string[] {
+  const words = line.split(" ");
+  const script = `source nearcrawl.bash; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _nearcrawl; printf '%s\\n' "\${COMPREPLY[@]}"`;
+  return offered(execFileSync("bash", ["-c", script, "bash", ...words], { cwd: folder, encoding: "utf8" }));
+}
+
+/** What zsh is told to offer there; the functions of its completion system print what they are given. */
+function inZsh(line: string): string[] {
+  const script = `compdef() { :; }; compadd() { shift; print -l -- "$@"; }; _files() { print -l -- *; }
+    _describe() { [[ $1 == -o ]] && shift; print -l -- \${(P)2}; }
+    source ./nearcrawl.zsh; words=("$@"); CURRENT=$#; _nearcrawl`;
+  return offered(
+    execFileSync("zsh", ["-f", "-c", script, "zsh", ...line.split(" ")], { cwd: folder, encoding: "utf8" }),
+  );
+}
+
+const offered = (out: string) => out.split("\n").filter((one) => one !== "");
+
+describe("in bash", () => {
+  it.each([
+    ["nearcrawl f", ["fleet"]],
+    ["nearcrawl fleet ", ["list", "drain", "help"]],
+    ["nearcrawl fleet list --j", ["--json"]],
+    ["nearcrawl up --policy ", ["nearest", "ipmicra"]],
+    ["nearcrawl up --policy i", ["ipmicra"]],
+    ["nearcrawl extract pa", ["page.html"]],
+    ["nearcrawl fleet drain --home pa", ["page.html"]],
+    ["nearcrawl no-such ", ["fleet", "extract", "up", "help"]],
+  ])("%j offers %j", (line, expected) => {
+    expect(inBash(line)).toEqual(expected);
+  });
+});
+
+it("takes the value of an option for no command, whatever it is called", () => {
+  expect(inBash("nearcrawl up --policy fleet ")).toEqual([]);
+});
+
+describe.skipIf(!hasZsh)("in zsh", () => {
+  it.each([
+    ["nearcrawl up --policy ", ["nearest", "ipmicra"]],
+    ["nearcrawl extract pa", ["nearcrawl.bash", "nearcrawl.zsh", "page.html"]],
+    ["nearcrawl fleet drain --home pa", ["nearcrawl.bash", "nearcrawl.zsh", "page.html"]],
+    ["nearcrawl fleet ", ["list:everybody", "drain:", "help:display help for command"]],
+    [
+      "nearcrawl fleet list --",
+      ["--json:for programs", "--help:display help for command", "-h:display help for command"],
+    ],
+  ])("%j offers %j", (line, expected) => {
+    expect(inZsh(line)).toEqual(expected);
+  });
+
+  it("says what a command is for, without what a shell would read in it", () => {
+    expect(inZsh("nearcrawl ")).toContain("fleet:whos there all of them HOME");
+  });
+});
+
+if (!hasZsh) process.stdout.write("there is no zsh here: its completion is not tried\n");

@@ -1,0 +1,155 @@
+/** Invitations, keys and tokens as operators handle them by command: a real database, exit codes. */
+import { readFileSync } from "node:fs";
+import { afterAll, beforeAll, expect, it } from "vitest";
+import type { IssuedInvitation } from "#coordinator/access/invitations";
+import { createOperatorTokenStore } from "#coordinator/access/token-store";
+import { stateCoordinatorPlace } from "#coordinator/crawlers/coordinator-place-store";
+import { createReleaseKeyStore } from "#coordinator/releases/key-store";
+import { hashCrawlerKey } from "#coordinator/web/secrets";
+import { fleetCommand } from "#ops/cli/commands/fleet";
+import { operatorTokenCommand } from "#ops/cli/commands/operator-token";
+import { pinOf } from "#protocol/identity";
+import { parseInvitation } from "#protocol/invitation";
+import { inProcess } from "../../support/command-in-process.ts";
+import { publishedRelease, testReleaseKey } from "../../support/releases.ts";
+import { newWorld, type World } from "../../support/store-world.ts";
+
+let world: World;
+beforeAll(async () => {
+  world = await newWorld();
+});
+afterAll(async () => await world.close());
+
+const certificate = new URL("../../fixtures/tls/loopback.cert.pem", import.meta.url).pathname;
+
+const commands = { fleet: fleetCommand, "operator-token": operatorTokenCommand };
+const nearcrawl = (name: keyof typeof commands, ...args: readonly string[]) => {
+  const { url, schema } = world.database;
+  return inProcess(commands[name](), [...args, "--database-url", url, "--schema", schema]);
+};
+
+it("without a release key nobody is invited; with one, it is said while no release is offered to all", {
+  timeout: 120_000,
+}, async () => {
+  const invite = async (name: string) =>
+    await nearcrawl("fleet", "invite", "--name", name, "--url", "wss://search.example/crawler");
+
+  const none = await invite("oslo");
+  const kept = await world.rows("select from invitation");
+  await createReleaseKeyStore(world.pool).trustFirst(testReleaseKey.publicKey, new Date());
+  const waiting = await invite("oslo");
+  await publishedRelease(world.pool, {
+    ...{ version: "1.0.0", stage: "all" },
+    manifest: { expiresAt: new Date(Date.now() + 86_400_000).toISOString() },
+  });
+  const ready = await invite("paris");
+  await nearcrawl("fleet", "revoke-invitation", "oslo");
+  await nearcrawl("fleet", "revoke-invitation", "paris");
+  await world.pool.query("truncate invitation restart identity");
+
+  expect([none.code, kept.length, waiting.code, ready.code]).toEqual([2, 0, 0, 0]);
+  expect(none.err).toMatch(/no release key.*nearcrawl release init/);
+  expect(waiting.out).toMatch(/no release is offered to all.*it will wait/i);
+  expect(ready.out).toContain("It starts with release 1.0.0");
+});
+
+it("an invitation pins what it is told, is listed, and is withdrawn", { timeout: 120_000 }, async () => {
+  const where = ["--url", "wss://search.example/crawler", "--pin", certificate];
+  const [made, nowhere] = await Promise.all([
+    nearcrawl(
+      "fleet",
+      "invite",
+      "--name",
+      "athens",
+      "--capacity",
+      "500",
+      "--expires-hours",
+      "2",
+      ...where,
+      "--json",
+    ),
+    nearcrawl("fleet", "invite", "--name", "berlin", "--url", "http://192.0.2.1/crawler"),
+  ]);
+  const place = { webUrl: "https://search.example", certificatePin: "A".repeat(43), hasPublicUrl: true };
+  await stateCoordinatorPlace(world.pool, place, new Date());
+  const [unsure, sure] = await Promise.all([
+    nearcrawl("fleet", "invite", "--name", "cairo"),
+    nearcrawl("fleet", "invite", "--name", "delhi", "--no-pin"),
+  ]);
+  const listed = await nearcrawl("fleet", "invitations");
+  const withdrawn = await nearcrawl("fleet", "revoke-invitation", "athens");
+
+  expect([made.code, nowhere.code, listed.code, withdrawn.code]).toEqual([0, 2, 0, 0]);
+  const issued = JSON.parse(made.out) as IssuedInvitation;
+  expect(parseInvitation(issued.token)).toMatchObject({
+    name: "athens",
+    coordinatorUrl: "wss://search.example/crawler",
+    certificatePin: pinOf(readFileSync(certificate)),
+  });
+  expect(issued.commands.installed).toBe("nearcrawl crawler join -");
+  expect(JSON.stringify(issued.commands)).not.toContain(issued.token);
+  expect(nowhere.err).toContain("publicUrl");
+  expect(unsure.err).toContain("both publicUrl and tls");
+  expect([unsure.code, sure.code, made.err + sure.err]).toEqual([0, 0, ""]);
+  expect(listed.out).toMatch(/1 +athens +open .* 500 +crawling/);
+  expect(withdrawn.out).toContain("withdrawn: 1 invitation");
+});
+
+it("crawlers are rotated, shut out and ended by name, and a wrong name is said", {
+  timeout: 120_000,
+}, async () => {
+  const north = await world.crawler("north");
+  await world.crawler("south");
+  await world.pool.query("update crawler set public_key = 'k' where crawler_id = $1", [north]);
+
+  const [rotated, bare, both, nobody] = await Promise.all([
+    nearcrawl("fleet", "rotate", "--all", "--grace-hours", "3"),
+    nearcrawl("fleet", "rotate", "south"),
+    nearcrawl("fleet", "rotate"),
+    nearcrawl("fleet", "kill", "nobody"),
+  ]);
+  const [revoked, killed] = await Promise.all([
+    nearcrawl("fleet", "revoke", "north"),
+    nearcrawl("fleet", "kill", "south"),
+  ]);
+
+  expect(rotated.out).toContain(
+    "north gets a new key when it comes next; the old one stays good for 3 hours",
+  );
+  expect([rotated, bare, both, nobody, revoked, killed].map(({ code }) => code)).toEqual([0, 3, 2, 3, 0, 0]);
+  expect(bare.err).toContain("add-crawler");
+  expect(killed.out).toContain("0 of its leases came back");
+  expect(
+    await world.rows(
+      "select name, revoked_at is not null as out, draining_since is not null as leaves from crawler order by name",
+    ),
+  ).toEqual([
+    { name: "north", out: true, leaves: false },
+    { name: "south", out: true, leaves: true },
+  ]);
+});
+
+it("a token is shown once, kept as a hash, listed and revoked", { timeout: 120_000 }, async () => {
+  const made = await nearcrawl(
+    "operator-token",
+    "create",
+    "dashboard",
+    "--scope",
+    "fleet-read",
+    "--days",
+    "1",
+  );
+  const secret = made.out.trim().split("\n").at(-1) ?? "";
+  const used = await createOperatorTokenStore(world.pool).use(hashCrawlerKey(secret), new Date());
+  const [again, listed] = await Promise.all([
+    nearcrawl("operator-token", "create", "dashboard"),
+    nearcrawl("operator-token", "list"),
+  ]);
+  const revoked = await nearcrawl("operator-token", "revoke", "dashboard");
+
+  expect(used).toMatchObject({ name: "dashboard", scopes: ["fleet-read"] });
+  expect(listed.out).toMatch(/dashboard +good +fleet-read /);
+  expect(listed.out).not.toContain(secret);
+  expect([made, again, listed, revoked].map(({ code }) => code)).toEqual([0, 2, 0, 0]);
+  expect(await createOperatorTokenStore(world.pool).use(hashCrawlerKey(secret), new Date())).toBeNull();
+});

@@ -1,0 +1,240 @@
+/** `nearcrawl rank` and `nearcrawl graph` as typed: answers, files that other programs read, wrong usage. */
+import { existsSync, readFileSync, rmSync, symlinkSync } from "node:fs";
+import { join } from "node:path";
+import { XMLParser, XMLValidator } from "fast-xml-parser";
+import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
+import { urlKeyOf } from "#core/url-key";
+import type { Database } from "#db/connect";
+import { graphCommand } from "#ops/cli/commands/graph";
+import { rankCommand } from "#ops/cli/commands/rank";
+import { rankProgressText } from "#ops/cli/graph/rank-progress-line";
+import { inProcess, said } from "../../support/command-in-process.ts";
+import { testDatabase } from "../../support/database.ts";
+import { temporaryFolder } from "../../support/temporary-folder.ts";
+
+const [home, about, other, beyond] = [
+  "http://a.example/?q=1&r=<2>",
+  'http://a.example/about,"us"',
+  "http://b.example/",
+  "http://c.example/unknown",
+].map((url) => {
+  const key = urlKeyOf(url);
+  if (typeof key === "string") throw new Error(key);
+  return key;
+}) as [Key, Key, Key, Key];
+type Key = Exclude<ReturnType<typeof urlKeyOf>, string>;
+
+const known = [home, about, other];
+const links: readonly (readonly [Key, Key])[] = [
+  [home, about],
+  [home, other],
+  [home, home],
+  [about, home],
+  [about, other],
+  [other, beyond],
+];
+
+let database: Database;
+let folder: string;
+beforeAll(async () => {
+  folder = temporaryFolder("nearcrawl-graph-");
+  database = await testDatabase();
+  await database.pool.query(
+    "insert into frontier_host (host_hash, host) select distinct * from unnest($1::bigint[], $2::text[])",
+    [known.map(({ hostHash }) => hostHash), known.map(({ host }) => host)],
+  );
+  await database.pool.query(
+    "insert into frontier_url (host_hash, url_hash, url) select * from unnest($1::bigint[], $2::bigint[], $3::text[])",
+    [known.map(({ hostHash }) => hostHash), known.map(({ urlHash }) => urlHash), known.map(({ url }) => url)],
+  );
+  await database.pool.query(
+    `insert into link (host_hash, url_hash, to_host_hash, to_url_hash, anchor, nofollow)
+     select *, '', false from unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::bigint[])`,
+    [
+      links.map(([from]) => from.hostHash),
+      links.map(([from]) => from.urlHash),
+      links.map(([, to]) => to.hostHash),
+      links.map(([, to]) => to.urlHash),
+    ],
+  );
+});
+afterAll(async () => {
+  await database.close();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+const commands = { graph: graphCommand, rank: rankCommand };
+const placed = (args: readonly string[]) => [
+  ...args,
+  ...["--database-url", database.url, "--schema", database.schema, "--home", folder],
+];
+const run = (which: keyof typeof commands, ...args: readonly string[]) =>
+  said(commands[which](), placed(args));
+const outcome = (which: keyof typeof commands, ...args: readonly string[]) =>
+  inProcess(commands[which](), placed(args));
+
+const hash = ({ hostHash, urlHash }: Key) =>
+  [hostHash, urlHash].map((one) => BigInt.asUintN(64, BigInt(one)).toString(16).padStart(16, "0")).join("");
+const nameOf = (key: Key) => (key === beyond ? `urn:nearcrawl:${hash(key)}` : key.url);
+const sorted = (lines: readonly string[]) => [...lines].sort();
+
+describe("nearcrawl graph export", () => {
+  it("writes every link once as an edge, by URL or by hash", async () => {
+    const byUrl = await run("graph", "export", "-");
+    const byHash = await run("graph", "export", "-", "--hashes");
+
+    expect(sorted(byUrl.trim().split("\n"))).toEqual(
+      sorted(links.map((link) => link.map(nameOf).join("\t"))),
+    );
+    expect(sorted(byHash.trim().split("\n"))).toEqual(sorted(links.map((link) => link.map(hash).join("\t"))));
+  });
+
+  it("counts the links between hosts", async () => {
+    const lines = (await run("graph", "export", "-", "--hosts")).trim().split("\n");
+
+    const unknown = `urn:nearcrawl:${hash(beyond).slice(0, 16)}`;
+    expect(sorted(lines)).toEqual(["a.example\tb.example\t2", `b.example\t${unknown}\t1`]);
+  });
+
+  it("writes well-formed GraphML whatever the URLs hold", async () => {
+    const file = join(folder, "web.graphml");
+
+    await run("graph", "export", file, "--format", "graphml");
+
+    const text = readFileSync(file, "utf8");
+    expect(XMLValidator.validate(text)).toBe(true);
+    const parser = new XMLParser({ ignoreAttributes: false, isArray: (name) => name === "data" });
+    const { node, edge } = parser.parse(text).graphml.graph;
+    const names = new Map<string, string>(
+      node.map((one: { "@_id": string; data: [{ "#text": string }] }) => [one["@_id"], one.data[0]["#text"]]),
+    );
+    expect(sorted([...names.values()])).toEqual(sorted([...known, beyond].map(nameOf)));
+    const ends = edge.map((one: Record<string, string>) =>
+      [one["@_source"], one["@_target"]].map((id) => names.get(id!)).join(),
+    );
+    expect(sorted(ends)).toEqual(sorted(links.map((link) => link.map(nameOf).join())));
+  });
+
+  it("writes WebGraph's ASCII format with a list of nodes beside it", async () => {
+    await run("graph", "export", join(folder, "web"), "--format", "webgraph");
+
+    const nodes = readFileSync(join(folder, "web.nodes"), "utf8").trim().split("\n");
+    const [count, ...lines] = readFileSync(join(folder, "web.graph-txt"), "utf8").trimEnd().split("\n");
+    const padded = [...lines, ...Array.from({ length: nodes.length - lines.length }, () => "")];
+    const read = padded.flatMap((line, node) => {
+      const targets = line.split(" ").filter(Boolean).map(Number);
+      expect(targets).toEqual([...targets].sort((a, b) => a - b));
+      return targets.map((target) => `${nodes[node]} ${nodes[target]}`);
+    });
+    expect(Number(count)).toBe(4);
+    expect(nodes).toHaveLength(4);
+    expect(sorted(read)).toEqual(sorted(links.map((link) => link.map(nameOf).join(" "))));
+  });
+
+  it("writes CSV of links and of nodes, with quotes where they are needed", async () => {
+    const nodes = await run("graph", "export", "-", "--format", "csv", "--nodes");
+    const edges = await run("graph", "export", "-", "--format", "csv");
+
+    expect(nodes).toContain("id,name,page_rank,in_links,out_links\r\n");
+    expect(nodes).toContain(`${hash(home)},${home.url},`);
+    expect(nodes).toContain(`${hash(beyond)},,,1,\r\n`);
+    expect(nodes.trim().split("\r\n")).toHaveLength(5);
+    expect(edges.trim().split("\r\n")).toHaveLength(1 + links.length);
+    expect(edges).toContain(`${hash(other)},${hash(beyond)},${other.url},,1\r\n`);
+  });
+
+  it("refuses a file that cannot be written, and options of other formats, and leaves nothing behind", async () => {
+    const nowhere = join(folder, "missing", "web.tsv");
+
+    const refused = [
+      await outcome("graph", "export", nowhere),
+      await outcome("graph", "export", "-", "--format", "csv", "--hashes"),
+      await outcome("graph", "export", "-", "--nodes"),
+      await outcome("graph", "export", "-", "--format", "parquet"),
+    ];
+
+    expect(refused.map(({ code, out }) => [code, out])).toEqual(Array(4).fill([2, ""]));
+    expect(refused.map(({ err }) => err)).toEqual([
+      expect.stringContaining(`${nowhere} cannot be written`),
+      expect.stringContaining("--hashes is for"),
+      expect.stringContaining("--nodes is for --format csv"),
+      expect.stringContaining("Allowed choices are"),
+    ]);
+    expect(existsSync(`${nowhere}.part`)).toBe(false);
+  });
+});
+
+describe("nearcrawl graph export, where output ends early", () => {
+  const fault = (code: string, message: string) => Object.assign(new Error(message), { code });
+
+  /** What was written until each write ended with this; inProcess, which takes every word, is not for this. */
+  async function exported(outputFault: NodeJS.ErrnoException, ...args: string[]) {
+    const written: string[] = [];
+    const spy = vi.spyOn(process.stdout, "write").mockImplementation((text: unknown, ...rest: unknown[]) => {
+      const done = rest.find((one) => typeof one === "function");
+      done?.(outputFault);
+      return written.push(String(text)) > 0;
+    });
+    try {
+      await graphCommand().parseAsync(placed(["export", "-", ...args]), { from: "user" });
+    } finally {
+      spy.mockRestore();
+    }
+    return written.join("");
+  }
+
+  it("ends without a word when nobody reads any more", async () => {
+    const read = await exported(fault("EPIPE", "write EPIPE"), "--format", "graphml");
+
+    expect(read).toContain("<graphml");
+    expect(read).not.toContain("</graphml>");
+    expect(process.exitCode).toBeUndefined();
+  });
+
+  it("says which output is full, and leaves no half of a file behind", async () => {
+    const file = join(folder, "full.tsv");
+    symlinkSync("/dev/full", `${file}.part`);
+    const full = fault("ENOSPC", "ENOSPC: no space left on device, write");
+
+    const { err } = await outcome("graph", "export", file);
+
+    expect(err).toBe(`nearcrawl: ${file} cannot be written: ${full.message}\n`);
+    await expect(exported(full)).rejects.toThrow("standard output cannot be written: ENOSPC");
+    expect([file, `${file}.part`].filter((one) => existsSync(one))).toEqual([]);
+  });
+});
+
+describe("nearcrawl rank and graph", () => {
+  it("say that nothing was kept before a ranking was, and with exit code 3", async () => {
+    expect(await outcome("graph", "--latest")).toMatchObject({
+      code: 3,
+      out: expect.stringContaining("Nobody has ranked the graph yet"),
+    });
+  });
+
+  it("rank, keep, write that down, and show what was kept", async () => {
+    const ranked = await run("rank", "--write");
+    const kept = await run("graph", "--latest");
+    const bySql = JSON.parse(await run("rank", "--engine", "sql", "--json", "--tolerance", "1e-12"));
+
+    expect(ranked).toContain(
+      "4 pages, 3 of them in the frontier, 5 links (1 of pages to themselves are left out)",
+    );
+    expect(ranked).toContain("The ranks are kept. Back-links of 3 URLs had been counted wrongly");
+    expect(kept).toContain("3 hosts: 3 links between pages of two of them (2 pairs), 2 within one.");
+    expect(kept).toMatch(/2 to 3 +2 +1/);
+    expect(bySql).toMatchObject({ written: false, summary: { nodes: 4, links: 5, selfLinks: 1 } });
+    const { rows } = await database.pool.query("select action, words from audit_entry");
+    expect(rows).toEqual([{ action: "pages-ranked", words: "pages were ranked (engine local)" }]);
+  });
+
+  it("tell how far they are, how fast, and how long it still takes", () => {
+    expect(rankProgressText({ step: "links", done: 500_000, expected: 2_000_000 }, 2)).toBe(
+      "reading links: 500,000 of about 2,000,000 · 250,000/s · 6.0 s left",
+    );
+    expect(rankProgressText({ step: "urls", done: 50, expected: 0 }, 0.1)).toBe("reading urls: 50");
+    expect(rankProgressText({ step: "sweeps", done: 4, residual: 0.00123 }, 2)).toBe(
+      "iteration 4 · changed 1.2e-3 · 0.5 s each",
+    );
+  });
+});

@@ -1,0 +1,111 @@
+/** The operators' commands: texts over a seeded database, exit codes as people get them, and answers that are watched. */
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { accuracyEstimate } from "#coordinator/delegation/accuracy";
+import { showOverview } from "#coordinator/overview/overview";
+import { createReports } from "#coordinator/who/reads";
+import type { Database } from "#db/connect";
+import { accuracyText } from "#ops/cli/commands/accuracy";
+import { overviewCommand } from "#ops/cli/commands/overview";
+import { queueText } from "#ops/cli/commands/queue";
+import { barLine } from "#ops/cli/overview/bar-line";
+import { overviewText } from "#ops/cli/overview/overview-text";
+import { watchAnswer } from "#ops/cli/watch-answer";
+import { nearcrawl } from "../../support/built-command.ts";
+import { inProcess } from "../../support/command-in-process.ts";
+import { testDatabase } from "../../support/database.ts";
+import { seedOperation } from "../../support/seed-operation.ts";
+import { seedWorld, worldNow } from "../../support/seed-world.ts";
+
+let database: Database;
+beforeAll(async () => {
+  database = await testDatabase();
+  await seedWorld(database.pool);
+  await seedOperation(database.pool);
+});
+afterAll(async () => await database?.close());
+
+const reads = () => createReports(database.pool, () => performance.now());
+
+describe("nearcrawl overview", () => {
+  it("says on a terminal what the page says, without a coordinator", async () => {
+    const overview = await showOverview(reads(), null, { rates: null, range: "1h", now: worldNow });
+
+    const text = overviewText(overview);
+
+    expect(overview).toMatchObject({ startedAt: null, sessions: 2, rates: { pagesPerMinute: 718 } });
+    expect(text).toContain("Nothing needs attention.");
+    expect(text).toContain("95.0 % within 5 ms of the nearest (76.4 % to 99.1 %, 20 samples)");
+    expect(text).toContain("1/26.7 in 24 hours");
+    expect(text).toMatch(/a crawler for their subnet +2 +60 s/);
+    expect(text).toMatch(/the site +108 +0\.3 %/);
+    expect(text).toMatch(/berlin +offline .* it was stopped by its host, seen 60 min ago/);
+    expect(text).toContain("·····");
+  });
+
+  it("prints the same value as the API with --json, and alerts end with 4", async () => {
+    const place = ["--database-url", database.url, "--schema", database.schema];
+    const overview = await inProcess(overviewCommand(), ["--json", ...place]);
+    const alerts = await nearcrawl(["alerts"], { database });
+
+    expect(overview.code).toBe(0);
+    expect(JSON.parse(overview.out)).toMatchObject({ startedAt: null, fleet: [{ name: "athens" }, {}, {}] });
+    expect(alerts.code).toBe(4);
+    expect(alerts.out).toMatch(/^critical {2}No coordinator has written its figures for \d+ minutes\./);
+  });
+});
+
+it("the queue and the samples are tables", async () => {
+  const [ages, hosts] = [
+    await reads().queueAges(worldNow),
+    await reads().longestWaiting({ reason: null, most: 9 }, worldNow),
+  ];
+  const samples = await reads().accuracySamples({ most: 2, farOnly: true }, worldNow);
+
+  expect(queueText({ ages, hosts, now: worldNow })).toMatch(
+    /old\.example\.org +60 s ago +berlin is offline +1\.2\.9\.0/,
+  );
+  const text = accuracyText(accuracyEstimate({ samples: 20, nearlyBest: 19 }), samples, worldNow);
+  expect(text).toMatch(/1\.2\.0\.0\/16 +www\.example\.org +athens +53\.0 ms +tokyo +13\.0 ms +2 of 3/);
+});
+
+it("a history in one line has eight heights, and a dot where nothing is known", () => {
+  expect(barLine([0, 1, null, 7, 8])).toBe("▁▂·██");
+  expect(barLine([0, 0])).toBe("▁▁");
+});
+
+describe("watching", () => {
+  const watched = async (isTTY: boolean, answers: readonly (() => Promise<string>)[]) => {
+    const stop = new AbortController();
+    const written: string[] = [];
+    const left = [...answers];
+    const render = async () => {
+      const next = left.shift();
+      if (left.length === 0) stop.abort();
+      return (await next?.()) ?? "";
+    };
+    const stream = { isTTY, rows: 3, write: (text: string) => written.push(text) };
+    await watchAnswer(render, { everySeconds: 0.001, signal: stop.signal, stream });
+    return { text: written.join(""), code: process.exitCode };
+  };
+
+  it("in a pipe each answer is a block of its own, and the end is an interruption", async () => {
+    const { text, code } = await watched(false, [async () => "one", async () => "two"]);
+
+    expect(text).toBe("one\n\ntwo\n\n");
+    expect(code).toBe(130);
+  });
+
+  it("on a terminal each takes the other's place, as far as it fits, and the first screen comes back", async () => {
+    const { text } = await watched(true, [async () => "a\nb\nc\nd"]);
+
+    expect(text).toBe("\x1b[?1049h\x1b[?25l\x1b[Ha\x1b[K\nb\x1b[K\n\x1b[J\x1b[?25h\x1b[?1049l");
+  });
+
+  it("an answer that fails is said, and the next is tried", async () => {
+    const away = () => Promise.reject(new Error("the database is away"));
+
+    expect((await watched(false, [away, async () => "back"])).text).toBe(
+      "no answer: the database is away\n\nback\n\n",
+    );
+  });
+});

@@ -1,0 +1,219 @@
+/** `nearcrawl fetch`, `robots` and `extract`, each once as people run it, in its own process: a site on loopback, exit codes. */
+import { rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { extractCommand } from "#ops/cli/commands/extract";
+import { fetchCommand } from "#ops/cli/commands/fetch";
+import { robotsCommand } from "#ops/cli/commands/robots";
+import { html, type Origin, startOrigin } from "../../migrating-crawler/support/origin.ts";
+import { nearcrawl } from "../../support/built-command.ts";
+import { inProcess } from "../../support/command-in-process.ts";
+import { temporaryFolder } from "../../support/temporary-folder.ts";
+
+const folder = temporaryFolder("nearcrawl-page-commands-");
+const prose =
+  "The ferry leaves the harbour every morning, and comes back in the evening with the day's fish.";
+const page = `<html lang="en"><title>Harbour news</title><p>${prose}<a href="/boats">boats</a>`;
+const rules =
+  "User-agent: *\nDisallow: /private\nAllow: /private/open\nCrawl-delay: 0.1\nSitemap: /map.xml\n";
+
+let site: Origin;
+beforeAll(async () => {
+  site = await startOrigin((request, response) => {
+    if (request.url === "/robots.txt") response.end(rules);
+    else if (request.url === "/old") response.writeHead(301, { location: "/new" }).end();
+    else if (request.url === "/round") response.writeHead(302, { location: "/round" }).end();
+    else if (request.url === "/inside") response.writeHead(302, { location: "http://10.0.0.1/" }).end();
+    else if (request.url === "/gone") response.writeHead(410).end("gone");
+    else html(response, page);
+  });
+});
+afterAll(async () => {
+  await site.close();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+const commands = { extract: extractCommand, fetch: fetchCommand, robots: robotsCommand };
+const inHand = ([name, ...args]: readonly [keyof typeof commands, ...string[]]) =>
+  inProcess(commands[name](), args);
+
+const ours = ["--allow-range", "127.0.0.0/8"];
+
+describe("nearcrawl fetch", { timeout: 120_000 }, () => {
+  it("prints the hops of a redirect with what robots.txt says, the timings, the page and what would be shipped", async () => {
+    const { code, out } = await nearcrawl(["fetch", `${site.url}/old`, ...ours]);
+
+    expect(code).toBe(0);
+    expect(out).toMatch(/\/old\n +robots +allowed, Crawl-delay 0.1 s, 1 sitemap/);
+    expect(out).toContain(`outcome   301, redirected to ${site.url}/new`);
+    expect(out).toMatch(/\/new\n.*\n +address +127\.0\.0\.1, HTTP\/1\.1, without TLS/);
+    expect(out).toMatch(/time +connect .* ms, first byte .* ms, request .* ms/);
+    expect(out).toMatch(/title +Harbour news/);
+    expect(out).toMatch(/would ship \d+ bytes/);
+  });
+
+  it("and its sisters take a URL without its user and password", async () => {
+    const url = `${site.url.replace("//", "//user:secret@")}/new`;
+    const file = join(folder, "harbour.html");
+    writeFileSync(file, page);
+
+    const answers = await Promise.all([
+      inHand(["fetch", url, ...ours, "--json"]),
+      inHand(["robots", url, ...ours, "--json"]),
+      inHand(["extract", url, ...ours, "--json"]),
+      inHand(["extract", file, "--url", url, "--json"]),
+    ]);
+
+    expect(answers.map(({ code }) => code)).toEqual([0, 0, 0, 0]);
+    for (const { out } of answers) expect(out).not.toContain("secret");
+  });
+
+  it("gives programs the results as they would be shipped", async () => {
+    const { code, out } = await inHand(["fetch", `${site.url}/new`, ...ours, "--json"]);
+
+    const answer = JSON.parse(out);
+    expect(code).toBe(0);
+    expect(answer.hops).toHaveLength(1);
+    expect(answer.hops[0].result.page.links).toEqual([
+      { url: `${site.url}/boats`, anchor: "boats", nofollow: false },
+    ]);
+    expect(answer.shipped.shippedBytes).toBeGreaterThan(100);
+  });
+
+  it("does not ask for what robots.txt forbids, and names the line", async () => {
+    const { code, out } = await inHand(["fetch", `${site.url}/private/x`, ...ours]);
+
+    expect(code).toBe(1);
+    expect(out).toContain("FORBIDDEN by Disallow: /private (line 2)");
+    expect(site.requests).not.toContain("GET /private/x");
+  });
+
+  it("contacts no private address, neither at first nor after a redirect", async () => {
+    const first = await inHand(["fetch", `${site.url}/new`]);
+    const second = await inHand(["fetch", `${site.url}/inside`, ...ours]);
+
+    expect(first.code).toBe(1);
+    expect(first.out).toContain("not contacted: 127.0.0.1 is");
+    expect(second.code).toBe(1);
+    expect(second.out).toContain("not contacted: 10.0.0.1 is");
+  });
+
+  it("ends a loop of redirects, and says which it was", async () => {
+    const { code, out } = await inHand(["fetch", `${site.url}/round`, ...ours]);
+
+    expect(code).toBe(1);
+    expect(out).toContain("failed (redirect-loop, blame: target)");
+  });
+
+  it("obeys the settings file of the crawler's host", async () => {
+    const file = join(folder, "crawler.json");
+    writeFileSync(file, JSON.stringify({ name: "athens", denyDomains: ["localhost"], resolvers: [] }));
+
+    const { code, out } = await inHand([
+      "fetch",
+      `http://localhost:${site.port}/`,
+      "--config",
+      file,
+      ...ours,
+    ]);
+
+    expect(code).toBe(1);
+    expect(out).toContain("the partner's deny-list holds localhost");
+  });
+
+  it("says what is wrong with a URL or a setting, with exit code 2", async () => {
+    const url = await inHand(["fetch", "ftp://site.example/"]);
+    const range = await inHand(["fetch", site.url, "--allow-range", "everything"]);
+
+    expect(url).toMatchObject({ code: 2, err: expect.stringContaining("must be an http(s) URL") });
+    expect(range).toMatchObject({ code: 2, err: expect.stringContaining("allowRanges.0") });
+  });
+});
+
+describe("nearcrawl robots", { timeout: 120_000 }, () => {
+  it("judges paths by a file, with the deciding line", async () => {
+    const file = join(folder, "robots.txt");
+    writeFileSync(file, rules);
+
+    const { code, out } = await inHand(["robots", file, "--path", "/private/x", "/private/open/y", "/"]);
+
+    expect(code).toBe(0);
+    expect(out).toMatch(/FORBIDDEN \/private\/x +by Disallow: \/private \(line 2\)/);
+    expect(out).toMatch(/allowed +\/private\/open\/y +by Allow: \/private\/open \(line 3\)/);
+    expect(out).toMatch(/allowed +\/$/m);
+  });
+
+  it("judges for other agents, and from standard input", async () => {
+    const text = "User-agent: FooBot\nDisallow: /\n";
+
+    const foo = await nearcrawl(["robots", "-", "--agent", "FooBot", "--json"], { input: text });
+    const file = join(folder, "robots-of-foo.txt");
+    writeFileSync(file, text);
+    const other = await inHand(["robots", file, "--json"]);
+
+    expect(JSON.parse(foo.out)).toMatchObject({
+      agent: "foobot",
+      verdicts: [{ path: "/", allowed: false, line: 2 }],
+    });
+    expect(JSON.parse(other.out)).toMatchObject({
+      agent: "nearcrawl",
+      group: [],
+      verdicts: [{ allowed: true }],
+    });
+  });
+
+  it("fetches it as the crawler does, and judges the URL that was given", async () => {
+    const { code, out } = await inHand(["robots", `${site.url}/private/x?y`, ...ours, "--json"]);
+
+    expect(code).toBe(0);
+    expect(JSON.parse(out)).toMatchObject({
+      crawlDelaySeconds: 0.1,
+      sitemaps: [`${site.url}/map.xml`],
+      verdicts: [{ path: "/private/x?y", allowed: false, line: 2 }],
+    });
+  });
+
+  it("forbids everything with exit code 1 where nobody answers", async () => {
+    const { code, out } = await inHand(["robots", "http://10.0.0.1/"]);
+
+    expect(code).toBe(1);
+    expect(out).toContain("robots.txt could not be had, which forbids everything");
+    expect(out).toContain("FORBIDDEN /");
+  });
+});
+
+describe("nearcrawl extract", { timeout: 120_000 }, () => {
+  it("reads a file as if it came from its URL", async () => {
+    const file = join(folder, "page.html");
+    writeFileSync(file, page);
+
+    const { code, out } = await inHand(["extract", file, "--url", "https://harbour.example/news/"]);
+
+    expect(code).toBe(0);
+    expect(out).toMatch(/title +Harbour news/);
+    expect(out).toMatch(/language +en \(declared en/);
+    expect(out).toContain("https://harbour.example/boats");
+  });
+
+  it("reads standard input, and gives programs everything", async () => {
+    const { code, out } = await nearcrawl(["extract", "-", "--json"], { input: page });
+
+    expect(code).toBe(0);
+    expect(JSON.parse(out).page.lexemes).toContain("'harbour':");
+  });
+
+  it("reads a page of the web, or says why there is none", async () => {
+    const there = await inHand(["extract", `${site.url}/new`, ...ours]);
+    const gone = await inHand(["extract", `${site.url}/gone`, ...ours]);
+
+    expect(there).toMatchObject({ code: 0, out: expect.stringContaining("Harbour news") });
+    expect(gone).toMatchObject({ code: 1, err: expect.stringContaining("gives no page: 410") });
+  });
+
+  it("names the file that cannot be read, with exit code 2", async () => {
+    const { code, err } = await inHand(["extract", join(folder, "absent.html")]);
+
+    expect(code).toBe(2);
+    expect(err).toContain("absent.html");
+  });
+});

@@ -1,0 +1,126 @@
+/**
+ * The table at the end of a run, over the world of three places: athens, berlin and tokyo, six sites in
+ * subnets of their own. Best crawlers: athens for a1 and a2, berlin for b1 and b2, tokyo for t1, and for a3
+ * athens and berlin alike (7 ms).
+ */
+import { readFileSync } from "node:fs";
+import { beforeAll, describe, expect, it } from "vitest";
+import { comparePolicies, liveRow, nearness, policyTable } from "#ops/cli/up/policy-comparison";
+import { worldParameters } from "#ops/cli/up/run-parameters";
+import { worldFromFixture } from "#ops/world/fixture-world";
+import type { World } from "#ops/world/model";
+import { newWorld, noon, roundOf, scope, seeds } from "../../support/store-world.ts";
+
+let fixture: { readonly targets: readonly object[] };
+let world: World;
+beforeAll(() => {
+  const file = new URL("../../fixtures/latency/three-places.json", import.meta.url);
+  fixture = JSON.parse(readFileSync(file, "utf8"));
+  world = worldFromFixture({ json: fixture });
+});
+
+const [athens, berlin, tokyo] = [0, 1, 2];
+
+describe("how near the choices came", () => {
+  it("is all of it where every subnet went to its best crawler, and a tie is as good", () => {
+    const best = { crawlerOfSite: [athens, athens, berlin, berlin, tokyo, berlin], probes: 12 };
+
+    const near = nearness(world, best);
+
+    expect(near).toMatchObject({ bestPct: 100, within5msPct: 100, probesPerUrl: 2 });
+    expect(near.meanRttMs).toBeCloseTo((4 + 6 + 3 + 3 + 9 + 7) / 6);
+  });
+
+  it("counts a subnet that nobody has as one that did not go to the best", () => {
+    const half = { crawlerOfSite: [athens, athens, berlin, null, null, null], probes: 6 };
+
+    const near = nearness(world, half);
+
+    expect(near.bestPct).toBeCloseTo(near.within5msPct);
+    expect(near.bestPct).toBeLessThanOrEqual(50);
+    expect(near.meanRttMs).toBeCloseTo((4 + 6 + 3) / 3);
+  });
+
+  it("tells a choice that is a few milliseconds off from the best, and from one that is far off", () => {
+    const rttsMs = [4, 8, 10];
+    const json = { ...fixture, targets: rttsMs.map(() => ({ ...fixture.targets[0], rtt: rttsMs })) };
+    const apart = json.targets.map((target, index) => ({ ...target, path: ["root", `1${index}`, "x", "y"] }));
+
+    const near = nearness(worldFromFixture({ json: { ...json, targets: apart } }), {
+      crawlerOfSite: [athens, berlin, tokyo],
+      probes: 3,
+    });
+
+    expect(near.subnets).toBe(3);
+    expect(near.bestPct).toBeCloseTo(100 / 3);
+    expect(near.within5msPct).toBeCloseTo(200 / 3);
+  });
+
+  it("counts a choice that is far off", () => {
+    const all = { crawlerOfSite: world.sites.map(() => tokyo), probes: 0 };
+
+    const near = nearness(world, all);
+
+    expect(near.within5msPct).toBeCloseTo(100 / near.subnets);
+    expect(near.probesPerUrl).toBe(0);
+  });
+
+  it("is nothing where nothing was chosen", () => {
+    const none = { crawlerOfSite: world.sites.map(() => null), probes: 0 };
+
+    expect(nearness(world, none)).toMatchObject({ bestPct: 0, within5msPct: 0, meanRttMs: 0 });
+  });
+});
+
+describe("the comparison", () => {
+  it("reads the run's own policy from the database and computes all of them, in one order", async () => {
+    const stores = await newWorld();
+    try {
+      const ids = [];
+      for (const { name } of world.crawlers) ids.push(await stores.crawler(name));
+      await stores.frontier.admit(seeds(...world.sites.map(({ host }) => `http://${host}/`)), scope, noon);
+      const chosen = [athens, athens, berlin, berlin, berlin, athens];
+      for (const [index, site] of world.sites.entries()) {
+        const subnetId = await stores.subnet(site.address, site.address);
+        await stores.resolve(site.host, site.address, subnetId);
+        await stores.delegations.saveRound(
+          roundOf(subnetId, [
+            [ids[chosen[index]!]!, 5],
+            [ids[tokyo]!, 200],
+          ]),
+        );
+      }
+      const run = { pool: stores.pool, world, parameters: worldParameters({ policy: "nearest" }) };
+
+      const rows = await comparePolicies(run);
+
+      expect(rows.map(({ policy, source }) => `${policy} ${source}`)).toEqual([
+        "random computed",
+        "ipmicra computed",
+        "nearest live",
+        "nearest computed",
+        "exhaustive computed",
+      ]);
+      expect(rows[4]).toMatchObject({ bestPct: 100, within5msPct: 100, probesPerUrl: 3 });
+      expect(rows[2]).toMatchObject({ probesPerUrl: 2, meanDownloadMs: null });
+      expect(rows[2]!.bestPct).toBeLessThan(100);
+      expect(rows[2]!.meanRttMs).toBeCloseTo((4 + 6 + 3 + 3 + 245 + 7) / 6);
+      expect(await liveRow(run)).toEqual(rows[2]);
+      expect(policyTable(rows).split("\n")).toHaveLength(7);
+    } finally {
+      await stores.close();
+    }
+  });
+
+  it("prints figures with their units, and a dash where no page was fetched", () => {
+    const row = { subnets: 6, bestPct: 83.333, within5msPct: 100, probesPerUrl: 2.345, meanRttMs: 5.25 };
+
+    const table = policyTable([
+      { policy: "nearest", source: "live", ...row, meanDownloadMs: 123.4 },
+      { policy: "random", source: "computed", ...row, meanDownloadMs: null },
+    ]);
+
+    expect(table).toMatch(/nearest +live +83\.3 % +100\.0 % +2\.35 +5\.3 ms +123 ms/);
+    expect(table).toMatch(/random +computed .* –$/);
+  });
+});

@@ -1,0 +1,61 @@
+/** `nearcrawl policy` over a real database, once in its own process as people run it: what is printed, exit codes. */
+import { afterAll, beforeAll, expect, it } from "vitest";
+import { createAuditLog } from "#coordinator/database/audit-log";
+import type { Database } from "#db/connect";
+import { policyCommand } from "#ops/cli/commands/policy";
+import { nearcrawl } from "../../support/built-command.ts";
+import { inProcess } from "../../support/command-in-process.ts";
+import { testDatabase } from "../../support/database.ts";
+import { seedWorld } from "../../support/seed-world.ts";
+
+let database: Database;
+beforeAll(async () => {
+  database = await testDatabase();
+  await seedWorld(database.pool);
+});
+afterAll(async () => await database?.close());
+
+const policy = (...args: readonly string[]) =>
+  inProcess(policyCommand(), [...args, "--database-url", database.url, "--schema", database.schema]);
+
+it("previews, changes and takes back, and the audit log has who did it", { timeout: 120_000 }, async () => {
+  const preview = await policy("preview", "recrawl.intervalHours=24", "--json");
+  const set = await policy("set", "recrawl.intervalHours=24", "scope.admitNewHosts=yes", "--why", "news");
+  const shown = await nearcrawl(["policy", "show"], { database });
+  const back = await policy("history", "--take-back", "1", "--json");
+
+  expect([preview.code, set.code, shown.code, back.code]).toEqual([0, 0, 0, 0]);
+  expect(JSON.parse(preview.out)).toMatchObject({
+    basedOn: 0,
+    changes: [{ name: "recrawl.intervalHours", before: 168, after: 24, toFile: false }],
+  });
+  expect(set.out).toContain(
+    "recrawl.intervalHours: 168 h → 24 h\nscope.admitNewHosts: no → yes\nsaved as version 1",
+  );
+  expect(shown.out).toMatch(/recrawl\.intervalHours +24 h +168 h +\S+/);
+  expect(JSON.parse(back.out)).toMatchObject({ version: 2, changes: [{ toFile: true }, { toFile: true }] });
+  const { entries } = await createAuditLog(database.pool).list({ limit: 9 });
+  expect(entries.map(({ action, via, words }) => [action, via, words])).toEqual([
+    [
+      "policy-changed",
+      "command",
+      "takes back version 1: recrawl.intervalHours: 24 h → 168 h; scope.admitNewHosts: yes → no",
+    ],
+    ["policy-changed", "command", "recrawl.intervalHours: 168 h → 24 h; scope.admitNewHosts: no → yes; news"],
+  ]);
+});
+
+it("ends with 2 for what cannot be and with 3 for what is not there", { timeout: 120_000 }, async () => {
+  const outcomes = await Promise.all([
+    policy("set", "lease.seconds=10"),
+    policy("set", "delegation.moon=1"),
+    policy("show", "delegation.moon"),
+  ]);
+
+  expect(outcomes.map(({ code }) => code)).toEqual([2, 2, 3]);
+  expect(outcomes.map(({ err }) => err)).toEqual([
+    expect.stringContaining("take longer than a lease of 10 s"),
+    expect.stringContaining("delegation.moon: there is no such policy"),
+    expect.stringContaining('there is no policy "delegation.moon"'),
+  ]);
+});

@@ -1,0 +1,133 @@
+/** A command beside the coordinator: what it tells and answers, and that no bound and no death leaves it behind. */
+import { type ChildProcess, fork } from "node:child_process";
+import { once } from "node:events";
+import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { join, resolve } from "node:path";
+import { afterAll, beforeAll, expect, it } from "vitest";
+import type { JobStep } from "#coordinator/registry/jobs";
+import { runCommand } from "#ops/cli/registry/run-command";
+import { temporaryFolder } from "../../support/temporary-folder.ts";
+import { until } from "../../support/until.ts";
+
+let folder: string;
+beforeAll(() => {
+  folder = temporaryFolder("run-command-");
+});
+afterAll(() => rmSync(folder, { recursive: true }));
+
+const steps: JobStep[] = [];
+
+/** Runs a program of these lines. */
+function run(lines: string, bounds: { minutes?: number; megabytes?: number } = {}) {
+  const entry = join(folder, "program.mjs");
+  writeFileSync(entry, lines);
+  steps.length = 0;
+  return runCommand(
+    {
+      ...{ entry, execArgv: [], args: ["--word", "x"], env: { SECRET_PLACE: "postgres://" } },
+      bounds: { minutes: 1, megabytes: 1024, ...bounds },
+    },
+    (step) => steps.push(step),
+  );
+}
+
+const waits = "setInterval(() => {}, 1000);";
+
+it("tells its steps, and answers with what it printed", async () => {
+  const { ended } = run(`
+    process.send({ text: "reading 10 %", share: 0.1, done: null });
+    process.send({ text: 7, nonsense: true });
+    process.send({ text: "x", share: 2, done: null });
+    console.log(JSON.stringify({ args: process.argv.slice(2), place: process.env.SECRET_PLACE }));
+    process.disconnect();`);
+
+  expect(await ended).toEqual({
+    exitCode: 0,
+    words: "",
+    result: { args: ["--word", "x"], place: "postgres://" },
+  });
+  expect(steps).toEqual([{ text: "reading 10 %", share: 0.1, done: null }]);
+});
+
+it("gives the last words of one that fails, and no answer where there is half of one", async () => {
+  const { ended } = run(`
+    console.error("nearcrawl: no such file");
+    process.stdout.write('{"half":');
+    process.disconnect();
+    process.exitCode = 2;`);
+
+  expect(await ended).toEqual({ exitCode: 2, words: "no such file", result: null });
+});
+
+it("ends one that takes too much memory, too long, or that prints without end", async () => {
+  const hungry = `const kept = Buffer.alloc(200e6, 1); ${waits} setInterval(() => kept.length, 9999);`;
+  const talking = `const line = "x".repeat(1e6); process.stdout.on("error", () => {}); setInterval(() => process.stdout.write(line), 0);`;
+
+  expect((await run(hungry, { megabytes: 150 }).ended).words).toContain("more than 150 MB of memory");
+  expect((await run(waits, { minutes: 0.005 }).ended).words).toContain("longer than 0.005 minutes");
+  expect((await run(talking).ended).words).toBe("it printed more than 32 MB");
+});
+
+it("ends when it is stopped, and says by what", async () => {
+  const running = run(`process.send({ text: "there", share: null, done: null }); ${waits}`);
+  await until(() => steps.length === 1, 10_000);
+
+  running.stop();
+
+  expect(await running.ended).toEqual({ exitCode: null, words: "it was ended by SIGTERM", result: null });
+});
+
+it("that cannot be started says so", async () => {
+  const bounds = { minutes: 1, megabytes: 512 };
+  const { ended } = runCommand(
+    { entry: join(folder, "none.mjs"), execArgv: [], args: [], env: {}, bounds },
+    () => {},
+  );
+
+  const { exitCode, words } = await ended;
+  expect([exitCode, words]).toEqual([1, expect.stringContaining("none.mjs")]);
+});
+
+it("does not outlive a coordinator that is killed", async () => {
+  const pidFile = join(folder, "pid");
+  const coordinator = forkCoordinator(pidFile);
+  await until(() => existsSync(pidFile) && readFileSync(pidFile, "utf8") !== "", 20_000);
+  const pid = Number(readFileSync(pidFile, "utf8"));
+
+  coordinator.kill("SIGKILL");
+  await once(coordinator, "exit");
+
+  await until(() => !isRunning(pid), 10_000);
+});
+
+/** Starts a command that ends with its coordinator as `nearcrawl rir` does, and writes its process's number. */
+function forkCoordinator(pidFile: string): ChildProcess {
+  const jobSteps = resolve(import.meta.dirname, "../../../ops/cli/rir/job-steps.ts");
+  const job = join(folder, "job.ts");
+  writeFileSync(
+    job,
+    `import { writeFileSync } from "node:fs";
+     import { endWithCoordinator } from ${JSON.stringify(jobSteps)};
+     endWithCoordinator();
+     writeFileSync(${JSON.stringify(pidFile)}, String(process.pid));
+     ${waits}`,
+  );
+  const coordinator = join(folder, "coordinator.mjs");
+  const options = { detached: true, execArgv: ["--conditions=nearcrawl-source", "--import", "tsx"] };
+  writeFileSync(
+    coordinator,
+    `import { fork } from "node:child_process";
+     fork(${JSON.stringify(job)}, [], { ...${JSON.stringify(options)}, env: { ...process.env, NEARCRAWL_JOB: "1" } });
+     ${waits}`,
+  );
+  return fork(coordinator, [], { execArgv: [] });
+}
+
+function isRunning(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,105 @@
+/** What `up` is asked for, and the line that it shows meanwhile. */
+import { describe, expect, it } from "vitest";
+import type { FrontierProgress } from "#coordinator/frontier/frontier";
+import { UsageError } from "#core/errors";
+import { worldParameters } from "#ops/cli/up/run-parameters";
+import { progressText, RunClock } from "#ops/cli/up/run-progress";
+
+describe("the parameters of a run", () => {
+  it("have a default each", () => {
+    expect(worldParameters({})).toEqual({
+      sites: 1000,
+      crawlers: 12,
+      policy: "nearest",
+      seed: 1,
+      pagesPerSite: 5,
+      noiseMs: 0,
+      fixture: null,
+      thresholdMs: 50,
+      lambdaMs: 2,
+    });
+  });
+
+  it("are read from text as the command line gives it, and other options are left out", () => {
+    expect(worldParameters({ sites: "50", policy: "ipmicra", lambdaMs: "0", json: true })).toMatchObject({
+      sites: 50,
+      policy: "ipmicra",
+      lambdaMs: 0,
+    });
+    expect(worldParameters({ json: true })).not.toHaveProperty("json");
+  });
+
+  it("are refused with every fault at once, named as on the command line", () => {
+    const wrong = { sites: "0", crawlers: "many", policy: "closest", pagesPerSite: "1.5" };
+
+    expect(() => worldParameters(wrong)).toThrow(UsageError);
+    expect(() => worldParameters(wrong)).toThrow(
+      /^--sites: .*\n--crawlers: .*\n--policy: .*\n--pages-per-site: .*$/,
+    );
+  });
+
+  it("take no empty text for a number", () => {
+    expect(() => worldParameters({ seed: "" })).toThrow(/^--seed: /);
+    expect(() => worldParameters({ noiseMs: " " })).toThrow(/^--noise-ms: /);
+  });
+});
+
+describe("the line of a run", () => {
+  const progress = (differences: Partial<FrontierProgress>): FrontierProgress => ({
+    hosts: 1000,
+    hostsUnresolved: 0,
+    hostsRefused: 0,
+    hostsFetched: 0,
+    hostsDelegated: 0,
+    urls: 0,
+    urlsPending: 0,
+    subnetsWaiting: 0,
+    subnetsDelegated: 0,
+    pages: 0,
+    probes: 0,
+    rounds: 0,
+    ...differences,
+  });
+  const at = (seconds: number, expectedPages: number | null = null) => ({
+    ms: seconds * 1000,
+    crawlersOnline: 11,
+    expectedPages,
+  });
+
+  it("says what has been done, how fast, and how long it will take", () => {
+    const clock = new RunClock(0);
+    clock.measure(progress({ pages: 1000 }), at(60));
+    const measure = clock.measure(
+      progress({ pages: 1200, hostsDelegated: 700, probes: 1250, rounds: 500, urlsPending: 900 }),
+      at(70),
+    );
+
+    expect(progressText(measure, 12)).toBe(
+      "1:10 · crawlers 11/12 · sites 700/1,000 delegated · 2.50 probes/subnet · 1,200 pages · 20.0/s · ETA 0:45",
+    );
+  });
+
+  it("says so when nothing is known yet", () => {
+    const measure = new RunClock(0).measure(progress({}), at(1));
+
+    expect(progressText(measure, 12)).toContain("– probes/subnet · 0 pages · 0.0/s · ETA –");
+  });
+
+  it("tells the rate of the last seconds, not of the whole run", () => {
+    const clock = new RunClock(0);
+    clock.measure(progress({ pages: 0 }), at(0));
+    for (let second = 1; second <= 60; second++) clock.measure(progress({ pages: 600 }), at(second));
+
+    const measure = clock.measure(progress({ pages: 600 }), at(61));
+
+    expect(measure.pagesPerSecond).toBe(0);
+    expect(measure.etaSeconds).toBeNull();
+  });
+
+  it("counts the pages to come that no link has led to yet", () => {
+    const clock = new RunClock(0);
+    clock.measure(progress({ pages: 0 }), at(0));
+
+    expect(clock.measure(progress({ pages: 100, urlsPending: 10 }), at(10, 600)).etaSeconds).toBe(50);
+  });
+});

@@ -1,0 +1,153 @@
+/** The record of runs, on a real database: what goes on, what starts anew, and what is refused. */
+import { existsSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from "vitest";
+import { UsageError } from "#core/errors";
+import type { Database } from "#db/connect";
+import { type OpenedRun, type OpenRunOptions, openRun } from "#ops/cli/up/run-record";
+import { testDatabase } from "../../support/database.ts";
+import { temporaryFolder } from "../../support/temporary-folder.ts";
+import { until } from "../../support/until.ts";
+
+const root = temporaryFolder("nearcrawl-run-");
+let own: Database;
+let folder: string;
+let runs: OpenedRun[] = [];
+const told: string[] = [];
+
+beforeAll(async () => {
+  own = await testDatabase();
+});
+beforeEach(async () => {
+  folder = join(root, "data");
+  await own.pool.query(`delete from run; delete from rejected_url`);
+});
+afterEach(async () => {
+  for (const run of runs) await run.close();
+  runs = [];
+});
+afterAll(async () => {
+  await own.close();
+  rmSync(root, { recursive: true, force: true });
+});
+
+const parameters = { sites: 50, policy: "nearest", fixture: null, lambdaMs: 0.1 };
+
+async function open(differences: Partial<OpenRunOptions> = {}): Promise<OpenedRun> {
+  const run = await openRun({
+    database: { databaseUrl: own.url, home: root, schema: own.schema },
+    parameters,
+    folder,
+    fresh: false,
+    disposable: true,
+    onReturn: (words) => told.push(words),
+    ...differences,
+  });
+  runs.push(run);
+  return run;
+}
+
+/** Leaves a mark in the database and in the folder, then ends the run without finishing it. */
+async function breakOff(run: OpenedRun): Promise<void> {
+  await run.database.pool.query("insert into rejected_url (url, reason, source) values ('mark', '', '')");
+  mkdirSync(folder, { recursive: true });
+  writeFileSync(join(folder, "mark"), "");
+  await run.close();
+  runs = runs.filter((one) => one !== run);
+}
+
+async function marks(run: OpenedRun): Promise<[boolean, boolean]> {
+  const { rows } = await run.database.pool.query("select from rejected_url where url = 'mark'");
+  return [rows.length === 1, existsSync(join(folder, "mark"))];
+}
+
+it("takes a run up again that was broken off, when it is asked for the same", async () => {
+  const first = await open();
+  await breakOff(first);
+
+  const second = await open({ parameters: { lambdaMs: 0.1, policy: "nearest", fixture: null, sites: 50 } });
+
+  expect([first.resumed, second.resumed, second.runId === first.runId]).toEqual([false, true, true]);
+  expect(await marks(second)).toEqual([true, true]);
+});
+
+it.each([
+  ["other parameters", { parameters: { ...parameters, sites: 51 } }],
+  ["fewer parameters", { parameters: { sites: 50 } }],
+  ["a fresh run", { fresh: true }],
+])("starts anew, from an empty schema and folder, when it is asked for %s", async (_, differences) => {
+  await breakOff(await open());
+
+  const second = await open(differences);
+
+  expect(second.resumed).toBe(false);
+  expect(await marks(second)).toEqual([false, false]);
+});
+
+it("starts anew after a run that came to its end", async () => {
+  const first = await open();
+  await first.finish({ pages: 5 });
+  const { rows } = await own.pool.query("select summary, finished_at is not null as finished from run");
+  expect(rows).toEqual([{ summary: { pages: 5 }, finished: true }]);
+  await breakOff(first);
+
+  const second = await open();
+
+  expect(second.resumed).toBe(false);
+  expect(await marks(second)).toEqual([false, false]);
+});
+
+it("keeps the data of the real web, whatever is asked for", async () => {
+  const real = { disposable: false };
+  const first = await open(real);
+  await first.finish(null);
+  await breakOff(first);
+
+  const second = await open({ ...real, fresh: true, parameters: {} });
+
+  expect(second.resumed).toBe(false);
+  expect(second.runId).not.toBe(first.runId);
+  expect(await marks(second)).toEqual([true, true]);
+});
+
+it("refuses a second run in the same schema while the first is under way, and touches nothing of it", async () => {
+  const first = await open();
+  await first.database.pool.query("insert into rejected_url (url, reason, source) values ('mark', '', '')");
+
+  await expect(open({ fresh: true })).rejects.toThrow(UsageError);
+  await expect(open()).rejects.toThrow(`schema ${own.schema}`);
+
+  expect((await marks(first))[0]).toBe(true);
+});
+
+it("says in one line that the server went away and is back, and is still the only one", async () => {
+  const first = await open();
+
+  // Every connection of the run ends, as when Postgres or one of its processes is killed.
+  await own.pool.query(
+    `select pg_terminate_backend(l.pid) from pg_locks l
+     join pg_stat_activity a using (pid) where a.datname = current_database() and l.locktype = 'advisory'`,
+  );
+  await until(() => told.length > 0, 10_000);
+
+  expect(told).toEqual([expect.stringMatching(/^the database went away, and is back after \d+\.\d s: /)]);
+  await expect(open()).rejects.toThrow(`schema ${own.schema}`);
+  expect(first.resumed).toBe(false);
+});
+
+it("opens one of twenty runs that start at once", async () => {
+  const opened = await Promise.allSettled(Array.from({ length: 20 }, () => open()));
+
+  expect(opened.filter(({ status }) => status === "fulfilled")).toHaveLength(1);
+});
+
+it("may run beside a run in another schema", async () => {
+  await open();
+  const other = `${own.schema}_b`;
+  try {
+    const second = await open({ database: { databaseUrl: own.url, home: root, schema: other } });
+    expect(second.resumed).toBe(false);
+  } finally {
+    await own.pool.query(`drop schema "${other}" cascade`);
+  }
+});

@@ -1,0 +1,138 @@
+/** The commands over a real database, each once as people run it, in its own process: what is printed, exit codes. */
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { readOpenApi } from "#coordinator/web/openapi";
+import type { Database } from "#db/connect";
+import { pageCommand } from "#ops/cli/commands/page";
+import { searchCommand } from "#ops/cli/commands/search";
+import { whoCommand } from "#ops/cli/commands/who";
+import { nearcrawl as run } from "../../support/built-command.ts";
+import { inProcess } from "../../support/command-in-process.ts";
+import { testDatabase } from "../../support/database.ts";
+import { faultsOf, type JsonSchema } from "../../support/schema-check.ts";
+import { seedPage, seedWorld } from "../../support/seed-world.ts";
+
+let database: Database;
+beforeAll(async () => {
+  database = await testDatabase();
+  await seedWorld(database.pool);
+  await database.pool.query(`update holder set name = E'Bad\\x1b[31m Org' where holder_id = 3`);
+  await seedPage(database.pool, {
+    url: "https://www.example.org/f",
+    title: "Ferry\u001b]0;x\u0007",
+    text: "The harbour.",
+  });
+});
+afterAll(async () => await database?.close());
+
+const nearcrawl = (args: readonly string[]) =>
+  run(args, { database: { url: database.url, schema: database.schema } });
+
+const commands = { page: pageCommand, search: searchCommand, who: whoCommand };
+const inHand = ([name, ...args]: readonly [keyof typeof commands, ...string[]], schema = database.schema) =>
+  inProcess(commands[name](), [...args, "--database-url", database.url, "--schema", schema]);
+
+describe("nearcrawl who", () => {
+  it("prints the verdict, the tree of subnets and the probes", async () => {
+    const { code, out } = await nearcrawl(["who", "1.2.3.4"]);
+
+    expect(code).toBe(0);
+    expect(out).toContain("athens would crawl this  (address 1.2.3.4)");
+    expect(out).toContain("12.5 ms, ahead of berlin (48.3 ms)");
+    expect(out).toContain("└─ 1.2.0.0/16  EXAMPLE-NET · Example Networks · GR · apnic · → athens, 12.5 ms");
+    expect(out).toMatch(/2 +athens +head +12\.5 ms +chosen/);
+    expect(out).toContain("tokyo (at least 140 ms)");
+  });
+
+  it("prints the same value as the API with --json", async () => {
+    const { code, out } = await inHand(["who", "Example", "Networks", "--json"]);
+    const { schemas } = readOpenApi().components as { schemas: Record<string, JsonSchema> };
+
+    const answer: unknown = JSON.parse(out);
+
+    expect(code).toBe(0);
+    expect(answer).toMatchObject({ takenFor: { type: "organisation" }, organisation: { subnetCount: 3 } });
+    expect(faultsOf(answer, { $ref: "#/components/schemas/WhoAnswer" }, schemas)).toEqual([]);
+  });
+
+  it("ends with 3 when nothing is known, and offers names like it", async () => {
+    const { code, out } = await inHand(["who", "Exampel", "Netwroks"]);
+
+    expect(code).toBe(3);
+    expect(out).toContain("Did you mean\n  Example Networks (ORG-EX1-AP), organisation");
+  });
+
+  it("knows how far operators let the crawl go", async () => {
+    await database.pool.query(
+      `insert into setting (name, value, changed_by) values ('scope.pagesPerHost', '1', 'anna')`,
+    );
+
+    const { out } = await inHand(["who", "https://www.example.org/not-yet"]);
+
+    expect(out).toContain("the host has its full 1 page, the most that the settings allow per host");
+    await database.pool.query("delete from setting");
+  });
+
+  it("lets no escape sequence of a registry through to the terminal", async () => {
+    const { out } = await inHand(["who", "5.6.7.8"]);
+
+    expect(out).toContain("Bad [31m Org");
+    expect(out.replaceAll("\n", "")).not.toMatch(/\p{Cc}/u);
+  });
+
+  it("says so when nothing has been set up", async () => {
+    const { code, err } = await inHand(["who", "1.2.3.4"], "no_such_schema");
+
+    expect(code).toBe(1);
+    expect(err).toContain('nothing has been set up in schema "no_such_schema"');
+  });
+});
+
+describe("nearcrawl search", () => {
+  it("prints titles, addresses and snippets", async () => {
+    const { code, out } = await nearcrawl(["search", "harbour"]);
+
+    expect(code).toBe(0);
+    expect(out).toBe(
+      "1. Ferry ]0;x \n   https://www.example.org/f\n   The harbour.\n   fetched 2026-03-01 by athens · en · GR\n\n1 page\n",
+    );
+  });
+
+  it("ends with 3 when no page matches, and with 2 when an option is wrong", async () => {
+    const nothing = await inHand(["search", "submarine", "--json"]);
+    const wrong = await inHand(["search", "harbour", "--limit", "many"]);
+
+    expect([nothing.code, JSON.parse(nothing.out).total]).toEqual([3, 0]);
+    expect([wrong.code, wrong.err]).toEqual([
+      2,
+      "nearcrawl: --limit many: must be a whole number up to 100\n",
+    ]);
+  });
+});
+
+describe("nearcrawl page", () => {
+  it("prints facts and fetches, and with --json what the API answers", async () => {
+    const [text, json] = await Promise.all([
+      nearcrawl(["page", "www.example.org/f"]),
+      inHand(["page", "https://www.example.org/f", "--json"]),
+    ]);
+    const { schemas } = readOpenApi().components as { schemas: Record<string, JsonSchema> };
+
+    expect([text.code, json.code]).toEqual([0, 0]);
+    expect(text.out).toContain("size          40.0 kB, 10.0 kB over the wire, 1.50 kB shipped");
+    expect(text.out).toMatch(/2026-03-01T12:00:00.000Z +athens +fetched 200 +– +40\.0 ms +40\.0 kB/);
+    expect(faultsOf(JSON.parse(json.out), { $ref: "#/components/schemas/PageAnswer" }, schemas)).toEqual([]);
+  });
+
+  it("ends with 3 when there is no such page, and with 2 when that is no address", async () => {
+    const [none, wrong] = await Promise.all([
+      inHand(["page", "https://www.example.org/none"]),
+      inHand(["page", "ftp://www.example.org/"]),
+    ]);
+
+    expect([none.code, none.out.includes("no page at this address")]).toEqual([3, true]);
+    expect([wrong.code, wrong.err]).toEqual([
+      2,
+      "nearcrawl: ftp://www.example.org/ is no address of a page (not-http).\n",
+    ]);
+  });
+});
