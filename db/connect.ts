@@ -2,8 +2,11 @@
  * Opens the database: the server that a URL names, or the embedded Postgres in the home folder.
  * Every connection has the schema first in its search path, so that several worlds live side by side.
  */
-import type { Pool } from "pg";
-import { openEmbeddedDatabase } from "./embedded-database.ts";
+
+import { setTimeout as delay } from "node:timers/promises";
+import { Client, type Pool, type PoolClient } from "pg";
+import { serverCrashed, serverIsAlive } from "./embedded-pid-file.ts";
+import { passingVisitor, startEmbeddedPostgres, stopEmbeddedPostgres } from "./embedded-postgres.ts";
 import { openServerDatabase } from "./server-database.ts";
 
 export interface Database {
@@ -32,4 +35,129 @@ export interface OpenDatabaseOptions {
 export async function openDatabase(options: OpenDatabaseOptions): Promise<Database> {
   if (options.databaseUrl === null) return await openEmbeddedDatabase(options);
   return await openServerDatabase({ ...options, databaseUrl: options.databaseUrl });
+}
+
+// The database on the embedded server, for as long as this process uses it. One connection of its own marks
+// the presence: it tells the server's other users that somebody is here, and tells us when the server dies.
+
+/**
+ * Starts or attaches. `close` stops the server when this call started it and nobody else is connected;
+ * otherwise it stays for the others.
+ */
+async function openEmbeddedDatabase(options: {
+  readonly home: string;
+  readonly schema: string;
+  readonly maxConnections?: number;
+}): Promise<Database> {
+  const server = await startEmbeddedPostgres(options.home);
+  const presence = new Presence(server.home, server.url);
+  const ownBackends = new Set<number>();
+  const leave = async (): Promise<void> => {
+    await presence.settle();
+    const isOurs = server.started || presence.restarted;
+    const isFree = isOurs && (await presence.isAlone(ownBackends));
+    await presence.end();
+    if (isFree) await stopEmbeddedPostgres(server.home);
+  };
+  try {
+    await presence.begin();
+    const opened = await openServerDatabase({ ...options, databaseUrl: server.url });
+    opened.pool.on("acquire", (client) => ownBackends.add(backendOf(client)));
+    const close = async (): Promise<void> => {
+      await opened.close();
+      await leave();
+    };
+    return { ...opened, description: `embedded Postgres in ${server.home}`, close };
+  } catch (error) {
+    await leave();
+    throw error;
+  }
+}
+
+/** The server's process behind a connection: pg has it, its types don't. */
+function backendOf(client: PoolClient): number {
+  return (client as PoolClient & { readonly processID: number }).processID;
+}
+
+/**
+ * One idle connection. When it breaks and the server is found dead without having been stopped, the server
+ * is started again: queries fail in between, and the pool finds it at the same socket afterwards.
+ */
+class Presence {
+  readonly #home: string;
+  readonly #url: string;
+  #client: Client | null = null;
+  #ended = false;
+  #recovery: Promise<void> = Promise.resolve();
+  /** True when it was we who brought the server back. */
+  restarted = false;
+
+  constructor(home: string, url: string) {
+    this.#home = home;
+    this.#url = url;
+  }
+
+  async begin(): Promise<void> {
+    const client = new Client({
+      connectionString: this.#url,
+      application_name: "nearcrawl presence",
+      connectionTimeoutMillis: 10_000,
+      keepAlive: true,
+    });
+    client.on("error", () => {});
+    await client.connect();
+    this.#client = client;
+    client.once("end", () => {
+      if (!this.#ended) this.#recovery = this.#lost();
+    });
+  }
+
+  /** From now on a loss is nobody's business; a recovery that is under way comes to its end first. */
+  async settle(): Promise<void> {
+    this.#ended = true;
+    await this.#recovery;
+    if (this.#client === null && serverIsAlive(this.#home)) await this.begin().catch(() => {});
+  }
+
+  /**
+   * True when the server has no other client. What others closed a moment ago still shows for a while, longer
+   * on a busy machine: it looks again for a second. False when the server cannot be asked.
+   */
+  async isAlone(ownBackends: ReadonlySet<number>): Promise<boolean> {
+    for (let attempt = 0; attempt < 50; attempt++) {
+      if (attempt > 0) await delay(20);
+      const found = await this.#client
+        ?.query<{ others: number }>(
+          `select count(*)::int as others
+           from pg_stat_activity
+           where backend_type = 'client backend'
+             and pid <> pg_backend_pid()
+             and pid <> all($1::int[])
+             and application_name <> $2`,
+          [[...ownBackends], passingVisitor],
+        )
+        .catch(() => undefined);
+      if (found === undefined) return false;
+      if (found.rows[0]?.others === 0) return true;
+    }
+    return false;
+  }
+
+  async end(): Promise<void> {
+    await this.#client?.end().catch(() => {});
+  }
+
+  /** A server that was stopped on purpose is not started again, but found when somebody else starts it. */
+  async #lost(): Promise<void> {
+    this.#client = null;
+    while (!this.#ended && this.#client === null) {
+      await delay(200);
+      try {
+        if (serverCrashed(this.#home)) this.restarted ||= (await startEmbeddedPostgres(this.#home)).started;
+        if (serverIsAlive(this.#home)) await this.begin();
+      } catch {
+        // The next turn looks again; queries meanwhile fail with the server's own words.
+      }
+    }
+  }
 }

@@ -16,8 +16,7 @@ import {
 import { createRequire } from "node:module";
 import { basename, dirname, join, relative } from "node:path";
 import { DatabaseError } from "#core/errors";
-import type { ServerAccount } from "./embedded-account.ts";
-import { runProgram } from "./embedded-program.ts";
+import { runProgram, type ServerAccount } from "./embedded-program.ts";
 import { wordsOf } from "./server-database.ts";
 
 export interface PostgresPrograms {

@@ -17,13 +17,18 @@ import {
   statSync,
   writeFileSync,
 } from "node:fs";
+import { totalmem } from "node:os";
 import { join, resolve } from "node:path";
 import { DatabaseError } from "#core/errors";
-import { accountOf, firstClosedFolder, handOver, type ServerAccount } from "./embedded-account.ts";
 import { findPrograms, type PostgresPrograms } from "./embedded-binaries.ts";
-import { sharedMegabytes } from "./embedded-memory.ts";
 import { isAlive } from "./embedded-pid-file.ts";
-import { runProgram } from "./embedded-program.ts";
+import {
+  accountOf,
+  firstClosedFolder,
+  handOver,
+  runProgram,
+  type ServerAccount,
+} from "./embedded-program.ts";
 import { wordsOf } from "./server-database.ts";
 
 /** The server's superuser and its one database. Who may reach the socket's folder (mode 0700) needs no password. */
@@ -208,4 +213,25 @@ function writeSettings(dataFolder: string, socketFolder: string, account: Server
   );
   if (account !== null) chownSync(unfinished, account.uid, account.gid);
   renameSync(unfinished, file);
+}
+
+// How much memory the embedded Postgres keeps pages of its tables in, by what the machine (or its container) has.
+
+const megabyte = 2 ** 20;
+
+/** Postgres' own default, which runs anywhere. */
+const leastMegabytes = 128;
+
+/** Beyond it, the pages that the operating system keeps do as well. */
+const mostMegabytes = 1024;
+
+/** An eighth of the memory; for setting shared_buffers. */
+export function sharedMegabytes(memoryBytes: number = memoryOfMachine()): number {
+  return Math.max(leastMegabytes, Math.min(mostMegabytes, Math.floor(memoryBytes / 8 / megabyte)));
+}
+
+/** A container's limit where there is one (cgroups); 0 or a number beyond all memory where there is none. */
+function memoryOfMachine(): number {
+  const limit = process.constrainedMemory();
+  return limit > 0 ? Math.min(limit, totalmem()) : totalmem();
 }

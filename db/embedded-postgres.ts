@@ -14,7 +14,6 @@ import { dirname } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { Client } from "pg";
 import { DatabaseError } from "#core/errors";
-import { accountOf, type ServerAccount } from "./embedded-account.ts";
 import { findPrograms } from "./embedded-binaries.ts";
 import {
   type Cluster,
@@ -25,7 +24,7 @@ import {
   prepareCluster,
 } from "./embedded-cluster.ts";
 import { readPidFile, removeForeignPidFile, serverIsAlive } from "./embedded-pid-file.ts";
-import { programEnvironment, runProgram } from "./embedded-program.ts";
+import { accountOf, programEnvironment, runProgram, type ServerAccount } from "./embedded-program.ts";
 import { wordsOf } from "./server-database.ts";
 
 export interface EmbeddedServer {

@@ -4,7 +4,6 @@ import type { Writable } from "node:stream";
 import { finished } from "node:stream/promises";
 import type { PoolClient } from "pg";
 import { from as copyFrom } from "pg-copy-streams";
-import { copySignature, inetFamily } from "./copy-format.ts";
 
 const flushBytes = 262_144;
 const postgresEpochMs = Date.UTC(2000, 0, 1);
@@ -154,3 +153,15 @@ export class CopyWriter {
     this.#bytes = larger;
   }
 }
+
+/**
+ * PostgreSQL's binary format of COPY (its documentation, COPY, "Binary Format"): what read-copy.ts and
+ * write-copy.ts share. Columns are int2, int4, int8, float4, float8 and bytea (read only), boolean, text,
+ * timestamptz (written only) and inet. An inet is handed over as one 32-bit
+ * word (IPv4) or four (IPv6), always a whole address without a prefix length.
+ */
+
+export const copySignature = Buffer.from("PGCOPY\n\xff\r\n\0", "latin1");
+
+/** Address families as Postgres sends them. */
+export const inetFamily = { 4: 2, 6: 3 } as const;

@@ -1,6 +1,6 @@
 /** What the embedded Postgres takes of a machine's memory. */
 import { expect, test } from "vitest";
-import { sharedMegabytes } from "#db/embedded-memory";
+import { sharedMegabytes } from "#db/embedded-cluster";
 
 const gigabyte = 2 ** 30;
 
