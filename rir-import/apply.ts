@@ -6,7 +6,6 @@
 import type { PoolClient } from "pg";
 import type { Database } from "#db/connect";
 import { readState, requireSubnets } from "./check.ts";
-import { isBulkImport, restoreIndexes, setIndexesAside } from "./database/bulk-indexes.ts";
 import {
   beginGeneration,
   clearInterrupted,
@@ -20,8 +19,13 @@ import {
 import { inTransaction, withImportLock } from "./database/import-lock.ts";
 import type { TreeDifference } from "./database/tree-difference.ts";
 import { writeDifference } from "./database/write-difference.ts";
-import { changesNothing, compareState, type ImportPlan } from "./plan.ts";
-import { requirePlannedFiles, requirePlannedGeneration } from "./plan-fingerprint.ts";
+import {
+  changesNothing,
+  compareState,
+  type ImportPlan,
+  requirePlannedFiles,
+  requirePlannedGeneration,
+} from "./plan.ts";
 import type { OnProgress } from "./progress.ts";
 import type { FileReport } from "./read/file-report.ts";
 import type { RegistryState } from "./tree/registry-state.ts";
@@ -146,4 +150,43 @@ function secondsBetween(times: readonly number[]): ImportSeconds {
     comparing: (compared - read) / 1000,
     writing: (end - compared) / 1000,
   };
+}
+
+// Two indexes cost an import of millions of rows more than the rows: organisations by similar names, and
+// subnets by holder. Before such an import they are dropped and afterwards built again, both without locking
+// anybody out; meanwhile the questions that use them take seconds. An import that is killed in between leaves
+// them missing, or half built: the next one sees that and builds them.
+
+/** From this many new subnets on, when they are also more than there are. Measured: ops/decisions/0005. */
+const fewestRows = 500_000;
+
+const indexes: Readonly<Record<string, string>> = {
+  holder_name_trigram: "holder using gin (name public.gin_trgm_ops)",
+  subnet_holder: "subnet (holder_id)",
+};
+
+export function isBulkImport(addedRows: number, presentRows: number): boolean {
+  return addedRows >= fewestRows && addedRows > presentRows;
+}
+
+/** Outside a transaction. */
+export async function setIndexesAside(client: PoolClient): Promise<void> {
+  for (const name of Object.keys(indexes)) await client.query(`drop index concurrently if exists ${name}`);
+}
+
+/** Builds those that are missing or half built. Outside a transaction; quick when there is nothing to do. */
+export async function restoreIndexes(client: PoolClient): Promise<void> {
+  const { rows } = await client.query<{ name: string }>(
+    `select c.relname as name
+     from pg_class c
+     join pg_index i on i.indexrelid = c.oid
+     where c.relnamespace = current_schema()::regnamespace and i.indisvalid and c.relname = any ($1)`,
+    [Object.keys(indexes)],
+  );
+  const present = new Set(rows.map(({ name }) => name));
+  for (const [name, on] of Object.entries(indexes)) {
+    if (present.has(name)) continue;
+    await client.query(`drop index concurrently if exists ${name}`);
+    await client.query(`create index concurrently ${name} on ${on}`);
+  }
 }

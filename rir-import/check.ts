@@ -2,8 +2,8 @@
 import { SourceFileError } from "#core/errors";
 import type { OnProgress } from "./progress.ts";
 import type { FileReport } from "./read/file-report.ts";
+import { listSourceFiles } from "./read/open-source.ts";
 import { readInThreads } from "./read/read-in-threads.ts";
-import { listSourceFiles } from "./read/source-files.ts";
 import type { RegistryState, StateSummary } from "./tree/registry-state.ts";
 import { buildState } from "./tree/to-subnets.ts";
 

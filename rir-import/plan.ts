@@ -1,15 +1,25 @@
 /** What an import would change, without changing it: the files beside the database, compared in memory. */
+
+import { createHash } from "node:crypto";
 import type { PoolClient } from "pg";
+import { compareSpecificity, rangeAt } from "#coordinator/subnets/range-columns";
+import { UsageError } from "#core/errors";
+import { formatRange, type IpRange } from "#core/ip/range";
 import type { Database } from "#db/connect";
 import { readState, requireSubnets } from "./check.ts";
 import { breakDown, type ChangeBreakdown } from "./database/change-breakdown.ts";
 import { readCurrentHolders, readCurrentTree } from "./database/current-tree.ts";
-import { compareDelegations, type DelegationChanges } from "./database/delegation-changes.ts";
 import { type Difference, differencesOf, sampleDifferences } from "./database/differences.ts";
 import { currentGeneration } from "./database/generations.ts";
 import { describeHolders, type HolderChanges } from "./database/holder-difference.ts";
-import { type ChangeCounts, compareTrees, type TreeDifference } from "./database/tree-difference.ts";
-import { fingerprintOf } from "./plan-fingerprint.ts";
+import {
+  type ChangeCounts,
+  changeKinds,
+  compareTrees,
+  type FamilyDifference,
+  type TreeDifference,
+} from "./database/tree-difference.ts";
+import { HoldingRanges } from "./look-up-in-files.ts";
 import type { OnProgress } from "./progress.ts";
 import type { FileReport } from "./read/file-report.ts";
 import type { RegistryState, StateSummary } from "./tree/registry-state.ts";
@@ -39,6 +49,7 @@ export interface PlanOptions {
 }
 
 const defaultSamples = 20;
+
 /** Of each family. */
 const mostLargest = 20;
 
@@ -106,4 +117,135 @@ export async function compareState(work: {
 export function changesNothing({ changes, holders }: ImportPlan): boolean {
   const { added, returned, changed, moved, removed } = changes;
   return added + returned + changed + moved + removed + holders.renamed === 0;
+}
+
+// By which a plan is known again: the generation that it was compared with, and what the files held. An import that
+// is told a plan's fingerprint goes through only while both are as they were.
+//
+// 12-5f2c…   generation 12, and the first 32 hex digits of the SHA-256 over the files' own, in their order
+// 0-5f2c…    an empty tree
+
+export const fingerprintForm = /^(\d{1,10})-([0-9a-f]{32})$/;
+
+function fingerprintOf(generation: number | null, files: readonly Pick<FileReport, "sha256">[]): string {
+  const digest = createHash("sha256").update(files.map(({ sha256 }) => sha256).join("\n"));
+  return `${generation ?? 0}-${digest.digest("hex").slice(0, 32)}`;
+}
+
+/** Throws UsageError when the tree has changed since the plan. */
+export function requirePlannedGeneration(planned: string, generation: number | null): void {
+  const [, before] = fingerprintForm.exec(planned) ?? [];
+  if (before === undefined) throw new UsageError(`"${planned.slice(0, 80)}" is no plan's fingerprint`);
+  if (Number(before) === (generation ?? 0)) return;
+  const was = before === "0" ? "an empty tree" : `generation ${before}`;
+  const now = generation === null ? "no registry is in force" : `generation ${generation} is in force`;
+  throw new UsageError(`the plan was made against ${was}, and now ${now}: plan anew`);
+}
+
+/** Throws UsageError when the files have changed since the plan. */
+export function requirePlannedFiles(
+  planned: string,
+  generation: number | null,
+  files: readonly FileReport[],
+): void {
+  if (fingerprintOf(generation, files) === planned) return;
+  throw new UsageError("the files are not those that the plan was made from: plan anew");
+}
+
+// What an import does to delegations. A delegation is kept when its subnet stays. When its subnet goes, the
+// addresses fall to the next less specific subnet: inherited, when that one or one above it is delegated;
+// lost, when nobody above has them, and the next URL there starts a probe round.
+
+interface DelegationSample {
+  readonly range: string;
+  readonly from: string;
+  /** The crawler that has the addresses afterwards, and through which subnet; null when lost. */
+  readonly to: string | null;
+  readonly through: string | null;
+}
+
+interface DelegationChanges {
+  readonly kept: number;
+  /** Delegations that come back into force with a returned subnet. */
+  readonly returned: number;
+  readonly inherited: number;
+  readonly lost: number;
+  readonly inheritedSamples: readonly DelegationSample[];
+  readonly lostSamples: readonly DelegationSample[];
+}
+
+async function compareDelegations(
+  client: PoolClient,
+  difference: TreeDifference,
+  limit: number,
+): Promise<DelegationChanges> {
+  const crawlers = await readDelegations(client);
+  const families = [difference.ipv4, difference.ipv6].map((family) => ownersIn(family, crawlers));
+  const moves = families.flatMap(({ moves }) => moves);
+  const inherited = moves.filter(({ to }) => to !== null);
+  const lost = moves.filter(({ to }) => to === null);
+  return {
+    kept: families.reduce((sum, { kept }) => sum + kept, 0),
+    returned: families.reduce((sum, { returned }) => sum + returned, 0),
+    inherited: inherited.length,
+    lost: lost.length,
+    inheritedSamples: inherited.slice(0, limit),
+    lostSamples: lost.slice(0, limit),
+  };
+}
+
+/** Name of the crawler by the subnet's id. */
+async function readDelegations(client: PoolClient): Promise<ReadonlyMap<number, string>> {
+  const { rows } = await client.query<{ subnet_id: number; crawler: string }>(
+    "select d.subnet_id, k.name as crawler from delegation d join crawler k using (crawler_id)",
+  );
+  return new Map(rows.map(({ subnet_id, crawler }) => [subnet_id, crawler]));
+}
+
+function ownersIn(family: FamilyDifference, crawlers: ReadonlyMap<number, string>) {
+  const owners = new Map<number, string>();
+  let returned = 0;
+  family.ids.forEach((id, place) => {
+    const crawler = family.rows[place] === -1 ? undefined : crawlers.get(id);
+    if (crawler === undefined) return;
+    owners.set(place, crawler);
+    if (changeKinds[family.kinds[place] as number] === "returned") returned += 1;
+  });
+  return { kept: owners.size - returned, returned, moves: movesOf(family, owners, crawlers) };
+}
+
+/** Who has the addresses of the removed subnets that were delegated. */
+function movesOf(
+  family: FamilyDifference,
+  owners: ReadonlyMap<number, string>,
+  crawlers: ReadonlyMap<number, string>,
+): readonly DelegationSample[] {
+  const { current, removed } = family;
+  const delegated = removed.filter((row) => crawlers.has(current.ids[row] as number));
+  if (delegated.length === 0) return [];
+  const holding = new HoldingRanges(family.wanted.columns);
+  return Array.from(delegated, (row) => {
+    const range = rangeAt(current.columns, row);
+    const heir = heirOf(family, holding, range, owners);
+    return {
+      range: formatRange(range),
+      from: crawlers.get(current.ids[row] as number) as string,
+      to: heir === null ? null : (owners.get(heir) as string),
+      through: heir === null ? null : formatRange(rangeAt(family.wanted.columns, heir)),
+    };
+  });
+}
+
+/** The most specific subnet above the range that is delegated. */
+function heirOf(
+  { wanted }: FamilyDifference,
+  holding: HoldingRanges,
+  range: IpRange,
+  owners: ReadonlyMap<number, string>,
+): number | null {
+  const [nearest] = holding.holdersOf(range).sort((a, b) => compareSpecificity(wanted.columns, a, b));
+  for (let place = nearest ?? -1; place >= 0; place = wanted.parents[place] as number) {
+    if (owners.has(place)) return place;
+  }
+  return null;
 }

@@ -22,9 +22,9 @@ import {
 import { inTransaction, withImportLock } from "./database/import-lock.ts";
 import type { NetworkRecord } from "./formats/record.ts";
 import { lookUp } from "./lookup.ts";
-import type { Holder } from "./tree/holder-table.ts";
 import { reasonToDrop } from "./tree/precedence.ts";
 import { RecordStore } from "./tree/record-store.ts";
+import type { Holder } from "./tree/registry-state.ts";
 import { buildState } from "./tree/to-subnets.ts";
 
 export interface RefreshedSubnet {

@@ -1,7 +1,7 @@
 /** What the tree in force was made from and how old that is, and the imports before it. */
 import type { Database } from "#db/connect";
+import type { RegistryCounts } from "./database/change-breakdown.ts";
 import { isImportRunning } from "./database/import-lock.ts";
-import type { RegistryCounts } from "./database/registry-counts.ts";
 import { canRollForward } from "./rollback.ts";
 
 export interface SourceStatus {

@@ -3,7 +3,7 @@
  * an import means for companies: merged (two holders' subnets are one holder's now, and one of the two is
  * gone) or split (one holder's subnets are with several now, some of them new).
  */
-import type { HolderTable } from "../tree/holder-table.ts";
+import type { HolderTable } from "../tree/registry-state.ts";
 import type { CurrentHolders } from "./current-tree.ts";
 import type { FamilyDifference, TreeDifference } from "./tree-difference.ts";
 

@@ -3,20 +3,22 @@
  * is checked (content, size, published sum) and takes the old file's place in one rename. Whatever goes wrong,
  * the file that was there stays.
  */
-import { copyFile, link, open, rename, rm, stat, utimes } from "node:fs/promises";
+
+import { createHash } from "node:crypto";
+import { createReadStream } from "node:fs";
+import { copyFile, link, open, readFile, rename, rm, stat, utimes } from "node:fs/promises";
 import { join } from "node:path";
+import { SourceFileError } from "#core/errors";
+import { readBootstrap } from "../rdap/bootstrap.ts";
+import { openSource } from "../read/open-source.ts";
+import type { SourceFormat } from "../read/sniff.ts";
 import { type CachedFile, isInPlace } from "./cache-manifest.ts";
-import { checkContent } from "./check-content.ts";
 import type { Clock } from "./clock.ts";
 import { DownloadFailure, downloadFailure } from "./download-failure.ts";
-import { downloadPart } from "./download-part.ts";
-import type { DownloadSource } from "./download-source.ts";
-import type { HttpClient, RequestSecrets } from "./http-client.ts";
-import { removePart } from "./part-file.ts";
-import { md5OfFile, publishedMd5 } from "./published-md5.ts";
-import { backOffMs } from "./retry-after.ts";
+import { backOffMs, downloadPart, removePart } from "./download-part.ts";
+import type { DownloadKind, DownloadSource } from "./download-source.ts";
+import { type HttpClient, noSecrets, type RequestSecrets, Watch } from "./http-client.ts";
 import type { FetchLimits } from "./source-settings.ts";
-import { Watch } from "./watch.ts";
 
 export interface SourceJob {
   readonly source: DownloadSource;
@@ -193,4 +195,96 @@ async function takePlace(cacheFolder: string, file: string): Promise<void> {
   const folder = await open(cacheFolder, "r");
   await folder.sync().catch(() => {});
   await folder.close();
+}
+
+// The MD5 sums that registries publish beside their statistics, in BSD's form (`MD5 (name) = sum`) or in
+// coreutils' (`sum  name`). They guard against broken transfers and copies, not against forgers: TLS does that.
+
+const maxSumBytes = 4096;
+
+/** The sum published at `<url>.md5`, or null where there is none (404, 410). Throws a DownloadFailure. */
+async function publishedMd5(client: HttpClient, url: string, watch: Watch): Promise<string | null> {
+  const headers = { accept: "text/plain, */*", "accept-encoding": "identity" };
+  const answer = await client.get({ url: `${url}.md5`, headers, secrets: noSecrets, watch });
+  try {
+    if (answer.status === 404 || answer.status === 410) return null;
+    if (answer.status !== 200) {
+      throw new DownloadFailure("later", `its checksum cannot be had: the server answers ${answer.status}`);
+    }
+    return md5In(await startOf(answer.body));
+  } finally {
+    answer.close();
+  }
+}
+
+/** The one sum in the text. Throws a DownloadFailure when there is none, or several. */
+function md5In(text: string): string {
+  const sums = new Set(text.match(/(?<![0-9A-Za-z])[0-9A-Fa-f]{32}(?![0-9A-Za-z])/g));
+  const [sum] = sums;
+  if (sums.size === 1 && sum !== undefined) return sum.toLowerCase();
+  const found = JSON.stringify(text.slice(0, 60));
+  throw new DownloadFailure("never", `its checksum file holds ${sums.size} MD5 sums, not one: ${found}`);
+}
+
+async function md5OfFile(path: string): Promise<string> {
+  const hash = createHash("md5");
+  for await (const chunk of createReadStream(path) as AsyncIterable<Buffer>) hash.update(chunk);
+  return hash.digest("hex");
+}
+
+async function startOf(body: AsyncIterable<Buffer>): Promise<string> {
+  const pieces: Buffer[] = [];
+  let bytes = 0;
+  for await (const piece of body) {
+    pieces.push(piece);
+    bytes += piece.length;
+    if (bytes > maxSumBytes) break;
+  }
+  return Buffer.concat(pieces).subarray(0, maxSumBytes).toString("latin1");
+}
+
+// Is a downloaded file what its source publishes? Read to its end once, unpacking, so that a cut gzip, a damaged
+// ZIP or a web page in place of data never gets into the cache. Gives the file's digest on the way.
+
+const formatsOf: Readonly<Record<Exclude<DownloadKind, "rdap-bootstrap">, readonly SourceFormat[]>> = {
+  "iana-registry": ["iana-xml"],
+  statistics: ["delegated"],
+  "rpsl-split": ["rpsl"],
+  "whole-database": ["rpsl"],
+  "arin-bulk": ["arin-xml", "rpsl"],
+};
+
+const maxBootstrapBytes = 16 * 2 ** 20;
+
+/** SHA-256 of the file, hex. Throws a DownloadFailure that says what it is instead. */
+async function checkContent(path: string, kind: DownloadKind): Promise<string> {
+  try {
+    return kind === "rdap-bootstrap" ? await checkBootstrap(path) : await checkRegistryFile(path, kind);
+  } catch (error) {
+    if (!(error instanceof SourceFileError)) throw error;
+    const place = `${path}${error.line === null ? "" : `:${error.line}`}: `;
+    throw new DownloadFailure("never", `not taken: ${error.message.replace(place, "")}`, { cause: error });
+  }
+}
+
+async function checkRegistryFile(
+  path: string,
+  kind: Exclude<DownloadKind, "rdap-bootstrap">,
+): Promise<string> {
+  const source = await openSource(path, () => {});
+  for await (const { format, chunks, file } of source.parts) {
+    if (!formatsOf[kind].includes(format)) {
+      throw new SourceFileError(file, null, `it is ${format} data, where ${kind} is expected`);
+    }
+    for await (const _ of chunks);
+  }
+  return await source.sha256();
+}
+
+async function checkBootstrap(path: string): Promise<string> {
+  const { size } = await stat(path);
+  if (size > maxBootstrapBytes) throw new SourceFileError(path, null, "too large for a bootstrap file");
+  const bytes = await readFile(path);
+  readBootstrap(path, bytes.toString("utf8"));
+  return createHash("sha256").update(bytes).digest("hex");
 }

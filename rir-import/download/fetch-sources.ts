@@ -2,18 +2,17 @@
  * `rir fetch`: every source that is on, two at a time and never two from one host. One that fails does not stop
  * the others; each result is in the manifest before the next begins.
  */
-import { UsageError } from "#core/errors";
+
+import { readFile } from "node:fs/promises";
+import { ConfigError, UsageError } from "#core/errors";
 import { withCacheLock } from "./cache-lock.ts";
 import { type CacheManifest, readManifest, writeManifest } from "./cache-manifest.ts";
 import type { Clock } from "./clock.ts";
 import { downloadFailure } from "./download-failure.ts";
 import type { DownloadSource } from "./download-source.ts";
 import { type FetchedSource, fetchSource } from "./fetch-source.ts";
-import { HttpClient, type RequestSecrets } from "./http-client.ts";
-import { httpSettings } from "./http-settings.ts";
-import { readSecret } from "./secret-file.ts";
+import { HttpClient, type HttpSettings, type RequestSecrets } from "./http-client.ts";
 import type { SourceSettings } from "./source-settings.ts";
-import { spreadOverHosts } from "./spread-over-hosts.ts";
 
 export interface FetchOptions {
   readonly settings: SourceSettings;
@@ -182,4 +181,81 @@ async function secretsOf({ headerFiles, queryFiles }: DownloadSource): Promise<R
       await Promise.all(Object.entries(files).map(async ([key, file]) => [key, await readSecret(file)])),
     ) as Record<string, string>;
   return { headers: await read(headerFiles), query: await read(queryFiles) };
+}
+
+/** Works through sources two at a time, and never through two of one host at once: registries are not mirrors. */
+const mostAtOnce = 2;
+
+/** The results in the order of the items. `work` must not throw. */
+export async function spreadOverHosts<Item, Result>(
+  items: readonly Item[],
+  hostOf: (item: Item) => string,
+  work: (item: Item) => Promise<Result>,
+): Promise<readonly Result[]> {
+  const results = new Array<Result>(items.length);
+  const waiting = items.map((item, index) => ({ item, index, host: hostOf(item) }));
+  const underWay = new Map<string, Promise<void>>();
+  while (waiting.length > 0 || underWay.size > 0) {
+    const next = underWay.size < mostAtOnce ? waiting.findIndex(({ host }) => !underWay.has(host)) : -1;
+    if (next < 0) {
+      await Promise.race(underWay.values());
+      continue;
+    }
+    const [{ item, index, host }] = waiting.splice(next, 1) as [(typeof waiting)[number]];
+    underWay.set(
+      host,
+      work(item).then((result) => {
+        results[index] = result;
+        underWay.delete(host);
+      }),
+    );
+  }
+  return results;
+}
+
+// A key or password that stands in a file of its own, so that it is neither in settings nor on a command line.
+
+const maxSecretLength = 4096;
+
+/** The file's one line. Throws a ConfigError that names the file and never its content. */
+async function readSecret(file: string): Promise<string> {
+  const text = await readFile(file, "utf8").catch((error: NodeJS.ErrnoException) => {
+    throw new ConfigError([`${file}: the secret cannot be read (${error.code ?? "unknown fault"})`]);
+  });
+  const secret = text.trim();
+  if (secret === "" || secret.length > maxSecretLength || /[^\x20-\x7e]/.test(secret)) {
+    throw new ConfigError([`${file}: must hold one line of printable ASCII`]);
+  }
+  return secret;
+}
+
+// From the operator's settings to those of the HTTP client: who we say we are, proxy, trusted authorities.
+
+export async function httpSettings(settings: SourceSettings, version: string): Promise<HttpSettings> {
+  const { proxy, proxyAuthorizationFile, certificateFile, contact, limits } = settings;
+  return {
+    userAgent: registryUserAgent(version, contact),
+    proxy:
+      proxy === null ? null : { url: proxy, authorization: await optionalSecret(proxyAuthorizationFile) },
+    certificates: certificateFile === null ? [] : [await readCertificates(certificateFile)],
+    redirects: limits.redirects,
+  };
+}
+
+/** `Nearcrawl/0.1.0 (registry refresh; +noc@example.org)`; without a contact it says so. */
+function registryUserAgent(version: string, contact: string | null): string {
+  return `Nearcrawl/${version} (registry refresh; ${contact === null ? "no contact given" : `+${contact}`})`;
+}
+
+async function optionalSecret(file: string | null): Promise<string | null> {
+  return file === null ? null : await readSecret(file);
+}
+
+async function readCertificates(file: string): Promise<string> {
+  const text = await readFile(file, "utf8").catch((error: Error) => {
+    throw new ConfigError([`${file}: the certificates cannot be read: ${error.message}`]);
+  });
+  if (!text.includes("-----BEGIN CERTIFICATE-----"))
+    throw new ConfigError([`${file}: holds no PEM certificate`]);
+  return text;
 }

@@ -3,14 +3,12 @@
  * with the origin they are meant for), one request at a time to a host, an own User-Agent, a proxy where the
  * operator has one. What is waited for is bounded by the caller's watch.
  */
-
 import type { IncomingHttpHeaders } from "node:http";
 import tls from "node:tls";
 import { Agent, type Dispatcher, ProxyAgent, request } from "undici";
 import { canParseUrl } from "#core/ip/url-host";
+import type { Clock } from "./clock.ts";
 import { DownloadFailure, downloadFailure } from "./download-failure.ts";
-import { HostTurns } from "./host-turns.ts";
-import type { Watch } from "./watch.ts";
 
 export interface HttpSettings {
   readonly userAgent: string;
@@ -25,6 +23,7 @@ export interface RequestSecrets {
   readonly headers: Readonly<Record<string, string>>;
   readonly query: Readonly<Record<string, string>>;
 }
+
 export const noSecrets: RequestSecrets = { headers: {}, query: {} };
 
 export interface HttpRequest {
@@ -179,4 +178,76 @@ function dispatcherFor({ proxy, certificates }: HttpSettings): Dispatcher {
     proxyTls: { timeout: 0, ...ca },
     ...(proxy.authorization === null ? {} : { token: proxy.authorization }),
   });
+}
+
+/** One request at a time to each host, in the order they were asked for. */
+export class HostTurns {
+  readonly #last = new Map<string, Promise<void>>();
+
+  /** Waits for the host to be free; the answer frees it again. Rejects with the signal's reason. */
+  async take(host: string, signal: AbortSignal): Promise<() => void> {
+    const before = this.#last.get(host) ?? Promise.resolve();
+    let free = () => {};
+    const mine = new Promise<void>((resolve) => {
+      free = resolve;
+    });
+    this.#last.set(
+      host,
+      before.then(() => mine),
+    );
+    try {
+      await orAborted(before, signal);
+      return free;
+    } catch (error) {
+      free();
+      throw error;
+    }
+  }
+}
+
+function orAborted(wait: Promise<void>, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const abort = () => reject(signal.reason);
+    if (signal.aborted) return abort();
+    signal.addEventListener("abort", abort, { once: true });
+    wait.then(() => {
+      signal.removeEventListener("abort", abort);
+      resolve();
+    });
+  });
+}
+
+// A clock on a download: when it runs out, its signal aborts with the reason.
+
+export class Watch {
+  readonly signal: AbortSignal;
+  readonly #own = new AbortController();
+  readonly #clock: Clock;
+  readonly #ms: number;
+  readonly #runOut: () => void;
+  #callOff: (() => void) | null = null;
+
+  /** Stands still until `restart`. The signal aborts with the parent's too. */
+  constructor(settings: {
+    readonly clock: Clock;
+    readonly ms: number;
+    readonly again: DownloadFailure["again"];
+    readonly reason: string;
+    readonly parent: AbortSignal;
+  }) {
+    this.#clock = settings.clock;
+    this.#ms = settings.ms;
+    this.#runOut = () => this.#own.abort(new DownloadFailure(settings.again, settings.reason));
+    this.signal = AbortSignal.any([settings.parent, this.#own.signal]);
+  }
+
+  restart(): void {
+    this.pause();
+    this.#callOff = this.#clock.after(this.#ms, this.#runOut);
+  }
+
+  pause(): void {
+    this.#callOff?.();
+    this.#callOff = null;
+  }
 }

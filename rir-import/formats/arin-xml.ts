@@ -5,9 +5,9 @@
  * the organisation; both may name the organisation above them. Net types: arin.net, reference/research/bulkwhois.
  */
 import type { IpRange } from "#core/ip/range";
-import { countryCode } from "./country.ts";
 import type { HolderReference, RecordReader, RecordSink } from "./record.ts";
 import { readRangeBetween, readRegistryRange } from "./registry-range.ts";
+import { countryCode } from "./rpsl-values.ts";
 import { ValueDecoder } from "./text-decoding.ts";
 import { childOf, isContent, textOf, type XmlContent } from "./xml-content.ts";
 import { XmlRecordReader } from "./xml-records.ts";

@@ -3,15 +3,16 @@
  * which has the same shape with other attribute names. rpsl-scanner.ts finds the objects; here they become
  * networks and organisations. ` #` inside a value starts a comment.
  */
+
+import type { Registry } from "#coordinator/subnets/subnet";
 import { SourceFileError } from "#core/errors";
+import type { IpRange } from "#core/ip/range";
 import { BlockCutter } from "./line-blocks.ts";
 import { RangeReader } from "./range-reader.ts";
-import type { RecordReader, RecordSink, RegistryRecord } from "./record.ts";
+import type { HolderReference, NetworkRecord, RecordReader, RecordSink, RegistryRecord } from "./record.ts";
 import { readRegistryRange } from "./registry-range.ts";
-import { slots } from "./rpsl-attributes.ts";
-import { RpslNetwork } from "./rpsl-network.ts";
 import { RpslScanner } from "./rpsl-scanner.ts";
-import type { RpslValues } from "./rpsl-values.ts";
+import { type RpslValues, slots } from "./rpsl-values.ts";
 import { ValueDecoder } from "./text-decoding.ts";
 
 export function openRpslReader(file: string, sink: RecordSink): RecordReader {
@@ -132,4 +133,66 @@ class RpslReader implements RecordReader {
 /** ARIN's net types in words: `Allocated to RIPE NCC`, `Early Registrations, Transferred to APNIC`, `IANA …`. */
 function isOfAnotherRegistry(netType: string | null): boolean {
   return netType !== null && /transferred|allocated to (?!arin)|iana/i.test(netType);
+}
+
+// One RPSL network as a record whose texts are made when they are asked for. There is one of these per reader: a
+// database has ten million networks, and whoever takes a record takes what it needs of it at once.
+
+class RpslNetwork implements NetworkRecord {
+  readonly type = "network";
+  readonly source = "whois";
+  line = 0;
+  registry: Registry | null = null;
+  ipv6Words: Uint32Array | null = null;
+  readonly #values: RpslValues;
+  #range: IpRange | (() => IpRange) = { family: 4, first: 0, last: 0 };
+  #name: string | null = null;
+  #country: string | null | undefined;
+  #holder: HolderReference | null | undefined;
+
+  constructor(values: RpslValues) {
+    this.#values = values;
+  }
+
+  /** The record of the object whose values the scanner holds now. */
+  begin(line: number, registry: Registry | null, range: IpRange | (() => IpRange)): void {
+    this.line = line;
+    this.registry = registry;
+    this.ipv6Words = null;
+    this.#range = range;
+    this.#name = null;
+    this.#country = undefined;
+    this.#holder = undefined;
+  }
+
+  get range(): IpRange {
+    if (typeof this.#range === "function") this.#range = this.#range();
+    return this.#range;
+  }
+
+  get name(): string {
+    this.#name ??= this.#values.bare(slots.netname) ?? "";
+    return this.#name;
+  }
+
+  get country(): string | null {
+    if (this.#country === undefined) this.#country = this.#values.country();
+    return this.#country;
+  }
+
+  get holder(): HolderReference | null {
+    if (this.#holder === undefined) this.#holder = this.#readHolder();
+    return this.#holder;
+  }
+
+  /** The organisation's handle; else LACNIC's owner; else the description. `mnt-by` is never a name. */
+  #readHolder(): HolderReference | null {
+    const values = this.#values;
+    const registry = this.registry;
+    const handle = values.handle(slots.org) ?? values.handle(slots.ownerid) ?? values.handle(slots.orgid);
+    const owner = values.bare(slots.owner);
+    if (handle !== null) return { type: "handle", handle, registry, name: owner };
+    const name = owner ?? values.bare(slots.descr);
+    return name === null ? null : { type: "name", name, registry, country: this.country };
+  }
 }

@@ -7,8 +7,8 @@
  * (billion laughs) are never expanded.
  */
 import { SourceFileError } from "#core/errors";
-import { countLineFeeds, wordsOf } from "./line-feeds.ts";
 import type { Malformed, RecordReader } from "./record.ts";
+import { countLineFeeds, wordsOf } from "./rpsl-scanner.ts";
 import { decodeText, type ValueDecoder } from "./text-decoding.ts";
 import { parseXmlRecord } from "./xml-content.ts";
 import { XmlPicker } from "./xml-picker.ts";

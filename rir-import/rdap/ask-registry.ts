@@ -3,7 +3,6 @@
  * between two imports. The server is found through IANA's bootstrap files; answers are bounded in size and time.
  * Expected outcomes are values: nothing registered, "too many requests", a server that cannot be understood.
  */
-
 import type { Registry } from "#coordinator/subnets/subnet";
 import { formatAddress } from "#core/ip/address";
 import {
@@ -16,13 +15,11 @@ import {
 } from "#core/ip/range";
 import type { Clock } from "../download/clock.ts";
 import { downloadFailure } from "../download/download-failure.ts";
-import { type HttpAnswer, HttpClient, type HttpSettings, noSecrets } from "../download/http-client.ts";
-import { retryAfterMs } from "../download/retry-after.ts";
-import { Watch } from "../download/watch.ts";
-import { type NetworkRecord, registryNamed } from "../formats/record.ts";
+import { retryAfterMs } from "../download/download-part.ts";
+import { type HttpAnswer, HttpClient, type HttpSettings, noSecrets, Watch } from "../download/http-client.ts";
+import { type HolderReference, maxTextLength, type NetworkRecord, registryNamed } from "../formats/record.ts";
 import { type RdapBootstrap, serviceFor } from "./bootstrap.ts";
 import { type RdapNetwork, readNetwork } from "./rdap-network.ts";
-import { toNetworkRecord } from "./to-network-record.ts";
 
 export interface RdapSettings {
   readonly bootstrap: { readonly ipv4: RdapBootstrap; readonly ipv6: RdapBootstrap };
@@ -162,4 +159,31 @@ async function networkIn(answer: HttpAnswer): Promise<RdapNetwork | string> {
 function registryOf(hosts: readonly string[]): Registry | null {
   const labels = hosts.flatMap((host) => host.split("."));
   return labels.map((label) => registryNamed(label)).find((registry) => registry !== null) ?? null;
+}
+
+// An RDAP network as the record that an import would have made of the same registration.
+
+/** `line` is 1: the answer is one object. */
+function toNetworkRecord(network: RdapNetwork, registry: Registry | null): NetworkRecord {
+  const { range, name, country } = network;
+  return {
+    type: "network",
+    line: 1,
+    source: "whois",
+    range,
+    registry,
+    name: name.slice(0, maxTextLength),
+    country: country === "ZZ" ? null : country,
+    holder: holderReference(network, registry),
+  };
+}
+
+function holderReference(
+  { holder, country }: RdapNetwork,
+  registry: Registry | null,
+): HolderReference | null {
+  if (holder === null) return null;
+  const { handle, name } = holder;
+  if (handle !== null) return { type: "handle", handle: handle.slice(0, maxTextLength), registry, name };
+  return name === null ? null : { type: "name", name, registry, country };
 }

@@ -6,7 +6,6 @@ import { z } from "zod";
 import { holderOf } from "#coordinator/subnets/holder-name";
 import { parseAddress } from "#core/ip/address";
 import { type IpRange, rangeBetween } from "#core/ip/range";
-import { namesInCard } from "./jcard.ts";
 
 export interface RdapHolder {
   readonly handle: string | null;
@@ -35,6 +34,7 @@ export interface RdapNetwork {
 }
 
 const text = z.string().max(1000).nullable().catch(null).default(null);
+
 const list = <Item extends z.ZodType>(item: Item) =>
   z
     .array(z.unknown())
@@ -108,4 +108,40 @@ function holdersAmong(entities: readonly z.infer<typeof entitySchema>[]) {
 function isCompany(holder: RdapHolder): boolean {
   if (holder.handle !== null) return holderOf({ registry: "iana", handle: holder.handle }) !== null;
   return holderOf({ registry: "iana", name: holder.name }) !== null;
+}
+
+/**
+ * Names out of a jCard (RFC 7095), the address card of RDAP's entities: `["vcard", [[name, parameters, type,
+ * value…]…]]`. Lenient: whatever is not of this shape is passed over.
+ */
+interface CardNames {
+  /** `individual`, `org`, `group` …; null where the card does not say. */
+  readonly kind: string | null;
+  /** The formatted name (`fn`), or null. */
+  readonly name: string | null;
+  /** The organisation (`org`), its units after it; or null. */
+  readonly organisation: string | null;
+}
+
+const maxProperties = 1000;
+const maxTextLength = 500;
+
+function namesInCard(card: unknown): CardNames {
+  const properties = Array.isArray(card) && Array.isArray(card[1]) ? card[1].slice(0, maxProperties) : [];
+  return {
+    kind: textOf(properties, "kind")?.toLowerCase() ?? null,
+    name: textOf(properties, "fn"),
+    organisation: textOf(properties, "org"),
+  };
+}
+
+/** The first value of that name that is not empty; a structured value's parts are joined by commas. */
+function textOf(properties: readonly unknown[], name: string): string | null {
+  for (const property of properties) {
+    if (!Array.isArray(property) || String(property[0]).toLowerCase() !== name) continue;
+    const parts = [property[3]].flat().filter((part) => typeof part === "string");
+    const text = parts.join(", ").replace(/\s+/g, " ").trim().slice(0, maxTextLength);
+    if (text !== "") return text;
+  }
+  return null;
 }

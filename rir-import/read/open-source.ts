@@ -5,19 +5,22 @@
  */
 import { createHash, type Hash } from "node:crypto";
 import { createReadStream } from "node:fs";
-import { open, stat } from "node:fs/promises";
+import { open, readdir, realpath, stat } from "node:fs/promises";
+import { basename, join } from "node:path";
 import { Readable } from "node:stream";
 import { createGunzip } from "node:zlib";
 import { SourceFileError } from "#core/errors";
-import { readError } from "./read-error.ts";
 import { type Packing, type SourceFormat, sniffBytes, sniffFormat, sniffPacking } from "./sniff.ts";
 import { readZipDirectory, readZipEntry, type ZipEntry } from "./zip.ts";
 
 /** A gzip or ZIP that unpacks to more than this is refused: thirty times the largest registry dump. */
 export const maxUnpackedBytes = 2 ** 38;
+
 /** Dumps unpack to 5 to 15 times their size; past so much text, one that unpacks to more than this is a bomb. */
 const maxUnpackedShare = 200;
+
 const unpackedBytesToJudge = 2 ** 26;
+
 /** Large pieces: each has a fixed cost. */
 const chunkBytes = 2 ** 20;
 
@@ -222,4 +225,43 @@ async function digestOfFile(file: string): Promise<string> {
   const hash = createHash("sha256");
   for await (const chunk of createReadStream(file) as AsyncIterable<Buffer>) hash.update(chunk);
   return hash.digest("hex");
+}
+
+// What the disk says no to, as an error that names the file: not there, not allowed, not readable.
+
+function readError(path: string, error: unknown): SourceFileError {
+  const { code, message } = error as NodeJS.ErrnoException;
+  const reason = code === "ENOENT" ? "no such file or folder" : `cannot be read: ${message}`;
+  return new SourceFileError(path, null, reason, { cause: error });
+}
+
+// From what the operator names (files, folders) to the list of files to read, in a fixed order, each once.
+// In a folder, papers that lie beside dumps (checksums, signatures, read-mes, hidden files) are passed
+// over; everything else there has to be readable, or the import stops.
+
+const besideData = /^\.|\.(md5|sha\d*|asc|sig|gpg|readme|md|html?)$|^(readme|license|copying)\b|\.part$/i;
+const maxDepth = 8;
+
+/** Files in the order given, folders by name. Throws SourceFileError for what is not there or holds nothing. */
+export async function listSourceFiles(paths: readonly string[]): Promise<readonly string[]> {
+  const files = new Map<string, string>();
+  for (const path of paths) {
+    const found = await filesAt(path, 0);
+    if (found.length === 0) throw new SourceFileError(path, null, "the folder holds no registry files");
+    for (const file of found) {
+      const real = await realpath(file);
+      if (!files.has(real)) files.set(real, file);
+    }
+  }
+  return [...files.values()];
+}
+
+async function filesAt(path: string, depth: number): Promise<readonly string[]> {
+  const facts = await stat(path).catch((error: unknown) => Promise.reject(readError(path, error)));
+  if (!facts.isDirectory()) return [path];
+  if (depth > maxDepth) throw new SourceFileError(path, null, `folders nested deeper than ${maxDepth}`);
+  const entries = await readdir(path).catch((error: unknown) => Promise.reject(readError(path, error)));
+  const names = entries.filter((name) => !besideData.test(basename(name))).sort();
+  const lists = await Promise.all(names.map((name) => filesAt(join(path, name), depth + 1)));
+  return lists.flat();
 }

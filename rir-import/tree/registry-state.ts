@@ -3,8 +3,9 @@
  * place is its number within its family, in the order of the tree.
  */
 import type { RangeColumns } from "#coordinator/subnets/range-columns";
-import type { TextPool } from "#core/columns";
-import type { HolderTable } from "./holder-table.ts";
+import { type Registry, registries } from "#coordinator/subnets/subnet";
+import { GrowingColumn, TextPool } from "#core/columns";
+import type { ResolvedHolder } from "./holder-references.ts";
 
 /** One family, each column indexed by the subnet's place within the family. */
 export interface FamilyState {
@@ -45,4 +46,71 @@ export interface StateSummary {
   readonly crossings: number;
   /** The first pairs, at most a thousand; `earlier` starts first. */
   readonly crossingSamples: readonly { readonly earlier: string; readonly later: string }[];
+}
+
+// The holders of a state, each key once, as columns of text ids. A holder's index is its key's id.
+
+export interface Holder {
+  readonly key: string;
+  readonly name: string;
+  readonly handle: string | null;
+  readonly registry: string | null;
+}
+
+const none = -1;
+
+export class HolderTable {
+  readonly #texts: TextPool;
+  readonly #keys = new TextPool();
+  readonly #names = new GrowingColumn((length) => new Int32Array(length));
+  readonly #handles = new GrowingColumn((length) => new Int32Array(length));
+  readonly #registries = new GrowingColumn((length) => new Uint8Array(length));
+
+  /** Names and handles are kept among these texts. */
+  constructor(texts: TextPool) {
+    this.#texts = texts;
+  }
+
+  get count(): number {
+    return this.#keys.count;
+  }
+
+  /** The holder's index; the first holder with a key counts. */
+  add(holder: ResolvedHolder): number {
+    const index = this.#keys.intern(holder.key);
+    if (index < this.#names.length) return index;
+    this.#names.push(this.#texts.intern(holder.name));
+    this.#handles.push(holder.handle === null ? none : this.#texts.intern(holder.handle));
+    this.#registries.push(registries.indexOf(holder.registry as Registry) & 0xff);
+    return index;
+  }
+
+  /** Index of the holder with this key, or −1. */
+  find(key: string): number {
+    return this.#keys.find(key);
+  }
+
+  *all(): Generator<Holder> {
+    for (let index = 0; index < this.count; index += 1) yield this.at(index);
+  }
+
+  at(index: number): Holder {
+    const handle = this.handleId(index);
+    return {
+      key: this.#keys.textAt(index),
+      name: this.#texts.textAt(this.nameId(index)),
+      handle: handle === none ? null : this.#texts.textAt(handle),
+      registry: registries[this.#registries.at(index)] ?? null,
+    };
+  }
+
+  /** Id of the name among the texts. */
+  nameId(index: number): number {
+    return this.#names.at(index);
+  }
+
+  /** Id of the handle among the texts, or −1. */
+  handleId(index: number): number {
+    return this.#handles.at(index);
+  }
 }

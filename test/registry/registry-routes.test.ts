@@ -8,7 +8,7 @@ import { randomSecrets } from "#coordinator/web/secrets";
 import { silentLog } from "#core/log";
 import type { Database } from "#db/connect";
 import { applyImport } from "#rir-import/apply";
-import { sourceOf } from "#rir-import/download/default-sources";
+import { sourceOf } from "#rir-import/download/source-settings";
 import { sourceRows } from "#rir-import/download/source-status";
 import { planImport } from "#rir-import/plan";
 import { rollbackImport, rollForward } from "#rir-import/rollback";

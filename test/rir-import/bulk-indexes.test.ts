@@ -1,7 +1,6 @@
 import { afterAll, beforeAll, expect, it } from "vitest";
 import type { Database } from "#db/connect";
-import { applyImport } from "#rir-import/apply";
-import { isBulkImport, restoreIndexes, setIndexesAside } from "#rir-import/database/bulk-indexes";
+import { applyImport, isBulkImport, restoreIndexes, setIndexesAside } from "#rir-import/apply";
 import { testDatabase } from "../support/database.ts";
 import { type SourceFolder, sourceFolder } from "./source-folder.ts";
 

@@ -2,7 +2,7 @@
 import { Command } from "commander";
 import { UsageError } from "#core/errors";
 import { type AppliedImport, applyImport } from "#rir-import/apply";
-import { fingerprintForm } from "#rir-import/plan-fingerprint";
+import { fingerprintForm } from "#rir-import/plan";
 import { printAnswer } from "../output.ts";
 import { onDatabase, withMigrated } from "./database-options.ts";
 import { recordRegistryChange } from "./job-asker.ts";

@@ -3,7 +3,7 @@ import { Command } from "commander";
 import { UsageError } from "#core/errors";
 import type { IpRange } from "#core/ip/range";
 import { systemClock } from "#rir-import/download/clock";
-import { httpSettings } from "#rir-import/download/http-settings";
+import { httpSettings } from "#rir-import/download/fetch-sources";
 import { lookUp, readAsked } from "#rir-import/lookup";
 import { askRegistry, type RdapAnswer } from "#rir-import/rdap/ask-registry";
 import { cachedBootstrap } from "#rir-import/rdap/cached-bootstrap";

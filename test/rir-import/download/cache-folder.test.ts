@@ -6,7 +6,7 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { withCacheLock } from "#rir-import/download/cache-lock";
 import { type CachedFile, readManifest, writeManifest } from "#rir-import/download/cache-manifest";
 import { cachedSourceFiles } from "#rir-import/download/cached-source-files";
-import { defaultSources } from "#rir-import/download/default-sources";
+import { defaultSources } from "#rir-import/download/source-settings";
 import { sourceRows } from "#rir-import/download/source-status";
 import { type CacheFolder, cacheFolder } from "./fetching.ts";
 

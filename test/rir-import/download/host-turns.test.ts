@@ -1,6 +1,6 @@
 /** Requests to one host wait for each other. */
 import { expect, it } from "vitest";
-import { HostTurns } from "#rir-import/download/host-turns";
+import { HostTurns } from "#rir-import/download/http-client";
 
 const never = new AbortController().signal;
 const aTurnOfTheLoop = () => new Promise((resolve) => setImmediate(resolve));

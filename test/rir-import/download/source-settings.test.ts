@@ -3,8 +3,7 @@ import { rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { ConfigError } from "#core/errors";
-import { defaultSources } from "#rir-import/download/default-sources";
-import { readSourceSettings, sourceSettings } from "#rir-import/download/source-settings";
+import { defaultSources, readSourceSettings, sourceSettings } from "#rir-import/download/source-settings";
 import { temporaryFolder } from "../../support/temporary-folder.ts";
 
 const named = (values: unknown, name: string) =>

@@ -1,6 +1,6 @@
 /** Which sources are worked on at the same time. */
 import { expect, it } from "vitest";
-import { spreadOverHosts } from "#rir-import/download/spread-over-hosts";
+import { spreadOverHosts } from "#rir-import/download/fetch-sources";
 
 /** Starts the work on items such as `a1` (host a); each ends when the test says so. */
 function started(items: readonly string[]) {

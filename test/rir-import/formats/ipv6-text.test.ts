@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { parseAddress } from "#core/ip/address";
 import { seededRandom } from "#core/random";
-import { readIpv6 } from "#rir-import/formats/ipv6-text";
+import { readIpv6 } from "#rir-import/formats/registry-range";
 import { sharedData } from "../../support/shared-data.ts";
 
 const strict = (text: string) => {

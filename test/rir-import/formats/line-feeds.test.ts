@@ -1,7 +1,7 @@
 /** Line feeds found and counted by words, at every alignment, against looking at each byte. */
 import { describe, expect, it } from "vitest";
 import { seededRandom } from "#core/random";
-import { countLineFeeds, lineFeedAt, wordsOf } from "#rir-import/formats/line-feeds";
+import { countLineFeeds, lineFeedAt, wordsOf } from "#rir-import/formats/rpsl-scanner";
 
 /** Bytes that differ from a line feed by one bit or by one, which is what the arithmetic could mistake for it. */
 const likely = [0x0a, 0x0b, 0x09, 0x8a, 0x0e, 0x1a, 0x00, 0xff, 0x80, 0x61];

@@ -3,9 +3,9 @@ import { describe, expect, it } from "vitest";
 import { SourceFileError } from "#core/errors";
 import { openArinXmlReader } from "#rir-import/formats/arin-xml";
 import { openDelegatedReader } from "#rir-import/formats/delegated";
-import { openIanaReader } from "#rir-import/formats/iana";
 import type { OpenReader } from "#rir-import/formats/record";
 import { openRpslReader } from "#rir-import/formats/rpsl";
+import { openIanaReader } from "#rir-import/read/read-sources";
 import { expected, fixture, recorded } from "../recorded.ts";
 
 const cases: readonly (readonly [file: string, open: OpenReader])[] = [
