@@ -3,8 +3,8 @@
  *
  *   starting → (welcome) working ⇄ (link lost) working on what it has → stopping → stopped
  */
-import type { CoordinatorProbe, CoordinatorRefuse } from "#protocol/coordinator-messages";
-import type { CrawlerHello } from "#protocol/messages";
+import type { CoordinatorProbe, CoordinatorRefuse, CoordinatorWelcome } from "#protocol/coordinator-messages";
+import { type CrawlerHello, maxHeldLeases } from "#protocol/messages";
 import { within } from "./core/within.ts";
 import { closeTools, type FetchTools, fetchTools } from "./crawl/slice-tools.ts";
 import { TaskLoop } from "./crawl/task-loop.ts";
@@ -16,7 +16,6 @@ import { Carrier } from "./link/carrier.ts";
 import { CoordinatorLink, type LinkMessage } from "./link/coordinator-link.ts";
 import { crawlerHello } from "./link/crawler-hello.ts";
 import { type CrawlerStatus, heartbeatOf } from "./link/crawler-status.ts";
-import { heldLeases, leasesKeptMs } from "./link/leases-kept.ts";
 import { coordinatorRoute } from "./membership/coordinator-route.ts";
 import { type Member, openMember } from "./membership/member.ts";
 import { withRefusalAdvice } from "./membership/refusal-advice.ts";
@@ -33,6 +32,7 @@ import { openWarc, type Warc } from "./warc/open-warc.ts";
 
 /** Stopping: requests under way may end within this, then acknowledgements may arrive within that. */
 const endRequestsMs = 4000;
+
 const endAcknowledgementsMs = 2000;
 
 export class Crawler {
@@ -303,4 +303,21 @@ export class Crawler {
       probeMethods: this.#prober.methods,
     });
   }
+}
+
+// How long a crawler that lost the link may work on what it was leased: no longer than the coordinator leaves it to it.
+
+/** The coordinator may notice the loss of the link by so many heartbeats sooner than this crawler. */
+const noticedSooner = 2;
+
+function leasesKeptMs({ departureSeconds, heartbeatSeconds }: CoordinatorWelcome): number {
+  if (departureSeconds === undefined) return Number.POSITIVE_INFINITY;
+  return Math.max(0, departureSeconds - noticedSooner * heartbeatSeconds) * 1000;
+}
+
+/** For the hello; null when they are too many to list. */
+function heldLeases(leaseIds: readonly string[]): string[] | null {
+  // Results of a lease that the disk has lost are under "0", which is no lease.
+  const held = new Set(leaseIds.filter((leaseId) => leaseId !== "0"));
+  return held.size > maxHeldLeases ? null : [...held];
 }

@@ -5,11 +5,8 @@
  */
 import http from "node:http";
 import type net from "node:net";
-import { type CoordinatorRoute, openCoordinatorSocket } from "../net/coordinator-socket.ts";
-import { WrongPin } from "../net/pinned-tls.ts";
+import { type CoordinatorRoute, openCoordinatorSocket, WrongPin } from "../net/coordinator-socket.ts";
 import { type ProxyAddress, parseProxy } from "../settings/config.ts";
-import { mostClockErrorMs } from "./clock-error.ts";
-import { type Finding, mend, note, ok } from "./finding.ts";
 
 /** The usual names, in the order in which curl takes them for TLS. */
 const proxyVariables = ["https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY", "http_proxy", "HTTP_PROXY"];
@@ -165,3 +162,24 @@ function proxiesIn(env: SurveySettings["env"]): string[] {
 function proxyUrl(text: string): string {
   return text.includes("://") ? text.replace(/^socks5h:/, "socks5:") : `http://${text}`;
 }
+
+/**
+ * How far this machine's clock may be from the coordinator's before somebody should mend it: leases are timed by each
+ * end's own stopwatch, but schedules, signatures and certificates go by the wall clock.
+ */
+export const mostClockErrorMs = 60_000;
+
+/** What a look at one thing of the machine or its network found. */
+
+export interface Finding {
+  /** What was looked at: `clock`, say. */
+  readonly subject: string;
+  /** ok: as it should be. note: it works, and this is worth knowing. mend: the crawler cannot work well so. */
+  readonly state: "ok" | "note" | "mend";
+  /** What is the case, and what to do about it, in one or two sentences. */
+  readonly words: string;
+}
+
+export const ok = (subject: string, words: string): Finding => ({ subject, state: "ok", words });
+export const note = (subject: string, words: string): Finding => ({ subject, state: "note", words });
+export const mend = (subject: string, words: string): Finding => ({ subject, state: "mend", words });

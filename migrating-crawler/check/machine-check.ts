@@ -1,13 +1,13 @@
 /** All that a crawler needs of its machine and network, looked at once. */
 
+import { randomBytes } from "node:crypto";
+import { createSocket } from "node:dgram";
+import { getServers, Resolver } from "node:dns/promises";
 import type { PartnerEnvironment } from "../cli/partner-commands.ts";
 import type { CoordinatorRoute } from "../net/coordinator-socket.ts";
 import { type CrawlerConfig, fetchingConfig } from "../settings/config.ts";
-import { surveyCoordinator } from "./coordinator-findings.ts";
-import { type Finding, note } from "./finding.ts";
-import { ipv6Finding } from "./ipv6-finding.ts";
+import { type Finding, mend, note, ok, surveyCoordinator } from "./coordinator-findings.ts";
 import { type MachineFacts, machineFindings } from "./machine-findings.ts";
-import { resolverFinding } from "./resolver-findings.ts";
 
 export interface CheckReport {
   readonly at: Date;
@@ -55,3 +55,87 @@ export async function checkMachine(check: CheckSettings): Promise<CheckReport> {
 
 const nobodyToReach = (home: string) =>
   note("coordinator", `not looked for: ${home} belongs to no coordinator yet (join makes it so).`);
+
+// Whether this machine has IPv6 that leads anywhere. Nothing is sent: a UDP socket's connect only picks a route.
+
+/** k.root-servers.net, which is anycast from everywhere. */
+const farAddress = "2001:7fd::1";
+
+/** `isWanted`: the setting `ipv6`. `hasRoute`: what `hasIpv6Route` finds. */
+export async function ipv6Finding(
+  isWanted: boolean,
+  hasRoute: () => Promise<boolean> = hasIpv6Route,
+): Promise<Finding> {
+  const works = await hasRoute();
+  if (isWanted && works) return ok("ipv6", "there is a route.");
+  if (isWanted)
+    return mend(
+      "ipv6",
+      "there is no route to the Internet over IPv6: set ipv6 = false in settings.toml, or ask for one.",
+    );
+  if (works)
+    return note(
+      "ipv6",
+      "there is a route, but ipv6 is false in settings.toml: set it to true to crawl sites over it, too.",
+    );
+  return ok("ipv6", "not used, and there is no route.");
+}
+
+function hasIpv6Route(): Promise<boolean> {
+  return new Promise((resolve) => {
+    const socket = createSocket("udp6");
+    const done = (works: boolean) => {
+      socket.close();
+      resolve(works);
+    };
+    socket.once("error", () => done(false));
+    socket.connect(53, farAddress, () => {
+      const { address } = socket.address();
+      done(/^[23]/.test(address));
+    });
+  });
+}
+
+// Whether the DNS servers that the crawler will use answer, and do not lie: each is asked for a name that nobody
+// has. One that answers with an address (as some providers and firewalls do) would send the crawler to their pages.
+
+const maxServers = 4;
+const queryTimeoutMs = 2000;
+
+type Answer = { readonly type: "honest" } | { readonly type: "lies" | "silent"; readonly words: string };
+
+/** `servers`: as configured, `address:port`; empty: the system's. */
+export async function resolverFinding(servers: readonly string[]): Promise<Finding> {
+  const asked = (servers.length > 0 ? servers : getServers()).slice(0, maxServers);
+  if (asked.length === 0) return mend("resolvers", `none is known: ${howToMend}`);
+  const answers = await Promise.all(asked.map(ask));
+  const wordsOf = (type: "lies" | "silent") =>
+    answers.flatMap((answer) => (answer.type === type ? [answer.words] : []));
+  const [lies, silent] = [wordsOf("lies"), wordsOf("silent")];
+  if (lies.length > 0) return mend("resolvers", `${lies.join("; ")}: ${howToMend}`);
+  if (silent.length === asked.length) return mend("resolvers", `${silent.join("; ")}: ${howToMend}`);
+  if (silent.length > 0) return note("resolvers", `${silent.join("; ")}; the others answer.`);
+  return ok("resolvers", `${asked.join(", ")} ${asked.length === 1 ? "answers" : "answer"}.`);
+}
+
+const howToMend =
+  "name DNS servers that do their work as resolvers in settings.toml, or ask your network's people to let this machine reach some.";
+
+async function ask(server: string): Promise<Answer> {
+  const resolver = new Resolver({ timeout: queryTimeoutMs, tries: 2 });
+  try {
+    resolver.setServers([server]);
+    const addresses = await resolver.resolve4(nameOfNobody());
+    return {
+      type: "lies",
+      words: `${server} says ${addresses.slice(0, 2).join(", ")} for a name that does not exist`,
+    };
+  } catch (error) {
+    const { code = "" } = error as { code?: string };
+    if (code === "ENOTFOUND" || code === "ENODATA") return { type: "honest" };
+    return { type: "silent", words: `${server} does not answer (${code})` };
+  }
+}
+
+/** Below a real top-level domain: those that are reserved, many a liar answers honestly. */
+const nameOfNobody = () => `nearcrawl-check-${randomBytes(10).toString("hex")}.com`;

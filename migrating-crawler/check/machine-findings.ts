@@ -14,7 +14,7 @@ import { dirname, join } from "node:path";
 import { identityFile } from "../membership/identity.ts";
 import { membershipFile } from "../membership/membership.ts";
 import { canPing } from "../probe/icmp-echo.ts";
-import { type Finding, mend, note, ok } from "./finding.ts";
+import { type Finding, mend, note, ok } from "./coordinator-findings.ts";
 
 const mebibyte = 1024 * 1024;
 /** The peak with 500 hosts open is 253 MB (test/bench/results/crawl.md). */

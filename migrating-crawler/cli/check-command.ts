@@ -1,6 +1,6 @@
 /** `check`: what this machine and its network have of what a crawler needs, a line for each. */
 import { existsSync } from "node:fs";
-import type { Finding } from "../check/finding.ts";
+import type { Finding } from "../check/coordinator-findings.ts";
 import { keepCheck } from "../check/last-check.ts";
 import { type CheckReport, type CheckSettings, checkMachine } from "../check/machine-check.ts";
 import { factsOfThisMachine } from "../check/machine-findings.ts";

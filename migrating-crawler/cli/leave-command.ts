@@ -1,8 +1,7 @@
 /** `leave`: this crawler ends for good, and others get its subnets; its folder stays. */
 import { UsageError } from "#core/errors";
-import { leaveAsOwner } from "../membership/as-owner.ts";
+import { type LeaveOutcome, leaveAsOwner } from "../membership/as-owner.ts";
 import { folderKind } from "../membership/home-folder.ts";
-import type { LeaveOutcome } from "../membership/leave.ts";
 import { type PartnerContext, type PartnerExitCode, partnerExitCodes } from "./partner-commands.ts";
 
 export async function leaveCommand(context: PartnerContext): Promise<PartnerExitCode> {

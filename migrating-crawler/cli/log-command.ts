@@ -2,8 +2,8 @@
 
 import { setTimeout as delay } from "node:timers/promises";
 import { plainWords } from "#protocol/fields";
+import { LogFollower, lastLogLines } from "../status/control-server.ts";
 import { checkCrawlerHome } from "../status/crawler-home.ts";
-import { LogFollower, lastLogLines } from "../status/log-lines.ts";
 import { readerGone } from "./closed-output.ts";
 import { type PartnerContext, type PartnerExitCode, partnerExitCodes } from "./partner-commands.ts";
 

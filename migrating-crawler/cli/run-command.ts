@@ -1,9 +1,12 @@
 /** `run`: the crawler of a joined folder, under its dock, until it is asked to stop. */
 import { basename } from "node:path";
 import { ConfigError, UsageError } from "#core/errors";
-import { recheckAfterFailure } from "../check/recheck.ts";
-import { lineLog } from "../core/log.ts";
+import { keepCheck, lastCheckFailed } from "../check/last-check.ts";
+import { checkMachine } from "../check/machine-check.ts";
+import { factsOfThisMachine } from "../check/machine-findings.ts";
+import { type CrawlerLog, lineLog } from "../core/log.ts";
 import { runDock, untilSignal } from "../supervisor/run-dock.ts";
+import { checkedHome } from "./check-command.ts";
 import type { PartnerContext, PartnerExitCode } from "./partner-commands.ts";
 
 export async function runCommand(context: PartnerContext): Promise<PartnerExitCode> {
@@ -18,5 +21,25 @@ export async function runCommand(context: PartnerContext): Promise<PartnerExitCo
     if (!(error instanceof ConfigError || error instanceof UsageError)) throw error;
     complain(error.message);
     return 2;
+  }
+}
+
+// At each start after a check that found something to mend: it is looked at again, and the log says what is left.
+
+/** Never rejects: what cannot be looked at keeps no crawler from running. */
+export async function recheckAfterFailure(
+  { home, env, now }: Pick<PartnerContext, "home" | "env" | "now">,
+  log: CrawlerLog,
+): Promise<void> {
+  if (!lastCheckFailed(home)) return;
+  try {
+    const report = await checkMachine({ home, env, now, facts: factsOfThisMachine(), ...checkedHome(home) });
+    keepCheck(home, report);
+    for (const { subject, words } of report.findings.filter(({ state }) => state === "mend")) {
+      log.warn({ subject, words }, "something about this machine is to be mended");
+    }
+    if (report.isUsable) log.info({}, "what the last machine check found is mended");
+  } catch (error) {
+    log.warn({ error }, "the machine could not be checked again");
   }
 }

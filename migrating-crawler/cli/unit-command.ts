@@ -1,6 +1,6 @@
 /** `unit`: the systemd unit for this machine's paths, on standard output. */
 import { resolve } from "node:path";
-import { systemdUnit, usualPaths } from "../membership/systemd-unit.ts";
+import { UsageError } from "#core/errors";
 import { type PartnerContext, type PartnerExitCode, partnerExitCodes } from "./partner-commands.ts";
 
 /** `program`: else the file that this program was started as, if it is the one file. */
@@ -12,3 +12,113 @@ export async function unitCommand(
   context.print(systemdUnit({ node: process.execPath, program: resolve(file) }).trimEnd());
   return partnerExitCodes.done;
 }
+
+// The systemd unit of a crawler, with a machine's paths filled in. `ops/systemd/nearcrawl-crawler.service` is the same
+// text with the usual ones. The user is made up by systemd for as long as the service runs (DynamicUser), and owns
+// nothing but the folder below /var/lib.
+
+interface UnitPaths {
+  readonly node: string;
+  /** The one file, `nearcrawl-crawler.mjs`. */
+  readonly program: string;
+}
+
+export const usualPaths: UnitPaths = {
+  node: "/usr/bin/node",
+  program: "/usr/local/lib/nearcrawl/nearcrawl-crawler.mjs",
+};
+
+/** Throws a UsageError for a path that a unit cannot state. */
+export function systemdUnit(paths: UnitPaths): string {
+  const { node, program } = paths;
+  for (const path of [node, program]) {
+    if (/^\/[\w./@+-]+$/.test(path)) continue;
+    throw new UsageError(`${path}: a unit needs an absolute path without blanks and special characters`);
+  }
+  return unit.replaceAll("{node}", node).replaceAll("{program}", program);
+}
+
+const unit = `# A crawler of Nearcrawl, as a guest on this machine: a user of its own that exists only while it runs, one folder that
+# it may write (/var/lib/nearcrawl-crawler), outbound connections alone, no privilege of any kind.
+#
+#   join:     systemd-run --pipe --wait -p User=nearcrawl-crawler -p DynamicUser=yes \\
+#               -p StateDirectory=nearcrawl-crawler -p StateDirectoryMode=0700 {node} {program} join TOKEN
+#   start:    systemctl enable --now nearcrawl-crawler
+#   look:     {node} {program} status --home /var/lib/nearcrawl-crawler; journalctl -u nearcrawl-crawler
+#   settings: /var/lib/nearcrawl-crawler/settings.toml (a change counts at once)
+#   away:     systemctl disable --now nearcrawl-crawler; {node} {program} uninstall --home /var/lib/nearcrawl-crawler
+#             (as root; it leaves and empties the folder as the crawler's user, whose folder it is)
+[Unit]
+Description=Nearcrawl: crawler
+Wants=network-online.target
+After=network-online.target
+StartLimitIntervalSec=1h
+StartLimitBurst=20
+
+[Service]
+Type=exec
+User=nearcrawl-crawler
+DynamicUser=yes
+StateDirectory=nearcrawl-crawler
+StateDirectoryMode=0700
+UMask=0077
+Environment=NODE_ENV=production
+ExecStart={node} {program} run --home \${STATE_DIRECTORY}
+# SIGTERM goes to the dock, which ends the crawler in order; whatever is left after that is killed.
+KillMode=mixed
+TimeoutStopSec=45s
+# Left for good (0), wrong settings or folder (2): starting again mends nothing. Refused by the
+# coordinator it goes on, and asks again by itself.
+Restart=on-failure
+RestartSec=30s
+RestartPreventExitStatus=2
+
+# A guest gives way. The crawler's own limits are in settings.toml; these hold whatever it does.
+Nice=19
+IOSchedulingClass=idle
+CPUWeight=20
+CPUQuota=100%
+MemoryHigh=768M
+MemoryMax=1G
+MemorySwapMax=0
+TasksMax=128
+LimitNOFILE=4096
+LimitCORE=0
+
+NoNewPrivileges=yes
+CapabilityBoundingSet=
+AmbientCapabilities=
+ProtectSystem=strict
+ProtectHome=yes
+PrivateTmp=yes
+PrivateDevices=yes
+PrivateUsers=yes
+PrivateIPC=yes
+PrivateMounts=yes
+ProtectClock=yes
+ProtectControlGroups=yes
+ProtectHostname=yes
+ProtectKernelLogs=yes
+ProtectKernelModules=yes
+ProtectKernelTunables=yes
+ProtectProc=invisible
+RemoveIPC=yes
+KeyringMode=private
+RestrictAddressFamilies=AF_UNIX AF_INET AF_INET6 AF_NETLINK
+RestrictNamespaces=yes
+RestrictRealtime=yes
+RestrictSUIDSGID=yes
+LockPersonality=yes
+# The status page of settings.toml ([status] port = 7412, on 127.0.0.1 alone; off by default) is all that may listen.
+SocketBindAllow=ipv4:tcp:7412
+SocketBindDeny=tcp
+DevicePolicy=closed
+SystemCallArchitectures=native
+SystemCallFilter=@system-service
+SystemCallFilter=~@privileged @chown @keyring @memlock @setuid
+SystemCallErrorNumber=EPERM
+# Not MemoryDenyWriteExecute: the JavaScript engine compiles at run time.
+
+[Install]
+WantedBy=multi-user.target
+`;

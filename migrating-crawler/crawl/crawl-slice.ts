@@ -7,10 +7,9 @@ import { canParseUrl, urlHost } from "#core/ip/url-host";
 import type { KnownDigests } from "#protocol/known-digests";
 import type { Lease } from "#protocol/lease";
 import type { FetchResult } from "#protocol/result";
-import { extractPage } from "../extract/extract-page.ts";
+import { type Extracted, extractPage, type FetchedBody } from "../extract/extract-page.ts";
 import type { ExtractPage } from "../extract/extraction-pool.ts";
 import { NoTurn } from "../fetch/ask-robots.ts";
-import { extractedResult } from "../fetch/extracted-result.ts";
 import { outcomeOfFailure } from "../fetch/failure-outcome.ts";
 import { type FetchedPage, fetchPage, type PageRequest, type PageResult } from "../fetch/fetch-page.ts";
 import { headType } from "../fetch/head-type.ts";
@@ -19,7 +18,7 @@ import { knownTexts, withoutKnownText } from "../fetch/known-text.ts";
 import type { OriginRobots, RobotsCache } from "../fetch/robots.ts";
 import type { SiteClient } from "../fetch/site-client.ts";
 import { answerOfFailure, type HostAnswer, isFinalFailure } from "../limits/host-answer.ts";
-import { Failure, type FailureCode } from "../net/failure.ts";
+import { Failure, type FailureCode, failureOf } from "../net/failure.ts";
 import type { MissingAnswer, SiteMemory } from "../traps/site-memory.ts";
 import { HostNews } from "./host-news.ts";
 import { type LinkType, withLinkTypes } from "./link-types.ts";
@@ -43,10 +42,13 @@ export type SliceEnding = string | null;
 
 /** A lease is left alone this long before it runs out, so that results arrive in its time. */
 const leaseMarginMs = 2000;
+
 /** robots.txt that could not be had is asked for again after this at the earliest. */
 const robotsAgainMs = 60_000;
+
 /** So many requests in a row without an answer end the slice. */
 const mostFailures = 2;
+
 /** Nothing is known of the site: a limit of the crawler's host came between. */
 const heldBack = "held-back" satisfies FailureCode;
 
@@ -294,4 +296,31 @@ function strayResult(url: string, now: Date): FetchResult {
     hostDelayMs: 0,
     page: null,
   };
+}
+
+// The result of a fetched page with what its body says. Nothing of this needs the site, so its turn is over by
+// then: other hosts of the same address are asked meanwhile. Never throws.
+
+interface Extraction {
+  readonly extract: (body: FetchedBody) => Promise<Extracted>;
+  /** Resolves when the processor may be used for long: probes under way want it quiet. */
+  readonly quiet: () => Promise<void>;
+}
+
+/** A page that could not be extracted is a failure of ours: the site has answered well. */
+async function extractedResult(
+  { result, body }: Pick<FetchedPage, "result" | "body">,
+  { extract, quiet }: Extraction,
+): Promise<PageResult> {
+  if (body === null) return result;
+  try {
+    const { page, cut } = await extract({ ...body, quiet });
+    return { ...result, outcome: withCut(result.outcome, cut), page };
+  } catch (error) {
+    return { ...result, outcome: outcomeOfFailure(failureOf(error)) };
+  }
+}
+
+function withCut(outcome: PageResult["outcome"], cut: boolean): PageResult["outcome"] {
+  return cut && outcome.type === "fetched" ? { ...outcome, truncated: true } : outcome;
 }

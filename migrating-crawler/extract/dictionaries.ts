@@ -5,7 +5,6 @@
 import { stemmerOf } from "./stemmers/stemmers.ts";
 import { stopWordsOf } from "./stop-words.ts";
 import { newestVersion, type TextSearchEdition, textSearchEdition } from "./text-search-edition.ts";
-import { asciiWord, asItIs, type TokenKind } from "./token-kind.ts";
 
 export interface Dictionary {
   /** Of the configuration and its edition. */
@@ -102,3 +101,10 @@ const maxStemmedBytes = 1000;
 function isTooLong(lower: string): boolean {
   return lower.length > maxStemmedBytes / 3 && Buffer.byteLength(lower) > maxStemmedBytes;
 }
+
+/** For which dictionary a token is: for ASCII letters, for other words, or for none, to be taken as it is. */
+export const asciiWord = 0;
+
+export const anyWord = 1;
+export const asItIs = 2;
+export type TokenKind = typeof asciiWord | typeof anyWord | typeof asItIs;

@@ -5,10 +5,8 @@
  * nothing that we read.
  */
 import type { PageExtract } from "#protocol/result";
-import { mediaType } from "./media-type.ts";
+import { type DecodedText, decodeText } from "./charset.ts";
 import { isGzip, peekGzip } from "./unpack-gzip.ts";
-import { xmlRoot } from "./xml-root.ts";
-import { xmlText } from "./xml-text.ts";
 
 export type DocumentKind = NonNullable<PageExtract["kind"]> | "other";
 
@@ -17,11 +15,13 @@ export type ListForm = "urlset" | "sitemapindex" | "text" | "rss" | "rdf" | "ato
 
 /** So many bytes are looked at: a prolog and a root element's start, or some lines of a text. */
 const headBytes = 16 * 1024;
+
 /** The lines of a plain text that are looked at. */
 const headLines = 50;
 
 /** Every document begins with a blank, a byte order mark or these when it is HTML; the rest is looked at closer. */
 const beginsAsPage = /^[\s\xef\xbb\xbf]*<(?:!doctype\s+html|html|head|body|div|p|table)\b/i;
+
 const xmlTypes = /^(?:application|text)\/(?:xml|rss|rdf|atom|[a-z0-9.-]+\+xml)$/;
 const pageTypes = new Set(["application/xhtml+xml"]);
 
@@ -72,4 +72,107 @@ function isUrlText(text: string): boolean {
     .map((line) => line.trim())
     .filter((line) => line !== "" && line !== "\ufeff");
   return lines.length > 0 && lines.every((line) => /^\ufeff?https?:\/\/[^\s/]\S*$/i.test(line));
+}
+
+// XML bytes to text: byte order mark, then the header's charset, then the XML declaration (RFC 7303 section
+// 3, XML 1.0 appendix F), then as any other text.
+
+const declaration = /^\s*<\?xml\s[^>]{0,200}?\bencoding\s*=\s*["']([A-Za-z][\w.-]{0,39})["']/;
+
+export function xmlText(bytes: Buffer, contentType: string): DecodedText {
+  const stated = /;\s*charset\s*=/i.test(contentType);
+  const charset = stated ? null : (unmarkedUtf16(bytes) ?? declaredCharset(bytes));
+  return decodeText(bytes, charset === null ? contentType : `application/xml; charset=${charset}`);
+}
+
+/** `<?` or `<x` in UTF-16 without a byte order mark. */
+function unmarkedUtf16(bytes: Buffer): string | null {
+  if (bytes[0] === 0x3c && bytes[1] === 0) return "utf-16le";
+  return bytes[0] === 0 && bytes[1] === 0x3c ? "utf-16be" : null;
+}
+
+/** A declaration that can be read as ASCII does not stand in UTF-16, whatever it says. */
+function declaredCharset(bytes: Buffer): string | null {
+  const stated = declaration.exec(bytes.toString("latin1", 0, 512))?.[1] ?? null;
+  return stated !== null && /^utf-?16/i.test(stated) ? null : stated;
+}
+
+/** The media type of a Content-Type header without its parameters, in lower case (WHATWG MIME Sniffing, "essence"). */
+export function mediaType(contentType: string): string {
+  return contentType.split(";", 1)[0]!.trim().toLowerCase();
+}
+
+/**
+ * The root element of an XML document (XML 1.0 section 2.8): what says what the document is. The prolog is
+ * passed over, document type and internal subset included, so that nothing declared there is ever read as
+ * an element. Linear in the prolog's length.
+ */
+
+interface XmlRoot {
+  /** Without its prefix, in lower case. */
+  readonly name: string;
+  /** The namespace prefix with its colon, or nothing. */
+  readonly prefix: string;
+  /** The start tag's beginning: namespaces are declared there. */
+  readonly tag: string;
+  /** Where the start tag begins. */
+  readonly at: number;
+}
+
+/** More of a start tag is not looked at. */
+const maxTagCharacters = 4096;
+
+const startTag = /<([\p{L}_][\p{L}\p{N}_.-]{0,60}:)?([\p{L}_][\p{L}\p{N}_.-]{0,60})(?=[\s/>])/uy;
+
+/** Null: no element before anything else, so no XML. */
+export function xmlRoot(text: string): XmlRoot | null {
+  for (let at = pastBlanks(text, 0); text[at] === "<"; at = pastBlanks(text, at)) {
+    const next = pastMarkup(text, at);
+    if (next === null) return rootAt(text, at);
+    if (next < 0) return null;
+    at = next;
+  }
+  return null;
+}
+
+function rootAt(text: string, at: number): XmlRoot | null {
+  startTag.lastIndex = at;
+  const found = startTag.exec(text);
+  if (found === null) return null;
+  const tag = text.slice(at, at + maxTagCharacters);
+  const end = tag.indexOf(">");
+  return {
+    prefix: found[1] ?? "",
+    name: found[2]!.toLowerCase(),
+    tag: end < 0 ? tag : tag.slice(0, end),
+    at,
+  };
+}
+
+function pastBlanks(text: string, from: number): number {
+  let at = from;
+  while (at < text.length && (text.charCodeAt(at) <= 0x20 || text[at] === "\ufeff")) at++;
+  return at;
+}
+
+/** Behind a processing instruction, comment or declaration; -1 when it has no end; null for anything else. */
+function pastMarkup(text: string, at: number): number | null {
+  if (text.startsWith("<?", at)) return behind(text, "?>", at + 2);
+  if (text.startsWith("<!--", at)) return behind(text, "-->", at + 4);
+  if (text.startsWith("<!", at)) return pastDeclaration(text, at);
+  return null;
+}
+
+function pastDeclaration(text: string, at: number): number {
+  const end = text.indexOf(">", at);
+  const subset = text.indexOf("[", at);
+  if (end < 0 || subset < 0 || end < subset) return end < 0 ? -1 : end + 1;
+  const close = /\]\s*>/g;
+  close.lastIndex = subset;
+  return close.exec(text) === null ? -1 : close.lastIndex;
+}
+
+function behind(text: string, mark: string, from: number): number {
+  const at = text.indexOf(mark, from);
+  return at < 0 ? -1 : at + mark.length;
 }

@@ -2,19 +2,28 @@
  * A sitemap or feed to what is shipped for it: the URLs that it names, and nothing to index. Robots
  * directives in its header hold as for a page.
  */
-import type { PageExtract } from "#protocol/result";
+
+import { createHash } from "node:crypto";
+import { composed } from "#protocol/composed";
+import {
+  type ChangeFrequency,
+  changeFrequencyWords,
+  maxListedUrls,
+  type PageExtract,
+} from "#protocol/result";
 import { shipLinks } from "../traps/ship-links.ts";
-import { bodyDigest } from "./body-digest.ts";
-import { documentKind, kindOf, type ListForm, listForm } from "./document-kind.ts";
-import { listedLinks } from "./listed-links.ts";
-import { mediaType } from "./media-type.ts";
-import { readList } from "./read-list.ts";
+import {
+  documentKind,
+  kindOf,
+  type ListForm,
+  listForm,
+  mediaType,
+  xmlRoot,
+  xmlText,
+} from "./document-kind.ts";
+import { type ListEntry, readList, type WorkTurns } from "./read-list.ts";
 import { resolveUrl } from "./resolve-url.ts";
-import { robotsDirectives } from "./robots-directives.ts";
 import { unpackGzip } from "./unpack-gzip.ts";
-import type { WorkTurns } from "./work-turns.ts";
-import { xmlRoot } from "./xml-root.ts";
-import { xmlText } from "./xml-text.ts";
 
 /** So much of a packed list is unpacked: as much as is kept of any body. */
 const maxListBytes = 5 * 1024 * 1024;
@@ -84,4 +93,207 @@ function baseOf(text: string, form: ListForm, url: string): string {
   const stated =
     form === "atom" ? /\sxml:base\s*=\s*["']([^"'<&]{1,2048})["']/.exec(xmlRoot(text)!.tag)?.[1] : undefined;
   return (stated === undefined ? null : resolveUrl(stated, url)) ?? url;
+}
+
+// A body's identity: SHA-256 of its bytes, content codings undone, in hex.
+
+export function bodyDigest(bytes: Buffer): string {
+  return createHash("sha256").update(bytes).digest("hex");
+}
+
+// Which of a list's entries are shipped. A sitemap speaks for its own host only (sitemaps.org protocol,
+// "Sitemap file location"): the same name, with or without `www.`, and what is below it; everything else
+// in it is left out, so that nobody names URLs of others in bulk. A feed may point anywhere, as a page may.
+// When there are more than a message holds, those that changed last are taken.
+
+type Link = PageExtract["links"][number];
+
+/** Of the 8 MiB that a message may have: what 10,000 usual URLs take, several times over. */
+const maxLinkBytes = 4 * 1024 * 1024;
+
+/** What a link takes beside its texts. */
+const linkFrameBytes = 125;
+
+/** Other work gets its turn after so many entries. */
+const entriesPerTurn = 256;
+
+interface ListedLinks {
+  readonly links: Link[];
+  /** Entries that were left out: no web addresses, of other hosts, or too many. */
+  readonly leftOut: number;
+}
+
+async function listedLinks(
+  entries: readonly ListEntry[],
+  list: { readonly url: string; readonly base: string; readonly kind: "sitemap" | "feed" },
+  turns: WorkTurns,
+): Promise<ListedLinks> {
+  const found = new Map<string, Link>();
+  let leftOut = 0;
+  const allowed = list.kind === "sitemap" ? ownSite(list.url) : () => true;
+  for (const [index, entry] of entries.entries()) {
+    if (index % entriesPerTurn === 0) await turns.next();
+    const url = resolveUrl(entry.href, list.base);
+    if (url === null || !allowed(url)) leftOut++;
+    else if (!found.has(url)) found.set(url, linkOf(url, entry));
+  }
+  const links = fitting([...found.values()]);
+  return { links, leftOut: leftOut + found.size - links.length };
+}
+
+/** Host and port of a URL in canonical form. */
+const authority = /^https?:\/\/([^/:?[]+|\[[^\]]*\])(?::(\d+))?\//;
+
+/** Whether a URL is of the list's host, on the list's port or its scheme's own. */
+function ownSite(listUrl: string): (url: string) => boolean {
+  const list = new URL(listUrl);
+  const host = list.hostname.replace(/^www\./, "");
+  const isAddress = /^[\d.]+$|^\[/.test(host);
+  return (url) => {
+    const [, name = "", port = ""] = authority.exec(url) ?? [];
+    if (port !== "" && port !== list.port) return false;
+    return name === host || (!isAddress && name.endsWith(`.${host}`));
+  };
+}
+
+function linkOf(url: string, entry: ListEntry): Link {
+  const modifiedAt = momentOf(entry.modified);
+  const changeFrequency = frequencyOf(entry.frequency);
+  return {
+    url,
+    anchor: anchorOf(entry.title),
+    nofollow: false,
+    ...(modifiedAt === null ? {} : { modifiedAt }),
+    ...(changeFrequency === undefined ? {} : { changeFrequency }),
+  };
+}
+
+/** One of the protocol's words; whatever else stands there says nothing. */
+function frequencyOf(written: string): ChangeFrequency | undefined {
+  const word = written.slice(0, 20).trim().toLowerCase();
+  return changeFrequencyWords.find((one) => one === word);
+}
+
+/** Titles may be escaped HTML (RFC 4287 section 3.1.1.2, and most of RSS). */
+function anchorOf(title: string): string {
+  return composed(title.slice(0, 1000))
+    .replace(/<[^<>]*>/g, "")
+    .replace(/[\s\0]+/g, " ")
+    .trim()
+    .slice(0, 200)
+    .replace(/\p{Surrogate}/gu, "\ufffd");
+}
+
+const day = /^\d{4}-\d\d-\d\d$/;
+const dateTime = /^\d{4}-\d\d-\d\d[T ]\d\d:\d\d/;
+const mailDate = /^(?:[a-z]{3,9},?\s+)?\d{1,2}\s+[a-z]{3,9}\s+\d{2,4}\s+\d{1,2}:\d\d/i;
+
+/** W3C date-time, RFC 3339 or RFC 822 to ISO 8601, to the second; a date without a day is none. */
+function momentOf(written: string): string | null {
+  const text = written.trim();
+  if (text.length > 60 || ![day, dateTime, mailDate].some((form) => form.test(text))) return null;
+  const ms = Date.parse(text);
+  if (Number.isNaN(ms) || ms < 0 || ms > Date.UTC(2100, 0)) return null;
+  return day.test(text) ? text : new Date(ms).toISOString().replace(/\.\d{3}Z$/, "Z");
+}
+
+/** In the list's order, as many as fit. */
+function fitting(links: Link[]): Link[] {
+  const chosen = new Set<Link>();
+  let bytes = 0;
+  for (const link of links.length <= maxListedUrls ? links : newestFirst(links)) {
+    bytes += link.url.length + 3 * link.anchor.length + linkFrameBytes;
+    if (bytes > maxLinkBytes || chosen.size >= maxListedUrls) break;
+    chosen.add(link);
+  }
+  return chosen.size === links.length ? links : links.filter((link) => chosen.has(link));
+}
+
+function newestFirst(links: readonly Link[]): Link[] {
+  const changedMs = (link: Link) => (link.modifiedAt === undefined ? 0 : Date.parse(link.modifiedAt));
+  return links
+    .map((link) => ({ link, ms: changedMs(link) }))
+    .sort((one, other) => other.ms - one.ms)
+    .map(({ link }) => link);
+}
+
+/**
+ * Meta robots and X-Robots-Tag: what the page asks us not to do with it, of all crawlers or of us by name. A value
+ * that begins with another crawler's name is not for us. Where several apply, the one that forbids more holds, as
+ * with the large search engines, whose rules these are (they are in no standard).
+ */
+export interface RobotsDirectives {
+  readonly noindex: boolean;
+  readonly nofollow: boolean;
+  /** The longest excerpt that may be shown; 0: none (nosnippet, noarchive). */
+  readonly excerptCharacters: number;
+}
+
+export function robotsDirectives(said: {
+  /** The contents of the page's metas for `robots` and for our name. */
+  readonly metas: readonly string[];
+  readonly header: string | readonly string[] | undefined;
+  /** For `unavailable_after`. */
+  readonly nowMs: number;
+}): RobotsDirectives {
+  const headers = [said.header ?? []].flat().slice(0, maxValues);
+  const rules = [...said.metas, ...headers].flatMap((value) => oursOf(value.slice(0, maxCharacters)));
+  const says = (...names: readonly string[]) => rules.some(({ name }) => names.includes(name));
+  const isOver = rules.some(({ name, value }) => name === "unavailable_after" && isPast(value, said.nowMs));
+  return {
+    noindex: isOver || says("noindex", "none"),
+    nofollow: says("nofollow", "none"),
+    excerptCharacters: says("nosnippet", "noarchive", "nocache") ? 0 : maxSnippet(rules),
+  };
+}
+
+interface Rule {
+  readonly name: string;
+  /** Behind the colon; empty without one. */
+  readonly value: string;
+}
+
+const maxValues = 50;
+const maxCharacters = 2000;
+
+/** Also as robots.txt may name us: `Nearcrawl*`. */
+const ourName = /^(?:nearcrawl(?![a-z_-]).*|robots|\*)$/;
+
+/** Rules with a value behind a colon, which else would look like a crawler's name. */
+const valued = new Set(["unavailable_after", "max-snippet", "max-image-preview", "max-video-preview"]);
+
+/** The rules of one value that are for us: `nofollow, otherbot: noindex` says two things to two crawlers. */
+function oursOf(value: string): Rule[] {
+  const rules: Rule[] = [];
+  let isOurs = true;
+  for (const part of value.toLowerCase().split(/[,;]/)) {
+    const [, name, rest] = /^\s*([a-z0-9_*-]{1,60})\s*:(.*)$/s.exec(part) ?? [];
+    if (name !== undefined && valued.has(name)) {
+      if (isOurs) rules.push({ name, value: rest!.trim() });
+      continue;
+    }
+    const last = rules.at(-1);
+    if (isOurs && last?.name === "unavailable_after" && /^\s*\d/.test(part)) {
+      // The date itself has a comma: "Wednesday, 25-Jun-30 15:00:00 PST".
+      rules[rules.length - 1] = { ...last, value: `${last.value}, ${part.trim()}` };
+      continue;
+    }
+    if (name !== undefined) isOurs = ourName.test(name);
+    if (isOurs) for (const word of (rest ?? part).trim().split(/\s+/)) rules.push({ name: word, value: "" });
+  }
+  return rules;
+}
+
+/** RFC 822, RFC 850, ISO 8601; a date that cannot be read is not held against the page. */
+function isPast(date: string, nowMs: number): boolean {
+  const at = Date.parse(date.replace(/(\d)-([a-z]{3})-(\d)/, "$1 $2 $3"));
+  return !Number.isNaN(at) && at < nowMs;
+}
+
+/** `max-snippet:n`; -1 is no bound. */
+function maxSnippet(rules: readonly Rule[]): number {
+  const bounds = rules
+    .filter(({ name, value }) => name === "max-snippet" && /^-?\d{1,9}$/.test(value))
+    .map(({ value }) => (Number(value) < 0 ? Number.POSITIVE_INFINITY : Number(value)));
+  return Math.min(Number.POSITIVE_INFINITY, ...bounds);
 }

@@ -2,26 +2,22 @@
 import { composed } from "#protocol/composed";
 import type { PageExtract } from "#protocol/result";
 import { shipLinks } from "../traps/ship-links.ts";
-import { bodyDigest } from "./body-digest.ts";
 import { decodeText } from "./charset.ts";
 import { countWords } from "./count-words.ts";
-import { cutAt } from "./cut-text.ts";
 import { type Dictionary, dictionaryOf, textSearchConfigOf } from "./dictionaries.ts";
-import { extractList } from "./extract-list.ts";
+import { mediaType } from "./document-kind.ts";
+import { bodyDigest, extractList, type RobotsDirectives, robotsDirectives } from "./extract-list.ts";
 import { languageOf } from "./language.ts";
-import { LexemeVector } from "./lexemes.ts";
-import { linkResolver } from "./link-resolver.ts";
-import { mediaType } from "./media-type.ts";
-import { datesOf, descriptionOf, feedsOf, structuredOf, titleOf } from "./page-facts.ts";
-import { absoluteLinks, canonicalOfHeader } from "./page-links.ts";
+import { LexemeVector, type Weight } from "./lexemes.ts";
+import { linkResolver, type ResolveReference } from "./link-resolver.ts";
+import { mainBlocks } from "./main-text.ts";
+import { pageDates } from "./page-dates.ts";
 import { PageNotes } from "./page-notes.ts";
-import { pageText, type TextPiece } from "./page-text.ts";
-import { type ReadPage, readPage } from "./read-page.ts";
+import { type ReadLink, tidy } from "./read-links.ts";
+import { WorkTurns } from "./read-list.ts";
+import { type ReadPage, readPage, withoutSoftHyphens } from "./read-page.ts";
 import { resolveUrl } from "./resolve-url.ts";
-import { type RobotsDirectives, robotsDirectives } from "./robots-directives.ts";
-import { withoutSoftHyphens } from "./soft-hyphens.ts";
-import { structuredData } from "./structured-data.ts";
-import { WorkTurns } from "./work-turns.ts";
+import { type StructuredData, structuredData } from "./structured-data.ts";
 
 const maxExcerptCharacters = 600;
 
@@ -158,4 +154,126 @@ function plainPage(source: string): ReadPage {
     alts: "",
     cut: false,
   };
+}
+
+// The page's text for the index and for people: the main blocks, joined where the weight does not change.
+
+interface TextPiece {
+  readonly weight: Weight;
+  readonly text: string;
+}
+
+interface PageText {
+  /** In the page's order, then what its pictures show. */
+  readonly pieces: readonly TextPiece[];
+  /** The first words of the running text, as much as an excerpt and the language detector want. */
+  readonly prose: string;
+}
+
+/** A piece is not joined further beyond this, so that other work has its turns between two. */
+const longPieceCharacters = 16 * 1024;
+
+const maxProseCharacters = 3000;
+
+export function pageText(read: Pick<ReadPage, "blocks" | "alts">): PageText {
+  const pieces: { weight: Weight; text: string }[] = [];
+  let prose = "";
+  for (const { text, headingLevel } of mainBlocks(read.blocks)) {
+    const weight = headingLevel > 0 ? "B" : "D";
+    const last = pieces.at(-1);
+    if (last?.weight === weight && last.text.length < longPieceCharacters) last.text += `\n${text}`;
+    else pieces.push({ weight, text });
+    if (weight === "D" && prose.length < maxProseCharacters) prose += `${text.slice(0, maxProseCharacters)} `;
+  }
+  if (read.alts !== "") pieces.push({ weight: "D", text: read.alts });
+  return { pieces, prose: tidy(prose) };
+}
+
+// Where a page leads: its links as absolute URLs, and the address that it states for itself.
+
+/** The links in order, each URL once (the first anchor that says something); page-wide nofollow holds for all. */
+function absoluteLinks(
+  links: readonly ReadLink[],
+  resolve: ResolveReference,
+  nofollow: boolean,
+): { url: string; anchor: string; nofollow: boolean }[] {
+  const found = new Map<string, { url: string; anchor: string; nofollow: boolean }>();
+  for (const link of links) {
+    const url = resolve(link.href);
+    if (url === null) continue;
+    const known = found.get(url);
+    const anchor = cutAt(link.anchor, 200);
+    if (known === undefined) found.set(url, { url, anchor, nofollow: nofollow || link.nofollow });
+    else {
+      if (known.anchor === "") known.anchor = anchor;
+      known.nofollow &&= nofollow || link.nofollow;
+    }
+  }
+  return [...found.values()];
+}
+
+/** The target of the first `Link` with the relation `canonical` (RFC 8288, RFC 6596), as written. */
+function canonicalOfHeader(header: string | readonly string[] | undefined): string | null {
+  for (const value of [header ?? []].flat().slice(0, 20)) {
+    for (const [, target, parameters] of value.slice(0, 8192).matchAll(/<([^<>]*)>([^<]*)/g)) {
+      if (/;\s*rel\s*=\s*(?:"(?:[^"]*\s)?canonical(?:\s[^"]*)?"|canonical(?=\s|[;,]|$))/i.test(parameters!))
+        return target!;
+    }
+  }
+  return null;
+}
+
+// What a page says of itself, in the form and within the bounds of what is shipped.
+
+/** The title element; without one what the page is called elsewhere. */
+function titleOf({ title, notes, headings }: ReadPage): string {
+  if (title !== "") return cutAt(title, 500);
+  const stated = shown(notes.metas.get("og:title") ?? notes.metas.get("twitter:title") ?? "");
+  const heading = headings.find(({ level }) => level === 1) ?? headings[0];
+  return cutAt(stated === "" ? (heading?.text ?? "") : stated, 500);
+}
+
+function descriptionOf({ notes }: ReadPage): string {
+  return cutAt(shown(notes.description ?? ""), 1000);
+}
+
+/** As a reader would see it. */
+function shown(text: string): string {
+  return tidy(withoutSoftHyphens(text));
+}
+
+function datesOf(
+  { notes, blocks }: ReadPage,
+  structured: StructuredData | null,
+  url: string,
+): Pick<PageExtract, "publishedAt" | "modifiedAt"> {
+  const { publishedAt, modifiedAt } = pageDates({ notes, structured, blocks, language: notes.language, url });
+  return {
+    ...(publishedAt === null ? {} : { publishedAt }),
+    ...(modifiedAt === null ? {} : { modifiedAt }),
+  };
+}
+
+function structuredOf(data: StructuredData | null): Pick<PageExtract, "structured"> {
+  if (data === null) return {};
+  const { type, name, description } = data;
+  return {
+    structured: {
+      type: cutAt(type, 80),
+      name: cutAt(name, 300),
+      description: cutAt(description, 1000),
+    },
+  };
+}
+
+function feedsOf(hrefs: readonly string[], resolve: ResolveReference): Pick<PageExtract, "feeds"> {
+  const urls = hrefs.map(resolve).filter((url) => url !== null);
+  return urls.length === 0 ? {} : { feeds: [...new Set(urls)].slice(0, 20) };
+}
+
+/** At most so many UTF-16 units, never half a character; NUL, which Postgres' text cannot hold, as a blank. */
+function cutAt(text: string, most: number): string {
+  const cut = text.length > most ? text.slice(0, most) : text;
+  const whole = cut.includes("\0") ? cut.replaceAll("\0", " ") : cut;
+  return /[\ud800-\udfff]/.test(whole) ? whole.replace(/\p{Surrogate}/gu, "\ufffd") : whole;
 }

@@ -3,7 +3,7 @@
  * and single dots between slashes, with `.`, `..` and `~` where shells have them. Where the path does not go
  * on, it ends where one last was complete.
  */
-import { asciiName, classAt, space } from "./character-classes.ts";
+import { asciiName, classAt, space } from "./markup-tokens.ts";
 
 /** What has been read: `/`, `~`, `/.` or `.`, `..`, or part of a name. */
 export type PathPlace = "slash" | "home" | "dot" | "parent" | "name";

@@ -7,11 +7,8 @@
  * too; the tables of the configurations used longest ago are dropped. A page that began with a table keeps it, and
  * what no longer fits is the page's own.
  */
-import type { Dictionary } from "./dictionaries.ts";
-import { type LexemeHash, lexemeHash } from "./simhash.ts";
-import type { TokenKind } from "./token-kind.ts";
-import type { Token } from "./tokens.ts";
-import { hashOf } from "./word-hash.ts";
+import type { Dictionary, TokenKind } from "./dictionaries.ts";
+import { hashOf, type Token } from "./tokens.ts";
 
 /** A word of the index. `page` and `slot` belong to the page that is being read (lexemes.ts). */
 export interface Lexeme extends LexemeHash {
@@ -26,12 +23,16 @@ export interface Lexeme extends LexemeHash {
 
 /** Words of a table. 16,384 take about 4 MB; a page brings some hundred, few of them new. */
 const maxWords = 16_384;
+
 const maxWordsOverall = 6 * maxWords;
 const slotCount = 2 * maxWords;
+
 /** As many places are looked at for a word; more are full only where someone chose the words to be so. */
 const maxProbes = 32;
+
 /** Longer words are rare, and not kept. */
 const maxKeptCharacters = 64;
+
 const firstUnits = 16_384;
 
 const tables = new Map<string, LexemeTable>();
@@ -195,4 +196,80 @@ function newLexeme(text: string): Lexeme {
 /** A copy that does not keep the page's text alive, of which a slice of 13 units or more is a view. */
 function flat(text: string): string {
   return text.length < 13 ? text : Buffer.from(text, "utf16le").toString("utf16le");
+}
+
+// A 64-bit simhash of a page's lexemes (Charikar 2002; Manku and others 2007): pages that share most words
+// differ in few bits. Hash of a lexeme: two rounds of FNV-1a with different bases, mixed. The hash, the weights
+// and the order of the bits are part of what crawlers of different versions compare: they never change.
+
+/** The two halves of a lexeme's hash. */
+interface LexemeHash {
+  readonly low: number;
+  readonly high: number;
+}
+
+function lexemeHash(lexeme: string): LexemeHash {
+  return { low: mixed(fnv(lexeme, 0x811c9dc5)), high: mixed(fnv(lexeme, 0x01000193)) };
+}
+
+/** Sums' binary digits: more than enough for the weights of a page's lexemes. */
+const planeCount = 26;
+
+/**
+ * For each of the 64 bits, the weights of the lexemes whose hash has it set. Counted for 32 bits at once: plane `k` holds
+ * digit `k` of each bit's sum, and adding a hash is a carry that runs up the planes.
+ */
+export class SimhashSum {
+  readonly #lowPlanes = new Int32Array(planeCount);
+  readonly #highPlanes = new Int32Array(planeCount);
+  #total = 0;
+
+  add(hash: LexemeHash, count: number): void {
+    // 1 for a word met once, 4 for eight times: whole numbers are several times faster than logarithms.
+    const weight = 32 - Math.clz32(count);
+    this.#total += weight;
+    for (let plane = 0; weight >> plane !== 0; plane++) {
+      if (((weight >> plane) & 1) === 0) continue;
+      addAt(this.#lowPlanes, plane, hash.low);
+      addAt(this.#highPlanes, plane, hash.high);
+    }
+  }
+
+  /** A bit is set where more than half of the weight has it set. */
+  toString(): string {
+    return hexOf(this.#highPlanes, this.#total) + hexOf(this.#lowPlanes, this.#total);
+  }
+}
+
+function addAt(planes: Int32Array, plane: number, bits: number): void {
+  let carry = bits;
+  for (let at = plane; carry !== 0 && at < planeCount; at++) {
+    const both = planes[at]! & carry;
+    planes[at]! ^= carry;
+    carry = both;
+  }
+}
+
+function hexOf(planes: Int32Array, total: number): string {
+  let value = 0;
+  for (let bit = 0; bit < 32; bit++) {
+    let sum = 0;
+    for (let plane = 0; plane < planeCount; plane++) sum += ((planes[plane]! >>> bit) & 1) << plane;
+    if (2 * sum > total) value |= 1 << bit;
+  }
+  return (value >>> 0).toString(16).padStart(8, "0");
+}
+
+function fnv(text: string, basis: number): number {
+  let hash = basis;
+  for (let at = 0; at < text.length; at++) hash = Math.imul(hash ^ text.charCodeAt(at), 0x01000193);
+  return hash;
+}
+
+/** Spreads every input bit over the word (the finaliser of MurmurHash3). */
+function mixed(hash: number): number {
+  let h = hash;
+  h = Math.imul(h ^ (h >>> 16), 0x85ebca6b);
+  h = Math.imul(h ^ (h >>> 13), 0xc2b2ae35);
+  return h ^ (h >>> 16);
 }

@@ -4,10 +4,8 @@
  * Bounds are tsvector's own (tokens under 2047 bytes, positions up to 16383, 255 for a lexeme) and the message's.
  */
 import type { Dictionary } from "./dictionaries.ts";
-import { type Lexeme, type LexemeTable, lexemeTableOf } from "./lexeme-table.ts";
-import { SimhashSum } from "./simhash.ts";
+import { type Lexeme, type LexemeTable, lexemeTableOf, SimhashSum } from "./lexeme-table.ts";
 import { splitTokens, type Token, type TokenSink } from "./tokens.ts";
-import { VectorText } from "./vector-text.ts";
 
 /** A: title; B: headings and description; D: text (the default, not written). */
 export type Weight = "A" | "B" | "D";
@@ -15,6 +13,7 @@ export type Weight = "A" | "B" | "D";
 const maxPosition = 16_383;
 const maxPositionsPerLexeme = 255;
 const maxTokenBytes = 2046;
+
 /** Characters of the finished vector; the message allows 900,000. */
 const maxVectorCharacters = 800_000;
 
@@ -23,6 +22,7 @@ const firstCapacity = 1024;
 const [countField, firstField, lastField, slotFields] = [0, 1, 2, 3];
 
 let pagesBegun = 0;
+
 /** The page whose `page` and `slot` the lexemes bear. */
 let pageAtWork = 0;
 
@@ -164,4 +164,71 @@ function doubled(values: Int32Array): Int32Array<ArrayBuffer> {
   const larger = new Int32Array(2 * values.length);
   larger.set(values);
   return larger;
+}
+
+/**
+ * Writes a tsvector's text into a buffer that is used again for every page: a string that is put together from
+ * some thousand parts costs more than its characters.
+ */
+
+const weightLetters = [0, 0x42, 0x41];
+
+const [blank, comma, zero] = [0x20, 0x2c, 0x30];
+
+/** One page's buffer is kept, of what most pages need. */
+const keptCharacters = 65_536;
+
+let kept: Uint16Array<ArrayBuffer> | null = null;
+
+class VectorText {
+  readonly #isNarrow: boolean;
+  #units: Uint16Array<ArrayBuffer> | Uint8Array<ArrayBuffer>;
+  #length = 0;
+  #isFirstPosition = true;
+
+  /** `isNarrow`: all characters are within Latin-1. `atMost`: how many will be written. */
+  constructor(isNarrow: boolean, atMost: number) {
+    this.#isNarrow = isNarrow;
+    const spare =
+      atMost <= keptCharacters ? (kept ?? new Uint16Array(keptCharacters)) : new Uint16Array(atMost);
+    kept = null;
+    this.#units = isNarrow ? new Uint8Array(spare.buffer) : spare;
+  }
+
+  /** `written`: quoted, with its colon. */
+  addLexeme(written: string): void {
+    const units = this.#units;
+    let at = this.#length;
+    if (at > 0) units[at++] = blank;
+    for (let from = 0; from < written.length; from++) units[at++] = written.charCodeAt(from);
+    this.#length = at;
+    this.#isFirstPosition = true;
+  }
+
+  /** `position`: up to 16383. `weight`: 0 for D, 1 for B, 2 for A. */
+  addPosition(position: number, weight: number): void {
+    const units = this.#units;
+    let at = this.#length;
+    if (!this.#isFirstPosition) units[at++] = comma;
+    this.#isFirstPosition = false;
+    const end =
+      at + (position < 10 ? 1 : position < 100 ? 2 : position < 1000 ? 3 : position < 10_000 ? 4 : 5);
+    let rest = position;
+    for (let digitAt = end - 1; digitAt >= at; digitAt--) {
+      const tenth = (rest / 10) | 0;
+      units[digitAt] = zero + rest - 10 * tenth;
+      rest = tenth;
+    }
+    at = end;
+    if (weight !== 0) units[at++] = weightLetters[weight]!;
+    this.#length = at;
+  }
+
+  finish(): string {
+    const { buffer } = this.#units;
+    if (buffer.byteLength === 2 * keptCharacters) kept = new Uint16Array(buffer);
+    return this.#isNarrow
+      ? Buffer.from(buffer, 0, this.#length).toString("latin1")
+      : Buffer.from(buffer, 0, 2 * this.#length).toString("utf16le");
+  }
 }

@@ -2,7 +2,7 @@
  * What a page says of itself outside its text: metas, links in the head, JSON-LD, microdata and times. Kept as
  * written and bounded; what to make of it is for others (page-dates, structured-data, robots-directives).
  */
-import type { TagAttributes } from "./element-marks.ts";
+import type { TagAttributes } from "./read-links.ts";
 
 const maxMetas = 300;
 const maxMetaCharacters = 4000;

@@ -5,10 +5,10 @@
  *
  *   outside → <url>, <sitemap>, <item>, <entry> → entry → its fields … → end tag, or the next entry → outside
  */
+
+import { setImmediate } from "node:timers/promises";
 import { Tokenizer } from "htmlparser2";
-import type { ListForm } from "./document-kind.ts";
-import type { WorkTurns } from "./work-turns.ts";
-import { xmlRoot } from "./xml-root.ts";
+import { type ListForm, xmlRoot } from "./document-kind.ts";
 
 /** As stated in the list: trimmed, nothing resolved. */
 export interface ListEntry {
@@ -22,8 +22,10 @@ export interface ListEntry {
 
 /** The sitemaps protocol allows so many URLs in a file; more entries of any list are not read. */
 const maxEntries = 50_000;
+
 /** The tokens are taken in pieces of this length, so that other work gets its turn. */
 const pieceCharacters = 32 * 1024;
+
 const maxFieldCharacters = 8192;
 
 export async function readList(
@@ -232,5 +234,32 @@ class ListReader {
     if (!href) return;
     const modified = entry?.modified ?? entry?.published ?? "";
     this.entries.push({ href, title: entry?.title ?? "", modified, frequency: entry?.frequency ?? "" });
+  }
+}
+
+// Cuts a long computation into turns, so that sockets are served in between: a 5 MB page takes most of a
+// second, and a probe's answer that arrives meanwhile would be stamped late.
+
+/** How long a turn may take. */
+const turnMs = 8;
+
+export class WorkTurns {
+  readonly #quiet: () => Promise<void>;
+  #beganMs = performance.now();
+
+  /** `quiet`: what else to wait for between turns. */
+  constructor(quiet: () => Promise<void>) {
+    this.#quiet = quiet;
+  }
+
+  /** Null while the turn lasts; else to be awaited. */
+  next(): Promise<void> | null {
+    return performance.now() - this.#beganMs < turnMs ? null : this.#yield();
+  }
+
+  async #yield(): Promise<void> {
+    await setImmediate();
+    await this.#quiet();
+    this.#beganMs = performance.now();
   }
 }

@@ -5,22 +5,19 @@
  */
 import { composed } from "#protocol/composed";
 import { countWords } from "./count-words.ts";
-import { marksOf, type TagAttributes } from "./element-marks.ts";
 import type { HtmlTag } from "./html-tags.ts";
 import { mark, OpenElements } from "./open-elements.ts";
 import { PageNotes } from "./page-notes.ts";
-import { LinkReader, type ReadLink } from "./read-links.ts";
-import { PropertyReader } from "./read-properties.ts";
+import { LinkReader, marksOf, type ReadLink, type TagAttributes, tidy } from "./read-links.ts";
+import type { WorkTurns } from "./read-list.ts";
 import { decodeText, HtmlScanner, type HtmlSink } from "./scan-html.ts";
-import { withoutSoftHyphens } from "./soft-hyphens.ts";
 import { type TextBlock, TextBlocks } from "./text-blocks.ts";
-import { tidy } from "./tidy.ts";
-import type { WorkTurns } from "./work-turns.ts";
 
 const maxHeadings = 100;
 const maxHeadingCharacters = 300;
 const maxTitleCharacters = 2000;
 const maxAltCharacters = 20_000;
+
 /** The page is read in pieces of this length, so that other work has its turns. */
 const pieceCharacters = 32 * 1024;
 
@@ -229,6 +226,7 @@ class PageReader implements HtmlSink {
 
 const jsonType = /^\s*application\/ld\+json\b/i;
 const foreignRoots = new Set(["svg", "math"]);
+
 /** HTML elements that end SVG and MathML (section 13.2.6.5). */
 const breaksOut = new Set(
   (
@@ -236,3 +234,69 @@ const breaksOut = new Set(
     "nobr ol p pre ruby s small span strong strike sub sup table tt u ul var"
   ).split(" "),
 );
+
+// Microdata and times as they are met (WHATWG HTML, sections 4.5.14 and 5.2): the properties of the page's own
+// item, not of the things that are properties of it (an author's name is not the article's).
+
+const maxCharacters = 2000;
+
+class PropertyReader {
+  readonly #notes: PageNotes;
+  /** The property whose text is being read, and the depth of its element. */
+  #open: { name: string; says: string; text: string; isInMain: boolean; depth: number } | null = null;
+
+  constructor(notes: PageNotes) {
+    this.#notes = notes;
+  }
+
+  /** An element with attributes begins. True: its text is a property's value, so `begun` is to be called. */
+  open(tag: HtmlTag, attributes: TagAttributes, marks: number): boolean {
+    this.#noteType(attributes, marks);
+    const property = attributes.attribute("itemprop");
+    if (property === null && tag.name !== "time") return false;
+    if ((marks & mark.partOfItem) !== 0 || attributes.attribute("itemscope") !== null) return false;
+    const name = (property ?? "").slice(0, 100).trim().toLowerCase();
+    const value =
+      attributes.attribute("datetime") ?? attributes.attribute("content") ?? attributes.attribute("href");
+    const says = `${name} ${attributes.attribute("class") ?? ""} ${attributes.attribute("pubdate") === null ? "" : "pubdate"}`;
+    const isInMain = (marks & (mark.furniture | mark.likelyFurniture | mark.hidden)) === 0;
+    const noted = { name, says: says.slice(0, 200).toLowerCase(), isInMain };
+    if (value !== null) this.#note({ ...noted, text: value.slice(0, maxCharacters) });
+    if (value !== null || tag.isVoid || this.#open !== null) return false;
+    this.#open = { ...noted, text: "", depth: Number.POSITIVE_INFINITY };
+    return true;
+  }
+
+  /** The element is the innermost now, of so many that are open. */
+  begun(depth: number): void {
+    if (this.#open !== null) this.#open.depth = depth;
+  }
+
+  add(text: string): void {
+    if (this.#open !== null && this.#open.text.length < maxCharacters) this.#open.text += text;
+  }
+
+  /** So many elements are open now. */
+  endedTo(depth: number): void {
+    if (this.#open === null || this.#open.depth <= depth) return;
+    if (this.#open.depth !== Number.POSITIVE_INFINITY) this.#note(this.#open);
+    this.#open = null;
+  }
+
+  #noteType(attributes: TagAttributes, marks: number): void {
+    if (attributes.attribute("itemscope") === null || (marks & mark.partOfItem) !== 0) return;
+    const type = attributes.attribute("itemtype");
+    if (type !== null) this.#notes.noteItemType(type.slice(0, 200).trim());
+  }
+
+  #note(property: { name: string; says: string; text: string; isInMain: boolean }): void {
+    const { name, says, text, isInMain } = property;
+    if (name !== "") this.#notes.noteItem(name, text);
+    if (name === "" || /date|time/.test(name)) this.#notes.noteTime({ value: text, says, isInMain });
+  }
+}
+
+/** Without soft hyphens (U+00AD): they say where a line may break inside a word, and are no part of the word. */
+export function withoutSoftHyphens(text: string): string {
+  return text.includes("\u00ad") ? text.replaceAll("\u00ad", "") : text;
+}

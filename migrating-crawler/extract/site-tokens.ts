@@ -4,8 +4,7 @@
  * URL is a host with a path; what stands before the `@` of an address is looked at like a host.
  * Where a longer one does not work out, the host ends where one last was complete.
  */
-import { asciiName, classAt, digit, urlCharacter } from "./character-classes.ts";
-import { digitsEnd, scientificEnd } from "./number-tokens.ts";
+import { asciiName, classAt, digit, urlCharacter } from "./markup-tokens.ts";
 
 export type Site =
   | { readonly type: "host"; readonly end: number }
@@ -95,4 +94,48 @@ function address(text: string, at: number, complete: number): Site {
 /** `1e5` at the start is a number, whatever follows. */
 function isScientific(text: string, from: number): boolean {
   return scientificEnd(text, digitsEnd(text, from)) > 0;
+}
+
+// Numbers as Postgres' default text search parser reads them: integers, decimals, exponents, versions.
+
+const numberTokensDot = 0x2e;
+
+export function digitsEnd(text: string, from: number): number {
+  let at = from;
+  while (at < text.length && classAt(text, at) & digit) at++;
+  return at;
+}
+
+/** Where the exponent ends whose `e` is at `at`, after digits; -1 for none. */
+export function scientificEnd(text: string, at: number): number {
+  if (text[at] !== "e" && text[at] !== "E") return -1;
+  const sign = text[at + 1] === "+" || text[at + 1] === "-" ? 1 : 0;
+  const end = digitsEnd(text, at + 1 + sign);
+  return end === at + 1 + sign ? -1 : end;
+}
+
+/** Where the decimal number (`1.5`, `1.5e3`) or version (`1.2.3`) ends whose digits so far end at `at`. */
+export function decimalEnd(text: string, at: number): number {
+  let end = at;
+  for (let dots = 0; text.charCodeAt(end) === numberTokensDot; dots++) {
+    const after = digitsEnd(text, end + 1);
+    if (after === end + 1) return end;
+    end = after;
+    const exponent = dots === 0 ? scientificEnd(text, end) : -1;
+    if (exponent > 0) return exponent;
+  }
+  return end;
+}
+
+/** Where the number ends whose sign is at `from`; -1 for none, `from` when a version follows the sign. */
+export function signedNumberEnd(text: string, from: number): number {
+  const at = digitsEnd(text, from + 1);
+  if (at === from + 1) return -1;
+  const exponent = scientificEnd(text, at);
+  if (exponent > 0) return exponent;
+  const end = text.charCodeAt(at) === numberTokensDot ? digitsEnd(text, at + 1) : at;
+  if (end <= at + 1) return at;
+  if (text.charCodeAt(end) === numberTokensDot && digitsEnd(text, end + 1) > end + 1) return from;
+  const decimalExponent = scientificEnd(text, end);
+  return decimalExponent > 0 ? decimalExponent : end;
 }

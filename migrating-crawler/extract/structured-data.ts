@@ -4,7 +4,7 @@
  * the page, its site and the people.
  */
 import type { PageNotes } from "./page-notes.ts";
-import { tidy } from "./tidy.ts";
+import { tidy } from "./read-links.ts";
 
 export interface StructuredData {
   /** Without its namespace: `NewsArticle`; empty when it is not said. */

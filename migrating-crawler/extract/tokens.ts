@@ -8,26 +8,25 @@
  * larger is looked at once more where a joining character follows; stretches known to hold no host
  * and no path are not searched again, so that the time stays in proportion to the text.
  */
+
+import { anyWord, asciiWord, asItIs, type TokenKind } from "./dictionaries.ts";
+import { isNameCharacter, type PathPlace, pathEnd } from "./file-tokens.ts";
 import {
   asciiLetter,
   classAt,
   classOfUnit,
   digit,
+  entityEnd,
   joiner,
   letter,
   mark,
   opener,
+  Tags,
   urlCharacter,
   wordPart,
   wordStart,
-} from "./character-classes.ts";
-import { compoundFrom, compoundPart } from "./compound-tokens.ts";
-import { isNameCharacter, type PathPlace, pathEnd } from "./file-tokens.ts";
-import { entityEnd, Tags } from "./markup-tokens.ts";
-import { decimalEnd, digitsEnd, scientificEnd, signedNumberEnd } from "./number-tokens.ts";
-import { mailHostEnd, siteAt } from "./site-tokens.ts";
-import { anyWord, asciiWord, asItIs, type TokenKind } from "./token-kind.ts";
-import { hashOf, hashOn, noHash } from "./word-hash.ts";
+} from "./markup-tokens.ts";
+import { decimalEnd, digitsEnd, mailHostEnd, scientificEnd, signedNumberEnd, siteAt } from "./site-tokens.ts";
 
 /** What was found; the splitter uses one such object for all tokens of a text. */
 export interface Token {
@@ -285,3 +284,56 @@ class Splitter {
 }
 
 const orEnd = (text: string, at: number) => (at < 0 ? text.length : at);
+
+// Words joined by hyphens, as Postgres' default text search parser reads them.
+
+const compoundTokensHyphen = 0x2d;
+
+interface Words {
+  readonly kind: TokenKind;
+  readonly end: number;
+}
+
+/** What a word of the kind `first`, which a hyphen follows at `at`, becomes with all that is joined to it. */
+function compoundFrom(text: string, first: TokenKind, at: number): Words {
+  let kind = first;
+  let end = at;
+  while (text.charCodeAt(end) === compoundTokensHyphen) {
+    const part = compoundPart(text, end + 1);
+    if (part === null) break;
+    if (part.kind > kind) kind = part.kind;
+    end = part.end;
+  }
+  return { kind, end };
+}
+
+/** What may stand beside a hyphen: a word, or digits with a letter behind them. */
+function compoundPart(text: string, from: number): Words | null {
+  if (from >= text.length || (classAt(text, from) & wordStart) === 0) return null;
+  let at = from;
+  let seen = 0;
+  for (; at < text.length; at++) {
+    const is = classAt(text, at);
+    if ((is & wordPart) === 0) break;
+    seen |= is & asciiLetter ? asciiLetter : is;
+  }
+  const isAscii = (seen & (letter | mark)) === 0;
+  if (seen & digit) return isAscii && (seen & asciiLetter) === 0 ? null : { kind: asItIs, end: at };
+  return { kind: isAscii ? asciiWord : anyWord, end: at };
+}
+
+// A hash of words for tables in memory, character by character (FNV-1a over UTF-16 units).
+
+/** Of no characters. */
+const noHash = 0x811c9dc5 | 0;
+
+/** One character further. */
+function hashOn(hash: number, code: number): number {
+  return Math.imul(hash ^ code, 0x01000193);
+}
+
+export function hashOf(text: string, from: number, to: number): number {
+  let hash = noHash;
+  for (let at = from; at < to; at++) hash = hashOn(hash, text.charCodeAt(at));
+  return hash;
+}

@@ -4,15 +4,19 @@
  * last member and is no member (a line break, a comment of some cache) is passed over, as browsers and gzip itself do;
  * of a broken or cut file there is what could be read.
  */
+
+import type { Transform } from "node:stream";
 import { constants, createGunzip, createInflateRaw, inflateRawSync, type ZlibOptions } from "node:zlib";
-import { type InflateBounds, type Inflated, inflateBounded } from "./inflate-bounded.ts";
 
 /** Unpacked once more at most so often. */
 const maxLayers = 3;
+
 /** With more members than this, what stands behind them is not told from a broken member. */
 const maxMembers = 1000;
+
 /** The flags of a member's head that say which fields follow (section 2.3.1). */
 const [hasHeadSum, hasExtra, hasName, hasComment] = [2, 4, 8, 16];
+
 const fixedHeadBytes = 10;
 const trailerBytes = 8;
 
@@ -95,4 +99,49 @@ function peekOnce(bytes: Buffer, most: number): Buffer {
   } catch {
     return Buffer.alloc(0);
   }
+}
+
+// Bytes through a decoder of node:zlib, off the main thread, until there is enough of what comes out.
+
+/** A decoder of node:zlib: counts the bytes that it has consumed. */
+export type Decoder = Transform & { readonly bytesWritten: number };
+
+export interface Inflated {
+  /** At most as many as were wanted. */
+  readonly bytes: Buffer;
+  /** There was more. */
+  readonly isCut: boolean;
+  /** Why the decoder stopped before its end; null when it did not. */
+  readonly error: Error | null;
+}
+
+export interface InflateBounds {
+  readonly limit: number;
+  /** Looked at with each piece; an error ends it. */
+  readonly check?: (outputBytes: number, inputBytes: number) => Error | null;
+}
+
+/** Never throws: a broken or cut input gives what could be decoded of it, with the error. */
+export function inflateBounded(
+  decoder: Decoder,
+  input: Buffer,
+  { limit, check }: InflateBounds,
+): Promise<Inflated> {
+  return new Promise((resolve) => {
+    const pieces: Buffer[] = [];
+    let length = 0;
+    const end = (isCut: boolean, error: Error | null) => {
+      decoder.destroy();
+      resolve({ bytes: Buffer.concat(pieces, Math.min(length, limit)), isCut, error });
+    };
+    decoder.on("data", (piece: Buffer) => {
+      pieces.push(piece);
+      length += piece.length;
+      const error = check?.(length, decoder.bytesWritten) ?? null;
+      if (error !== null || length > limit) end(length > limit, error);
+    });
+    decoder.once("end", () => end(false, null));
+    decoder.once("error", (error) => end(false, error));
+    decoder.end(input);
+  });
 }

@@ -7,11 +7,11 @@
 import zlib from "node:zlib";
 import {
   type Decoder,
+  gunzipBounded,
   type InflateBounds,
   type Inflated,
   inflateBounded,
-} from "../extract/inflate-bounded.ts";
-import { gunzipBounded } from "../extract/unpack-gzip.ts";
+} from "../extract/unpack-gzip.ts";
 import { Failure } from "../net/failure.ts";
 
 /** Larger compressed bodies are inflated off the main thread. */

@@ -8,7 +8,6 @@
  */
 import { Failure, failureOf } from "../net/failure.ts";
 import { ExchangeWatch, type Timeouts } from "./exchange-watch.ts";
-import { PieceCollector } from "./piece-collector.ts";
 
 /** Names in lower case; a name that came several times has all its values. Text as ISO-8859-1 bytes. */
 export type AnswerHeaders = Readonly<Record<string, string | string[] | undefined>>;
@@ -64,12 +63,16 @@ export interface SiteAnswer {
 
 /** Enough to see what a document is (WHATWG MIME Sniffing section 5.2). */
 export const headBytes = 1445;
+
 /** Kept before anybody reads. */
 const earlyBytes = 64 * 1024;
+
 /** So much of a body that nobody wants is read for the sake of the connection. */
 const droppedBytes = 64 * 1024;
+
 /** The governor is asked for so many bytes at once. */
 const takenBytes = 8 * 1024;
+
 /** Sites send one or two (103 Early Hints); more is an attack. */
 const maxInformational = 20;
 
@@ -255,5 +258,53 @@ export class Exchange implements SiteAnswer {
     this.#watch.stop();
     this.#answerWaits.reject(failure);
     this.#bodyWaits?.reject(failure);
+  }
+}
+
+// Gathers a body from the pieces in which it comes. Small pieces are copied together: as views of their own
+// they would cost many times their size (a body in one-byte chunks), and keep the socket's buffers alive.
+
+/** Smaller pieces are copied. */
+const smallBytes = 2048;
+
+const blockBytes = 16 * 1024;
+
+class PieceCollector {
+  #length = 0;
+  readonly #pieces: Buffer[] = [];
+  /** The block that is being filled, and how much of it holds bytes that are not in `#pieces` yet. */
+  #block: Buffer | null = null;
+  #filled = 0;
+
+  get length(): number {
+    return this.#length;
+  }
+
+  push(piece: Buffer): void {
+    this.#length += piece.length;
+    if (piece.length >= smallBytes) {
+      this.#closeBlock();
+      this.#pieces.push(piece);
+      return;
+    }
+    if (this.#block !== null && this.#filled + piece.length > blockBytes) this.#closeBlock();
+    this.#block ??= Buffer.allocUnsafeSlow(blockBytes);
+    piece.copy(this.#block, this.#filled);
+    this.#filled += piece.length;
+  }
+
+  /** The first `most` bytes of what has come. */
+  take(most: number): Buffer {
+    this.#closeBlock();
+    const [only] = this.#pieces;
+    if (this.#pieces.length === 1) return only!.subarray(0, most);
+    return Buffer.concat(this.#pieces, Math.min(this.#length, most));
+  }
+
+  #closeBlock(): void {
+    if (this.#block === null) return;
+    if (this.#filled > 0) this.#pieces.push(this.#block.subarray(0, this.#filled));
+    this.#block = null;
+    this.#filled = 0;
   }
 }

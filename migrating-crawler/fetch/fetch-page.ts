@@ -4,21 +4,24 @@
  * the site has nothing to do with it any more. Redirects are not followed: the location is reported, and the
  * frontier decides who fetches it. Never throws.
  */
-import type { FetchOutcome, FetchResult, FetchTiming } from "#protocol/result";
-import { bodyDigest } from "../extract/body-digest.ts";
+
+import { isUtf8 } from "node:buffer";
+import { withoutUser } from "#core/ip/url-host";
+import { type FetchOutcome, type FetchResult, type FetchTiming, maxRedirects } from "#protocol/result";
 import { documentKind } from "../extract/document-kind.ts";
+import { bodyDigest } from "../extract/extract-list.ts";
 import type { FetchedBody } from "../extract/extract-page.ts";
+import { resolveUrl } from "../extract/resolve-url.ts";
 import { retryAfterSeconds } from "../limits/host-pace.ts";
 import type { ConnectPhases } from "../net/connector.ts";
 import { Failure, failureOf } from "../net/failure.ts";
-import { dropBody, hasEndedRedirect, maxBodyBytes, readWantedBody, type TakeBytes } from "./body.ts";
+import { dropBody, hasEndedRedirect, maxBodyBytes, readWantedBody, type TakeBytes } from "./ask-robots.ts";
 import { acceptedCodings } from "./content-codings.ts";
 import { headBytes, type SiteAnswer } from "./exchange.ts";
 import { outcomeOfFailure } from "./failure-outcome.ts";
-import { type AskedPage, outcomeOfHeader, partOf } from "./judge-header.ts";
 import type { OriginRobots } from "./robots.ts";
 import type { SiteClient } from "./site-client.ts";
-import { contentTypeOf, typeOfBody } from "./wanted-type.ts";
+import { contentTypeOf, judgeHeader, typeOfBody } from "./wanted-type.ts";
 
 export interface PageRequest {
   readonly url: string;
@@ -213,4 +216,104 @@ function headerText(header: string | string[] | undefined, most: number): string
   const text = [header ?? []].flat()[0];
   if (text === undefined || text.length > most) return null;
   return text.replaceAll("\0", "");
+}
+
+// Where a redirect leads (RFC 9110 section 10.2.2, WHATWG Fetch "location URL"): Location against the page's
+// own URL, bytes beyond ASCII taken for UTF-8 where they are, else for ISO-8859-1.
+
+/** 305 and 306 name proxies; 304 answers a condition. */
+const redirecting = new Set([300, 301, 302, 303, 307, 308]);
+
+const toldCharacters = 100;
+
+interface RedirectingAnswer {
+  readonly status: number;
+  readonly location: string | readonly string[] | undefined;
+}
+
+/** The page that redirects, and how many redirects in a row led to it. */
+interface RedirectedPage {
+  readonly url: string;
+  readonly redirects: number;
+}
+
+/** An absolute http(s) URL; a Failure when it leads nowhere; null when the answer is no redirect. */
+function redirectTarget(answer: RedirectingAnswer, page: RedirectedPage): string | Failure | null {
+  const locations = new Set([answer.location ?? []].flat().map((value) => value.trim()));
+  const [location] = locations;
+  if (!redirecting.has(answer.status) || location === undefined || location === "") return null;
+  if (locations.size > 1) return new Failure("bad-redirect", `${locations.size} different Locations`);
+  const target = resolveUrl(textOf(location), page.url);
+  if (target === null) return new Failure("bad-redirect", `not a URL that is crawled: ${shown(location)}`);
+  if (target === withoutFragment(page.url)) {
+    return new Failure("redirect-loop", "the page redirects to itself");
+  }
+  if (page.redirects < maxRedirects) return target;
+  return new Failure("too-many-redirects", `more than ${maxRedirects} redirects in a row`);
+}
+
+function textOf(latin1: string): string {
+  const bytes = Buffer.from(latin1, "latin1");
+  return isUtf8(bytes) ? bytes.toString("utf8") : latin1;
+}
+
+function shown(location: string): string {
+  const start = withoutUser(location)
+    .slice(0, toldCharacters)
+    .replace(/[^\x20-\x7e]/g, "?");
+  return location.length > toldCharacters ? `${start}… (${location.length} bytes)` : start;
+}
+
+function withoutFragment(url: string): string {
+  const parsed = new URL(url);
+  parsed.hash = "";
+  return parsed.href;
+}
+
+// What the header of an answer says already: the outcome, or that the body is to be read.
+
+interface AskedPage {
+  readonly url: string;
+  readonly redirects: number;
+  /** Validators went with the request. */
+  readonly conditional: boolean;
+}
+
+interface HeaderSaid {
+  readonly contentType: string;
+  readonly retryAfterSeconds: number | null;
+}
+
+/** Null: the body is to be read. */
+function outcomeOfHeader(
+  answer: SiteAnswer,
+  page: AskedPage,
+  { contentType, retryAfterSeconds }: HeaderSaid,
+): FetchOutcome | null {
+  const { status, headers } = answer;
+  if (status === 304 && page.conditional) return { type: "unchanged", status };
+  const target = redirectTarget({ status, location: headers.location }, page);
+  if (typeof target === "string") return { type: "redirected", status, location: target };
+  if (target !== null) return outcomeOfFailure(target);
+  if (status < 200 || status >= 300) return { type: "http-error", status, retryAfterSeconds };
+  const unsupported = { type: "unsupported", status, contentType: contentType.slice(0, 200) } as const;
+  if (status === 204 || status === 205) return unsupported;
+  if (status === 206 && partOf(answer) === "other") {
+    const words = "a part of the page, which was not asked for (status 206)";
+    return outcomeOfFailure(new Failure("bad-response", words));
+  }
+  return judgeHeader(contentType, headers) === "leave" ? unsupported : null;
+}
+
+/**
+ * What a 206 holds (RFC 9110 section 14.4), though no part was asked for: all of the page, its beginning, or
+ * something else. Any other answer is whole.
+ */
+function partOf({ status, headers }: Pick<SiteAnswer, "status" | "headers">): "whole" | "start" | "other" {
+  if (status !== 206) return "whole";
+  const range = /^\s*bytes\s+(\d{1,15})-(\d{1,15})\/(\d{1,15}|\*)\s*$/i.exec(
+    String(headers["content-range"]),
+  );
+  if (range === null || Number(range[1]) !== 0) return "other";
+  return Number(range[2]) + 1 === Number(range[3]) ? "whole" : "start";
 }

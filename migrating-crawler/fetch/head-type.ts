@@ -4,7 +4,7 @@ import type { LinkType } from "../crawl/link-types.ts";
 import { answerOfFailure, type HostAnswer } from "../limits/host-answer.ts";
 import { retryAfterSeconds } from "../limits/host-pace.ts";
 import { failureOf } from "../net/failure.ts";
-import { dropBody } from "./body.ts";
+import { dropBody } from "./ask-robots.ts";
 import type { FetchSetting } from "./fetch-page.ts";
 import type { SiteClient } from "./site-client.ts";
 import { contentTypeOf, judgeHeader } from "./wanted-type.ts";

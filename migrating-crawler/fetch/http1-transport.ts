@@ -7,17 +7,19 @@ import type net from "node:net";
 import { type buildConnector, Client, type Dispatcher } from "undici";
 import { Failure } from "../net/failure.ts";
 import type { AnswerHeaders, Exchange } from "./exchange.ts";
-import { SocketReading } from "./socket-reading.ts";
-import type { SiteRequest, Transport } from "./transport.ts";
 
 /** Larger response headers end the request (undici's own default is 16 KiB; some sites set long cookies). */
 export const maxHeaderBytes = 32 * 1024;
+
 /** The same with the first line, and with what stands between names and values. */
 const maxHeadBytes = 2 * maxHeaderBytes;
+
 /** The words behind the status, which mean nothing (RFC 9112 section 4). */
 const maxReasonBytes = 4096;
+
 /** Far above what sites send; each costs more than its bytes. */
 export const maxHeaders = 500;
+
 /** An idle connection is closed after this; polite gaps between requests are usually shorter. */
 export const keepAliveMs = 15_000;
 
@@ -26,6 +28,7 @@ export const keepAliveMs = 15_000;
  * or, of a body that was held back, what a receiving socket takes by default (Linux: 64 KiB).
  */
 const firstWindowBytes = 10 * 1460;
+
 const heldWindowBytes = 64 * 1024;
 
 export class Http1Transport implements Transport {
@@ -170,4 +173,87 @@ const longReason = new Failure(
   "headers-too-large",
   `the status has more than ${maxReasonBytes} bytes of words behind it`,
 );
+
 const tooMany = new Failure("headers-too-large", `the response has more than ${maxHeaders} headers`);
+
+// Holds the reading of a socket whose bytes undici parses, without pausing undici's parser: a paused parser asserts
+// that neither the end of the connection nor its reset reaches it, and a site can send either at any time. Held,
+// the socket gives out nothing: its buffer fills, then the kernel's, then the site has to wait, and the end of the
+// connection comes after the last of its bytes.
+//
+// It also bounds what comes before a head is whole: undici counts header fields alone, neither the first line nor
+// empty lines before it.
+
+class SocketReading {
+  readonly #socket: net.Socket;
+  #held = false;
+  /** Given out of a head that is not whole yet; null: none is awaited. */
+  #headBytes: number | null = null;
+
+  constructor(socket: net.Socket, maxHeadBytes: number) {
+    this.#socket = socket;
+    const read = socket.read.bind(socket);
+    socket.read = (size?: number) => {
+      // A size of 0 takes nothing: it is how Node's streams keep themselves going.
+      if (this.#held && size !== 0) return null;
+      if (this.#headBytes !== null && this.#headBytes > maxHeadBytes) {
+        this.#headBytes = null;
+        socket.destroy(new Failure("headers-too-large", `no whole header within ${maxHeadBytes} bytes`));
+        return null;
+      }
+      const piece: Buffer | null = read(size);
+      if (this.#headBytes !== null) this.#headBytes += piece?.length ?? 0;
+      return piece;
+    };
+  }
+
+  /** From now on what comes is a head, to its end: until `headCame`. */
+  awaitHead(): void {
+    this.#headBytes = 0;
+  }
+
+  headCame(): void {
+    this.#headBytes = null;
+  }
+
+  get isHeld(): boolean {
+    return this.#held;
+  }
+
+  hold(): void {
+    this.#held = true;
+  }
+
+  /** From within the parser, which reads on by itself. */
+  release(): void {
+    this.#held = false;
+  }
+
+  /** From outside. Never at once: the parser may be at work. */
+  goOn(): void {
+    if (!this.#held) return;
+    this.#held = false;
+    process.nextTick(() => this.#socket.emit("readable"));
+  }
+}
+
+// One open connection to one origin, and the HTTP version that it speaks.
+
+export interface SiteRequest {
+  /** Path and query, as in the URL. */
+  readonly path: string;
+  /** Names in lower case. */
+  readonly headers: Readonly<Record<string, string>>;
+  /** Left out: GET. */
+  readonly method?: "HEAD";
+}
+
+/** Carries one exchange after the other. */
+export interface Transport {
+  readonly http: "1.1" | "2";
+  /** It may carry another exchange. */
+  readonly isOpen: boolean;
+  /** Sends the request and tells the exchange what becomes of it; never throws. */
+  send(request: SiteRequest, exchange: Exchange): void;
+  close(): void;
+}

@@ -5,7 +5,7 @@
  * are served as HTML; HTML served as plain text is read as HTML unless the site says `nosniff`; comments are
  * passed over to see what follows them.
  */
-import { mediaType } from "../extract/media-type.ts";
+import { mediaType } from "../extract/document-kind.ts";
 import { isGzip, peekGzip } from "../extract/unpack-gzip.ts";
 import type { AnswerHeaders } from "./exchange.ts";
 

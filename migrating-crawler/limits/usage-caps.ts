@@ -9,12 +9,11 @@
  * The steps leave room for what is under way when the first is reached, and for the link's own few bytes.
  */
 
-import type { KeptSettings } from "./kept-file.ts";
-import { KeptUsage } from "./kept-usage.ts";
+import { z } from "zod";
+import { KeptFile, type KeptSettings } from "./kept-file.ts";
 import { bytesInWords, type LimitUsage } from "./limit-usage.ts";
 import type { CrawlerLimits } from "./limits-config.ts";
 import { LocalTime } from "./local-time.ts";
-import { bytesOfMonth, type UsageLedger } from "./usage-ledger.ts";
 
 type Caps = Pick<CrawlerLimits, "pagesPerDay" | "bytesPerDay" | "bytesPerMonth" | "timeZone">;
 
@@ -26,9 +25,12 @@ export interface UsageCapsSettings {
 
 /** How far the bytes of a cap may go. */
 const parts = { fetch: 0.988, ship: 0.994, link: 1 } as const;
+
 export type BytesFor = keyof typeof parts;
+
 /** Written down ahead, of the smallest cap, besides what is expected: what a kill costs at most. */
 const stepPart = 1 / 200;
+
 const mostStepBytes = 32 * 1024 * 1024;
 
 export class UsageCaps {
@@ -131,4 +133,161 @@ export class UsageCaps {
 
 function spentWords(used: number, cap: number, time: "day" | "month"): string {
   return used >= cap * parts.fetch ? `the ${time}'s ${bytesInWords(cap)} are used up` : "";
+}
+
+// The usage ledger on disk. Use is written down ahead, a step at a time: what lies on disk is never less than what
+// was used, so that a killed process has used a little less than its successor believes, and never more. An
+// orderly end writes the exact count.
+
+const count = z.int().min(0);
+
+/** Files of earlier versions have the first three alone. */
+const keptDay = z.object({
+  day: z.string().max(10),
+  pages: count,
+  bytes: count,
+  bytesBefore: count.default(0),
+  wentBackFrom: z.string().max(10).nullable().default(null),
+}) satisfies z.ZodType<DayUse>;
+
+const kept = keptDay.extend({ others: z.array(keptDay).max(10).default([]) });
+
+const keptFile = { name: "day-count.json", maxBytes: 8192, everyMs: 2000 };
+
+/** How much is written down ahead. */
+interface UsageStep {
+  readonly pages: number;
+  readonly bytes: number;
+}
+
+export class KeptUsage {
+  readonly #file: KeptFile;
+  #ledger: UsageLedger;
+  /** What is on disk of today is this much. */
+  #written: DayUse = noUse;
+  #step: UsageStep = { pages: 1, bytes: 4096 };
+  /** Of requests under way: a killed process never counts what the kernel had received for it. */
+  #expectedBytes = 0;
+
+  constructor(settings: KeptSettings) {
+    this.#file = new KeptFile({ ...settings, ...keptFile });
+    this.#ledger = this.#file.read(ledgerFrom) ?? emptyLedger;
+  }
+
+  get ledger(): UsageLedger {
+    return this.#ledger;
+  }
+
+  set step(step: UsageStep) {
+    this.#step = step;
+  }
+
+  turnTo(day: string): void {
+    this.#ledger = onDay(this.#ledger, day);
+  }
+
+  add(pages: number, bytes: number): void {
+    this.#ledger = withUse(this.#ledger, pages, bytes);
+    this.#writeAhead();
+  }
+
+  /** So many bytes are about to come; negative: they have been counted, or do not come. */
+  expect(bytes: number): void {
+    this.#expectedBytes += bytes;
+    if (bytes > 0) this.#writeAhead();
+  }
+
+  #writeAhead(): void {
+    const { today } = this.#ledger;
+    const soonBytes = today.bytes + this.#expectedBytes;
+    const { day, pages: writtenPages, bytes: writtenBytes } = this.#written;
+    if (day === today.day && today.pages <= writtenPages && soonBytes <= writtenBytes) return;
+    this.#written = {
+      ...today,
+      pages: today.pages + this.#step.pages,
+      bytes: Math.ceil(soonBytes) + this.#step.bytes,
+    };
+    this.#file.writeNow({ ...this.#written, others: this.#ledger.others });
+  }
+
+  /** Writes what was really used. */
+  close(): void {
+    const { today, others } = this.#ledger;
+    if (today.day !== "") this.#file.writeNow({ ...today, others });
+  }
+}
+
+function ledgerFrom(json: unknown): UsageLedger | null {
+  const read = kept.safeParse(json);
+  if (!read.success) return null;
+  const { others, ...today } = read.data;
+  return { today, others };
+}
+
+/**
+ * What was used on which day, so that a day's and a month's limit hold whatever the clock does. Each day's use is
+ * an entry of its own: a clock that goes back to a day continues its entry. Going back to a day that has none is a
+ * clock set wrong, now or before: that day begins with what the later one had used, so that setting a clock back
+ * gives nothing away, and the later day, once it comes back, takes over what was added meanwhile. Pure.
+ */
+
+interface DayUse {
+  /** `2026-11-22`, in the host's time zone. */
+  readonly day: string;
+  readonly pages: number;
+  readonly bytes: number;
+  /** Of the same month, before that day. */
+  readonly bytesBefore: number;
+  /** The later day whose use this one began with, when the clock went back. */
+  readonly wentBackFrom: string | null;
+}
+
+export interface UsageLedger {
+  readonly today: DayUse;
+  /** Other days that the clock may go to, latest used first. */
+  readonly others: readonly DayUse[];
+}
+
+const mostOthers = 4;
+
+const noUse: DayUse = { day: "", pages: 0, bytes: 0, bytesBefore: 0, wentBackFrom: null };
+export const emptyLedger: UsageLedger = { today: noUse, others: [] };
+
+/** The ledger when the clock on the wall shows this day. */
+export function onDay(ledger: UsageLedger, day: string): UsageLedger {
+  const { today } = ledger;
+  if (today.day === day) return ledger;
+  const others = today.day === "" ? ledger.others : [today, ...ledger.others];
+  return {
+    today: entryOf(day, today, ledger.others.find((other) => other.day === day) ?? null),
+    others: others.filter((other) => other.day !== day).slice(0, mostOthers),
+  };
+}
+
+export function withUse(ledger: UsageLedger, pages: number, bytes: number): UsageLedger {
+  const { today } = ledger;
+  return {
+    ...ledger,
+    today: { ...today, pages: Math.max(0, today.pages + pages), bytes: today.bytes + bytes },
+  };
+}
+
+export const bytesOfMonth = ({ today }: UsageLedger) => today.bytesBefore + today.bytes;
+
+function entryOf(day: string, last: DayUse, known: DayUse | null): DayUse {
+  if (known !== null) return comeBack(known, last);
+  if (last.day > day) return { ...last, day, wentBackFrom: last.day };
+  const isSameMonth = last.day.slice(0, 7) === day.slice(0, 7);
+  return { ...noUse, day, bytesBefore: isSameMonth ? last.bytesBefore + last.bytes : 0 };
+}
+
+function comeBack(known: DayUse, last: DayUse): DayUse {
+  if (last.wentBackFrom === known.day) {
+    const { pages, bytes, bytesBefore } = last;
+    return { ...known, pages, bytes, bytesBefore: Math.max(known.bytesBefore, bytesBefore) };
+  }
+  const follows = last.day < known.day && last.day.slice(0, 7) === known.day.slice(0, 7);
+  return follows
+    ? { ...known, bytesBefore: Math.max(known.bytesBefore, last.bytesBefore + last.bytes) }
+    : known;
 }

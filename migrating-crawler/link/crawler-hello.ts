@@ -1,10 +1,8 @@
 /** The first message of a session: who this crawler is, what its partner allows, and what it still holds. */
-
 import { protocolVersions } from "#protocol/coordinator-messages";
-import type { CrawlerHello } from "#protocol/messages";
-import { toldDenials } from "../limits/told-denials.ts";
-import { toldLimits } from "../limits/told-limits.ts";
-import { ownNetworks } from "../net/own-networks.ts";
+import { type CrawlerHello, maxDeniedCharacters, maxDeniedInHello } from "#protocol/messages";
+import { type CrawlerLimits, openMinutesPerWeek } from "../limits/limits-config.ts";
+import { ownNetworks } from "../net/connector.ts";
 import type { CrawlerConfig } from "../settings/config.ts";
 
 export interface CrawlerState {
@@ -39,4 +37,45 @@ export function crawlerHello(config: CrawlerConfig, state: CrawlerState): Crawle
     ...(contact === null ? {} : { contact }),
     listAddress,
   };
+}
+
+// The limits as the coordinator plans with them: pages and bytes a day. A month's bytes, a rate and hours of the week
+// are told as what they come to on an average day.
+
+const secondsPerDay = 86_400;
+const daysPerMonth = 30.4;
+const minutesPerWeek = 7 * 1440;
+
+function toldLimits(limits: CrawlerLimits): CrawlerHello["limits"] {
+  const { pagesPerDay, concurrentHosts, bytesPerMonth, kilobytesPerSecond, hours } = limits;
+  const openPart = hours === null ? 1 : openMinutesPerWeek(hours) / minutesPerWeek;
+  const unlimited = Number.POSITIVE_INFINITY;
+  const byMonth = bytesPerMonth === null ? unlimited : bytesPerMonth / daysPerMonth;
+  const byRate =
+    kilobytesPerSecond === null ? unlimited : kilobytesPerSecond * 1024 * secondsPerDay * openPart;
+  const bytesPerDay = Math.floor(Math.min(limits.bytesPerDay, byMonth, byRate));
+  return { pagesPerDay: openPart === 0 ? 0 : pagesPerDay, bytesPerDay, concurrentHosts };
+}
+
+// The partner's deny-list as the coordinator is told of it, so that it sends this crawler nothing of what is in
+// it. A hello is bounded: of a long list the first entries go, in the partner's order; the rest is refused when
+// the coordinator asks for it, which then knows as well.
+
+export function toldDenials({
+  denyRanges,
+  denyDomains,
+}: Pick<CrawlerConfig, "denyRanges" | "denyDomains">): NonNullable<CrawlerHello["denies"]> {
+  return { networks: firstThatFit(denyRanges), domains: firstThatFit(denyDomains) };
+}
+
+/** Each list may take half of the characters. */
+function firstThatFit(entries: readonly string[]): string[] {
+  const told: string[] = [];
+  let left = maxDeniedCharacters / 2;
+  for (const entry of entries) {
+    left -= entry.length;
+    if (left < 0 || told.length === maxDeniedInHello) break;
+    told.push(entry);
+  }
+  return told;
 }

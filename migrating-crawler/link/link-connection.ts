@@ -11,14 +11,14 @@ import { decodeCoordinatorMessage, encodeMessage, maxMessageBytes } from "#proto
 import { type CoordinatorMessage, identityVersion } from "#protocol/coordinator-messages";
 import { MessageDeflater, NodeInflater } from "#protocol/deflate";
 import { plainWords } from "#protocol/fields";
-import { challengeHeader, challenge as challengeSchema } from "#protocol/identity";
+import { challengeHeader, challenge as challengeSchema, sealText } from "#protocol/identity";
 import type { CrawlerHello, CrawlerMessage } from "#protocol/messages";
 import { FrameWriter, joinFrame } from "#protocol/packed/message-frames";
 import type { PackedMessage } from "#protocol/packed/packed-message";
 import { unpackMessage } from "#protocol/packed/unpack-message";
+import { ResultDigest, sealAfter } from "#protocol/result";
 import { retryAfterSeconds } from "../limits/host-pace.ts";
 import { type CoordinatorRoute, connectionTo } from "../net/coordinator-socket.ts";
-import { ResultSealer } from "./result-sealer.ts";
 
 export interface ConnectionSettings {
   readonly url: string;
@@ -44,8 +44,10 @@ type KeptResult = Pick<Extract<CrawlerMessage, { type: "crawler:result" }>, "lea
 
 /** More than so much waiting to leave: the coordinator does not read any more. */
 const maxQueuedBytes = 2 * maxMessageBytes;
+
 /** What is read of an answer that is no connection. */
 const mostAnswerWords = 300;
+
 /** How long a goodbye may take. */
 const closeTimeoutMs = 5000;
 
@@ -260,4 +262,61 @@ export class LinkConnection {
 function closeReason(code: number, reason: Buffer): string {
   const words = plainWords(reason.toString("utf8"));
   return `the connection was closed (${code}${words ? `: ${words}` : ""})`;
+}
+
+// Signs what is shipped, so that the coordinator can tell it from what anybody else sends with this crawler's
+// key: one seal for all results since the one before. Results go out in bursts, so a seal waits a moment for
+// more of them; the coordinator takes nothing that is not sealed.
+
+interface SealerSettings {
+  readonly sign: (text: string) => string;
+  readonly spoolId: string;
+  readonly send: (seal: Extract<CrawlerMessage, { type: "crawler:seal" }>) => void;
+}
+
+/** The frame of a result, its text before deflate. */
+interface SealedParts {
+  readonly numbers: Buffer;
+  readonly text: Buffer;
+}
+
+export class ResultSealer {
+  readonly #settings: SealerSettings;
+  readonly #digest = new ResultDigest();
+  #first: number | null = null;
+  #last = 0;
+  #bytes = 0;
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor(settings: SealerSettings) {
+    this.#settings = settings;
+  }
+
+  /** Right after the result was handed to the connection. */
+  add(sequence: number, parts: SealedParts): void {
+    this.#digest.add(parts);
+    this.#first ??= sequence;
+    this.#last = sequence;
+    this.#bytes += parts.numbers.length + parts.text.length;
+    const isFull = sequence - this.#first + 1 >= sealAfter.results || this.#bytes >= sealAfter.bytes;
+    if (isFull) this.seal();
+    else this.#timer ??= setTimeout(() => this.seal(), sealAfter.ms).unref();
+  }
+
+  /** Now, when there is anything to seal. */
+  seal(): void {
+    this.stop();
+    if (this.#first === null) return;
+    const [first, last] = [this.#first, this.#last];
+    this.#first = null;
+    this.#bytes = 0;
+    const { spoolId, sign, send } = this.#settings;
+    const signature = sign(sealText({ spoolId, first, last, digest: this.#digest.take() }));
+    send({ type: "crawler:seal", first, last, signature });
+  }
+
+  stop(): void {
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+  }
 }

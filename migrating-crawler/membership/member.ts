@@ -6,7 +6,7 @@ import { randomUUID } from "node:crypto";
 import type { CoordinatorWelcome } from "#protocol/coordinator-messages";
 import { helloText } from "#protocol/identity";
 import type { CrawlerHello } from "#protocol/messages";
-import { mostClockErrorMs } from "../check/clock-error.ts";
+import { mostClockErrorMs } from "../check/coordinator-findings.ts";
 import type { CrawlerLog } from "../core/log.ts";
 import { type Identity, openIdentity } from "./identity.ts";
 import { type Membership, membershipFile, readMembership, writeMembership } from "./membership.ts";

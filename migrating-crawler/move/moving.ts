@@ -3,8 +3,7 @@
  * requests, ships what it has, and then only waits for the coordinator's word. Whatever goes wrong, on either side,
  * the crawler is begun anew from its folder, as who the coordinator says it is.
  */
-import type { CoordinatorMove, CrawlerMove } from "#protocol/move";
-import { moveText } from "#protocol/move";
+import { type CoordinatorMove, type CrawlerMove, moveText } from "#protocol/move";
 import type { CrawlerLog } from "../core/log.ts";
 import { within } from "../core/within.ts";
 import type { FetchTools } from "../crawl/slice-tools.ts";
@@ -13,8 +12,7 @@ import type { Carrier } from "../link/carrier.ts";
 import type { CoordinatorLink } from "../link/coordinator-link.ts";
 import type { Member } from "../membership/member.ts";
 import type { Spool } from "../spool/spool.ts";
-import { forgetMove, readJournal, writeJournal } from "./journal.ts";
-import { readPart, writePack } from "./pack.ts";
+import { forgetMove, readJournal, readPart, writeJournal, writePack } from "./pack.ts";
 import { PackReceiver } from "./receive-pack.ts";
 
 /** Requests under way may end within this, those that are cut then within that, and results may be taken until then. */

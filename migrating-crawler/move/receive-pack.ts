@@ -19,11 +19,10 @@ import { z } from "zod";
 import { ProtocolError } from "#core/errors";
 import { maxMoveBytes, movePartBytes, partsOf } from "#protocol/move";
 import { flushedWrite } from "../core/flushed-write.ts";
-import { robotsFrom } from "../fetch/kept-robots.ts";
-import { keptPaces, pacesFrom } from "../limits/kept-paces.ts";
+import { robotsFrom } from "../fetch/robots.ts";
+import { keptPaces, pacesFrom } from "../limits/host-gate.ts";
 import { Spool } from "../spool/spool.ts";
-import { movingFolder } from "./journal.ts";
-import { isSegment, keptFiles, type Pack, type PackedFile, packFile } from "./pack.ts";
+import { isSegment, keptFiles, movingFolder, type Pack, type PackedFile, packFile } from "./pack.ts";
 
 /** What arrived, beside what this host has, until the coordinator has decided. */
 export const arrivedFolder = (home: string): string => join(movingFolder(home), "new");

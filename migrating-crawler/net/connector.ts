@@ -5,7 +5,10 @@
  */
 import { readFileSync } from "node:fs";
 import type net from "node:net";
+import { networkInterfaces } from "node:os";
 import tls from "node:tls";
+import { formatRange, parseRange } from "#core/ip/range";
+import { specialPurposeOfRange } from "#core/ip/special-purpose";
 import type { ConnectionSlots } from "../limits/connection-slots.ts";
 import { StoppedSites } from "../limits/stopped-sites.ts";
 import { type CrawlerConfig, type ProxyAddress, parseProxy } from "../settings/config.ts";
@@ -13,9 +16,7 @@ import { type AddressGuard, addressGuard } from "./address-guard.ts";
 import { dialTcp, type HttpProtocol, secureWithTls } from "./dial.ts";
 import { Failure, failureOf } from "./failure.ts";
 import { NameCache } from "./name-cache.ts";
-import { ownNetworks } from "./own-networks.ts";
 import { connectThroughProxy } from "./proxy.ts";
-import type { WireMeter } from "./wire-meter.ts";
 
 export interface ConnectTarget {
   /** Name or literal address without brackets. */
@@ -236,3 +237,54 @@ function guardOf(lists: TargetLists): AddressGuard {
 
 const stopped = () => new Failure("stopped", "the crawler stops");
 const leftUntil = (deadlineMs: number) => Math.max(1, deadlineMs - performance.now());
+
+// The public networks that this machine's own interfaces are in: its owner's, most likely, and not the web. Private
+// ones are special-purpose and refused anyway.
+
+/** As a/prefix. */
+export function ownNetworks(
+  interfaces: ReturnType<typeof networkInterfaces> = networkInterfaces(),
+): string[] {
+  const networks = Object.values(interfaces)
+    .flatMap((addresses) => addresses ?? [])
+    .filter(({ internal }) => !internal)
+    .map(({ cidr }) => parseRange(cidr ?? ""))
+    .filter((range) => range !== null && specialPurposeOfRange(range) === null)
+    .map((range) => formatRange(range!));
+  return [...new Set(networks)];
+}
+
+// Counts what the crawler's connections carry, both ways: the bytes of every socket, below TLS, so handshakes,
+// headers and framing are in it. What goes another way (DNS, ICMP) is added by those who send it.
+
+export class WireMeter {
+  readonly #open = new Set<net.Socket>();
+  #closedBytes = 0;
+
+  /** The TCP socket itself, not one for TLS on top of it. */
+  watch(socket: net.Socket): void {
+    if (this.#open.has(socket)) return;
+    this.#open.add(socket);
+    socket.once("close", () => {
+      this.#open.delete(socket);
+      this.#closedBytes += carriedBy(socket);
+    });
+  }
+
+  add(bytes: number): void {
+    this.#closedBytes += bytes;
+  }
+
+  get openConnections(): number {
+    return this.#open.size;
+  }
+
+  /** Since the meter was made. */
+  carriedBytes(): number {
+    let bytes = this.#closedBytes;
+    for (const socket of this.#open) bytes += carriedBy(socket);
+    return bytes;
+  }
+}
+
+const carriedBy = (socket: net.Socket) => socket.bytesRead + socket.bytesWritten;

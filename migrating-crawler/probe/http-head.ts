@@ -7,7 +7,6 @@ import type net from "node:net";
 import { isHostName } from "#core/ip/url-host";
 import type { SignRequest } from "../fetch/sign-request.ts";
 import { Failure, failureOf } from "../net/failure.ts";
-import { triesAgree } from "./agreement.ts";
 
 /** Longest response header that is read. */
 const maxHeadBytes = 32 * 1024;
@@ -114,4 +113,20 @@ function judge(head: string, end: number, rttMs: number): HeadAnswer {
   if (status === undefined || end < 0) return { rttMs, status: null, keptOpen: false };
   const isClean = end + 4 === head.length && !/^connection:[ \t]*close/im.test(head.slice(0, end));
   return { rttMs, status: Number(status), keptOpen: isClean && !head.startsWith("HTTP/1.0") };
+}
+
+// When enough tries were made. Noise only ever adds to a round trip, so the smallest try is the best; when a
+// second one comes as close to it as clocks and paths allow, a third would teach nothing. A quiet path takes
+// two tries, a noisy moment as many as are allowed.
+
+/** Two tries that differ by no more than the larger of these are the same measurement. */
+const sameWithinMs = 0.75;
+
+const sameWithinShare = 0.02;
+
+/** True when the two smallest times agree. */
+export function triesAgree(rttsMs: readonly number[]): boolean {
+  const [smallest, second] = rttsMs.toSorted((a, b) => a - b);
+  if (smallest === undefined || second === undefined) return false;
+  return second - smallest <= Math.max(sameWithinMs, sameWithinShare * smallest);
 }

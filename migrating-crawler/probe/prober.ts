@@ -19,8 +19,7 @@ import type { Connector } from "../net/connector.ts";
 import { Failure, failureOf } from "../net/failure.ts";
 import { ProxyRefusal } from "../net/proxy.ts";
 import type { CrawlerConfig } from "../settings/config.ts";
-import { triesAgree } from "./agreement.ts";
-import { timeHeads } from "./http-head.ts";
+import { timeHeads, triesAgree } from "./http-head.ts";
 import { type Echoes, systemEchoes } from "./icmp-echo.ts";
 
 /** Longest that a computation is held back for probes. */

@@ -3,7 +3,6 @@
  * can raise. Values come from the command or from a settings file; this is the only place that checks them.
  * Unknown keys are refused, and every fault is listed in one error.
  */
-
 import { resolve } from "node:path";
 import { z } from "zod";
 import { ConfigError } from "#core/errors";
@@ -13,23 +12,27 @@ import { isCoordinatorUrl } from "#protocol/invitation";
 import { maxDomainSetCharacters, maxDomainSetsInHello, probeMethod } from "#protocol/messages";
 import { partnerContact } from "#protocol/user-agent";
 import { limitsSchema } from "../limits/limits-config.ts";
-import { joinedSettings } from "../membership/joined-settings.ts";
-import { parseAllowance } from "../net/allow-list.ts";
+import { readMembership } from "../membership/membership.ts";
+import { parseAllowance } from "../net/address-guard.ts";
 import { releasePolicy } from "../supervisor/release-policy.ts";
-import { settingFaults } from "./setting-faults.ts";
 
 /** Our floor between two requests to one host: 1 s, the usual courtesy of search engines. */
 const defaultPolitenessFloorMs = 1000;
+
 /** Wait so many times the last answer's time before asking a host again (Heritrix's default). */
 const defaultResponseTimeFactor = 5;
+
 const mebibyte = 1024 * 1024;
 
 const hostAndPort = /^(\[[0-9a-fA-F:.]+\]|[^\s:/@]+):(\d{1,5})$/;
+
 const endpoint = (what: string) =>
   z.string().refine((text) => parseEndpoint(text) !== null, { error: `must be ${what}, as address:port` });
+
 const addressRange = z
   .string()
   .refine((text) => parseRange(text) !== null, { error: "must be an address, a/prefix or first-last" });
+
 const allowance = z.string().refine((text) => parseAllowance(text) !== null, {
   error: "must be an address, a/prefix or first-last, with :port or :port-port after it if need be",
 });
@@ -153,8 +156,10 @@ const configSchema = z.strictObject({
 });
 
 export type CrawlerConfig = Readonly<z.infer<typeof configSchema>>;
+
 /** What fetching needs; who the crawler is, and where its coordinator, does not matter to it. */
 export type FetchingConfig = Omit<CrawlerConfig, keyof typeof connection>;
+
 /** What a settings file or a caller may state: everything with a default can be left out. */
 export type CrawlerSettings = z.input<typeof configSchema>;
 
@@ -219,4 +224,112 @@ function deepFreeze<T>(value: T): T {
     Object.freeze(value);
   }
   return value;
+}
+
+// The name that somebody probably meant: as few letters apart as possible (Levenshtein's distance).
+
+/** Null when none is near: over a third of its letters differ. */
+function nearestName(name: string, known: readonly string[]): string | null {
+  const asked = name.slice(0, 60).toLowerCase();
+  let nearest: string | null = null;
+  let least = Math.max(2, Math.floor(asked.length / 3)) + 1;
+  for (const candidate of known) {
+    const distance = lettersApart(asked, candidate.toLowerCase());
+    if (distance >= least) continue;
+    least = distance;
+    nearest = candidate;
+  }
+  return nearest;
+}
+
+function lettersApart(one: string, other: string): number {
+  let row = Array.from({ length: other.length + 1 }, (_, index) => index);
+  for (let i = 1; i <= one.length; i++) {
+    const next = [i];
+    for (let j = 1; j <= other.length; j++) {
+      const changed = row[j - 1]! + (one[i - 1] === other[j - 1] ? 0 : 1);
+      next.push(Math.min(changed, row[j]! + 1, next[j - 1]! + 1));
+    }
+    row = next;
+  }
+  return row[other.length]!;
+}
+
+// Settings of a crawler whose home has a membership: coordinator, name and key come from there, so that the
+// settings file holds no secret and nothing that could disagree.
+
+const fromMembership = ["coordinatorUrl", "name", "key"] as const;
+
+/** The settings as they were when their home has none. What both state and differs is a fault. */
+function joinedSettings(settings: unknown): { readonly settings: unknown; readonly faults: string[] } {
+  const given = settings as Readonly<Record<string, unknown>> | null;
+  if (typeof given !== "object" || given === null || typeof given.home !== "string") {
+    return { settings, faults: [] };
+  }
+  const membership = readMembership(given.home);
+  if (membership === null) return { settings, faults: [] };
+  const faults = fromMembership
+    .filter((name) => given[name] !== undefined && given[name] !== membership[name])
+    .map((name) => `${name}: is not what membership.json of ${String(given.home)} has: leave it out here`);
+  const { coordinatorUrl, name, key } = membership;
+  return { settings: { ...given, coordinatorUrl, name, key }, faults };
+}
+
+// What is wrong with settings, in lines for people: which setting, what it must be, what it is; for a name that no
+// setting has, the one that was probably meant.
+
+type Issue = z.core.$ZodIssue;
+type Schema = z.core.$ZodType;
+
+/** Values are shown up to so many characters; secrets never. */
+const mostShown = 60;
+
+/** Settings of earlier releases, and what is in their place. */
+const gone: Readonly<Record<string, string>> = {
+  userAgent: "the coordinator states it; your own address goes into contact",
+};
+
+const secrets = new Set(["key", "proxy", "coordinatorProxy"]);
+
+/** Each begins with the setting's path and a colon: `limits.pagesPerDay: …`. */
+function settingFaults(error: z.ZodError, schema: Schema, settings: unknown): string[] {
+  return error.issues.flatMap((issue) => faultsOf(issue, schema, settings));
+}
+
+function faultsOf(issue: Issue, schema: Schema, settings: unknown): string[] {
+  const { path } = issue;
+  if (issue.code === "unrecognized_keys") {
+    const known = namesAt(schema, path);
+    return issue.keys.map((key) => {
+      const name = [...path, key].join(".");
+      return `${name}: ${gone[name] ?? `there is no such setting${meant(key, known)}`}`;
+    });
+  }
+  return [`${path.join(".") || "settings"}: ${issue.message}${shown(path, settings)}`];
+}
+
+function meant(key: string, known: readonly string[]): string {
+  const near = nearestName(key, known);
+  return near === null ? "" : `; is ${near} meant?`;
+}
+
+function shown(path: Issue["path"], settings: unknown): string {
+  let value = settings;
+  for (const step of path) value = (value as Record<PropertyKey, unknown> | null | undefined)?.[step];
+  if (value === undefined || secrets.has(String(path[0]))) return "";
+  const text = JSON.stringify(value) ?? String(value);
+  return ` (it is ${text.length > mostShown ? `${text.slice(0, mostShown)}…` : text})`;
+}
+
+/** The names that settings may have at this place of the schema. */
+function namesAt(schema: Schema, path: Issue["path"]): string[] {
+  let at: Schema | undefined = schema;
+  for (const step of path) at = shapeOf(at)?.[String(step)];
+  return Object.keys(shapeOf(at) ?? {});
+}
+
+/** Of an object, also behind defaults and `nullable`. */
+function shapeOf(schema: Schema | undefined): Readonly<Record<string, Schema>> | undefined {
+  const def = schema?._zod.def as { innerType?: Schema; shape?: Record<string, Schema> } | undefined;
+  return def?.shape ?? (def?.innerType === undefined ? undefined : shapeOf(def.innerType));
 }

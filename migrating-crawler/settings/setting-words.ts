@@ -2,7 +2,6 @@
  * What each setting does, for the file that people edit. `value` is the default, or an example where the default is
  * that nothing is set; the words say which. A test holds them against the schema.
  */
-import { statusTable } from "../status/status-setting.ts";
 
 export interface SettingWords {
   readonly name: string;
@@ -10,7 +9,7 @@ export interface SettingWords {
   readonly value: unknown;
 }
 
-export interface SettingTable {
+interface SettingTable {
   /** Of the TOML table; empty: the settings before the first table. */
   readonly path: readonly string[];
   readonly words: string;
@@ -192,6 +191,7 @@ const limits: SettingTable = {
 };
 
 const night = "22:00-06:00";
+
 const hours: SettingTable = {
   path: ["limits", "hours"],
   isOptional: true,
@@ -287,6 +287,23 @@ before it by itself. A release that was revoked is ended whatever stands here.`,
     setting("pin", "1.4.0", 'For "pin": the version. Default: not set, what runs stays.'),
     setting("accept", ["1.5.0"], 'For "ask": the versions that may be taken. Default: none.'),
     setting("refuse", ["1.4.1"], "Versions that are never taken. Default: none."),
+  ],
+};
+
+// What `[status]` of the settings file says, for settings/setting-words.ts.
+
+const statusTable: SettingTable = {
+  path: ["status"],
+  isOptional: false,
+  words: `---------------------------------------------------------------------------------------------- status
+\`nearcrawl crawler status\` needs none of this. Takes a restart.`,
+  settings: [
+    {
+      name: "port",
+      value: 7412,
+      words:
+        "A page that shows the same at http://127.0.0.1:7412/, to browsers on this machine alone (to everybody who is\nlogged in on it). It cannot be used to change anything. Default: not set, no page.",
+    },
   ],
 };
 

@@ -14,8 +14,7 @@ import { join } from "node:path";
 import { packResult } from "#protocol/packed/message-frames";
 import type { FetchResult } from "#protocol/result";
 import { maySync } from "../core/flushed-write.ts";
-import { type KeptResult, readRecord, writeRecord } from "./record.ts";
-import { frame, recoverSegment, unframe } from "./segment.ts";
+import { frame, type KeptResult, readRecord, recoverSegment, unframe, writeRecord } from "./segment.ts";
 import { firstSequenceOf, leaveSpoolFolder, openSpoolFolder, segmentFile } from "./spool-folder.ts";
 
 export interface SpooledResult extends KeptResult {

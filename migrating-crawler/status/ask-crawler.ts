@@ -1,7 +1,7 @@
 /** Asks the crawler that runs in a folder, over its control socket. What comes back is bounded in size and time. */
 import { type ClientRequest, request } from "node:http";
 import { NearcrawlError } from "#core/errors";
-import { openControlPath } from "./control-path.ts";
+import { openControlPath } from "./control-server.ts";
 
 const answerMs = 5000;
 const mostAnswerBytes = 1024 * 1024;

@@ -5,12 +5,11 @@
  *   GET  /status.json   the report            GET /status.txt   the same for a terminal; ?line: in one line
  *   GET  /log?lines=    the last lines        POST /pause?reason= · /resume · /drain?reason=
  */
-import { rmSync } from "node:fs";
+import { closeSync, fstatSync, openSync, readSync, rmSync, statSync } from "node:fs";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import { connect } from "node:net";
+import { join } from "node:path";
 import type { CrawlerLog } from "../core/log.ts";
-import { controlFile, openControlPath } from "./control-path.ts";
-import { lastLogLines, mostLogLines } from "./log-lines.ts";
 import type { StatusReport } from "./status-report.ts";
 import { statusLine, statusText } from "./status-text.ts";
 
@@ -165,4 +164,92 @@ function answers(path: string): Promise<boolean> {
     const late = setTimeout(() => done(true), answersMs);
     socket.once("connect", () => done(true)).once("error", () => done(false));
   });
+}
+
+// Where HOME/control.sock is for the system: a socket's path may have 103 bytes (sun_path of macOS; Linux has 107).
+// Where the folder is too deep for that, Linux reaches it through an open descriptor of it, /proc/self/fd/N; other
+// systems cannot, and the caller says so.
+
+const mostPathBytes = 103;
+const fileName = "control.sock";
+
+interface ControlPath {
+  /** To listen on or to connect to, until `close`; null: this system cannot, the path is too long. */
+  readonly path: string | null;
+  close(): void;
+}
+
+const controlFile = (home: string) => join(home, fileName);
+
+/** Throws the system's error when the folder cannot be opened. */
+export function openControlPath(home: string): ControlPath {
+  const plain = controlFile(home);
+  if (Buffer.byteLength(plain) <= mostPathBytes) return { path: plain, close: () => {} };
+  if (process.platform !== "linux") return { path: null, close: () => {} };
+  const folder = openSync(home, "r");
+  return { path: `/proc/self/fd/${folder}/${fileName}`, close: () => closeSync(folder) };
+}
+
+// The last lines of HOME/log, which the dock writes (dock/rotating-log.ts), and those that follow.
+
+const mostLogLines = 10_000;
+
+/** So much of the end of a file is looked at. */
+const mostTailBytes = 8 * 1024 * 1024;
+
+const logFile = (home: string, age = 0) =>
+  join(home, "log", age === 0 ? "crawler.log" : `crawler.${age}.log`);
+
+/** The oldest first; also from the file before, when the newest has too few. None where there is no log. */
+export function lastLogLines(home: string, count: number): string[] {
+  const newest = tailOf(logFile(home), count);
+  return newest.length >= count ? newest : [...tailOf(logFile(home, 1), count - newest.length), ...newest];
+}
+
+/** Where the log stands, and what was written since; a file that was followed by another is read from its start. */
+export class LogFollower {
+  readonly #path: string;
+  #inode: number;
+  #read: number;
+  #rest = "";
+
+  constructor(home: string) {
+    this.#path = logFile(home);
+    const stats = statSync(this.#path, { throwIfNoEntry: false });
+    this.#inode = stats?.ino ?? 0;
+    this.#read = stats?.size ?? 0;
+  }
+
+  /** Whole lines since the last call. */
+  next(): string[] {
+    const stats = statSync(this.#path, { throwIfNoEntry: false });
+    if (stats === undefined) return [];
+    if (stats.ino !== this.#inode || stats.size < this.#read) this.#read = 0;
+    this.#inode = stats.ino;
+    const text = this.#rest + textFrom(this.#path, this.#read, stats.size);
+    this.#read = stats.size;
+    const lines = text.split("\n");
+    this.#rest = lines.pop() ?? "";
+    return lines;
+  }
+}
+
+function tailOf(path: string, count: number): string[] {
+  const size = statSync(path, { throwIfNoEntry: false })?.size ?? 0;
+  const from = Math.max(0, size - mostTailBytes);
+  const lines = textFrom(path, from, size).split("\n");
+  if (lines.at(-1) === "") lines.pop();
+  return lines.slice(from > 0 ? 1 : 0).slice(-count);
+}
+
+function textFrom(path: string, from: number, to: number): string {
+  if (to <= from) return "";
+  const file = openSync(path, "r");
+  try {
+    const start = Math.max(from, to - mostTailBytes);
+    const bytes = Buffer.alloc(Math.max(0, Math.min(to, fstatSync(file).size) - start));
+    return bytes.subarray(0, readSync(file, bytes, 0, bytes.length, start)).toString("utf8");
+  } finally {
+    closeSync(file);
+  }
 }

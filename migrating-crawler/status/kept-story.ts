@@ -6,23 +6,39 @@ import { readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { z } from "zod";
 import { words } from "#protocol/fields";
-import { blames } from "#protocol/result";
+import { blames, type FetchOutcome } from "#protocol/result";
 import type { Blame, ErrorReport, UrlCounts } from "./status-report.ts";
-import { noUrls } from "./url-counter.ts";
 
 export const storyFile = { name: "status.json", maxBytes: 256 * 1024, everyMs: 5000 };
 export const mostErrors = 100;
 const mostEnds = 10;
+
 /** As in the protocol, and a little of what a failure says. */
 const mostErrorWords = 300;
 
 const count = z.int().min(0);
+
+// Counts URLs by what became of them: over the last minute, and since midnight by the host's clock.
+
+export const noUrls: UrlCounts = {
+  urls: 0,
+  fetched: 0,
+  unchanged: 0,
+  redirected: 0,
+  httpErrors: 0,
+  refusedByRobots: 0,
+  refusedAddresses: 0,
+  unsupported: 0,
+  failed: 0,
+};
+
 const urlCounts = z.object(
   Object.fromEntries(Object.keys(noUrls).map((name) => [name, count])) as Record<
     keyof UrlCounts,
     typeof count
   >,
 );
+
 const errorReport = z.object({
   at: z.iso.datetime(),
   blame: z.enum(blames),
@@ -30,6 +46,7 @@ const errorReport = z.object({
   code: z.string().max(60),
   words: z.string().max(mostErrorWords),
 });
+
 const story = z.object({
   /** `2026-11-22`, in the host's time zone; the counts are of this day. */
   day: z.string().max(10),
@@ -38,6 +55,7 @@ const story = z.object({
   errors: z.array(errorReport).max(mostErrors),
   lastEnds: z.array(z.object({ at: z.iso.datetime(), reason: words })).max(mostEnds),
 });
+
 export type Story = Readonly<z.infer<typeof story>>;
 
 export const noBlames: Readonly<Record<Blame, number>> = { target: 0, network: 0, crawler: 0, us: 0 };
@@ -74,4 +92,53 @@ export function withError(story: Story, error: ErrorReport): Story {
 export function withEnd(story: Story, end: Story["lastEnds"][number]): Story {
   if (story.lastEnds.some(({ at }) => at === end.at)) return story;
   return { ...story, lastEnds: [end, ...story.lastEnds].slice(0, mostEnds) };
+}
+
+const sliceMs = 1000;
+const slices = 60;
+
+type Counts = { -readonly [Name in keyof UrlCounts]: number };
+type Kind = Exclude<keyof UrlCounts, "urls">;
+
+const kinds: Readonly<Record<FetchOutcome["type"], Kind>> = {
+  fetched: "fetched",
+  unchanged: "unchanged",
+  redirected: "redirected",
+  "http-error": "httpErrors",
+  "refused-by-robots": "refusedByRobots",
+  "refused-address": "refusedAddresses",
+  unsupported: "unsupported",
+  failed: "failed",
+};
+
+export function withUrl(counts: UrlCounts, outcome: FetchOutcome["type"]): UrlCounts {
+  const kind = kinds[outcome];
+  return { ...counts, urls: counts.urls + 1, [kind]: counts[kind] + 1 };
+}
+
+/** The last minute, in slices of a second. */
+export class MinuteCounter {
+  readonly #slices: { second: number; counts: UrlCounts }[] = [];
+
+  /** `nowMs`: of a clock that only goes on. */
+  count(outcome: FetchOutcome["type"], nowMs: number): void {
+    const second = Math.floor(nowMs / sliceMs);
+    const last = this.#slices.at(-1);
+    if (last?.second === second) last.counts = withUrl(last.counts, outcome);
+    else this.#slices.push({ second, counts: withUrl(noUrls, outcome) });
+    this.#forget(second);
+  }
+
+  counts(nowMs: number): UrlCounts {
+    this.#forget(Math.floor(nowMs / sliceMs));
+    const sum: Counts = { ...noUrls };
+    for (const { counts } of this.#slices) {
+      for (const name of Object.keys(sum) as (keyof Counts)[]) sum[name] += counts[name];
+    }
+    return sum;
+  }
+
+  #forget(second: number): void {
+    while (this.#slices.length > 0 && this.#slices[0]!.second <= second - slices) this.#slices.shift();
+  }
 }

@@ -12,8 +12,7 @@ import { runningDock } from "../supervisor/one-dock.ts";
 import { policyWords } from "../supervisor/release-policy.ts";
 import { readDrain } from "./drain.ts";
 import { onDay, readStory, type Story, withEnd } from "./kept-story.ts";
-import { readReleaseState, releasesReport } from "./releases-report.ts";
-import { fingerprintOf, limitReport } from "./running-report.ts";
+import { fingerprintOf, limitReport, readReleaseState, releasesReport } from "./running-report.ts";
 import { type LimitReport, type StatusReport, sinceAndWhy, statusVersion } from "./status-report.ts";
 
 /** `program`: what to type to start this program, for words that say what to do. */

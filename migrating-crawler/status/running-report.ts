@@ -1,18 +1,21 @@
 /** The report of a crawler that runs, from what its rooms know. */
+
+import { readFileSync, statSync } from "node:fs";
+import { join } from "node:path";
 import { contactPageOf } from "#protocol/user-agent";
-import type { LimitUsage } from "../limits/limit-usage.ts";
+import { bytesInWords, type LimitUsage } from "../limits/limit-usage.ts";
 import type { Paused } from "../limits/pause.ts";
 import type { AskedPace } from "../limits/work-pace.ts";
 import type { CrawlerStatus } from "../link/crawler-status.ts";
 import type { CrawlerConfig } from "../settings/config.ts";
 import type { DockLine } from "../supervisor/dock-line.ts";
 import { policyWords } from "../supervisor/release-policy.ts";
-import { releasesReport } from "./releases-report.ts";
-import { stateWords } from "./state-words.ts";
+import { isWatched, type ReleaseState, releaseState } from "../supervisor/release-state.ts";
 import type { StatusRecord } from "./status-record.ts";
 import {
   type LimitReport,
   type PaceReport,
+  type ReleasesReport,
   type SinceAndWhy,
   type StatusReport,
   sinceAndWhy,
@@ -131,4 +134,117 @@ function versionsPart({ softwareVersion, dock, record }: RunningParts): StatusRe
     node: process.versions.node,
     protocol: record.welcome?.protocolVersion ?? null,
   };
+}
+
+// The state of a running crawler in a plain sentence.
+
+export function stateWords(
+  report: Pick<
+    StatusReport,
+    "state" | "work" | "pause" | "drain" | "coordinator" | "holdingBack" | "shipping"
+  >,
+): string {
+  const { state, work, pause, drain, coordinator, holdingBack } = report;
+  const open = plural(work?.openHosts ?? 0, "site");
+  switch (state) {
+    case "crawling":
+      return `Crawling: ${open} open, ${plural(work?.lastMinute.urls ?? 0, "URL")} in the last minute.`;
+    case "waiting":
+      return sentence(`Connected, with nothing open${because(holdingBack[0])}`);
+    case "not-connected":
+      return sentence(`Not connected${because(coordinator.notConnectedBecause)}`);
+    case "paused":
+      return sentence(`Paused${because(pause?.reason)}`);
+    case "draining":
+      return sentence(`Draining, to leave for good${because(drain?.reason)}. ${leftWords(report)}`);
+    case "not-running":
+      return "No crawler runs in this folder.";
+  }
+}
+
+function leftWords({ work, shipping, coordinator }: Parameters<typeof stateWords>[0]): string {
+  const hosts = plural(work?.openHosts ?? 0, "site is", "sites are");
+  const results = plural(shipping?.waitingResults ?? 0, "result waits", "results wait");
+  const link = coordinator.connectedSince === null ? "; the coordinator is not reached" : "";
+  return `${hosts} still open, ${results} for the coordinator${link}`;
+}
+
+const because = (reason: string | undefined) => (reason ? `: ${reason}` : "");
+const sentence = (text: string) => (/[.!?]$/.test(text) ? text : `${text}.`);
+
+// What HOME/releases says of the releases that run here or do not, for a look from outside: nothing is set aside.
+
+const maxFileBytes = 1024 * 1024;
+const mostListed = 20;
+
+/** Null when no dock has run here, or what it wrote cannot be read. `policy`: the host's, in words. */
+export function releasesReport(home: string, policy: string | null): ReleasesReport | null {
+  const state = readReleaseState(home);
+  if (state === null) return null;
+  const notTaken = state.reports.flatMap(({ version, state: what, reason }) =>
+    what === "refused" || what === "pinned" || what === "delayed" ? [{ version, state: what, reason }] : [],
+  );
+  return {
+    current: state.current?.version ?? null,
+    isWatched: isWatched(state),
+    previous: previousOf(state),
+    offeredSince: state.offered?.firstAt ?? null,
+    policy,
+    notTaken: notTaken.reverse().slice(0, mostListed),
+    returned: state.bad
+      .map(({ version, at, reason }) => ({ version, at, reason }))
+      .reverse()
+      .slice(0, mostListed),
+  };
+}
+
+/** Null when there is none that can be read. */
+export function readReleaseState(home: string): ReleaseState | null {
+  try {
+    const path = join(home, "releases", "state.json");
+    if (statSync(path).size > maxFileBytes) return null;
+    return releaseState.safeParse(JSON.parse(readFileSync(path, "utf8"))).data ?? null;
+  } catch {
+    return null;
+  }
+}
+
+/** What takes the place of the current one if that is not well. */
+function previousOf(state: ReleaseState): string | null {
+  return (isWatched(state) ? state.good : state.previous)?.version ?? null;
+}
+
+// Amounts and times as people read them.
+
+/** `1 site`, `12,000 sites`; `many` where an "s" does not do. */
+export function plural(count: number, one: string, many = `${one}s`): string {
+  return `${count.toLocaleString("en")} ${count === 1 ? one : many}`;
+}
+
+/** `4 min`, `3 h 20 min`, `2 days`. */
+export function durationInWords(ms: number): string {
+  const minutes = Math.round(Math.max(0, ms) / 60_000);
+  if (minutes < 1) return `${Math.round(Math.max(0, ms) / 1000)} s`;
+  if (minutes < 60) return `${minutes} min`;
+  const hours = Math.floor(minutes / 60);
+  if (hours < 48) return minutes % 60 === 0 ? `${hours} h` : `${hours} h ${minutes % 60} min`;
+  return `${Math.floor(hours / 24)} days`;
+}
+
+/** `2026-11-22 12:40 UTC`. */
+export function minuteOf(at: string): string {
+  return `${at.slice(0, 16).replace("T", " ")} UTC`;
+}
+
+export function amountInWords(amount: number, unit: string): string {
+  if (unit === "bytes") return bytesInWords(amount);
+  const rounded = Number.isInteger(amount) ? amount : Math.round(amount * 100) / 100;
+  return `${rounded.toLocaleString("en")} ${unit}`.trim();
+}
+
+/** `slow down: 4 sites at a time since 2026-11-22 12:40 UTC (2 host slices due or in hand, under 4: …)`. */
+export function paceInWords({ pace, places, since, reason }: PaceReport): string {
+  const allowed =
+    places === null ? "as many sites at a time as the limits allow" : `${plural(places, "site")} at a time`;
+  return `${pace.replace("-", " ")}: ${allowed}, since ${minuteOf(since)} (${reason})`;
 }

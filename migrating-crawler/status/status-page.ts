@@ -1,18 +1,76 @@
 /** The report as a page for a browser on this machine: plain sentences, bars, no script, nothing from elsewhere. Pure. */
 import { createHash } from "node:crypto";
 import { bytesInWords } from "../limits/limit-usage.ts";
-import { type GroupedError, groupedErrors } from "./grouped-errors.ts";
-import { durationInWords, minuteOf, paceInWords, plural } from "./in-words.ts";
-import { type LimitLine, limitLines } from "./limit-lines.ts";
-import { html, Markup } from "./markup.ts";
-import { pageStyle } from "./page-style.ts";
+import { durationInWords, minuteOf, paceInWords, plural } from "./running-report.ts";
 import type { StatusReport } from "./status-report.ts";
-import { blameWords, countWords } from "./status-text.ts";
+import {
+  blameWords,
+  countWords,
+  type GroupedError,
+  groupedErrors,
+  type LimitLine,
+  limitLines,
+} from "./status-text.ts";
 
 /** A page that looks again by itself; a reader may hold it still (WCAG 2.2, 2.2.1). */
 export const refreshSeconds = 5;
+
 export const pagePaths = { live: "/", still: "/?still" } as const;
 const mostErrors = 20;
+
+/** The local page's style sheet: one column on a telephone, two beside each other where there is room; dark is a second set of colours. */
+export const pageStyle = `
+:root{color-scheme:light dark;--ground:#f6f7f6;--card:#fff;--ink:#17201f;--soft:#5a6866;--line:#dfe4e2;--accent:#0b6b66;
+--track:#e6ecea;--warm:#b45309;--warm-soft:#fdf0dc;--good:#1b7f4b;--bad:#b3261e;--other:#8aa09d}
+@media (prefers-color-scheme:dark){:root{--ground:#0f1514;--card:#171f1e;--ink:#e4ebe9;--soft:#94a5a2;--line:#27312f;
+--accent:#4cc4b8;--track:#27312f;--warm:#f0a94b;--warm-soft:#33260f;--good:#5fd08f;--bad:#ff8a80;--other:#5d726f}}
+*{box-sizing:border-box}
+body{margin:0;background:var(--ground);color:var(--ink);font:16px/1.5 system-ui,-apple-system,"Segoe UI","Noto Sans","Liberation Sans",sans-serif;
+font-variant-numeric:tabular-nums}
+.width{max-width:1200px;margin:0 auto;padding-inline:clamp(16px,4vw,32px)}
+main{padding-block:28px 48px}
+.top{background:var(--card);border-bottom:1px solid var(--line)}
+.brand{display:flex;gap:9px;align-items:center;margin-block:0;padding-block:12px;font-weight:650;font-size:1.0625rem;letter-spacing:-.01em}
+.brand span{font-weight:400;color:var(--soft);overflow-wrap:anywhere}
+.mark{width:24px;height:24px;flex:none}
+.mark path{fill:none;stroke:var(--accent);stroke-width:2.4;stroke-linecap:round}
+.mark circle{fill:var(--accent)}
+h1{font-size:clamp(1.375rem,1.1rem + 1.2vw,1.75rem);line-height:1.25;letter-spacing:-.015em;font-weight:600;margin:0 0 20px;
+text-wrap:balance;overflow-wrap:anywhere}
+.dot{display:inline-block;width:.6em;height:.6em;border-radius:50%;background:var(--other);margin-right:.4em}
+.crawling .dot{background:var(--good)}.paused .dot,.draining .dot,.waiting .dot{background:var(--warm)}
+.not-connected .dot{background:var(--bad)}
+h2{font-size:1rem;font-weight:600;margin:0 0 12px}
+.held{background:var(--warm-soft);border:1px solid var(--warm);border-radius:12px;padding:14px 18px;margin:0 0 16px}
+.held h2{color:var(--warm);margin-bottom:4px}
+.held ul{margin:0;padding-left:1.1em}
+.cards{display:grid;gap:16px;grid-template-columns:repeat(auto-fit,minmax(min(100%,420px),1fr));align-items:start}
+section{background:var(--card);border:1px solid var(--line);border-radius:12px;padding:18px 20px;min-width:0}
+.wide{grid-column:1/-1}
+.limit{display:grid;grid-template-columns:1fr auto;gap:2px 12px;font-size:.9375rem}
+.limit+.limit{margin-top:14px}
+.limit .used{text-align:right}
+.limit .note{grid-column:1/-1;color:var(--soft);font-size:.8125rem}
+.limit .note.warm{color:var(--warm)}
+svg.bar{grid-column:1/-1;width:100%;height:8px;display:block;border-radius:4px;background:var(--track)}
+svg.bar rect{fill:var(--accent)}
+.over svg.bar rect{fill:var(--warm)}
+dl{margin:0;display:grid;grid-template-columns:max-content 1fr;gap:8px 18px;font-size:.9375rem}
+dt{color:var(--soft)}
+dd{margin:0;min-width:0;overflow-wrap:anywhere}
+.tiles{display:grid;grid-template-columns:1fr 1fr;gap:14px;margin:0 0 16px}
+@media (min-width:700px){.wide .tiles{grid-template-columns:repeat(4,1fr)}}
+.tiles>div{min-width:0}
+.figure{display:block;font-size:1.5rem;line-height:1.2;font-weight:600;letter-spacing:-.02em}
+.tiles small,.soft{color:var(--soft);font-size:.8125rem}
+.errors{list-style:none;margin:0;padding:0;font-size:.875rem}
+.errors li{padding:8px 0;border-top:1px solid var(--line);overflow-wrap:anywhere}
+.errors time{color:var(--soft);margin-right:.5em}
+.blame{display:inline-block;border:1px solid var(--line);border-radius:999px;padding:0 .6em;font-size:.75rem;color:var(--soft);margin-right:.4em}
+footer{color:var(--soft);font-size:.8125rem;margin-top:20px}
+a{color:var(--accent)}
+@media (max-width:480px){dl{grid-template-columns:1fr;gap:0}dd{margin-bottom:10px}}
+`;
 
 /** Nothing may be loaded, run, framed or sent but the style sheet in the page itself. */
 export const pagePolicy = `default-src 'none'; style-src 'sha256-${createHash("sha256").update(pageStyle).digest("base64")}'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`;
@@ -54,6 +112,19 @@ function lookingAgain(isStill: boolean): Markup {
   return isStill
     ? html`the page stays as it is. <a href="${pagePaths.live}">Look again every ${refreshSeconds} seconds</a>`
     : html`the page looks again every ${refreshSeconds} seconds. <a href="${pagePaths.still}">Hold it still</a>`;
+}
+
+/**
+ * Templates for the local page that escape by default: whatever is put into `html` is text, unless `html` made it.
+ * Attribute values stand in double quotes; then no value can leave its attribute. (The coordinator's pages have a
+ * template of their own; the crawler ships as one file without them.)
+ */
+class Markup {
+  readonly text: string;
+
+  constructor(text: string) {
+    this.text = text;
+  }
 }
 
 const styleOfPage = new Markup(pageStyle);
@@ -154,3 +225,20 @@ function safeLink(url: string): Markup | string {
 }
 
 const since = (then: string, now: string) => durationInWords(Date.parse(now) - Date.parse(then));
+
+type MarkupValue = Markup | string | number | null | readonly MarkupValue[];
+
+function html(strings: TemplateStringsArray, ...values: readonly MarkupValue[]): Markup {
+  return new Markup(
+    strings.reduce((text, part, index) => `${text}${textOf(values[index - 1] ?? null)}${part}`),
+  );
+}
+
+function textOf(value: MarkupValue): string {
+  if (value === null) return "";
+  if (value instanceof Markup) return value.text;
+  if (typeof value === "number") return String(value);
+  if (typeof value === "string")
+    return value.replace(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`);
+  return value.map(textOf).join("");
+}

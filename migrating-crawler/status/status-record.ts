@@ -8,9 +8,18 @@ import type { CrawlerSurroundings } from "../crawler-surroundings.ts";
 import { KeptFile, type KeptSettings } from "../limits/kept-file.ts";
 import { LocalTime } from "../limits/local-time.ts";
 import type { CrawlerConfig } from "../settings/config.ts";
-import { emptyStory, onDay, type Story, storyFile, storyFrom, withEnd, withError } from "./kept-story.ts";
+import {
+  emptyStory,
+  MinuteCounter,
+  onDay,
+  type Story,
+  storyFile,
+  storyFrom,
+  withEnd,
+  withError,
+  withUrl,
+} from "./kept-story.ts";
 import type { Blame, ProbeCounts, UrlCounts } from "./status-report.ts";
-import { MinuteCounter, withUrl } from "./url-counter.ts";
 
 export interface RecordSettings {
   readonly kept: KeptSettings;

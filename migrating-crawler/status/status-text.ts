@@ -1,10 +1,8 @@
 /** The report for a terminal: plain sentences, bars of characters, lines that fit the width. Pure. */
 import { plainWords } from "#protocol/fields";
 import { bytesInWords } from "../limits/limit-usage.ts";
-import { type GroupedError, groupedErrors } from "./grouped-errors.ts";
-import { durationInWords, minuteOf, paceInWords, plural } from "./in-words.ts";
-import { type LimitLine, limitLines } from "./limit-lines.ts";
-import type { StatusReport, UrlCounts } from "./status-report.ts";
+import { amountInWords, durationInWords, minuteOf, paceInWords, plural } from "./running-report.ts";
+import type { ErrorReport, LimitReport, StatusReport, UrlCounts } from "./status-report.ts";
 
 const barCharacters = 20;
 const mostErrors = 8;
@@ -182,3 +180,91 @@ function ends({ lastEnds }: StatusReport): string[] {
 
 const labelled = (label: string, words: string) => `${label.padEnd(labelCharacters)}${words}`;
 const since = (then: string, now: string) => durationInWords(Date.parse(now) - Date.parse(then));
+
+// Errors that say the same, one after the other, as one with a count: a site that is down would fill the list.
+
+export interface GroupedError extends ErrorReport {
+  /** How often in a row; `at` is the last time. */
+  readonly times: number;
+}
+
+/** In the order of the errors, the latest first. */
+export function groupedErrors(errors: readonly ErrorReport[]): GroupedError[] {
+  const groups: GroupedError[] = [];
+  for (const error of errors) {
+    const last = groups.at(-1);
+    if (last === undefined || !saysTheSame(last, error)) groups.push({ ...error, times: 1 });
+    else groups[groups.length - 1] = { ...last, times: last.times + 1 };
+  }
+  return groups;
+}
+
+function saysTheSame(one: ErrorReport, other: ErrorReport): boolean {
+  return one.host === other.host && one.code === other.code && one.words === other.words;
+}
+
+// The host's limits as people read them: a name, what is used against what may be, a share for the bar.
+
+export interface LimitLine {
+  readonly name: string;
+  /** `1.2 GiB of 50 GiB`. */
+  readonly used: string;
+  /** Of the cap, 0 to 1; null: there is no cap, or use is not measured. */
+  readonly share: number | null;
+  /** `begins anew in 3 h`; empty: it does not. */
+  readonly resets: string;
+  /** Empty: nothing. */
+  readonly holdingBack: string;
+}
+
+/** Known ones read well; one that is not, still reads. */
+const names: Readonly<Record<string, string>> = {
+  pagesPerDay: "Pages today",
+  bytesPerDay: "Bytes today",
+  bytesPerMonth: "Bytes this month",
+  kilobytesPerSecond: "Bytes a second",
+  concurrentHosts: "Sites at a time",
+  openConnections: "Connections",
+  cpuShare: "Processor",
+  memoryBytes: "Memory",
+  diskBytes: "Disk",
+  hours: "Hours",
+  onlyWhenIdle: "Only when idle",
+};
+
+/** Limits that are switched off and hold nothing back say nothing; a pause has no amount, and is told of elsewhere. */
+export function limitLines(limits: readonly LimitReport[], now: Date): LimitLine[] {
+  return limits
+    .filter(({ limit }) => limit !== "pause")
+    .filter(
+      ({ used, cap, resetsAt, holdingBack }) =>
+        holdingBack !== "" || cap !== null || (used ?? 0) > 0 || resetsAt !== null,
+    )
+    .map((limit) => ({
+      name: names[limit.limit] ?? limit.limit,
+      used: usedWords(limit),
+      share: shareOf(limit),
+      resets: resetWords(limit, now),
+      holdingBack: limit.holdingBack,
+    }));
+}
+
+function usedWords({ used, cap, unit, limit }: LimitReport): string {
+  if (limit === "hours") return "";
+  if (used === null) return cap === null ? "" : `at most ${amountInWords(cap, unit)}`;
+  if (cap === null) return `${amountInWords(used, unit)}, no limit`;
+  const ofUnit = unit === "bytes" ? unit : "";
+  return `${amountInWords(used, ofUnit)} of ${amountInWords(cap, unit)}`;
+}
+
+function shareOf({ used, cap }: LimitReport): number | null {
+  if (used === null || cap === null) return null;
+  return cap === 0 ? 1 : Math.min(1, used / cap);
+}
+
+function resetWords({ resetsAt, limit, holdingBack }: LimitReport, now: Date): string {
+  if (resetsAt === null) return "";
+  const left = durationInWords(Date.parse(resetsAt) - now.getTime());
+  if (limit === "hours") return holdingBack === "" ? `open for ${left} more` : `opens in ${left}`;
+  return `begins anew in ${left}`;
+}

@@ -11,10 +11,8 @@ import type { CrawlerLog } from "../core/log.ts";
 import { membershipFile } from "../membership/membership.ts";
 import type { ChildEnd, CrawlerChild } from "./crawler-child.ts";
 import type { CrawlerToDock, ReleaseReport } from "./dock-messages.ts";
-import type { DockedSettings } from "./dock-settings.ts";
-import type { DockTiming } from "./dock-timing.ts";
+import { childMark, type DockedSettings, type DockTiming, removeMark, startCrawler } from "./one-dock.ts";
 import type { PingService } from "./ping-service.ts";
-import { removeMark } from "./process-mark.ts";
 import { ReleaseMemory } from "./release-memory.ts";
 import { faultOfKept, fetchMissingManifests } from "./release-proof.ts";
 import type { ReleaseShelf } from "./release-shelf.ts";
@@ -22,7 +20,6 @@ import type { ReleaseSource } from "./release-source.ts";
 import * as states from "./release-state.ts";
 import type { Trust } from "./release-trust.ts";
 import { ReleaseUpdates } from "./release-updates.ts";
-import { childMark, startCrawler } from "./start-crawler.ts";
 
 export interface DockSettings {
   readonly home: string;

@@ -2,7 +2,9 @@
  * The dock as a program: everything wired together for one home, until it is asked to stop. SIGTERM and SIGINT end
  * the crawler in order; SIGUSR2 ends it and tells the coordinator that it will not be back.
  */
-import { existsSync, realpathSync } from "node:fs";
+import { appendFileSync, existsSync, mkdirSync, realpathSync, renameSync, statSync } from "node:fs";
+import { open, readdir, stat } from "node:fs/promises";
+import { join } from "node:path";
 import { ConfigError } from "#core/errors";
 import { type CrawlerLog, lineLog, outliveLog, quietLog } from "../core/log.ts";
 import { homeSettings } from "../membership/home-settings.ts";
@@ -10,19 +12,22 @@ import { openMember } from "../membership/member.ts";
 import { readMembership } from "../membership/membership.ts";
 import { withRefusalAdvice } from "../membership/refusal-advice.ts";
 import { shortSession } from "../membership/short-session.ts";
-import { PageServer } from "../status/page-server.ts";
+import { PageServer } from "../status/open-status.ts";
 import { restingReport } from "../status/resting-report.ts";
 import { Dock, type Told } from "./dock.ts";
-import { type DockedSettings, readDockSettings } from "./dock-settings.ts";
-import { type DockTiming, dockTiming } from "./dock-timing.ts";
-import { dockVersion } from "./dock-version.ts";
-import { leaveHome, outwaitOrphan, takeHome } from "./one-dock.ts";
+import {
+  type DockedSettings,
+  type DockTiming,
+  dockTiming,
+  dockVersion,
+  leaveHome,
+  outwaitOrphan,
+  readDockSettings,
+  takeHome,
+} from "./one-dock.ts";
 import { PingService } from "./ping-service.ts";
-import { pinnedReleaseKeys } from "./release-pins.ts";
-import { ReleaseShelf } from "./release-shelf.ts";
+import { pinnedReleaseKeys, ReleaseShelf } from "./release-shelf.ts";
 import { ReleaseSource } from "./release-source.ts";
-import { RotatingLog } from "./rotating-log.ts";
-import { SpoolFlusher } from "./spool-flusher.ts";
 
 export interface DockRun {
   /** The crawler's folder, after `join`. */
@@ -177,4 +182,118 @@ function freshSettings(read: () => DockedSettings, complain: (reason: string) =>
     }
     return last;
   };
+}
+
+// Flushes the crawler's spool to the disk once a second: under Node's permission model the crawler itself may not
+// (fsync is denied to it), and a power cut should cost a second of results, not half a minute.
+
+const everyMs = 1000;
+
+class SpoolFlusher {
+  readonly #folder: string;
+  #timer: NodeJS.Timeout | undefined;
+  #flushing: Promise<void> | null = null;
+  /** What was flushed last, and how long it was. */
+  #flushed = "";
+
+  constructor(home: string) {
+    this.#folder = join(home, "spool");
+  }
+
+  start(): void {
+    this.#timer = setInterval(() => {
+      this.#flushing ??= this.#flush().finally(() => {
+        this.#flushing = null;
+      });
+    }, everyMs);
+  }
+
+  async stop(): Promise<void> {
+    clearInterval(this.#timer);
+    await this.#flushing;
+    await this.#flush();
+  }
+
+  /** The newest segment is the one that is written. */
+  async #flush(): Promise<void> {
+    try {
+      const names = (await readdir(this.#folder)).filter((name) => /^results-\d{16}\.log$/.test(name));
+      const newest = names.sort().at(-1);
+      if (newest === undefined) return;
+      const path = join(this.#folder, newest);
+      const { size, mtimeMs } = await stat(path);
+      const seen = `${newest} ${size} ${mtimeMs}`;
+      if (seen !== this.#flushed) await syncFile(path);
+      this.#flushed = seen;
+    } catch {
+      // The folder is not there yet, or the segment was acknowledged and removed meanwhile.
+    }
+  }
+}
+
+async function syncFile(path: string): Promise<void> {
+  const file = await open(path, "r+");
+  try {
+    await file.datasync();
+  } finally {
+    await file.close();
+  }
+}
+
+// Lines in HOME/log/crawler.log, followed by a new file when it is full; the oldest are removed. A disk that takes
+// nothing loses lines and nothing else.
+
+/** 5 files of 4 MiB hold a day or two of a busy crawler's lines. */
+const defaultFileBytes = 4 * 1024 * 1024;
+
+const defaultFiles = 5;
+
+export class RotatingLog {
+  readonly #folder: string;
+  readonly #fileBytes: number;
+  readonly #files: number;
+  #bytes = 0;
+
+  constructor(settings: { readonly home: string; readonly fileBytes?: number; readonly files?: number }) {
+    this.#folder = join(settings.home, "log");
+    this.#fileBytes = settings.fileBytes ?? defaultFileBytes;
+    this.#files = settings.files ?? defaultFiles;
+    this.#try(() => {
+      mkdirSync(this.#folder, { recursive: true, mode: 0o700 });
+      this.#bytes = sizeOf(this.#path(0));
+    });
+  }
+
+  write(line: string): void {
+    this.#try(() => {
+      const bytes = Buffer.byteLength(line) + 1;
+      if (this.#bytes > 0 && this.#bytes + bytes > this.#fileBytes) this.#rotate();
+      appendFileSync(this.#path(0), `${line}\n`, { mode: 0o600 });
+      this.#bytes += bytes;
+    });
+  }
+
+  /** crawler.log is the newest, then crawler.1.log and so on; the last one is written over. */
+  #rotate(): void {
+    for (let age = this.#files - 1; age > 0; age -= 1) {
+      this.#try(() => renameSync(this.#path(age - 1), this.#path(age)));
+    }
+    this.#bytes = sizeOf(this.#path(0));
+  }
+
+  #path(age: number): string {
+    return join(this.#folder, age === 0 ? "crawler.log" : `crawler.${age}.log`);
+  }
+
+  #try(work: () => void): void {
+    try {
+      work();
+    } catch {
+      // A log that cannot be written ends no crawl.
+    }
+  }
+}
+
+function sizeOf(path: string): number {
+  return statSync(path, { throwIfNoEntry: false })?.size ?? 0;
 }

@@ -6,17 +6,17 @@
  * links of that pattern are not shipped. Pages of it that still come in are counted, so that a pattern that
  * turns out to hold pages of its own is one no longer.
  */
-import { isNearDuplicate, looksAlike, type PagePrint } from "./page-print.ts";
-import { urlParts } from "./url-parts.ts";
-import { urlShapes } from "./url-shapes.ts";
+import { bitCount, type PageExtract } from "#protocol/result";
 
 /** The oldest are forgotten beyond these. */
 const maxPages = 256;
+
 const maxPatterns = 128;
 const maxQueriedPaths = 16;
 
 /** A shape is narrow; a whole folder needs more to be given up. */
 const shapeTrap = { leastAlike: 5, share: 0.8 };
+
 const folderTrap = { leastAlike: 10, share: 0.9 };
 
 /** What was before so many pages counts half, so that a site that has changed is followed again. */
@@ -24,9 +24,12 @@ const longPast = 50;
 
 /** Queries of three parameters and more are combinations of filters where there are many sets of names. */
 const combinedQuery = /\?[^&]*&[^&]*&/;
+
 const manyNameSets = 40;
+
 /** Filters are combined freely, so that there are many more sets than names; a site's own pages know few. */
 const nameSetsPerName = 2.5;
+
 /** So many combinations of one path are shipped. */
 const maxCombinations = 300;
 
@@ -160,4 +163,129 @@ function forgetOldest<Value>(map: Map<string, Value>, most: number): [string, Va
   const oldest = map.entries().next().value!;
   map.delete(oldest[0]);
   return oldest;
+}
+
+// What a URL has in common with the others that a site makes by the same rule.
+
+interface UrlShapes {
+  /** Numbers and tokens masked, the query's values left out. */
+  readonly shape: string;
+  /** The same with the last segment masked altogether: the folder's pages. */
+  readonly folder: string;
+}
+
+/** Letters and digits mixed, as in hashes and random names. */
+const token = /^(?=.*\d)(?=.*[a-z])[a-z0-9_-]{8,}$/i;
+
+function urlShapes(url: string): UrlShapes {
+  const { segments, parameters } = urlParts(url);
+  const masked = segments.map(mask);
+  const names = parameters.map(({ name }) => mask(name)).sort();
+  const query = names.length === 0 ? "" : `?${[...new Set(names)].join("&")}`;
+  const folder = masked.slice(0, -1).concat("*").join("/");
+  return { shape: (masked.join("/") + query).slice(0, 300), folder: (folder + query).slice(0, 300) };
+}
+
+function mask(segment: string): string {
+  return token.test(segment) ? "*" : segment.replace(/\d+/g, "#");
+}
+
+// What is remembered of a page to know it again under another URL.
+
+interface PagePrint {
+  /** The beginning of the body's digest. */
+  readonly digest: string;
+  readonly simhashHigh: number;
+  readonly simhashLow: number;
+  readonly words: number;
+  /** Hash of a short page's words without numbers and without its own address; null: no short page. */
+  readonly gist: number | null;
+}
+
+/** A simhash of fewer words says little. */
+const leastWords = 20;
+
+/** Bits that near-duplicates may differ in (Manku and others, WWW 2007, section 3). */
+const duplicateBits = 3;
+
+/** And pages of one pattern, of which several must be as near: a few words in 200 change so many. */
+const alikeBits = 5;
+
+/** The text of shorter pages is in their excerpt. */
+const shortWords = 60;
+
+export function pagePrint(page: PageExtract, url: string): PagePrint {
+  return {
+    digest: page.digest.slice(0, 20),
+    simhashHigh: Number.parseInt(page.simhash.slice(0, 8), 16) | 0,
+    simhashLow: Number.parseInt(page.simhash.slice(8), 16) | 0,
+    words: page.words,
+    gist: page.words >= shortWords || page.robots.noindex ? null : hash(gistOf(page, url)),
+  };
+}
+
+/** The same body, or nearly the same text. */
+function isNearDuplicate(one: PagePrint, other: PagePrint): boolean {
+  return one.digest === other.digest || isNear(one, other, duplicateBits);
+}
+
+/** Nearly a near-duplicate, or a short page that differs in numbers alone: another month of the same calendar. */
+export function looksAlike(one: PagePrint, other: PagePrint): boolean {
+  if (one.gist !== null && one.gist === other.gist) return true;
+  return one.digest === other.digest || isNear(one, other, alikeBits);
+}
+
+function isNear(one: PagePrint, other: PagePrint, bits: number): boolean {
+  if (Math.min(one.words, other.words) < leastWords) return false;
+  if (Math.abs(one.words - other.words) * 5 > Math.max(one.words, other.words)) return false;
+  const high = bitCount(one.simhashHigh ^ other.simhashHigh);
+  return high <= bits && high + bitCount(one.simhashLow ^ other.simhashLow) <= bits;
+}
+
+function gistOf(page: PageExtract, url: string): string {
+  const { pathname } = new URL(url);
+  const name = pathname.split("/").findLast((segment) => segment !== "") ?? "";
+  const text = [page.title, ...page.headings.map((heading) => heading.text), page.excerpt].join("\n");
+  const without = text.replaceAll(pathname, " ");
+  return (name.length < 4 ? without : without.replaceAll(name, " ")).toLowerCase().replace(/[\d\s]+/g, " ");
+}
+
+/** FNV-1a, 32 bits. */
+function hash(text: string): number {
+  let sum = 0x811c9dc5;
+  for (let at = 0; at < text.length; at++) sum = Math.imul(sum ^ text.charCodeAt(at), 0x01000193);
+  return sum;
+}
+
+/** A canonical URL taken apart for the trap rules: cheaper than parsing it again, for every link of every page. */
+
+export interface UrlParts {
+  /** Scheme, host and port. */
+  readonly origin: string;
+  /** Between the slashes, the last one included when it is not empty. */
+  readonly segments: readonly string[];
+  /** Without the question mark. */
+  readonly query: string;
+  /** The query's names and values, as written. */
+  readonly parameters: readonly { readonly name: string; readonly value: string }[];
+}
+
+/** `url`: as WHATWG URL serialises an http(s) URL without a fragment. */
+export function urlParts(url: string): UrlParts {
+  const mark = url.indexOf("?");
+  const beforeQuery = mark < 0 ? url : url.slice(0, mark);
+  const query = mark < 0 ? "" : url.slice(mark + 1);
+  const pathAt = beforeQuery.indexOf("/", beforeQuery.indexOf("//") + 2);
+  const path = pathAt < 0 ? "/" : beforeQuery.slice(pathAt);
+  return {
+    origin: pathAt < 0 ? beforeQuery : beforeQuery.slice(0, pathAt),
+    segments: path.split("/").filter((segment) => segment !== ""),
+    query,
+    parameters: query === "" ? [] : query.split("&").map(parameter),
+  };
+}
+
+function parameter(text: string): { name: string; value: string } {
+  const at = text.indexOf("=");
+  return at < 0 ? { name: text, value: "" } : { name: text.slice(0, at), value: text.slice(at + 1) };
 }

@@ -2,9 +2,8 @@
 
 import type { ExchangeRecorder } from "../fetch/site-client.ts";
 import type { CrawlerConfig } from "../settings/config.ts";
-import { WarcRecorder } from "./recorder.ts";
+import { WarcRecorder, writeWarcRecord } from "./recorder.ts";
 import { WarcFiles } from "./warc-files.ts";
-import { writeWarcRecord } from "./warc-record.ts";
 
 export interface Warc {
   readonly recorder: ExchangeRecorder;

@@ -8,7 +8,7 @@
  */
 import type { ProbeModel } from "#coordinator/delegation/simulation/run";
 import { mix32, seededRandom } from "#core/random";
-import { triesAgree } from "#crawler/probe/agreement";
+import { triesAgree } from "#crawler/probe/http-head";
 
 export interface ProbeNoise {
   /** Mean of an exponential delay on every try, in ms. */

@@ -14,7 +14,7 @@ import { alertFacts } from "#coordinator/overview/alert-reads";
 import { alertsOf } from "#coordinator/overview/alerts-of";
 import { createReleaseStore } from "#coordinator/releases/release-store";
 import { createReports } from "#coordinator/who/reads";
-import { dockTiming } from "#crawler/supervisor/dock-timing";
+import { dockTiming } from "#crawler/supervisor/one-dock";
 import { runDock } from "#crawler/supervisor/run-dock";
 import { recordText } from "#ops/cli/fleet/show";
 import { formatInvitation } from "#protocol/invitation";

@@ -6,9 +6,9 @@
 import { gzipSync } from "node:zlib";
 import { canParseUrl, withoutUser } from "#core/ip/url-host";
 import { urlKeyOf } from "#core/url-key";
+import { robotsDirectives } from "#crawler/extract/extract-list";
 import { extractPage } from "#crawler/extract/extract-page";
 import { resolveUrl } from "#crawler/extract/resolve-url";
-import { robotsDirectives } from "#crawler/extract/robots-directives";
 import { decodeBody } from "#crawler/fetch/content-codings";
 import { parseRobots, robotsVerdict, sitemapUrls } from "#crawler/fetch/robots-rules";
 import { retryAfterSeconds } from "#crawler/limits/host-pace";

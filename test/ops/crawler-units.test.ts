@@ -6,7 +6,7 @@ import { Command } from "commander";
 import { describe, expect, it } from "vitest";
 import { addPartnerCommands } from "#crawler/cli/partner-commands";
 import { partnerSurroundings } from "#crawler/cli/partner-surroundings";
-import { systemdUnit, usualPaths } from "#crawler/membership/systemd-unit";
+import { systemdUnit, usualPaths } from "#crawler/cli/unit-command";
 import { partnerConsole } from "../migrating-crawler/membership/partner-console.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
 

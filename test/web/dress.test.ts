@@ -1,7 +1,7 @@
 /** The partner's local page is one file without assets, so its colours stand there once more: they are the same. */
 import { readFileSync } from "node:fs";
 import { expect, it } from "vitest";
-import { pageStyle } from "#crawler/status/page-style";
+import { pageStyle } from "#crawler/status/status-page";
 
 const baseCss = readFileSync(new URL("../../coordinator/web/assets/base.css", import.meta.url), "utf8");
 

@@ -4,8 +4,6 @@
  * the files beside this one.
  */
 import type { TextSearchEdition } from "../text-search-edition.ts";
-import { germanStem } from "./german.ts";
-import { indonesianStem } from "./indonesian.ts";
 
 /** A word in lower case to its stem. */
 export type Stem = (lower: string) => string;
@@ -64,3 +62,174 @@ const newer: Readonly<Record<string, Edition>> = {
 /** An i with diaeresis, as marked above, at the start of an ending of verbs like finir. */
 const verbInIr =
   /Hi(?:es?|r(?:a(?:is?|it|ient|s)?|ent|ez|iez|ions|ons|ont)?|s(?:s(?:ai(?:ent|s|t)|ante?s?|e(?:s|nt|z)?|iez|ions|ons))?|t)?$/;
+
+// Endings of words, for the stemmers.
+
+/** The given endings, the longest first, as `endingOf` wants them. */
+function endings(...words: readonly string[]): readonly string[] {
+  return words.flatMap((each) => each.split(" ")).sort((a, b) => b.length - a.length);
+}
+
+/** The longest of the endings that the word has; empty for none. */
+function endingOf(word: string, ordered: readonly string[]): string {
+  return ordered.find((ending) => word.endsWith(ending)) ?? "";
+}
+
+/** The word without its ending. */
+function without(word: string, ending: string): string {
+  return word.slice(0, word.length - ending.length);
+}
+
+// Indonesian, after F. Z. Tala, "A Study of Stemming Effects on Information Retrieval in Bahasa Indonesia"
+// (2003), as snowballstem.org describes it: a particle, a possessive, then prefixes and a suffix are taken off,
+// each only while the word has more than two vowels, less one for each part gone.
+
+/** The kind of the prefix taken off, which decides what suffixes may follow. */
+type Prefix = "none" | "verb" | "noun" | "per" | "ber";
+
+interface Word {
+  readonly text: string;
+  readonly vowels: number;
+  readonly prefix: Prefix;
+  /** Letters at the start that stand for a prefix and are left alone. */
+  readonly fixed: number;
+}
+
+function indonesianStem(lower: string): string {
+  const vowels = lower.match(/[aeiou]/g)?.length ?? 0;
+  let word: Word = { text: lower, vowels, prefix: "none", fixed: 0 };
+  for (const ending of [/(?:kah|lah|pun)$/, /(?:ku|mu|nya)$/]) {
+    if (word.vowels <= 2) return word.text;
+    const text = word.text.replace(ending, "");
+    if (text !== word.text) word = { ...word, text, vowels: word.vowels - 1 };
+  }
+  return word.vowels <= 2 ? word.text : withoutAffixes(word).text;
+}
+
+/** Either a first prefix, a suffix and only then a second prefix, or without the first: a second one and a suffix. */
+function withoutAffixes(word: Word): Word {
+  const first = withoutFirstPrefix(word);
+  if (first === null) {
+    const second = withoutSecondPrefix(word);
+    return withoutSuffix(second) ?? second;
+  }
+  const suffixed = withoutSuffix(first);
+  if (suffixed === null) return first;
+  return suffixed.vowels > 2 && suffixed.fixed === 0 ? withoutSecondPrefix(suffixed) : suffixed;
+}
+
+function withoutFirstPrefix(word: Word): Word | null {
+  const { text } = word;
+  const found = /^(?:me(?:ny(?=[aeiou])|ng|m|n|)|pe(?:ny(?=[aeiou])|ng|m|n)|di|ter|ke)/.exec(text)?.[0];
+  if (found === undefined) return null;
+  const rest = text.slice(found.length);
+  const letter = found.endsWith("ny") ? "s" : found.endsWith("m") && /^[aeiou]/.test(rest) ? "p" : "";
+  const prefix = found.startsWith("pe") || found === "ke" ? "noun" : "verb";
+  return { text: letter + rest, vowels: word.vowels - 1, prefix, fixed: letter.length };
+}
+
+function withoutSecondPrefix(word: Word): Word {
+  const { text, prefix } = word;
+  const vowels = word.vowels - 1;
+  if (text.startsWith("pelajar")) return { text: text.slice(3), vowels, prefix, fixed: 0 };
+  if (text.startsWith("belajar")) return { text: text.slice(3), vowels, prefix: "ber", fixed: 0 };
+  const per = /^per?/.exec(text)?.[0];
+  if (per !== undefined) return { text: text.slice(per.length), vowels, prefix: "per", fixed: 0 };
+  const ber = /^be(?:r|(?=[^aeiou]er))/.exec(text)?.[0];
+  return ber === undefined ? word : { text: text.slice(ber.length), vowels, prefix: "ber", fixed: 0 };
+}
+
+/** Null where no suffix goes. */
+function withoutSuffix(word: Word): Word | null {
+  if (word.vowels <= 2) return null;
+  const { prefix, fixed } = word;
+  const part = word.text.slice(fixed);
+  const mayEnd = [
+    part.endsWith("kan") && prefix !== "noun" && prefix !== "per" ? 3 : 0,
+    part.endsWith("an") && prefix !== "verb" ? 2 : 0,
+    /(?:^|[^s])i$/.test(part) && prefix !== "noun" && prefix !== "ber" ? 1 : 0,
+  ].find((length) => length > 0);
+  return mayEnd === undefined
+    ? null
+    : { ...word, text: word.text.slice(0, -mayEnd), vowels: word.vowels - 1 };
+}
+
+// German, after the description at snowballstem.org/algorithms/german/stemmer.html, in the edition of Postgres 18:
+// ae, oe and ue are read as umlauts, -erin and -eln are endings, and -system keeps its own.
+
+const vowel = "[aeiouyäöü]";
+const vowelThenNot = new RegExp(`${vowel}+[^aeiouyäöü]`);
+const betweenVowels = new RegExp(`(${vowel})([uy])(?=${vowel})`, "g");
+const spellings: Readonly<Record<string, string>> = { ß: "ss", ae: "ä", oe: "ö", ue: "ü", qu: "qu" };
+const plain: Readonly<Record<string, string>> = { Y: "y", U: "u", ä: "a", ö: "o", ü: "u" };
+
+function germanStem(lower: string): string {
+  const word = lower
+    .replace(betweenVowels, (_, before: string, letter: string) => before + letter.toUpperCase())
+    .replace(/ß|[aou]e|qu/g, (spelling) => spellings[spelling]!);
+  const regions = regionsOf(word);
+  const stem = withoutDerivation(withoutDegree(withoutInflection(word, regions), regions), regions);
+  return stem.replace(/[YUäöü]/g, (letter) => plain[letter]!);
+}
+
+/** Where R1 and R2 begin: after the first, and the second, consonant that follows a vowel; R1 not before the third letter. */
+interface Regions {
+  readonly r1: number;
+  readonly r2: number;
+}
+
+function regionsOf(word: string): Regions {
+  const first = word.length < 3 ? null : vowelThenNot.exec(word);
+  if (first === null) return { r1: word.length, r2: word.length };
+  const r1 = first.index + first[0].length;
+  const second = vowelThenNot.exec(word.slice(r1));
+  const r2 = second === null ? word.length : r1 + second.index + second[0].length;
+  return { r1: Math.max(3, r1), r2 };
+}
+
+const inflections = endings("em ern er erin erinnen e en es s ln lns");
+
+function withoutInflection(word: string, { r1 }: Regions): string {
+  const ending = endingOf(word, inflections);
+  const rest = without(word, ending);
+  if (ending === "" || rest.length < r1) return word;
+  if (ending === "em" && rest.endsWith("syst")) return word;
+  if (ending === "s") return /[bdfghklmnrt]$/.test(rest) ? rest : word;
+  if (ending.startsWith("l")) return `${rest}l`;
+  const isNoun = (ending === "e" || ending === "en" || ending === "es") && rest.endsWith("niss");
+  return isNoun ? rest.slice(0, -1) : rest;
+}
+
+const degrees = endings("en er est st");
+
+function withoutDegree(word: string, { r1 }: Regions): string {
+  const ending = endingOf(word, degrees);
+  const rest = without(word, ending);
+  if (ending === "" || rest.length < r1) return word;
+  return ending === "st" && !/...[bdfghklmnt]$/.test(rest) ? word : rest;
+}
+
+const derivations = endings("end ung ig ik isch lich heit keit");
+
+function withoutDerivation(word: string, { r1, r2 }: Regions): string {
+  const ending = endingOf(word, derivations);
+  const rest = without(word, ending);
+  if (ending === "" || rest.length < r2) return word;
+  switch (ending) {
+    case "end":
+    case "ung":
+      return /[^e]ig$|^ig$/.test(rest) && rest.length - 2 >= r2 ? rest.slice(0, -2) : rest;
+    case "lich":
+    case "heit":
+      return /e[rn]$/.test(rest) && rest.length - 2 >= r1 ? rest.slice(0, -2) : rest;
+    case "keit":
+      return withoutKeit(rest, r2);
+    default:
+      return rest.endsWith("e") ? word : rest;
+  }
+}
+
+function withoutKeit(rest: string, r2: number): string {
+  const ending = endingOf(rest, ["lich", "ig"]);
+  return rest.length - ending.length >= r2 ? without(rest, ending) : rest;
+}

@@ -4,7 +4,7 @@ import { Command } from "commander";
 import { UsageError } from "#core/errors";
 import { canParseUrl, withoutUser } from "#core/ip/url-host";
 import { extractPage } from "#crawler/extract/extract-page";
-import { maxBodyBytes } from "#crawler/fetch/body";
+import { maxBodyBytes } from "#crawler/fetch/ask-robots";
 import type { PageExtract } from "#protocol/result";
 import { printAnswer } from "../output.ts";
 import { NoPageError } from "../page/fetch-text.ts";

@@ -1,7 +1,6 @@
 /** `nearcrawl robots`: what a robots.txt allows, and by which rule; of a file, or as the crawler would get it. */
 import { Command } from "commander";
-import { parseRobots } from "#crawler/fetch/robots-rules";
-import { maxRobotsBytes } from "#crawler/fetch/robots-text";
+import { maxRobotsBytes, parseRobots } from "#crawler/fetch/robots-rules";
 import { exitCodes } from "../command-context.ts";
 import { printAnswer } from "../output.ts";
 import { readInput } from "../page/read-input.ts";

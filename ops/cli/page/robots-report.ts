@@ -1,6 +1,11 @@
 /** What `nearcrawl robots` answers: the group that holds for an agent, and its verdict on each path. */
-import { agentToken, type RobotsRules, robotsVerdict, sitemapUrls } from "#crawler/fetch/robots-rules";
-import { maxRobotsBytes } from "#crawler/fetch/robots-text";
+import {
+  agentToken,
+  maxRobotsBytes,
+  type RobotsRules,
+  robotsVerdict,
+  sitemapUrls,
+} from "#crawler/fetch/robots-rules";
 import { printable } from "../printable.ts";
 
 export interface RobotsReport {

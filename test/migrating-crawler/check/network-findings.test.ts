@@ -1,12 +1,10 @@
 /** What the machine check says of networks: the coordinator's way, its clock, DNS servers that lie, IPv6. */
 
 import { readFileSync } from "node:fs";
-import type { AddressInfo } from "node:net";
-import { createServer } from "node:net";
+import { type AddressInfo, createServer } from "node:net";
 import { afterEach, describe, expect, it } from "vitest";
 import { type SurveySettings, surveyCoordinator } from "#crawler/check/coordinator-findings";
-import { ipv6Finding } from "#crawler/check/ipv6-finding";
-import { resolverFinding } from "#crawler/check/resolver-findings";
+import { ipv6Finding, resolverFinding } from "#crawler/check/machine-check";
 import { parseProxy } from "#crawler/settings/config";
 import { startDns } from "#ops/world/dns-server";
 import { startSmallCoordinator } from "../membership/small-coordinator.ts";

@@ -2,7 +2,7 @@
 import { rmSync } from "node:fs";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { keepCheck, lastCheckFailed } from "#crawler/check/last-check";
-import { recheckAfterFailure } from "#crawler/check/recheck";
+import { recheckAfterFailure } from "#crawler/cli/run-command";
 import type { CrawlerLog } from "#crawler/core/log";
 import { writeMembership } from "#crawler/membership/membership";
 import { temporaryFolder } from "../../support/temporary-folder.ts";

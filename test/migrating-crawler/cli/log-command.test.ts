@@ -3,8 +3,8 @@ import { appendFileSync, mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { readable } from "#crawler/cli/log-command";
-import { LogFollower, lastLogLines } from "#crawler/status/log-lines";
-import { RotatingLog } from "#crawler/supervisor/rotating-log";
+import { LogFollower, lastLogLines } from "#crawler/status/control-server";
+import { RotatingLog } from "#crawler/supervisor/run-dock";
 import { type PartnerConsole, partnerConsole } from "../membership/partner-console.ts";
 
 let partner: PartnerConsole;

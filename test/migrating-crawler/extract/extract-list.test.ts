@@ -2,7 +2,7 @@
 import { gzipSync } from "node:zlib";
 import { describe, expect, it } from "vitest";
 import { extractList, type FetchedList } from "#crawler/extract/extract-list";
-import { WorkTurns } from "#crawler/extract/work-turns";
+import { WorkTurns } from "#crawler/extract/read-list";
 import { maxListedUrls, type PageExtract, pageExtract } from "#protocol/result";
 
 const sitemapNamespace = "http://www.sitemaps.org/schemas/sitemap/0.9";

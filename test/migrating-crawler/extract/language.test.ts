@@ -1,8 +1,7 @@
 /** Which language a page is taken to be in: declared, seen in its words, or told by the model. */
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
-import { areAlike, detectLanguage } from "#crawler/extract/detect-language";
-import { languageOf } from "#crawler/extract/language";
+import { areAlike, detectLanguage, languageOf } from "#crawler/extract/language";
 import { sharedData } from "../../support/shared-data.ts";
 
 const texts: Readonly<Record<string, string>> = {

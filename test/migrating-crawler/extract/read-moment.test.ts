@@ -1,6 +1,6 @@
 /** Dates as pages write them, as ISO 8601. */
 import { describe, expect, it } from "vitest";
-import { readMoment } from "#crawler/extract/read-moment";
+import { readMoment } from "#crawler/extract/page-dates";
 
 describe("a moment", () => {
   it.each([

@@ -2,11 +2,10 @@
 import { readFileSync } from "node:fs";
 import { beforeAll, describe, expect, it } from "vitest";
 import { decodeText } from "#crawler/extract/charset";
-import { extractPage } from "#crawler/extract/extract-page";
-import { pageText } from "#crawler/extract/page-text";
+import { extractPage, pageText } from "#crawler/extract/extract-page";
+import { tidy } from "#crawler/extract/read-links";
+import { WorkTurns } from "#crawler/extract/read-list";
 import { readPage } from "#crawler/extract/read-page";
-import { tidy } from "#crawler/extract/tidy";
-import { WorkTurns } from "#crawler/extract/work-turns";
 import { type PageExtract, pageExtract } from "#protocol/result";
 import { sharedData } from "../../support/shared-data.ts";
 

@@ -1,6 +1,6 @@
 /** Meta robots and X-Robots-Tag: the more restrictive of what is said to all and to us. */
 import { describe, expect, it } from "vitest";
-import { robotsDirectives } from "#crawler/extract/robots-directives";
+import { robotsDirectives } from "#crawler/extract/extract-list";
 
 const nowMs = Date.parse("2026-11-22T12:00:00Z");
 const unbounded = Number.POSITIVE_INFINITY;

@@ -3,9 +3,9 @@ import { readFileSync } from "node:fs";
 import { Parser } from "htmlparser2";
 import { describe, expect, it } from "vitest";
 import type { HtmlTag } from "#crawler/extract/html-tags";
+import { WorkTurns } from "#crawler/extract/read-list";
 import { readPage } from "#crawler/extract/read-page";
 import { decodeText, HtmlScanner, type HtmlSink } from "#crawler/extract/scan-html";
-import { WorkTurns } from "#crawler/extract/work-turns";
 import { sharedData } from "../../support/shared-data.ts";
 
 type Token =

@@ -1,7 +1,7 @@
 /** The splitter against Postgres' own parser, on the classes of text that it knows and on random text. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { seededRandom } from "#core/random";
-import { anyWord, asciiWord, asItIs } from "#crawler/extract/token-kind";
+import { anyWord, asciiWord, asItIs } from "#crawler/extract/dictionaries";
 import { splitTokens } from "#crawler/extract/tokens";
 import type { Database } from "#db/connect";
 import { testDatabase } from "../../support/database.ts";

@@ -1,7 +1,6 @@
 /** robots.txt by the sections of RFC 9309, on our own files. */
 import { describe, expect, it } from "vitest";
-import { parseRobots, robotsVerdict, sitemapUrls } from "#crawler/fetch/robots-rules";
-import { maxRobotsBytes } from "#crawler/fetch/robots-text";
+import { maxRobotsBytes, parseRobots, robotsVerdict, sitemapUrls } from "#crawler/fetch/robots-rules";
 
 const allows = (robots: string | Buffer, path: string) =>
   robotsVerdict(parseRobots(robots, "Nearcrawl"), path).allowed;

@@ -1,7 +1,6 @@
 /** Hours of the week, and days and months by the clock on the wall. */
 import { describe, expect, it } from "vitest";
-import { isOpen, openMinutesPerWeek, parseHours } from "#crawler/limits/hours";
-import { limitsSchema } from "#crawler/limits/limits-config";
+import { isOpen, limitsSchema, openMinutesPerWeek, parseHours } from "#crawler/limits/limits-config";
 import { isTimeZone, LocalTime } from "#crawler/limits/local-time";
 import { Schedule } from "#crawler/limits/schedule";
 

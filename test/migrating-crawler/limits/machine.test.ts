@@ -4,11 +4,10 @@ import { dirname, join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { ConnectionSlots } from "#crawler/limits/connection-slots";
 import { DiskWatch } from "#crawler/limits/disk-watch";
-import { IdleWatch } from "#crawler/limits/idle-watch";
-import { type MachineSigns, readMachineSigns } from "#crawler/limits/machine-signs";
+import { IdleWatch, type MachineSigns, readMachineSigns } from "#crawler/limits/idle-watch";
 import { MemoryWatch } from "#crawler/limits/memory-watch";
 import { addressGuard } from "#crawler/net/address-guard";
-import { ownNetworks } from "#crawler/net/own-networks";
+import { ownNetworks } from "#crawler/net/connector";
 import { temporaryFolder } from "../../support/temporary-folder.ts";
 
 let folder: string;

@@ -1,6 +1,6 @@
 /** What a hello says of the partner's deny-list. */
 import { expect, it } from "vitest";
-import { toldDenials } from "#crawler/limits/told-denials";
+import { toldDenials } from "#crawler/link/crawler-hello";
 import { encodeMessage, maxHelloBytes } from "#protocol/codec";
 import { crawlerHello, maxHeldLeases } from "#protocol/messages";
 import { hello } from "../../support/flow-world.ts";

@@ -1,6 +1,6 @@
 /** Days and months of use, whatever the clock does. */
 import { expect, it } from "vitest";
-import { bytesOfMonth, emptyLedger, onDay, type UsageLedger, withUse } from "#crawler/limits/usage-ledger";
+import { bytesOfMonth, emptyLedger, onDay, type UsageLedger, withUse } from "#crawler/limits/usage-caps";
 
 /** The ledger after so many bytes on each of these days, in this order. */
 function after(...days: readonly (readonly [day: string, bytes: number])[]): UsageLedger {

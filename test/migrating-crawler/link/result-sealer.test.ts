@@ -1,7 +1,7 @@
 /** When a crawler signs what it shipped. */
 import { createPublicKey, verify } from "node:crypto";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import { ResultSealer } from "#crawler/link/result-sealer";
+import { ResultSealer } from "#crawler/link/link-connection";
 import { isSignedBy, sealText } from "#protocol/identity";
 import { ResultDigest, sealAfter } from "#protocol/result";
 import { testIdentity } from "../../gateway/sealing-crawler.ts";

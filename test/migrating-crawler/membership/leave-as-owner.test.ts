@@ -19,7 +19,7 @@ import {
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { readStopWords } from "#crawler/extract/stop-words";
-import { leaveCoordinator } from "#crawler/membership/leave";
+import { leaveCoordinator } from "#crawler/membership/as-owner";
 import { bundleDock } from "../../../ops/bundle-crawler.mjs";
 import { temporaryFolder } from "../../support/temporary-folder.ts";
 import { type PartnerConsole, partnerConsole } from "./partner-console.ts";

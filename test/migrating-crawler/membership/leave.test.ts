@@ -5,7 +5,7 @@ import { existsSync, mkdirSync, readdirSync, symlinkSync, writeFileSync } from "
 import { dirname, join } from "node:path";
 import { afterEach, describe, expect, it } from "vitest";
 import type { PartnerSurroundings } from "#crawler/cli/partner-commands";
-import { leaveCoordinator } from "#crawler/membership/leave";
+import { leaveCoordinator } from "#crawler/membership/as-owner";
 import { readMembership } from "#crawler/membership/membership";
 import { builtProgram } from "../../support/built-command.ts";
 import { until } from "../../support/until.ts";

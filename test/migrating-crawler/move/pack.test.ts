@@ -4,7 +4,7 @@ import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { crc32 } from "node:zlib";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { pacesFrom } from "#crawler/limits/kept-paces";
+import { pacesFrom } from "#crawler/limits/host-gate";
 import { readPart, writePack } from "#crawler/move/pack";
 import { arrivedFolder, PackReceiver } from "#crawler/move/receive-pack";
 import { arriveAll, type MoveGround, newMoveGround, spoolIn } from "./move-ground.ts";

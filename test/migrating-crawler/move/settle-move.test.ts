@@ -5,8 +5,8 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { folderKind } from "#crawler/membership/home-folder";
 import { openIdentity } from "#crawler/membership/identity";
 import { readMembership } from "#crawler/membership/membership";
-import { readJournal, writeJournal } from "#crawler/move/journal";
-import { finishMove, settleMove, settlingSteps } from "#crawler/move/settle-move";
+import { readJournal, writeJournal } from "#crawler/move/pack";
+import { finishMove, settleMove, settlingSteps } from "#crawler/move/resident";
 import { arriveAll, type MoveGround, newMoveGround, spoolIn } from "./move-ground.ts";
 
 let ground: MoveGround;

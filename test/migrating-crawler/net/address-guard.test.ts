@@ -3,8 +3,7 @@
 import { readFileSync } from "node:fs";
 import { afterEach, describe, expect, it } from "vitest";
 import { canParseUrl, urlHost } from "#core/ip/url-host";
-import { addressGuard, literalAddress } from "#crawler/net/address-guard";
-import { parseAllowance } from "#crawler/net/allow-list";
+import { addressGuard, literalAddress, parseAllowance } from "#crawler/net/address-guard";
 import { Connector } from "#crawler/net/connector";
 import { Failure } from "#crawler/net/failure";
 import { startDns } from "#ops/world/dns-server";

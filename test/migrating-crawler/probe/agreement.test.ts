@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { triesAgree } from "#crawler/probe/agreement";
+import { triesAgree } from "#crawler/probe/http-head";
 
 describe("tries of one probe", () => {
   it.each([

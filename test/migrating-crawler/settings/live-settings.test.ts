@@ -2,11 +2,10 @@
 import { rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, describe, expect, it, vi } from "vitest";
-import type { CrawlerLog } from "#crawler/core/log";
-import { quietLog } from "#crawler/core/log";
+import { type CrawlerLog, quietLog } from "#crawler/core/log";
 import { type RunningCrawler, startCrawler } from "#crawler/main";
-import { changedConfig } from "#crawler/settings/changed-config";
 import type { CrawlerConfig } from "#crawler/settings/config";
+import { changedConfig } from "#crawler/settings/live-settings";
 import { settingsFileConfig } from "#crawler/settings/settings-file";
 import { watchSettings } from "#crawler/settings/settings-watch";
 import { type LoopbackGateway, startGateway } from "../../gateway/gateway-on-loopback.ts";

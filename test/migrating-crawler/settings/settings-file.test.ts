@@ -3,10 +3,10 @@ import { rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { ConfigError } from "#core/errors";
+import { settingsTemplate } from "#crawler/membership/join";
 import { type CrawlerConfig, crawlerConfig } from "#crawler/settings/config";
 import { settingTables } from "#crawler/settings/setting-words";
 import { readSettingsFile, settingsFileConfig } from "#crawler/settings/settings-file";
-import { settingsTemplate } from "#crawler/settings/settings-template";
 import { temporaryFolder } from "../../support/temporary-folder.ts";
 
 let folder: string;

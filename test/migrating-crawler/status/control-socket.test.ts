@@ -6,11 +6,10 @@ import { createServer } from "node:http";
 import { join } from "node:path";
 import { build } from "esbuild";
 import { afterEach, describe, expect, it } from "vitest";
-import type { CrawlerLog } from "#crawler/core/log";
-import { quietLog } from "#crawler/core/log";
+import { type CrawlerLog, quietLog } from "#crawler/core/log";
 import { askCrawler } from "#crawler/status/ask-crawler";
 import { openControl } from "#crawler/status/control-server";
-import { childCommand } from "#crawler/supervisor/child-command";
+import { childCommand } from "#crawler/supervisor/crawler-child";
 import { temporaryFolder } from "../../support/temporary-folder.ts";
 import { sampleReport } from "./sample-report.ts";
 

@@ -4,7 +4,7 @@ import type { AddressInfo } from "node:net";
 import { parse } from "node-html-parser";
 import { afterEach, describe, expect, it } from "vitest";
 import { quietLog } from "#crawler/core/log";
-import { PageServer } from "#crawler/status/page-server";
+import { PageServer } from "#crawler/status/open-status";
 import { statusPage } from "#crawler/status/status-page";
 import type { StatusReport } from "#crawler/status/status-report";
 import { until } from "../../support/until.ts";

@@ -1,6 +1,7 @@
 /** A report of a crawler at work, with small numbers, for tests of how it is shown. */
+
+import { noUrls } from "#crawler/status/kept-story";
 import type { StatusReport } from "#crawler/status/status-report";
-import { noUrls } from "#crawler/status/url-counter";
 
 export function sampleReport(changes: Partial<StatusReport> = {}): StatusReport {
   const unlimited = { resetsAt: null, holdingBack: "" };

@@ -1,7 +1,6 @@
 /** The report in words, as an administrator reads it. */
 import { describe, expect, it } from "vitest";
-import { durationInWords } from "#crawler/status/in-words";
-import { stateWords } from "#crawler/status/state-words";
+import { durationInWords, stateWords } from "#crawler/status/running-report";
 import { statusPage } from "#crawler/status/status-page";
 import { statusLine, statusText } from "#crawler/status/status-text";
 import { failure, sampleReport } from "./sample-report.ts";

@@ -1,6 +1,6 @@
 /** What several files of dock tests share: one world of releases each, and docks that are stopped after each test. */
 import { afterAll, afterEach, beforeAll } from "vitest";
-import type { DockTiming } from "#crawler/supervisor/dock-timing";
+import type { DockTiming } from "#crawler/supervisor/one-dock";
 import { until } from "../../support/until.ts";
 import {
   type Behaviour,

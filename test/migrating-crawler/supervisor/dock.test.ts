@@ -1,6 +1,6 @@
 /** The dock over real processes, a real HTTP server and real keys: which releases it takes, and which it leaves. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { pinReleaseKeys } from "#crawler/supervisor/release-pins";
+import { pinReleaseKeys } from "#crawler/supervisor/release-shelf";
 import { formatEnvelope, rawPublicKey, signBody } from "#protocol/release-envelope";
 import { until } from "../../support/until.ts";
 import {

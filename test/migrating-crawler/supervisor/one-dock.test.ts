@@ -1,8 +1,7 @@
 /** The mark of the dock that runs a home: of several that begin at once, one gets it. */
 import { readdirSync, rmSync, writeFileSync } from "node:fs";
 import { afterEach, beforeEach, expect, it } from "vitest";
-import { dockMark, leaveHome, runningDock, takeHome } from "#crawler/supervisor/one-dock";
-import { takeMark } from "#crawler/supervisor/process-mark";
+import { dockMark, leaveHome, runningDock, takeHome, takeMark } from "#crawler/supervisor/one-dock";
 import { temporaryFolder } from "../../support/temporary-folder.ts";
 
 let home: string;

@@ -6,7 +6,7 @@ import { ReleaseShelf } from "#crawler/supervisor/release-shelf";
 import { ReleaseSource } from "#crawler/supervisor/release-source";
 import { emptyState } from "#crawler/supervisor/release-state";
 import { keptTrust, refreshTrust } from "#crawler/supervisor/release-trust";
-import { takeCurrent } from "#crawler/supervisor/take-release";
+import { takeCurrent } from "#crawler/supervisor/release-updates";
 import { rawPublicKey, signBody } from "#protocol/release-envelope";
 import { temporaryFolder } from "../../support/temporary-folder.ts";
 import { newKey, type ReleaseWorld, startReleaseWorld } from "./release-world.ts";

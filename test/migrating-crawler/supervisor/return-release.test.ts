@@ -2,7 +2,7 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import type { DockTiming } from "#crawler/supervisor/dock-timing";
+import type { DockTiming } from "#crawler/supervisor/one-dock";
 import { until } from "../../support/until.ts";
 import {
   type Docked,

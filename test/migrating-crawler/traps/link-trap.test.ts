@@ -1,7 +1,7 @@
 /** Which links look like endless spaces of URLs, and which do not. */
 import { describe, expect, it } from "vitest";
+import { urlParts } from "#crawler/traps/host-memory";
 import { linkTrap } from "#crawler/traps/link-trap";
-import { urlParts } from "#crawler/traps/url-parts";
 
 const site = "https://site.example";
 const trapOf = (link: string, page = "/") =>

@@ -1,6 +1,6 @@
 /** What says that a page does not exist. */
 import { describe, expect, it } from "vitest";
-import { mentionsNotFound, saysNotFound } from "#crawler/traps/not-found-words";
+import { mentionsNotFound, saysNotFound } from "#crawler/traps/site-memory";
 
 describe("a page says that it is not found", () => {
   it.each([

@@ -1,7 +1,6 @@
 /** Links lose the session that they were made for, and nothing else. */
 import { describe, expect, it } from "vitest";
-import { withoutSession } from "#crawler/traps/session-ids";
-import { shipLinks } from "#crawler/traps/ship-links";
+import { shipLinks, withoutSession } from "#crawler/traps/ship-links";
 
 const hex = "0123456789abcdef0123456789abcdef";
 
