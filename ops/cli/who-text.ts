@@ -1,5 +1,6 @@
 /** The answer to `who` for people: the verdict, why, the chain of subnets as a tree, the probes as a table. */
 
+import type { FinerReport } from "#coordinator/delegation/overrides/reads";
 import type { ProbeRound } from "#coordinator/delegation/round-reads";
 import type { FetchLine } from "#coordinator/frontier/frontier-reports";
 import type { SubnetLine, SubnetList } from "#coordinator/subnets/subnet-reads";
@@ -19,7 +20,6 @@ import { delegationCauseWords, roundCauseWords } from "#core/delegation-cause";
 import { bytesText, howMany, instantWords, msText, rttText } from "#core/format";
 import { formatTable } from "./output.ts";
 import { printable } from "./printable.ts";
-import { finerLines } from "./who-finer-text.ts";
 
 export function whoText(answer: WhoAnswer): string {
   return [
@@ -261,4 +261,27 @@ function nearLines(answer: WhoAnswer): string[] {
     (match) => `  ${match.name}${match.handle ? ` (${match.handle})` : ""}, ${match.type}`,
   );
   return [answer.found ? "Similar names" : "Did you mean", ...names.map((name) => printable(name))];
+}
+
+// The parts of a split leaf, as a table for people.
+
+function finerLines(parts: readonly FinerReport[]): string[] {
+  if (parts.length === 0) return [];
+  const rows = parts.map((part) => [
+    part.range ?? "",
+    part.crawler.name,
+    rttText(part.rttMs),
+    rttText(part.subnetRttMs),
+  ]);
+  return [
+    formatTable(
+      [
+        { title: "Part" },
+        { title: "Crawler" },
+        { title: "RTT", align: "right" },
+        { title: "From the subnet's crawler", align: "right" },
+      ],
+      rows,
+    ),
+  ];
 }

@@ -2,11 +2,9 @@
  * What a figure of the evaluation is: it measures by simulation and gives a section of the page, pictures, and
  * the numbers behind both. Each has a file of its own; `figures` in all-figures.ts lists them.
  */
-
 import type { PolicyVariant } from "#coordinator/delegation/simulation/run";
 import type { SimulationInstance } from "#coordinator/delegation/simulation/simulation";
 import type { World } from "../world/model.ts";
-import type { EvaluationPlan } from "./plan.ts";
 
 export interface Figure {
   /** What `--only` takes. */
@@ -65,3 +63,57 @@ export const variants = {
   },
   exhaustive: { name: "exhaustive", variant: { policy: "exhaustive" } },
 } as const satisfies Record<string, NamedVariant | ((value: number) => NamedVariant)>;
+
+/** How much an evaluation computes: everything, in about 20 minutes on one core, or a taste of it for a test. */
+interface EvaluationPlan {
+  /** Worlds (or orders of a measured instance) over which the smaller figures take their means. */
+  readonly seeds: readonly number[];
+  /** Sites of those worlds; the paper's 1,000. */
+  readonly sites: number;
+  readonly crawlers: {
+    /** Figure 3: the paper's 4, and 12. */
+    readonly download: readonly number[];
+    /** Figure 4: the paper's 12. */
+    readonly thresholds: number;
+    /** Figure 5: the paper's 6 and 12. */
+    readonly learning: readonly number[];
+    readonly frontier: readonly number[];
+    readonly noise: number;
+  };
+  readonly scale: readonly ScaleStep[];
+}
+
+/** One world size of the large table. */
+export interface ScaleStep {
+  readonly crawlers: number;
+  readonly sites: number;
+  readonly seeds: readonly number[];
+  /** False: too many probes to compute. */
+  readonly exhaustive: boolean;
+}
+
+/** A round in which every crawler probes costs the simulator so many steps squared; beyond this it is left out. */
+const mostExhaustiveSteps = 5e8;
+
+function scaleStep(crawlers: number, sites: number, seeds: readonly number[]): ScaleStep {
+  return { crawlers, sites, seeds, exhaustive: crawlers ** 2 * sites <= mostExhaustiveSteps };
+}
+
+export const fullPlan: EvaluationPlan = {
+  seeds: [1, 2, 3, 4, 5],
+  sites: 1000,
+  crawlers: { download: [4, 12], thresholds: 12, learning: [6, 12], frontier: [12, 50], noise: 12 },
+  // 1,000 crawlers with more sites, and the other fleets with 100,000, would take longer than all the rest together.
+  scale: [
+    ...[6, 12, 50, 200, 1000].map((crawlers) => scaleStep(crawlers, 1000, crawlers <= 12 ? [1, 2, 3] : [1])),
+    ...[6, 12, 50, 200].map((crawlers) => scaleStep(crawlers, 10_000, [1])),
+    scaleStep(12, 100_000, [1]),
+  ],
+};
+
+export const quickPlan: EvaluationPlan = {
+  seeds: [1, 2],
+  sites: 120,
+  crawlers: { download: [4, 6], thresholds: 12, learning: [4, 6], frontier: [6], noise: 6 },
+  scale: [scaleStep(6, 120, [1, 2]), scaleStep(12, 120, [1]), scaleStep(12, 400, [1])],
+};

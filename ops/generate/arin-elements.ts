@@ -20,7 +20,6 @@ import type { RegistryPlan } from "./registry-plan.ts";
 import type { Slot, SlotKind, Span } from "./slot.ts";
 import { editsOf } from "./slot-life.ts";
 import type { SlotView } from "./slot-view.ts";
-import { element, netBlockText } from "./xml-text.ts";
 
 export function arinNet(_plan: RegistryPlan, slot: Slot, { name, holder }: SlotView): string {
   const { path, life, span, secondSpan, block } = slot;
@@ -159,4 +158,34 @@ function commentOf(path: number): string {
   return chance < 60
     ? `  <comment><line number="0">Addresses in use by ${townOf(draw(path, 152))} &amp; around</line></comment>\n`
     : "";
+}
+
+/** Elements of the registries' XML files, and the net blocks of ARIN's. */
+
+export function element(name: string, text: string): string {
+  return `<${name}>${escapeXml(text)}</${name}>`;
+}
+
+export function escapeXml(text: string): string {
+  if (!/[&<>]/.test(text)) return text;
+  return text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;");
+}
+
+/** Its texts stand as they are: addresses and codes need no escaping. */
+interface NetBlock {
+  readonly startAddress: string;
+  readonly endAddress: string;
+  /** Null where the range is no CIDR block. */
+  readonly prefixLength: number | null;
+  /** ARIN's files spell it in both ways. */
+  readonly lengthName: "cidrLength" | "cidrLenth";
+  /** ARIN's net type: `A` allocation, `S` reassignment, … */
+  readonly type: string;
+}
+
+export function netBlockText(block: NetBlock): string {
+  const { prefixLength, lengthName, endAddress, startAddress, type } = block;
+  const digits = prefixLength !== null && prefixLength < 10 ? `0${prefixLength}` : `${prefixLength}`;
+  const length = prefixLength === null ? "" : `<${lengthName}>${digits}</${lengthName}>`;
+  return `<netBlock>${length}<endAddress>${endAddress}</endAddress><startAddress>${startAddress}</startAddress><type>${type}</type></netBlock>`;
 }

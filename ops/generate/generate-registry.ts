@@ -3,12 +3,17 @@
  * what a correct import of it must find. The same settings give the same bytes (within one version of this
  * program and of zlib); memory does not grow with the size.
  */
+
+import { createWriteStream } from "node:fs";
+import { mkdir, writeFile as promisesWriteFile, readdir, readFile, rename, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
+import type { Writable } from "node:stream";
+import { finished } from "node:stream/promises";
+import { createGzip } from "node:zlib";
 import { UsageError } from "#core/errors";
 import { fileDay } from "./dates.ts";
 import { type FileAccount, FileTally } from "./file-tally.ts";
-import { prepareFolder, writeAccount } from "./output-folder.ts";
-import { type RegistryFile, registryFiles } from "./registry-files.ts";
+import { isRegistryFileName, type RegistryFile, registryFiles } from "./registry-files.ts";
 import {
   type GenerateSettings,
   maxGeneration,
@@ -16,7 +21,6 @@ import {
   planRegistries,
   type RegistryPlan,
 } from "./registry-plan.ts";
-import { writeTextFile } from "./text-file-writer.ts";
 import { type ExpectedChanges, type ExpectedState, type MakeUp, TreeTally } from "./tree-tally.ts";
 
 export interface GenerateOptions {
@@ -145,4 +149,160 @@ function checkedSettings(options: GenerateOptions): GenerateSettings {
 function requireWhole(name: string, value: number, from: number, to: number): void {
   if (Number.isInteger(value) && value >= from && value <= to) return;
   throw new UsageError(`${name} is ${value}: a whole number from ${from} to ${to} is expected`);
+}
+
+// The folder that a generated registry is written to. It has to be empty or not there: an import reads every
+// file of a folder, and real downloads bear the same names. A hidden file, which imports pass over, says that
+// the folder was generated and what is in it; with its word, and only then, an earlier set is replaced.
+
+export const accountFileName = ".generated-registry.json";
+
+/** Makes the folder ready. Throws UsageError when something is in it that this may not remove. */
+async function prepareFolder(folder: string, mayReplace: boolean): Promise<void> {
+  await mkdir(folder, { recursive: true });
+  const names = await readdir(folder);
+  if (names.length > 0) {
+    if (!mayReplace) {
+      throw new UsageError(
+        `${folder} is not empty: name another folder, or replace an earlier set with --force`,
+      );
+    }
+    await removeGenerated(folder, names);
+  }
+  await promisesWriteFile(join(folder, accountFileName), `${JSON.stringify({ complete: false })}\n`);
+}
+
+async function writeAccount(folder: string, account: unknown): Promise<void> {
+  await promisesWriteFile(
+    join(folder, accountFileName),
+    `${JSON.stringify({ complete: true, account }, null, 2)}\n`,
+  );
+}
+
+async function removeGenerated(folder: string, names: readonly string[]): Promise<void> {
+  const marker = await readFile(join(folder, accountFileName), "utf8").catch(() => "");
+  if (!marker.startsWith('{"complete":') && !marker.startsWith('{\n  "complete":')) {
+    throw new UsageError(`${folder} was not made by this command: --force replaces generated files only`);
+  }
+  const others = names.filter(
+    (name) => name !== accountFileName && !isRegistryFileName(name.replace(/\.part$/, "")),
+  );
+  if (others.length > 0) {
+    const shown = others.slice(0, 3).join(", ");
+    throw new UsageError(`${folder} holds more than a generated registry (${shown}): nothing is removed`);
+  }
+  for (const name of names) await rm(join(folder, name));
+}
+
+// Writes a file of any size from short texts: into blocks of a megabyte, compressed on the way where asked
+// for, with the writer of texts made to wait when the disk is behind. The file bears its name only when it
+// is whole; until then it ends in `.part`, which imports pass over.
+
+const blockBytes = 1_048_576;
+
+interface TextFileOptions {
+  readonly path: string;
+  readonly isGzip: boolean;
+  readonly encoding: "latin1" | "utf8";
+  readonly isCrLf: boolean;
+}
+
+/** Writes and counts; `textBytes` are those before compression. */
+export async function writeTextFile(
+  texts: Iterable<string>,
+  options: TextFileOptions,
+  onText: () => void,
+): Promise<{ readonly textBytes: number; readonly bytesOnDisk: number }> {
+  const partPath = `${options.path}.part`;
+  try {
+    const textBytes = await writePart(texts, { ...options, path: partPath }, onText);
+    await rename(partPath, options.path);
+    return { textBytes, bytesOnDisk: (await stat(options.path)).size };
+  } catch (error) {
+    await rm(partPath, { force: true });
+    throw error;
+  }
+}
+
+async function writePart(
+  texts: Iterable<string>,
+  options: TextFileOptions,
+  onText: () => void,
+): Promise<number> {
+  const file = createWriteStream(options.path, { highWaterMark: 4 * blockBytes });
+  const target = options.isGzip ? createGzip({ level: 1, chunkSize: 262_144 }) : file;
+  if (target !== file) target.on("error", (error: Error) => file.destroy(error)).pipe(file);
+  const done = finished(file);
+  done.catch(() => {});
+  try {
+    const textBytes = await writeBlocks(blocksOf(texts, options, onText), target, done);
+    target.end();
+    await done;
+    return textBytes;
+  } catch (error) {
+    target.destroy();
+    file.destroy();
+    throw error;
+  }
+}
+
+async function writeBlocks(blocks: Iterable<Buffer>, target: Writable, done: Promise<void>): Promise<number> {
+  let bytes = 0;
+  for (const block of blocks) {
+    bytes += block.length;
+    const isFull = !target.write(block);
+    // `done` settles early only when the disk fails: then it throws here.
+    if (isFull) await Promise.race([new Promise((resolve) => target.once("drain", resolve)), done]);
+  }
+  return bytes;
+}
+
+/** Short texts are joined before they become bytes: a call for each costs more than the bytes. */
+const joinedLength = 16_384;
+
+function* blocksOf(
+  texts: Iterable<string>,
+  { encoding, isCrLf }: TextFileOptions,
+  onText: () => void,
+): Generator<Buffer> {
+  const block = new Block(encoding, isCrLf);
+  let joined = "";
+  for (const text of texts) {
+    joined += text;
+    onText();
+    if (joined.length < joinedLength) continue;
+    yield* block.add(joined);
+    joined = "";
+  }
+  yield* block.add(joined);
+  yield* block.rest();
+}
+
+/** The block that is being filled. */
+class Block {
+  readonly #encoding: "latin1" | "utf8";
+  readonly #isCrLf: boolean;
+  #bytes = Buffer.allocUnsafe(blockBytes);
+  #used = 0;
+
+  constructor(encoding: "latin1" | "utf8", isCrLf: boolean) {
+    this.#encoding = encoding;
+    this.#isCrLf = isCrLf;
+  }
+
+  /** Takes the text; first gives the bytes so far when it does not fit behind them. */
+  *add(text: string): Generator<Buffer> {
+    const written = this.#isCrLf ? text.replaceAll("\n", "\r\n") : text;
+    const mostBytes = written.length * (this.#encoding === "latin1" ? 1 : 3);
+    if (this.#used + mostBytes > this.#bytes.length) {
+      yield* this.rest();
+      this.#bytes = Buffer.allocUnsafe(Math.max(blockBytes, mostBytes));
+    }
+    this.#used += this.#bytes.write(written, this.#used, this.#encoding);
+  }
+
+  *rest(): Generator<Buffer> {
+    if (this.#used > 0) yield this.#bytes.subarray(0, this.#used);
+    this.#used = 0;
+  }
 }

@@ -2,7 +2,12 @@
  * The contents of the registries' databases, record by record, each counted as it is written: the hierarchy,
  * and spread among it what stands beside it (odd objects, other classes, faults).
  */
+
+import type { RegionalRegistry } from "./address-blocks.ts";
+import { ipv6Text, prefixLengthOfSpan, shortBlockText } from "./address-text.ts";
 import { arinAsn, arinCustomer, arinNet, arinOrganisation, arinPoc } from "./arin-elements.ts";
+import { anonymousNames, companyName, sharedNames } from "./company-names.ts";
+import { compactDayOf, datesOf } from "./dates.ts";
 import {
   type FaultyRecord,
   faultyArinElements,
@@ -10,12 +15,15 @@ import {
   faultyOrganisations,
 } from "./faulty-records.ts";
 import type { FileTally } from "./file-tally.ts";
-import { lacnicAutNum, lacnicNetwork } from "./lacnic-networks.ts";
+import { organisationHandle, rpslSources } from "./handles.ts";
+import type { HolderChoice } from "./holder-choice.ts";
 import { firstSharedOf, oddObjects, sharedHolder } from "./odd-objects.ts";
-import { otherObject } from "./other-objects.ts";
+import { draw } from "./path-random.ts";
+import { townOf } from "./places.ts";
 import type { RegistryPlan } from "./registry-plan.ts";
-import { rpslNetwork, rpslOrganisation } from "./rpsl-networks.ts";
+import { attribute, rpslNetwork, rpslOrganisation } from "./rpsl-networks.ts";
 import type { Slot } from "./slot.ts";
+import { editsOf } from "./slot-life.ts";
 import { type SlotView, viewOf } from "./slot-view.ts";
 import type { TreeTally } from "./tree-tally.ts";
 import { walkBlock } from "./walk-block.ts";
@@ -187,4 +195,118 @@ function* spread(main: Iterable<string>, others: readonly Iterable<string>[]): G
 
 function* joined(parts: readonly Iterable<string>[]): Generator<string> {
   for (const part of parts) yield* part;
+}
+
+// Objects that whole-database files hold beside networks and organisations; the importer passes over them.
+
+interface OtherObject {
+  /** Its class. */
+  readonly kind: string;
+  readonly text: string;
+}
+
+const kinds = ["aut-num", "person", "mntner", "route", "as-block"] as const;
+
+function otherObject(registry: RegionalRegistry, at: number): OtherObject {
+  const kind = kinds[at % kinds.length] as (typeof kinds)[number];
+  const source = `${attribute("source", rpslSources[registry])}\n`;
+  return { kind, text: attribute(kind, keyOf(kind, at)) + restOf(kind, at) + source };
+}
+
+function keyOf(kind: (typeof kinds)[number], at: number): string {
+  switch (kind) {
+    case "aut-num":
+      return `AS${37_000 + at}`;
+    case "person":
+      return `Generated Person ${at}`;
+    case "mntner":
+      return `GEN${at}-MNT`;
+    case "route":
+      return `41.${at % 256}.0.0/16`;
+    case "as-block":
+      return `AS${37_000 + at} - AS${37_001 + at}`;
+  }
+}
+
+function restOf(kind: (typeof kinds)[number], at: number): string {
+  const maintainer = attribute("mnt-by", "GEN-MNT");
+  if (kind === "person") return attribute("address", townOf(at)) + maintainer;
+  return (kind === "route" ? attribute("origin", `AS${37_000 + at}`) : "") + maintainer;
+}
+
+// LACNIC's dialect: IPv4 and IPv6 under `inetnum:`, blocks without their trailing zero octets, the owner's
+// name and id in the object itself, `inetnum-up:` for what it lies in. Latin-1: one character, one byte.
+
+const towns = ["S\u00e3o Jos\u00e9", "Bogot\u00e1", "Asunci\u00f3n", "Vi\u00f1a Nova", "Bel\u00e9m"];
+const areas = ["Opera\u00e7\u00f5es", "Servi\u00e7os", "Telecomunica\u00e7\u00f5es", "Educaci\u00f3n"];
+
+/** With the empty line behind it. */
+function lacnicNetwork(plan: RegistryPlan, slot: Slot, { country, holder }: SlotView): string {
+  const { path, kind, life } = slot;
+  const { registered, changed } = datesOf(path, editsOf(life));
+  const person = personLetters[draw(path, 131) % personLetters.length] as string;
+  const isAssigned = kind === "assignment" || kind === "crossing";
+  return (
+    attribute("inetnum", blockText(slot)) +
+    attribute("status", isAssigned ? "reallocated" : "allocated") +
+    attribute("aut-num", "N/A") +
+    ownerLines(plan, holder, path) +
+    attribute("responsible", `${townOf(draw(path, 132))} NOC`) +
+    attribute("address", `Rua ${townOf(draw(path, 133))}, ${1 + (draw(path, 134) % 900)}, `) +
+    attribute(
+      "address",
+      `${10_000 + (draw(path, 135) % 80_000)} - ${towns[draw(path, 136) % towns.length]}`,
+    ) +
+    attribute("country", country) +
+    attribute("phone", `+00 555 ${draw(path, 137) % 10_000_000} []`) +
+    attribute("owner-c", person) +
+    attribute("tech-c", person) +
+    attribute("abuse-c", person) +
+    (isAssigned ? attribute("inetnum-up", upText(slot)) : "") +
+    attribute("created", compactDayOf(registered)) +
+    attribute("changed", compactDayOf(changed)) +
+    sourceLine
+  );
+}
+
+const sourceLine = `${attribute("source", "LACNIC")}\n`;
+
+const personLetters = Array.from({ length: 17_576 }, (_, at) =>
+  String.fromCharCode(65 + Math.floor(at / 676), 65 + (Math.floor(at / 26) % 26), 65 + (at % 26)),
+);
+
+function ownerLines(plan: RegistryPlan, holder: HolderChoice, path: number): string {
+  const { type, number } = holder;
+  if (type !== "organisation") return attribute("owner", nameWithoutId(holder, path));
+  const company = companyName(plan.companies + number, 0);
+  const name = number % 3 === 0 ? `${areas[number % areas.length]} ${company}` : company;
+  return `${attribute("owner", name)}${attribute("ownerid", organisationHandle("lacnic", number))}`;
+}
+
+function nameWithoutId({ type, number }: HolderChoice, path: number): string {
+  if (type === "company") return companyName(number, path);
+  if (type === "shared-name") return sharedNames[number] as string;
+  return anonymousNames[number % anonymousNames.length] as string;
+}
+
+function blockText({ block, span, isHost }: Slot): string {
+  if (block.family === 4) return shortBlockText(span.first, 32 - span.bits);
+  return `${ipv6Text(block, span.first)}/${isHost ? 128 : prefixLengthOfSpan(6, span)}`;
+}
+
+/** The /16 or /32 around it: LACNIC names the block that was divided. */
+function upText({ block, span }: Slot): string {
+  if (block.family === 4) return shortBlockText(span.first - (span.first % 65_536), 16);
+  return `${ipv6Text(block, span.first - (span.first % 2 ** 32))}/32`;
+}
+
+/** An autonomous system, which LACNIC keeps in the same file; `owner` stands there too. */
+function lacnicAutNum(number: number): string {
+  return (
+    attribute("aut-num", `AS${260_000 + number}`) +
+    attribute("owner", companyName(number, 0)) +
+    attribute("country", "BR") +
+    attribute("created", "20150304") +
+    sourceLine
+  );
 }

@@ -2,15 +2,20 @@
  * The same policies over several seeds, for mean and spread: other worlds where the world is generated, other
  * orders of the same targets where it was measured.
  */
-
 import type { Figures } from "#coordinator/delegation/simulation/figures";
 import type { PolicyVariant } from "#coordinator/delegation/simulation/run";
-import type { SimulationInstance, SimulationResult } from "#coordinator/delegation/simulation/simulation";
-import { simulatePolicies } from "#coordinator/delegation/simulation/simulation";
+import {
+  type SimulatedHost,
+  type SimulatedTarget,
+  type SimulationInstance,
+  type SimulationResult,
+  simulatePolicies,
+} from "#coordinator/delegation/simulation/simulation";
+import { instanceOf } from "../world/compare.ts";
 import { generateWorld } from "../world/generate-world.ts";
+import type { World } from "../world/model.ts";
 import { noisyProbes, type ProbeNoise } from "./probe-noise.ts";
 import { type Spread, spreadOf } from "./spread.ts";
-import { worldInstance } from "./world-instance.ts";
 
 export interface InstanceSource {
   /** What another seed changes. */
@@ -82,4 +87,37 @@ function spreadsOf(results: readonly Figures[]): Readonly<Record<keyof Figures, 
 /** `count` seeds from `first`, one after the other; past the largest they begin again at 0. */
 export function seedsFrom(first: number, count: number): number[] {
   return Array.from({ length: count }, (_, index) => (first + index) % 2 ** 32);
+}
+
+// A world as an instance for the simulator in which each target's RTTs are made when they are read: a hundred
+// thousand sites and a thousand crawlers need no more memory than the sites themselves.
+
+/** The same instance as `instanceOf`, row by row. */
+export function worldInstance(world: World): SimulationInstance {
+  const { crawlers, crawlerRtt } = instanceOf({ ...world, sites: [] });
+  const hosts = instanceOf({ ...world, crawlers: [], rttRow: () => {} }).targets;
+  const targets = hosts.map((host, site) => new WorldTarget(host, world, site));
+  return { crawlers, crawlerRtt, targets };
+}
+
+class WorldTarget implements SimulatedTarget {
+  readonly path: readonly string[];
+  readonly org: string;
+  readonly cc: string;
+  readonly #world: World;
+  readonly #site: number;
+
+  constructor(host: SimulatedHost, world: World, site: number) {
+    this.path = host.path;
+    this.org = host.org;
+    this.cc = host.cc;
+    this.#world = world;
+    this.#site = site;
+  }
+
+  get rtt(): Float64Array {
+    const row = new Float64Array(this.#world.crawlers.length);
+    this.#world.rttRow(this.#site, row);
+    return row;
+  }
 }

@@ -7,7 +7,7 @@
 import { UsageError } from "#core/errors";
 import { formatAddress } from "#core/ip/address";
 import { checkFixture } from "../simulate/read-fixture.ts";
-import type { InstanceHost, LatencyInstance } from "./instance.ts";
+import type { InstanceHost, LatencyInstance } from "./compare.ts";
 import {
   layOut,
   type PlacedHost,

@@ -9,14 +9,11 @@ import type { AddressInfo } from "node:net";
 import { gzipSync } from "node:zlib";
 import { LRUCache } from "lru-cache";
 import type { WorldSite } from "./model.ts";
-import { pageAt } from "./page-changes.ts";
-import { type Furniture, siteFurniture } from "./page-furniture.ts";
-import { pageHtml } from "./page-html.ts";
-import { RequestLog } from "./request-log.ts";
+import { type Furniture, pageHtml, siteFurniture } from "./page-html.ts";
 import { hashText } from "./seeded-random.ts";
 import { type PlannedPage, planSite, type SitePlan } from "./site-plan.ts";
 import { WorldConnection } from "./world-connection.ts";
-import type { WorldState } from "./world-state.ts";
+import { pageAt, type WorldState } from "./world-state.ts";
 
 /** Plans that are kept; making one again costs well under a millisecond. */
 const plansKept = 4000;
@@ -205,4 +202,47 @@ function listen(server: Server): Promise<number> {
     server.once("error", reject);
     server.listen(0, "127.0.0.1", () => resolve((server.address() as AddressInfo).port));
   });
+}
+
+/** What the origins were asked, the latest requests only: what shows that a crawl was polite. */
+
+interface LoggedRequest {
+  readonly host: string;
+  readonly path: string;
+  readonly method: string;
+  /** 0: it got no answer. */
+  readonly status: number;
+  /** When the request's head had arrived, ms since the epoch. */
+  readonly atMs: number;
+  /** Through whose proxy it came; null when it came straight to the origin's port. */
+  readonly crawlerIndex: number | null;
+  readonly userAgent: string;
+}
+
+/** A ring: the oldest requests are forgotten when it is full. */
+export class RequestLog {
+  readonly #limit: number;
+  readonly #ring: LoggedRequest[] = [];
+  #total = 0;
+
+  constructor(limit = 200_000) {
+    this.#limit = limit;
+  }
+
+  add(request: LoggedRequest): void {
+    this.#ring[this.#total % this.#limit] = request;
+    this.#total++;
+  }
+
+  /** Requests ever, forgotten ones included. */
+  get total(): number {
+    return this.#total;
+  }
+
+  /** Those remembered, oldest first. */
+  entries(): LoggedRequest[] {
+    if (this.#total <= this.#limit) return [...this.#ring];
+    const split = this.#total % this.#limit;
+    return [...this.#ring.slice(split), ...this.#ring.slice(0, split)];
+  }
 }

@@ -8,12 +8,28 @@ import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { gzipSync } from "node:zlib";
 import type { Registry } from "#coordinator/subnets/subnet";
-import { arinXml } from "./arin-xml-text.ts";
-import type { World } from "./model.ts";
+import { formatAddress, type IpAddress } from "#core/ip/address";
+import { firstAddress, formatRange, lastAddress, prefixLengthOf } from "#core/ip/range";
+import { paddedIpv4Text } from "../generate/address-text.ts";
+import { element, escapeXml, netBlockText } from "../generate/arin-elements.ts";
+import { type IanaRecord, ianaFileText } from "../generate/iana-contents.ts";
+import { delegationLine, summaryLine, versionLine } from "../generate/statistics-contents.ts";
+import type { World, WorldSubnet } from "./model.ts";
 import type { RegionalRegistry } from "./places.ts";
-import { fileDay } from "./registry-names.ts";
-import { lacnicText, type RpslClass, type RpslRegistry, rpslText } from "./rpsl-text.ts";
-import { delegatedText, ianaIpv4Xml, ianaIpv6Xml } from "./statistics-text.ts";
+import { registryNames } from "./plan-registry.ts";
+import {
+  arinHandle,
+  compactDay,
+  fileDay,
+  holderName,
+  lacnicText,
+  opaqueId,
+  type RpslClass,
+  type RpslRegistry,
+  registeredOn,
+  rpslText,
+  subnetsOf,
+} from "./rpsl-text.ts";
 
 /**
  * Returns the paths of the files written into the folder (made if need be; files of the same name are
@@ -43,6 +59,13 @@ interface RegistryFile {
 
 const day = fileDay.replaceAll("-", "");
 const both = [4, 6] as const;
+
+// A world's ranges as ARIN's bulk WHOIS in XML: `<org>`, `<customer>` and `<net>` elements, octets with
+// leading zeros, the country with the organisation only. A provider's allocations are one net with several
+// net blocks; every fourth assignment goes to a customer (a simple reassignment) in place of an organisation.
+
+const plain = (address: IpAddress) => formatAddress(address).toUpperCase();
+const customerHandle = (holder: number) => `C${String(holder + 1).padStart(8, "0")}`;
 
 const registryFiles: readonly RegistryFile[] = [
   { name: "ipv4-address-space.xml", registry: "iana", families: [4], text: ianaIpv4Xml },
@@ -79,4 +102,150 @@ function holdsAny(world: World, registry: Registry, families: readonly (4 | 6)[]
       families.includes(subnet.range.family) &&
       (registry === "iana" ? subnet.kind === "iana" : subnet.kind !== "iana" && subnet.registry === registry),
   );
+}
+
+// A world's allocations as extended statistics of delegated resources (RIR statistics exchange format,
+// version 2.3), one file per registry, and the top of the hierarchy as IANA's two XML registries.
+
+/** What went to providers and national registries; assignments below them are the whois files' business. */
+function delegatedText(world: World, registry: RegionalRegistry): string {
+  const records = subnetsOf(world, registry)
+    .filter((subnet) => subnet.kind === "allocation" || subnet.kind === "national")
+    .map((subnet) => delegatedLine(world, registry, subnet));
+  const day = compactDay(fileDay);
+  const count = (type: string) => records.filter((record) => record.split("|")[2] === type).length;
+  const asNumbers = [`${registry}|ZZ|asn|65000|1|${day}|reserved||\n`];
+  const head = [
+    versionLine({ registry, day, records: records.length + asNumbers.length }),
+    summaryLine(registry, "asn", asNumbers.length),
+    summaryLine(registry, "ipv4", count("ipv4")),
+    summaryLine(registry, "ipv6", count("ipv6")),
+  ];
+  return [...head, ...asNumbers, ...records].join("");
+}
+
+function ianaIpv4Xml(world: World): string {
+  const blocks = topBlocks(world, 4).map((subnet) =>
+    ianaBlock(`${String(Math.floor(Number(subnet.range.first) / 2 ** 24)).padStart(3, "0")}/8`, subnet),
+  );
+  const records = [
+    {
+      prefix: "000/8",
+      designation: "IANA - Local Identification",
+      registry: null,
+      status: "RESERVED" as const,
+    },
+    ...blocks,
+    { prefix: "224/8", designation: "Multicast", registry: null, status: "RESERVED" as const },
+  ];
+  return ianaFileText({ id: "ipv4-address-space", title: "IPv4 Address Space", updated: fileDay, records });
+}
+
+function ianaIpv6Xml(world: World): string {
+  return ianaFileText({
+    id: "ipv6-unicast-address-assignments",
+    title: "IPv6 Global Unicast Address Space",
+    updated: fileDay,
+    records: topBlocks(world, 6).map((subnet) => ianaBlock(formatRange(subnet.range), subnet)),
+  });
+}
+
+function ianaBlock(prefix: string, subnet: WorldSubnet): IanaRecord {
+  const registry = subnet.registry as RegionalRegistry;
+  return { prefix, designation: registryNames[registry], registry, status: "ALLOCATED" };
+}
+
+function delegatedLine(world: World, registry: RegionalRegistry, subnet: WorldSubnet): string {
+  const isIpv4 = subnet.range.family === 4;
+  return delegationLine({
+    registry,
+    country: subnet.country ?? "ZZ",
+    type: isIpv4 ? "ipv4" : "ipv6",
+    start: formatAddress(firstAddress(subnet.range)),
+    value: isIpv4 ? Number(subnet.range.last) - Number(subnet.range.first) + 1 : prefixLengthOf(subnet.range),
+    day: compactDay(registeredOn(world, subnet)),
+    status: "allocated",
+    opaqueId: opaqueId(world, subnet.holder ?? 0),
+  });
+}
+
+function topBlocks(world: World, family: 4 | 6): WorldSubnet[] {
+  return world.subnets.filter((subnet) => subnet.kind === "iana" && subnet.range.family === family);
+}
+
+function arinXml(world: World): string {
+  const subnets = subnetsOf(world, "arin");
+  const holders = [...new Set(subnets.flatMap((subnet) => (subnet.holder === null ? [] : [subnet.holder])))];
+  const elements = [
+    ...holders.toSorted((a, b) => a - b).map((holder) => holderElement(world, holder)),
+    ...netsOf(subnets).map((blocks) => netElement(world, blocks)),
+  ];
+  return `<?xml version="1.0" encoding="UTF-8"?>\n<bulkwhois>\n${elements.join("\n")}\n</bulkwhois>\n`;
+}
+
+/** Allocations of one holder and family make one net. */
+function netsOf(subnets: readonly WorldSubnet[]): WorldSubnet[][] {
+  const allocations = new Map<string, WorldSubnet[]>();
+  const nets: WorldSubnet[][] = [];
+  for (const subnet of subnets) {
+    const key = `${subnet.holder} ${subnet.range.family}`;
+    const known = subnet.kind === "allocation" ? allocations.get(key) : undefined;
+    if (known) known.push(subnet);
+    else {
+      const net = [subnet];
+      nets.push(net);
+      if (subnet.kind === "allocation") allocations.set(key, net);
+    }
+  }
+  return nets;
+}
+
+/** Customers are a kind of holder that only reassignments have. */
+function isCustomer(holder: number): boolean {
+  return holder % 4 === 3;
+}
+
+function holderElement(world: World, holder: number): string {
+  const { name = "", country = null } = world.holders[holder] ?? {};
+  const code =
+    country === null ? "" : `<iso3166-1><code2>${country}</code2><name>${country}</name></iso3166-1>`;
+  const tag = isCustomer(holder) ? "customer" : "org";
+  const handle = isCustomer(holder) ? customerHandle(holder) : arinHandle(world, holder);
+  return `<${tag}>${element("city", "Withheld")}${code}${element("handle", handle)}${element("name", name)}${element("registrationDate", `${fileDay}T00:00:00-04:00`)}</${tag}>`;
+}
+
+function netElement(world: World, subnets: readonly WorldSubnet[]): string {
+  const [first] = subnets;
+  if (!first) return "";
+  const holder = first.holder ?? 0;
+  const owner = isCustomer(holder)
+    ? element("customerHandle", customerHandle(holder))
+    : element("orgHandle", arinHandle(world, holder));
+  const handle = `NET${first.range.family === 6 ? "6" : ""}-${plain(firstAddress(first.range)).replace(/[.:]+/g, "-")}-1`;
+  const lines = [
+    element("version", String(first.range.family)),
+    element("handle", handle),
+    `<netBlocks>${subnets.map(netBlock).join("")}</netBlocks>`,
+    element("name", first.name),
+    owner,
+    element("registrationDate", `${registeredOn(world, first)}T00:00:00-04:00`),
+    element("updateDate", `${fileDay}T00:00:00-04:00`),
+    `<comment><line number="0">${escapeXml(holderName(world, first))}</line></comment>`,
+  ];
+  return `<net>\n  ${lines.join("\n  ")}\n</net>`;
+}
+
+function netBlock(subnet: WorldSubnet): string {
+  return netBlockText({
+    startAddress: padded(firstAddress(subnet.range)),
+    endAddress: padded(lastAddress(subnet.range)),
+    prefixLength: prefixLengthOf(subnet.range),
+    lengthName: "cidrLength",
+    type: subnet.kind === "allocation" ? "A" : subnet.parent === null ? "DS" : "S",
+  });
+}
+
+/** `008.000.144.003`; IPv6 as it is. */
+function padded(address: IpAddress): string {
+  return address.family === 6 ? plain(address) : paddedIpv4Text(address.value);
 }

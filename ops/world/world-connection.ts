@@ -6,8 +6,8 @@
  */
 import type { Socket } from "node:net";
 import { Duplex } from "node:stream";
-import type { DueQueue } from "./due-queue.ts";
-import { SlowStart } from "./slow-start.ts";
+import { SlowStart } from "./compare.ts";
+import type { DueQueue } from "./world-state.ts";
 
 /** Bytes that may be under way in each direction. */
 const bytesUnderWay = 256 * 1024;

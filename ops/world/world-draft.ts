@@ -1,8 +1,7 @@
 /** A generated world while it is drawn: hosts with their true places, and the registry that is planned for them. */
 import type { PlannedHost } from "./lay-out.ts";
-import { NameGiver } from "./names.ts";
 import { type Place, places } from "./places.ts";
-import { type Provider, RegistryPlan } from "./plan-registry.ts";
+import { NameGiver, type Provider, RegistryPlan } from "./plan-registry.ts";
 import { SeededRandom } from "./seeded-random.ts";
 
 /** Where a host really is. */

@@ -1,8 +1,8 @@
 /** What the servers of a running world share: the world, its look-ups, its clock and what disturbs it. */
-import { DueQueue } from "./due-queue.ts";
 import type { World, WorldSite } from "./model.ts";
 import { NetworkConditions } from "./network-conditions.ts";
-import type { PageChanges } from "./page-changes.ts";
+import { hashText, SeededRandom } from "./seeded-random.ts";
+import type { PlannedPage } from "./site-plan.ts";
 
 export interface WorldState {
   readonly world: World;
@@ -46,4 +46,165 @@ export function worldState(world: World, settings: { readonly timeoutMs: number 
       if (isCutOff) for (const cutOff of watchers.get(crawlerIndex) ?? []) cutOff();
     },
   };
+}
+
+/**
+ * Runs things when they are due, to about half a millisecond. Due times are absolute (performance.now), so
+ * that the lateness of one step never adds to the next one's; a single timer waits for the earliest. Node's
+ * timers count whole milliseconds: an item is run when at most half of one is missing.
+ */
+export class DueQueue {
+  /** A binary heap, earliest first; of equal times the one that was added first. */
+  readonly #heap: Item[] = [];
+  #added = 0;
+  #timer: NodeJS.Timeout | null = null;
+  #timerDueMs = Number.POSITIVE_INFINITY;
+
+  /** Whatever is due at a time in the past runs at the next turn of the loop. */
+  at(dueMs: number, run: () => void): void {
+    this.#push({ dueMs, order: this.#added++, run });
+    if (dueMs < this.#timerDueMs) this.#arm();
+  }
+
+  /** Forgets everything that waits. */
+  close(): void {
+    this.#heap.length = 0;
+    if (this.#timer) clearTimeout(this.#timer);
+    this.#timer = null;
+    this.#timerDueMs = Number.POSITIVE_INFINITY;
+  }
+
+  #arm(): void {
+    if (this.#timer) clearTimeout(this.#timer);
+    const [first] = this.#heap;
+    this.#timer = null;
+    this.#timerDueMs = first?.dueMs ?? Number.POSITIVE_INFINITY;
+    if (!first) return;
+    const waitMs = Math.min(60_000, Math.round(first.dueMs - performance.now()));
+    this.#timer = setTimeout(() => this.#fire(), Math.max(1, waitMs));
+  }
+
+  #fire(): void {
+    const limitMs = performance.now() + earlyMs;
+    for (let first = this.#heap[0]; first && first.dueMs <= limitMs; first = this.#heap[0]) {
+      this.#pop();
+      first.run();
+    }
+    this.#arm();
+  }
+
+  #push(item: Item): void {
+    const heap = this.#heap;
+    let at = heap.push(item) - 1;
+    while (at > 0) {
+      const above = (at - 1) >> 1;
+      if (!isBefore(item, heap[above] as Item)) break;
+      heap[at] = heap[above] as Item;
+      at = above;
+    }
+    heap[at] = item;
+  }
+
+  #pop(): void {
+    const heap = this.#heap;
+    const last = heap.pop();
+    if (!last || heap.length === 0) return;
+    let at = 0;
+    for (let below = 1; below < heap.length; below = 2 * at + 1) {
+      const right = heap[below + 1];
+      if (right && isBefore(right, heap[below] as Item)) below++;
+      if (!isBefore(heap[below] as Item, last)) break;
+      heap[at] = heap[below] as Item;
+      at = below;
+    }
+    heap[at] = last;
+  }
+}
+
+const earlyMs = 0.5;
+
+interface Item {
+  readonly dueMs: number;
+  readonly order: number;
+  readonly run: () => void;
+}
+
+function isBefore(a: Item, b: Item): boolean {
+  return a.dueMs < b.dueMs || (a.dueMs === b.dueMs && a.order < b.order);
+}
+
+// Pages that change by themselves, each as a Poisson process of its own (exponential times between changes), drawn from a
+// seed, the host and the path: the same process shows the same changes at the same times. Time is the origins' clock,
+// so that a process in which a day takes seconds is one with as many more changes a day.
+
+export interface ChangeProcess {
+  readonly seed: number;
+  /** Ms since the epoch: nothing changed before. */
+  readonly startMs: number;
+  /** 0: the page stays as it is. */
+  readonly changesPerDay: (host: string, path: string) => number;
+}
+
+/** A page as it is at a moment. */
+interface PageVersion {
+  /** Changes so far. */
+  readonly version: number;
+  /** Ms since the epoch. */
+  readonly changedAtMs: number;
+}
+
+interface Course {
+  readonly random: SeededRandom;
+  readonly perMs: number;
+  version: number;
+  changedAtMs: number;
+  nextMs: number;
+}
+
+/** Times of the past are not drawn again: a clock that is set back finds the page as it was last seen. */
+export class PageChanges {
+  readonly #process: ChangeProcess;
+  readonly #courses = new Map<string, Course>();
+
+  constructor(process: ChangeProcess) {
+    this.#process = process;
+  }
+
+  at(host: string, path: string, nowMs: number): PageVersion {
+    const course = this.#course(host, path);
+    while (course.nextMs <= nowMs) {
+      course.version += 1;
+      course.changedAtMs = course.nextMs;
+      course.nextMs += gapMs(course);
+    }
+    return course;
+  }
+
+  #course(host: string, path: string): Course {
+    const key = `${host}${path}`;
+    const known = this.#courses.get(key);
+    if (known) return known;
+    const { seed, startMs, changesPerDay } = this.#process;
+    const random = new SeededRandom(hashText(seed, key));
+    const course = {
+      random,
+      perMs: changesPerDay(host, path) / 86_400_000,
+      version: 0,
+      changedAtMs: startMs,
+      nextMs: startMs,
+    };
+    course.nextMs += gapMs(course);
+    this.#courses.set(key, course);
+    return course;
+  }
+}
+
+/** At least a millisecond, so that a jump of the clock does not last for ever. */
+function gapMs({ perMs, random }: Course): number {
+  return perMs > 0 ? Math.max(1, -Math.log(1 - random.next()) / perMs) : Number.POSITIVE_INFINITY;
+}
+
+/** The page with the text of this version; the first one is the planned one. */
+export function pageAt(page: PlannedPage, { version }: PageVersion): PlannedPage {
+  return version === 0 ? page : { ...page, seed: hashText(page.seed, `version ${version}`) };
 }

@@ -9,7 +9,7 @@ import { defaultRecalibrationRule } from "#coordinator/delegation/recalibration/
 import { type CalibrationOptions, simulateCalibration } from "#coordinator/delegation/simulation/calibration";
 import { asCrawlerId } from "#core/ids";
 import { seededRandom } from "#core/random";
-import { worldInstance } from "#ops/simulate/world-instance";
+import { worldInstance } from "#ops/simulate/repeat-policies";
 import { generateWorld } from "#ops/world/generate-world";
 import { fetchResultSchema } from "#protocol/result";
 import { generatedResults } from "../protocol/generated-results.ts";

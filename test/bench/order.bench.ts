@@ -8,10 +8,9 @@
  */
 import { writeFileSync } from "node:fs";
 import { comparePeaks, estimateCrawl, thesisAssumptions } from "#coordinator/overview/estimate";
-import { estimateText } from "#ops/cli/estimate/estimate-text";
-import { withMeasures } from "#ops/cli/estimate/with-measures";
+import { estimateText, withMeasures } from "#ops/cli/commands/estimate";
+import { orderLists, ordersOf, runOf } from "#ops/cli/commands/simulate";
 import { formatTable } from "#ops/cli/output";
-import { orderLists, ordersOf, runOf } from "#ops/cli/simulate/order-command";
 import { type OrderWeb, orderWeb } from "#ops/simulate/order/order-web";
 import { simulateOrder } from "#ops/simulate/order/simulate-order";
 import { measureLeaseCost } from "./order/lease-cost.ts";

@@ -8,7 +8,7 @@
 import type { SimulationInstance } from "#coordinator/delegation/simulation/simulation";
 import { type ProbedSubnet, probeLies } from "#coordinator/trust/probe-plausibility";
 import { asCrawlerId, asSubnetId } from "#core/ids";
-import { worldInstance } from "#ops/simulate/world-instance";
+import { worldInstance } from "#ops/simulate/repeat-policies";
 import { generateWorld } from "#ops/world/generate-world";
 import { SeededRandom } from "#ops/world/seeded-random";
 import { hasMatrices, measuredFleets } from "../ops/world/measured-fleets.ts";

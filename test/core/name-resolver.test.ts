@@ -4,7 +4,7 @@ import type { AddressInfo } from "node:net";
 import { type Answer, decode, encode } from "dns-packet";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { createNameResolver } from "#core/name-resolver";
-import { type RunningDns, startDns, ttlSeconds } from "#ops/world/dns-server";
+import { type RunningDns, startDns, ttlSeconds } from "#ops/world/main";
 
 let world: RunningDns;
 const opened: (() => Promise<void>)[] = [];

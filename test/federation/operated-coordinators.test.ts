@@ -7,8 +7,7 @@ import { createParentExchangeStore } from "#coordinator/federation/exchange-stor
 import { createCoordinatorStore, stateParent } from "#coordinator/federation/related-store";
 import { randomSecrets } from "#coordinator/web/secrets";
 import type { Database } from "#db/connect";
-import { coordinatorsCommand } from "#ops/cli/commands/coordinators";
-import { coordinatorsText } from "#ops/cli/coordinators-text";
+import { coordinatorsCommand, coordinatorsText } from "#ops/cli/commands/coordinators";
 import { inProcess } from "../support/command-in-process.ts";
 import { testDatabase } from "../support/database.ts";
 import { everyPart } from "../support/every-part.ts";

@@ -16,7 +16,7 @@ import { openIdentity } from "#crawler/membership/identity";
 import { Connector } from "#crawler/net/connector";
 import { connectThroughProxy } from "#crawler/net/proxy";
 import { Prober } from "#crawler/probe/prober";
-import { startDns } from "#ops/world/dns-server";
+import { startDns } from "#ops/world/main";
 import { decodeCoordinatorMessage } from "#protocol/codec";
 import type { CoordinatorMessage, CoordinatorWelcome } from "#protocol/coordinator-messages";
 import { type Lease, lease as leaseSchema } from "#protocol/lease";

@@ -8,7 +8,7 @@ import { once } from "node:events";
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { startDns } from "#ops/world/dns-server";
+import { startDns } from "#ops/world/main";
 import type { FetchResult } from "#protocol/result";
 import { sharedData } from "../support/shared-data.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";

@@ -4,13 +4,12 @@ import { readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import type { Command } from "commander";
 import { describe, expect, it } from "vitest";
+import { sourcesCommand, statusCommand } from "#ops/cli/commands/rir";
 import { applyCommand } from "#ops/cli/rir/apply-command";
 import { fetchCommand } from "#ops/cli/rir/fetch-command";
 import { planCommand } from "#ops/cli/rir/plan-command";
 import { rdapCommand } from "#ops/cli/rir/rdap-command";
 import { rollbackCommand, rollforwardCommand } from "#ops/cli/rir/rollback-command";
-import { sourcesCommand } from "#ops/cli/rir/sources-command";
-import { statusCommand } from "#ops/cli/rir/status-command";
 import { temporaryFolder } from "../support/temporary-folder.ts";
 
 const ops = resolve(import.meta.dirname, "../../ops");

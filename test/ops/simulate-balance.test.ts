@@ -1,10 +1,9 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
-import { balanceCommand } from "#ops/cli/simulate/balance-command";
-import { balanceWorld } from "#ops/simulate/balance-world";
+import { balanceCommand, simulateBalance } from "#ops/cli/simulate/balance-command";
+import { balanceWorld } from "#ops/simulate/balance-fortnight";
 import { parseFixture } from "#ops/simulate/read-fixture";
 import { generatedSource } from "#ops/simulate/repeat-policies";
-import { simulateBalance } from "#ops/simulate/simulate-balance";
 import { sharedData } from "../support/shared-data.ts";
 
 const small = generatedSource({ crawlers: 8, sites: 200 });

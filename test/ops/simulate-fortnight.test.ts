@@ -1,7 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { defaultBalanceSettings, noHysteresis } from "#coordinator/balance/plan";
-import { simulateFortnight } from "#ops/simulate/balance-fortnight";
-import { balanceWorld } from "#ops/simulate/balance-world";
+import { balanceWorld, simulateFortnight } from "#ops/simulate/balance-fortnight";
 import { generatedSource } from "#ops/simulate/repeat-policies";
 
 const source = generatedSource({ crawlers: 12, sites: 500 });

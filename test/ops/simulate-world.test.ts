@@ -1,8 +1,13 @@
 import { describe, expect, it } from "vitest";
 import { noNoise } from "#ops/simulate/probe-noise";
-import { fixedSource, generatedSource, repeatPolicies, seedsFrom } from "#ops/simulate/repeat-policies";
+import {
+  fixedSource,
+  generatedSource,
+  repeatPolicies,
+  seedsFrom,
+  worldInstance,
+} from "#ops/simulate/repeat-policies";
 import { spreadOf, spreadText } from "#ops/simulate/spread";
-import { worldInstance } from "#ops/simulate/world-instance";
 import { instanceOf } from "#ops/world/compare";
 import { generateWorld } from "#ops/world/generate-world";
 

@@ -10,7 +10,7 @@ import type { RegistryCommands } from "#coordinator/registry/jobs";
 import { registryPart } from "#coordinator/registry/start";
 import { silentLog } from "#core/log";
 import type { Database } from "#db/connect";
-import { registryHost } from "#ops/cli/registry/registry-host";
+import { registryHost } from "#ops/cli/commands/coordinator";
 import { generateRegistry } from "#ops/generate/generate-registry";
 import { browserPath } from "../support/browser.ts";
 import { type BrowserSite, browserSite, looksRight } from "../support/browser-page.ts";

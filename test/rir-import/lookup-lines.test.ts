@@ -1,7 +1,7 @@
 /** Addresses from a stream: answered line by line, bounded, bad lines told and passed over. */
 import { Readable } from "node:stream";
 import { describe, expect, it } from "vitest";
-import { type AddressLines, answerAddressLines } from "#ops/cli/rir/address-lines";
+import { type AddressLines, answerAddressLines } from "#ops/cli/rir/lookup-command";
 import { type LookUp, readAsked } from "#rir-import/lookup";
 
 const subnet = {

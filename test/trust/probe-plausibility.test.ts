@@ -5,7 +5,7 @@
 import { describe, expect, it } from "vitest";
 import { type ProbedSubnet, type ProbingFleet, probeLies } from "#coordinator/trust/probe-plausibility";
 import { asCrawlerId, asSubnetId, type CrawlerId } from "#core/ids";
-import type { LatencyInstance } from "#ops/world/instance";
+import type { LatencyInstance } from "#ops/world/compare";
 import { SeededRandom } from "#ops/world/seeded-random";
 import { hasMatrices, measuredFleets } from "../ops/world/measured-fleets.ts";
 

@@ -1,6 +1,13 @@
 /** `nearcrawl changes`: what visits found new, changed or gone, since a cursor; followed as it comes. */
+
+import { setTimeout as delay } from "node:timers/promises";
 import { Command } from "commander";
-import { type ChangesRead, createChangeFeed } from "#coordinator/changes/change-feed-reads";
+import {
+  type ChangeFeed,
+  type ChangeQuery,
+  type ChangesRead,
+  createChangeFeed,
+} from "#coordinator/changes/change-feed-reads";
 import {
   changeKinds,
   changeWords,
@@ -18,8 +25,8 @@ import {
   unknownWords,
 } from "#coordinator/changes/routes";
 import { UsageError } from "#core/errors";
+import { readerGone } from "#crawler/cli/closed-output";
 import { boundedInteger } from "../bounded-integer.ts";
-import { followChanges } from "../changes/follow-changes.ts";
 import { commandContext, exitCodes } from "../command-context.ts";
 import { type DatabaseOptions, withDatabaseOptions } from "../database-options.ts";
 import { formatTable, printAnswer } from "../output.ts";
@@ -108,3 +115,42 @@ export function changesText({ changes, next, more }: Omit<Found, "type">): strin
 }
 
 const timeOf = ({ seenAt }: PageChange) => seenAt.toISOString().slice(0, 19).replace("T", " ");
+
+// The change feed, followed: one line for each change, as it comes, until somebody ends it.
+
+interface FollowSettings {
+  /** The cursor to begin with. */
+  readonly at: number;
+  readonly query: ChangeQuery;
+  readonly lineOf: (change: PageChange) => string;
+  /** Ends the following; Ctrl-C when it is left out. */
+  readonly signal?: AbortSignal;
+  readonly stream?: { write(text: string): unknown };
+}
+
+const lookAgainMs = 1000;
+
+/** Resolves when it has been ended, with the cursor to go on from; the process then has the exit code that says by what. */
+export async function followChanges(feed: ChangeFeed, settings: FollowSettings): Promise<number> {
+  const { query, lineOf, stream = process.stdout } = settings;
+  const interrupt = new AbortController();
+  const onInterrupt = () => interrupt.abort();
+  const gone = readerGone();
+  const signal = AbortSignal.any([settings.signal ?? interrupt.signal, gone]);
+  if (!settings.signal) process.once("SIGINT", onInterrupt).once("SIGTERM", onInterrupt);
+  let { at } = settings;
+  try {
+    while (!signal.aborted) {
+      const found = await feed.after(at, query);
+      if (found.type === "too-old") throw new UsageError(tooOldWords(at, found.removedThrough));
+      if (found.type === "unknown") throw new UsageError(unknownWords(at, found.last));
+      for (const change of found.changes) stream.write(`${lineOf(change)}\n`);
+      at = found.next;
+      if (!found.more) await delay(lookAgainMs, undefined, { signal }).catch(() => {});
+    }
+  } finally {
+    process.off("SIGINT", onInterrupt).off("SIGTERM", onInterrupt);
+  }
+  process.exitCode = gone.aborted ? exitCodes.done : exitCodes.interrupted;
+  return at;
+}

@@ -1,8 +1,10 @@
 /** `nearcrawl completion`: what makes a shell complete the commands. */
-import { Argument, Command } from "commander";
-import { bashScript } from "../completion/bash-script.ts";
-import { commandNodes } from "../completion/command-tree.ts";
-import { zshScript } from "../completion/zsh-script.ts";
+import { Argument, Command, type Option } from "commander";
+
+// The completion of bash (4.2 or newer, without the package bash-completion).
+
+const hasValue = ({ value }: OptionNode) => value !== "none";
+const ofFile = ({ value }: OptionNode) => value === "file";
 
 const scripts = { bash: bashScript, zsh: zshScript } as const;
 
@@ -18,4 +20,203 @@ export function completionCommand(whole: () => Promise<Command>): Command {
     .action(async (shell: keyof typeof scripts) => {
       process.stdout.write(scripts[shell](commandNodes(await whole())));
     });
+}
+
+export function bashScript(nodes: readonly CommandNode[]): string {
+  return `# bash completion of nearcrawl. Take it in with: source <(nearcrawl completion bash)
+_nearcrawl_node() {
+  commands= options= valued= files= choices=
+  case "$1" in
+${nodes.map(nodeCase).join("\n")}
+    *) return 1 ;;
+  esac
+}
+
+_nearcrawl_choices() {
+  case "$1" in
+${nodes.flatMap(choiceCases).join("\n")}
+  esac
+}
+
+_nearcrawl() {
+  local cur=\${COMP_WORDS[COMP_CWORD]} prev=\${COMP_WORDS[COMP_CWORD-1]} path= word index
+  local commands options valued files choices
+  _nearcrawl_node ""
+  for ((index = 1; index < COMP_CWORD; index++)); do
+    word=\${COMP_WORDS[index]}
+    if [[ " $valued " == *" $word "* ]]; then
+      ((index++))
+    elif [[ " $commands " == *" $word "* ]]; then
+      path="\${path:+$path }$word"
+      _nearcrawl_node "$path" || return 0
+    fi
+  done
+  COMPREPLY=()
+  choices=$(_nearcrawl_choices "$path $prev")
+  if [[ -n $choices ]]; then
+    COMPREPLY=($(compgen -W "$choices" -- "$cur"))
+  elif [[ " $valued " == *" $prev "* ]]; then
+    [[ " $files " == *" $prev "* ]] && COMPREPLY=($(compgen -f -- "$cur"))
+  elif [[ $cur == -* ]]; then
+    COMPREPLY=($(compgen -W "$options" -- "$cur"))
+  else
+    COMPREPLY=($(compgen -W "$commands" -- "$cur"))
+    [[ " $files " == *" . "* ]] && COMPREPLY+=($(compgen -f -- "$cur"))
+  fi
+  return 0
+}
+complete -o filenames -F _nearcrawl nearcrawl
+`;
+}
+
+function nodeCase({ path, commands, options, takesFiles }: CommandNode): string {
+  const names = (list: readonly { readonly name: string }[]) => list.map(({ name }) => name).join(" ");
+  const files = [...(takesFiles ? ["."] : []), ...options.filter(ofFile).map(({ name }) => name)];
+  return `    "${path}") commands="${names(commands)}" options="${names(options)}" valued="${names(options.filter(hasValue))}" files="${files.join(" ")}" ;;`;
+}
+
+function choiceCases({ path, options }: CommandNode): string[] {
+  return options
+    .filter(({ value }) => value === "choice")
+    .map(({ name, choices }) => `    "${path} ${name}") echo "${choices.join(" ")}" ;;`);
+}
+
+// The completion of zsh (5.0 or newer): as bash's, with what each word is for.
+
+export function zshScript(nodes: readonly CommandNode[]): string {
+  return `#compdef nearcrawl
+# zsh completion of nearcrawl. Take it in with: source <(nearcrawl completion zsh), after compinit.
+_nearcrawl_node() {
+  commands=() options=() valued=() files=()
+  case "$1" in
+${nodes.map(zshScriptNodeCase).join("\n")}
+    *) return 1 ;;
+  esac
+}
+
+_nearcrawl_choices() {
+  choices=()
+  case "$1" in
+${nodes.flatMap(zshScriptChoiceCases).join("\n")}
+  esac
+}
+
+_nearcrawl() {
+  local cur=\${words[CURRENT]} prev=\${words[CURRENT-1]} at= word
+  local -i index
+  local -a commands options valued files choices
+  _nearcrawl_node ""
+  for ((index = 2; index < CURRENT; index++)); do
+    word=\${words[index]}
+    if (( \${valued[(Ie)$word]} )); then
+      ((index++))
+    elif (( \${commands[(I)\${(b)word}:*]} )); then
+      at="\${at:+$at }$word"
+      _nearcrawl_node "$at" || return 1
+    fi
+  done
+  _nearcrawl_choices "$at $prev"
+  if (( $#choices )); then
+    compadd -- $choices
+  elif (( \${valued[(Ie)$prev]} )); then
+    (( \${files[(Ie)$prev]} )) && _files
+  elif [[ $cur == -* ]]; then
+    _describe -o option options
+  else
+    (( $#commands )) && _describe command commands
+    (( \${files[(Ie).]} )) && _files
+  fi
+  return 0
+}
+
+if [[ \${funcstack[1]-} == _nearcrawl ]]; then _nearcrawl "$@"; else compdef _nearcrawl nearcrawl; fi
+`;
+}
+
+function zshScriptNodeCase({ path, commands, options, takesFiles }: CommandNode): string {
+  const files = [...(takesFiles ? ["."] : []), ...options.filter(ofFile).map(({ name }) => name)];
+  const valued = options.filter(({ value }) => value !== "none").map(({ name }) => name);
+  return `    "${path}") commands=(${described(commands)}) options=(${described(options)}) valued=(${valued.join(" ")}) files=(${files.join(" ")}) ;;`;
+}
+
+/** \`name:what it is for\`, as _describe takes it; the tree has taken out quotes and colons. */
+function described(words: readonly Word[]): string {
+  return words.map(({ name, summary }) => `'${name}:${summary}'`).join(" ");
+}
+
+function zshScriptChoiceCases({ path, options }: CommandNode): string[] {
+  return options
+    .filter(({ value }) => value === "choice")
+    .map(({ name, choices }) => `    "${path} ${name}") choices=(${choices.join(" ")}) ;;`);
+}
+
+// The commands as shells complete them: a flat list, one node for each command with what may follow it.
+
+interface CommandNode {
+  /** Words after `nearcrawl`, such as `fleet drain`; empty: the command itself. */
+  readonly path: string;
+  readonly commands: readonly Word[];
+  readonly options: readonly OptionNode[];
+  /** Its arguments are files. */
+  readonly takesFiles: boolean;
+}
+
+interface Word {
+  readonly name: string;
+  readonly summary: string;
+}
+
+interface OptionNode extends Word {
+  /** What stands behind it. */
+  readonly value: "none" | "any" | "file" | "choice";
+  readonly choices: readonly string[];
+}
+
+export function commandNodes(command: Command, path = ""): CommandNode[] {
+  const help = command.createHelp();
+  const below = help.visibleCommands(command);
+  const node: CommandNode = {
+    path,
+    commands: below.map((one) => ({
+      name: one.name(),
+      summary: summaryOf(one.summary() || one.description()),
+    })),
+    options: help.visibleOptions(command).flatMap(optionNodes),
+    takesFiles: command.registeredArguments.some((argument) => isFile(argument.name())),
+  };
+  const isHelp = (one: Command) => one.name() === "help";
+  return [
+    node,
+    ...below
+      .filter((one) => !isHelp(one))
+      .flatMap((one) => commandNodes(one, path === "" ? one.name() : `${path} ${one.name()}`)),
+  ];
+}
+
+function optionNodes(option: Option): OptionNode[] {
+  const value = valueKind(option);
+  return [option.long, option.short]
+    .filter((name): name is string => name !== undefined && name !== null)
+    .map((name) => ({
+      name,
+      value,
+      summary: summaryOf(option.description),
+      choices: option.argChoices ?? [],
+    }));
+}
+
+function valueKind(option: Option): OptionNode["value"] {
+  if (option.argChoices) return "choice";
+  if (!option.required && !option.optional) return "none";
+  return isFile(/[<[]([^\]>]+)/.exec(option.flags)?.[1] ?? "") ? "file" : "any";
+}
+
+const isFile = (name: string) => /file|folder|path|fixture/i.test(name);
+
+/** One line, without what shells read themselves. */
+function summaryOf(text: string): string {
+  return text
+    .split("\n")[0]!
+    .replace(/[`"'\\$:[\]]/g, "")
+    .slice(0, 100);
 }

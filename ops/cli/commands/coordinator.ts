@@ -1,24 +1,30 @@
 /** `nearcrawl coordinator`: the coordinator alone, and the keys of the crawlers that may connect to it. */
-import { join } from "node:path";
+
+import { readdir } from "node:fs/promises";
+import { join, resolve } from "node:path";
 import { Command } from "commander";
 import { noteOwnChanges } from "#coordinator/access/system-audit-store";
 import { createCrawlerStore } from "#coordinator/crawlers/crawler-store";
 import { startCoordinator } from "#coordinator/main";
 import { contactWarnings } from "#coordinator/opt-outs/start";
+import type { RegistryHost } from "#coordinator/registry/facts";
+import type { FilesPlace, RegistryOrder } from "#coordinator/registry/jobs";
 import { linkMinutes } from "#core/access-types";
 import { UsageError } from "#core/errors";
 import { createLog, type Log } from "#core/log";
 import type { Database } from "#db/connect";
 import { migrate } from "#db/migrate";
+import { sourceRows } from "#rir-import/download/source-status";
 import { recordCommand } from "../audit-command-change.ts";
 import { type ContextOptions, commandContext, withDatabase, writeCurrentRun } from "../command-context.ts";
 import { checkedContact, contactOption, requireContact } from "../contact-option.ts";
 import { newCrawlerKey } from "../crawler-key.ts";
 import { ownSignInLink } from "../issue-command-link.ts";
 import { printJson } from "../output.ts";
-import { registryHost } from "../registry/registry-host.ts";
-import { keepReleases } from "../release/automatic-releases.ts";
-import { type ReleaseStores, releaseStores } from "../release/release-database.ts";
+import { type CommandBounds, runCommand } from "../registry/run-command.ts";
+import { keepReleases, type ReleaseStores, releaseStores } from "../release/automatic-releases.ts";
+import { cacheFolderOf, settingsOf as cacheOptionstsSettingsOf } from "../rir/cache-options.ts";
+import { askerVariables } from "../rir/job-asker.ts";
 import { readSettings } from "../settings-file.ts";
 import { softwareVersion } from "../software-version.ts";
 import { untilAskedToStop } from "../until-asked-to-stop.ts";
@@ -167,4 +173,82 @@ async function addCrawler(name: string, options: AddCrawlerOptions): Promise<voi
   });
   if (options.json) printJson({ crawlerId, name, key });
   else process.stdout.write(`crawler ${name} (number ${crawlerId}); its key, shown this once:\n${key}\n`);
+}
+
+// The registry's jobs as this installation can do them: its own `nearcrawl rir` commands, its cache, its files.
+
+interface RegistryHostSettings {
+  /** How this software is started: its entry file, and Node's own arguments. */
+  readonly own: { readonly entry: string; readonly execArgv: readonly string[] };
+  readonly home: string;
+  readonly schema: string;
+  readonly databaseUrl: string;
+  readonly filesFolder: string | null;
+  readonly bounds: CommandBounds;
+}
+
+/** Folders that can be chosen; more are not listed. */
+const mostFolders = 200;
+
+/** Of each kind of change, that a plan's pages can show. */
+const planSamples = 300;
+
+export function registryHost(settings: RegistryHostSettings): RegistryHost {
+  const { own, home, schema, databaseUrl, bounds } = settings;
+  return {
+    commands: {
+      start: (order, asker, onStep) =>
+        runCommand(
+          {
+            ...own,
+            args: ["rir", ...wordsOf(order, settings), "--home", home, "--json"],
+            // The URL may hold a password, and arguments are for every user of the machine to see.
+            env: { DATABASE_URL: databaseUrl, NEARCRAWL_SCHEMA: schema, ...askerVariables(asker) },
+            bounds,
+          },
+          onStep,
+        ),
+    },
+    cache: async (now) => {
+      const folder = cacheFolderOf({ home });
+      const { sources, contact } = await cacheOptionstsSettingsOf({ home });
+      return { folder, contact, sources: await sourceRows(sources, folder, now) };
+    },
+    filesFolder: async () => {
+      const path = settings.filesFolder;
+      return path === null ? null : { path: resolve(path), names: await foldersIn(path) };
+    },
+  };
+}
+
+function wordsOf(order: RegistryOrder, settings: RegistryHostSettings): readonly string[] {
+  switch (order.type) {
+    case "fetch":
+      return ["fetch", ...(order.acceptSmaller ? ["--accept-smaller"] : [])];
+    case "plan":
+      return ["plan", ...filesOf(order.files, settings), "--samples", String(planSamples)];
+    case "apply":
+      return ["apply", ...filesOf(order.files, settings), "--planned", order.fingerprint];
+    case "rollback":
+      return ["rollback", "--in-force", String(order.generation), ...(order.toEmpty ? ["--to-empty"] : [])];
+    case "rollforward":
+      return ["rollforward", String(order.generation)];
+  }
+}
+
+/** The name is one of `foldersIn`: whoever asks was checked for that. */
+function filesOf(place: FilesPlace, { filesFolder }: RegistryHostSettings): readonly string[] {
+  if (place.from === "cache") return ["--cache"];
+  if (filesFolder === null) throw new TypeError("no folder of files is allowed");
+  return [join(resolve(filesFolder), place.name)];
+}
+
+/** Folders directly in it; no links, which may lead anywhere. None where it cannot be read. */
+async function foldersIn(path: string): Promise<readonly string[]> {
+  const entries = await readdir(path, { withFileTypes: true }).catch(() => []);
+  return entries
+    .filter((entry) => entry.isDirectory() && !entry.name.startsWith("."))
+    .map(({ name }) => name)
+    .sort()
+    .slice(0, mostFolders);
 }

@@ -1,22 +1,27 @@
 /** `nearcrawl coordinators`: who is above and below this coordinator, what waits for each; invite and remove children. */
 import { Command } from "commander";
 import { readCoordinatorPlace } from "#coordinator/crawlers/coordinator-place-store";
+import type { Coordinators, RelatedCoordinator } from "#coordinator/federation/exchange-ports";
 import {
   childInvited,
   childRemoved,
   inviteChild,
   invitedSettings,
   inviteFaultWords,
+  linkWords,
+  ownsWords,
+  parentAwayWords,
+  standingWords,
 } from "#coordinator/federation/page";
 import { createCoordinatorStore } from "#coordinator/federation/related-store";
 import { randomSecrets } from "#coordinator/web/secrets";
 import { commandActor, recordCommand } from "../audit-command-change.ts";
 import { commandContext, exitCodes } from "../command-context.ts";
-import { coordinatorsText } from "../coordinators-text.ts";
 import { type DatabaseOptions, withDatabaseOptions } from "../database-options.ts";
 import { checkedName } from "../fleet/fleet-options.ts";
 import { printWatched, type WatchedOptions, withWatch } from "../fleet/watched.ts";
-import { printAnswer } from "../output.ts";
+import { formatTable, printAnswer } from "../output.ts";
+import { printable } from "../printable.ts";
 import { readDatabase } from "../read-database.ts";
 
 export function coordinatorsCommand(): Command {
@@ -80,4 +85,41 @@ async function remove(name: string, options: DatabaseOptions): Promise<void> {
   if (removed) return printAnswer(options, { name, removed }, childRemoved(name).words);
   process.stderr.write(`nearcrawl: there is no child "${name.slice(0, 100)}": nearcrawl coordinators list\n`);
   process.exitCode = exitCodes.notFound;
+}
+
+// The parent and the children of a coordinator, for people at a terminal.
+
+export function coordinatorsText(coordinators: Coordinators, now: Date): string {
+  const { parent, children } = coordinators;
+  const away = parentAwayWords(parent);
+  const rows = [
+    ...(parent === null ? [] : [relatedRow({ ...parent, owns: ["what is not ours"] }, "parent", now)]),
+    ...children.map((child) => relatedRow(child, "child", now)),
+  ];
+  const lines = [standingWords(coordinators), ...(away === null ? [] : [away])].map((line) =>
+    printable(line, 1000),
+  );
+  return rows.length === 0 ? lines.join("\n") : `${lines.join("\n")}\n\n${relatedTable(rows)}`;
+}
+
+function relatedRow(one: RelatedCoordinator, kind: string, now: Date): string[] {
+  const counts = [one.waiting, one.urlsSent, one.urlsReceived, one.urlsDropped].map((count) =>
+    count.toLocaleString("en-GB"),
+  );
+  return [
+    printable(one.name, 60),
+    kind,
+    printable(ownsWords(one), 50),
+    printable(linkWords(one, now), 90),
+    ...counts,
+  ];
+}
+
+function relatedTable(rows: readonly string[][]): string {
+  const left = ["coordinator", "", "owns", "state"].map((title) => ({ title }));
+  const right = ["waiting", "sent", "received", "given up"].map((title) => ({
+    title,
+    align: "right" as const,
+  }));
+  return formatTable([...left, ...right], rows);
 }

@@ -2,19 +2,35 @@
  * `nearcrawl evaluate`, which `npm run evaluate` runs: the paper's figures and ours side by side, as pictures and
  * a page.
  */
+
+import { existsSync } from "node:fs";
+import { basename, join, resolve } from "node:path";
 import { Command } from "commander";
 import { UsageError } from "#core/errors";
-import { figures } from "../../evaluate/all-figures.ts";
-import type { Figure } from "../../evaluate/figure.ts";
-import { fullPlan, quickPlan } from "../../evaluate/plan.ts";
+import { type Figure, fullPlan, type MeasuredInstance, quickPlan } from "../../evaluate/figure.ts";
+import { downloadTimeFigure } from "../../evaluate/figures/download-time.ts";
+import { frontierFigure } from "../../evaluate/figures/frontier.ts";
+import { learningFigure } from "../../evaluate/figures/learning.ts";
+import { noiseFigure } from "../../evaluate/figures/noise.ts";
+import { scaleFigure } from "../../evaluate/figures/scale.ts";
+import { thresholdsFigure } from "../../evaluate/figures/thresholds.ts";
+import { worldsFigure } from "../../evaluate/figures/worlds.ts";
+import { markdownTable } from "../../evaluate/markdown.ts";
+import { readFixture } from "../../simulate/read-fixture.ts";
+import { worldFromFixture } from "../../world/fixture-world.ts";
 import { boundedInteger } from "../bounded-integer.ts";
-import { type ContextOptions, exitCodes } from "../command-context.ts";
-import { computeFigures, type EvaluatedFigure } from "../evaluate/compute-figures.ts";
-import { compareLive } from "../evaluate/live-figure.ts";
-import { measuredFiles, readMeasured } from "../evaluate/measured-files.ts";
-import { evaluationFolder, writeEvaluation } from "../evaluate/write-evaluation.ts";
+import { type ContextOptions, commandContext, exitCodes } from "../command-context.ts";
+import {
+  computeFigures,
+  type EvaluatedFigure,
+  evaluationFolder,
+  writeEvaluation,
+} from "../evaluate/write-evaluation.ts";
 import { printJson } from "../output.ts";
-import { worldParameters } from "../up/run-parameters.ts";
+import { untilAskedToStop } from "../until-asked-to-stop.ts";
+import { comparePoliciesLive } from "../up/live-comparison.ts";
+import { type PolicyRow, type WorldParameters, worldParameters } from "../up/policy-comparison.ts";
+import { createRunVoice } from "../up/run-voice.ts";
 
 interface EvaluateOptions extends ContextOptions {
   readonly only?: string;
@@ -26,6 +42,18 @@ interface EvaluateOptions extends ContextOptions {
   readonly liveCrawlers: number;
   readonly json?: boolean;
 }
+
+// Every figure that is computed, in the order of the page.
+
+export const figures: readonly Figure[] = [
+  downloadTimeFigure,
+  thresholdsFigure,
+  learningFigure,
+  frontierFigure,
+  scaleFigure,
+  noiseFigure,
+  worldsFigure,
+];
 
 const help = `
 Figures: ${figures.map(({ name }) => name).join(", ")}.
@@ -91,4 +119,87 @@ function chosenFigures(only: string | null): readonly Figure[] {
     const known = figures.map((one) => one.name).join(", ");
     throw new UsageError(`--only: "${name.slice(0, 40)}" is not a figure: ${known} are`);
   });
+}
+
+// The instances from measured round-trip times that an evaluation uses, where they are at hand.
+
+/** Sites of a fixture's world are bounded by its targets. */
+const allSites = 1_000_000;
+
+/** Those in the folder of shared data; says so when they are not there. */
+function measuredFiles(env: NodeJS.ProcessEnv = process.env): string[] {
+  const folder = resolve(env.NEARCRAWL_DATA || "../shared/data", "latency");
+  return ["PL12.json", "PL50.json"].flatMap((name) => {
+    const file = join(folder, name);
+    if (existsSync(file)) return [file];
+    process.stderr.write(`left out: ${name} is not in ${folder} (NEARCRAWL_DATA)\n`);
+    return [];
+  });
+}
+
+async function readMeasured(files: readonly string[]): Promise<MeasuredInstance[]> {
+  return await Promise.all(
+    files.map(async (file) => {
+      const instance = await readFixture(file);
+      const sites = Math.min(allSites, instance.targets.length);
+      const world = worldFromFixture({ json: instance, seed: 1, sites });
+      return { name: basename(file, ".json"), instance, world };
+    }),
+  );
+}
+
+// The comparison on sockets: coordinator, crawlers and sites of the emulated Internet, each policy in turn, and
+// beside each live row what the simulator computes for the same world.
+
+/** Null: a person stopped it before its end. */
+async function compareLive(
+  parameters: WorldParameters,
+  options: ContextOptions,
+): Promise<EvaluatedFigure | null> {
+  const run = await comparePoliciesLive({
+    context: commandContext(options),
+    parameters,
+    port: 0,
+    fresh: true,
+    // Standard output is the evaluation's own.
+    voice: createRunVoice({ json: true }),
+    stopRequested: untilAskedToStop(),
+  });
+  await run.stop();
+  if (!run.outcome.finished) return null;
+  const { policies } = run;
+  const section = { text: textOf(policies, parameters), pictures: [], data: { parameters, policies } };
+  return { name: "live", title: "Live: the same policies on sockets", section };
+}
+
+function textOf(policies: readonly PolicyRow[], { sites, crawlers, seed }: WorldParameters): string {
+  const rows = policies.map((row) => [
+    row.policy,
+    row.source,
+    String(row.subnets),
+    row.bestPct.toFixed(1),
+    row.within5msPct.toFixed(1),
+    row.probesPerUrl.toFixed(2),
+    row.meanRttMs.toFixed(1),
+    row.meanDownloadMs === null ? "–" : row.meanDownloadMs.toFixed(0),
+  ]);
+  return [
+    `${crawlers} crawler processes, ${sites} sites, seed ${seed}: coordinator, crawlers and sites on this machine, the emulated Internet between them; each policy from an empty database. Beside each, the simulator on the same world. Shares are of subnets; the best crawler of one has the least mean RTT over its sites.`,
+    "",
+    markdownTable(
+      [
+        "policy",
+        "figures",
+        "subnets",
+        "the best, %",
+        "within 5 ms, %",
+        "probes per URL",
+        "mean RTT, ms",
+        "a page, ms",
+      ],
+      rows,
+    ),
+    "",
+    "Live rounds run several at a time, the simulator's one after the other: a live round knows less when it begins, and probes more. Downloads are measured live; the computed rows model those of the last run's pages.",
+  ].join("\n");
 }

@@ -7,8 +7,7 @@ import { extractPage } from "#crawler/extract/extract-page";
 import { maxBodyBytes } from "#crawler/fetch/ask-robots";
 import type { PageExtract } from "#protocol/result";
 import { printAnswer } from "../output.ts";
-import { NoPageError } from "../page/fetch-text.ts";
-import { pageText } from "../page/page-text.ts";
+import { NoPageError, pageText } from "../page/fetch-text.ts";
 import { readInput } from "../page/read-input.ts";
 import { type SingleFetchOptions, singleFetch, withFetchOptions } from "../page/single-fetch.ts";
 

@@ -1,16 +1,21 @@
 /** `nearcrawl fleet`: who crawls, and crawlers that are to leave or to come back. */
-import { Command } from "commander";
+import { Command, InvalidArgumentError } from "commander";
 import { createCrawlerStore } from "#coordinator/crawlers/crawler-store";
+import type { InvitationRecord } from "#coordinator/crawlers/identity";
+import { createInvitationStore } from "#coordinator/crawlers/invitation-store";
+import { createDomainSetStore, type DomainSetsOf } from "#coordinator/domain-sets/domain-set-store";
+import { type GivenDomainSets, giveDomainSets, givenWords } from "#coordinator/domain-sets/give";
 import { fleetList } from "#coordinator/fleet/fleet-list-reads";
+import { createIncidentStore } from "#coordinator/overview/incident-store";
+import { UsageError } from "#core/errors";
+import { type IncidentEntry, incidentDays } from "#core/incidents";
 import type { Database } from "#db/connect";
 import { recordCommand } from "../audit-command-change.ts";
 import { commandContext, exitCodes } from "../command-context.ts";
 import { type DatabaseOptions, withDatabaseOptions } from "../database-options.ts";
 import { budgetCommand } from "../fleet/budget.ts";
-import { domainSetsCommand } from "../fleet/domain-sets.ts";
 import { failuresCommand } from "../fleet/failures.ts";
-import { incidentsCommand } from "../fleet/incidents.ts";
-import { invitationsCommand, revokeInvitationCommand } from "../fleet/invitations.ts";
+import { checkedName, nobodyOfThatName } from "../fleet/fleet-options.ts";
 import { inviteCommand, reinviteCommand } from "../fleet/invite.ts";
 import { killCommand, revokeCommand, rotateCommand } from "../fleet/keys.ts";
 import { absencesCommand, logCommand, movesCommand } from "../fleet/log.ts";
@@ -19,7 +24,8 @@ import { showCommand } from "../fleet/show.ts";
 import { trustCommand } from "../fleet/trust.ts";
 import { printWatched, type WatchedOptions, withWatch } from "../fleet/watched.ts";
 import { fleetText } from "../fleet-text.ts";
-import { printAnswer } from "../output.ts";
+import { formatTable, printAnswer } from "../output.ts";
+import { printable } from "../printable.ts";
 import { readDatabase } from "../read-database.ts";
 
 export function fleetCommand(): Command {
@@ -113,3 +119,188 @@ async function change(
   }
   printAnswer(options, entry, text);
 }
+
+// `nearcrawl fleet domain-sets`: which domains and languages a crawler may have; running coordinators follow at once.
+
+interface DomainSetOptions extends DatabaseOptions {
+  readonly clear?: boolean;
+}
+
+function domainSetsCommand(): Command {
+  return withDatabaseOptions(new Command("domain-sets"))
+    .argument("<name>", "the crawler's name", checkedName)
+    .argument("[set...]", 'one set each: .gr, "example.org not shop.example.org", ".gr lang:el"')
+    .option("--clear", "hosts of every domain again")
+    .description("which domains and languages a crawler may have: shown, or given anew")
+    .addHelpText(
+      "after",
+      '\nA host must be in one of the sets, and in one of those that the crawler\'s partner names, if any; it is crawled by the nearest crawler that may have it. While no page of a host is known, every language may hold it.\nExit codes: 0 done, 1 failed, 2 wrong usage or sets that cannot be, 3 there is no crawler of that name.\n\nExamples:\n  nearcrawl fleet domain-sets athens\n  nearcrawl fleet domain-sets athens .gr .cy lang:el\n  nearcrawl fleet domain-sets boston "not .gr"\n  nearcrawl fleet domain-sets athens --clear',
+    )
+    .action(async (name: string, sets: readonly string[], options: DomainSetOptions) => {
+      if (options.clear === true && sets.length > 0) {
+        throw new UsageError("say which sets, or --clear: not both");
+      }
+      if (options.clear !== true && sets.length === 0) await show(name, options);
+      else await give(name, sets, options);
+    });
+}
+
+async function show(name: string, options: DomainSetOptions): Promise<void> {
+  const found = await readDatabase(
+    commandContext(options),
+    async ({ pool }) => await createDomainSetStore(pool).of(name),
+  );
+  if (found === null) return nobodyOfThatName(name);
+  printAnswer(options, found, textOf(found));
+}
+
+async function give(name: string, sets: readonly string[], options: DomainSetOptions): Promise<void> {
+  const given = await readDatabase(commandContext(options), async ({ pool }): Promise<GivenDomainSets> => {
+    const made = await giveDomainSets({ name, sets }, createDomainSetStore(pool));
+    if (made.type !== "given") return made;
+    const { before, operator: after } = made.changed;
+    const change = { action: "crawler-domain-sets-given", target: name, words: givenWords(made.changed) };
+    await recordCommand(pool, { ...change, before, after });
+    return made;
+  });
+  if (given.type === "no-crawler") return nobodyOfThatName(name);
+  if (given.type === "refused") throw new UsageError(given.reason);
+  printAnswer(options, given.changed, givenWords(given.changed));
+}
+
+function textOf({ name, operator, partner }: DomainSetsOf): string {
+  const lines = [
+    `${name} may have ${operator.length === 0 ? "hosts of every domain" : `hosts in ${operator.join(" or ")}`}`,
+    ...(partner.length === 0 ? [] : [`  its partner narrows that to ${partner.join(" or ")}`]),
+  ];
+  return lines.join("\n");
+}
+
+// `nearcrawl fleet incidents`: what crawlers and strangers did that they should not have done.
+
+interface IncidentOptions extends DatabaseOptions {
+  readonly name?: string;
+  readonly kind?: string;
+  readonly since: number;
+}
+
+const units = { m: 60_000, h: 3_600_000, d: 86_400_000 } as const;
+
+function incidentsCommand(): Command {
+  return withDatabaseOptions(new Command("incidents"))
+    .description(
+      `what was refused and why: by crawler, kind and hour, the latest first (kept for ${incidentDays} days)`,
+    )
+    .option("--name <name>", "of this crawler only")
+    .option("--kind <kind>", "of this kind only, such as bad-signature")
+    .option("--since <time>", "so long ago at most: 90m, 24h, 7d", timeBack, 7 * units.d)
+    .action(async (options: IncidentOptions) => {
+      const incidents = await readDatabase(commandContext(options), async ({ pool }) => {
+        const { name, kind } = options;
+        return await createIncidentStore(pool).list({
+          since: new Date(Date.now() - options.since),
+          ...(name === undefined ? {} : { name }),
+          ...(kind === undefined ? {} : { kind }),
+        });
+      });
+      printAnswer(options, incidents, incidentsText(incidents));
+    });
+}
+
+function incidentsText(incidents: readonly IncidentEntry[]): string {
+  if (incidents.length === 0) return "no incidents";
+  return formatTable(
+    [
+      { title: "last (UTC)" },
+      { title: "crawler" },
+      { title: "kind" },
+      { title: "times", align: "right" },
+      { title: "from" },
+      { title: "what happened" },
+    ],
+    incidents.map(({ lastAt, crawler, kind, count, remoteAddress, words }) => [
+      lastAt.toISOString().slice(0, 16).replace("T", " "),
+      crawler ?? "(a stranger)",
+      kind,
+      String(count),
+      printable(remoteAddress ?? "", 60),
+      printable(words, 160),
+    ]),
+  );
+}
+
+function timeBack(text: string): number {
+  const [, count = "", unit = ""] = /^(\d{1,5})([mhd])$/.exec(text) ?? [];
+  const ms = Number(count) * (units[unit as keyof typeof units] ?? 0);
+  if (ms > 0) return ms;
+  throw new InvalidArgumentError("a time such as 90m, 24h or 7d is expected");
+}
+
+// `nearcrawl fleet invitations` and `revoke-invitation`: what was handed out, and what is to open nothing any more.
+
+function invitationsCommand(): Command {
+  return withDatabaseOptions(new Command("invitations"))
+    .description("the invitations, the latest first, and what became of each")
+    .action(async (options: DatabaseOptions) => {
+      const invitations = await readDatabase(
+        commandContext(options),
+        async ({ pool }) => await createInvitationStore(pool).list(new Date()),
+      );
+      printAnswer(options, invitations, invitationsText(invitations));
+    });
+}
+
+function revokeInvitationCommand(): Command {
+  return withDatabaseOptions(new Command("revoke-invitation"))
+    .argument("<number-or-name>", "one invitation by its number, or all open ones of a name")
+    .description("withdraw an invitation; a crawler that has joined with it stays (nearcrawl fleet revoke)")
+    .action(async (which: string, options: DatabaseOptions) => await revokeInvitation(which, options));
+}
+
+async function revokeInvitation(which: string, options: DatabaseOptions): Promise<void> {
+  const revoked = await readDatabase(commandContext(options), async ({ pool }) => {
+    const isNumber = /^\d{1,9}$/.test(which);
+    const open = isNumber ? { invitationId: Number(which) } : { name: which };
+    const count = await createInvitationStore(pool).revoke(open, new Date());
+    const target = isNumber ? `invitation ${which}` : which;
+    const words = isNumber ? `Invitation ${which} was withdrawn.` : `${count} of ${which} were withdrawn.`;
+    if (count > 0) await recordCommand(pool, { action: "invitation-revoked", target, words });
+    return count;
+  });
+  if (revoked === 0) {
+    process.stderr.write(
+      `nearcrawl: no invitation "${which.slice(0, 100)}" can still be used: nearcrawl fleet invitations\n`,
+    );
+    process.exitCode = exitCodes.notFound;
+    return;
+  }
+  printAnswer(options, { revoked }, `withdrawn: ${revoked} ${revoked === 1 ? "invitation" : "invitations"}`);
+}
+
+function invitationsText(invitations: readonly InvitationRecord[]): string {
+  if (invitations.length === 0) return "nobody was invited: nearcrawl fleet invite --name NAME";
+  return formatTable(
+    [
+      { title: "number", align: "right" },
+      { title: "crawler" },
+      { title: "state" },
+      { title: "made (UTC)" },
+      { title: "by" },
+      { title: "good until (UTC)" },
+      { title: "pages a day", align: "right" },
+      { title: "for" },
+    ],
+    invitations.map((one) => [
+      String(one.invitationId),
+      one.name,
+      one.state,
+      minuteOf(one.createdAt),
+      printable(one.createdBy, 30),
+      minuteOf(one.expiresAt),
+      one.pagesPerDay === null ? "its own" : String(one.pagesPerDay),
+      `${one.scopes.includes("crawl") ? "crawling" : "measuring"}${one.renews ? ", new identity" : ""}`,
+    ]),
+  );
+}
+
+const minuteOf = (date: Date): string => date.toISOString().slice(0, 16).replace("T", " ");

@@ -1,15 +1,25 @@
 /** `nearcrawl graph`: sizes and degrees of the web graph, and the graph itself for other programs. */
-import { Command } from "commander";
+
+import { type FileHandle, open, rename, rm } from "node:fs/promises";
+import { Command, Option } from "commander";
+import { csvField } from "#coordinator/web/html";
+import {
+  type ExportedLink,
+  type ExportedNode,
+  type GraphRows,
+  readGraphRows,
+} from "#coordinator/web-graph/graph-reads";
 import { rankInWorker } from "#coordinator/web-graph/local-rank-store";
 import { defaultPageRankSettings } from "#coordinator/web-graph/page-rank";
 import { latestSummary } from "#coordinator/web-graph/rank-store";
+import { UsageError } from "#core/errors";
 import { commandContext, exitCodes } from "../command-context.ts";
 import { type DatabaseOptions, withDatabaseOptions } from "../database-options.ts";
-import { exportCommand } from "../graph/export-command.ts";
 import { RankProgressLine } from "../graph/rank-progress-line.ts";
 import { graphText } from "../graph/summary-text.ts";
-import { printAnswer } from "../output.ts";
+import { printAnswer, printJson } from "../output.ts";
 import { readDatabase } from "../read-database.ts";
+import { writeOut } from "../rir/lookup-command.ts";
 
 interface GraphOptions extends DatabaseOptions {
   readonly latest?: boolean;
@@ -55,4 +65,258 @@ async function showGraph(options: GraphOptions): Promise<void> {
 function nothingKept(options: GraphOptions): void {
   printAnswer(options, null, "Nobody has ranked the graph yet: nearcrawl rank --write does.");
   process.exitCode = exitCodes.notFound;
+}
+
+// `nearcrawl graph export`: the web graph, or that of its hosts, into a file or a pipe.
+
+interface ExportOptions extends DatabaseOptions {
+  readonly format: GraphFormat;
+  readonly hosts?: boolean;
+  readonly hashes?: boolean;
+  readonly nodes?: boolean;
+}
+
+const exportCommandHelp = `
+Formats:
+  edges     one link a line, from<tab>to; between hosts a third column says how many links
+  csv       from,to,from_name,to_name,links; with --nodes id,name,page_rank,in_links,out_links
+  graphml   nodes with URL and rank, edges; for Gephi, networkx, igraph
+  webgraph  WebGraph's ASCIIGraph: FILE.graph-txt, and FILE.nodes with the URL of each node (not to a pipe)
+
+What pages link to beyond the frontier is a node too, named urn:nearcrawl: and its hashes. Links of a page to itself
+are in the export, though not in the ranking. Rows are passed on as they come; only webgraph holds the nodes' numbers
+in memory. For Parquet, let a tool read the CSV: duckdb -c "copy 'web.csv' to 'web.parquet'".
+
+Examples:
+  nearcrawl graph export --format edges - | gzip > web.tsv.gz
+  nearcrawl graph export --hosts --format graphml hosts.graphml
+  nearcrawl graph export --format webgraph web        web.graph-txt and web.nodes
+Exit codes: 0 done, 1 failed, 2 wrong usage or a file that cannot be written, 130 interrupted.
+`;
+
+function exportCommand(): Command {
+  return withDatabaseOptions(new Command("export").description("the web graph for other programs"))
+    .argument("<file>", "where to; - for standard output")
+    .addOption(new Option("--format <name>", "how it is written").choices(graphFormats).default("edges"))
+    .option("--hosts", "the graph of hosts instead of pages")
+    .option("--hashes", "edges: by hash, which needs no look-up of URLs by whoever reads it")
+    .option("--nodes", "csv: the nodes instead of the links")
+    .addHelpText("after", exportCommandHelp)
+    .action(exportGraph);
+}
+
+async function exportGraph(file: string, options: ExportOptions): Promise<void> {
+  const { format, hosts = false, hashes = false, nodes = false } = options;
+  if (hashes && format !== "edges") throw new UsageError(`--hashes is for --format edges, not ${format}`);
+  if (nodes && format !== "csv") throw new UsageError(`--nodes is for --format csv, not ${format}`);
+  const isPipe = file === "-";
+  const names = isPipe ? [] : format === "webgraph" ? [`${file}.graph-txt`, `${file}.nodes`] : [file];
+  const outputs: OutputFile[] = [];
+  try {
+    for (const name of names) outputs.push(await OutputFile.open(name));
+    const [main, list] = outputs.map(({ sink }) => sink);
+    await readDatabase(commandContext(options), async ({ pool }) => {
+      await readGraphRows(pool, hosts ? "hosts" : "pages", async (rows) => {
+        await writeGraph[format](rows, main ?? toStandardOutput, { hashes, nodes, nodeList: list ?? null });
+      });
+    });
+    for (const output of outputs) await output.keep();
+  } catch (error) {
+    for (const output of outputs) await output.forget();
+    if (error instanceof NobodyReads) return;
+    throw error;
+  }
+  if (options.json && !isPipe) printJson({ written: names });
+}
+
+/** Under a name of its own until it is whole. */
+class OutputFile {
+  readonly file: string;
+  readonly #handle: FileHandle;
+
+  private constructor(file: string, handle: FileHandle) {
+    this.file = file;
+    this.#handle = handle;
+  }
+
+  static async open(file: string): Promise<OutputFile> {
+    return new OutputFile(file, await written(file, async () => await open(partOf(file), "w")));
+  }
+
+  readonly sink: Sink = async (text) => {
+    await written(this.file, async () => await this.#handle.writeFile(text));
+  };
+
+  async keep(): Promise<void> {
+    await written(this.file, async () => {
+      // A full disk may be told of here first.
+      await this.#handle.sync();
+      await this.#handle.close();
+      await rename(partOf(this.file), this.file);
+    });
+  }
+
+  async forget(): Promise<void> {
+    await this.#handle.close().catch(() => {});
+    await rm(partOf(this.file), { force: true });
+  }
+}
+
+const partOf = (file: string) => `${file}.part`;
+
+async function written<T>(file: string, work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    throw new UsageError(`${file} cannot be written: ${(error as Error).message}`, { cause: error });
+  }
+}
+
+/** The pipe was closed (`… | head`): what is left of the graph need not be read. */
+class NobodyReads extends Error {}
+
+const toStandardOutput: Sink = async (text) => {
+  const isRead = await written("standard output", async () => await writeOut(text));
+  if (!isRead) throw new NobodyReads();
+};
+
+// The web graph as text: edges, CSV, GraphML (graphml.graphdrawing.org) and WebGraph's ASCIIGraph.
+
+const graphFormats = ["edges", "csv", "graphml", "webgraph"] as const;
+type GraphFormat = (typeof graphFormats)[number];
+
+/** Takes text; resolves when there is room for more. */
+type Sink = (text: string) => Promise<void>;
+
+interface FormatOptions {
+  /** Of edges: hashes instead of URLs. */
+  readonly hashes: boolean;
+  /** Of csv: the nodes instead of the links. */
+  readonly nodes: boolean;
+  /** Of webgraph: takes the list of nodes, one a line; null: it is left out. */
+  readonly nodeList: Sink | null;
+}
+
+type WriteGraph = (rows: GraphRows, sink: Sink, options: FormatOptions) => Promise<void>;
+
+const inOrder = ({ id, name, pageRank, inLinks, outLinks }: ExportedNode) => ({
+  id,
+  name,
+  pageRank,
+  inLinks,
+  outLinks,
+});
+
+const isHost = (id: string) => id.length === 16;
+
+const nameOf = (name: string | null, id: string) => name ?? `urn:nearcrawl:${id}`;
+
+const writeGraph: Readonly<Record<GraphFormat, WriteGraph>> = {
+  edges: writeEdges,
+  csv: writeCsv,
+  graphml: writeGraphMl,
+  webgraph: writeWebGraph,
+};
+
+/** `from<tab>to`, between hosts with the number of links behind them. */
+async function writeEdges(rows: GraphRows, sink: Sink, { hashes }: FormatOptions): Promise<void> {
+  await rows.links(false, async (links) => {
+    const lines = links.map((link) => {
+      const ends = hashes
+        ? [link.from, link.to]
+        : [nameOf(link.fromName, link.from), nameOf(link.toName, link.to)];
+      return `${[...ends, ...(isHost(link.from) ? [link.links] : [])].join("\t")}\n`;
+    });
+    await sink(lines.join(""));
+  });
+}
+
+/** RFC 4180. */
+async function writeCsv(rows: GraphRows, sink: Sink, { nodes }: FormatOptions): Promise<void> {
+  if (nodes) {
+    await sink("id,name,page_rank,in_links,out_links\r\n");
+    await rows.nodes(
+      async (some) => await sink(some.map((node) => csvLine(Object.values(inOrder(node)))).join("")),
+    );
+    return;
+  }
+  await sink("from,to,from_name,to_name,links\r\n");
+  await rows.links(false, async (some) => {
+    await sink(
+      some
+        .map(({ from, to, fromName, toName, links }) => csvLine([from, to, fromName, toName, links]))
+        .join(""),
+    );
+  });
+}
+
+async function writeGraphMl(rows: GraphRows, sink: Sink): Promise<void> {
+  await sink(
+    `<?xml version="1.0" encoding="UTF-8"?>
+<graphml xmlns="http://graphml.graphdrawing.org/xmlns">
+<key id="name" for="node" attr.name="name" attr.type="string"/>
+<key id="rank" for="node" attr.name="page_rank" attr.type="double"/>
+<key id="links" for="edge" attr.name="links" attr.type="long"><default>1</default></key>
+<graph id="web" edgedefault="directed">
+`,
+  );
+  await rows.nodes(async (some) => await sink(some.map(nodeElement).join("")));
+  await rows.links(false, async (some) => await sink(some.map(edgeElement).join("")));
+  await sink("</graph>\n</graphml>\n");
+}
+
+/**
+ * WebGraph's ASCIIGraph: the number of nodes, then for each node a line with the numbers of those it links to,
+ * ascending. The numbers are held in memory, the links are not.
+ */
+async function writeWebGraph(rows: GraphRows, sink: Sink, { nodeList }: FormatOptions): Promise<void> {
+  const numbers = new Map<string, number>();
+  await rows.nodes(async (some) => {
+    for (const { id } of some) numbers.set(id, numbers.size);
+    await nodeList?.(some.map(({ id, name }) => `${nameOf(name, id)}\n`).join(""));
+  });
+  await sink(`${numbers.size}\n`);
+  let [node, targets] = [0, [] as number[]];
+  const lines: string[] = [];
+  const endLine = () => {
+    lines.push(`${targets.sort((a, b) => a - b).join(" ")}\n`);
+    [node, targets] = [node + 1, []];
+  };
+  const flush = async () => await sink(lines.splice(0).join(""));
+  await rows.links(true, async (some) => {
+    for (const { from, to } of some) {
+      const source = numbers.get(from)!;
+      while (node < source) endLine();
+      targets.push(numbers.get(to)!);
+    }
+    await flush();
+  });
+  while (node < numbers.size) {
+    endLine();
+    if (lines.length === 10_000) await flush();
+  }
+  await flush();
+}
+
+function csvLine(values: readonly (string | number | null)[]): string {
+  return `${values.map(csvField).join(",")}\r\n`;
+}
+
+function nodeElement({ id, name, pageRank }: ExportedNode): string {
+  const rank = pageRank === null ? "" : `<data key="rank">${pageRank}</data>`;
+  return `<node id="n${id}"><data key="name">${escaped(nameOf(name, id))}</data>${rank}</node>\n`;
+}
+
+function edgeElement({ from, to, links }: ExportedLink): string {
+  const weight = links === 1 ? "/>" : `><data key="links">${links}</data></edge>`;
+  return `<edge source="n${from}" target="n${to}"${weight}\n`;
+}
+
+/** What XML 1.0 has no place for is left out. */
+function escaped(text: string): string {
+  return text
+    .replace(/[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\u{10000}-\u{10ffff}]/gu, "")
+    .replaceAll("&", "&amp;")
+    .replaceAll("<", "&lt;")
+    .replaceAll(">", "&gt;");
 }

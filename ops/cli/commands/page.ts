@@ -1,13 +1,20 @@
 /** `nearcrawl page`: what the index has of one page. */
 import { Command } from "commander";
-import { maxListOffset, pageFacts } from "#coordinator/search/page-facts";
+import {
+  type Listed,
+  maxListOffset,
+  type PageAnswer,
+  type PageFacts,
+  pageFacts,
+} from "#coordinator/search/page-facts";
 import { createReports } from "#coordinator/who/reads";
 import { UsageError } from "#core/errors";
+import { bytesText, msText } from "#core/format";
 import { boundedInteger } from "../bounded-integer.ts";
 import { commandContext, exitCodes } from "../command-context.ts";
 import { type DatabaseOptions, withDatabaseOptions } from "../database-options.ts";
-import { printAnswer } from "../output.ts";
-import { pageText } from "../page-facts-text.ts";
+import { type Column, formatTable, printAnswer } from "../output.ts";
+import { printable } from "../printable.ts";
 import { readDatabase } from "../read-database.ts";
 
 interface PageCommandOptions extends DatabaseOptions {
@@ -41,4 +48,116 @@ async function showPage(url: string, options: PageCommandOptions): Promise<void>
   if (typeof answer === "string") throw new UsageError(answer);
   printAnswer(options, answer, pageText(answer));
   if (!answer.found) process.exitCode = exitCodes.notFound;
+}
+
+// What the index has of a page, as people read it in a terminal.
+
+function pageText({ page, words }: PageAnswer): string {
+  if (page === null) return words ?? "";
+  return [
+    `${printable(page.title || "(no title)", 200)}\n${printable(page.url, 2100)}`,
+    factLines(page),
+    ...(page.description === "" ? [] : [printable(page.description, 500)]),
+    ...(page.excerpt === "" ? [] : [printable(`${page.excerpt} …`, 700)]),
+    list("Fetches", page.fetches, fetchColumns, fetchRows(page)),
+    list(
+      "Links to this page",
+      page.inLinks,
+      linkColumns("From"),
+      page.inLinks.items.map((link) => [link.url, link.anchor, follow(link), ""]),
+    ),
+    list(
+      "Links on this page",
+      page.outLinks,
+      linkColumns("To"),
+      page.outLinks.items.map((link) => [
+        link.url ?? "(address not kept)",
+        link.anchor,
+        follow(link),
+        link.state,
+      ]),
+    ),
+    ...(page.alike.items.length === 0 ? [] : [alike(page)]),
+  ].join("\n\n");
+}
+
+function factLines(page: PageFacts): string {
+  const facts: readonly (readonly [string, string | null])[] = [
+    ["language", page.language],
+    ["published", page.publishedAt],
+    ["changed", page.modifiedAt],
+    ["fetched", `${page.fetchedAt}${page.crawler === null ? "" : ` by ${page.crawler}`}`],
+    ["next fetch", page.nextFetchAt],
+    ["country", page.country],
+    ["text", `${page.words} words, ${page.lexemes} different ones in the index`],
+    [
+      "size",
+      `${bytesText(page.bodyBytes)}, ${bytesText(page.wireBytes)} over the wire, ${bytesText(page.shippedBytes)} shipped`,
+    ],
+    ["linked by", `${page.linkingHosts} other ${page.linkingHosts === 1 ? "host" : "hosts"}`],
+    ["describes", page.structured && `${page.structured.type} ${page.structured.name}`],
+    ["own address", page.canonicalUrl],
+    ["robots.txt", page.robots && `${page.robots.state}, ${page.robots.at}`],
+    ["etag", page.validators.etag],
+    ["last-modified", page.validators.lastModified],
+    ["sha-256", page.digest],
+    ["simhash", page.simhash],
+  ];
+  return facts
+    .flatMap(([name, value]) => (value === null ? [] : [`${name.padEnd(14)}${printable(value, 300)}`]))
+    .join("\n");
+}
+
+const fetchColumns: readonly Column[] = [
+  { title: "When" },
+  { title: "By" },
+  { title: "Outcome" },
+  { title: "First byte", align: "right" },
+  { title: "All", align: "right" },
+  { title: "Body", align: "right" },
+];
+
+function fetchRows({ fetches }: PageFacts): string[][] {
+  return fetches.items.map((fetch) => [
+    fetch.fetchedAt,
+    fetch.crawler ?? "gone",
+    [fetch.outcome, fetch.status, fetch.blame && `blame ${fetch.blame}`]
+      .filter((one) => one !== null)
+      .join(" "),
+    fetch.firstByteMs === null ? "–" : msText(fetch.firstByteMs),
+    msText(fetch.totalMs),
+    bytesText(fetch.bodyBytes),
+  ]);
+}
+
+const linkColumns = (where: string): readonly Column[] => [
+  { title: where },
+  { title: "Words" },
+  { title: "Follows" },
+  { title: "State" },
+];
+
+function follow({ nofollow }: { readonly nofollow: boolean }): string {
+  return nofollow ? "no" : "yes";
+}
+
+function list<T>(
+  title: string,
+  listed: Listed<T>,
+  columns: readonly Column[],
+  rows: readonly string[][],
+): string {
+  const count = `${listed.more ? "more than " : ""}${listed.total}`;
+  if (rows.length === 0) return `${title}: ${listed.total === 0 ? "none" : "none of these may be shown"}`;
+  const shown =
+    rows.length < listed.total ? `${listed.offset + 1} to ${listed.offset + rows.length} of ${count}` : count;
+  return `${title}: ${shown}\n${formatTable(
+    columns,
+    rows.map((row) => row.map((cell) => printable(cell, 120))),
+  )}`;
+}
+
+function alike({ alike: { items, more } }: PageFacts): string {
+  const lines = items.map((page) => `  ${printable(page.url, 300)}${page.isFirst ? " (had it first)" : ""}`);
+  return ["Pages with nearly the same text:", ...lines, ...(more ? ["  and more"] : [])].join("\n");
 }

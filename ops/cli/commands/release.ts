@@ -1,5 +1,25 @@
 /** `nearcrawl release`: the code that runs at partners, signed, published and offered in stages. */
+
+import { existsSync, mkdirSync } from "node:fs";
+import { join } from "node:path";
 import { Command } from "commander";
+import { stageRelease } from "#coordinator/releases/stage";
+import { UsageError } from "#core/errors";
+import { releaseRevocations } from "#protocol/release";
+import { type Envelope, keyRotation, rawPublicKey, unverifiedBody } from "#protocol/release-envelope";
+import { commandContext } from "../command-context.ts";
+import { type DatabaseOptions, withDatabaseOptions } from "../database-options.ts";
+import { printAnswer } from "../output.ts";
+import {
+  keyTrusted,
+  type ReleaseStores,
+  releasePublished,
+  releaseRevoked,
+  releaseStaged,
+  signedAccepted,
+  withReleases,
+} from "../release/automatic-releases.ts";
+import { buildBundle, hasSources, notedCommit, projectFolder } from "../release/build-bundle.ts";
 import {
   autoCommand,
   holdCommand,
@@ -10,9 +30,19 @@ import {
   trustCommand,
   verifyCommand,
 } from "../release/fleet-commands.ts";
-import { initCommand } from "../release/init-command.ts";
-import { buildCommand, keygenCommand, rotateKeyCommand, signCommand } from "../release/offline-commands.ts";
-import { acceptCommand, revokeCommand } from "../release/revoke-commands.ts";
+import {
+  buildCommand,
+  keygenCommand,
+  readBundle,
+  readSignedFile,
+  rotateKeyCommand,
+  signCommand,
+  writeEnvelope,
+} from "../release/offline-commands.ts";
+import { publishRelease } from "../release/publish-release.ts";
+import { readSigningKey, writeNewKey } from "../release/release-key-file.ts";
+import { defaultExpiresDays, firstDock, signManifest, signRevocations } from "../release/sign-release.ts";
+import { softwareVersion } from "../software-version.ts";
 
 export function releaseCommand(): Command {
   const command = new Command("release")
@@ -54,3 +84,195 @@ const subCommands = [
   keysCommand,
   listCommand,
 ];
+
+// `nearcrawl release init`: a new fleet's first key and first release, in one go.
+
+interface InitOptions extends DatabaseOptions {
+  readonly version?: string;
+  readonly bundle?: string;
+}
+
+function initCommand(): Command {
+  return withDatabaseOptions(new Command("init"))
+    .option("--version <version>", "of the first release (default: this software's)")
+    .option("--bundle <file>", "a bundle that was built already (default: it is built now)")
+    .description(
+      "for a new fleet that no coordinator has made a key for: make one, build and sign the first release, publish it and offer it to all",
+    )
+    .addHelpText("after", "\nExample:\n  nearcrawl release init\n  nearcrawl fleet invite --name athens")
+    .action(async (options: InitOptions) => {
+      const { home } = commandContext(options);
+      const made = await withReleases(options, { setUp: true }, (stores) => init(home, options, stores));
+      printAnswer(
+        options,
+        made,
+        [
+          `key        ${made.keyFile}`,
+          `public     ${made.publicKey}`,
+          `bundle     ${made.digest} (${made.bytes} bytes, ${made.builtFrom === null ? "of sources that are not committed" : `built of ${made.builtFrom}`})`,
+          `release    ${made.version}, published and offered to all, good until ${made.expiresAt.slice(0, 10)}`,
+          "",
+          "Whoever has the key can put code on every partner's machine. Once the fleet is more than a try, move the",
+          "file to a machine that is not connected, keep a copy of it elsewhere, and sign there (nearcrawl release sign).",
+        ].join("\n"),
+      );
+    });
+}
+
+interface FirstRelease {
+  readonly keyFile: string;
+  readonly publicKey: string;
+  readonly version: string;
+  readonly digest: string;
+  readonly bytes: number;
+  readonly builtFrom: string | null;
+  readonly expiresAt: string;
+}
+
+async function init(home: string, options: InitOptions, stores: ReleaseStores): Promise<FirstRelease> {
+  const known = await stores.releases.list();
+  if (known.length > 0 || (await stores.keys.trusted()).length > 0) {
+    throw new UsageError(
+      "this fleet has a release key or releases already (the coordinator makes them as it first starts): nearcrawl release list",
+    );
+  }
+  mkdirSync(home, { recursive: true });
+  const file = await bundleFor(home, options.bundle);
+  const { bytes, digest } = readBundle(file);
+  const keyFile = join(home, "release-key.pem");
+  // One that is there is left of an attempt that failed halfway.
+  if (!existsSync(keyFile)) writeNewKey(keyFile, null);
+  const key = await readSigningKey(keyFile, null);
+  const wishes = {
+    version: options.version ?? softwareVersion(),
+    notes: "the first release",
+    expiresDays: defaultExpiresDays,
+    oldestDock: firstDock,
+    builtFrom: notedCommit(file, digest),
+    sequence: null,
+  };
+  const now = new Date();
+  const { manifest, signed } = signManifest(bytes, wishes, { keys: [key], now });
+  const publicKey = rawPublicKey(key);
+  await stores.keys.trustFirst(publicKey, now);
+  await stores.record(keyTrusted(publicKey));
+  await publishRelease({ signed, bundle: bytes }, stores, now);
+  await stores.record(releasePublished(manifest));
+  const wished = { version: manifest.version, to: "all" };
+  await stores.record(releaseStaged(await stageRelease(wished, stores, now), wished));
+  const { version, builtFrom, expiresAt } = manifest;
+  return { keyFile, publicKey, version, digest, bytes: bytes.length, builtFrom, expiresAt };
+}
+
+/** Built of the sources where they are; an installed package brings the bundle that was built with it. */
+async function bundleFor(home: string, given: string | undefined): Promise<string> {
+  if (given !== undefined) return given;
+  const folder = projectFolder();
+  if (hasSources(folder))
+    return (await buildBundle({ source: folder, out: join(home, "crawler-bundle.mjs") })).file;
+  const packaged = join(folder, "dist/crawler-bundle.mjs");
+  if (existsSync(packaged)) return packaged;
+  throw new UsageError(
+    "neither the crawler's sources nor its bundle are in this installation: name one with --bundle",
+  );
+}
+
+// Releases that are never to run again, and what was signed elsewhere and is brought to the coordinator.
+
+interface RevokeOptions extends DatabaseOptions {
+  readonly key: string;
+  readonly reason: string;
+  readonly passphraseFile?: string;
+  readonly previous?: string;
+  readonly out?: string;
+}
+
+function revokeCommand(): Command {
+  return withDatabaseOptions(new Command("revoke"))
+    .argument("<release>", "a published version, or the SHA-256 of a bundle")
+    .requiredOption("--key <file>", "the private key")
+    .requiredOption("--reason <words>", "shown at every partner that ran it")
+    .option("--passphrase-file <file>", "take the key's passphrase from there")
+    .option("--out <file>", "write the signed list instead, for nearcrawl release accept at the coordinator")
+    .option(
+      "--previous <file>",
+      "with --out: the list in force (/releases/revocations.json), which is carried on",
+    )
+    .description("never let a release run again: docks stop it and return to the one before")
+    .addHelpText(
+      "after",
+      "\nA crawler that has nothing to return to waits for a newer release: sign the bundle before it anew, under a new version.\n\nExamples:\n  nearcrawl release revoke 1.4.0 --key release-key.pem --reason 'it loses results'\n  nearcrawl release revoke 9b8c… --key release-key.pem --reason 'it loses results' --out revocations.json",
+    )
+    .action(async (release: string, options: RevokeOptions) => {
+      const key = await readSigningKey(options.key, options.passphraseFile ?? null);
+      const sign = (digests: readonly string[]) =>
+        signRevocations({ digests: [...new Set(digests)], reason: options.reason }, key, new Date());
+      if (options.out !== undefined) return writeList(release, options, sign);
+      await withReleases(options, {}, async (stores) => {
+        const entry = (await stores.releases.list()).find(({ version }) => version === release);
+        const digest = entry?.digest ?? digestIn(release);
+        await take(sign([...digestsOf(await stores.releases.revocations()), digest]), stores);
+        await stores.record(releaseRevoked(digest, options.reason));
+        printAnswer(
+          options,
+          { digest, reason: options.reason },
+          `${release} is revoked: docks stop it as they hear of it`,
+        );
+      });
+    });
+}
+
+function acceptCommand(): Command {
+  return withDatabaseOptions(new Command("accept"))
+    .argument("<file>", "a key rotation or a list of revoked releases, signed elsewhere")
+    .description("bring what was signed offline to the coordinator")
+    .addHelpText("after", "\nExample:\n  nearcrawl release accept key-rotation.json")
+    .action(async (file: string, options: DatabaseOptions) => {
+      const signed = readSignedFile(file);
+      const kind = await withReleases(options, {}, async (stores) => {
+        const taken = await take(signed, stores);
+        await stores.record(signedAccepted(taken));
+        return taken;
+      });
+      printAnswer(
+        options,
+        { accepted: kind },
+        kind === "key" ? "the keys are rotated" : "the list is in force",
+      );
+    });
+}
+
+/** What it is shows in the text; the signature is over that, too. */
+async function take(signed: Envelope, { releases, keys }: ReleaseStores): Promise<"key" | "revocations"> {
+  const kind = keyRotation.safeParse(unverifiedBody(signed)).success ? "key" : "revocations";
+  const refused =
+    kind === "key" ? await keys.rotate(signed, new Date()) : await releases.revoke(signed, new Date());
+  if (refused !== null) throw new UsageError(`it is refused: ${refused}`);
+  return kind;
+}
+
+function writeList(
+  release: string,
+  options: RevokeOptions,
+  sign: (digests: readonly string[]) => Envelope,
+): void {
+  const previous = options.previous === undefined ? null : readSignedFile(options.previous);
+  const digests = [...digestsOf(previous), digestIn(release)];
+  writeEnvelope(options.out ?? "", sign(digests));
+  const text = `${options.out}: a list of ${digests.length}; nearcrawl release accept ${options.out} puts it in force`;
+  printAnswer(options, { file: options.out, digests }, text);
+}
+
+function digestIn(release: string): string {
+  if (/^[0-9a-f]{64}$/.test(release)) return release;
+  throw new UsageError(
+    `no release "${release.slice(0, 70)}" is published here; with --out, name the bundle by its SHA-256`,
+  );
+}
+
+function digestsOf(signed: Envelope | null): readonly string[] {
+  if (signed === null) return [];
+  const read = releaseRevocations.safeParse(unverifiedBody(signed));
+  if (!read.success) throw new UsageError("the list before it is not a list of revoked releases");
+  return read.data.digests;
+}

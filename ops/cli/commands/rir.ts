@@ -1,17 +1,28 @@
 /** `nearcrawl rir`: registry dumps become the IP tree. Each subcommand has its file in ../rir. */
 import { Command } from "commander";
+import { sourceRows } from "#rir-import/download/source-status";
+import { type RangeHistory, rangeHistory } from "#rir-import/history";
+import { registryStatus } from "#rir-import/status";
+import { exitCodes } from "../command-context.ts";
+import { formatTable, printAnswer, printJson } from "../output.ts";
+import { printable } from "../printable.ts";
 import { applyCommand } from "../rir/apply-command.ts";
-import { checkCommand } from "../rir/check-command.ts";
-import { fetchCommand } from "../rir/fetch-command.ts";
+import {
+  type CacheOptions,
+  cacheFolderOf,
+  settingsOf,
+  sourcesFileHelp,
+  withCacheOptions,
+} from "../rir/cache-options.ts";
+import { type DatabaseOptions, onDatabase, withMigrated } from "../rir/database-options.ts";
+import { fetchCommand, sourcesText } from "../rir/fetch-command.ts";
 import { generateCommand } from "../rir/generate-command.ts";
-import { historyCommand } from "../rir/history-command.ts";
 import { jobsCommand } from "../rir/jobs-command.ts";
 import { lookUpCommand } from "../rir/lookup-command.ts";
 import { planCommand } from "../rir/plan-command.ts";
+import { checkCommand, statusText } from "../rir/plan-text.ts";
 import { rdapCommand } from "../rir/rdap-command.ts";
 import { rollbackCommand, rollforwardCommand } from "../rir/rollback-command.ts";
-import { sourcesCommand } from "../rir/sources-command.ts";
-import { statusCommand } from "../rir/status-command.ts";
 
 const help = `
 Sources are files or folders: RPSL dumps (RIPE, APNIC, AFRINIC, LACNIC), ARIN's bulk data (XML or text),
@@ -48,4 +59,75 @@ export function rirCommand(): Command {
     command.addCommand(subcommand());
   }
   return command;
+}
+
+// `nearcrawl rir status`: what the tree in force was made from.
+
+export function statusCommand(): Command {
+  return onDatabase(new Command("status"))
+    .description("what the tree in force was made from, and how old that is")
+    .addHelpText("after", "\nExit code 3 before the first import.\n\nExample:\n  nearcrawl rir status --json")
+    .action(async (options: DatabaseOptions) => {
+      const status = await withMigrated(options, (database) => registryStatus(database, new Date()));
+      printAnswer(options, status, statusText(status));
+      if (status.generation === null) process.exitCode = exitCodes.notFound;
+    });
+}
+
+// `nearcrawl rir sources`: what would be fetched from where, and how old our copies are.
+
+export function sourcesCommand(): Command {
+  return withCacheOptions(new Command("sources"))
+    .description("the registry files: where they are published, and how old our copies are")
+    .addHelpText(
+      "after",
+      `${sourcesFileHelp}\n\nExamples:\n  nearcrawl rir sources\n  nearcrawl rir sources --json`,
+    )
+    .action(async (options: CacheOptions) => {
+      const { sources } = await settingsOf(options);
+      const cacheFolder = cacheFolderOf(options);
+      const rows = await sourceRows(sources, cacheFolder, new Date());
+      if (options.json) printJson({ cacheFolder, sources: rows });
+      else process.stdout.write(`${sourcesText(cacheFolder, rows)}\n`);
+    });
+}
+
+// `nearcrawl rir history`: what a range was in each generation.
+
+const historyCommandHelp = `
+Exit code 3 when no subnet ever was or held it.
+
+Example:
+  nearcrawl rir history 193.0.0.0/21`;
+
+function historyCommand(): Command {
+  return onDatabase(new Command("history"))
+    .description("what a range was in each generation, the newest first")
+    .argument("<range>", "a/prefix, 'a - b' or an address")
+    .addHelpText("after", historyCommandHelp)
+    .action(async (range: string, options: DatabaseOptions) => {
+      const history = await withMigrated(options, (database) => rangeHistory(database, range));
+      printAnswer(options, history, historyText(history));
+      if (history.range === null) process.exitCode = exitCodes.notFound;
+    });
+}
+
+function historyText({ asked, range, isExact, generations }: RangeHistory): string {
+  if (range === null) return `no subnet ever was or held ${asked}`;
+  const title = isExact ? range : `no subnet ever was ${asked}; the most specific that holds it, ${range}`;
+  const columns = ["generation", "applied", "", "holder", "country", "registry", "name", "under"];
+  const rows = generations.map(({ generation, appliedAt, event, state }) => [
+    String(generation),
+    appliedAt.slice(0, 10),
+    event,
+    printable([state?.holder, state?.handle && `(${state.handle})`].filter(Boolean).join(" "), 60),
+    state?.country ?? "",
+    state?.registry ?? "",
+    printable(state?.name ?? "", 40),
+    state?.under ?? "",
+  ]);
+  return `${title}\n\n${formatTable(
+    columns.map((title) => ({ title })),
+    rows,
+  )}`;
 }

@@ -1,12 +1,22 @@
 /** `nearcrawl robots`: what a robots.txt allows, and by which rule; of a file, or as the crawler would get it. */
 import { Command } from "commander";
-import { maxRobotsBytes, parseRobots } from "#crawler/fetch/robots-rules";
+import { UsageError } from "#core/errors";
+import { canParseUrl, withoutUser } from "#core/ip/url-host";
+import { askRobots, type RobotsAnswer } from "#crawler/fetch/ask-robots";
+import {
+  agentToken,
+  maxRobotsBytes,
+  parseRobots,
+  type RobotsRules,
+  robotsVerdict,
+  sitemapUrls,
+} from "#crawler/fetch/robots-rules";
+import { SiteClient } from "#crawler/fetch/site-client";
 import { exitCodes } from "../command-context.ts";
 import { printAnswer } from "../output.ts";
 import { readInput } from "../page/read-input.ts";
-import { robotsOfUrl } from "../page/robots-of-url.ts";
-import { type RobotsReport, reportOfRules, robotsText } from "../page/robots-report.ts";
-import { type SingleFetchOptions, withFetchOptions } from "../page/single-fetch.ts";
+import { type SingleFetchOptions, withFetchOptions, withFetchTools } from "../page/single-fetch.ts";
+import { printable } from "../printable.ts";
 
 interface RobotsOptions extends SingleFetchOptions {
   readonly agent: string;
@@ -39,4 +49,155 @@ function ofFile(source: string, { agent, path }: RobotsOptions): RobotsReport {
   const { bytes } = readInput(source, maxRobotsBytes + 1);
   const rules = parseRobots(bytes, agent);
   return reportOfRules(rules, { agent, source, hops: [], url: "http://localhost/robots.txt" }, path ?? ["/"]);
+}
+
+// An origin's robots.txt as the crawler gets it, judged for any agent.
+
+interface Asked extends SingleFetchOptions {
+  readonly agent: string;
+  readonly path?: readonly string[];
+}
+
+/** `source`: a page's URL, which is judged unless paths are given, or that of the robots.txt itself. */
+async function robotsOfUrl(source: string, options: Asked): Promise<RobotsReport> {
+  if (!canParseUrl(source)) throw new UsageError(`${source}: must be an http(s) URL`);
+  const { origin, pathname, search } = new URL(source);
+  const own = pathname === "/robots.txt" ? "/" : pathname + search;
+  const hops: { url: string; status: number | null }[] = [];
+  const answer = await ask(origin, options, (hop) => hops.push(hop));
+  const about = { agent: options.agent, source: withoutUser(source), hops, url: `${origin}/robots.txt` };
+  const paths = options.path ?? [own];
+  switch (answer.type) {
+    case "rules":
+      return reportOfRules(answer.rules, about, paths);
+    case "none":
+      return reportWithoutRules(
+        about,
+        { allowed: true, why: "there is no robots.txt: everything is allowed" },
+        paths,
+      );
+    case "closed":
+      return reportWithoutRules(about, { allowed: false, why: answer.why }, paths);
+    case "unreachable":
+      return reportWithoutRules(
+        about,
+        { allowed: false, why: unreachableWords(answer.failure.message) },
+        paths,
+      );
+  }
+}
+
+const unreachableWords = (reason: string) =>
+  `robots.txt could not be had, which forbids everything: ${reason}`;
+
+async function ask(
+  origin: string,
+  options: Asked,
+  note: (hop: { url: string; status: number | null }) => void,
+): Promise<RobotsAnswer> {
+  return await withFetchTools(options, async ({ connector, timeouts, userAgent, governor }) => {
+    const client = new SiteClient({ origin, connector, timeouts });
+    const take = (bytes: number) => governor.takeBytes(bytes);
+    try {
+      return await askRobots(
+        client,
+        { connector, timeouts, userAgent, take, agent: options.agent },
+        async (asked) => (answer) => note({ url: asked.origin, status: answer?.status ?? null }),
+      );
+    } finally {
+      await client.close();
+    }
+  });
+}
+
+// What `nearcrawl robots` answers: the group that holds for an agent, and its verdict on each path.
+
+interface RobotsReport {
+  /** The product token that groups were looked up for. */
+  readonly agent: string;
+  readonly source: string;
+  /** How robots.txt was had: each URL asked and what it answered; empty for a file. */
+  readonly hops: readonly { readonly url: string; readonly status: number | null }[];
+  /** Null where rules were read; else why everything is allowed or forbidden, in words. */
+  readonly why: string | null;
+  /** The User-agent lines of the groups in force; empty: no group is for this agent. */
+  readonly group: readonly string[];
+  readonly crawlDelaySeconds: number | null;
+  readonly sitemaps: readonly string[];
+  /** The file is longer than what is read of it. */
+  readonly cut: boolean;
+  readonly verdicts: readonly PathVerdict[];
+}
+
+interface PathVerdict {
+  readonly path: string;
+  readonly allowed: boolean;
+  /** The deciding line in words; null when none matched. */
+  readonly rule: string | null;
+  readonly line: number | null;
+}
+
+type RobotsSource = Pick<RobotsReport, "agent" | "source" | "hops"> & {
+  /** Relative sitemaps belong to it. */
+  readonly url: string;
+};
+
+function reportOfRules(
+  rules: RobotsRules,
+  { url, ...source }: RobotsSource,
+  paths: readonly string[],
+): RobotsReport {
+  return {
+    ...source,
+    agent: agentToken(source.agent),
+    why: null,
+    group: rules.agents,
+    crawlDelaySeconds: rules.crawlDelaySeconds,
+    sitemaps: sitemapUrls(rules, url),
+    cut: rules.cut,
+    verdicts: paths.map((path) => ({ path, ...robotsVerdict(rules, path) })),
+  };
+}
+
+/** For an origin whose robots.txt has no rules: absent, closed or out of reach. */
+function reportWithoutRules(
+  { url: _url, ...source }: RobotsSource,
+  { allowed, why }: { readonly allowed: boolean; readonly why: string },
+  paths: readonly string[],
+): RobotsReport {
+  return {
+    ...source,
+    agent: agentToken(source.agent),
+    why,
+    group: [],
+    crawlDelaySeconds: null,
+    sitemaps: [],
+    cut: false,
+    verdicts: paths.map((path) => ({ path, allowed, rule: null, line: null })),
+  };
+}
+
+function robotsText(report: RobotsReport): string {
+  const lines = [
+    ...report.hops.map(({ url, status }) => `asked    ${printable(url)} → ${status ?? "no answer"}`),
+    `agent    ${printable(report.agent)}, ${groupWords(report)}`,
+    ...(report.crawlDelaySeconds === null ? [] : [`delay    ${report.crawlDelaySeconds} s between requests`]),
+    ...report.sitemaps.map((url) => `sitemap  ${printable(url)}`),
+    ...(report.cut
+      ? [`cut      the file is longer than ${maxRobotsBytes} bytes; the rest was not read`]
+      : []),
+    ...report.verdicts.map(verdictLine),
+  ];
+  return lines.join("\n");
+}
+
+function groupWords({ why, group }: RobotsReport): string {
+  if (why !== null) return printable(why);
+  if (group.length === 0) return "for whom no group stands in the file: everything is allowed";
+  return `by the group of ${group.map((agent) => printable(agent, 60)).join(", ")}`;
+}
+
+function verdictLine({ path, allowed, rule }: PathVerdict): string {
+  const because = rule === null ? "" : `  by ${printable(rule)}`;
+  return `${allowed ? "allowed  " : "FORBIDDEN"} ${printable(path)}${because}`;
 }

@@ -1,14 +1,15 @@
 /** `nearcrawl search`: the pages that hold these words. */
 import { Command } from "commander";
 import { filterFault, maxSearchLimit, maxSearchOffset, type SearchOptions } from "#coordinator/search/query";
+import { type FoundPage, facetNames, type SearchAnswer } from "#coordinator/search/reads";
 import { searchPages } from "#coordinator/search/search";
 import { createReports } from "#coordinator/who/reads";
 import { UsageError } from "#core/errors";
 import { commandContext, exitCodes } from "../command-context.ts";
 import { type DatabaseOptions, withDatabaseOptions } from "../database-options.ts";
 import { printAnswer } from "../output.ts";
+import { printable } from "../printable.ts";
 import { readDatabase } from "../read-database.ts";
-import { searchText } from "../search-text.ts";
 
 interface SearchCommandOptions extends DatabaseOptions, Omit<SearchOptions, "limit" | "offset"> {
   readonly limit: string;
@@ -65,4 +66,49 @@ function wholeNumber(option: string, text: string, most: number): number {
   const value = Number(text);
   if (/^\d+$/.test(text) && value <= most) return value;
   throw new UsageError(`${option} ${text}: must be a whole number up to ${most}`);
+}
+
+// An answer of the search as people read it in a terminal.
+
+function searchText(answer: SearchAnswer): string {
+  const idea = answer.didYouMean === null ? [] : [printable(`Did you mean: ${answer.didYouMean}`)];
+  const note = answer.note === null ? [] : [answer.note];
+  if (answer.note !== null && answer.pages.length === 0) return answer.note;
+  const results = answer.pages.map((page, index) => resultText(page, answer.offset + index + 1));
+  return [...idea, ...results, [countText(answer), ...facetLines(answer)].join("\n"), ...note].join("\n\n");
+}
+
+function countText({ more, total }: SearchAnswer): string {
+  return `${more ? "at least " : ""}${total} ${total === 1 ? "page" : "pages"}`;
+}
+
+function resultText(page: FoundPage, number: number): string {
+  const day = (iso: string) => iso.slice(0, 10);
+  const facts = [
+    page.publishedAt === null ? null : `published ${day(page.publishedAt)}`,
+    `fetched ${day(page.fetchedAt)}${page.crawler === null ? "" : ` by ${page.crawler}`}`,
+    page.language,
+    page.country,
+    page.alike > 0 ? `${page.alike} more with nearly the same text` : null,
+  ].filter((fact) => fact !== null);
+  return [
+    printable(`${number}. ${page.title || "(no title)"}`, 150),
+    printable(`   ${page.url}`, 300),
+    printable(`   ${page.snippet.map((part) => part.text).join("")}`, 300),
+    printable(`   ${facts.join(" · ")}`, 300),
+    ...(page.reasons ?? []).map(
+      ({ points, most, words }) =>
+        `   ${points.toFixed(1).padStart(5)} of ${String(most).padStart(2)}  ${printable(words)}`,
+    ),
+    ...(page.reasons === null ? [] : [`   ${page.rank.toFixed(1).padStart(5)} points`]),
+  ].join("\n");
+}
+
+/** Values that the results can be narrowed by, where there is more than one. */
+function facetLines({ facets }: SearchAnswer): string[] {
+  return facetNames.flatMap((name) => {
+    const values = facets[name];
+    if (values.length < 2) return [];
+    return [printable(`${name}: ${values.map(({ value, pages }) => `${value} ${pages}`).join(", ")}`, 200)];
+  });
 }

@@ -8,9 +8,8 @@ import { printJson } from "../output.ts";
 import { untilAskedToStop } from "../until-asked-to-stop.ts";
 import { runEmulated } from "../up/emulated-run.ts";
 import { comparePoliciesLive } from "../up/live-comparison.ts";
-import { policyTable } from "../up/policy-comparison.ts";
+import { policyTable, worldParameters } from "../up/policy-comparison.ts";
 import { notCrawled, realWebParameters, runRealWeb } from "../up/real-web-run.ts";
-import { worldParameters } from "../up/run-parameters.ts";
 import { createRunVoice } from "../up/run-voice.ts";
 
 interface UpOptions extends ContextOptions {

@@ -1,5 +1,4 @@
 /** The overview as a page of a terminal: what needs attention first, then figures, what waits, what fails, the fleet. */
-
 import { nearlyBestMs } from "#coordinator/delegation/accuracy";
 import { nothingDueReason } from "#coordinator/frontier/hand-out-tasks";
 import type { Alert } from "#coordinator/overview/alerts";
@@ -15,10 +14,8 @@ import {
 } from "#coordinator/overview/operation-words";
 import type { FleetLine, Overview } from "#coordinator/overview/overview";
 import { bytesText, howMany, instantWords, rttText, whenWords } from "#core/format";
-import { paint, type Style, stateStyle } from "../colour.ts";
-import { type Column, formatTable } from "../output.ts";
+import { type Column, formatTable, paint, type Style, stateStyle } from "../output.ts";
 import { printable } from "../printable.ts";
-import { barLine } from "./bar-line.ts";
 
 /** Crawlers listed; `nearcrawl fleet list` has all. */
 const fleetShown = 25;
@@ -151,3 +148,19 @@ function byNeedOfALook(a: FleetLine, b: FleetLine): number {
 }
 
 const count = (value: number) => value.toLocaleString("en-GB");
+
+/** A history as one line of characters: eight heights, a dot where nothing is known. */
+
+const heights = ["▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"] as const;
+
+const unknown = "·";
+
+export function barLine(values: readonly (number | null)[]): string {
+  const most = Math.max(...values.map((value) => value ?? 0), Number.MIN_VALUE);
+  return values
+    .map((value) => {
+      if (value === null) return unknown;
+      return heights[Math.min(heights.length - 1, Math.floor((value / most) * heights.length))];
+    })
+    .join("");
+}

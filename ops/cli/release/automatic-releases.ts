@@ -10,16 +10,31 @@
 import type { KeyObject } from "node:crypto";
 import { existsSync, mkdirSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
-import type { ReleaseEntry } from "#coordinator/releases/release-ports";
+import type { Pool } from "pg";
+import { createReleaseFleetStore } from "#coordinator/releases/fleet-store";
+import { createReleaseKeyStore } from "#coordinator/releases/key-store";
+import type {
+  ReleaseEntry,
+  ReleaseFleetStore,
+  ReleaseKeyStore,
+  ReleaseStore,
+} from "#coordinator/releases/release-ports";
+import { createReleaseStore } from "#coordinator/releases/release-store";
 import { stageRelease } from "#coordinator/releases/stage";
 import { defaultSoakMinutes, mayRun } from "#coordinator/releases/staging";
+import type { Change } from "#core/audit";
 import type { Log } from "#core/log";
+import type { Database } from "#db/connect";
+import { migrate } from "#db/migrate";
+import type { ReleaseManifest } from "#protocol/release";
 import { rawPublicKey } from "#protocol/release-envelope";
+import { recordCommand } from "../audit-command-change.ts";
+import { commandContext, withDatabase } from "../command-context.ts";
+import type { DatabaseOptions } from "../database-options.ts";
+import { readDatabase } from "../read-database.ts";
 import { notedCommit, projectFolder } from "./build-bundle.ts";
+import { type BundleFile, readBundle } from "./offline-commands.ts";
 import { publishRelease } from "./publish-release.ts";
-import { keyTrusted, releasePublished, releaseStaged } from "./release-changes.ts";
-import type { ReleaseStores } from "./release-database.ts";
-import { type BundleFile, readBundle } from "./release-files.ts";
 import { readSigningKey, writeNewKey } from "./release-key-file.ts";
 import { defaultExpiresDays, firstDock, signManifest } from "./sign-release.ts";
 
@@ -38,6 +53,7 @@ export const automaticKeyFile = (home: string) => join(home, "automatic-release-
 
 /** Where the build puts it, beside the compiled program. */
 const builtBundle = () => join(projectFolder(), "dist/crawler-bundle.mjs");
+
 /** A coordinator that is away for a month comes back in time. */
 const renewMs = 30 * 86_400_000;
 
@@ -167,4 +183,90 @@ async function stage(
       : { version, to: "all", words: "by the coordinator" };
   await stores.record(releaseStaged(await stageRelease(wished, stores, now), wished));
   log.info({ version, to: wished.to }, "the release is offered by itself");
+}
+
+// What the release commands change, as the audit log keeps it.
+
+export function keyTrusted(publicKey: string): Change {
+  const words = `${publicKey} is a release key of this fleet.`;
+  return { action: "release-key-trusted", target: "release keys", words, after: { publicKey } };
+}
+
+export function releasePublished({
+  version,
+  sequence,
+  digest,
+  builtFrom,
+  expiresAt,
+}: ReleaseManifest): Change {
+  const words = `Release ${version} is published, and offered to nobody yet.`;
+  const after = { version, sequence, digest, builtFrom, expiresAt };
+  return { action: "release-published", target: `release ${version}`, words, after };
+}
+
+export function releaseStaged(
+  { entry, members }: Awaited<ReturnType<typeof stageRelease>>,
+  { version, to, again = false, soakMinutes = null }: Parameters<typeof stageRelease>[0],
+): Change {
+  const byItself = soakMinutes === null ? "" : ", and moves on by itself";
+  const words = `Release ${version} is offered to ${members.length} crawlers (${to})${byItself}.`;
+  const after = { stage: entry.stage, percent: entry.percent, again, soakMinutes, crawlers: members.length };
+  return { action: "release-staged", target: `release ${version}`, words, after };
+}
+
+export function releaseHeld(version: string, reason: string): Change {
+  const words = `Release ${version} is offered to nobody any more: ${reason}.`;
+  return { action: "release-held", target: `release ${version}`, words, after: { reason } };
+}
+
+export function releaseRevoked(digest: string, reason: string): Change {
+  const words = `The bundle ${digest} never runs again: ${reason}.`;
+  return { action: "release-revoked", target: `bundle ${digest}`, words, after: { digest, reason } };
+}
+
+/** What was signed elsewhere and is in force here now. */
+export function signedAccepted(kind: "key" | "revocations"): Change {
+  return kind === "key"
+    ? {
+        action: "release-key-rotated",
+        target: "release keys",
+        words: "A signed rotation of keys is in force.",
+      }
+    : {
+        action: "release-revoked",
+        target: "release revocations",
+        words: "A signed list of revoked releases is in force.",
+      };
+}
+
+// The stores of releases, for commands that work at the coordinator's database.
+
+export interface ReleaseStores {
+  readonly releases: ReleaseStore;
+  readonly releaseFleet: ReleaseFleetStore;
+  readonly keys: ReleaseKeyStore;
+  /** Writes a change that was made to the audit log. */
+  record(change: Change): Promise<void>;
+}
+
+export const releaseStores = (pool: Pool): Omit<ReleaseStores, "record"> => ({
+  releases: createReleaseStore(pool),
+  releaseFleet: createReleaseFleetStore(pool),
+  keys: createReleaseKeyStore(pool),
+});
+
+/** `setUp`: a database where nothing was set up yet is set up. */
+export async function withReleases<Value>(
+  options: DatabaseOptions,
+  { setUp = false }: { readonly setUp?: boolean },
+  work: (stores: ReleaseStores) => Promise<Value>,
+): Promise<Value> {
+  const context = commandContext(options);
+  const run = async ({ pool }: Database) =>
+    await work({ ...releaseStores(pool), record: async (change) => await recordCommand(pool, change) });
+  if (!setUp) return await readDatabase(context, run);
+  return await withDatabase(context, async (database) => {
+    await migrate(database);
+    return await run(database);
+  });
 }

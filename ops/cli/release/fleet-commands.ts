@@ -1,19 +1,24 @@
 /** What is done at the coordinator's database: releases published, offered, held, looked at. */
 import { Command } from "commander";
-import { releaseLines } from "#coordinator/releases/routes";
+import { type ReleaseLine, releaseLines, releaseRemark, stageText } from "#coordinator/releases/routes";
 import { holdRelease, stageRelease } from "#coordinator/releases/stage";
 import { defaultSoakMinutes } from "#coordinator/releases/staging";
 import { UsageError } from "#core/errors";
 import { verifyManifest } from "#protocol/release";
 import { boundedInteger } from "../bounded-integer.ts";
 import { type DatabaseOptions, withDatabaseOptions } from "../database-options.ts";
-import { printAnswer } from "../output.ts";
+import { formatTable, printAnswer } from "../output.ts";
+import { printable } from "../printable.ts";
+import {
+  keyTrusted,
+  releaseHeld,
+  releasePublished,
+  releaseStaged,
+  withReleases,
+} from "./automatic-releases.ts";
+import { readBundle, readSignedFile } from "./offline-commands.ts";
 import { publishRelease } from "./publish-release.ts";
-import { keyTrusted, releaseHeld, releasePublished, releaseStaged } from "./release-changes.ts";
-import { withReleases } from "./release-database.ts";
-import { readBundle, readSignedFile } from "./release-files.ts";
 import { readPublicKey } from "./release-key-file.ts";
-import { releaseText } from "./release-text.ts";
 
 export function trustCommand(): Command {
   return withDatabaseOptions(new Command("trust"))
@@ -185,5 +190,28 @@ async function stage(wished: Parameters<typeof stageRelease>[0], options: Databa
     members.length === 0
       ? `${version} is for all; no crawler that takes releases has connected yet`
       : `${version} is offered to ${members.length} crawler${members.length === 1 ? "" : "s"} (${names}): nearcrawl release list`,
+  );
+}
+
+// Releases as a table for people.
+
+const states = ["offered", "running", "returned", "pinned", "delayed", "refused"] as const;
+
+function releaseText(releases: readonly ReleaseLine[], now: Date): string {
+  if (releases.length === 0)
+    return "no release is published: the coordinator makes the first one as it starts, or nearcrawl release init does";
+  return formatTable(
+    [
+      { title: "release" },
+      { title: "stage" },
+      ...states.map((title) => ({ title, align: "right" as const })),
+      { title: "" },
+    ],
+    releases.map((release) => [
+      release.version,
+      stageText(release),
+      ...states.map((state) => String(release.crawlers[state])),
+      printable(releaseRemark(release, now)),
+    ]),
   );
 }

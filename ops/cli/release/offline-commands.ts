@@ -1,12 +1,16 @@
 /** What is done where the key is, with no coordinator at hand: keys, bundles, signatures. */
+
+import { createHash } from "node:crypto";
+import { readFileSync, renameSync, statSync, writeFileSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { Command } from "commander";
+import { UsageError } from "#core/errors";
+import { maxBundleBytes } from "#protocol/release";
+import { type Envelope, formatEnvelope, maxEnvelopeBytes, readEnvelope } from "#protocol/release-envelope";
 import { boundedInteger } from "../bounded-integer.ts";
 import { printAnswer } from "../output.ts";
-import { askNewPassphrase } from "./ask-passphrase.ts";
 import { buildBundle, notedCommit, projectFolder } from "./build-bundle.ts";
-import { readBundle, writeEnvelope } from "./release-files.ts";
-import { readPassphrase, readSigningKey, writeNewKey } from "./release-key-file.ts";
+import { askNewPassphrase, readPassphrase, readSigningKey, writeNewKey } from "./release-key-file.ts";
 import { defaultExpiresDays, firstDock, signManifest, signRotation } from "./sign-release.ts";
 
 interface Json {
@@ -162,4 +166,42 @@ export function rotateKeyCommand(): Command {
         `${options.out}: ${rotation.newKey} counts, ${retired}, once the coordinator has it: nearcrawl release accept ${options.out}`,
       );
     });
+}
+
+// Bundles and signed files on disk: read within bounds, and written so that a half of one is never found.
+
+export interface BundleFile {
+  readonly bytes: Buffer;
+  /** SHA-256, hex. */
+  readonly digest: string;
+}
+
+export function readBundle(file: string): BundleFile {
+  const bytes = readBounded(file, maxBundleBytes);
+  if (bytes.length === 0) throw new UsageError(`${file} is empty, so it is no bundle`);
+  return { bytes, digest: createHash("sha256").update(bytes).digest("hex") };
+}
+
+export function readSignedFile(file: string): Envelope {
+  const read = readEnvelope(readBounded(file, maxEnvelopeBytes).toString("latin1"));
+  if ("refused" in read) throw new UsageError(`${file}: ${read.refused}`);
+  return read;
+}
+
+export function writeEnvelope(file: string, signed: Envelope): void {
+  try {
+    writeFileSync(`${file}.new`, formatEnvelope(signed));
+    renameSync(`${file}.new`, file);
+  } catch (error) {
+    throw new UsageError(`${file}: ${(error as Error).message}`, { cause: error });
+  }
+}
+
+function readBounded(file: string, most: number): Buffer {
+  try {
+    if (statSync(file).size > most) throw new Error(`it has more than ${most} bytes`);
+    return readFileSync(file);
+  } catch (error) {
+    throw new UsageError(`${file}: ${(error as Error).message}`, { cause: error });
+  }
 }

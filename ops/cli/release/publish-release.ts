@@ -2,7 +2,7 @@
 import { UsageError } from "#core/errors";
 import { type ReleaseManifest, verifyManifest, verifyRevocations } from "#protocol/release";
 import type { Envelope } from "#protocol/release-envelope";
-import type { ReleaseStores } from "./release-database.ts";
+import type { ReleaseStores } from "./automatic-releases.ts";
 
 /** Throws UsageError with the reason when it is refused. */
 export async function publishRelease(

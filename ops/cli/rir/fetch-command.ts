@@ -2,8 +2,10 @@
 import { Command } from "commander";
 import { systemClock } from "#rir-import/download/clock";
 import { type FetchProgress, type FetchResult, fetchSources } from "#rir-import/download/fetch-sources";
+import { quarterDays, type SourceRow } from "#rir-import/download/source-status";
 import { exitCodes } from "../command-context.ts";
-import { ProgressLine, printJson } from "../output.ts";
+import { type Column, formatTable, ProgressLine, printJson } from "../output.ts";
+import { printable } from "../printable.ts";
 import { softwareVersion } from "../software-version.ts";
 import {
   type CacheOptions,
@@ -13,8 +15,8 @@ import {
   untilInterrupted,
   withCacheOptions,
 } from "./cache-options.ts";
-import { DownloadLine, fetchedText } from "./download-text.ts";
 import { endWithCoordinator, isJob, JobSteps } from "./job-steps.ts";
+import { secondsText } from "./progress-text.ts";
 
 type Options = CacheOptions & { readonly acceptSmaller?: boolean };
 
@@ -97,4 +99,128 @@ function report(options: Options, cacheFolder: string, results: readonly FetchRe
   if (options.json) printJson({ cacheFolder, results });
   else process.stdout.write(`${fetchedText(cacheFolder, results)}\n`);
   if (results.some(({ type }) => type === "failed")) process.exitCode = exitCodes.failed;
+}
+
+// What `rir sources` and `rir fetch` print for people.
+
+const left = (title: string): Column => ({ title });
+const right = (title: string): Column => ({ title, align: "right" });
+
+export function sourcesText(cacheFolder: string, rows: readonly SourceRow[]): string {
+  const table = formatTable(
+    [
+      left("source"),
+      left("kind"),
+      left("our copy"),
+      right("size"),
+      left("data of"),
+      right("days old"),
+      right("checked, days ago"),
+      left("published at"),
+    ],
+    rows.map((row) => [
+      row.name,
+      row.kind,
+      row.state,
+      row.bytes === null ? "" : bytesText(row.bytes),
+      row.dataDate?.slice(0, 10) ?? "",
+      row.dataAgeDays === null ? "" : String(row.dataAgeDays),
+      row.checkedDaysAgo === null ? "" : String(row.checkedDaysAgo),
+      row.url ?? "(on request)",
+    ]),
+  );
+  const notPublic = rows.filter(
+    ({ access, state }) => access.type === "on-request" && state === "not set up",
+  );
+  const lines = notPublic.map(
+    (row) => `${row.name}: ${row.access.type === "on-request" ? row.access.how : ""}`,
+  );
+  const bytes = rows.reduce((sum, row) => sum + (row.bytes ?? 0), 0);
+  return [`kept in ${cacheFolder}: ${bytesText(bytes)}`, table, ...lines, ...whatToDo(rows)].join("\n\n");
+}
+
+function whatToDo(rows: readonly SourceRow[]): readonly string[] {
+  const named = (state: SourceRow["state"]) =>
+    rows.filter((row) => row.state === state).map(({ name }) => name);
+  const [stale, old, missing, changed, unlisted] = [
+    named("stale"),
+    named("old at its source"),
+    named("missing"),
+    named("changed on disk"),
+    named("not in the list"),
+  ];
+  return [
+    ...(stale.length > 0 ? [`older than a quarter (${quarterDays} days): ${stale.join(", ")}`] : []),
+    ...(old.length > 0 ? [`nothing newer published for a quarter: ${old.join(", ")}`] : []),
+    ...(missing.length > 0 ? [`never fetched: ${missing.join(", ")}`] : []),
+    ...(changed.length > 0 ? [`not what was fetched: ${changed.join(", ")}`] : []),
+    ...(unlisted.length > 0
+      ? [`in the cache, and imported, but not in the list of sources: ${unlisted.join(", ")}`]
+      : []),
+    ...(stale.length + missing.length + changed.length > 0 ? ["fetch them with: nearcrawl rir fetch"] : []),
+  ];
+}
+
+function fetchedText(cacheFolder: string, results: readonly FetchResult[]): string {
+  const table = formatTable(
+    [left("source"), left("outcome"), right("size"), left("remark")],
+    results.map((result) =>
+      result.type === "failed"
+        ? [result.source, "failed", "", printable(result.reason)]
+        : [result.source, result.type, bytesText(result.bytes), result.note],
+    ),
+  );
+  const failed = results.filter(({ type }) => type === "failed").length;
+  const ending =
+    failed === 0
+      ? `see what they would change: nearcrawl rir plan --cache ${cacheFolder}`
+      : `${failed} of ${results.length} sources failed; of those the copy we had stays`;
+  return [table, ending].join("\n\n");
+}
+
+/** `12.3 MB`: thousand-based, as download sizes are stated. */
+export function bytesText(bytes: number): string {
+  if (bytes < 1000) return `${bytes} B`;
+  const units = ["kB", "MB", "GB", "TB"];
+  let value = bytes / 1000;
+  let unit = 0;
+  for (; value >= 999.95 && unit < units.length - 1; unit++) value /= 1000;
+  return `${value.toFixed(1)} ${units[unit]}`;
+}
+
+interface Running {
+  readonly sinceMs: number;
+  readonly bytesAtStart: number;
+  readonly latest: FetchProgress;
+}
+
+/** The progress line of a fetch: how many are done, and for each that runs how far, how fast, how long still. */
+export class DownloadLine {
+  readonly #running = new Map<string, Running>();
+
+  /** `nowMs` of any clock that does not jump. */
+  text(progress: FetchProgress, nowMs: number): string {
+    if (progress.state === "done") this.#running.delete(progress.source);
+    else this.#running.set(progress.source, this.#follow(progress, nowMs));
+    const running = [...this.#running.values()].map((one) => runningText(one, nowMs));
+    return [`${progress.sourcesDone} of ${progress.sourcesTotal}`, ...running].join(" · ");
+  }
+
+  #follow(progress: FetchProgress, nowMs: number): Running {
+    const known = this.#running.get(progress.source);
+    const goesOn = known !== undefined && progress.bytesDone >= known.latest.bytesDone;
+    if (goesOn && known.latest.state === progress.state) return { ...known, latest: progress };
+    return { sinceMs: nowMs, bytesAtStart: progress.bytesDone, latest: progress };
+  }
+}
+
+function runningText({ sinceMs, bytesAtStart, latest }: Running, nowMs: number): string {
+  const { source, state, bytesDone, bytesTotal, note } = latest;
+  if (state === "waiting") return `${source}: ${printable(note, 80)}`;
+  const of = bytesTotal === null ? "" : ` of ${bytesText(bytesTotal)}`;
+  const seconds = (nowMs - sinceMs) / 1000;
+  const rate = seconds > 0.5 ? (bytesDone - bytesAtStart) / seconds : 0;
+  if (rate <= 0) return `${source} ${bytesText(bytesDone)}${of}`;
+  const ending = bytesTotal === null ? "" : `, ${secondsText((bytesTotal - bytesDone) / rate)} left`;
+  return `${source} ${bytesText(bytesDone)}${of}, ${bytesText(Math.round(rate))}/s${ending}`;
 }

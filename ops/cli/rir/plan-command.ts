@@ -3,11 +3,11 @@ import { Command } from "commander";
 import { planImport } from "#rir-import/plan";
 import { boundedInteger } from "../bounded-integer.ts";
 import { printAnswer } from "../output.ts";
+import { type SourceOptions, sourcesOf, withSources } from "./apply-command.ts";
 import { onDatabase, withMigrated } from "./database-options.ts";
+import { withProgress } from "./lookup-command.ts";
 import { writePlanPage } from "./plan-page.ts";
 import { planText } from "./plan-text.ts";
-import { type SourceOptions, sourcesOf, withSources } from "./source-arguments.ts";
-import { withProgress } from "./with-progress.ts";
 
 type Options = SourceOptions & { readonly samples: number; readonly page?: string };
 

@@ -1,13 +1,16 @@
 /** What `nearcrawl rir plan`, `apply`, `rollback` and `status` say to people. */
+
+import { Command } from "commander";
 import type { AppliedImport } from "#rir-import/apply";
+import { checkSources, type SourceCheck } from "#rir-import/check";
 import type { ImportPlan } from "#rir-import/plan";
 import type { RolledBack, RolledForward } from "#rir-import/rollback";
 import { shrunkRegistries } from "#rir-import/shrinkage";
 import type { RegistryStatus } from "#rir-import/status";
-import { type Column, formatTable } from "../output.ts";
+import { type Column, formatTable, printAnswer } from "../output.ts";
 import { printable } from "../printable.ts";
-import { stateText } from "./check-text.ts";
 import { filesText } from "./files-text.ts";
+import { withProgress } from "./lookup-command.ts";
 import { secondsText } from "./progress-text.ts";
 
 const count = (value: number) => value.toLocaleString("en");
@@ -187,4 +190,37 @@ function delegationsText({ delegations }: ImportPlan): string {
       .slice(0, samplesShown)
       .map(({ range, from }) => `  ${range}: ${from} → nobody; the next URL there is probed anew`),
   ].join("\n");
+}
+
+// What `nearcrawl rir check` says to people: the files, and the tree that they make.
+
+const crossingsShown = 10;
+
+function checkText({ files, state, seconds }: SourceCheck): string {
+  return [filesText(files), stateText(state), `read in ${secondsText(seconds)}`].join("\n\n");
+}
+
+function stateText(state: SourceCheck["state"]): string {
+  const lines = [
+    `${count(state.subnets)} subnets (${count(state.ipv4Subnets)} IPv4, ${count(state.ipv6Subnets)} IPv6), at most ${state.deepest} deep; ${count(state.holders)} holders, ${count(state.withoutHolder)} subnets without one; ${count(state.duplicates)} records merged with another of the same range`,
+  ];
+  if (state.crossings > 0) lines.push(`${count(state.crossings)} pairs of crossing ranges, kept both:`);
+  const shown = state.crossingSamples.slice(0, crossingsShown);
+  lines.push(...shown.map(({ earlier, later }) => `  ${earlier} × ${later}`));
+  if (state.crossings > shown.length) lines.push("  and more: --json lists up to a thousand");
+  return lines.join("\n");
+}
+
+// `nearcrawl rir check`: reads and reports, touches nothing.
+
+export function checkCommand(): Command {
+  return new Command("check")
+    .description("read sources and report, without a database: counts, malformed records, crossing ranges")
+    .argument("<source...>", "files or folders")
+    .option("--json", "print for programs")
+    .addHelpText("after", "\nExample:\n  nearcrawl rir check delegated-afrinic-extended-latest.txt.gz")
+    .action(async (sources: string[], options: { json?: boolean }) => {
+      const check = await withProgress((onProgress) => checkSources(sources, onProgress));
+      printAnswer(options, check, checkText(check));
+    });
 }

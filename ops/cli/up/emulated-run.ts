@@ -7,19 +7,17 @@ import { createCrawlerStore } from "#coordinator/crawlers/crawler-store";
 import { admitUrls } from "#coordinator/frontier/admit-urls";
 import { createFrontierStore, createRejectedUrlStore } from "#coordinator/frontier/frontier-store";
 import { applyImport } from "#rir-import/apply";
-import { loadWorld } from "../../world/load-world.ts";
 import type { World } from "../../world/model.ts";
+import { loadWorld } from "../../world/process.ts";
 import { writeRegistryFiles } from "../../world/registry-files.ts";
 import { type CommandContext, writeCurrentRun } from "../command-context.ts";
 import { newCrawlerKey } from "../crawler-key.ts";
 import { ownSignInLink } from "../issue-command-link.ts";
-import { followRun, type RunOutcome } from "./follow-run.ts";
-import { comparePolicies, type PolicyRow } from "./policy-comparison.ts";
-import type { WorldParameters } from "./run-parameters.ts";
+import { followRun, type RunOutcome, type ThroughOutages, throughOutages } from "./follow-run.ts";
+import { comparePolicies, type PolicyRow, type WorldParameters } from "./policy-comparison.ts";
 import { type OpenedRun, openRun } from "./run-record.ts";
 import type { RunVoice } from "./run-voice.ts";
 import { SystemProcesses } from "./system-processes.ts";
-import { type ThroughOutages, throughOutages } from "./through-outages.ts";
 
 export interface EmulatedRunOptions {
   readonly context: CommandContext;

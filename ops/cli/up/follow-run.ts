@@ -1,12 +1,13 @@
 /** Follows a run to its end: shows how far it is, says what it waits for when nothing moves. */
 
+import { setTimeout as delay } from "node:timers/promises";
 import { createCrawlerStore } from "#coordinator/crawlers/crawler-store";
 import type { FrontierProgress } from "#coordinator/frontier/frontier";
 import { createFrontierStore } from "#coordinator/frontier/frontier-store";
+import { DatabaseError } from "#core/errors";
 import type { Database } from "#db/connect";
-import { progressText, RunClock } from "./run-progress.ts";
+import { isConnectionLost, wordsOf } from "#db/server-database";
 import type { RunVoice } from "./run-voice.ts";
-import type { ThroughOutages } from "./through-outages.ts";
 
 export interface FollowedRun {
   readonly database: Database;
@@ -29,6 +30,7 @@ export interface RunOutcome {
 }
 
 const lookEveryMs = 1000;
+
 /** Nothing new for so long is said, with the reason as far as it shows. */
 const stallMs = 30_000;
 
@@ -95,4 +97,110 @@ function whatItWaitsFor(progress: FrontierProgress, crawlersOnline: number): str
 function outcomeOf(progress: FrontierProgress, end: { finished: boolean; seconds: number }): RunOutcome {
   const { pages, probes, rounds, hosts, hostsFetched } = progress;
   return { ...end, pages, probes, rounds, hosts, hostsFetched };
+}
+
+// The live line of a run: sites delegated, probes per subnet, pages, rate, time left.
+
+interface RunMeasure {
+  readonly progress: FrontierProgress;
+  /** Pages per second over the last seconds. */
+  readonly pagesPerSecond: number;
+  readonly etaSeconds: number | null;
+  readonly elapsedSeconds: number;
+  readonly crawlersOnline: number;
+}
+
+const windowSeconds = 15;
+
+/** Keeps the last seconds of counts, so that the rate is of now and not of the whole run. */
+export class RunClock {
+  readonly #startMs: number;
+  readonly #samples: { readonly atMs: number; readonly pages: number }[] = [];
+  #basePages: number | null = null;
+
+  constructor(startMs: number) {
+    this.#startMs = startMs;
+  }
+
+  /** `expectedPages` is what the run is expected to fetch in all; null when nobody can know. */
+  measure(
+    progress: FrontierProgress,
+    now: { ms: number; crawlersOnline: number; expectedPages: number | null },
+  ): RunMeasure {
+    this.#basePages ??= progress.pages;
+    this.#samples.push({ atMs: now.ms, pages: progress.pages });
+    while (this.#samples.length > 2 && now.ms - this.#samples[0]!.atMs > windowSeconds * 1000)
+      this.#samples.shift();
+    const oldest = this.#samples[0]!;
+    const seconds = (now.ms - oldest.atMs) / 1000;
+    const pagesPerSecond = seconds > 0 ? (progress.pages - oldest.pages) / seconds : 0;
+    const left = Math.max(progress.urlsPending, (now.expectedPages ?? 0) - progress.pages);
+    return {
+      progress,
+      pagesPerSecond,
+      etaSeconds: pagesPerSecond > 0 ? left / pagesPerSecond : null,
+      elapsedSeconds: (now.ms - this.#startMs) / 1000,
+      crawlersOnline: now.crawlersOnline,
+    };
+  }
+}
+
+export function progressText(measure: RunMeasure, crawlers: number): string {
+  const { progress } = measure;
+  const perSubnet = progress.rounds > 0 ? (progress.probes / progress.rounds).toFixed(2) : "–";
+  const parts = [
+    `${clock(measure.elapsedSeconds)}`,
+    `crawlers ${measure.crawlersOnline}/${crawlers}`,
+    `sites ${number(progress.hostsDelegated)}/${number(progress.hosts)} delegated`,
+    `${perSubnet} probes/subnet`,
+    `${number(progress.pages)} pages`,
+    `${measure.pagesPerSecond.toFixed(1)}/s`,
+    measure.etaSeconds === null ? "ETA –" : `ETA ${clock(measure.etaSeconds)}`,
+  ];
+  return parts.join(" · ");
+}
+
+const number = (value: number) => value.toLocaleString("en");
+
+function clock(seconds: number): string {
+  const whole = Math.max(0, Math.round(seconds));
+  const minutes = Math.floor(whole / 60);
+  return `${minutes}:${String(whole % 60).padStart(2, "0")}`;
+}
+
+// A run's own questions to the database outlive the server: one that was killed is started again (the embedded one by
+// whoever uses it), and the question is asked again. Only for what may be done twice.
+
+export type ThroughOutages = <T>(work: () => Promise<T>) => Promise<T>;
+
+const lookAgainMs = 500;
+
+/** A shorter absence is told when it is over (run-record.ts). */
+const tellAgainMs = 20_000;
+
+export function throughOutages(
+  voice: Pick<RunVoice, "note">,
+  stopRequested: Promise<unknown>,
+): ThroughOutages {
+  let isStopped = false;
+  void stopRequested.then(() => {
+    isStopped = true;
+  });
+  return async (work) => {
+    let toldMs = performance.now();
+    for (;;) {
+      try {
+        return await work();
+      } catch (error) {
+        if (!isConnectionLost(error)) throw error;
+        const words = `the database does not answer: ${wordsOf(error)}`;
+        if (isStopped) throw new DatabaseError(words, { cause: error });
+        if (performance.now() - toldMs > tellAgainMs) {
+          toldMs = performance.now();
+          voice.note(`${words}; the run waits for it`);
+        }
+      }
+      await delay(lookAgainMs);
+    }
+  };
 }

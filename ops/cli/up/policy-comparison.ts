@@ -6,14 +6,14 @@
  * is which.
  */
 import type { Pool } from "pg";
+import { z } from "zod";
 import { type PolicyName, policyNames } from "#coordinator/delegation/policies/round";
 import { type SimulationResult, simulatePolicies } from "#coordinator/delegation/simulation/simulation";
-import { worldInstance } from "../../simulate/world-instance.ts";
+import { UsageError } from "#core/errors";
+import { worldInstance } from "../../simulate/repeat-policies.ts";
 import { downloadTimeMs } from "../../world/compare.ts";
 import type { World } from "../../world/model.ts";
 import { formatTable } from "../output.ts";
-import { type FetchedPage, readFetchedPages, readLiveChoices } from "./run-measurements.ts";
-import type { WorldParameters } from "./run-parameters.ts";
 
 export interface PolicyRow {
   readonly policy: PolicyName;
@@ -29,7 +29,7 @@ export interface PolicyRow {
 }
 
 /** Which crawler each site's subnet went to (by position in the world; null: to nobody), and what that took. */
-export interface Choices {
+interface Choices {
   readonly crawlerOfSite: readonly (number | null)[];
   readonly probes: number;
 }
@@ -161,3 +161,86 @@ export function policyTable(rows: readonly PolicyRow[]): string {
   ]);
   return formatTable(columns, cells);
 }
+
+// What a run against the emulated Internet left in the database: who got which site, and each download.
+
+/** A page as it was fetched. */
+interface FetchedPage {
+  /** Position in `World.sites`. */
+  readonly siteIndex: number;
+  /** Bytes of the body as they came over the wire. */
+  readonly wireBytes: number;
+  readonly connectionReused: boolean;
+  readonly totalMs: number;
+}
+
+async function readLiveChoices(pool: Pool, world: World): Promise<Choices> {
+  const { rows } = await pool.query<{ host: string; crawler: string }>(
+    `select h.host, c.name as crawler
+     from frontier_host h
+     join delegation d on d.subnet_id = h.subnet_id
+     join crawler c on c.crawler_id = d.crawler_id`,
+  );
+  const crawlers = new Map(world.crawlers.map((crawler, index) => [crawler.name, index]));
+  const chosen = new Map(rows.map((row) => [row.host, crawlers.get(row.crawler) ?? null]));
+  const probes = await pool.query<{ probes: number }>(
+    "select count(*)::int as probes from probe where how = 'probe'",
+  );
+  return {
+    crawlerOfSite: world.sites.map((site) => chosen.get(site.host) ?? null),
+    probes: probes.rows[0]!.probes,
+  };
+}
+
+async function readFetchedPages(pool: Pool, world: World): Promise<FetchedPage[]> {
+  const sites = new Map(world.sites.map((site, index) => [site.host, index]));
+  const { rows } = await pool.query<{ host: string; wire_bytes: number; reused: boolean; total_ms: number }>(
+    `select h.host, f.wire_bytes, f.connect_ms is null as reused, f.total_ms
+     from page_fetch f
+     join frontier_host h on h.host_hash = f.host_hash
+     where f.outcome = 'fetched'`,
+  );
+  return rows.flatMap((row) => {
+    const siteIndex = sites.get(row.host);
+    if (siteIndex === undefined) return [];
+    return [{ siteIndex, wireBytes: row.wire_bytes, connectionReused: row.reused, totalMs: row.total_ms }];
+  });
+}
+
+// What a run is asked for, checked; and what of it decides whether a broken-off run can be taken up again.
+
+/** From the command line as text; an empty one would be read as 0. */
+const written = z.union([z.number(), z.string().regex(/\S/, "expected a number").transform(Number)]);
+
+const amount = (least: number, most: number) => written.pipe(z.number().min(least).max(most));
+const count = (least: number, most: number) => written.pipe(z.int().min(least).max(most));
+
+const worldSchema = z.strictObject({
+  sites: count(1, 100_000).default(1000),
+  crawlers: count(1, 200).default(12),
+  policy: z.enum(policyNames).default("nearest"),
+  seed: count(0, 0xffff_ffff).default(1),
+  pagesPerSite: count(1, 1000).default(5),
+  noiseMs: amount(0, 100).default(0),
+  /** A fixture file (format of `simulate delegation`) in place of the generated world; null: generated. */
+  fixture: z.string().nullable().default(null),
+  thresholdMs: amount(0, 10_000).default(50),
+  lambdaMs: amount(0, 1000).default(2),
+});
+
+/** A run against the emulated Internet. The same parameters name the same run. */
+export type WorldParameters = Readonly<z.infer<typeof worldSchema>>;
+
+export function worldParameters(values: Record<string, unknown>): WorldParameters {
+  const known = Object.fromEntries(
+    Object.keys(worldSchema.shape).flatMap((name) =>
+      values[name] === undefined ? [] : [[name, values[name]]],
+    ),
+  );
+  const checked = worldSchema.safeParse(known);
+  if (checked.success) return checked.data;
+  const faults = checked.error.issues.map((issue) => `--${kebab(String(issue.path[0]))}: ${issue.message}`);
+  throw new UsageError(faults.join("\n"));
+}
+
+const kebab = (name: string) => name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);

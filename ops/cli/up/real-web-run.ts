@@ -16,11 +16,10 @@ import { checkedContact, requireContact } from "../contact-option.ts";
 import { newCrawlerKey } from "../crawler-key.ts";
 import { ownSignInLink } from "../issue-command-link.ts";
 import { printable } from "../printable.ts";
-import { followRun, type RunOutcome } from "./follow-run.ts";
+import { followRun, type RunOutcome, type ThroughOutages, throughOutages } from "./follow-run.ts";
 import { openRun } from "./run-record.ts";
 import type { RunVoice } from "./run-voice.ts";
 import { SystemProcesses } from "./system-processes.ts";
-import { type ThroughOutages, throughOutages } from "./through-outages.ts";
 
 const parametersSchema = z.object({
   crawlers: z.coerce.number().int().min(1).max(100).default(1),

@@ -4,13 +4,33 @@
  * nearest against a random one. A download is round trips, the server's own time and the time that the bytes
  * take on the site's link; only the first part knows where the crawler is.
  */
+
+import { type SimulationInstance, simulatePolicies } from "#coordinator/delegation/simulation/simulation";
+import { worldInstance } from "../../simulate/repeat-policies.ts";
+import { downloadTimeMs } from "../../world/compare.ts";
 import { generateWorld } from "../../world/generate-world.ts";
-import { type EvaluationContext, type Figure, type Section, variants } from "../figure.ts";
+import type { World } from "../../world/model.ts";
+import { SeededRandom } from "../../world/seeded-random.ts";
+import { type EvaluationContext, type Figure, type NamedVariant, type Section, variants } from "../figure.ts";
 import { count, image, markdownTable } from "../markdown.ts";
 import { paper } from "../paper.ts";
 import { drawBars } from "../pictures/bar-picture.ts";
-import { subFleet } from "../sub-fleet.ts";
-import { type DownloadGroup, downloadsOf, meanRows, pageBytes, ratiosOf, totalMs } from "./page-downloads.ts";
+
+// How long pages take in one world, by who chose the crawler: round trips, the server's own time, and the bytes on
+// the site's link. Only the first part knows where the crawler is.
+
+/** What the emulated sites' pages have on the wire in the mean, headers included. */
+const pageBytes = 12_800;
+
+const compared: readonly NamedVariant[] = [
+  variants.random,
+  variants.ipmicra(50),
+  variants.ipmicra(25),
+  variants.nearest,
+  variants.exhaustive,
+];
+
+const totalMs = (row: DownloadRow) => row.roundTripsMs + row.serverMs + row.bytesMs;
 
 export const downloadTimeFigure: Figure = {
   name: "download",
@@ -122,4 +142,112 @@ function verdict(groups: readonly DownloadGroup[]): string {
     `and needs ${between(ratios.map(({ download }) => download))} as long; even the farthest crawler for every URL`,
     `needs only ${between(worst)} as long. What else differed between the paper's two runs (links, load, caches on the way) it does not say.`,
   ].join(" ");
+}
+
+// A world with only some of its crawlers: how a measured instance of twelve becomes fleets of four.
+
+/** `count` crawlers drawn by the seed, in their order; all of them where the world has no more. */
+export function subFleet(world: World, count: number, seed: number): World {
+  if (count >= world.crawlers.length) return world;
+  const random = new SeededRandom(seed);
+  const left = world.crawlers.map((_, index) => index);
+  while (left.length > count) left.splice(random.integer(0, left.length - 1), 1);
+  return {
+    ...world,
+    crawlers: left.map((index) => world.crawlers[index]!),
+    rttMs: (crawler, address) => world.rttMs(left[crawler] ?? -1, address),
+    rttRow: (site, into) => {
+      const row = new Float64Array(world.crawlers.length);
+      world.rttRow(site, row);
+      left.forEach((index, position) => {
+        into[position] = row[index]!;
+      });
+    },
+    crawlerRttMs: (a, b) => world.crawlerRttMs(left[a]!, left[b]!),
+  };
+}
+
+interface DownloadRow {
+  readonly policy: string;
+  readonly rttMs: number;
+  readonly roundTripsMs: number;
+  readonly serverMs: number;
+  readonly bytesMs: number;
+}
+
+export interface DownloadGroup {
+  readonly name: string;
+  readonly rows: readonly DownloadRow[];
+}
+
+/** One row per policy, the farthest crawler for every site last. */
+function downloadsOf(world: World, seed: number): DownloadRow[] {
+  const instance = worldInstance(world);
+  const results = simulatePolicies(
+    instance,
+    compared.map(({ variant }) => variant),
+    { seed },
+  );
+  const rows = compared.map(({ name }, index) => rowOf(name, world, instance, results[index]!.chosen));
+  return [...rows, rowOf("worst", world, instance, farthest(instance))];
+}
+
+function farthest({ targets }: SimulationInstance): number[] {
+  return targets.map(({ rtt }) =>
+    Array.from(rtt).reduce((worst, ms, index, all) => (ms > all[worst]! ? index : worst), 0),
+  );
+}
+
+function rowOf(
+  policy: string,
+  world: World,
+  { targets }: SimulationInstance,
+  chosen: readonly number[],
+): DownloadRow {
+  const parts = world.sites.map((site, index) => {
+    const rttMs = targets[index]!.rtt[chosen[index]!]!;
+    const { bandwidthKbps, serverDelayMs } = site;
+    const takesMs = (ms: number) =>
+      downloadTimeMs({ rttMs: ms, bodyBytes: pageBytes, bandwidthKbps, serverDelayMs });
+    const withoutDistanceMs = takesMs(0);
+    return {
+      policy,
+      rttMs,
+      roundTripsMs: takesMs(rttMs) - withoutDistanceMs,
+      serverMs: serverDelayMs,
+      bytesMs: withoutDistanceMs - serverDelayMs,
+    };
+  });
+  return meanRow(parts);
+}
+
+function meanRows(runs: readonly (readonly DownloadRow[])[]): DownloadRow[] {
+  return runs[0]!.map((_, index) => meanRow(runs.map((rows) => rows[index]!)));
+}
+
+function meanRow(rows: readonly DownloadRow[]): DownloadRow {
+  const mean = (field: Exclude<keyof DownloadRow, "policy">) =>
+    rows.reduce((sum, row) => sum + row[field], 0) / Math.max(1, rows.length);
+  return {
+    policy: rows[0]?.policy ?? "",
+    rttMs: mean("rttMs"),
+    roundTripsMs: mean("roundTripsMs"),
+    serverMs: mean("serverMs"),
+    bytesMs: mean("bytesMs"),
+  };
+}
+
+/**
+ * What random assignment costs against the best, in RTT and in whole downloads; and the ratio of RTTs at which
+ * the downloads' would be the paper's, with the same servers and links.
+ */
+export function ratiosOf({ rows }: DownloadGroup): { rtt: number; download: number; neededRtt: number } {
+  const random = rows.find((row) => row.policy === variants.random.name)!;
+  const best = rows.find((row) => row.policy === variants.exhaustive.name)!;
+  const fixedMs = best.serverMs + best.bytesMs;
+  return {
+    rtt: random.rttMs / best.rttMs,
+    download: totalMs(random) / totalMs(best),
+    neededRtt: (paper.downloadRatio * totalMs(best) - fixedMs) / best.roundTripsMs,
+  };
 }

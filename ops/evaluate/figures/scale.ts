@@ -4,12 +4,18 @@
  */
 import { generatedSource } from "../../simulate/repeat-policies.ts";
 import { spreadText } from "../../simulate/spread.ts";
-import { type EvaluationContext, type Figure, type NamedVariant, type Section, variants } from "../figure.ts";
+import {
+  type EvaluationContext,
+  type Figure,
+  type NamedVariant,
+  type ScaleStep,
+  type Section,
+  variants,
+} from "../figure.ts";
 import { count, image, markdownTable } from "../markdown.ts";
 import { axisFor } from "../pictures/axis.ts";
 import type { Role } from "../pictures/document.ts";
 import { drawLines, type Line } from "../pictures/line-picture.ts";
-import type { ScaleStep } from "../plan.ts";
 import { dataOf, type NamedResult, runVariants } from "../run-variants.ts";
 
 export const scaleFigure: Figure = { name: "scale", title: "From 6 crawlers to 1,000", measure };

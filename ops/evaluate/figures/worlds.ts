@@ -1,7 +1,7 @@
 /** How hard the worlds are, beside the measured instances: a world that flatters a policy is a defect. */
 
 import type { SimulationInstance } from "#coordinator/delegation/simulation/simulation";
-import { worldInstance } from "../../simulate/world-instance.ts";
+import { worldInstance } from "../../simulate/repeat-policies.ts";
 import { instanceFigures, type Quartiles, type WorldFigures } from "../../world/figures.ts";
 import { generateWorld } from "../../world/generate-world.ts";
 import type { EvaluationContext, Figure, Section } from "../figure.ts";

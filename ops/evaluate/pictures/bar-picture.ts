@@ -1,7 +1,7 @@
 /** A picture of one or more panels side by side with bars that are stacked of parts. */
 import { axisFor } from "./axis.ts";
 import { at, escapeXml, legend, type Role, svgDocument } from "./document.ts";
-import { drawAxes, type PanelBox } from "./panel.ts";
+import { drawAxes, type PanelBox } from "./line-picture.ts";
 
 export interface BarPicture {
   readonly title: string;

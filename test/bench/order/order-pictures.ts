@@ -2,7 +2,7 @@
 
 import type { OrderName } from "#coordinator/frontier/order/strategies";
 import { pendingAfter, printedPeaks } from "#coordinator/overview/estimate";
-import type { OrderLists } from "#ops/cli/simulate/order-command";
+import type { OrderLists } from "#ops/cli/commands/simulate";
 import { axisFor } from "#ops/evaluate/pictures/axis";
 import type { Role } from "#ops/evaluate/pictures/document";
 import { drawLines, type Line, type Point } from "#ops/evaluate/pictures/line-picture";

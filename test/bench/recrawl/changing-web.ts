@@ -3,8 +3,8 @@ import { createHash } from "node:crypto";
 import type { Pool } from "pg";
 import { importanceOf } from "#coordinator/recrawl/recrawl-plan";
 import type { RunningWorld } from "#ops/world/main";
-import { type ChangeProcess, PageChanges } from "#ops/world/page-changes";
 import { hashText, SeededRandom } from "#ops/world/seeded-random";
+import { type ChangeProcess, PageChanges } from "#ops/world/world-state";
 
 /** Spread of the logarithm of a page's rate between hosts and between a host's pages. */
 const hostSpread = 1;

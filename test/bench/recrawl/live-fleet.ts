@@ -15,8 +15,8 @@ import { migrate } from "#db/migrate";
 import { newCrawlerKey } from "#ops/cli/crawler-key";
 import { type RunningWorld, startWorld } from "#ops/world/main";
 import type { World } from "#ops/world/model";
-import type { ChangeProcess } from "#ops/world/page-changes";
 import { writeRegistryFiles } from "#ops/world/registry-files";
+import type { ChangeProcess } from "#ops/world/world-state";
 import { applyImport } from "#rir-import/apply";
 
 export interface LiveFleet {

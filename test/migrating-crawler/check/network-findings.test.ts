@@ -6,7 +6,7 @@ import { afterEach, describe, expect, it } from "vitest";
 import { type SurveySettings, surveyCoordinator } from "#crawler/check/coordinator-findings";
 import { ipv6Finding, resolverFinding } from "#crawler/check/machine-check";
 import { parseProxy } from "#crawler/settings/config";
-import { startDns } from "#ops/world/dns-server";
+import { startDns } from "#ops/world/main";
 import { startSmallCoordinator } from "../membership/small-coordinator.ts";
 import { startConnectProxy } from "../support/proxies.ts";
 

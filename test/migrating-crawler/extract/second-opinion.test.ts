@@ -3,8 +3,7 @@ import { parse } from "node-html-parser";
 import { describe, expect, it } from "vitest";
 import { extractPage } from "#crawler/extract/extract-page";
 import { generateWorld } from "#ops/world/generate-world";
-import { siteFurniture } from "#ops/world/page-furniture";
-import { pageHtml } from "#ops/world/page-html";
+import { pageHtml, siteFurniture } from "#ops/world/page-html";
 import { planSite } from "#ops/world/site-plan";
 
 const world = generateWorld({ seed: 21, sites: 12, crawlers: 2 });

@@ -6,7 +6,7 @@ import { canParseUrl, urlHost } from "#core/ip/url-host";
 import { addressGuard, literalAddress, parseAllowance } from "#crawler/net/address-guard";
 import { Connector } from "#crawler/net/connector";
 import { Failure } from "#crawler/net/failure";
-import { startDns } from "#ops/world/dns-server";
+import { startDns } from "#ops/world/main";
 import { sharedData } from "../../support/shared-data.ts";
 import { testConfig } from "../support/test-config.ts";
 

@@ -4,7 +4,7 @@ import { Connector } from "#crawler/net/connector";
 import { timesIn } from "#crawler/probe/icmp-echo";
 import { type ProbeRequest, Prober } from "#crawler/probe/prober";
 import type { CrawlerSettings } from "#crawler/settings/config";
-import { startDns } from "#ops/world/dns-server";
+import { startDns } from "#ops/world/main";
 import { probeOutcome } from "#protocol/messages";
 import { closedPort, startOrigin, startRawOrigin } from "../support/origin.ts";
 import { startConnectProxy, startSocks5Proxy } from "../support/proxies.ts";

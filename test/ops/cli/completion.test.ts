@@ -4,9 +4,7 @@ import { rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { Command, Option } from "commander";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { bashScript } from "#ops/cli/completion/bash-script";
-import { commandNodes } from "#ops/cli/completion/command-tree";
-import { zshScript } from "#ops/cli/completion/zsh-script";
+import { bashScript, commandNodes, zshScript } from "#ops/cli/commands/completion";
 import { temporaryFolder } from "../../support/temporary-folder.ts";
 
 /** As nearcrawl's are made, with what could upset a shell in its words. */

@@ -5,8 +5,13 @@
  */
 import { readFileSync } from "node:fs";
 import { beforeAll, describe, expect, it } from "vitest";
-import { comparePolicies, liveRow, nearness, policyTable } from "#ops/cli/up/policy-comparison";
-import { worldParameters } from "#ops/cli/up/run-parameters";
+import {
+  comparePolicies,
+  liveRow,
+  nearness,
+  policyTable,
+  worldParameters,
+} from "#ops/cli/up/policy-comparison";
 import { worldFromFixture } from "#ops/world/fixture-world";
 import type { World } from "#ops/world/model";
 import { newWorld, noon, roundOf, scope, seeds } from "../../support/store-world.ts";

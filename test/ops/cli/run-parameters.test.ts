@@ -2,8 +2,8 @@
 import { describe, expect, it } from "vitest";
 import type { FrontierProgress } from "#coordinator/frontier/frontier";
 import { UsageError } from "#core/errors";
-import { worldParameters } from "#ops/cli/up/run-parameters";
-import { progressText, RunClock } from "#ops/cli/up/run-progress";
+import { progressText, RunClock } from "#ops/cli/up/follow-run";
+import { worldParameters } from "#ops/cli/up/policy-comparison";
 
 describe("the parameters of a run", () => {
   it("have a default each", () => {

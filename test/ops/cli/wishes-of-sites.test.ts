@@ -4,10 +4,8 @@ import { type Complaint, deedsParagraph } from "#coordinator/opt-outs/complaints
 import type { OptOut } from "#coordinator/opt-outs/opt-out";
 import { createOptOutStore } from "#coordinator/opt-outs/store";
 import type { Database } from "#db/connect";
-import { complaintsCommand } from "#ops/cli/commands/complaints";
-import { optOutsCommand } from "#ops/cli/commands/opt-outs";
-import { complaintText } from "#ops/cli/complaints-text";
-import { optOutsText, optOutText } from "#ops/cli/opt-outs-text";
+import { complaintsCommand, complaintText } from "#ops/cli/commands/complaints";
+import { optOutsCommand, optOutsText, optOutText } from "#ops/cli/commands/opt-outs";
 import { nearcrawl as run } from "../../support/built-command.ts";
 import { inProcess, said } from "../../support/command-in-process.ts";
 import { testDatabase } from "../../support/database.ts";

@@ -1,12 +1,11 @@
 import { describe, expect, it } from "vitest";
+import { withSections } from "#ops/cli/evaluate/write-evaluation";
+import { fullPlan } from "#ops/evaluate/figure";
+import { type DownloadGroup, ratiosOf, subFleet } from "#ops/evaluate/figures/download-time";
 import { linearTrend } from "#ops/evaluate/figures/learning";
-import { type DownloadGroup, ratiosOf } from "#ops/evaluate/figures/page-downloads";
-import { withSections } from "#ops/evaluate/page";
 import { axisFor, placeOn } from "#ops/evaluate/pictures/axis";
 import { drawBars } from "#ops/evaluate/pictures/bar-picture";
 import { drawLines } from "#ops/evaluate/pictures/line-picture";
-import { fullPlan } from "#ops/evaluate/plan";
-import { subFleet } from "#ops/evaluate/sub-fleet";
 import { generateWorld } from "#ops/world/generate-world";
 
 const section = { name: "a", title: "A", text: "first", provenance: "today" };

@@ -5,11 +5,11 @@ import { gunzipSync } from "node:zlib";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { formatRange } from "#core/ip/range";
 import {
+  accountFileName,
   type GenerateOptions,
   generateRegistry,
   type RegistryAccount,
 } from "#ops/generate/generate-registry";
-import { accountFileName } from "#ops/generate/output-folder";
 import { checkSources, readState } from "#rir-import/check";
 import { wantedSubnets } from "../../rir-import/wanted-subnets.ts";
 import { temporaryFolder } from "../../support/temporary-folder.ts";

@@ -3,9 +3,7 @@ import { existsSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSy
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { UsageError } from "#core/errors";
-import { generateRegistry } from "#ops/generate/generate-registry";
-import { accountFileName } from "#ops/generate/output-folder";
-import { writeTextFile } from "#ops/generate/text-file-writer";
+import { accountFileName, generateRegistry, writeTextFile } from "#ops/generate/generate-registry";
 import { temporaryFolder } from "../../support/temporary-folder.ts";
 
 let root: string;

@@ -1,14 +1,12 @@
 /** The recrawl simulation on some hundred channels: what holds in any run, and which way the strategies go. */
 import { describe, expect, it } from "vitest";
 import { recrawlCommand } from "#ops/cli/simulate/recrawl-command";
-import { recrawlTables } from "#ops/cli/simulate/recrawl-report";
+import { mostQuality, paperFigures, paperTableSteps, recrawlTables } from "#ops/cli/simulate/recrawl-report";
 import { Calendar } from "#ops/simulate/recrawl/calendar";
 import { currentShare } from "#ops/simulate/recrawl/channel-manager";
 import { CrawlerFleet } from "#ops/simulate/recrawl/crawler-fleet";
 import { drawRecrawl } from "#ops/simulate/recrawl/draw-recrawl";
-import { nearestCrawlers, replicatedNodes } from "#ops/simulate/recrawl/network";
-import { mostQuality, paperFigures, paperTableSteps } from "#ops/simulate/recrawl/paper-figures";
-import { recrawlWorld } from "#ops/simulate/recrawl/recrawl-world";
+import { nearestCrawlers, recrawlWorld, replicatedNodes } from "#ops/simulate/recrawl/recrawl-world";
 import {
   type CaseName,
   cases,

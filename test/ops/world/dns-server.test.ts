@@ -3,7 +3,7 @@ import { Resolver } from "node:dns/promises";
 import { connect } from "node:net";
 import { encode, streamDecode, streamEncode } from "dns-packet";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { type RunningDns, replyTo, startDns, ttlSeconds } from "#ops/world/dns-server";
+import { type RunningDns, replyTo, startDns, ttlSeconds } from "#ops/world/main";
 
 let dns: RunningDns;
 const resolver = new Resolver({ timeout: 2000, tries: 1 });

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { DueQueue } from "#ops/world/due-queue";
+import { DueQueue } from "#ops/world/world-state";
 
 describe("the queue of what is due", () => {
   it("runs everything once, in the order of the times, and what is due at one time in the order it came", async () => {

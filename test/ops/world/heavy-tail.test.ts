@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { HeavyTail } from "#ops/world/heavy-tail";
+import { HeavyTail } from "#ops/world/organisations";
 import { SeededRandom } from "#ops/world/seeded-random";
 
 function groupSizes(members: number, settings = { concentration: 300, discount: 0.75 }): number[] {

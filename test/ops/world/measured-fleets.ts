@@ -5,7 +5,7 @@
  */
 import { readFileSync } from "node:fs";
 import { gunzipSync } from "node:zlib";
-import type { LatencyInstance } from "#ops/world/instance";
+import type { LatencyInstance } from "#ops/world/compare";
 import { SeededRandom } from "#ops/world/seeded-random";
 import { sharedData } from "../../support/shared-data.ts";
 

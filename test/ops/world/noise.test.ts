@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { generateWorld } from "#ops/world/generate-world";
-import { Noise } from "#ops/world/noise";
+import { Noise } from "#ops/world/network-conditions";
 
 const world = generateWorld({ seed: 1, sites: 40, crawlers: 4 });
 const { address, place } = world.sites[0]!;

@@ -2,8 +2,8 @@ import { request } from "undici";
 import { expect, test } from "vitest";
 import { generateWorld } from "#ops/world/generate-world";
 import { startWorld } from "#ops/world/main";
-import { PageChanges, pageAt } from "#ops/world/page-changes";
 import { planSite } from "#ops/world/site-plan";
+import { PageChanges, pageAt } from "#ops/world/world-state";
 
 const day = 86_400_000;
 

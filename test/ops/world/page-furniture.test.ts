@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { siteFurniture } from "#ops/world/page-furniture";
+import { siteFurniture } from "#ops/world/page-html";
 
 const bytesOf = (seed: number) => {
   const { head, menu, foot } = siteFurniture(seed);

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
+import { relieveBlocks } from "#ops/world/finish-world";
 import { layOut, type PlannedBlock, type PlannedSubnet, sizeOf } from "#ops/world/lay-out";
-import { relieveBlocks } from "#ops/world/relieve-blocks";
 
 function planned(name: string, of: Partial<PlannedSubnet>): PlannedSubnet {
   return {

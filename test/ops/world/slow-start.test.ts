@@ -1,6 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { downloadTimeMs } from "#ops/world/compare";
-import { initialWindowBytes, SlowStart } from "#ops/world/slow-start";
+import { downloadTimeMs, initialWindowBytes, SlowStart } from "#ops/world/compare";
 
 /** 8,000 kbit/s is 1,000 bytes a millisecond. */
 const bandwidthKbps = 8000;
