@@ -11,7 +11,7 @@ import type { Database } from "#db/connect";
 import { reachableContact } from "#protocol/user-agent";
 import { suspiciousShare } from "#rir-import/shrinkage";
 import { readLayer } from "./domain-sets/partition.ts";
-import { coordinatorsSettings, parentFaults, parentSettings } from "./federation/settings.ts";
+import { coordinatorsSettings, parentFaults, parentSettings } from "./federation/exchange.ts";
 import type { RegistryHost } from "./registry/facts.ts";
 import { type DeepReadonly, policySections } from "./settings/schema.ts";
 

@@ -24,7 +24,6 @@ import { queueSettings } from "../room-settings.ts";
 import { AnycastRanges, watchedFleet } from "./anycast.ts";
 import type { DelegationStore } from "./delegation.ts";
 import { DeniedTargets } from "./denied-targets.ts";
-import { FirstFetches } from "./first-fetches.ts";
 import { PeerTurns, peerTurnMs } from "./measure-peers.ts";
 import {
   type DelegateBySetsPorts,
@@ -42,7 +41,7 @@ import { reviewFiner } from "./overrides/review.ts";
 import type { FinerRoundPorts } from "./overrides/round.ts";
 import { splitLeaves } from "./overrides/split-leaves.ts";
 import { ProbeBudget, pacedFleet } from "./probe-pacing.ts";
-import type { RoundSettings } from "./probe-round.ts";
+import { FirstFetches, type RoundSettings } from "./probe-round.ts";
 import { DelegationQueue, type QueuePorts } from "./queue.ts";
 import { DelegationRefresh } from "./recalibration/recalibrate.ts";
 import type { CoordinatorState } from "./state.ts";

@@ -12,8 +12,8 @@ import { addBackLinks, type LinkedUrl, linksWithin } from "../frontier/back-link
 import { addOutsideLinks } from "../results/host-writes.ts";
 import { ownerOf, parentId, type Relatives } from "./claims.ts";
 import type { TakingSettings } from "./exchange-ports.ts";
+import { admitGiven } from "./exchange-store.ts";
 import { countForeignLinks, holdRelatives, type KnownRelatives, ownersOf } from "./foreign-url-store.ts";
-import { admitGiven } from "./given-url-store.ts";
 
 /** With all their URLs and links, in one transaction. */
 const hostsAtOnce = 100;

@@ -21,10 +21,10 @@ import { InflaterPool, type ZlibSync } from "#protocol/zlib-sync-inflater";
 import type { Admitted } from "../crawlers/admit-crawler.ts";
 import type { Fleet } from "../crawlers/crawler.ts";
 import { ConnectionLimits } from "../web/limits.ts";
-import { AdmissionLine } from "./admission-line.ts";
 import type { Refusal } from "./connection.ts";
 import { CrawlerSession, type SessionHandlers } from "./session.ts";
 import {
+  AdmissionLine,
   type Arrival,
   blameless,
   busyWithTheOther,

@@ -3,7 +3,6 @@
  * A channel is a configured one, or what lies in none of a host: most often, the whole host.
  */
 import type { HostHash } from "#core/ids";
-import type { CapacityState, MeasuredFetches } from "./measured-capacity.ts";
 import type { GroupRecord } from "./priority-groups.ts";
 import type { PlanInForce } from "./recrawl-plan.ts";
 
@@ -90,4 +89,81 @@ export interface RecrawlPlanStore {
   lastLeaseId(): Promise<string>;
   /** Runs `work` unless another coordinator does; null: another one does. */
   alone<T>(work: () => Promise<T>): Promise<T | null>;
+}
+
+/**
+ * How many pages a fleet can fetch again in a day, learnt from what it did: crawlers state what they may fetch, and how
+ * much of that they manage shows only in work that is late. And how far the rates that were planned came true, by which
+ * the next plan is set right.
+ */
+export interface MeasuredFetches {
+  /** Days that were looked at. */
+  readonly windowDays: number;
+  /** Since the last plan, of those. */
+  readonly sinceLastDays: number;
+  /** Fetches of pages that had been fetched before, and of new ones. */
+  readonly again: number;
+  readonly first: number;
+  /** Of the hosts, those whose work has been due for longer than half the mean interval, and the time between two plans. */
+  readonly lateShare: number;
+}
+
+interface CapacityState {
+  /** Fetches a day of pages that were fetched before. */
+  readonly capacityPerDay: number;
+  /** What the planned total is multiplied with, so that as much is fetched as planned. */
+  readonly correction: number;
+}
+
+export interface CapacityInput {
+  /** Of the last plan; null: this is the first. */
+  readonly before: (CapacityState & { readonly totalPerDay: number }) | null;
+  /** Of the crawlers that are online, as their partners state it. */
+  readonly allowedPerDay: number;
+  readonly measured: MeasuredFetches;
+  /** δ: how fast a capacity that was found too large is left, and one that was found too small is tried anew. */
+  readonly encourageRate: number;
+  /** False: pages still have their times from before the plan, so that its rates cannot be seen yet. */
+  readonly isSettled: boolean;
+}
+
+/** A tenth of the hosts late is a fleet that is behind, and no accident of one of them. */
+const lateLimit = 0.1;
+
+/** New pages never take everything. */
+const leastShare = 0.05;
+
+const mostCorrection = 4;
+
+/** Below so many fetches planned in the window, chance decides. */
+const fewFetches = 50;
+
+export function nextCapacity(input: CapacityInput): CapacityState {
+  const { before, allowedPerDay, measured, encourageRate } = input;
+  const newPerDay = measured.windowDays > 0 ? measured.first / measured.windowDays : 0;
+  const room = Math.max(allowedPerDay * leastShare, allowedPerDay - newPerDay);
+  if (before === null) return { capacityPerDay: room, correction: 1 };
+  const againPerDay = measured.windowDays > 0 ? measured.again / measured.windowDays : 0;
+  if (measured.lateShare > lateLimit) {
+    // Step by step, and no lower than what is managed: less is planned only while that is too much.
+    const less = Math.min(before.capacityPerDay, before.totalPerDay) * encourageRate;
+    return { capacityPerDay: Math.min(room, Math.max(againPerDay, less)), correction: before.correction };
+  }
+  return {
+    capacityPerDay: Math.min(room, before.capacityPerDay / encourageRate),
+    correction: input.isSettled ? corrected(before, againPerDay, measured) : before.correction,
+  };
+}
+
+/** Half of what is missing, spread over the window, since what is set right shows only in time. */
+function corrected(
+  before: CapacityState & { readonly totalPerDay: number },
+  againPerDay: number,
+  { windowDays, sinceLastDays }: MeasuredFetches,
+): number {
+  const planned = before.totalPerDay * windowDays;
+  if (!(planned >= fewFetches) || againPerDay === 0) return before.correction;
+  const missing = before.totalPerDay / againPerDay;
+  const next = before.correction * missing ** (0.5 * Math.min(1, sinceLastDays / windowDays));
+  return Math.min(mostCorrection, Math.max(1 / mostCorrection, next));
 }

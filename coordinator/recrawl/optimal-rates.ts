@@ -10,7 +10,7 @@
  * sample of the pages, then in a few passes over all, O(n) each. Hosts are nested: one over its bound gets a larger
  * multiplier of its own.
  */
-import { changesPerFetchAt, rateAtMultiplier } from "./freshness.ts";
+import { changesPerFetchAt, rateAtMultiplier } from "./recrawl-plan.ts";
 
 export interface PagesToRefresh {
   /** Estimated; 0: never changes, so that fetching it again adds nothing. One entry a page, in all arrays. */

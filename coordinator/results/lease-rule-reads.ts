@@ -5,7 +5,7 @@
 import type { PoolClient } from "pg";
 import type { CrawlerId } from "#core/ids";
 import { isLeaseNumber } from "../frontier/lease-end-writes.ts";
-import { plannedChannel, statedChanges } from "../recrawl/url-sql.ts";
+import { plannedChannel, statedChanges } from "../recrawl/sample-store.ts";
 import type { KnownPage } from "../recrawl/visit-findings.ts";
 import type { ArrivedResult, CountedResult, RefusedResult, UrlBefore } from "./arrived-result.ts";
 

@@ -7,8 +7,8 @@
  * starts before, and so holds that place whole, unless ranges cross. Places behind which ranges cross, or from
  * which the way up is long, are marked, and answered from a table of segments (`hard-stretches.ts`).
  */
-import type { Ipv4Range } from "#core/ip/range";
-import type { NestedRanges } from "./nested-ranges.ts";
+import { formatRange, type Ipv4Range } from "#core/ip/range";
+import { nest } from "./nest.ts";
 import {
   answerSlot,
   type ExtentCoding,
@@ -27,8 +27,8 @@ import {
   slotAnswer,
   topBit,
 } from "./place-index.ts";
-import type { RangeColumns } from "./range-columns.ts";
-import { findIpv4, type Segments, segmentBytes } from "./segments.ts";
+import { emptyColumns, type RangeColumns, rangeAt, sortedOrder } from "./range-columns.ts";
+import { cutHardSegments, findHardStretches, findIpv4, type Segments, segmentBytes } from "./segments.ts";
 
 export interface Ipv4Places extends Ipv4Parts, FirstIndex {}
 
@@ -200,4 +200,41 @@ function lastKey({ keys, links, lists }: Ipv4Places, place: number): number {
   const extent = extentIn(links[place] as number);
   if (extent < oddExtent) return ((keys[place] as number) + extent) | 0;
   return lists.odd[oddEntry(lists, place, extent)] as number;
+}
+
+// The ranges of one family on their way into the tree: sorted into places, nested, and with the stretches
+// found that look-ups answer from a table.
+
+export interface NestedRanges {
+  /** By first address, the widest first of those that start together: the order of places. */
+  readonly columns: RangeColumns;
+  /** For each place the index of its range as it arrived. */
+  readonly arrivedAt: Int32Array;
+  /** For each place that of its parent, or −1. */
+  readonly parents: Int32Array;
+  readonly hard: Uint8Array;
+  readonly segments: Segments;
+}
+
+/** Throws a RangeError that names a range which appears twice. */
+export function nestRanges(arrived: RangeColumns): NestedRanges {
+  const arrivedAt = sortedOrder(arrived);
+  const columns = reordered(arrived, arrivedAt);
+  const { parents, duplicates, crossings } = nest(columns);
+  const [twice] = duplicates;
+  if (twice) throw new RangeError(`the range ${formatRange(rangeAt(columns, twice.index))} appears twice`);
+  const hard = findHardStretches({ columns, parents, crossings });
+  return { columns, arrivedAt, parents, hard, segments: cutHardSegments(columns, hard) };
+}
+
+function reordered({ family, words, count, first, last }: RangeColumns, order: Int32Array): RangeColumns {
+  const sorted = emptyColumns(family, count);
+  for (let place = 0; place < count; place += 1) {
+    const from = words * (order[place] as number);
+    for (let word = 0; word < words; word += 1) {
+      sorted.first[place * words + word] = first[from + word] as number;
+      sorted.last[place * words + word] = last[from + word] as number;
+    }
+  }
+  return sorted;
 }

@@ -5,7 +5,7 @@
  * stand aside, 24 bytes more.
  */
 import type { Ipv6Range } from "#core/ip/range";
-import type { NestedRanges } from "./nested-ranges.ts";
+import type { NestedRanges } from "./ipv4-places.ts";
 import {
   answerSlot,
   type ExtentCoding,

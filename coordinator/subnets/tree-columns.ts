@@ -4,9 +4,8 @@
  */
 import { TextPool } from "#core/columns";
 import { formatRange } from "#core/ip/range";
-import { type Ipv4Places, placeIpv4 } from "./ipv4-places.ts";
+import { type Ipv4Places, type NestedRanges, nestRanges, placeIpv4 } from "./ipv4-places.ts";
 import { type Ipv6Places, placeIpv6 } from "./ipv6-places.ts";
-import { type NestedRanges, nestRanges } from "./nested-ranges.ts";
 import { compareWords, type RangeColumns, rangeAt } from "./range-columns.ts";
 import type { FamilyRows, StatedParent, SubnetRows } from "./subnet-rows.ts";
 

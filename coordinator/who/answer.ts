@@ -3,7 +3,6 @@
  * crawler and puts the whole answer together from bounded reads. A host that the frontier does not know is
  * looked up in DNS, so that the answer also tells who would crawl it.
  */
-
 import type { UrlHash } from "#core/ids";
 import { parseAddress } from "#core/ip/address";
 import { parseRange } from "#core/ip/range";
@@ -14,9 +13,8 @@ import type { ForeignOwner } from "../federation/owner-reads.ts";
 import type { HostReport, UrlReport } from "../frontier/frontier-reports.ts";
 import { noWishes } from "../opt-outs/site-requests.ts";
 import type { OrganisationReport } from "../subnets/holder-reads.ts";
-import { type Answer, emptyAnswer, shownPlace } from "./answer-types.ts";
 import { orderReport } from "./explain-url.ts";
-import { emptyPlace, placeOf, type WhoPorts } from "./place.ts";
+import { emptyPlace, type Place, placeOf, type WhoPorts } from "./place.ts";
 import { type Question, readQuestion } from "./question.ts";
 import type { CrawlerReport, TakenFor, WhoAnswer } from "./who-answer.ts";
 import { standingOf } from "./who-standing.ts";
@@ -271,4 +269,33 @@ async function orderOf(key: UrlKey, { reads, order }: WhoPorts, now: Date): Prom
   if (order === undefined) return null;
   const placed = await reads.urlPlace(key, { strategy: order.name, now });
   return placed === null ? null : orderReport(placed, order);
+}
+
+// What every answer to "who crawls this?" begins as, before anything is found.
+
+/** An answer that is not dated yet. */
+type Answer = Omit<WhoAnswer, "at">;
+
+function shownPlace({ leaf: _, crawler: __, ...place }: Place): Omit<Place, "leaf" | "crawler"> {
+  return place;
+}
+
+function emptyAnswer(question: string, takenFor: TakenFor): Answer {
+  return {
+    question,
+    found: false,
+    takenFor,
+    addresses: [],
+    addressesFrom: null,
+    ...shownPlace(emptyPlace),
+    url: null,
+    order: null,
+    host: null,
+    inside: null,
+    organisation: null,
+    crawler: null,
+    ...noWishes,
+    standing: [],
+    nearMatches: [],
+  };
 }

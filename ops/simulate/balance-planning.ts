@@ -12,7 +12,7 @@ import {
   overloads,
 } from "#coordinator/balance/plan";
 import { BalancePlanner } from "#coordinator/balance/planner";
-import { planByVarianceRule } from "#coordinator/balance/variance-rule";
+import { planByVarianceRule } from "#coordinator/balance/rebalance";
 import type { CrawlerId, SubnetId } from "#core/ids";
 import { seededRandom } from "#core/random";
 

@@ -2,8 +2,7 @@
  * The same policies over several seeds, for mean and spread: other worlds where the world is generated, other
  * orders of the same targets where it was measured.
  */
-import type { Figures } from "#coordinator/delegation/simulation/figures";
-import type { PolicyVariant } from "#coordinator/delegation/simulation/run";
+import type { Figures, PolicyVariant } from "#coordinator/delegation/simulation/run";
 import {
   type SimulatedHost,
   type SimulatedTarget,

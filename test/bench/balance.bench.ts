@@ -5,7 +5,7 @@
 
 import { type BalanceInput, type BalanceSubnet, noHysteresis } from "#coordinator/balance/plan";
 import { BalancePlanner } from "#coordinator/balance/planner";
-import { planByVarianceRule } from "#coordinator/balance/variance-rule";
+import { planByVarianceRule } from "#coordinator/balance/rebalance";
 import { asCrawlerId, asSubnetId, type CrawlerId } from "#core/ids";
 import { seededRandom } from "#core/random";
 import { DenseFlow } from "../balance/dense-flow.ts";

@@ -1,7 +1,7 @@
 /** get-first: the subnet is crawled while it is decided, and the first fetch counts as the first measurement. */
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import type { FinishedRound } from "#coordinator/delegation/delegation";
-import { FirstFetches } from "#coordinator/delegation/first-fetches";
+import { FirstFetches } from "#coordinator/delegation/probe-round";
 import { DelegationQueue } from "#coordinator/delegation/queue";
 import type { CoordinatorState } from "#coordinator/delegation/state";
 import { delegationCauseWords } from "#core/delegation-cause";

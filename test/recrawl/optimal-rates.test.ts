@@ -1,8 +1,14 @@
 /** Optimal rates against a search over all rates, the conditions of an optimum, and worlds solved in the head. */
 import { expect, test } from "vitest";
-import { changesPerFetchAt, freshnessOf, rateAtMultiplier } from "#coordinator/recrawl/freshness";
 import { optimalPlan, optimalRates, type PagesToRefresh } from "#coordinator/recrawl/optimal-rates";
-import { defaultRateBounds, mostPerDay, plannedIntervalSeconds } from "#coordinator/recrawl/recrawl-plan";
+import {
+  changesPerFetchAt,
+  defaultRateBounds,
+  freshnessOf,
+  mostPerDay,
+  plannedIntervalSeconds,
+  rateAtMultiplier,
+} from "#coordinator/recrawl/recrawl-plan";
 import { seededRandom } from "#core/random";
 
 const pagesOf = (rows: readonly (readonly [changes: number, importance: number, most?: number])[]) => ({

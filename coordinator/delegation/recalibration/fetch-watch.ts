@@ -9,7 +9,6 @@
  * crawler fetches now starts anew.
  */
 import type { CrawlerId } from "#core/ids";
-import { CrawlerLevel, type LevelAlarm } from "./crawler-level.ts";
 import { HostTimes, type RecalibrationRule, type TimesAlarm } from "./rule.ts";
 
 export const timeKinds = ["connect", "firstByte"] as const;
@@ -121,3 +120,122 @@ export class FetchWatch {
     return levels;
   }
 }
+
+// How slow everything is right now that one crawler fetches, against what its hosts usually take: the time of
+// day, set aside. Evening congestion and trouble in the partner's own network slow all of a crawler's hosts
+// at once; a route that changed slows some. So each time is divided by the level (the median, over the hosts
+// fetched within the last hour, of time over usual time) before it is held against the host's own past.
+// Where too few hosts were fetched to tell, the level of that hour on earlier days is used, if it is known.
+//
+// A level that jumps is a finding of its own: the crawler's network, told once, not a thousand routes.
+
+/** Hosts of which the latest ratio is kept. */
+const mostHosts = 64;
+
+/** Fewer hosts say nothing of the crawler: half of them may lie behind one changed route. */
+const leastHosts = 8;
+
+const freshMs = 3_600_000;
+
+/** The median is found anew after so many notes: one of them moves it by a place in 64 at most. */
+const notesPerMedian = 4;
+
+/** How often the hour's level is learned and judged. */
+const judgeEveryMs = 300_000;
+
+/** Of the difference, how much one such look learns: some 70 % in an hour. */
+const learningRate = 0.1;
+
+/** A network that is so much slower than usual is told; a daily wave of 20 % is not. */
+const crawlerSlowFactor = 1.35;
+
+/** So many looks in a row: a quarter of an hour. */
+const looksInARow = 3;
+
+const hourMs = 3_600_000;
+
+const scratch = new Float64Array(mostHosts);
+
+interface LevelAlarm {
+  /** Everything takes so many times what it usually takes at this hour. */
+  readonly factor: number;
+  /** Over so many hosts fetched within the last hour. */
+  readonly hosts: number;
+}
+
+class CrawlerLevel {
+  readonly #latest = new Map<string, { readonly logRatio: number; readonly atMs: number }>();
+  /** Logarithm of the level by hour of the day (UTC); NaN: not learned. */
+  readonly #byHour = new Float64Array(24).fill(Number.NaN);
+  #usualLog = Number.NaN;
+  #judgedAtMs = Number.NEGATIVE_INFINITY;
+  #slowLooks = 0;
+  #median = 0;
+  #medianIsOld = notesPerMedian;
+
+  /** What times have to be divided by at this moment to be comparable with the usual ones. */
+  factorAt(atMs: number): number {
+    this.#forgetBefore(atMs - freshMs);
+    if (this.#latest.size >= leastHosts) return Math.exp(this.#medianLog());
+    const learned = this.#byHour[hourOf(atMs)]!;
+    return Number.isNaN(learned) ? 1 : Math.exp(learned);
+  }
+
+  /** A host took so many times its usual time. Returns an alarm when the crawler itself turned slow. */
+  note(hostKey: string, ratio: number, atMs: number): LevelAlarm | null {
+    if (!(ratio > 0) || !Number.isFinite(ratio)) return null;
+    this.#latest.delete(hostKey);
+    this.#latest.set(hostKey, { logRatio: Math.log(ratio), atMs });
+    this.#medianIsOld += 1;
+    if (this.#latest.size > mostHosts) this.#latest.delete(this.#latest.keys().next().value!);
+    if (atMs - this.#judgedAtMs < judgeEveryMs || this.#latest.size < leastHosts) return null;
+    this.#judgedAtMs = atMs;
+    return this.#judge(atMs);
+  }
+
+  #judge(atMs: number): LevelAlarm | null {
+    const nowLog = this.#medianLog();
+    const hour = hourOf(atMs);
+    const learned = this.#byHour[hour]!;
+    const usualLog = Number.isNaN(learned) ? this.#usualLog : learned;
+    const above = nowLog - (Number.isNaN(usualLog) ? nowLog : usualLog);
+    this.#slowLooks = above > Math.log(crawlerSlowFactor) ? this.#slowLooks + 1 : 0;
+    if (this.#slowLooks >= looksInARow) {
+      this.#shift(above);
+      return { factor: Math.exp(above), hosts: this.#latest.size };
+    }
+    if (this.#slowLooks > 0) return null;
+    this.#byHour[hour] = Number.isNaN(learned) ? nowLog : learned + learningRate * (nowLog - learned);
+    this.#usualLog = Number.isNaN(this.#usualLog)
+      ? nowLog
+      : this.#usualLog + (learningRate / 24) * (nowLog - this.#usualLog);
+    return null;
+  }
+
+  /** The new level is the usual one from now on: it is told once. */
+  #shift(byLog: number): void {
+    for (let hour = 0; hour < 24; hour++) this.#byHour[hour]! += byLog;
+    this.#usualLog += byLog;
+    this.#slowLooks = 0;
+  }
+
+  #forgetBefore(atMs: number): void {
+    for (const [hostKey, known] of this.#latest) {
+      if (known.atMs >= atMs) return;
+      this.#latest.delete(hostKey);
+      this.#medianIsOld = notesPerMedian;
+    }
+  }
+
+  #medianLog(): number {
+    if (this.#medianIsOld < notesPerMedian) return this.#median;
+    let count = 0;
+    for (const { logRatio } of this.#latest.values()) scratch[count++] = logRatio;
+    const logs = scratch.subarray(0, count).sort();
+    this.#median = (logs[(count - 1) >> 1]! + logs[count >> 1]!) / 2;
+    this.#medianIsOld = 0;
+    return this.#median;
+  }
+}
+
+const hourOf = (atMs: number): number => Math.floor(atMs / hourMs) % 24;

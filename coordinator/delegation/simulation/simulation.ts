@@ -9,10 +9,11 @@
  */
 import { seededRandom } from "#core/random";
 import { type CandidateFleet, candidateFleet, type MeasuredPeer, PeerRttTable } from "../fleet.ts";
-import { type Figures, figuresOf } from "./figures.ts";
 import {
   type ArrivedTarget,
   type DelegatedTarget,
+  type Figures,
+  figuresOf,
   idOf,
   type PolicyVariant,
   type ProbeModel,

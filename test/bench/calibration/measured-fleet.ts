@@ -1,9 +1,10 @@
 /** A generated fleet that measures itself turn by turn (delegation/peer-plan), and how well `nearest` does meanwhile. */
 import { type CandidateFleet, candidateFleet, PeerRttTable } from "#coordinator/delegation/fleet";
 import { landmarksOf, PeerMatrix, peerRefreshMs, peersFor } from "#coordinator/delegation/peers";
-import { type Figures, figuresOf } from "#coordinator/delegation/simulation/figures";
 import {
   type DelegatedTarget,
+  type Figures,
+  figuresOf,
   idOf,
   placementNumbers,
   SimulationRun,

@@ -2,7 +2,7 @@
 import { createReadStream } from "node:fs";
 import { createInterface } from "node:readline";
 import { createGunzip } from "node:zlib";
-import { nestRanges } from "#coordinator/subnets/nested-ranges";
+import { nestRanges } from "#coordinator/subnets/ipv4-places";
 import { columnsOf, type RangeColumns } from "#coordinator/subnets/range-columns";
 import { type IpRange, parseRange } from "#core/ip/range";
 

@@ -1,8 +1,7 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import type { PolicyName } from "#coordinator/delegation/policies/round";
-import { figuresOf } from "#coordinator/delegation/simulation/figures";
-import { PathNumbers } from "#coordinator/delegation/simulation/run";
+import { figuresOf, PathNumbers } from "#coordinator/delegation/simulation/run";
 import {
   type SimulationInstance,
   simulateDelegation,
