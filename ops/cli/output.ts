@@ -4,7 +4,6 @@ import { styleText } from "node:util";
  * How commands print: text for people (tables: table.ts), JSON for programs, progress as one rewritten line on a
  * terminal and plain lines elsewhere.
  */
-export { type Column, formatTable } from "./output.ts";
 
 /** Prints an answer: its text for people, itself for programs. */
 export function printAnswer(options: { readonly json?: boolean }, answer: unknown, text: string): void {
@@ -50,7 +49,7 @@ export class ProgressLine {
 // Tables for people: columns in line, and on a terminal no wider than it is. What is cut ends in an ellipsis;
 // numbers are never cut, and in a pipe or a file nothing is.
 
-interface TableColumn {
+export interface Column {
   readonly title: string;
   readonly align?: "left" | "right";
   /** How a cell is painted; the column's text is laid out before. */
@@ -68,8 +67,8 @@ const leastWidth = 8;
 
 const gap = "  ";
 
-export function tableFormatTable(
-  columns: readonly TableColumn[],
+export function formatTable(
+  columns: readonly Column[],
   rows: readonly (readonly string[])[],
   paper: TablePaper = terminalPaper(),
 ): string {
@@ -77,7 +76,7 @@ export function tableFormatTable(
     Math.max(column.title.length, ...rows.map((row) => (row[index] ?? "").length)),
   );
   const widths = fitted(columns, wanted, paper.width);
-  const line = (cells: readonly string[], styleOf: (column: TableColumn, cell: string) => Style | null) =>
+  const line = (cells: readonly string[], styleOf: (column: Column, cell: string) => Style | null) =>
     columns
       .map((column, index) => {
         const cell = cells[index] ?? "";
@@ -108,7 +107,7 @@ function terminalPaper(stream: NodeJS.WriteStream = process.stdout): TablePaper 
 }
 
 /** Takes from the widest column of text until the line fits, or none has anything to give. */
-function fitted(columns: readonly TableColumn[], wanted: readonly number[], most: number | null): number[] {
+function fitted(columns: readonly Column[], wanted: readonly number[], most: number | null): number[] {
   const widths = [...wanted];
   if (most === null) return widths;
   let over = widths.reduce((sum, width) => sum + width, 0) + gap.length * (columns.length - 1) - most;
@@ -121,7 +120,7 @@ function fitted(columns: readonly TableColumn[], wanted: readonly number[], most
   return widths;
 }
 
-function widestText(columns: readonly TableColumn[], widths: readonly number[]): number | null {
+function widestText(columns: readonly Column[], widths: readonly number[]): number | null {
   let widest: number | null = null;
   for (const [index, column] of columns.entries()) {
     const width = widths[index] ?? 0;

@@ -1,7 +1,7 @@
 /** Tables of the commands: in line, no wider than the terminal, painted only there. */
 import { stripVTControlCharacters } from "node:util";
 import { expect, it } from "vitest";
-import { tableFormatTable as formatTable, hasColours, stateStyle } from "#ops/cli/output";
+import { formatTable, hasColours, stateStyle } from "#ops/cli/output";
 
 const columns = [
   { title: "name" },
