@@ -1,29 +1,19 @@
 /** /channels: what is crawled of parts of hosts; operators add and remove. */
-import { z } from "zod";
+import type { z } from "zod";
 import { UsageError } from "#core/errors";
 import type { AskedAction, Outcome } from "../web/actions.ts";
 import type { WebPart } from "../web/web-part.ts";
-import { channelBounds, readChannel } from "./channel.ts";
+import { readChannel } from "./channel.ts";
 import type { ChannelStore } from "./channel-reads.ts";
+import { type addChannelBody, channelsApi } from "./channels-api.ts";
 import { channelChange, channelsBody, channelsCsv, placeWords, toldChannel } from "./page.ts";
 
-const url = z.string().min(1).max(2100);
-const pattern = z.string().min(1).max(400);
-const addBody = z.strictObject({
-  prefixes: z.array(url).min(1).max(channelBounds.directories),
-  seeds: z.array(url).max(channelBounds.seeds).default([]),
-  include: z.array(pattern).max(channelBounds.patterns).default([]),
-  exclude: z.array(pattern).max(channelBounds.patterns).default([]),
-  maxDepth: z.int().min(0).max(channelBounds.depth).nullable().default(null),
-});
-const removeBody = z.strictObject({});
 const section = "/changes" as const;
-const needs = "policy-write" as const;
 
 export function channelRoutes(store: ChannelStore): WebPart {
   return ({ views, actions }) => {
-    views.add({
-      ...{ path: "/channels", api: "/api/channels", section, needs: "read" },
+    views.describe({
+      ...{ path: "/channels", operation: channelsApi.channels, section },
       view: async () => {
         const channels = await store.list();
         return {
@@ -35,18 +25,14 @@ export function channelRoutes(store: ChannelStore): WebPart {
         };
       },
     });
-    actions.add({
-      ...{ path: "/channels", api: "/api/channels", section, needs },
-      body: addBody,
+    actions.describe({
+      ...{ path: "/channels", operation: channelsApi.addChannel, section },
       fromForm: bodyOf,
       refill: (values, viewer, fault) => channelsBody({ channels: [], viewer, typed: { values, fault } }),
       act: async (asked) => await add(asked, store),
     });
-    actions.add({
-      path: "/channels/:number/remove",
-      api: "/api/channels/:number/remove",
-      ...{ section, needs },
-      body: removeBody,
+    actions.describe({
+      ...{ path: "/channels/:number/remove", operation: channelsApi.removeChannel, section },
       fromForm: () => ({}),
       act: async (asked) => await remove(asked, store),
     });
@@ -55,7 +41,7 @@ export function channelRoutes(store: ChannelStore): WebPart {
 
 const linesOf = (text = "") => text.split(/[\s,]+/).filter((line) => line !== "");
 
-function bodyOf(values: Readonly<Record<string, string>>): z.input<typeof addBody> {
+function bodyOf(values: Readonly<Record<string, string>>): z.input<typeof addChannelBody> {
   const depth = (values.maxDepth ?? "").trim();
   return {
     prefixes: linesOf(values.prefixes),
@@ -67,7 +53,7 @@ function bodyOf(values: Readonly<Record<string, string>>): z.input<typeof addBod
 }
 
 async function add(
-  { body, now }: AskedAction<z.infer<typeof addBody>>,
+  { body, now }: AskedAction<z.infer<typeof addChannelBody>>,
   store: ChannelStore,
 ): Promise<Outcome> {
   try {
@@ -89,7 +75,7 @@ async function add(
 }
 
 /** The form once more, with what was typed. */
-function refused(words: string, body: z.infer<typeof addBody>): Outcome {
+function refused(words: string, body: z.infer<typeof addChannelBody>): Outcome {
   const values = {
     prefixes: body.prefixes.join("\n"),
     seeds: body.seeds.join("\n"),

@@ -7,14 +7,15 @@ import { type CsvTable, type Html, html, nothing } from "../web/html.ts";
 import type { PageViewer } from "../web/page-frame.ts";
 import type { WebPart } from "../web/web-part.ts";
 import type { PlannedGroup, RecrawlPlan, RecrawlPlanStore } from "./make-plan.ts";
+import { recrawlApi } from "./recrawl-api.ts";
 import type { RecrawlStrategy } from "./recrawl-plan.ts";
 
 const plansShown = 50;
 
 export function recrawlRoutes(store: Pick<RecrawlPlanStore, "history">): WebPart {
   return ({ views }) => {
-    views.add({
-      ...{ path: "/fleet/recrawl", api: "/api/fleet/recrawl", section: "/fleet", needs: "fleet-read" },
+    views.describe({
+      ...{ path: "/fleet/recrawl", operation: recrawlApi.recrawlPlans, section: "/fleet" },
       view: async ({ now }) => {
         const value = await recrawlAnswer(store, plansShown, now);
         return {

@@ -4,6 +4,7 @@ import { empty, tile } from "../web/components.ts";
 import { askAbout, countText, instant, percentText } from "../web/format.ts";
 import { type CsvTable, type Html, html, nothing } from "../web/html.ts";
 import type { WebPart } from "../web/web-part.ts";
+import { graphApi } from "./graph-api.ts";
 import type { Degrees, GraphSummary, RankedHost, RankedPage } from "./summary.ts";
 
 export interface KeptGraph {
@@ -20,11 +21,10 @@ export interface GraphRoutePorts {
 
 export function graphRoutes({ latest, ranksAt: ranksMade }: GraphRoutePorts): WebPart {
   return ({ views }) => {
-    views.add({
+    views.describe({
       path: "/graph",
-      api: "/api/graph",
+      operation: graphApi.graph,
       section: "/explore",
-      needs: "read",
       view: async () => {
         const [kept, made] = await Promise.all([latest(), ranksMade()]);
         const title = "Web graph";

@@ -8,6 +8,7 @@ import type { z } from "zod";
 import { type Actor, mayDo, type Scope } from "#core/actor";
 import type { AuditLog, AuditVia, Change } from "#core/audit";
 import { type Access, isRefusal, type Visit } from "./access.ts";
+import { type ApiOperation, routePath } from "./api-operation.ts";
 import { sendError } from "./guard.ts";
 import type { Html } from "./html.ts";
 import { pageFrame, type SectionPath } from "./page-frame.ts";
@@ -79,6 +80,17 @@ export interface Action<Schema extends z.ZodType> {
   act(asked: AskedAction<z.infer<Schema>>): Promise<Outcome>;
 }
 
+/** An operation with a body: what may be sent, as it is documented. */
+export type ActionOperation<Schema extends z.ZodType> = ApiOperation & {
+  readonly body: { readonly schema: Schema };
+};
+
+/** An action whose operation says its address, its scope and the check of its body. */
+export interface DescribedAction<Schema extends z.ZodType>
+  extends Omit<Action<Schema>, "api" | "needs" | "body"> {
+  readonly operation: ActionOperation<Schema>;
+}
+
 export interface ActionSettings {
   readonly access: Access;
   readonly audit: Pick<AuditLog, "record">;
@@ -93,6 +105,15 @@ export class Actions {
   constructor(app: FastifyInstance, settings: ActionSettings) {
     this.#app = app;
     this.#settings = settings;
+  }
+
+  describe<Schema extends z.ZodType>({ operation, ...action }: DescribedAction<Schema>): void {
+    this.add({
+      ...action,
+      api: routePath(operation),
+      needs: operation.needs,
+      body: operation.body.schema,
+    });
   }
 
   add<Schema extends z.ZodType>(action: Action<Schema>): void {

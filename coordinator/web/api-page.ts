@@ -63,8 +63,13 @@ function operationRow({ method, path, operation }: ApiOperation): Html {
 const methodBadge = (method: string) =>
   html`<span class="method method-${method}">${method.toUpperCase()}</span>`;
 
-function whoMay({ security }: Operation): string {
-  return security && security.length > 0 ? "a token" : "readers";
+function whoMay(operation: Operation): string {
+  return needsToken(operation) ? "a token" : "readers";
+}
+
+/** An empty alternative: it may do without. */
+function needsToken({ security = [] }: Operation): boolean {
+  return security.length > 0 && security.every((one) => Object.keys(one).length > 0);
 }
 
 function operationBody(api: OpenApi, { method, path, operation }: ApiOperation): Html {
@@ -212,7 +217,7 @@ function curlLine({ method, path, operation }: ApiOperation, origin: string): st
   const json = operation.requestBody?.content["application/json"];
   return [
     `curl${method === "get" ? "" : ` -X ${method.toUpperCase()}`}`,
-    ...((operation.security ?? []).length > 0 ? ["-H 'Authorization: Bearer TOKEN'"] : []),
+    ...(needsToken(operation) ? ["-H 'Authorization: Bearer TOKEN'"] : []),
     ...(json ? ["-H 'Content-Type: application/json'", `-d '${JSON.stringify(json.example ?? {})}'`] : []),
     `'${origin}${inPath}${query.length > 0 ? `?${query.join("&")}` : ""}'`,
   ].join(" \\\n  ");
@@ -254,7 +259,7 @@ export function addApiRoutes(app: FastifyInstance, views: Views, publicUrl: stri
     path,
     operationId: operation.operationId,
     summary: operation.summary,
-    needsToken: (operation.security ?? []).length > 0,
+    needsToken: needsToken(operation),
   }));
   views.add({
     path: "/api",

@@ -1,4 +1,8 @@
 import { readdirSync, readFileSync } from "node:fs";
+import { channelsApi } from "../channels/channels-api.ts";
+import { recrawlApi } from "../recrawl/recrawl-api.ts";
+import { graphApi } from "../web-graph/graph-api.ts";
+import { type ApiOperations, describeOperations } from "./api-operation.ts";
 
 /** A description of an API (OpenAPI 3.1), as far as our own files use it. */
 
@@ -59,19 +63,30 @@ export interface OpenApi {
   readonly [name: string]: unknown;
 }
 
-// The API's description (OpenAPI 3.1), put together from the files of the folder openapi: root.json, and one for
-// each group of routes with its paths and the schemas that it alone uses.
+// The API's description (OpenAPI 3.1), made from the operations of each group of routes. Groups that are not described
+// in zod yet have a file in the folder openapi, and root.json what all of them share.
 
 const folder = new URL("./openapi/", import.meta.url);
 const rootFile = "root.json";
 
+/** The groups whose routes carry their description. */
+export const described = { channels: channelsApi, graph: graphApi, recrawl: recrawlApi };
+
 type Part = Partial<Pick<OpenApi, "paths">> & { readonly components?: Partial<OpenApi["components"]> };
+
+interface TaggedPart {
+  readonly tag: string;
+  readonly part: Part;
+}
 
 /** Throws when two files describe the same path or schema. */
 export function readOpenApi(): OpenApi {
   const root = partOf(rootFile) as OpenApi;
   const names = readdirSync(folder).filter((name) => name.endsWith(".json") && name !== rootFile);
-  const parts = names.sort().map((name) => tagged(partOf(name), name.replace(/\.json$/, "")));
+  const written = names.map((name) => tagged(partOf(name), name.replace(/\.json$/, "")));
+  const made = Object.entries(described).map(([tag, operations]) => madeOf(operations, tag));
+  // By the groups' names, wherever they are described.
+  const parts = [...written, ...made].sort((a, b) => (a.tag < b.tag ? -1 : 1)).map(({ part }) => part);
   return {
     ...root,
     paths: merged([root.paths, ...parts.map(({ paths }) => paths)]),
@@ -87,12 +102,19 @@ function partOf(name: string): Part {
 }
 
 /** Every operation of a file belongs to the group that the file is named after. */
-function tagged(part: Part, tag: string): Part {
+function tagged(part: Part, tag: string): TaggedPart {
   const paths = Object.entries(part.paths ?? {}).map(([path, methods]) => [
     path,
     Object.fromEntries(Object.entries(methods).map(([name, one]) => [name, { ...one, tags: [tag] }])),
   ]);
-  return { ...part, paths: Object.fromEntries(paths) };
+  return { tag, part: { ...part, paths: Object.fromEntries(paths) } };
+}
+
+/** The form of errors is the root's. */
+function madeOf(operations: ApiOperations, tag: string): TaggedPart {
+  const { paths, schemas } = describeOperations(operations, tag);
+  const { Error: _, ...own } = schemas;
+  return { tag, part: { paths, components: { schemas: own } } };
 }
 
 function merged<Value>(

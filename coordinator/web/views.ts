@@ -6,14 +6,15 @@ import type { Readable } from "node:stream";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { mayDo, type Scope } from "#core/actor";
 import { type Access, isRefusal, type Refusal, type Visit } from "./access.ts";
+import { type AnswerOf, type ApiOperation, routePath } from "./api-operation.ts";
 import { sendError, wantsEvents, wantsJson } from "./guard.ts";
 import { type CsvTable, csvText, type Html } from "./html.ts";
 import { pageFrame, type SectionPath } from "./page-frame.ts";
 
-export interface Shown {
+export interface Shown<Value = unknown> {
   readonly status: number;
   /** The JSON; null: this page has none. */
-  readonly value: unknown;
+  readonly value: Value | null;
   readonly title: string;
   readonly body: (visit: Visit) => Html;
   readonly csv?: () => CsvTable;
@@ -31,6 +32,12 @@ export interface AskedView {
 
 /** Null: there is nothing at this address. A string: why this cannot be asked. */
 export type View = (asked: AskedView) => Promise<Shown | string | null>;
+
+/** A view whose operation says its address, its scope and its answer's form. */
+export interface DescribedView<One extends ApiOperation> extends Omit<ViewRoute, "api" | "needs" | "view"> {
+  readonly operation: One;
+  readonly view: (asked: AskedView) => Promise<Shown<AnswerOf<One>> | string | null>;
+}
 
 export interface ViewRoute {
   readonly path: string;
@@ -74,6 +81,10 @@ export class Views {
   constructor(app: FastifyInstance, settings: ViewSettings) {
     this.#app = app;
     this.#settings = settings;
+  }
+
+  describe<One extends ApiOperation>({ operation, ...route }: DescribedView<One>): void {
+    this.add({ ...route, api: routePath(operation), needs: operation.needs });
   }
 
   add(route: ViewRoute): void {

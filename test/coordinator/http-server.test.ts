@@ -1,7 +1,8 @@
 import type { FastifyInstance } from "fastify";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import type { ApiOperation } from "#coordinator/web/api-operation";
 import { maxOpenRequests } from "#coordinator/web/limits";
-import { readOpenApi } from "#coordinator/web/openapi";
+import { described, readOpenApi } from "#coordinator/web/openapi";
 import { createReports } from "#coordinator/who/reads";
 import { changeCauseWords, delegationCauseWords, roundCauseWords } from "#core/delegation-cause";
 import type { Database } from "#db/connect";
@@ -292,6 +293,16 @@ describe("the OpenAPI document", () => {
     );
 
     expect(faults).toEqual([]);
+  });
+
+  it("has examples of what is sent that pass the check of what is sent", () => {
+    const actions = Object.values(described).flatMap((group) => Object.entries<ApiOperation>(group));
+    const bodies = actions.flatMap(([name, { body }]) => (body ? [{ name, ...body }] : []));
+
+    expect(bodies.length).toBeGreaterThan(0);
+    for (const { name, schema, example } of bodies) {
+      expect([name, schema.safeParse(example).error?.message]).toEqual([name, undefined]);
+    }
   });
 
   it("describes what the API answers, for every kind of question", async () => {

@@ -1,0 +1,115 @@
+/** The API of recrawl plans: what it answers. */
+import { z } from "zod";
+import { type ApiOperations, dateTime } from "../web/api-operation.ts";
+
+export const recrawlGroup = z
+  .strictObject({
+    channels: z.int().describe("Configured channels, and hosts so far as they lie in none"),
+    pages: z.number(),
+    changesPerDay: z.number().describe("Mean of its channels"),
+    initialSeconds: z.number().describe("From the change rates alone"),
+    intervalSeconds: z.number(),
+    successRate: z
+      .number()
+      .describe("Tasks that succeeded, of those handed out since the plan before; 0 at first"),
+  })
+  .meta({ id: "RecrawlGroup" });
+
+export const recrawlPlan = z
+  .strictObject({
+    madeAt: dateTime(),
+    strategy: z.enum(["fixed", "iir", "icr", "optimal"]),
+    reason: z.string(),
+    since: dateTime().describe("Since when plans have been of this strategy"),
+    pages: z.number().describe("Pages whose changes are estimated"),
+    allowedPerDay: z.number().describe("Fetches a day that the budgets of online crawlers allow"),
+    capacityPerDay: z
+      .number()
+      .nullable()
+      .describe(
+        "Fetches a day of known pages that the fleet is found to manage; null: the strategy does not look",
+      ),
+    plannedPerDay: z.number().nullable(),
+    achievedPerDay: z.number().nullable().describe("As measured before the plan"),
+    correction: z.number().describe("By which the planned total is multiplied, since less or more came true"),
+    freshness: z
+      .number()
+      .nullable()
+      .describe("Expected share of pages whose stored copy is the current one, by importance"),
+    multiplier: z.number().nullable().describe("Of optimal: what one more fetch a day adds, everywhere"),
+    groups: z.array(recrawlGroup).describe("Of iir and icr, those that change most first"),
+  })
+  .meta({ id: "RecrawlPlan" });
+
+export const recrawlAnswer = z
+  .strictObject({ now: dateTime(), plans: z.array(recrawlPlan) })
+  .meta({ id: "RecrawlAnswer" });
+
+export const recrawlApi = {
+  recrawlPlans: {
+    method: "get",
+    path: "/api/fleet/recrawl",
+    needs: "fleet-read",
+    summary: "How often pages are fetched again: the plan in force and those before it, latest first",
+    description: "Scope fleet-read. An empty list: every page is fetched again after the same interval.",
+    answers: {
+      200: {
+        description: "The same as its page",
+        schema: recrawlAnswer,
+        example: {
+          now: "2026-03-01T12:00:00.000Z",
+          plans: [
+            {
+              madeAt: "2026-03-01T11:50:00.000Z",
+              strategy: "optimal",
+              reason: "the total is what recrawl.intervalHours comes to",
+              since: "2026-02-01T00:00:00.000Z",
+              pages: 98000,
+              allowedPerDay: 400000,
+              capacityPerDay: 380000,
+              plannedPerDay: 14000,
+              achievedPerDay: 13650,
+              correction: 1.03,
+              freshness: 0.84,
+              multiplier: 0.61,
+              groups: [],
+            },
+            {
+              madeAt: "2026-02-01T00:00:00.000Z",
+              strategy: "icr",
+              reason:
+                "620 of the 1200 hosts and channels that change most had more than five updates since the last plan",
+              since: "2026-01-01T00:00:00.000Z",
+              pages: 96000,
+              allowedPerDay: 400000,
+              capacityPerDay: null,
+              plannedPerDay: 20400,
+              achievedPerDay: 19000,
+              correction: 1,
+              freshness: null,
+              multiplier: null,
+              groups: [
+                {
+                  channels: 1200,
+                  pages: 48000,
+                  changesPerDay: 0.5,
+                  initialSeconds: 172800,
+                  intervalSeconds: 207360,
+                  successRate: 0.93,
+                },
+                {
+                  channels: 1200,
+                  pages: 48000,
+                  changesPerDay: 0.02,
+                  initialSeconds: 4320000,
+                  intervalSeconds: 5184000,
+                  successRate: 0.95,
+                },
+              ],
+            },
+          ],
+        },
+      },
+    },
+  },
+} satisfies ApiOperations;

@@ -1,0 +1,143 @@
+/** The API of the web graph: what it answers. */
+import { z } from "zod";
+import { type ApiOperations, dateTime, refusals } from "../web/api-operation.ts";
+
+export const graphDegrees = z
+  .strictObject({
+    average: z.number(),
+    most: z.int(),
+    bins: z.array(z.strictObject({ least: z.int(), most: z.int(), nodes: z.int() })),
+  })
+  .meta({ id: "GraphDegrees" });
+
+export const rankedPage = z
+  .strictObject({
+    url: z.string().nullable().describe("Null: the frontier does not hold it."),
+    pageRank: z.number(),
+    inLinks: z.int(),
+    outLinks: z.int(),
+  })
+  .meta({ id: "RankedPage" });
+
+export const rankedHost = z
+  .strictObject({
+    host: z.string().nullable().describe("Null: the frontier does not hold it."),
+    rank: z.number(),
+    pages: z.int(),
+    linkingHosts: z.int(),
+    inLinks: z.int(),
+    outLinks: z.int(),
+  })
+  .meta({ id: "RankedHost" });
+
+export const graphSummary = z
+  .strictObject({
+    madeAt: dateTime(),
+    nodes: z.int().describe("URLs of the frontier, and those beyond it that pages link to."),
+    knownNodes: z.int().describe("Of the frontier."),
+    links: z.int().describe("Without those of pages to themselves."),
+    selfLinks: z.int(),
+    outLinks: graphDegrees,
+    inLinks: graphDegrees,
+    visited: z.strictObject({ pages: z.int(), averageOutLinks: z.number().nullable() }),
+    change: z.strictObject({
+      pages: z.int(),
+      average: z
+        .number()
+        .nullable()
+        .describe("Mean share of a page's links that changed from one visit to the next."),
+    }),
+    hosts: z.int(),
+    hostLinks: z.int().describe("Pairs of hosts with links from one to the other."),
+    linksBetweenHosts: z.int(),
+    linksWithinHosts: z.int(),
+    topPages: z.array(rankedPage),
+    mostLinked: z.array(rankedPage),
+    topHosts: z.array(rankedHost),
+    ranking: z.strictObject({
+      engine: z.enum(["local", "sql"]),
+      damping: z.number(),
+      tolerance: z.number(),
+      iterations: z.int(),
+      residual: z.number(),
+      converged: z.boolean(),
+    }),
+  })
+  .meta({ id: "GraphSummary" });
+
+export const graph = z
+  .strictObject({
+    graph: graphSummary.nullable(),
+    ranksAt: dateTime()
+      .nullable()
+      .describe(
+        "When the ranks were made that the order pagerank goes by. Later than madeAt: by nearcrawl rank --engine sql --write, which counts no degrees and hosts.",
+      ),
+  })
+  .meta({ id: "Graph" });
+
+export const graphApi = {
+  graph: {
+    method: "get",
+    path: "/api/graph",
+    needs: "read",
+    summary: "The web graph as it was last ranked",
+    description:
+      "Needs the scope read where the pages are not open to everybody. Sizes, degrees, change ratio, the highest pages and hosts, as `nearcrawl rank --write` kept them; null before that. The highest pages also as CSV: format=csv.",
+    answers: {
+      ...refusals,
+      200: {
+        description: "The answer",
+        schema: graph,
+        example: {
+          graph: {
+            madeAt: "2026-03-01T12:00:00.000Z",
+            nodes: 3,
+            knownNodes: 2,
+            links: 2,
+            selfLinks: 0,
+            outLinks: {
+              average: 0.6666666666666666,
+              most: 2,
+              bins: [
+                { least: 0, most: 0, nodes: 2 },
+                { least: 1, most: 1, nodes: 0 },
+                { least: 2, most: 3, nodes: 1 },
+              ],
+            },
+            inLinks: {
+              average: 0.6666666666666666,
+              most: 1,
+              bins: [
+                { least: 0, most: 0, nodes: 1 },
+                { least: 1, most: 1, nodes: 2 },
+              ],
+            },
+            visited: { pages: 1, averageOutLinks: 2 },
+            change: { pages: 1, average: 0.5 },
+            hosts: 2,
+            hostLinks: 1,
+            linksBetweenHosts: 1,
+            linksWithinHosts: 1,
+            topPages: [
+              { url: "https://www.example.org/docs/ferry", pageRank: 0.3701, inLinks: 1, outLinks: 0 },
+            ],
+            mostLinked: [
+              { url: "https://www.example.org/docs/ferry", pageRank: 0.3701, inLinks: 1, outLinks: 0 },
+            ],
+            topHosts: [{ host: null, rank: 0.6491, pages: 1, linkingHosts: 1, inLinks: 1, outLinks: 0 }],
+            ranking: {
+              engine: "local",
+              damping: 0.85,
+              tolerance: 1e-6,
+              iterations: 2,
+              residual: 0,
+              converged: true,
+            },
+          },
+          ranksAt: "2026-03-01T12:00:00.000Z",
+        },
+      },
+    },
+  },
+} satisfies ApiOperations;

@@ -1,0 +1,186 @@
+/**
+ * An operation of the API: where it is, who may call it, what it takes and what it answers, in zod. The route takes its
+ * address and scope from it and an action the check of its body; the OpenAPI document is made from the same object.
+ */
+import { z } from "zod";
+import type { Scope } from "#core/actor";
+import type { Content, HttpMethod, Operation, Parameter, Schema } from "./openapi.ts";
+
+export interface ApiAnswer<Value extends z.ZodType = z.ZodType> {
+  readonly description: string;
+  /** Left out: the answer has no body that matters. */
+  readonly schema?: Value;
+  readonly example?: unknown;
+  /** Left out: application/json. */
+  readonly type?: string;
+}
+
+export interface ApiOperation {
+  readonly method: HttpMethod;
+  /** In the form of OpenAPI: `/api/channels/{number}/remove`. */
+  readonly path: string;
+  /** Null: whoever reaches it. */
+  readonly needs: Scope | null;
+  readonly summary: string;
+  readonly description?: string;
+  /** What has no `.optional()` or `.default()` has to be given; an example is in the schema's `meta`. */
+  readonly parameters?: Readonly<
+    Partial<Record<"path" | "query" | "header", Readonly<Record<string, z.ZodType>>>>
+  >;
+  /** Of an action: the same schema that checks what is sent. */
+  readonly body?: { readonly schema: z.ZodType; readonly example: unknown };
+  readonly answers: Readonly<Record<number, ApiAnswer>>;
+}
+
+/** Operations of one group, each under its operationId. */
+export type ApiOperations = Readonly<Record<string, ApiOperation>>;
+
+/** The JSON of an operation's 200, in TypeScript. */
+export type AnswerOf<One> = One extends {
+  readonly answers: { readonly 200: { readonly schema: infer Value } };
+}
+  ? Value extends z.ZodType
+    ? Told<z.infer<Value>>
+    : unknown
+  : unknown;
+
+/** What is only read. */
+type Told<Value> = Value extends readonly (infer One)[]
+  ? readonly Told<One>[]
+  : Value extends Date
+    ? Value
+    : Value extends object
+      ? { readonly [Name in keyof Value]: Told<Value[Name]> }
+      : Value;
+
+/** As Fastify has it. */
+export function routePath({ path }: ApiOperation): string {
+  return path.replace(/\{(\w+)\}/g, ":$1");
+}
+
+/** A text in JSON, which a route may give as the Date that becomes it. */
+export const dateTime = (): z.ZodType<Date | string> => z.string().meta({ format: "date-time" });
+
+const errorSchema = z
+  .strictObject({
+    error: z.strictObject({ status: z.int(), message: z.string().describe("In plain words.") }),
+  })
+  .meta({ id: "Error" });
+
+/** Of `{error: {status, message}}`. */
+export const errorAnswer = (description: string, example?: unknown): ApiAnswer => ({
+  description,
+  schema: errorSchema,
+  ...(example === undefined ? {} : { example }),
+});
+
+/** Of who needs a token. */
+export const refusals = {
+  401: errorAnswer("No token, or none that is good"),
+  403: errorAnswer("The token is not good for this"),
+};
+
+export const tooMany = errorAnswer(
+  "Too many requests, or too many failures, from this address; Retry-After says how long to wait",
+);
+
+interface DescribedOperations {
+  readonly paths: Readonly<Record<string, Readonly<Partial<Record<HttpMethod, Operation>>>>>;
+  readonly schemas: Readonly<Record<string, Schema>>;
+}
+
+/** Their part of the OpenAPI document, with every schema that has an id of its own. */
+export function describeOperations(operations: ApiOperations, tag: string): DescribedOperations {
+  const paths: Record<string, Partial<Record<HttpMethod, Operation>>> = {};
+  const schemas: Record<string, Schema> = {};
+  for (const [operationId, one] of Object.entries(operations)) {
+    const described = operationOf(operationId, one, (schema) => jsonSchema(schema, schemas));
+    paths[one.path] = { ...paths[one.path], [one.method]: { ...described, tags: [tag] } };
+  }
+  return { paths, schemas };
+}
+
+/** Reading is for everybody where the coordinator was told so; nothing else is. */
+const securityOf = (needs: Scope) =>
+  needs === "read" ? [{}, { operatorToken: [] }] : [{ operatorToken: [] }];
+
+type SchemaOf = (schema: z.ZodType) => Schema;
+
+function operationOf(operationId: string, one: ApiOperation, schemaOf: SchemaOf): Operation {
+  const { summary, description, needs, body, answers } = one;
+  const parameters = Object.entries(one.parameters ?? {}).flatMap(([place, named]) =>
+    Object.entries(named).map(([name, schema]) => parameterOf(name, place, schema, schemaOf)),
+  );
+  return {
+    operationId,
+    summary,
+    ...(description === undefined ? {} : { description }),
+    ...(parameters.length === 0 ? {} : { parameters }),
+    ...(body === undefined
+      ? {}
+      : {
+          requestBody: {
+            required: true,
+            content: { "application/json": { schema: schemaOf(body.schema), example: body.example } },
+          },
+        }),
+    responses: Object.fromEntries(
+      Object.entries(answers).map(([status, answer]) => [status, responseOf(answer, schemaOf)]),
+    ),
+    ...(needs === null ? {} : { security: securityOf(needs) }),
+  };
+}
+
+function parameterOf(name: string, place: string, zod: z.ZodType, schemaOf: SchemaOf): Parameter {
+  const { description, example, ...schema } = schemaOf(zod);
+  return {
+    name,
+    in: place,
+    required: !zod.safeParse(undefined).success,
+    ...(description === undefined ? {} : { description }),
+    schema,
+    ...(example === undefined ? {} : { example }),
+  };
+}
+
+function responseOf(
+  { description, schema, example, type = "application/json" }: ApiAnswer,
+  schemaOf: SchemaOf,
+): { readonly description: string; readonly content?: Content } {
+  if (schema === undefined) return { description };
+  const content = { schema: schemaOf(schema), ...(example === undefined ? {} : { example }) };
+  return { description, content: { [type]: content } };
+}
+
+/** What has an id goes to `named`, and is referred to. */
+function jsonSchema(schema: z.ZodType, named: Record<string, Schema>): Schema {
+  // Within another, since the outermost is never a reference.
+  const whole = z.toJSONSchema(z.object({ it: schema }), { io: "input" });
+  for (const [name, one] of Object.entries(whole.$defs ?? {})) {
+    const { id: _, ...found } = plain(one) as Schema;
+    named[name] = found;
+  }
+  return plain(whole.properties?.it) as Schema;
+}
+
+/** As people write it: no bounds that only say "a safe integer", and null as one of the types. */
+function plain(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(plain);
+  if (typeof value !== "object" || value === null) return value;
+  const { minimum, maximum, anyOf, $ref, ...rest } = value as Schema & { anyOf?: readonly Schema[] };
+  const schema: Record<string, unknown> = Object.fromEntries(
+    Object.entries(rest).map(([name, one]) => [name, isData(name) ? one : plain(one)]),
+  );
+  if ($ref !== undefined) schema.$ref = $ref.replace("#/$defs/", "#/components/schemas/");
+  if (minimum !== undefined && minimum !== Number.MIN_SAFE_INTEGER) schema.minimum = plain(minimum);
+  if (maximum !== undefined && maximum !== Number.MAX_SAFE_INTEGER) schema.maximum = plain(maximum);
+  if (anyOf === undefined) return schema;
+  const [first, second] = anyOf.map((one) => plain(one) as Schema);
+  if (anyOf.length === 2 && second?.type === "null" && first !== undefined && isNullable(first)) {
+    return { ...schema, ...first, type: [first.type, "null"] };
+  }
+  return { ...schema, oneOf: anyOf.map(plain) };
+}
+
+const isData = (keyword: string) => ["default", "example", "enum", "const"].includes(keyword);
+const isNullable = ({ type, enum: listed }: Schema) => typeof type === "string" && listed === undefined;
