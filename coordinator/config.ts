@@ -7,7 +7,7 @@ import { isIPv4, isIPv6 } from "node:net";
 import { z } from "zod";
 import { ConfigError } from "#core/errors";
 import type { Log } from "#core/log";
-import type { Database } from "#db/connect";
+import type { Database } from "#db/server-database";
 import { reachableContact } from "#protocol/user-agent";
 import { suspiciousShare } from "#rir-import/shrinkage";
 import { readLayer } from "./domain-sets/partition.ts";

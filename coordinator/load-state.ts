@@ -1,6 +1,6 @@
 /** What the coordinator reads at its start, and again when the registry changes. */
 import type { Log } from "#core/log";
-import type { Database } from "#db/connect";
+import type { Database } from "#db/server-database";
 import type { CrawlerStore, DayBudget } from "./crawlers/crawler.ts";
 import { createCrawlerStore } from "./crawlers/crawler-store.ts";
 import type { DelegationStore } from "./delegation/delegation.ts";

@@ -2,22 +2,11 @@
  * Opens the database: the server that a URL names, or the embedded Postgres in the home folder.
  * Every connection has the schema first in its search path, so that several worlds live side by side.
  */
-
 import { setTimeout as delay } from "node:timers/promises";
-import { Client, type Pool, type PoolClient } from "pg";
+import { Client, type PoolClient } from "pg";
 import { serverCrashed, serverIsAlive } from "./embedded-pid-file.ts";
 import { passingVisitor, startEmbeddedPostgres, stopEmbeddedPostgres } from "./embedded-postgres.ts";
-import { openServerDatabase } from "./server-database.ts";
-
-export interface Database {
-  readonly pool: Pool;
-  readonly schema: string;
-  /** For people: "embedded Postgres in /var/lib/nearcrawl" or the server's URL without its password. */
-  readonly description: string;
-  /** A URL for psql and for child processes. */
-  readonly url: string;
-  close(): Promise<void>;
-}
+import { type Database, openServerDatabase } from "./server-database.ts";
 
 export interface OpenDatabaseOptions {
   /** A server to use; null: the embedded one. */

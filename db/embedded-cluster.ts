@@ -21,11 +21,11 @@ import { totalmem } from "node:os";
 import { join, resolve } from "node:path";
 import { DatabaseError } from "#core/errors";
 import { findPrograms, type PostgresPrograms } from "./embedded-binaries.ts";
-import { isAlive } from "./embedded-pid-file.ts";
 import {
   accountOf,
   firstClosedFolder,
   handOver,
+  isAlive,
   runProgram,
   type ServerAccount,
 } from "./embedded-program.ts";

@@ -6,6 +6,7 @@ import { existsSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseError } from "#core/errors";
 import { dataFolderOf } from "./embedded-cluster.ts";
+import { isAlive } from "./embedded-program.ts";
 import { wordsOf } from "./server-database.ts";
 
 /** Null without the file. The socket's folder is missing while the server is about to start. */
@@ -40,15 +41,6 @@ export function serverCrashed(home: string): boolean {
 export function removeForeignPidFile(home: string): void {
   const pid = readPidFile(home)?.pid;
   if (pid !== undefined && isAlive(pid) && !serverIsAlive(home)) rmSync(pidFileOf(home), { force: true });
-}
-
-export function isAlive(pid: number): boolean {
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch (error) {
-    return (error as { code?: unknown }).code === "EPERM";
-  }
 }
 
 /** A server's command line names its data folder. Where it cannot be read (no /proc), a live process passes for the server. */

@@ -8,8 +8,7 @@ import { fileURLToPath } from "node:url";
 import { runner } from "node-pg-migrate";
 import type { Pool, PoolClient } from "pg";
 import { DatabaseError } from "#core/errors";
-import type { Database } from "./connect.ts";
-import { wordsOf } from "./server-database.ts";
+import { type Database, wordsOf } from "./server-database.ts";
 
 /**
  * How often a migration begins anew when whoever reads the tables meanwhile stands in its way: Postgres ends one of two

@@ -1,11 +1,9 @@
 /**
  * The pool of connections to one server, and the database of a server that a URL names.
  */
-
 import { Pool } from "pg";
 import { DatabaseError, UsageError } from "#core/errors";
 import { canParseUrl } from "#core/ip/url-host";
-import type { Database } from "./connect.ts";
 
 /** Connections of one process at most, when the caller does not say; a coordinator listens on five and holds its lock on one. */
 const defaultMaxConnections = 16;
@@ -116,4 +114,14 @@ function withoutPassword(databaseUrl: string): string {
   if (parsed.password !== "") parsed.password = "";
   parsed.searchParams.delete("password");
   return parsed.href;
+}
+
+export interface Database {
+  readonly pool: Pool;
+  readonly schema: string;
+  /** For people: "embedded Postgres in /var/lib/nearcrawl" or the server's URL without its password. */
+  readonly description: string;
+  /** A URL for psql and for child processes. */
+  readonly url: string;
+  close(): Promise<void>;
 }

@@ -8,31 +8,9 @@ import { isMainThread } from "node:worker_threads";
 import { quietLog } from "./core/log.ts";
 import { softwareVersion } from "./core/software-version.ts";
 import type { CrawlerSurroundings } from "./crawler-surroundings.ts";
-import type { LimitUsage } from "./limits/limit-usage.ts";
-import type { CrawlerStatus } from "./link/crawler-status.ts";
 import { Resident } from "./move/resident.ts";
-import { runCrawlerProcess } from "./process-entry.ts";
+import { type RunningCrawler, runCrawlerProcess } from "./process-entry.ts";
 import type { CrawlerConfig } from "./settings/config.ts";
-import type { StatusReport } from "./status/status-report.ts";
-
-export interface RunningCrawler {
-  /** Ends what is under way, gives the rest back, says goodbye. */
-  stop(): Promise<void>;
-  /** The same, and tells the coordinator that this crawler will not be back. */
-  leave(): Promise<void>;
-  status(): CrawlerStatus;
-  /** The host's settings have changed: those that can be are in force at once; the log says which are not. */
-  change(config: CrawlerConfig): void;
-  /** Until `resume`, over restarts. Throws the system's error when that cannot be kept on disk. */
-  pause(reason: string): void;
-  resume(): void;
-  /** Finishes what is open, ships all results, then asks to leave for good; over restarts, until `resume`. */
-  drain(reason: string): void;
-  /** Each of the host's limits with what is used of it, and what it holds back. */
-  usage(): LimitUsage[];
-  /** All that its administrator may want to know. */
-  report(): StatusReport;
-}
 
 /** Starts a crawler; resolves when it has begun to connect. Throws ConfigError or UsageError. */
 export async function startCrawler(

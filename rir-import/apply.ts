@@ -4,7 +4,7 @@
  * clears away what was left.
  */
 import type { PoolClient } from "pg";
-import type { Database } from "#db/connect";
+import type { Database } from "#db/server-database";
 import { readState, requireSubnets } from "./check.ts";
 import {
   beginGeneration,

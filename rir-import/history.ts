@@ -4,8 +4,8 @@
  */
 import { formatAddress } from "#core/ip/address";
 import { firstAddress, type IpRange, lastAddress } from "#core/ip/range";
-import type { Database } from "#db/connect";
 import { rangeText } from "#db/range-text";
+import type { Database } from "#db/server-database";
 import { lookUp, readAsked } from "./lookup.ts";
 
 export interface RangeState {

@@ -4,9 +4,9 @@ import { holdingChain } from "#coordinator/subnets/nest";
 import { UsageError } from "#core/errors";
 import { formatAddress } from "#core/ip/address";
 import { firstAddress, formatRange, type IpRange, isUnary, parseRange } from "#core/ip/range";
-import type { Database } from "#db/connect";
 import { holdingParameters, holdingSubnets } from "#db/holding-subnets";
 import { rangeFrom } from "#db/range-text";
+import type { Database } from "#db/server-database";
 
 export interface FoundSubnet {
   /** Null when it comes straight from files. */

@@ -5,18 +5,19 @@ import type { PoolClient } from "pg";
 import { compareSpecificity, rangeAt } from "#coordinator/subnets/range-columns";
 import { UsageError } from "#core/errors";
 import { formatRange, type IpRange } from "#core/ip/range";
-import type { Database } from "#db/connect";
+import type { Database } from "#db/server-database";
 import { readState, requireSubnets } from "./check.ts";
 import { breakDown, type ChangeBreakdown } from "./database/change-breakdown.ts";
 import { readCurrentHolders, readCurrentTree } from "./database/current-tree.ts";
 import { type Difference, differencesOf, sampleDifferences } from "./database/differences.ts";
 import { currentGeneration } from "./database/generations.ts";
-import { describeHolders, type HolderChanges } from "./database/holder-difference.ts";
 import {
   type ChangeCounts,
   changeKinds,
   compareTrees,
+  describeHolders,
   type FamilyDifference,
+  type HolderChanges,
   type TreeDifference,
 } from "./database/tree-difference.ts";
 import { HoldingRanges } from "./look-up-in-files.ts";

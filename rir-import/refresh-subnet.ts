@@ -9,8 +9,8 @@ import type { PoolClient } from "pg";
 import { UsageError } from "#core/errors";
 import { formatAddress } from "#core/ip/address";
 import { firstAddress, formatRange, lastAddress, parseRange } from "#core/ip/range";
-import type { Database } from "#db/connect";
 import { rangeText } from "#db/range-text";
+import type { Database } from "#db/server-database";
 import {
   beginGeneration,
   clearInterrupted,

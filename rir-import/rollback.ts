@@ -6,7 +6,7 @@
  */
 import type { PoolClient } from "pg";
 import { UsageError } from "#core/errors";
-import type { Database } from "#db/connect";
+import type { Database } from "#db/server-database";
 import { clearInterrupted, currentGeneration, notifyRegistryChange } from "./database/generations.ts";
 import { inTransaction, withImportLock } from "./database/import-lock.ts";
 

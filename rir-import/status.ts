@@ -1,5 +1,5 @@
 /** What the tree in force was made from and how old that is, and the imports before it. */
-import type { Database } from "#db/connect";
+import type { Database } from "#db/server-database";
 import type { RegistryCounts } from "./database/change-breakdown.ts";
 import { isImportRunning } from "./database/import-lock.ts";
 import { canRollForward } from "./rollback.ts";

@@ -5,9 +5,10 @@ import { hostHashOf } from "#core/url-key";
 import { mostKnownDigests, packKnownDigests } from "#protocol/known-digests";
 import { type Lease, linkDigestOf, linkHashOfNumber, linkNameBits, linkNameOf } from "#protocol/lease";
 import { prepared } from "../database/transaction.ts";
+import type { NamedLink } from "../results/arrived-result.ts";
 import { channelHolds } from "./channel.ts";
 import { type KeptChannel, pagesOfChannel } from "./channel-reads.ts";
-import { keyOfName, linksThatPay, type NamedLink, type ToldLink } from "./known-links.ts";
+import { keyOfName, linksThatPay, type ToldLink } from "./known-links.ts";
 
 /** Of a channel so many pages are looked at: shares are all that is wanted. */
 const mostCountedPages = 100_000;

@@ -4,7 +4,7 @@ import { canParseUrl, urlHost } from "#core/ip/url-host";
 import { hostHashOf } from "#core/url-key";
 import { isLinkName, keptLinkSets, keptLinkSetsMs, type Lease } from "#protocol/lease";
 import type { FetchResult, PageLink } from "#protocol/result";
-import type { WireResult } from "../results/arrived-result.ts";
+import type { KnownLinkStore, NamedLink, WireResult } from "../results/arrived-result.ts";
 
 /**
  * What the first mention of a link to another site takes in a connection beyond what its name takes, deflated: measured,
@@ -47,21 +47,6 @@ export function linksThatPay<Link extends ToldLink>(links: readonly Link[], leas
   };
   const told = links.filter((link) => gain(link) > 0);
   return told.reduce((sum, link) => sum + gain(link), 0) > headBytes ? told : [];
-}
-
-// Links that came by their names (protocol/known-links), in full again, before anything else looks at them. A name that
-// stands for no known link of the page's host, whether by mistake or by intent, is dropped; its page loses its
-// validators, so that it is read in full at its next visit, against another set.
-
-/** A name on a page of a host. */
-export interface NamedLink {
-  readonly hostHash: HostHash;
-  readonly name: string;
-}
-
-export interface KnownLinkStore {
-  /** URLs of those names that stand for exactly one known link of a channel of their host, by `keyOfName`. */
-  readonly urlsOfNames: (names: readonly NamedLink[]) => Promise<ReadonlyMap<string, string>>;
 }
 
 export const keyOfName = ({ hostHash, name }: NamedLink): string => `${hostHash} ${name}`;

@@ -2,7 +2,6 @@
 import type { CrawlerId, HostHash, LeaseId, SubnetId, UrlHash } from "#core/ids";
 import type { UrlKey } from "#core/url-key";
 import type { FetchResult, PageExtract, Seal } from "#protocol/result";
-import type { KnownLinkStore } from "../channels/known-links.ts";
 import type { PageWorth } from "../frontier/budgets.ts";
 import type { AdmittedUrl, CrawlScope } from "../frontier/frontier.ts";
 import type { KnownPage, VisitFindings } from "../recrawl/visit-findings.ts";
@@ -142,4 +141,19 @@ export interface WireResult {
   readonly leaseId: LeaseId;
   readonly result: FetchResult;
   readonly wireBytes: number;
+}
+
+export interface KnownLinkStore {
+  /** URLs of those names that stand for exactly one known link of a channel of their host, by `keyOfName`. */
+  readonly urlsOfNames: (names: readonly NamedLink[]) => Promise<ReadonlyMap<string, string>>;
+}
+
+// Links that came by their names (protocol/known-links), in full again, before anything else looks at them. A name that
+// stands for no known link of the page's host, whether by mistake or by intent, is dropped; its page loses its
+// validators, so that it is read in full at its next visit, against another set.
+
+/** A name on a page of a host. */
+export interface NamedLink {
+  readonly hostHash: HostHash;
+  readonly name: string;
 }

@@ -2,7 +2,7 @@
 import { randomInt } from "node:crypto";
 import { Worker } from "node:worker_threads";
 import type { Pool, PoolClient } from "pg";
-import type { Database } from "#db/connect";
+import type { Database } from "#db/server-database";
 import { inTransaction } from "../database/transaction.ts";
 import { type ReadingProgress, readLinks, type WebGraph, webGraph } from "./graph-reads.ts";
 import { type PageRank, type PageRankSettings, pageRank } from "./page-rank.ts";

@@ -8,7 +8,7 @@
 import type { Pool, PoolClient } from "pg";
 import { DatabaseError } from "#core/errors";
 import { releaseAdvisoryLock, tryAdvisoryLock } from "#db/advisory-lock";
-import type { Database } from "#db/connect";
+import type { Database } from "#db/server-database";
 import type { RankOptions, RankProgress } from "./local-rank-store.ts";
 import type { PageRankSettings } from "./page-rank.ts";
 import { copyRanks, readVisits } from "./rank-store.ts";

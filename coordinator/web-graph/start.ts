@@ -7,7 +7,7 @@ import type { Pool } from "pg";
 import type { Log } from "#core/log";
 import type { Timekeeper } from "#core/scheduler";
 import { releaseAdvisoryLock, tryAdvisoryLock } from "#db/advisory-lock";
-import type { Database } from "#db/connect";
+import type { Database } from "#db/server-database";
 import type { WebPart } from "../web/web-part.ts";
 import { estimatedLinks } from "./graph-reads.ts";
 import { rankInWorker } from "./local-rank-store.ts";

@@ -3,15 +3,7 @@
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import { LRUCache } from "lru-cache";
 import { type Html, html, nothing, pathWith } from "./html.ts";
-import {
-  type Content,
-  type HttpMethod,
-  type OpenApi,
-  type Operation,
-  type Parameter,
-  readOpenApi,
-  type Schema,
-} from "./openapi.ts";
+import type { Content, HttpMethod, OpenApi, Operation, Parameter, Schema } from "./openapi.ts";
 import type { Shown, Views } from "./views.ts";
 
 export interface ApiOperation {
@@ -240,8 +232,12 @@ interface Description {
 }
 
 /** `publicUrl`: of the settings, for who asks by no name that can be one. Throws when the description contradicts itself. */
-export function addApiRoutes(app: FastifyInstance, views: Views, publicUrl: string | null): void {
-  const plain = readOpenApi();
+export function addApiRoutes(
+  app: FastifyInstance,
+  views: Views,
+  plain: OpenApi,
+  publicUrl: string | null,
+): void {
   const text = JSON.stringify(plain, null, 2);
   const kept = new LRUCache<string, Description>({ max: keptDescriptions });
   const describedFor = (request: FastifyRequest): Description => {

@@ -1,9 +1,3 @@
-import { readdirSync, readFileSync } from "node:fs";
-import { channelsApi } from "../channels/channels-api.ts";
-import { recrawlApi } from "../recrawl/recrawl-api.ts";
-import { graphApi } from "../web-graph/graph-api.ts";
-import { type ApiOperations, describeOperations } from "./api-operation.ts";
-
 /** A description of an API (OpenAPI 3.1), as far as our own files use it. */
 
 export type HttpMethod = "get" | "post" | "put" | "delete";
@@ -61,69 +55,4 @@ export interface OpenApi {
     readonly [kind: string]: Readonly<Record<string, unknown>>;
   };
   readonly [name: string]: unknown;
-}
-
-// The API's description (OpenAPI 3.1), made from the operations of each group of routes. Groups that are not described
-// in zod yet have a file in the folder openapi, and root.json what all of them share.
-
-const folder = new URL("./openapi/", import.meta.url);
-const rootFile = "root.json";
-
-/** The groups whose routes carry their description. */
-export const described = { channels: channelsApi, graph: graphApi, recrawl: recrawlApi };
-
-type Part = Partial<Pick<OpenApi, "paths">> & { readonly components?: Partial<OpenApi["components"]> };
-
-interface TaggedPart {
-  readonly tag: string;
-  readonly part: Part;
-}
-
-/** Throws when two files describe the same path or schema. */
-export function readOpenApi(): OpenApi {
-  const root = partOf(rootFile) as OpenApi;
-  const names = readdirSync(folder).filter((name) => name.endsWith(".json") && name !== rootFile);
-  const written = names.map((name) => tagged(partOf(name), name.replace(/\.json$/, "")));
-  const made = Object.entries(described).map(([tag, operations]) => madeOf(operations, tag));
-  // By the groups' names, wherever they are described.
-  const parts = [...written, ...made].sort((a, b) => (a.tag < b.tag ? -1 : 1)).map(({ part }) => part);
-  return {
-    ...root,
-    paths: merged([root.paths, ...parts.map(({ paths }) => paths)]),
-    components: {
-      ...root.components,
-      schemas: merged([root.components.schemas, ...parts.map(({ components }) => components?.schemas)]),
-    },
-  };
-}
-
-function partOf(name: string): Part {
-  return JSON.parse(readFileSync(new URL(name, folder), "utf8"));
-}
-
-/** Every operation of a file belongs to the group that the file is named after. */
-function tagged(part: Part, tag: string): TaggedPart {
-  const paths = Object.entries(part.paths ?? {}).map(([path, methods]) => [
-    path,
-    Object.fromEntries(Object.entries(methods).map(([name, one]) => [name, { ...one, tags: [tag] }])),
-  ]);
-  return { tag, part: { ...part, paths: Object.fromEntries(paths) } };
-}
-
-/** The form of errors is the root's. */
-function madeOf(operations: ApiOperations, tag: string): TaggedPart {
-  const { paths, schemas } = describeOperations(operations, tag);
-  const { Error: _, ...own } = schemas;
-  return { tag, part: { paths, components: { schemas: own } } };
-}
-
-function merged<Value>(
-  parts: readonly (Readonly<Record<string, Value>> | undefined)[],
-): Record<string, Value> {
-  const all: Record<string, Value> = {};
-  for (const [name, value] of parts.flatMap((part) => Object.entries(part ?? {}))) {
-    if (name in all) throw new TypeError(`the API's description has ${name} twice`);
-    all[name] = value;
-  }
-  return all;
 }

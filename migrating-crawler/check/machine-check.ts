@@ -3,7 +3,7 @@
 import { randomBytes } from "node:crypto";
 import { createSocket } from "node:dgram";
 import { getServers, Resolver } from "node:dns/promises";
-import type { PartnerEnvironment } from "../cli/partner-commands.ts";
+import type { PartnerEnvironment } from "../core/partner-context.ts";
 import type { CoordinatorRoute } from "../net/coordinator-socket.ts";
 import { type CrawlerConfig, fetchingConfig } from "../settings/config.ts";
 import { type Finding, mend, note, ok, surveyCoordinator } from "./coordinator-findings.ts";

@@ -4,12 +4,12 @@ import type { Finding } from "../check/coordinator-findings.ts";
 import { keepCheck } from "../check/last-check.ts";
 import { type CheckReport, type CheckSettings, checkMachine } from "../check/machine-check.ts";
 import { factsOfThisMachine } from "../check/machine-findings.ts";
+import { type PartnerContext, type PartnerExitCode, partnerExitCodes } from "../core/partner-context.ts";
 import { coordinatorRoute } from "../membership/coordinator-route.ts";
 import { homeSettings, settingsFile } from "../membership/home-settings.ts";
 import { readMembership } from "../membership/membership.ts";
 import { fetchingConfig } from "../settings/config.ts";
 import { readSettingsFile } from "../settings/settings-file.ts";
-import { type PartnerContext, type PartnerExitCode, partnerExitCodes } from "./partner-commands.ts";
 
 /** Exit code 1 when something is to be mended. */
 export async function checkCommand(context: PartnerContext): Promise<PartnerExitCode> {

@@ -3,11 +3,11 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { z } from "zod";
 import { plainWords } from "#protocol/fields";
+import { type PartnerContext, type PartnerExitCode, partnerExitCodes } from "../core/partner-context.ts";
 import { spoolHolder } from "../spool/spool-folder.ts";
 import { askCrawler } from "../status/ask-crawler.ts";
 import { checkCrawlerHome } from "../status/crawler-home.ts";
 import { runningDock } from "../supervisor/one-dock.ts";
-import { type PartnerContext, type PartnerExitCode, partnerExitCodes } from "./partner-commands.ts";
 
 export interface DrainOptions {
   readonly reason?: string;

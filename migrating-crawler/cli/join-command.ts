@@ -4,12 +4,12 @@
  */
 
 import { existsSync, readFileSync } from "node:fs";
-import type { Invitation } from "#protocol/invitation";
-import { parseInvitation } from "#protocol/invitation";
+import { type Invitation, parseInvitation } from "#protocol/invitation";
 import { keepCheck } from "../check/last-check.ts";
 import { type CheckReport, checkMachine } from "../check/machine-check.ts";
 import { factsOfThisMachine } from "../check/machine-findings.ts";
 import { quietLog } from "../core/log.ts";
+import { type PartnerContext, type PartnerExitCode, partnerExitCodes } from "../core/partner-context.ts";
 import { coordinatorRoute } from "../membership/coordinator-route.ts";
 import { settingsFile } from "../membership/home-settings.ts";
 import { completeJoin, joinStart, prepareHome } from "../membership/join.ts";
@@ -18,7 +18,6 @@ import type { SessionOutcome } from "../membership/short-session.ts";
 import { fetchingConfig } from "../settings/config.ts";
 import { readSettingsFile } from "../settings/settings-file.ts";
 import { reportLines } from "./check-command.ts";
-import { type PartnerContext, type PartnerExitCode, partnerExitCodes } from "./partner-commands.ts";
 
 export interface JoinOptions {
   readonly token: string;

@@ -2,10 +2,10 @@
 
 import { setTimeout as delay } from "node:timers/promises";
 import { plainWords } from "#protocol/fields";
+import { type PartnerContext, type PartnerExitCode, partnerExitCodes } from "../core/partner-context.ts";
 import { LogFollower, lastLogLines } from "../status/control-server.ts";
 import { checkCrawlerHome } from "../status/crawler-home.ts";
 import { readerGone } from "./closed-output.ts";
-import { type PartnerContext, type PartnerExitCode, partnerExitCodes } from "./partner-commands.ts";
 
 export interface LogOptions {
   readonly lines: number;

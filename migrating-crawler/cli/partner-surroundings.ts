@@ -2,7 +2,8 @@
 import { homedir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline/promises";
-import type { PartnerEnvironment, PartnerExitCode, PartnerSurroundings } from "./partner-commands.ts";
+import type { PartnerEnvironment, PartnerExitCode } from "../core/partner-context.ts";
+import type { PartnerSurroundings } from "./partner-commands.ts";
 
 /** `program`: what to type to start this program. `self`: what Node is given to start it. */
 export function partnerSurroundings(given: {

@@ -1,9 +1,10 @@
 /** `pause` and `resume`: at once where a crawler runs, else by the file that the next one looks at. */
+
+import { type PartnerContext, type PartnerExitCode, partnerExitCodes } from "../core/partner-context.ts";
 import { pauseCrawler, resumeCrawler } from "../limits/pause.ts";
 import { askCrawler, ControlError } from "../status/ask-crawler.ts";
 import { checkCrawlerHome } from "../status/crawler-home.ts";
 import { endDrain } from "../status/drain.ts";
-import { type PartnerContext, type PartnerExitCode, partnerExitCodes } from "./partner-commands.ts";
 
 export interface PauseOptions {
   readonly reason?: string;

@@ -5,9 +5,9 @@ import { keepCheck, lastCheckFailed } from "../check/last-check.ts";
 import { checkMachine } from "../check/machine-check.ts";
 import { factsOfThisMachine } from "../check/machine-findings.ts";
 import { type CrawlerLog, lineLog } from "../core/log.ts";
+import type { PartnerContext, PartnerExitCode } from "../core/partner-context.ts";
 import { runDock, untilSignal } from "../supervisor/run-dock.ts";
 import { checkedHome } from "./check-command.ts";
-import type { PartnerContext, PartnerExitCode } from "./partner-commands.ts";
 
 export async function runCommand(context: PartnerContext): Promise<PartnerExitCode> {
   const { home, env, print, complain, program } = context;

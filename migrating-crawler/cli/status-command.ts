@@ -2,12 +2,12 @@
 
 import { setTimeout as delay } from "node:timers/promises";
 import { plainWords } from "#protocol/fields";
+import { type PartnerContext, type PartnerExitCode, partnerExitCodes } from "../core/partner-context.ts";
 import { askCrawler, ControlError } from "../status/ask-crawler.ts";
 import { checkCrawlerHome } from "../status/crawler-home.ts";
 import { restingReport } from "../status/resting-report.ts";
 import { statusLine, statusText } from "../status/status-text.ts";
 import { readerGone } from "./closed-output.ts";
-import { type PartnerContext, type PartnerExitCode, partnerExitCodes } from "./partner-commands.ts";
 
 export interface StatusOptions {
   readonly watch?: boolean;

@@ -14,11 +14,11 @@ import {
 } from "node:fs";
 import { basename, join } from "node:path";
 import { UsageError } from "#core/errors";
+import { type PartnerContext, type PartnerExitCode, partnerExitCodes } from "../core/partner-context.ts";
 import { emptyAsOwner, leaveAsOwner, otherOwner } from "../membership/as-owner.ts";
 import { folderKind, marks } from "../membership/home-folder.ts";
 import { homeSettings } from "../membership/home-settings.ts";
 import { leaveWords } from "./leave-command.ts";
-import { type PartnerContext, type PartnerExitCode, partnerExitCodes } from "./partner-commands.ts";
 
 export interface UninstallOptions {
   /** Ask nothing, and go on when the coordinator cannot be told. */

@@ -1,7 +1,7 @@
 /** `unit`: the systemd unit for this machine's paths, on standard output. */
 import { resolve } from "node:path";
 import { UsageError } from "#core/errors";
-import { type PartnerContext, type PartnerExitCode, partnerExitCodes } from "./partner-commands.ts";
+import { type PartnerContext, type PartnerExitCode, partnerExitCodes } from "../core/partner-context.ts";
 
 /** `program`: else the file that this program was started as, if it is the one file. */
 export async function unitCommand(

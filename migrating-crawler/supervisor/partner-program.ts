@@ -3,13 +3,9 @@
 import { Command, CommanderError } from "commander";
 import { ConfigError, NearcrawlError, UsageError } from "#core/errors";
 import { outliveReaders } from "../cli/closed-output.ts";
-import {
-  addPartnerCommands,
-  type PartnerExitCode,
-  type PartnerSurroundings,
-  partnerExitCodes,
-} from "../cli/partner-commands.ts";
+import { addPartnerCommands, type PartnerSurroundings } from "../cli/partner-commands.ts";
 import { partnerSurroundings } from "../cli/partner-surroundings.ts";
+import { type PartnerExitCode, partnerExitCodes } from "../core/partner-context.ts";
 import { softwareVersion } from "../core/software-version.ts";
 
 const [, script = "nearcrawl-crawler.mjs", ...args] = process.argv;

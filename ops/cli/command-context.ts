@@ -11,7 +11,8 @@ import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from "
 import { homedir } from "node:os";
 import { join, resolve } from "node:path";
 import { z } from "zod";
-import { type Database, openDatabase } from "#db/connect";
+import { openDatabase } from "#db/connect";
+import type { Database } from "#db/server-database";
 
 export const exitCodes = { done: 0, failed: 1, usage: 2, notFound: 3, alerts: 4, interrupted: 130 } as const;
 

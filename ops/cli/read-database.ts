@@ -1,6 +1,6 @@
 /** For commands that only look: a database where nothing was set up yet is said so, not created. */
 import { DatabaseError } from "#core/errors";
-import type { Database } from "#db/connect";
+import type { Database } from "#db/server-database";
 import { type CommandContext, withDatabase } from "./command-context.ts";
 
 /** Postgres' codes for a missing table and a missing schema. */

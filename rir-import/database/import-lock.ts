@@ -5,7 +5,7 @@
 import type { PoolClient } from "pg";
 import { DatabaseError } from "#core/errors";
 import { isAdvisoryLockHeld, releaseAdvisoryLock, tryAdvisoryLock } from "#db/advisory-lock";
-import type { Database } from "#db/connect";
+import type { Database } from "#db/server-database";
 
 const lockName = "nearcrawl rir-import";
 

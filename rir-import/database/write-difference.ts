@@ -8,8 +8,12 @@ import { registries } from "#coordinator/subnets/subnet";
 import { unpackCountry } from "#coordinator/subnets/subnet-rows";
 import { type CopyWriter, writeCopy } from "#db/write-copy";
 import type { RegistryState } from "../tree/registry-state.ts";
-import type { HolderDifference } from "./holder-difference.ts";
-import { changeKinds, type FamilyDifference, type TreeDifference } from "./tree-difference.ts";
+import {
+  changeKinds,
+  type FamilyDifference,
+  type HolderDifference,
+  type TreeDifference,
+} from "./tree-difference.ts";
 
 export interface Writing {
   readonly client: PoolClient;

@@ -4,7 +4,6 @@
  * Readers are fed with chunks and answer into a sink at once: memory stays constant whatever the file's
  * size, and the chunk borders may lie anywhere.
  */
-
 import type { Registry } from "#coordinator/subnets/subnet";
 import type { IpRange } from "#core/ip/range";
 import type { EncodingCounts } from "./text-decoding.ts";
@@ -96,9 +95,6 @@ export interface RecordReader {
 }
 
 export type OpenReader = (file: string, sink: RecordSink) => RecordReader;
-
-/** Longer names and handles are cut; the longest in real dumps is under 200. Keeps keys within what an index takes. */
-export const maxTextLength = 500;
 
 /** In lower case, and in upper case as `source:` has them. */
 const registryNames: ReadonlyMap<string, Registry> = new Map(

@@ -4,7 +4,6 @@
  * Latin-1 has only control characters: so a name stays readable whatever it was written in, and a broken byte
  * harms no other. Control characters, NUL among them, become spaces; the ends are trimmed.
  */
-import { maxTextLength } from "./record.ts";
 
 /** What the values of a file were written in; plain ASCII is not counted. */
 export interface EncodingCounts {
@@ -201,3 +200,6 @@ export function skipBlanksBack(bytes: Buffer, start: number, end: number): numbe
   while (at > start && isBlank(bytes[at - 1] as number)) at--;
   return at;
 }
+
+/** Longer names and handles are cut; the longest in real dumps is under 200. Keeps keys within what an index takes. */
+export const maxTextLength = 500;

@@ -3,7 +3,7 @@
  * a text out of them. Entities stay as they are written until a text is taken.
  */
 import { XMLParser } from "fast-xml-parser";
-import { maxTextLength } from "./record.ts";
+import { maxTextLength } from "./text-decoding.ts";
 
 /** An element with children: their values by name, a list where a name comes more than once. */
 export type XmlContent = { readonly [name: string]: unknown };

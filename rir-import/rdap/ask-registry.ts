@@ -17,7 +17,8 @@ import type { Clock } from "../download/clock.ts";
 import { downloadFailure } from "../download/download-failure.ts";
 import { retryAfterMs } from "../download/download-part.ts";
 import { type HttpAnswer, HttpClient, type HttpSettings, noSecrets, Watch } from "../download/http-client.ts";
-import { type HolderReference, maxTextLength, type NetworkRecord, registryNamed } from "../formats/record.ts";
+import { type HolderReference, type NetworkRecord, registryNamed } from "../formats/record.ts";
+import { maxTextLength } from "../formats/text-decoding.ts";
 import { type RdapBootstrap, serviceFor } from "./bootstrap.ts";
 import { type RdapNetwork, readNetwork } from "./rdap-network.ts";
 

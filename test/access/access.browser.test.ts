@@ -9,7 +9,7 @@ import { stateCoordinatorPlace } from "#coordinator/crawlers/coordinator-place-s
 import { createAuditLog } from "#coordinator/database/audit-log";
 import { fleetPart } from "#coordinator/fleet/start";
 import { randomSecrets } from "#coordinator/web/secrets";
-import type { Database } from "#db/connect";
+import type { Database } from "#db/server-database";
 import { browserPath } from "../support/browser.ts";
 import { type BrowserSite, browserSite, looksRight } from "../support/browser-page.ts";
 import { testDatabase } from "../support/database.ts";

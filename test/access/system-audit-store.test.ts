@@ -13,7 +13,7 @@ import { readTarget } from "#coordinator/opt-outs/opt-out";
 import { createOptOutStore } from "#coordinator/opt-outs/store";
 import { createTrustStore } from "#coordinator/trust/trust-store";
 import { asCrawlerId } from "#core/ids";
-import type { Database } from "#db/connect";
+import type { Database } from "#db/server-database";
 import { testDatabase } from "../support/database.ts";
 import { seedWorld, worldNow } from "../support/seed-world.ts";
 

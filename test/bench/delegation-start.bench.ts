@@ -10,9 +10,10 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { DelegationTable } from "#coordinator/delegation/delegation-table";
 import { createDelegationStore } from "#coordinator/delegation/store";
-import { type Database, openDatabase } from "#db/connect";
+import { openDatabase } from "#db/connect";
 import { startEmbeddedPostgres, stopEmbeddedPostgres } from "#db/embedded-postgres";
 import { migrate } from "#db/migrate";
+import type { Database } from "#db/server-database";
 
 const delegations = 1_000_000;
 const rounds = 3;

@@ -20,9 +20,10 @@ import { createMetrics } from "#coordinator/overview/metrics";
 import { randomSecrets } from "#coordinator/web/secrets";
 import { silentLog } from "#core/log";
 import { urlKeyOf } from "#core/url-key";
-import { type Database, openDatabase } from "#db/connect";
+import { openDatabase } from "#db/connect";
 import { stopEmbeddedPostgres } from "#db/embedded-postgres";
 import { migrate } from "#db/migrate";
+import type { Database } from "#db/server-database";
 import { webServer } from "../support/web-server.ts";
 
 const urls = Number(process.argv[2] ?? 40_000);

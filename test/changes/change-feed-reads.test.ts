@@ -6,7 +6,7 @@ import { type ChangesRead, createChangeFeed } from "#coordinator/changes/change-
 import { numberChanges, removeOldChanges } from "#coordinator/changes/change-writes";
 import { type ChangeFilter, type ChangeKind, everyChange } from "#coordinator/changes/page-change";
 import { seededRandom } from "#core/random";
-import type { Database } from "#db/connect";
+import type { Database } from "#db/server-database";
 import { testDatabase } from "../support/database.ts";
 import { seedChange } from "../support/seed-changes.ts";
 

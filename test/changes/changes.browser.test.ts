@@ -7,7 +7,7 @@ import { readChannel } from "#coordinator/channels/channel";
 import { createChannelStore } from "#coordinator/channels/channel-store";
 import { channelPart } from "#coordinator/channels/start";
 import { silentLog } from "#core/log";
-import type { Database } from "#db/connect";
+import type { Database } from "#db/server-database";
 import { browserPath } from "../support/browser.ts";
 import { type BrowserSite, browserSite, looksRight, picture } from "../support/browser-page.ts";
 import { testDatabase } from "../support/database.ts";

@@ -1,11 +1,11 @@
 import type { FastifyInstance } from "fastify";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { described, readOpenApi } from "#coordinator/open-api";
 import type { ApiOperation } from "#coordinator/web/api-operation";
 import { maxOpenRequests } from "#coordinator/web/limits";
-import { described, readOpenApi } from "#coordinator/web/openapi";
 import { createReports } from "#coordinator/who/reads";
 import { changeCauseWords, delegationCauseWords, roundCauseWords } from "#core/delegation-cause";
-import type { Database } from "#db/connect";
+import type { Database } from "#db/server-database";
 import { testDatabase } from "../support/database.ts";
 import { everyPart } from "../support/every-part.ts";
 import { faultsOf, type JsonSchema } from "../support/schema-check.ts";

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { createCrawlerStore } from "#coordinator/crawlers/crawler-store";
 import { createIncidentStore } from "#coordinator/overview/incident-store";
 import type { CrawlerId } from "#core/ids";
-import type { Database } from "#db/connect";
+import type { Database } from "#db/server-database";
 import { testDatabase } from "../support/database.ts";
 
 let database: Database;

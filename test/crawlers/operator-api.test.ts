@@ -7,7 +7,7 @@ import { createCrawlerStore } from "#coordinator/crawlers/crawler-store";
 import { createReleaseKeyStore } from "#coordinator/releases/key-store";
 import { hashCrawlerKey, randomSecrets } from "#coordinator/web/secrets";
 import type { Scope } from "#core/actor";
-import type { Database } from "#db/connect";
+import type { Database } from "#db/server-database";
 import { parseInvitation } from "#protocol/invitation";
 import { testDatabase } from "../support/database.ts";
 import { testReleaseKey } from "../support/releases.ts";

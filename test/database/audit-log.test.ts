@@ -3,7 +3,7 @@ import { hostname, userInfo } from "node:os";
 import { afterAll, afterEach, beforeAll, expect, it } from "vitest";
 import { createAuditLog } from "#coordinator/database/audit-log";
 import type { AuditEntry, AuditLog } from "#core/audit";
-import type { Database } from "#db/connect";
+import type { Database } from "#db/server-database";
 import { recordCommand } from "#ops/cli/audit-command-change";
 import { testDatabase } from "../support/database.ts";
 

@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { ChannelListener } from "#coordinator/database/channel-listener";
-import { type Database, openDatabase } from "#db/connect";
+import { openDatabase } from "#db/connect";
 import { channelName, notify } from "#db/schema-channel";
+import type { Database } from "#db/server-database";
 import { testDatabase } from "../support/database.ts";
 import { until } from "../support/until.ts";
 

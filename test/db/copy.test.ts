@@ -1,7 +1,7 @@
 import type { PoolClient } from "pg";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import type { Database } from "#db/connect";
 import { readCopy } from "#db/read-copy";
+import type { Database } from "#db/server-database";
 import { writeCopy } from "#db/write-copy";
 import { testDatabase } from "../support/database.ts";
 

@@ -20,9 +20,10 @@ import { createInterface } from "node:readline/promises";
 import type { Readable, Writable } from "node:stream";
 import { fileURLToPath } from "node:url";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
-import { type Database, openDatabase } from "#db/connect";
+import { openDatabase } from "#db/connect";
 import { findPrograms } from "#db/embedded-binaries";
 import { startEmbeddedPostgres, stopEmbeddedPostgres } from "#db/embedded-postgres";
+import type { Database } from "#db/server-database";
 import { builtDoors } from "../support/built-command.ts";
 
 const isRoot = process.getuid?.() === 0;

@@ -1,7 +1,7 @@
 /** A server that a URL names: what its errors say, and that a lost connection ends nothing but itself. */
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { type Database, openDatabase } from "#db/connect";
-import { withSearchPath } from "#db/server-database";
+import { openDatabase } from "#db/connect";
+import { type Database, withSearchPath } from "#db/server-database";
 import { testDatabase } from "../support/database.ts";
 
 let database: Database;

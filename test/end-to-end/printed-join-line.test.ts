@@ -11,7 +11,7 @@ import { afterAll, expect, it } from "vitest";
 import { admitUrls } from "#coordinator/frontier/admit-urls";
 import { createFrontierStore, createRejectedUrlStore } from "#coordinator/frontier/frontier-store";
 import { ensureRootSubnets } from "#coordinator/subnets/subnet-store";
-import type { Database } from "#db/connect";
+import type { Database } from "#db/server-database";
 import { generateWorld } from "#ops/world/generate-world";
 import { startWorld } from "#ops/world/main";
 import { builtProgram, nearcrawl } from "../support/built-command.ts";

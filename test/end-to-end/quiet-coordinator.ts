@@ -2,7 +2,7 @@
 import { readCoordinatorConfig } from "#coordinator/config";
 import { type RunningCoordinator, startCoordinator } from "#coordinator/main";
 import { silentLog } from "#core/log";
-import type { Database } from "#db/connect";
+import type { Database } from "#db/server-database";
 import type { RunningWorld } from "#ops/world/main";
 
 export interface QuietCoordinator {

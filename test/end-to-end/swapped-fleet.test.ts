@@ -1,6 +1,6 @@
 /** A release goes out to crawlers that are at work: nothing of what they had in hand is lost. */
 import { afterAll, beforeAll, expect, it } from "vitest";
-import type { Database } from "#db/connect";
+import type { Database } from "#db/server-database";
 import { testDatabase } from "../support/database.ts";
 import { swapUnderLoad } from "./swapping-fleet.ts";
 

@@ -8,7 +8,7 @@ import { createCrawlerStore } from "#coordinator/crawlers/crawler-store";
 import type { RunningCoordinator } from "#coordinator/main";
 import { readStopWords } from "#crawler/extract/stop-words";
 import { type Membership, writeMembership } from "#crawler/membership/membership";
-import type { Database } from "#db/connect";
+import type { Database } from "#db/server-database";
 import { newCrawlerKey } from "#ops/cli/crawler-key";
 import { generateWorld } from "#ops/world/generate-world";
 import { type RunningWorld, startWorld } from "#ops/world/main";

@@ -10,7 +10,7 @@ import { createFrontierStore } from "#coordinator/frontier/frontier-store";
 import { type RunningCoordinator, startCoordinator } from "#coordinator/main";
 import { randomSecrets } from "#coordinator/web/secrets";
 import { silentLog } from "#core/log";
-import type { Database } from "#db/connect";
+import type { Database } from "#db/server-database";
 import { pinOf } from "#protocol/identity";
 import { testDatabase } from "../support/database.ts";
 import { scope, seeds } from "../support/store-world.ts";

@@ -6,7 +6,7 @@ import { stateCoordinatorPlace } from "#coordinator/crawlers/coordinator-place-s
 import { createParentExchangeStore } from "#coordinator/federation/exchange-store";
 import { createCoordinatorStore, stateParent } from "#coordinator/federation/related-store";
 import { randomSecrets } from "#coordinator/web/secrets";
-import type { Database } from "#db/connect";
+import type { Database } from "#db/server-database";
 import { coordinatorsCommand, coordinatorsText } from "#ops/cli/commands/coordinators";
 import { inProcess } from "../support/command-in-process.ts";
 import { testDatabase } from "../support/database.ts";

@@ -3,7 +3,7 @@ import type { Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { stateCoordinatorPlace } from "#coordinator/crawlers/coordinator-place-store";
 import type { Role } from "#core/actor";
-import type { Database } from "#db/connect";
+import type { Database } from "#db/server-database";
 import { browserPath } from "../support/browser.ts";
 import { type BrowserSite, browserSite, looksRight } from "../support/browser-page.ts";
 import { testDatabase } from "../support/database.ts";

@@ -7,8 +7,9 @@ import { createOptOutMarks } from "#coordinator/opt-outs/mark-writes";
 import type { OptOutRequest } from "#coordinator/opt-outs/opt-out";
 import { createOptOutStore } from "#coordinator/opt-outs/store";
 import { urlKeyOf } from "#core/url-key";
-import { type Database, openDatabase } from "#db/connect";
+import { openDatabase } from "#db/connect";
 import { migrate } from "#db/migrate";
+import type { Database } from "#db/server-database";
 import { testDatabase } from "../support/database.ts";
 
 const noon = new Date("2026-03-01T12:00:00Z");

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import type { Database } from "#db/connect";
+import type { Database } from "#db/server-database";
 import { writePlanPage } from "#ops/cli/rir/plan-page";
 import { applyImport } from "#rir-import/apply";
 import { planImport } from "#rir-import/plan";

@@ -3,7 +3,7 @@ import { readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { Command } from "commander";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
-import type { Database } from "#db/connect";
+import type { Database } from "#db/server-database";
 import { sourcesCommand } from "#ops/cli/commands/rir";
 import { bytesText, DownloadLine, fetchCommand } from "#ops/cli/rir/fetch-command";
 import { rdapCommand } from "#ops/cli/rir/rdap-command";

@@ -2,11 +2,11 @@
 
 import type { AddressInfo } from "node:net";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { readOpenApi } from "#coordinator/open-api";
 import { formsPerHour } from "#coordinator/opt-outs/contact-routes";
 import { createOptOutMarks } from "#coordinator/opt-outs/mark-writes";
-import { readOpenApi } from "#coordinator/web/openapi";
 import type { WhoAnswer } from "#coordinator/who/who-answer";
-import type { Database } from "#db/connect";
+import type { Database } from "#db/server-database";
 import { testDatabase } from "../support/database.ts";
 import { faultsOf, type JsonSchema } from "../support/schema-check.ts";
 import { seedWorld, worldNow } from "../support/seed-world.ts";

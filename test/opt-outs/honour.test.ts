@@ -8,7 +8,7 @@ import { createOptOutStore } from "#coordinator/opt-outs/store";
 import { asCrawlerId, type CrawlerId } from "#core/ids";
 import { silentLog } from "#core/log";
 import { createTextResolver } from "#core/name-resolver";
-import type { Database } from "#db/connect";
+import type { Database } from "#db/server-database";
 import { testDatabase } from "../support/database.ts";
 import { seedWorld, worldNow } from "../support/seed-world.ts";
 

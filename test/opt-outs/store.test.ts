@@ -10,7 +10,7 @@ import { createTrustStore } from "#coordinator/trust/trust-store";
 import { createReports } from "#coordinator/who/reads";
 import { asCrawlerId } from "#core/ids";
 import { urlKeyOf } from "#core/url-key";
-import type { Database } from "#db/connect";
+import type { Database } from "#db/server-database";
 import { testDatabase } from "../support/database.ts";
 import { seedHost, seedPage, seedWorld, worldNow } from "../support/seed-world.ts";
 import { until } from "../support/until.ts";

@@ -1,6 +1,6 @@
 /** The overview and the pages behind its numbers in a real browser. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import type { Database } from "#db/connect";
+import type { Database } from "#db/server-database";
 import { browserPath } from "../support/browser.ts";
 import { type BrowserSite, browserSite, looksRight, picture } from "../support/browser-page.ts";
 import { testDatabase } from "../support/database.ts";

@@ -6,10 +6,11 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { createReports } from "#coordinator/who/reads";
-import { type Database, openDatabase } from "#db/connect";
+import { openDatabase } from "#db/connect";
 import { readPidFile } from "#db/embedded-pid-file";
 import { startEmbeddedPostgres, stopEmbeddedPostgres } from "#db/embedded-postgres";
 import { migrate } from "#db/migrate";
+import type { Database } from "#db/server-database";
 import { temporaryFolder } from "../support/temporary-folder.ts";
 import { liveState, webServer } from "../support/web-server.ts";
 

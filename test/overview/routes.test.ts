@@ -1,11 +1,11 @@
 /** The overview and what is behind its numbers over HTTP: JSON as described, tables as CSV, readiness, metrics, size. */
 import type { FastifyInstance } from "fastify";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { readOpenApi } from "#coordinator/open-api";
 import { createMetrics } from "#coordinator/overview/metrics";
 import { observeOperation } from "#coordinator/overview/start";
-import { readOpenApi } from "#coordinator/web/openapi";
 import { createReports } from "#coordinator/who/reads";
-import type { Database } from "#db/connect";
+import type { Database } from "#db/server-database";
 import { testDatabase } from "../support/database.ts";
 import { faultsOf, type JsonSchema } from "../support/schema-check.ts";
 import { seedOperation } from "../support/seed-operation.ts";

@@ -1,13 +1,13 @@
 /** /fleet/recrawl and `nearcrawl recrawl`: before and after a plan, as a page, JSON, CSV and text. */
 import type { FastifyInstance } from "fastify";
 import { afterAll, beforeAll, expect, it } from "vitest";
+import { readOpenApi } from "#coordinator/open-api";
 import { emptyPlan } from "#coordinator/recrawl/plan";
 import { createRecrawlPlanStore } from "#coordinator/recrawl/plan-store";
 import { recrawlAnswer } from "#coordinator/recrawl/routes";
 import { recrawlPart } from "#coordinator/recrawl/start";
 import { policySections } from "#coordinator/settings/schema";
-import { readOpenApi } from "#coordinator/web/openapi";
-import type { Database } from "#db/connect";
+import type { Database } from "#db/server-database";
 import { recrawlText } from "#ops/cli/commands/recrawl";
 import { testDatabase } from "../support/database.ts";
 import { faultsOf, type JsonSchema } from "../support/schema-check.ts";

@@ -3,8 +3,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import { createRegistryJobStore } from "#coordinator/registry/job-store";
 import { RegistryJobs } from "#coordinator/registry/jobs";
 import { silentLog } from "#core/log";
-import type { Database } from "#db/connect";
-import { createPool } from "#db/server-database";
+import { createPool, type Database } from "#db/server-database";
 import { CommandInHand } from "../support/command-in-hand.ts";
 import { testDatabase } from "../support/database.ts";
 import { until } from "../support/until.ts";

@@ -2,11 +2,11 @@
 import type { FastifyInstance } from "fastify";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { createOperatorTokenStore } from "#coordinator/access/token-store";
+import { readOpenApi } from "#coordinator/open-api";
 import { registryPart } from "#coordinator/registry/start";
-import { readOpenApi } from "#coordinator/web/openapi";
 import { randomSecrets } from "#coordinator/web/secrets";
 import { silentLog } from "#core/log";
-import type { Database } from "#db/connect";
+import type { Database } from "#db/server-database";
 import { applyImport } from "#rir-import/apply";
 import { sourceOf } from "#rir-import/download/source-settings";
 import { sourceRows } from "#rir-import/download/source-status";

@@ -9,7 +9,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { RegistryCommands } from "#coordinator/registry/jobs";
 import { registryPart } from "#coordinator/registry/start";
 import { silentLog } from "#core/log";
-import type { Database } from "#db/connect";
+import type { Database } from "#db/server-database";
 import { registryHost } from "#ops/cli/commands/coordinator";
 import { generateRegistry } from "#ops/generate/generate-registry";
 import { browserPath } from "../support/browser.ts";

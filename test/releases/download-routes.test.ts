@@ -9,7 +9,7 @@ import type { DownloadLimits } from "#coordinator/releases/download-routes";
 import { createReleaseKeyStore } from "#coordinator/releases/key-store";
 import { createReleaseFileStore, createReleaseStore } from "#coordinator/releases/release-store";
 import { dockFile } from "#coordinator/releases/supervisor-file-store";
-import type { Database } from "#db/connect";
+import type { Database } from "#db/server-database";
 import { currentRelease, verifyManifest } from "#protocol/release";
 import { keysFile, readEnvelope } from "#protocol/release-envelope";
 import { testDatabase } from "../support/database.ts";

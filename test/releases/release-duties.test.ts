@@ -9,7 +9,7 @@ import { createReleaseStore } from "#coordinator/releases/release-store";
 import { stageRelease } from "#coordinator/releases/stage";
 import { hashCrawlerKey } from "#coordinator/web/secrets";
 import { silentLog } from "#core/log";
-import type { Database } from "#db/connect";
+import type { Database } from "#db/server-database";
 import { say } from "../gateway/crawler-folder.ts";
 import { keyOf } from "../gateway/gateway-on-loopback.ts";
 import { RawCrawler } from "../gateway/raw-crawler.ts";

@@ -7,7 +7,7 @@ import { gunzipSync } from "node:zlib";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { formatAddress, parseAddress } from "#core/ip/address";
 import { formatRange, parseRange } from "#core/ip/range";
-import type { Database } from "#db/connect";
+import type { Database } from "#db/server-database";
 import { applyImport } from "#rir-import/apply";
 import { lookUp } from "#rir-import/lookup";
 import { planImport } from "#rir-import/plan";

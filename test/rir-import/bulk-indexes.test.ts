@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, it } from "vitest";
-import type { Database } from "#db/connect";
+import type { Database } from "#db/server-database";
 import { applyImport, isBulkImport, restoreIndexes, setIndexesAside } from "#rir-import/apply";
 import { testDatabase } from "../support/database.ts";
 import { type SourceFolder, sourceFolder } from "./source-folder.ts";

@@ -1,6 +1,6 @@
 /** What a range was in each generation, against imports and rollbacks in a real Postgres. */
 import { afterEach, beforeEach, expect, it } from "vitest";
-import type { Database } from "#db/connect";
+import type { Database } from "#db/server-database";
 import { applyImport } from "#rir-import/apply";
 import { rangeHistory } from "#rir-import/history";
 import { rollbackImport } from "#rir-import/rollback";

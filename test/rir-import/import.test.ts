@@ -2,8 +2,8 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { createSubnetStore, ensureRootSubnets } from "#coordinator/subnets/subnet-store";
 import { DatabaseError, SourceFileError, UsageError } from "#core/errors";
-import type { Database } from "#db/connect";
 import { channelName } from "#db/schema-channel";
+import type { Database } from "#db/server-database";
 import { applyImport } from "#rir-import/apply";
 import { lookUp } from "#rir-import/lookup";
 import { planImport } from "#rir-import/plan";

@@ -3,7 +3,7 @@
  * of random registries is imported one over the other and asked. A failure names the seed.
  */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import type { Database } from "#db/connect";
+import type { Database } from "#db/server-database";
 import { applyImport } from "#rir-import/apply";
 import { lookUp } from "#rir-import/lookup";
 import { testDatabase } from "../support/database.ts";

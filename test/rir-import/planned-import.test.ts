@@ -5,7 +5,7 @@
  *   after    45.10.0.0/24 DE · 45.10.0.128/25 NL (within it) · 45.20.0.0 - 45.20.1.255, 45.20.1.0 - 45.20.2.255 (they cross)
  */
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import type { Database } from "#db/connect";
+import type { Database } from "#db/server-database";
 import { applyImport } from "#rir-import/apply";
 import { type ImportPlan, planImport } from "#rir-import/plan";
 import { rollbackImport } from "#rir-import/rollback";

@@ -4,7 +4,7 @@
  */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { seededRandom } from "#core/random";
-import type { Database } from "#db/connect";
+import type { Database } from "#db/server-database";
 import { applyImport } from "#rir-import/apply";
 import { rollbackImport, rollForward } from "#rir-import/rollback";
 import { testDatabase } from "../support/database.ts";

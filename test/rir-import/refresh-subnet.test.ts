@@ -1,7 +1,7 @@
 /** One range made anew from a registry's answer, in a real Postgres. */
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { parseRange } from "#core/ip/range";
-import type { Database } from "#db/connect";
+import type { Database } from "#db/server-database";
 import { applyImport } from "#rir-import/apply";
 import type { NetworkRecord } from "#rir-import/formats/record";
 import { rangeHistory } from "#rir-import/history";

@@ -1,6 +1,6 @@
 /** `nearcrawl rir`, once in its own process as a person runs it: what it prints and how it exits. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import type { Database } from "#db/connect";
+import type { Database } from "#db/server-database";
 import { rirCommand } from "#ops/cli/commands/rir";
 import { nearcrawl } from "../support/built-command.ts";
 import { inProcess } from "../support/command-in-process.ts";

@@ -1,6 +1,7 @@
 /** The tree as the database has it, in the form in which test/rir-import/source-folder.ts shows a wanted one. */
-import type { Database } from "#db/connect";
+
 import { rangeText } from "#db/range-text";
+import type { Database } from "#db/server-database";
 import type { ShownSubnet } from "./source-folder.ts";
 
 export interface StoredSubnet extends ShownSubnet {

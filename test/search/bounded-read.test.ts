@@ -5,7 +5,7 @@ import { readSearch } from "#coordinator/search/query";
 import { rankPages } from "#coordinator/search/ranking";
 import { searchPages } from "#coordinator/search/search";
 import { createSearchReads } from "#coordinator/search/search-reads";
-import type { Database } from "#db/connect";
+import type { Database } from "#db/server-database";
 import { testDatabase } from "../support/database.ts";
 import { seedPage, seedWorld, worldNow } from "../support/seed-world.ts";
 

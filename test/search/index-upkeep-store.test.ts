@@ -5,7 +5,7 @@ import { searchPages } from "#coordinator/search/search";
 import { searchTurn } from "#coordinator/search/start";
 import { createReports } from "#coordinator/who/reads";
 import { urlKeyOf } from "#core/url-key";
-import type { Database } from "#db/connect";
+import type { Database } from "#db/server-database";
 import { testDatabase } from "../support/database.ts";
 import { seedPage, seedWorld, worldNow } from "../support/seed-world.ts";
 

@@ -1,9 +1,9 @@
 /** Search and the facts of a page over HTTP: filters, reasons, lists, and what must not be shown. */
 import type { FastifyInstance } from "fastify";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { readOpenApi } from "#coordinator/web/openapi";
+import { readOpenApi } from "#coordinator/open-api";
 import { urlKeyOf } from "#core/url-key";
-import type { Database } from "#db/connect";
+import type { Database } from "#db/server-database";
 import { testDatabase } from "../support/database.ts";
 import { faultsOf, type JsonSchema } from "../support/schema-check.ts";
 import { seedHost, seedPage, seedUrl, seedWorld } from "../support/seed-world.ts";

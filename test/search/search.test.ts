@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { searchPages } from "#coordinator/search/search";
 import { createReports } from "#coordinator/who/reads";
-import type { Database } from "#db/connect";
+import type { Database } from "#db/server-database";
 import { testDatabase } from "../support/database.ts";
 import { seedPage, seedWorld, worldNow } from "../support/seed-world.ts";
 

@@ -2,11 +2,11 @@
 import { afterAll, beforeAll, beforeEach, expect, it } from "vitest";
 import { createOperatorTokenStore } from "#coordinator/access/token-store";
 import { createAuditLog } from "#coordinator/database/audit-log";
+import { readOpenApi } from "#coordinator/open-api";
 import { policyPart } from "#coordinator/settings/start";
-import { readOpenApi } from "#coordinator/web/openapi";
 import { randomSecrets } from "#coordinator/web/secrets";
 import { silentLog } from "#core/log";
-import type { Database } from "#db/connect";
+import type { Database } from "#db/server-database";
 import { testDatabase } from "../support/database.ts";
 import { faultsOf, type JsonSchema } from "../support/schema-check.ts";
 import { seedWorld, worldNow } from "../support/seed-world.ts";

@@ -8,7 +8,7 @@ import { createPolicyStore } from "#coordinator/settings/settings-store";
 import { policyDuties } from "#coordinator/settings/start";
 import { asCrawlerId } from "#core/ids";
 import { silentLog } from "#core/log";
-import type { Database } from "#db/connect";
+import type { Database } from "#db/server-database";
 import { testDatabase } from "../support/database.ts";
 import { until } from "../support/until.ts";
 

@@ -1,7 +1,7 @@
 /** `who ORGANISATION` among a few hundred holders: by handle, by name however it is written, and near names. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { namesLike, organisationNamed } from "#coordinator/subnets/holder-reads";
-import type { Database } from "#db/connect";
+import type { Database } from "#db/server-database";
 import { testDatabase } from "../support/database.ts";
 
 type Seeded = readonly [name: string, handle: string | null, subnets?: number];

@@ -6,9 +6,10 @@
 import { randomBytes } from "node:crypto";
 import { Client } from "pg";
 import { inject } from "vitest";
-import { type Database, openDatabase } from "#db/connect";
+import { openDatabase } from "#db/connect";
 import { startEmbeddedPostgres } from "#db/embedded-postgres";
 import { migrate } from "#db/migrate";
+import type { Database } from "#db/server-database";
 
 interface TestDatabaseOptions {
   readonly maxConnections?: number;

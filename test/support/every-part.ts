@@ -5,7 +5,7 @@ import { pagesOfRooms } from "#coordinator/main";
 import { createMetrics } from "#coordinator/overview/metrics";
 import type { WebPart } from "#coordinator/web/web-part";
 import { silentLog } from "#core/log";
-import type { Database } from "#db/connect";
+import type { Database } from "#db/server-database";
 import { worldNow } from "./seed-world.ts";
 import { liveState, testAccess, tinyResolver } from "./web-server.ts";
 

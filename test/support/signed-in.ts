@@ -5,7 +5,7 @@ import { sessionCookieName } from "#coordinator/web/access";
 import { randomSecrets } from "#coordinator/web/secrets";
 import { formTokenOf } from "#coordinator/web/session-access";
 import type { Role } from "#core/actor";
-import type { Database } from "#db/connect";
+import type { Database } from "#db/server-database";
 import { worldNow } from "./seed-world.ts";
 
 export interface SignedIn {

@@ -16,7 +16,7 @@ import type { Access } from "#coordinator/web/access";
 import { createReports } from "#coordinator/who/reads";
 import { silentLog } from "#core/log";
 import type { NameResolver } from "#core/name-resolver";
-import type { Database } from "#db/connect";
+import type { Database } from "#db/server-database";
 import { worldNow } from "./seed-world.ts";
 
 export const liveState: LiveState = {

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { rankInWorker, rankLocally } from "#coordinator/web-graph/local-rank-store";
 import { latestSummary } from "#coordinator/web-graph/rank-store";
 import { rankBySql, rankInDatabase } from "#coordinator/web-graph/sql-rank-store";
-import type { Database } from "#db/connect";
+import type { Database } from "#db/server-database";
 import { testDatabase } from "../support/database.ts";
 import { type SeededGraph, seedGraph } from "./graph-in-database.ts";
 import { databaseElsewhere, type FarParts, spreadOverTwo } from "./two-servers.ts";

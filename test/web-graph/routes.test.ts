@@ -1,12 +1,12 @@
 /** /graph: before and after a ranking, as a page, JSON and CSV. */
 import type { FastifyInstance } from "fastify";
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { readOpenApi } from "#coordinator/web/openapi";
+import { readOpenApi } from "#coordinator/open-api";
 import { rankLocally } from "#coordinator/web-graph/local-rank-store";
 import { defaultPageRankSettings } from "#coordinator/web-graph/page-rank";
 import { rankInDatabase } from "#coordinator/web-graph/sql-rank-store";
 import { graphPart } from "#coordinator/web-graph/start";
-import type { Database } from "#db/connect";
+import type { Database } from "#db/server-database";
 import { testDatabase } from "../support/database.ts";
 import { faultsOf, type JsonSchema } from "../support/schema-check.ts";
 import { webServer } from "../support/web-server.ts";

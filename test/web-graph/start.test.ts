@@ -3,7 +3,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { scheduleRanking } from "#coordinator/web-graph/start";
 import type { Log } from "#core/log";
 import { isAdvisoryLockHeld } from "#db/advisory-lock";
-import type { Database } from "#db/connect";
+import type { Database } from "#db/server-database";
 import { testDatabase } from "../support/database.ts";
 import { until } from "../support/until.ts";
 import { seedGraph } from "./graph-in-database.ts";

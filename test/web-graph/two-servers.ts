@@ -1,9 +1,10 @@
 /** Tables of one server's database whose odd parts are on another server, by postgres_fdw. */
 import { chmodSync } from "node:fs";
 import type { WorkPart } from "#coordinator/web-graph/sql-rank-store";
-import { type Database, openDatabase } from "#db/connect";
+import { openDatabase } from "#db/connect";
 import { stopEmbeddedPostgres } from "#db/embedded-postgres";
 import { migrate } from "#db/migrate";
+import type { Database } from "#db/server-database";
 import { testDatabase } from "../support/database.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
 

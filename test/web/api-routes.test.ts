@@ -3,9 +3,9 @@ import { execFile } from "node:child_process";
 import { promisify } from "node:util";
 import type { FastifyInstance } from "fastify";
 import { afterAll, beforeAll, expect, it } from "vitest";
+import { readOpenApi } from "#coordinator/open-api";
 import { operationsOf } from "#coordinator/web/api-page";
-import { readOpenApi } from "#coordinator/web/openapi";
-import type { Database } from "#db/connect";
+import type { Database } from "#db/server-database";
 import { testDatabase } from "../support/database.ts";
 import { webServer, webSettings } from "../support/web-server.ts";
 

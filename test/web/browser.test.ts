@@ -2,7 +2,7 @@
  * The pages in a real browser, over real sockets and a real database.
  */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import type { Database } from "#db/connect";
+import type { Database } from "#db/server-database";
 import { browserPath } from "../support/browser.ts";
 import { type BrowserSite, browserSite, fits } from "../support/browser-page.ts";
 import { testDatabase } from "../support/database.ts";

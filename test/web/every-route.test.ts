@@ -6,10 +6,10 @@
 import type { FastifyInstance } from "fastify";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { createOperatorTokenStore } from "#coordinator/access/token-store";
-import { readOpenApi } from "#coordinator/web/openapi";
+import { readOpenApi } from "#coordinator/open-api";
 import { randomSecrets } from "#coordinator/web/secrets";
 import { type Scope, scopes } from "#core/actor";
-import type { Database } from "#db/connect";
+import type { Database } from "#db/server-database";
 import { testDatabase } from "../support/database.ts";
 import { everyPart } from "../support/every-part.ts";
 import { seedWorld, worldNow } from "../support/seed-world.ts";

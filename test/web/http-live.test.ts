@@ -13,7 +13,7 @@ import {
   maxReceivedOfAddress,
 } from "#coordinator/web/limits";
 import { createReports } from "#coordinator/who/reads";
-import type { Database } from "#db/connect";
+import type { Database } from "#db/server-database";
 import { testDatabase } from "../support/database.ts";
 import { seedWorld } from "../support/seed-world.ts";
 import { signIn } from "../support/signed-in.ts";

@@ -2,7 +2,7 @@
 import type { FastifyInstance } from "fastify";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from "vitest";
 import { changesPerMinute, readsPerMinute } from "#coordinator/web/rate-limits";
-import type { Database } from "#db/connect";
+import type { Database } from "#db/server-database";
 import { testDatabase } from "../support/database.ts";
 import { webServer, webSettings } from "../support/web-server.ts";
 

@@ -9,7 +9,7 @@ import { randomSecrets } from "#coordinator/web/secrets";
 import type { WebPart } from "#coordinator/web/web-part";
 import { sessionIdleMs, sessionMs } from "#core/access-types";
 import type { Role, Scope } from "#core/actor";
-import type { Database } from "#db/connect";
+import type { Database } from "#db/server-database";
 import { testDatabase } from "../support/database.ts";
 import { worldNow } from "../support/seed-world.ts";
 import { type SignedIn, signIn } from "../support/signed-in.ts";

@@ -5,7 +5,7 @@ import { answerWho } from "#coordinator/who/answer";
 import { createReports } from "#coordinator/who/reads";
 import type { WhoAnswer } from "#coordinator/who/who-answer";
 import { type UrlKey, urlKeyOf } from "#core/url-key";
-import type { Database } from "#db/connect";
+import type { Database } from "#db/server-database";
 import { testDatabase } from "../support/database.ts";
 import { seedHost, seedPage, seedUrl, seedWorld, worldNow } from "../support/seed-world.ts";
 import { tinyResolver } from "../support/web-server.ts";

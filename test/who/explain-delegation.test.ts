@@ -6,7 +6,7 @@ import type { WhoAnswer } from "#coordinator/who/who-answer";
 import { whoBody } from "#coordinator/who/who-page";
 import { verdictOf, whence } from "#coordinator/who/words";
 import { urlKeyOf } from "#core/url-key";
-import type { Database } from "#db/connect";
+import type { Database } from "#db/server-database";
 import { whoText } from "#ops/cli/who-text";
 import { testDatabase } from "../support/database.ts";
 import { seedHost, seedWorld, worldNow } from "../support/seed-world.ts";

@@ -6,7 +6,7 @@ import { hostTurnWords, placeWords } from "#coordinator/who/explain-url";
 import { createReports } from "#coordinator/who/reads";
 import { whoBody } from "#coordinator/who/who-page";
 import { urlKeyOf } from "#core/url-key";
-import type { Database } from "#db/connect";
+import type { Database } from "#db/server-database";
 import { whoText } from "#ops/cli/who-text";
 import { testDatabase } from "../support/database.ts";
 import { seedUrl, seedWorld, worldNow } from "../support/seed-world.ts";

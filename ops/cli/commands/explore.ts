@@ -26,7 +26,7 @@ import { registries } from "#coordinator/subnets/subnet";
 import { createTreeSnapshots } from "#coordinator/subnets/tree-snapshot-store";
 import { UsageError } from "#core/errors";
 import { silentLog } from "#core/log";
-import type { Database } from "#db/connect";
+import type { Database } from "#db/server-database";
 import { commandContext, exitCodes } from "../command-context.ts";
 import { type DatabaseOptions, withDatabaseOptions } from "../database-options.ts";
 import { formatTable, printAnswer } from "../output.ts";

@@ -1,26 +1,15 @@
 /** `nearcrawl fetch`: one page under all the crawler's rules, with every decision, timing and what would be shipped. */
-
 import { deflateRawSync } from "node:zlib";
 import { Command } from "commander";
-import type { FollowedHop } from "#crawler/crawl/follow-redirects";
 import { FrameWriter, joinFrame, packResult } from "#protocol/packed/message-frames";
 import type { FetchResult } from "#protocol/result";
 import { exitCodes } from "../command-context.ts";
 import { printAnswer } from "../output.ts";
-import { fetchText } from "../page/fetch-text.ts";
+import { type FetchAnswer, fetchText, type ShippedSize } from "../page/fetch-text.ts";
 import { type SingleFetchOptions, singleFetch, withFetchOptions } from "../page/single-fetch.ts";
 
 interface FetchOptions extends SingleFetchOptions {
   readonly json?: boolean;
-}
-
-export interface FetchAnswer {
-  /** Each URL that was asked for, with robots.txt's verdict, the timings and the result that would be shipped. */
-  readonly hops: readonly FollowedHop[];
-  /** Null, or why nothing (more) was fetched, in words. */
-  readonly ending: string | null;
-  /** Of the last hop. */
-  readonly shipped: ShippedSize | null;
 }
 
 export function fetchCommand(): Command {
@@ -45,14 +34,6 @@ async function fetchOne(url: string, options: FetchOptions): Promise<void> {
 }
 
 const isRefused = (outcome: string) => ["failed", "refused-by-robots", "refused-address"].includes(outcome);
-
-// How many bytes a result takes on the wire as a session's first, which has nothing before it to refer to.
-
-interface ShippedSize {
-  readonly shippedBytes: number;
-  /** How many times smaller than the page's HTML; null without a page. */
-  readonly times: number | null;
-}
 
 function shippedSize(result: FetchResult): ShippedSize {
   const { numbers, text } = new FrameWriter().result(1, packResult("1", result));

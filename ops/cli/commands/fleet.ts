@@ -9,7 +9,7 @@ import { fleetList } from "#coordinator/fleet/fleet-list-reads";
 import { createIncidentStore } from "#coordinator/overview/incident-store";
 import { UsageError } from "#core/errors";
 import { type IncidentEntry, incidentDays } from "#core/incidents";
-import type { Database } from "#db/connect";
+import type { Database } from "#db/server-database";
 import { recordCommand } from "../audit-command-change.ts";
 import { commandContext, exitCodes } from "../command-context.ts";
 import { type DatabaseOptions, withDatabaseOptions } from "../database-options.ts";

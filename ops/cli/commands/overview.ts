@@ -3,7 +3,7 @@ import { Command, Option } from "commander";
 import { type HistoryRange, historyRangeNames } from "#coordinator/overview/operation-types";
 import { type Overview, showOverview } from "#coordinator/overview/overview";
 import { createReports } from "#coordinator/who/reads";
-import type { Database } from "#db/connect";
+import type { Database } from "#db/server-database";
 import { boundedInteger } from "../bounded-integer.ts";
 import { commandContext } from "../command-context.ts";
 import { type DatabaseOptions, withDatabaseOptions } from "../database-options.ts";

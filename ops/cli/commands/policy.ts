@@ -34,7 +34,7 @@ import { createPolicyStore } from "#coordinator/settings/settings-store";
 import { previewPorts } from "#coordinator/settings/start";
 import { UsageError } from "#core/errors";
 import { silentLog } from "#core/log";
-import type { Database } from "#db/connect";
+import type { Database } from "#db/server-database";
 import { commandActor, recordCommand } from "../audit-command-change.ts";
 import { boundedInteger } from "../bounded-integer.ts";
 import { commandContext, exitCodes } from "../command-context.ts";

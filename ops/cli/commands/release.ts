@@ -12,7 +12,6 @@ import { type DatabaseOptions, withDatabaseOptions } from "../database-options.t
 import { printAnswer } from "../output.ts";
 import {
   keyTrusted,
-  type ReleaseStores,
   releasePublished,
   releaseRevoked,
   releaseStaged,
@@ -39,7 +38,7 @@ import {
   signCommand,
   writeEnvelope,
 } from "../release/offline-commands.ts";
-import { publishRelease } from "../release/publish-release.ts";
+import { publishRelease, type ReleaseStores } from "../release/publish-release.ts";
 import { readSigningKey, writeNewKey } from "../release/release-key-file.ts";
 import { defaultExpiresDays, firstDock, signManifest, signRevocations } from "../release/sign-release.ts";
 import { softwareVersion } from "../software-version.ts";

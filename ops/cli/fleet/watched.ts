@@ -1,7 +1,7 @@
 /** Lists of the fleet that can be looked at again and again. */
 import type { Command } from "commander";
 import type { Pool } from "pg";
-import type { Database } from "#db/connect";
+import type { Database } from "#db/server-database";
 import { boundedInteger } from "../bounded-integer.ts";
 import { commandContext } from "../command-context.ts";
 import type { DatabaseOptions } from "../database-options.ts";

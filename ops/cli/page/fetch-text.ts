@@ -2,7 +2,6 @@
 import { NearcrawlError } from "#core/errors";
 import type { FollowedHop } from "#crawler/crawl/follow-redirects";
 import type { FetchOutcome, FetchResult, FetchTiming, PageExtract } from "#protocol/result";
-import type { FetchAnswer } from "../commands/fetch.ts";
 import { printable } from "../printable.ts";
 
 /** The command ends with exit code 1: the URL gave no page. */
@@ -159,4 +158,21 @@ function linkLines({ links, trappedLinks }: PageExtract): string[] {
   const more =
     links.length > shownLinks ? [`  … and ${links.length - shownLinks} more (--json has all)`] : [];
   return [`${"links".padEnd(12)}${links.length}${trapped}`, ...shown, ...more];
+}
+
+export interface FetchAnswer {
+  /** Each URL that was asked for, with robots.txt's verdict, the timings and the result that would be shipped. */
+  readonly hops: readonly FollowedHop[];
+  /** Null, or why nothing (more) was fetched, in words. */
+  readonly ending: string | null;
+  /** Of the last hop. */
+  readonly shipped: ShippedSize | null;
+}
+
+// How many bytes a result takes on the wire as a session's first, which has nothing before it to refer to.
+
+export interface ShippedSize {
+  readonly shippedBytes: number;
+  /** How many times smaller than the page's HTML; null without a page. */
+  readonly times: number | null;
 }

@@ -13,19 +13,14 @@ import { join } from "node:path";
 import type { Pool } from "pg";
 import { createReleaseFleetStore } from "#coordinator/releases/fleet-store";
 import { createReleaseKeyStore } from "#coordinator/releases/key-store";
-import type {
-  ReleaseEntry,
-  ReleaseFleetStore,
-  ReleaseKeyStore,
-  ReleaseStore,
-} from "#coordinator/releases/release-ports";
+import type { ReleaseEntry } from "#coordinator/releases/release-ports";
 import { createReleaseStore } from "#coordinator/releases/release-store";
 import { stageRelease } from "#coordinator/releases/stage";
 import { defaultSoakMinutes, mayRun } from "#coordinator/releases/staging";
 import type { Change } from "#core/audit";
 import type { Log } from "#core/log";
-import type { Database } from "#db/connect";
 import { migrate } from "#db/migrate";
+import type { Database } from "#db/server-database";
 import type { ReleaseManifest } from "#protocol/release";
 import { rawPublicKey } from "#protocol/release-envelope";
 import { recordCommand } from "../audit-command-change.ts";
@@ -34,7 +29,7 @@ import type { DatabaseOptions } from "../database-options.ts";
 import { readDatabase } from "../read-database.ts";
 import { notedCommit, projectFolder } from "./build-bundle.ts";
 import { type BundleFile, readBundle } from "./offline-commands.ts";
-import { publishRelease } from "./publish-release.ts";
+import { publishRelease, type ReleaseStores } from "./publish-release.ts";
 import { readSigningKey, writeNewKey } from "./release-key-file.ts";
 import { defaultExpiresDays, firstDock, signManifest } from "./sign-release.ts";
 
@@ -237,16 +232,6 @@ export function signedAccepted(kind: "key" | "revocations"): Change {
         target: "release revocations",
         words: "A signed list of revoked releases is in force.",
       };
-}
-
-// The stores of releases, for commands that work at the coordinator's database.
-
-export interface ReleaseStores {
-  readonly releases: ReleaseStore;
-  readonly releaseFleet: ReleaseFleetStore;
-  readonly keys: ReleaseKeyStore;
-  /** Writes a change that was made to the audit log. */
-  record(change: Change): Promise<void>;
 }
 
 export const releaseStores = (pool: Pool): Omit<ReleaseStores, "record"> => ({

@@ -1,8 +1,10 @@
 /** Puts a release where docks can fetch it, once everything about it holds. */
+
+import type { ReleaseFleetStore, ReleaseKeyStore, ReleaseStore } from "#coordinator/releases/release-ports";
+import type { Change } from "#core/audit";
 import { UsageError } from "#core/errors";
 import { type ReleaseManifest, verifyManifest, verifyRevocations } from "#protocol/release";
 import type { Envelope } from "#protocol/release-envelope";
-import type { ReleaseStores } from "./automatic-releases.ts";
 
 /** Throws UsageError with the reason when it is refused. */
 export async function publishRelease(
@@ -30,4 +32,14 @@ export async function publishRelease(
   const refused = await releases.publish({ manifest: verified.manifest, signed, bundle, now });
   if (refused !== null) throw new UsageError(`the release is refused: ${refused}`);
   return verified.manifest;
+}
+
+// The stores of releases, for commands that work at the coordinator's database.
+
+export interface ReleaseStores {
+  readonly releases: ReleaseStore;
+  readonly releaseFleet: ReleaseFleetStore;
+  readonly keys: ReleaseKeyStore;
+  /** Writes a change that was made to the audit log. */
+  record(change: Change): Promise<void>;
 }

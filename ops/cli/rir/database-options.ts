@@ -1,7 +1,7 @@
 /** What the commands of `nearcrawl rir` that work on a database share. */
 import type { Command } from "commander";
-import type { Database } from "#db/connect";
 import { migrate } from "#db/migrate";
+import type { Database } from "#db/server-database";
 import { type ContextOptions, commandContext, withDatabase } from "../command-context.ts";
 
 export type DatabaseOptions = ContextOptions & { readonly json?: boolean };

@@ -5,8 +5,7 @@ import { createCrawlerStore } from "#coordinator/crawlers/crawler-store";
 import type { FrontierProgress } from "#coordinator/frontier/frontier";
 import { createFrontierStore } from "#coordinator/frontier/frontier-store";
 import { DatabaseError } from "#core/errors";
-import type { Database } from "#db/connect";
-import { isConnectionLost, wordsOf } from "#db/server-database";
+import { type Database, isConnectionLost, wordsOf } from "#db/server-database";
 import type { RunVoice } from "./run-voice.ts";
 
 export interface FollowedRun {

@@ -10,7 +10,7 @@ import { admitUrls, type RejectedUrl, seedFault } from "#coordinator/frontier/ad
 import { createFrontierStore, createRejectedUrlStore } from "#coordinator/frontier/frontier-store";
 import { UsageError } from "#core/errors";
 import { urlKeyOf } from "#core/url-key";
-import type { Database } from "#db/connect";
+import type { Database } from "#db/server-database";
 import { type CommandContext, writeCurrentRun } from "../command-context.ts";
 import { checkedContact, requireContact } from "../contact-option.ts";
 import { newCrawlerKey } from "../crawler-key.ts";

@@ -7,8 +7,9 @@ import { setTimeout as delay } from "node:timers/promises";
 import { isDeepStrictEqual } from "node:util";
 import type { PoolClient } from "pg";
 import { UsageError } from "#core/errors";
-import { type Database, type OpenDatabaseOptions, openDatabase } from "#db/connect";
+import { type OpenDatabaseOptions, openDatabase } from "#db/connect";
 import { migrate } from "#db/migrate";
+import type { Database } from "#db/server-database";
 
 /** The SQLSTATE of a lock that was not given within `lock_timeout`. */
 const LOCK_NOT_AVAILABLE = "55P03";

@@ -18,7 +18,7 @@ import {
   type UrlFacts,
 } from "#coordinator/frontier/order/strategies";
 import { seededRandom } from "#core/random";
-import type { Database } from "#db/connect";
+import type { Database } from "#db/server-database";
 import { testDatabase } from "../../support/database.ts";
 
 const now = new Date("2030-01-01T12:00:00.250Z");

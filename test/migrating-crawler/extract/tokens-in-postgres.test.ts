@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { seededRandom } from "#core/random";
 import { anyWord, asciiWord, asItIs } from "#crawler/extract/dictionaries";
 import { splitTokens } from "#crawler/extract/tokens";
-import type { Database } from "#db/connect";
+import type { Database } from "#db/server-database";
 import { testDatabase } from "../../support/database.ts";
 
 let database: Database;

@@ -376,7 +376,7 @@ describe("when the coordinator is lost or refuses", () => {
 });
 
 describe("over TLS", () => {
-  const pem = (name: string) => readFileSync(new URL(`../fixtures/tls/${name}`, import.meta.url));
+  const pem = (name: string) => readFileSync(new URL(`../../fixtures/tls/${name}`, import.meta.url));
   const tls = { cert: pem("loopback.cert.pem"), key: pem("loopback.key.pem") };
 
   test("a coordinator whose certificate was given is trusted", async () => {

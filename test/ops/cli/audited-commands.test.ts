@@ -5,7 +5,7 @@ import type { Command } from "commander";
 import { afterAll, afterEach, beforeAll, expect, it } from "vitest";
 import { stateCoordinatorPlace } from "#coordinator/crawlers/coordinator-place-store";
 import { createReleaseKeyStore } from "#coordinator/releases/key-store";
-import type { Database } from "#db/connect";
+import type { Database } from "#db/server-database";
 import { commandActor } from "#ops/cli/audit-command-change";
 import { accessCommand, type WhoHasAccess } from "#ops/cli/commands/access";
 import { auditCommand } from "#ops/cli/commands/audit";

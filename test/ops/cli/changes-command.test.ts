@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, it } from "vitest";
 import { createChangeFeed } from "#coordinator/changes/change-feed-reads";
 import { numberChanges, removeOldChanges } from "#coordinator/changes/change-writes";
 import { everyChange } from "#coordinator/changes/page-change";
-import type { Database } from "#db/connect";
+import type { Database } from "#db/server-database";
 import { changesCommand, followChanges } from "#ops/cli/commands/changes";
 import { inProcess } from "../../support/command-in-process.ts";
 import { testDatabase } from "../../support/database.ts";

@@ -4,7 +4,7 @@ import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { readerGone } from "#crawler/cli/closed-output";
-import type { Database } from "#db/connect";
+import type { Database } from "#db/server-database";
 import { builtProgram, projectRoot } from "../../support/built-command.ts";
 import { testDatabase } from "../../support/database.ts";
 import { temporaryFolder } from "../../support/temporary-folder.ts";

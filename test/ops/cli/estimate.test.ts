@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { comparePeaks, estimateCrawl, thesisAssumptions } from "#coordinator/overview/estimate";
 import { measureCrawl } from "#coordinator/overview/overview-reads";
-import type { Database } from "#db/connect";
+import type { Database } from "#db/server-database";
 import { estimateCommand, estimateText } from "#ops/cli/commands/estimate";
 import { testDatabase } from "../../support/database.ts";
 

@@ -1,6 +1,6 @@
 /** `nearcrawl explore` over a seeded database: a tree, a list, a map and CSV. */
 import { afterAll, beforeAll, expect, it } from "vitest";
-import type { Database } from "#db/connect";
+import type { Database } from "#db/server-database";
 import { exploreCommand } from "#ops/cli/commands/explore";
 import { inProcess, said } from "../../support/command-in-process.ts";
 import { testDatabase } from "../../support/database.ts";

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { XMLParser, XMLValidator } from "fast-xml-parser";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { urlKeyOf } from "#core/url-key";
-import type { Database } from "#db/connect";
+import type { Database } from "#db/server-database";
 import { graphCommand } from "#ops/cli/commands/graph";
 import { rankCommand } from "#ops/cli/commands/rank";
 import { rankProgressText } from "#ops/cli/graph/rank-progress-line";

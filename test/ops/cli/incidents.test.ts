@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { createCrawlerStore } from "#coordinator/crawlers/crawler-store";
 import { createIncidentStore } from "#coordinator/overview/incident-store";
-import type { Database } from "#db/connect";
+import type { Database } from "#db/server-database";
 import { fleetCommand } from "#ops/cli/commands/fleet";
 import { said } from "../../support/command-in-process.ts";
 import { testDatabase } from "../../support/database.ts";

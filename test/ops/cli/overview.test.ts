@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { accuracyEstimate } from "#coordinator/delegation/accuracy";
 import { showOverview } from "#coordinator/overview/overview";
 import { createReports } from "#coordinator/who/reads";
-import type { Database } from "#db/connect";
+import type { Database } from "#db/server-database";
 import { accuracyText } from "#ops/cli/commands/accuracy";
 import { overviewCommand } from "#ops/cli/commands/overview";
 import { queueText } from "#ops/cli/commands/queue";

@@ -1,7 +1,7 @@
 /** `nearcrawl policy` over a real database, once in its own process as people run it: what is printed, exit codes. */
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { createAuditLog } from "#coordinator/database/audit-log";
-import type { Database } from "#db/connect";
+import type { Database } from "#db/server-database";
 import { policyCommand } from "#ops/cli/commands/policy";
 import { nearcrawl } from "../../support/built-command.ts";
 import { inProcess } from "../../support/command-in-process.ts";

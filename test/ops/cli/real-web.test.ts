@@ -1,6 +1,6 @@
 /** What a crawl of the public web is refused for, and what becomes of URLs that cannot be crawled: with real processes. */
 import { afterAll, beforeAll, expect, it } from "vitest";
-import type { Database } from "#db/connect";
+import type { Database } from "#db/server-database";
 import { nearcrawl } from "../../support/built-command.ts";
 import { testDatabase } from "../../support/database.ts";
 import { temporaryFolder } from "../../support/temporary-folder.ts";

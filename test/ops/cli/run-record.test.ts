@@ -3,7 +3,7 @@ import { existsSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from "vitest";
 import { UsageError } from "#core/errors";
-import type { Database } from "#db/connect";
+import type { Database } from "#db/server-database";
 import { type OpenedRun, type OpenRunOptions, openRun } from "#ops/cli/up/run-record";
 import { testDatabase } from "../../support/database.ts";
 import { temporaryFolder } from "../../support/temporary-folder.ts";

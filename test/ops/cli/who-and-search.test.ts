@@ -1,7 +1,7 @@
 /** The commands over a real database, each once as people run it, in its own process: what is printed, exit codes. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { readOpenApi } from "#coordinator/web/openapi";
-import type { Database } from "#db/connect";
+import { readOpenApi } from "#coordinator/open-api";
+import type { Database } from "#db/server-database";
 import { pageCommand } from "#ops/cli/commands/page";
 import { searchCommand } from "#ops/cli/commands/search";
 import { whoCommand } from "#ops/cli/commands/who";

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type Complaint, deedsParagraph } from "#coordinator/opt-outs/complaints";
 import type { OptOut } from "#coordinator/opt-outs/opt-out";
 import { createOptOutStore } from "#coordinator/opt-outs/store";
-import type { Database } from "#db/connect";
+import type { Database } from "#db/server-database";
 import { complaintsCommand, complaintText } from "#ops/cli/commands/complaints";
 import { optOutsCommand, optOutsText, optOutText } from "#ops/cli/commands/opt-outs";
 import { nearcrawl as run } from "../../support/built-command.ts";

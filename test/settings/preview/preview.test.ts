@@ -12,7 +12,7 @@ import type { PreviewPorts } from "#coordinator/settings/preview/types";
 import { previewPorts } from "#coordinator/settings/start";
 import { systemClock } from "#core/clock";
 import { silentLog } from "#core/log";
-import type { Database } from "#db/connect";
+import type { Database } from "#db/server-database";
 import { testDatabase } from "../../support/database.ts";
 import { seedWorld, worldNow } from "../../support/seed-world.ts";
 
