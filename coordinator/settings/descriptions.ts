@@ -259,7 +259,7 @@ export const policyWords = {
     title: "Pages per host",
     help: "So many URLs of one host are crawled at most; a host starts with 50 and earns the rest.",
     unit: "URLs",
-    origin: "our judgement; the budget is coordinator/frontier/host-budget.ts",
+    origin: "our judgement; the budget is coordinator/frontier/budgets.ts",
   },
   "scope.maxDepth": {
     title: "Links from a seed",

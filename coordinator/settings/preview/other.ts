@@ -11,7 +11,7 @@ const mostHosts = 200;
 const fetchesPerHost = 50;
 const dayMs = 86_400_000;
 
-/** The coordinator probes so many old decisions again in a day at most (coordinator/schedule.ts). */
+/** The coordinator probes so many old decisions again in a day at most (coordinator/delegation/start.ts). */
 const mostRefreshedADay = 43_200;
 
 const mostCounted = 1_000_000;

@@ -206,8 +206,8 @@ describe("a join that was cut short", () => {
   });
 
   function spawnJoin(token: string, home: string): ChildProcess {
-    const script = `import { runPartnerProgram } from "#crawler/partner-program";
-      import { partnerSurroundings } from "#crawler/partner-surroundings";
+    const script = `import { runPartnerProgram } from "#crawler/cli/partner-program";
+      import { partnerSurroundings } from "#crawler/cli/partner-surroundings";
       await runPartnerProgram(["join", ${JSON.stringify(token)}, "--home", ${JSON.stringify(home)}],
         partnerSurroundings({ env: {}, program: "test" }));`;
     const args = ["--input-type=module", "-e", script];

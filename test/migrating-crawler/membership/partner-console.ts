@@ -2,7 +2,7 @@
 import { rmSync } from "node:fs";
 import { join } from "node:path";
 import type { PartnerSurroundings } from "#crawler/cli/partner-commands";
-import { runPartnerProgram } from "#crawler/supervisor/partner-program";
+import { runPartnerProgram } from "#crawler/cli/partner-program";
 import { temporaryFolder } from "../../support/temporary-folder.ts";
 
 export interface PartnerConsole {

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { generateWorld } from "#ops/world/generate-world";
 import { type RunningWorld, startWorld } from "#ops/world/main";
 import { addressSeenBy, type HeadBehaviour, type WorldSite } from "#ops/world/model";
-import { obey } from "#ops/world/process";
+import { obey } from "#ops/world/world-control";
 import { ask, openTunnel, quickest, timeToConnect } from "./behind-a-proxy.ts";
 
 const oddities = { geoDns: 0.1, headFromEdge: 0.15, headRefused: 0.15, headSilent: 0.15, blocking: 0.3 };
