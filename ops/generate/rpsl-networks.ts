@@ -163,6 +163,8 @@ function sourceLine(registry: RegionalRegistry): string {
   return sourceLines[registry];
 }
 
+const labels = new Map<string, string>();
+
 const sourceLines = Object.fromEntries(
   regionalRegistries.map((registry) => [registry, `${attribute("source", rpslSources[registry])}\n`]),
 ) as Readonly<Record<RegionalRegistry, string>>;
@@ -198,8 +200,6 @@ function addressLines(path: number): string {
  * Attributes of RPSL objects as the registries print them (RFC 2622 section 2): the name, a colon, and the
  * value from the seventeenth column.
  */
-
-const labels = new Map<string, string>();
 
 const ruler = attribute("remarks", "-".repeat(46));
 
