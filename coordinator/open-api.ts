@@ -4,7 +4,7 @@ import { channelsApi } from "./channels/channels-api.ts";
 import { recrawlApi } from "./recrawl/recrawl-api.ts";
 import { type ApiOperations, describeOperations } from "./web/api-operation.ts";
 import type { OpenApi } from "./web/openapi.ts";
-import { graphApi } from "./web-graph/graph-api.ts";
+import { graphApi } from "./web-graph/web-graph-api.ts";
 
 // The API's description (OpenAPI 3.1), made from the operations of each group of routes. Groups that are not described
 // in zod yet have a file in the folder openapi, and root.json what all of them share.

@@ -10,7 +10,7 @@ import type { CrawlerMoveRecord, MoveStore } from "../crawlers/move-ports.ts";
 import { createAuditLog } from "../database/audit-log.ts";
 import type { CoordinatorState } from "../delegation/state.ts";
 import type { OptOut, OptOutStore } from "../opt-outs/opt-out.ts";
-import type { StageMove } from "../releases/stage.ts";
+import type { StageMove } from "../releases/move-stage.ts";
 import type { TrustStore } from "../trust/comparison.ts";
 
 export interface OwnChangePorts {

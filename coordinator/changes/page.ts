@@ -5,7 +5,7 @@ import { options } from "../web/components.ts";
 import { askAbout, instant } from "../web/format.ts";
 import { type CsvTable, type Html, html, nothing, pathWith } from "../web/html.ts";
 import { changeKinds, changeWords, kindWords, type PageChange } from "./page-change.ts";
-import type { ChangesAsked } from "./routes.ts";
+import type { ChangesAsked } from "./read-changes.ts";
 
 export interface ChangesPage {
   readonly asked: ChangesAsked;

@@ -1,118 +1,154 @@
-/** What the change feed is asked for, as texts of an address or of a command, and its answer. */
-
+/** /changes: what changed on the pages that are crawled, since a cursor: as a page, JSON, CSV and server-sent events. */
+import type { FastifyReply, FastifyRequest } from "fastify";
 import { UsageError } from "#core/errors";
-import { urlKeyOf } from "#core/url-key";
-import { domainSetHolds, parseDomainSet } from "../domain-sets/domain-set.ts";
-import type { ChangeFeed, ChangeQuery, ChangesRead, FeedState } from "./change-feed-reads.ts";
-import { type ChangeKind, changeKinds } from "./page-change.ts";
+import type { Log } from "#core/log";
+import { refusalFor } from "../web/access.ts";
+import { EventStreams } from "../web/event-streams.ts";
+import { sendError } from "../web/guard.ts";
+import { errorBody, type PageError } from "../web/page-frame.ts";
+import { type AskedView, queryOf, type Shown, sendRefusal } from "../web/views.ts";
+import type { WebPart } from "../web/web-part.ts";
+import type { ChangeFeed, ChangesRead } from "./change-feed-reads.ts";
+import { changesBody, changesCsv } from "./page.ts";
+import { type PageChange, toldChange } from "./page-change.ts";
+import {
+  type ChangesAsked,
+  readChangeQuery,
+  readChanges,
+  readSince,
+  startOf,
+  tooOldWords,
+  unknownWords,
+} from "./read-changes.ts";
+import { ChangeStream, mostChangeReaders } from "./stream-routes.ts";
 
-/** All as typed; an empty text asks for nothing. */
-export interface ChangesAsked {
-  /** A cursor (`next` of an answer, `id` of an event), `earliest` or `now`. */
-  readonly since: string;
-  readonly host: string;
-  /** A domain set: `.gr`, `example.org lang:el`. */
-  readonly dset: string;
-  /** The beginning of URLs, with scheme and host. */
-  readonly prefix: string;
-  /** Kinds with commas between them. */
-  readonly kind: string;
-  readonly limit: string;
+export interface ChangeRoutePorts {
+  readonly feed: ChangeFeed;
+  readonly log: Log;
+  readonly version: string;
 }
 
-export const changesLimit = { usual: 100, most: 1000 } as const;
+const mostReadersOfAddress = 30;
 
-export type Since = number | "latest" | "earliest" | "now";
-
-/** Throws a UsageError that names what is wrong. */
-export function readChangeQuery(asked: ChangesAsked): ChangeQuery {
-  const prefix = prefixOf(asked.prefix.trim());
-  const host = hostOf(asked.host.trim());
-  if (prefix !== null && host !== null && prefix.host !== host)
-    throw new UsageError(`prefix: "${short(asked.prefix)}" is not of the host ${host}; nothing fits both`);
-  return {
-    filter: {
-      kinds: kindsOf(asked.kind),
-      host: host ?? prefix?.host ?? null,
-      prefix: prefix?.url ?? null,
-      domains: domainsOf(asked.dset.trim()),
-    },
-    limit: limitOf(asked.limit.trim()),
+export function changeRoutes(ports: ChangeRoutePorts): WebPart {
+  return ({ app, views, access }) => {
+    const stream = new ChangeStream({
+      feed: ports.feed,
+      onError: (error) => ports.log.warn({ error }, "changes could not be read for their listeners"),
+      nowMs: () => performance.now(),
+    });
+    const streams = new EventStreams({
+      most: mostChangeReaders,
+      mostOfAddress: mostReadersOfAddress,
+      tooMany,
+    });
+    app.addHook("preClose", async () => stream.close());
+    const events = async (request: FastifyRequest, reply: FastifyReply) =>
+      await follow(request, reply, { ...ports, stream, streams });
+    views.add({
+      path: "/changes",
+      api: "/api/changes",
+      section: "/changes",
+      needs: "read",
+      view: async ({ query }) => await changesView(query, ports.feed),
+      events,
+    });
+    app.get("/api/changes/stream", { config: { boundedElsewhere: true } }, async (request, reply) => {
+      const refusal = await refusalFor(access, request, "read");
+      if (refusal) return sendRefusal(request, reply, refusal, ports);
+      return await events(request, reply);
+    });
   };
 }
 
-/** An empty text: the latest changes, whatever their numbers. Throws a UsageError. */
-export function readSince(text: string): Since {
-  const since = text.trim();
-  if (since === "") return "latest";
-  if (since === "earliest" || since === "now") return since;
-  if (!/^\d{1,15}$/.test(since))
-    throw new UsageError(
-      `since: "${short(text)}" is no cursor; it is a whole number from the feed, earliest, or now`,
-    );
-  return Number(since);
+async function changesView(query: AskedView["query"], feed: ChangeFeed): Promise<Shown | string> {
+  const asked = askedOf(query);
+  try {
+    const since = readSince(asked.since);
+    const found = await readChanges(feed, since, readChangeQuery(asked));
+    if (found.type === "read") return shown(asked, found);
+    const at = typeof since === "number" ? since : 0;
+    return found.type === "unknown" ? unknownWords(at, found.last) : tooOld(at, found.removedThrough);
+  } catch (error) {
+    if (error instanceof UsageError) return error.message;
+    throw error;
+  }
 }
 
-export async function readChanges(feed: ChangeFeed, since: Since, query: ChangeQuery): Promise<ChangesRead> {
-  if (since === "latest") return await feed.latest(query);
-  return await feed.after(typeof since === "number" ? since : startOf(since, await feed.state()), query);
+function askedOf(query: (name: string) => string): ChangesAsked {
+  return {
+    since: query("since"),
+    host: query("host"),
+    dset: query("dset"),
+    prefix: query("prefix"),
+    kind: query("kind"),
+    limit: query("limit"),
+  };
 }
 
-/** The cursor to begin with. */
-export function startOf(since: Since, { last, removedThrough }: FeedState): number {
-  if (since === "earliest") return removedThrough;
-  return typeof since === "number" ? since : last;
+function shown(asked: ChangesAsked, found: Extract<ChangesRead, { type: "read" }>): Shown {
+  const { changes, next, more } = found;
+  return {
+    status: 200,
+    value: { changes: changes.map(toldChange), next, more },
+    title: "Changes",
+    body: () => changesBody({ asked, changes, next, more }),
+    csv: () => changesCsv(changes satisfies readonly PageChange[]),
+  };
 }
 
-export function tooOldWords(since: number, removedThrough: number): string {
-  return `The cursor ${since} is too old: changes through number ${removedThrough} are not kept any more (policy changes.keepDays), so some were missed. Look at what you follow once more, and go on with since=earliest, or with since=now for what is still to come.`;
+function tooOld(since: number, removedThrough: number): Shown {
+  const error = { ...tooOldError, words: tooOldWords(since, removedThrough) };
+  return {
+    status: 410,
+    value: { error: { status: 410, message: error.words }, earliest: removedThrough },
+    title: error.title,
+    body: () => errorBody(error),
+  };
 }
 
-export function unknownWords(since: number, last: number): string {
-  return `since: there is no change of number ${since} yet; the latest is ${last}. Cursors are numbers that this feed gave.`;
+/** Where the stream begins is settled before its head goes out, so that a wrong cursor is a status. */
+async function follow(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  {
+    feed,
+    version,
+    stream,
+    streams,
+  }: ChangeRoutePorts & { readonly stream: ChangeStream; readonly streams: EventStreams },
+): Promise<FastifyReply | undefined> {
+  const asked = askedOf((name) => queryOf(request, name));
+  try {
+    const since = readSince(lastEventId(request) ?? asked.since);
+    const { filter } = readChangeQuery(asked);
+    const state = await feed.state();
+    const at = startOf(since, state);
+    if (at > state.last) throw new UsageError(unknownWords(at, state.last));
+    if (at < state.removedThrough) {
+      const words = tooOldWords(at, state.removedThrough);
+      return sendError(request, reply, { ...tooOldError, words }, { version });
+    }
+    const response = streams.take(request, reply, { isFull: stream.full, version });
+    if (response !== null) stream.listen(response, { at, filter });
+    return reply;
+  } catch (error) {
+    if (!(error instanceof UsageError)) throw error;
+    return sendError(request, reply, { ...cannotBeAnswered, words: error.message }, { version });
+  }
 }
 
-function kindsOf(text: string): ChangeKind[] {
-  const names = text.split(",").flatMap((name) => (name.trim() === "" ? [] : [name.trim()]));
-  const unknown = names.find((name) => !isKind(name));
-  if (unknown !== undefined)
-    throw new UsageError(`kind: "${short(unknown)}" is none of ${changeKinds.join(", ")}`);
-  return [...new Set(names.filter(isKind))];
+/** What a browser sends when it comes back; it knows better than the address that it began with. */
+function lastEventId(request: FastifyRequest): string | null {
+  const id = request.headers["last-event-id"];
+  return typeof id === "string" && id !== "" ? id : null;
 }
 
-const isKind = (name: string): name is ChangeKind => (changeKinds as readonly string[]).includes(name);
-
-function hostOf(text: string): string | null {
-  if (text === "") return null;
-  const key = urlKeyOf(`http://${text.includes(":") && !text.startsWith("[") ? `[${text}]` : text}/`);
-  if (typeof key === "string" || /[/?#@\s]/.test(text))
-    throw new UsageError(`host: "${short(text)}" is no host name, such as www.example.org`);
-  return key.host;
-}
-
-function prefixOf(text: string): { readonly url: string; readonly host: string } | null {
-  if (text === "") return null;
-  const key = urlKeyOf(text);
-  if (typeof key === "string")
-    throw new UsageError(
-      `prefix: "${short(text)}" is no beginning of URLs, such as https://www.example.org/docs/`,
-    );
-  return key;
-}
-
-function domainsOf(text: string): ChangeQuery["filter"]["domains"] {
-  if (text === "") return null;
-  const set = parseDomainSet(text);
-  if (typeof set === "string") throw new UsageError(`dset: ${set}`);
-  return (page) => domainSetHolds(set, page);
-}
-
-function limitOf(text: string): number {
-  if (text === "") return changesLimit.usual;
-  const limit = Number(text);
-  if (!Number.isSafeInteger(limit) || limit < 1 || limit > changesLimit.most)
-    throw new UsageError(`limit: "${short(text)}" is no whole number from 1 to ${changesLimit.most}`);
-  return limit;
-}
-
-const short = (text: string) => (text.length > 60 ? `${text.slice(0, 59)}…` : text);
+const tooOldError: Omit<PageError, "words"> = { status: 410, title: "That cursor is too old" };
+const cannotBeAnswered: Omit<PageError, "words"> = { status: 400, title: "That cannot be answered" };
+const tooMany: PageError = {
+  status: 503,
+  title: "Too many listeners",
+  words:
+    "As many readers as the change feed takes at a time are listening. Ask /api/changes?since=CURSOR from time to time instead; nothing is missed.",
+};

@@ -4,8 +4,8 @@ import type { Timekeeper } from "#core/scheduler";
 import type { RoomOptions } from "../start-web.ts";
 import type { WebPart } from "../web/web-part.ts";
 import { createChangeFeed } from "./change-feed-reads.ts";
-import { changeRoutes } from "./change-routes.ts";
 import { numberChanges, removeOldChanges } from "./change-writes.ts";
+import { changeRoutes } from "./routes.ts";
 
 export interface ChangeDutyPorts {
   readonly pool: Pool;

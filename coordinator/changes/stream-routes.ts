@@ -7,7 +7,7 @@
 import type { ServerResponse } from "node:http";
 import type { ChangeFeed, ChangesRead } from "./change-feed-reads.ts";
 import { type ChangeFilter, changeFits, everyChange, type PageChange, toldChange } from "./page-change.ts";
-import { tooOldWords, unknownWords } from "./routes.ts";
+import { tooOldWords, unknownWords } from "./read-changes.ts";
 
 export const mostChangeReaders = 100;
 const tickMs = 500;

@@ -18,6 +18,7 @@ import { type ChildOrder, childOrders, type ExploredSubnet, subnetLines, treeLev
 import { everyMatch, type ListOrder, listOrders, listPlaces } from "./list.ts";
 import { type Colouring, colourings, tileCorner } from "./paint.ts";
 import type { ExploreClock, ExploreReads } from "./reads.ts";
+import { WorkTurns } from "./short-turns.ts";
 import { cellPositions, rootTile, spaceOf, type Tile, tileHolding, tileText } from "./space.ts";
 import {
   type LegendEntry,
@@ -28,7 +29,6 @@ import {
   mapTotals,
 } from "./summary.ts";
 import type { TileCells } from "./tile.ts";
-import { WorkTurns } from "./work-turns.ts";
 
 export interface ExplorePorts {
   readonly explorer: Explorer;

@@ -8,10 +8,10 @@ import type { CoordinatorState } from "../delegation/state.ts";
 import type { PlaceFilter } from "./filter.ts";
 import { lastPosition, startPosition } from "./places.ts";
 import type { ExploreClock, ExploredLoad, ExploreReads } from "./reads.ts";
+import { WorkTurns } from "./short-turns.ts";
 import { type MapSpace, spaceOf, type Tile } from "./space.ts";
 import type { TileCells } from "./tile.ts";
 import { KeptTiles, makeTile, RecentEntries, type TileSettings } from "./tile-cache.ts";
-import { WorkTurns } from "./work-turns.ts";
 import { ExploredWorld } from "./world.ts";
 
 export interface ExplorerPorts {

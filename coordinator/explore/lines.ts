@@ -14,10 +14,10 @@ import {
 } from "./paint.ts";
 import { endPlace, familyPlaces, parentPlace, placeHolding, rangeAtPlace, sizeBits } from "./places.ts";
 import type { ExploreReads, NamedHolder } from "./reads.ts";
+import type { WorkTurns } from "./short-turns.ts";
 import { cellsPerTile, indexOfCell, type Tile } from "./space.ts";
 import { ageLabels, type CrawlerName, loadLabels, rttLabels } from "./summary.ts";
 import { emptyCells, mergeCells, noRtt, type TileCells } from "./tile.ts";
-import type { WorkTurns } from "./work-turns.ts";
 import type { ExploredWorld } from "./world.ts";
 
 export interface ExploredSubnet {

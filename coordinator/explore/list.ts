@@ -6,7 +6,7 @@
 import { formatRange, type IpRange } from "#core/ip/range";
 import type { PlaceFilter } from "./filter.ts";
 import { placesStartingIn, rangeAtPlace, sizeBits } from "./places.ts";
-import type { WorkTurns } from "./work-turns.ts";
+import type { WorkTurns } from "./short-turns.ts";
 import { blockOf, type ExploredWorld, placesPerBlock } from "./world.ts";
 
 export const listOrders = ["address", "size", "load", "rtt", "age"] as const;

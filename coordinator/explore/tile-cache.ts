@@ -10,6 +10,7 @@
 
 import { addLoads } from "./place-loads.ts";
 import { firstPlaceFrom, parentPlace, placeOver } from "./places.ts";
+import type { WorkTurns } from "./short-turns.ts";
 import {
   cellPositions,
   cellsPerTile,
@@ -21,7 +22,6 @@ import {
   tilePositions,
 } from "./space.ts";
 import { bytesPerTile, CellFill, emptyCells, mergeCells, type TileCells } from "./tile.ts";
-import type { WorkTurns } from "./work-turns.ts";
 import type { ExploredWorld } from "./world.ts";
 
 export type Matches = ((place: number) => boolean) | null;

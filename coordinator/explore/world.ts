@@ -9,8 +9,8 @@ import type { TreeColumns } from "../subnets/tree-columns.ts";
 import { PlaceLoads } from "./place-loads.ts";
 import { endPlace, parentPlace, sizeBits } from "./places.ts";
 import type { ExploredLoad } from "./reads.ts";
+import type { WorkTurns } from "./short-turns.ts";
 import type { PlaceFacts } from "./tile.ts";
-import type { WorkTurns } from "./work-turns.ts";
 
 const placesPerPiece = 8192;
 

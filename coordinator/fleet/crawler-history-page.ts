@@ -16,7 +16,7 @@ import { ago, countText, instant } from "../web/format.ts";
 import { type Html, html, nothing, pathWith } from "../web/html.ts";
 import type { PageViewer } from "../web/page-frame.ts";
 import type { CrawlerView, Inside, Operation } from "./crawler-view.ts";
-import type { CrawlerLogPage } from "./fleet-ports.ts";
+import type { CrawlerLogPage } from "./fleet-view.ts";
 
 export interface CrawlerInside {
   readonly crawler: CrawlerView["crawler"];

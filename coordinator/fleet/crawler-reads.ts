@@ -19,7 +19,7 @@ import type {
   FleetEntry,
   FleetReads,
   OfferEntry,
-} from "./fleet-ports.ts";
+} from "./fleet-view.ts";
 
 const hourMs = 3_600_000;
 

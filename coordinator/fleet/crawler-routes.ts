@@ -25,7 +25,7 @@ import { type AskedView, numberIn, type Shown, type Views } from "../web/views.t
 import { crawlerLogBody } from "./crawler-history-page.ts";
 import { crawlerBody, type ShutOutPreview, shutOutBody } from "./crawler-page.ts";
 import { type CrawlerView, crawlerView } from "./crawler-view.ts";
-import type { FleetPorts } from "./ports.ts";
+import type { FleetPorts } from "./page-ports.ts";
 
 const section = "/fleet" as const;
 

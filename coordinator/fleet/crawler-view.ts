@@ -14,7 +14,7 @@ import type {
   FleetEntry,
   FleetReads,
   OfferEntry,
-} from "./fleet-ports.ts";
+} from "./fleet-view.ts";
 
 export interface CrawlerView extends CrawlerDetail {
   readonly operation: Operation;

@@ -3,7 +3,7 @@ import type { Pool } from "pg";
 import type { KeyScope } from "#protocol/identity";
 import { roundMs } from "../database/cached-read.ts";
 import { standingOf, untoldByCrawler } from "../trust/reads.ts";
-import type { CrawlerWork, FleetEntry, FleetIdentity } from "./fleet-ports.ts";
+import type { CrawlerWork, FleetEntry, FleetIdentity } from "./fleet-view.ts";
 
 export type { FleetEntry };
 

@@ -10,9 +10,9 @@ import { ago, country, countText, crawlerLink, msOrDash, shippedShare, stateBadg
 import { type Html, html, nothing, pathWith } from "../web/html.ts";
 import type { PageViewer } from "../web/page-frame.ts";
 import { stateWords } from "./crawler-view.ts";
-import { type FleetView, fleetSorts, fleetStates, isTrusted, versionOf } from "./fleet.ts";
-import type { FleetEntry } from "./fleet-ports.ts";
+import type { FleetEntry } from "./fleet-view.ts";
 import { invitationTable } from "./invitations-page.ts";
+import { type FleetView, fleetSorts, fleetStates, isTrusted, versionOf } from "./list.ts";
 
 export interface FleetPage {
   readonly view: FleetView;

@@ -23,7 +23,7 @@ import {
   inviteBody,
   invitedBody,
 } from "./invitations-page.ts";
-import type { FleetPorts } from "./ports.ts";
+import type { FleetPorts } from "./page-ports.ts";
 
 const section = "/fleet" as const;
 

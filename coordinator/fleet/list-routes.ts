@@ -6,6 +6,8 @@ import { trustBody } from "../trust/page.ts";
 import { type AskedView, numberIn, type Shown, type Views } from "../web/views.ts";
 import { movesBody } from "./crawler-history-page.ts";
 import { stateWords } from "./crawler-view.ts";
+import { fleetBody } from "./fleet-page.ts";
+import type { Blame, FleetEntry } from "./fleet-view.ts";
 import {
   type FleetQuery,
   type FleetSort,
@@ -14,10 +16,8 @@ import {
   fleetStates,
   fleetView,
   versionOf,
-} from "./fleet.ts";
-import { fleetBody } from "./fleet-page.ts";
-import type { Blame, FleetEntry } from "./fleet-ports.ts";
-import type { FleetPorts } from "./ports.ts";
+} from "./list.ts";
+import type { FleetPorts } from "./page-ports.ts";
 
 const section = "/fleet" as const;
 const mostIncidents = 500;

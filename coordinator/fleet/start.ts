@@ -27,7 +27,7 @@ import { createFleetReads } from "./crawler-reads.ts";
 import { addCrawlerActions, addCrawlerRoutes } from "./crawler-routes.ts";
 import { addInvitationRoutes } from "./invitation-routes.ts";
 import { addFleetLists } from "./list-routes.ts";
-import type { FleetPorts } from "./ports.ts";
+import type { FleetPorts } from "./page-ports.ts";
 
 function fleetRoutes(ports: FleetPorts): WebPart {
   return ({ views, actions }) => {

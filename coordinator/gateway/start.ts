@@ -26,7 +26,7 @@ import { handOutTasks } from "../frontier/hand-out-tasks.ts";
 import { frontierOrder } from "../frontier/order/strategies.ts";
 import type { Counters } from "../overview/counters.ts";
 import type { PlanInForce } from "../recrawl/recrawl-plan.ts";
-import type { ReleaseReport } from "../releases/stage.ts";
+import type { ReleaseReport } from "../releases/move-stage.ts";
 import type { ResultStore } from "../results/arrived-result.ts";
 import { type ResultBatch, takeResults } from "../results/take-results.ts";
 import { introductionOf, seenFrom, takeResultsSettings } from "../room-settings.ts";

@@ -1,7 +1,7 @@
 /** Table page_fetch: fetches that failed, and whose fault it was. Looks at a bounded part of the latest fetches. */
 import type { Pool } from "pg";
 import { hostHashOf } from "#core/url-key";
-import type { Blame, FailureLine, FailureQuery, FailureShares } from "../fleet/fleet-ports.ts";
+import type { Blame, FailureLine, FailureQuery, FailureShares } from "../fleet/fleet-view.ts";
 
 /** Fetches that shares are counted over, the latest: so many took 2.7 s on two cores with twenty at work; pages wait 5 s. */
 const mostCounted = 200_000;

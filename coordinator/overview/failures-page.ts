@@ -1,7 +1,7 @@
 /** Fetches that failed: whose fault it was, by crawler, and the latest of them with words. */
 import { mayDo } from "#core/actor";
 import { blameNames } from "../fleet/crawler-page.ts";
-import type { Blame, FailureLine, FailureShares } from "../fleet/fleet-ports.ts";
+import type { Blame, FailureLine, FailureShares } from "../fleet/fleet-view.ts";
 import { crawlerOr, empty, fleetHead, options, tile } from "../web/components.ts";
 import { askAbout, countText, instant, percentText } from "../web/format.ts";
 import { type Html, html, nothing, pathWith } from "../web/html.ts";

@@ -5,8 +5,8 @@ import type { FetchResult } from "#rir-import/download/fetch-sources";
 import { countText, instant } from "../web/format.ts";
 import { type Html, html, nothing } from "../web/html.ts";
 import { formToken, type PageViewer } from "../web/page-frame.ts";
-import type { SeenJob } from "./facts.ts";
 import { orderWords } from "./jobs.ts";
+import type { SeenJob } from "./overview.ts";
 
 /** What a job's command printed, as far as the pages show it. */
 export type JobReport =

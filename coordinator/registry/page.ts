@@ -5,8 +5,8 @@ import type { RegistryPublisher } from "#rir-import/registry-publishers";
 import { ago, countText, instant } from "../web/format.ts";
 import { type Html, html, nothing, pathWith } from "../web/html.ts";
 import { formToken, type PageViewer } from "../web/page-frame.ts";
-import { emptyConfirmation, type PastGeneration, type RegistryValue } from "./facts.ts";
 import { jobPanel, jobTable } from "./job-page.ts";
+import { emptyConfirmation, type PastGeneration, type RegistryValue } from "./overview.ts";
 
 /** `mayAct`: the forms are shown to those who may send them. */
 export function registryPage(value: RegistryValue, viewer: PageViewer, mayAct: boolean): Html {

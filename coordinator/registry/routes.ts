@@ -1,60 +1,151 @@
-/** A plan that a job made: what it found, whether it still holds, and what has to be confirmed before it is applied. */
-import type { ImportPlan } from "#rir-import/plan";
-import { shrunkRegistries } from "#rir-import/shrinkage";
-import { cacheValue, type KnownPlan, type RegistryPorts } from "./facts.ts";
-import type { FilesPlace, RegistryJobWithResult } from "./jobs.ts";
+/** The registry's pages and their API: what is in force, the jobs, and the plans that jobs made. */
+import { z } from "zod";
+import { mayDo } from "#core/actor";
+import type { FetchResult } from "#rir-import/download/fetch-sources";
+import type { Visit } from "../web/access.ts";
+import { html } from "../web/html.ts";
+import { type AskedView, numberIn, type Shown, type Views } from "../web/views.ts";
+import type { WebPart } from "../web/web-part.ts";
+import { addRegistryActions } from "./action-routes.ts";
+import { type JobReport, jobPage, jobsPage } from "./job-page.ts";
+import type { RegistryJobWithResult } from "./jobs.ts";
+import { knownPlan } from "./made-plan.ts";
+import { type RegistryPorts, registryValue, seenJob } from "./overview.ts";
+import { registryPage } from "./page.ts";
+import { differenceKinds, planPage } from "./plan-page.ts";
 
-const jobsLooked = 100;
+const jobsListed = 100;
+const mayAct = (visit: Visit) => visit.formToken !== null && mayDo(visit.actor, "registry-write");
+const base = { section: "/registry", needs: "read" } as const;
 
-/** Null: the job made no plan that this version can show. */
-export async function knownPlan(
-  job: RegistryJobWithResult,
-  ports: RegistryPorts,
-  now: Date,
-): Promise<KnownPlan | null> {
-  const plan = planOf(job);
-  if (plan === null || job.order.type !== "plan") return null;
-  const jobs = await ports.store.list(jobsLooked);
-  const applying = jobs.find(({ order }) => order.type === "apply" && order.planId === job.jobId);
-  return {
-    jobId: job.jobId,
-    madeAt: job.endedAt ?? job.startedAt,
-    plan,
-    files: job.order.files,
-    outdated: await outdatedWords(plan, { files: job.order.files, ports, now }),
-    shrunk: shrunkRegistries(plan.registries, ports.shrinkageWarningShare),
-    appliedBy: applying ? { jobId: applying.jobId, state: applying.state } : null,
+export function registryRoutes(ports: RegistryPorts): WebPart {
+  return ({ app, views, actions }) => {
+    addViews(views, ports);
+    addRegistryActions(actions, ports);
+    // Before connections are closed: a job that is broken off is written down.
+    app.addHook("preClose", async () => await ports.runner?.jobs.stop());
   };
 }
 
-/** Written by `rir plan --json`; one by an older version may lack what is newer. */
-function planOf({ order, state, result }: RegistryJobWithResult): ImportPlan | null {
-  if (order.type !== "plan" || state !== "done" || typeof result !== "object" || result === null) return null;
-  return "fingerprint" in result && "registries" in result ? (result as ImportPlan) : null;
+function addViews(views: Views, ports: RegistryPorts): void {
+  views.add({
+    ...base,
+    path: "/registry",
+    api: "/api/registry",
+    view: async ({ visit, now }) => {
+      const value = await registryValue(ports, visit.actor, now);
+      const body = (viewer: Visit) => registryPage(value, viewer, mayAct(viewer));
+      return { status: 200, value, title: "Registry", body };
+    },
+  });
+  views.add({
+    ...base,
+    path: "/registry/jobs",
+    api: "/api/registry/jobs",
+    view: async ({ visit }) => {
+      const jobs = (await ports.store.list(jobsListed)).map((job) => seenJob(job, visit.actor));
+      return { status: 200, value: { jobs }, title: "Registry jobs", body: () => jobsPage(jobs) };
+    },
+  });
+  views.add({
+    ...base,
+    path: "/registry/jobs/:jobId",
+    api: "/api/registry/jobs/:jobId",
+    view: async (asked) => await showJob(asked, ports),
+  });
+  views.add({
+    ...base,
+    path: "/registry/plans/:jobId",
+    api: "/api/registry/plans/:jobId",
+    view: async (asked) => await showPlan(asked, ports),
+  });
 }
 
-interface Around {
-  readonly files: FilesPlace;
-  readonly ports: RegistryPorts;
-  readonly now: Date;
-}
-
-/** What can be seen at a glance; the import itself looks again at every byte. */
-async function outdatedWords(plan: ImportPlan, { files, ports, now }: Around): Promise<string | null> {
+async function showJob({ visit, param, now }: AskedView, ports: RegistryPorts): Promise<Shown | null> {
+  const found = await ports.store.find(numberIn(param("jobId"), 0));
+  if (found === null) return null;
+  const { result: _, ...job } = seenJob(found, visit.actor);
   const { generation } = await ports.overview(now);
-  if (generation !== plan.generation) {
-    const then = plan.generation === null ? "an empty tree" : `generation ${plan.generation}`;
-    const since =
-      generation === null ? "no registry is in force now" : `generation ${generation} is in force now`;
-    return `It was made against ${then}, and ${since}.`;
-  }
-  if (files.from !== "cache") return null;
-  const cached = (await cacheValue(ports, now))?.sources ?? [];
-  const digests = cached
-    .filter(({ kind }) => kind !== "rdap-bootstrap")
-    .flatMap(({ sha256 }) => sha256 ?? []);
-  const same = sorted(digests) === sorted(plan.files.map(({ sha256 }) => sha256));
-  return same ? null : "The files in the download cache are not those that it was made from.";
+  const report = reportOf(found, generation);
+  return {
+    status: 200,
+    value: { ...job, report },
+    title: `Registry job ${job.jobId}`,
+    body: (viewer) => jobPage({ job, report }, viewer, mayAct(viewer)),
+  };
 }
 
-const sorted = (texts: readonly string[]) => [...new Set(texts)].sort().join();
+const applied = z.object({
+  generation: z.int(),
+  isNew: z.boolean(),
+  plan: z.object({ changes: z.record(z.string(), z.number()) }),
+  seconds: z.object({ total: z.number() }),
+});
+const rolledBack = z.object({
+  rolledBack: z.array(z.int()),
+  generation: z.int().nullable(),
+  undone: z.record(z.string(), z.number()),
+});
+const rolledForward = z.object({ generation: z.int(), redone: z.record(z.string(), z.number()) });
+const fetched = z.object({ results: z.array(z.custom<FetchResult>()) });
+
+/** From what the command printed. */
+function reportOf({ order, state, result }: RegistryJobWithResult, inForce: number | null): JobReport | null {
+  switch (order.type) {
+    case "plan":
+      return state === "done" ? { type: "plan" } : null;
+    case "fetch": {
+      const { data } = fetched.safeParse(result);
+      return data ? { type: "fetch", ...data } : null;
+    }
+    case "rollback": {
+      const { data } = rolledBack.safeParse(result);
+      return data ? { type: "rollback", ...data } : null;
+    }
+    case "rollforward": {
+      const { data } = rolledForward.safeParse(result);
+      return data ? { type: "rollforward", ...data } : null;
+    }
+    case "apply": {
+      const { data } = applied.safeParse(result);
+      if (!data) return null;
+      const { generation, isNew, plan, seconds } = data;
+      const facts = { generation, isNew, changes: plan.changes, seconds: seconds.total };
+      return { type: "apply", ...facts, isInForce: generation === inForce };
+    }
+  }
+}
+
+async function showPlan(asked: AskedView, ports: RegistryPorts): Promise<Shown | string | null> {
+  const { param, query, now } = asked;
+  const job = await ports.store.find(numberIn(param("jobId"), 0));
+  if (job === null || job.order.type !== "plan") return null;
+  if (job.state === "running") return await showJob(asked, ports);
+  const known = await knownPlan(job, ports, now);
+  if (known === null) return notAPlan(job);
+  const kind =
+    differenceKinds.find((one) => one === query("kind")) ??
+    differenceKinds.find((one) => known.plan.changes[one] > 0) ??
+    "added";
+  const from = numberIn(query("from"), 0);
+  return {
+    status: 200,
+    value: known,
+    title: `Registry plan ${job.jobId}`,
+    body: (viewer) => planPage(known, { kind, from }, { viewer, mayAct: mayAct(viewer) }),
+  };
+}
+
+function notAPlan({ jobId, state, words }: RegistryJobWithResult): Shown {
+  const said =
+    state === "done"
+      ? "It was made by another version of this software; make a new one."
+      : `The job ended without one: ${words ?? state}`;
+  return {
+    status: 404,
+    value: { error: { status: 404, message: said } },
+    title: `Registry plan ${jobId}`,
+    body: () =>
+      html`<h1>No plan</h1><p>${said}</p><p><a href="/registry/jobs/${jobId}">Job ${jobId}</a> · <a href="/registry">Registry</a></p>`,
+  };
+}

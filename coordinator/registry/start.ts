@@ -6,7 +6,7 @@ import type { RoomOptions } from "../start-web.ts";
 import type { WebPart } from "../web/web-part.ts";
 import { createRegistryJobStore } from "./job-store.ts";
 import { RegistryJobs } from "./jobs.ts";
-import { registryRoutes } from "./registry-routes.ts";
+import { registryRoutes } from "./routes.ts";
 
 export function registryPart(
   options: Pick<RoomOptions, "database" | "pool" | "log" | "registryHost"> & {

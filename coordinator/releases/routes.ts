@@ -8,6 +8,7 @@ import { countText, instant } from "../web/format.ts";
 import { type Html, html, nothing as htmltsNothing } from "../web/html.ts";
 import { formToken, type PageViewer } from "../web/page-frame.ts";
 import type { Views } from "../web/views.ts";
+import { holdRelease, judgeStage, stageRelease } from "./move-stage.ts";
 import type {
   DockEntry,
   ReleaseCounts,
@@ -15,7 +16,6 @@ import type {
   ReleaseFleetStore,
   ReleaseStore,
 } from "./release-ports.ts";
-import { holdRelease, judgeStage, stageRelease } from "./stage.ts";
 import { defaultSoakMinutes } from "./staging.ts";
 
 const section = "/fleet" as const;

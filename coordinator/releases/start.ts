@@ -7,8 +7,8 @@ import type { CrawlerHello } from "#protocol/messages";
 import { noteOwnChanges, releaseMoved } from "../access/system-audit-store.ts";
 import type { Metrics } from "../overview/metrics.ts";
 import { createReleaseFleetStore } from "./fleet-store.ts";
+import { advanceReleases, type OfferPorts, ReleaseOffers, type ReleaseReport } from "./move-stage.ts";
 import { createReleaseStore } from "./release-store.ts";
-import { advanceReleases, type OfferPorts, ReleaseOffers, type ReleaseReport } from "./stage.ts";
 
 const duties = { offer: "offer-releases", advance: "advance-releases" } as const;
 /** Also how soon a crawler hears of an offer that could not be sent. */

@@ -16,8 +16,8 @@ import type { HostHash, UrlHash } from "#core/ids";
 import { isOfSite } from "../frontier/back-link-writes.ts";
 import { fullHeadRank, fullLinkingHosts, mostPoints } from "./page-score.ts";
 import type { WordQuery } from "./query-sql.ts";
-import type { Candidate, PageText, SearchQuery, ShownPage } from "./reads.ts";
 import { startMark, stopMark } from "./search.ts";
+import type { Candidate, PageText, SearchQuery, ShownPage } from "./search-answer.ts";
 
 /** Matches looked at in one step and one language's rules, and those kept of them. */
 const looked = 480;

@@ -7,8 +7,8 @@
 import type { Pool, PoolClient } from "pg";
 import type { HostHash, UrlHash } from "#core/ids";
 import { columnsOf, inTransaction } from "../database/transaction.ts";
+import { deletesOf } from "./edit-distance.ts";
 import { leastStandingOf, pageWords, type Standing, standingOf } from "./ranking.ts";
-import { deletesOf } from "./word-slips.ts";
 
 /** Pages of one batch: a transaction of tens of milliseconds. */
 const batchPages = 200;

@@ -12,7 +12,7 @@ import {
   filterNames,
   type Reason,
   type SearchAnswer,
-} from "./reads.ts";
+} from "./search-answer.ts";
 
 /** Null: nothing was asked yet. */
 export function searchBody(answer: SearchAnswer | null): Html {

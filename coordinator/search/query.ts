@@ -1,7 +1,7 @@
 /** What was typed into the search and its filters, cleaned and bounded. */
 import { composed } from "#protocol/composed";
-import type { SearchFilters, SearchQuery, SearchReads, SearchSort } from "./reads.ts";
-import { correctionOf, longestCorrected, lookedUpForms, shortestCorrected } from "./word-slips.ts";
+import { correctionOf, longestCorrected, lookedUpForms, shortestCorrected } from "./edit-distance.ts";
+import type { SearchFilters, SearchQuery, SearchReads, SearchSort } from "./search-answer.ts";
 
 /** As a request or a command gives it. */
 export interface SearchOptions {

@@ -1,4 +1,5 @@
 import { composed } from "#protocol/composed";
+import { longestCorrected, shortestCorrected } from "./edit-distance.ts";
 import { addressShare, type PageSignals, type Score, scoreOf, totalOf } from "./page-score.ts";
 import { plainWords } from "./query.ts";
 import {
@@ -8,8 +9,7 @@ import {
   facetNames,
   type SearchQuery,
   type SearchReads,
-} from "./reads.ts";
-import { longestCorrected, shortestCorrected } from "./word-slips.ts";
+} from "./search-answer.ts";
 
 /**
  * What a page stands for whatever is searched: who links to it, whether it is its host's front page, whether its text

@@ -2,12 +2,12 @@
 
 import { wantsJson } from "../web/guard.ts";
 import { type AskedView, numberIn, type Shown, type Views } from "../web/views.ts";
+import { pageBody } from "./document-page.ts";
 import { searchBody } from "./page.ts";
 import { maxListOffset, type PageReads, pageFacts } from "./page-facts.ts";
-import { pageBody } from "./page-page.ts";
 import { filterFault, maxSearchLength, type SearchOptions } from "./query.ts";
-import { filterNames, type SearchReads } from "./reads.ts";
 import { searchPages } from "./search.ts";
+import { filterNames, type SearchReads } from "./search-answer.ts";
 
 export function addSearchViews(views: Views, reads: SearchReads & PageReads): void {
   views.add({

@@ -20,7 +20,7 @@ import {
 import type { PageReads } from "./page-facts.ts";
 import { pageOf } from "./page-reads.ts";
 import { configurationsSql, partsSql, wordQueries } from "./query-sql.ts";
-import type { Candidate, Candidates, SearchQuery, SearchReads } from "./reads.ts";
+import type { Candidate, Candidates, SearchQuery, SearchReads } from "./search-answer.ts";
 
 /** One statement of a search at most. */
 const longestMs = 1500;

@@ -3,7 +3,14 @@
 import { mostPoints, scoreParts } from "./page-score.ts";
 import { readSearch, type SearchOptions, suggestWords } from "./query.ts";
 import { dateOf, noFacets, type RankedPage, type Ranking, rankPages } from "./ranking.ts";
-import type { FoundPage, Reason, SearchAnswer, SearchQuery, SearchReads, SnippetPart } from "./reads.ts";
+import type {
+  FoundPage,
+  Reason,
+  SearchAnswer,
+  SearchQuery,
+  SearchReads,
+  SnippetPart,
+} from "./search-answer.ts";
 
 /** With so many results nobody needs another idea of what was meant. */
 const plentyOfResults = 5;

@@ -4,8 +4,8 @@ import { empty, tile } from "../web/components.ts";
 import { askAbout, countText, instant, percentText } from "../web/format.ts";
 import { type CsvTable, type Html, html, nothing } from "../web/html.ts";
 import type { WebPart } from "../web/web-part.ts";
-import { graphApi } from "./graph-api.ts";
 import type { Degrees, GraphSummary, RankedHost, RankedPage } from "./summary.ts";
+import { graphApi } from "./web-graph-api.ts";
 
 export interface KeptGraph {
   readonly madeAt: Date;

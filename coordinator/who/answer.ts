@@ -14,10 +14,10 @@ import type { HostReport, UrlReport } from "../frontier/frontier-reports.ts";
 import { noWishes } from "../opt-outs/site-requests.ts";
 import type { OrganisationReport } from "../subnets/holder-reads.ts";
 import { orderReport } from "./explain-url.ts";
+import { standingOf } from "./explanation.ts";
 import { emptyPlace, type Place, placeOf, type WhoPorts } from "./place.ts";
 import { type Question, readQuestion } from "./question.ts";
-import type { CrawlerReport, TakenFor, WhoAnswer } from "./who-answer.ts";
-import { standingOf } from "./who-standing.ts";
+import type { CrawlerReport, TakenFor, WhoAnswer } from "./who-report.ts";
 
 const subnetsShown = 100;
 const nearMatchesShown = 8;

@@ -3,7 +3,7 @@ import type { Pool } from "pg";
 import { defaultMostBytes, isoOrNull, roundMs, sampleTables } from "../database/cached-read.ts";
 import type { CrawlerDetail, FleetLine } from "../overview/overview.ts";
 import { subnetsOfCrawler } from "../subnets/subnet-reads.ts";
-import type { CrawlerReport } from "./who-answer.ts";
+import type { CrawlerReport } from "./who-report.ts";
 
 const subnetsShown = 50;
 const fleetLimit = 10_000;

@@ -5,7 +5,7 @@ import { howMany, instantWords, spanWords, whenWords } from "#core/format";
 import { goodPageUrls, type HostPages, hostBudget } from "../frontier/budgets.ts";
 import type { CrawlScope } from "../frontier/frontier.ts";
 import type { HostReport, UrlReport } from "../frontier/frontier-reports.ts";
-import type { TakenFor } from "./who-answer.ts";
+import type { TakenFor } from "./who-report.ts";
 
 export interface HostFacts {
   readonly asked: TakenFor["type"];

@@ -1,72 +1,113 @@
-/** The parts of a leaf that is split below its registered range, as a table. */
+/** Who crawls it, and why (not): the answer of who/answer as a page. */
 
+import { delegationCauseWords, roundCauseWords } from "#core/delegation-cause";
+import type { Standing } from "#core/explanation";
 import { rttText } from "#core/format";
-import type { FinerReport } from "../delegation/overrides/reads.ts";
-import type { ChainSubnet, SubnetLine } from "../subnets/subnet-reads.ts";
-import { askAbout, country, crawlerLink, instant } from "../web/format.ts";
+import { roundPicture } from "../delegation/round-picture-page.ts";
+import type { EffectiveDelegation } from "../subnets/subnet-reads.ts";
+import { askAbout, crawlerLink, instant, sentence, stateBadge } from "../web/format.ts";
 import { type Html, html, nothing, pathWith } from "../web/html.ts";
-import type { WhoAnswer } from "./who-answer.ts";
+import { partsSection, subnetTree } from "./leaf-ranges-page.ts";
+import {
+  crawlerSection,
+  historySection,
+  hostSection,
+  organisationSection,
+  subnetList,
+  urlSection,
+  waitingSection,
+} from "./sections-page.ts";
+import type { WhoAnswer } from "./who-report.ts";
+import { crawlWords, takenForText, verdictOf, whence } from "./words.ts";
 
-export function partsSection(parts: readonly FinerReport[]): Html {
-  return html`<section><h2>Split below its registered range</h2><div class="scroll"><table>
-<thead><tr><th scope="col">Addresses</th><th scope="col">Crawler</th><th scope="col" class="number">RTT</th><th scope="col" class="number">From the subnet's crawler</th><th scope="col">Found</th></tr></thead>
-<tbody>${parts.map(partRow)}</tbody></table></div></section>`;
+/** The look-up box alone, with what can be asked. */
+export function whoStart(): Html {
+  return html`<h1>Who crawls it, and why?</h1>${whoForm("")}
+<p>Every URL lies in a registered subnet, and every subnet is crawled by the crawler that is nearest to it. Ask about:</p>
+<ul class="kinds">
+<li><strong>a URL or a host</strong>: where it lies, who fetches it, what has become of it</li>
+<li><strong>an address or a range</strong>: the subnets that hold it, and their crawlers</li>
+<li><strong>an organisation</strong>, by name or registry handle: its subnets and who crawls each</li>
+<li><strong>a crawler</strong>: what it has been given</li>
+</ul>`;
 }
 
-function partRow(part: FinerReport): Html {
-  return html`<tr><th scope="row">${askAbout(part.range ?? "")}</th><td>${crawlerLink(part.crawler.name)}</td><td class="number">${rttText(part.rttMs)}</td><td class="number">${rttText(part.subnetRttMs)}</td><td>${instant(part.foundAt)}</td></tr>`;
+export function whoBody(answer: WhoAnswer): Html {
+  return html`<h1 class="hidden">Who crawls ${answer.takenFor.value}</h1>${whoForm(answer.question)}
+${verdict(answer)}
+${standing(answer.standing)}
+${answer.found ? nothing : nearMatches(answer)}
+${answer.round ? roundSection(answer) : nothing}
+${answer.chain.length > 0 ? html`<section><h2>Where it lies</h2>${subnetTree(answer)}</section>` : nothing}
+${answer.parts.length > 0 ? partsSection(answer.parts) : nothing}
+${answer.crawler ? crawlerSection(answer.crawler) : nothing}
+${answer.url ? urlSection(answer.url, answer.order, answer.at) : nothing}
+${answer.host ? hostSection(answer.host, answer.at, answer.url !== null) : nothing}
+${answer.organisation ? organisationSection(answer.organisation) : nothing}
+${answer.inside && answer.inside.subnets.length > 0 ? html`<section><h2>${answer.crawler ? "Its subnets, latest first" : "Registered subnets inside"}</h2>${subnetList(answer.inside)}</section>` : nothing}
+${answer.waiting && answer.waiting.hosts > 0 ? waitingSection(answer.waiting) : nothing}
+${answer.history.length > 0 ? historySection(answer.history) : nothing}
+${answer.found ? nearMatches(answer) : nothing}
+<p class="small share"><a href="${pathWith("/who", { q: answer.question })}">Link to this answer</a>, as of ${instant(answer.at)}. For a terminal: <code>nearcrawl who ${shellWord(answer.question)}</code></p>`;
 }
 
-// The chain of subnets as a tree, from the widest down to the one that was asked about.
-
-const registryNames: Readonly<Record<string, string>> = {
-  iana: "IANA",
-  afrinic: "AFRINIC",
-  apnic: "APNIC",
-  arin: "ARIN",
-  lacnic: "LACNIC",
-  ripencc: "RIPE NCC",
-};
-
-export function registryName(registry: string): string {
-  return registryNames[registry] ?? registry;
+/** As a shell takes it for one word. */
+function shellWord(text: string): string {
+  return /^[\w./:@%+-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
 }
 
-export function subnetTree(answer: WhoAnswer): Html {
-  const fromTop = [...answer.chain].reverse();
-  return branch(fromTop, answer);
+function whoForm(question: string): Html {
+  return html`<form class="ask" action="/who" method="get" role="search"><label class="hidden" for="q">URL, host, address, range, organisation or crawler</label><div class="field"><input id="q" name="q" type="search" maxlength="2048" value="${question}" placeholder="URL, host, IP, range, organisation or crawler" autocomplete="off" spellcheck="false"><button>Look up</button></div></form>`;
 }
 
-function branch(chain: readonly ChainSubnet[], answer: WhoAnswer): Html {
-  const [subnet, ...below] = chain;
-  if (!subnet) return nothing;
-  const effective = subnet.subnetId === answer.effective?.subnetId;
-  const kind = effective ? "node node-effective" : subnet.unary ? "node node-unary" : "node";
-  const isLeaf = !subnet.unary && below.every(({ unary }) => unary);
-  const beside = isLeaf ? answer.neighbours : null;
-  return html`<ul class="tree">${beside?.moreBefore ? more("before") : nothing}${[...(beside?.before ?? [])].reverse().map(neighbour)}<li><div class="${kind}">${node(subnet)}</div>${branch(below, answer)}</li>${(beside?.after ?? []).map(neighbour)}${beside?.moreAfter ? more("after") : nothing}</ul>`;
+function verdict(answer: WhoAnswer): Html {
+  const kind = answer.effective ? "verdict" : "verdict verdict-none";
+  return html`<section class="${kind}"><p class="asked">${takenForText(answer)}</p>
+<p class="answer">${answer.effective ? html`<strong>${crawlerLink(answer.effective.crawler.name)}</strong> ${crawlWords(answer)}` : verdictOf(answer)}</p>
+${answer.effective ? facts(answer.effective) : nothing}
+${addresses(answer)}</section>`;
 }
 
-/** A subnet beside the one that was asked about, in one line. */
-function neighbour(line: SubnetLine): Html {
-  const crawler =
-    line.crawler === null
-      ? html`<span class="small">nobody</span>`
-      : html`${crawlerLink(line.crawler)} <span class="small">${line.inherited ? "inherited" : rttText(line.rttMs)}</span>`;
-  return html`<li class="beside"><p>${askAbout(line.range)} <span class="netname">${line.name}</span> ${country(line.country)} <span class="arrow" aria-hidden="true">→</span> ${crawler}</p></li>`;
+function facts(effective: EffectiveDelegation): Html {
+  const runnerUp = effective.runnerUp
+    ? html`<div><dt>Runner-up</dt><dd>${crawlerLink(effective.runnerUp.name)} <span class="small">${rttText(effective.runnerUpRttMs)}</span></dd></div>`
+    : nothing;
+  return html`<dl class="facts"><div><dt>RTT</dt><dd>${rttText(effective.rttMs)}${effective.measured ? nothing : html` <span class="small">decided without an answer</span>`}</dd></div>${runnerUp}<div><dt>Since</dt><dd>${instant(effective.since)}</dd></div><div><dt>Because</dt><dd>${delegationCauseWords[effective.cause]}, <span class="small">${whence(effective)}</span></dd></div><div><dt>Crawler</dt><dd>${stateBadge(effective.crawler.state)}</dd></div></dl>`;
 }
 
-function more(side: "before" | "after"): Html {
-  return html`<li class="beside"><p class="small">more ${side} ${side === "before" ? "these" : "them"}</p></li>`;
+function addresses(answer: WhoAnswer): Html {
+  if (answer.addressesFrom === null || answer.addressesFrom === "question") return nothing;
+  const from =
+    answer.addressesFrom === "dns" ? html` <span class="small">(looked up in DNS just now)</span>` : nothing;
+  return html`<p class="addresses">at ${answer.addresses.slice(0, 8).map((address, index) => html`${index > 0 ? ", " : ""}${askAbout(address)}`)}${from}</p>`;
 }
 
-function node(subnet: ChainSubnet): Html {
-  const { delegation, holder } = subnet;
-  return html`<p class="node-head">${askAbout(subnet.range)} ${subnet.name ? html`<span class="netname">${subnet.name}</span>` : nothing}</p>
-<p class="node-facts">${holder ? html`<a href="${pathWith("/who", { q: holder.handle ?? holder.name })}">${holder.name}</a> · ` : nothing}${country(subnet.country)} ${registryName(subnet.registry)}</p>
-<p class="node-crawler">${
-    delegation
-      ? html`${crawlerLink(delegation.crawler.name)} <span class="small">${rttText(delegation.rttMs)}</span>`
-      : html`<span class="small">${subnet.unary ? "one address: its parent counts" : "no delegation of its own"}</span>`
-  }</p>`;
+function standing(lines: readonly Standing[]): Html {
+  if (lines.length === 0) return nothing;
+  return html`<ul class="standing">${lines.map(
+    (line) =>
+      html`<li class="${line.stops ? "stops" : line.code === "ready" ? "ready" : "notes"}">${line.stops ? html`<span class="hidden">In the way: </span>` : nothing}${sentence(line.words)}</li>`,
+  )}</ul>`;
+}
+
+function nearMatches(answer: WhoAnswer): Html {
+  if (answer.nearMatches.length === 0) {
+    return answer.found || answer.takenFor.type !== "unknown" || answer.question === ""
+      ? nothing
+      : html`<div class="empty"><p>No organisation, crawler or host has a name like this. Registry handles look like <code>ORG-EX1-RIPE</code>; hosts and addresses are looked up even when nobody has crawled them.</p></div>`;
+  }
+  return html`<section><h2>${answer.found ? "Similar names" : "Did you mean"}</h2><ul class="near">${answer.nearMatches.map(
+    (match) =>
+      html`<li><a href="${pathWith("/who", { q: match.handle ?? match.name })}">${match.name}</a> <span class="small">${match.handle ?? match.type}</span></li>`,
+  )}</ul></section>`;
+}
+
+function roundSection(answer: WhoAnswer): Html {
+  const { round } = answer;
+  if (!round) return nothing;
+  const decided = answer.effective?.roundId === round.roundId;
+  return html`<section><h2>${decided ? "The round that decided" : "The latest probe round"}</h2>
+<p>${sentence(round.reasonWords)}</p>
+${round.probes.length > 0 ? roundPicture(round) : nothing}
+<p class="small">Round ${round.roundId}, policy ${round.policy}, ${instant(round.decidedAt)}, held because ${roundCauseWords[round.cause]}. Target: <span class="mono">${round.targetUrl}</span> at ${askAbout(round.targetAddress)}.</p></section>`;
 }

@@ -16,7 +16,7 @@ import type { SiteWishes } from "../opt-outs/site-requests.ts";
 import type { NearMatch, OrganisationReport } from "../subnets/holder-reads.ts";
 import type { ChainSubnet, EffectiveDelegation, Neighbours, SubnetList } from "../subnets/subnet-reads.ts";
 import { effectiveFiner, type FleetSets, partAt } from "./explain-delegation.ts";
-import type { CrawlerReport } from "./who-answer.ts";
+import type { CrawlerReport } from "./who-report.ts";
 
 const historyShown = 30;
 

@@ -12,7 +12,7 @@ import type { OverviewReads } from "../overview/overview.ts";
 import { crawlTotals, createOperationReads, recentDelegations } from "../overview/overview-reads.ts";
 import { readinessReads } from "../overview/readiness-reads.ts";
 import type { PageReads } from "../search/page-facts.ts";
-import type { SearchReads } from "../search/reads.ts";
+import type { SearchReads } from "../search/search-answer.ts";
 import { createSearchReads } from "../search/search-reads.ts";
 import { namesLike, organisationNamed } from "../subnets/holder-reads.ts";
 import { chainOf, neighboursOf, subnetsInside, subnetsOfCrawler } from "../subnets/subnet-reads.ts";

@@ -5,15 +5,15 @@ import type { CrawlScope } from "../frontier/frontier.ts";
 import type { FrontierOrder } from "../frontier/order/strategies.ts";
 import type { OverviewReads } from "../overview/overview.ts";
 import type { PageReads } from "../search/page-facts.ts";
-import type { SearchReads } from "../search/reads.ts";
 import { addSearchViews } from "../search/routes.ts";
+import type { SearchReads } from "../search/search-answer.ts";
 import { wantsJson } from "../web/guard.ts";
 import type { AskedView, Shown, Views } from "../web/views.ts";
 import { answerWho } from "./answer.ts";
+import { whoBody, whoStart } from "./page.ts";
 import type { WhoReads } from "./place.ts";
 import { maxQuestionLength } from "./question.ts";
-import type { WhoAnswer } from "./who-answer.ts";
-import { whoBody, whoStart } from "./who-page.ts";
+import type { WhoAnswer } from "./who-report.ts";
 import { verdictOf } from "./words.ts";
 
 export interface ViewPorts {

@@ -24,8 +24,8 @@ import {
   placeWords,
   validatorWords,
 } from "./explain-url.ts";
-import { registryName } from "./page.ts";
-import type { CrawlerReport } from "./who-answer.ts";
+import { registryName } from "./leaf-ranges-page.ts";
+import type { CrawlerReport } from "./who-report.ts";
 
 export function urlSection(url: UrlReport, order: OrderReport | null, at: string): Html {
   const href = safeHref(url.url);

@@ -3,7 +3,7 @@
 import { msText } from "#core/format";
 import type { RoundProbe } from "../delegation/round-reads.ts";
 import type { EffectiveDelegation } from "../subnets/subnet-reads.ts";
-import type { WhoAnswer } from "./who-answer.ts";
+import type { WhoAnswer } from "./who-report.ts";
 
 const takenForWords: Readonly<Record<Exclude<WhoAnswer["takenFor"]["type"], "unknown">, string>> = {
   url: "URL",

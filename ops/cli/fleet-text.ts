@@ -1,7 +1,7 @@
 /** The fleet as tables that fit 80 columns each: today's work, what came of it, who they are. */
 
 import type { FleetEntry as FleetListReadsFleetEntry } from "#coordinator/fleet/fleet-list-reads";
-import type { FleetEntry } from "#coordinator/fleet/fleet-ports";
+import type { FleetEntry } from "#coordinator/fleet/fleet-view";
 import { standingWords } from "#coordinator/trust/judge-crawler";
 import { formatTable, stateStyle } from "./output.ts";
 import { printable } from "./printable.ts";

@@ -14,7 +14,7 @@ import {
   placeWords,
   validatorWords,
 } from "#coordinator/who/explain-url";
-import type { WhoAnswer } from "#coordinator/who/who-answer";
+import type { WhoAnswer } from "#coordinator/who/who-report";
 import { probeText, takenForText, verdictOf, whence } from "#coordinator/who/words";
 import { delegationCauseWords, roundCauseWords } from "#core/delegation-cause";
 import { bytesText, howMany, instantWords, msText, rttText } from "#core/format";

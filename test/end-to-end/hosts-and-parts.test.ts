@@ -4,7 +4,7 @@
  * sees; `who` tells why; and when a crawler is gone, what it had in this way goes to another.
  */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import type { WhoAnswer } from "#coordinator/who/who-answer";
+import type { WhoAnswer } from "#coordinator/who/who-report";
 import { parseAddress } from "#core/ip/address";
 import { parseRange, rangeHolds } from "#core/ip/range";
 import { generateWorld } from "#ops/world/generate-world";

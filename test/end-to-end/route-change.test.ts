@@ -5,7 +5,7 @@
  */
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { slowFetchesIn } from "#coordinator/delegation/policies/reason";
-import type { WhoAnswer } from "#coordinator/who/who-answer";
+import type { WhoAnswer } from "#coordinator/who/who-report";
 import { generateWorld } from "#ops/world/generate-world";
 import { until } from "../support/until.ts";
 import { type EmulatedFleet, emulatedFleet, frontPages } from "./emulated-fleet.ts";

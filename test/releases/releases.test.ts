@@ -2,8 +2,8 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { createReleaseFleetStore } from "#coordinator/releases/fleet-store";
 import { createReleaseKeyStore } from "#coordinator/releases/key-store";
+import { advanceReleases, holdRelease, ReleaseOffers, stageRelease } from "#coordinator/releases/move-stage";
 import { createReleaseStore } from "#coordinator/releases/release-store";
-import { advanceReleases, holdRelease, ReleaseOffers, stageRelease } from "#coordinator/releases/stage";
 import type { ReleaseState } from "#coordinator/releases/staging";
 import type { CrawlerId } from "#core/ids";
 import type { CoordinatorMessage } from "#protocol/coordinator-messages";

@@ -23,7 +23,7 @@ import {
   startOf,
   tooOldWords,
   unknownWords,
-} from "#coordinator/changes/routes";
+} from "#coordinator/changes/read-changes";
 import { UsageError } from "#core/errors";
 import { readerGone } from "#crawler/cli/closed-output";
 import { boundedInteger } from "../bounded-integer.ts";

@@ -3,7 +3,7 @@
 import { existsSync, mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { Command } from "commander";
-import { stageRelease } from "#coordinator/releases/stage";
+import { stageRelease } from "#coordinator/releases/move-stage";
 import { UsageError } from "#core/errors";
 import { releaseRevocations } from "#protocol/release";
 import { type Envelope, keyRotation, rawPublicKey, unverifiedBody } from "#protocol/release-envelope";

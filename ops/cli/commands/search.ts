@@ -1,8 +1,8 @@
 /** `nearcrawl search`: the pages that hold these words. */
 import { Command } from "commander";
 import { filterFault, maxSearchLimit, maxSearchOffset, type SearchOptions } from "#coordinator/search/query";
-import { type FoundPage, facetNames, type SearchAnswer } from "#coordinator/search/reads";
 import { searchPages } from "#coordinator/search/search";
+import { type FoundPage, facetNames, type SearchAnswer } from "#coordinator/search/search-answer";
 import { createReports } from "#coordinator/who/reads";
 import { UsageError } from "#core/errors";
 import { commandContext, exitCodes } from "../command-context.ts";

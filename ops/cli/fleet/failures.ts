@@ -1,6 +1,6 @@
 /** `nearcrawl fleet failures`: fetches that failed, whose fault it was, and the latest with words. */
 import { Command, Option } from "commander";
-import type { Blame, FailureLine, FailureShares } from "#coordinator/fleet/fleet-ports";
+import type { Blame, FailureLine, FailureShares } from "#coordinator/fleet/fleet-view";
 import { failureShares, latestFailures } from "#coordinator/overview/failure-reads";
 import { blames } from "#protocol/result";
 import { boundedInteger } from "../bounded-integer.ts";

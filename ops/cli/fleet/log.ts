@@ -4,7 +4,7 @@ import type { Absence } from "#coordinator/crawlers/crawler";
 import { absencesOf } from "#coordinator/crawlers/crawler-store";
 import { type MoveLine, moveList } from "#coordinator/crawlers/move-store";
 import { crawlerLog } from "#coordinator/fleet/crawler-reads";
-import type { CrawlerLogPage } from "#coordinator/fleet/fleet-ports";
+import type { CrawlerLogPage } from "#coordinator/fleet/fleet-view";
 import { crawlerNamed } from "#coordinator/who/crawler-reads";
 import { spanWords } from "#core/format";
 import { boundedInteger } from "../bounded-integer.ts";

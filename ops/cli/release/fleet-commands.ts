@@ -1,7 +1,7 @@
 /** What is done at the coordinator's database: releases published, offered, held, looked at. */
 import { Command } from "commander";
+import { holdRelease, stageRelease } from "#coordinator/releases/move-stage";
 import { type ReleaseLine, releaseLines, releaseRemark, stageText } from "#coordinator/releases/routes";
-import { holdRelease, stageRelease } from "#coordinator/releases/stage";
 import { defaultSoakMinutes } from "#coordinator/releases/staging";
 import { UsageError } from "#core/errors";
 import { verifyManifest } from "#protocol/release";

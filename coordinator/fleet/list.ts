@@ -1,7 +1,7 @@
 /** The fleet's list as it was asked for: filtered, sorted, one page of it, with the totals of all. */
 
 import { stateWords } from "./crawler-view.ts";
-import type { FleetEntry } from "./fleet-ports.ts";
+import type { FleetEntry } from "./fleet-view.ts";
 
 export const fleetSorts = ["name", "state", "subnets", "pages", "rtt", "incidents", "trust", "seen"] as const;
 export type FleetSort = (typeof fleetSorts)[number];

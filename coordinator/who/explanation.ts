@@ -21,7 +21,7 @@ import {
   wholeHostLines,
 } from "./explain-host.ts";
 import { leftOutLine, takenOutLine, wishLines } from "./explain-url.ts";
-import type { CrawlerReport } from "./who-answer.ts";
+import type { CrawlerReport } from "./who-report.ts";
 
 export interface WhoFacts extends FinerFacts, HostFacts {
   readonly wishes: SiteWishes;

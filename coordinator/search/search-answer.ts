@@ -1,8 +1,8 @@
 /** Search: what can be asked of the index, and what is answered. */
 
 import type { HostHash, UrlHash } from "#core/ids";
+import type { KnownWord } from "./edit-distance.ts";
 import type { Score } from "./page-score.ts";
-import type { KnownWord } from "./word-slips.ts";
 
 export interface SearchFilters {
   /** A host with everything below it: `example.org` holds `www.example.org` too. */

@@ -12,7 +12,7 @@ import type { ComplaintStore } from "../opt-outs/complaints.ts";
 import type { OptOutStore } from "../opt-outs/opt-out.ts";
 import type { OverviewReads } from "../overview/overview.ts";
 import type { ReleaseFleetStore, ReleaseStore } from "../releases/release-ports.ts";
-import type { FleetReads } from "./fleet-ports.ts";
+import type { FleetReads } from "./fleet-view.ts";
 
 export interface FleetPorts {
   readonly reads: FleetReads;

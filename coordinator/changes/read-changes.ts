@@ -1,0 +1,118 @@
+/** What the change feed is asked for, as texts of an address or of a command, and its answer. */
+
+import { UsageError } from "#core/errors";
+import { urlKeyOf } from "#core/url-key";
+import { domainSetHolds, parseDomainSet } from "../domain-sets/domain-set.ts";
+import type { ChangeFeed, ChangeQuery, ChangesRead, FeedState } from "./change-feed-reads.ts";
+import { type ChangeKind, changeKinds } from "./page-change.ts";
+
+/** All as typed; an empty text asks for nothing. */
+export interface ChangesAsked {
+  /** A cursor (`next` of an answer, `id` of an event), `earliest` or `now`. */
+  readonly since: string;
+  readonly host: string;
+  /** A domain set: `.gr`, `example.org lang:el`. */
+  readonly dset: string;
+  /** The beginning of URLs, with scheme and host. */
+  readonly prefix: string;
+  /** Kinds with commas between them. */
+  readonly kind: string;
+  readonly limit: string;
+}
+
+export const changesLimit = { usual: 100, most: 1000 } as const;
+
+export type Since = number | "latest" | "earliest" | "now";
+
+/** Throws a UsageError that names what is wrong. */
+export function readChangeQuery(asked: ChangesAsked): ChangeQuery {
+  const prefix = prefixOf(asked.prefix.trim());
+  const host = hostOf(asked.host.trim());
+  if (prefix !== null && host !== null && prefix.host !== host)
+    throw new UsageError(`prefix: "${short(asked.prefix)}" is not of the host ${host}; nothing fits both`);
+  return {
+    filter: {
+      kinds: kindsOf(asked.kind),
+      host: host ?? prefix?.host ?? null,
+      prefix: prefix?.url ?? null,
+      domains: domainsOf(asked.dset.trim()),
+    },
+    limit: limitOf(asked.limit.trim()),
+  };
+}
+
+/** An empty text: the latest changes, whatever their numbers. Throws a UsageError. */
+export function readSince(text: string): Since {
+  const since = text.trim();
+  if (since === "") return "latest";
+  if (since === "earliest" || since === "now") return since;
+  if (!/^\d{1,15}$/.test(since))
+    throw new UsageError(
+      `since: "${short(text)}" is no cursor; it is a whole number from the feed, earliest, or now`,
+    );
+  return Number(since);
+}
+
+export async function readChanges(feed: ChangeFeed, since: Since, query: ChangeQuery): Promise<ChangesRead> {
+  if (since === "latest") return await feed.latest(query);
+  return await feed.after(typeof since === "number" ? since : startOf(since, await feed.state()), query);
+}
+
+/** The cursor to begin with. */
+export function startOf(since: Since, { last, removedThrough }: FeedState): number {
+  if (since === "earliest") return removedThrough;
+  return typeof since === "number" ? since : last;
+}
+
+export function tooOldWords(since: number, removedThrough: number): string {
+  return `The cursor ${since} is too old: changes through number ${removedThrough} are not kept any more (policy changes.keepDays), so some were missed. Look at what you follow once more, and go on with since=earliest, or with since=now for what is still to come.`;
+}
+
+export function unknownWords(since: number, last: number): string {
+  return `since: there is no change of number ${since} yet; the latest is ${last}. Cursors are numbers that this feed gave.`;
+}
+
+function kindsOf(text: string): ChangeKind[] {
+  const names = text.split(",").flatMap((name) => (name.trim() === "" ? [] : [name.trim()]));
+  const unknown = names.find((name) => !isKind(name));
+  if (unknown !== undefined)
+    throw new UsageError(`kind: "${short(unknown)}" is none of ${changeKinds.join(", ")}`);
+  return [...new Set(names.filter(isKind))];
+}
+
+const isKind = (name: string): name is ChangeKind => (changeKinds as readonly string[]).includes(name);
+
+function hostOf(text: string): string | null {
+  if (text === "") return null;
+  const key = urlKeyOf(`http://${text.includes(":") && !text.startsWith("[") ? `[${text}]` : text}/`);
+  if (typeof key === "string" || /[/?#@\s]/.test(text))
+    throw new UsageError(`host: "${short(text)}" is no host name, such as www.example.org`);
+  return key.host;
+}
+
+function prefixOf(text: string): { readonly url: string; readonly host: string } | null {
+  if (text === "") return null;
+  const key = urlKeyOf(text);
+  if (typeof key === "string")
+    throw new UsageError(
+      `prefix: "${short(text)}" is no beginning of URLs, such as https://www.example.org/docs/`,
+    );
+  return key;
+}
+
+function domainsOf(text: string): ChangeQuery["filter"]["domains"] {
+  if (text === "") return null;
+  const set = parseDomainSet(text);
+  if (typeof set === "string") throw new UsageError(`dset: ${set}`);
+  return (page) => domainSetHolds(set, page);
+}
+
+function limitOf(text: string): number {
+  if (text === "") return changesLimit.usual;
+  const limit = Number(text);
+  if (!Number.isSafeInteger(limit) || limit < 1 || limit > changesLimit.most)
+    throw new UsageError(`limit: "${short(text)}" is no whole number from 1 to ${changesLimit.most}`);
+  return limit;
+}
+
+const short = (text: string) => (text.length > 60 ? `${text.slice(0, 59)}…` : text);
