@@ -6,7 +6,7 @@ import { createReleaseFleetStore } from "../releases/fleet-store.ts";
 import type { ReleaseEntry } from "../releases/release-ports.ts";
 import { createReleaseStore } from "../releases/release-store.ts";
 import { mayRun } from "../releases/staging.ts";
-import type { AlertFacts, CrawlerFacts, IncidentFacts, RelativeFacts, ReleaseFacts } from "./alerts.ts";
+import type { AlertFacts, CrawlerFacts, IncidentFacts, RelativeFacts, ReleaseFacts } from "./alert-facts.ts";
 import type { OperationReads, SpanFigures } from "./operation-types.ts";
 
 type SharedReads = Pick<OperationReads, "queueAges" | "figures" | "accuracyCounts">;

@@ -1,82 +1,516 @@
-/** Alerts about the crawl as a whole: what waits, what fails, what is shipped, how near it is fetched. */
-import {
-  type Alert,
-  type AlertFacts,
-  accuracyShare,
-  alertAbout,
-  alertOf,
-  type CrawlerFacts,
-  crawlerFailureShare,
-  drainingHours,
-  type IncidentFacts,
-  leastFetchedBytes,
-  leastFetches,
-  leastSamples,
-  offlineMinutes,
-  ourFailureShare,
-  queueAgeHours,
-  type RelativeFacts,
-  registryDays,
-  relativeMinutes,
-  roundWaitMinutes,
-  shippedShare,
-  silentMinutes,
-  databaseMs as slowDatabaseMs,
-  waitingResults,
-} from "./alerts.ts";
+/**
+ * What operators are told. Each rule is one object: its name, how bad it is, from where on it finds something, what it says and
+ * what to do. Page, command, metrics and mail derive from the list; its name is its heading in ops/runbook/monitoring.md.
+ */
+import type { AlertFacts, CrawlerFacts, IncidentFacts, RelativeFacts } from "./alert-facts.ts";
 
-export function crawlAlerts(facts: AlertFacts): readonly (Alert | null)[] {
-  return [ourErrors(facts), subnetsWait(facts), queueAge(facts), compression(facts), accuracy(facts)];
+/** `critical`: the crawl stands or does harm, look now. `warning`: look today. */
+export type AlertSeverity = "critical" | "warning";
+
+export interface Alert {
+  /** Kebab-case; stands for the rule in metrics, in the runbook and in scripts. */
+  readonly name: AlertName;
+  readonly severity: AlertSeverity;
+  /** What is the matter, in one sentence with its figures. */
+  readonly words: string;
+  /** What to do. */
+  readonly advice: string;
+  /** The page with what is behind it. */
+  readonly link: string;
+  /** Crawlers or releases that it is about, the worst first; the first few of `count`. */
+  readonly targets: readonly string[];
+  /** How many it is about; 1 when it is about the crawl as a whole. */
+  readonly count: number;
 }
 
-function ourErrors({ hour: { fetches, ourFailures } }: AlertFacts): Alert | null {
-  if (fetches < leastFetches || ourFailures <= fetches * ourFailureShare) return null;
-  return alertOf("errors-by-us", {
-    words: `${percent(ourFailures / fetches)} of the last hour's ${fetches} fetches failed by the fault of our own software.`,
+interface AlertRule {
+  readonly name: string;
+  readonly severity: AlertSeverity;
+  /** From where on something is an alert, in the unit of `find`'s second argument; with where it comes from. */
+  readonly threshold: number;
+  /** What the rule looks for, for whoever wonders why something is an alert, or is none. */
+  readonly looksFor: string | ((threshold: number) => string);
+  readonly link: string;
+  /** Left out: each finding has its own. */
+  readonly advice?: string;
+  find(facts: AlertFacts, threshold: number): Finding | null;
+}
+
+/** `targets`: crawlers, releases, coordinators or kinds, the worst first; left out, it is about the crawl as a whole. */
+interface Finding {
+  readonly words: string;
+  readonly targets?: readonly string[];
+  readonly advice?: string;
+}
+
+const minuteMs = 60_000;
+const dayMs = 86_400_000;
+/** Fewer fetches say nothing of a share (as in releases/staging). */
+const leastFetches = 50;
+/** Less than this fetched in a day is too little to judge by: some 250 pages of the usual 40 kB. */
+const leastFetchedBytes = 10_000_000;
+/** With fewer samples a few odd ones decide. */
+const leastSamples = 30;
+/** Of rules that ask yes or no. */
+const anything = 0;
+
+export const alertRules = [
+  {
+    name: "coordinator-silent",
+    severity: "critical",
+    /** Minutes. They are written as they end; so many in a row are missing only when nobody writes. */
+    threshold: 5,
+    looksFor: (minutes) => `no coordinator has written its figures for ${minutes} minutes`,
+    link: "/",
+    advice:
+      "Start it again; its log says why it ended. Crawlers finish what they hold and come back by themselves.",
+    // Where none has ever written, none has run with this database yet.
+    find: ({ figuresAtMs, nowMs }, minutes) =>
+      figuresAtMs === null || nowMs - figuresAtMs <= (minutes + 1) * minuteMs
+        ? null
+        : {
+            words: `No coordinator has written its figures for ${minutesSince(figuresAtMs, nowMs)} minutes.`,
+          },
+  },
+  {
+    name: "database-slow",
+    severity: "warning",
+    /** Milliseconds. A page shows what a dozen queries gave; at this each, it takes longer than people wait. */
+    threshold: 250,
+    looksFor: (ms) => `the database takes over ${ms} ms for the simplest of questions`,
+    link: "/",
+    advice: "Look at its disk, its connections, and who else uses the machine.",
+    find: ({ databaseMs }, ms) =>
+      databaseMs <= ms
+        ? null
+        : { words: `The database takes ${Math.round(databaseMs)} ms to answer the simplest of questions.` },
+  },
+  {
+    name: "registry-old",
+    severity: "warning",
+    /** Days. The registries are imported each quarter (ops/systemd), and ten days are left to look at a plan. */
+    threshold: 100,
+    looksFor: (days) => `the registry in force is over ${days} days old, or there is none`,
+    link: "/registry",
+    advice: "Fetch the files, look at the plan and apply it (runbook: refreshing the registries).",
+    find: ({ registryAppliedMs, nowMs }, mostDays) => {
+      if (registryAppliedMs === null)
+        return {
+          words:
+            "No registry is in force, so all of IPv4 and all of IPv6 are one subnet each, with one crawler.",
+        };
+      const days = Math.floor((nowMs - registryAppliedMs) / dayMs);
+      if (days <= mostDays) return null;
+      return {
+        words: `The registry in force was applied ${days} days ago; it is to be imported each quarter.`,
+      };
+    },
+  },
+  {
+    name: "release-missing",
+    severity: "warning",
+    threshold: anything,
+    looksFor:
+      "no release is offered to all, while invitations are open or crawlers have joined where nothing has run yet",
+    link: "/fleet/versions",
+    // Who joins now would run nothing.
+    find: ({ releases, crawlers, openInvitations }) => {
+      const waiting = crawlers.filter(({ neverRan }) => neverRan).length;
+      if (openInvitations + waiting === 0) return null;
+      if (releases.some(({ stage, mayRun }) => stage === "all" && mayRun)) return null;
+      return {
+        words: `No release is offered to all, so crawlers that join run nothing: ${waiting} wait${waiting === 1 ? "s" : ""} already, and ${openInvitations} more ${openInvitations === 1 ? "is" : "are"} invited.`,
+        advice:
+          releases.length === 0
+            ? "A coordinator publishes the first one as it starts, while its own release key counts; else sign and publish one (runbook: releasing the crawler)."
+            : "Offer one: nearcrawl release list, then nearcrawl release stage VERSION --to all. One that has expired is signed and published anew.",
+      };
+    },
+  },
+  {
+    name: "release-held",
+    severity: "warning",
+    threshold: anything,
+    looksFor: "the newest release was offered, and is offered to nobody any more",
+    link: "/fleet/versions",
+    advice: "Sign a better one, or offer it again: nearcrawl release stage VERSION --to one.",
+    // Of the newest release alone: what is older has been passed over.
+    find: ({ releases: [newest] }) => {
+      if (newest?.stage !== "none" || !newest.wasOffered || newest.revoked) return null;
+      const words = `The newest release is offered to nobody (${newest.words || "it was held"})`;
+      return about([newest.version], words);
+    },
+  },
+  {
+    name: "release-failing",
+    severity: "warning",
+    threshold: anything,
+    looksFor: "a crawler refused a release that is offered, or went back to the one before",
+    link: "/fleet/versions",
+    advice:
+      "nearcrawl release list says how many, nearcrawl fleet show NAME why; hold it unless it is a single odd machine.",
+    find: ({ releases }, most) => {
+      const failing = releases.filter(({ stage, turnedDown }) => stage !== "none" && turnedDown > most);
+      const targets = failing.map(({ version, turnedDown }) => `${version} (${turnedDown})`);
+      return about(targets, "Crawlers refused a release or went back to the one before");
+    },
+  },
+  {
+    name: "incidents",
+    severity: "warning",
+    threshold: anything,
+    looksFor: "incidents were noted in the last hour",
+    link: "/fleet/incidents",
+    advice: "Each kind has a line in the runbook (watching the fleet) that says what it means.",
+    find: ({ incidents }) => {
+      const byKind = new Map<string, number>();
+      for (const { kind, count } of incidents) byKind.set(kind, (byKind.get(kind) ?? 0) + count);
+      const kinds = [...byKind].sort(([, a], [, b]) => b - a).map(([kind, count]) => `${kind} (${count})`);
+      return about(kinds, `Incidents in the last hour${whoseWords(incidents)}`);
+    },
+  },
+  {
+    name: "no-crawler-connected",
+    severity: "critical",
+    threshold: anything,
+    looksFor: "no crawler is connected",
+    link: "/fleet",
+    find: ({ crawlers }) => {
+      if (crawlers.some(({ state, lastSeenMs }) => state !== "offline" && lastSeenMs !== null)) return null;
+      if (crawlers.length === 0)
+        return {
+          words: "No crawler is registered, so nothing is crawled.",
+          advice: "Invite a partner: nearcrawl fleet invite --name NAME.",
+        };
+      return {
+        words: `None of ${crawlers.length} registered crawlers is connected, so nothing is crawled.`,
+        advice:
+          "Look whether partners can reach this coordinator (its address, its certificate, a firewall), then ask one of them for the crawler's own words.",
+      };
+    },
+  },
+  {
+    name: "copied-folder",
+    severity: "critical",
+    threshold: anything,
+    looksFor: "two machines ran with one crawler's folder within the last day",
+    link: "/fleet/incidents?kind=copied-folder",
+    advice: "Have one of them stopped, or invite that crawler anew: nearcrawl fleet reinvite NAME.",
+    find: ({ crawlers }) =>
+      about(
+        namesOf(crawlers.filter(({ copiedFolder }) => copiedFolder)),
+        "Two machines run with one crawler's folder",
+      ),
+  },
+  {
+    name: "crawler-offline",
+    severity: "warning",
+    /** Minutes. Most machines are back from an update or a cut line within this; the subnets went to others long before. */
+    threshold: 60,
+    looksFor: (minutes) => `a crawler that is not draining has been away for over ${minutes} minutes`,
+    link: "/fleet",
+    advice:
+      "Its page says why and what its last words were; write to the partner. Its subnets are with others. If it is gone for good: nearcrawl fleet kill NAME.",
+    find: ({ crawlers, nowMs }, minutes) => {
+      const limitMs = nowMs - minutes * minuteMs;
+      // Who drains and goes has been taken leave of.
+      const gone = crawlers.filter(
+        ({ state, lastSeenMs, drainingSinceMs, waits }) =>
+          state === "offline" &&
+          !waits &&
+          drainingSinceMs === null &&
+          lastSeenMs !== null &&
+          lastSeenMs < limitMs,
+      );
+      const names = namesBy(gone, ({ lastSeenMs }) => lastSeenMs ?? 0);
+      return about(names, `Offline for more than ${minutes} minutes`);
+    },
+  },
+  {
+    name: "crawler-waits",
+    severity: "warning",
+    threshold: anything,
+    looksFor: "a crawler that is away has said that nothing can run there until something is done",
+    link: "/fleet",
+    advice: "Each says what it waits for, and who can do it: its page, or nearcrawl fleet show NAME.",
+    find: ({ crawlers }) =>
+      about(
+        namesOf(crawlers.filter(({ waits }) => waits)),
+        "Crawlers that run nothing until something is done",
+      ),
+  },
+  {
+    name: "crawler-draining",
+    severity: "warning",
+    /** Hours. Subnets are handed over within minutes, leases run out in five; what still drains a day later was forgotten. */
+    threshold: 24,
+    looksFor: (hours) => `a crawler has been draining for over ${hours} hours`,
+    link: "/fleet",
+    advice: "Take it back with nearcrawl fleet resume NAME, or shut it out with nearcrawl fleet kill NAME.",
+    find: ({ crawlers, nowMs }, hours) => {
+      const limitMs = nowMs - hours * 60 * minuteMs;
+      const long = crawlers.filter(
+        ({ drainingSinceMs, distrusted }) =>
+          drainingSinceMs !== null && drainingSinceMs < limitMs && !distrusted,
+      );
+      const names = namesBy(long, ({ drainingSinceMs }) => drainingSinceMs ?? 0);
+      return about(names, `Draining for more than ${hours} hours`);
+    },
+  },
+  {
+    name: "crawler-distrusted",
+    severity: "warning",
+    threshold: anything,
+    looksFor: "a crawler's results or probe reports are not believed",
+    link: "/fleet/trust",
+    advice:
+      "Read the evidence: nearcrawl fleet trust NAME. Shut it out, or restore it if a proxy or a site was to blame.",
+    find: ({ crawlers }) =>
+      about(
+        namesOf(crawlers.filter(({ distrusted }) => distrusted)),
+        "What these crawlers report is not believed",
+      ),
+  },
+  {
+    name: "crawler-errors",
+    severity: "warning",
+    /** A share. The crawler's or its machine's fault; a release is held back from 2 % more than others have (releases/staging). */
+    threshold: 0.1,
+    looksFor: (share) =>
+      `over ${share * 100} % of a crawler's fetches in the last hour (${leastFetches} at least) failed by its own fault`,
+    link: "/fleet/failures?blame=crawler",
+    advice: "Its failures say what: a full disk, a resolver, a proxy. Tell the partner, or drain it.",
+    find: ({ crawlers }, mostShare) => {
+      const share = ({ fetches, ownFailures }: CrawlerFacts) => ownFailures / fetches;
+      const bad = crawlers.filter((one) => one.fetches >= leastFetches && share(one) > mostShare);
+      const words = `More than ${mostShare * 100} % of the last hour's fetches failed by the crawler's own fault`;
+      return about(
+        namesBy(bad, (one) => -share(one)),
+        words,
+      );
+    },
+  },
+  {
+    name: "results-wait",
+    severity: "warning",
+    /** Results that a crawler has on its disk and that we have not acknowledged: minutes of work at full pace. */
+    threshold: 5000,
+    looksFor: (results) => `over ${results} results wait on a crawler's disk`,
+    link: "/fleet",
+    advice:
+      "If it is one crawler: its line is slow, or it was away. If all: the database takes results more slowly than they come.",
+    find: ({ crawlers }, most) => {
+      const full = crawlers.filter(({ waitingResults }) => waitingResults > most);
+      return about(
+        namesBy(full, ({ waitingResults }) => -waitingResults),
+        `More than ${most} results wait on a crawler's disk`,
+      );
+    },
+  },
+  {
+    name: "errors-by-us",
+    severity: "critical",
+    /** A share. Failures that are our software's fault should not happen at all; a few may come from one odd page. */
+    threshold: 0.01,
+    looksFor: (share) =>
+      `over ${share * 100} % of the last hour's fetches (${leastFetches} at least) failed in our own software`,
+    link: "/fleet/failures?blame=us",
     advice:
       "If it began with a release, hold that (nearcrawl release hold VERSION). The failures name the URLs to look at.",
-    link: "/fleet/failures?blame=us",
-  });
-}
-
-function subnetsWait({ queue: { unplacedSeconds } }: AlertFacts): Alert | null {
-  if (unplacedSeconds === null || unplacedSeconds <= roundWaitMinutes * 60) return null;
-  return alertOf("subnets-wait", {
-    words: `Hosts whose subnet no crawler has been found for wait for up to ${span(unplacedSeconds)}.`,
+    find: ({ hour: { fetches, ourFailures } }, mostShare) =>
+      fetches < leastFetches || ourFailures <= fetches * mostShare
+        ? null
+        : {
+            words: `${percent(ourFailures / fetches)} of the last hour's ${fetches} fetches failed by the fault of our own software.`,
+          },
+  },
+  {
+    name: "subnets-wait",
+    severity: "warning",
+    /** Minutes. A round takes seconds, and one that nobody answers is tried again for an hour. */
+    threshold: 60,
+    looksFor: (minutes) => `a host waits for over ${minutes} minutes for a crawler to be found`,
+    link: "/fleet/queue?reason=no-delegation",
     advice:
       "Look who was asked, and why nobody took it: all crawlers may be full, draining, or not allowed there.",
-    link: "/fleet/queue?reason=no-delegation",
-  });
-}
-
-function queueAge({ queue: { p95Seconds } }: AlertFacts): Alert | null {
-  if (p95Seconds === null || p95Seconds <= queueAgeHours * 3600) return null;
-  return alertOf("queue-age", {
-    words: `One in twenty hosts that are due waits for more than ${span(p95Seconds)}.`,
+    find: ({ queue: { unplacedSeconds } }, minutes) =>
+      unplacedSeconds === null || unplacedSeconds <= minutes * 60
+        ? null
+        : {
+            words: `Hosts whose subnet no crawler has been found for wait for up to ${span(unplacedSeconds)}.`,
+          },
+  },
+  {
+    name: "queue-age",
+    severity: "warning",
+    /** Hours. Of the hosts that are due, 95 of 100 wait less: a day late is a seventh of the usual recrawl interval (one week). */
+    threshold: 24,
+    looksFor: (hours) => `one in twenty hosts that are due waits for over ${hours} hours`,
+    link: "/fleet/queue",
     advice:
       "The queue says what for. Raise the budgets of crawlers that are full, invite more, or crawl less often (recrawl.intervalHours).",
-    link: "/fleet/queue",
-  });
-}
-
-function compression({ day: { fetchedBytes, shippedBytes } }: AlertFacts): Alert | null {
-  if (fetchedBytes < leastFetchedBytes || shippedBytes <= fetchedBytes * shippedShare) return null;
-  return alertOf("compression-poor", {
-    words: `Crawlers shipped 1/${(fetchedBytes / shippedBytes).toFixed(1)} of what they fetched in the last 24 hours; 1/20 is the aim.`,
+    find: ({ queue: { p95Seconds } }, hours) =>
+      p95Seconds === null || p95Seconds <= hours * 3600
+        ? null
+        : { words: `One in twenty hosts that are due waits for more than ${span(p95Seconds)}.` },
+  },
+  {
+    name: "compression-poor",
+    severity: "warning",
+    /** A share. UCYMicra ships less than a twentieth of what is fetched. */
+    threshold: 1 / 20,
+    looksFor: (share) =>
+      `over ${share * 100} % of what was fetched in 24 hours (${leastFetchedBytes / 1e6} MB at least) was shipped`,
+    link: "/#fleet",
     advice:
       "Short pages and many failed fetches ship more than they fetch; the crawlers' table says whose share is the largest.",
-    link: "/#fleet",
-  });
-}
-
-function accuracy({ accuracy: { samples, share } }: AlertFacts): Alert | null {
-  if (samples < leastSamples || share === null || share >= accuracyShare) return null;
-  return alertOf("accuracy-low", {
-    words: `Only ${percent(share)} of ${samples} sampled subnets are with a crawler that is nearly the nearest.`,
+    find: ({ day: { fetchedBytes, shippedBytes } }, mostShare) =>
+      fetchedBytes < leastFetchedBytes || shippedBytes <= fetchedBytes * mostShare
+        ? null
+        : {
+            words: `Crawlers shipped 1/${(fetchedBytes / shippedBytes).toFixed(1)} of what they fetched in the last 24 hours; 1/20 is the aim.`,
+          },
+  },
+  {
+    name: "accuracy-low",
+    severity: "warning",
+    /** A share. Below nine of ten the policy does worse than any we measured (ops/evaluate: 90 to 99 %). */
+    threshold: 0.9,
+    looksFor: (share) =>
+      `under ${share * 100} % of the samples (${leastSamples} at least) are with a crawler that is nearly the nearest`,
+    link: "/accuracy",
     advice:
       "The samples say whose subnets are off. A lower λ probes more before it decides; full crawlers pass theirs on.",
-    link: "/accuracy",
-  });
+    find: ({ accuracy: { samples, share } }, leastShare) =>
+      samples < leastSamples || share === null || share >= leastShare
+        ? null
+        : {
+            words: `Only ${percent(share)} of ${samples} sampled subnets are with a crawler that is nearly the nearest.`,
+          },
+  },
+  {
+    name: "parent-away",
+    severity: "warning",
+    /** Minutes. Coordinators ask their parent every few seconds, and when it is away, every five minutes at least. */
+    threshold: 15,
+    looksFor: (minutes) => `the parent coordinator was not reached, or refused, for over ${minutes} minutes`,
+    link: "/coordinators",
+    advice: "nearcrawl coordinators list says why and how many wait; they go up when it answers again.",
+    find: ({ relatives = [], nowMs }, minutes) => {
+      const parent = relatives.find(({ kind }) => kind === "parent");
+      if (!parent || !isLong(parent.failingSinceMs, nowMs, minutes)) return null;
+      const since = minutesSince(parent.failingSinceMs ?? nowMs, nowMs);
+      return {
+        words: `The parent coordinator ${parent.name} takes nothing for ${since} minutes (${parent.failure ?? "no answer"}); URLs of others wait here.`,
+      };
+    },
+  },
+  {
+    name: "child-silent",
+    severity: "warning",
+    /** Minutes, as of the parent. */
+    threshold: 15,
+    looksFor: (minutes) =>
+      `a coordinator below this one was not heard of for over ${minutes} minutes, or is refused`,
+    link: "/coordinators",
+    advice: "What is theirs waits here; where one does not come back: nearcrawl coordinators remove NAME.",
+    // One that was invited and has never come is no alert.
+    find: ({ relatives = [], nowMs }, minutes) => {
+      const silent = relatives.filter(
+        ({ kind, contactedMs, failingSinceMs }) =>
+          kind === "child" && (isLong(contactedMs, nowMs, minutes) || isLong(failingSinceMs, nowMs, minutes)),
+      );
+      return about(namesOf(silent), "Coordinators below this one are silent or refused");
+    },
+  },
+  {
+    name: "foreign-urls-dropped",
+    severity: "warning",
+    /** Days. */
+    threshold: 1,
+    looksFor: "URLs for another coordinator were given up within the last day, because too many waited",
+    link: "/coordinators",
+    advice:
+      "Bring the other side back, or raise coordinators.mostWaitingUrls; what is found again comes again.",
+    find: ({ relatives = [], nowMs }, days) =>
+      about(
+        namesOf(relatives.filter(({ droppedMs }) => droppedMs !== null && nowMs - droppedMs < days * dayMs)),
+        "Too many URLs wait for other coordinators, and the least linked were given up",
+      ),
+  },
+] as const satisfies readonly AlertRule[];
+
+export type AlertName = (typeof alertRules)[number]["name"];
+
+/** Every rule with what it looks for in words, the critical first. */
+export const listedRules = bySeverity(
+  (alertRules as readonly (AlertRule & { readonly name: AlertName })[]).map(
+    ({ name, severity, threshold, looksFor }) => ({
+      ...{ name, severity },
+      looksFor: typeof looksFor === "string" ? looksFor : looksFor(threshold),
+    }),
+  ),
+);
+
+/** All rules over the facts: what operators are told now, the critical first. */
+export function alertsOf(facts: AlertFacts): Alert[] {
+  const found = alertRules.flatMap((rule) => alertOf(rule, facts) ?? []);
+  return bySeverity(found);
+}
+
+/** The critical first, and otherwise as they were. */
+function bySeverity<One extends { readonly severity: AlertSeverity }>(all: readonly One[]): One[] {
+  return [
+    ...all.filter(({ severity }) => severity === "critical"),
+    ...all.filter(({ severity }) => severity === "warning"),
+  ];
+}
+
+function alertOf(rule: AlertRule & { readonly name: AlertName }, facts: AlertFacts): Alert | null {
+  const finding = rule.find(facts, rule.threshold);
+  if (finding === null) return null;
+  const { name, severity, link } = rule;
+  const { words, targets } = finding;
+  const advice = finding.advice ?? rule.advice ?? "";
+  if (targets === undefined) return { name, severity, words, advice, link, targets: [], count: 1 };
+  return {
+    ...{ name, severity, advice, link },
+    words: `${words}: ${listOf(targets)}.`,
+    targets: targets.slice(0, namedTargets),
+    count: targets.length,
+  };
+}
+
+/** Names in the sentence; the rest is a number. */
+const namedTargets = 5;
+
+function listOf(names: readonly string[]): string {
+  const shown = names.slice(0, namedTargets).join(", ");
+  return names.length > namedTargets ? `${shown} and ${names.length - namedTargets} more` : shown;
+}
+
+/** Null when there are none. */
+function about(targets: readonly string[], words: string): Finding | null {
+  return targets.length === 0 ? null : { words, targets };
+}
+
+const namesOf = (some: readonly (CrawlerFacts | RelativeFacts)[]) => some.map(({ name }) => name);
+
+/** Ascending by what it gives; equals by name. */
+function namesBy(crawlers: readonly CrawlerFacts[], order: (crawler: CrawlerFacts) => number): string[] {
+  return namesOf([...crawlers].sort((a, b) => order(a) - order(b) || (a.name < b.name ? -1 : 1)));
+}
+
+function whoseWords(entries: readonly IncidentFacts[]): string {
+  const names = [...new Set(entries.flatMap(({ crawler }) => crawler ?? []))];
+  if (names.length === 0) return "";
+  return names.length === 1 ? `, of ${names[0]}` : `, of ${names.length} crawlers`;
+}
+
+const minutesSince = (sinceMs: number, nowMs: number) => Math.floor((nowMs - sinceMs) / minuteMs);
+
+function isLong(sinceMs: number | null, nowMs: number, minutes: number): boolean {
+  return sinceMs !== null && nowMs - sinceMs > minutes * minuteMs;
 }
 
 const percent = (share: number) => `${(share * 100).toFixed(1)} %`;
@@ -86,303 +520,4 @@ function span(seconds: number): string {
   if (seconds < 2 * 3600) return `${Math.round(seconds / 60)} minutes`;
   if (seconds < 48 * 3600) return `${Math.round(seconds / 3600)} hours`;
   return `${Math.round(seconds / 86_400)} days`;
-}
-
-// Alerts about crawlers: away, emptying, not believed, failing, behind.
-
-const minuteMs = 60_000;
-
-export function fleetAlerts(facts: AlertFacts): readonly (Alert | null)[] {
-  return [
-    nobodyConnected(facts),
-    copied(facts),
-    offline(facts),
-    waiting(facts),
-    draining(facts),
-    distrusted(facts),
-    failing(facts),
-    behind(facts),
-  ];
-}
-
-function nobodyConnected({ crawlers }: AlertFacts): Alert | null {
-  if (crawlers.some(({ state, lastSeenMs }) => state !== "offline" && lastSeenMs !== null)) return null;
-  const words =
-    crawlers.length === 0
-      ? "No crawler is registered, so nothing is crawled."
-      : `None of ${crawlers.length} registered crawlers is connected, so nothing is crawled.`;
-  const advice =
-    crawlers.length === 0
-      ? "Invite a partner: nearcrawl fleet invite --name NAME."
-      : "Look whether partners can reach this coordinator (its address, its certificate, a firewall), then ask one of them for the crawler's own words.";
-  return alertOf("no-crawler-connected", { words, advice, link: "/fleet" });
-}
-
-function copied({ crawlers }: AlertFacts): Alert | null {
-  const names = crawlers.filter(({ copiedFolder }) => copiedFolder).map(({ name }) => name);
-  return alertAbout(names, {
-    name: "copied-folder",
-    words: "Two machines run with one crawler's folder",
-    advice: "Have one of them stopped, or invite that crawler anew: nearcrawl fleet reinvite NAME.",
-    link: "/fleet/incidents?kind=copied-folder",
-  });
-}
-
-function offline({ crawlers, nowMs }: AlertFacts): Alert | null {
-  const limitMs = nowMs - offlineMinutes * minuteMs;
-  // Who drains and goes has been taken leave of.
-  const gone = crawlers.filter(
-    ({ state, lastSeenMs, drainingSinceMs, waits }) =>
-      state === "offline" &&
-      !waits &&
-      drainingSinceMs === null &&
-      lastSeenMs !== null &&
-      lastSeenMs < limitMs,
-  );
-  return alertAbout(
-    namesBy(gone, ({ lastSeenMs }) => lastSeenMs ?? 0),
-    {
-      name: "crawler-offline",
-      words: `Offline for more than ${offlineMinutes} minutes`,
-      advice:
-        "Its page says why and what its last words were; write to the partner. Its subnets are with others. If it is gone for good: nearcrawl fleet kill NAME.",
-      link: "/fleet",
-    },
-  );
-}
-
-function waiting({ crawlers }: AlertFacts): Alert | null {
-  const names = crawlers.filter(({ waits }) => waits).map(({ name }) => name);
-  return alertAbout(names, {
-    name: "crawler-waits",
-    words: "Crawlers that run nothing until something is done",
-    advice: "Each says what it waits for, and who can do it: its page, or nearcrawl fleet show NAME.",
-    link: "/fleet",
-  });
-}
-
-function draining({ crawlers, nowMs }: AlertFacts): Alert | null {
-  const limitMs = nowMs - drainingHours * 60 * minuteMs;
-  const long = crawlers.filter(
-    ({ drainingSinceMs, distrusted: isDistrusted }) =>
-      drainingSinceMs !== null && drainingSinceMs < limitMs && !isDistrusted,
-  );
-  return alertAbout(
-    namesBy(long, ({ drainingSinceMs }) => drainingSinceMs ?? 0),
-    {
-      name: "crawler-draining",
-      words: `Draining for more than ${drainingHours} hours`,
-      advice: "Take it back with nearcrawl fleet resume NAME, or shut it out with nearcrawl fleet kill NAME.",
-      link: "/fleet",
-    },
-  );
-}
-
-function distrusted({ crawlers }: AlertFacts): Alert | null {
-  const names = crawlers.filter((crawler) => crawler.distrusted).map(({ name }) => name);
-  return alertAbout(names, {
-    name: "crawler-distrusted",
-    words: "What these crawlers report is not believed",
-    advice:
-      "Read the evidence: nearcrawl fleet trust NAME. Shut it out, or restore it if a proxy or a site was to blame.",
-    link: "/fleet/trust",
-  });
-}
-
-function failing({ crawlers }: AlertFacts): Alert | null {
-  const share = ({ fetches, ownFailures }: CrawlerFacts) => ownFailures / fetches;
-  const bad = crawlers.filter((one) => one.fetches >= leastFetches && share(one) > crawlerFailureShare);
-  return alertAbout(
-    namesBy(bad, (one) => -share(one)),
-    {
-      name: "crawler-errors",
-      words: `More than ${crawlerFailureShare * 100} % of the last hour's fetches failed by the crawler's own fault`,
-      advice: "Its failures say what: a full disk, a resolver, a proxy. Tell the partner, or drain it.",
-      link: "/fleet/failures?blame=crawler",
-    },
-  );
-}
-
-function behind({ crawlers }: AlertFacts): Alert | null {
-  const full = crawlers.filter((one) => one.waitingResults > waitingResults);
-  return alertAbout(
-    namesBy(full, (one) => -one.waitingResults),
-    {
-      name: "results-wait",
-      words: `More than ${waitingResults} results wait on a crawler's disk`,
-      advice:
-        "If it is one crawler: its line is slow, or it was away. If all: the database takes results more slowly than they come.",
-      link: "/fleet",
-    },
-  );
-}
-
-/** Ascending by what it gives; equals by name. */
-function namesBy(crawlers: readonly CrawlerFacts[], order: (crawler: CrawlerFacts) => number): string[] {
-  return [...crawlers]
-    .sort((a, b) => order(a) - order(b) || (a.name < b.name ? -1 : 1))
-    .map(({ name }) => name);
-}
-
-// Alerts about the coordinators above and below this one.
-
-const dayMs = 86_400_000;
-const link = "/coordinators";
-
-export function relativeAlerts({ relatives = [], nowMs }: AlertFacts): readonly (Alert | null)[] {
-  const parent = relatives.find(({ kind }) => kind === "parent");
-  return [
-    parent ? awayParent(parent, nowMs) : null,
-    silentChildren(relatives, nowMs),
-    dropped(relatives, nowMs),
-  ];
-}
-
-function awayParent({ name, failingSinceMs, failure }: RelativeFacts, nowMs: number): Alert | null {
-  if (failingSinceMs === null || nowMs - failingSinceMs <= relativeMinutes * 60_000) return null;
-  const minutes = Math.floor((nowMs - failingSinceMs) / 60_000);
-  return alertOf("parent-away", {
-    words: `The parent coordinator ${name} takes nothing for ${minutes} minutes (${failure ?? "no answer"}); URLs of others wait here.`,
-    advice: "nearcrawl coordinators list says why and how many wait; they go up when it answers again.",
-    link,
-  });
-}
-
-/** One that was invited and has never come is no alert. */
-function silentChildren(relatives: readonly RelativeFacts[], nowMs: number): Alert | null {
-  const isLong = (sinceMs: number | null) => sinceMs !== null && nowMs - sinceMs > relativeMinutes * 60_000;
-  const silent = relatives.filter(
-    ({ kind, contactedMs, failingSinceMs }) =>
-      kind === "child" && (isLong(contactedMs) || isLong(failingSinceMs)),
-  );
-  return alertAbout(
-    silent.map(({ name }) => name),
-    {
-      name: "child-silent",
-      words: "Coordinators below this one are silent or refused",
-      advice: "What is theirs waits here; where one does not come back: nearcrawl coordinators remove NAME.",
-      link,
-    },
-  );
-}
-
-function dropped(relatives: readonly RelativeFacts[], nowMs: number): Alert | null {
-  const names = relatives
-    .filter(({ droppedMs }) => droppedMs !== null && nowMs - droppedMs < dayMs)
-    .map(({ name }) => name);
-  return alertAbout(names, {
-    name: "foreign-urls-dropped",
-    words: "Too many URLs wait for other coordinators, and the least linked were given up",
-    advice:
-      "Bring the other side back, or raise coordinators.mostWaitingUrls; what is found again comes again.",
-    link,
-  });
-}
-
-// Alerts about what operators look after: the coordinator, the database, the registry, releases, incidents.
-
-export function upkeepAlerts(facts: AlertFacts): readonly (Alert | null)[] {
-  return [
-    silent(facts),
-    slowDatabase(facts),
-    oldRegistry(facts),
-    missingRelease(facts),
-    heldRelease(facts),
-    failingRelease(facts),
-    incidents(facts),
-  ];
-}
-
-/** Where none has ever written, none has run with this database yet. */
-function silent({ figuresAtMs, nowMs }: AlertFacts): Alert | null {
-  if (figuresAtMs === null || nowMs - figuresAtMs <= (silentMinutes + 1) * 60_000) return null;
-  const minutes = Math.floor((nowMs - figuresAtMs) / 60_000);
-  return alertOf("coordinator-silent", {
-    words: `No coordinator has written its figures for ${minutes} minutes.`,
-    advice:
-      "Start it again; its log says why it ended. Crawlers finish what they hold and come back by themselves.",
-    link: "/",
-  });
-}
-
-function slowDatabase({ databaseMs }: AlertFacts): Alert | null {
-  if (databaseMs <= slowDatabaseMs) return null;
-  return alertOf("database-slow", {
-    words: `The database takes ${Math.round(databaseMs)} ms to answer the simplest of questions.`,
-    advice: "Look at its disk, its connections, and who else uses the machine.",
-    link: "/",
-  });
-}
-
-function oldRegistry({ registryAppliedMs, nowMs }: AlertFacts): Alert | null {
-  const days = registryAppliedMs === null ? null : Math.floor((nowMs - registryAppliedMs) / dayMs);
-  if (days !== null && days <= registryDays) return null;
-  return alertOf("registry-old", {
-    words:
-      days === null
-        ? "No registry is in force, so all of IPv4 and all of IPv6 are one subnet each, with one crawler."
-        : `The registry in force was applied ${days} days ago; it is to be imported each quarter.`,
-    advice: "Fetch the files, look at the plan and apply it (runbook: refreshing the registries).",
-    link: "/registry",
-  });
-}
-
-/** Who joins now would run nothing. */
-function missingRelease({ releases, crawlers, openInvitations }: AlertFacts): Alert | null {
-  const waiting = crawlers.filter(({ neverRan }) => neverRan).length;
-  if (openInvitations + waiting === 0) return null;
-  if (releases.some(({ stage, mayRun }) => stage === "all" && mayRun)) return null;
-  return alertOf("release-missing", {
-    words: `No release is offered to all, so crawlers that join run nothing: ${waiting} wait${waiting === 1 ? "s" : ""} already, and ${openInvitations} more ${openInvitations === 1 ? "is" : "are"} invited.`,
-    advice:
-      releases.length === 0
-        ? "A coordinator publishes the first one as it starts, while its own release key counts; else sign and publish one (runbook: releasing the crawler)."
-        : "Offer one: nearcrawl release list, then nearcrawl release stage VERSION --to all. One that has expired is signed and published anew.",
-    link: "/fleet/versions",
-  });
-}
-
-/** Of the newest release alone: what is older has been passed over. */
-function heldRelease({ releases }: AlertFacts): Alert | null {
-  const newest = releases[0];
-  if (newest?.stage !== "none" || !newest.wasOffered || newest.revoked) return null;
-  return alertAbout([newest.version], {
-    name: "release-held",
-    words: `The newest release is offered to nobody (${newest.words || "it was held"})`,
-    advice: "Sign a better one, or offer it again: nearcrawl release stage VERSION --to one.",
-    link: "/fleet/versions",
-  });
-}
-
-function failingRelease({ releases }: AlertFacts): Alert | null {
-  const failing = releases.filter(({ stage, turnedDown }) => stage !== "none" && turnedDown > 0);
-  return alertAbout(
-    failing.map(({ version, turnedDown }) => `${version} (${turnedDown})`),
-    {
-      name: "release-failing",
-      words: "Crawlers refused a release or went back to the one before",
-      advice:
-        "nearcrawl release list says how many, nearcrawl fleet show NAME why; hold it unless it is a single odd machine.",
-      link: "/fleet/versions",
-    },
-  );
-}
-
-function incidents({ incidents: entries }: AlertFacts): Alert | null {
-  const byKind = new Map<string, number>();
-  for (const { kind, count } of entries) byKind.set(kind, (byKind.get(kind) ?? 0) + count);
-  const kinds = [...byKind].sort(([, a], [, b]) => b - a).map(([kind, count]) => `${kind} (${count})`);
-  const whose = whoseWords(entries);
-  return alertAbout(kinds, {
-    name: "incidents",
-    words: `Incidents in the last hour${whose}`,
-    advice: "Each kind has a line in the runbook (watching the fleet) that says what it means.",
-    link: "/fleet/incidents",
-  });
-}
-
-function whoseWords(entries: readonly IncidentFacts[]): string {
-  const names = [...new Set(entries.flatMap(({ crawler }) => crawler ?? []))];
-  if (names.length === 0) return "";
-  return names.length === 1 ? `, of ${names[0]}` : `, of ${names.length} crawlers`;
 }

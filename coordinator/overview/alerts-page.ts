@@ -5,8 +5,7 @@
 import { type Actor, mayDo } from "#core/actor";
 import { instant } from "../web/format.ts";
 import { type Html, html } from "../web/html.ts";
-import { type Alert, type AlertName, alertSeverities, ruleWords } from "./alerts.ts";
-import { alertsOf } from "./alerts-of.ts";
+import { type Alert, alertsOf, listedRules } from "./alert-rules.ts";
 import type { OperationReads } from "./operation-types.ts";
 
 export type AlertReader = "operator" | "reader";
@@ -71,11 +70,14 @@ export function alertsBody({ at, alerts }: AlertList, reader: AlertReader): Html
 <p class="small">Each rule is also the metric <code>nearcrawl_alerts{name="…"}</code>, and <code>nearcrawl alerts</code> ends with exit code 4 while one finds something.</p>
 <div class="scroll" tabindex="0" role="region" aria-label="Rules"><table>
 <thead><tr><th scope="col">Rule</th><th scope="col">Finds that</th><th scope="col">Severity</th><th scope="col" class="number">Now</th></tr></thead>
-<tbody>${(Object.keys(alertSeverities) as AlertName[]).map((name) => ruleRow(name, alerts))}</tbody>
+<tbody>${listedRules.map((rule) => ruleRow(rule, alerts))}</tbody>
 </table></div></section>`;
 }
 
-function ruleRow(name: AlertName, alerts: AlertList["alerts"]): Html {
+function ruleRow(
+  { name, looksFor, severity }: (typeof listedRules)[number],
+  alerts: AlertList["alerts"],
+): Html {
   const count = alerts.find((alert) => alert.name === name)?.count ?? 0;
-  return html`<tr><th scope="row" class="mono">${name}</th><td class="wide">${ruleWords[name]}</td><td>${alertSeverities[name]}</td><td class="number">${count === 0 ? "–" : count}</td></tr>`;
+  return html`<tr><th scope="row" class="mono">${name}</th><td class="wide">${looksFor}</td><td>${severity}</td><td class="number">${count === 0 ? "–" : count}</td></tr>`;
 }

@@ -1,6 +1,6 @@
 /** What operators look at beyond totals: how it went, what waits and why, what fails, how near the delegations are. */
 import type { AccuracyCounts, AccuracySampleEntry } from "../delegation/accuracy.ts";
-import type { AlertFacts } from "./alerts.ts";
+import type { AlertFacts } from "./alert-facts.ts";
 import type { FailuresByBlame } from "./figure-ports.ts";
 
 /** How far back a history goes, and what one of its points stands for. */

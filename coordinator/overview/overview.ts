@@ -7,7 +7,7 @@ import type { DelegationCause } from "#core/delegation-cause";
 import { type AccuracyEstimate, accuracyEstimate } from "../delegation/accuracy.ts";
 import type { SubnetList } from "../subnets/subnet-reads.ts";
 import type { CrawlerReport } from "../who/who-report.ts";
-import type { Alert } from "./alerts.ts";
+import type { Alert } from "./alert-rules.ts";
 import { showAlerts } from "./alerts-page.ts";
 import type { History, HistoryRange, OperationReads, QueueAges, SpanFigures } from "./operation-types.ts";
 

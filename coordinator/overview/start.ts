@@ -19,8 +19,7 @@ import { forgetTurns } from "../frontier/turn-store.ts";
 import type { CrawlerGateway } from "../gateway/gateway.ts";
 import { forgetSeals } from "../results/result-writes.ts";
 import { createReports } from "../who/reads.ts";
-import { type AlertName, alertSeverities } from "./alerts.ts";
-import { alertsOf } from "./alerts-of.ts";
+import { alertRules, alertsOf } from "./alert-rules.ts";
 import type { Counters } from "./counters.ts";
 import { createFigureStore } from "./figure-store.ts";
 import { forgetFigures } from "./figures.ts";
@@ -166,8 +165,8 @@ function setSeconds(gauge: OperationMetrics["figuresTimestamp"], ms: number | nu
 
 function observeAlerts({ alerts: gauge }: OperationMetrics, alerts: ReturnType<typeof alertsOf>): void {
   const counts = new Map(alerts.map(({ name, count }) => [name, count]));
-  for (const [name, severity] of Object.entries(alertSeverities)) {
-    gauge.set({ name, severity }, counts.get(name as AlertName) ?? 0);
+  for (const { name, severity } of alertRules) {
+    gauge.set({ name, severity }, counts.get(name) ?? 0);
   }
 }
 

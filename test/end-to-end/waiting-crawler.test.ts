@@ -11,7 +11,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from "vitest";
 import { crawlerRecord } from "#coordinator/fleet/crawler-reads";
 import { stateWords } from "#coordinator/fleet/crawler-view";
 import { alertFacts } from "#coordinator/overview/alert-reads";
-import { alertsOf } from "#coordinator/overview/alerts-of";
+import { alertsOf } from "#coordinator/overview/alert-rules";
 import { createReleaseStore } from "#coordinator/releases/release-store";
 import { createReports } from "#coordinator/who/reads";
 import { dockTiming } from "#crawler/supervisor/one-dock";

@@ -1,7 +1,7 @@
 /** The overview as a page of a terminal: what needs attention first, then figures, what waits, what fails, the fleet. */
 import { nearlyBestMs } from "#coordinator/delegation/accuracy";
 import { nothingDueReason } from "#coordinator/frontier/hand-out-tasks";
-import type { Alert } from "#coordinator/overview/alerts";
+import type { Alert } from "#coordinator/overview/alert-rules";
 import { allIsWell } from "#coordinator/overview/alerts-page";
 import type { SpanFigures } from "#coordinator/overview/operation-types";
 import {

@@ -1,13 +1,7 @@
 /** A crawl where nothing needs attention, and what is said as soon as one thing is otherwise. */
 import { describe, expect, it } from "vitest";
-import {
-  type AlertFacts,
-  type AlertName,
-  alertSeverities,
-  type CrawlerFacts,
-  type RelativeFacts,
-} from "#coordinator/overview/alerts";
-import { alertsOf } from "#coordinator/overview/alerts-of";
+import type { AlertFacts, CrawlerFacts, RelativeFacts } from "#coordinator/overview/alert-facts";
+import { type AlertName, alertRules, alertsOf } from "#coordinator/overview/alert-rules";
 
 const nowMs = Date.parse("2026-03-01T12:00:00Z");
 const minuteMs = 60_000;
@@ -136,7 +130,7 @@ describe.each(Object.entries(rules))("%s", (name, [not, found]) => {
 
     expect(before).toEqual([]);
     expect(after.map((alert) => alert.name)).toEqual([name]);
-    expect(after[0]).toMatchObject({ severity: alertSeverities[name as AlertName] });
+    expect(after[0]).toMatchObject({ severity: alertRules.find((rule) => rule.name === name)?.severity });
     expect(after[0]?.words).toMatch(/^[A-Z1-9].*\.$/);
     expect(after[0]?.advice).toMatch(/\.$/);
     expect(after[0]?.link).toMatch(/^\//);

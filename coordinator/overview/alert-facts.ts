@@ -1,0 +1,89 @@
+/** What the alert rules look at: plain values, read at one moment by whoever asks. Times in ms since 1970. */
+
+export interface AlertFacts {
+  readonly nowMs: number;
+  /** Without those that were shut out. */
+  readonly crawlers: readonly CrawlerFacts[];
+  /** Of the hosts that are due; seconds, null: none is due. */
+  readonly queue: { readonly p95Seconds: number | null; readonly unplacedSeconds: number | null };
+  /** Over the last hour. */
+  readonly hour: FigureFacts;
+  /** Over the last 24 hours. */
+  readonly day: FigureFacts;
+  /** When the last whole minute's figures were written; null: never. */
+  readonly figuresAtMs: number | null;
+  /** Of the registry in force; null: none was imported. */
+  readonly registryAppliedMs: number | null;
+  /** Of the last hour, by crawler and kind. */
+  readonly incidents: readonly IncidentFacts[];
+  /** Invitations that can still be used. */
+  readonly openInvitations: number;
+  /** Newest first. */
+  readonly releases: readonly ReleaseFacts[];
+  /** How long the database took for the simplest of questions. */
+  readonly databaseMs: number;
+  /** Above and below this coordinator; absent: nobody. */
+  readonly relatives?: readonly RelativeFacts[];
+  readonly accuracy: { readonly samples: number; readonly share: number | null };
+}
+
+export interface RelativeFacts {
+  readonly kind: "parent" | "child";
+  readonly name: string;
+  /** Null: it has not spoken yet. */
+  readonly contactedMs: number | null;
+  /** Null: the last exchange succeeded. */
+  readonly failingSinceMs: number | null;
+  readonly failure: string | null;
+  /** When URLs for it were given up last, because too many waited; null: never. */
+  readonly droppedMs: number | null;
+}
+
+export interface CrawlerFacts {
+  readonly name: string;
+  readonly state: "online" | "offline" | "draining";
+  /** Null: it has never connected. */
+  readonly lastSeenMs: number | null;
+  readonly drainingSinceMs: number | null;
+  /** Its results, or its probe reports, are not believed. */
+  readonly distrusted: boolean;
+  /** On its disk, not yet acknowledged, as of its last heartbeat. */
+  readonly waitingResults: number;
+  /** Over the last hour. */
+  readonly fetches: number;
+  /** Of those, failed by its own or its machine's fault. */
+  readonly ownFailures: number;
+  /** A copied folder was noticed within the last day. */
+  readonly copiedFolder: boolean;
+  /** It has joined, and nothing has run there yet. */
+  readonly neverRan: boolean;
+  /** It is away, and its supervisor said that it waits for something. */
+  readonly waits: boolean;
+}
+
+export interface FigureFacts {
+  readonly fetches: number;
+  readonly fetchedBytes: number;
+  readonly shippedBytes: number;
+  readonly ourFailures: number;
+}
+
+export interface IncidentFacts {
+  readonly kind: string;
+  /** Null: of nobody known. */
+  readonly crawler: string | null;
+  readonly count: number;
+}
+
+export interface ReleaseFacts {
+  readonly version: string;
+  readonly stage: "none" | "one" | "percent" | "all";
+  /** Somebody moved it, or it moved by itself; a release that nobody has offered yet is not held. */
+  readonly wasOffered: boolean;
+  readonly revoked: boolean;
+  /** Signed by a key that counts, in its time, not revoked. */
+  readonly mayRun: boolean;
+  readonly words: string;
+  /** Crawlers that would not take it or went back to the one before. */
+  readonly turnedDown: number;
+}
