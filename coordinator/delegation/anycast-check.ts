@@ -24,8 +24,9 @@ import {
 } from "./anycast.ts";
 import type { CandidateFleet } from "./fleet.ts";
 import type { Placement } from "./placement.ts";
+import type { PolicyName } from "./policies/policies.ts";
 import type { ReasonOf } from "./policies/reason.ts";
-import type { PolicyName, RoundStep } from "./policies/round.ts";
+import type { RoundStep } from "./policies/round.ts";
 import type { RoundQuestions } from "./round-questions.ts";
 import type { Decided } from "./round-result.ts";
 import type { CoordinatorState } from "./state.ts";

@@ -12,8 +12,9 @@ import type { ProbeMethod, ProbeOutcome } from "#protocol/messages";
 import type { RoundProbe, WaitingSubnet } from "./delegation.ts";
 import type { CandidateFleet } from "./fleet.ts";
 import type { LearnedRtts } from "./policies/learned-rtts.ts";
+import type { PolicyName } from "./policies/policies.ts";
 import { learnFromRound, nextStep, observe, type ProbeRound, startRound } from "./policies/policies.ts";
-import type { Observation, PolicyName, RoundInput, RoundStep } from "./policies/round.ts";
+import type { Observation, RoundInput, RoundStep } from "./policies/round.ts";
 
 export interface RoundOpening {
   readonly policy: PolicyName;

@@ -3,6 +3,8 @@
  * default comes from. Bounds and defaults are policy-schema.ts's; policy-catalogue.ts puts both together.
  */
 
+import { delegationPolicies } from "../delegation/policies/policies.ts";
+
 export interface PolicyWords {
   readonly title: string;
   /** One sentence: what it does, and what more or less of it costs. */
@@ -64,7 +66,7 @@ const frontierWords = {
 export const policyWords = {
   "delegation.policy": {
     title: "Delegation policy",
-    help: "Decides which crawlers are asked about a new subnet, and when the answer is good enough.",
+    help: `Decides which crawlers are asked about a new subnet, and when the answer is good enough. ${delegationPolicies.map(({ name, words }) => `${name}: ${words}`).join("; ")}.`,
     unit: null,
     origin: "measured, test/bench/results/delegation.md",
   },

@@ -8,7 +8,7 @@ import { seconds } from "#core/setting-fields";
 import { maxLinkTypeChecks } from "#protocol/lease";
 import { probeMethod } from "#protocol/messages";
 import { balancePolicyNames } from "../balance/plan.ts";
-import { policyNames } from "../delegation/policies/round.ts";
+import { policyNames } from "../delegation/policies/policies.ts";
 import { mostWorthShare } from "../frontier/order/mix.ts";
 import { orderNames } from "../frontier/order/strategies.ts";
 import { recrawlSettings } from "../recrawl/plan.ts";

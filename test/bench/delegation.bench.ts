@@ -9,8 +9,14 @@
 import type { Delegation } from "#coordinator/delegation/delegation";
 import { backOffLevels } from "#coordinator/delegation/knowledge";
 import type { Placement } from "#coordinator/delegation/placement";
-import { learnFromRound, nextStep, observe, startRound } from "#coordinator/delegation/policies/policies";
-import { defaultParameters, policyNames } from "#coordinator/delegation/policies/round";
+import {
+  learnFromRound,
+  nextStep,
+  observe,
+  policyNames,
+  startRound,
+} from "#coordinator/delegation/policies/policies";
+import { defaultParameters } from "#coordinator/delegation/policies/round";
 import { CoordinatorState } from "#coordinator/delegation/state";
 import type { CrawlerId, SubnetId } from "#core/ids";
 import { delegationsIn, stateWith } from "./delegation/delegated-state.ts";

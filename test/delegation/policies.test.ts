@@ -2,8 +2,7 @@
 import { describe, expect, it } from "vitest";
 import { candidateFleet } from "#coordinator/delegation/fleet";
 import { DelegationKnowledge } from "#coordinator/delegation/knowledge";
-import { nextStep, observe, startRound } from "#coordinator/delegation/policies/policies";
-import { policyNames } from "#coordinator/delegation/policies/round";
+import { nextStep, observe, policyNames, startRound } from "#coordinator/delegation/policies/policies";
 import { seededRandom } from "#core/random";
 import { decisionOf, id, inputOf, peerTable, placement, runRound } from "./rounds.ts";
 

@@ -3,11 +3,10 @@ import { candidateFleet, PeerRttTable } from "#coordinator/delegation/fleet";
 import { DelegationKnowledge } from "#coordinator/delegation/knowledge";
 import type { Placement } from "#coordinator/delegation/placement";
 import { LearnedRtts } from "#coordinator/delegation/policies/learned-rtts";
-import { nextStep, observe, startRound } from "#coordinator/delegation/policies/policies";
+import { nextStep, observe, type PolicyName, startRound } from "#coordinator/delegation/policies/policies";
 import {
   type Decision,
   defaultParameters,
-  type PolicyName,
   type PolicyParameters,
   type RoundInput,
   type RoundStep,

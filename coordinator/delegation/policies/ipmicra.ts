@@ -46,7 +46,9 @@ export interface IpmicraState extends RoundState {
   readonly queue: readonly { readonly crawlerId: CrawlerId; readonly level: AskedAt }[];
 }
 
-export const ipmicraPolicy: DelegationPolicy<IpmicraState> = {
+export const ipmicraPolicy = {
+  name: "ipmicra",
+  words: "asks crawlers one after another until one answers below the threshold",
   start(input) {
     const { placement, fleet, knowledge } = input;
     const company = companyOwners(input);
@@ -60,7 +62,7 @@ export const ipmicraPolicy: DelegationPolicy<IpmicraState> = {
     return decidedAtOnce(state) ?? soleOfCompany(state) ?? underThreshold(state) ?? nextOrFastest(state);
   },
   observe: withObservation,
-};
+} as const satisfies DelegationPolicy<IpmicraState>;
 
 function soleOfCompany(state: IpmicraState): RoundStep | null {
   if (state.sole === null) return null;

@@ -68,7 +68,9 @@ export interface NearestState extends RoundState {
   readonly expectedMs: readonly number[];
 }
 
-export const nearestPolicy: DelegationPolicy<NearestState> = {
+export const nearestPolicy = {
+  name: "nearest",
+  words: "asks who is expected to save the most, until nobody is expected to save more than λ",
   start(input) {
     const { placement, fleet, learned } = input;
     const prior = priorOf(placement, fleet, input.knowledge, input.locationHint ?? null);
@@ -91,10 +93,11 @@ export const nearestPolicy: DelegationPolicy<NearestState> = {
     return best < 0 ? firstAnswer(state) : nextOrStop(state, best);
   },
   observe: observeNearest,
-};
+  learn: learnFromNearest,
+} as const satisfies DelegationPolicy<NearestState>;
 
 /** What a finished round teaches: where its subnet lies, and whether its probes saved what was expected. */
-export function learnFromNearest(state: NearestState): void {
+function learnFromNearest(state: NearestState): void {
   const winner = fastestIndex(state);
   if (winner < 0) return;
   noteGains(state);

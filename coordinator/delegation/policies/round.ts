@@ -21,9 +21,6 @@ import {
   type Verdict,
 } from "./reason.ts";
 
-export const policyNames = ["random", "exhaustive", "ipmicra", "nearest"] as const;
-export type PolicyName = (typeof policyNames)[number];
-
 /** What an operator may set; policies read only what concerns them. */
 export interface PolicyParameters {
   /** ipmicra: an answer below this is good enough (paper section 4.2). */
@@ -67,7 +64,7 @@ export interface ObservedProbe {
 
 /** What every policy's state holds; the answers are per candidate, NaN where there is none. */
 export interface RoundState {
-  readonly policy: PolicyName;
+  readonly policy: string;
   readonly fleet: CandidateFleet;
   readonly parameters: PolicyParameters;
   readonly prior: Prior;
@@ -95,13 +92,19 @@ export interface Decision {
 }
 
 export interface DelegationPolicy<State extends RoundState> {
+  /** In settings, commands and stored rounds. */
+  readonly name: string;
+  /** What it does, for who chooses among them. */
+  readonly words: string;
   start(input: RoundInput): State;
   step(state: State): RoundStep;
   observe(state: State, crawlerId: CrawlerId, observation: Observation): State;
+  /** What a finished round teaches; left out, it learns no RTTs. */
+  learn?(state: State): void;
 }
 
 /** The state before anything is asked. */
-export function openState(policy: PolicyName, input: RoundInput, prior: Prior): RoundState {
+export function openState(policy: string, input: RoundInput, prior: Prior): RoundState {
   const { fleet, parameters } = input;
   const rttsMs = new Float64Array(fleet.candidates.length).fill(Number.NaN);
   return { policy, fleet, parameters, prior, rttsMs, probes: [] };

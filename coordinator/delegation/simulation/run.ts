@@ -7,11 +7,10 @@ import type { CandidateFleet } from "../fleet.ts";
 import { DelegationKnowledge } from "../knowledge.ts";
 import type { PlaceKey, Placement } from "../placement.ts";
 import { LearnedRtts } from "../policies/learned-rtts.ts";
-import { learnFromRound, nextStep, observe, startRound } from "../policies/policies.ts";
+import { learnFromRound, nextStep, observe, type PolicyName, startRound } from "../policies/policies.ts";
 import {
   defaultParameters,
   type Observation,
-  type PolicyName,
   type PolicyParameters,
   type RoundInput,
 } from "../policies/round.ts";

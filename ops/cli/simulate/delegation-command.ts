@@ -1,6 +1,6 @@
 /** `nearcrawl simulate delegation`: how well policies do where every RTT is known, without a network. */
 import { Command } from "commander";
-import type { PolicyName } from "#coordinator/delegation/policies/round";
+import type { PolicyName } from "#coordinator/delegation/policies/policies";
 import type { Figures } from "#coordinator/delegation/simulation/run";
 import { isQuiet, type ProbeNoise } from "../../simulate/probe-noise.ts";
 import { readFixture } from "../../simulate/read-fixture.ts";

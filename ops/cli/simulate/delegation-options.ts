@@ -1,6 +1,7 @@
 /** What `simulate delegation` is asked for: its options, and what they mean together. */
 import { type Command, InvalidArgumentError, Option } from "commander";
-import { defaultParameters, type PolicyName, policyNames } from "#coordinator/delegation/policies/round";
+import { type PolicyName, policyNames } from "#coordinator/delegation/policies/policies";
+import { defaultParameters } from "#coordinator/delegation/policies/round";
 import type { PolicyVariant } from "#coordinator/delegation/simulation/run";
 import { defaultSeed } from "#coordinator/delegation/simulation/simulation";
 import { UsageError } from "#core/errors";

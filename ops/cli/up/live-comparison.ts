@@ -3,7 +3,7 @@
  * computed rows of the last run stand beside the live ones.
  */
 
-import { policyNames } from "#coordinator/delegation/policies/round";
+import { policyNames } from "#coordinator/delegation/policies/policies";
 import { type EmulatedRun, type EmulatedRunOptions, runEmulated } from "./emulated-run.ts";
 import { inTableOrder, type PolicyRow } from "./policy-comparison.ts";
 

@@ -7,7 +7,7 @@
  */
 import type { Pool } from "pg";
 import { z } from "zod";
-import { type PolicyName, policyNames } from "#coordinator/delegation/policies/round";
+import { type PolicyName, policyNames } from "#coordinator/delegation/policies/policies";
 import { type SimulationResult, simulatePolicies } from "#coordinator/delegation/simulation/simulation";
 import { UsageError } from "#core/errors";
 import { worldInstance } from "../../simulate/repeat-policies.ts";
@@ -66,10 +66,8 @@ export async function liveRow(run: ComparedRun, pages?: readonly FetchedPage[]):
   };
 }
 
-const tableOrder: readonly PolicyName[] = ["random", "ipmicra", "nearest", "exhaustive"];
-
 export function inTableOrder(rows: readonly PolicyRow[]): PolicyRow[] {
-  return rows.toSorted((a, b) => tableOrder.indexOf(a.policy) - tableOrder.indexOf(b.policy));
+  return rows.toSorted((a, b) => policyNames.indexOf(a.policy) - policyNames.indexOf(b.policy));
 }
 
 function computedRow(result: SimulationResult, world: World, pages: readonly FetchedPage[]): PolicyRow {

@@ -6,7 +6,8 @@
 import { type CrawlerRecord, DayBudget } from "#coordinator/crawlers/crawler";
 import { AnycastRanges } from "#coordinator/delegation/anycast";
 import { DeniedTargets } from "#coordinator/delegation/denied-targets";
-import { defaultParameters, type PolicyName } from "#coordinator/delegation/policies/round";
+import type { PolicyName } from "#coordinator/delegation/policies/policies";
+import { defaultParameters } from "#coordinator/delegation/policies/round";
 import { delegateSubnet } from "#coordinator/delegation/probe-round";
 import type { CoordinatorState } from "#coordinator/delegation/state";
 import { watchRoom } from "#coordinator/room-settings";

@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
-import type { PolicyName } from "#coordinator/delegation/policies/round";
+import type { PolicyName } from "#coordinator/delegation/policies/policies";
 import { figuresOf, PathNumbers } from "#coordinator/delegation/simulation/run";
 import {
   type SimulationInstance,
