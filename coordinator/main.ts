@@ -4,10 +4,9 @@
  */
 import type { Server } from "node:http";
 import { IncidentLog } from "#core/incidents";
-import { jobs } from "#core/job-names";
 import { createNameResolver } from "#core/name-resolver";
-import { Timekeeper } from "#core/scheduler";
-import { postgresVersion } from "#db/postgres-version";
+import { jobs, Timekeeper } from "#core/scheduler";
+import { postgresVersion } from "#db/server-database";
 import { loadZlibSync } from "#protocol/zlib-sync-inflater";
 import { accessOver, accessParts, anonymousMayRead } from "./access/start.ts";
 import { followFleet, scheduleBalance } from "./balance/start.ts";

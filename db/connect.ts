@@ -4,8 +4,13 @@
  */
 import { setTimeout as delay } from "node:timers/promises";
 import { Client, type PoolClient } from "pg";
-import { serverCrashed, serverIsAlive } from "./embedded-pid-file.ts";
-import { passingVisitor, startEmbeddedPostgres, stopEmbeddedPostgres } from "./embedded-postgres.ts";
+import {
+  passingVisitor,
+  serverCrashed,
+  serverIsAlive,
+  startEmbeddedPostgres,
+  stopEmbeddedPostgres,
+} from "./embedded-postgres.ts";
 import { type Database, openServerDatabase } from "./server-database.ts";
 
 export interface OpenDatabaseOptions {

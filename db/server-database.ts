@@ -7,8 +7,10 @@ import { canParseUrl } from "#core/ip/url-host";
 
 /** Connections of one process at most, when the caller does not say; a coordinator listens on five and holds its lock on one. */
 const defaultMaxConnections = 16;
+
 /** How long a connection may take before it counts as failed. */
 const connectionTimeoutMs = 10_000;
+
 /** A transaction in which nothing happens for so long is ended: it would hold back vacuum and other writers. */
 const idleInTransactionMs = 600_000;
 
@@ -89,6 +91,7 @@ export function isConnectionLost(error: unknown): boolean {
 
 /** SQLSTATE: class 08, and what a server says that ends or has not begun; of the system, a socket that leads nowhere. */
 const lostCodes = /^(08...|57P0[123]|ECONNREFUSED|ECONNRESET|EPIPE|ENOTSOCK|ENOENT|ETIMEDOUT)$/;
+
 /** Of pg's own errors, which have no code. */
 const lostWords =
   /^(Connection terminated|timeout exceeded when trying to connect|Client has encountered|Client was closed)/;
@@ -124,4 +127,12 @@ export interface Database {
   /** A URL for psql and for child processes. */
   readonly url: string;
   close(): Promise<void>;
+}
+
+// Which Postgres a database is on, for what differs between its versions.
+
+/** The server's major version, such as 15. */
+export async function postgresVersion(pool: Pick<Pool, "query">): Promise<number> {
+  const answer = await pool.query<{ server_version_num: string }>("show server_version_num");
+  return Math.trunc(Number(answer.rows[0]!.server_version_num) / 10_000);
 }

@@ -23,9 +23,8 @@ import { inTransaction, withImportLock } from "./database/import-lock.ts";
 import type { NetworkRecord } from "./formats/record.ts";
 import { lookUp } from "./lookup.ts";
 import { reasonToDrop } from "./tree/precedence.ts";
-import { RecordStore } from "./tree/record-store.ts";
 import type { Holder } from "./tree/registry-state.ts";
-import { buildState } from "./tree/to-subnets.ts";
+import { buildState, RecordStore } from "./tree/to-subnets.ts";
 
 export interface RefreshedSubnet {
   readonly generation: number;

@@ -7,8 +7,7 @@ import {
   type SignInLink,
   type SignInLinkStore,
 } from "#core/access-types";
-import { roles } from "#core/actor";
-import { cannotGive, scopesOfPerson } from "#core/delegable-scopes";
+import { cannotGive, roles, scopesOfPerson } from "#core/actor";
 import { UsageError } from "#core/errors";
 import type { Secrets } from "#core/secrets";
 import type { Visit } from "../web/access.ts";

@@ -6,8 +6,8 @@
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { z } from "zod";
 import { linkMinutes, type SessionStore, type SignInLink, type SignInLinkStore } from "#core/access-types";
+import { cannotGive, scopesOfPerson } from "#core/actor";
 import type { AuditLog, Change } from "#core/audit";
-import { cannotGive, scopesOfPerson } from "#core/delegable-scopes";
 import type { Secrets } from "#core/secrets";
 import {
   type Access,

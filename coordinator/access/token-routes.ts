@@ -1,8 +1,7 @@
 /** /tokens: what programs may do over HTTP. For operators; a token's secret is shown once. */
 import { z } from "zod";
 import type { OperatorToken, OperatorTokenStore } from "#core/access-types";
-import { type Scope, scopes } from "#core/actor";
-import { cannotGive } from "#core/delegable-scopes";
+import { cannotGive, type Scope, scopes } from "#core/actor";
 import type { Secrets } from "#core/secrets";
 import type { Visit } from "../web/access.ts";
 import type { ActionFault, AskedAction, Outcome } from "../web/actions.ts";

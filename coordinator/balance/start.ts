@@ -1,6 +1,6 @@
 /** What the coordinator does by the clock as crawlers come, go and have too much: who gets whose subnets. */
 
-import { jobs } from "#core/job-names";
+import { jobs } from "#core/scheduler";
 import type { CoordinatorConfig } from "../config.ts";
 import type { CoordinatorPresence } from "../crawlers/coordinator-presence-store.ts";
 import { isBelieved } from "../crawlers/crawler.ts";

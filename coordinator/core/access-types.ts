@@ -1,15 +1,6 @@
 /** Sign-in without passwords: links that are good once, and the sessions that they begin. Both are kept as hashes. */
-import type { Role, Scope } from "./actor.ts";
+import type { Person, Scope } from "./actor.ts";
 import type { CrawlerId } from "./ids.ts";
-
-/** Whom a link signs in, and so whose session it is. */
-export interface Person {
-  /** As the audit log names them. */
-  readonly name: string;
-  readonly role: Role;
-  /** Names of the crawlers that a partner hosts; empty for others. */
-  readonly crawlers: readonly string[];
-}
 
 /** How long an unused link is good, in minutes. */
 export const linkMinutes = { least: 1, most: 1440, usual: 15 } as const;

@@ -3,6 +3,7 @@
  * scopes. A partner has none of its own: it sees and steers the crawlers that it hosts, and nothing else.
  */
 export const roles = ["partner", "staff", "operator"] as const;
+
 export type Role = (typeof roles)[number];
 
 /**
@@ -20,6 +21,7 @@ export const scopes = [
   "audit-read",
   "access-write",
 ] as const;
+
 export type Scope = (typeof scopes)[number];
 
 export const scopesOf: Readonly<Record<Role, readonly Scope[]>> = {
@@ -52,4 +54,28 @@ export function mayDo(
 ): boolean {
   if (scope === null || actor.scopes.includes(scope)) return true;
   return own?.partnersToo === true && actor.role === "partner" && actor.crawlers.includes(own.crawler);
+}
+
+// Nobody gives to others what they may not do themselves.
+
+/** A sentence that says what is missing; null: nothing is. */
+export function cannotGive(actor: Actor, given: readonly Scope[]): string | null {
+  const missing = given.filter((scope) => !actor.scopes.includes(scope));
+  return missing.length === 0
+    ? null
+    : `${actor.name} may not give what it has not got: ${missing.join(", ")}.`;
+}
+
+/** A partner steers its crawlers, as fleet-write does all of them. */
+export function scopesOfPerson({ role }: Pick<Person, "role">): readonly Scope[] {
+  return role === "partner" ? ["fleet-write"] : scopesOf[role];
+}
+
+/** Whom a link signs in, and so whose session it is. */
+export interface Person {
+  /** As the audit log names them. */
+  readonly name: string;
+  readonly role: Role;
+  /** Names of the crawlers that a partner hosts; empty for others. */
+  readonly crawlers: readonly string[];
 }

@@ -15,7 +15,7 @@ import {
   resumeCrawler,
 } from "./control-store.ts";
 import { takeOverAtStart } from "./coordinator-presence-store.ts";
-import type { Absence, CrawlerRecord, CrawlerStore, PeerRtt } from "./crawler.ts";
+import type { Absence, CrawlerName, CrawlerRecord, CrawlerStore, PeerRtt } from "./crawler.ts";
 import { crawlerOfKey, measuresOnly, registerCrawler } from "./identity-store.ts";
 
 /** Crawlers that arrive at once, of which one statement tells. */
@@ -291,3 +291,17 @@ export async function absencesOf(pool: Pool, name: string): Promise<Absence[]> {
   );
   return rows;
 }
+
+// A crawler as reports name it, and the SQL that makes it.
+
+/** The columns that a joined crawler contributes, as `json_build_object` makes them. */
+export interface CrawlerJson {
+  readonly crawlerId: number;
+  readonly name: string;
+  readonly state: CrawlerName["state"];
+}
+
+/** SQL: the joined crawler of that alias as one value, null when the outer join found none. */
+export const crawlerJson = (alias: string): string =>
+  `case when ${alias}.crawler_id is null then null else
+     json_build_object('crawlerId', ${alias}.crawler_id, 'name', ${alias}.name, 'state', ${alias}.state) end`;

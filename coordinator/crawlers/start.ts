@@ -1,9 +1,8 @@
 /** What happens to keys while their crawlers are connected: new ones by the clock and on request, and none any more. */
 import type { Pool } from "pg";
 import type { CrawlerId } from "#core/ids";
-import { jobs } from "#core/job-names";
 import type { Log } from "#core/log";
-import type { Timekeeper } from "#core/scheduler";
+import { jobs, type Timekeeper } from "#core/scheduler";
 import type { Secrets } from "#core/secrets";
 import type { CoordinatorMessage } from "#protocol/coordinator-messages";
 import { notedMoves, noteOwnChanges } from "../access/system-audit-store.ts";

@@ -2,7 +2,7 @@
 import type { Pool } from "pg";
 import type { ChangeCause, RoundCause } from "#core/delegation-cause";
 import type { CrawlerName } from "../crawlers/crawler.ts";
-import { type CrawlerJson, crawlerJson } from "../crawlers/crawler-sql.ts";
+import { type CrawlerJson, crawlerJson } from "../crawlers/crawler-store.ts";
 import { iso, roundMs } from "../database/cached-read.ts";
 
 interface RoundRow {

@@ -5,7 +5,7 @@
 import type { PoolClient } from "pg";
 import type { HostHash } from "#core/ids";
 import { nameOf, type UrlAddress, type UrlKey } from "#core/url-key";
-import { withinChannels } from "../channels/channel-filter-sql.ts";
+import { withinChannels } from "../channels/channel-reads.ts";
 import { prepared } from "../database/transaction.ts";
 import { addBackLinks, countByUrl, takeCount, withoutOptedOut } from "./back-link-writes.ts";
 import {

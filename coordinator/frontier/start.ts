@@ -5,9 +5,8 @@
 
 import type { Pool } from "pg";
 import type { CrawlerId } from "#core/ids";
-import { jobs } from "#core/job-names";
 import type { Log } from "#core/log";
-import type { Timekeeper } from "#core/scheduler";
+import { jobs, type Timekeeper } from "#core/scheduler";
 import type { CoordinatorConfig } from "../config.ts";
 import type { JobPorts } from "../job-ports.ts";
 import { forgetWorths, type ReckonedUntil, reckonFromStart, reckonWorths } from "./order/host-worth-store.ts";

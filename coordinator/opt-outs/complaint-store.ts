@@ -12,8 +12,7 @@ import {
   deedsHours,
   mostReportsADay,
 } from "./complaints.ts";
-import type { OptOutTarget } from "./opt-out.ts";
-import type { SiteWishes } from "./site-requests.ts";
+import type { OptOutTarget, SiteWishes } from "./opt-out.ts";
 import { createOptOutStore } from "./store.ts";
 
 const dayMs = 86_400_000;

@@ -11,8 +11,7 @@ import { Gathered } from "#core/gathered";
 import type { CrawlerId } from "#core/ids";
 import { isHostName } from "#core/ip/url-host";
 import type { CoordinatorMessage } from "#protocol/coordinator-messages";
-import type { OptOutMarks, OptOutStore } from "./opt-out.ts";
-import type { OptOutReport } from "./site-requests.ts";
+import type { OptOutMarks, OptOutReport, OptOutStore } from "./opt-out.ts";
 
 /** Crawlers are told of what opted out in this time, and for as long as one can be away and keep its leases. */
 const leastStopMs = 15 * 60_000;

@@ -1,7 +1,7 @@
 /** Tables minute_figures and crawler_figures: what happened in each minute, and at each crawler in each quarter of an hour. */
 import type { Pool, PoolClient } from "pg";
 import { inTransaction } from "../database/transaction.ts";
-import type { CrawlerFigures, FigureStore, Figures } from "./figure-ports.ts";
+import type { CrawlerFigures, FigureStore, Figures } from "./figures.ts";
 import {
   type History,
   type HistoryPoint,

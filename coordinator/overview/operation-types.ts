@@ -1,7 +1,7 @@
 /** What operators look at beyond totals: how it went, what waits and why, what fails, how near the delegations are. */
 import type { AccuracyCounts, AccuracySampleEntry } from "../delegation/accuracy.ts";
 import type { AlertFacts } from "./alert-facts.ts";
-import type { FailuresByBlame } from "./figure-ports.ts";
+import type { FailuresByBlame } from "./figures.ts";
 
 /** How far back a history goes, and what one of its points stands for. */
 export const historyRanges = {

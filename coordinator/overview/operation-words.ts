@@ -1,7 +1,7 @@
 /** The words of the overview that pages and command line share. */
 
 import { spanWords } from "#core/format";
-import type { Blame } from "./figure-ports.ts";
+import type { Blame } from "./figures.ts";
 import type { HistoryRange, WaitingHost, WaitReason } from "./operation-types.ts";
 
 /** What a host that is due waits for. */

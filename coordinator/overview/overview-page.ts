@@ -21,7 +21,7 @@ import {
 } from "../web/format.ts";
 import { type Html, html, nothing, pathWith } from "../web/html.ts";
 import { type AlertReader, alertSection } from "./alerts-page.ts";
-import type { Blame } from "./figure-ports.ts";
+import type { Blame } from "./figures.ts";
 import {
   type History,
   type HistoryPoint,

@@ -4,7 +4,7 @@ import type { DelegationCause } from "#core/delegation-cause";
 import { holdingParameters, holdingSubnets } from "#db/holding-subnets";
 import { rangeFrom, rangeText } from "#db/range-text";
 import type { CrawlerName } from "../crawlers/crawler.ts";
-import { type CrawlerJson, crawlerJson } from "../crawlers/crawler-sql.ts";
+import { type CrawlerJson, crawlerJson } from "../crawlers/crawler-store.ts";
 import { iso, roundMs } from "../database/cached-read.ts";
 import { holdingChain } from "./nest.ts";
 

@@ -14,7 +14,7 @@ import {
 } from "../frontier/order/strategies.ts";
 import type { PlacedUrl } from "../frontier/report-reads.ts";
 import { optOutWords } from "../opt-outs/honour.ts";
-import type { SiteWishes } from "../opt-outs/site-requests.ts";
+import type { SiteWishes } from "../opt-outs/opt-out.ts";
 
 export function foundWords(url: Pick<UrlReport, "foundBy" | "depth" | "redirects">): string {
   switch (url.foundBy) {

@@ -9,7 +9,7 @@ import { type LeavingChannel, outsideChannel } from "../channels/channel.ts";
 import type { ProbeRound } from "../delegation/round-reads.ts";
 import { type ForeignOwner, ownerLines } from "../federation/owner-reads.ts";
 import type { UrlReport, WaitingReport } from "../frontier/frontier-reports.ts";
-import type { SiteWishes } from "../opt-outs/site-requests.ts";
+import type { SiteWishes } from "../opt-outs/opt-out.ts";
 import type { ChainSubnet, EffectiveDelegation } from "../subnets/subnet-reads.ts";
 import { type DomainSetFacts, domainSetLines, type FinerFacts, finerLines } from "./explain-delegation.ts";
 import {

@@ -7,13 +7,14 @@ import { roundPicture } from "../delegation/round-picture-page.ts";
 import type { EffectiveDelegation } from "../subnets/subnet-reads.ts";
 import { askAbout, crawlerLink, instant, sentence, stateBadge } from "../web/format.ts";
 import { type Html, html, nothing, pathWith } from "../web/html.ts";
-import { partsSection, subnetTree } from "./leaf-ranges-page.ts";
 import {
   crawlerSection,
   historySection,
   hostSection,
   organisationSection,
+  partsSection,
   subnetList,
+  subnetTree,
   urlSection,
   waitingSection,
 } from "./sections-page.ts";

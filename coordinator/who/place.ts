@@ -12,7 +12,7 @@ import type { CrawlScope } from "../frontier/frontier.ts";
 import type { HostReport, UrlReport, WaitingReport } from "../frontier/frontier-reports.ts";
 import type { FrontierOrder, OrderName } from "../frontier/order/strategies.ts";
 import type { PlacedUrl } from "../frontier/report-reads.ts";
-import type { SiteWishes } from "../opt-outs/site-requests.ts";
+import type { SiteWishes } from "../opt-outs/opt-out.ts";
 import type { NearMatch, OrganisationReport } from "../subnets/holder-reads.ts";
 import type { ChainSubnet, EffectiveDelegation, Neighbours, SubnetList } from "../subnets/subnet-reads.ts";
 import { effectiveFiner, type FleetSets, partAt } from "./explain-delegation.ts";

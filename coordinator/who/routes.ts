@@ -9,10 +9,9 @@ import { addSearchViews } from "../search/routes.ts";
 import type { SearchReads } from "../search/search-answer.ts";
 import { wantsJson } from "../web/guard.ts";
 import type { AskedView, Shown, Views } from "../web/views.ts";
-import { answerWho } from "./answer.ts";
+import { answerWho, maxQuestionLength } from "./answer.ts";
 import { whoBody, whoStart } from "./page.ts";
 import type { WhoReads } from "./place.ts";
-import { maxQuestionLength } from "./question.ts";
 import type { WhoAnswer } from "./who-report.ts";
 import { verdictOf } from "./words.ts";
 

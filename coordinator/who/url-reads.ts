@@ -7,7 +7,7 @@ import { hostPageColumns } from "../frontier/admission-writes.ts";
 import { type HostPages, hostBudget, type PageWorth } from "../frontier/budgets.ts";
 import type { FetchLine, HostReport, UrlReport, WaitingReport } from "../frontier/frontier-reports.ts";
 import { urlsInHand } from "../frontier/open-lease-reads.ts";
-import { pageReport } from "../search/page-report-reads.ts";
+import { pageReport } from "../search/page-reads.ts";
 
 const fetchesShown = 20;
 

@@ -9,7 +9,7 @@ import type { CrawlerName } from "../crawlers/crawler.ts";
 import type { FinerReport } from "../delegation/overrides/reads.ts";
 import type { DelegationChange, ProbeRound } from "../delegation/round-reads.ts";
 import type { HostReport, UrlReport, WaitingReport } from "../frontier/frontier-reports.ts";
-import type { ComplaintLine, OptOutReport } from "../opt-outs/site-requests.ts";
+import type { ComplaintLine, OptOutReport } from "../opt-outs/opt-out.ts";
 import type { NearMatch, OrganisationReport } from "../subnets/holder-reads.ts";
 import type { ChainSubnet, EffectiveDelegation, Neighbours, SubnetList } from "../subnets/subnet-reads.ts";
 import type { OrderReport } from "./explain-url.ts";

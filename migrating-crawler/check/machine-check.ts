@@ -1,8 +1,10 @@
 /** All that a crawler needs of its machine and network, looked at once. */
-
 import { randomBytes } from "node:crypto";
 import { createSocket } from "node:dgram";
 import { getServers, Resolver } from "node:dns/promises";
+import { readFileSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { z } from "zod";
 import type { PartnerEnvironment } from "../core/partner-context.ts";
 import type { CoordinatorRoute } from "../net/coordinator-socket.ts";
 import { type CrawlerConfig, fetchingConfig } from "../settings/config.ts";
@@ -100,6 +102,7 @@ function hasIpv6Route(): Promise<boolean> {
 // has. One that answers with an address (as some providers and firewalls do) would send the crawler to their pages.
 
 const maxServers = 4;
+
 const queryTimeoutMs = 2000;
 
 type Answer = { readonly type: "honest" } | { readonly type: "lies" | "silent"; readonly words: string };
@@ -139,3 +142,30 @@ async function ask(server: string): Promise<Answer> {
 
 /** Below a real top-level domain: those that are reserved, many a liar answers honestly. */
 const nameOfNobody = () => `nearcrawl-check-${randomBytes(10).toString("hex")}.com`;
+
+// What the last check found, kept in the crawler's home, so that a start after a bad one checks again.
+
+const keptCheck = z.object({ at: z.iso.datetime(), isUsable: z.boolean() });
+
+const lastCheckFile = (home: string) => join(home, "last-check.json");
+
+/** A folder that cannot be written is one of the findings: nothing is kept then. */
+export function keepCheck(home: string, { at, isUsable, findings }: CheckReport): void {
+  try {
+    const kept = { at: at.toISOString(), isUsable, findings };
+    // A link in its place is not followed: root may be the one who writes here.
+    rmSync(lastCheckFile(home), { force: true });
+    writeFileSync(lastCheckFile(home), `${JSON.stringify(kept, null, 2)}\n`, { flag: "wx" });
+  } catch {
+    // The report itself says so.
+  }
+}
+
+/** False, too, when none was kept. */
+export function lastCheckFailed(home: string): boolean {
+  try {
+    return !keptCheck.parse(JSON.parse(readFileSync(lastCheckFile(home), "utf8"))).isUsable;
+  } catch {
+    return false;
+  }
+}

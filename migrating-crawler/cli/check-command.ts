@@ -1,8 +1,7 @@
 /** `check`: what this machine and its network have of what a crawler needs, a line for each. */
 import { existsSync } from "node:fs";
 import type { Finding } from "../check/coordinator-findings.ts";
-import { keepCheck } from "../check/last-check.ts";
-import { type CheckReport, type CheckSettings, checkMachine } from "../check/machine-check.ts";
+import { type CheckReport, type CheckSettings, checkMachine, keepCheck } from "../check/machine-check.ts";
 import { factsOfThisMachine } from "../check/machine-findings.ts";
 import { type PartnerContext, type PartnerExitCode, partnerExitCodes } from "../core/partner-context.ts";
 import { coordinatorRoute } from "../membership/coordinator-route.ts";

@@ -5,8 +5,7 @@
 
 import { existsSync, readFileSync } from "node:fs";
 import { type Invitation, parseInvitation } from "#protocol/invitation";
-import { keepCheck } from "../check/last-check.ts";
-import { type CheckReport, checkMachine } from "../check/machine-check.ts";
+import { type CheckReport, checkMachine, keepCheck } from "../check/machine-check.ts";
 import { factsOfThisMachine } from "../check/machine-findings.ts";
 import { quietLog } from "../core/log.ts";
 import { type PartnerContext, type PartnerExitCode, partnerExitCodes } from "../core/partner-context.ts";

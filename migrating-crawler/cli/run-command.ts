@@ -1,8 +1,7 @@
 /** `run`: the crawler of a joined folder, under its dock, until it is asked to stop. */
 import { basename } from "node:path";
 import { ConfigError, UsageError } from "#core/errors";
-import { keepCheck, lastCheckFailed } from "../check/last-check.ts";
-import { checkMachine } from "../check/machine-check.ts";
+import { checkMachine, keepCheck, lastCheckFailed } from "../check/machine-check.ts";
 import { factsOfThisMachine } from "../check/machine-findings.ts";
 import { type CrawlerLog, lineLog } from "../core/log.ts";
 import type { PartnerContext, PartnerExitCode } from "../core/partner-context.ts";

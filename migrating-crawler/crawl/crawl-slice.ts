@@ -4,24 +4,27 @@
  * be given back, with the reason.
  */
 import { canParseUrl, urlHost } from "#core/ip/url-host";
-import type { KnownDigests } from "#protocol/known-digests";
+import { maxMilliseconds } from "#protocol/fields";
+import { KnownDigests } from "#protocol/known-digests";
 import type { Lease } from "#protocol/lease";
-import type { FetchResult } from "#protocol/result";
+import type { FetchResult, HostPaceReport, PageExtract, RobotsReport } from "#protocol/result";
 import { type Extracted, extractPage, type FetchedBody } from "../extract/extract-page.ts";
 import type { ExtractPage } from "../extract/extraction-pool.ts";
 import { NoTurn } from "../fetch/ask-robots.ts";
-import { outcomeOfFailure } from "../fetch/failure-outcome.ts";
-import { type FetchedPage, fetchPage, type PageRequest, type PageResult } from "../fetch/fetch-page.ts";
-import { headType } from "../fetch/head-type.ts";
+import {
+  type FetchedPage,
+  fetchPage,
+  outcomeOfFailure,
+  type PageRequest,
+  type PageResult,
+} from "../fetch/fetch-page.ts";
 import { type KnownLinkSets, withKnownLinks } from "../fetch/known-links.ts";
-import { knownTexts, withoutKnownText } from "../fetch/known-text.ts";
 import type { OriginRobots, RobotsCache } from "../fetch/robots.ts";
 import type { SiteClient } from "../fetch/site-client.ts";
 import { answerOfFailure, type HostAnswer, isFinalFailure } from "../limits/host-answer.ts";
 import { Failure, type FailureCode, failureOf } from "../net/failure.ts";
 import type { MissingAnswer, SiteMemory } from "../traps/site-memory.ts";
-import { HostNews } from "./host-news.ts";
-import { type LinkType, withLinkTypes } from "./link-types.ts";
+import { headType, type LinkType, withLinkTypes } from "./link-types.ts";
 import { SiteVisit, type VisitTools } from "./site-visit.ts";
 
 export interface SliceTools extends VisitTools {
@@ -323,4 +326,76 @@ async function extractedResult(
 
 function withCut(outcome: PageResult["outcome"], cut: boolean): PageResult["outcome"] {
   return cut && outcome.type === "fetched" ? { ...outcome, truncated: true } : outcome;
+}
+
+// A page whose body is known under another URL of its channel (SARSS section 2.1): its text stays here, and its digest
+// travels with what depends on the URL, which are its links above all. The coordinator has the text under that digest,
+// or says that it has not, and gets it at the next fetch.
+
+/** Null: there is no set, or one that cannot be read, which is the coordinator's fault and no reason not to crawl. */
+export function knownTexts({ known }: Pick<Lease, "known">): KnownDigests | null {
+  if (known === undefined) return null;
+  try {
+    return new KnownDigests(Buffer.from(known, "base64"));
+  } catch {
+    return null;
+  }
+}
+
+/** Without the text, where that is known. A page that forbids to be indexed has none to leave out. */
+export function withoutKnownText(result: PageResult, known: KnownDigests | null): PageResult {
+  const { page } = result;
+  if (known === null || page === null || !canBeLeftOut(page) || !known.has(page.digest)) return result;
+  const { structured: _, ...rest } = page;
+  const noText = { title: "", description: "", headings: [], lexemes: "", excerpt: "" };
+  return { ...result, page: { ...rest, ...noText, textKnown: true } };
+}
+
+function canBeLeftOut({ kind = "page", robots, softNotFound, lexemes }: PageExtract): boolean {
+  return kind === "page" && !robots.noindex && softNotFound !== true && lexemes !== "";
+}
+
+// What the coordinator has to know of a host besides its pages, told with the slice's results, each thing once:
+// what became of its robots.txt, how fast it may be asked, how long its name took to resolve.
+
+interface HostState {
+  /** How long the host wants to be left alone from now on. */
+  readonly waitMs: number;
+  readonly pace: HostPaceReport | null;
+  /** How long its name took to resolve, when no result has said so yet. */
+  readonly tellResolved: () => number | null;
+}
+
+class HostNews {
+  #robots: RobotsReport | null = null;
+  #toldPace: HostPaceReport | null = null;
+
+  /** To be told with the next result. */
+  robotsFound(report: RobotsReport | null): void {
+    this.#robots = report ?? this.#robots;
+  }
+
+  /** The result with what there is to tell. */
+  tell(result: Omit<FetchResult, "hostDelayMs">, { waitMs, pace, tellResolved }: HostState): FetchResult {
+    const robots = this.#robots;
+    this.#robots = null;
+    const news = newsOf(pace, this.#toldPace);
+    this.#toldPace = news ?? this.#toldPace;
+    const { timing } = result;
+    const dnsMs = timing.connectMs === null ? timing.dnsMs : (timing.dnsMs ?? tellResolved());
+    return {
+      ...result,
+      timing: { ...timing, dnsMs },
+      hostDelayMs: Math.min(maxMilliseconds, Math.max(0, Math.ceil(waitMs))),
+      ...(news === null ? {} : { pace: news }),
+      ...(robots === null ? {} : { robots }),
+    };
+  }
+}
+
+/** A pace is news when something that robots.txt or the host demanded has changed, or its usual time by a quarter. */
+function newsOf(pace: HostPaceReport | null, last: HostPaceReport | null): HostPaceReport | null {
+  if (pace === null || last === null) return pace;
+  const sameDemands = pace.crawlDelayMs === last.crawlDelayMs && pace.backOffMs === last.backOffMs;
+  return sameDemands && Math.abs(pace.usualMs - last.usualMs) * 4 <= last.usualMs ? null : pace;
 }

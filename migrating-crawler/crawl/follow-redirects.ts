@@ -5,7 +5,7 @@
  */
 import { urlHost } from "#core/ip/url-host";
 import type { FetchResult } from "#protocol/result";
-import { outcomeOfFailure } from "../fetch/failure-outcome.ts";
+import { outcomeOfFailure } from "../fetch/fetch-page.ts";
 import type { RobotsCache } from "../fetch/robots.ts";
 import type { RobotsVerdict } from "../fetch/robots-rules.ts";
 import { Failure } from "../net/failure.ts";

@@ -2,9 +2,8 @@
  * Words to lexemes as Postgres' text search configurations do it: lower case, stop words dropped, Snowball
  * stems. Languages that have no configuration get `simple`, which only makes lower case.
  */
-import { stemmerOf } from "./stemmers/stemmers.ts";
+import { newestVersion, stemmerOf, type TextSearchEdition, textSearchEdition } from "./stemmers/stemmers.ts";
 import { stopWordsOf } from "./stop-words.ts";
-import { newestVersion, type TextSearchEdition, textSearchEdition } from "./text-search-edition.ts";
 
 export interface Dictionary {
   /** Of the configuration and its edition. */

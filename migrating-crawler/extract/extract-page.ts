@@ -3,7 +3,6 @@ import { composed } from "#protocol/composed";
 import type { PageExtract } from "#protocol/result";
 import { shipLinks } from "../traps/ship-links.ts";
 import { decodeText } from "./charset.ts";
-import { countWords } from "./count-words.ts";
 import { type Dictionary, dictionaryOf, textSearchConfigOf } from "./dictionaries.ts";
 import { mediaType } from "./document-kind.ts";
 import { bodyDigest, extractList, type RobotsDirectives, robotsDirectives } from "./extract-list.ts";
@@ -15,7 +14,7 @@ import { pageDates } from "./page-dates.ts";
 import { PageNotes } from "./page-notes.ts";
 import { type ReadLink, tidy } from "./read-links.ts";
 import { WorkTurns } from "./read-list.ts";
-import { type ReadPage, readPage, withoutSoftHyphens } from "./read-page.ts";
+import { countWords, type ReadPage, readPage, withoutSoftHyphens } from "./read-page.ts";
 import { resolveUrl } from "./resolve-url.ts";
 import { type StructuredData, structuredData } from "./structured-data.ts";
 

@@ -8,11 +8,10 @@
  * larger is looked at once more where a joining character follows; stretches known to hold no host
  * and no path are not searched again, so that the time stays in proportion to the text.
  */
-
 import { anyWord, asciiWord, asItIs, type TokenKind } from "./dictionaries.ts";
-import { isNameCharacter, type PathPlace, pathEnd } from "./file-tokens.ts";
 import {
   asciiLetter,
+  asciiName,
   classAt,
   classOfUnit,
   digit,
@@ -21,6 +20,7 @@ import {
   letter,
   mark,
   opener,
+  space,
   Tags,
   urlCharacter,
   wordPart,
@@ -336,4 +336,49 @@ export function hashOf(text: string, from: number, to: number): number {
   let hash = noHash;
   for (let at = from; at < to; at++) hash = hashOn(hash, text.charCodeAt(at));
   return hash;
+}
+
+// Paths of files, as Postgres' default text search parser finds them: names of ASCII letters, digits, `_`, `-`
+// and single dots between slashes, with `.`, `..` and `~` where shells have them. Where the path does not go
+// on, it ends where one last was complete.
+
+/** What has been read: `/`, `~`, `/.` or `.`, `..`, or part of a name. */
+type PathPlace = "slash" | "home" | "dot" | "parent" | "name";
+
+const [fileDot, fileHyphen, fileUnderscore, fileSlash, fileTilde] = [0x2e, 0x2d, 0x5f, 0x2f, 0x7e];
+
+/** Where the path ends that is at `from` and has got so far; `-1 - position` of where it fails. */
+function pathEnd(text: string, from: number, begun: PathPlace): number {
+  let place = begun;
+  let complete = -1;
+  for (let at = from; ; at++) {
+    const code = text.charCodeAt(at);
+    if (place === "parent" && code !== fileSlash) return isOver(text, at) ? at : failed(complete, at);
+    if (isNameCharacter(text, at, code)) place = "name";
+    else if (code === fileSlash && place !== "slash") {
+      if (place === "name" || place === "parent") complete = at;
+      place = "slash";
+    } else if (place === "name") {
+      if (
+        code !== fileHyphen &&
+        !(code === fileDot && isNameCharacter(text, at + 1, text.charCodeAt(at + 1)))
+      )
+        return at;
+    } else if (place === "slash" && code === fileTilde) place = "home";
+    else if (place === "slash" && code === fileDot) place = "dot";
+    else if (place === "dot" && code === fileDot) place = "parent";
+    else return failed(complete, at);
+  }
+}
+
+/** `-1 - at` when nothing was complete. */
+const failed = (complete: number, at: number) => (complete < 0 ? -1 - at : complete);
+
+/** After `..`: the end of the text or a blank. */
+function isOver(text: string, at: number): boolean {
+  return at >= text.length || (classAt(text, at) & space) !== 0;
+}
+
+function isNameCharacter(text: string, at: number, code: number): boolean {
+  return code === fileUnderscore || (code < 0x80 && (classAt(text, at) & asciiName) !== 0);
 }

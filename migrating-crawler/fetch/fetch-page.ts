@@ -4,7 +4,6 @@
  * the site has nothing to do with it any more. Redirects are not followed: the location is reported, and the
  * frontier decides who fetches it. Never throws.
  */
-
 import { isUtf8 } from "node:buffer";
 import { withoutUser } from "#core/ip/url-host";
 import { type FetchOutcome, type FetchResult, type FetchTiming, maxRedirects } from "#protocol/result";
@@ -18,7 +17,6 @@ import { Failure, failureOf } from "../net/failure.ts";
 import { dropBody, hasEndedRedirect, maxBodyBytes, readWantedBody, type TakeBytes } from "./ask-robots.ts";
 import { acceptedCodings } from "./content-codings.ts";
 import { headBytes, type SiteAnswer } from "./exchange.ts";
-import { outcomeOfFailure } from "./failure-outcome.ts";
 import type { OriginRobots } from "./robots.ts";
 import type { SiteClient } from "./site-client.ts";
 import { contentTypeOf, judgeHeader, typeOfBody } from "./wanted-type.ts";
@@ -316,4 +314,17 @@ function partOf({ status, headers }: Pick<SiteAnswer, "status" | "headers">): "w
   );
   if (range === null || Number(range[1]) !== 0) return "other";
   return Number(range[2]) + 1 === Number(range[3]) ? "whole" : "start";
+}
+
+// Failures as outcomes: what is recorded where a URL could not be fetched.
+
+export function outcomeOfFailure(failure: Failure): FetchOutcome {
+  if (failure.code === "refused-address") {
+    return {
+      type: "refused-address",
+      address: (failure.address ?? "").slice(0, 45),
+      block: failure.message.slice(0, 80),
+    };
+  }
+  return { type: "failed", blame: failure.blame, code: failure.code, reason: failure.message.slice(0, 300) };
 }

@@ -1,6 +1,6 @@
 /** What a crawler tells about itself: its host in the log once in a while, and the coordinator in heartbeats. */
 import type { CrawlerHeartbeat } from "#protocol/messages";
-import type { Tally } from "../crawl/tally.ts";
+import type { FetchResult } from "#protocol/result";
 
 export interface CrawlerStatus {
   readonly name: string;
@@ -49,4 +49,38 @@ export function heartbeatOf(status: CrawlerStatus): CrawlerHeartbeat {
     bodyBytes,
     holdingBack: [...holdingBack].slice(0, 10),
   };
+}
+
+// Counts what the crawler has done since its start, and how fast it goes.
+
+const windowMs = 60_000;
+
+export class Tally {
+  pages = 0;
+  /** Bodies as they came over the wire, and decoded. */
+  fetchedBytes = 0;
+  bodyBytes = 0;
+  /** When the pages of the last minute were fetched, oldest first. */
+  #recent: number[] = [];
+
+  /** Refusals without a request (robots, addresses) are no pages. */
+  count(result: Pick<FetchResult, "outcome" | "wireBytes" | "bodyBytes">, nowMs: number): void {
+    const { type } = result.outcome;
+    if (type === "refused-by-robots" || type === "refused-address" || type === "failed") return;
+    this.pages++;
+    this.fetchedBytes += result.wireBytes;
+    this.bodyBytes += result.bodyBytes;
+    this.#recent.push(nowMs);
+    if (this.#recent.length > 4096) this.#forget(nowMs);
+  }
+
+  pagesPerMinute(nowMs: number): number {
+    this.#forget(nowMs);
+    return this.#recent.length;
+  }
+
+  #forget(nowMs: number): void {
+    const first = this.#recent.findIndex((atMs) => nowMs - atMs < windowMs);
+    this.#recent = first < 0 ? [] : this.#recent.slice(first);
+  }
 }

@@ -2,6 +2,7 @@
  * To whom this crawler belongs, as `membership.json` in its home has it: which coordinator, pinned how, under
  * which name and with which key. Written by `join`, then by the running crawler for each new ticket and key.
  */
+
 import { join } from "node:path";
 import { z } from "zod";
 import { ticket } from "#protocol/identity";
@@ -20,6 +21,7 @@ const membershipSchema = z.object({
   /** Of the last welcome; null before the first. */
   ticket: ticket.nullable(),
 });
+
 export type Membership = Readonly<z.infer<typeof membershipSchema>>;
 
 export const membershipFile = (home: string) => join(home, "membership.json");

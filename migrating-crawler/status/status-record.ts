@@ -3,10 +3,10 @@ import { urlHost } from "#core/ip/url-host";
 import type { CoordinatorWelcome } from "#protocol/coordinator-messages";
 import type { ProbeOutcome } from "#protocol/messages";
 import type { FetchResult } from "#protocol/result";
-import { Tally } from "../crawl/tally.ts";
 import type { CrawlerSurroundings } from "../crawler-surroundings.ts";
 import { KeptFile, type KeptSettings } from "../limits/kept-file.ts";
 import { LocalTime } from "../limits/local-time.ts";
+import { Tally } from "../link/crawler-status.ts";
 import type { CrawlerConfig } from "../settings/config.ts";
 import {
   emptyStory,

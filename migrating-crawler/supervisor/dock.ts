@@ -14,11 +14,10 @@ import type { CrawlerToDock, ReleaseReport } from "./dock-messages.ts";
 import { childMark, type DockedSettings, type DockTiming, removeMark, startCrawler } from "./one-dock.ts";
 import type { PingService } from "./ping-service.ts";
 import { ReleaseMemory } from "./release-memory.ts";
-import { faultOfKept, fetchMissingManifests } from "./release-proof.ts";
+import { faultOfKept, fetchMissingManifests, type Trust } from "./release-proof.ts";
 import type { ReleaseShelf } from "./release-shelf.ts";
 import type { ReleaseSource } from "./release-source.ts";
 import * as states from "./release-state.ts";
-import type { Trust } from "./release-trust.ts";
 import { ReleaseUpdates } from "./release-updates.ts";
 
 export interface DockSettings {

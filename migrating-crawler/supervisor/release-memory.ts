@@ -2,9 +2,9 @@
 import type { CrawlerLog } from "../core/log.ts";
 import type { ReleaseReport } from "./dock-messages.ts";
 import type { ReleasePolicy } from "./release-policy.ts";
+import type { Trust } from "./release-proof.ts";
 import type { ReleaseShelf } from "./release-shelf.ts";
 import * as states from "./release-state.ts";
-import type { Trust } from "./release-trust.ts";
 
 export interface MemorySettings {
   readonly shelf: ReleaseShelf;

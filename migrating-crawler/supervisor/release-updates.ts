@@ -14,10 +14,10 @@ import type { CrawlerLog } from "../core/log.ts";
 import type { ReleaseReport } from "./dock-messages.ts";
 import { dockVersion } from "./one-dock.ts";
 import { judgeByPolicy, type ReleasePolicy } from "./release-policy.ts";
+import { keptTrust, refreshTrust, type Trust } from "./release-proof.ts";
 import type { ReleaseShelf } from "./release-shelf.ts";
 import { type ReleaseSource, SourceFailure } from "./release-source.ts";
 import { badReason, type KeptRelease, type ReleaseState } from "./release-state.ts";
-import { keptTrust, refreshTrust, type Trust } from "./release-trust.ts";
 
 export interface UpdateHandlers {
   /** Verified, wanted by the partner, and on the disk. */

@@ -4,7 +4,7 @@ import type { Pool } from "pg";
 import { createAuditLog } from "#coordinator/database/audit-log";
 import type { Change } from "#core/audit";
 import { DatabaseError } from "#core/errors";
-import { printable } from "./printable.ts";
+import { printable } from "./output.ts";
 
 const mostOfName = 50;
 

@@ -15,3 +15,15 @@ export function boundedNumber(least: number, most: number): (text: string) => nu
 export const milliseconds = boundedNumber(0, 3_600_000);
 
 export const share = boundedNumber(0, 1);
+
+// An option's whole number within bounds, for commander.
+
+export function boundedInteger(least: number, most: number): (text: string) => number {
+  return (text) => {
+    const value = Number(text);
+    if (!/^\d{1,15}$/.test(text) || value < least || value > most) {
+      throw new InvalidArgumentError(`a whole number from ${least} to ${most} is expected`);
+    }
+    return value;
+  };
+}

@@ -3,8 +3,7 @@
 import type { FleetEntry as FleetListReadsFleetEntry } from "#coordinator/fleet/fleet-list-reads";
 import type { FleetEntry } from "#coordinator/fleet/fleet-view";
 import { standingWords } from "#coordinator/trust/judge-crawler";
-import { formatTable, stateStyle } from "./output.ts";
-import { printable } from "./printable.ts";
+import { formatTable, printable, stateStyle } from "./output.ts";
 
 export function fleetText(fleet: readonly FleetEntry[]): string {
   if (fleet.length === 0) return "there is no crawler yet: nearcrawl fleet invite --name NAME";

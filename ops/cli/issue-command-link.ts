@@ -4,7 +4,8 @@ import { createSignInLinkStore } from "#coordinator/access/session-store";
 import { type IssuedLink, issueSignInLink, linkIssued } from "#coordinator/access/sign-in";
 import { readCoordinatorPlace } from "#coordinator/crawlers/coordinator-place-store";
 import { randomSecrets } from "#coordinator/web/secrets";
-import { linkMinutes, type Person } from "#core/access-types";
+import { linkMinutes } from "#core/access-types";
+import type { Person } from "#core/actor";
 import { UsageError } from "#core/errors";
 import { commandActor, recordCommand, systemUser } from "./audit-command-change.ts";
 

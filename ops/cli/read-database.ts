@@ -1,7 +1,9 @@
 /** For commands that only look: a database where nothing was set up yet is said so, not created. */
+
+import type { Command } from "commander";
 import { DatabaseError } from "#core/errors";
 import type { Database } from "#db/server-database";
-import { type CommandContext, withDatabase } from "./command-context.ts";
+import { type CommandContext, type ContextOptions, withDatabase } from "./command-context.ts";
 
 /** Postgres' codes for a missing table and a missing schema. */
 const notSetUp = new Set(["42P01", "3F000"]);
@@ -21,4 +23,18 @@ export async function readDatabase<T>(
       );
     }
   });
+}
+
+// Options of every command that works at the coordinator's database and answers people or programs.
+
+export interface DatabaseOptions extends ContextOptions {
+  readonly json?: boolean;
+}
+
+export function withDatabaseOptions(command: Command): Command {
+  return command
+    .option("--home <folder>", "where everything is kept")
+    .option("--database-url <url>", "a Postgres server in place of the embedded one")
+    .option("--schema <name>", "the database schema")
+    .option("--json", "print for programs");
 }

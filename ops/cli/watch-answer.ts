@@ -6,7 +6,7 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { readerGone } from "#crawler/cli/closed-output";
 import { exitCodes } from "./command-context.ts";
-import { printable } from "./printable.ts";
+import { printable } from "./output.ts";
 
 export interface WatchSettings {
   readonly everySeconds: number;

@@ -18,8 +18,7 @@ import type { WhoAnswer } from "#coordinator/who/who-report";
 import { probeText, takenForText, verdictOf, whence } from "#coordinator/who/words";
 import { delegationCauseWords, roundCauseWords } from "#core/delegation-cause";
 import { bytesText, howMany, instantWords, msText, rttText } from "#core/format";
-import { formatTable } from "./output.ts";
-import { printable } from "./printable.ts";
+import { formatTable, printable } from "./output.ts";
 
 export function whoText(answer: WhoAnswer): string {
   return [

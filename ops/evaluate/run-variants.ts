@@ -1,6 +1,11 @@
 /** Named policies over one source of instances, with progress: what most figures start from. */
-import { noNoise, type ProbeNoise } from "../simulate/probe-noise.ts";
-import { type InstanceSource, type RepeatedResult, repeatPolicies } from "../simulate/repeat-policies.ts";
+import {
+  type InstanceSource,
+  noNoise,
+  type ProbeNoise,
+  type RepeatedResult,
+  repeatPolicies,
+} from "../simulate/repeat-policies.ts";
 import type { EvaluationContext, NamedVariant } from "./figure.ts";
 
 export interface NamedResult extends RepeatedResult {

@@ -10,10 +10,9 @@ import {
   paddedIpv4Text,
   prefixLengthOfSpan,
 } from "./address-text.ts";
-import { companyName } from "./company-names.ts";
 import { datesOf, isoDay } from "./dates.ts";
 import { customerHandle, isMissing, organisationHandle } from "./handles.ts";
-import type { HolderChoice } from "./holder-choice.ts";
+import { companyName, type HolderChoice } from "./holder-choice.ts";
 import { draw } from "./path-random.ts";
 import { countryOf, townOf } from "./places.ts";
 import type { RegistryPlan } from "./registry-plan.ts";

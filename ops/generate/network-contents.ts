@@ -6,7 +6,6 @@
 import type { RegionalRegistry } from "./address-blocks.ts";
 import { ipv6Text, prefixLengthOfSpan, shortBlockText } from "./address-text.ts";
 import { arinAsn, arinCustomer, arinNet, arinOrganisation, arinPoc } from "./arin-elements.ts";
-import { anonymousNames, companyName, sharedNames } from "./company-names.ts";
 import { compactDayOf, datesOf } from "./dates.ts";
 import {
   type FaultyRecord,
@@ -16,7 +15,7 @@ import {
 } from "./faulty-records.ts";
 import type { FileTally } from "./file-tally.ts";
 import { organisationHandle, rpslSources } from "./handles.ts";
-import type { HolderChoice } from "./holder-choice.ts";
+import { anonymousNames, companyName, type HolderChoice, sharedNames } from "./holder-choice.ts";
 import { firstSharedOf, oddObjects, sharedHolder } from "./odd-objects.ts";
 import { draw } from "./path-random.ts";
 import { townOf } from "./places.ts";

@@ -4,10 +4,9 @@
  */
 import { type RegionalRegistry, regionalRegistries } from "./address-blocks.ts";
 import { ipv4Text, ipv6Text, lastIpv6Text, paddedIpv4Text, prefixLengthOfSpan } from "./address-text.ts";
-import { anonymousNames, companyName, sharedNames } from "./company-names.ts";
 import { compactDayOf, datesOf, isoDay } from "./dates.ts";
 import { isMissing, maintainerName, organisationHandle, personHandle, rpslSources } from "./handles.ts";
-import type { HolderChoice } from "./holder-choice.ts";
+import { anonymousNames, companyName, type HolderChoice, sharedNames } from "./holder-choice.ts";
 import { draw } from "./path-random.ts";
 import { countryOf, townOf } from "./places.ts";
 import type { RegistryPlan } from "./registry-plan.ts";

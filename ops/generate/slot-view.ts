@@ -4,8 +4,7 @@
  * there changes something that shows.
  */
 
-import { firstWord } from "./company-names.ts";
-import { type HolderChoice, holderOfSlot, isSame } from "./holder-choice.ts";
+import { firstWord, type HolderChoice, holderOfSlot, isSame } from "./holder-choice.ts";
 import { draw } from "./path-random.ts";
 import { countryOf } from "./places.ts";
 import type { RegistryPlan } from "./registry-plan.ts";

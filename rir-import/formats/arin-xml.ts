@@ -9,7 +9,7 @@ import type { HolderReference, RecordReader, RecordSink } from "./record.ts";
 import { readRangeBetween, readRegistryRange } from "./registry-range.ts";
 import { countryCode } from "./rpsl-values.ts";
 import { ValueDecoder } from "./text-decoding.ts";
-import { childOf, isContent, textOf, type XmlContent } from "./xml-content.ts";
+import { childOf, isContent, textOf, type XmlContent } from "./xml-picker.ts";
 import { XmlRecordReader } from "./xml-records.ts";
 
 export function openArinXmlReader(file: string, sink: RecordSink): RecordReader {

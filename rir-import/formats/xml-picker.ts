@@ -4,14 +4,16 @@
  * text. Everything else (comments, CDATA, prefixes, mixed content, what is not well formed) it refuses, and
  * fast-xml-parser reads it in its stead, twenty times as slowly. Both give the same values.
  */
-import type { ValueDecoder } from "./text-decoding.ts";
-import type { XmlContent } from "./xml-content.ts";
+
+import { XMLParser } from "fast-xml-parser";
+import { maxTextLength, type ValueDecoder } from "./text-decoding.ts";
 
 /** `incomplete`: the bytes end within the record. `irregular`: not of the shape above. */
 export type Picking = "picked" | "incomplete" | "irregular";
 
 /** ARIN's records are five deep. */
 const maxDepth = 32;
+
 const longestEntity = 12;
 
 const lessThan = 0x3c;
@@ -26,14 +28,17 @@ const nameBytes = Uint8Array.from({ length: 256 }, (_, code) => {
   const letter = String.fromCharCode(code);
   return /[A-Za-z_]/.test(letter) ? 2 : /[\w.-]/.test(letter) ? 1 : 0;
 });
+
 const isSpace = (code: number) => code === 0x20 || code === 0x0a || code === 0x0d || code === 0x09;
 
 interface Name {
   readonly name: string;
   readonly bytes: Buffer;
 }
+
 /** Length and first letter, which leave few names to compare with. */
 const places = 1 << 11;
+
 const placeOf = (length: number, first: number) => ((length & 63) << 5) | (first & 31);
 
 type Writable = { [name: string]: unknown };
@@ -253,3 +258,75 @@ function isEntity(bytes: Buffer, start: number, limit: number): boolean {
 
 const isDigit = (code: number, isHex: boolean) =>
   (code >= 0x30 && code <= 0x39) || (isHex && (code | 0x20) >= 0x61 && (code | 0x20) <= 0x66);
+
+// What one XML record holds: nested values by element name, as fast-xml-parser gives them, and the ways to take
+// a text out of them. Entities stay as they are written until a text is taken.
+
+/** An element with children: their values by name, a list where a name comes more than once. */
+export type XmlContent = { readonly [name: string]: unknown };
+
+/** One parser for all records: no attributes, no type guessing, no entities beyond the five of XML. */
+const parser = new XMLParser({
+  ignoreAttributes: true,
+  parseTagValue: false,
+  processEntities: false,
+  htmlEntities: false,
+  removeNSPrefix: true,
+  trimValues: true,
+});
+
+/** A record's value (content, or a text where it has no children); null when it is not well formed. */
+export function parseXmlRecord(name: string, xml: string): unknown {
+  try {
+    return (parser.parse(xml, true) as XmlContent)[name] ?? null;
+  } catch {
+    return null;
+  }
+}
+
+export function isContent(value: unknown): value is XmlContent {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+/** A child element's text, entities decoded; null when it is absent, empty, or not plain text. */
+export function textOf(content: XmlContent, name: string): string | null {
+  const value = content[name];
+  const first: unknown = Array.isArray(value) ? value[0] : value;
+  return typeof first === "string" ? plainText(first) : null;
+}
+
+/** A child element's content when it has children; null otherwise. */
+export function childOf(content: XmlContent, name: string): XmlContent | null {
+  const value = content[name];
+  const first: unknown = Array.isArray(value) ? value[0] : value;
+  return isContent(first) ? first : null;
+}
+
+/** An entity or a control character. */
+const marked = /[&\p{Cc}]/u;
+
+/** Entities decoded, control characters as spaces, bounded; null when nothing is left. */
+export function plainText(written: string): string | null {
+  const text = marked.test(written)
+    ? decodeEntities(written)
+        .replace(/\p{Cc}+/gu, " ")
+        .trim()
+    : written;
+  return text === "" ? null : text.slice(0, maxTextLength);
+}
+
+const namedEntities: Readonly<Record<string, string>> = { amp: "&", lt: "<", gt: ">", quot: '"', apos: "'" };
+
+/** The five entities of XML and character references; anything else stays as it is written. */
+function decodeEntities(text: string): string {
+  return text.replace(
+    /&(?:#x([0-9a-fA-F]{1,6})|#(\d{1,7})|(amp|lt|gt|quot|apos));/g,
+    (whole, hex, decimal, name) => {
+      if (name) return namedEntities[name as string] ?? whole;
+      const code = hex ? Number.parseInt(hex as string, 16) : Number(decimal);
+      return code > 0 && code <= 0x10ffff && !(code >= 0xd800 && code <= 0xdfff)
+        ? String.fromCodePoint(code)
+        : "";
+    },
+  );
+}

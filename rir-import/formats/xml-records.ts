@@ -10,8 +10,7 @@ import { SourceFileError } from "#core/errors";
 import type { Malformed, RecordReader } from "./record.ts";
 import { countLineFeeds, wordsOf } from "./rpsl-scanner.ts";
 import { decodeText, type ValueDecoder } from "./text-decoding.ts";
-import { parseXmlRecord } from "./xml-content.ts";
-import { XmlPicker } from "./xml-picker.ts";
+import { parseXmlRecord, XmlPicker } from "./xml-picker.ts";
 
 /** The largest real record known is under 100 KB (a net with thousands of comment lines). */
 export const maxRecordBytes = 1_048_576;

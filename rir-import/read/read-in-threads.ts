@@ -7,7 +7,7 @@ import { stat } from "node:fs/promises";
 import { availableParallelism } from "node:os";
 import { Worker } from "node:worker_threads";
 import { SourceFileError } from "#core/errors";
-import { type RecordParts, RecordStore } from "../tree/record-store.ts";
+import { type RecordParts, RecordStore } from "../tree/to-subnets.ts";
 import type { FileReport } from "./file-report.ts";
 import { packingOf } from "./open-source.ts";
 import { type ReadProgress, readSources } from "./read-sources.ts";

@@ -20,7 +20,7 @@ import {
 import { readRegistryRange } from "../formats/registry-range.ts";
 import { openRpslReader } from "../formats/rpsl.ts";
 import { ValueDecoder } from "../formats/text-decoding.ts";
-import { isContent, plainText, textOf, type XmlContent } from "../formats/xml-content.ts";
+import { isContent, plainText, textOf, type XmlContent } from "../formats/xml-picker.ts";
 import { XmlRecordReader } from "../formats/xml-records.ts";
 import { reasonToDrop } from "../tree/precedence.ts";
 import { type FileReport, FileReportBuilder } from "./file-report.ts";

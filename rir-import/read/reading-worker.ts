@@ -1,7 +1,7 @@
 /** A thread of read-in-threads.ts: reads each file it is told of into a store and hands that over whole. */
 import { parentPort } from "node:worker_threads";
 import { SourceFileError } from "#core/errors";
-import { RecordStore } from "../tree/record-store.ts";
+import { RecordStore } from "../tree/to-subnets.ts";
 import type { WorkerAnswer } from "./read-in-threads.ts";
 import { type ReadProgress, readSources } from "./read-sources.ts";
 

@@ -4,7 +4,7 @@ import { readChannel } from "#coordinator/channels/channel";
 import { createChannelStore } from "#coordinator/channels/channel-store";
 import { knownTextsPay } from "#coordinator/channels/known-text-store";
 import type { CrawlerId } from "#core/ids";
-import { knownTexts, withoutKnownText } from "#crawler/fetch/known-text";
+import { knownTexts, withoutKnownText } from "#crawler/crawl/crawl-slice";
 import type { Lease } from "#protocol/lease";
 import {
   arrivedResult,

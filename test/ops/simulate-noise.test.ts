@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { SimulatedProbe } from "#coordinator/delegation/simulation/run";
-import { noisyProbes, noNoise, type ProbeNoise } from "#ops/simulate/probe-noise";
+import { noisyProbes, noNoise, type ProbeNoise } from "#ops/simulate/repeat-policies";
 
 const probe: SimulatedProbe = { target: 3, crawler: 2, rttMs: 40, how: "probe" };
 

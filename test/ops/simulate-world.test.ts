@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
-import { noNoise } from "#ops/simulate/probe-noise";
 import {
   fixedSource,
   generatedSource,
+  noNoise,
   repeatPolicies,
   seedsFrom,
   worldInstance,

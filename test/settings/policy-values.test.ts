@@ -14,7 +14,7 @@ import {
   valueText,
   withChanges,
 } from "#coordinator/settings/catalogue";
-import { contradictionsIn } from "#coordinator/settings/contradictions";
+import { contradictionsIn } from "#coordinator/settings/change";
 
 const file = policiesOf(readCoordinatorConfig({}));
 

@@ -1,6 +1,6 @@
 /** Recrawl policies that cannot be together are refused, with the values. */
 import { expect, test } from "vitest";
-import { contradictionsIn } from "#coordinator/settings/contradictions";
+import { contradictionsIn } from "#coordinator/settings/change";
 import { type PolicySettings, policySections } from "#coordinator/settings/schema";
 
 const faults = (recrawl: Readonly<Record<string, unknown>>) => {

@@ -3,7 +3,7 @@ import type { Pool } from "pg";
 import type { DelegationCause } from "#core/delegation-cause";
 import type { HostHash } from "#core/ids";
 import { rangeText } from "#db/range-text";
-import { type CrawlerJson, crawlerJson } from "../../crawlers/crawler-sql.ts";
+import { type CrawlerJson, crawlerJson } from "../../crawlers/crawler-store.ts";
 import { iso, roundMs } from "../../database/cached-read.ts";
 import type { OwnDelegation } from "../../subnets/subnet-reads.ts";
 

@@ -3,7 +3,6 @@
  * of Postgres 13 to 17; what that of Postgres 18 does otherwise is made up here, and what the package has not is in
  * the files beside this one.
  */
-import type { TextSearchEdition } from "../text-search-edition.ts";
 
 /** A word in lower case to its stem. */
 export type Stem = (lower: string) => string;
@@ -232,4 +231,21 @@ function withoutDerivation(word: string, { r1, r2 }: Regions): string {
 function withoutKeit(rest: string, r2: number): string {
   const ending = endingOf(rest, ["lich", "ig"]);
   return rest.length - ending.length >= r2 ? without(rest, ending) : rest;
+}
+
+/**
+ * What differs between the text search of Postgres' major versions: 18 has a newer edition of the Snowball stemmers,
+ * and since 16 invisible format characters (soft hyphen, zero-width space) are part of the word they stand in.
+ */
+export interface TextSearchEdition {
+  readonly stems: "older" | "newer";
+  readonly formatCharactersBreakWords: boolean;
+}
+
+/** The embedded server's. */
+export const newestVersion = 18;
+
+/** `majorVersion`: of the coordinator's Postgres, such as 15. */
+export function textSearchEdition(majorVersion: number): TextSearchEdition {
+  return { stems: majorVersion < 18 ? "older" : "newer", formatCharactersBreakWords: majorVersion < 16 };
 }

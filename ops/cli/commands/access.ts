@@ -5,12 +5,10 @@ import { createSessionStore, createSignInLinkStore } from "#coordinator/access/s
 import type { Session, SignInLink } from "#core/access-types";
 import type { Change } from "#core/audit";
 import { recordCommand } from "../audit-command-change.ts";
-import { boundedInteger } from "../bounded-integer.ts";
+import { boundedInteger } from "../bounded-number.ts";
 import { commandContext, exitCodes } from "../command-context.ts";
-import { type DatabaseOptions, withDatabaseOptions } from "../database-options.ts";
-import { formatTable, printAnswer } from "../output.ts";
-import { printable } from "../printable.ts";
-import { readDatabase } from "../read-database.ts";
+import { formatTable, printAnswer, printable } from "../output.ts";
+import { type DatabaseOptions, readDatabase, withDatabaseOptions } from "../read-database.ts";
 
 export interface WhoHasAccess {
   readonly sessions: readonly Session[];

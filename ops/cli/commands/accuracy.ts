@@ -7,12 +7,10 @@ import {
 } from "#coordinator/delegation/accuracy";
 import { createReports } from "#coordinator/who/reads";
 import { howMany, rttText, whenWords } from "#core/format";
-import { boundedInteger } from "../bounded-integer.ts";
+import { boundedInteger } from "../bounded-number.ts";
 import { commandContext, exitCodes } from "../command-context.ts";
-import { type DatabaseOptions, withDatabaseOptions } from "../database-options.ts";
-import { formatTable, printAnswer } from "../output.ts";
-import { printable } from "../printable.ts";
-import { readDatabase } from "../read-database.ts";
+import { formatTable, printAnswer, printable } from "../output.ts";
+import { type DatabaseOptions, readDatabase, withDatabaseOptions } from "../read-database.ts";
 
 interface AccuracyOptions extends DatabaseOptions {
   readonly far?: boolean;

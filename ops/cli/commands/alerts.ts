@@ -4,9 +4,9 @@ import type { Pool } from "pg";
 import { showAlerts } from "#coordinator/overview/alerts-page";
 import { createReports } from "#coordinator/who/reads";
 import { exitCodes } from "../command-context.ts";
-import { withDatabaseOptions } from "../database-options.ts";
 import { printWatched, type WatchedOptions, withWatch } from "../fleet/watched.ts";
 import { alertsText } from "../overview/overview-text.ts";
+import { withDatabaseOptions } from "../read-database.ts";
 
 export function alertsCommand(): Command {
   return withWatch(withDatabaseOptions(new Command("alerts")))

@@ -3,12 +3,10 @@ import { Command } from "commander";
 import { auditLimit, readAuditQuery } from "#coordinator/access/audit-routes";
 import { createAuditLog } from "#coordinator/database/audit-log";
 import { type AuditEntry, changedFields } from "#core/audit";
-import { boundedInteger } from "../bounded-integer.ts";
+import { boundedInteger } from "../bounded-number.ts";
 import { commandContext, exitCodes } from "../command-context.ts";
-import { type DatabaseOptions, withDatabaseOptions } from "../database-options.ts";
-import { formatTable, printAnswer } from "../output.ts";
-import { printable } from "../printable.ts";
-import { readDatabase } from "../read-database.ts";
+import { formatTable, printAnswer, printable } from "../output.ts";
+import { type DatabaseOptions, readDatabase, withDatabaseOptions } from "../read-database.ts";
 
 interface AuditOptions extends DatabaseOptions {
   readonly actor?: string;

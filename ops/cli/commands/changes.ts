@@ -26,12 +26,10 @@ import {
 } from "#coordinator/changes/read-changes";
 import { UsageError } from "#core/errors";
 import { readerGone } from "#crawler/cli/closed-output";
-import { boundedInteger } from "../bounded-integer.ts";
+import { boundedInteger } from "../bounded-number.ts";
 import { commandContext, exitCodes } from "../command-context.ts";
-import { type DatabaseOptions, withDatabaseOptions } from "../database-options.ts";
-import { formatTable, printAnswer } from "../output.ts";
-import { printable } from "../printable.ts";
-import { readDatabase } from "../read-database.ts";
+import { formatTable, printAnswer, printable } from "../output.ts";
+import { type DatabaseOptions, readDatabase, withDatabaseOptions } from "../read-database.ts";
 
 interface ChangesOptions extends DatabaseOptions {
   readonly since?: string;

@@ -6,12 +6,10 @@ import { createChannelStore } from "#coordinator/channels/channel-store";
 import { channelChange, placeWords, ruleWords, toldChannel } from "#coordinator/channels/page";
 import { UsageError } from "#core/errors";
 import { recordCommand } from "../audit-command-change.ts";
-import { boundedInteger } from "../bounded-integer.ts";
+import { boundedInteger } from "../bounded-number.ts";
 import { commandContext, exitCodes } from "../command-context.ts";
-import { type DatabaseOptions, withDatabaseOptions } from "../database-options.ts";
-import { formatTable, printAnswer } from "../output.ts";
-import { printable } from "../printable.ts";
-import { readDatabase } from "../read-database.ts";
+import { formatTable, printAnswer, printable } from "../output.ts";
+import { type DatabaseOptions, readDatabase, withDatabaseOptions } from "../read-database.ts";
 
 interface AddOptions extends DatabaseOptions {
   readonly seed: readonly string[];

@@ -17,12 +17,10 @@ import { createCoordinatorStore } from "#coordinator/federation/related-store";
 import { randomSecrets } from "#coordinator/web/secrets";
 import { commandActor, recordCommand } from "../audit-command-change.ts";
 import { commandContext, exitCodes } from "../command-context.ts";
-import { type DatabaseOptions, withDatabaseOptions } from "../database-options.ts";
 import { checkedName } from "../fleet/fleet-options.ts";
 import { printWatched, type WatchedOptions, withWatch } from "../fleet/watched.ts";
-import { formatTable, printAnswer } from "../output.ts";
-import { printable } from "../printable.ts";
-import { readDatabase } from "../read-database.ts";
+import { formatTable, printAnswer, printable } from "../output.ts";
+import { type DatabaseOptions, readDatabase, withDatabaseOptions } from "../read-database.ts";
 
 export function coordinatorsCommand(): Command {
   const command = new Command("coordinators")

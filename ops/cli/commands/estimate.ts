@@ -16,9 +16,8 @@ import { UsageError } from "#core/errors";
 import { howMany, instantWords } from "#core/format";
 import { boundedNumber } from "../bounded-number.ts";
 import { commandContext, exitCodes } from "../command-context.ts";
-import { type DatabaseOptions, withDatabaseOptions } from "../database-options.ts";
 import { formatTable, printAnswer } from "../output.ts";
-import { readDatabase } from "../read-database.ts";
+import { type DatabaseOptions, readDatabase, withDatabaseOptions } from "../read-database.ts";
 
 interface EstimateOptions extends DatabaseOptions {
   readonly pages: number;

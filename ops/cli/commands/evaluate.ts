@@ -18,7 +18,7 @@ import { worldsFigure } from "../../evaluate/figures/worlds.ts";
 import { markdownTable } from "../../evaluate/markdown.ts";
 import { readFixture } from "../../simulate/read-fixture.ts";
 import { worldFromFixture } from "../../world/fixture-world.ts";
-import { boundedInteger } from "../bounded-integer.ts";
+import { boundedInteger } from "../bounded-number.ts";
 import { type ContextOptions, commandContext, exitCodes } from "../command-context.ts";
 import {
   computeFigures,

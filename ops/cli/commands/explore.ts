@@ -28,10 +28,8 @@ import { UsageError } from "#core/errors";
 import { silentLog } from "#core/log";
 import type { Database } from "#db/server-database";
 import { commandContext, exitCodes } from "../command-context.ts";
-import { type DatabaseOptions, withDatabaseOptions } from "../database-options.ts";
-import { formatTable, printAnswer } from "../output.ts";
-import { printable } from "../printable.ts";
-import { readDatabase } from "../read-database.ts";
+import { formatTable, printAnswer, printable } from "../output.ts";
+import { type DatabaseOptions, readDatabase, withDatabaseOptions } from "../read-database.ts";
 
 interface ExploreOptions extends DatabaseOptions {
   readonly tree?: boolean;

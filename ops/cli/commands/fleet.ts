@@ -12,7 +12,6 @@ import { type IncidentEntry, incidentDays } from "#core/incidents";
 import type { Database } from "#db/server-database";
 import { recordCommand } from "../audit-command-change.ts";
 import { commandContext, exitCodes } from "../command-context.ts";
-import { type DatabaseOptions, withDatabaseOptions } from "../database-options.ts";
 import { budgetCommand } from "../fleet/budget.ts";
 import { failuresCommand } from "../fleet/failures.ts";
 import { checkedName, nobodyOfThatName } from "../fleet/fleet-options.ts";
@@ -24,9 +23,8 @@ import { showCommand } from "../fleet/show.ts";
 import { trustCommand } from "../fleet/trust.ts";
 import { printWatched, type WatchedOptions, withWatch } from "../fleet/watched.ts";
 import { fleetText } from "../fleet-text.ts";
-import { formatTable, printAnswer } from "../output.ts";
-import { printable } from "../printable.ts";
-import { readDatabase } from "../read-database.ts";
+import { formatTable, printAnswer, printable } from "../output.ts";
+import { type DatabaseOptions, readDatabase, withDatabaseOptions } from "../read-database.ts";
 
 export function fleetCommand(): Command {
   const command = new Command("fleet")

@@ -14,11 +14,10 @@ import { defaultPageRankSettings } from "#coordinator/web-graph/page-rank";
 import { latestSummary } from "#coordinator/web-graph/rank-store";
 import { UsageError } from "#core/errors";
 import { commandContext, exitCodes } from "../command-context.ts";
-import { type DatabaseOptions, withDatabaseOptions } from "../database-options.ts";
 import { RankProgressLine } from "../graph/rank-progress-line.ts";
 import { graphText } from "../graph/summary-text.ts";
 import { printAnswer, printJson } from "../output.ts";
-import { readDatabase } from "../read-database.ts";
+import { type DatabaseOptions, readDatabase, withDatabaseOptions } from "../read-database.ts";
 import { writeOut } from "../rir/lookup-command.ts";
 
 interface GraphOptions extends DatabaseOptions {

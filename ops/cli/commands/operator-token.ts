@@ -8,10 +8,9 @@ import { migrate } from "#db/migrate";
 import { recordCommand } from "../audit-command-change.ts";
 import { boundedNumber } from "../bounded-number.ts";
 import { commandContext, exitCodes, withDatabase } from "../command-context.ts";
-import { type DatabaseOptions, withDatabaseOptions } from "../database-options.ts";
 import { checkedName } from "../fleet/fleet-options.ts";
 import { formatTable, printAnswer } from "../output.ts";
-import { readDatabase } from "../read-database.ts";
+import { type DatabaseOptions, readDatabase, withDatabaseOptions } from "../read-database.ts";
 
 interface CreateOptions extends DatabaseOptions {
   readonly scope: readonly Scope[];

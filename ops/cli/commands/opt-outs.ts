@@ -14,10 +14,8 @@ import { UsageError } from "#core/errors";
 import { howMany } from "#core/format";
 import { recordCommand } from "../audit-command-change.ts";
 import { commandContext, exitCodes } from "../command-context.ts";
-import { type DatabaseOptions, withDatabaseOptions } from "../database-options.ts";
-import { formatTable, printAnswer } from "../output.ts";
-import { printable } from "../printable.ts";
-import { readDatabase } from "../read-database.ts";
+import { formatTable, printAnswer, printable } from "../output.ts";
+import { type DatabaseOptions, readDatabase, withDatabaseOptions } from "../read-database.ts";
 
 interface OptOutsOptions extends DatabaseOptions {
   readonly all?: boolean;

@@ -4,12 +4,11 @@ import { type HistoryRange, historyRangeNames } from "#coordinator/overview/oper
 import { type Overview, showOverview } from "#coordinator/overview/overview";
 import { createReports } from "#coordinator/who/reads";
 import type { Database } from "#db/server-database";
-import { boundedInteger } from "../bounded-integer.ts";
+import { boundedInteger } from "../bounded-number.ts";
 import { commandContext } from "../command-context.ts";
-import { type DatabaseOptions, withDatabaseOptions } from "../database-options.ts";
 import { printAnswer } from "../output.ts";
 import { overviewText } from "../overview/overview-text.ts";
-import { readDatabase } from "../read-database.ts";
+import { type DatabaseOptions, readDatabase, withDatabaseOptions } from "../read-database.ts";
 import { watchAnswer } from "../watch-answer.ts";
 
 interface OverviewOptions extends DatabaseOptions {

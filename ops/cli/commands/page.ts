@@ -10,12 +10,10 @@ import {
 import { createReports } from "#coordinator/who/reads";
 import { UsageError } from "#core/errors";
 import { bytesText, msText } from "#core/format";
-import { boundedInteger } from "../bounded-integer.ts";
+import { boundedInteger } from "../bounded-number.ts";
 import { commandContext, exitCodes } from "../command-context.ts";
-import { type DatabaseOptions, withDatabaseOptions } from "../database-options.ts";
-import { type Column, formatTable, printAnswer } from "../output.ts";
-import { printable } from "../printable.ts";
-import { readDatabase } from "../read-database.ts";
+import { type Column, formatTable, printAnswer, printable } from "../output.ts";
+import { type DatabaseOptions, readDatabase, withDatabaseOptions } from "../read-database.ts";
 
 interface PageCommandOptions extends DatabaseOptions {
   readonly fetches: number;

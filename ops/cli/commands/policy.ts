@@ -36,12 +36,10 @@ import { UsageError } from "#core/errors";
 import { silentLog } from "#core/log";
 import type { Database } from "#db/server-database";
 import { commandActor, recordCommand } from "../audit-command-change.ts";
-import { boundedInteger } from "../bounded-integer.ts";
+import { boundedInteger } from "../bounded-number.ts";
 import { commandContext, exitCodes } from "../command-context.ts";
-import { type DatabaseOptions, withDatabaseOptions } from "../database-options.ts";
-import { formatTable, printAnswer } from "../output.ts";
-import { printable } from "../printable.ts";
-import { readDatabase } from "../read-database.ts";
+import { formatTable, printAnswer, printable } from "../output.ts";
+import { type DatabaseOptions, readDatabase, withDatabaseOptions } from "../read-database.ts";
 
 interface ChangeOptions extends DatabaseOptions {
   readonly why?: string;

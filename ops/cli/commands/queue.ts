@@ -10,12 +10,11 @@ import {
 import { spanOrDash, waitReasonWords, waitWords } from "#coordinator/overview/operation-words";
 import { createReports } from "#coordinator/who/reads";
 import { whenWords } from "#core/format";
-import { boundedInteger } from "../bounded-integer.ts";
+import { boundedInteger } from "../bounded-number.ts";
 import { exitCodes } from "../command-context.ts";
-import { withDatabaseOptions } from "../database-options.ts";
 import { printWatched, type WatchedOptions, withWatch } from "../fleet/watched.ts";
-import { formatTable } from "../output.ts";
-import { printable } from "../printable.ts";
+import { formatTable, printable } from "../output.ts";
+import { withDatabaseOptions } from "../read-database.ts";
 
 interface QueueOptions extends WatchedOptions {
   readonly reason?: WaitReason;

@@ -4,14 +4,12 @@ import { rankInWorker } from "#coordinator/web-graph/local-rank-store";
 import { defaultPageRankSettings, type PageRankSettings } from "#coordinator/web-graph/page-rank";
 import { rankInDatabase } from "#coordinator/web-graph/sql-rank-store";
 import { recordCommand } from "../audit-command-change.ts";
-import { boundedInteger } from "../bounded-integer.ts";
-import { boundedNumber } from "../bounded-number.ts";
+import { boundedInteger, boundedNumber } from "../bounded-number.ts";
 import { commandContext } from "../command-context.ts";
-import { type DatabaseOptions, withDatabaseOptions } from "../database-options.ts";
 import { RankProgressLine } from "../graph/rank-progress-line.ts";
 import { rankText } from "../graph/summary-text.ts";
 import { printAnswer } from "../output.ts";
-import { readDatabase } from "../read-database.ts";
+import { type DatabaseOptions, readDatabase, withDatabaseOptions } from "../read-database.ts";
 
 interface RankCommandOptions extends DatabaseOptions, PageRankSettings {
   readonly engine: "local" | "sql";

@@ -4,12 +4,11 @@ import type { Pool } from "pg";
 import { createRecrawlPlanStore } from "#coordinator/recrawl/plan-store";
 import { noPlanWords, type RecrawlAnswer, recrawlAnswer, type ToldPlan } from "#coordinator/recrawl/routes";
 import { spanWords, whenWords } from "#core/format";
-import { boundedInteger } from "../bounded-integer.ts";
+import { boundedInteger } from "../bounded-number.ts";
 import { exitCodes } from "../command-context.ts";
-import { withDatabaseOptions } from "../database-options.ts";
 import { printWatched, type WatchedOptions, withWatch } from "../fleet/watched.ts";
-import { formatTable } from "../output.ts";
-import { printable } from "../printable.ts";
+import { formatTable, printable } from "../output.ts";
+import { withDatabaseOptions } from "../read-database.ts";
 
 interface RecrawlOptions extends WatchedOptions {
   readonly limit: number;

@@ -8,8 +8,8 @@ import { UsageError } from "#core/errors";
 import { releaseRevocations } from "#protocol/release";
 import { type Envelope, keyRotation, rawPublicKey, unverifiedBody } from "#protocol/release-envelope";
 import { commandContext } from "../command-context.ts";
-import { type DatabaseOptions, withDatabaseOptions } from "../database-options.ts";
 import { printAnswer } from "../output.ts";
+import { type DatabaseOptions, withDatabaseOptions } from "../read-database.ts";
 import {
   keyTrusted,
   releasePublished,

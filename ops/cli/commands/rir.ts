@@ -4,8 +4,7 @@ import { sourceRows } from "#rir-import/download/source-status";
 import { type RangeHistory, rangeHistory } from "#rir-import/history";
 import { registryStatus } from "#rir-import/status";
 import { exitCodes } from "../command-context.ts";
-import { formatTable, printAnswer, printJson } from "../output.ts";
-import { printable } from "../printable.ts";
+import { formatTable, printAnswer, printable, printJson } from "../output.ts";
 import { applyCommand } from "../rir/apply-command.ts";
 import {
   type CacheOptions,

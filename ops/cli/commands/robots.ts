@@ -13,10 +13,9 @@ import {
 } from "#crawler/fetch/robots-rules";
 import { SiteClient } from "#crawler/fetch/site-client";
 import { exitCodes } from "../command-context.ts";
-import { printAnswer } from "../output.ts";
+import { printAnswer, printable } from "../output.ts";
 import { readInput } from "../page/read-input.ts";
 import { type SingleFetchOptions, withFetchOptions, withFetchTools } from "../page/single-fetch.ts";
-import { printable } from "../printable.ts";
 
 interface RobotsOptions extends SingleFetchOptions {
   readonly agent: string;

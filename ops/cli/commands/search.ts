@@ -6,10 +6,8 @@ import { type FoundPage, facetNames, type SearchAnswer } from "#coordinator/sear
 import { createReports } from "#coordinator/who/reads";
 import { UsageError } from "#core/errors";
 import { commandContext, exitCodes } from "../command-context.ts";
-import { type DatabaseOptions, withDatabaseOptions } from "../database-options.ts";
-import { printAnswer } from "../output.ts";
-import { printable } from "../printable.ts";
-import { readDatabase } from "../read-database.ts";
+import { printAnswer, printable } from "../output.ts";
+import { type DatabaseOptions, readDatabase, withDatabaseOptions } from "../read-database.ts";
 
 interface SearchCommandOptions extends DatabaseOptions, Omit<SearchOptions, "limit" | "offset"> {
   readonly limit: string;

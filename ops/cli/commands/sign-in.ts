@@ -5,10 +5,9 @@ import { linkMinutes } from "#core/access-types";
 import { type Role, roles } from "#core/actor";
 import { boundedNumber } from "../bounded-number.ts";
 import { commandContext } from "../command-context.ts";
-import { type DatabaseOptions, withDatabaseOptions } from "../database-options.ts";
 import { commandSignInLink, ownName } from "../issue-command-link.ts";
 import { printAnswer } from "../output.ts";
-import { readDatabase } from "../read-database.ts";
+import { type DatabaseOptions, readDatabase, withDatabaseOptions } from "../read-database.ts";
 
 interface SignInOptions extends DatabaseOptions {
   readonly role: Role;

@@ -4,8 +4,7 @@ import { type OrderName, orderNames, orderStrategy } from "#coordinator/frontier
 import { orderWeb } from "../../simulate/order/order-web.ts";
 import { type OrderOutcome, type OrderRun, simulateOrder } from "../../simulate/order/simulate-order.ts";
 import { type Spread, spreadOf, spreadText } from "../../simulate/spread.ts";
-import { boundedInteger } from "../bounded-integer.ts";
-import { share } from "../bounded-number.ts";
+import { boundedInteger, share } from "../bounded-number.ts";
 import { formatTable, printJson } from "../output.ts";
 import { balanceCommand } from "../simulate/balance-command.ts";
 import { calibrateCommand } from "../simulate/calibrate-command.ts";

@@ -8,9 +8,8 @@ import { answerWho } from "#coordinator/who/answer";
 import { createReports } from "#coordinator/who/reads";
 import { createNameResolver } from "#core/name-resolver";
 import { commandContext, exitCodes } from "../command-context.ts";
-import { type DatabaseOptions, withDatabaseOptions } from "../database-options.ts";
 import { printAnswer } from "../output.ts";
-import { readDatabase } from "../read-database.ts";
+import { type DatabaseOptions, readDatabase, withDatabaseOptions } from "../read-database.ts";
 import { whoText } from "../who-text.ts";
 
 export function whoCommand(): Command {

@@ -4,11 +4,10 @@ import { grantBudget } from "#coordinator/crawlers/control-store";
 import type { Budget, BudgetChange, ChangedBudget } from "#coordinator/crawlers/crawler";
 import { fleetEntry } from "#coordinator/fleet/fleet-list-reads";
 import { recordCommand } from "../audit-command-change.ts";
-import { boundedInteger } from "../bounded-integer.ts";
+import { boundedInteger } from "../bounded-number.ts";
 import { commandContext } from "../command-context.ts";
-import { type DatabaseOptions, withDatabaseOptions } from "../database-options.ts";
 import { printAnswer } from "../output.ts";
-import { readDatabase } from "../read-database.ts";
+import { type DatabaseOptions, readDatabase, withDatabaseOptions } from "../read-database.ts";
 import { checkedName, nobodyOfThatName } from "./fleet-options.ts";
 
 interface BudgetOptions extends DatabaseOptions {

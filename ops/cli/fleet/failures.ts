@@ -3,10 +3,9 @@ import { Command, Option } from "commander";
 import type { Blame, FailureLine, FailureShares } from "#coordinator/fleet/fleet-view";
 import { failureShares, latestFailures } from "#coordinator/overview/failure-reads";
 import { blames } from "#protocol/result";
-import { boundedInteger } from "../bounded-integer.ts";
-import { withDatabaseOptions } from "../database-options.ts";
-import { formatTable } from "../output.ts";
-import { printable } from "../printable.ts";
+import { boundedInteger } from "../bounded-number.ts";
+import { formatTable, printable } from "../output.ts";
+import { withDatabaseOptions } from "../read-database.ts";
 import { checkedName } from "./fleet-options.ts";
 import { printWatched, type WatchedOptions, withWatch } from "./watched.ts";
 

@@ -18,11 +18,10 @@ import { migrate } from "#db/migrate";
 import { pinOf } from "#protocol/identity";
 import { certificatePin } from "#protocol/invitation";
 import { recordCommand, systemUser } from "../audit-command-change.ts";
-import { boundedInteger } from "../bounded-integer.ts";
-import { boundedNumber } from "../bounded-number.ts";
+import { boundedInteger, boundedNumber } from "../bounded-number.ts";
 import { commandContext, exitCodes, withDatabase } from "../command-context.ts";
-import { type DatabaseOptions, withDatabaseOptions } from "../database-options.ts";
 import { printAnswer } from "../output.ts";
+import { type DatabaseOptions, withDatabaseOptions } from "../read-database.ts";
 import { checkedName, nobodyOfThatName } from "./fleet-options.ts";
 
 interface InviteOptions extends DatabaseOptions {

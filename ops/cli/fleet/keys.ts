@@ -8,9 +8,8 @@ import { UsageError } from "#core/errors";
 import { recordCommand } from "../audit-command-change.ts";
 import { boundedNumber } from "../bounded-number.ts";
 import { commandContext, exitCodes } from "../command-context.ts";
-import { type DatabaseOptions, withDatabaseOptions } from "../database-options.ts";
 import { printAnswer } from "../output.ts";
-import { readDatabase } from "../read-database.ts";
+import { type DatabaseOptions, readDatabase, withDatabaseOptions } from "../read-database.ts";
 import { nobodyOfThatName } from "./fleet-options.ts";
 
 interface RotateOptions extends DatabaseOptions {

@@ -7,12 +7,10 @@ import { crawlerLog } from "#coordinator/fleet/crawler-reads";
 import type { CrawlerLogPage } from "#coordinator/fleet/fleet-view";
 import { crawlerNamed } from "#coordinator/who/crawler-reads";
 import { spanWords } from "#core/format";
-import { boundedInteger } from "../bounded-integer.ts";
+import { boundedInteger } from "../bounded-number.ts";
 import { commandContext } from "../command-context.ts";
-import { type DatabaseOptions, withDatabaseOptions } from "../database-options.ts";
-import { formatTable, printAnswer } from "../output.ts";
-import { printable } from "../printable.ts";
-import { readDatabase } from "../read-database.ts";
+import { formatTable, printAnswer, printable } from "../output.ts";
+import { type DatabaseOptions, readDatabase, withDatabaseOptions } from "../read-database.ts";
 import { checkedName, nobodyOfThatName } from "./fleet-options.ts";
 import { printWatched, type WatchedOptions, withWatch } from "./watched.ts";
 

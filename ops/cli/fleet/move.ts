@@ -10,10 +10,8 @@ import { type MoveStep, stepSeconds } from "#coordinator/crawlers/moves";
 import { UsageError } from "#core/errors";
 import { recordCommand } from "../audit-command-change.ts";
 import { commandContext, exitCodes } from "../command-context.ts";
-import { type DatabaseOptions, withDatabaseOptions } from "../database-options.ts";
-import { ProgressLine, printJson } from "../output.ts";
-import { printable } from "../printable.ts";
-import { readDatabase } from "../read-database.ts";
+import { ProgressLine, printable, printJson } from "../output.ts";
+import { type DatabaseOptions, readDatabase, withDatabaseOptions } from "../read-database.ts";
 import { checkedName, nobodyOfThatName } from "./fleet-options.ts";
 
 interface MoveOptions extends DatabaseOptions {

@@ -4,10 +4,8 @@ import { type CrawlerRecord, crawlerRecord } from "#coordinator/fleet/crawler-re
 import { stateWords } from "#coordinator/fleet/crawler-view";
 import { standingWords } from "#coordinator/trust/judge-crawler";
 import { commandContext } from "../command-context.ts";
-import { withDatabaseOptions } from "../database-options.ts";
-import { printAnswer } from "../output.ts";
-import { printable } from "../printable.ts";
-import { readDatabase } from "../read-database.ts";
+import { printAnswer, printable } from "../output.ts";
+import { readDatabase, withDatabaseOptions } from "../read-database.ts";
 import { checkedName, nobodyOfThatName } from "./fleet-options.ts";
 import { printWatched, type WatchedOptions, withWatch } from "./watched.ts";
 

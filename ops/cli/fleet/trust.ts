@@ -11,10 +11,8 @@ import { type TrustLine, trustList, trustReport } from "#coordinator/trust/reads
 import { UsageError } from "#core/errors";
 import { recordCommand } from "../audit-command-change.ts";
 import { commandContext } from "../command-context.ts";
-import { type DatabaseOptions, withDatabaseOptions } from "../database-options.ts";
-import { formatTable, printAnswer } from "../output.ts";
-import { printable } from "../printable.ts";
-import { readDatabase } from "../read-database.ts";
+import { formatTable, printAnswer, printable } from "../output.ts";
+import { type DatabaseOptions, readDatabase, withDatabaseOptions } from "../read-database.ts";
 import { checkedName, nobodyOfThatName } from "./fleet-options.ts";
 
 export function trustCommand(): Command {

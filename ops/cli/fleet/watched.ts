@@ -2,11 +2,10 @@
 import type { Command } from "commander";
 import type { Pool } from "pg";
 import type { Database } from "#db/server-database";
-import { boundedInteger } from "../bounded-integer.ts";
+import { boundedInteger } from "../bounded-number.ts";
 import { commandContext } from "../command-context.ts";
-import type { DatabaseOptions } from "../database-options.ts";
 import { printAnswer } from "../output.ts";
-import { readDatabase } from "../read-database.ts";
+import { type DatabaseOptions, readDatabase } from "../read-database.ts";
 import { watchAnswer } from "../watch-answer.ts";
 
 export interface WatchedOptions extends DatabaseOptions {

@@ -2,8 +2,7 @@
 
 import type { SqlSummary } from "#coordinator/web-graph/sql-rank-store";
 import type { Degrees, GraphSummary, RankedHost, RankedPage } from "#coordinator/web-graph/summary";
-import { formatTable } from "../output.ts";
-import { printable } from "../printable.ts";
+import { formatTable, printable } from "../output.ts";
 
 export interface RankAnswer {
   readonly summary: GraphSummary | SqlSummary;

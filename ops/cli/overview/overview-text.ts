@@ -14,8 +14,7 @@ import {
 } from "#coordinator/overview/operation-words";
 import type { FleetLine, Overview } from "#coordinator/overview/overview";
 import { bytesText, howMany, instantWords, rttText, whenWords } from "#core/format";
-import { type Column, formatTable, paint, type Style, stateStyle } from "../output.ts";
-import { printable } from "../printable.ts";
+import { type Column, formatTable, paint, printable, type Style, stateStyle } from "../output.ts";
 
 /** Crawlers listed; `nearcrawl fleet list` has all. */
 const fleetShown = 25;

@@ -2,7 +2,7 @@
 import { NearcrawlError } from "#core/errors";
 import type { FollowedHop } from "#crawler/crawl/follow-redirects";
 import type { FetchOutcome, FetchResult, FetchTiming, PageExtract } from "#protocol/result";
-import { printable } from "../printable.ts";
+import { printable } from "../output.ts";
 
 /** The command ends with exit code 1: the URL gave no page. */
 export class NoPageError extends NearcrawlError {

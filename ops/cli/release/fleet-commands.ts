@@ -5,10 +5,9 @@ import { type ReleaseLine, releaseLines, releaseRemark, stageText } from "#coord
 import { defaultSoakMinutes } from "#coordinator/releases/staging";
 import { UsageError } from "#core/errors";
 import { verifyManifest } from "#protocol/release";
-import { boundedInteger } from "../bounded-integer.ts";
-import { type DatabaseOptions, withDatabaseOptions } from "../database-options.ts";
-import { formatTable, printAnswer } from "../output.ts";
-import { printable } from "../printable.ts";
+import { boundedInteger } from "../bounded-number.ts";
+import { formatTable, printAnswer, printable } from "../output.ts";
+import { type DatabaseOptions, withDatabaseOptions } from "../read-database.ts";
 import {
   keyTrusted,
   releaseHeld,

@@ -4,8 +4,7 @@ import { systemClock } from "#rir-import/download/clock";
 import { type FetchProgress, type FetchResult, fetchSources } from "#rir-import/download/fetch-sources";
 import { quarterDays, type SourceRow } from "#rir-import/download/source-status";
 import { exitCodes } from "../command-context.ts";
-import { type Column, formatTable, ProgressLine, printJson } from "../output.ts";
-import { printable } from "../printable.ts";
+import { type Column, formatTable, ProgressLine, printable, printJson } from "../output.ts";
 import { softwareVersion } from "../software-version.ts";
 import {
   type CacheOptions,

@@ -6,7 +6,7 @@ import {
   type RegistryAccount,
 } from "../../generate/generate-registry.ts";
 import { maxGeneration, maxObjects } from "../../generate/registry-plan.ts";
-import { boundedInteger } from "../bounded-integer.ts";
+import { boundedInteger } from "../bounded-number.ts";
 import { type Column, formatTable, ProgressLine, printAnswer } from "../output.ts";
 import { secondsText } from "./progress-text.ts";
 

@@ -2,13 +2,11 @@
 import { Command } from "commander";
 import { createRegistryJobReads } from "#coordinator/registry/job-store";
 import { orderWords, type RegistryJob } from "#coordinator/registry/jobs";
-import { boundedInteger } from "../bounded-integer.ts";
+import { boundedInteger } from "../bounded-number.ts";
 import { commandContext, exitCodes } from "../command-context.ts";
-import { withDatabaseOptions } from "../database-options.ts";
 import { printWatched, type WatchedOptions, withWatch } from "../fleet/watched.ts";
-import { formatTable, printAnswer } from "../output.ts";
-import { printable } from "../printable.ts";
-import { readDatabase } from "../read-database.ts";
+import { formatTable, printAnswer, printable } from "../output.ts";
+import { readDatabase, withDatabaseOptions } from "../read-database.ts";
 import { secondsText } from "./progress-text.ts";
 
 const help = `

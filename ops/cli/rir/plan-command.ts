@@ -1,7 +1,7 @@
 /** `nearcrawl rir plan`: what an import would change. */
 import { Command } from "commander";
 import { planImport } from "#rir-import/plan";
-import { boundedInteger } from "../bounded-integer.ts";
+import { boundedInteger } from "../bounded-number.ts";
 import { printAnswer } from "../output.ts";
 import { type SourceOptions, sourcesOf, withSources } from "./apply-command.ts";
 import { onDatabase, withMigrated } from "./database-options.ts";

@@ -9,8 +9,7 @@ import { askRegistry, type RdapAnswer } from "#rir-import/rdap/ask-registry";
 import { cachedBootstrap } from "#rir-import/rdap/cached-bootstrap";
 import { type RefreshedSubnet, refreshSubnet } from "#rir-import/refresh-subnet";
 import { type ContextOptions, commandContext, exitCodes } from "../command-context.ts";
-import { formatTable, printAnswer } from "../output.ts";
-import { printable } from "../printable.ts";
+import { formatTable, printAnswer, printable } from "../output.ts";
 import { readDatabase } from "../read-database.ts";
 import { softwareVersion } from "../software-version.ts";
 import {

@@ -1,7 +1,7 @@
 /** `nearcrawl rir rollback` and `rollforward`: undo imports, the newest first, and put one in force again. */
 import { Command } from "commander";
 import { type RolledBack, type RolledForward, rollbackImport, rollForward } from "#rir-import/rollback";
-import { boundedInteger } from "../bounded-integer.ts";
+import { boundedInteger } from "../bounded-number.ts";
 import { printAnswer } from "../output.ts";
 import { type DatabaseOptions, onDatabase, withMigrated } from "./database-options.ts";
 import { recordRegistryChange } from "./job-asker.ts";

@@ -26,8 +26,7 @@ import {
 } from "../../simulate/repeat-policies.ts";
 import { type Spread, spreadOf, spreadText } from "../../simulate/spread.ts";
 import { worldLimits } from "../../world/generate-world.ts";
-import { boundedInteger } from "../bounded-integer.ts";
-import { boundedNumber } from "../bounded-number.ts";
+import { boundedInteger, boundedNumber } from "../bounded-number.ts";
 import { formatTable, printJson } from "../output.ts";
 import { workProgress } from "./work-progress.ts";
 

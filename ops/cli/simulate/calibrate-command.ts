@@ -6,8 +6,7 @@ import {
   type CalibrationResult,
   simulateCalibration,
 } from "#coordinator/delegation/simulation/calibration";
-import { boundedInteger } from "../bounded-integer.ts";
-import { boundedNumber, milliseconds, share } from "../bounded-number.ts";
+import { boundedInteger, boundedNumber, milliseconds, share } from "../bounded-number.ts";
 import { formatTable, printJson } from "../output.ts";
 import { workProgress } from "./work-progress.ts";
 

@@ -16,7 +16,7 @@ import {
   strategyNames,
 } from "../../simulate/recrawl/scenario.ts";
 import { simulateRecrawl } from "../../simulate/recrawl/simulate-recrawl.ts";
-import { boundedInteger } from "../bounded-integer.ts";
+import { boundedInteger } from "../bounded-number.ts";
 import { printAnswer } from "../output.ts";
 import { type CaseReport, recrawlTables } from "./recrawl-report.ts";
 import { workProgress } from "./work-progress.ts";

@@ -15,7 +15,7 @@ import { type CommandContext, writeCurrentRun } from "../command-context.ts";
 import { checkedContact, requireContact } from "../contact-option.ts";
 import { newCrawlerKey } from "../crawler-key.ts";
 import { ownSignInLink } from "../issue-command-link.ts";
-import { printable } from "../printable.ts";
+import { printable } from "../output.ts";
 import { followRun, type RunOutcome, type ThroughOutages, throughOutages } from "./follow-run.ts";
 import { openRun } from "./run-record.ts";
 import type { RunVoice } from "./run-voice.ts";

@@ -2,8 +2,13 @@
  * Probes on a real network: delays that differ from try to try, spikes, answers that never come. What is seen is
  * disturbed, what counts is the undisturbed RTT; the exhaustive policy under the same disturbance is the yardstick.
  */
-import { noNoise, type ProbeNoise } from "../../simulate/probe-noise.ts";
-import { fixedSource, generatedSource, type InstanceSource } from "../../simulate/repeat-policies.ts";
+import {
+  fixedSource,
+  generatedSource,
+  type InstanceSource,
+  noNoise,
+  type ProbeNoise,
+} from "../../simulate/repeat-policies.ts";
 import { spreadText } from "../../simulate/spread.ts";
 import { type EvaluationContext, type Figure, type Section, variants } from "../figure.ts";
 import { image, markdownTable } from "../markdown.ts";

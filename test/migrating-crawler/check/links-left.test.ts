@@ -2,7 +2,7 @@
 import { lstatSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, it } from "vitest";
-import { keepCheck } from "#crawler/check/last-check";
+import { keepCheck } from "#crawler/check/machine-check";
 import { pauseCrawler } from "#crawler/limits/pause";
 import { beginDrain } from "#crawler/status/drain";
 import { temporaryFolder } from "../../support/temporary-folder.ts";

@@ -2,7 +2,7 @@
 import { chmodSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { keepCheck, lastCheckFailed } from "#crawler/check/last-check";
+import { keepCheck, lastCheckFailed } from "#crawler/check/machine-check";
 import { factsOfThisMachine, type MachineFacts, machineFindings } from "#crawler/check/machine-findings";
 import { writeMembership } from "#crawler/membership/membership";
 import { temporaryFolder } from "../../support/temporary-folder.ts";

@@ -1,7 +1,7 @@
 /** A start after a check that found something looks again; one after a good check does not. */
 import { rmSync } from "node:fs";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { keepCheck, lastCheckFailed } from "#crawler/check/last-check";
+import { keepCheck, lastCheckFailed } from "#crawler/check/machine-check";
 import { recheckAfterFailure } from "#crawler/cli/run-command";
 import type { CrawlerLog } from "#crawler/core/log";
 import { writeMembership } from "#crawler/membership/membership";

@@ -5,8 +5,7 @@ import { dictionaryOf, supportedConfigs, textSearchConfigOf } from "#crawler/ext
 import { extractPage } from "#crawler/extract/extract-page";
 import { LexemeVector } from "#crawler/extract/lexemes";
 import { stopWordsOf } from "#crawler/extract/stop-words";
-import { postgresVersion } from "#db/postgres-version";
-import type { Database } from "#db/server-database";
+import { type Database, postgresVersion } from "#db/server-database";
 import { testDatabase } from "../../support/database.ts";
 import { sharedData } from "../../support/shared-data.ts";
 

@@ -1,6 +1,6 @@
 /** Turns by key: how many at a time, in which order, and who gives up waiting. */
 import { describe, expect, it } from "vitest";
-import { TurnQueue } from "#crawler/limits/turn-queue";
+import { TurnQueue } from "#crawler/limits/host-gate";
 
 const never = () => 0;
 const patient = () => ({ signal: new AbortController().signal, endsAtMs: Date.now() + 60_000 });

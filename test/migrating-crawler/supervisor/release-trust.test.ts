@@ -2,10 +2,10 @@
 import { rmSync } from "node:fs";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { releasePolicy } from "#crawler/supervisor/release-policy";
+import { keptTrust, refreshTrust } from "#crawler/supervisor/release-proof";
 import { ReleaseShelf } from "#crawler/supervisor/release-shelf";
 import { ReleaseSource } from "#crawler/supervisor/release-source";
 import { emptyState } from "#crawler/supervisor/release-state";
-import { keptTrust, refreshTrust } from "#crawler/supervisor/release-trust";
 import { takeCurrent } from "#crawler/supervisor/release-updates";
 import { rawPublicKey, signBody } from "#protocol/release-envelope";
 import { temporaryFolder } from "../../support/temporary-folder.ts";

@@ -2,8 +2,7 @@
 import { describe, expect, it } from "vitest";
 import { seededRandom } from "#core/random";
 import { ValueDecoder } from "#rir-import/formats/text-decoding";
-import { parseXmlRecord } from "#rir-import/formats/xml-content";
-import { XmlPicker } from "#rir-import/formats/xml-picker";
+import { parseXmlRecord, XmlPicker } from "#rir-import/formats/xml-picker";
 
 const wanted = ["handle", "name", "netBlocks", "netBlock", "startAddress", "type"];
 const picker = new XmlPicker(wanted, new ValueDecoder());
