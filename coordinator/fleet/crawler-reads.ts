@@ -10,13 +10,19 @@ import { failureShares, latestFailures } from "../overview/failure-reads.ts";
 import { createIncidentStore } from "../overview/incident-store.ts";
 import { type TrustReport, trustList, trustReport } from "../trust/reads.ts";
 import { crawlerNamed } from "../who/crawler-reads.ts";
-import { crawlerWork, type FiguresNow, fleetEntry, fleetFigures, fleetList } from "./fleet-list-reads.ts";
+import {
+  crawlerWork,
+  type FiguresNow,
+  type FleetEntry,
+  fleetEntry,
+  fleetFigures,
+  fleetList,
+} from "./fleet-list-reads.ts";
 import type {
   CrawlerActivity,
   CrawlerLogKind,
   CrawlerLogPage,
   FetchedOfLate,
-  FleetEntry,
   FleetReads,
   OfferEntry,
 } from "./fleet-view.ts";

@@ -6,15 +6,8 @@ import type { Absence, IssuedKey } from "../crawlers/crawler.ts";
 import type { MoveLine } from "../crawlers/move-store.ts";
 import { type CrawlerDetail, type OverviewReads, showCrawler } from "../overview/overview.ts";
 import type { TrustReport } from "../trust/judge-crawler.ts";
-import type {
-  CrawlerActivity,
-  CrawlerLogPage,
-  CrawlerWork,
-  FailureShares,
-  FleetEntry,
-  FleetReads,
-  OfferEntry,
-} from "./fleet-view.ts";
+import type { CrawlerWork, FleetEntry } from "./fleet-list-reads.ts";
+import type { CrawlerActivity, CrawlerLogPage, FailureShares, FleetReads, OfferEntry } from "./fleet-view.ts";
 
 export interface CrawlerView extends CrawlerDetail {
   readonly operation: Operation;

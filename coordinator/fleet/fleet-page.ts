@@ -10,9 +10,17 @@ import { ago, country, countText, crawlerLink, msOrDash, shippedShare, stateBadg
 import { type Html, html, nothing, pathWith } from "../web/html.ts";
 import type { PageViewer } from "../web/page-frame.ts";
 import { stateWords } from "./crawler-view.ts";
-import type { FleetEntry } from "./fleet-view.ts";
+import type { FleetEntry } from "./fleet-list-reads.ts";
 import { invitationTable } from "./invitations-page.ts";
-import { type FleetView, fleetSorts, fleetStates, isTrusted, versionOf } from "./list.ts";
+import {
+  type FleetColumn,
+  type FleetView,
+  fleetColumns,
+  fleetSorts,
+  fleetStates,
+  isTrusted,
+  textOf,
+} from "./list.ts";
 
 export interface FleetPage {
   readonly view: FleetView;
@@ -86,7 +94,7 @@ function table(view: FleetView, at: string, viewer: PageViewer): Html {
   const query = { q: text, state, country: of, version, sort: sort === "name" ? "" : sort };
   return html`<section aria-label="Crawlers"><p class="small">${howMany(view.found, "crawler")}</p>
 <div class="scroll"><table class="fleet">
-<thead><tr><th scope="col">Crawler</th><th scope="col">State</th><th scope="col">Version</th><th scope="col" class="number">Subnets</th><th scope="col" class="number">Pages today</th><th scope="col" class="number">Mean RTT</th><th scope="col" class="number">Incidents, 7 d</th><th scope="col">Trust</th></tr></thead>
+<thead><tr>${pageColumns.map(({ page, isNumber }) => html`<th scope="col"${isNumber ? html` class="number"` : nothing}>${page}</th>`)}</tr></thead>
 <tbody>${view.crawlers.map((entry) => row(entry, at, viewer))}</tbody></table></div>
 ${pager({ path: "/fleet", query, page: view.query.page, more: view.more })}</section>`;
 }
@@ -100,20 +108,45 @@ function nobodyYet({ actor }: PageViewer): Html {
   );
 }
 
+const pageColumns = fleetColumns.filter(({ page }) => page !== undefined);
+
+interface CellContext {
+  readonly at: string;
+  readonly isInside: boolean;
+}
+
+/** Cells that are more than their text. */
+const cells: Readonly<Record<string, (entry: FleetEntry, context: CellContext) => Html>> = {
+  state: (entry, { at, isInside }) => html`<td class="why">${stateCell(entry, at, isInside)}</td>`,
+  subnets: ({ name, subnets }) =>
+    numberCell(
+      subnets > 0
+        ? html`<a href="${pathWith("/explore", { crawler: name })}">${countText(subnets)}</a>`
+        : "0",
+    ),
+  pages_today: ({ pagesToday, pagesPerDay }) =>
+    numberCell(html`${countText(pagesToday)}<span class="small">of ${countText(pagesPerDay)}</span>`),
+  mean_rtt_ms: ({ meanRttMs }) => numberCell(msOrDash(meanRttMs)),
+  incidents_7_days: ({ name, incidents }, { isInside }) =>
+    numberCell(
+      isInside && incidents > 0
+        ? html`<a href="${pathWith("/fleet/incidents", { crawler: name })}">${countText(incidents)}</a>`
+        : countText(incidents),
+    ),
+  trust: (entry) =>
+    html`<td>${isTrusted(entry) ? standingWords[entry.trust] : html`<strong class="warn">${standingWords[entry.trust]}</strong>`}</td>`,
+};
+
+const numberCell = (figure: Html | string) => html`<td class="number">${figure}</td>`;
+
 function row(entry: FleetEntry, at: string, viewer: PageViewer): Html {
-  const isInside = mayDo(viewer.actor, "fleet-read");
-  const incidents =
-    isInside && entry.incidents > 0
-      ? html`<a href="${pathWith("/fleet/incidents", { crawler: entry.name })}">${countText(entry.incidents)}</a>`
-      : countText(entry.incidents);
+  const context = { at, isInside: mayDo(viewer.actor, "fleet-read") };
+  const [, ...others] = pageColumns;
+  const cellOf = (column: FleetColumn) =>
+    cells[column.key]?.(entry, context) ??
+    (column.isNumber ? numberCell(textOf(column, entry)) : html`<td>${textOf(column, entry)}</td>`);
   return html`<tr><th scope="row">${crawlerLink(entry.name)}<span class="small">${entry.place ?? "place not told"} ${country(entry.country)}</span></th>
-<td class="why">${stateCell(entry, at, isInside)}</td>
-<td>${versionOf(entry) ?? "–"}</td>
-<td class="number">${entry.subnets > 0 ? html`<a href="${pathWith("/explore", { crawler: entry.name })}">${countText(entry.subnets)}</a>` : "0"}</td>
-<td class="number">${countText(entry.pagesToday)}<span class="small">of ${countText(entry.pagesPerDay)}</span></td>
-<td class="number">${msOrDash(entry.meanRttMs)}</td>
-<td class="number">${incidents}</td>
-<td>${isTrusted(entry) ? standingWords[entry.trust] : html`<strong class="warn">${standingWords[entry.trust]}</strong>`}</td></tr>`;
+${others.map(cellOf)}</tr>`;
 }
 
 /** The badge, since when, why; last words of one that is away are for operators. */

@@ -6,16 +6,17 @@ import { trustBody } from "../trust/page.ts";
 import { type AskedView, numberIn, type Shown, type Views } from "../web/views.ts";
 import { movesBody } from "./crawler-history-page.ts";
 import { stateWords } from "./crawler-view.ts";
+import type { FleetEntry } from "./fleet-list-reads.ts";
 import { fleetBody } from "./fleet-page.ts";
-import type { Blame, FleetEntry } from "./fleet-view.ts";
+import type { Blame } from "./fleet-view.ts";
 import {
   type FleetQuery,
   type FleetSort,
   type FleetStateFilter,
+  fleetColumns,
   fleetSorts,
   fleetStates,
   fleetView,
-  versionOf,
 } from "./list.ts";
 import type { FleetPorts } from "./page-ports.ts";
 
@@ -105,32 +106,11 @@ function isOf<Value extends string>(values: readonly Value[], text: string): tex
   return (values as readonly string[]).includes(text);
 }
 
-const fleetColumns = [
-  ...[
-    "name",
-    "place",
-    "country",
-    "state",
-    "since",
-    "why",
-    "version",
-    "subnets",
-    "pages_today",
-    "pages_per_day",
-  ],
-  ...["bytes_today", "bytes_per_day", "mean_rtt_ms", "open_leases", "incidents_7_days", "trust"],
-];
-
 function csvOf(fleet: readonly FleetEntry[]) {
-  const rows = fleet.map((entry) => {
-    const { state, since, why } = stateWords(entry);
-    return [
-      ...[entry.name, entry.place, entry.country, state, since, why, versionOf(entry), entry.subnets],
-      ...[entry.pagesToday, entry.pagesPerDay, entry.bytesToday, entry.bytesPerDay, entry.meanRttMs],
-      ...[entry.openLeases, entry.incidents, entry.trust],
-    ];
-  });
-  return { columns: fleetColumns, rows };
+  return {
+    columns: fleetColumns.map(({ key }) => key),
+    rows: fleet.map((entry) => fleetColumns.map(({ value }) => value(entry))),
+  };
 }
 
 const spanDays: ReadonlyMap<string, number> = new Map([

@@ -1,35 +1,23 @@
 /** The fleet as tables that fit 80 columns each: today's work, what came of it, who they are. */
 
-import type { FleetEntry as FleetListReadsFleetEntry } from "#coordinator/fleet/fleet-list-reads";
-import type { FleetEntry } from "#coordinator/fleet/fleet-view";
+import type { FleetEntry } from "#coordinator/fleet/fleet-list-reads";
+import { fleetColumns, roundBytesText, textOf } from "#coordinator/fleet/list";
 import { standingWords } from "#coordinator/trust/judge-crawler";
 import { formatTable, printable, stateStyle } from "./output.ts";
 
 export function fleetText(fleet: readonly FleetEntry[]): string {
   if (fleet.length === 0) return "there is no crawler yet: nearcrawl fleet invite --name NAME";
+  const shown = fleetColumns.filter(({ command }) => command !== undefined);
   const table = formatTable(
     [
-      { title: "crawler" },
-      { title: "state", style: stateStyle },
-      { title: "subnets", align: "right" },
-      { title: "leases", align: "right" },
-      { title: "pages today", align: "right" },
-      { title: "of", align: "right" },
-      { title: "bytes today", align: "right" },
-      { title: "of", align: "right" },
+      ...shown.map(({ key, command = "", isNumber }) => ({
+        title: command,
+        ...(isNumber ? { align: "right" as const } : {}),
+        ...(key === "state" ? { style: stateStyle } : {}),
+      })),
       { title: "" },
     ],
-    fleet.map((entry) => [
-      entry.name,
-      entry.revoked ? "revoked" : entry.state,
-      String(entry.subnets),
-      String(entry.openLeases),
-      String(entry.pagesToday),
-      String(entry.pagesPerDay),
-      bytesText(entry.bytesToday),
-      bytesText(entry.bytesPerDay),
-      remarkOn(entry),
-    ]),
+    fleet.map((entry) => [...shown.map((column) => textOf(column, entry)), remarkOn(entry)]),
   );
   const standing = formatTable(
     [
@@ -64,16 +52,9 @@ function remarkOn({ draining, subnets, openLeases, joiningSince, state, offlineR
 function shippedText({ shippedBytesToday, bodyBytesToday }: FleetEntry): string {
   if (shippedBytesToday === 0) return "0 B";
   const times = bodyBytesToday / shippedBytesToday;
-  return times < 1 ? bytesText(shippedBytesToday) : `${bytesText(shippedBytesToday)} = 1/${times.toFixed(1)}`;
-}
-
-const units = ["B", "kB", "MB", "GB", "TB", "PB"] as const;
-
-/** Three figures: 999 B, 1.23 MB, 45.6 GB. */
-function bytesText(bytes: number): string {
-  let [value, unit] = [bytes, 0];
-  while (value >= 999.5 && unit < units.length - 1) [value, unit] = [value / 1000, unit + 1];
-  return `${Number(value.toPrecision(3))} ${units[unit]}`;
+  return times < 1
+    ? roundBytesText(shippedBytesToday)
+    : `${roundBytesText(shippedBytesToday)} = 1/${times.toFixed(1)}`;
 }
 
 // Who the crawlers are, as people read it below the fleet's figures: identity, address, last absence, last words.
@@ -82,7 +63,7 @@ function bytesText(bytes: number): string {
 const fingerprintLength = 12;
 
 /** Empty when no crawler has ever connected. */
-function identitiesText(fleet: readonly FleetListReadsFleetEntry[]): string {
+function identitiesText(fleet: readonly FleetEntry[]): string {
   const seen = fleet.filter(({ identity }) => identity.publicKey !== null || identity.seenAddress !== null);
   if (seen.length === 0) return "";
   return formatTable(
@@ -107,11 +88,7 @@ function identitiesText(fleet: readonly FleetListReadsFleetEntry[]): string {
   );
 }
 
-function addressText({
-  seenAddress,
-  addressBefore,
-  addressChangedAt,
-}: FleetListReadsFleetEntry["identity"]): string {
+function addressText({ seenAddress, addressBefore, addressChangedAt }: FleetEntry["identity"]): string {
   if (seenAddress === null) return "never";
   if (addressBefore === null || addressChangedAt === null) return seenAddress;
   return `${seenAddress} (${addressBefore} until ${addressChangedAt.toISOString().slice(0, 10)})`;
@@ -122,7 +99,7 @@ function eventText(event: { readonly at: Date; readonly reason: string } | null)
   return `${event.at.toISOString().slice(0, 16).replace("T", " ")} ${printable(event.reason, 80)}`;
 }
 
-function remarks(name: string, { copiedAt, scopes }: FleetListReadsFleetEntry["identity"]): string {
+function remarks(name: string, { copiedAt, scopes }: FleetEntry["identity"]): string {
   const measures = scopes.length > 0 && !scopes.includes("crawl") ? ["measures only"] : [];
   const copied = copiedAt === null ? [] : [`ITS FOLDER WAS COPIED: nearcrawl fleet incidents --name ${name}`];
   return [...copied, ...measures].join("; ");

@@ -36,7 +36,7 @@ const north: FleetEntry = {
 it("tells what was shipped, and which part of the pages' bytes that is", () => {
   const text = fleetText([north]);
 
-  expect(text).toMatch(/north +online +3 +1 +500 +1000 +9 MB +1 TB\n/);
+  expect(text).toMatch(/north +online +3 +500 +1000 +9 MB +1 TB +1\n/);
   expect(text).toMatch(/north +1\.25 MB = 1\/32\.0/);
   for (const line of text.split("\n")) expect(line.length).toBeLessThanOrEqual(80);
 });

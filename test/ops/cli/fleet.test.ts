@@ -31,7 +31,7 @@ describe("nearcrawl fleet", { timeout: 120_000 }, () => {
     const { code, out } = await nearcrawl(["fleet", "list"], { database: world.database });
 
     expect(code).toBe(0);
-    expect(out).toMatch(/north +online +1 +1 +0 +500 +0 B +1 TB\n/);
+    expect(out).toMatch(/north +online +1 +0 +500 +0 B +1 TB +1\n/);
     expect(out).toMatch(/north +0 B +not compared yet/);
     expect(out).toMatch(/south +offline +0 +0 .* its power failed/);
     expect(out).not.toContain("\u001b[31m");
