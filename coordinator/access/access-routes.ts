@@ -182,7 +182,7 @@ function accessBody(access: WhoHasAccess, form: LinkForm, viewer: PageViewer): H
   return html`<h1>Who has access</h1>
 <p class="lead">People sign in by links that are good once; programs have <a href="/tokens">tokens</a>. Everything that is changed here is in the <a href="/audit">audit log</a>.</p>
 <section><h2>Signed in</h2>${sessionsPart(access, viewer)}</section>
-<section><h2>Links that are out</h2>${linksPart(access, viewer)}</section>
+<section><h2>Unused sign-in links</h2>${linksPart(access, viewer)}</section>
 <section id="new"><h2>A link for somebody</h2>${viewer.formToken === null ? noForm : linkForm(form, viewer)}</section>`;
 }
 
@@ -192,7 +192,7 @@ function sessionsPart({ sessions, now }: WhoHasAccess, viewer: PageViewer): Html
   if (sessions.length === 0) return html`<div class="empty"><p>Nobody is signed in.</p></div>`;
   const action = ({ sessionId, name }: Session) =>
     button(`/access/sessions/${sessionId}/end`, viewer, {
-      words: "End it",
+      words: "Sign out",
       of: `of ${name}, number ${sessionId}`,
     });
   return sessionTable(sessions, { now, withNames: true, action });

@@ -169,7 +169,7 @@ function roleCell({ role, crawlers }: Session): Html {
 
 function accountPageEndOwn(session: Session & { readonly isThisOne?: boolean }, viewer: PageViewer): Html {
   if (session.isThisOne) return html`<span class="small">this one</span>`;
-  return html`<form method="post" action="/account/sessions/${session.sessionId}/end">${formToken(viewer)}<button class="slim quiet">End it<span class="hidden"> (number ${session.sessionId})</span></button></form>`;
+  return html`<form method="post" action="/account/sessions/${session.sessionId}/end">${formToken(viewer)}<button class="slim quiet">Sign out<span class="hidden"> (number ${session.sessionId})</span></button></form>`;
 }
 
 function accountPageEndOthers(viewer: PageViewer): Html {

@@ -189,7 +189,7 @@ export const kindWords: Readonly<Record<ChangeKind, string>> = {
   changed: "changed",
   "links-changed": "other links",
   "came-back": "came back",
-  redirected: "leads elsewhere",
+  redirected: "redirected",
   gone: "gone",
   "given-up": "given up",
 };

@@ -95,7 +95,7 @@ export function ownsWords({ owns }: RelatedCoordinator): string {
 export function standingWords({ parent, children, above, settling }: Coordinators): string {
   const up =
     parent === null
-      ? "It has no parent: what no child owns is its own."
+      ? "Top-level coordinator: what no child owns is its own."
       : `Its parent is ${parent.name}; it owns ${ownsWords(parent)}, and sends the rest up.`;
   const higher = above.length === 0 ? "" : ` Above the parent: ${howMany(above.length, "coordinator")}.`;
   const down = children.length === 0 ? "" : ` Below it: ${howMany(children.length, "coordinator")}.`;

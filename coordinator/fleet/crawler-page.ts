@@ -75,7 +75,7 @@ function subnetsLink({ crawler }: CrawlerView, { actor }: PageViewer): Html {
 
 function probeTile({ activity: { probes } }: Operation): Html {
   const of = `in the latest ${howMany(probes.rounds, "round")}${probes.asked > 0 ? `, ${percentText(probes.measured / probes.asked)} answered` : ""}`;
-  return tile("Probes of late", countText(probes.asked), of);
+  return tile("Recent probes", countText(probes.asked), of);
 }
 
 function failedShare({ failures }: Operation): string {
@@ -92,7 +92,7 @@ function limitFacts({ granted, partnerAllows, pagesPerDay, bytesPerDay }: Operat
   return html`<dl class="facts">
 <div><dt>Operators grant a day</dt><dd>${of(granted.pagesPerDay, granted.bytesPerDay, "as its partner allows")}</dd></div>
 <div><dt>Its partner allows a day</dt><dd>${of(partnerAllows.pagesPerDay, partnerAllows.bytesPerDay, "not told yet")}</dd></div>
-<div><dt>In force: the least of both</dt><dd>${howMany(pagesPerDay, "page")}, ${bytesText(bytesPerDay)}</dd></div>
+<div><dt>Effective limit</dt><dd>${howMany(pagesPerDay, "page")}, ${bytesText(bytesPerDay)}</dd></div>
 </dl>`;
 }
 
@@ -177,8 +177,8 @@ function operatorButtons({ crawler, inside, operation }: CrawlerView, viewer: Pa
   const canRotate = !revoked && inside !== null && inside.identity.publicKey !== null;
   return html`${isDoubted ? buttonForm(viewer, { path: crawlerPath(name, "/believe"), label: "Believe it again" }) : nothing}
 ${canRotate ? buttonForm(viewer, { path: crawlerPath(name, "/rotate"), label: "New key" }) : nothing}
-<a class="button quiet slim" href="${pathWith("/fleet/invite", { renews: name })}">New identity</a>
-${revoked ? nothing : html`<a class="button danger slim" href="${crawlerPath(name, "/kill")}">Shut out…</a>`}`;
+<a class="button quiet slim" href="${pathWith("/fleet/invite", { renews: name })}">Reissue credentials</a>
+${revoked ? nothing : html`<a class="button danger slim" href="${crawlerPath(name, "/kill")}">Remove…</a>`}`;
 }
 
 function askPartner({ inside, crawler }: CrawlerView): Html {

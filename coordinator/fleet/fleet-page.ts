@@ -45,7 +45,7 @@ function totalTiles({ totals }: FleetView): Html {
 ${tile("Connected", countText(totals.connected), `of ${howMany(totals.crawlers, "crawler")}`)}
 ${tile("Offline", countText(totals.offline), totals.offline === 0 ? "nobody is away" : html`<a href="/fleet?state=offline">who and why</a>`)}
 ${tile("Draining", countText(totals.draining), totals.draining === 0 ? "nobody hands over" : html`<a href="/fleet?state=draining">who and how far</a>`)}
-${tile("Not believed", countText(totals.distrusted), totals.distrusted === 0 ? "nothing speaks against anybody" : html`<a href="/fleet?state=distrusted">who</a>`)}
+${tile("Untrusted crawlers", countText(totals.distrusted), totals.distrusted === 0 ? "none" : html`<a href="/fleet?state=distrusted">who</a>`)}
 ${tile("Pages today (UTC)", countText(totals.pagesToday), `of ${countText(totals.pagesPerDay)} that those connected may fetch`)}
 ${tile("Incidents in 7 days", countText(totals.incidents), totals.incidents === 0 ? "none" : html`<a href="/fleet?sort=incidents">by crawler</a>`)}
 </dl>`;
@@ -56,8 +56,8 @@ const stateNames: Readonly<Record<(typeof fleetStates)[number], string>> = {
   draining: "draining",
   offline: "offline",
   never: "never connected",
-  revoked: "shut out",
-  distrusted: "not believed",
+  revoked: "revoked",
+  distrusted: "untrusted",
 };
 
 const sortNames: Readonly<Record<(typeof fleetSorts)[number], string>> = {

@@ -85,7 +85,7 @@ export function complaintsBody(
 <p class="lead">Reports of trouble with our requests, each with what we did to that site in the 24 hours before, as it was recorded then.</p>
 ${fault === null ? nothing : html`<p class="fault" role="alert">${fault}</p>`}
 <p class="small"><a href="${all ? "/fleet/complaints" : "/fleet/complaints?all=yes"}">${all ? "Open ones only" : "Also those that are closed"}</a></p>
-${complaints.length === 0 ? empty("Nobody complains.", "") : complaints.map((one) => complaintSection(one, viewer, mayChange))}
+${complaints.length === 0 ? empty("No open complaints.", "") : complaints.map((one) => complaintSection(one, viewer, mayChange))}
 ${mayChange ? complaintsPageAddForm(viewer) : nothing}`;
 }
 
@@ -109,5 +109,5 @@ function complaintsPageAddForm(viewer: PageViewer): Html {
 <div><label for="target">Site, address or range</label><input id="target" name="target" required maxlength="253" autocomplete="off" spellcheck="false"></div>
 <div><label for="from">Who complains, and where to answer</label><input id="from" name="from" required maxlength="200"></div>
 <div><label for="text">What is complained of</label><textarea id="text" name="text" required maxlength="5000" rows="4"></textarea></div>
-<button class="slim">Write it down with what we did</button></form></section>`;
+<button class="slim">Record complaint</button></form></section>`;
 }

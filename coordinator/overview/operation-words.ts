@@ -17,7 +17,7 @@ export const waitReasonWords: Readonly<Record<WaitReason, string>> = {
 
 export const blameWords: Readonly<Record<Blame, string>> = {
   target: "the site",
-  network: "the way there",
+  network: "the network path",
   crawler: "the crawler or its machine",
   us: "our software",
 };

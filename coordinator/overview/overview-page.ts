@@ -226,9 +226,9 @@ function rangeLink(name: HistoryRange, current: HistoryRange): Html {
 
 function queueSection(queue: QueueAges): Html {
   if (queue.hosts === 0) {
-    return html`<h2><a href="/fleet/queue">What waits</a></h2><div class="empty"><p><strong>Nothing that is due waits.</strong> Hosts appear here from the moment one of their URLs may be fetched.</p></div>`;
+    return html`<h2><a href="/fleet/queue">Queue</a></h2><div class="empty"><p><strong>Nothing that is due waits.</strong> Hosts appear here from the moment one of their URLs may be fetched.</p></div>`;
   }
-  return html`<h2><a href="/fleet/queue">What waits</a></h2>
+  return html`<h2><a href="/fleet/queue">Queue</a></h2>
 ${queueTable(queue)}`;
 }
 
@@ -252,7 +252,7 @@ function errorSection(hour: SpanFigures, day: SpanFigures): Html {
     day.fetches === 0
       ? html`<p class="small">Nothing was fetched in the last 24 hours.</p>`
       : html`<p class="small">Shares of all fetches: ${countText(hour.fetches)} in the last hour, ${countText(day.fetches)} in 24 hours. Answers of a site, such as 404, are no failures.</p>`;
-  return html`<h2><a href="/fleet/failures">What fails</a></h2>
+  return html`<h2><a href="/fleet/failures">Failures</a></h2>
 <div class="scroll" tabindex="0" role="region" aria-label="Failed fetches by who is to blame"><table>
 <thead><tr><th scope="col">To blame</th><th scope="col" class="number">Last hour</th><th scope="col" class="number">Share</th><th scope="col" class="number">24 hours</th><th scope="col" class="number">Share</th></tr></thead>
 <tbody>${blames.map((blame) => errorRow(blame, hour, day))}</tbody>

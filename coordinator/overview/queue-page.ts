@@ -27,7 +27,7 @@ export interface QueueView {
 
 export function queueBody(view: QueueView, viewer: PageViewer): Html {
   const { ages, reason } = view;
-  return html`${fleetHead("/fleet/queue", viewer, "What waits")}
+  return html`${fleetHead("/fleet/queue", viewer, "Queue")}
 <p class="lead">${leadWords(ages)}</p>
 <p class="small">A host waits from the moment when its longest due URL could have been fetched until a crawler has it. It is counted under the first thing in its way.</p>
 ${ages.hosts === 0 ? nothing : html`<section>${queueTable(ages)}</section>`}

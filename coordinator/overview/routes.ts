@@ -103,7 +103,7 @@ async function queueView(asked: AskedView, { reads }: OverviewViewPorts): Promis
   return {
     status: 200,
     value,
-    title: "What waits",
+    title: "Queue",
     body: (visit) => queueBody(value, visit),
     csv: () => queueCsv(value),
   };

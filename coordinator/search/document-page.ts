@@ -27,7 +27,7 @@ function factsOf(page: PageFacts): Html {
 <dl class="tiles">
 ${tile("Fetched", instant(page.fetchedAt), html`by ${page.crawler === null ? "a crawler that is gone" : crawlerLink(page.crawler)}`)}
 ${tile("Size", html`${bytesText(page.bodyBytes)}`, html`${bytesText(page.wireBytes)} over the wire, ${bytesText(page.shippedBytes)} shipped`)}
-${tile("Text", html`${howMany(page.words, "word")}`, html`${countText(page.lexemes)} different ones in the index`)}
+${tile("Text", html`${howMany(page.words, "word")}`, html`${countText(page.lexemes)} distinct terms`)}
 ${tile("Links to it", html`${howMany(page.linkingHosts, "other host")}`, html`${page.inLinks.more ? "more than " : ""}${howMany(page.inLinks.total, "link")}${page.firstTier ? "; searched first" : ""}`)}
 </dl>
 <section aria-labelledby="says"><h2 id="says">What it says</h2>
@@ -143,7 +143,7 @@ function fetchRow(fetch: PageFetch): Html {
 }
 
 function inLinkTable(links: readonly InLink[]): Html {
-  return html`<div class="scroll" role="region" aria-label="Links to this page" tabindex="0"><table><thead><tr><th scope="col">From</th><th scope="col">Words of the link</th><th scope="col">Follows</th></tr></thead>
+  return html`<div class="scroll" role="region" aria-label="Links to this page" tabindex="0"><table><thead><tr><th scope="col">From</th><th scope="col">Anchor text</th><th scope="col">Follows</th></tr></thead>
 <tbody>${links.map((link) => html`<tr><td class="break"><a href="${pageLink(link.url)}">${link.title.trim() || link.url}</a><span class="small">${link.url}</span></td><td class="break">${anchor(link)}</td><td>${follows(link)}</td></tr>`)}</tbody></table></div>`;
 }
 
@@ -155,7 +155,7 @@ const stateWords: Readonly<Record<OutLink["state"], string>> = {
 };
 
 function outLinkTable(links: readonly OutLink[]): Html {
-  return html`<div class="scroll" role="region" aria-label="Links on this page" tabindex="0"><table><thead><tr><th scope="col">To</th><th scope="col">Words of the link</th><th scope="col">Follows</th><th scope="col">State</th></tr></thead>
+  return html`<div class="scroll" role="region" aria-label="Links on this page" tabindex="0"><table><thead><tr><th scope="col">To</th><th scope="col">Anchor text</th><th scope="col">Follows</th><th scope="col">State</th></tr></thead>
 <tbody>${links.map((link) => html`<tr><td class="break">${target(link)}</td><td class="break">${anchor(link)}</td><td>${follows(link)}</td><td>${stateWords[link.state]}</td></tr>`)}</tbody></table></div>`;
 }
 

@@ -84,7 +84,7 @@ export const policyWords = {
   },
   "delegation.concurrentRounds": {
     title: "Probe rounds at once",
-    help: "So many subnets are decided at the same time at most; rounds that run together cannot learn from each other.",
+    help: "Maximum concurrent probe rounds; rounds that run together cannot learn from each other.",
     unit: "rounds",
     origin: "our judgement, many more would learn little from each other",
   },

@@ -74,7 +74,7 @@ ${parameters(api, operation)}
 ${requestBody(operation)}
 <section><h2>Try it</h2><pre><code>${curlLine({ method, path, operation }, api.servers[0]?.url ?? "")}</code></pre></section>
 ${responses(api, operation)}
-${used.length > 0 ? html`<section><h2>Forms of what is sent</h2>${used.map(([name, schema]) => namedSchema(name, schema))}</section>` : nothing}`;
+${used.length > 0 ? html`<section><h2>Schemas</h2>${used.map(([name, schema]) => namedSchema(name, schema))}</section>` : nothing}`;
 }
 
 function parameters(api: OpenApi, { parameters: listed = [] }: Operation): Html {

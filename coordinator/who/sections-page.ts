@@ -153,7 +153,7 @@ ${crawler.address ? fact("Address", ask(crawler.address)) : nothing}
 ${crawler.lastSeenAt ? fact("Last seen", instant(crawler.lastSeenAt)) : fact("Last seen", "never")}
 ${crawler.connectedAt && crawler.state !== "offline" ? fact("Connected", instant(crawler.connectedAt)) : nothing}
 ${crawler.state === "offline" && crawler.offlineReason ? fact("Offline because", crawler.offlineReason) : nothing}
-${crawler.holdingBack.length > 0 ? fact("Held back by", crawler.holdingBack.join("; ")) : nothing}
+${crawler.holdingBack.length > 0 ? fact("Idle because", crawler.holdingBack.join("; ")) : nothing}
 ${fact("May fetch", `${howMany(crawler.pagesPerDay, "page")} a day, ${howMany(crawler.concurrentHosts, "host")} at once`)}
 ${fact("Probes by", crawler.probeMethods.join(", ") || "nothing stated")}
 ${crawler.softwareVersion ? fact("Version", crawler.softwareVersion) : nothing}
@@ -223,6 +223,6 @@ function node(subnet: ChainSubnet): Html {
 <p class="node-crawler">${
     delegation
       ? html`${crawlerLink(delegation.crawler.name)} <span class="small">${rttText(delegation.rttMs)}</span>`
-      : html`<span class="small">${subnet.unary ? "one address: its parent counts" : "no delegation of its own"}</span>`
+      : html`<span class="small">${subnet.unary ? "one address: its parent counts" : "not assigned directly"}</span>`
   }</p>`;
 }

@@ -84,7 +84,7 @@ describe("its turn", () => {
     const { order } = await who(page, "breadth-first");
 
     expect(order).toMatchObject({ strategy: "breadth-first", newShare: null, score: 3600 });
-    expect(order?.reason).toBe("due for 3600 s, 1 link from a seed");
+    expect(order?.reason).toBe("due for 60 min, 1 link from a seed");
   });
 
   it("is unknown of a URL that the frontier does not hold, and of a host", async () => {

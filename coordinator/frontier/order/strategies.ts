@@ -1,3 +1,4 @@
+import { spanWords } from "#core/format";
 /**
  * In which order the due URLs of a host are fetched, by name. Each strategy keeps two lists, of new URLs (never visited)
  * and of old ones, and gives a URL of either a score; the higher goes first, then the longest due, then the shallowest.
@@ -118,7 +119,7 @@ const breadthFirst: OrderStrategy = {
   newScore: (url) => url.dueSeconds,
   oldScore: (url) => url.dueSeconds,
   reason: ({ dueSeconds, depth }) =>
-    `${dueSeconds < 0 ? `due in ${Math.round(-dueSeconds)} s` : `due for ${Math.round(dueSeconds)} s`}, ${depth} ${depth === 1 ? "link" : "links"} from a seed`,
+    `${dueSeconds < 0 ? `due in ${spanWords(-dueSeconds)}` : `due for ${spanWords(dueSeconds)}`}, ${depth} ${depth === 1 ? "link" : "links"} from a seed`,
 };
 
 // By how stale our copy is expected to be, times how much the page counts: 1 − e^(−λ·age), the chance that a page with

@@ -87,7 +87,7 @@ function factLines(page: PageFacts): string {
     ["fetched", `${page.fetchedAt}${page.crawler === null ? "" : ` by ${page.crawler}`}`],
     ["next fetch", page.nextFetchAt],
     ["country", page.country],
-    ["text", `${page.words} words, ${page.lexemes} different ones in the index`],
+    ["text", `${page.words} words, ${page.lexemes} distinct terms`],
     [
       "size",
       `${bytesText(page.bodyBytes)}, ${bytesText(page.wireBytes)} over the wire, ${bytesText(page.shippedBytes)} shipped`,

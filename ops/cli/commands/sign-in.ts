@@ -34,7 +34,7 @@ export function signInCommand(): Command {
     )
     .addHelpText(
       "after",
-      "\nWho can reach the database can make any link. Links that are out, and who is signed in: nearcrawl access list.\nExit codes: 0 done, 1 failed, 2 wrong usage, or no coordinator has started on this database yet.\n\nExamples:\n  nearcrawl sign-in\n  nearcrawl sign-in --role staff --name anna --minutes 60\n  nearcrawl sign-in --role partner --name ben --crawler athens",
+      "\nWho can reach the database can make any link. Unused sign-in links, and who is signed in: nearcrawl access list.\nExit codes: 0 done, 1 failed, 2 wrong usage, or no coordinator has started on this database yet.\n\nExamples:\n  nearcrawl sign-in\n  nearcrawl sign-in --role staff --name anna --minutes 60\n  nearcrawl sign-in --role partner --name ben --crawler athens",
     )
     .action(async (options: SignInOptions) => await signIn(options));
 }

@@ -38,7 +38,7 @@ it("each is found by its own name", () => {
 describe("breadth-first", () => {
   it("goes by the time since a URL became due, and mixes nothing", () => {
     expect(score("breadth-first", newUrl)).toBe(90);
-    expect(reason("breadth-first", { ...newUrl, depth: 1 })).toBe("due for 90 s, 1 link from a seed");
+    expect(reason("breadth-first", { ...newUrl, depth: 1 })).toBe("due for 2 min, 1 link from a seed");
     expect(orderNames.filter((name) => !orderStrategy(name).mixesNewAndOld)).toEqual(["breadth-first"]);
   });
 });
