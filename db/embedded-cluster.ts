@@ -164,7 +164,7 @@ function checkVersion(dataFolder: string, programs: PostgresPrograms): void {
  * A socket's path may have 103 bytes (sun_path of macOS; Linux has 107), and its file name takes 14 of them:
  * where the home is too deep, the socket goes to a folder in /tmp that is named after the home.
  */
-export function socketFolderOf(home: string, account: ServerAccount): string {
+function socketFolderOf(home: string, account: ServerAccount): string {
   const beside = join(dataFolderOf(home), "socket");
   const folder = Buffer.byteLength(beside) <= 88 ? beside : `/tmp/nearcrawl-${shortHash(home)}`;
   if (!existsSync(folder)) {

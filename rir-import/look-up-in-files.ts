@@ -37,7 +37,7 @@ export async function openFileLookUps(
 }
 
 /** Look-ups in a state that was read before. */
-export function lookUpsIn(state: RegistryState): FileLookUps["lookUp"] {
+function lookUpsIn(state: RegistryState): FileLookUps["lookUp"] {
   const ipv4 = new HoldingRanges(state.ipv4.columns);
   const ipv6 = new HoldingRanges(state.ipv6.columns);
   return (text) => {

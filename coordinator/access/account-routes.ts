@@ -102,7 +102,7 @@ const noSession: ActionFault = {
 
 // The page of one's own account.
 
-interface AccountPageAccount {
+interface ShownAccount {
   readonly name: string;
   readonly role: string;
   readonly scopes: readonly string[];
@@ -111,24 +111,24 @@ interface AccountPageAccount {
 }
 
 /** `now` as ISO 8601. */
-function accountBody(account: AccountPageAccount, viewer: PageViewer, now: string): Html {
+function accountBody(account: ShownAccount, viewer: PageViewer, now: string): Html {
   if (viewer.signedInAs === null) return notSignedIn(account);
   return html`<h1>${account.name}</h1>
 <p class="lead">Signed in as <strong>${account.role}</strong>: ${roleWords(account)}</p>
 <div class="actions"><form method="post" action="/sign-out">${formToken(viewer)}<button>Sign out</button></form>${accessLinks(viewer)}</div>
 <section><h2>Your sessions</h2>
 <p class="small">A session ends when it was not used for 8 hours, and in any case after 7 days.</p>
-${sessionTable(account.sessions, { now, action: (session) => accountPageEndOwn(session, viewer) })}
-${account.sessions.length > 1 ? accountPageEndOthers(viewer) : nothing}</section>`;
+${sessionTable(account.sessions, { now, action: (session) => endOwnForm(session, viewer) })}
+${account.sessions.length > 1 ? endOthersForm(viewer) : nothing}</section>`;
 }
 
-function notSignedIn({ name, role }: AccountPageAccount): Html {
+function notSignedIn({ name, role }: ShownAccount): Html {
   return role === "program"
     ? html`<h1>${name}</h1><p>A program's token; it has no sessions.</p>`
     : html`<h1>Your account</h1><div class="empty"><p>You have not signed in. <a href="/sign-in?to=%2Faccount">How to sign in</a></p></div>`;
 }
 
-function roleWords({ role, crawlers }: AccountPageAccount): Html {
+function roleWords({ role, crawlers }: ShownAccount): Html {
   if (role === "partner")
     return html`you see and steer ${crawlers.map((name, index) => html`${index > 0 ? ", " : ""}${crawlerLink(name)}`)}.`;
   return role === "staff"
@@ -167,12 +167,12 @@ function roleCell({ role, crawlers }: Session): Html {
   return html`${role}${crawlers.length > 0 ? html` <span class="small">${crawlers.join(", ")}</span>` : nothing}`;
 }
 
-function accountPageEndOwn(session: Session & { readonly isThisOne?: boolean }, viewer: PageViewer): Html {
+function endOwnForm(session: Session & { readonly isThisOne?: boolean }, viewer: PageViewer): Html {
   if (session.isThisOne) return html`<span class="small">this one</span>`;
   return html`<form method="post" action="/account/sessions/${session.sessionId}/end">${formToken(viewer)}<button class="slim quiet">Sign out<span class="hidden"> (number ${session.sessionId})</span></button></form>`;
 }
 
-function accountPageEndOthers(viewer: PageViewer): Html {
+function endOthersForm(viewer: PageViewer): Html {
   return html`<form class="after-table" method="post" action="/account/sessions/end-others">${formToken(viewer)}<button class="quiet">End all others</button></form>`;
 }
 

@@ -105,7 +105,7 @@ export function firstReleaseWords({ firstRelease }: Pick<IssuedInvitation, "firs
 }
 
 /** The file comes from the coordinator that is pinned: curl, too, takes it from nobody else. */
-export function joinCommands({
+function joinCommands({
   coordinatorUrl,
   certificatePin,
 }: Pick<InvitingCoordinator, "coordinatorUrl" | "certificatePin">): JoinCommands {

@@ -50,7 +50,7 @@ export async function issueSignInLink(
 }
 
 /** A sentence that says what is wrong; null: nothing. */
-export function personFault({ name, role, crawlers }: Person): string | null {
+function personFault({ name, role, crawlers }: Person): string | null {
   if (!personName.test(name) || takenNames.has(name.toLowerCase())) {
     return `"${name.slice(0, 80)}": a name is up to 63 letters, digits and . _ @ + -, and neither coordinator nor anybody`;
   }

@@ -112,7 +112,7 @@ interface MovePorts {
 }
 
 /** Moves in one transaction. */
-const makeMovesBatchSize = 1000;
+const movesPerBatch = 1000;
 
 /** Returns those that were made: whose former crawler still had the subnet. */
 export async function makeMoves(
@@ -121,8 +121,8 @@ export async function makeMoves(
   now: Date,
 ): Promise<SubnetId[]> {
   const made: SubnetId[] = [];
-  for (let start = 0; start < moves.length; start += makeMovesBatchSize) {
-    const batch = moves.slice(start, start + makeMovesBatchSize);
+  for (let start = 0; start < moves.length; start += movesPerBatch) {
+    const batch = moves.slice(start, start + movesPerBatch);
     const planned = new Map(batch.map((move) => [move.subnetId, move]));
     for (const subnetId of await ports.delegations.move(batch, now)) {
       rememberMove(planned.get(subnetId) as DelegationMove, ports);

@@ -13,7 +13,7 @@ import type { RttTable } from "./rtt-table.ts";
  * What a probe of a subnet with the mean load has to be expected to save, in ms per page; of one with twice the load
  * half as much. test/bench/results/balance.md says what other values come to.
  */
-export const probeWorthMs = 2;
+const probeWorthMs = 2;
 /** Twice the usual spread of predictions. */
 const tooFarMs = 50;
 /** At most so many are asked for at once. */
@@ -106,7 +106,7 @@ function bestGain(
 }
 
 /** Mean of what a normally distributed RTT falls short of a limit by, counting nothing where it does not. */
-export function expectedGainMs(limitMs: number, meanMs: number, spreadMs: number): number {
+function expectedGainMs(limitMs: number, meanMs: number, spreadMs: number): number {
   const z = (limitMs - meanMs) / spreadMs;
   if (z < -4) return 0;
   const density = Math.exp((-z * z) / 2) / Math.sqrt(2 * Math.PI);

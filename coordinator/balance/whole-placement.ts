@@ -140,7 +140,7 @@ function fits(placed: PlacedLoads, crawler: number, pages: number, bytes: number
 // Takes whole subnets from crawlers that are over in pages or bytes: those that cost the least per relief first.
 
 /** Most pairs that the search for one exchange looks at. */
-const relieveOverloadsMaxPairs = 2_000_000;
+const maxReliefPairs = 2_000_000;
 
 /** Most exchanges for one crawler. */
 const maxExchanges = 100;
@@ -186,7 +186,7 @@ function reliefOf(placed: PlacedLoads, subnet: number): number {
 function exchangeOne(placed: PlacedLoads, crawler: number, members: readonly number[]): boolean {
   const { problem } = placed;
   const own = members.filter((subnet) => placed.places[subnet] === crawler);
-  if (own.length * problem.subnets > relieveOverloadsMaxPairs) return false;
+  if (own.length * problem.subnets > maxReliefPairs) return false;
   let best: { price: number; subnet: number; partner: number } | null = null;
   for (const subnet of own) {
     const costs = placed.costsOf(subnet).slice();

@@ -46,7 +46,7 @@ export function channelHolds({ directories }: Pick<ChannelRules, "directories">,
 }
 
 /** Path and query as they stand in a canonical URL. */
-export function pathOf(url: string): string {
+function pathOf(url: string): string {
   return url.slice(url.indexOf("/", url.indexOf("//") + 2));
 }
 

@@ -3,7 +3,7 @@ import { z } from "zod";
 import { type ApiOperations, dateTime, errorAnswer, refusals } from "../web/api-operation.ts";
 import { channelBounds } from "./channel.ts";
 
-export const channel = z
+const channel = z
   .object({
     channelId: z.int(),
     host: z.string(),
@@ -26,7 +26,7 @@ export const channel = z
   })
   .meta({ id: "Channel" });
 
-export const channels = z.object({ channels: z.array(channel) }).meta({ id: "Channels" });
+const channels = z.object({ channels: z.array(channel) }).meta({ id: "Channels" });
 
 const url = z.string().min(1).max(2100);
 const pattern = z.string().min(1).max(400);

@@ -1,6 +1,6 @@
 /** The audit log: every change of what the system does, by whom, and what was before. */
 
-export const auditVias = ["page", "api", "command", "coordinator"] as const;
+const auditVias = ["page", "api", "command", "coordinator"] as const;
 
 /** Through what it was changed; `coordinator`: it did so by itself, such as a release that it held. */
 export type AuditVia = (typeof auditVias)[number];

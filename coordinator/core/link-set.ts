@@ -46,7 +46,7 @@ export function unpackLinks(bytes: Uint8Array, after: readonly LinkTarget[] | nu
 }
 
 /** Those of `links` that are not among `others`. */
-export function without(links: readonly LinkTarget[], others: readonly LinkTarget[]): LinkTarget[] {
+function without(links: readonly LinkTarget[], others: readonly LinkTarget[]): LinkTarget[] {
   const names = new Set(others.map(nameOf));
   return links.filter((link) => !names.has(nameOf(link)));
 }

@@ -10,7 +10,7 @@ import { connectedState } from "./control-store.ts";
 
 const lockAgainMs = 1000;
 /** A connection may break and come back; so long without its lock, and a coordinator is gone. */
-export const goneMs = 10_000;
+const goneMs = 10_000;
 
 const lockKey = "hashtext('nearcrawl coordinator ' || current_schema())";
 

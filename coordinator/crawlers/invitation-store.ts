@@ -105,7 +105,7 @@ const joiningDays = 3;
 
 const dayMs = 86_400_000;
 
-interface RedeemInvitationInvitationRow {
+interface RedeemedRow {
   invitation_id: number;
   name: string;
   renews: boolean;
@@ -127,7 +127,7 @@ export async function redeemInvitation(
   client: PoolClient,
   redemption: Redemption,
 ): Promise<Redeemed | { readonly refused: RedemptionFault }> {
-  const { rows } = await client.query<RedeemInvitationInvitationRow>(
+  const { rows } = await client.query<RedeemedRow>(
     `select i.invitation_id, i.name, i.renews, i.scopes, i.pages_per_day, i.bytes_per_day, i.expires_at, i.revoked_at,
        i.redeemed_at, i.public_key, i.crawler_id, i.kept_at, c.public_key as bound_key, c.revoked_at is not null as shut_out
      from invitation i
@@ -147,7 +147,7 @@ export async function redeemInvitation(
 
 async function faultOf(
   client: PoolClient,
-  row: RedeemInvitationInvitationRow | undefined,
+  row: RedeemedRow | undefined,
   { name, publicKey, now }: Redemption,
 ): Promise<RedemptionFault | null> {
   if (!row) return { type: "unknown" };
@@ -162,7 +162,7 @@ async function faultOf(
 }
 
 /** Shown again by the identity that has redeemed it: what became of the crawler since counts. */
-function faultOfCrawler(row: RedeemInvitationInvitationRow, now: Date): RedemptionFault | null {
+function faultOfCrawler(row: RedeemedRow, now: Date): RedemptionFault | null {
   if (row.crawler_id === null) return { type: "gone" };
   if (row.shut_out) return { type: "shut-out" };
   if (row.bound_key !== row.public_key) return { type: "used" };
@@ -173,7 +173,7 @@ function faultOfCrawler(row: RedeemInvitationInvitationRow, now: Date): Redempti
 /** The crawler with this identity, made or renewed; null: there is one of that name, or none to renew. */
 async function bind(
   client: PoolClient,
-  row: RedeemInvitationInvitationRow,
+  row: RedeemedRow,
   { publicKey, now }: Redemption,
 ): Promise<number | null> {
   const { rows } = row.renews

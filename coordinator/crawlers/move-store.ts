@@ -191,7 +191,7 @@ const recordOf = (row: MoveRow): CrawlerMoveRecord => ({
 
 const mostListed = 500;
 
-interface MoveListMoveRow {
+interface ListedMoveRow {
   move_id: number;
   name: string;
   other_name: string;
@@ -205,7 +205,7 @@ interface MoveListMoveRow {
 
 /** The latest first; `name`: those that this crawler took part in, on either side. */
 export async function moveList(pool: Pool, name: string | null): Promise<MoveLine[]> {
-  const { rows } = await pool.query<MoveListMoveRow>(
+  const { rows } = await pool.query<ListedMoveRow>(
     `select move_id, name, other_name, step, words, asked_at, changed_at, bytes::float8 as bytes,
        sent_bytes::float8 as sent_bytes
      from crawler_move

@@ -32,7 +32,7 @@ import type { Decided } from "./round-result.ts";
 import type { CoordinatorState } from "./state.ts";
 
 /** An answer faster than this can come from a machine beside the crawler; two of them must contradict to tell. */
-export const fastMs = 15;
+const fastMs = 15;
 
 interface AnycastCrawler {
   readonly crawlerId: CrawlerId;
@@ -321,14 +321,12 @@ const known = new WeakMap<
 function crawlersOf(fleet: CandidateFleet, state: CoordinatorState): KnownCrawlers {
   const before = known.get(fleet);
   if (before?.records === state.crawlers) return before.crawlers;
-  const crawlers = new Map(
-    fleet.candidates.map((crawlerId) => [crawlerId, anycastLookPlaced(crawlerId, state)]),
-  );
+  const crawlers = new Map(fleet.candidates.map((crawlerId) => [crawlerId, placedAnswers(crawlerId, state)]));
   known.set(fleet, { records: state.crawlers, crawlers });
   return crawlers;
 }
 
-function anycastLookPlaced(crawlerId: CrawlerId, state: CoordinatorState): AnycastCrawler {
+function placedAnswers(crawlerId: CrawlerId, state: CoordinatorState): AnycastCrawler {
   const { latitude = null, longitude = null, country = null } = state.crawler(crawlerId) ?? {};
   const place = latitude === null || longitude === null ? null : { latitude, longitude };
   return { crawlerId, place, country };

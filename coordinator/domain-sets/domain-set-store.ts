@@ -16,7 +16,7 @@ export function createDomainSetStore(pool: Pool): DomainSetStore {
 
 const shown = `name, domain_sets as operator, partner_domain_sets as partner`;
 
-export async function domainSetsOf(pool: Pool, name: string): Promise<DomainSetsOf | null> {
+async function domainSetsOf(pool: Pool, name: string): Promise<DomainSetsOf | null> {
   const { rows } = await pool.query<DomainSetsOf>(`select ${shown} from crawler where name = $1`, [name]);
   return rows[0] ?? null;
 }

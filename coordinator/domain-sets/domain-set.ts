@@ -26,7 +26,7 @@ export interface HostToHold {
 /** Bounds on what is read, in characters and in terms. */
 export const mostSetCharacters = 4096;
 
-export const mostSetTerms = 64;
+const mostSetTerms = 64;
 
 /** The set, or what is wrong with the text, in words that name the value. */
 export function parseDomainSet(text: string): DomainSet | string {

@@ -43,12 +43,6 @@ export function layerTexts(layer: Layer): string[] {
   return layer.map(domainSetText);
 }
 
-/** ".com, .net lang:en" of every layer, for people. */
-export function partitionText(partition: Partition): string {
-  if (partition.length === 0) return "every domain";
-  return partition.map((layer) => layerTexts(layer).join(" or ")).join(", and in ");
-}
-
 /** Why nothing at all can be in both layers; null: something can. */
 export function nothingInBoth(
   given: Layer,

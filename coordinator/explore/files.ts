@@ -3,7 +3,7 @@
 import { csvText } from "../web/html.ts";
 import type { ExploredSubnet } from "./lines.ts";
 
-export const subnetColumns = [
+const subnetColumns = [
   "range",
   "name",
   "holder",

@@ -32,7 +32,7 @@ export interface SubnetFilter {
 }
 
 /** By the names that addresses, forms and options use; every one but `family` and `at`. */
-export const filterNames = [
+const filterNames = [
   "crawler",
   "registry",
   "country",
@@ -89,20 +89,6 @@ export function readFilter(given: (name: FilterName) => string): SubnetFilter | 
     faults.push(`country: ${filter.country} is not a country code of two letters`);
   return faults.length === 0 ? filter : `${faults.join("; ")}.`;
 }
-
-export const noFilter: SubnetFilter = {
-  crawler: null,
-  registry: null,
-  country: null,
-  holder: null,
-  state: null,
-  minRttMs: null,
-  maxRttMs: null,
-  minPagesPerDay: null,
-  olderThanDays: null,
-  minPrefix: null,
-  maxPrefix: null,
-};
 
 export const isEmptyFilter = (filter: SubnetFilter): boolean =>
   Object.values(filter).every((value) => value === null);

@@ -59,7 +59,7 @@ function pager(answer: ListAnswer, asking: Asking): Html {
   return html`<nav class="pager" aria-label="Pages"><a href="${asking({ after: answer.next })}" rel="next">Further subnets</a></nav>`;
 }
 
-export function subnetTable(subnets: readonly ExploredSubnet[], now: string): Html {
+function subnetTable(subnets: readonly ExploredSubnet[], now: string): Html {
   return html`
 <div class="scroll" tabindex="0" role="region" aria-label="Subnets">
 <table class="subnets">
@@ -104,7 +104,7 @@ function load({ pagesPerDay, dueHosts }: ExploredSubnet): Html {
 
 // The tree view: the way down from the root, one subnet, and what is directly within it.
 
-const exploreTreeOrders = {
+const treeOrders = {
   address: "address",
   size: "size, largest first",
   load: "load, most first",
@@ -150,7 +150,7 @@ function noChildren({ subnet }: TreeAnswer): Html {
 function childTable(answer: TreeAnswer, asking: Asking, now: string): Html {
   const count = answer.childCount === null ? "Many" : countText(answer.childCount);
   return html`
-<p class="sorts small">${count} directly within, sorted by ${Object.entries(exploreTreeOrders).map(
+<p class="sorts small">${count} directly within, sorted by ${Object.entries(treeOrders).map(
     ([order, words]) =>
       order === answer.sort
         ? html`<strong>${words}</strong> `
@@ -162,7 +162,7 @@ function childTable(answer: TreeAnswer, asking: Asking, now: string): Html {
 <tbody>${answer.children.map((subnet) => childRow(subnet, asking, now))}</tbody>
 </table>
 </div>
-${exploreTreePager(answer, asking)}`;
+${treePager(answer, asking)}`;
 }
 
 function childRow(subnet: ExploredSubnet, asking: Asking, now: string): Html {
@@ -177,7 +177,7 @@ function childRow(subnet: ExploredSubnet, asking: Asking, now: string): Html {
 </tr>`;
 }
 
-function exploreTreePager({ next, sort, children, childCount }: TreeAnswer, asking: Asking): Html {
+function treePager({ next, sort, children, childCount }: TreeAnswer, asking: Asking): Html {
   if (sort !== "address" && (childCount ?? 0) > children.length)
     return html`<p class="small">The first ${children.length} in this order; by address all can be paged through.</p>`;
   if (next === null) return nothing;

@@ -122,7 +122,7 @@ const colourNames = {
   registry: "registry",
 } as const;
 
-export const stateWords = {
+const stateWords = {
   delegated: "delegated itself",
   inherited: "goes with a larger one",
   waiting: "waits for a decision",

@@ -15,7 +15,7 @@ import { noRtt, type TileCells } from "./tile.ts";
 export const colourings = ["crawler", "rtt", "load", "age", "registry"] as const;
 export type Colouring = (typeof colourings)[number];
 
-export const categoryColours: readonly Rgb[] = [
+const categoryColours: readonly Rgb[] = [
   [0, 114, 178],
   [230, 129, 0],
   [0, 148, 108],

@@ -33,7 +33,7 @@ export interface ExploreRoutePorts extends ExplorePorts {
 }
 
 /** Subnets in one file. */
-export const mostInFile = 1_000_000;
+const mostInFile = 1_000_000;
 const mostFilesAtOnce = 2;
 /** A million subnets are 100 MB; who reads more slowly than 170 KB/s keeps others waiting. */
 const mostFileMs = 600_000;

@@ -51,7 +51,7 @@ export interface MapTotals {
   readonly pagesPerDay: number;
 }
 
-export const blocksPerTile = 16;
+const blocksPerTile = 16;
 const cellsPerBlock = cellsPerTile / blocksPerTile;
 
 export type CrawlerName = (crawlerId: CrawlerId) => string | null;

@@ -250,7 +250,7 @@ function* loadsOver(
   }
 }
 
-export function subnetsStartingIn({ columns }: ExploredWorld, tile: Tile): number {
+function subnetsStartingIn({ columns }: ExploredWorld, tile: Tile): number {
   const first = firstPositionOf(tile);
   return (
     firstPlaceFrom(columns, tile.space, first + tilePositions(tile)) -

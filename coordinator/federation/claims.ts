@@ -20,7 +20,7 @@ export type Claims =
   | { readonly kind: "blocks"; readonly blocks: readonly IpRange[] };
 
 /** Names and exceptions of one coordinator, in all: whoever claims more needs fewer, higher ones, or address blocks. */
-export const mostClaimTerms = 5000;
+const mostClaimTerms = 5000;
 
 /** The claims, or what is wrong with them, in words that name the value. */
 export function readClaims(texts: readonly string[]): Claims | string {
@@ -135,11 +135,6 @@ function isWithin(set: DomainSet, outer: readonly DomainSet[]): boolean {
     const at = { host, language: null };
     return !domainSetHolds(set, at) || outer.some((one) => domainSetHolds(one, at));
   });
-}
-
-/** In one form of words, however they were written. */
-export function claimTexts(claims: Claims): string[] {
-  return claims.kind === "blocks" ? claims.blocks.map(formatRange) : claims.sets.map(domainSetText);
 }
 
 // Whose a URL is, as one coordinator sees it: its child's that owns it; its own; or of somebody above or beside it,

@@ -25,8 +25,6 @@ export interface TakenUrls {
   readonly repeated: number;
 }
 
-export const noUrlsTaken: TakenUrls = { admitted: 0, passedOn: 0, repeated: 0 };
-
 export interface TakingSettings {
   readonly scope: CrawlScope;
   /** Hosts that the frontier does not hold and that may come in with this message. */

@@ -9,7 +9,7 @@ import type { CoordinatorStore, LinkState, RelatedCoordinator } from "./exchange
 import { holdClaims } from "./foreign-url-store.ts";
 
 /** A relative that was not heard of for so long is silent; children ask every few seconds. */
-export const silentMinutes = 10;
+const silentMinutes = 10;
 
 /** Waiting URLs are counted so far. */
 const mostCounted = 10_000_000;

@@ -45,7 +45,7 @@ export interface FleetTotals {
   readonly incidents: number;
 }
 
-export const fleetPageSize = 50;
+const fleetPageSize = 50;
 
 /** `pageSize` infinite: all of them, for CSV. */
 export function fleetView(
@@ -67,7 +67,7 @@ export function fleetView(
 }
 
 /** What its dock runs, or what it says itself. */
-export function versionOf({ release, softwareVersion }: FleetEntry): string | null {
+function versionOf({ release, softwareVersion }: FleetEntry): string | null {
   return release?.version ?? softwareVersion;
 }
 

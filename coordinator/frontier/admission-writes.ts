@@ -20,10 +20,10 @@ import {
 import type { AdmittedUrl } from "./frontier.ts";
 
 /** URLs over a host's budget that are held for when it has earned more; what comes beyond them is left out. */
-export const mostHeldUrls = 1000;
+const mostHeldUrls = 1000;
 
 /** URLs of a host that are admitted because they were named as its sitemaps or feeds, over all time. */
-export const mostListUrls = 60;
+const mostListUrls = 60;
 
 /** One entry per URL, with its smallest depth; without those that are too deep. */
 export function distinctUrls(urls: readonly AdmittedUrl[], maxDepth: number): AdmittedUrl[] {

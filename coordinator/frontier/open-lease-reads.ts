@@ -51,7 +51,7 @@ export const urlsInHand = (hostHash: string): string => `coalesce((
 ), '{}')`;
 
 /** URLs of one host in a lease, at most. */
-export function slotsOf({ urlsPerHost }: LeaseRequest): number {
+function slotsOf({ urlsPerHost }: LeaseRequest): number {
   return Math.min(urlsPerHost, maxLeaseUrls);
 }
 

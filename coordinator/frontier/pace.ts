@@ -9,7 +9,7 @@ import type { CrawlerId } from "#core/ids";
 import type { CoordinatorMessage } from "#protocol/coordinator-messages";
 
 /** As messages have it (protocol/coordinator-messages). */
-export const workPaces = ["slow-down", "steady", "hurry-up"] as const;
+const workPaces = ["slow-down", "steady", "hurry-up"] as const;
 
 export type WorkPace = (typeof workPaces)[number];
 

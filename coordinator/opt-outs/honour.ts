@@ -21,7 +21,7 @@ const sitesPerMessage = 200;
 /** Sites that DNS is asked about in one pass. */
 const confirmationsPerPass = 50;
 
-export const stopWords = "the site has opted out";
+const stopWords = "the site has opted out";
 
 export interface OptOutPorts {
   readonly optOuts: OptOutStore;

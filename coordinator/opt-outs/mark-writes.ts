@@ -15,7 +15,7 @@ import type { AppliedOptOuts, EndedLease, OptOutMarks } from "./opt-out.ts";
 const hostsPerBatch = 500;
 const pagesPerBatch = 500;
 /** After an opt-out was lifted: for so long crawlers may still refuse what they were told to stop. */
-export const stopKeptMinutes = 15;
+const stopKeptMinutes = 15;
 
 /** How far the frontier is in line with an opt-out (column applied). */
 const applied = { marked: 1, deleted: 2, unmarked: 3 } as const;

@@ -86,7 +86,7 @@ export function complaintsBody(
 ${fault === null ? nothing : html`<p class="fault" role="alert">${fault}</p>`}
 <p class="small"><a href="${all ? "/fleet/complaints" : "/fleet/complaints?all=yes"}">${all ? "Open ones only" : "Also those that are closed"}</a></p>
 ${complaints.length === 0 ? empty("No open complaints.", "") : complaints.map((one) => complaintSection(one, viewer, mayChange))}
-${mayChange ? complaintsPageAddForm(viewer) : nothing}`;
+${mayChange ? addComplaintForm(viewer) : nothing}`;
 }
 
 function complaintSection(one: Complaint, viewer: PageViewer, mayChange: boolean): Html {
@@ -104,7 +104,7 @@ function closeForm(complaintId: number, viewer: PageViewer): Html {
   return html`<form class="inline" method="post" action="/fleet/complaints/${complaintId}/close">${formToken(viewer)}<label for="close-${complaintId}">How it ended</label> <input id="close-${complaintId}" name="words" required maxlength="1000" size="30"> <button class="quiet slim">Close no. ${complaintId}</button></form>`;
 }
 
-function complaintsPageAddForm(viewer: PageViewer): Html {
+function addComplaintForm(viewer: PageViewer): Html {
   return html`<section><h2>Write one down</h2><form class="form" method="post" action="/fleet/complaints">${formToken(viewer)}
 <div><label for="target">Site, address or range</label><input id="target" name="target" required maxlength="253" autocomplete="off" spellcheck="false"></div>
 <div><label for="from">Who complains, and where to answer</label><input id="from" name="from" required maxlength="200"></div>

@@ -48,7 +48,7 @@ export async function alertFacts(pool: Pool, reads: SharedReads, now: Date): Pro
 }
 
 /** To the database and back, as the pages' connections feel it. */
-export async function roundTripMs(pool: Pool): Promise<number> {
+async function roundTripMs(pool: Pool): Promise<number> {
   const startedMs = performance.now();
   await pool.query("select 1");
   return performance.now() - startedMs;

@@ -30,7 +30,7 @@ export interface OverviewViewPorts {
 }
 
 /** Rows of a table, at most; programs may have more. */
-export const rowsShown = 100;
+const rowsShown = 100;
 
 const rowsInCsv = 1000;
 

@@ -28,7 +28,7 @@ export const maxHelloBytes: number = 64 * 1024;
  * What a crawler's message may be made of, told before JSON.parse builds it: a few KB of deflate are eight million
  * brackets, and the longest result that is allowed has 10,000 links of seven fields.
  */
-export const maxMessageValues = 150_000;
+const maxMessageValues = 150_000;
 const maxMessageDepth = 16;
 
 /** The text to send; throws ProtocolError when it is longer than the other side would take. */

@@ -9,7 +9,7 @@ import { probeMethod, releaseVersion } from "./messages.ts";
 import { coordinatorMove } from "./move.ts";
 import { userAgent } from "./user-agent.ts";
 
-export const coordinatorWelcome = z.object({
+const coordinatorWelcome = z.object({
   type: z.literal("coordinator:welcome"),
   protocolVersion: z.int(),
   crawlerId: z.int().min(1),
@@ -38,7 +38,7 @@ export const coordinatorWelcome = z.object({
 });
 
 /** The session ends: why, in words, and whether trying again later makes sense. */
-export const coordinatorRefuse = z.object({
+const coordinatorRefuse = z.object({
   type: z.literal("coordinator:refuse"),
   code: z.enum([
     "wrong-key",
@@ -63,7 +63,7 @@ export const coordinatorRefuse = z.object({
   retryAfterMs: milliseconds.optional(),
 });
 
-export const coordinatorProbe = z.object({
+const coordinatorProbe = z.object({
   type: z.literal("coordinator:probe"),
   requestId: z.int().min(0),
   host: hostName,
@@ -79,7 +79,7 @@ export const coordinatorProbe = z.object({
 });
 
 /** Answer to `crawler:ready`: no more leases than that asked for. Each is read (`lease`) when it is begun. An empty list says why in words and when asking again makes sense. */
-export const coordinatorTasks = z.object({
+const coordinatorTasks = z.object({
   type: z.literal("coordinator:tasks"),
   leases: z.array(offeredLease).max(1000),
   askAgainMs: milliseconds,
@@ -87,13 +87,13 @@ export const coordinatorTasks = z.object({
 });
 
 /** Everything up to this sequence is committed. */
-export const coordinatorAcknowledge = z.object({
+const coordinatorAcknowledge = z.object({
   type: z.literal("coordinator:acknowledge"),
   sequence: z.int().min(0),
 });
 
 /** Backpressure, with its reason: how many results may be under way from now on; 0 stops shipping. */
-export const coordinatorPace = z.object({
+const coordinatorPace = z.object({
   type: z.literal("coordinator:pace"),
   resultCredits: z.int().min(0).max(10_000),
   reason: coordinatorWords,
@@ -103,7 +103,7 @@ export const coordinatorPace = z.object({
  * From version 4 on: the crawler has little due work, or much, and is to have fewer or more hosts under way at a time,
  * always inside its host's limits: one for each due slice, on `hurry-up` as many as the limits allow.
  */
-export const coordinatorWorkPace = z.object({
+const coordinatorWorkPace = z.object({
   type: z.literal("coordinator:work-pace"),
   pace: z.enum(["slow-down", "steady", "hurry-up"]),
   /** Host slices that are due for it or in its hands; of many, no more than it took to tell. */
@@ -112,7 +112,7 @@ export const coordinatorWorkPace = z.object({
 });
 
 /** The other crawlers, to be measured. */
-export const coordinatorPeers = z.object({
+const coordinatorPeers = z.object({
   type: z.literal("coordinator:peers"),
   peers: z
     .array(z.object({ crawlerId: z.int().min(1), address, port: z.int().min(1).max(65_535) }))
@@ -120,7 +120,7 @@ export const coordinatorPeers = z.object({
 });
 
 /** A new key in place of the one that was shown in the hello, which is good for so long at most. */
-export const coordinatorKey = z.object({
+const coordinatorKey = z.object({
   type: z.literal("coordinator:key"),
   key: z.string().regex(/^[\x21-\x7e]{16,200}$/),
   scopes: z.array(keyScope).min(1).max(keyScopes.length),
@@ -134,14 +134,14 @@ export const coordinatorKey = z.object({
  * Hosts are not to be contacted any more, with everything below each domain: leases on them end at once. Sent when
  * a site opts out, and with each welcome for those of late.
  */
-export const coordinatorStopHosts = z.object({
+const coordinatorStopHosts = z.object({
   type: z.literal("coordinator:stop-hosts"),
   domains: z.array(hostName).min(1).max(1000),
   reason: coordinatorWords,
 });
 
 /** A release that this crawler's dock may take, by its place at the coordinator: `/releases/DIGEST`. */
-export const coordinatorRelease = z.object({
+const coordinatorRelease = z.object({
   type: z.literal("coordinator:release"),
   version: releaseVersion,
   /** SHA-256 of the bundle, hex. */

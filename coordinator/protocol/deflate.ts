@@ -14,7 +14,7 @@ export const flushTail: Buffer = Buffer.from([0x00, 0x00, 0xff, 0xff]);
 const emptyMessage = Buffer.from([0x00]);
 
 /** Memory of one stream, from zlib's formula 2^(windowBits+2) + 2^(memLevel+9) bytes. */
-export const streamSizes = {
+const streamSizes = {
   /** 256 KiB: for results. Level 6 takes a tenth to a fifth more of the CPU and sends 2 % less. */
   large: { windowBits: 15, memLevel: 8, level: 4 },
   /** 48 KiB: for the coordinator, which holds one for every crawler and says little. */

@@ -19,8 +19,8 @@ export const maxExchangeBytes = 4_000_000;
 /** Coordinators above one another. */
 export const maxChain = 16;
 /** Domain sets or address blocks of one coordinator, and characters of one. */
-export const maxClaims = 1000;
-export const maxClaimLength = 300;
+const maxClaims = 1000;
+const maxClaimLength = 300;
 
 /** Of one URL in one message, and in all that is counted of a URL or host of others. */
 export const mostLinks = 1_000_000_000;

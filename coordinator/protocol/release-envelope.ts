@@ -9,7 +9,7 @@ import { z } from "zod";
 import { isSignedBy, publicKey, signature } from "./identity.ts";
 
 /** Longest text of an envelope, in characters: a list of 1000 revoked digests is 67,000. */
-export const maxBodyCharacters = 100_000;
+const maxBodyCharacters = 100_000;
 
 /** Longest file that holds one envelope: every character of the text escaped, and its signatures. */
 export const maxEnvelopeBytes = 1024 * 1024;

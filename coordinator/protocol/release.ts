@@ -104,7 +104,7 @@ export function verifyRevocations(
 }
 
 /** Why these bytes are not the manifest's bundle; null: they are. */
-export function bundleFault(manifest: ReleaseManifest, bundle: Uint8Array): string | null {
+function bundleFault(manifest: ReleaseManifest, bundle: Uint8Array): string | null {
   if (bundle.byteLength !== manifest.bytes) {
     return `the bundle has ${bundle.byteLength} bytes, its manifest says ${manifest.bytes}`;
   }

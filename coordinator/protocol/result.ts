@@ -27,7 +27,7 @@ export const blames = ["target", "network", "crawler", "us"] as const;
  * unsupported        a content type that is not indexed; only the header was read
  * failed             no answer: resolution, connection, time-out, protocol, size
  */
-export const fetchOutcome = z.discriminatedUnion("type", [
+const fetchOutcome = z.discriminatedUnion("type", [
   z.object({ type: z.literal("fetched"), status: z.int().min(200).max(299), truncated: z.boolean() }),
   z.object({
     type: z.literal("unchanged"),
@@ -56,7 +56,7 @@ export const fetchOutcome = z.discriminatedUnion("type", [
 
 export type FetchOutcome = z.infer<typeof fetchOutcome>;
 
-export const fetchTiming = z.object({
+const fetchTiming = z.object({
   /** Each null when the phase did not take place (a reused connection, a cached answer). */
   dnsMs: milliseconds.nullable(),
   connectMs: milliseconds.nullable(),
@@ -85,7 +85,7 @@ export const changeFrequencyWords = [
 
 export type ChangeFrequency = (typeof changeFrequencyWords)[number];
 
-export const pageLink = z.object({
+const pageLink = z.object({
   url,
   anchor: z.string().max(200),
   nofollow: z.boolean(),
@@ -100,7 +100,7 @@ export const pageLink = z.object({
 export type PageLink = z.infer<typeof pageLink>;
 
 /** What a document is for: a page is indexed, the others only name URLs. */
-export const documentKinds = ["page", "sitemap", "feed"] as const;
+const documentKinds = ["page", "sitemap", "feed"] as const;
 
 /** The most links of a document that are shipped: of a page, and of a sitemap or feed. */
 export const maxPageLinks = 2000;
@@ -172,7 +172,7 @@ export const pageExtract = z.object({
 export type PageExtract = z.infer<typeof pageExtract>;
 
 /** What became of an origin's robots.txt; told with the first result after it was asked for. */
-export const robotsReport = z.object({
+const robotsReport = z.object({
   /** rules: read; none: 4xx or too many redirects, all allowed; closed: 5xx or 429; unreachable: no answer. */
   state: z.enum(["rules", "none", "closed", "unreachable"]),
   crawlDelaySeconds: z.number().min(0).max(86_400).nullable(),

@@ -52,7 +52,7 @@ const updatesWaitedFor = 5;
  * does that nobody sets; a channel that never had one counts with the interval in force. Not the time since its
  * last update: a single channel that can't be downloaded at all would lengthen its group's interval for ever.
  */
-export function hInterval(channel: ChannelRecord, intervalSeconds: number): number {
+function hInterval(channel: ChannelRecord, intervalSeconds: number): number {
   return channel.meanGapSeconds ?? channel.earlierGapSeconds ?? intervalSeconds;
 }
 

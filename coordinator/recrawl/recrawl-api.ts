@@ -2,7 +2,7 @@
 import { z } from "zod";
 import { type ApiOperations, dateTime } from "../web/api-operation.ts";
 
-export const recrawlGroup = z
+const recrawlGroup = z
   .strictObject({
     channels: z.int().describe("Configured channels, and hosts so far as they lie in none"),
     pages: z.number(),
@@ -15,7 +15,7 @@ export const recrawlGroup = z
   })
   .meta({ id: "RecrawlGroup" });
 
-export const recrawlPlan = z
+const recrawlPlan = z
   .strictObject({
     madeAt: dateTime(),
     strategy: z.enum(["fixed", "iir", "icr", "optimal"]),
@@ -41,7 +41,7 @@ export const recrawlPlan = z
   })
   .meta({ id: "RecrawlPlan" });
 
-export const recrawlAnswer = z
+const recrawlAnswer = z
   .strictObject({ now: dateTime(), plans: z.array(recrawlPlan) })
   .meta({ id: "RecrawlAnswer" });
 

@@ -20,7 +20,7 @@ export interface RegistryJobsPorts {
 const usualNoteMs = 1000;
 const mostLines = 60;
 const mostCharacters = 400;
-export const emptyProgress: JobProgress = { text: "starting", share: null, lines: [] };
+const emptyProgress: JobProgress = { text: "starting", share: null, lines: [] };
 
 export class RegistryJobs {
   readonly #ports: RegistryJobsPorts;

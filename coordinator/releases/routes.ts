@@ -5,7 +5,7 @@ import type { Actions, Outcome } from "../web/actions.ts";
 import { buttonForm, crawlerOr, empty, fleetHead } from "../web/components.ts";
 import { usageFault } from "../web/form-fields.ts";
 import { countText, instant } from "../web/format.ts";
-import { type Html, html, nothing as htmltsNothing } from "../web/html.ts";
+import { type Html, html, nothing } from "../web/html.ts";
 import { formToken, type PageViewer } from "../web/page-frame.ts";
 import type { Views } from "../web/views.ts";
 import { holdRelease, judgeStage, stageRelease } from "./move-stage.ts";
@@ -128,7 +128,7 @@ export interface ReleaseLine extends Omit<ReleaseEntry, "firstCrawlerId"> {
   readonly standing: string | null;
 }
 
-const nothing: ReleaseCounts = { offered: 0, refused: 0, pinned: 0, delayed: 0, running: 0, returned: 0 };
+const noCounts: ReleaseCounts = { offered: 0, refused: 0, pinned: 0, delayed: 0, running: 0, returned: 0 };
 
 /** Newest first. */
 export async function releaseLines(
@@ -151,7 +151,7 @@ export async function releaseLines(
     lines.push({
       ...shown,
       firstCrawler: docks.find(({ crawlerId }) => crawlerId === firstCrawlerId)?.name ?? null,
-      crawlers: counts.get(entry.version) ?? nothing,
+      crawlers: counts.get(entry.version) ?? noCounts,
       standing: moves ? (await judgeStage(entry, { releaseFleet }, now)).words : null,
     });
   }
@@ -193,7 +193,7 @@ const states = ["offered", "running", "returned", "pinned", "delayed", "refused"
 function versionsBody(page: VersionsPage, viewer: PageViewer, fault: string | null = null): Html {
   return html`${fleetHead("/fleet/versions", viewer, "Versions")}
 <p class="lead">Releases are signed by <code>nearcrawl release sign</code> and published, or by the coordinator while its own key counts. Then each is offered to one crawler, to a share of them, to all; crawlers return by themselves from one that fails.</p>
-${fault === null ? htmltsNothing : html`<p class="fault" role="alert">${fault}</p>`}
+${fault === null ? nothing : html`<p class="fault" role="alert">${fault}</p>`}
 ${
   page.releases.length === 0
     ? empty(
@@ -209,7 +209,7 @@ function releaseSection(release: ReleaseLine, now: Date, viewer: PageViewer): Ht
   return html`<section class="release"><h2>${release.version} <span class="small">published ${instant(release.publishedAt.toISOString())}, signed until ${instant(release.expiresAt.toISOString())}</span></h2>
 <p>Offered to <strong>${stageText(release)}</strong>. <span class="small">${remarkOn(release, now)}</span></p>
 <ul class="shares">${states.map((state) => html`<li>${state} <strong>${countText(release.crawlers[state])}</strong></li>`)}</ul>
-${mayDo(viewer.actor, "fleet-write") && !release.revoked ? stageForms(release, viewer) : htmltsNothing}</section>`;
+${mayDo(viewer.actor, "fleet-write") && !release.revoked ? stageForms(release, viewer) : nothing}</section>`;
 }
 
 /** The reader's zone where the script runs; other words are those of the command. */
@@ -226,7 +226,7 @@ function stageForms({ version, stage }: ReleaseLine, viewer: PageViewer): Html {
   return html`<div class="actions">
 <form class="inline" method="post" action="${path("stage")}">${formToken(viewer)}<label for="${id}">Offer to</label> <input id="${id}" name="to" value="${stage === "none" ? "one" : stage === "one" ? "5%" : "all"}" maxlength="68" size="10" required aria-describedby="stage-hint"> <button class="quiet slim">Offer</button></form>
 ${buttonForm(viewer, { path: path("auto"), label: "Offer step by step" })}
-${stage === "none" ? htmltsNothing : buttonForm(viewer, { path: path("hold"), label: "Hold" })}
+${stage === "none" ? nothing : buttonForm(viewer, { path: path("hold"), label: "Hold" })}
 </div>`;
 }
 
@@ -237,7 +237,7 @@ function docksSection({ docks }: VersionsPage): Html {
 <thead><tr><th scope="col">Crawler</th><th scope="col">Runs</th><th scope="col">Dock</th><th scope="col">Its partner's policy</th><th scope="col">Returned from</th></tr></thead>
 <tbody>${docks.map(
     (dock) =>
-      html`<tr><th scope="row">${crawlerOr(dock.name, "")}${dock.online ? htmltsNothing : html`<span class="small">offline</span>`}</th><td>${dock.runsVersion}</td><td>${dock.dockVersion}</td><td>${dock.policy}</td><td>${returnedFrom(dock)}</td></tr>`,
+      html`<tr><th scope="row">${crawlerOr(dock.name, "")}${dock.online ? nothing : html`<span class="small">offline</span>`}</th><td>${dock.runsVersion}</td><td>${dock.dockVersion}</td><td>${dock.policy}</td><td>${returnedFrom(dock)}</td></tr>`,
   )}</tbody></table></div></section>`;
 }
 

@@ -15,7 +15,7 @@ import { simhashDistance } from "#protocol/result";
 import { columnsOf } from "../database/transaction.ts";
 
 /** Shorter texts differ too little from each other to be told apart by a simhash. */
-export const fewestWordsCompared = 50;
+const fewestWordsCompared = 50;
 const mostBitsApart = 3;
 const entriesPerBand = 64;
 /** Near-duplicates are about equally long: the shorter has at least this share of the longer one's words. */

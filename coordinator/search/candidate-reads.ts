@@ -282,7 +282,7 @@ export class HostFactsCache {
 /** A ranking takes about 200 KB. */
 const keptAnswers = 200;
 
-const keptAnswersKeptMs = 10_000;
+const answerKeptMs = 10_000;
 
 export class KeptAnswers {
   readonly #answers: LRUCache<string, object>;
@@ -292,7 +292,7 @@ export class KeptAnswers {
   constructor(nowMs: () => number) {
     this.#answers = new LRUCache({
       max: keptAnswers,
-      ttl: keptAnswersKeptMs,
+      ttl: answerKeptMs,
       ttlResolution: 0,
       perf: { now: nowMs },
     });

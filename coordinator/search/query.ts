@@ -20,7 +20,7 @@ export interface SearchOptions {
 /** Longer input is cut: nobody types it, and each word costs a look-up in the index. */
 export const maxSearchLength = 300;
 
-export const maxSearchWords = 24;
+const maxSearchWords = 24;
 export const maxSearchLimit = 100;
 
 /** Deeper pages of results are refused: so many pages are ranked, and nobody reads as far. */

@@ -25,7 +25,7 @@ export interface Standing {
 }
 
 /** 0 to `highestStanding`; each doubling of the linking hosts is worth two. */
-export const highestStanding = 24;
+const highestStanding = 24;
 
 const frontPageWorth = 3;
 
@@ -36,7 +36,7 @@ export function standingOf({ linkingHosts, isFrontPage, isLaterCopy }: Standing)
 }
 
 /** The first tier holds this share of the pages at most, or so many where that is more. */
-export const firstTierShare = 0.04;
+const firstTierShare = 0.04;
 
 export const firstTierPages = 20_000;
 

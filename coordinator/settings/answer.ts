@@ -74,7 +74,7 @@ export interface PreviewAnswer {
 }
 
 /** Versions that are shown. */
-export const shownVersions = 50;
+const shownVersions = 50;
 
 export async function policiesAnswer(
   store: Pick<PolicyStore, "read" | "history">,

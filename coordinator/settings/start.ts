@@ -1,5 +1,5 @@
 /** The coordinator's settings as operators change them while it runs: read first, followed from its start to its end. */
-import type { Pool as PgPool } from "pg";
+import type { Pool } from "pg";
 import { systemClock } from "#core/clock";
 import type { Log } from "#core/log";
 import type { Timekeeper } from "#core/scheduler";
@@ -25,7 +25,7 @@ export interface PolicyDuties {
 }
 
 export async function policyDuties(ports: {
-  readonly pool: PgPool;
+  readonly pool: Pool;
   readonly config: CoordinatorConfig;
   readonly timekeeper: Pick<Timekeeper, "retime">;
   readonly log: Log;
@@ -47,8 +47,6 @@ export async function policyDuties(ports: {
 }
 
 // The pages' part about policies, with its stores.
-
-type Pool = RoomOptions["pool"];
 
 export function policyPart({ pool, log }: Pick<RoomOptions, "pool" | "log">): WebPart {
   return policyRoutes({ ...previewPorts(pool, log), store: createPolicyStore(pool) });

@@ -55,7 +55,7 @@ export interface ProbeLieRule {
   readonly leastOfWitness: number;
 }
 
-export const defaultProbeLieRule: ProbeLieRule = {
+const defaultProbeLieRule: ProbeLieRule = {
   trust: 0.7,
   leastSubnets: 10,
   leastShare: 0.4,

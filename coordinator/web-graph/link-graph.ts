@@ -107,16 +107,16 @@ export class LinkList {
 // Numbers for the nodes of the web graph: a URL's two hashes → 0, 1, 2, … in the order of their arrival. A table of
 // slots with linear probing at most half full; 24 bytes a node and no object for any of them.
 
-const nodeIndexFirstCapacity = 1024;
+const firstIndexCapacity = 1024;
 
 /** Slots are numbers of 32 bits, and arrays double. */
 const mostNodes = 2 ** 28;
 
 export class NodeIndex {
   /** Of each node: the host's hash, the URL's hash, each with the higher half first. */
-  #keys = new Int32Array(4 * nodeIndexFirstCapacity);
+  #keys = new Int32Array(4 * firstIndexCapacity);
   /** Node + 1; 0: free. */
-  #slots = new Int32Array(2 * nodeIndexFirstCapacity);
+  #slots = new Int32Array(2 * firstIndexCapacity);
   #size = 0;
   readonly #seed: number;
 

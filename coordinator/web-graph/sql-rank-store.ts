@@ -42,7 +42,7 @@ export interface WorkPart {
   readonly bounds: string;
 }
 
-export const parts = 8;
+const parts = 8;
 
 const tables = {
   sql_rank_seen: "host_hash bigint, url_hash bigint, links bigint",

@@ -30,7 +30,7 @@ const lookMs = 600_000;
 const rankEveryMs = 86_400_000;
 
 /** About 1 GB while they are ranked. */
-export const mostLinksHere = 20_000_000;
+const mostLinksHere = 20_000_000;
 
 const lockName = "nearcrawl ranks pages";
 

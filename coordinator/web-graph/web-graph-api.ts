@@ -2,7 +2,7 @@
 import { z } from "zod";
 import { type ApiOperations, dateTime, refusals } from "../web/api-operation.ts";
 
-export const graphDegrees = z
+const graphDegrees = z
   .strictObject({
     average: z.number(),
     most: z.int(),
@@ -10,7 +10,7 @@ export const graphDegrees = z
   })
   .meta({ id: "GraphDegrees" });
 
-export const rankedPage = z
+const rankedPage = z
   .strictObject({
     url: z.string().nullable().describe("Null: the frontier does not hold it."),
     pageRank: z.number(),
@@ -19,7 +19,7 @@ export const rankedPage = z
   })
   .meta({ id: "RankedPage" });
 
-export const rankedHost = z
+const rankedHost = z
   .strictObject({
     host: z.string().nullable().describe("Null: the frontier does not hold it."),
     rank: z.number(),
@@ -30,7 +30,7 @@ export const rankedHost = z
   })
   .meta({ id: "RankedHost" });
 
-export const graphSummary = z
+const graphSummary = z
   .strictObject({
     madeAt: dateTime(),
     nodes: z.int().describe("URLs of the frontier, and those beyond it that pages link to."),
@@ -65,7 +65,7 @@ export const graphSummary = z
   })
   .meta({ id: "GraphSummary" });
 
-export const graph = z
+const graph = z
   .strictObject({
     graph: graphSummary.nullable(),
     ranksAt: dateTime()

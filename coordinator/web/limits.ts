@@ -26,7 +26,7 @@ export const maxReceived = 64;
 export const maxReceivedOfAddress = 4;
 
 /** Besides, for those who have signed in: places of each kind. */
-export const reservedPlaces = 8;
+const reservedPlaces = 8;
 
 /** A form is a few KB: whoever takes longer means to. */
 export const defaultBodyTimeoutMs = 10_000;

@@ -13,7 +13,7 @@ export const readsPerMinute = 1800;
 /** A program that works through a list of crawlers asks twice a second; people press less. */
 export const changesPerMinute = 120;
 /** Somebody with the wrong link tries again twice. */
-export const signInsPerMinute = 10;
+const signInsPerMinute = 10;
 const minuteMs = 60_000;
 const rememberedAddresses = 20_000;
 

@@ -45,7 +45,7 @@ export async function surveyCoordinator(settings: SurveySettings): Promise<Coord
 }
 
 /** Without its password. */
-export function proxyInWords({ type, host, port }: ProxyAddress): string {
+function proxyInWords({ type, host, port }: ProxyAddress): string {
   return `${type}://${host.includes(":") ? `[${host}]` : host}:${port}`;
 }
 

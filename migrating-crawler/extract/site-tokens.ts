@@ -98,7 +98,7 @@ function isScientific(text: string, from: number): boolean {
 
 // Numbers as Postgres' default text search parser reads them: integers, decimals, exponents, versions.
 
-const numberTokensDot = 0x2e;
+const decimalPoint = 0x2e;
 
 export function digitsEnd(text: string, from: number): number {
   let at = from;
@@ -117,7 +117,7 @@ export function scientificEnd(text: string, at: number): number {
 /** Where the decimal number (`1.5`, `1.5e3`) or version (`1.2.3`) ends whose digits so far end at `at`. */
 export function decimalEnd(text: string, at: number): number {
   let end = at;
-  for (let dots = 0; text.charCodeAt(end) === numberTokensDot; dots++) {
+  for (let dots = 0; text.charCodeAt(end) === decimalPoint; dots++) {
     const after = digitsEnd(text, end + 1);
     if (after === end + 1) return end;
     end = after;
@@ -133,9 +133,9 @@ export function signedNumberEnd(text: string, from: number): number {
   if (at === from + 1) return -1;
   const exponent = scientificEnd(text, at);
   if (exponent > 0) return exponent;
-  const end = text.charCodeAt(at) === numberTokensDot ? digitsEnd(text, at + 1) : at;
+  const end = text.charCodeAt(at) === decimalPoint ? digitsEnd(text, at + 1) : at;
   if (end <= at + 1) return at;
-  if (text.charCodeAt(end) === numberTokensDot && digitsEnd(text, end + 1) > end + 1) return from;
+  if (text.charCodeAt(end) === decimalPoint && digitsEnd(text, end + 1) > end + 1) return from;
   const decimalExponent = scientificEnd(text, end);
   return decimalExponent > 0 ? decimalExponent : end;
 }

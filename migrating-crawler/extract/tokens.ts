@@ -287,7 +287,7 @@ const orEnd = (text: string, at: number) => (at < 0 ? text.length : at);
 
 // Words joined by hyphens, as Postgres' default text search parser reads them.
 
-const compoundTokensHyphen = 0x2d;
+const hyphenCode = 0x2d;
 
 interface Words {
   readonly kind: TokenKind;
@@ -298,7 +298,7 @@ interface Words {
 function compoundFrom(text: string, first: TokenKind, at: number): Words {
   let kind = first;
   let end = at;
-  while (text.charCodeAt(end) === compoundTokensHyphen) {
+  while (text.charCodeAt(end) === hyphenCode) {
     const part = compoundPart(text, end + 1);
     if (part === null) break;
     if (part.kind > kind) kind = part.kind;

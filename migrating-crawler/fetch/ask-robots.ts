@@ -14,7 +14,7 @@ import { maxRobotsBytes, parseRobots, type RobotsRules } from "./robots-rules.ts
 import type { SignRequest } from "./sign-request.ts";
 import { SiteClient, type Timeouts } from "./site-client.ts";
 
-export const productToken = "Nearcrawl";
+const productToken = "Nearcrawl";
 const maxRedirects = 5;
 
 export type RobotsAnswer =

@@ -18,7 +18,7 @@ const longestDebtMs = 30_000;
 /** `recent` looks back so far. */
 const windowMs = 10_000;
 
-export const processClock: CpuClock = {
+const processClock: CpuClock = {
   cpuMs: () => {
     const { user, system } = process.cpuUsage();
     return (user + system) / 1000;

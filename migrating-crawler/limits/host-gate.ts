@@ -187,7 +187,7 @@ export class HostGates {
 // beyond what the floor and robots.txt allow anyway.
 
 /** Hosts that are written: those of the hosts met last. */
-const keptPacesMaxHosts = 5000;
+const maxKeptHosts = 5000;
 
 /** The longest wait that is believed: Retry-After may be long, but a clock may also have been wrong. */
 const longestWaitMs = 366 * 86_400_000;
@@ -207,13 +207,13 @@ const keptPace = z.object({
   failures: number.max(100),
 }) satisfies z.ZodType<HostPace>;
 
-const file = z.object({ version: z.literal(1), hosts: z.array(z.unknown()).max(keptPacesMaxHosts) });
+const file = z.object({ version: z.literal(1), hosts: z.array(z.unknown()).max(maxKeptHosts) });
 
 /** The paces, those met last first, as a JSON value. */
 export function keptPaces(paces: Iterable<[string, HostPace]>): unknown {
   const hosts: z.infer<typeof keptPace>[] = [];
   for (const [host, pace] of paces) {
-    if (hosts.length === keptPacesMaxHosts) break;
+    if (hosts.length === maxKeptHosts) break;
     hosts.push({ host, ...pace });
   }
   return { version: 1, hosts };

@@ -22,7 +22,7 @@ export interface MemorySigns {
   readonly nowMs: () => number;
 }
 
-export const processMemory: MemorySigns = {
+const processMemory: MemorySigns = {
   residentBytes: () => process.memoryUsage.rss(),
   collect: () => collector()(),
   nowMs: () => performance.now(),

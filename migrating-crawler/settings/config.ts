@@ -211,7 +211,7 @@ export function parseProxy(text: string): ProxyAddress | null {
   };
 }
 
-export function parseEndpoint(text: string): { readonly host: string; readonly port: number } | null {
+function parseEndpoint(text: string): { readonly host: string; readonly port: number } | null {
   const match = hostAndPort.exec(text);
   const port = Number(match?.[2]);
   if (!match || port < 1 || port > 65_535) return null;

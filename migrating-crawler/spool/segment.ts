@@ -9,10 +9,10 @@ import { packResult } from "#protocol/packed/message-frames";
 import type { PackedMessage } from "#protocol/packed/packed-message";
 import type { FetchResult } from "#protocol/result";
 
-export const headerBytes = 16;
+const headerBytes = 16;
 
 /** A record is one result; the message allows about 3 MB with the largest page. */
-export const maxRecordBytes = 8 * 1024 * 1024;
+const maxRecordBytes = 8 * 1024 * 1024;
 
 /** The whole records of a file: their sequences count up by one from `first`, the last ends where the file does. */
 export interface RecoveredSegment {

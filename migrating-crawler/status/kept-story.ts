@@ -10,7 +10,7 @@ import { blames, type FetchOutcome } from "#protocol/result";
 import type { Blame, ErrorReport, UrlCounts } from "./status-report.ts";
 
 export const storyFile = { name: "status.json", maxBytes: 256 * 1024, everyMs: 5000 };
-export const mostErrors = 100;
+const mostErrors = 100;
 const mostEnds = 10;
 
 /** As in the protocol, and a little of what a failure says. */
@@ -58,7 +58,7 @@ const story = z.object({
 
 export type Story = Readonly<z.infer<typeof story>>;
 
-export const noBlames: Readonly<Record<Blame, number>> = { target: 0, network: 0, crawler: 0, us: 0 };
+const noBlames: Readonly<Record<Blame, number>> = { target: 0, network: 0, crawler: 0, us: 0 };
 export const emptyStory: Story = { day: "", urls: noUrls, blames: noBlames, errors: [], lastEnds: [] };
 
 export function storyFrom(json: unknown): Story | null {

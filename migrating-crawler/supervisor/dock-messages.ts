@@ -18,7 +18,7 @@ export type ReleaseReport = z.infer<typeof releaseReport>;
 export const lastEnd = z.object({ at: z.iso.datetime(), reason: words });
 export type LastEnd = z.infer<typeof lastEnd>;
 
-export const runningRelease = z.object({ version: releaseVersion, digest });
+const runningRelease = z.object({ version: releaseVersion, digest });
 export type RunningRelease = z.infer<typeof runningRelease>;
 
 const reports = z.array(releaseReport).max(maxReleaseReports);

@@ -5,7 +5,7 @@
  */
 
 import { createWriteStream } from "node:fs";
-import { mkdir, writeFile as promisesWriteFile, readdir, readFile, rename, rm, stat } from "node:fs/promises";
+import { mkdir, readdir, readFile, rename, rm, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { Writable } from "node:stream";
 import { finished } from "node:stream/promises";
@@ -78,14 +78,14 @@ export async function generateRegistry(
     const onText = () => {
       if (++progress.records % progressEvery === 0) onProgress({ file: file.name, ...progress });
     };
-    files.push(await writeFile({ file, options, settings, tree, onText }));
+    files.push(await writeRegistryFile({ file, options, settings, tree, onText }));
   }
   const account = accountOf(settings, files, tree);
   await writeAccount(options.folder, account);
   return account;
 }
 
-async function writeFile(work: {
+async function writeRegistryFile(work: {
   readonly file: RegistryFile;
   readonly options: GenerateOptions;
   readonly settings: GenerateSettings;
@@ -169,14 +169,11 @@ async function prepareFolder(folder: string, mayReplace: boolean): Promise<void>
     }
     await removeGenerated(folder, names);
   }
-  await promisesWriteFile(join(folder, accountFileName), `${JSON.stringify({ complete: false })}\n`);
+  await writeFile(join(folder, accountFileName), `${JSON.stringify({ complete: false })}\n`);
 }
 
 async function writeAccount(folder: string, account: unknown): Promise<void> {
-  await promisesWriteFile(
-    join(folder, accountFileName),
-    `${JSON.stringify({ complete: true, account }, null, 2)}\n`,
-  );
+  await writeFile(join(folder, accountFileName), `${JSON.stringify({ complete: true, account }, null, 2)}\n`);
 }
 
 async function removeGenerated(folder: string, names: readonly string[]): Promise<void> {

@@ -19,7 +19,3 @@ export function fraction(path: number, purpose: number): number {
 export function below(path: number, purpose: number, limit: number): number {
   return Math.floor((draw(path, purpose) / 4_294_967_296) * limit);
 }
-
-export function pick<T>(list: readonly T[], path: number, purpose: number): T {
-  return list[below(path, purpose, list.length)] as T;
-}

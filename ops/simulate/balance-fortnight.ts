@@ -31,7 +31,7 @@ export interface FortnightFigures {
   readonly overloads: number;
 }
 
-export const defaultDays = 14;
+const defaultDays = 14;
 
 /** A crawler of a thousand subnets still varies by more than their independent noise: its region has its own week. */
 const regionalNoise = 0.01;

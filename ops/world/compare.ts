@@ -2,7 +2,6 @@
  * What it takes to compare delegation policies on one world without running each: the world as an instance
  * for the simulator, and how long a download takes by the model that the emulated Internet's proxies follow.
  */
-import { writeFile } from "node:fs/promises";
 import { pathOf, type World } from "./model.ts";
 
 export interface Download {
@@ -47,10 +46,6 @@ export function instanceOf(world: World): LatencyInstance {
       return { ...hostOf(world, site), rtt: Array.from(row) };
     }),
   };
-}
-
-export async function writeInstance(world: World, file: string): Promise<void> {
-  await writeFile(file, `${JSON.stringify(instanceOf(world))}\n`);
 }
 
 function hostOf(

@@ -206,18 +206,18 @@ function rowsOfTree(family: CurrentFamily): FamilyRows {
   };
 }
 
-type RegistryCountsSums = { -readonly [name in keyof Omit<RegistryCounts, "registry">]: number };
+type CountedSums = { -readonly [name in keyof Omit<RegistryCounts, "registry">]: number };
 
 function countFamilies(families: readonly FamilyRows[]): readonly RegistryCounts[] {
-  const sums = registries.map((): RegistryCountsSums => ({ ...nothing }));
+  const sums = registries.map((): CountedSums => ({ ...nothing }));
   for (const family of families) addFamily(sums, family);
   countHolders(sums, families);
   return registries
-    .map((registry, index) => ({ registry, ...(sums[index] as RegistryCountsSums) }))
+    .map((registry, index) => ({ registry, ...(sums[index] as CountedSums) }))
     .filter(({ subnets }) => subnets > 0);
 }
 
-const nothing: RegistryCountsSums = {
+const nothing: CountedSums = {
   subnets: 0,
   ipv4Subnets: 0,
   ipv6Subnets: 0,
@@ -228,14 +228,14 @@ const nothing: RegistryCountsSums = {
 };
 
 /** One walk in the order of addresses: what lies behind the furthest end so far is new. */
-function addFamily(sums: readonly RegistryCountsSums[], family: FamilyRows): void {
+function addFamily(sums: readonly CountedSums[], family: FamilyRows): void {
   const isIpv4 = family.columns.family === 4;
   const covered = new Float64Array(registries.length).fill(-1);
   for (let position = 0; position < family.columns.count; position += 1) {
     const row = family.rowAt(position);
     if (!family.isThere(row)) continue;
     const registry = family.registries[row] as number;
-    const sum = sums[registry] as RegistryCountsSums;
+    const sum = sums[registry] as CountedSums;
     const first = Math.max(blockOf(family.columns, "first", row), (covered[registry] as number) + 1);
     const last = blockOf(family.columns, "last", row);
     const fresh = Math.max(0, last - first + 1);
@@ -255,7 +255,7 @@ function blockOf(columns: RangeColumns, end: "first" | "last", row: number): num
 }
 
 /** A holder with subnets of several registries counts for each. */
-function countHolders(sums: readonly RegistryCountsSums[], families: readonly FamilyRows[]): void {
+function countHolders(sums: readonly CountedSums[], families: readonly FamilyRows[]): void {
   const seen = new Map<number, number>();
   for (const family of families) {
     for (let row = 0; row < family.columns.count; row += 1) {
@@ -265,7 +265,7 @@ function countHolders(sums: readonly RegistryCountsSums[], families: readonly Fa
       const known = seen.get(holder) ?? 0;
       if ((known & bit) !== 0) continue;
       seen.set(holder, known | bit);
-      (sums[family.registries[row] as number] as RegistryCountsSums).holders += 1;
+      (sums[family.registries[row] as number] as CountedSums).holders += 1;
     }
   }
 }

@@ -13,7 +13,7 @@ import { decodeText, type ValueDecoder } from "./text-decoding.ts";
 import { parseXmlRecord, XmlPicker } from "./xml-picker.ts";
 
 /** The largest real record known is under 100 KB (a net with thousands of comment lines). */
-export const maxRecordBytes = 1_048_576;
+const maxRecordBytes = 1_048_576;
 
 export interface XmlHandler {
   /** A record's value: its content, or its text where it has no children. */

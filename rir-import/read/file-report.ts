@@ -30,7 +30,7 @@ export interface FileReport {
   readonly seconds: number;
 }
 
-export const maxSamples = 20;
+const maxSamples = 20;
 const maxReasons = 40;
 const maxWarnings = 20;
 const maxValueLength = 120;

@@ -14,7 +14,7 @@ import { type Packing, type SourceFormat, sniffBytes, sniffFormat, sniffPacking 
 import { readZipDirectory, readZipEntry, type ZipEntry } from "./zip.ts";
 
 /** A gzip or ZIP that unpacks to more than this is refused: thirty times the largest registry dump. */
-export const maxUnpackedBytes = 2 ** 38;
+const maxUnpackedBytes = 2 ** 38;
 
 /** Dumps unpack to 5 to 15 times their size; past so much text, one that unpacks to more than this is a bomb. */
 const maxUnpackedShare = 200;

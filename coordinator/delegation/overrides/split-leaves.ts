@@ -19,7 +19,7 @@ export interface SplitLeavesPorts extends FinerRoundPorts {
 }
 
 /** A crawler takes a part over when it is nearer by more than this, in ms. */
-export const splitGainMs = 5;
+const splitGainMs = 5;
 /** Leaves that are probed in one pass, and addresses of each. */
 const leavesPerPass = 4;
 const probesPerLeaf = 4;

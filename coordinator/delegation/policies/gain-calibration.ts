@@ -12,7 +12,7 @@ export interface ProbedGain {
 }
 
 /** Of a saving only so much counts, as in the estimate (see `expected-gain.ts`). */
-export const mostCountedMs = 15;
+const mostCountedMs = 15;
 /** Evidence, in ms of saving, that the uncorrected estimate starts with. */
 const priorMs = 20;
 /** What an old probe still counts after each new one: some hundred are remembered. */

@@ -77,7 +77,7 @@ const decidingReasons = [
   }),
 ] as const;
 
-export const delegationReason = z.discriminatedUnion("type", [
+const delegationReason = z.discriminatedUnion("type", [
   ...decidingReasons,
   /** The range answers from several places at once: latency cannot choose, load does. */
   z.object({
@@ -168,18 +168,16 @@ const foundAt = {
 
 function underThreshold(reason: ReasonOf<"under-threshold">, nameOf: NameOf): string[] {
   return [
-    `It answered in ${delegationReasonMs(reason.rttMs)}, the first under the threshold of ${delegationReasonMs(reason.thresholdMs)}, found ${foundAt[reason.level]}.`,
+    `It answered in ${briefMs(reason.rttMs)}, the first under the threshold of ${briefMs(reason.thresholdMs)}, found ${foundAt[reason.level]}.`,
     askedWords(reason.asked, reason.askedCount, nameOf),
   ];
 }
 
 function fastestOfAll(reason: ReasonOf<"fastest-of-all">, nameOf: NameOf): string[] {
   const nobodyUnder =
-    reason.thresholdMs === null
-      ? ""
-      : ` Nobody was under the threshold of ${delegationReasonMs(reason.thresholdMs)}.`;
+    reason.thresholdMs === null ? "" : ` Nobody was under the threshold of ${briefMs(reason.thresholdMs)}.`;
   return [
-    `With ${delegationReasonMs(reason.rttMs)} it was the fastest; every crawler was asked.${nobodyUnder}`,
+    `With ${briefMs(reason.rttMs)} it was the fastest; every crawler was asked.${nobodyUnder}`,
     askedWords(reason.asked, reason.askedCount, nameOf),
   ];
 }
@@ -187,8 +185,8 @@ function fastestOfAll(reason: ReasonOf<"fastest-of-all">, nameOf: NameOf): strin
 function expectedGain(reason: ReasonOf<"expected-gain">, nameOf: NameOf): string[] {
   return [
     reason.askedCount === 1
-      ? `It was asked first, as the likeliest by past delegations nearby, and answered in ${delegationReasonMs(reason.rttMs)}.`
-      : `With ${delegationReasonMs(reason.rttMs)} it was the fastest of those asked.`,
+      ? `It was asked first, as the likeliest by past delegations nearby, and answered in ${briefMs(reason.rttMs)}.`
+      : `With ${briefMs(reason.rttMs)} it was the fastest of those asked.`,
     reason.askedCount === 1 ? "" : askedWords(reason.asked, reason.askedCount, nameOf),
     ruledOutWords(reason.ruledOut, reason.ruledOutCount, nameOf),
     stopWords(reason, nameOf),
@@ -200,9 +198,9 @@ function stopWords(reason: ReasonOf<"expected-gain">, nameOf: NameOf): string {
   if (reason.stop === "all-ruled-out" || reason.next === null) return "Nobody was left who could be nearer.";
   const cost =
     reason.costMs < reason.lambdaMs
-      ? `${delegationReasonMs(reason.costMs)} that a probe must be worth (λ is ${delegationReasonMs(reason.lambdaMs)}; less is asked where the answer would teach something for later)`
-      : `${delegationReasonMs(reason.costMs)} that a probe must be worth (λ)`;
-  return `Asking the next best, ${nameOf(reason.next.crawlerId)}, was expected to save ${delegationReasonMs(reason.next.expectedGainMs)}, less than the ${cost}.`;
+      ? `${briefMs(reason.costMs)} that a probe must be worth (λ is ${briefMs(reason.lambdaMs)}; less is asked where the answer would teach something for later)`
+      : `${briefMs(reason.costMs)} that a probe must be worth (λ)`;
+  return `Asking the next best, ${nameOf(reason.next.crawlerId)}, was expected to save ${briefMs(reason.next.expectedGainMs)}, less than the ${cost}.`;
 }
 
 function byPrior(reason: ReasonOf<"by-prior">, nameOf: NameOf): string[] {
@@ -217,10 +215,10 @@ function byPrior(reason: ReasonOf<"by-prior">, nameOf: NameOf): string[] {
 function anycast(reason: ReasonOf<"anycast">, nameOf: NameOf): string[] {
   const limit = reason.by === "light" ? "light in glass" : "the crawlers' own distance";
   return [
-    `The range is anycast: ${nameOf(reason.near.crawlerId)} (${delegationReasonMs(reason.near.rttMs)}) and ${nameOf(reason.far.crawlerId)} (${delegationReasonMs(reason.far.rttMs)}) are so far apart that ${limit} allows one machine no less than ${delegationReasonMs(reason.leastSumMs)} for both together.`,
+    `The range is anycast: ${nameOf(reason.near.crawlerId)} (${briefMs(reason.near.rttMs)}) and ${nameOf(reason.far.crawlerId)} (${briefMs(reason.far.rttMs)}) are so far apart that ${limit} allows one machine no less than ${briefMs(reason.leastSumMs)} for both together.`,
     reason.confirmed === null
       ? ""
-      : `${nameOf(reason.confirmed.crawlerId)} (${delegationReasonMs(reason.confirmed.rttMs)}) confirmed it.`,
+      : `${nameOf(reason.confirmed.crawlerId)} (${briefMs(reason.confirmed.rttMs)}) confirmed it.`,
     reason.fast > 1
       ? `Latency cannot choose here, so of the ${reason.fast} crawlers that answered fast the one with the most room took it.`
       : "Latency cannot choose here, so it was delegated by load.",
@@ -232,7 +230,7 @@ function askedWords(asked: readonly AskedCrawler[], count: number, nameOf: NameO
   if (count === 0) return "";
   const named = asked.map(
     (one) =>
-      `${nameOf(one.crawlerId)} ${one.rttMs === null ? `no answer (${one.failed ?? "unknown"})` : delegationReasonMs(one.rttMs)}`,
+      `${nameOf(one.crawlerId)} ${one.rttMs === null ? `no answer (${one.failed ?? "unknown"})` : briefMs(one.rttMs)}`,
   );
   const more = count - asked.length;
   return `Asked, in this order: ${named.join(", ")}${more > 0 ? ` and ${more} more` : ""}.`;
@@ -244,7 +242,7 @@ function ruledOutWords(ruledOut: readonly RuledOutCrawler[], count: number, name
     .slice(0, explainedOneByOne)
     .map(
       (one) =>
-        `${nameOf(one.crawlerId)} (at least ${delegationReasonMs(one.lowerBoundMs)}, since ${nameOf(one.by)} measured ${delegationReasonMs(one.byRttMs)} and is ${delegationReasonMs(one.peerRttMs)} from it)`,
+        `${nameOf(one.crawlerId)} (at least ${briefMs(one.lowerBoundMs)}, since ${nameOf(one.by)} measured ${briefMs(one.byRttMs)} and is ${briefMs(one.peerRttMs)} from it)`,
     );
   const more = count - explained.length;
   return `Ruled out by the triangle inequality, without asking: ${explained.join(", ")}${more > 0 ? ` and ${more} more` : ""}.`;
@@ -254,9 +252,9 @@ function takeOver(runnerUp: RunnerUp, nameOf: NameOf): string {
   if (runnerUp === null) return "";
   const distance =
     runnerUp.rttMs !== null
-      ? ` (${delegationReasonMs(runnerUp.rttMs)})`
+      ? ` (${briefMs(runnerUp.rttMs)})`
       : runnerUp.atMostMs !== null
-        ? ` (not asked, at most about ${delegationReasonMs(runnerUp.atMostMs)})`
+        ? ` (not asked, at most about ${briefMs(runnerUp.atMostMs)})`
         : "";
   return `Runner-up: ${nameOf(runnerUp.crawlerId)}${distance}.`;
 }
@@ -264,7 +262,7 @@ function takeOver(runnerUp: RunnerUp, nameOf: NameOf): string {
 const crawlers = (count: number) => (count === 1 ? "1 crawler" : `${count} crawlers`);
 
 /** Three figures at most: 0.034 ms, 3.4 ms, 34 ms, 340 ms. */
-function delegationReasonMs(value: number): string {
+function briefMs(value: number): string {
   return `${value >= 99.95 ? Math.round(value) : Number(value.toPrecision(value < 1 ? 2 : 3))} ms`;
 }
 

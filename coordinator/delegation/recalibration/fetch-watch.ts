@@ -11,7 +11,7 @@
 import type { CrawlerId } from "#core/ids";
 import { HostTimes, type RecalibrationRule, type TimesAlarm } from "./rule.ts";
 
-export const timeKinds = ["connect", "firstByte"] as const;
+const timeKinds = ["connect", "firstByte"] as const;
 export type TimeKind = (typeof timeKinds)[number];
 
 export interface WatchedFetch {

@@ -158,7 +158,7 @@ type Shape =
   | { readonly type: "object"; readonly fields: readonly (readonly [key: string, shape: Shape])[] };
 
 const maxShapeCharacters = 8192;
-const shapeMaxDepth = 8;
+const maxShapeDepth = 8;
 const forms = new Set("nTFsjuithdmDvL");
 const listForms = new Set("sj");
 const key = /[A-Za-z][A-Za-z0-9]{0,39}:/y;
@@ -187,7 +187,7 @@ class ShapeReader {
   }
 
   shape(within: Within): Shape {
-    if (within.depth > shapeMaxDepth) throw new ProtocolError("a packed message is nested too deeply");
+    if (within.depth > maxShapeDepth) throw new ProtocolError("a packed message is nested too deeply");
     if (this.#skip("{")) return this.#object({ ...within, depth: within.depth + 1 });
     if (this.#skip("[")) return this.#list({ depth: within.depth + 1, inList: true });
     if (this.#source[this.#at] === '"' && !within.inList) return { type: "text", text: this.#match(text) };

@@ -89,7 +89,7 @@ export function zshScript(nodes: readonly CommandNode[]): string {
 _nearcrawl_node() {
   commands=() options=() valued=() files=()
   case "$1" in
-${nodes.map(zshScriptNodeCase).join("\n")}
+${nodes.map(zshNodeCase).join("\n")}
     *) return 1 ;;
   esac
 }
@@ -97,7 +97,7 @@ ${nodes.map(zshScriptNodeCase).join("\n")}
 _nearcrawl_choices() {
   choices=()
   case "$1" in
-${nodes.flatMap(zshScriptChoiceCases).join("\n")}
+${nodes.flatMap(zshChoiceCases).join("\n")}
   esac
 }
 
@@ -133,7 +133,7 @@ if [[ \${funcstack[1]-} == _nearcrawl ]]; then _nearcrawl "$@"; else compdef _ne
 `;
 }
 
-function zshScriptNodeCase({ path, commands, options, takesFiles }: CommandNode): string {
+function zshNodeCase({ path, commands, options, takesFiles }: CommandNode): string {
   const files = [...(takesFiles ? ["."] : []), ...options.filter(ofFile).map(({ name }) => name)];
   const valued = options.filter(({ value }) => value !== "none").map(({ name }) => name);
   return `    "${path}") commands=(${described(commands)}) options=(${described(options)}) valued=(${valued.join(" ")}) files=(${files.join(" ")}) ;;`;
@@ -144,7 +144,7 @@ function described(words: readonly Word[]): string {
   return words.map(({ name, summary }) => `'${name}:${summary}'`).join(" ");
 }
 
-function zshScriptChoiceCases({ path, options }: CommandNode): string[] {
+function zshChoiceCases({ path, options }: CommandNode): string[] {
   return options
     .filter(({ value }) => value === "choice")
     .map(({ name, choices }) => `    "${path} ${name}") choices=(${choices.join(" ")}) ;;`);

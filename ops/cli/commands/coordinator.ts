@@ -24,7 +24,7 @@ import { printJson } from "../output.ts";
 import { type CommandBounds, runCommand } from "../registry/run-command.ts";
 import { keepReleases, releaseStores } from "../release/automatic-releases.ts";
 import type { ReleaseStores } from "../release/publish-release.ts";
-import { cacheFolderOf, settingsOf as cacheOptionstsSettingsOf } from "../rir/cache-options.ts";
+import { cacheFolderOf, settingsOf } from "../rir/cache-options.ts";
 import { askerVariables } from "../rir/job-asker.ts";
 import { readSettings } from "../settings-file.ts";
 import { softwareVersion } from "../software-version.ts";
@@ -81,7 +81,7 @@ function withContextOptions(command: Command): Command {
 
 async function runCoordinator(options: CoordinatorOptions): Promise<void> {
   const context = commandContext(options);
-  const config = requireContact(settingsOf(options));
+  const config = requireContact(coordinatorSettings(options));
   for (const words of contactWarnings(config)) process.stderr.write(`nearcrawl: ${words}\n`);
   const log = createLog({ level: config.logLevel, name: "coordinator" });
   const version = softwareVersion();
@@ -134,7 +134,7 @@ async function printSignInLink({ pool }: Database): Promise<void> {
   process.stdout.write(`sign in: ${url}\n  (${words})\n`);
 }
 
-function settingsOf(options: CoordinatorOptions): Record<string, unknown> {
+function coordinatorSettings(options: CoordinatorOptions): Record<string, unknown> {
   const settings = options.config ? readSettings(options.config) : {};
   if (options.listen) {
     const match = /^(.+):(\d{1,5})$/.exec(options.listen);
@@ -212,7 +212,7 @@ export function registryHost(settings: RegistryHostSettings): RegistryHost {
     },
     cache: async (now) => {
       const folder = cacheFolderOf({ home });
-      const { sources, contact } = await cacheOptionstsSettingsOf({ home });
+      const { sources, contact } = await settingsOf({ home });
       return { folder, contact, sources: await sourceRows(sources, folder, now) };
     },
     filesFolder: async () => {

@@ -75,7 +75,7 @@ interface ExportOptions extends DatabaseOptions {
   readonly nodes?: boolean;
 }
 
-const exportCommandHelp = `
+const exportHelp = `
 Formats:
   edges     one link a line, from<tab>to; between hosts a third column says how many links
   csv       from,to,from_name,to_name,links; with --nodes id,name,page_rank,in_links,out_links
@@ -100,7 +100,7 @@ function exportCommand(): Command {
     .option("--hosts", "the graph of hosts instead of pages")
     .option("--hashes", "edges: by hash, which needs no look-up of URLs by whoever reads it")
     .option("--nodes", "csv: the nodes instead of the links")
-    .addHelpText("after", exportCommandHelp)
+    .addHelpText("after", exportHelp)
     .action(exportGraph);
 }
 

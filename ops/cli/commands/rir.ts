@@ -93,7 +93,7 @@ export function sourcesCommand(): Command {
 
 // `nearcrawl rir history`: what a range was in each generation.
 
-const historyCommandHelp = `
+const historyHelp = `
 Exit code 3 when no subnet ever was or held it.
 
 Example:
@@ -103,7 +103,7 @@ function historyCommand(): Command {
   return onDatabase(new Command("history"))
     .description("what a range was in each generation, the newest first")
     .argument("<range>", "a/prefix, 'a - b' or an address")
-    .addHelpText("after", historyCommandHelp)
+    .addHelpText("after", historyHelp)
     .action(async (range: string, options: DatabaseOptions) => {
       const history = await withMigrated(options, (database) => rangeHistory(database, range));
       printAnswer(options, history, historyText(history));

@@ -139,7 +139,7 @@ function givenPin(text: string): string {
   }
 }
 
-export function invitationText(issued: IssuedInvitation): string {
+function invitationText(issued: IssuedInvitation): string {
   const { name, renews, coordinatorUrl, expiresAt, token, commands } = issued;
   return [
     `${renews ? "A new identity for" : "An invitation for"} the crawler ${name}, good once and until ${expiresAt.toISOString()}. It is shown this once:`,

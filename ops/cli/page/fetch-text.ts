@@ -75,7 +75,7 @@ function timeWords(timing: FetchTiming, tookMs: number): string {
 const milliseconds = (ms: number) =>
   ms < 10_000 ? `${Math.round(ms * 10) / 10} ms` : `${Math.round(ms / 1000)} s`;
 
-export function outcomeWords(outcome: FetchOutcome): string {
+function outcomeWords(outcome: FetchOutcome): string {
   switch (outcome.type) {
     case "fetched":
       return `${outcome.status}, a page${outcome.truncated ? ", cut at the size limit" : ""}`;
@@ -113,7 +113,7 @@ export function pageText(page: PageExtract): string {
     ["published", page.publishedAt],
     ["modified", page.modifiedAt],
     ["about", aboutWords(page)],
-    ["robots", pageTextRobotsWords(page)],
+    ["robots", robotsOfPage(page)],
     ["content", `${page.contentType || "no type"}, ${page.charset}`],
     ["words", `${page.words}, ${lexemeCount(page.lexemes)} lexemes (${page.textSearchConfig})`],
     ["excerpt", page.excerpt],
@@ -139,7 +139,7 @@ function aboutWords({ structured }: PageExtract): string | null {
   return [structured.type, structured.name, structured.description].filter((part) => part !== "").join(": ");
 }
 
-function pageTextRobotsWords({ robots }: PageExtract): string {
+function robotsOfPage({ robots }: PageExtract): string {
   const index = robots.noindex ? "noindex" : "index";
   return `${index}, ${robots.nofollow ? "nofollow" : "follow"}`;
 }

@@ -30,7 +30,7 @@ export function workProgress(unit: string, line: ProgressLine = new ProgressLine
 }
 
 /** `nearest, seed 2 of 5 · 3,400 of 10,000 targets · 2,100/s · 3.1 s left`. */
-export function workText(work: {
+function workText(work: {
   readonly what: string;
   readonly done: number;
   readonly total: number;
