@@ -103,7 +103,8 @@ it("a copied folder is refused while the other runs, with what to do, and invite
   expect(copied.refusal()).toMatch(
     /copied-folder.* Run only one of them: stop the other one, and remove the copy/,
   );
-  expect(await world.incidentKinds()).toContain("copied-folder");
+  // Incidents are gathered for a moment before they are written.
+  await until(async () => (await world.incidentKinds()).includes("copied-folder"), soonMs);
   expect(again).toMatchObject({ code: 0 });
   expect(renewed.refusal()).toBeNull();
   expect(outdated.refusal()).toMatch(/wrong-key.* run join with it and --again/);
