@@ -12,7 +12,7 @@ import { reachableContact } from "#protocol/user-agent";
 import { suspiciousShare } from "#rir-import/shrinkage";
 import { readLayer } from "./domain-sets/partition.ts";
 import { coordinatorsSettings, parentFaults, parentSettings } from "./federation/exchange.ts";
-import type { RegistryHost } from "./registry/overview.ts";
+import type { RegistryHost } from "./registry/registry-view.ts";
 import { type DeepReadonly, policySections } from "./settings/schema.ts";
 
 const seconds = (most: number) => z.number().positive().max(most);

@@ -15,7 +15,7 @@ import type { CoordinatorState } from "./delegation/state.ts";
 import type { FrontierStore } from "./frontier/frontier.ts";
 import type { CrawlerGateway } from "./gateway/gateway.ts";
 import type { Counters } from "./overview/counters.ts";
-import type { ResultStore } from "./results/arrived-result.ts";
+import type { ResultStore } from "./results/accepted-result.ts";
 
 export interface JobPorts {
   readonly timekeeper: Pick<Timekeeper, "every" | "hurry">;

@@ -10,7 +10,7 @@ import { relearnRtts } from "./delegation/relearn-rtts.ts";
 import { CoordinatorState } from "./delegation/state.ts";
 import { createDelegationStore } from "./delegation/store.ts";
 import type { FrontierStore } from "./frontier/frontier.ts";
-import type { ResultStore } from "./results/arrived-result.ts";
+import type { ResultStore } from "./results/accepted-result.ts";
 import { createSubnetStore, type SubnetStore, type TreeSnapshots } from "./subnets/subnet-store.ts";
 
 export interface KnownPorts {

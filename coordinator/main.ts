@@ -33,7 +33,7 @@ import { createFrontierStore } from "./frontier/frontier-store.ts";
 import { frontierOrder } from "./frontier/order/strategies.ts";
 import { createPaceStore } from "./frontier/pace-store.ts";
 import { paceDuties, scheduleFrontier, scheduleHostWorths } from "./frontier/start.ts";
-import { FleetLine } from "./gateway/fleet-line.ts";
+import { FleetLine } from "./gateway/deferred-gateway.ts";
 import { CrawlerGateway } from "./gateway/gateway.ts";
 import { fleetMessageHandlers } from "./gateway/start.ts";
 import type { JobPorts } from "./job-ports.ts";
@@ -55,8 +55,8 @@ import { openWebServer, type RoomOptions } from "./start-web.ts";
 import { createSubnetStore, ensureRootSubnets } from "./subnets/subnet-store.ts";
 import { createTreeSnapshots, noSnapshots } from "./subnets/tree-snapshot-store.ts";
 import { trustDuties } from "./trust/start.ts";
+import type { WebPart } from "./web/room-routes.ts";
 import { randomSecrets } from "./web/secrets.ts";
-import type { WebPart } from "./web/web-part.ts";
 import { graphPart, scheduleRanking } from "./web-graph/start.ts";
 
 export interface RunningCoordinator {

@@ -17,7 +17,7 @@ import {
   defaultGatewaySettings,
   type GatewaySettings,
   type WelcomeExtras,
-} from "./gateway/settings.ts";
+} from "./gateway/gateway-settings.ts";
 import { following } from "./live-config.ts";
 import { fixedPlan, type PlanInForce } from "./recrawl/recrawl-plan.ts";
 import { defaultRecrawlSettings } from "./recrawl/visit-findings.ts";

@@ -2,7 +2,7 @@
 import type { PoolClient } from "pg";
 import { to as copyTo } from "pg-copy-streams";
 import { DatabaseError } from "#core/errors";
-import { copySignature, inetFamily } from "./write-copy.ts";
+import { copySignature, inetFamily } from "./copy.ts";
 
 const headerBytes = copySignature.length + 8;
 /** A row of ours has at most a few KB; more means that the stream is out of step. */

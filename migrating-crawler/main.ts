@@ -7,9 +7,9 @@ import { fileURLToPath } from "node:url";
 import { isMainThread } from "node:worker_threads";
 import { quietLog } from "./core/log.ts";
 import { softwareVersion } from "./core/software-version.ts";
-import type { CrawlerSurroundings } from "./crawler-surroundings.ts";
-import { Resident } from "./move/resident.ts";
-import { type RunningCrawler, runCrawlerProcess } from "./process-entry.ts";
+import { type RunningCrawler, runCrawlerProcess } from "./crawler-process.ts";
+import type { CrawlerSurroundings } from "./link/crawler-surroundings.ts";
+import { Resident } from "./resident-crawler.ts";
 import type { CrawlerConfig } from "./settings/config.ts";
 
 /** Starts a crawler; resolves when it has begun to connect. Throws ConfigError or UsageError. */

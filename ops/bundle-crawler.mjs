@@ -12,7 +12,7 @@ export async function bundleCrawler(settings) {
 
 /** The partners' one file; `stopWords` as above. */
 export async function bundleDock(settings) {
-  await bundle("migrating-crawler/supervisor/entry.ts", settings);
+  await bundle("migrating-crawler/cli/bundle-entry.ts", settings);
 }
 
 async function bundle(entry, { root, outfile, stopWords }) {

@@ -16,7 +16,7 @@ const longFiles = [
   ...["balance/newcomer", "gateway/hostile-crawlers", "gateway/hostile-sessions", "overview/readiness"],
   ...["migrating-crawler/crawler", "migrating-crawler/hostile-coordinator", "migrating-crawler/wire-size"],
   ...["migrating-crawler/extract/extraction-pool", "migrating-crawler/fetch/slowed-bodies"],
-  ...["migrating-crawler/settings/live-settings", "migrating-crawler/supervisor/dock"],
+  ...["migrating-crawler/live-settings", "migrating-crawler/supervisor/supervisor"],
   ...["migrating-crawler/supervisor/return-release", "migrating-crawler/traps/trap-sites"],
   ...[
     "ops/generate/generate-registry",

@@ -15,7 +15,7 @@ import type { ActionFault, AskedAction, Outcome } from "../web/actions.ts";
 import { instant } from "../web/format.ts";
 import { type Html, html, nothing } from "../web/html.ts";
 import { formToken, type PageViewer } from "../web/page-frame.ts";
-import type { WebPart } from "../web/web-part.ts";
+import type { WebPart } from "../web/room-routes.ts";
 import { sessionTable } from "./account-routes.ts";
 import { type IssuedLink, issueSignInLink, linkIssued, mostCrawlersOfPartner } from "./sign-in.ts";
 

@@ -7,7 +7,7 @@ import type { ActionFault, Outcome } from "../web/actions.ts";
 import { ago, crawlerLink, instant } from "../web/format.ts";
 import { type Html, html, nothing } from "../web/html.ts";
 import { formToken, type PageViewer } from "../web/page-frame.ts";
-import type { WebPart } from "../web/web-part.ts";
+import type { WebPart } from "../web/room-routes.ts";
 
 export interface AccountPorts {
   readonly sessions: Pick<SessionStore, "list" | "end">;

@@ -4,8 +4,8 @@ import { UsageError } from "#core/errors";
 import { instantWords } from "#core/format";
 import { instant, sentence } from "../web/format.ts";
 import { type CsvTable, type Html, html, nothing, pathWith } from "../web/html.ts";
+import type { WebPart } from "../web/room-routes.ts";
 import type { AskedView, Shown } from "../web/views.ts";
-import type { WebPart } from "../web/web-part.ts";
 
 export interface AuditRoutePorts {
   readonly audit: Pick<AuditLog, "list">;

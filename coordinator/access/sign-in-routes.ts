@@ -29,9 +29,9 @@ import { sendError } from "../web/guard.ts";
 import { type Html, html, nothing } from "../web/html.ts";
 import { isFromElsewhere, whenceOf } from "../web/limits.ts";
 import { pageFrame } from "../web/page-frame.ts";
+import type { WebPart } from "../web/room-routes.ts";
 import { homeOf } from "../web/session-access.ts";
 import { queryOf } from "../web/views.ts";
-import type { WebPart } from "../web/web-part.ts";
 import { type BegunSession, type IssuedLink, issueSignInLink, linkIssued, redeemLink } from "./sign-in.ts";
 
 export interface SignInPorts {

@@ -8,7 +8,7 @@ import type { ActionFault, AskedAction, Outcome } from "../web/actions.ts";
 import { ago, instant } from "../web/format.ts";
 import { type Html, html, nothing } from "../web/html.ts";
 import { formToken, type PageViewer } from "../web/page-frame.ts";
-import type { WebPart } from "../web/web-part.ts";
+import type { WebPart } from "../web/room-routes.ts";
 import { allScopes, scopeWords } from "./account-routes.ts";
 import { tokenCreated, tokenRevoked } from "./token-store.ts";
 

@@ -3,7 +3,7 @@
  * (paper section 4.1). A crawler leaves: for a while nothing happens, since most come back; after that its
  * leases return and its subnets go to the runners-up.
  */
-import { Gathered } from "#core/gathered";
+import { Gathered } from "#core/coalesce";
 import { asLeaseId, type CrawlerId, type SubnetId } from "#core/ids";
 import { parseAddress } from "#core/ip/address";
 import { specialPurposeOf } from "#core/ip/special-purpose";

@@ -3,7 +3,7 @@ import type { Pool, PoolClient } from "pg";
 import type { HostHash, UrlHash } from "#core/ids";
 import { nameOf, type UrlAddress } from "#core/url-key";
 import { asInteger, clean, columnsOf, inTransaction } from "../database/transaction.ts";
-import { type CountedResult, indexedPage } from "../results/arrived-result.ts";
+import { type CountedResult, indexedPage } from "../results/accepted-result.ts";
 import type { ChangedLink } from "../results/link-writes.ts";
 import { fetchedAtOf, reasonOf, replacesPage } from "../results/result-rows.ts";
 import { changesOfVisit, type SeenPage, type Visit } from "./page-change.ts";

@@ -5,7 +5,7 @@ import { hostHashOf } from "#core/url-key";
 import { mostKnownDigests, packKnownDigests } from "#protocol/known-digests";
 import { type Lease, linkDigestOf, linkHashOfNumber, linkNameBits, linkNameOf } from "#protocol/lease";
 import { prepared } from "../database/transaction.ts";
-import type { NamedLink } from "../results/arrived-result.ts";
+import type { NamedLink } from "../results/accepted-result.ts";
 import { channelHolds } from "./channel.ts";
 import { type KeptChannel, pagesOfChannel } from "./channel-reads.ts";
 import { keyOfName, linksThatPay, type ToldLink } from "./known-links.ts";

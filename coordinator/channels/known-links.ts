@@ -4,7 +4,7 @@ import { canParseUrl, urlHost } from "#core/ip/url-host";
 import { hostHashOf } from "#core/url-key";
 import { isLinkName, keptLinkSets, keptLinkSetsMs, type Lease } from "#protocol/lease";
 import type { FetchResult, PageLink } from "#protocol/result";
-import type { KnownLinkStore, NamedLink, WireResult } from "../results/arrived-result.ts";
+import type { KnownLinkStore, NamedLink, WireResult } from "../results/accepted-result.ts";
 
 /**
  * What the first mention of a link to another site takes in a connection beyond what its name takes, deflated: measured,

@@ -9,7 +9,7 @@ import { packKnownDigests } from "#protocol/known-digests";
 import type { Lease } from "#protocol/lease";
 import type { PageExtract } from "#protocol/result";
 import { columnsOf, prepared } from "../database/transaction.ts";
-import type { CountedResult } from "../results/arrived-result.ts";
+import type { CountedResult } from "../results/accepted-result.ts";
 import { channelHolds } from "./channel.ts";
 
 interface KnownChannel {

@@ -2,7 +2,7 @@
 import type { z } from "zod";
 import { UsageError } from "#core/errors";
 import type { AskedAction, Outcome } from "../web/actions.ts";
-import type { WebPart } from "../web/web-part.ts";
+import type { WebPart } from "../web/room-routes.ts";
 import { readChannel } from "./channel.ts";
 import type { ChannelStore } from "./channel-reads.ts";
 import { type addChannelBody, channelsApi } from "./channels-api.ts";

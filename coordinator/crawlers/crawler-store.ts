@@ -1,6 +1,6 @@
 /** Tables crawler, spool and crawler_rtt: the crawler registry, and how far the crawlers are from each other. */
 import type { Pool } from "pg";
-import { Gathered } from "#core/gathered";
+import { Gathered } from "#core/coalesce";
 import { asCrawlerId, asSubnetId, type CrawlerId } from "#core/ids";
 import type { ProbeMethod } from "#protocol/messages";
 import { ChannelListener } from "../database/channel-listener.ts";

@@ -1,7 +1,7 @@
 /** Tables crawler and crawler_key: tickets and addresses of identities, keys that are issued, kept and replaced. */
 import type { Pool } from "pg";
 import type { AskedRotation, FleetKeys } from "#core/access-types";
-import { Gathered } from "#core/gathered";
+import { Gathered } from "#core/coalesce";
 import { asCrawlerId, type CrawlerId } from "#core/ids";
 import { notify } from "#db/schema-channel";
 import type { KeyScope } from "#protocol/identity";

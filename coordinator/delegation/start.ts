@@ -31,11 +31,11 @@ import {
   heldHosts,
   partitionsOfFleet,
 } from "./overrides/assign-by-sets.ts";
-import { createFinerDelegationStore } from "./overrides/finer-delegation-store.ts";
 import { delegateHosts, NameWatch } from "./overrides/hosts.ts";
 import { LeafWatch } from "./overrides/leaf-watch.ts";
 import { createMisplacedHostStore } from "./overrides/misplaced-host-store.ts";
 import { type FinerDelegationStore, type FinerRound, replaceFiner } from "./overrides/override.ts";
+import { createFinerDelegationStore } from "./overrides/override-store.ts";
 import { reviewFiner } from "./overrides/review.ts";
 import type { FinerRoundPorts } from "./overrides/round.ts";
 import { splitLeaves } from "./overrides/split-leaves.ts";

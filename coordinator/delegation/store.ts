@@ -1,6 +1,6 @@
 /** Tables delegation, delegation_history, probe_round and probe: which crawler has a subnet, since when and why. */
 import type { Pool, PoolClient } from "pg";
-import { Gathered } from "#core/gathered";
+import { Gathered } from "#core/coalesce";
 import { asCrawlerId, asRoundId, asSubnetId, type CrawlerId, type RoundId, type SubnetId } from "#core/ids";
 import { type CopiedRow, readCopy } from "#db/read-copy";
 import type { ProbeMethod } from "#protocol/messages";

@@ -2,6 +2,7 @@
 import type { CrawlerId } from "#core/ids";
 import { formatRange, type IpRange, parseRange } from "#core/ip/range";
 import type { CoordinatorState } from "../delegation/state.ts";
+import { type Colouring, colourings, tileCorner } from "./colours.ts";
 import type { ExploredMap, Explorer } from "./explorer.ts";
 import {
   filterKey,
@@ -14,12 +15,10 @@ import {
   readPlace,
   type SubnetFilter,
 } from "./filter.ts";
-import { type ChildOrder, childOrders, type ExploredSubnet, subnetLines, treeLevel } from "./lines.ts";
 import { everyMatch, type ListOrder, listOrders, listPlaces } from "./list.ts";
-import { type Colouring, colourings, tileCorner } from "./paint.ts";
 import type { ExploreClock, ExploreReads } from "./reads.ts";
-import { WorkTurns } from "./short-turns.ts";
 import { cellPositions, rootTile, spaceOf, type Tile, tileHolding, tileText } from "./space.ts";
+import { type ChildOrder, childOrders, type ExploredSubnet, subnetLines, treeLevel } from "./subnet-view.ts";
 import {
   type LegendEntry,
   type MapBlock,
@@ -29,6 +28,7 @@ import {
   mapTotals,
 } from "./summary.ts";
 import type { TileCells } from "./tile.ts";
+import { WorkTurns } from "./time-slices.ts";
 
 export interface ExplorePorts {
   readonly explorer: Explorer;

@@ -5,14 +5,14 @@
  */
 import type { SubnetId } from "#core/ids";
 import type { CoordinatorState } from "../delegation/state.ts";
+import { ExploredWorld } from "./explored-tree.ts";
 import type { PlaceFilter } from "./filter.ts";
 import { lastPosition, startPosition } from "./places.ts";
 import type { ExploreClock, ExploredLoad, ExploreReads } from "./reads.ts";
-import { WorkTurns } from "./short-turns.ts";
 import { type MapSpace, spaceOf, type Tile } from "./space.ts";
 import type { TileCells } from "./tile.ts";
 import { KeptTiles, makeTile, RecentEntries, type TileSettings } from "./tile-cache.ts";
-import { ExploredWorld } from "./world.ts";
+import { WorkTurns } from "./time-slices.ts";
 
 export interface ExplorerPorts {
   readonly state: Pick<CoordinatorState, "tree" | "delegationTable" | "crawlers" | "watch">;

@@ -3,8 +3,8 @@
 import type { CrawlerId, HolderId, SubnetId } from "#core/ids";
 import { parseRange } from "#core/ip/range";
 import { countryOf, packLabel, type Registry, registries, registryOf } from "../subnets/subnet.ts";
+import { bitOf, type ExploredWorld } from "./explored-tree.ts";
 import { sizeBits } from "./places.ts";
-import { bitOf, type ExploredWorld } from "./world.ts";
 
 /**
  * delegated: by a decision of its own. inherited: by that of a less specific subnet. waiting: it has no delegation of

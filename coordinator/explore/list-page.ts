@@ -2,7 +2,7 @@
 import { ago, askAbout, country, countText, crawlerLink, msOrDash } from "../web/format.ts";
 import { type Html, html, nothing } from "../web/html.ts";
 import type { ListAnswer, TreeAnswer } from "./answer.ts";
-import type { ExploredSubnet } from "./lines.ts";
+import type { ExploredSubnet } from "./subnet-view.ts";
 
 const orders = {
   address: "address",

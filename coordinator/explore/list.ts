@@ -4,10 +4,10 @@
  */
 
 import { formatRange, type IpRange } from "#core/ip/range";
+import { blockOf, type ExploredWorld, placesPerBlock } from "./explored-tree.ts";
 import type { PlaceFilter } from "./filter.ts";
 import { placesStartingIn, rangeAtPlace, sizeBits } from "./places.ts";
-import type { WorkTurns } from "./short-turns.ts";
-import { blockOf, type ExploredWorld, placesPerBlock } from "./world.ts";
+import type { WorkTurns } from "./time-slices.ts";
 
 export const listOrders = ["address", "size", "load", "rtt", "age"] as const;
 export type ListOrder = (typeof listOrders)[number];

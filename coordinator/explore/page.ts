@@ -9,9 +9,9 @@ import {
   exploreViews,
   type MapAnswer,
 } from "./answer.ts";
+import { colourings } from "./colours.ts";
 import { filterQuery, isEmptyFilter, type SubnetFilter, subnetStates } from "./filter.ts";
 import { type Asking, listBody, treeBody } from "./list-page.ts";
-import { colourings } from "./paint.ts";
 import { indexOfCell } from "./space.ts";
 import type { LegendEntry, MapBlock } from "./summary.ts";
 

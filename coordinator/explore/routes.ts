@@ -2,8 +2,8 @@
 import { Readable } from "node:stream";
 import { formatAddress } from "#core/ip/address";
 import { indexedPng } from "../web/indexed-png.ts";
+import type { WebPart } from "../web/room-routes.ts";
 import type { AskedView, SentFile, Shown } from "../web/views.ts";
-import type { WebPart } from "../web/web-part.ts";
 import {
   askedCells,
   type ExplorePorts,
@@ -12,10 +12,9 @@ import {
   readQuestion,
   showExplore,
 } from "./answer.ts";
+import { paletteOf, spreadMarks, tilePicture, tileSide } from "./colours.ts";
 import type { ExploredMap } from "./explorer.ts";
-import { subnetsAsCsv, subnetsAsJson } from "./files.ts";
 import { exploreBody, exploreTitle, notReadyBody } from "./page.ts";
-import { paletteOf, spreadMarks, tilePicture, tileSide } from "./paint.ts";
 import {
   addressAt,
   deepestOrder,
@@ -26,6 +25,7 @@ import {
   tileOrder,
   tileText,
 } from "./space.ts";
+import { subnetsAsCsv, subnetsAsJson } from "./subnet-export.ts";
 
 export interface ExploreRoutePorts extends ExplorePorts {
   /** Resolves when the explorer is ready, or after a moment. */

@@ -11,11 +11,11 @@ import {
   rttStepsMs,
   stepLook,
   stepOf,
-} from "./paint.ts";
+} from "./colours.ts";
+import type { ExploredWorld } from "./explored-tree.ts";
 import { firstPlaceFrom } from "./places.ts";
 import { blockText, cellPositions, cellsPerTile, firstPositionOf, type Tile } from "./space.ts";
 import { emptyCells, mergeCells, noRtt, type TileCells } from "./tile.ts";
-import type { ExploredWorld } from "./world.ts";
 
 export interface LegendEntry {
   readonly label: string;

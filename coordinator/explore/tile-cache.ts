@@ -8,9 +8,9 @@
  * subnets take about a hundred and fifty.
  */
 
+import type { ExploredWorld } from "./explored-tree.ts";
 import { addLoads } from "./place-loads.ts";
 import { firstPlaceFrom, parentPlace, placeOver } from "./places.ts";
-import type { WorkTurns } from "./short-turns.ts";
 import {
   cellPositions,
   cellsPerTile,
@@ -22,7 +22,7 @@ import {
   tilePositions,
 } from "./space.ts";
 import { bytesPerTile, CellFill, emptyCells, mergeCells, type TileCells } from "./tile.ts";
-import type { ExploredWorld } from "./world.ts";
+import type { WorkTurns } from "./time-slices.ts";
 
 export type Matches = ((place: number) => boolean) | null;
 

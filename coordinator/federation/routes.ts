@@ -6,9 +6,9 @@ import { childMessage, exchangeFault, exchangePath, maxExchangeBytes } from "#pr
 import { isRefusal, type Visit } from "../web/access.ts";
 import type { ActionFault, AskedAction, Outcome } from "../web/actions.ts";
 import { sendError } from "../web/guard.ts";
+import type { WebPart } from "../web/room-routes.ts";
 import { BearerActor } from "../web/session-access.ts";
 import { sendRefusal } from "../web/views.ts";
-import type { WebPart } from "../web/web-part.ts";
 import { type AnswerChildPorts, answerChild } from "./exchange.ts";
 import type { CoordinatorStore } from "./exchange-ports.ts";
 import {

@@ -7,8 +7,8 @@ import { bytesText, howMany } from "#core/format";
 import { crawlerName } from "#protocol/invitation";
 import type { Budget, ChangedBudget, CrawlerStore, DrainedBy } from "../crawlers/crawler.ts";
 import type { MoveRefusal } from "../crawlers/move-ports.ts";
+import { giveDomainSets, givenWords } from "../domain-sets/assign.ts";
 import { mostSetCharacters } from "../domain-sets/domain-set.ts";
-import { giveDomainSets, givenWords } from "../domain-sets/give.ts";
 import { mostSets } from "../domain-sets/partition.ts";
 import type { FrontierStore } from "../frontier/frontier.ts";
 import type { Actions, AskedAction, Outcome } from "../web/actions.ts";
@@ -25,7 +25,7 @@ import { type AskedView, numberIn, type Shown, type Views } from "../web/views.t
 import { crawlerLogBody } from "./crawler-history-page.ts";
 import { crawlerBody, type ShutOutPreview, shutOutBody } from "./crawler-page.ts";
 import { type CrawlerView, crawlerView } from "./crawler-view.ts";
-import type { FleetPorts } from "./page-ports.ts";
+import type { FleetPorts } from "./fleet-ports.ts";
 
 const section = "/fleet" as const;
 

@@ -221,7 +221,7 @@ function offlineWords(entry: Standing): StateWords {
   return { state: "offline", since: iso(entry.lastSeenAt), why, advice };
 }
 
-/** How the reason begins that a dock leaves behind where nothing runs (migrating-crawler/supervisor/dock.ts). */
+/** How the reason begins that a dock leaves behind where nothing runs (migrating-crawler/supervisor/supervisor.ts). */
 export const waitingGoodbye = "goodbye: it waits for ";
 
 /** The first that fits; reasons are ours or the crawler's own (gateway/connection, the crawler's goodbye). */

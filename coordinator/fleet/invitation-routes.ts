@@ -16,6 +16,7 @@ import {
   usageFault,
 } from "../web/form-fields.ts";
 import type { Views } from "../web/views.ts";
+import type { FleetPorts } from "./fleet-ports.ts";
 import {
   freshInvite,
   type InviteValues,
@@ -23,7 +24,6 @@ import {
   inviteBody,
   invitedBody,
 } from "./invitations-page.ts";
-import type { FleetPorts } from "./page-ports.ts";
 
 const section = "/fleet" as const;
 

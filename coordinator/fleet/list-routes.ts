@@ -8,6 +8,7 @@ import { movesBody } from "./crawler-history-page.ts";
 import { stateWords } from "./crawler-view.ts";
 import type { FleetEntry } from "./fleet-list-reads.ts";
 import { fleetBody } from "./fleet-page.ts";
+import type { FleetPorts } from "./fleet-ports.ts";
 import type { Blame } from "./fleet-view.ts";
 import {
   type FleetQuery,
@@ -18,7 +19,6 @@ import {
   fleetStates,
   fleetView,
 } from "./list.ts";
-import type { FleetPorts } from "./page-ports.ts";
 
 const section = "/fleet" as const;
 const mostIncidents = 500;

@@ -20,14 +20,14 @@ import { createReleaseFleetStore } from "../releases/fleet-store.ts";
 import { createReleaseStore } from "../releases/release-store.ts";
 import { addVersionRoutes } from "../releases/routes.ts";
 import { restoreTrust } from "../trust/distrust-writes.ts";
+import type { WebPart } from "../web/room-routes.ts";
 import { randomSecrets } from "../web/secrets.ts";
-import type { WebPart } from "../web/web-part.ts";
 import { createReports } from "../who/reads.ts";
 import { createFleetReads } from "./crawler-reads.ts";
 import { addCrawlerActions, addCrawlerRoutes } from "./crawler-routes.ts";
+import type { FleetPorts } from "./fleet-ports.ts";
 import { addInvitationRoutes } from "./invitation-routes.ts";
 import { addFleetLists } from "./list-routes.ts";
-import type { FleetPorts } from "./page-ports.ts";
 
 function fleetRoutes(ports: FleetPorts): WebPart {
   return ({ views, actions }) => {

@@ -3,7 +3,7 @@ import type { Pool, PoolClient } from "pg";
 import { asSubnetId, type HostHash, type SubnetId } from "#core/ids";
 import { hostHashOf } from "#core/url-key";
 import { inTransaction } from "../database/transaction.ts";
-import { finerIdOf } from "../delegation/overrides/store.ts";
+import { finerIdOf } from "../delegation/overrides/covered-host-store.ts";
 import { handOverHosts } from "../federation/claim-store.ts";
 import { holdRelatives } from "../federation/foreign-url-store.ts";
 import { lockHosts } from "./admission-writes.ts";

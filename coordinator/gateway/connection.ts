@@ -13,7 +13,7 @@ import { MessageDeflater, type MessageInflater, NodeInflater } from "#protocol/d
 import { type ReceivedParts, splitFrame } from "#protocol/packed/message-frames";
 import type { InflaterPool } from "#protocol/zlib-sync-inflater";
 import type { MessageSize } from "./inbox.ts";
-import { ByteBudget } from "./watch.ts";
+import { ByteBudget } from "./liveness.ts";
 
 export type Refusal = Omit<CoordinatorRefuse, "type">;
 

@@ -22,7 +22,6 @@ import type { Admitted } from "../crawlers/admit-crawler.ts";
 import type { Fleet } from "../crawlers/crawler.ts";
 import { ConnectionLimits } from "../web/limits.ts";
 import type { Refusal } from "./connection.ts";
-import { CrawlerSession, type SessionHandlers } from "./session.ts";
 import {
   AdmissionLine,
   type Arrival,
@@ -38,8 +37,9 @@ import {
   shuttingDown,
   turnedAway,
   unableToAdmit,
-} from "./settings.ts";
-import { PendingProbes } from "./watch.ts";
+} from "./gateway-settings.ts";
+import { PendingProbes } from "./liveness.ts";
+import { CrawlerSession, type SessionHandlers } from "./session.ts";
 
 /** Pieces of one message: each costs memory, also an empty one. Our crawlers send messages whole. */
 const maxFragments = 1024;

@@ -27,7 +27,7 @@ import {
   type SealMessage,
   SessionInbox,
 } from "./inbox.ts";
-import { HeartbeatWatch } from "./watch.ts";
+import { HeartbeatWatch } from "./liveness.ts";
 
 export interface SessionSettings {
   readonly remoteAddress: string;

@@ -19,7 +19,7 @@ import { admitUnlessMoved, type MoveDuties } from "../crawlers/move-crawlers.ts"
 import type { DelegationStore } from "../delegation/delegation.ts";
 import { takePeerReport } from "../delegation/measure-peers.ts";
 import type { CoordinatorState } from "../delegation/state.ts";
-import { domainSetFault } from "../domain-sets/give.ts";
+import { domainSetFault } from "../domain-sets/assign.ts";
 import { partitionOf } from "../domain-sets/partition.ts";
 import type { FrontierStore } from "../frontier/frontier.ts";
 import { handOutTasks } from "../frontier/hand-out-tasks.ts";
@@ -27,11 +27,11 @@ import { frontierOrder } from "../frontier/order/strategies.ts";
 import type { Counters } from "../overview/counters.ts";
 import type { PlanInForce } from "../recrawl/recrawl-plan.ts";
 import type { ReleaseReport } from "../releases/move-stage.ts";
-import type { ResultStore } from "../results/arrived-result.ts";
+import type { ResultStore } from "../results/accepted-result.ts";
 import { type ResultBatch, takeResults } from "../results/take-results.ts";
 import { introductionOf, seenFrom, takeResultsSettings } from "../room-settings.ts";
 import { withoutChecks } from "../trust/double-checks.ts";
-import type { GatewayHandlers, WelcomeExtras } from "./settings.ts";
+import type { GatewayHandlers, WelcomeExtras } from "./gateway-settings.ts";
 
 export interface FleetMessagePorts {
   readonly crawlers: CrawlerStore;

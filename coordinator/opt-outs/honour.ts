@@ -7,7 +7,7 @@
  * which takes no request to a site that wants none, and which only who holds the domain can make.
  */
 
-import { Gathered } from "#core/gathered";
+import { Gathered } from "#core/coalesce";
 import type { CrawlerId } from "#core/ids";
 import { isHostName } from "#core/ip/url-host";
 import type { CoordinatorMessage } from "#protocol/coordinator-messages";

@@ -7,7 +7,7 @@ import type { ReleaseEntry } from "../releases/release-ports.ts";
 import { createReleaseStore } from "../releases/release-store.ts";
 import { mayRun } from "../releases/staging.ts";
 import type { AlertFacts, CrawlerFacts, IncidentFacts, RelativeFacts, ReleaseFacts } from "./alert-facts.ts";
-import type { OperationReads, SpanFigures } from "./operation-types.ts";
+import type { OperationReads, SpanFigures } from "./overview-types.ts";
 
 type SharedReads = Pick<OperationReads, "queueAges" | "figures" | "accuracyCounts">;
 

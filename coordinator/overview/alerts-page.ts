@@ -6,7 +6,7 @@ import { type Actor, mayDo } from "#core/actor";
 import { instant } from "../web/format.ts";
 import { type Html, html } from "../web/html.ts";
 import { type Alert, alertsOf, listedRules } from "./alert-rules.ts";
-import type { OperationReads } from "./operation-types.ts";
+import type { OperationReads } from "./overview-types.ts";
 
 export type AlertReader = "operator" | "reader";
 

@@ -1,9 +1,9 @@
 /** Counts since the coordinator's start: for the overview's live figures and for the metrics. */
 import type { FinishedRound } from "../delegation/delegation.ts";
-import type { TakenResults } from "../results/arrived-result.ts";
+import type { TakenResults } from "../results/accepted-result.ts";
 import type { ResultBatch } from "../results/take-results.ts";
-import { MinuteFigures } from "./figures.ts";
 import { createMetrics, type Metrics } from "./metrics.ts";
+import { MinuteFigures } from "./minute-figures.ts";
 import type { LiveState, LiveTotals } from "./overview.ts";
 
 export class Counters {

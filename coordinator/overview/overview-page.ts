@@ -21,7 +21,8 @@ import {
 } from "../web/format.ts";
 import { type Html, html, nothing, pathWith } from "../web/html.ts";
 import { type AlertReader, alertSection } from "./alerts-page.ts";
-import type { Blame } from "./figures.ts";
+import type { Blame } from "./minute-figures.ts";
+import type { Overview, RecentDelegation } from "./overview.ts";
 import {
   type History,
   type HistoryPoint,
@@ -31,7 +32,7 @@ import {
   type QueueAge,
   type QueueAges,
   type SpanFigures,
-} from "./operation-types.ts";
+} from "./overview-types.ts";
 import {
   blames,
   blameWords,
@@ -39,8 +40,7 @@ import {
   spanOrDash,
   timesSmaller,
   waitReasonWords,
-} from "./operation-words.ts";
-import type { Overview, RecentDelegation } from "./overview.ts";
+} from "./overview-words.ts";
 
 export function overviewBody(overview: Overview, reader: AlertReader): Html {
   const regions = overviewRegions(overview, [overview.history]);

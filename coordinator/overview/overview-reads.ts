@@ -14,14 +14,14 @@ import {
 import { accuracyDays } from "../delegation/accuracy.ts";
 import { createAccuracyStore } from "../delegation/accuracy-store.ts";
 import { alertFacts } from "./alert-reads.ts";
-import { history, spanFigures } from "./figure-store.ts";
+import { history, spanFigures } from "./minute-figure-store.ts";
+import type { CrawlTotals, RecentDelegation } from "./overview.ts";
 import {
   type CrawlerGauge,
   type HistoryRange,
   historyRangeNames,
   type OperationReads,
-} from "./operation-types.ts";
-import type { CrawlTotals, RecentDelegation } from "./overview.ts";
+} from "./overview-types.ts";
 import { leftOutUrls, longestWaiting, queueAges } from "./queue-reads.ts";
 
 type TotalsRow = Omit<CrawlTotals, "generationAppliedAt" | "isEstimate"> & {

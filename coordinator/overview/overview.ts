@@ -9,7 +9,7 @@ import type { SubnetList } from "../subnets/subnet-reads.ts";
 import type { CrawlerReport } from "../who/who-report.ts";
 import type { Alert } from "./alert-rules.ts";
 import { showAlerts } from "./alerts-page.ts";
-import type { History, HistoryRange, OperationReads, QueueAges, SpanFigures } from "./operation-types.ts";
+import type { History, HistoryRange, OperationReads, QueueAges, SpanFigures } from "./overview-types.ts";
 
 /** What only the coordinator's memory knows; plain counts since its start. */
 export interface LiveState {

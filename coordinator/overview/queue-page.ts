@@ -4,15 +4,15 @@ import { fleetHead } from "../web/components.ts";
 import { ago, askAbout, countText, crawlerLink } from "../web/format.ts";
 import { type CsvTable, type Html, html, nothing } from "../web/html.ts";
 import type { PageViewer } from "../web/page-frame.ts";
+import { queueTable } from "./overview-page.ts";
 import {
   type LeftOutUrls,
   type QueueAges,
   queueFront,
   type WaitingHost,
   type WaitReason,
-} from "./operation-types.ts";
-import { waitReasonWords, waitWords } from "./operation-words.ts";
-import { queueTable } from "./overview-page.ts";
+} from "./overview-types.ts";
+import { waitReasonWords, waitWords } from "./overview-words.ts";
 
 export interface QueueView {
   readonly at: string;

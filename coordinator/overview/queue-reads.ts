@@ -14,7 +14,7 @@ import {
   type WaitingHost,
   type WaitReason,
   waitReasons,
-} from "./operation-types.ts";
+} from "./overview-types.ts";
 
 /** Some thirty thousand hosts: each is looked up in three tables, so that they cost more than counting. */
 const queueMostBytes = 8 * 2 ** 20;

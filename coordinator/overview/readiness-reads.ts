@@ -8,7 +8,7 @@ import { pendingMigrations } from "#db/migrate";
 import { isConnectionLost } from "#db/server-database";
 import { KeptAnswer } from "../database/cached-read.ts";
 import { createSubnetStore } from "../subnets/subnet-store.ts";
-import type { ReadinessReads } from "./operation-types.ts";
+import type { ReadinessReads } from "./overview-types.ts";
 
 /** Balancers and monitors ask every few seconds, several of them. */
 const writeKeptMs = 10_000;

@@ -11,6 +11,8 @@ import { type AskedView, type Shown, sendRefusal, type Views } from "../web/view
 import { alertReader, alertsBody, showAlerts } from "./alerts-page.ts";
 import { LiveEvents, maxListeners, RateMeter } from "./live-event-routes.ts";
 import type { Metrics } from "./metrics.ts";
+import { type LiveState, type Overview, type OverviewReads, showOverview } from "./overview.ts";
+import { overviewBody, overviewRegions } from "./overview-page.ts";
 import {
   type HistoryRange,
   historyRangeNames,
@@ -19,9 +21,7 @@ import {
   type ReadinessReads,
   type WaitReason,
   waitReasons,
-} from "./operation-types.ts";
-import { type LiveState, type Overview, type OverviewReads, showOverview } from "./overview.ts";
-import { overviewBody, overviewRegions } from "./overview-page.ts";
+} from "./overview-types.ts";
 import { queueBody, queueCsv } from "./queue-page.ts";
 
 export interface OverviewViewPorts {

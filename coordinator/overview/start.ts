@@ -21,11 +21,11 @@ import { forgetSeals } from "../results/result-writes.ts";
 import { createReports } from "../who/reads.ts";
 import { alertRules, alertsOf } from "./alert-rules.ts";
 import type { Counters } from "./counters.ts";
-import { createFigureStore } from "./figure-store.ts";
-import { forgetFigures } from "./figures.ts";
 import { maxCrawlersMeasured, type OperationMetrics } from "./metrics.ts";
-import { type CrawlerGauge, type OperationReads, type QueueAges, waitReasons } from "./operation-types.ts";
+import { createFigureStore } from "./minute-figure-store.ts";
+import { forgetFigures } from "./minute-figures.ts";
 import type { LiveState, OverviewReads } from "./overview.ts";
+import { type CrawlerGauge, type OperationReads, type QueueAges, waitReasons } from "./overview-types.ts";
 
 export interface OverviewDutyPorts extends Omit<SamplingPorts, "accuracy"> {
   readonly pool: Pool;

@@ -6,9 +6,9 @@
 import type { HostHash } from "#core/ids";
 import { nextCapacity, type PlannedGroup, type RecrawlPlan, type SampledPages } from "./make-plan.ts";
 import { optimalPlan, type PagesToRefresh } from "./optimal-rates.ts";
-import { boundsOf, emptyPlan, type PlanningPorts, type RecrawlPolicies } from "./plan.ts";
 import { isReassignmentDue, iteratedCapacity, iteratedInterval } from "./priority-groups.ts";
 import { freshnessOf, importanceOf, mostPerDay, type RateBounds } from "./recrawl-plan.ts";
+import { boundsOf, emptyPlan, type PlanningPorts, type RecrawlPolicies } from "./recrawl-settings.ts";
 
 const daySeconds = 86_400;
 

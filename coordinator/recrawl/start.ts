@@ -3,12 +3,12 @@ import type { Pool } from "pg";
 import type { Log } from "#core/log";
 import type { Timekeeper } from "#core/scheduler";
 import type { CoordinatorConfig } from "../config.ts";
-import type { WebPart } from "../web/web-part.ts";
+import type { WebPart } from "../web/room-routes.ts";
 import type { RecrawlPlan, RecrawlPlanStore } from "./make-plan.ts";
-import { boundsOf, meanIntervalDays } from "./plan.ts";
 import { planRecrawls } from "./plan-recrawls.ts";
 import { createRecrawlPlanStore } from "./plan-store.ts";
 import { fixedPlan, type PlanInForce } from "./recrawl-plan.ts";
+import { boundsOf, meanIntervalDays } from "./recrawl-settings.ts";
 import { recrawlRoutes } from "./routes.ts";
 
 export interface RecrawlDuties {

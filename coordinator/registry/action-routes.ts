@@ -1,9 +1,9 @@
 /** What operators start and stop on the registry's pages and over the API: each is a job (registry/jobs). */
 import { z } from "zod";
 import type { ActionFault, Actions, AskedAction, Outcome } from "../web/actions.ts";
+import { knownPlan } from "./import-plan.ts";
 import { orderWords, type RegistryOrder } from "./jobs.ts";
-import { knownPlan } from "./made-plan.ts";
-import { emptyConfirmation, type RegistryPorts, rollbackPreview } from "./overview.ts";
+import { emptyConfirmation, type RegistryPorts, rollbackPreview } from "./registry-view.ts";
 
 const number = z.int().min(1).max(2_147_483_647);
 const fetchBody = z.strictObject({ acceptSmaller: z.boolean().default(false) });

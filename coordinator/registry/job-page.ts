@@ -6,7 +6,7 @@ import { countText, instant } from "../web/format.ts";
 import { type Html, html, nothing } from "../web/html.ts";
 import { formToken, type PageViewer } from "../web/page-frame.ts";
 import { orderWords } from "./jobs.ts";
-import type { SeenJob } from "./overview.ts";
+import type { SeenJob } from "./registry-view.ts";
 
 /** What a job's command printed, as far as the pages show it. */
 export type JobReport =

@@ -6,7 +6,7 @@ import { ago, countText, instant } from "../web/format.ts";
 import { type Html, html, nothing, pathWith } from "../web/html.ts";
 import { formToken, type PageViewer } from "../web/page-frame.ts";
 import { jobPanel, jobTable } from "./job-page.ts";
-import { emptyConfirmation, type PastGeneration, type RegistryValue } from "./overview.ts";
+import { emptyConfirmation, type PastGeneration, type RegistryValue } from "./registry-view.ts";
 
 /** `mayAct`: the forms are shown to those who may send them. */
 export function registryPage(value: RegistryValue, viewer: PageViewer, mayAct: boolean): Html {

@@ -6,7 +6,7 @@ import type { Shrinkage } from "#rir-import/shrinkage";
 import { askAbout, country, countText, instant, percentText } from "../web/format.ts";
 import { type Html, html, nothing, pathWith } from "../web/html.ts";
 import { formToken, type PageViewer } from "../web/page-frame.ts";
-import type { KnownPlan } from "./overview.ts";
+import type { KnownPlan } from "./registry-view.ts";
 
 export interface PlanPageQuery {
   readonly kind: Difference["kind"];

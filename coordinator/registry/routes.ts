@@ -4,15 +4,15 @@ import { mayDo } from "#core/actor";
 import type { FetchResult } from "#rir-import/download/fetch-sources";
 import type { Visit } from "../web/access.ts";
 import { html } from "../web/html.ts";
+import type { WebPart } from "../web/room-routes.ts";
 import { type AskedView, numberIn, type Shown, type Views } from "../web/views.ts";
-import type { WebPart } from "../web/web-part.ts";
 import { addRegistryActions } from "./action-routes.ts";
+import { knownPlan } from "./import-plan.ts";
 import { type JobReport, jobPage, jobsPage } from "./job-page.ts";
 import type { RegistryJobWithResult } from "./jobs.ts";
-import { knownPlan } from "./made-plan.ts";
-import { type RegistryPorts, registryValue, seenJob } from "./overview.ts";
 import { registryPage } from "./page.ts";
 import { differenceKinds, planPage } from "./plan-page.ts";
+import { type RegistryPorts, registryValue, seenJob } from "./registry-view.ts";
 
 const jobsListed = 100;
 const mayAct = (visit: Visit) => visit.formToken !== null && mayDo(visit.actor, "registry-write");

@@ -9,7 +9,7 @@ import { asInteger, clean, columnsOf } from "../database/transaction.ts";
 import { hostPageColumns } from "../frontier/admission-writes.ts";
 import { linksWithin } from "../frontier/back-link-writes.ts";
 import type { HostPages, PageWorth } from "../frontier/budgets.ts";
-import type { CountedResult } from "./arrived-result.ts";
+import type { CountedResult } from "./accepted-result.ts";
 import type { ChangedLink } from "./link-writes.ts";
 import { type Batch, fetchedAtOf, notBeforeOf } from "./result-rows.ts";
 

@@ -7,7 +7,7 @@ import type { CrawlerId } from "#core/ids";
 import { isLeaseNumber } from "../frontier/lease-end-writes.ts";
 import { plannedChannel, statedChanges } from "../recrawl/sample-store.ts";
 import type { KnownPage } from "../recrawl/visit-findings.ts";
-import type { ArrivedResult, CountedResult, RefusedResult, UrlBefore } from "./arrived-result.ts";
+import type { ArrivedResult, CountedResult, RefusedResult, UrlBefore } from "./accepted-result.ts";
 
 export interface Sifted {
   readonly counted: readonly CountedResult[];

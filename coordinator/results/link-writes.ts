@@ -4,7 +4,7 @@ import type { HostHash, UrlHash } from "#core/ids";
 import { type LinkTarget, nameOf } from "#core/link-set";
 import type { UrlAddress } from "#core/url-key";
 import { clean, columnsOf } from "../database/transaction.ts";
-import type { CountedResult } from "./arrived-result.ts";
+import type { CountedResult } from "./accepted-result.ts";
 import { replacesPage } from "./result-rows.ts";
 
 /** Where the link leads, and the page that has, or had, it. */

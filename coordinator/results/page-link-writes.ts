@@ -6,7 +6,7 @@ import type { PoolClient } from "pg";
 import { type LinkTarget, nameOf, packDifference, packLinks, unpackLinks } from "#core/link-set";
 import type { UrlAddress } from "#core/url-key";
 import { columnsOf } from "../database/transaction.ts";
-import type { CountedResult } from "./arrived-result.ts";
+import type { CountedResult } from "./accepted-result.ts";
 import { changeRatio } from "./link-writes.ts";
 import { fetchedAtOf, type LinkFacts, replacesPage } from "./result-rows.ts";
 

@@ -3,7 +3,7 @@ import type { PoolClient } from "pg";
 import type { HostHash, UrlHash } from "#core/ids";
 import { nameOf, type UrlAddress, urlKeyOf } from "#core/url-key";
 import { columnsOf } from "../database/transaction.ts";
-import { type CountedResult, indexedPage } from "./arrived-result.ts";
+import { type CountedResult, indexedPage } from "./accepted-result.ts";
 import {
   enterHeirs,
   enterTexts,

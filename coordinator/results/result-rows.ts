@@ -13,7 +13,7 @@ import {
   isList,
   isSoftNotFound,
   mostListsInARow,
-} from "./arrived-result.ts";
+} from "./accepted-result.ts";
 
 /** The row of page_fetch. */
 export function fetchRow(arrived: CountedResult, now: Date) {

@@ -23,7 +23,7 @@ import {
   mostListsInARow,
   type ResultStore,
   type TakenResults,
-} from "./arrived-result.ts";
+} from "./accepted-result.ts";
 import { countOutsideLinks, updateHosts } from "./host-writes.ts";
 import { siftResults } from "./lease-rule-reads.ts";
 import { replaceLinks } from "./link-writes.ts";

@@ -24,7 +24,7 @@ import {
   type ThisVisit,
   type VisitFindings,
 } from "../recrawl/visit-findings.ts";
-import type { ArrivedResult, NextFetch, ResultStore, TakenResults, WireResult } from "./arrived-result.ts";
+import type { ArrivedResult, NextFetch, ResultStore, TakenResults, WireResult } from "./accepted-result.ts";
 
 export interface ResultBatch {
   readonly crawlerId: CrawlerId;

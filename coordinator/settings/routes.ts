@@ -2,13 +2,13 @@
 import { z } from "zod";
 import { mayDo } from "#core/actor";
 import type { ActionFault, AskedAction } from "../web/actions.ts";
-import type { WebPart } from "../web/web-part.ts";
-import { auditedChange, policiesAnswer, previewAnswer, withoutNames } from "./answer.ts";
+import type { WebPart } from "../web/room-routes.ts";
 import { isPolicyName, type PolicyValue, valueFromText } from "./catalogue.ts";
 import { type ChangeFault, changeWords, type PolicyStore, savePolicies, weighPolicies } from "./change.ts";
 import { policiesPage, policyPreviewPage } from "./page.ts";
 import { previewPolicies } from "./preview/preview.ts";
 import type { PreviewPorts } from "./preview/types.ts";
+import { auditedChange, policiesAnswer, previewAnswer, withoutNames } from "./settings-view.ts";
 
 export interface PolicyRoutePorts extends PreviewPorts {
   readonly store: PolicyStore;

@@ -11,7 +11,7 @@ import { balancePolicyNames } from "../balance/plan.ts";
 import { policyNames } from "../delegation/policies/policies.ts";
 import { mostWorthShare } from "../frontier/order/mix.ts";
 import { orderNames } from "../frontier/order/strategies.ts";
-import { recrawlSettings } from "../recrawl/plan.ts";
+import { recrawlSettings } from "../recrawl/recrawl-settings.ts";
 import { defaultTrustRule } from "../trust/evidence.ts";
 import { defaultSamplingRule } from "../trust/page-sketch.ts";
 

@@ -10,7 +10,7 @@
  *
  * A block has 2^14 places, so that either list has at most as many entries, and 14 bits always reach.
  */
-import { GrowingColumn } from "#core/columns";
+import { GrowingColumn } from "#core/text-pool";
 
 export interface LinkLists {
   /** Parents in earlier blocks, all blocks' lists one after the other, and where each block's list starts. */

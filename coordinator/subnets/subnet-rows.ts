@@ -3,8 +3,8 @@
  * is laid out from these rows.
  */
 
-import { GrowingColumn, TextPool } from "#core/columns";
 import type { IpRange } from "#core/ip/range";
+import { GrowingColumn, TextPool } from "#core/text-pool";
 import { columnsOf, type RangeColumns } from "./range-columns.ts";
 import { packLabel, type Registry, registries, type Subnet } from "./subnet.ts";
 

@@ -2,8 +2,9 @@
  * The arrays behind the subnet tree, laid out from the rows as they arrived: the ranges of each family in
  * places of their own, and what else is known of a subnet by the tree's place, IPv4 before IPv6.
  */
-import { TextPool } from "#core/columns";
+
 import { formatRange } from "#core/ip/range";
+import { TextPool } from "#core/text-pool";
 import { type Ipv4Places, type NestedRanges, nestRanges, placeIpv4 } from "./ipv4-places.ts";
 import { type Ipv6Places, placeIpv6 } from "./ipv6-places.ts";
 import { compareWords, type RangeColumns, rangeAt } from "./range-columns.ts";

@@ -23,7 +23,7 @@ import {
   type TreeParts,
   treeFromParts,
   treePartsVersion,
-} from "./tree-parts.ts";
+} from "./tree-arrays.ts";
 
 /** The file is of no use; the tree is built from the database. */
 class SnapshotFault extends Error {}

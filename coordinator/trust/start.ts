@@ -17,7 +17,7 @@ import type { DeniedTargets } from "../delegation/denied-targets.ts";
 import type { CoordinatorState } from "../delegation/state.ts";
 import type { FrontierStore } from "../frontier/frontier.ts";
 import { following } from "../live-config.ts";
-import type { ResultStore } from "../results/arrived-result.ts";
+import type { ResultStore } from "../results/accepted-result.ts";
 import type { TrustStore } from "./comparison.ts";
 import { DoubleChecks } from "./double-checks.ts";
 import { evidenceDays, judgeCheck } from "./judge-crawler.ts";

@@ -1,7 +1,7 @@
 /** Tables url_rank and graph_summary: what ranking found, and frontier_url.back_links where it was found to be wrong. */
 import type { Pool, PoolClient } from "pg";
 import type { HostHash } from "#core/ids";
-import { writeCopy } from "#db/write-copy";
+import { writeCopy } from "#db/copy";
 import { inTransaction } from "../database/transaction.ts";
 import { readRelatives } from "../federation/foreign-url-store.ts";
 import { lockHosts } from "../frontier/admission-writes.ts";

@@ -7,7 +7,7 @@ import { note, type Standing, stop } from "#core/explanation";
 import { instantWords } from "#core/format";
 import { formatAddress, type IpAddress, parseAddress } from "#core/ip/address";
 import { firstAddress, type IpRange, lastAddress, parseRange, rangeHolds } from "#core/ip/range";
-import type { FinerReport } from "../delegation/overrides/reads.ts";
+import type { FinerReport } from "../delegation/overrides/who-reads.ts";
 import { domainSetHolds } from "../domain-sets/domain-set.ts";
 import {
   type Layer,

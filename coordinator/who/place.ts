@@ -4,7 +4,7 @@ import type { NameResolver } from "#core/name-resolver";
 import type { UrlKey } from "#core/url-key";
 import type { LeavingChannel } from "../channels/channel.ts";
 import { notAsked, type PeerDistance } from "../delegation/denied-targets.ts";
-import type { FinerReport } from "../delegation/overrides/reads.ts";
+import type { FinerReport } from "../delegation/overrides/who-reads.ts";
 import { explainReason, slowFetchesIn, slowFetchesWords } from "../delegation/policies/reason.ts";
 import type { DelegationChange, ProbeRound, RecordedRound } from "../delegation/round-reads.ts";
 import type { OwnerReads } from "../federation/owner-reads.ts";

@@ -2,14 +2,14 @@
 import type { Pool } from "pg";
 import type { HostHash } from "#core/ids";
 import { KeptAnswer } from "../database/cached-read.ts";
-import { finerOfHost, partsOf } from "../delegation/overrides/reads.ts";
+import { finerOfHost, partsOf } from "../delegation/overrides/who-reads.ts";
 import { historyOf, latestRoundOf, roundById } from "../delegation/round-reads.ts";
 import { ownerOf } from "../federation/owner-reads.ts";
 import { leavingChannel, urlPlace } from "../frontier/report-reads.ts";
 import { wishesOf } from "../opt-outs/complaint-store.ts";
-import type { ReadinessReads } from "../overview/operation-types.ts";
 import type { OverviewReads } from "../overview/overview.ts";
 import { crawlTotals, createOperationReads, recentDelegations } from "../overview/overview-reads.ts";
+import type { ReadinessReads } from "../overview/overview-types.ts";
 import { readinessReads } from "../overview/readiness-reads.ts";
 import type { PageReads } from "../search/page-facts.ts";
 import type { SearchReads } from "../search/search-answer.ts";

@@ -1,7 +1,7 @@
 /** The parts of the answer below the verdict: URL, host, history, organisation, crawler, lists of subnets. */
 import { changeCauseWords } from "#core/delegation-cause";
 import { bytesText, howMany, msText, rttText } from "#core/format";
-import type { FinerReport } from "../delegation/overrides/reads.ts";
+import type { FinerReport } from "../delegation/overrides/who-reads.ts";
 import type { DelegationChange } from "../delegation/round-reads.ts";
 import type {
   FetchLine,

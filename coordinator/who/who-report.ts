@@ -6,7 +6,7 @@
 
 import type { Standing } from "#core/explanation";
 import type { CrawlerName } from "../crawlers/crawler.ts";
-import type { FinerReport } from "../delegation/overrides/reads.ts";
+import type { FinerReport } from "../delegation/overrides/who-reads.ts";
 import type { DelegationChange, ProbeRound } from "../delegation/round-reads.ts";
 import type { HostReport, UrlReport, WaitingReport } from "../frontier/frontier-reports.ts";
 import type { ComplaintLine, OptOutReport } from "../opt-outs/opt-out.ts";

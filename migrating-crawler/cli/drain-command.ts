@@ -7,7 +7,7 @@ import { type PartnerContext, type PartnerExitCode, partnerExitCodes } from "../
 import { spoolHolder } from "../spool/spool-folder.ts";
 import { askCrawler } from "../status/ask-crawler.ts";
 import { checkCrawlerHome } from "../status/crawler-home.ts";
-import { runningDock } from "../supervisor/one-dock.ts";
+import { runningDock } from "../supervisor/supervisor-home.ts";
 
 export interface DrainOptions {
   readonly reason?: string;

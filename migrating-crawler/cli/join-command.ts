@@ -9,14 +9,14 @@ import { type CheckReport, checkMachine, keepCheck } from "../check/machine-chec
 import { factsOfThisMachine } from "../check/machine-findings.ts";
 import { quietLog } from "../core/log.ts";
 import { type PartnerContext, type PartnerExitCode, partnerExitCodes } from "../core/partner-context.ts";
+import type { SessionOutcome } from "../link/short-session.ts";
 import { coordinatorRoute } from "../membership/coordinator-route.ts";
 import { settingsFile } from "../membership/home-settings.ts";
-import { completeJoin, joinStart, prepareHome } from "../membership/join.ts";
 import { withRefusalAdvice } from "../membership/refusal-advice.ts";
-import type { SessionOutcome } from "../membership/short-session.ts";
 import { fetchingConfig } from "../settings/config.ts";
 import { readSettingsFile } from "../settings/settings-file.ts";
 import { reportLines } from "./check-command.ts";
+import { completeJoin, joinStart, prepareHome } from "./join.ts";
 
 export interface JoinOptions {
   readonly token: string;

@@ -1,8 +1,8 @@
 /** `leave`: this crawler ends for good, and others get its subnets; its folder stays. */
 import { UsageError } from "#core/errors";
 import { type PartnerContext, type PartnerExitCode, partnerExitCodes } from "../core/partner-context.ts";
-import { type LeaveOutcome, leaveAsOwner } from "../membership/as-owner.ts";
 import { folderKind } from "../membership/home-folder.ts";
+import { type LeaveOutcome, leaveAsOwner } from "./leave-as-owner.ts";
 
 export async function leaveCommand(context: PartnerContext): Promise<PartnerExitCode> {
   const { home, json, print } = context;

@@ -5,7 +5,7 @@ import { checkMachine, keepCheck, lastCheckFailed } from "../check/machine-check
 import { factsOfThisMachine } from "../check/machine-findings.ts";
 import { type CrawlerLog, lineLog } from "../core/log.ts";
 import type { PartnerContext, PartnerExitCode } from "../core/partner-context.ts";
-import { runDock, untilSignal } from "../supervisor/run-dock.ts";
+import { runDock, untilSignal } from "../supervisor/run-supervisor.ts";
 import { checkedHome } from "./check-command.ts";
 
 export async function runCommand(context: PartnerContext): Promise<PartnerExitCode> {

@@ -5,8 +5,8 @@ import { plainWords } from "#protocol/fields";
 import { type PartnerContext, type PartnerExitCode, partnerExitCodes } from "../core/partner-context.ts";
 import { askCrawler, ControlError } from "../status/ask-crawler.ts";
 import { checkCrawlerHome } from "../status/crawler-home.ts";
-import { restingReport } from "../status/resting-report.ts";
 import { statusLine, statusText } from "../status/status-text.ts";
+import { restingReport } from "../supervisor/resting-report.ts";
 import { readerGone } from "./closed-output.ts";
 
 export interface StatusOptions {

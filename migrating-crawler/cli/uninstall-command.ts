@@ -15,9 +15,9 @@ import {
 import { basename, join } from "node:path";
 import { UsageError } from "#core/errors";
 import { type PartnerContext, type PartnerExitCode, partnerExitCodes } from "../core/partner-context.ts";
-import { emptyAsOwner, leaveAsOwner, otherOwner } from "../membership/as-owner.ts";
 import { folderKind, marks } from "../membership/home-folder.ts";
 import { homeSettings } from "../membership/home-settings.ts";
+import { emptyAsOwner, leaveAsOwner, otherOwner } from "./leave-as-owner.ts";
 import { leaveWords } from "./leave-command.ts";
 
 export interface UninstallOptions {

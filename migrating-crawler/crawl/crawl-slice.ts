@@ -18,10 +18,10 @@ import {
   type PageRequest,
   type PageResult,
 } from "../fetch/fetch-page.ts";
-import { type KnownLinkSets, withKnownLinks } from "../fetch/known-links.ts";
 import type { OriginRobots, RobotsCache } from "../fetch/robots.ts";
+import { type KnownLinkSets, withKnownLinks } from "../fetch/shorten-known-links.ts";
 import type { SiteClient } from "../fetch/site-client.ts";
-import { answerOfFailure, type HostAnswer, isFinalFailure } from "../limits/host-answer.ts";
+import { answerOfFailure, type HostAnswer, isFinalFailure } from "../limits/request-outcome.ts";
 import { Failure, type FailureCode, failureOf } from "../net/failure.ts";
 import type { MissingAnswer, SiteMemory } from "../traps/site-memory.ts";
 import { headType, type LinkType, withLinkTypes } from "./link-types.ts";

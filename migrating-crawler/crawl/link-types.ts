@@ -10,8 +10,8 @@ import { dropBody } from "../fetch/ask-robots.ts";
 import type { FetchSetting } from "../fetch/fetch-page.ts";
 import type { SiteClient } from "../fetch/site-client.ts";
 import { contentTypeOf, judgeHeader } from "../fetch/wanted-type.ts";
-import { answerOfFailure, type HostAnswer } from "../limits/host-answer.ts";
 import { retryAfterSeconds } from "../limits/host-pace.ts";
+import { answerOfFailure, type HostAnswer } from "../limits/request-outcome.ts";
 import { failureOf } from "../net/failure.ts";
 
 /** A type that is not read; `readable`: one that is, or nothing can be said; `stop`: the host is not to be asked more now. */

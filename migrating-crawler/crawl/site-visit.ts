@@ -9,8 +9,8 @@ import type { SignRequest } from "../fetch/sign-request.ts";
 import { type ExchangeRecorder, SiteClient, type Timeouts } from "../fetch/site-client.ts";
 import type { Grant } from "../limits/admission.ts";
 import type { Governor } from "../limits/governor.ts";
-import type { HostAnswer } from "../limits/host-answer.ts";
 import type { HostGates } from "../limits/host-gate.ts";
+import type { HostAnswer } from "../limits/request-outcome.ts";
 import { SiteStop } from "../limits/stopped-sites.ts";
 import type { Connector } from "../net/connector.ts";
 

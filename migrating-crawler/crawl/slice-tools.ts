@@ -4,12 +4,12 @@
  */
 
 import { type CrawlerLog, quietLog } from "../core/log.ts";
-import { KnownLinkSets } from "../fetch/known-links.ts";
 import { RobotsCache } from "../fetch/robots.ts";
+import { KnownLinkSets } from "../fetch/shorten-known-links.ts";
 import type { SignRequest } from "../fetch/sign-request.ts";
 import { Governor } from "../limits/governor.ts";
 import { HostGates } from "../limits/host-gate.ts";
-import type { KeptSettings } from "../limits/kept-file.ts";
+import type { KeptSettings } from "../limits/state-file.ts";
 import { Connector, WireMeter } from "../net/connector.ts";
 import type { FetchingConfig } from "../settings/config.ts";
 import { SiteMemory } from "../traps/site-memory.ts";

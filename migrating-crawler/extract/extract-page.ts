@@ -11,7 +11,7 @@ import { LexemeVector, type Weight } from "./lexemes.ts";
 import { linkResolver, type ResolveReference } from "./link-resolver.ts";
 import { mainBlocks } from "./main-text.ts";
 import { pageDates } from "./page-dates.ts";
-import { PageNotes } from "./page-notes.ts";
+import { PageNotes } from "./page-metadata.ts";
 import { type ReadLink, tidy } from "./read-links.ts";
 import { WorkTurns } from "./read-list.ts";
 import { countWords, type ReadPage, readPage, withoutSoftHyphens } from "./read-page.ts";

@@ -4,7 +4,7 @@
  * the file was made, and most servers make it for each answer.
  */
 import { mark } from "./open-elements.ts";
-import type { NotedTime, PageNotes } from "./page-notes.ts";
+import type { NotedTime, PageNotes } from "./page-metadata.ts";
 import type { StructuredData } from "./structured-data.ts";
 import type { TextBlock } from "./text-blocks.ts";
 

@@ -6,7 +6,7 @@
 import { composed } from "#protocol/composed";
 import type { HtmlTag } from "./html-tags.ts";
 import { mark, OpenElements } from "./open-elements.ts";
-import { PageNotes } from "./page-notes.ts";
+import { PageNotes } from "./page-metadata.ts";
 import { LinkReader, marksOf, type ReadLink, type TagAttributes, tidy } from "./read-links.ts";
 import type { WorkTurns } from "./read-list.ts";
 import { decodeText, HtmlScanner, type HtmlSink } from "./scan-html.ts";

@@ -3,7 +3,7 @@
  * bounded depth and size; where several things are described, an article goes before a product, and both before
  * the page, its site and the people.
  */
-import type { PageNotes } from "./page-notes.ts";
+import type { PageNotes } from "./page-metadata.ts";
 import { tidy } from "./read-links.ts";
 
 export interface StructuredData {

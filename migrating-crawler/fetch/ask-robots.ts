@@ -4,8 +4,8 @@
  * waits for its host's turn and is checked by the address guard like any other.
  */
 import { canParseUrl } from "#core/ip/url-host";
-import { answerOfFailure, type HostAnswer } from "../limits/host-answer.ts";
 import { retryAfterSeconds } from "../limits/host-pace.ts";
+import { answerOfFailure, type HostAnswer } from "../limits/request-outcome.ts";
 import type { Connector } from "../net/connector.ts";
 import { Failure, failureOf } from "../net/failure.ts";
 import { type Coding, codingsOf, decodeBody } from "./content-codings.ts";

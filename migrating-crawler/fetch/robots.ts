@@ -8,7 +8,7 @@ import { LRUCache } from "lru-cache";
 import { z } from "zod";
 import { maxUrlLength } from "#protocol/fields";
 import type { RobotsReport } from "#protocol/result";
-import { KeptFile, type KeptSettings } from "../limits/kept-file.ts";
+import { KeptFile, type KeptSettings } from "../limits/state-file.ts";
 import type { Failure } from "../net/failure.ts";
 import { askRobots, type RobotsAnswer, type RobotsAsking, type TakeTurn } from "./ask-robots.ts";
 import { byPrecedence, type RobotsRule, robotsRule } from "./robots-match.ts";

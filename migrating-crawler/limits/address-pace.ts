@@ -7,8 +7,8 @@
  * tenth of that back. (BUbiNG, too, keeps a shorter delay for addresses than for hosts.) Pure.
  */
 import { parseAddress, unmapAddress } from "#core/ip/address";
-import type { HostAnswer } from "./host-answer.ts";
 import type { PaceSettings } from "./host-pace.ts";
+import type { HostAnswer } from "./request-outcome.ts";
 
 export interface AddressPace {
   readonly notBeforeMs: number;

@@ -4,8 +4,8 @@
  */
 import { readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
+import type { CrawlerLimits } from "../settings/limits-config.ts";
 import { bytesInWords, type LimitUsage } from "./limit-usage.ts";
-import type { CrawlerLimits } from "./limits-config.ts";
 
 type Disk = Pick<CrawlerLimits, "diskBytes" | "spoolBytes">;
 

@@ -6,17 +6,18 @@
  *   may pages be fetched?        besides: pages of the day, disk
  *   may a request begin now?     besides: bytes a second, processor share, memory
  */
+
+import type { CrawlerLimits } from "../settings/limits-config.ts";
 import { Admission, type AdmissionBounds, type Grant } from "./admission.ts";
 import { ConnectionSlots } from "./connection-slots.ts";
 import { type CpuClock, CpuShare } from "./cpu-share.ts";
 import { DiskWatch } from "./disk-watch.ts";
 import { IdleWatch, type MachineSigns } from "./idle-watch.ts";
-import type { KeptSettings } from "./kept-file.ts";
 import type { LimitUsage } from "./limit-usage.ts";
-import type { CrawlerLimits } from "./limits-config.ts";
 import { type MemorySigns, MemoryWatch } from "./memory-watch.ts";
 import { type Paused, pauseCrawler, readPause, resumeCrawler } from "./pause.ts";
 import { Schedule } from "./schedule.ts";
+import type { KeptSettings } from "./state-file.ts";
 import { TransferRate } from "./transfer-rate.ts";
 import { UsageCaps } from "./usage-caps.ts";
 import { type Wire, WireCount } from "./wire-count.ts";

@@ -13,7 +13,6 @@ import {
   addressKey,
   newAddressPace,
 } from "./address-pace.ts";
-import type { HostAnswer } from "./host-answer.ts";
 import {
   afterAnswer,
   type HostPace,
@@ -24,7 +23,8 @@ import {
   withCrawlDelay,
   withReport,
 } from "./host-pace.ts";
-import { KeptFile, type KeptSettings } from "./kept-file.ts";
+import type { HostAnswer } from "./request-outcome.ts";
+import { KeptFile, type KeptSettings } from "./state-file.ts";
 
 const maxHosts = 20_000;
 const maxAddresses = 20_000;

@@ -6,7 +6,7 @@
  * all twice in a row backs off up to an hour. Pure: the time and chance are arguments.
  */
 import type { HostPaceReport } from "#protocol/result";
-import type { HostAnswer } from "./host-answer.ts";
+import type { HostAnswer } from "./request-outcome.ts";
 
 export interface PaceSettings {
   readonly floorMs: number;

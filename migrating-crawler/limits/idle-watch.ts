@@ -6,8 +6,8 @@
 import { readdirSync, readFileSync, statSync } from "node:fs";
 import { availableParallelism, loadavg, platform } from "node:os";
 import { join } from "node:path";
+import type { IdleLimits } from "../settings/limits-config.ts";
 import type { LimitUsage } from "./limit-usage.ts";
-import type { IdleLimits } from "./limits-config.ts";
 
 const lookEveryMs = 10_000;
 

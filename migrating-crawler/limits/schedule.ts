@@ -1,7 +1,7 @@
 /** The hours at which the crawler may contact sites, by the clock on the host's wall. */
 
+import { type CrawlerLimits, isOpen, type Week } from "../settings/limits-config.ts";
 import type { LimitUsage } from "./limit-usage.ts";
-import { type CrawlerLimits, isOpen, type Week } from "./limits-config.ts";
 import { LocalTime } from "./local-time.ts";
 
 type Hours = Pick<CrawlerLimits, "hours" | "timeZone">;

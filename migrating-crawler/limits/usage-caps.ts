@@ -10,10 +10,10 @@
  */
 
 import { z } from "zod";
-import { KeptFile, type KeptSettings } from "./kept-file.ts";
+import type { CrawlerLimits } from "../settings/limits-config.ts";
 import { bytesInWords, type LimitUsage } from "./limit-usage.ts";
-import type { CrawlerLimits } from "./limits-config.ts";
 import { LocalTime } from "./local-time.ts";
+import { KeptFile, type KeptSettings } from "./state-file.ts";
 
 type Caps = Pick<CrawlerLimits, "pagesPerDay" | "bytesPerDay" | "bytesPerMonth" | "timeZone">;
 

@@ -1,9 +1,9 @@
 /** The first message of a session: who this crawler is, what its partner allows, and what it still holds. */
 import { protocolVersions } from "#protocol/coordinator-messages";
 import { type CrawlerHello, maxDeniedCharacters, maxDeniedInHello } from "#protocol/messages";
-import { type CrawlerLimits, openMinutesPerWeek } from "../limits/limits-config.ts";
 import { ownNetworks } from "../net/connector.ts";
 import type { CrawlerConfig } from "../settings/config.ts";
+import { type CrawlerLimits, openMinutesPerWeek } from "../settings/limits-config.ts";
 
 export interface CrawlerState {
   readonly softwareVersion: string;

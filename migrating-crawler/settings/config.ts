@@ -11,10 +11,10 @@ import { canParseUrl, urlHost } from "#core/ip/url-host";
 import { isCoordinatorUrl } from "#protocol/invitation";
 import { maxDomainSetCharacters, maxDomainSetsInHello, probeMethod } from "#protocol/messages";
 import { partnerContact } from "#protocol/user-agent";
-import { limitsSchema } from "../limits/limits-config.ts";
 import { readMembership } from "../membership/membership.ts";
 import { parseAllowance } from "../net/address-guard.ts";
-import { releasePolicy } from "../supervisor/release-policy.ts";
+import { limitsSchema } from "./limits-config.ts";
+import { releasePolicy } from "./release-policy.ts";
 
 /** Our floor between two requests to one host: 1 s, the usual courtesy of search engines. */
 const defaultPolitenessFloorMs = 1000;

@@ -1,12 +1,12 @@
 /** A running crawler as others see it: its host, its administrator, the coordinator. Looks into its rooms, changes nothing. */
 
 import type { TaskLoop } from "../crawl/task-loop.ts";
-import type { CrawlerSurroundings } from "../crawler-surroundings.ts";
 import type { Governor } from "../limits/governor.ts";
 import type { LimitUsage } from "../limits/limit-usage.ts";
 import type { Carrier } from "../link/carrier.ts";
 import type { CoordinatorLink } from "../link/coordinator-link.ts";
 import { type CrawlerStatus, crawlerStatus } from "../link/crawler-status.ts";
+import type { CrawlerSurroundings } from "../link/crawler-surroundings.ts";
 import type { Member } from "../membership/member.ts";
 import type { CrawlerConfig } from "../settings/config.ts";
 import type { Spool } from "../spool/spool.ts";

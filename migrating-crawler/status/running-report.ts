@@ -3,14 +3,14 @@
 import { readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { contactPageOf } from "#protocol/user-agent";
+import { isWatched, type ReleaseState, releaseState } from "../core/release-state.ts";
 import { bytesInWords, type LimitUsage } from "../limits/limit-usage.ts";
 import type { Paused } from "../limits/pause.ts";
 import type { AskedPace } from "../limits/work-pace.ts";
 import type { CrawlerStatus } from "../link/crawler-status.ts";
+import type { DockLine } from "../link/supervisor-line.ts";
 import type { CrawlerConfig } from "../settings/config.ts";
-import type { DockLine } from "../supervisor/dock-line.ts";
-import { policyWords } from "../supervisor/release-policy.ts";
-import { isWatched, type ReleaseState, releaseState } from "../supervisor/release-state.ts";
+import { policyWords } from "../settings/release-policy.ts";
 import type { StatusRecord } from "./status-record.ts";
 import {
   type LimitReport,

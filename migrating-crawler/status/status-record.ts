@@ -3,10 +3,10 @@ import { urlHost } from "#core/ip/url-host";
 import type { CoordinatorWelcome } from "#protocol/coordinator-messages";
 import type { ProbeOutcome } from "#protocol/messages";
 import type { FetchResult } from "#protocol/result";
-import type { CrawlerSurroundings } from "../crawler-surroundings.ts";
-import { KeptFile, type KeptSettings } from "../limits/kept-file.ts";
 import { LocalTime } from "../limits/local-time.ts";
+import { KeptFile, type KeptSettings } from "../limits/state-file.ts";
 import { Tally } from "../link/crawler-status.ts";
+import type { CrawlerSurroundings } from "../link/crawler-surroundings.ts";
 import type { CrawlerConfig } from "../settings/config.ts";
 import {
   emptyStory,
@@ -18,7 +18,7 @@ import {
   withEnd,
   withError,
   withUrl,
-} from "./kept-story.ts";
+} from "./status-history.ts";
 import type { Blame, ProbeCounts, UrlCounts } from "./status-report.ts";
 
 export interface RecordSettings {

@@ -7,7 +7,7 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { finished } from "node:stream/promises";
 import { StringDecoder } from "node:string_decoder";
 import { ConfigError } from "#core/errors";
-import { type CrawlerToDock, crawlerToDock, type DockMessage } from "./dock-messages.ts";
+import { type CrawlerToDock, crawlerToDock, type DockMessage } from "../core/supervisor-messages.ts";
 
 export interface ChildEnd {
   /** How it ended and what it said last. */

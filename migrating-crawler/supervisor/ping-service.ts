@@ -1,6 +1,7 @@
 /** Runs the system's `ping` for the crawler, which may start no process: a few at a time, for addresses only. */
+
+import type { CrawlerToDock } from "../core/supervisor-messages.ts";
 import { canPing, timeEchoes } from "../probe/icmp-echo.ts";
-import type { CrawlerToDock } from "./dock-messages.ts";
 
 type PingRequest = Extract<CrawlerToDock, { type: "ping" }>;
 

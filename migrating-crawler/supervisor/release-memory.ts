@@ -1,10 +1,10 @@
 /** The dock's state of releases in memory and on the disk: every change is saved before anything follows from it. */
 import type { CrawlerLog } from "../core/log.ts";
-import type { ReleaseReport } from "./dock-messages.ts";
-import type { ReleasePolicy } from "./release-policy.ts";
-import type { Trust } from "./release-proof.ts";
-import type { ReleaseShelf } from "./release-shelf.ts";
-import * as states from "./release-state.ts";
+import * as states from "../core/release-state.ts";
+import type { ReleaseReport } from "../core/supervisor-messages.ts";
+import type { ReleasePolicy } from "../settings/release-policy.ts";
+import type { ReleaseShelf } from "./release-store.ts";
+import type { Trust } from "./verify-release.ts";
 
 export interface MemorySettings {
   readonly shelf: ReleaseShelf;

@@ -11,13 +11,13 @@ import { releaseVersion } from "#protocol/messages";
 import { currentRelease, type ReleaseManifest, verifyManifest } from "#protocol/release";
 import { type Envelope, maxEnvelopeBytes, readEnvelope } from "#protocol/release-envelope";
 import type { CrawlerLog } from "../core/log.ts";
-import type { ReleaseReport } from "./dock-messages.ts";
-import { dockVersion } from "./one-dock.ts";
-import { judgeByPolicy, type ReleasePolicy } from "./release-policy.ts";
-import { keptTrust, refreshTrust, type Trust } from "./release-proof.ts";
-import type { ReleaseShelf } from "./release-shelf.ts";
+import { badReason, type KeptRelease, type ReleaseState } from "../core/release-state.ts";
+import type { ReleaseReport } from "../core/supervisor-messages.ts";
+import { judgeByPolicy, type ReleasePolicy } from "../settings/release-policy.ts";
 import { type ReleaseSource, SourceFailure } from "./release-source.ts";
-import { badReason, type KeptRelease, type ReleaseState } from "./release-state.ts";
+import type { ReleaseShelf } from "./release-store.ts";
+import { dockVersion } from "./supervisor-home.ts";
+import { keptTrust, refreshTrust, type Trust } from "./verify-release.ts";
 
 export interface UpdateHandlers {
   /** Verified, wanted by the partner, and on the disk. */

@@ -2,8 +2,8 @@
 /** The `nearcrawl` command: picks the sub-command and runs it. */
 import { Command } from "commander";
 import { outliveReaders } from "#crawler/cli/closed-output";
+import { tellFailure } from "./failure-words.ts";
 import { softwareVersion } from "./software-version.ts";
-import { tellFailure } from "./tell-failure.ts";
 
 async function main(argv: readonly string[]): Promise<void> {
   const program = programWith(await commandsFor(argv[2]));

@@ -1,6 +1,6 @@
 /** The answer to `who` for people: the verdict, why, the chain of subnets as a tree, the probes as a table. */
 
-import type { FinerReport } from "#coordinator/delegation/overrides/reads";
+import type { FinerReport } from "#coordinator/delegation/overrides/who-reads";
 import type { ProbeRound } from "#coordinator/delegation/round-reads";
 import type { FetchLine } from "#coordinator/frontier/frontier-reports";
 import type { SubnetLine, SubnetList } from "#coordinator/subnets/subnet-reads";

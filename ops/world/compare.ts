@@ -125,7 +125,7 @@ export class SlowStart {
 /**
  * The form in which the delegation simulator takes a world or a measured matrix: no addresses, only the
  * names on the way down the registry, holder, country and the round-trip times. One that comes from a file is
- * checked by ops/simulate/read-fixture.
+ * checked by ops/world/read-fixture.
  */
 export interface LatencyInstance {
   readonly name: string;

@@ -6,7 +6,6 @@
  */
 import { UsageError } from "#core/errors";
 import { formatAddress } from "#core/ip/address";
-import { checkFixture } from "../simulate/read-fixture.ts";
 import type { InstanceHost, LatencyInstance } from "./compare.ts";
 import {
   layOut,
@@ -19,6 +18,7 @@ import {
 import type { World, WorldCrawler, WorldHolder, WorldSite, WorldSubnet } from "./model.ts";
 import { places, type RegionalRegistry } from "./places.ts";
 import { registryNames } from "./plan-registry.ts";
+import { checkFixture } from "./read-fixture.ts";
 import { SeededRandom } from "./seeded-random.ts";
 
 export interface FixtureSettings {

@@ -1,9 +1,10 @@
 /** The world that a run's parameters mean: generated, or from a fixture file. The same parameters, the same world. */
-import { readFixture } from "../simulate/read-fixture.ts";
+
 import type { WorldOddities } from "./finish-world.ts";
 import { worldFromFixture } from "./fixture-world.ts";
 import { generateWorld } from "./generate-world.ts";
 import type { World } from "./model.ts";
+import { readFixture } from "./read-fixture.ts";
 
 export interface LoadParameters {
   readonly seed: number;

@@ -7,8 +7,8 @@ import type { PoolClient } from "pg";
 import { type RangeColumns, sortedOrder } from "#coordinator/subnets/range-columns";
 import { type Registry, registries } from "#coordinator/subnets/subnet";
 import { packCountry } from "#coordinator/subnets/subnet-rows";
-import { GrowingColumn, type TextPool } from "#core/columns";
 import { DatabaseError } from "#core/errors";
+import { GrowingColumn, type TextPool } from "#core/text-pool";
 import { type CopiedRow, readCopy } from "#db/read-copy";
 
 /** One family, each column indexed by row; ids are the database's. 0 stands for null. */

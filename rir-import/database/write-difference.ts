@@ -6,7 +6,7 @@
 import type { PoolClient } from "pg";
 import { registries } from "#coordinator/subnets/subnet";
 import { unpackCountry } from "#coordinator/subnets/subnet-rows";
-import { type CopyWriter, writeCopy } from "#db/write-copy";
+import { type CopyWriter, writeCopy } from "#db/copy";
 import type { RegistryState } from "../tree/registry-state.ts";
 import {
   changeKinds,

@@ -9,7 +9,7 @@ import { createReadStream } from "node:fs";
 import { copyFile, link, open, readFile, rename, rm, stat, utimes } from "node:fs/promises";
 import { join } from "node:path";
 import { SourceFileError } from "#core/errors";
-import { readBootstrap } from "../rdap/bootstrap.ts";
+import { readBootstrap } from "../formats/rdap-bootstrap.ts";
 import { openSource } from "../read/open-source.ts";
 import type { SourceFormat } from "../read/sniff.ts";
 import { type CachedFile, isInPlace } from "./cache-manifest.ts";

@@ -21,9 +21,9 @@ import type { Clock } from "../download/clock.ts";
 import { downloadFailure } from "../download/download-failure.ts";
 import { retryAfterMs } from "../download/download-part.ts";
 import { type HttpAnswer, HttpClient, type HttpSettings, noSecrets, Watch } from "../download/http-client.ts";
+import { type RdapBootstrap, serviceFor } from "../formats/rdap-bootstrap.ts";
 import { type HolderReference, type NetworkRecord, registryNamed } from "../formats/record.ts";
 import { maxTextLength } from "../formats/text-decoding.ts";
-import { type RdapBootstrap, serviceFor } from "./bootstrap.ts";
 
 export interface RdapSettings {
   readonly bootstrap: { readonly ipv4: RdapBootstrap; readonly ipv6: RdapBootstrap };

@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { CacheError } from "#core/errors";
 import { type CachedFile, isInPlace, readManifest } from "../download/cache-manifest.ts";
 import { type FetchOptions, fetchSources } from "../download/fetch-sources.ts";
-import { type RdapBootstrap, readBootstrap } from "./bootstrap.ts";
+import { type RdapBootstrap, readBootstrap } from "../formats/rdap-bootstrap.ts";
 
 const names = { ipv4: "rdap-ipv4", ipv6: "rdap-ipv6" } as const;
 const monthMs = 30 * 86_400_000;

@@ -9,7 +9,7 @@
 import { type HolderIdentity, type HolderSource, holderOf } from "#coordinator/subnets/holder-name";
 import { type Registry, registries } from "#coordinator/subnets/subnet";
 import { packCountry, unpackCountry } from "#coordinator/subnets/subnet-rows";
-import { GrowingColumn, type TextPool } from "#core/columns";
+import { GrowingColumn, type TextPool } from "#core/text-pool";
 import type { HolderReference, OrganisationRecord } from "../formats/record.ts";
 
 export interface ResolvedHolder extends HolderIdentity {

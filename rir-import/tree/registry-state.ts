@@ -4,7 +4,7 @@
  */
 import type { RangeColumns } from "#coordinator/subnets/range-columns";
 import { type Registry, registries } from "#coordinator/subnets/subnet";
-import { GrowingColumn, TextPool } from "#core/columns";
+import { GrowingColumn, TextPool } from "#core/text-pool";
 import type { ResolvedHolder } from "./holder-references.ts";
 
 /** One family, each column indexed by the subnet's place within the family. */

@@ -13,8 +13,8 @@ import {
 } from "#coordinator/subnets/range-columns";
 import { type Registry, registries } from "#coordinator/subnets/subnet";
 import { packCountry } from "#coordinator/subnets/subnet-rows";
-import { TextPool, type TextPoolParts } from "#core/columns";
 import { formatRange } from "#core/ip/range";
+import { TextPool, type TextPoolParts } from "#core/text-pool";
 import type { NetworkRecord, OrganisationRecord, SourceKind } from "../formats/record.ts";
 import type { RecordReceiver } from "../read/read-sources.ts";
 import { type CandidateParts, CandidateTable } from "./candidate-table.ts";

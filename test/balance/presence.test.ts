@@ -1,7 +1,7 @@
 /** A whole fleet that arrives at once, over a real database: what is read for it, and that everybody is known after it. */
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { refreshCrawlers, welcomeCrawler } from "#coordinator/balance/presence";
-import { Gathered } from "#core/gathered";
+import { Gathered } from "#core/coalesce";
 import type { CrawlerId } from "#core/ids";
 import { type FlowWorld, hello, newFlowWorld } from "../support/flow-world.ts";
 import { makeGate } from "../support/gate.ts";

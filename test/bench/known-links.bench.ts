@@ -8,7 +8,7 @@
  */
 import { linksThatPay } from "#coordinator/channels/known-links";
 import { seededRandom } from "#core/random";
-import { withKnownLinks } from "#crawler/fetch/known-links";
+import { withKnownLinks } from "#crawler/fetch/shorten-known-links";
 import { generateWorld } from "#ops/world/generate-world";
 import { pageHtml, siteFurniture } from "#ops/world/page-html";
 import { hashText, SeededRandom } from "#ops/world/seeded-random";

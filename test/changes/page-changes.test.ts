@@ -1,7 +1,7 @@
 /** What a visit changed goes into the feed's inbox with the result, and with nothing else. */
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import type { ChangeKind } from "#coordinator/changes/page-change";
-import type { ArrivedResult } from "#coordinator/results/arrived-result";
+import type { ArrivedResult } from "#coordinator/results/accepted-result";
 import type { CrawlerId } from "#core/ids";
 import type { FetchOutcome, PageExtract } from "#protocol/result";
 import { arrivedResult, newWorld, noon, secondsAfterNoon, type World } from "../support/store-world.ts";

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { TextPool } from "#core/columns";
 import { seededRandom } from "#core/random";
+import { TextPool } from "#core/text-pool";
 
 const awkward = ["", "a", "é", "日本語", "\u0000", "😀", "x".repeat(10_000), "Ł".repeat(49), " ", "\\N\t\n"];
 

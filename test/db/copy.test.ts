@@ -1,8 +1,8 @@
 import type { PoolClient } from "pg";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { writeCopy } from "#db/copy";
 import { readCopy } from "#db/read-copy";
 import type { Database } from "#db/server-database";
-import { writeCopy } from "#db/write-copy";
 import { testDatabase } from "../support/database.ts";
 
 let database: Database;

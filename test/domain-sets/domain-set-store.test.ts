@@ -1,7 +1,7 @@
 /** Domain sets in the database: who is leased what, which hosts are misplaced, and where they go. */
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { createFinerDelegationStore } from "#coordinator/delegation/overrides/finer-delegation-store";
 import { createMisplacedHostStore } from "#coordinator/delegation/overrides/misplaced-host-store";
+import { createFinerDelegationStore } from "#coordinator/delegation/overrides/override-store";
 import { createDomainSetStore } from "#coordinator/domain-sets/domain-set-store";
 import { heldSql, type Partition, partitionHolds, partitionOf } from "#coordinator/domain-sets/partition";
 import type { CrawlerId, SubnetId } from "#core/ids";

@@ -11,7 +11,7 @@ import { homeSettings } from "#crawler/membership/home-settings";
 import { readMembership } from "#crawler/membership/membership";
 import { formatInvitation } from "#protocol/invitation";
 import { type JoiningWorld, newJoiningWorld } from "../gateway/joining-world.ts";
-import { type PartnerConsole, partnerConsole } from "../migrating-crawler/membership/partner-console.ts";
+import { type PartnerConsole, partnerConsole } from "../migrating-crawler/support/partner-console.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
 import { until } from "../support/until.ts";
 

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { spreadMarks, tileSide } from "#coordinator/explore/paint";
+import { spreadMarks, tileSide } from "#coordinator/explore/colours";
 
 const at = (x: number, y: number) => y * tileSide + x;
 

@@ -10,7 +10,7 @@ import { NewHostBudget } from "#coordinator/frontier/budgets";
 import { childMessage, exchangePath, exchangeVersion } from "#protocol/exchange";
 import { noon, scope } from "../support/store-world.ts";
 import { until } from "../support/until.ts";
-import { newCoordinator, type TestCoordinator } from "./relatives-world.ts";
+import { newCoordinator, type TestCoordinator } from "./related-coordinators-world.ts";
 
 let top: TestCoordinator;
 let low: TestCoordinator;

@@ -11,7 +11,7 @@ import { hostHashOf } from "#core/url-key";
 import { noon, seeds } from "../support/store-world.ts";
 import { until } from "../support/until.ts";
 import { tinyResolver } from "../support/web-server.ts";
-import { exchangeAll, newCoordinator, type TestCoordinator } from "./relatives-world.ts";
+import { exchangeAll, newCoordinator, type TestCoordinator } from "./related-coordinators-world.ts";
 
 let top: TestCoordinator;
 let middle: TestCoordinator;

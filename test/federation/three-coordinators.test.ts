@@ -5,7 +5,7 @@
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { seededRandom } from "#core/random";
 import { type CuttingRelay, startCuttingRelay } from "./cutting-relay.ts";
-import { exchangeAll, hostOf, newCoordinator, type TestCoordinator } from "./relatives-world.ts";
+import { exchangeAll, hostOf, newCoordinator, type TestCoordinator } from "./related-coordinators-world.ts";
 
 const hosts = ["a.gr", "b.gr", "c.gr", "d.de", "e.de", "f.de", "g.com", "h.com", "i.net"];
 const pagesPerHost = 5;

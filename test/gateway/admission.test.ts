@@ -1,7 +1,7 @@
 /** Many come at once: they are let in in order, nothing is begun for who has gone, and the rest are told when to come. */
 import { get } from "node:http";
 import { afterEach, expect, test } from "vitest";
-import { AdmissionLine } from "#coordinator/gateway/settings";
+import { AdmissionLine } from "#coordinator/gateway/gateway-settings";
 import { makeGate } from "../support/gate.ts";
 import { until } from "../support/until.ts";
 import { admitted, helloOf, knownNames, type LoopbackGateway, startGateway } from "./gateway-on-loopback.ts";

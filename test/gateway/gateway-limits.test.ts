@@ -1,6 +1,6 @@
 /** The gateway's bookkeeping of bytes, connections and turns, with a clock set by hand. */
 import { describe, expect, test } from "vitest";
-import { ByteBudget } from "#coordinator/gateway/watch";
+import { ByteBudget } from "#coordinator/gateway/liveness";
 import { ConnectionLimits } from "#coordinator/web/limits";
 import { hashCrawlerKey } from "#coordinator/web/secrets";
 import { KeyedTurns } from "#core/clock";

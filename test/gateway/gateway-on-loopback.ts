@@ -4,13 +4,13 @@ import { createServer as createSecureServer } from "node:https";
 import type { AddressInfo } from "node:net";
 import type { Admitted } from "#coordinator/crawlers/admit-crawler";
 import { CrawlerGateway } from "#coordinator/gateway/gateway";
-import type { BatchedResult, CrawlerReport } from "#coordinator/gateway/inbox";
 import {
   type Arrival,
   defaultGatewaySettings,
   type GatewayHandlers,
   type GatewaySettings,
-} from "#coordinator/gateway/settings";
+} from "#coordinator/gateway/gateway-settings";
+import type { BatchedResult, CrawlerReport } from "#coordinator/gateway/inbox";
 import { asCrawlerId, type CrawlerId } from "#core/ids";
 import { silentLog } from "#core/log";
 import type { CrawlerHello } from "#protocol/messages";

@@ -7,7 +7,7 @@ import { describe, expect, it } from "vitest";
 import { addPartnerCommands } from "#crawler/cli/partner-commands";
 import { partnerSurroundings } from "#crawler/cli/partner-surroundings";
 import { systemdUnit, usualPaths } from "#crawler/cli/unit-command";
-import { partnerConsole } from "../migrating-crawler/membership/partner-console.ts";
+import { partnerConsole } from "../migrating-crawler/support/partner-console.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
 
 const ops = resolve(import.meta.dirname, "../../ops");

@@ -1,8 +1,8 @@
 /** Counts by the minute, as they are written and read again. */
 import { afterAll, beforeAll, beforeEach, expect, it } from "vitest";
-import { createFigureStore, history, spanFigures } from "#coordinator/overview/figure-store";
-import { forgetFigures, MinuteFigures } from "#coordinator/overview/figures";
-import type { WireResult } from "#coordinator/results/arrived-result";
+import { createFigureStore, history, spanFigures } from "#coordinator/overview/minute-figure-store";
+import { forgetFigures, MinuteFigures } from "#coordinator/overview/minute-figures";
+import type { WireResult } from "#coordinator/results/accepted-result";
 import type { CrawlerId } from "#core/ids";
 import type { FetchOutcome } from "#protocol/result";
 import { type FlowWorld, newFlowWorld } from "../support/flow-world.ts";

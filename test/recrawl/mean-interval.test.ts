@@ -1,6 +1,10 @@
 /** The mean interval under each strategy, with the plan that is there. */
 import { expect, test } from "vitest";
-import { type IntervalPolicies, meanIntervalDays, type PlannedTotal } from "#coordinator/recrawl/plan";
+import {
+  type IntervalPolicies,
+  meanIntervalDays,
+  type PlannedTotal,
+} from "#coordinator/recrawl/recrawl-settings";
 
 const policies: IntervalPolicies = { strategy: "optimal", intervalHours: 48, total: "interval" };
 const plan: PlannedTotal = { strategy: "optimal", pages: 700, totalPerDay: 100, capacityPerDay: 1000 };

@@ -2,8 +2,8 @@
 import type { FastifyInstance } from "fastify";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { readOpenApi } from "#coordinator/open-api";
-import { emptyPlan } from "#coordinator/recrawl/plan";
 import { createRecrawlPlanStore } from "#coordinator/recrawl/plan-store";
+import { emptyPlan } from "#coordinator/recrawl/recrawl-settings";
 import { recrawlAnswer } from "#coordinator/recrawl/routes";
 import { recrawlPart } from "#coordinator/recrawl/start";
 import { policySections } from "#coordinator/settings/schema";

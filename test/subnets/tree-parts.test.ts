@@ -4,7 +4,7 @@ import { nest } from "#coordinator/subnets/nest";
 import { columnsOf, rangeAt } from "#coordinator/subnets/range-columns";
 import { SubnetRows } from "#coordinator/subnets/subnet-rows";
 import { buildSubnetTree, type SubnetTree, treeOfRows } from "#coordinator/subnets/subnet-tree";
-import { partKinds, partsOf, type TreeParts, treeFromParts } from "#coordinator/subnets/tree-parts";
+import { partKinds, partsOf, type TreeParts, treeFromParts } from "#coordinator/subnets/tree-arrays";
 import { asHolderId } from "#core/ids";
 import { firstAddress, formatRange, lastAddress } from "#core/ip/range";
 import { randomRanges } from "./random-ranges.ts";

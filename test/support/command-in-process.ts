@@ -5,7 +5,7 @@
  */
 import type { Command } from "commander";
 import { vi } from "vitest";
-import { tellFailure } from "#ops/cli/tell-failure";
+import { tellFailure } from "#ops/cli/failure-words";
 import type { Outcome } from "./built-command.ts";
 
 let last: Promise<unknown> = Promise.resolve();

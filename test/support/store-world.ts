@@ -5,7 +5,7 @@ import type { Delegation, DelegationStore, FinishedRound } from "#coordinator/de
 import { createDelegationStore } from "#coordinator/delegation/store";
 import type { CrawlScope } from "#coordinator/frontier/frontier";
 import { createFrontierStore } from "#coordinator/frontier/frontier-store";
-import type { ArrivedResult } from "#coordinator/results/arrived-result";
+import type { ArrivedResult } from "#coordinator/results/accepted-result";
 import { createResultStore } from "#coordinator/results/result-store";
 import { asLeaseId, asSubnetId, type CrawlerId, type LeaseId, type SubnetId } from "#core/ids";
 import { type UrlKey, urlKeyOf } from "#core/url-key";

@@ -8,9 +8,9 @@ import { parseAddress } from "#core/ip/address";
 import { rangeBetween, rangeHolds } from "#core/ip/range";
 import { canParseUrl, urlHost } from "#core/ip/url-host";
 import type { ResultBatch } from "../../results/take-results.ts";
-import { type ApartVerdict, apartAddresses } from "./leaf-parts.ts";
 import type { FinerDelegation, FinerDelegationStore, ProbedTarget } from "./override.ts";
 import type { FinerRoundPorts } from "./round.ts";
+import { type ApartVerdict, apartAddresses } from "./sub-ranges.ts";
 
 /** Addresses in all, of leaves that were fetched from lately. */
 const maxAddresses = 50_000;

@@ -3,8 +3,8 @@ import type { Pool, PoolClient } from "pg";
 import { asSubnetId, type CrawlerId, type HostHash, type RoundId, type SubnetId } from "#core/ids";
 import { inTransaction } from "../../database/transaction.ts";
 import { heldByOneSql, heldSql, type Partition } from "../../domain-sets/partition.ts";
+import { followFinerDelegations, recordChanges } from "./covered-host-store.ts";
 import { maxFinerDelegations } from "./override.ts";
-import { followFinerDelegations, recordChanges } from "./store.ts";
 import { endFiner } from "./writes.ts";
 
 export interface MisplacedHostStore {

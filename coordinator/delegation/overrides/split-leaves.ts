@@ -8,10 +8,10 @@
 import type { CrawlerId, SubnetId } from "#core/ids";
 import { formatAddress, parseAddress } from "#core/ip/address";
 import { firstAddress, lastAddress } from "#core/ip/range";
-import { isAlike, type JudgedAddress, type LeafPart, leafParts } from "./leaf-parts.ts";
 import { type Group, type LeafWatch, type Suspicion, suspicionOf } from "./leaf-watch.ts";
 import { type FinerDecision, type FinerDelegationStore, type PlannedPart, reviewTimes } from "./override.ts";
 import { type FinerRoundPorts, finerRound } from "./round.ts";
+import { isAlike, type JudgedAddress, type LeafPart, leafParts } from "./sub-ranges.ts";
 
 export interface SplitLeavesPorts extends FinerRoundPorts {
   readonly finer: Pick<FinerDelegationStore, "saveRound" | "partsOf" | "setParts">;

@@ -2,6 +2,7 @@
 import type { PoolClient } from "pg";
 import type { CrawlerId, HostHash, SubnetId } from "#core/ids";
 import { columnsOf } from "../../database/transaction.ts";
+import { followFinerDelegations, recordChanges } from "./covered-host-store.ts";
 import {
   type DelegatedHost,
   type FinerDelegationStore,
@@ -10,7 +11,6 @@ import {
   type PlannedPart,
   type ReviewTimes,
 } from "./override.ts";
-import { followFinerDelegations, recordChanges } from "./store.ts";
 
 type SplitLeaf = Parameters<FinerDelegationStore["setParts"]>[0];
 

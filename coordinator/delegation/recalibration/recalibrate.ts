@@ -9,7 +9,7 @@
  */
 import type { CrawlerId, HostHash, SubnetId } from "#core/ids";
 import { urlKeyOf } from "#core/url-key";
-import type { ResultStore, WireResult } from "../../results/arrived-result.ts";
+import type { ResultStore, WireResult } from "../../results/accepted-result.ts";
 import type { ResultBatch } from "../../results/take-results.ts";
 import type { AgedDelegation, DelegationStore, FinishedRound } from "../delegation.ts";
 import type { SlowFetches } from "../policies/reason.ts";

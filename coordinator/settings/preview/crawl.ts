@@ -1,5 +1,5 @@
 /** Another recrawl interval, scope or lease: what is due, what hosts may have, and what leases would have come to. */
-import { meanIntervalDays } from "../../recrawl/plan.ts";
+import { meanIntervalDays } from "../../recrawl/recrawl-settings.ts";
 import type { PolicySettings } from "../schema.ts";
 import { nothingYet, percent } from "./delegation.ts";
 import type { PolicyFigure, PreviewPolicies, ProbeRates } from "./types.ts";

@@ -8,12 +8,12 @@ import { type ReliefInput, reliefInput } from "../../balance/input.ts";
 import { type BalanceInput, type Move, overloads } from "../../balance/plan.ts";
 import { PutOffMoves, planRelief } from "../../balance/rebalance.ts";
 import { CoordinatorState } from "../../delegation/state.ts";
-import { meanIntervalDays } from "../../recrawl/plan.ts";
+import { meanIntervalDays } from "../../recrawl/recrawl-settings.ts";
 import type { PolicyName } from "../descriptions.ts";
 import type { PolicySettings } from "../schema.ts";
 import { previewFrontier, previewLeases, previewLinks, previewPace } from "./crawl.ts";
 import { previewDelegation, previewFirstFetches } from "./delegation.ts";
-import { previewDistrust, previewRecalibration, previewSampling } from "./other.ts";
+import { previewDistrust, previewRecalibration, previewSampling } from "./rates-and-trust.ts";
 import type { PolicyEffect, PolicyFigure, PolicyStep, PreviewPolicies, PreviewPorts } from "./types.ts";
 
 /** So long a preview is waited for, all effects together. */

@@ -7,7 +7,7 @@ import type { CrawlerStore } from "../../crawlers/crawler.ts";
 import type { DelegationStore } from "../../delegation/delegation.ts";
 import type { Placement } from "../../delegation/placement.ts";
 import type { WatchedFetch } from "../../delegation/recalibration/fetch-watch.ts";
-import type { PlannedTotal } from "../../recrawl/plan.ts";
+import type { PlannedTotal } from "../../recrawl/recrawl-settings.ts";
 import type { PolicyName } from "../descriptions.ts";
 import type { PolicySettings } from "../schema.ts";
 

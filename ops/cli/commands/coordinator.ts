@@ -8,7 +8,7 @@ import { createCrawlerStore } from "#coordinator/crawlers/crawler-store";
 import { startCoordinator } from "#coordinator/main";
 import { contactWarnings } from "#coordinator/opt-outs/start";
 import type { FilesPlace, RegistryOrder } from "#coordinator/registry/jobs";
-import type { RegistryHost } from "#coordinator/registry/overview";
+import type { RegistryHost } from "#coordinator/registry/registry-view";
 import { linkMinutes } from "#core/access-types";
 import { UsageError } from "#core/errors";
 import { createLog, type Log } from "#core/log";

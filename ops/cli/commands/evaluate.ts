@@ -16,8 +16,8 @@ import { scaleFigure } from "../../evaluate/figures/scale.ts";
 import { thresholdsFigure } from "../../evaluate/figures/thresholds.ts";
 import { worldsFigure } from "../../evaluate/figures/worlds.ts";
 import { markdownTable } from "../../evaluate/markdown.ts";
-import { readFixture } from "../../simulate/read-fixture.ts";
 import { worldFromFixture } from "../../world/fixture-world.ts";
+import { readFixture } from "../../world/read-fixture.ts";
 import { boundedInteger } from "../bounded-number.ts";
 import { type ContextOptions, commandContext, exitCodes } from "../command-context.ts";
 import {

@@ -14,13 +14,13 @@ import {
   showExplore,
   type TreeAnswer,
 } from "#coordinator/explore/answer";
+import { colourings } from "#coordinator/explore/colours";
 import { defaultExplorerSettings, type ExploredMap, Explorer } from "#coordinator/explore/explorer";
-import { subnetsAsCsv } from "#coordinator/explore/files";
 import { subnetStates } from "#coordinator/explore/filter";
-import { type CoarseCell, coarseMap, type ExploredSubnet } from "#coordinator/explore/lines";
-import { colourings } from "#coordinator/explore/paint";
 import { createExploreReads } from "#coordinator/explore/reads";
 import { systemClock } from "#coordinator/explore/start";
+import { subnetsAsCsv } from "#coordinator/explore/subnet-export";
+import { type CoarseCell, coarseMap, type ExploredSubnet } from "#coordinator/explore/subnet-view";
 import { readState } from "#coordinator/load-state";
 import { registries } from "#coordinator/subnets/subnet";
 import { createTreeSnapshots } from "#coordinator/subnets/tree-snapshot-store";

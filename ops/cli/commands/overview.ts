@@ -1,7 +1,7 @@
 /** `nearcrawl overview`: the state of the whole crawl, as the page that operators keep open. */
 import { Command, Option } from "commander";
-import { type HistoryRange, historyRangeNames } from "#coordinator/overview/operation-types";
 import { type Overview, showOverview } from "#coordinator/overview/overview";
+import { type HistoryRange, historyRangeNames } from "#coordinator/overview/overview-types";
 import { createReports } from "#coordinator/who/reads";
 import type { Database } from "#db/server-database";
 import { boundedInteger } from "../bounded-number.ts";

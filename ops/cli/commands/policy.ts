@@ -1,15 +1,6 @@
 /** `nearcrawl policy`: what decides how the fleet behaves: shown, previewed, changed and taken back while it runs. */
 import { Command } from "commander";
 import {
-  auditedChange,
-  type PoliciesAnswer,
-  type PreviewAnswer,
-  policiesAnswer,
-  previewAnswer,
-  type ShownPolicy,
-  type ShownVersion,
-} from "#coordinator/settings/answer";
-import {
   isPolicyName,
   type PolicyValue,
   policyOf,
@@ -31,6 +22,15 @@ import { differenceText, figureText } from "#coordinator/settings/page";
 import { previewPolicies } from "#coordinator/settings/preview/preview";
 import type { PolicyEffect } from "#coordinator/settings/preview/types";
 import { createPolicyStore } from "#coordinator/settings/settings-store";
+import {
+  auditedChange,
+  type PoliciesAnswer,
+  type PreviewAnswer,
+  policiesAnswer,
+  previewAnswer,
+  type ShownPolicy,
+  type ShownVersion,
+} from "#coordinator/settings/settings-view";
 import { previewPorts } from "#coordinator/settings/start";
 import { UsageError } from "#core/errors";
 import { silentLog } from "#core/log";

@@ -6,8 +6,8 @@ import {
   type WaitingHost,
   type WaitReason,
   waitReasons,
-} from "#coordinator/overview/operation-types";
-import { spanOrDash, waitReasonWords, waitWords } from "#coordinator/overview/operation-words";
+} from "#coordinator/overview/overview-types";
+import { spanOrDash, waitReasonWords, waitWords } from "#coordinator/overview/overview-words";
 import { createReports } from "#coordinator/who/reads";
 import { whenWords } from "#core/format";
 import { boundedInteger } from "../bounded-number.ts";

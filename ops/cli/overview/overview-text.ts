@@ -3,7 +3,8 @@ import { nearlyBestMs } from "#coordinator/delegation/accuracy";
 import { nothingDueReason } from "#coordinator/frontier/hand-out-tasks";
 import type { Alert } from "#coordinator/overview/alert-rules";
 import { allIsWell } from "#coordinator/overview/alerts-page";
-import type { SpanFigures } from "#coordinator/overview/operation-types";
+import type { FleetLine, Overview } from "#coordinator/overview/overview";
+import type { SpanFigures } from "#coordinator/overview/overview-types";
 import {
   blames,
   blameWords,
@@ -11,8 +12,7 @@ import {
   spanOrDash,
   timesSmaller,
   waitReasonWords,
-} from "#coordinator/overview/operation-words";
-import type { FleetLine, Overview } from "#coordinator/overview/overview";
+} from "#coordinator/overview/overview-words";
 import { bytesText, howMany, instantWords, rttText, whenWords } from "#core/format";
 import { type Column, formatTable, paint, printable, type Style, stateStyle } from "../output.ts";
 

@@ -17,7 +17,6 @@ import {
   type SimulatedPolicy,
   simulatedPolicyNames,
 } from "../../simulate/balance-planning.ts";
-import { readFixture } from "../../simulate/read-fixture.ts";
 import {
   fixedSource,
   generatedSource,
@@ -26,6 +25,7 @@ import {
 } from "../../simulate/repeat-policies.ts";
 import { type Spread, spreadOf, spreadText } from "../../simulate/spread.ts";
 import { worldLimits } from "../../world/generate-world.ts";
+import { readFixture } from "../../world/read-fixture.ts";
 import { boundedInteger, boundedNumber } from "../bounded-number.ts";
 import { formatTable, printJson } from "../output.ts";
 import { workProgress } from "./work-progress.ts";

@@ -5,7 +5,6 @@ import { defaultParameters } from "#coordinator/delegation/policies/round";
 import type { Figures, PolicyVariant } from "#coordinator/delegation/simulation/run";
 import { defaultSeed } from "#coordinator/delegation/simulation/simulation";
 import { UsageError } from "#core/errors";
-import { readFixture } from "../../simulate/read-fixture.ts";
 import {
   fixedSource,
   generatedSource,
@@ -19,6 +18,7 @@ import {
 } from "../../simulate/repeat-policies.ts";
 import { type Spread, spreadText } from "../../simulate/spread.ts";
 import { worldLimits } from "../../world/generate-world.ts";
+import { readFixture } from "../../world/read-fixture.ts";
 import { boundedInteger, milliseconds, share } from "../bounded-number.ts";
 import { formatTable, printJson } from "../output.ts";
 import { workProgress } from "./work-progress.ts";

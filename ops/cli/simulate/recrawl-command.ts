@@ -3,7 +3,7 @@ import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { Command, InvalidArgumentError, Option } from "commander";
 import { UsageError } from "#core/errors";
-import { drawRecrawl } from "../../simulate/recrawl/draw-recrawl.ts";
+import { drawRecrawl } from "../../evaluate/figures/recrawl.ts";
 import { recrawlWorld } from "../../simulate/recrawl/recrawl-world.ts";
 import {
   type CaseName,

@@ -62,7 +62,7 @@ export class SystemProcesses {
   async startWorld(args: readonly string[]): Promise<Announced> {
     return await this.#startAnnounced({
       name: "world",
-      entry: fileOf(`../../world/process${extension}`),
+      entry: fileOf(`../../world/world-process${extension}`),
       args,
       restart: false,
       onDeath: (words) => this.#failWorld(new StartError(words)),

@@ -1,6 +1,6 @@
 /** A graph into the frontier and its links, as visits would have left it, by COPY. */
 import type { Pool, PoolClient } from "pg";
-import { type CopyWriter, writeCopy } from "#db/write-copy";
+import { type CopyWriter, writeCopy } from "#db/copy";
 import type { ScaleFreeGraph } from "./scale-free-graph.ts";
 
 export async function loadGraph(pool: Pool, graph: ScaleFreeGraph): Promise<void> {

@@ -14,10 +14,10 @@ import { createFrontierStore, createRejectedUrlStore } from "#coordinator/fronti
 import type { OrderName } from "#coordinator/frontier/order/strategies";
 import { startCoordinator } from "#coordinator/main";
 import { silentLog } from "#core/log";
-import { limitsSchema } from "#crawler/limits/limits-config";
+import type { RunningCrawler } from "#crawler/crawler-process";
 import { startCrawler } from "#crawler/main";
-import type { RunningCrawler } from "#crawler/process-entry";
 import { crawlerConfig } from "#crawler/settings/config";
+import { limitsSchema } from "#crawler/settings/limits-config";
 import { openDatabase } from "#db/connect";
 import { stopEmbeddedPostgres } from "#db/embedded-postgres";
 import { migrate } from "#db/migrate";

@@ -12,7 +12,7 @@ import { createDomainSetStore } from "#coordinator/domain-sets/domain-set-store"
 import type { CrawlerId, HostHash, SubnetId } from "#core/ids";
 import { type Answer, type FlowWorld, newFlowWorld, TableFleet } from "../../support/flow-world.ts";
 import { noon } from "../../support/store-world.ts";
-import { finerWorld } from "../finer-world.ts";
+import { finerWorld } from "./override-world.ts";
 
 let world: FlowWorld;
 beforeAll(async () => {

@@ -6,7 +6,7 @@ import { reviewFiner } from "#coordinator/delegation/overrides/review";
 import type { CrawlerId, SubnetId } from "#core/ids";
 import { type FlowWorld, newFlowWorld } from "../../support/flow-world.ts";
 import { noon } from "../../support/store-world.ts";
-import { fetchesBy, finerWorld } from "../finer-world.ts";
+import { fetchesBy, finerWorld } from "./override-world.ts";
 
 let world: FlowWorld;
 let hosts: Awaited<ReturnType<typeof finerWorld>>;

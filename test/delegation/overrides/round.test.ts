@@ -4,7 +4,7 @@ import { DeniedTargets } from "#coordinator/delegation/denied-targets";
 import { finerRound } from "#coordinator/delegation/overrides/round";
 import { type FlowWorld, newFlowWorld, TableFleet } from "../../support/flow-world.ts";
 import { noon } from "../../support/store-world.ts";
-import { finerWorld } from "../finer-world.ts";
+import { finerWorld } from "./override-world.ts";
 
 let world: FlowWorld;
 beforeAll(async () => {

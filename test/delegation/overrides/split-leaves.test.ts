@@ -5,7 +5,7 @@ import { reviewFiner } from "#coordinator/delegation/overrides/review";
 import { splitLeaves } from "#coordinator/delegation/overrides/split-leaves";
 import type { CrawlerId, SubnetId } from "#core/ids";
 import { type Answer, type FlowWorld, newFlowWorld, TableFleet } from "../../support/flow-world.ts";
-import { fetchesBy, finerWorld } from "../finer-world.ts";
+import { fetchesBy, finerWorld } from "./override-world.ts";
 
 let world: FlowWorld;
 let leaves: Awaited<ReturnType<typeof finerWorld>>;

@@ -7,8 +7,8 @@ import { type SurveySettings, surveyCoordinator } from "#crawler/check/coordinat
 import { ipv6Finding, resolverFinding } from "#crawler/check/machine-check";
 import { parseProxy } from "#crawler/settings/config";
 import { startDns } from "#ops/world/main";
-import { startSmallCoordinator } from "../membership/small-coordinator.ts";
 import { startConnectProxy } from "../support/proxies.ts";
+import { startSmallCoordinator } from "../support/small-coordinator.ts";
 
 const cleanups: (() => unknown)[] = [];
 afterEach(async () => {

@@ -6,7 +6,7 @@ import { recheckAfterFailure } from "#crawler/cli/run-command";
 import type { CrawlerLog } from "#crawler/core/log";
 import { writeMembership } from "#crawler/membership/membership";
 import { temporaryFolder } from "../../support/temporary-folder.ts";
-import { type SmallCoordinator, startSmallCoordinator } from "../membership/small-coordinator.ts";
+import { type SmallCoordinator, startSmallCoordinator } from "../support/small-coordinator.ts";
 
 let home = "";
 let world: SmallCoordinator;

@@ -4,8 +4,8 @@ import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { readable } from "#crawler/cli/log-command";
 import { LogFollower, lastLogLines } from "#crawler/status/control-server";
-import { RotatingLog } from "#crawler/supervisor/run-dock";
-import { type PartnerConsole, partnerConsole } from "../membership/partner-console.ts";
+import { RotatingLog } from "#crawler/supervisor/run-supervisor";
+import { type PartnerConsole, partnerConsole } from "../support/partner-console.ts";
 
 let partner: PartnerConsole;
 beforeEach(() => {

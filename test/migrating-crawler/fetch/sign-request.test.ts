@@ -1,8 +1,8 @@
 import { afterEach, describe, expect, it } from "vitest";
 import { crawlSlice } from "#crawler/crawl/crawl-slice";
 import { closeTools, fetchTools } from "#crawler/crawl/slice-tools";
-import { Introduction } from "#crawler/fetch/introduction";
 import { requestSigner } from "#crawler/fetch/sign-request";
+import { Introduction } from "#crawler/fetch/user-agent";
 import { openIdentity } from "#crawler/membership/identity";
 import { Prober } from "#crawler/probe/prober";
 import { html, startOrigin } from "../support/origin.ts";

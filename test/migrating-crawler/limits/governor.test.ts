@@ -3,7 +3,7 @@ import { rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, describe, expect, it } from "vitest";
 import { Governor, type GovernorSettings } from "#crawler/limits/governor";
-import { type CrawlerLimits, limitsSchema } from "#crawler/limits/limits-config";
+import { type CrawlerLimits, limitsSchema } from "#crawler/settings/limits-config";
 import { temporaryFolder } from "../../support/temporary-folder.ts";
 
 const cleanups: (() => void)[] = [];

@@ -1,8 +1,8 @@
 /** Hours of the week, and days and months by the clock on the wall. */
 import { describe, expect, it } from "vitest";
-import { isOpen, limitsSchema, openMinutesPerWeek, parseHours } from "#crawler/limits/limits-config";
 import { isTimeZone, LocalTime } from "#crawler/limits/local-time";
 import { Schedule } from "#crawler/limits/schedule";
+import { isOpen, limitsSchema, openMinutesPerWeek, parseHours } from "#crawler/settings/limits-config";
 
 const weekOf = (days: object) => limitsSchema.parse({ hours: days }).hours!;
 const [sunday, monday, tuesday] = [0, 1, 2];

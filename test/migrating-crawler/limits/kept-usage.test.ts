@@ -3,8 +3,8 @@ import { readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { seededRandom } from "#core/random";
-import { type CrawlerLimits, limitsSchema } from "#crawler/limits/limits-config";
 import { KeptUsage, UsageCaps } from "#crawler/limits/usage-caps";
+import { type CrawlerLimits, limitsSchema } from "#crawler/settings/limits-config";
 import { temporaryFolder } from "../../support/temporary-folder.ts";
 
 let home: string;

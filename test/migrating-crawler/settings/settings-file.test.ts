@@ -3,7 +3,7 @@ import { rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { ConfigError } from "#core/errors";
-import { settingsTemplate } from "#crawler/membership/join";
+import { settingsTemplate } from "#crawler/cli/join";
 import { type CrawlerConfig, crawlerConfig } from "#crawler/settings/config";
 import { settingTables } from "#crawler/settings/setting-words";
 import { readSettingsFile, settingsFileConfig } from "#crawler/settings/settings-file";

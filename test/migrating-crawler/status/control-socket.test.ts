@@ -105,7 +105,7 @@ describe("the control socket", () => {
   it("works in the dock's sandbox, out of which a drained crawler asks its dock to leave", async () => {
     const home = folder();
     const bundle = join(folder(), "bundle.mjs");
-    const source = `import { askToLeave } from "./ask-to-leave.ts";
+    const source = `import { askToLeave } from "./drain.ts";
       import { openControl } from "./control-server.ts";
       process.on("message", () => {});
       const log = { debug() {}, info() {}, warn: console.error, error: console.error };

@@ -1,6 +1,6 @@
 /** A report of a crawler at work, with small numbers, for tests of how it is shown. */
 
-import { noUrls } from "#crawler/status/kept-story";
+import { noUrls } from "#crawler/status/status-history";
 import type { StatusReport } from "#crawler/status/status-report";
 
 export function sampleReport(changes: Partial<StatusReport> = {}): StatusReport {

@@ -3,7 +3,7 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { beginDrain, Drain, readDrain } from "#crawler/status/drain";
-import { emptyStory, MinuteCounter, readStory, type Story } from "#crawler/status/kept-story";
+import { emptyStory, MinuteCounter, readStory, type Story } from "#crawler/status/status-history";
 import { StatusRecord } from "#crawler/status/status-record";
 import type { FetchResult } from "#protocol/result";
 import { temporaryFolder } from "../../support/temporary-folder.ts";

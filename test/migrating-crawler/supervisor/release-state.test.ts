@@ -7,7 +7,7 @@ import {
   passWatch,
   returnToGood,
   swapTo,
-} from "#crawler/supervisor/release-state";
+} from "#crawler/core/release-state";
 
 const fault = { reason: "it ended with code 1", at: new Date("2026-01-01T12:00:00Z") };
 const releaseOf = (number: number): KeptRelease => ({

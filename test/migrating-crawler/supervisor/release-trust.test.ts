@@ -1,12 +1,12 @@
 /** What a dock believes of the signed lists on its disk, whatever became of the keys since. */
 import { rmSync } from "node:fs";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { releasePolicy } from "#crawler/supervisor/release-policy";
-import { keptTrust, refreshTrust } from "#crawler/supervisor/release-proof";
-import { ReleaseShelf } from "#crawler/supervisor/release-shelf";
+import { emptyState } from "#crawler/core/release-state";
+import { releasePolicy } from "#crawler/settings/release-policy";
 import { ReleaseSource } from "#crawler/supervisor/release-source";
-import { emptyState } from "#crawler/supervisor/release-state";
+import { ReleaseShelf } from "#crawler/supervisor/release-store";
 import { takeCurrent } from "#crawler/supervisor/release-updates";
+import { keptTrust, refreshTrust } from "#crawler/supervisor/verify-release";
 import { rawPublicKey, signBody } from "#protocol/release-envelope";
 import { temporaryFolder } from "../../support/temporary-folder.ts";
 import { newKey, type ReleaseWorld, startReleaseWorld } from "./release-world.ts";

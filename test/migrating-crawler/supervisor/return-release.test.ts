@@ -2,8 +2,9 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import type { DockTiming } from "#crawler/supervisor/one-dock";
+import type { DockTiming } from "#crawler/supervisor/supervisor-home";
 import { until } from "../../support/until.ts";
+import { type Behaviour, bundleText, offer, startDock } from "./release-world.ts";
 import {
   type Docked,
   docked,
@@ -14,8 +15,7 @@ import {
   soonMs,
   useReleaseWorld,
   world,
-} from "./dock-ground.ts";
-import { type Behaviour, bundleText, offer, startDock } from "./release-world.ts";
+} from "./supervisor-ground.ts";
 
 useReleaseWorld();
 

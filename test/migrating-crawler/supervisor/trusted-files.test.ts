@@ -4,12 +4,20 @@ import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, it } from "vitest";
 import { writeMembership } from "#crawler/membership/membership";
-import { readDockSettings } from "#crawler/supervisor/one-dock";
-import { pinnedReleaseKeys, pinReleaseKeys } from "#crawler/supervisor/release-shelf";
+import { pinnedReleaseKeys, pinReleaseKeys } from "#crawler/supervisor/release-store";
+import { readDockSettings } from "#crawler/supervisor/supervisor-home";
 import { rawPublicKey } from "#protocol/release-envelope";
 import { until } from "../../support/until.ts";
-import { docked, nextVersion, reasonOf, running, soonMs, useReleaseWorld, world } from "./dock-ground.ts";
 import { bundleText, newKey, offer, startDock } from "./release-world.ts";
+import {
+  docked,
+  nextVersion,
+  reasonOf,
+  running,
+  soonMs,
+  useReleaseWorld,
+  world,
+} from "./supervisor-ground.ts";
 
 useReleaseWorld();
 

@@ -2,10 +2,10 @@
 import { describe, expect, it } from "vitest";
 import { recrawlCommand } from "#ops/cli/simulate/recrawl-command";
 import { mostQuality, paperFigures, paperTableSteps, recrawlTables } from "#ops/cli/simulate/recrawl-report";
+import { drawRecrawl } from "#ops/evaluate/figures/recrawl";
 import { Calendar } from "#ops/simulate/recrawl/calendar";
 import { currentShare } from "#ops/simulate/recrawl/channel-manager";
 import { CrawlerFleet } from "#ops/simulate/recrawl/crawler-fleet";
-import { drawRecrawl } from "#ops/simulate/recrawl/draw-recrawl";
 import { nearestCrawlers, recrawlWorld, replicatedNodes } from "#ops/simulate/recrawl/recrawl-world";
 import {
   type CaseName,

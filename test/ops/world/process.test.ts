@@ -11,7 +11,7 @@ const started: ChildProcess[] = [];
 
 let entry: string;
 beforeAll(async () => {
-  entry = await builtProgram("ops/world/process");
+  entry = await builtProgram("ops/world/world-process");
 });
 
 afterEach(() => {

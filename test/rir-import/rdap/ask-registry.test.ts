@@ -2,7 +2,7 @@
 import { readFileSync } from "node:fs";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { formatRange, parseRange } from "#core/ip/range";
-import { readBootstrap, serviceFor } from "#rir-import/rdap/bootstrap";
+import { readBootstrap, serviceFor } from "#rir-import/formats/rdap-bootstrap";
 import { manualClock } from "../download/fetching.ts";
 import { always, certificateFile, type RegistryServer, registryServer } from "../download/registry-server.ts";
 import { ask, bootstrapFor, bootstrapText, entity, ipNetwork, rdap } from "./rdap-server.ts";

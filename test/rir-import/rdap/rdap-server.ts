@@ -1,8 +1,8 @@
 /** A registry's RDAP server on loopback, bootstrap files that name it, and answers written from RFC 9083. */
 
 import { type IpRange, parseRange } from "#core/ip/range";
+import { type RdapBootstrap, readBootstrap } from "#rir-import/formats/rdap-bootstrap";
 import { askRegistry, type RdapAnswer } from "#rir-import/rdap/ask-registry";
-import { type RdapBootstrap, readBootstrap } from "#rir-import/rdap/bootstrap";
 import { manualClock } from "../download/fetching.ts";
 import { answer, type Handler } from "../download/registry-server.ts";
 

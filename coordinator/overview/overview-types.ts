@@ -1,0 +1,150 @@
+/** What operators look at beyond totals: how it went, what waits and why, what fails, how near the delegations are. */
+import type { AccuracyCounts, AccuracySampleEntry } from "../delegation/accuracy.ts";
+import type { AlertFacts } from "./alert-facts.ts";
+import type { FailuresByBlame } from "./minute-figures.ts";
+
+/** How far back a history goes, and what one of its points stands for. */
+export const historyRanges = {
+  "1h": { words: "1 hour", minutes: 60, stepMinutes: 1 },
+  "24h": { words: "24 hours", minutes: 24 * 60, stepMinutes: 15 },
+  "7d": { words: "7 days", minutes: 7 * 24 * 60, stepMinutes: 120 },
+} as const;
+
+export type HistoryRange = keyof typeof historyRanges;
+export const historyRangeNames = Object.keys(historyRanges) as readonly HistoryRange[];
+
+export interface History {
+  readonly range: HistoryRange;
+  readonly stepMinutes: number;
+  /** Oldest first, one for each step; null where no coordinator wrote anything. */
+  readonly points: readonly (HistoryPoint | null)[];
+  /** When the first step begins. */
+  readonly since: string;
+}
+
+/** Means over the minutes of the step that somebody wrote. */
+export interface HistoryPoint {
+  readonly pagesPerMinute: number;
+  readonly fetchedBytesPerMinute: number;
+  readonly probesPerMinute: number;
+}
+
+/** Counted over a span of time that ends now. */
+export interface SpanFigures {
+  readonly minutes: number;
+  readonly fetches: number;
+  readonly pages: number;
+  readonly fetchedBytes: number;
+  readonly shippedBytes: number;
+  readonly rounds: number;
+  readonly probes: number;
+  readonly failures: FailuresByBlame;
+}
+
+/**
+ * Why a host that is due is not being fetched, the first that applies.
+ *
+ *   no-delegation     no crawler was found for its subnet yet
+ *   crawler-offline   its crawler is not connected
+ *   crawler-draining  its crawler is being emptied
+ *   budget            its crawler has fetched today what its partner allows
+ *   politeness        the host, or its address, is to be left alone for now
+ *   crawler-full      its crawler has as many hosts as it takes, or holds back by itself
+ *   in-line           nothing is in the way: its crawler will ask for it
+ */
+export const waitReasons = [
+  "no-delegation",
+  "crawler-offline",
+  "crawler-draining",
+  "budget",
+  "politeness",
+  "crawler-full",
+  "in-line",
+] as const;
+export type WaitReason = (typeof waitReasons)[number];
+
+export interface QueueAge {
+  readonly hosts: number;
+  /** Since the host's longest due URL could have been fetched; null: nothing waits. */
+  readonly medianSeconds: number | null;
+  readonly p95Seconds: number | null;
+  readonly oldestSeconds: number | null;
+}
+
+export interface QueueAges extends QueueAge {
+  /** Told from a part of the hosts, since there are many. */
+  readonly isEstimate: boolean;
+  /** Those that something waits for, in the order of `waitReasons`. */
+  readonly reasons: readonly (QueueAge & { readonly reason: WaitReason })[];
+}
+
+export interface WaitingHost {
+  readonly host: string;
+  readonly reason: WaitReason;
+  readonly dueAt: string;
+  /** Null: the address lies in no registered subnet. */
+  readonly range: string | null;
+  readonly crawler: string | null;
+  /** Politeness: not before; null: at any time. */
+  readonly notBefore: string | null;
+  /** Why its crawler holds back, in its own words. */
+  readonly holdingBack: readonly string[];
+}
+
+export interface OperationReads {
+  history(range: HistoryRange, now: Date): Promise<History>;
+  /** Over so many minutes up to now. */
+  figures(minutes: number, now: Date): Promise<SpanFigures>;
+  queueAges(now: Date): Promise<QueueAges>;
+  /** What was left out at the bounds of hosts; at most `shown` of them. */
+  leftOutUrls(shown: number): Promise<LeftOutUrls>;
+  /** Of the hosts at the front of the queue (`front` of them are looked at), the longest due first. */
+  longestWaiting(
+    query: { readonly reason: WaitReason | null; readonly most: number },
+    now: Date,
+  ): Promise<WaitingHost[]>;
+  accuracyCounts(now: Date): Promise<AccuracyCounts>;
+  accuracySamples(
+    query: { readonly most: number; readonly farOnly: boolean },
+    now: Date,
+  ): Promise<AccuracySampleEntry[]>;
+  alertFacts(now: Date): Promise<AlertFacts>;
+  crawlerGauges(most: number): Promise<CrawlerGauge[]>;
+}
+
+/** What is measured of a crawler that is registered and not shut out. */
+export interface CrawlerGauge {
+  readonly name: string;
+  readonly online: boolean;
+  readonly openLeases: number;
+  /** On its disk, not acknowledged yet. */
+  readonly waitingResults: number;
+  /** Fetched and shipped since its own start, as it says. */
+  readonly fetchedBytes: number;
+  readonly shippedBytes: number;
+}
+
+/** The longest due hosts that `longestWaiting` looks through for those of one reason. */
+export const queueFront = 5000;
+
+/** URLs that were named beyond what their hosts may have and hold, and left out, each time that they were. */
+export interface LeftOutUrls {
+  readonly urls: number;
+  readonly hosts: number;
+  /** There are more hosts than were looked at. */
+  readonly more: boolean;
+  /** The most first. */
+  readonly most: readonly { readonly host: string; readonly urls: number }[];
+}
+
+/** What a coordinator cannot work without. */
+export interface ReadinessReads {
+  /** Resolves when the database answers, rejects with its error when not. */
+  ping(): Promise<void>;
+  /** Names of the migrations that this software has and the database lacks. */
+  pendingMigrations(): Promise<readonly string[]>;
+  /** Of the registry in force; null: none was imported. */
+  currentGeneration(): Promise<number | null>;
+  /** Why the database cannot be written, for anybody to read; null: it can. Looked at every few seconds at most. */
+  writeFault(): Promise<string | null>;
+}

@@ -1,0 +1,74 @@
+/** The words of the overview that pages and command line share. */
+
+import { spanWords } from "#core/format";
+import type { Blame } from "./minute-figures.ts";
+import type { HistoryRange, WaitingHost, WaitReason } from "./overview-types.ts";
+
+/** What a host that is due waits for. */
+export const waitReasonWords: Readonly<Record<WaitReason, string>> = {
+  "no-delegation": "a crawler for their subnet",
+  "crawler-offline": "their crawler, which is offline",
+  "crawler-draining": "their crawler's subnets to go to others",
+  budget: "tomorrow: their crawler's day is used up",
+  politeness: "the site's pace",
+  "crawler-full": "room at their crawler",
+  "in-line": "their turn",
+};
+
+export const blameWords: Readonly<Record<Blame, string>> = {
+  target: "the site",
+  network: "the network path",
+  crawler: "the crawler or its machine",
+  us: "our software",
+};
+
+export const blames = Object.keys(blameWords) as readonly Blame[];
+
+export const rangeWords: Readonly<Record<HistoryRange, string>> = {
+  "1h": "the last hour",
+  "24h": "the last 24 hours",
+  "7d": "the last 7 days",
+};
+
+/** Why this one waits, in a sentence. */
+export function waitWords(host: WaitingHost, now: Date): string {
+  const crawler = host.crawler ?? "its crawler";
+  switch (host.reason) {
+    case "no-delegation":
+      return host.range === null
+        ? "its address lies in no registered subnet"
+        : "no crawler was found for its subnet yet";
+    case "crawler-offline":
+      return `${crawler} is offline`;
+    case "crawler-draining":
+      return `${crawler} is being emptied; the subnet goes to another`;
+    case "budget":
+      return `${crawler} has fetched today what its partner allows`;
+    case "politeness": {
+      if (host.notBefore === null) return "its address is being asked, or rests";
+      const seconds = (Date.parse(host.notBefore) - now.getTime()) / 1000;
+      return `the host is left alone for another ${spanWords(Math.max(1, seconds))}`;
+    }
+    case "crawler-full":
+      return host.holdingBack.length > 0
+        ? `${crawler} holds back: ${host.holdingBack.join("; ")}`
+        : `${crawler} has as many hosts as it takes`;
+    case "in-line":
+      return `nothing is in the way; ${crawler} will ask for it`;
+  }
+}
+
+export function spanOrDash(seconds: number | null): string {
+  return seconds === null ? "–" : spanWords(seconds);
+}
+
+/** "1/26.7": how much smaller what is shipped is than what was fetched; a dash where nothing was. */
+export function timesSmaller(bytes: {
+  readonly fetchedBytes: number;
+  readonly shippedBytes: number;
+}): string {
+  const { fetchedBytes, shippedBytes } = bytes;
+  if (fetchedBytes === 0 || shippedBytes === 0) return "–";
+  const times = fetchedBytes / shippedBytes;
+  return `1/${times >= 100 ? Math.round(times) : times.toFixed(1)}`;
+}

@@ -1,0 +1,10 @@
+/** The partners' program, `nearcrawl-crawler.mjs`: one of the few places that read the environment and the arguments. */
+import { outliveReaders } from "./closed-output.ts";
+import { runPartnerProgram } from "./partner-program.ts";
+import { partnerSurroundings } from "./partner-surroundings.ts";
+
+const [, script = "nearcrawl-crawler.mjs", ...args] = process.argv;
+
+outliveReaders("nearcrawl-crawler");
+const self = [...process.execArgv, script];
+await runPartnerProgram(args, partnerSurroundings({ env: process.env, program: `node ${script}`, self }));

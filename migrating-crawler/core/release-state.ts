@@ -1,0 +1,169 @@
+/**
+ * What a dock remembers of releases, and every step from one memory to the next, as pure functions: what is saved
+ * is always the outcome of a whole step, so a dock that is killed anywhere goes on from the step before or after.
+ *
+ *   current ≠ good: the current release is being watched; it becomes good, or the good one becomes current again
+ *   current = good: it runs and is well; `previous` is the good one before it
+ *   current = null: there is none (yet, or the one that ran was revoked): one is looked for
+ */
+import { z } from "zod";
+import { digest, words } from "#protocol/fields";
+import { releaseVersion } from "#protocol/messages";
+import { maxBundleBytes } from "#protocol/release";
+import { lastEnd, maxReleaseReports, type ReleaseReport, releaseReport } from "./supervisor-messages.ts";
+
+/** Digests that are not tried again: the oldest are forgotten, which the manifests' numbers make harmless. */
+const mostBad = 50;
+
+export const keptRelease = z.object({
+  version: releaseVersion,
+  digest,
+  sequence: z.int().min(0),
+  bytes: z.int().min(1).max(maxBundleBytes),
+});
+export type KeptRelease = Readonly<z.infer<typeof keptRelease>>;
+
+export const releaseState = z.object({
+  current: keptRelease.nullable(),
+  good: keptRelease.nullable(),
+  previous: keptRelease.nullable(),
+  /** How often the current release was started while it is being watched. */
+  watchedStarts: z.int().min(0),
+  /** The current release was welcomed by the coordinator while it is being watched. */
+  welcomed: z.boolean().default(false),
+  /** Of the newest release that was ever started here. */
+  newestSequence: z.int().min(0),
+  bad: z
+    .array(z.object({ digest, version: releaseVersion, reason: words, at: z.iso.datetime() }))
+    .max(mostBad),
+  /** What the coordinator offers, while it was not taken. */
+  offered: z.object({ digest, firstAt: z.iso.datetime() }).nullable(),
+  reports: z.array(releaseReport).max(maxReleaseReports),
+  lastEnd: lastEnd.nullable(),
+  /** While nothing runs: `It waits for …`. */
+  waitsFor: z.object({ reason: words, since: z.iso.datetime() }).nullable().default(null),
+});
+export type ReleaseState = Readonly<z.infer<typeof releaseState>>;
+
+export const emptyState: ReleaseState = {
+  current: null,
+  good: null,
+  previous: null,
+  watchedStarts: 0,
+  welcomed: false,
+  newestSequence: 0,
+  bad: [],
+  offered: null,
+  reports: [],
+  lastEnd: null,
+  waitsFor: null,
+};
+
+export function isWatched({ current, good }: ReleaseState): boolean {
+  return current !== null && current.digest !== good?.digest;
+}
+
+export function badReason(state: ReleaseState, wanted: string): string | null {
+  return state.bad.find((bad) => bad.digest === wanted)?.reason ?? null;
+}
+
+/** Every release that is worth its place on the disk. */
+export function keptReleases({ current, good, previous }: ReleaseState): KeptRelease[] {
+  return [current, good, previous].filter((release) => release !== null);
+}
+
+/**
+ * A verified release on the disk takes the place of what runs, to be watched. Where none has passed its watch yet, one
+ * that was welcomed is what may have to be returned to.
+ */
+export function swapTo(state: ReleaseState, release: KeptRelease): ReleaseState {
+  const good = state.good ?? (state.welcomed ? state.current : null);
+  return {
+    ...state,
+    current: release.digest === good?.digest ? good : release,
+    good,
+    watchedStarts: 0,
+    welcomed: false,
+    newestSequence: Math.max(state.newestSequence, release.sequence),
+    offered: state.offered?.digest === release.digest ? null : state.offered,
+  };
+}
+
+/** Nothing runs for this reason; null: something does. */
+export function withWaiting(state: ReleaseState, reason: string | null, at: Date): ReleaseState {
+  const words = reason === null ? null : cut(reason);
+  if ((state.waitsFor?.reason ?? null) === words) return state;
+  return { ...state, waitsFor: words === null ? null : { reason: words, since: at.toISOString() } };
+}
+
+/** The coordinator let it in: it can at least work. */
+export function noteWelcome(state: ReleaseState): ReleaseState {
+  return isWatched(state) && !state.welcomed ? { ...state, welcomed: true } : state;
+}
+
+/** It was watched for long enough. */
+export function passWatch(state: ReleaseState): ReleaseState {
+  const { current, good } = state;
+  if (current === null || !isWatched(state)) return state;
+  const passed: ReleaseState = { ...state, good: current, previous: good, watchedStarts: 0, welcomed: false };
+  return withReport(passed, { version: current.version, state: "running", reason: "it runs and is well" });
+}
+
+export interface Fault {
+  readonly reason: string;
+  readonly at: Date;
+}
+
+/** The last good one becomes current again; null where there is none: the watched one is all there is. */
+export function returnToGood(state: ReleaseState, fault: Fault): ReleaseState | null {
+  const { current, good } = state;
+  if (current === null || good === null || !isWatched(state)) return null;
+  const returned = { ...remember(state, current, fault), current: good, watchedStarts: 0, welcomed: false };
+  return withReport(returned, { version: current.version, state: "returned", reason: cut(fault.reason) });
+}
+
+/** The current release must not run any more: the last good one that may takes its place, or none. */
+export function withdrawCurrent(
+  state: ReleaseState,
+  { forbidden, ...fault }: Fault & { readonly forbidden: readonly string[] },
+): ReleaseState {
+  const { current } = state;
+  if (current === null) return state;
+  const without = remember(dropCurrent(state, forbidden), current, fault);
+  return withReport(without, { version: current.version, state: "returned", reason: cut(fault.reason) });
+}
+
+/** The current release cannot be run for a reason that is not its own; it may be taken again. */
+export function dropCurrent(state: ReleaseState, forbidden: readonly string[] = []): ReleaseState {
+  const { current } = state;
+  const [next = null, previous = null] = [state.good, state.previous].filter(
+    (kept) => kept !== null && kept.digest !== current?.digest && !forbidden.includes(kept.digest),
+  );
+  return { ...state, current: next, good: next, previous, watchedStarts: 0, welcomed: false };
+}
+
+/** Said once: the same report as the last one of this version is not said again. */
+export function withReport(state: ReleaseState, report: ReleaseReport): ReleaseState {
+  const last = state.reports.findLast(({ version }) => version === report.version);
+  if (last?.state === report.state && last.reason === report.reason) return state;
+  return { ...state, reports: [...state.reports, report].slice(-maxReleaseReports) };
+}
+
+/** What was offered need not be looked at again, unless something else is offered by now. */
+export function withoutOffer(state: ReleaseState, digest: string | null): ReleaseState {
+  return state.offered?.digest === digest ? { ...state, offered: null } : state;
+}
+
+/** The coordinator has so many of them, the oldest. */
+export function withoutReports(state: ReleaseState, count: number): ReleaseState {
+  return { ...state, reports: state.reports.slice(count) };
+}
+
+function remember(state: ReleaseState, release: KeptRelease, { reason, at }: Fault): ReleaseState {
+  const { version } = release;
+  const entry = { digest: release.digest, version, reason: cut(reason), at: at.toISOString() };
+  const others = state.bad.filter((bad) => bad.digest !== release.digest);
+  return { ...state, bad: [...others, entry].slice(-mostBad) };
+}
+
+const cut = (text: string) => text.slice(0, 500);

@@ -1,0 +1,144 @@
+/**
+ * A crawler as a process of its own: settings from a file (or from the folder of a crawler that has joined), one
+ * JSON log line per event on standard output, an end by SIGTERM, SIGINT, the dock's word or the supervisor's
+ * disappearance (IPC channel closed). SIGUSR2 ends it too and tells the coordinator that it will not be back, so
+ * that others get its subnets at once. Under a dock (`--dock`) nothing is opened before the dock has greeted.
+ * Exit codes: 0 stopped as asked; 1 refused by the coordinator or failed; 2 wrong settings.
+ */
+import { statSync } from "node:fs";
+import { setFlagsFromString } from "node:v8";
+import { ConfigError, NearcrawlError } from "#core/errors";
+import { lineLog, outliveLog } from "./core/log.ts";
+import type { LimitUsage } from "./limits/limit-usage.ts";
+import { keepPriority } from "./limits/priority.ts";
+import type { CrawlerStatus } from "./link/crawler-status.ts";
+import type { CrawlerSurroundings } from "./link/crawler-surroundings.ts";
+import { DockLine } from "./link/supervisor-line.ts";
+import { homeSettings, settingsFile } from "./membership/home-settings.ts";
+import type { CrawlerConfig } from "./settings/config.ts";
+import { settingsFileConfig } from "./settings/settings-file.ts";
+import { watchSettings } from "./settings/settings-watch.ts";
+import { askToLeave } from "./status/ask-to-leave.ts";
+import { openStatus } from "./status/open-status.ts";
+import type { StatusReport } from "./status/status-report.ts";
+
+type Start = (config: CrawlerConfig, surroundings: Partial<CrawlerSurroundings>) => Promise<RunningCrawler>;
+
+/**
+ * The heap may grow by so much of what is alive before it is collected. V8 by itself lets it grow to four times,
+ * for speed on machines that have the memory; a guest at a partner takes less. With 500 hosts open this halves the
+ * peak (test/bench/results/crawl.md).
+ */
+const heapGrowingPercent = 40;
+
+export interface CrawlerProcess {
+  /** A settings file, or the folder of a crawler that has joined. */
+  readonly settings: string | undefined;
+  readonly isDocked: boolean;
+  readonly start: Start;
+}
+
+/** Never returns an error: says it on standard error and sets the exit code. */
+export async function runCrawlerProcess(asked: CrawlerProcess): Promise<void> {
+  const { settings, isDocked } = asked;
+  setFlagsFromString(`--heap-growing-percent=${heapGrowingPercent}`);
+  outliveLog([process.stdout, process.stderr]);
+  try {
+    const dock = isDocked ? await DockLine.open(process) : undefined;
+    const config = readSettings(settings);
+    const log = lineLog((line) => void process.stdout.write(`${line}\n`), "json", config.name);
+    keepPriority(config.limits.priority, log);
+    await runUntilAsked(config, { log, ...(dock && { dock }) }, asked);
+  } catch (error) {
+    const words =
+      error instanceof NearcrawlError ? error.message : ((error as Error)?.stack ?? String(error));
+    process.stderr.write(`nearcrawl crawler: ${words}\n`);
+    process.exitCode = error instanceof ConfigError ? 2 : 1;
+    // The line to the dock would keep the process.
+    if (process.connected) process.disconnect();
+    endSoon();
+  }
+}
+
+async function runUntilAsked(
+  config: CrawlerConfig,
+  surroundings: Pick<CrawlerSurroundings, "log" | "dock">,
+  { settings, start }: CrawlerProcess,
+): Promise<void> {
+  const { log, dock } = surroundings;
+  const asked = untilAsked(dock);
+  let refuse: (reason: string) => void = () => {};
+  const refused = new Promise<string>((resolve) => {
+    refuse = resolve;
+  });
+  const onDrained = () => askToLeave(dock !== undefined);
+  const crawler = await start(config, { ...surroundings, onDrained, onRefused: (reason) => refuse(reason) });
+  const status = await openStatus({ config, crawler, log });
+  log.info({ coordinatorUrl: config.coordinatorUrl }, "the crawler has started");
+  process.send?.({ type: "started", name: config.name });
+  const watching = watchSettings({
+    file: isHome(settings ?? "") ? settingsFile(config.home) : (settings ?? ""),
+    read: () => readSettings(settings),
+    crawler,
+    log,
+  });
+  const end = await Promise.race([asked, refused]);
+  watching.close();
+  await status.close();
+  if (end !== null && end !== leaves) dock?.refused(end);
+  if (end === leaves) await crawler.leave();
+  else await crawler.stop();
+  log.info({ reason: end ?? "asked to stop" }, "the crawler has stopped");
+  if (end !== null && end !== leaves) process.exitCode = 1;
+  if (process.connected) process.disconnect();
+  endSoon();
+}
+
+/** What a site or a server still holds open after the stop holds no process. */
+export function endSoon(): void {
+  setTimeout(() => process.exit(), endMs).unref();
+}
+
+const endMs = 1000;
+
+const leaves = "leaves for good";
+
+/** Null when asked to stop. */
+function untilAsked(dock: DockLine | undefined): Promise<null | typeof leaves> {
+  return new Promise((resolve) => {
+    dock?.onStop(() => resolve(null));
+    process.once("SIGUSR2", () => resolve(leaves));
+    for (const signal of ["SIGTERM", "SIGINT"] as const) process.once(signal, () => resolve(null));
+    if (process.connected) process.once("disconnect", () => resolve(null));
+    // Forked, and the supervisor is gone already.
+    else if (process.send) resolve(null);
+  });
+}
+
+function readSettings(path: string | undefined): CrawlerConfig {
+  if (path === undefined) {
+    throw new ConfigError(["no settings: give a file as the argument or in NEARCRAWL_CRAWLER_CONFIG"]);
+  }
+  return isHome(path) ? homeSettings(path) : settingsFileConfig(path, {});
+}
+
+const isHome = (path: string) => statSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false;
+
+export interface RunningCrawler {
+  /** Ends what is under way, gives the rest back, says goodbye. */
+  stop(): Promise<void>;
+  /** The same, and tells the coordinator that this crawler will not be back. */
+  leave(): Promise<void>;
+  status(): CrawlerStatus;
+  /** The host's settings have changed: those that can be are in force at once; the log says which are not. */
+  change(config: CrawlerConfig): void;
+  /** Until `resume`, over restarts. Throws the system's error when that cannot be kept on disk. */
+  pause(reason: string): void;
+  resume(): void;
+  /** Finishes what is open, ships all results, then asks to leave for good; over restarts, until `resume`. */
+  drain(reason: string): void;
+  /** Each of the host's limits with what is used of it, and what it holds back. */
+  usage(): LimitUsage[];
+  /** All that its administrator may want to know. */
+  report(): StatusReport;
+}

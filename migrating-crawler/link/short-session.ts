@@ -1,0 +1,114 @@
+/**
+ * One session with the coordinator without a crawl: to join, or to say why nothing runs here, for as long as it takes
+ * to be welcomed and to keep what the coordinator gives. It takes no work.
+ */
+import { ProtocolError } from "#core/errors";
+import type { CoordinatorRefuse } from "#protocol/coordinator-messages";
+import type { CrawlerLog } from "../core/log.ts";
+import { softwareVersion } from "../core/software-version.ts";
+import { coordinatorRoute } from "../membership/coordinator-route.ts";
+import type { Member } from "../membership/member.ts";
+import { isJoining } from "../membership/membership.ts";
+import type { CrawlerConfig } from "../settings/config.ts";
+import { Spool } from "../spool/spool.ts";
+import { CoordinatorLink, type LinkMessage } from "./coordinator-link.ts";
+import { crawlerHello } from "./crawler-hello.ts";
+
+export type SessionOutcome =
+  /** Welcomed, and the crawler has a key of its own. */
+  | { readonly type: "joined"; readonly crawlerId: number }
+  | { readonly type: "refused"; readonly reason: string; readonly code: CoordinatorRefuse["code"] }
+  | { readonly type: "failed"; readonly reason: string };
+
+export interface ShortSession {
+  readonly config: CrawlerConfig;
+  readonly member: Member;
+  readonly log: CrawlerLog;
+  /** For all of it. */
+  readonly timeoutMs: number;
+}
+
+/** Ends with the first failure; nothing is tried again. */
+export async function joinInSession(session: ShortSession): Promise<SessionOutcome> {
+  return await shortSession(session, "it has joined and will be back");
+}
+
+/** `goodbye`: what the coordinator is to know; it stands there as the reason why this crawler is away. */
+export async function shortSession(session: ShortSession, goodbye: string): Promise<SessionOutcome> {
+  const spool = new Spool({ home: session.config.home, maxBytes: session.config.limits.spoolBytes });
+  try {
+    return await runSession(session, { spoolId: spool.id, goodbye: goodbye.slice(0, 500) });
+  } finally {
+    spool.close();
+  }
+}
+
+async function runSession(
+  session: ShortSession,
+  { spoolId, goodbye }: { readonly spoolId: string; readonly goodbye: string },
+): Promise<SessionOutcome> {
+  const { config, member, log, timeoutMs } = session;
+  let finish: (outcome: SessionOutcome) => void = () => {};
+  const finished = new Promise<SessionOutcome>((resolve) => {
+    finish = resolve;
+  });
+  let crawlerId = 0;
+  const finishIfDone = () => {
+    if (!isJoining(member.membership)) finish({ type: "joined", crawlerId });
+  };
+  const link = new CoordinatorLink({
+    url: config.coordinatorUrl,
+    route: coordinatorRoute(config, member.membership),
+    hello: (challenge) => {
+      if (challenge === null) throw new ProtocolError("this coordinator is too old: it knows no invitations");
+      return member.sign(helloOf(config, spoolId), challenge);
+    },
+    heartbeat: () => idleHeartbeat,
+    random: Math.random,
+    log,
+    handlers: {
+      onWelcome: (welcome) => {
+        crawlerId = welcome.crawlerId;
+        member.welcomed(welcome, log);
+        finishIfDone();
+      },
+      onMessage: (message) => {
+        keepKey(message, session, link);
+        finishIfDone();
+      },
+      onRoom: () => {},
+      onDown: (reason) => finish({ type: "failed", reason }),
+      onStopped: (reason, refused) => {
+        if (refused !== null) finish({ type: "refused", reason, code: refused.code });
+      },
+    },
+  });
+  const late = setTimeout(() => {
+    finish({ type: "failed", reason: `the coordinator did not answer within ${timeoutMs / 1000} s` });
+  }, timeoutMs);
+  link.start();
+  const outcome = await finished;
+  clearTimeout(late);
+  await link.stop(goodbye);
+  return outcome;
+}
+
+function keepKey(message: LinkMessage, { member, log }: ShortSession, link: CoordinatorLink): void {
+  if (message.type !== "coordinator:key") return;
+  if (member.keepKey(message.key, log)) link.send({ type: "crawler:key-kept" });
+}
+
+function helloOf(config: CrawlerConfig, spoolId: string) {
+  const { probeMethods } = config;
+  return crawlerHello(config, { softwareVersion, spoolId, heldLeases: [], probeMethods });
+}
+
+const idleHeartbeat = {
+  type: "crawler:heartbeat",
+  openHosts: 0,
+  spooledResults: 0,
+  pages: 0,
+  fetchedBytes: 0,
+  shippedBytes: 0,
+  holdingBack: ["no crawler runs here yet"],
+} satisfies import("#protocol/messages").CrawlerHeartbeat;

@@ -1,0 +1,90 @@
+/**
+ * What a partner says about new releases, in `[releases]` of settings.toml, and what follows from it for one that
+ * is offered. The coordinator cannot overrule it; only a revocation ends a release that a partner would keep.
+ */
+import { z } from "zod";
+import { releaseVersion } from "#protocol/messages";
+import type { ReleaseReport } from "../core/supervisor-messages.ts";
+
+const versions = z.array(releaseVersion).max(100).default([]);
+
+export const releasePolicy = z.strictObject({
+  /**
+   * follow   a release is taken when it is offered
+   * delay    it is taken `delayHours` after it was first offered here, if it is offered then still
+   * pin      only the version `pin` runs
+   * ask      only versions that `accept` lists are taken
+   */
+  policy: z.enum(["follow", "delay", "pin", "ask"]).default("follow"),
+  /** A day: what hurts others has come to light by then. */
+  delayHours: z
+    .number()
+    .min(0)
+    .max(24 * 365)
+    .default(24),
+  pin: releaseVersion.nullable().default(null),
+  accept: versions,
+  /** Never taken, whatever the policy. */
+  refuse: versions,
+});
+export type ReleasePolicy = Readonly<z.infer<typeof releasePolicy>>;
+
+export type PolicyAnswer =
+  | { readonly take: true }
+  | ({ readonly take: false } & Omit<ReleaseReport, "version">);
+
+const hourMs = 3_600_000;
+
+export interface Judged {
+  readonly policy: ReleasePolicy;
+  readonly now: Date;
+  /** Here, with this digest. */
+  readonly firstOfferedAt: Date;
+  /** Where nothing runs, there is nothing to stay with. */
+  readonly hasRelease: boolean;
+}
+
+/** Whether a release may be taken now; else what to report. */
+export function judgeByPolicy(version: string, judged: Judged): PolicyAnswer {
+  const { policy, now, firstOfferedAt, hasRelease } = judged;
+  if (policy.refuse.includes(version)) return pinned("the partner refuses this version");
+  switch (policy.policy) {
+    case "follow":
+      return { take: true };
+    case "pin":
+      if (policy.pin === version || (policy.pin === null && !hasRelease)) return { take: true };
+      return pinned(`the partner stays with ${policy.pin ?? "what runs"}`);
+    case "ask":
+      return policy.accept.includes(version)
+        ? { take: true }
+        : pinned("the partner has not accepted this version yet");
+    case "delay":
+      return hasRelease
+        ? delayed(firstOfferedAt.getTime() + policy.delayHours * hourMs, now)
+        : { take: true };
+  }
+}
+
+/** For people: one line that says what the policy is. */
+export function policyWords({ policy, delayHours, pin, accept, refuse }: ReleasePolicy): string {
+  const rule = {
+    follow: "follow: releases are taken when they are offered",
+    delay: `delay: releases are taken ${delayHours} hours after they were offered`,
+    pin: `pin: only ${pin ?? "what runs"}`,
+    ask: `ask: only ${accept.length > 0 ? accept.join(", ") : "what an administrator accepts"}`,
+  }[policy];
+  return (refuse.length > 0 ? `${rule}; never ${refuse.join(", ")}` : rule).slice(0, 500);
+}
+
+function pinned(reason: string): PolicyAnswer {
+  return { take: false, state: "pinned", reason };
+}
+
+function delayed(untilMs: number, now: Date): PolicyAnswer {
+  if (now.getTime() >= untilMs) return { take: true };
+  return {
+    take: false,
+    state: "delayed",
+    reason: `the partner takes it at ${new Date(untilMs).toISOString()}`,
+  };
+}

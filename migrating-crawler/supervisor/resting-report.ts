@@ -1,0 +1,114 @@
+/** The report of a folder whose crawler does not run (or does not answer): what its files say. */
+import { existsSync } from "node:fs";
+import { LocalTime } from "../limits/local-time.ts";
+import { readPause } from "../limits/pause.ts";
+import { UsageCaps } from "../limits/usage-caps.ts";
+import { homeSettings } from "../membership/home-settings.ts";
+import { identityFile, openIdentity } from "../membership/identity.ts";
+import { readMembership } from "../membership/membership.ts";
+import type { CrawlerConfig } from "../settings/config.ts";
+import { policyWords } from "../settings/release-policy.ts";
+import { spoolHolder } from "../spool/spool-folder.ts";
+import { readDrain } from "../status/drain.ts";
+import { fingerprintOf, limitReport, readReleaseState, releasesReport } from "../status/running-report.ts";
+import { onDay, readStory, type Story, withEnd } from "../status/status-history.ts";
+import { type LimitReport, type StatusReport, sinceAndWhy, statusVersion } from "../status/status-report.ts";
+import { runningDock } from "./supervisor-home.ts";
+
+/** `program`: what to type to start this program, for words that say what to do. */
+export function restingReport(home: string, program: string, now: Date): StatusReport {
+  const { config, fault } = settingsOf(home);
+  const waitsFor = waitsForIn(home);
+  const story = storyOf(home);
+  const today = onDay(story, new LocalTime(config?.limits.timeZone ?? null).at(now).day);
+  const policy = config === null ? null : policyWords(config.releases);
+  return {
+    statusVersion,
+    at: now.toISOString(),
+    state: "not-running",
+    words: restingWords(home, program, waitsFor),
+    crawler: crawlerPart(home, config),
+    coordinator: {
+      url: config?.coordinatorUrl ?? null,
+      ...{ contactPage: null, userAgent: null, connectedSince: null },
+      notConnectedBecause: "no crawler runs here",
+    },
+    pause: sinceAndWhy(readPause(home)),
+    drain: readDrain(home),
+    holdingBack: [
+      ...(waitsFor === null ? [] : [`it waits for ${waitsFor}`]),
+      ...(fault === null ? [] : [fault]),
+    ],
+    limits: config === null ? [] : capsOnDisk(config, now),
+    notTold: [],
+    work: null,
+    shipping: null,
+    errors: { today: today.blames, latest: today.errors },
+    versions: { crawler: null, release: null, dock: null, node: null, protocol: null },
+    releases: releasesReport(home, policy),
+    lastEnds: story.lastEnds,
+  };
+}
+
+const startedByHand =
+  "not known while it does not run: it was given its key by hand, and its settings are not in this folder";
+
+function settingsOf(home: string): { readonly config: CrawlerConfig | null; readonly fault: string | null } {
+  try {
+    if (readMembership(home) === null) return { config: null, fault: startedByHand };
+    return { config: homeSettings(home), fault: null };
+  } catch (error) {
+    return { config: null, fault: (error instanceof Error ? error.message : String(error)).slice(0, 2000) };
+  }
+}
+
+/** With an end that no crawler has been told of yet: none was started since. */
+function storyOf(home: string): Story {
+  const story = readStory(home);
+  const lastEnd = readReleaseState(home)?.lastEnd ?? null;
+  return lastEnd === null ? story : withEnd(story, lastEnd);
+}
+
+/** Null when no dock runs here: what it waited for then is no longer so. */
+function waitsForIn(home: string): string | null {
+  if (runningDock(home) === null || spoolHolder(home) !== null) return null;
+  return readReleaseState(home)?.waitsFor?.reason ?? null;
+}
+
+function restingWords(home: string, program: string, waitsFor: string | null): string {
+  const dock = runningDock(home);
+  const holder = spoolHolder(home);
+  if (holder !== null)
+    return `A crawler runs here as process ${holder}, but does not answer: it begins or ends just now, or its release knows no status yet.`;
+  if (dock !== null && waitsFor !== null)
+    return `Nothing is crawled from here for now: the dock runs as process ${dock}, and waits for ${waitsFor.replace(/\.$/, "")}.`;
+  if (dock !== null)
+    return `The dock runs as process ${dock}, but no crawler under it right now: it has none yet, or starts it again; the log says why (${program} log).`;
+  return `No crawler runs in this folder. Start it: ${program} run --home ${home}, or systemctl start nearcrawl-crawler.`;
+}
+
+function crawlerPart(home: string, config: CrawlerConfig | null): StatusReport["crawler"] {
+  return {
+    name: config?.name ?? null,
+    id: null,
+    home,
+    processId: spoolHolder(home) ?? runningDock(home),
+    startedAt: null,
+    fingerprint: fingerprintOf(publicKeyIn(home)),
+    publicAddress: config?.publicAddress ?? null,
+  };
+}
+
+function publicKeyIn(home: string): string | null {
+  try {
+    return existsSync(identityFile(home)) ? openIdentity(home).publicKey : null;
+  } catch {
+    return null;
+  }
+}
+
+/** Written ahead: what lies there is never less than what was used. Read alone, nothing is changed. */
+function capsOnDisk({ home, limits }: CrawlerConfig, now: Date): LimitReport[] {
+  const caps = new UsageCaps({ limits, kept: { home, warn: () => {} }, now: () => now });
+  return caps.usage().map(limitReport);
+}

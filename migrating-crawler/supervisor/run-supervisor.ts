@@ -1,0 +1,299 @@
+/**
+ * The dock as a program: everything wired together for one home, until it is asked to stop. SIGTERM and SIGINT end
+ * the crawler in order; SIGUSR2 ends it and tells the coordinator that it will not be back.
+ */
+import { appendFileSync, existsSync, mkdirSync, realpathSync, renameSync, statSync } from "node:fs";
+import { open, readdir, stat } from "node:fs/promises";
+import { join } from "node:path";
+import { ConfigError } from "#core/errors";
+import { type CrawlerLog, lineLog, outliveLog, quietLog } from "../core/log.ts";
+import { shortSession } from "../link/short-session.ts";
+import { homeSettings } from "../membership/home-settings.ts";
+import { openMember } from "../membership/member.ts";
+import { readMembership } from "../membership/membership.ts";
+import { withRefusalAdvice } from "../membership/refusal-advice.ts";
+import { PageServer } from "../status/open-status.ts";
+import { PingService } from "./ping-service.ts";
+import { ReleaseSource } from "./release-source.ts";
+import { pinnedReleaseKeys, ReleaseShelf } from "./release-store.ts";
+import { restingReport } from "./resting-report.ts";
+import { Dock, type Told } from "./supervisor.ts";
+import {
+  type DockedSettings,
+  type DockTiming,
+  dockTiming,
+  dockVersion,
+  leaveHome,
+  outwaitOrphan,
+  readDockSettings,
+  takeHome,
+} from "./supervisor-home.ts";
+
+export interface DockRun {
+  /** The crawler's folder, after `join`. */
+  readonly home: string;
+  readonly env: NodeJS.ProcessEnv;
+  /** What to type to start this program, for words that say what to do. */
+  readonly program: string;
+  /** A line of the log. */
+  readonly print: (line: string) => void;
+  readonly timing?: DockTiming;
+  /** Resolves with what is asked. */
+  readonly untilAsked: () => Promise<"stop" | "leave">;
+}
+
+/** Resolves when the crawler has ended as asked. Throws a ConfigError or a UsageError when it cannot be started. */
+export async function runDock({
+  home: given,
+  env,
+  program,
+  print,
+  timing = dockTiming,
+  untilAsked,
+}: DockRun): Promise<void> {
+  const home = existsSync(given) ? realpathSync(given) : given;
+  const membership = readMembership(home);
+  if (membership === null) {
+    throw new ConfigError([
+      `${home}: this folder belongs to no coordinator yet: run join with an invitation first`,
+    ]);
+  }
+  const file = new RotatingLog({ home });
+  const write = (line: string) => {
+    file.write(line);
+    print(line);
+  };
+  const log = lineLog(write, "json", membership.name);
+  const settings = freshSettings(
+    () => readDockSettings(home, membership),
+    (reason) => {
+      log.warn({ reason }, "settings.toml is wrong: the dock goes on under the settings from before");
+    },
+  );
+  takeHome(home);
+  const flusher = new SpoolFlusher(home);
+  const page = new RestingPage({ home, program, port: () => settings().statusPort, log });
+  try {
+    await outwaitOrphan(home);
+    const pings = new PingService();
+    await pings.start();
+    const dock = new Dock({
+      ...{ home, settings, pings, log, onLine: write, env, timing },
+      tell: async (words) => await tellCoordinator(home, words),
+      onPresence: async (isRunning) => await page.show(!isRunning),
+      pinnedKeys: pinnedReleaseKeys(home, membership),
+      shelf: new ReleaseShelf({ home, warn: (words) => log.warn({}, words) }),
+      source: new ReleaseSource({
+        coordinatorUrl: membership.coordinatorUrl,
+        route: () => settings().route(),
+      }),
+      now: () => new Date(),
+      random: Math.random,
+    });
+    log.info({ dockVersion, home }, "the dock has started");
+    flusher.start();
+    await dock.start();
+    const asked = await untilAsked();
+    if (asked === "leave") await dock.leave();
+    else await dock.stop();
+    log.info({ asked }, "the dock has stopped");
+  } finally {
+    await page.show(false);
+    await flusher.stop();
+    leaveHome(home);
+  }
+}
+
+/** For the session in which the coordinator hears why nothing runs here. */
+const tellMs = 10_000;
+
+/** The crawler's own session is not there to do it. */
+async function tellCoordinator(home: string, words: string): Promise<Told> {
+  try {
+    const member = openMember(home);
+    if (member === null) return { type: "failed" };
+    const session = { config: homeSettings(home), member, log: quietLog, timeoutMs: tellMs };
+    const outcome = await shortSession(session, words);
+    if (outcome.type === "refused")
+      return { type: "refused", reason: withRefusalAdvice(outcome.reason, outcome.code) };
+    return { type: outcome.type === "joined" ? "told" : "failed" };
+  } catch {
+    // Settings that a later release knows, a full disk: whoever looks here sees it without the coordinator.
+    return { type: "failed" };
+  }
+}
+
+interface RestingPageSettings {
+  readonly home: string;
+  readonly program: string;
+  readonly port: () => number | null;
+  readonly log: CrawlerLog;
+}
+
+/** The local page while no crawler runs that could serve it. One thing at a time: the crawler wants the same port. */
+class RestingPage {
+  readonly #settings: RestingPageSettings;
+  #server: PageServer | null = null;
+  #turn: Promise<void> = Promise.resolve();
+
+  constructor(settings: RestingPageSettings) {
+    this.#settings = settings;
+  }
+
+  show(isWanted: boolean): Promise<void> {
+    this.#turn = this.#turn.then(async () => {
+      if (isWanted) return this.#open();
+      await this.#server?.close();
+      this.#server = null;
+    });
+    return this.#turn;
+  }
+
+  #open(): void {
+    const { home, program, port: portNow, log } = this.#settings;
+    const port = portNow();
+    if (port === null || this.#server !== null) return;
+    const report = () => restingReport(home, program, new Date());
+    this.#server = new PageServer({ port, report, log });
+  }
+}
+
+/** Resolves at the first signal. Also keeps the process from ending when its output's reader is gone. */
+export function untilSignal(): Promise<"stop" | "leave"> {
+  outliveLog([process.stdout, process.stderr]);
+  return new Promise((resolve) => {
+    process.once("SIGUSR2", () => resolve("leave"));
+    for (const signal of ["SIGTERM", "SIGINT"] as const) process.once(signal, () => resolve("stop"));
+  });
+}
+
+/** The settings as the file has them now; at the start they must be right, later the last right ones count. */
+function freshSettings(read: () => DockedSettings, complain: (reason: string) => void): () => DockedSettings {
+  let last = read();
+  let complained = "";
+  return () => {
+    try {
+      last = read();
+      complained = "";
+    } catch (error) {
+      const reason = error instanceof Error ? error.message : String(error);
+      if (reason !== complained) complain(reason);
+      complained = reason;
+    }
+    return last;
+  };
+}
+
+// Flushes the crawler's spool to the disk once a second: under Node's permission model the crawler itself may not
+// (fsync is denied to it), and a power cut should cost a second of results, not half a minute.
+
+const everyMs = 1000;
+
+class SpoolFlusher {
+  readonly #folder: string;
+  #timer: NodeJS.Timeout | undefined;
+  #flushing: Promise<void> | null = null;
+  /** What was flushed last, and how long it was. */
+  #flushed = "";
+
+  constructor(home: string) {
+    this.#folder = join(home, "spool");
+  }
+
+  start(): void {
+    this.#timer = setInterval(() => {
+      this.#flushing ??= this.#flush().finally(() => {
+        this.#flushing = null;
+      });
+    }, everyMs);
+  }
+
+  async stop(): Promise<void> {
+    clearInterval(this.#timer);
+    await this.#flushing;
+    await this.#flush();
+  }
+
+  /** The newest segment is the one that is written. */
+  async #flush(): Promise<void> {
+    try {
+      const names = (await readdir(this.#folder)).filter((name) => /^results-\d{16}\.log$/.test(name));
+      const newest = names.sort().at(-1);
+      if (newest === undefined) return;
+      const path = join(this.#folder, newest);
+      const { size, mtimeMs } = await stat(path);
+      const seen = `${newest} ${size} ${mtimeMs}`;
+      if (seen !== this.#flushed) await syncFile(path);
+      this.#flushed = seen;
+    } catch {
+      // The folder is not there yet, or the segment was acknowledged and removed meanwhile.
+    }
+  }
+}
+
+async function syncFile(path: string): Promise<void> {
+  const file = await open(path, "r+");
+  try {
+    await file.datasync();
+  } finally {
+    await file.close();
+  }
+}
+
+// Lines in HOME/log/crawler.log, followed by a new file when it is full; the oldest are removed. A disk that takes
+// nothing loses lines and nothing else.
+
+/** 5 files of 4 MiB hold a day or two of a busy crawler's lines. */
+const defaultFileBytes = 4 * 1024 * 1024;
+
+const defaultFiles = 5;
+
+export class RotatingLog {
+  readonly #folder: string;
+  readonly #fileBytes: number;
+  readonly #files: number;
+  #bytes = 0;
+
+  constructor(settings: { readonly home: string; readonly fileBytes?: number; readonly files?: number }) {
+    this.#folder = join(settings.home, "log");
+    this.#fileBytes = settings.fileBytes ?? defaultFileBytes;
+    this.#files = settings.files ?? defaultFiles;
+    this.#try(() => {
+      mkdirSync(this.#folder, { recursive: true, mode: 0o700 });
+      this.#bytes = sizeOf(this.#path(0));
+    });
+  }
+
+  write(line: string): void {
+    this.#try(() => {
+      const bytes = Buffer.byteLength(line) + 1;
+      if (this.#bytes > 0 && this.#bytes + bytes > this.#fileBytes) this.#rotate();
+      appendFileSync(this.#path(0), `${line}\n`, { mode: 0o600 });
+      this.#bytes += bytes;
+    });
+  }
+
+  /** crawler.log is the newest, then crawler.1.log and so on; the last one is written over. */
+  #rotate(): void {
+    for (let age = this.#files - 1; age > 0; age -= 1) {
+      this.#try(() => renameSync(this.#path(age - 1), this.#path(age)));
+    }
+    this.#bytes = sizeOf(this.#path(0));
+  }
+
+  #path(age: number): string {
+    return join(this.#folder, age === 0 ? "crawler.log" : `crawler.${age}.log`);
+  }
+
+  #try(work: () => void): void {
+    try {
+      work();
+    } catch {
+      // A log that cannot be written ends no crawl.
+    }
+  }
+}
+
+function sizeOf(path: string): number {
+  return statSync(path, { throwIfNoEntry: false })?.size ?? 0;
+}

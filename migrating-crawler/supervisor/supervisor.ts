@@ -1,0 +1,330 @@
+/**
+ * Runs the current release's bundle as a child and keeps it running; swaps it for another one and back. All that
+ * decides what runs is in the state on the disk (release-state.ts); `#settle` brings what runs in line with it.
+ *
+ *   nothing → (a release was taken) watched → (welcomed, and well for the watch time) good
+ *   watched → (it ends, hangs, or is never welcomed) the last good one again
+ *   any     → (revoked) the last good one, or nothing
+ */
+import { existsSync } from "node:fs";
+import type { CrawlerLog } from "../core/log.ts";
+import * as states from "../core/release-state.ts";
+import type { CrawlerToDock, ReleaseReport } from "../core/supervisor-messages.ts";
+import { membershipFile } from "../membership/membership.ts";
+import type { ChildEnd, CrawlerChild } from "./crawler-child.ts";
+import type { PingService } from "./ping-service.ts";
+import { ReleaseMemory } from "./release-memory.ts";
+import type { ReleaseSource } from "./release-source.ts";
+import type { ReleaseShelf } from "./release-store.ts";
+import { ReleaseUpdates } from "./release-updates.ts";
+import {
+  childMark,
+  type DockedSettings,
+  type DockTiming,
+  removeMark,
+  startCrawler,
+} from "./supervisor-home.ts";
+import { faultOfKept, fetchMissingManifests, type Trust } from "./verify-release.ts";
+
+export interface DockSettings {
+  readonly home: string;
+  readonly pinnedKeys: readonly string[];
+  readonly shelf: ReleaseShelf;
+  readonly source: ReleaseSource;
+  /** Of settings.toml as it is now; the last ones that were right when it is wrong. */
+  readonly settings: () => DockedSettings;
+  readonly pings: PingService;
+  readonly log: CrawlerLog;
+  /** A line that the crawler wrote. */
+  readonly onLine: (line: string) => void;
+  readonly env: NodeJS.ProcessEnv;
+  /** Tells the coordinator in a session of its own, while no crawler runs that could. Never rejects. */
+  readonly tell: (words: string) => Promise<Told>;
+  /** A crawler is about to be started, or none runs for now. */
+  readonly onPresence: (isRunning: boolean) => Promise<void>;
+  readonly timing: DockTiming;
+  readonly now: () => Date;
+  readonly random: () => number;
+}
+
+/** What became of it; `refused`: the coordinator wants no session with this crawler. */
+export type Told =
+  | { readonly type: "told" | "failed" }
+  | { readonly type: "refused"; readonly reason: string };
+
+export class Dock {
+  readonly #settings: DockSettings;
+  readonly #memory: ReleaseMemory;
+  readonly #updates: ReleaseUpdates;
+  #child: CrawlerChild | null = null;
+  #runs: states.KeptRelease | null = null;
+  #isHealthy = false;
+  /** One step at a time. */
+  #turn: Promise<void> = Promise.resolve();
+  #watch: NodeJS.Timeout | undefined;
+  #restart: NodeJS.Timeout | undefined;
+  #crashes = 0;
+  #replacing = false;
+  #stopping = false;
+  /** What the coordinator knows that it waits for. */
+  #told: string | null = null;
+
+  constructor(settings: DockSettings) {
+    this.#settings = settings;
+    const { shelf, source, pinnedKeys, log, now, random, timing } = settings;
+    const onReports = (reports: ReleaseReport[]) => this.#child?.send({ type: "reports", reports });
+    this.#memory = new ReleaseMemory({ shelf, log, now, onReports });
+    const { pollMs, emptyPollMs, retryMs } = timing;
+    this.#updates = new ReleaseUpdates({
+      ...{ shelf, source, pinnedKeys, log, now, random, pollMs, emptyPollMs, retryMs },
+      policy: () => settings.settings().policy,
+      state: () => this.#memory.state,
+      isCutOff: () => !this.#isHealthy,
+      handlers: {
+        onRelease: (release) => this.#onRelease(release),
+        onLeft: (report, done) => this.#onLeft(report, done),
+        onNothing: (words, isFound) => this.#onNothing(words, isFound),
+        onTrust: (trust) => this.#onTrust(trust),
+      },
+    });
+  }
+
+  /** The state on the disk, for who asks what runs. */
+  get state(): states.ReleaseState {
+    return this.#memory.state;
+  }
+
+  async start(): Promise<void> {
+    const { shelf, source } = this.#settings;
+    this.#memory.heed(this.#updates.keptTrust());
+    await fetchMissingManifests(states.keptReleases(this.#memory.state), { shelf, source });
+    await this.#settle();
+    this.#updates.look();
+  }
+
+  async stop(): Promise<void> {
+    this.#stopping = true;
+    clearTimeout(this.#watch);
+    clearTimeout(this.#restart);
+    await this.#updates.stop();
+    await this.#turn;
+    await this.#child?.stop();
+  }
+
+  /** The crawler tells the coordinator that it will not be back, and ends; nothing is started any more. */
+  async leave(): Promise<void> {
+    this.#stopping = true;
+    if (this.#child?.pid !== undefined) process.kill(this.#child.pid, "SIGUSR2");
+    await this.#child?.ended;
+    await this.stop();
+  }
+
+  /* ------------------------------------------------------------- what runs */
+
+  #settle(): Promise<void> {
+    this.#turn = this.#turn.then(() => this.#settleNow()).catch((error) => this.#onFault(error));
+    return this.#turn;
+  }
+
+  async #settleNow(): Promise<void> {
+    if (this.#stopping) return;
+    if (this.#child !== null && this.#isCurrent(this.#runs)) return;
+    clearTimeout(this.#restart);
+    await this.#endChild();
+    const release = await this.#startable();
+    if (this.#stopping) return;
+    await this.#settings.onPresence(release !== null);
+    if (release !== null) this.#startChild(release);
+  }
+
+  /** Drained: its requests end, its results stay in the spool, its leases go back. */
+  async #endChild(): Promise<void> {
+    if (this.#child === null) return;
+    this.#replacing = true;
+    await this.#child.stop();
+    this.#replacing = false;
+  }
+
+  /** The current release, or the one that takes its place when it is not what was signed or has ended too often. */
+  async #startable(): Promise<states.KeptRelease | null> {
+    for (;;) {
+      const { current, watchedStarts } = this.#memory.state;
+      if (current === null) return null;
+      const trust = this.#updates.keptTrust();
+      const fault = await faultOfKept(current, { shelf: this.#settings.shelf, trust });
+      if (fault !== null) {
+        this.#memory.dropUnsound(fault);
+      } else if (this.#memory.isWatched && watchedStarts >= this.#settings.timing.mostWatchedStarts) {
+        if (!this.#memory.returnToGood(`it was started ${watchedStarts} times and never ran for long`))
+          return current;
+      } else return current;
+    }
+  }
+
+  #startChild(release: states.KeptRelease): void {
+    const { home, shelf, settings, pings, env, timing, onLine } = this.#settings;
+    if (this.#memory.isWatched) {
+      this.#memory.change((state) => ({ ...state, watchedStarts: state.watchedStarts + 1 }));
+    }
+    const child: CrawlerChild = startCrawler({
+      ...{ release, home, timing, env },
+      bundle: shelf.bundlePath(release.digest),
+      settings: settings(),
+      state: this.#memory.state,
+      mayPing: pings.mayPing,
+      handlers: {
+        onMessage: (message) => this.#onMessage(child, message),
+        onLine,
+        onEnd: (end) => this.#onEnd(release, end),
+      },
+    });
+    this.#child = child;
+    this.#runs = release;
+    this.#told = null;
+    this.#memory.waitFor(null);
+    this.#settings.log.info({ version: release.version, pid: child.pid }, "the crawler was started");
+    if (this.#memory.isWatched) this.#expectWelcome();
+  }
+
+  /* ------------------------------------------------------------- what it says */
+
+  #onMessage(child: CrawlerChild, message: CrawlerToDock): void {
+    switch (message.type) {
+      case "healthy":
+        this.#onHealthy();
+        break;
+      case "release":
+        this.#onOffer(message.digest);
+        break;
+      case "reported":
+        this.#memory.change((state) => states.withoutReports(state, message.count));
+        break;
+      case "ping":
+        void this.#settings.pings.ping(message).then((rttsMs) => {
+          child.send({ type: "echoes", id: message.id, rttsMs });
+        });
+    }
+  }
+
+  #onHealthy(): void {
+    if (this.#isHealthy) return;
+    this.#isHealthy = true;
+    // The coordinator knows now how the process before it ended.
+    this.#memory.change((state) => ({ ...state, lastEnd: null }));
+    if (this.#isCurrent(this.#runs)) this.#memory.change(states.noteWelcome);
+    clearTimeout(this.#watch);
+    this.#watch = setTimeout(() => this.#onWatched(), this.#settings.timing.watchMs);
+  }
+
+  #onWatched(): void {
+    this.#crashes = 0;
+    if (this.#isCurrent(this.#runs)) this.#memory.pass();
+  }
+
+  /** Not so while the one before it drains: what becomes of that one says nothing of the new one. */
+  #isCurrent(release: states.KeptRelease | null): boolean {
+    return release !== null && release.digest === this.#memory.state.current?.digest;
+  }
+
+  #onOffer(digest: string): void {
+    const { current, offered } = this.#memory.state;
+    if (digest === current?.digest) return;
+    if (digest !== offered?.digest) {
+      const firstAt = this.#settings.now().toISOString();
+      this.#memory.change((state) => ({ ...state, offered: { digest, firstAt } }));
+    }
+    this.#updates.look();
+  }
+
+  #expectWelcome(): void {
+    clearTimeout(this.#watch);
+    this.#watch = setTimeout(() => void this.#onNoWelcome(), this.#settings.timing.welcomeMs);
+  }
+
+  /** Only a coordinator that answers the dock, but not the crawler, speaks against the release. */
+  async #onNoWelcome(): Promise<void> {
+    const child = this.#child;
+    const reached = await this.#updates.reachesCoordinator();
+    if (this.#stopping || child !== this.#child || this.#isHealthy || !this.#isCurrent(this.#runs)) return;
+    const { welcomeMs } = this.#settings.timing;
+    const words = `the coordinator did not welcome it within ${welcomeMs / 1000} s`;
+    if (reached && this.#memory.returnToGood(words)) void this.#settle();
+    else this.#expectWelcome();
+  }
+
+  #onEnd(release: states.KeptRelease, end: ChildEnd): void {
+    const { log, home } = this.#settings;
+    this.#child = null;
+    this.#runs = null;
+    this.#isHealthy = false;
+    clearTimeout(this.#watch);
+    removeMark(childMark(home));
+    const fields = { version: release.version, reason: end.words };
+    log[end.inOrder ? "info" : "warn"](fields, "the crawler has ended");
+    if (!end.inOrder) {
+      const at = this.#settings.now().toISOString();
+      const reason = `release ${release.version}: ${end.words}`.slice(0, 500);
+      this.#memory.change((state) => ({ ...state, lastEnd: { at, reason } }));
+    }
+    if (this.#replacing || this.#stopping) return;
+    if (!existsSync(membershipFile(home))) {
+      log.info({}, "this folder's crawler has moved to another host: nothing runs here any more");
+      return;
+    }
+    if (!end.inOrder && this.#isCurrent(release) && this.#memory.returnToGood(end.words)) void this.#settle();
+    else this.#startAgain(end);
+  }
+
+  #startAgain(end: ChildEnd): void {
+    const { firstMs, mostMs } = this.#settings.timing.backOff;
+    this.#crashes += 1;
+    const waitMs =
+      end.refused === null ? Math.min(mostMs, firstMs * 2 ** Math.min(this.#crashes - 1, 30)) : mostMs;
+    this.#settings.log.info({ waitMs }, "the crawler will be started again");
+    this.#memory.waitFor(
+      end.refused === null
+        ? `its next start, ${Math.ceil(waitMs / 1000)} s after it ended: ${end.words}`
+        : `the coordinator, which refuses this crawler: ${end.refused}`,
+    );
+    void this.#settings.onPresence(false);
+    this.#restart = setTimeout(() => void this.#settle(), waitMs);
+    // What runs may never be well again: is there another one?
+    if (this.#memory.isWatched) this.#updates.look();
+  }
+
+  /* ------------------------------------------------------------- what is found */
+
+  #onRelease(release: states.KeptRelease): void {
+    if (this.#stopping || states.badReason(this.#memory.state, release.digest) !== null) return;
+    this.#settings.log.info({ version: release.version }, "a new release was verified and takes over");
+    this.#crashes = 0;
+    this.#memory.change((state) => states.swapTo(state, release));
+    void this.#settle();
+  }
+
+  #onLeft(report: ReleaseReport, done: string | null): void {
+    this.#settings.log.info({ ...report }, "a release that is offered was not taken");
+    this.#memory.change((state) => states.withReport(states.withoutOffer(state, done), report));
+  }
+
+  /** The coordinator is told once for each reason, and again for as long as it refuses to hear it. */
+  async #onNothing(words: string, isFound: boolean): Promise<void> {
+    const isNews = isFound && words !== this.#told;
+    const told = isNews ? await this.#settings.tell(`it waits for ${words}`) : null;
+    if (this.#stopping) return;
+    if (told?.type === "told") this.#told = words;
+    this.#memory.waitFor(
+      told?.type === "refused" ? `the coordinator, which refuses this crawler: ${told.reason}` : words,
+    );
+  }
+
+  #onTrust(trust: Trust): void {
+    const revoked = this.#memory.heed(trust);
+    if (this.#memory.heedPin(this.#settings.settings().policy, trust) || revoked) void this.#settle();
+  }
+
+  #onFault(error: unknown): void {
+    this.#settings.log.error({ error }, "the dock could not do its part; it tries again");
+    this.#restart = setTimeout(() => void this.#settle(), this.#settings.timing.backOff.mostMs);
+  }
+}

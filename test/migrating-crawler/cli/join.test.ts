@@ -1,0 +1,433 @@
+/** Joining: one command from an invitation to a member, cut short at any point, refused, or in the wrong folder. */
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import {
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
+import { join } from "node:path";
+import { afterEach, describe, expect, it } from "vitest";
+import type { PartnerSurroundings } from "#crawler/cli/partner-commands";
+import { openIdentity } from "#crawler/membership/identity";
+import { readMembership, writeMembership } from "#crawler/membership/membership";
+import { Spool } from "#crawler/spool/spool";
+import { pinOf } from "#protocol/identity";
+import { builtDoors, projectRoot } from "../../support/built-command.ts";
+import { testReleaseKey } from "../../support/releases.ts";
+import { until } from "../../support/until.ts";
+import { type PartnerConsole, partnerConsole } from "../support/partner-console.ts";
+import { startConnectPasswordProxy, startSocksPasswordProxy } from "../support/password-proxies.ts";
+import {
+  inviteSecret,
+  keyGiven,
+  type SmallCoordinator,
+  type SmallSettings,
+  startSmallCoordinator,
+} from "../support/small-coordinator.ts";
+
+const cleanups: (() => unknown)[] = [];
+afterEach(async () => {
+  for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
+});
+
+async function coordinator(settings: SmallSettings = {}): Promise<SmallCoordinator> {
+  const world = await startSmallCoordinator(settings);
+  cleanups.push(() => world.close());
+  return world;
+}
+
+function partner(changes: Partial<PartnerSurroundings> = {}): PartnerConsole {
+  const made = partnerConsole(changes);
+  cleanups.push(() => made.close());
+  return made;
+}
+
+const pem = (name: string) => readFileSync(new URL(`../../fixtures/tls/${name}`, import.meta.url));
+const tls = { cert: pem("loopback.cert.pem"), key: pem("loopback.key.pem") };
+const modeOf = (file: string) => (statSync(file).mode & 0o777).toString(8);
+
+describe("join", () => {
+  it("refuses an invitation that pins no release key, before anything is made or redeemed", async () => {
+    const world = await coordinator();
+    const { home, run } = partner();
+
+    const { code, text } = await run("join", world.invitation({ releaseKeys: [] }));
+
+    expect(code).toBe(2);
+    expect(text).toMatch(/pins no release key.*nothing would run.*nearcrawl release init/);
+    expect([existsSync(home), world.hellos.length]).toEqual([false, 0]);
+  });
+
+  it("leaves a folder of the owner's alone, with identity, key and limits, and says what comes next", async () => {
+    const world = await coordinator();
+    const { home, run } = partner();
+
+    const { code, text } = await run("join", world.invitation());
+
+    expect(code).toBe(0);
+    expect(text).toContain("Joined as amber.");
+    expect(text).toContain(`nearcrawl-crawler.mjs run --home ${home}`);
+    expect(readMembership(home)).toMatchObject({ name: "amber", key: keyGiven, ticket: world.tickets[0] });
+    expect(world.hellos[0]).toMatchObject({
+      key: inviteSecret,
+      identity: { publicKey: openIdentity(home).publicKey },
+    });
+    expect(world.keysKept).toBe(1);
+    expect(world.goodbyes).toEqual([{ reason: "it has joined and will be back", forGood: false }]);
+    expect(modeOf(home)).toBe("700");
+    const secrets = ["identity.json", "membership.json", "settings.toml"];
+    expect(secrets.map((file) => modeOf(join(home, file)))).toEqual(["600", "600", "600"]);
+  });
+
+  it("run again changes nothing, and with --again becomes a new member", async () => {
+    const world = await coordinator();
+    const { home, run } = partner();
+    await run("join", world.invitation());
+    const before = readFileSync(join(home, "membership.json"), "utf8");
+    const { publicKey } = openIdentity(home);
+
+    const second = await run("join", world.invitation());
+    const unchanged = readFileSync(join(home, "membership.json"), "utf8");
+    const again = await run("join", world.invitation(), "--again");
+
+    expect([second.code, again.code]).toEqual([0, 0]);
+    expect(second.text).toContain("has joined already, as amber: nothing was changed");
+    expect(unchanged).toBe(before);
+    const [first, renewed] = world.hellos.map(({ identity }) => identity!);
+    expect(first?.publicKey).toBe(publicKey);
+    expect(renewed).toMatchObject({ publicKey: openIdentity(home).publicKey, ticket: null });
+    expect(renewed?.publicKey).not.toBe(publicKey);
+    expect(readdirSync(home).filter((name) => name.endsWith(".before"))).toEqual([]);
+  });
+
+  it("takes a link for the folder that it leads to, as systemd's state folders are", async () => {
+    const world = await coordinator();
+    const { home, run } = partner();
+    mkdirSync(`${home}-private`);
+    symlinkSync(`${home}-private`, home);
+
+    const { code } = await run("join", world.invitation());
+
+    expect(code).toBe(0);
+    expect(readMembership(`${home}-private`)?.key).toBe(keyGiven);
+  });
+
+  it("tells programs in JSON where everything is", async () => {
+    const world = await coordinator();
+    const { home, run } = partner();
+
+    const { text } = await run("join", world.invitation(), "--json");
+
+    const settings = join(home, "settings.toml");
+    expect(JSON.parse(text)).toEqual({
+      joined: "now",
+      name: "amber",
+      coordinatorUrl: world.url,
+      home,
+      settings,
+    });
+  });
+
+  it("keeps the settings that somebody has put there before", async () => {
+    const world = await coordinator();
+    const { home, run } = partner();
+    mkdirSync(home);
+    writeFileSync(join(home, "settings.toml"), "[limits]\npagesPerDay = 77\n");
+
+    const { code } = await run("join", world.invitation());
+
+    expect(code).toBe(0);
+    expect(readFileSync(join(home, "settings.toml"), "utf8")).toBe("[limits]\npagesPerDay = 77\n");
+    expect(world.hellos[0]?.limits.pagesPerDay).toBe(77);
+  });
+});
+
+describe("a join that was cut short", () => {
+  it.each([
+    ["after the folder", []],
+    ["after the identity", ["identity.json"]],
+    ["within the identity's file", ["identity.json.4711.new"]],
+    ["after the settings", ["identity.json", "settings.toml"]],
+    ["after the invitation's secret", ["identity.json", "settings.toml", "membership.json"]],
+  ])("%s goes on, as whom it began", async (_when, left) => {
+    const world = await coordinator();
+    const { home, run } = partner();
+    mkdirSync(home);
+    if (left.includes("identity.json.4711.new")) writeFileSync(join(home, "identity.json.4711.new"), '{"pub');
+    const identity = left.includes("identity.json") ? openIdentity(home).publicKey : null;
+    if (left.includes("settings.toml")) writeFileSync(join(home, "settings.toml"), "");
+    if (left.includes("membership.json"))
+      writeMembership(home, { ...ofInvitation(world), key: inviteSecret });
+
+    const { code } = await run("join", world.invitation());
+
+    expect(code).toBe(0);
+    expect(readMembership(home)?.key).toBe(keyGiven);
+    if (identity !== null) expect(world.hellos[0]?.identity?.publicKey).toBe(identity);
+  });
+
+  it("by a lost link between welcome and key says so, and goes on when it is run again", async () => {
+    const world = await coordinator({ cutsAfterWelcome: 1 });
+    const { home, run } = partner();
+
+    const first = await run("join", world.invitation());
+    const second = await run("join", world.invitation());
+
+    expect(first.code).toBe(1);
+    expect(first.text).toMatch(
+      /Not joined: the connection was closed .*Run the same command again: it goes on from here/,
+    );
+    expect(second.code).toBe(0);
+    expect(readMembership(home)?.key).toBe(keyGiven);
+    expect(new Set(world.hellos.map(({ identity }) => identity?.publicKey)).size).toBe(1);
+  });
+
+  it("by a kill while it waits for its key goes on when it is run again", async () => {
+    const world = await coordinator({ keyNeverFirst: true });
+    const { home, run } = partner();
+    await builtDoors();
+    const child = spawnJoin(world.invitation(), home);
+    await until(() => world.hellos.length === 1, 20_000);
+
+    child.kill("SIGKILL");
+    await once(child, "exit");
+    const { code } = await run("join", world.invitation());
+
+    expect(code).toBe(0);
+    expect(readMembership(home)?.key).toBe(keyGiven);
+    expect(new Set(world.hellos.map(({ identity }) => identity?.publicKey)).size).toBe(1);
+  });
+
+  function spawnJoin(token: string, home: string): ChildProcess {
+    const script = `import { runPartnerProgram } from "#crawler/cli/partner-program";
+      import { partnerSurroundings } from "#crawler/cli/partner-surroundings";
+      await runPartnerProgram(["join", ${JSON.stringify(token)}, "--home", ${JSON.stringify(home)}],
+        partnerSurroundings({ env: {}, program: "test" }));`;
+    const args = ["--input-type=module", "-e", script];
+    const child = spawn(process.execPath, args, { cwd: projectRoot, stdio: "ignore" });
+    cleanups.push(() => child.kill("SIGKILL"));
+    return child;
+  }
+
+  const ofInvitation = ({ url }: SmallCoordinator) => ({
+    coordinatorUrl: url,
+    name: "amber",
+    certificatePin: null,
+    releaseKeys: [testReleaseKey.publicKey],
+    ticket: null,
+  });
+});
+
+describe("a join with --again", () => {
+  const filesOf = (home: string) =>
+    ["identity.json", "membership.json"].map((name) => readFileSync(join(home, name), "utf8"));
+
+  it("that is refused leaves the crawler who it was", async () => {
+    const world = await coordinator();
+    const { home, run } = partner();
+    await run("join", world.invitation());
+    const before = filesOf(home);
+    writeFileSync(join(home, "releases/state.json"), "what its dock knows");
+
+    const { code } = await run("join", world.invitation({ secret: "inv_of_somebody_else_99" }), "--again");
+
+    expect(code).toBe(4);
+    expect(readdirSync(join(home, "releases")).sort()).toEqual(["pins.json", "state.json"]);
+    expect(filesOf(home)).toEqual(before);
+    expect(readdirSync(home).filter((name) => name.endsWith(".before"))).toEqual([]);
+  });
+
+  it.each([
+    ["the membership was set aside", ["membership.json"]],
+    ["both were set aside", ["membership.json", "identity.json"]],
+  ])("cut short when %s goes on as a new member", async (_when, asideFiles) => {
+    const world = await coordinator();
+    const { home, run } = partner();
+    await run("join", world.invitation());
+    const { publicKey } = openIdentity(home);
+    writeFileSync(join(home, "releases/state.json"), "what the dock of the old one knows");
+    for (const name of asideFiles) renameSync(join(home, name), join(home, `${name}.before`));
+
+    const { code } = await run("join", world.invitation());
+
+    expect(code).toBe(0);
+    expect(openIdentity(home).publicKey).not.toBe(publicKey);
+    expect(readdirSync(join(home, "releases"))).toEqual(["pins.json"]);
+    expect(readdirSync(home).filter((name) => name.endsWith(".before"))).toEqual([]);
+  });
+
+  it("waits for nobody: a crawler that runs is to be stopped first", async () => {
+    const world = await coordinator();
+    const { home, run } = partner();
+    await run("join", world.invitation());
+    const spool = new Spool({ home, maxBytes: 1024 * 1024 });
+
+    const { code, text } = await run("join", world.invitation(), "--again");
+    spool.close();
+
+    expect(code).toBe(2);
+    expect(text).toContain(`runs, as process ${process.pid}: stop it first`);
+  });
+});
+
+describe("join refuses", () => {
+  it("an invitation that has run out, and makes nothing", async () => {
+    const world = await coordinator();
+    const { home, run } = partner();
+
+    const { code, text } = await run("join", world.invitation({ expiresAt: "2026-01-02T03:04:05.000Z" }));
+
+    expect(code).toBe(2);
+    expect(text).toContain("ran out at 2026-01-02T03:04:05.000Z. Ask the operator for a new one");
+    expect(existsSync(home)).toBe(false);
+  });
+
+  it("a folder that belongs to another crawler, and leaves it as it is", async () => {
+    const world = await coordinator();
+    const { home, run } = partner();
+    await run("join", world.invitation());
+    const before = readFileSync(join(home, "membership.json"), "utf8");
+
+    const { code, text } = await run("join", world.invitation({ name: "birch" }));
+
+    expect(code).toBe(2);
+    expect(text).toMatch(
+      /belongs to the crawler amber .* this invitation is for birch .*name another folder with --home/,
+    );
+    expect(readFileSync(join(home, "membership.json"), "utf8")).toBe(before);
+  });
+
+  it("a folder with a torn membership, and does not write over it", async () => {
+    const world = await coordinator();
+    const { home, run } = partner();
+    await run("join", world.invitation());
+    writeFileSync(join(home, "membership.json"), '{"coordinatorUrl": "ws');
+
+    const { code, text } = await run("join", world.invitation());
+
+    expect(code).toBe(2);
+    expect(text).toContain("membership.json: this is no whole JSON file. It is left as it is.");
+    expect(readFileSync(join(home, "membership.json"), "utf8")).toBe('{"coordinatorUrl": "ws');
+  });
+
+  it("a folder with somebody's files in it", async () => {
+    const world = await coordinator();
+    const { home, run } = partner();
+    mkdirSync(home);
+    writeFileSync(join(home, "thesis.tex"), "years of work");
+
+    const { code, text } = await run("join", world.invitation());
+
+    expect(code).toBe(2);
+    expect(text).toContain("holds files that are no crawler's");
+    expect(readdirSync(home)).toEqual(["thesis.tex"]);
+    expect(world.hellos).toEqual([]);
+  });
+
+  it("a folder in another that does not exist, and makes neither", async () => {
+    const world = await coordinator();
+    const { home, run } = partner();
+
+    const { code, text } = await run("join", world.invitation(), "--home", join(home, "crawler"));
+
+    expect(code).toBe(2);
+    expect(text).toContain(`${home}, in which the crawler's folder is to be, does not exist: make it first`);
+    expect(existsSync(home)).toBe(false);
+  });
+
+  it.each([
+    ["revoked", /Ask the operator why; to take the crawler off this machine, run the uninstall command/],
+    ["bad-signature", /put both back from the same backup/],
+    ["copied-folder", /Run only one of them: stop the other one, and remove the copy/],
+    ["wrong-key", /ask the operator for a new invitation/],
+  ] as const)(
+    "what the coordinator refuses as %s, with what to do, and exit code 4",
+    async (refuse, advice) => {
+      const world = await coordinator({ refuse });
+      const { run } = partner();
+
+      const { code, text } = await run("join", world.invitation());
+
+      expect(code).toBe(4);
+      expect(text).toMatch(advice);
+    },
+  );
+});
+
+describe("join over TLS", () => {
+  const certificatePin = pinOf(tls.cert);
+
+  it("trusts a self-signed certificate that the invitation pins", async () => {
+    const world = await coordinator({ tls });
+    const { run } = partner();
+
+    const { code, text } = await run("join", world.invitation({ certificatePin }));
+
+    expect(text).toContain("the certificate is the pinned one: nobody stands between");
+    expect(code).toBe(0);
+  });
+
+  it("says no word to another certificate than the pinned one, and names who issued it", async () => {
+    const world = await coordinator({ tls });
+    const { home, run } = partner();
+
+    const { code, text } = await run("join", world.invitation({ certificatePin: "A".repeat(43) }));
+
+    expect(code).toBe(1);
+    expect(text).toMatch(
+      /mend {2}tls .*not the coordinator's pinned one \(it was issued by CN=Nearcrawl test coordinator\)/,
+    );
+    expect(world.hellos).toEqual([]);
+    expect(existsSync(home)).toBe(false);
+  });
+
+  it.each([
+    ["HTTP CONNECT", startConnectPasswordProxy, "HTTPS_PROXY"],
+    ["SOCKS5", startSocksPasswordProxy, "ALL_PROXY"],
+  ])(
+    "finds a %s proxy with a password in the environment, uses it and keeps it",
+    async (_kind, start, variable) => {
+      const world = await coordinator({ tls });
+      const proxy = await start();
+      cleanups.push(() => proxy.close());
+      const { home, run } = partner({ env: { [variable]: proxy.url } });
+      const coordinatorUrl = `wss://coordinator.invalid:${world.port}/crawler`;
+
+      const joined = await run("join", world.invitation({ coordinatorUrl, certificatePin }));
+      rmSync(join(home, "last-check.json"));
+      const checked = await run("check");
+
+      expect(joined.text).toContain(
+        `is reached only through the proxy ${proxy.urlWithout}, which the environment names`,
+      );
+      expect(joined.code).toBe(0);
+      expect(joined.text).not.toContain(encodeURIComponent("p@ss:word"));
+      expect(readFileSync(join(home, "settings.toml"), "utf8")).toContain(`proxy = "${proxy.url}"`);
+      expect(new Set(proxy.asked)).toEqual(new Set([`coordinator.invalid:${world.port}`]));
+      expect(checked.text).toContain(`is reached through ${proxy.urlWithout}`);
+    },
+  );
+
+  it("says which proxy did not let it through", async () => {
+    const world = await coordinator({ tls });
+    const proxy = await startConnectPasswordProxy();
+    cleanups.push(() => proxy.close());
+    const { home, run } = partner();
+    mkdirSync(home);
+    writeFileSync(join(home, "settings.toml"), `coordinatorProxy = "${proxy.urlWithout}"\n`);
+
+    const { code, text } = await run("join", world.invitation({ certificatePin }));
+
+    expect(code).toBe(1);
+    expect(text).toMatch(
+      /the proxy answered CONNECT with 407.*Look at proxy and coordinatorProxy in settings.toml/,
+    );
+  });
+});

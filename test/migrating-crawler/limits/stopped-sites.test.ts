@@ -1,0 +1,133 @@
+/** A site opts out while it is being crawled: what the crawler does when the coordinator says so. */
+import { afterEach, describe, expect, it, vi } from "vitest";
+import { asCrawlerId } from "#core/ids";
+import { StoppedSites } from "#crawler/limits/stopped-sites";
+import { startCrawler } from "#crawler/main";
+import type { CoordinatorMessage } from "#protocol/coordinator-messages";
+import type { Lease } from "#protocol/lease";
+import { type LoopbackGateway, startGateway } from "../../gateway/gateway-on-loopback.ts";
+import { html, startOrigin } from "../support/origin.ts";
+import { testConfig } from "../support/test-config.ts";
+
+const cleanups: (() => Promise<unknown>)[] = [];
+afterEach(async () => {
+  for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
+});
+
+const amber = asCrawlerId(1);
+const words = "the site has opted out";
+const stop = (domain: string): CoordinatorMessage => ({
+  type: "coordinator:stop-hosts",
+  domains: [domain],
+  reason: words,
+});
+
+/** A crawler with a gateway whose leases the test hands out, and a site that never answers `/slow`. */
+async function crawlerAtWork() {
+  const gateway: LoopbackGateway = await startGateway({ zlibSync: null });
+  cleanups.push(() => gateway.close());
+  const cutOff: string[] = [];
+  const origin = await startOrigin((request, response) => {
+    const host = String(request.headers.host);
+    if (request.url === "/robots.txt" && host.startsWith("leading.")) {
+      return void response.writeHead(301, { location: `http://site.${host.slice(8)}/robots.txt` }).end();
+    }
+    if (request.url === "/robots.txt") return void response.writeHead(404).end();
+    if (request.url !== "/slow") return html(response, "<p>page");
+    request.on("close", () => cutOff.push(String(request.headers.host?.split(":")[0])));
+  });
+  cleanups.push(() => origin.close());
+  const timeouts = { connectMs: 2000, firstByteMs: 60_000, idleMs: 60_000, totalMs: 60_000 };
+  const crawler = await startCrawler(testConfig({ coordinatorUrl: gateway.url, timeouts }));
+  cleanups.push(() => crawler.stop());
+  // Leases that nobody asked for are not begun.
+  const asks = () => gateway.seen.messages.filter(({ message }) => message.type === "crawler:ready");
+  await vi.waitFor(() => expect(asks()).toHaveLength(1), 5000);
+  const grant = (leaseId: string, host: string, paths: readonly string[]) => {
+    const urls = paths.map((path) => ({
+      url: `http://${host}:${origin.port}${path}`,
+      etag: null,
+      lastModified: null,
+    }));
+    const lease: Lease = { leaseId, host, addresses: [], expiresInSeconds: 60, waitMs: 0, urls };
+    gateway.gateway.send(amber, { type: "coordinator:tasks", leases: [lease], askAgainMs: 50, reason: "" });
+  };
+  const endOf = async (leaseId: string) =>
+    await vi.waitFor(() => {
+      const ends = gateway.seen.messages.map(({ message }) => message);
+      const end = ends.find((one) => one.type === "crawler:lease-end" && one.leaseId === leaseId);
+      expect(end).toBeDefined();
+      return end;
+    }, 3000);
+  return { gateway, origin, grant, endOf, cutOff };
+}
+
+describe("a site that is to be stopped", () => {
+  it("gets no further request, the one under way is cut off, and its lease goes back with the reason", async () => {
+    const { gateway, origin, grant, endOf, cutOff } = await crawlerAtWork();
+    grant("1", "www.site.localhost", ["/slow", "/next"]);
+    await vi.waitFor(() => expect(origin.requests).toContain("GET /slow"), 5000);
+
+    gateway.gateway.send(amber, stop("site.localhost"));
+    const end = await endOf("1");
+
+    expect(end).toMatchObject({ reason: words });
+    await vi.waitFor(() => expect(cutOff).toEqual(["www.site.localhost"]), 3000);
+    expect(origin.requests).toEqual(["GET /robots.txt", "GET /slow"]);
+    expect(gateway.seen.batches).toEqual([]);
+  });
+
+  it("is refused when a lease of it was under way, and when it is to be probed; its neighbour is not", async () => {
+    const { gateway, origin, grant, endOf } = await crawlerAtWork();
+    gateway.gateway.send(amber, stop("site.localhost"));
+
+    grant("2", "site.localhost", ["/a"]);
+    grant("3", "mysite.localhost", ["/b"]);
+    const end = await endOf("2");
+    const probed = await gateway.gateway.probe(amber, {
+      host: "deep.site.localhost",
+      address: "127.0.0.1",
+      port: origin.port,
+      secure: false,
+      method: "connect",
+      tries: 1,
+      deadlineMs: 1000,
+    });
+
+    expect(end).toMatchObject({ reason: words });
+    expect(probed).toMatchObject({ type: "failed", reason: words });
+    await vi.waitFor(() => expect(origin.requests).toContain("GET /b"), 5000);
+    expect(origin.requests).not.toContain("GET /a");
+  });
+});
+
+describe("another site whose robots.txt leads there", () => {
+  it("does not make the crawler ask it", async () => {
+    const { gateway, origin, grant, endOf } = await crawlerAtWork();
+    gateway.gateway.send(amber, stop("site.localhost"));
+
+    grant("4", "leading.localhost", ["/c"]);
+    await endOf("4");
+
+    expect(origin.headers.map(({ host }) => host)).toEqual([`leading.localhost:${origin.port}`]);
+  });
+});
+
+describe("what was stopped", () => {
+  it("is forgotten after 15 minutes, and of very many the oldest are", () => {
+    const sites = new StoppedSites();
+    sites.stop(["a.example"], words, 0);
+
+    const before = sites.stopOf("www.A.example.", 899_999)?.words;
+    const after = sites.stopOf("a.example", 900_000);
+    sites.stop(
+      Array.from({ length: 10_001 }, (_, at) => `${at}.example`),
+      words,
+      0,
+    );
+
+    expect([before, after]).toEqual([words, null]);
+    expect(sites.stopOf("0.example", 1)).toBeNull();
+    expect(sites.stopOf("10000.example", 1)).not.toBeNull();
+  });
+});

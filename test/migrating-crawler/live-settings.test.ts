@@ -1,0 +1,149 @@
+/** Settings that change while the crawler runs, from the file to the coordinator. */
+import { rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterEach, describe, expect, it, vi } from "vitest";
+import { type CrawlerLog, quietLog } from "#crawler/core/log";
+import type { RunningCrawler } from "#crawler/crawler-process";
+import { changedConfig } from "#crawler/live-settings";
+import { startCrawler } from "#crawler/main";
+import type { CrawlerConfig } from "#crawler/settings/config";
+import { settingsFileConfig } from "#crawler/settings/settings-file";
+import { watchSettings } from "#crawler/settings/settings-watch";
+import { type LoopbackGateway, startGateway } from "../gateway/gateway-on-loopback.ts";
+import { temporaryFolder } from "../support/temporary-folder.ts";
+import { html, startOrigin } from "./support/origin.ts";
+import { testConfig } from "./support/test-config.ts";
+
+const cleanups: (() => unknown)[] = [];
+afterEach(async () => {
+  for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
+});
+
+const wait = { timeout: 15_000, interval: 20 };
+
+/** A coordinator with one lease of these URLs. */
+async function coordinator(urls: readonly string[] = []): Promise<LoopbackGateway> {
+  const leases = [urls].filter(({ length }) => length > 0);
+  const world: LoopbackGateway = await startGateway({
+    zlibSync: null,
+    handlers: {
+      async onMessage(crawlerId, message, { wireBytes }) {
+        world.seen.messages.push({ crawlerId, message, wireBytes });
+        if (message.type !== "crawler:ready") return;
+        const next = leases.splice(0, 1).map((each) => ({
+          ...{ leaseId: "7", host: "127.0.0.1", addresses: ["127.0.0.1"], expiresInSeconds: 60, waitMs: 0 },
+          urls: each.map((url) => ({ url, etag: null, lastModified: null })),
+        }));
+        world.gateway.send(crawlerId, {
+          type: "coordinator:tasks",
+          leases: next,
+          askAgainMs: 50,
+          reason: "",
+        });
+      },
+    },
+  });
+  cleanups.push(() => world.close());
+  return world;
+}
+
+async function run(config: CrawlerConfig, log: CrawlerLog = quietLog): Promise<RunningCrawler> {
+  const crawler = await startCrawler(config, { log });
+  cleanups.push(() => crawler.stop());
+  return crawler;
+}
+
+const leaseEnds = ({ seen }: LoopbackGateway) =>
+  seen.messages.flatMap(({ message }) => (message.type === "crawler:lease-end" ? [message.reason] : []));
+
+describe("changed settings", () => {
+  it("are told from those that wait for a restart; a new key is nobody's change", () => {
+    const now = testConfig({ home: "/tmp/one" });
+    const next = testConfig({
+      ...{ home: "/tmp/one", key: "another-key-of-amber", ipv6: true, denyDomains: ["example.org"] },
+      limits: { pagesPerDay: 7, extractionThreads: 3 },
+    });
+
+    const { config, changed, needRestart, isTold } = changedConfig(now, next);
+
+    expect(changed).toEqual(["denyDomains", "limits.pagesPerDay"]);
+    expect(needRestart).toEqual(["ipv6", "limits.extractionThreads"]);
+    expect(isTold).toBe(true);
+    expect(config.limits).toMatchObject({ pagesPerDay: 7, extractionThreads: now.limits.extractionThreads });
+    expect(changedConfig(now, { ...now }).isTold).toBe(false);
+  });
+
+  it("in the file are in force within seconds, told to the coordinator, and a faulty file changes nothing", async () => {
+    const world = await coordinator();
+    const folder = temporaryFolder("nearcrawl-live-");
+    cleanups.push(() => rmSync(folder, { recursive: true, force: true }));
+    const file = join(folder, "settings.toml");
+    writeFileSync(file, "[limits]\npagesPerDay = 100\n");
+    const told: string[] = [];
+    const error = (fields: object) => void told.push(String((fields as { error?: Error }).error?.message));
+    const { coordinatorUrl, name, key } = testConfig({ coordinatorUrl: world.url });
+    const read = () => settingsFileConfig(file, { coordinatorUrl, name, key, home: folder });
+    const log = { ...quietLog, error };
+    const crawler = await run(read(), log);
+    const watching = watchSettings({
+      file,
+      read: () => ({ ...read(), limits: { ...read().limits, priority: 0 } }),
+      crawler,
+      log,
+    });
+    cleanups.push(() => watching.close());
+    const pagesTold = () => world.seen.arrivals.map(({ hello }) => hello.limits.pagesPerDay);
+    await vi.waitFor(() => expect(pagesTold()).toEqual([100]), wait);
+
+    writeFileSync(file, "[limits]\npagesPerDay = 50\n");
+    await vi.waitFor(() => expect(pagesTold()).toEqual([100, 50]), wait);
+    writeFileSync(file, "[limits]\npagesPerDay = -3\n");
+    await vi.waitFor(() => expect(told).toHaveLength(1), wait);
+
+    expect(told[0]).toContain(`${file}:2: limits.pagesPerDay`);
+    expect(crawler.usage().find(({ limit }) => limit === "pagesPerDay")?.cap).toBe(50);
+  });
+
+  it("that forbid a domain end what is open to it, and the rest goes back", async () => {
+    const origin = await startOrigin((request, response) => {
+      if (request.url === "/robots.txt") return void response.end("User-agent: *\nCrawl-delay: 1");
+      html(response, "<p>page");
+    });
+    cleanups.push(() => origin.close());
+    const world = await coordinator(Array.from({ length: 9 }, (_, page) => `${origin.url}/${page}`));
+    const config = testConfig({ coordinatorUrl: world.url });
+    const crawler = await run(config);
+    await vi.waitFor(() => expect(origin.requests).toContain("GET /0"), wait);
+
+    crawler.change({ ...config, denyRanges: ["127.0.0.1"] });
+    await vi.waitFor(() => expect(world.seen.arrivals).toHaveLength(2), wait);
+    const asked = origin.requests.length;
+    await vi.waitFor(() => expect(crawler.status().openHosts).toBe(0), wait);
+
+    expect(origin.requests.length).toBe(asked);
+    expect(world.seen.arrivals[1]?.hello.denies?.networks).toEqual(["127.0.0.1"]);
+  });
+});
+
+describe("a pause", () => {
+  it("ends the crawl until it is resumed, with the reason told to the coordinator", async () => {
+    const origin = await startOrigin((request, response) => {
+      if (request.url === "/robots.txt") return void response.end("User-agent: *\nCrawl-delay: 1");
+      html(response, "<p>page");
+    });
+    cleanups.push(() => origin.close());
+    const world = await coordinator(Array.from({ length: 9 }, (_, page) => `${origin.url}/${page}`));
+    const crawler = await run(testConfig({ coordinatorUrl: world.url }));
+    await vi.waitFor(() => expect(origin.requests).toContain("GET /0"), wait);
+
+    crawler.pause("the backup runs");
+    await vi.waitFor(
+      () => expect(leaseEnds(world)).toEqual([expect.stringContaining("the backup runs")]),
+      wait,
+    );
+
+    expect(crawler.status().holdingBack.join()).toContain("the backup runs");
+    crawler.resume();
+    expect(crawler.status().holdingBack.join()).not.toContain("the backup runs");
+  });
+});

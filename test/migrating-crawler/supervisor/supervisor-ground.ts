@@ -1,0 +1,60 @@
+/** What several files of dock tests share: one world of releases each, and docks that are stopped after each test. */
+import { afterAll, afterEach, beforeAll } from "vitest";
+import type { DockTiming } from "#crawler/supervisor/supervisor-home";
+import { until } from "../../support/until.ts";
+import {
+  type Behaviour,
+  bundleText,
+  type Home,
+  type Published,
+  type ReleaseWorld,
+  type RunningDock,
+  startDock,
+  startReleaseWorld,
+} from "./release-world.ts";
+
+export const soonMs = 20_000;
+export let world: ReleaseWorld;
+export const running: RunningDock[] = [];
+let versions = 0;
+
+/** At the top of a test file. */
+export function useReleaseWorld(): void {
+  beforeAll(async () => {
+    world = await startReleaseWorld();
+  });
+  afterEach(async () => {
+    await Promise.all(running.splice(0).map(({ dock }) => dock.stop()));
+    world.files.delete("/releases/revocations.json");
+    world.files.set("/releases/keys.json", `{"rotations":[]}`);
+    world.handlers.clear();
+  });
+  afterAll(() => world.close());
+}
+
+/** No two tests have a version or a digest in common. */
+export const nextVersion = () => `1.${++versions}.0`;
+
+export function publish(behaviour: Behaviour = "well"): Published {
+  const version = nextVersion();
+  return world.publish(version, bundleText(version, behaviour));
+}
+
+export type Docked = RunningDock & { readonly home: Home; readonly first: Published };
+
+/** A dock whose first release runs and is good. */
+export async function docked(timing: Partial<DockTiming> = {}, settings = ""): Promise<Docked> {
+  const home = world.newHome(settings);
+  const first = publish();
+  world.offerToAll(first);
+  const dock = { ...(await startDock(home, timing)), home, first };
+  running.push(dock);
+  await until(() => dock.state().good?.digest === first.digest, soonMs);
+  return dock;
+}
+
+export const reports = ({ state }: RunningDock) =>
+  state().reports.map(({ version, state: what }) => [version, what]);
+
+export const reasonOf = ({ state }: RunningDock, { version }: Published, what?: string) =>
+  state().reports.findLast((one) => one.version === version && (what ?? one.state) === one.state)?.reason;

@@ -1,0 +1,12 @@
+/** A dock as a process of its own, which a test can kill: `node … HOME`. */
+import { runDock, untilSignal } from "#crawler/supervisor/run-supervisor";
+import { quickTiming } from "./release-world.ts";
+
+await runDock({
+  home: process.argv[2] ?? "",
+  env: {},
+  program: "nearcrawl-crawler.mjs",
+  print: (line) => void process.stdout.write(`${line}\n`),
+  timing: { ...quickTiming, pollMs: 300, mostWatchedStarts: 2 },
+  untilAsked: untilSignal,
+});

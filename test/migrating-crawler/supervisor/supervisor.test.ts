@@ -1,0 +1,276 @@
+/** The dock over real processes, a real HTTP server and real keys: which releases it takes, and which it leaves. */
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { pinReleaseKeys } from "#crawler/supervisor/release-store";
+import { formatEnvelope, rawPublicKey, signBody } from "#protocol/release-envelope";
+import { until } from "../../support/until.ts";
+import { bundleText, newKey, offer, type Published, startDock } from "./release-world.ts";
+import {
+  type Docked,
+  docked,
+  nextVersion,
+  publish,
+  reasonOf,
+  reports,
+  running,
+  soonMs,
+  useReleaseWorld,
+  world,
+} from "./supervisor-ground.ts";
+
+useReleaseWorld();
+
+describe("a dock that has just joined", () => {
+  it("fetches, verifies and runs the release that is offered to all, and reports it once it is well", async () => {
+    const dock = await docked();
+
+    expect(reports(dock)).toEqual([[dock.first.version, "running"]]);
+    expect(dock.state()).toMatchObject({ current: { version: dock.first.version }, previous: null });
+    const greeting = JSON.parse(dock.home.notes()[0]!.replace(/^.* started /, ""));
+    expect(greeting).toMatchObject({
+      type: "dock",
+      release: { version: dock.first.version, digest: dock.first.digest },
+      policy: "follow: releases are taken when they are offered",
+      lastEnd: null,
+    });
+  });
+
+  it("waits where there is none, and takes the first one that comes", async () => {
+    world.files.set(
+      "/releases/current.json",
+      JSON.stringify({ manifest: null, revocations: null, rotations: [] }),
+    );
+    const home = world.newHome();
+    const dock = await startDock(home, { pollMs: 20 });
+    running.push(dock);
+    const first = publish();
+
+    world.offerToAll(first);
+
+    await until(() => dock.state().good?.digest === first.digest, soonMs);
+  });
+
+  it("says once what it waits for, to its log, its state and the coordinator, and no more when something runs", async () => {
+    const told: string[] = [];
+    const waiting = async (words: RegExp, home = world.newHome()) => {
+      const dock = await startDock(home, { emptyPollMs: 20 }, undefined, async (what) => {
+        told.push(what);
+        return { type: "told" };
+      });
+      running.push(dock);
+      await until(() => words.test(dock.state().waitsFor?.reason ?? ""), soonMs);
+      return dock;
+    };
+    const unpinned = world.newHome();
+    pinReleaseKeys(unpinned.path, []);
+    const unsigned = world.publish(nextVersion(), bundleText("u"), {}, newKey());
+
+    world.offerToAll(unsigned);
+    const other = await waiting(/signed by a key that the invitation pinned: .* Ask the operator/);
+    await waiting(/^a release key: the invitation pinned none/, unpinned);
+    const release = publish();
+    world.offerToAll(release);
+    await until(() => other.state().good?.digest === release.digest, soonMs);
+
+    expect(other.state().waitsFor).toBeNull();
+    expect(other.lines.filter((line) => line.includes("no crawler runs here for now")).length).toBe(1);
+    expect(told.filter((words) => words.startsWith("it waits for a release signed by")).length).toBe(1);
+    expect(told.filter((words) => words.startsWith("it waits for a release key")).length).toBe(1);
+  });
+
+  it("goes on trying a first release that crashes, and takes the next one in its place", async () => {
+    const home = world.newHome();
+    world.offerToAll(publish("crashes-at-start"));
+    const dock = await startDock(home, { pollMs: 20 });
+    running.push(dock);
+    await until(() => home.notes().length > 1, soonMs);
+    const better = publish();
+
+    world.offerToAll(better);
+
+    await until(() => dock.state().good?.digest === better.digest, soonMs);
+  });
+});
+
+describe("a release that is offered", () => {
+  let dock: Docked;
+  beforeAll(async () => {
+    dock = await docked();
+    running.splice(running.indexOf(dock), 1);
+  });
+  afterAll(() => dock.dock.stop());
+
+  const refusals: readonly [string, (first: Published) => Published, RegExp][] = [
+    [
+      "signed by another key",
+      () => world.publish(nextVersion(), bundleText("a"), {}, newKey()),
+      /not signed by a trusted key/,
+    ],
+    [
+      "changed after it was signed",
+      () => {
+        const release = publish();
+        const path = `/releases/${release.digest}/manifest.json`;
+        world.files.set(path, String(world.files.get(path)).replace('notes\\":\\"', 'notes\\":\\"x'));
+        return release;
+      },
+      /the signature by .* is wrong/,
+    ],
+    [
+      "with a bundle of another digest",
+      () => {
+        const release = publish();
+        const other = Buffer.from(release.bytes);
+        other[0] = 0x20;
+        world.files.set(`/releases/${release.digest}`, other);
+        return release;
+      },
+      /not the one that was signed/,
+    ],
+    [
+      "that has expired",
+      () => world.publish(nextVersion(), bundleText("b"), { expiresAt: "2020-01-01T00:00:00.000Z" }),
+      /expired at 2020/,
+    ],
+    [
+      "older than what ran here",
+      () => world.publish(nextVersion(), bundleText("c"), { sequence: 1 }),
+      /is older than a release that was here before/,
+    ],
+    [
+      "for a newer dock",
+      () => world.publish(nextVersion(), bundleText("d"), { oldestDock: "99.0" }),
+      /needs dock 99.0 or newer/,
+    ],
+    [
+      "whose manifest is another's",
+      (first) => {
+        const release = publish();
+        const other = world.files.get(`/releases/${first.digest}/manifest.json`)!;
+        world.files.set(`/releases/${release.digest}/manifest.json`, other);
+        return { ...release, version: first.version };
+      },
+      /another release's/,
+    ],
+  ];
+  it.each(refusals)("%s is refused, and what runs goes on", async (_what, make, words) => {
+    const release = make(dock.first);
+
+    offer(dock.home, release);
+
+    await until(() => reasonOf(dock, release, "refused") !== undefined, soonMs);
+    expect(reasonOf(dock, release, "refused")).toMatch(words);
+    expect(dock.state()).toMatchObject({ current: { digest: dock.first.digest }, offered: null });
+    expect(dock.home.notes()).toHaveLength(1);
+  });
+});
+
+describe("a release that takes over", () => {
+  it("waits until the one before it is drained, which stays on the disk", async () => {
+    const dock = await docked();
+    const next = publish();
+
+    offer(dock.home, next);
+
+    await until(() => dock.state().good?.digest === next.digest, soonMs);
+    expect(dock.state().previous?.digest).toBe(dock.first.digest);
+    expect(dock.home.notes().map((note) => note.split(" ", 2).join(" "))).toEqual([
+      `${dock.first.version} started`,
+      `${dock.first.version} ended`,
+      `${next.version} started`,
+    ]);
+  });
+
+  it("and was revoked is refused; the list of revoked releases never goes back", async () => {
+    const dock = await docked({ pollMs: 30 });
+    const revoked = publish();
+    world.revoke(7, revoked);
+
+    offer(dock.home, revoked);
+
+    await until(() => reports(dock).some(([version]) => version === revoked.version), soonMs);
+    expect(reasonOf(dock, revoked)).toMatch(/was revoked: it lies/);
+
+    world.revoke(6);
+    await until(() => dock.lines.some((line) => /has number 6, 7 is known/.test(line)), soonMs);
+    world.files.delete("/releases/revocations.json");
+    await until(() => dock.lines.some((line) => /no longer serves the list/.test(line)), soonMs);
+  });
+
+  it("and signed by a new key is taken once the old key has signed the rotation, and the old key counts no more", async () => {
+    const dock = await docked();
+    const second = newKey();
+    const rotation = {
+      product: "nearcrawl-crawler",
+      sequence: 1,
+      newKey: rawPublicKey(second),
+      retires: rawPublicKey(world.key),
+      createdAt: new Date().toISOString(),
+    };
+    const rotations = [JSON.parse(formatEnvelope(signBody("key", rotation, world.key)))];
+    const late = publish();
+    const version = nextVersion();
+    const next = world.publish(version, bundleText(version), {}, second);
+    world.files.set("/releases/keys.json", JSON.stringify({ rotations }));
+
+    offer(dock.home, next);
+    await until(() => dock.state().good?.digest === next.digest, soonMs);
+    // A coordinator that hides the rotation later changes nothing.
+    world.files.set("/releases/keys.json", `{"rotations":[]}`);
+    offer(dock.home, late);
+
+    await until(() => reports(dock).some(([name]) => name === late.version), soonMs);
+    expect(reasonOf(dock, late)).toMatch(/not signed by a trusted key/);
+  });
+});
+
+describe("a download", () => {
+  it("that breaks off is tried again, and then taken", async () => {
+    const dock = await docked();
+    const next = publish();
+    let asked = 0;
+    world.handlers.set(`/releases/${next.digest}`, (_request, answer) => {
+      asked += 1;
+      answer.writeHead(200, { "content-length": next.bytes.length });
+      if (asked > 2) answer.end(next.bytes);
+      else answer.write(next.bytes.subarray(0, 100), () => answer.destroy());
+    });
+
+    offer(dock.home, next);
+
+    await until(() => dock.state().good?.digest === next.digest, soonMs);
+    expect(asked).toBe(3);
+  });
+
+  it("that never ends is cut off at the length that was signed", async () => {
+    const dock = await docked();
+    const next = publish();
+    world.handlers.set(`/releases/${next.digest}`, (_request, answer) => {
+      const piece = Buffer.alloc(64 * 1024);
+      answer.on("error", () => {});
+      const more = () => {
+        while (!answer.destroyed && answer.write(piece));
+        answer.once("drain", more);
+      };
+      more();
+    });
+
+    offer(dock.home, next);
+
+    await until(
+      () => dock.lines.some((line) => line.includes(`longer than ${next.bytes.length} bytes`)),
+      soonMs,
+    );
+    expect(dock.state().current?.digest).toBe(dock.first.digest);
+  });
+
+  it("of a release shorter than was signed is refused", async () => {
+    const dock = await docked();
+    const next = publish();
+    world.files.set(`/releases/${next.digest}`, next.bytes.subarray(0, -1));
+
+    offer(dock.home, next);
+
+    await until(() => reasonOf(dock, next) !== undefined, soonMs);
+    expect(reasonOf(dock, next)).toMatch(/bytes, its manifest says/);
+  });
+});

@@ -1,0 +1,81 @@
+/** What `nearcrawl rir check` prints of the files it read. */
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { filesText } from "#ops/cli/rir/files-text";
+import { checkSources } from "#rir-import/check";
+import type { FileReport } from "#rir-import/read/file-report";
+import { type SourceFolder, sourceFolder } from "../../rir-import/source-folder.ts";
+
+let folder: SourceFolder;
+beforeAll(() => {
+  folder = sourceFolder();
+});
+afterAll(() => folder.remove());
+
+const statistics =
+  "2|apnic|20260101|2|||\napnic|*|ipv4|*|2|summary\napnic|JP|ipv4|1.0.16.0|4096|20110412|allocated\n";
+const rpsl = Buffer.from(
+  "inetnum: 45.1.0.0/16\ndescr: Funda\xe7\xe3o\nsource: LACNIC\n\n" +
+    "inetnum: 45.2.0.0/16\ndescr: \xc3\xa9t\xc3\xa9\nsource: LACNIC\n\n" +
+    "inetnum: 45.3.0.0/99\nsource: LACNIC\n\nperson: A\n\nperson: B\n\nroute: C\n",
+  "latin1",
+);
+
+async function textOf(contents: Readonly<Record<string, string | Buffer>>) {
+  const paths = Object.entries(contents).map(([name, content]) => folder.write(name, content));
+  const { files } = await checkSources(paths);
+  return { files, lines: filesText(files).split("\n") };
+}
+
+describe("the report of the files", () => {
+  it("has a row for each file and one for all of them", async () => {
+    const { lines } = await textOf({ "a.db": rpsl, "b.txt": statistics });
+
+    expect(lines[0]).toMatch(
+      /^file +format +registry +date +read +kept +ignored +malformed +text MB +seconds +MB\/s$/,
+    );
+    expect(lines[2]).toMatch(/a\.db +rpsl +lacnic +\d{4}-\d\d-\d\d +6 +2 +3 +1 +0\.0 +\d+\.\d\d/);
+    expect(lines[3]).toMatch(/b\.txt +delegated +apnic +2026-01-01 +1 +1 +0 +0 +0\.0/);
+    expect(lines[4]).toMatch(/^2 files +7 +3 +3 +1 +0\.0/);
+  });
+
+  it("says why records were ignored, what the text was written in, and where it is broken", async () => {
+    const { files, lines } = await textOf({ "a.db": rpsl, "b.txt": statistics });
+
+    const [a, b] = files.map(({ file }) => file);
+    expect(files[0]!.encoding).toEqual({ utf8Values: 1, latin1Values: 1, firstLatin1Line: 1 });
+    expect(files[1]!.encoding).toBeNull();
+    expect(lines.slice(5)).toEqual([
+      `  ${a}: ignored 2 × object class person, 1 × object class route`,
+      `  ${a}: encoding: 1 value in UTF-8, 1 value not in UTF-8 (read as Latin-1, the first in the record at line 1), all others plain ASCII`,
+      `  ${a}:9: the prefix length is not between 0 and 32: "45.3.0.0/99"`,
+      `  ${b}: warning: the summary promises 2 ipv4 records, the file has 1`,
+    ]);
+  });
+
+  it("has one row and no sum for one file", async () => {
+    const { lines } = await textOf({ "b.txt": statistics });
+
+    expect(lines).toHaveLength(4);
+  });
+
+  it("is bounded, whatever a file is full of", () => {
+    const malformedSample = { file: "x", line: 7, reason: "not an address range", value: "v".repeat(200) };
+    const report: FileReport = {
+      ...{ file: "x", format: "rpsl", registry: null, fileDate: null, sha256: "", bytesOnDisk: 1 },
+      ...{ textBytes: 1_234_567_890, read: 2_000_000, kept: 0, malformed: 1_999_000, seconds: 4 },
+      ignored: Object.fromEntries(Array.from({ length: 40 }, (_, index) => [`reason ${index}`, 100 - index])),
+      malformedSamples: new Array(20).fill(malformedSample),
+      warnings: [],
+      encoding: null,
+    };
+
+    const lines = filesText([report]).split("\n");
+
+    expect(lines[2]).toMatch(/2,000,000 +0 +3,220 +1,999,000 +1235 +4\.00 +309$/);
+    expect(lines[3]).toContain("100 × reason 0, 99 × reason 1");
+    expect(lines[3]).toMatch(/89 × reason 11, 2,086 for 28 other reasons$/);
+    expect(lines).toHaveLength(3 + 1 + 10 + 1);
+    expect(Math.max(...lines.slice(4).map((line) => line.length))).toBeLessThan(100);
+    expect(lines.at(-1)).toBe("  x: and 1,998,990 more malformed records");
+  });
+});

@@ -1,0 +1,129 @@
+/** `nearcrawl rir lookup` as a person and a program run it, straight from files; in its own process where it reads standard input. */
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { lookUpCommand } from "#ops/cli/rir/lookup-command";
+import { type SourceFolder, sourceFolder } from "../../rir-import/source-folder.ts";
+import { nearcrawl } from "../../support/built-command.ts";
+import { inProcess } from "../../support/command-in-process.ts";
+
+let folder: SourceFolder;
+let file: string;
+beforeAll(() => {
+  folder = sourceFolder();
+  file = folder.write("ripe.db", registry);
+});
+afterAll(() => folder.remove());
+
+const registry = `organisation: ORG-EX1-RIPE
+org-name: Exemplary Networks
+country: NL
+source: RIPE
+
+inetnum: 45.10.0.0/16
+netname: WHOLE
+org: ORG-EX1-RIPE
+source: RIPE
+
+inetnum: 45.10.116.0 - 45.10.119.255
+netname: EARLIER
+country: DE
+source: RIPE
+
+inetnum: 45.10.119.0 - 45.10.120.255
+netname: LATER
+country: FR
+source: RIPE
+
+inet6num: 2a02:f00::/32
+netname: SIX
+source: RIPE
+`;
+
+const rirLookUp = (...words: readonly string[]) => inProcess(lookUpCommand(), words);
+
+describe("nearcrawl rir lookup --from", () => {
+  it("shows the chain with holder, country and registry, and the range that crosses it", async () => {
+    const { code, out } = await rirLookUp("45.10.119.7", "--from", file);
+
+    expect(code).toBe(0);
+    expect(out).toBe(`45.10.119.7 lies in
+range                          registry  country  name   holder
+─────────────────────────────  ────────  ───────  ─────  ─────────────────────────────────
+45.10.0.0/16                   ripencc   NL       WHOLE  Exemplary Networks (ORG-EX1-RIPE)
+  45.10.119.0 - 45.10.120.255  ripencc   FR       LATER
+crossing it:
+range           registry  country  name     holder
+──────────────  ────────  ───────  ───────  ──────
+45.10.116.0/22  ripencc   DE       EARLIER
+`);
+  });
+
+  it("prints one JSON line for each address, and exits with 3 when one is not found", async () => {
+    const { code, out } = await rirLookUp("2a02:f00::1", "46.1.1.1", "--from", folder.path, "--json");
+
+    const answers = out
+      .trimEnd()
+      .split("\n")
+      .map((line) => JSON.parse(line));
+    expect(code).toBe(3);
+    expect(answers).toEqual([
+      {
+        asked: "2a02:f00::1",
+        chain: [
+          {
+            subnetId: null,
+            range: "2a02:f00::/32",
+            registry: "ripencc",
+            country: null,
+            name: "SIX",
+            holder: null,
+            handle: null,
+            delegatedTo: null,
+            addedIn: null,
+          },
+        ],
+        crossing: [],
+      },
+      { asked: "46.1.1.1", chain: [], crossing: [] },
+    ]);
+  });
+
+  it("answers standard input in JSON lines, and exits with 2 for the bad lines among them", async () => {
+    const { code, out, err } = await nearcrawl(["rir", "lookup", "-", "--from", file], {
+      input: "45.10.1.1\nfoo\n46.1.1.1\n",
+    });
+
+    const lines = out
+      .trimEnd()
+      .split("\n")
+      .map((line) => JSON.parse(line));
+    expect(lines.map(({ line, error, chain }) => [line, error ?? chain.length])).toEqual([
+      [1, 1],
+      [2, '"foo" is neither an address nor a range'],
+      [3, 0],
+    ]);
+    expect(err).toContain('nearcrawl: line 2: "foo" is neither an address nor a range\n');
+    expect(code).toBe(2);
+  });
+
+  it("exits with 2 before reading anything when an address is none, or - does not stand alone", async () => {
+    const wrong = await rirLookUp("45.10.1", "--from", "/nonexistent");
+    const dashed = await rirLookUp("45.10.1.0", "-", "45.10.1.9", "--from", "/nonexistent");
+
+    expect(wrong).toMatchObject({
+      code: 2,
+      out: "",
+      err: 'nearcrawl: "45.10.1" is neither an address nor a range\n',
+    });
+    expect(dashed.code).toBe(2);
+    expect(dashed.err).toContain("write a range in quotes: 'a - b'");
+  });
+
+  it("exits with 2 for files without a subnet", async () => {
+    const empty = folder.write("empty.txt", "mntner: EX-MNT\nsource: RIPE\n");
+
+    const { code, err } = await rirLookUp("45.10.1.1", "--from", empty);
+
+    expect(code).toBe(2);
+    expect(err).toContain(`${empty}: no subnets in these files`);
+  });
+});

@@ -1,0 +1,292 @@
+/** `rir sources`, `rir fetch` and `rir rdap` as a person runs them: what they print and how they exit. */
+import { readFileSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { Command } from "commander";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
+import type { Database } from "#db/server-database";
+import { sourcesCommand } from "#ops/cli/commands/rir";
+import { bytesText, DownloadLine, fetchCommand } from "#ops/cli/rir/fetch-command";
+import { rdapCommand } from "#ops/cli/rir/rdap-command";
+import { applyImport } from "#rir-import/apply";
+import { lookUp } from "#rir-import/lookup";
+import { rollbackImport } from "#rir-import/rollback";
+import {
+  always,
+  published,
+  type RegistryServer,
+  registryServer,
+  statistics,
+} from "../../rir-import/download/registry-server.ts";
+import { bootstrapText, ipNetwork, rdap } from "../../rir-import/rdap/rdap-server.ts";
+import type { Outcome } from "../../support/built-command.ts";
+import { inProcess } from "../../support/command-in-process.ts";
+import { testDatabase } from "../../support/database.ts";
+import { temporaryFolder } from "../../support/temporary-folder.ts";
+
+let server: RegistryServer;
+let home: string;
+beforeEach(async () => {
+  server = await registryServer();
+  home = temporaryFolder("refresh-");
+  vi.stubEnv("NEARCRAWL_HOME", home);
+});
+afterEach(async () => {
+  vi.unstubAllEnvs();
+  await server.close();
+  rmSync(home, { recursive: true });
+});
+
+async function run(...words: readonly string[]): Promise<Outcome> {
+  const program = new Command("rir");
+  for (const make of [sourcesCommand, fetchCommand, rdapCommand]) program.addCommand(make());
+  return await inProcess(program, words);
+}
+
+/** The settings file in its usual place. */
+function settings(sources: Readonly<Record<string, unknown>>): void {
+  const values = { onlyThese: true, contact: "noc@example.org", limits: { tries: 1 }, sources };
+  writeFileSync(join(home, "registry-sources.json"), JSON.stringify(values));
+}
+
+const stats = (url: string) => ({ registry: "ripencc", kind: "statistics", url });
+
+describe("nearcrawl rir sources", () => {
+  it("lists the registries' public locations, and how to get at the others", async () => {
+    const { out, code } = await run("sources");
+
+    expect(code).toBe(0);
+    expect(out).toMatch(
+      /^ripencc-inetnum +rpsl-split +missing .*https:\/\/ftp\.ripe\.net\/ripe\/dbase\/split\//m,
+    );
+    expect(out).toMatch(/^arin-bulk +arin-bulk +not set up /m);
+    expect(out).toContain("arin-bulk: ARIN gives bulk WHOIS data to operators and researchers on request");
+    expect(out).toContain("fetch them with: nearcrawl rir fetch");
+  });
+
+  it("tells programs the same", async () => {
+    const { out } = await run("sources", "--json");
+
+    const { cacheFolder, sources } = JSON.parse(out);
+    expect(cacheFolder).toBe(join(home, "registry-cache"));
+    expect(sources[0]).toMatchObject({ name: "iana-ipv4-address-space", state: "missing", bytes: null });
+  });
+});
+
+describe("nearcrawl rir fetch", () => {
+  it("fetches what is in the list, says what became of each, and how to go on", async () => {
+    const yesterday = new Date(Date.now() - 86_400_000);
+    server.paths.set("/stats", published(statistics(3), { lastModified: yesterday.toUTCString() }));
+    settings({ stats: stats(`${server.origin}/stats`) });
+
+    const first = await run("fetch");
+    const second = await run("fetch");
+    const listed = await run("sources");
+
+    expect(first).toMatchObject({ code: 0, out: expect.stringMatching(/^stats +fetched +\d+ B$/m) });
+    expect(first.out).toContain(`nearcrawl rir plan --cache ${join(home, "registry-cache")}`);
+    expect(second.out).toMatch(/^stats +unchanged /m);
+    const day = yesterday.toISOString().slice(0, 10);
+    expect(listed.out).toMatch(new RegExp(`^stats +statistics +fresh +\\d+ B +${day} +1 +0 `, "m"));
+  });
+
+  it("exits with 1 when a source failed, and has fetched the others", async () => {
+    server.paths.set("/good", published(statistics(3)));
+    settings({ good: stats(`${server.origin}/good`), bad: stats(`${server.origin}/bad`) });
+
+    const { code, out } = await run("fetch", "--json");
+
+    expect(code).toBe(1);
+    expect(JSON.parse(out).results).toMatchObject([
+      { source: "good", type: "fetched" },
+      { source: "bad", type: "failed", reason: `${server.origin}/bad: the server answers 404` },
+    ]);
+  });
+
+  it("says who we are: the option, else the variable, else the settings", async () => {
+    server.paths.set("/stats", published(statistics(3)));
+    settings({ stats: stats(`${server.origin}/stats`) });
+
+    await run("fetch");
+    vi.stubEnv("NEARCRAWL_CONTACT", "env@example.org");
+    await run("fetch");
+    await run("fetch", "--contact", "https://option.example.org/");
+
+    expect(
+      server.requests.map(({ headers }) => /\+(.*)\)$/.exec(String(headers["user-agent"]))?.[1]),
+    ).toEqual(["noc@example.org", "env@example.org", "https://option.example.org/"]);
+  });
+
+  it("refuses settings that are wrong, all faults at once", async () => {
+    writeFileSync(join(home, "own.json"), '{"contact": "", "sourcez": {}}');
+
+    expect(await run("fetch", "--sources", join(home, "own.json"))).toMatchObject({
+      code: 2,
+      err: expect.stringContaining("2 settings are wrong"),
+    });
+  });
+
+  it("asked by name for one that is not set up says how to get access", async () => {
+    const { code, out } = await run("fetch", "arin-bulk");
+
+    expect(code).toBe(1);
+    expect(out).toContain("not set up: ARIN gives bulk WHOIS data");
+  });
+});
+
+describe("the progress line", () => {
+  const at = { source: "apnic", bytesTotal: 10_000_000, note: "", sourcesDone: 1, sourcesTotal: 3 } as const;
+
+  it("has count, rate and time left; two at once beside each other", () => {
+    const line = new DownloadLine();
+
+    line.text({ ...at, state: "receiving", bytesDone: 0 }, 0);
+    const one = line.text({ ...at, state: "receiving", bytesDone: 4_000_000 }, 2000);
+    const two = line.text({ ...at, source: "ripe", state: "waiting", bytesDone: 0, note: "later" }, 2000);
+    const end = line.text({ ...at, state: "done", bytesDone: 1, sourcesDone: 2 }, 3000);
+
+    expect(one).toBe("1 of 3 · apnic 4.0 MB of 10.0 MB, 2.0 MB/s, 3.0 s left");
+    expect(two).toBe(`${one} · ripe: later`);
+    expect(end).toBe("2 of 3 · ripe: later");
+  });
+
+  it("counts the rate of a resumed download from where it went on", () => {
+    const line = new DownloadLine();
+
+    line.text({ ...at, state: "receiving", bytesDone: 6_000_000 }, 0);
+
+    expect(line.text({ ...at, state: "receiving", bytesDone: 8_000_000 }, 2000)).toContain(
+      "1.0 MB/s, 2.0 s left",
+    );
+  });
+
+  it("writes sizes in the units of downloads", () => {
+    expect([999, 1000, 999_949, 999_950, 1.5e9].map(bytesText)).toEqual([
+      "999 B",
+      "1.0 kB",
+      "999.9 kB",
+      "1.0 MB",
+      "1.5 GB",
+    ]);
+  });
+});
+
+describe("nearcrawl rir rdap", () => {
+  let database: Database;
+  beforeAll(async () => {
+    database = await testDatabase();
+  });
+  afterAll(async () => await database.close());
+
+  beforeEach(() => {
+    const service = bootstrapText([[["45.0.0.0/8"], [server.origin]]]);
+    server.paths.set("/ipv4.json", published(service));
+    server.paths.set("/ipv6.json", published(bootstrapText([[["2a00::/12"], [server.origin]]])));
+    settings(
+      Object.fromEntries(
+        ["ipv4", "ipv6"].map((family) => [
+          `rdap-${family}`,
+          {
+            registry: "iana",
+            kind: "rdap-bootstrap",
+            url: `${server.origin}/${family}.json`,
+            file: `${family}.js`,
+          },
+        ]),
+      ),
+    );
+    server.paths.set("/ip/45.10.0.7", rdap(ipNetwork()));
+  });
+
+  it("finds the server through IANA's lists, which it fetches once, and says what is registered", async () => {
+    const { code, out } = await run("rdap", "45.10.0.7");
+    const again = await run("rdap", "45.10.0.7");
+
+    expect([code, again.code]).toEqual([0, 0]);
+    expect(out).toContain("45.10.0.7 is registered as");
+    expect(out).toMatch(/^ {2}range +45\.10\.0\.0\/22$/m);
+    expect(out).toMatch(/^ {2}holder +Exemplary Networks B\.V\. \(ORG-EX1-RIPE\)$/m);
+    expect(server.requestsTo("/ipv4.json")).toHaveLength(1);
+  });
+
+  it("tells programs the same, ranges as text", async () => {
+    const { out } = await run("rdap", "45.10.0.7", "--json");
+
+    expect(JSON.parse(out)).toMatchObject({
+      asked: "45.10.0.7",
+      type: "found",
+      registry: "ripencc",
+      network: { range: "45.10.0.0/22" },
+      record: { range: "45.10.0.0/22", holder: { handle: "ORG-EX1-RIPE" } },
+    });
+  });
+
+  it("puts our tree beside it, and marks what differs", async () => {
+    const file = join(home, "a.db");
+    const object = "inetnum: 45.10.0.0/22\nnetname: OLD-NAME\ncountry: NL\norg: ORG-EX1-RIPE\nsource: RIPE\n";
+    writeFileSync(file, object);
+    await applyImport(database, [file]);
+
+    const { out } = await run(
+      ...["rdap", "45.10.0.7", "--compare"],
+      ...["--database-url", database.url, "--schema", database.schema],
+    );
+
+    expect(out).toMatch(/^range +45\.10\.0\.0\/22 +45\.10\.0\.0\/22$/m);
+    expect(out).toMatch(/^handle +ORG-EX1-RIPE +ORG-EX1-RIPE$/m);
+    expect(out).toMatch(/^name +EXEMPLARY-NET +OLD-NAME +differs$/m);
+  });
+
+  it("puts the answer into our tree when it is told to, until that is undone", async () => {
+    const file = join(home, "a.db");
+    writeFileSync(file, "inetnum: 45.11.0.0/22\nsource: RIPE\n");
+    await applyImport(database, [file]);
+    const where = ["--database-url", database.url, "--schema", database.schema];
+
+    const { out } = await run("rdap", "45.10.0.7", "--apply", ...where);
+
+    expect(out).toMatch(
+      /45\.10\.0\.0\/22 (added|returned) in generation \d+; undo with: nearcrawl rir rollback/,
+    );
+    expect((await lookUp(database, "45.10.0.7")).chain).toMatchObject([{ name: "EXEMPLARY-NET" }]);
+    await rollbackImport(database);
+    expect((await lookUp(database, "45.10.0.7")).chain).toEqual([]);
+  });
+
+  it("exits with 3 for what nobody registered, with 1 when it is asked to wait", async () => {
+    server.paths.set("/ip/45.10.0.9", always(429, "", { "retry-after": "60" }));
+
+    expect(await run("rdap", "45.10.0.8")).toMatchObject({
+      code: 3,
+      out: expect.stringContaining("nothing is registered for 45.10.0.8"),
+    });
+    expect(await run("rdap", "99.1.1.1")).toMatchObject({ code: 3 });
+    expect(await run("rdap", "45.10.0.9")).toMatchObject({
+      code: 1,
+      out: expect.stringContaining("too many requests; it asks to come back in 60 seconds"),
+    });
+  });
+
+  it("goes on with the list it has when IANA cannot be reached, a month later too", async () => {
+    await run("rdap", "45.10.0.7");
+    const file = join(home, "registry-cache/manifest.json");
+    const old = readFileSync(file, "utf8").replaceAll(
+      /"checkedAt": "[^"]+"/g,
+      '"checkedAt": "2025-01-01T00:00:00.000Z"',
+    );
+    writeFileSync(file, old);
+    server.paths.set("/ipv4.json", always(404));
+    server.paths.set("/ipv6.json", always(404));
+
+    const { code } = await run("rdap", "45.10.0.7");
+
+    expect(code).toBe(0);
+    expect(server.requestsTo("/ipv4.json")).toHaveLength(2);
+  });
+
+  it("refuses what is no range", async () => {
+    expect(await run("rdap", "somewhere")).toMatchObject({
+      code: 2,
+      err: 'nearcrawl: "somewhere" is neither an address nor a range\n',
+    });
+  });
+});
