@@ -20,15 +20,16 @@ import {
 import { totalmem } from "node:os";
 import { join, resolve } from "node:path";
 import { DatabaseError } from "#core/errors";
-import { findPrograms, type PostgresPrograms } from "./embedded-binaries.ts";
 import {
   accountOf,
+  findPrograms,
   firstClosedFolder,
   handOver,
   isAlive,
+  type PostgresPrograms,
   runProgram,
   type ServerAccount,
-} from "./embedded-program.ts";
+} from "./embedded-binaries.ts";
 import { wordsOf } from "./server-database.ts";
 
 /** The server's superuser and its one database. Who may reach the socket's folder (mode 0700) needs no password. */

@@ -24,7 +24,14 @@ import { dirname, join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { Client } from "pg";
 import { DatabaseError } from "#core/errors";
-import { findPrograms } from "./embedded-binaries.ts";
+import {
+  accountOf,
+  findPrograms,
+  isAlive,
+  programEnvironment,
+  runProgram,
+  type ServerAccount,
+} from "./embedded-binaries.ts";
 import {
   type Cluster,
   dataFolderOf,
@@ -33,13 +40,6 @@ import {
   makeHome,
   prepareCluster,
 } from "./embedded-cluster.ts";
-import {
-  accountOf,
-  isAlive,
-  programEnvironment,
-  runProgram,
-  type ServerAccount,
-} from "./embedded-program.ts";
 import { wordsOf } from "./server-database.ts";
 
 export interface EmbeddedServer {

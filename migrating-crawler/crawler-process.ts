@@ -18,7 +18,7 @@ import { homeSettings, settingsFile } from "./membership/home-settings.ts";
 import type { CrawlerConfig } from "./settings/config.ts";
 import { settingsFileConfig } from "./settings/settings-file.ts";
 import { watchSettings } from "./settings/settings-watch.ts";
-import { askToLeave } from "./status/ask-to-leave.ts";
+import { askToLeave } from "./status/drain.ts";
 import { openStatus } from "./status/open-status.ts";
 import type { StatusReport } from "./status/status-report.ts";
 

@@ -58,10 +58,21 @@ const coordinatorStoreys: readonly (readonly string[])[] = [
   ["search", "who", "overview", "fleet"],
 ];
 /** Of `start.ts` of any room, and of files that lie in no room. */
-const wiringStorey = coordinatorStoreys.length;
+const wiring = ".";
 
 const storeysOf: Readonly<Record<string, readonly (readonly string[])[]>> = {
-  coordinator: coordinatorStoreys,
+  coordinator: [...coordinatorStoreys, [wiring]],
+  "migrating-crawler": [
+    ["core"],
+    ["settings", "limits", "net", "membership", "spool"],
+    ["extract", "traps", "warc", "fetch", "probe", "link"],
+    ["crawl", "status", "move", "check"],
+    [wiring],
+    ["supervisor"],
+    ["cli"],
+  ],
+  "rir-import": [["formats", "tree", "read"], ["database"], ["download", "rdap"], [wiring]],
+  ops: [["generate", "world"], ["simulate"], ["evaluate"], ["cli", "pictures"], [wiring]],
 };
 
 export function readHouse(root: string): House {
@@ -142,13 +153,13 @@ function isForMainAlone(to: string, from: string): boolean {
 
 const houseOf = (path: string): string => path.split("/")[0] as string;
 
-/** -1: its house has no storeys. */
+/** 0 where its house has one storey. */
 function storeyOf(path: string): number {
   const [house, room, ...rest] = path.split("/");
   const storeys = storeysOf[house as string];
-  if (storeys === undefined) return -1;
-  if (rest.length === 0 || rest.at(-1) === "start.ts") return wiringStorey;
-  const storey = storeys.findIndex((rooms) => rooms.includes(room as string));
+  if (storeys === undefined) return 0;
+  const isWiring = rest.length === 0 || (house === "coordinator" && rest.at(-1) === "start.ts");
+  const storey = storeys.findIndex((rooms) => rooms.includes(isWiring ? wiring : (room as string)));
   if (storey === -1) throw new TypeError(`${path}: no storey has a room ${room}`);
   return storey;
 }

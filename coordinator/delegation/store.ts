@@ -2,7 +2,7 @@
 import type { Pool, PoolClient } from "pg";
 import { Gathered } from "#core/coalesce";
 import { asCrawlerId, asRoundId, asSubnetId, type CrawlerId, type RoundId, type SubnetId } from "#core/ids";
-import { type CopiedRow, readCopy } from "#db/read-copy";
+import { type CopiedRow, readCopy } from "#db/copy";
 import type { ProbeMethod } from "#protocol/messages";
 import { crawlerLoads, loads, probedRtts } from "../balance/load-store.ts";
 import { columnsOf, inTransaction } from "../database/transaction.ts";

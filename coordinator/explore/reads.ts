@@ -1,7 +1,7 @@
 /** What the explorer reads besides memory: when subnets were delegated, what they load, who holds them. */
 import type { Pool } from "pg";
 import { asHolderId, asSubnetId, type HolderId, type SubnetId } from "#core/ids";
-import { type CopiedRow, readCopy } from "#db/read-copy";
+import { type CopiedRow, readCopy } from "#db/copy";
 
 const mostHoldersCalled = 50;
 

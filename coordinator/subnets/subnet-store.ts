@@ -1,6 +1,6 @@
 /** Table subnet: the registry hierarchy in force, and the notice that it changed. */
 import type { Pool, PoolClient } from "pg";
-import { type CopiedRow, readCopy } from "#db/read-copy";
+import { type CopiedRow, readCopy } from "#db/copy";
 import { ChannelListener } from "../database/channel-listener.ts";
 import { inTransaction, sqlStateOf } from "../database/transaction.ts";
 import type { Registry } from "./subnet.ts";

@@ -4,7 +4,7 @@
  * that links and the counts kept of them fit.
  */
 import type { Pool, PoolClient } from "pg";
-import { readCopy } from "#db/read-copy";
+import { readCopy } from "#db/copy";
 import { type LinkGraph, LinkList, linkGraph, NodeIndex } from "./link-graph.ts";
 
 export interface ReadLinks {

@@ -5,6 +5,7 @@
  */
 import http from "node:http";
 import type net from "node:net";
+import { mostClockErrorMs } from "../membership/member.ts";
 import { type CoordinatorRoute, openCoordinatorSocket, WrongPin } from "../net/coordinator-socket.ts";
 import { type ProxyAddress, parseProxy } from "../settings/config.ts";
 
@@ -162,12 +163,6 @@ function proxiesIn(env: SurveySettings["env"]): string[] {
 function proxyUrl(text: string): string {
   return text.includes("://") ? text.replace(/^socks5h:/, "socks5:") : `http://${text}`;
 }
-
-/**
- * How far this machine's clock may be from the coordinator's before somebody should mend it: leases are timed by each
- * end's own stopwatch, but schedules, signatures and certificates go by the wall clock.
- */
-export const mostClockErrorMs = 60_000;
 
 /** What a look at one thing of the machine or its network found. */
 

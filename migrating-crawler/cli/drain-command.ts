@@ -4,9 +4,9 @@ import { setTimeout as delay } from "node:timers/promises";
 import { z } from "zod";
 import { plainWords } from "#protocol/fields";
 import { type PartnerContext, type PartnerExitCode, partnerExitCodes } from "../core/partner-context.ts";
+import { checkCrawlerHome } from "../membership/home-folder.ts";
 import { spoolHolder } from "../spool/spool-folder.ts";
 import { askCrawler } from "../status/ask-crawler.ts";
-import { checkCrawlerHome } from "../status/crawler-home.ts";
 import { runningDock } from "../supervisor/supervisor-home.ts";
 
 export interface DrainOptions {

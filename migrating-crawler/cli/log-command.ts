@@ -3,8 +3,8 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { plainWords } from "#protocol/fields";
 import { type PartnerContext, type PartnerExitCode, partnerExitCodes } from "../core/partner-context.ts";
+import { checkCrawlerHome } from "../membership/home-folder.ts";
 import { LogFollower, lastLogLines } from "../status/control-server.ts";
-import { checkCrawlerHome } from "../status/crawler-home.ts";
 import { readerGone } from "./closed-output.ts";
 
 export interface LogOptions {

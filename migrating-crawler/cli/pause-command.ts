@@ -2,8 +2,8 @@
 
 import { type PartnerContext, type PartnerExitCode, partnerExitCodes } from "../core/partner-context.ts";
 import { pauseCrawler, resumeCrawler } from "../limits/pause.ts";
+import { checkCrawlerHome } from "../membership/home-folder.ts";
 import { askCrawler, ControlError } from "../status/ask-crawler.ts";
-import { checkCrawlerHome } from "../status/crawler-home.ts";
 import { endDrain } from "../status/drain.ts";
 
 export interface PauseOptions {

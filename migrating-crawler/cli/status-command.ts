@@ -3,8 +3,8 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { plainWords } from "#protocol/fields";
 import { type PartnerContext, type PartnerExitCode, partnerExitCodes } from "../core/partner-context.ts";
+import { checkCrawlerHome } from "../membership/home-folder.ts";
 import { askCrawler, ControlError } from "../status/ask-crawler.ts";
-import { checkCrawlerHome } from "../status/crawler-home.ts";
 import { statusLine, statusText } from "../status/status-text.ts";
 import { restingReport } from "../supervisor/resting-report.ts";
 import { readerGone } from "./closed-output.ts";

@@ -3,7 +3,7 @@
  * else, and uninstalling removes none.
  */
 import { chmodSync, existsSync, mkdirSync, readdirSync, statSync } from "node:fs";
-import { dirname } from "node:path";
+import { dirname, join } from "node:path";
 import { UsageError } from "#core/errors";
 
 /** Files that only a crawler's folder has: one of them makes it ours. */
@@ -12,6 +12,7 @@ export const marks: readonly string[] = [
   // Its crawler has moved to another host (move/settle-move.ts).
   "moved.json",
 ];
+
 /** What a file system's own root holds. */
 const foreignButHarmless = new Set(["lost+found"]);
 
@@ -51,4 +52,12 @@ function isLeftByJoin(name: string): boolean {
     name === "last-check.json" ||
     /^(identity|membership)\.json\.\d+\.new$/.test(name)
   );
+}
+
+// The folder that a command looks into: a crawler's, joined or given its key by hand, or the command says so.
+
+/** Throws a UsageError for a folder in which no crawler has ever been. */
+export function checkCrawlerHome(home: string): void {
+  if (folderKind(home) === "crawler" || existsSync(join(home, "spool"))) return;
+  throw new UsageError(`${home} is no crawler's folder: name the right one with --home`);
 }

@@ -6,7 +6,6 @@ import { randomUUID } from "node:crypto";
 import type { CoordinatorWelcome } from "#protocol/coordinator-messages";
 import { helloText } from "#protocol/identity";
 import type { CrawlerHello } from "#protocol/messages";
-import { mostClockErrorMs } from "../check/coordinator-findings.ts";
 import type { CrawlerLog } from "../core/log.ts";
 import { type Identity, openIdentity } from "./identity.ts";
 import { type Membership, membershipFile, readMembership, writeMembership } from "./membership.ts";
@@ -84,3 +83,9 @@ export function openMember(home: string): Member | null {
   const membership = readMembership(home);
   return membership === null ? null : new Member(home, membership);
 }
+
+/**
+ * How far this machine's clock may be from the coordinator's before somebody should mend it: leases are timed by each
+ * end's own stopwatch, but schedules, signatures and certificates go by the wall clock.
+ */
+export const mostClockErrorMs = 60_000;

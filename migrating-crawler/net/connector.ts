@@ -4,7 +4,7 @@
  * host's name. Each phase is timed. Nothing else in the crawler opens sockets to sites.
  */
 import { readFileSync } from "node:fs";
-import type net from "node:net";
+import net from "node:net";
 import { networkInterfaces } from "node:os";
 import tls from "node:tls";
 import { formatRange, parseRange } from "#core/ip/range";
@@ -12,8 +12,7 @@ import { specialPurposeOfRange } from "#core/ip/special-purpose";
 import type { ConnectionSlots } from "../limits/connection-slots.ts";
 import { StoppedSites } from "../limits/stopped-sites.ts";
 import { type CrawlerConfig, type ProxyAddress, parseProxy } from "../settings/config.ts";
-import { type AddressGuard, addressGuard } from "./address-guard.ts";
-import { dialTcp, type HttpProtocol, secureWithTls } from "./dial.ts";
+import { type AddressGuard, addressGuard, literalAddress } from "./address-guard.ts";
 import { Failure, failureOf } from "./failure.ts";
 import { NameCache } from "./name-cache.ts";
 import { connectThroughProxy } from "./proxy.ts";
@@ -288,3 +287,83 @@ export class WireMeter {
 }
 
 const carriedBy = (socket: net.Socket) => socket.bytesRead + socket.bytesWritten;
+
+// One TCP connection to one address, and TLS on an open one: each with a deadline, each timed.
+
+/** What TLS is to agree on (RFC 7301), in order of preference. */
+type HttpProtocol = "h2" | "http/1.1";
+
+interface SecureSettings {
+  /** The name that the certificate must be for, or an address. */
+  readonly host: string;
+  readonly protocols: readonly HttpProtocol[];
+  /** Trusted authorities in PEM; undefined: the built-in ones. */
+  readonly certificates: readonly string[] | undefined;
+  readonly timeoutMs: number;
+}
+
+/** Throws a Failure. */
+function dialTcp(
+  address: string,
+  port: number,
+  timeoutMs: number,
+): Promise<{ readonly socket: net.Socket; readonly connectMs: number }> {
+  return new Promise((resolve, reject) => {
+    const startedMs = performance.now();
+    const socket = net.connect({ host: address, port, noDelay: true });
+    const late = () => new Failure("connect-timeout", `no connection within ${Math.round(timeoutMs)} ms`);
+    const timer = setTimeout(() => socket.destroy(late()), timeoutMs);
+    const onError = (error: Error) => {
+      clearTimeout(timer);
+      reject(failureOf(error));
+    };
+    socket.once("error", onError);
+    socket.once("connect", () => {
+      const connectMs = performance.now() - startedMs;
+      clearTimeout(timer);
+      socket.off("error", onError);
+      resolve({ socket, connectMs });
+    });
+  });
+}
+
+/** Certificate and name verified. Throws a Failure; the connection is closed then. */
+function secureWithTls(
+  socket: net.Socket,
+  settings: SecureSettings,
+): Promise<{ readonly socket: tls.TLSSocket; readonly tlsMs: number }> {
+  return new Promise((resolve, reject) => {
+    const { host, certificates } = settings;
+    const startedMs = performance.now();
+    const secured = tls.connect({
+      socket,
+      host,
+      ...(literalAddress(host) === null ? { servername: host.replace(/\.$/, "") } : {}),
+      ALPNProtocols: [...settings.protocols],
+      ...(certificates ? { ca: [...certificates] } : {}),
+    });
+    const late = () => new Failure("connect-timeout", "the TLS handshake took too long");
+    const timer = setTimeout(() => secured.destroy(late()), settings.timeoutMs);
+    const onError = (error: Error) => {
+      clearTimeout(timer);
+      secured.destroy();
+      socket.destroy();
+      reject(tlsFailure(error));
+    };
+    const onClose = () => onError(new Failure("connection-lost", "closed during the TLS handshake"));
+    secured.once("error", onError);
+    secured.once("close", onClose);
+    secured.once("secureConnect", () => {
+      clearTimeout(timer);
+      secured.off("error", onError);
+      secured.off("close", onClose);
+      secured.disableRenegotiation();
+      resolve({ socket: secured, tlsMs: performance.now() - startedMs });
+    });
+  });
+}
+
+function tlsFailure(error: Error): Failure {
+  const known = failureOf(error);
+  return known.code === "internal" ? new Failure("tls", error.message, { cause: error }) : known;
+}

@@ -1,8 +1,17 @@
 /** A partner's WARC archive, wired together from the crawler's settings. */
 
-import type { ExchangeRecorder } from "../fetch/site-client.ts";
+import { createHash, randomUUID } from "node:crypto";
+import { LRUCache } from "lru-cache";
+import type {
+  AnswerHead,
+  AnswerHeaders,
+  BodyReading,
+  SiteAnswer,
+  TakeBytes,
+  WireBody,
+} from "../fetch/exchange.ts";
+import type { AskedOfSite, ExchangeRecorder } from "../fetch/site-client.ts";
 import type { CrawlerConfig } from "../settings/config.ts";
-import { WarcRecorder, writeWarcRecord } from "./recorder.ts";
 import { WarcFiles } from "./warc-files.ts";
 
 export interface Warc {
@@ -53,4 +62,250 @@ function warcinfo(about: {
     block: Buffer.from(`${lines.join("\r\n")}\r\n`),
     payloadAt: null,
   });
+}
+
+// Keeps what was fetched as WARC records, where the partner asks for it: a response with its request, or, for
+// what is known already, a revisit in its place (WARC/1.1 section 6.7): `server-not-modified` for a 304, and
+// `identical-payload-digest` when these very bytes were written before by this process.
+
+interface WarcSink {
+  /** Appends records that belong together. */
+  append(records: readonly Buffer[]): Promise<void>;
+}
+
+interface Exchanged {
+  readonly asked: AskedOfSite;
+  readonly date: Date;
+  readonly answer: SiteAnswer;
+  readonly body: WireBody | null;
+}
+
+/** Payloads that are remembered, by digest: about 10 MB. */
+const rememberedPayloads = 50_000;
+
+const profiles = "http://netpreserve.org/warc/1.1/revisit/";
+
+class WarcRecorder implements ExchangeRecorder {
+  readonly #sink: WarcSink;
+  readonly #now: () => Date;
+  readonly #written = new LRUCache<string, { readonly url: string; readonly date: Date }>({
+    max: rememberedPayloads,
+  });
+
+  constructor(sink: WarcSink, now: () => Date) {
+    this.#sink = sink;
+    this.#now = now;
+  }
+
+  watch(asked: AskedOfSite, answer: SiteAnswer): SiteAnswer {
+    const date = this.#now();
+    return new RecordedAnswer(answer, (body) => this.#record({ asked, date, answer, body }));
+  }
+
+  async #record(exchanged: Exchanged): Promise<void> {
+    const id = newRecordId();
+    const records = [this.#answerOf(exchanged, id), requestOf(exchanged, id)];
+    await this.#sink.append(records.map(writeWarcRecord));
+  }
+
+  #answerOf(exchanged: Exchanged, id: string): WarcRecord {
+    const { asked, date, answer, body } = exchanged;
+    const head = responseHead(answer.status, answer.head);
+    const common = { id, date, contentType: "application/http; msgtype=response" };
+    const fields = fieldsOf(asked);
+    const revisit = this.#revisitOf(exchanged);
+    if (revisit !== null) {
+      return { ...common, type: "revisit", fields: { ...fields, ...revisit }, block: head, payloadAt: null };
+    }
+    const block = Buffer.concat([head, body?.bytes ?? Buffer.alloc(0)]);
+    const isCut = body === null ? hasBody(answer) : body.truncated || body.unwanted;
+    const truncated = { "WARC-Truncated": isCut ? "length" : null };
+    return {
+      ...common,
+      type: "response",
+      fields: { ...fields, ...truncated },
+      block,
+      payloadAt: head.length,
+    };
+  }
+
+  /** The fields of a revisit; null: it is none. */
+  #revisitOf({ asked, date, answer, body }: Exchanged): Record<string, string> | null {
+    if (answer.status === 304) return { "WARC-Profile": `${profiles}server-not-modified` };
+    if (body === null || body.truncated || body.unwanted || body.bytes.length === 0) return null;
+    const digest = warcDigest(body.bytes);
+    const original = this.#written.get(digest);
+    if (original === undefined) {
+      this.#written.set(digest, { url: asked.url, date });
+      return null;
+    }
+    return {
+      "WARC-Payload-Digest": digest,
+      "WARC-Profile": `${profiles}identical-payload-digest`,
+      "WARC-Refers-To-Target-URI": original.url,
+      "WARC-Refers-To-Date": original.date.toISOString(),
+    };
+  }
+}
+
+function requestOf({ asked, date }: Exchanged, answerId: string): WarcRecord {
+  const block = requestBlock(asked);
+  const fields = { ...fieldsOf(asked), "WARC-Concurrent-To": answerId };
+  const contentType = "application/http; msgtype=request";
+  return { type: "request", date, contentType, fields, block, payloadAt: null };
+}
+
+function fieldsOf({ url, address, http }: AskedOfSite): Record<string, string | null> {
+  return {
+    "WARC-Target-URI": url,
+    "WARC-IP-Address": address,
+    "WARC-Protocol": http === "2" ? "h2" : null,
+  };
+}
+
+/** Of an answer whose body was dropped. */
+function hasBody({ status, head }: SiteAnswer): boolean {
+  return status !== 204 && fieldOf(head, "content-length") !== "0";
+}
+
+// A request and its answer as the blocks of WARC records: HTTP/1.1 messages, whichever HTTP carried them (no
+// form for HTTP/2 is agreed on). The body is kept as it was transferred, content codings included. Chunks are
+// gone when we get it, so `Transfer-Encoding` is kept under the name that Common Crawl gives it, and readers
+// do not look for chunks.
+
+function requestBlock({ url, headers }: Pick<AskedOfSite, "url" | "headers">): Buffer {
+  const { host, pathname, search } = new URL(url);
+  const lines = Object.entries({ host, connection: "keep-alive", ...headers }).map(
+    ([name, value]) => `${name}: ${value}`,
+  );
+  return Buffer.from(`GET ${pathname}${search} HTTP/1.1\r\n${lines.join("\r\n")}\r\n\r\n`, "latin1");
+}
+
+function responseHead(status: number, { reason, rawHeaders }: AnswerHead): Buffer {
+  let text = `HTTP/1.1 ${status} ${reason}\r\n`;
+  for (let at = 0; at + 1 < rawHeaders.length; at += 2) {
+    const name = textOf(rawHeaders[at]!);
+    // The pseudo-fields of HTTP/2.
+    if (name.startsWith(":")) continue;
+    const kept = name.toLowerCase() === "transfer-encoding" ? `X-Crawler-${name}` : name;
+    text += `${kept}: ${textOf(rawHeaders[at + 1]!)}\r\n`;
+  }
+  return Buffer.from(`${text}\r\n`, "latin1");
+}
+
+/** The value of the first field of this name (in lower case), or null. */
+function fieldOf({ rawHeaders }: AnswerHead, wanted: string): string | null {
+  for (let at = 0; at + 1 < rawHeaders.length; at += 2) {
+    if (textOf(rawHeaders[at]!).toLowerCase() === wanted) return textOf(rawHeaders[at + 1]!);
+  }
+  return null;
+}
+
+function textOf(raw: string | Buffer): string {
+  return typeof raw === "string" ? raw : raw.toString("latin1");
+}
+
+// An answer that is recorded when it has been read or dropped. One that breaks off leaves no record.
+
+class RecordedAnswer implements SiteAnswer {
+  readonly #answer: SiteAnswer;
+  readonly #record: (body: WireBody | null) => Promise<void>;
+
+  /** `record` is awaited, so that the disk holds the crawl back and not the memory; null: no body was read. */
+  constructor(answer: SiteAnswer, record: (body: WireBody | null) => Promise<void>) {
+    this.#answer = answer;
+    this.#record = record;
+  }
+
+  get status(): number {
+    return this.#answer.status;
+  }
+
+  get headers(): AnswerHeaders {
+    return this.#answer.headers;
+  }
+
+  get head(): AnswerHead {
+    return this.#answer.head;
+  }
+
+  get firstByteMs(): number {
+    return this.#answer.firstByteMs;
+  }
+
+  async read(reading: BodyReading): Promise<WireBody> {
+    const body = await this.#answer.read(reading);
+    await this.#record(body);
+    return body;
+  }
+
+  async drop(take: TakeBytes, mostBytes?: number): Promise<boolean> {
+    const isEnded = await this.#answer.drop(take, mostBytes);
+    await this.#record(null);
+    return isEnded;
+  }
+}
+
+// One record in WARC/1.1 (ISO 28500:2017; iipc.github.io/warc-specifications), before compression. Digests are
+// SHA-1 in base 32, which every reader knows: they tell copies and damage, and protect nothing.
+
+interface WarcRecord {
+  readonly type: "warcinfo" | "request" | "response" | "revisit";
+  /** `<urn:uuid:…>`; made up when it is left out. */
+  readonly id?: string;
+  readonly date: Date;
+  readonly contentType: string;
+  /** Further named fields, in this order; null: left out. */
+  readonly fields: Readonly<Record<string, string | null>>;
+  readonly block: Buffer;
+  /** Where in the block the payload begins; null: no payload. */
+  readonly payloadAt: number | null;
+}
+
+function newRecordId(): string {
+  return `<urn:uuid:${randomUUID()}>`;
+}
+
+function writeWarcRecord(record: WarcRecord): Buffer {
+  const { type, id = newRecordId(), date, contentType, fields, block, payloadAt } = record;
+  const payload = payloadAt === null ? null : warcDigest(block.subarray(payloadAt));
+  const all: Record<string, string | null> = {
+    "WARC-Type": type,
+    "WARC-Record-ID": id,
+    "WARC-Date": date.toISOString(),
+    "WARC-Payload-Digest": payload,
+    ...fields,
+    "WARC-Block-Digest": warcDigest(block),
+    "Content-Type": contentType,
+    "Content-Length": String(block.length),
+  };
+  const lines = Object.entries(all).flatMap(([name, value]) =>
+    value === null ? [] : [`${name}: ${clean(value)}`],
+  );
+  const head = Buffer.from(`WARC/1.1\r\n${lines.join("\r\n")}\r\n\r\n`, "utf8");
+  return Buffer.concat([head, block, Buffer.from("\r\n\r\n")]);
+}
+
+function warcDigest(bytes: Uint8Array): string {
+  return `sha1:${base32(createHash("sha1").update(bytes).digest())}`;
+}
+
+/** Nobody outside may end a line of ours. */
+function clean(value: string): string {
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what is looked for
+  return value.replace(/[\u0000-\u001f\u007f]/g, " ");
+}
+
+/** RFC 4648 section 6, for a multiple of five bytes. */
+function base32(bytes: Buffer): string {
+  const letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567";
+  let bits = 0;
+  let value = 0;
+  let text = "";
+  for (const byte of bytes) {
+    value = ((value << 8) | byte) & 0xfff;
+    bits += 8;
+    for (; bits >= 5; bits -= 5) text += letters[(value >> (bits - 5)) & 31];
+  }
+  return text;
 }

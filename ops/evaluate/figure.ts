@@ -117,3 +117,31 @@ export const quickPlan: EvaluationPlan = {
   crawlers: { download: [4, 6], thresholds: 12, learning: [4, 6], frontier: [6], noise: 6 },
   scale: [scaleStep(6, 120, [1, 2]), scaleStep(12, 120, [1]), scaleStep(12, 400, [1])],
 };
+
+/** A table in Markdown; cells are text already. */
+export function markdownTable(titles: readonly string[], rows: readonly (readonly string[])[]): string {
+  const line = (cells: readonly string[]) => `| ${cells.join(" | ")} |`;
+  return [line(titles), `|${"---|".repeat(titles.length)}`, ...rows.map(line)].join("\n");
+}
+
+export function image(file: string, words: string): string {
+  return `![${words}](${file})`;
+}
+
+/** `1,000`. */
+export const count = (value: number): string => value.toLocaleString("en");
+
+/** The numbers that the paper states in its text (section 4.5); its figures 3 to 5 have no others that can be read. */
+export const paper = {
+  /** In the experiment with thresholds. */
+  crawlers: 12,
+  /** Accuracy: the best crawler, exactly. */
+  thresholds: [
+    { thresholdMs: 25, optimalPct: 90, probesPerUrl: 6.5 },
+    { thresholdMs: 50, optimalPct: 75, probesPerUrl: 3 },
+  ],
+  /** Twelve crawlers, 50 ms. */
+  probesPerUrlLast50: 2.66,
+  /** Random by location-aware: "one order of magnitude less time", 4 crawlers, 1,000 sites. */
+  downloadRatio: 10,
+} as const;

@@ -9,7 +9,7 @@
 import { setPriority } from "node:os";
 import { z } from "zod";
 import { SourceFileError, UsageError } from "#core/errors";
-import { loadWorld } from "./load-world.ts";
+import { loadWorld } from "./fixture-world.ts";
 import { type RunningWorld, startWorld } from "./main.ts";
 import { obey } from "./world-control.ts";
 

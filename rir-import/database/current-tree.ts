@@ -9,7 +9,7 @@ import { type Registry, registries } from "#coordinator/subnets/subnet";
 import { packCountry } from "#coordinator/subnets/subnet-rows";
 import { DatabaseError } from "#core/errors";
 import { GrowingColumn, type TextPool } from "#core/text-pool";
-import { type CopiedRow, readCopy } from "#db/read-copy";
+import { type CopiedRow, readCopy } from "#db/copy";
 
 /** One family, each column indexed by row; ids are the database's. 0 stands for null. */
 export interface CurrentFamily {

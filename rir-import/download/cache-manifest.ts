@@ -8,7 +8,7 @@ import { join } from "node:path";
 import { z } from "zod";
 import { registries } from "#coordinator/subnets/subnet";
 import { CacheError } from "#core/errors";
-import { downloadKinds } from "./download-source.ts";
+import { downloadKinds, importOrder } from "./download-source.ts";
 
 const time = z.iso.datetime();
 
@@ -37,6 +37,7 @@ const manifestSchema = z.strictObject({
 });
 
 export type CachedFile = Readonly<z.infer<typeof entrySchema>>;
+
 /** By the source's name. */
 export type CacheManifest = Readonly<Record<string, CachedFile>>;
 
@@ -88,4 +89,29 @@ function parsed(text: string): unknown {
   } catch {
     return null;
   }
+}
+
+// From a cache folder to the files that an import reads.
+
+/**
+ * The paths of the cached registry files: IANA's, then statistics, then WHOIS data (split files, whole databases,
+ * ARIN's); by source name within each. Throws a CacheError when there are none, or one is not what was fetched.
+ */
+export async function cachedSourceFiles(cacheFolder: string): Promise<readonly string[]> {
+  const manifest = await readManifest(cacheFolder);
+  const wanted = importOrder.flatMap((kind) =>
+    Object.entries(manifest)
+      .filter(([, entry]) => entry.kind === kind)
+      .sort(([one], [other]) => (one < other ? -1 : 1)),
+  );
+  if (wanted.length === 0) {
+    throw new CacheError(`${cacheFolder} holds no registry files: nearcrawl rir fetch`);
+  }
+  for (const [name, entry] of wanted) {
+    if (await isInPlace(cacheFolder, entry)) continue;
+    throw new CacheError(
+      `${join(cacheFolder, entry.file)} is not the file that was fetched (${entry.bytes} bytes): nearcrawl rir fetch ${name}`,
+    );
+  }
+  return wanted.map(([, entry]) => join(cacheFolder, entry.file));
 }

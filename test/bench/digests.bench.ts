@@ -9,7 +9,7 @@ import { createHash } from "node:crypto";
 import { writeFileSync } from "node:fs";
 import { knownTextsPay } from "#coordinator/channels/known-text-store";
 import { withoutKnownText } from "#crawler/crawl/crawl-slice";
-import { axisFor } from "#ops/evaluate/pictures/axis";
+import { axisFor } from "#ops/evaluate/pictures/document";
 import { drawLines } from "#ops/evaluate/pictures/line-picture";
 import { generateWorld } from "#ops/world/generate-world";
 import { pageHtml, siteFurniture } from "#ops/world/page-html";

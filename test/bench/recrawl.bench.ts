@@ -8,7 +8,7 @@ import { writeFileSync } from "node:fs";
 import { loadavg } from "node:os";
 import { join } from "node:path";
 import { optimalPlan } from "#coordinator/recrawl/optimal-rates";
-import { axisFor } from "#ops/evaluate/pictures/axis";
+import { axisFor } from "#ops/evaluate/pictures/document";
 import { drawLines } from "#ops/evaluate/pictures/line-picture";
 import { SeededRandom } from "#ops/world/seeded-random";
 import { doubts, runTable, summaryTable } from "./recrawl/freshness-tables.ts";

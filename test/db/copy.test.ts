@@ -1,7 +1,6 @@
 import type { PoolClient } from "pg";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { writeCopy } from "#db/copy";
-import { readCopy } from "#db/read-copy";
+import { readCopy, writeCopy } from "#db/copy";
 import type { Database } from "#db/server-database";
 import { testDatabase } from "../support/database.ts";
 

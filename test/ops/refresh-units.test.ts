@@ -7,7 +7,7 @@ import { describe, expect, it } from "vitest";
 import { sourcesCommand, statusCommand } from "#ops/cli/commands/rir";
 import { applyCommand } from "#ops/cli/rir/apply-command";
 import { fetchCommand } from "#ops/cli/rir/fetch-command";
-import { planCommand } from "#ops/cli/rir/plan-command";
+import { planCommand } from "#ops/cli/rir/plan-page";
 import { rdapCommand } from "#ops/cli/rir/rdap-command";
 import { rollbackCommand, rollforwardCommand } from "#ops/cli/rir/rollback-command";
 import { temporaryFolder } from "../support/temporary-folder.ts";

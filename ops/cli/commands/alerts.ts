@@ -5,8 +5,8 @@ import { showAlerts } from "#coordinator/overview/alerts-page";
 import { createReports } from "#coordinator/who/reads";
 import { exitCodes } from "../command-context.ts";
 import { printWatched, type WatchedOptions, withWatch } from "../fleet/watched.ts";
-import { alertsText } from "../overview/overview-text.ts";
 import { withDatabaseOptions } from "../read-database.ts";
+import { alertsText } from "./overview.ts";
 
 export function alertsCommand(): Command {
   return withWatch(withDatabaseOptions(new Command("alerts")))

@@ -25,7 +25,7 @@ import { type CommandBounds, runCommand } from "../registry/run-command.ts";
 import { keepReleases, releaseStores } from "../release/automatic-releases.ts";
 import type { ReleaseStores } from "../release/publish-release.ts";
 import { cacheFolderOf, settingsOf } from "../rir/cache-options.ts";
-import { askerVariables } from "../rir/job-asker.ts";
+import { askerVariables } from "../rir/job-steps.ts";
 import { readSettings } from "../settings-file.ts";
 import { softwareVersion } from "../software-version.ts";
 import { untilAskedToStop } from "../until-asked-to-stop.ts";

@@ -17,8 +17,7 @@ import { createCoordinatorStore } from "#coordinator/federation/related-store";
 import { randomSecrets } from "#coordinator/web/secrets";
 import { commandActor, recordCommand } from "../audit-command-change.ts";
 import { commandContext, exitCodes } from "../command-context.ts";
-import { checkedName } from "../fleet/fleet-options.ts";
-import { printWatched, type WatchedOptions, withWatch } from "../fleet/watched.ts";
+import { checkedName, printWatched, type WatchedOptions, withWatch } from "../fleet/watched.ts";
 import { formatTable, printAnswer, printable } from "../output.ts";
 import { type DatabaseOptions, readDatabase, withDatabaseOptions } from "../read-database.ts";
 

@@ -10,7 +10,7 @@ import { startCrawler } from "#crawler/main";
 import { type CrawlerConfig, crawlerConfig } from "#crawler/settings/config";
 import { placedFaults, readSettingsFile } from "#crawler/settings/settings-file";
 import { watchSettings } from "#crawler/settings/settings-watch";
-import { askToLeave } from "#crawler/status/ask-to-leave";
+import { askToLeave } from "#crawler/status/drain";
 import { openStatus } from "#crawler/status/open-status";
 import { commandContext, exitCodes } from "../command-context.ts";
 import { untilAskedToStop } from "../until-asked-to-stop.ts";

@@ -7,9 +7,14 @@ import { extractPage } from "#crawler/extract/extract-page";
 import { maxBodyBytes } from "#crawler/fetch/ask-robots";
 import type { PageExtract } from "#protocol/result";
 import { printAnswer } from "../output.ts";
-import { NoPageError, pageText } from "../page/fetch-text.ts";
 import { readInput } from "../page/read-input.ts";
-import { type SingleFetchOptions, singleFetch, withFetchOptions } from "../page/single-fetch.ts";
+import {
+  NoPageError,
+  pageText,
+  type SingleFetchOptions,
+  singleFetch,
+  withFetchOptions,
+} from "../page/single-fetch.ts";
 
 interface ExtractOptions extends SingleFetchOptions {
   readonly url: string;

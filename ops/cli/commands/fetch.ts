@@ -5,8 +5,14 @@ import { FrameWriter, joinFrame, packResult } from "#protocol/packed/message-fra
 import type { FetchResult } from "#protocol/result";
 import { exitCodes } from "../command-context.ts";
 import { printAnswer } from "../output.ts";
-import { type FetchAnswer, fetchText, type ShippedSize } from "../page/fetch-text.ts";
-import { type SingleFetchOptions, singleFetch, withFetchOptions } from "../page/single-fetch.ts";
+import {
+  type FetchAnswer,
+  fetchText,
+  type ShippedSize,
+  type SingleFetchOptions,
+  singleFetch,
+  withFetchOptions,
+} from "../page/single-fetch.ts";
 
 interface FetchOptions extends SingleFetchOptions {
   readonly json?: boolean;

@@ -14,14 +14,19 @@ import { recordCommand } from "../audit-command-change.ts";
 import { commandContext, exitCodes } from "../command-context.ts";
 import { budgetCommand } from "../fleet/budget.ts";
 import { failuresCommand } from "../fleet/failures.ts";
-import { checkedName, nobodyOfThatName } from "../fleet/fleet-options.ts";
 import { inviteCommand, reinviteCommand } from "../fleet/invite.ts";
 import { killCommand, revokeCommand, rotateCommand } from "../fleet/keys.ts";
 import { absencesCommand, logCommand, movesCommand } from "../fleet/log.ts";
 import { moveCommand } from "../fleet/move.ts";
 import { showCommand } from "../fleet/show.ts";
 import { trustCommand } from "../fleet/trust.ts";
-import { printWatched, type WatchedOptions, withWatch } from "../fleet/watched.ts";
+import {
+  checkedName,
+  nobodyOfThatName,
+  printWatched,
+  type WatchedOptions,
+  withWatch,
+} from "../fleet/watched.ts";
 import { fleetText } from "../fleet-text.ts";
 import { formatTable, printAnswer, printable } from "../output.ts";
 import { type DatabaseOptions, readDatabase, withDatabaseOptions } from "../read-database.ts";

@@ -8,7 +8,7 @@ import { migrate } from "#db/migrate";
 import { recordCommand } from "../audit-command-change.ts";
 import { boundedNumber } from "../bounded-number.ts";
 import { commandContext, exitCodes, withDatabase } from "../command-context.ts";
-import { checkedName } from "../fleet/fleet-options.ts";
+import { checkedName } from "../fleet/watched.ts";
 import { formatTable, printAnswer } from "../output.ts";
 import { type DatabaseOptions, readDatabase, withDatabaseOptions } from "../read-database.ts";
 

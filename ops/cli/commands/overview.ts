@@ -1,13 +1,33 @@
 /** `nearcrawl overview`: the state of the whole crawl, as the page that operators keep open. */
 import { Command, Option } from "commander";
-import { type Overview, showOverview } from "#coordinator/overview/overview";
-import { type HistoryRange, historyRangeNames } from "#coordinator/overview/overview-types";
+import { nearlyBestMs } from "#coordinator/delegation/accuracy";
+import { nothingDueReason } from "#coordinator/frontier/hand-out-tasks";
+import type { Alert } from "#coordinator/overview/alert-rules";
+import { allIsWell } from "#coordinator/overview/alerts-page";
+import { type FleetLine, type Overview, showOverview } from "#coordinator/overview/overview";
+import { type HistoryRange, historyRangeNames, type SpanFigures } from "#coordinator/overview/overview-types";
+import {
+  blames,
+  blameWords,
+  rangeWords,
+  spanOrDash,
+  timesSmaller,
+  waitReasonWords,
+} from "#coordinator/overview/overview-words";
 import { createReports } from "#coordinator/who/reads";
+import { bytesText, howMany, instantWords, rttText, whenWords } from "#core/format";
 import type { Database } from "#db/server-database";
 import { boundedInteger } from "../bounded-number.ts";
 import { commandContext } from "../command-context.ts";
-import { printAnswer } from "../output.ts";
-import { overviewText } from "../overview/overview-text.ts";
+import {
+  type Column,
+  formatTable,
+  paint,
+  printAnswer,
+  printable,
+  type Style,
+  stateStyle,
+} from "../output.ts";
 import { type DatabaseOptions, readDatabase, withDatabaseOptions } from "../read-database.ts";
 import { watchAnswer } from "../watch-answer.ts";
 
@@ -46,4 +66,154 @@ async function overview(options: OverviewOptions): Promise<void> {
 function overviewOf({ pool }: Database, range: HistoryRange): () => Promise<Overview> {
   const reads = createReports(pool, () => performance.now());
   return async () => await showOverview(reads, null, { rates: null, range, now: new Date() });
+}
+
+// The overview as a page of a terminal: what needs attention first, then figures, what waits, what fails, the fleet.
+
+/** Crawlers listed; `nearcrawl fleet list` has all. */
+const fleetShown = 25;
+
+export function overviewText(overview: Overview): string {
+  return [
+    `${paint("strong", "Nearcrawl")} · ${overview.phase} · ${howMany(overview.sessions, "crawler")} connected · ${instantWords(overview.at)}`,
+    alertsText(overview.alerts),
+    figuresText(overview),
+    historyText(overview),
+    queueText(overview),
+    errorsText(overview),
+    fleetText(overview),
+  ].join("\n\n");
+}
+
+/** One line when there is none. */
+export function alertsText(alerts: readonly Alert[]): string {
+  if (alerts.length === 0) return paint("good", allIsWell);
+  return alerts.map(alertText).join("\n");
+}
+
+function alertText({ severity, words, advice, name }: Alert): string {
+  const style: Style = severity === "critical" ? "bad" : "warm";
+  return `${paint(style, severity.padEnd(8))}  ${printable(words, 400)}\n          ${paint("soft", `${advice} (${name})`)}`;
+}
+
+function figuresText({ totals, rates, lastDay, accuracy }: Overview): string {
+  const about = totals.isEstimate ? "about " : "";
+  const percent = (share: number) => `${(share * 100).toFixed(1)} %`;
+  const lines: readonly (readonly [string, string])[] = [
+    ["pages", `${about}${count(totals.pages)} of ${howMany(totals.hostsResolved, "host")}`],
+    [
+      "a minute",
+      `${rates.pagesPerMinute} pages, ${bytesText(Math.round(rates.fetchedBytesPerMinute))}, ${rates.probesPerMinute} probes`,
+    ],
+    [
+      "subnets",
+      `${about}${count(totals.subnetsDelegated)} delegated, ${count(totals.subnetsWaiting)} wait, mean RTT ${rttText(totals.meanRttMs)}`,
+    ],
+    [
+      "shipped",
+      `${timesSmaller(lastDay)} in 24 hours (${bytesText(lastDay.shippedBytes)} of ${bytesText(lastDay.fetchedBytes)})`,
+    ],
+    [
+      "accuracy",
+      accuracy.share === null
+        ? "no subnet was sampled yet"
+        : `${percent(accuracy.share)} within ${nearlyBestMs} ms of the nearest (${percent(accuracy.low)} to ${percent(accuracy.high)}, ${howMany(accuracy.samples, "sample")})`,
+    ],
+    ["URLs", `${count(totals.urls)} known, ${count(totals.urlsPending)} never fetched yet`],
+  ];
+  return lines.map(([name, words]) => `${paint("soft", name.padEnd(10))}${words}`).join("\n");
+}
+
+function historyText({ history }: Overview): string {
+  const known = history.points.map((point) => point?.pagesPerMinute ?? null);
+  const most = Math.max(0, ...known.map((value) => value ?? 0));
+  return `${paint("soft", "pages a minute, ")}${paint("soft", rangeWords[history.range])}, highest ${most}\n${barLine(known)}`;
+}
+
+const numeric = (title: string): Column => ({ title, align: "right" });
+
+function queueText({ queue }: Overview): string {
+  if (queue.hosts === 0) return "Nothing that is due waits.";
+  const row = (name: string, age: (typeof queue.reasons)[number] | typeof queue) => [
+    name,
+    `${queue.isEstimate ? "~" : ""}${count(age.hosts)}`,
+    spanOrDash(age.medianSeconds),
+    spanOrDash(age.p95Seconds),
+    spanOrDash(age.oldestSeconds),
+  ];
+  return formatTable(
+    [{ title: "hosts that wait for" }, ...["hosts", "median", "95 % <", "longest"].map(numeric)],
+    [...queue.reasons.map((line) => row(waitReasonWords[line.reason], line)), row("all that is due", queue)],
+  );
+}
+
+function errorsText({ lastHour, lastDay }: Overview): string {
+  const cells = ({ failures, fetches }: SpanFigures, blame: (typeof blames)[number]) => [
+    count(failures[blame]),
+    fetches === 0 ? "–" : `${((100 * failures[blame]) / fetches).toFixed(1)} %`,
+  ];
+  return formatTable(
+    [{ title: "failed, to blame" }, ...["last hour", "share", "24 hours", "share"].map(numeric)],
+    blames.map((blame) => [blameWords[blame], ...cells(lastHour, blame), ...cells(lastDay, blame)]),
+  );
+}
+
+function fleetText({ fleet, at }: Overview): string {
+  if (fleet.length === 0) return "No crawler is registered yet: nearcrawl fleet invite --name NAME";
+  const shown = [...fleet].sort(byNeedOfALook).slice(0, fleetShown);
+  const table = formatTable(
+    [
+      ...[{ title: "crawler" }, { title: "state", style: stateStyle }],
+      ...["subnets", "RTT", "pages", "shipped", "leases"].map(numeric),
+      ...[{ title: "place" }, { title: "" }],
+    ],
+    shown.map((crawler) => [
+      ...[
+        crawler.name,
+        crawler.state,
+        count(crawler.subnets),
+        rttText(crawler.meanRttMs),
+        count(crawler.pages),
+      ],
+      timesSmaller({ fetchedBytes: crawler.bodyBytes, shippedBytes: crawler.shippedBytes }),
+      ...[count(crawler.openLeases), printable(crawler.place ?? "", 30), printable(noteOf(crawler, at), 80)],
+    ]),
+  );
+  const more = fleet.length - shown.length;
+  return more > 0 ? `${table}\nand ${more} more: nearcrawl fleet list` : table;
+}
+
+function noteOf(crawler: FleetLine, at: string): string {
+  if (crawler.state === "offline") {
+    const seen =
+      crawler.lastSeenAt === null
+        ? "has not connected yet"
+        : `seen ${whenWords(crawler.lastSeenAt, new Date(at))}`;
+    return `${crawler.offlineReason ?? ""}${crawler.offlineReason ? ", " : ""}${seen}`;
+  }
+  return crawler.holdingBack.join("; ");
+}
+
+function byNeedOfALook(a: FleetLine, b: FleetLine): number {
+  const need = ({ state, holdingBack }: FleetLine) =>
+    state !== "online" ? 0 : holdingBack.some((words) => words !== nothingDueReason) ? 1 : 2;
+  return need(a) - need(b) || b.subnets - a.subnets || (a.name < b.name ? -1 : 1);
+}
+
+const count = (value: number) => value.toLocaleString("en-GB");
+
+/** A history as one line of characters: eight heights, a dot where nothing is known. */
+
+const heights = ["▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"] as const;
+
+const unknown = "·";
+
+export function barLine(values: readonly (number | null)[]): string {
+  const most = Math.max(...values.map((value) => value ?? 0), Number.MIN_VALUE);
+  return values
+    .map((value) => {
+      if (value === null) return unknown;
+      return heights[Math.min(heights.length - 1, Math.floor((value / most) * heights.length))];
+    })
+    .join("");
 }

@@ -9,16 +9,18 @@ import { applyCommand } from "../rir/apply-command.ts";
 import {
   type CacheOptions,
   cacheFolderOf,
+  type DatabaseOptions,
+  onDatabase,
   settingsOf,
   sourcesFileHelp,
   withCacheOptions,
+  withMigrated,
 } from "../rir/cache-options.ts";
-import { type DatabaseOptions, onDatabase, withMigrated } from "../rir/database-options.ts";
 import { fetchCommand, sourcesText } from "../rir/fetch-command.ts";
 import { generateCommand } from "../rir/generate-command.ts";
 import { jobsCommand } from "../rir/jobs-command.ts";
 import { lookUpCommand } from "../rir/lookup-command.ts";
-import { planCommand } from "../rir/plan-command.ts";
+import { planCommand } from "../rir/plan-page.ts";
 import { checkCommand, statusText } from "../rir/plan-text.ts";
 import { rdapCommand } from "../rir/rdap-command.ts";
 import { rollbackCommand, rollforwardCommand } from "../rir/rollback-command.ts";

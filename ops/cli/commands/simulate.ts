@@ -3,7 +3,7 @@ import { Command, Option } from "commander";
 import { type OrderName, orderNames, orderStrategy } from "#coordinator/frontier/order/strategies";
 import { orderWeb } from "../../simulate/order/order-web.ts";
 import { type OrderOutcome, type OrderRun, simulateOrder } from "../../simulate/order/simulate-order.ts";
-import { type Spread, spreadOf, spreadText } from "../../simulate/spread.ts";
+import { type Spread, spreadOf, spreadText } from "../../simulate/repeat-policies.ts";
 import { boundedInteger, share } from "../bounded-number.ts";
 import { formatTable, printJson } from "../output.ts";
 import { balanceCommand } from "../simulate/balance-command.ts";

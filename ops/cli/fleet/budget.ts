@@ -8,7 +8,7 @@ import { boundedInteger } from "../bounded-number.ts";
 import { commandContext } from "../command-context.ts";
 import { printAnswer } from "../output.ts";
 import { type DatabaseOptions, readDatabase, withDatabaseOptions } from "../read-database.ts";
-import { checkedName, nobodyOfThatName } from "./fleet-options.ts";
+import { checkedName, nobodyOfThatName } from "./watched.ts";
 
 interface BudgetOptions extends DatabaseOptions {
   readonly pagesPerDay?: number | typeof own;

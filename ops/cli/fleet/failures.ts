@@ -6,8 +6,7 @@ import { blames } from "#protocol/result";
 import { boundedInteger } from "../bounded-number.ts";
 import { formatTable, printable } from "../output.ts";
 import { withDatabaseOptions } from "../read-database.ts";
-import { checkedName } from "./fleet-options.ts";
-import { printWatched, type WatchedOptions, withWatch } from "./watched.ts";
+import { checkedName, printWatched, type WatchedOptions, withWatch } from "./watched.ts";
 
 interface FailuresOptions extends WatchedOptions {
   readonly blame?: Blame;

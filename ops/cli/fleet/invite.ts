@@ -22,7 +22,7 @@ import { boundedInteger, boundedNumber } from "../bounded-number.ts";
 import { commandContext, exitCodes, withDatabase } from "../command-context.ts";
 import { printAnswer } from "../output.ts";
 import { type DatabaseOptions, withDatabaseOptions } from "../read-database.ts";
-import { checkedName, nobodyOfThatName } from "./fleet-options.ts";
+import { checkedName, nobodyOfThatName } from "./watched.ts";
 
 interface InviteOptions extends DatabaseOptions {
   readonly name: string;

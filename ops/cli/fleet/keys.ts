@@ -10,7 +10,7 @@ import { boundedNumber } from "../bounded-number.ts";
 import { commandContext, exitCodes } from "../command-context.ts";
 import { printAnswer } from "../output.ts";
 import { type DatabaseOptions, readDatabase, withDatabaseOptions } from "../read-database.ts";
-import { nobodyOfThatName } from "./fleet-options.ts";
+import { nobodyOfThatName } from "./watched.ts";
 
 interface RotateOptions extends DatabaseOptions {
   readonly all?: boolean;

@@ -11,8 +11,7 @@ import { boundedInteger } from "../bounded-number.ts";
 import { commandContext } from "../command-context.ts";
 import { formatTable, printAnswer, printable } from "../output.ts";
 import { type DatabaseOptions, readDatabase, withDatabaseOptions } from "../read-database.ts";
-import { checkedName, nobodyOfThatName } from "./fleet-options.ts";
-import { printWatched, type WatchedOptions, withWatch } from "./watched.ts";
+import { checkedName, nobodyOfThatName, printWatched, type WatchedOptions, withWatch } from "./watched.ts";
 
 const exits = "\nExit codes: 0 done, 1 failed, 2 wrong usage, 3 there is no crawler of that name.";
 

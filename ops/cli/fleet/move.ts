@@ -12,7 +12,7 @@ import { recordCommand } from "../audit-command-change.ts";
 import { commandContext, exitCodes } from "../command-context.ts";
 import { ProgressLine, printable, printJson } from "../output.ts";
 import { type DatabaseOptions, readDatabase, withDatabaseOptions } from "../read-database.ts";
-import { checkedName, nobodyOfThatName } from "./fleet-options.ts";
+import { checkedName, nobodyOfThatName } from "./watched.ts";
 
 interface MoveOptions extends DatabaseOptions {
   readonly to: string;

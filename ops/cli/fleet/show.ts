@@ -6,8 +6,7 @@ import { standingWords } from "#coordinator/trust/judge-crawler";
 import { commandContext } from "../command-context.ts";
 import { printAnswer, printable } from "../output.ts";
 import { readDatabase, withDatabaseOptions } from "../read-database.ts";
-import { checkedName, nobodyOfThatName } from "./fleet-options.ts";
-import { printWatched, type WatchedOptions, withWatch } from "./watched.ts";
+import { checkedName, nobodyOfThatName, printWatched, type WatchedOptions, withWatch } from "./watched.ts";
 
 export function showCommand(): Command {
   return withWatch(withDatabaseOptions(new Command("show")))

@@ -13,7 +13,7 @@ import { recordCommand } from "../audit-command-change.ts";
 import { commandContext } from "../command-context.ts";
 import { formatTable, printAnswer, printable } from "../output.ts";
 import { type DatabaseOptions, readDatabase, withDatabaseOptions } from "../read-database.ts";
-import { checkedName, nobodyOfThatName } from "./fleet-options.ts";
+import { checkedName, nobodyOfThatName } from "./watched.ts";
 
 export function trustCommand(): Command {
   return withDatabaseOptions(new Command("trust"))

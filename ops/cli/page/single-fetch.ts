@@ -1,17 +1,18 @@
 /** One page fetched under all the rules of a crawler, by the settings of its host if a file of them is given. */
-
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Command } from "commander";
-import { UsageError } from "#core/errors";
+import { NearcrawlError, UsageError } from "#core/errors";
 import { canParseUrl } from "#core/ip/url-host";
-import { type Followed, followRedirects } from "#crawler/crawl/follow-redirects";
+import { type Followed, type FollowedHop, followRedirects } from "#crawler/crawl/follow-redirects";
 import { closeTools, type FetchTools, fetchTools } from "#crawler/crawl/slice-tools";
 import { resolveUrl } from "#crawler/extract/resolve-url";
 import { type FetchingConfig, fetchingConfig } from "#crawler/settings/config";
 import { maxUrlLength } from "#protocol/fields";
+import type { FetchOutcome, FetchResult, FetchTiming, PageExtract } from "#protocol/result";
 import { userAgent } from "#protocol/user-agent";
+import { printable } from "../output.ts";
 import { readSettings } from "../settings-file.ts";
 import { softwareVersion } from "../software-version.ts";
 
@@ -81,4 +82,180 @@ function statedUserAgent(text = `Nearcrawl/${softwareVersion()} (+https://nearcr
   throw new UsageError(
     `--user-agent ${text.slice(0, 100)}: must begin with Nearcrawl/ and be up to 200 printable ASCII characters`,
   );
+}
+
+// A fetched page for people: each hop's decisions and timings, what was read, and what would be shipped.
+
+/** The command ends with exit code 1: the URL gave no page. */
+export class NoPageError extends NearcrawlError {
+  readonly code = "NC_NO_PAGE";
+
+  constructor(result: Pick<FetchResult, "url" | "outcome">) {
+    super(`${printable(result.url)} gives no page: ${outcomeWords(result.outcome)}`);
+  }
+}
+
+export function fetchText({ hops, ending, shipped }: FetchAnswer): string {
+  const page = hops.at(-1)?.result.page ?? null;
+  const parts = hops.map(hopText);
+  if (ending !== null) parts.push(`given up: ${printable(ending)}`);
+  if (page !== null) parts.push(pageText(page));
+  if (shipped !== null) {
+    const times =
+      shipped.times === null || shipped.times < 1 ? "" : `, 1/${shipped.times.toFixed(1)} of the page's HTML`;
+    parts.push(`would ship ${shipped.shippedBytes} bytes, alone in its session${times}`);
+  }
+  return parts.join("\n\n");
+}
+
+function hopText(hop: FollowedHop): string {
+  const { result } = hop;
+  const facts: readonly (readonly [name: string, fact: string | null])[] = [
+    ["robots", robotsWords(hop)],
+    ["address", result.address === null ? null : `${result.address}${connectionWords(result)}`],
+    ["time", timeWords(result.timing, hop.tookMs)],
+    ["outcome", outcomeWords(result.outcome)],
+    ["bytes", result.wireBytes === 0 ? null : `${result.wireBytes} on the wire, ${result.bodyBytes} decoded`],
+    ["etag", result.etag],
+    ["modified", result.lastModified],
+    ["next", `this host may be asked again after ${milliseconds(result.hostDelayMs)}`],
+  ];
+  const lines = facts.flatMap(([name, fact]) => (fact ? [`  ${name.padEnd(10)}${printable(fact)}`] : []));
+  return [printable(hop.url), ...lines].join("\n");
+}
+
+function robotsWords({ robots, crawlDelaySeconds, result }: FollowedHop): string {
+  const delay = crawlDelaySeconds === null ? "" : `, Crawl-delay ${crawlDelaySeconds} s`;
+  const sitemaps = result.robots?.sitemaps.length ?? 0;
+  const named = sitemaps === 0 ? "" : `, ${sitemaps} ${sitemaps === 1 ? "sitemap" : "sitemaps"}`;
+  if (robots === null) return "could not be had, so nothing is fetched";
+  const verdict = robots.allowed ? "allowed" : "FORBIDDEN";
+  return `${verdict}${robots.rule === null ? "" : ` by ${robots.rule}`}${delay}${named}`;
+}
+
+function connectionWords({ connection }: FetchResult): string {
+  if (connection === undefined) return "";
+  const tls = connection.tls === null ? "without TLS" : `${connection.tls}, certificate verified`;
+  return `, HTTP/${connection.http}, ${tls}`;
+}
+
+function timeWords(timing: FetchTiming, tookMs: number): string {
+  const phases = [
+    ["DNS", timing.dnsMs],
+    ["connect", timing.connectMs],
+    ["TLS", timing.tlsMs],
+    ["first byte", timing.firstByteMs],
+  ] as const;
+  const known = phases.flatMap(([name, ms]) => (ms === null ? [] : [`${name} ${milliseconds(ms)}`]));
+  return [
+    ...known,
+    `request ${milliseconds(timing.totalMs)}`,
+    `with robots and waiting ${milliseconds(tookMs)}`,
+  ].join(", ");
+}
+
+const milliseconds = (ms: number) =>
+  ms < 10_000 ? `${Math.round(ms * 10) / 10} ms` : `${Math.round(ms / 1000)} s`;
+
+function outcomeWords(outcome: FetchOutcome): string {
+  switch (outcome.type) {
+    case "fetched":
+      return `${outcome.status}, a page${outcome.truncated ? ", cut at the size limit" : ""}`;
+    case "unchanged":
+      return `${outcome.status}, unchanged`;
+    case "redirected":
+      return `${outcome.status}, redirected to ${outcome.location}`;
+    case "http-error": {
+      const again = outcome.retryAfterSeconds;
+      return `${outcome.status}${again === null ? "" : `, to be asked again after ${again} s`}`;
+    }
+    case "refused-by-robots":
+      return `not asked for: ${outcome.rule || "robots.txt forbids it"}`;
+    case "refused-address":
+      return `not contacted: ${outcome.address} is ${outcome.block}`;
+    case "unsupported":
+      return `${outcome.status}, content type ${outcome.contentType || "unknown"} is not read`;
+    case "failed":
+      return `failed (${outcome.code}, blame: ${outcome.blame}): ${outcome.reason}`;
+  }
+}
+
+// What was read from a page, for people: one fact a line, then its first links.
+
+const shownLinks = 20;
+
+const shownHeadings = 8;
+
+export function pageText(page: PageExtract): string {
+  const facts: readonly (readonly [name: string, fact: string | null | undefined])[] = [
+    ["kind", page.kind ?? "page"],
+    ["title", page.title],
+    ["description", page.description],
+    ["language", languageWords(page)],
+    ["canonical", page.canonicalUrl],
+    ["published", page.publishedAt],
+    ["modified", page.modifiedAt],
+    ["about", aboutWords(page)],
+    ["robots", robotsOfPage(page)],
+    ["content", `${page.contentType || "no type"}, ${page.charset}`],
+    ["words", `${page.words}, ${lexemeCount(page.lexemes)} lexemes (${page.textSearchConfig})`],
+    ["excerpt", page.excerpt],
+    ["digest", page.digest],
+    ["simhash", page.simhash],
+    ["soft 404", page.softNotFound ? "it says that there is no such page" : null],
+    ["near", page.nearDuplicateOf],
+    ...(page.feeds ?? []).map((feed) => ["feed", feed] as const),
+    ...page.headings.slice(0, shownHeadings).map(({ level, text }) => [`h${level}`, text] as const),
+  ];
+  const lines = facts.flatMap(([name, fact]) => (fact ? [`${name.padEnd(12)}${printable(fact)}`] : []));
+  return [...lines, ...linkLines(page)].join("\n");
+}
+
+function languageWords({ language, declaredLanguage, detectedLanguage }: PageExtract): string {
+  const declared = declaredLanguage === undefined ? "not declared" : `declared ${declaredLanguage}`;
+  const detected = detectedLanguage === undefined ? "" : `, looks like ${detectedLanguage}`;
+  return `${language ?? "undecided"} (${declared}${detected})`;
+}
+
+function aboutWords({ structured }: PageExtract): string | null {
+  if (structured === undefined) return null;
+  return [structured.type, structured.name, structured.description].filter((part) => part !== "").join(": ");
+}
+
+function robotsOfPage({ robots }: PageExtract): string {
+  const index = robots.noindex ? "noindex" : "index";
+  return `${index}, ${robots.nofollow ? "nofollow" : "follow"}`;
+}
+
+/** Of a vector in tsvector's input form: entries are separated by blanks that stand outside of quotes. */
+function lexemeCount(lexemes: string): number {
+  return lexemes === "" ? 0 : (lexemes.match(/':/g)?.length ?? 0);
+}
+
+function linkLines({ links, trappedLinks }: PageExtract): string[] {
+  const trapped = trappedLinks === undefined ? "" : `, ${trappedLinks} left out as a trap`;
+  const shown = links.slice(0, shownLinks).map(({ url, anchor, nofollow }) => {
+    const words = anchor === "" ? "" : `  “${printable(anchor, 60)}”`;
+    return `  ${printable(url)}${words}${nofollow ? "  nofollow" : ""}`;
+  });
+  const more =
+    links.length > shownLinks ? [`  … and ${links.length - shownLinks} more (--json has all)`] : [];
+  return [`${"links".padEnd(12)}${links.length}${trapped}`, ...shown, ...more];
+}
+
+export interface FetchAnswer {
+  /** Each URL that was asked for, with robots.txt's verdict, the timings and the result that would be shipped. */
+  readonly hops: readonly FollowedHop[];
+  /** Null, or why nothing (more) was fetched, in words. */
+  readonly ending: string | null;
+  /** Of the last hop. */
+  readonly shipped: ShippedSize | null;
+}
+
+// How many bytes a result takes on the wire as a session's first, which has nothing before it to refer to.
+
+export interface ShippedSize {
+  readonly shippedBytes: number;
+  /** How many times smaller than the page's HTML; null without a page. */
+  readonly times: number | null;
 }

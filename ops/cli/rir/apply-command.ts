@@ -2,12 +2,11 @@
 import { Command } from "commander";
 import { UsageError } from "#core/errors";
 import { type AppliedImport, applyImport } from "#rir-import/apply";
-import { cachedSourceFiles } from "#rir-import/download/cached-source-files";
+import { cachedSourceFiles } from "#rir-import/download/cache-manifest";
 import { fingerprintForm } from "#rir-import/plan";
 import { printAnswer } from "../output.ts";
-import { cacheFolderOf } from "./cache-options.ts";
-import { type DatabaseOptions, onDatabase, withMigrated } from "./database-options.ts";
-import { recordRegistryChange } from "./job-asker.ts";
+import { cacheFolderOf, type DatabaseOptions, onDatabase, withMigrated } from "./cache-options.ts";
+import { recordRegistryChange } from "./job-steps.ts";
 import { withProgress } from "./lookup-command.ts";
 import { appliedText } from "./plan-text.ts";
 

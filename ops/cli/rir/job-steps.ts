@@ -3,8 +3,13 @@
  * channel, and ends when the coordinator does: a channel that closes is taken for a SIGTERM. Started by a person or a
  * timer there is no channel, and nothing here does anything.
  */
+
+import type { Pool } from "pg";
 import { z } from "zod";
-import type { JobStep } from "#coordinator/registry/jobs";
+import { createAuditLog } from "#coordinator/database/audit-log";
+import type { Asker, JobStep } from "#coordinator/registry/jobs";
+import type { Change } from "#core/audit";
+import { recordCommand } from "../audit-command-change.ts";
 
 /** What the coordinator takes. */
 export const jobStep = z.object({
@@ -43,4 +48,25 @@ export class JobSteps {
     // Whoever does not listen any more closes the channel, too.
     process.send?.(step, () => {});
   }
+}
+
+// In whose name a `nearcrawl rir` command works: the person's who asked a coordinator for it, else whoever typed it.
+
+export function askerVariables({ by, via }: Asker): Readonly<Record<string, string>> {
+  return { NEARCRAWL_JOB_ASKED_BY: by, NEARCRAWL_JOB_VIA: via };
+}
+
+/** Writes the change to the audit log; call it once the change is made. */
+export async function recordRegistryChange(
+  pool: Pool,
+  change: Change,
+  env: NodeJS.ProcessEnv = process.env,
+): Promise<void> {
+  const { NEARCRAWL_JOB_ASKED_BY: actor, NEARCRAWL_JOB_VIA: via } = env;
+  // Without a channel to a coordinator these variables are left over from somewhere.
+  if (process.send === undefined || !actor || (via !== "page" && via !== "api")) {
+    await recordCommand(pool, change);
+    return;
+  }
+  await createAuditLog(pool).record({ ...change, actor, via, remoteAddress: null, at: new Date() });
 }

@@ -7,7 +7,7 @@ import { type FoundSubnet, type LookUp, lookUp, readAsked } from "#rir-import/lo
 import type { ImportProgress, OnProgress } from "#rir-import/progress";
 import { exitCodes } from "../command-context.ts";
 import { type Column, formatTable, ProgressLine, printable } from "../output.ts";
-import { type DatabaseOptions, onDatabase, withMigrated } from "./database-options.ts";
+import { type DatabaseOptions, onDatabase, withMigrated } from "./cache-options.ts";
 import { endWithCoordinator, isJob, JobSteps } from "./job-steps.ts";
 import { progressText } from "./progress-text.ts";
 

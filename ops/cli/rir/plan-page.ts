@@ -7,10 +7,17 @@ import { createWriteStream } from "node:fs";
 import { rename } from "node:fs/promises";
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
+import { Command } from "commander";
 import { plainLinks, planReport, shrinkageWarning } from "#coordinator/registry/plan-page";
 import type { Difference, SubnetWords } from "#rir-import/database/differences";
-import type { ImportPlan } from "#rir-import/plan";
+import { type ImportPlan, planImport } from "#rir-import/plan";
 import { shrunkRegistries } from "#rir-import/shrinkage";
+import { boundedInteger } from "../bounded-number.ts";
+import { printAnswer } from "../output.ts";
+import { type SourceOptions, sourcesOf, withSources } from "./apply-command.ts";
+import { onDatabase, withMigrated } from "./cache-options.ts";
+import { withProgress } from "./lookup-command.ts";
+import { planText } from "./plan-text.ts";
 
 const mostRows = 50_000;
 const kinds = ["added", "removed", "changed", "moved", "returned"] as const;
@@ -175,3 +182,38 @@ function draw() {
 }
 draw();
 `;
+
+// `nearcrawl rir plan`: what an import would change.
+
+type Options = SourceOptions & { readonly samples: number; readonly page?: string };
+
+const examples = `
+Examples:
+  nearcrawl rir plan --cache
+  nearcrawl rir plan downloads/ --samples 50
+  nearcrawl rir plan downloads/ --page differences.html`;
+
+export function planCommand(): Command {
+  return onDatabase(withSources(new Command("plan")))
+    .description("say what an import would change, and change nothing")
+    .option("--samples <n>", "samples of each kind of change", boundedInteger(0, 100_000), 10)
+    .option("--page <file>", "write the differences as a page to browse")
+    .addHelpText("after", examples)
+    .action(async (named: string[], options: Options) => {
+      const { samples, page } = options;
+      const sources = await sourcesOf(named, options);
+      const plan = await withProgress((onProgress) =>
+        withMigrated(options, (database) =>
+          planImport(database, sources, {
+            onProgress,
+            samples,
+            ...(page && {
+              onDifferences: (plan, differences) => writePlanPage(page, plan, differences),
+            }),
+          }),
+        ),
+      );
+      const written = page ? `\n\nthe differences to browse: ${page}` : "";
+      printAnswer(options, plan, planText(plan) + written);
+    });
+}

@@ -18,8 +18,8 @@ import {
   settingsOf,
   untilInterrupted,
   withCacheOptions,
+  withMigrated,
 } from "./cache-options.ts";
-import { withMigrated } from "./database-options.ts";
 
 type Options = CacheOptions &
   ContextOptions & { readonly compare?: boolean; readonly apply?: boolean; readonly timeout: string };

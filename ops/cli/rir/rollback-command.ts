@@ -3,9 +3,8 @@ import { Command } from "commander";
 import { type RolledBack, type RolledForward, rollbackImport, rollForward } from "#rir-import/rollback";
 import { boundedInteger } from "../bounded-number.ts";
 import { printAnswer } from "../output.ts";
-import { type DatabaseOptions, onDatabase, withMigrated } from "./database-options.ts";
-import { recordRegistryChange } from "./job-asker.ts";
-import { endWithCoordinator } from "./job-steps.ts";
+import { type DatabaseOptions, onDatabase, withMigrated } from "./cache-options.ts";
+import { endWithCoordinator, recordRegistryChange } from "./job-steps.ts";
 import { rolledBackText, rolledForwardText } from "./plan-text.ts";
 
 type Options = DatabaseOptions & { readonly inForce?: number; readonly toEmpty?: boolean };

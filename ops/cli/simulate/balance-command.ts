@@ -21,9 +21,11 @@ import {
   fixedSource,
   generatedSource,
   type InstanceSource,
+  type Spread,
   seedsFrom,
+  spreadOf,
+  spreadText,
 } from "../../simulate/repeat-policies.ts";
-import { type Spread, spreadOf, spreadText } from "../../simulate/spread.ts";
 import { worldLimits } from "../../world/generate-world.ts";
 import { readFixture } from "../../world/read-fixture.ts";
 import { boundedInteger, boundedNumber } from "../bounded-number.ts";

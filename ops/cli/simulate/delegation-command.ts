@@ -14,9 +14,10 @@ import {
   type ProbeNoise,
   type RepeatedResult,
   repeatPolicies,
+  type Spread,
   seedsFrom,
+  spreadText,
 } from "../../simulate/repeat-policies.ts";
-import { type Spread, spreadText } from "../../simulate/spread.ts";
 import { worldLimits } from "../../world/generate-world.ts";
 import { readFixture } from "../../world/read-fixture.ts";
 import { boundedInteger, milliseconds, share } from "../bounded-number.ts";

@@ -7,7 +7,7 @@ import { createCrawlerStore } from "#coordinator/crawlers/crawler-store";
 import { admitUrls } from "#coordinator/frontier/admit-urls";
 import { createFrontierStore, createRejectedUrlStore } from "#coordinator/frontier/frontier-store";
 import { applyImport } from "#rir-import/apply";
-import { loadWorld } from "../../world/load-world.ts";
+import { loadWorld } from "../../world/fixture-world.ts";
 import type { World } from "../../world/model.ts";
 import { writeRegistryFiles } from "../../world/registry-files.ts";
 import { type CommandContext, writeCurrentRun } from "../command-context.ts";

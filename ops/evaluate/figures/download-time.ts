@@ -11,9 +11,17 @@ import { downloadTimeMs } from "../../world/compare.ts";
 import { generateWorld } from "../../world/generate-world.ts";
 import type { World } from "../../world/model.ts";
 import { SeededRandom } from "../../world/seeded-random.ts";
-import { type EvaluationContext, type Figure, type NamedVariant, type Section, variants } from "../figure.ts";
-import { count, image, markdownTable } from "../markdown.ts";
-import { paper } from "../paper.ts";
+import {
+  count,
+  type EvaluationContext,
+  type Figure,
+  image,
+  markdownTable,
+  type NamedVariant,
+  paper,
+  type Section,
+  variants,
+} from "../figure.ts";
 import { drawBars } from "../pictures/bar-picture.ts";
 
 // How long pages take in one world, by who chose the crawler: round trips, the server's own time, and the bytes on

@@ -4,9 +4,17 @@
  */
 
 import { fixedSource, generatedSource, type InstanceSource } from "../../simulate/repeat-policies.ts";
-import { type EvaluationContext, type Figure, type NamedVariant, type Section, variants } from "../figure.ts";
-import { count, image, markdownTable } from "../markdown.ts";
-import { type Axis, axisFor } from "../pictures/axis.ts";
+import {
+  count,
+  type EvaluationContext,
+  type Figure,
+  image,
+  markdownTable,
+  type NamedVariant,
+  type Section,
+  variants,
+} from "../figure.ts";
+import { type Axis, axisFor } from "../pictures/document.ts";
 import { drawLines, type Line, type LinePanel } from "../pictures/line-picture.ts";
 import { dataOf, type NamedResult, runVariants } from "../run-variants.ts";
 

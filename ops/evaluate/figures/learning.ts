@@ -4,11 +4,18 @@
  */
 
 import { generatedSource } from "../../simulate/repeat-policies.ts";
-import { type EvaluationContext, type Figure, type NamedVariant, type Section, variants } from "../figure.ts";
-import { count, image, markdownTable } from "../markdown.ts";
-import { paper } from "../paper.ts";
-import { axisFor } from "../pictures/axis.ts";
-import type { Role } from "../pictures/document.ts";
+import {
+  count,
+  type EvaluationContext,
+  type Figure,
+  image,
+  markdownTable,
+  type NamedVariant,
+  paper,
+  type Section,
+  variants,
+} from "../figure.ts";
+import { axisFor, type Role } from "../pictures/document.ts";
 import { drawLines, type Line, type LinePanel } from "../pictures/line-picture.ts";
 import { runVariants } from "../run-variants.ts";
 

@@ -8,12 +8,17 @@ import {
   type InstanceSource,
   noNoise,
   type ProbeNoise,
+  spreadText,
 } from "../../simulate/repeat-policies.ts";
-import { spreadText } from "../../simulate/spread.ts";
-import { type EvaluationContext, type Figure, type Section, variants } from "../figure.ts";
-import { image, markdownTable } from "../markdown.ts";
-import { axisFor } from "../pictures/axis.ts";
-import type { Role } from "../pictures/document.ts";
+import {
+  type EvaluationContext,
+  type Figure,
+  image,
+  markdownTable,
+  type Section,
+  variants,
+} from "../figure.ts";
+import { axisFor, type Role } from "../pictures/document.ts";
 import { drawLines, type Line } from "../pictures/line-picture.ts";
 import { dataOf, type NamedResult, runVariants } from "../run-variants.ts";
 

@@ -2,8 +2,7 @@
 
 import type { CaseName, StrategyName } from "../../simulate/recrawl/scenario.ts";
 import type { RecrawlFigures, Sample } from "../../simulate/recrawl/simulate-recrawl.ts";
-import { axisFor } from "../pictures/axis.ts";
-import type { Role } from "../pictures/document.ts";
+import { axisFor, type Role } from "../pictures/document.ts";
 import { drawLines, type LinePanel } from "../pictures/line-picture.ts";
 
 const roles: Readonly<Record<StrategyName, Role>> = {

@@ -2,19 +2,19 @@
  * From 6 crawlers to 1,000 and from 1,000 sites to 100,000: accuracy and probes of every policy. The paper expects
  * its approach to react better with more crawlers; here it can be seen what each does.
  */
-import { generatedSource } from "../../simulate/repeat-policies.ts";
-import { spreadText } from "../../simulate/spread.ts";
+import { generatedSource, spreadText } from "../../simulate/repeat-policies.ts";
 import {
+  count,
   type EvaluationContext,
   type Figure,
+  image,
+  markdownTable,
   type NamedVariant,
   type ScaleStep,
   type Section,
   variants,
 } from "../figure.ts";
-import { count, image, markdownTable } from "../markdown.ts";
-import { axisFor } from "../pictures/axis.ts";
-import type { Role } from "../pictures/document.ts";
+import { axisFor, type Role } from "../pictures/document.ts";
 import { drawLines, type Line } from "../pictures/line-picture.ts";
 import { dataOf, type NamedResult, runVariants } from "../run-variants.ts";
 

@@ -3,12 +3,24 @@
  * URLs, beside nearest and exhaustive on the same worlds.
  */
 
-import { fixedSource, generatedSource, type InstanceSource } from "../../simulate/repeat-policies.ts";
-import { spreadText } from "../../simulate/spread.ts";
-import { type EvaluationContext, type Figure, type NamedVariant, type Section, variants } from "../figure.ts";
-import { count, image, markdownTable } from "../markdown.ts";
-import { paper } from "../paper.ts";
-import { axisFor } from "../pictures/axis.ts";
+import {
+  fixedSource,
+  generatedSource,
+  type InstanceSource,
+  spreadText,
+} from "../../simulate/repeat-policies.ts";
+import {
+  count,
+  type EvaluationContext,
+  type Figure,
+  image,
+  markdownTable,
+  type NamedVariant,
+  paper,
+  type Section,
+  variants,
+} from "../figure.ts";
+import { axisFor } from "../pictures/document.ts";
 import { drawLines, type Line } from "../pictures/line-picture.ts";
 import { dataOf, type NamedResult, runVariants } from "../run-variants.ts";
 

@@ -4,8 +4,7 @@ import type { SimulationInstance } from "#coordinator/delegation/simulation/simu
 import { worldInstance } from "../../simulate/repeat-policies.ts";
 import { instanceFigures, type Quartiles, type WorldFigures } from "../../world/figures.ts";
 import { generateWorld } from "../../world/generate-world.ts";
-import type { EvaluationContext, Figure, Section } from "../figure.ts";
-import { count, markdownTable } from "../markdown.ts";
+import { count, type EvaluationContext, type Figure, markdownTable, type Section } from "../figure.ts";
 
 export const worldsFigure: Figure = { name: "worlds", title: "How hard the worlds are", measure };
 

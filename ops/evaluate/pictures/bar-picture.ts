@@ -1,6 +1,5 @@
 /** A picture of one or more panels side by side with bars that are stacked of parts. */
-import { axisFor } from "./axis.ts";
-import { at, escapeXml, legend, type Role, svgDocument } from "./document.ts";
+import { at, axisFor, escapeXml, legend, type Role, svgDocument } from "./document.ts";
 import { drawAxes, type PanelBox } from "./line-picture.ts";
 
 export interface BarPicture {

@@ -1,6 +1,14 @@
 /** A picture of one or more panels side by side with lines and marks over two axes. */
-import { type Axis, placeOn } from "./axis.ts";
-import { at, escapeXml, type LegendEntry, legend, type Role, svgDocument } from "./document.ts";
+import {
+  type Axis,
+  at,
+  escapeXml,
+  type LegendEntry,
+  legend,
+  placeOn,
+  type Role,
+  svgDocument,
+} from "./document.ts";
 
 export interface LinePanel {
   readonly title: string;

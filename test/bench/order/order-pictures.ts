@@ -3,8 +3,7 @@
 import type { OrderName } from "#coordinator/frontier/order/strategies";
 import { pendingAfter, printedPeaks } from "#coordinator/overview/estimate";
 import type { OrderLists } from "#ops/cli/commands/simulate";
-import { axisFor } from "#ops/evaluate/pictures/axis";
-import type { Role } from "#ops/evaluate/pictures/document";
+import { axisFor, type Role } from "#ops/evaluate/pictures/document";
 import { drawLines, type Line, type Point } from "#ops/evaluate/pictures/line-picture";
 import type { OrderOutcome } from "#ops/simulate/order/simulate-order";
 import type { LiveCurve } from "./live-order.ts";

@@ -1,5 +1,5 @@
 /** The registry's rates as it grows, in a picture. */
-import { axisFor } from "#ops/evaluate/pictures/axis";
+import { axisFor } from "#ops/evaluate/pictures/document";
 import { drawLines } from "#ops/evaluate/pictures/line-picture";
 import type { Spread } from "./measured-rounds.ts";
 

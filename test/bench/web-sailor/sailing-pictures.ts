@@ -1,6 +1,5 @@
 /** WEB-SAILOR's figures as pictures: pages a second by client (6), connections by client as paces come (4), and the order. */
-import { axisFor } from "#ops/evaluate/pictures/axis";
-import type { Role } from "#ops/evaluate/pictures/document";
+import { axisFor, type Role } from "#ops/evaluate/pictures/document";
 import { drawLines, type Line } from "#ops/evaluate/pictures/line-picture";
 import type { Carried } from "./counting-relay.ts";
 import { linkShare } from "./order-quality.ts";

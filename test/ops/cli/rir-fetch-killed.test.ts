@@ -4,7 +4,7 @@ import { once } from "node:events";
 import { existsSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { cachedSourceFiles } from "#rir-import/download/cached-source-files";
+import { cachedSourceFiles } from "#rir-import/download/cache-manifest";
 import {
   published,
   type RegistryServer,

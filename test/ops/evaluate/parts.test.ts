@@ -1,10 +1,10 @@
 import { describe, expect, it } from "vitest";
-import { withSections } from "#ops/cli/evaluate/write-evaluation";
+import { withSections } from "#ops/cli/commands/evaluate";
 import { fullPlan } from "#ops/evaluate/figure";
 import { type DownloadGroup, ratiosOf, subFleet } from "#ops/evaluate/figures/download-time";
 import { linearTrend } from "#ops/evaluate/figures/learning";
-import { axisFor, placeOn } from "#ops/evaluate/pictures/axis";
 import { drawBars } from "#ops/evaluate/pictures/bar-picture";
+import { axisFor, placeOn } from "#ops/evaluate/pictures/document";
 import { drawLines } from "#ops/evaluate/pictures/line-picture";
 import { generateWorld } from "#ops/world/generate-world";
 

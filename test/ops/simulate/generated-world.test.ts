@@ -5,9 +5,10 @@ import {
   noNoise,
   repeatPolicies,
   seedsFrom,
+  spreadOf,
+  spreadText,
   worldInstance,
 } from "#ops/simulate/repeat-policies";
-import { spreadOf, spreadText } from "#ops/simulate/spread";
 import { instanceOf } from "#ops/world/compare";
 import { generateWorld } from "#ops/world/generate-world";
 

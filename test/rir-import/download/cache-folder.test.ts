@@ -4,8 +4,12 @@ import { hostname } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { withCacheLock } from "#rir-import/download/cache-lock";
-import { type CachedFile, readManifest, writeManifest } from "#rir-import/download/cache-manifest";
-import { cachedSourceFiles } from "#rir-import/download/cached-source-files";
+import {
+  type CachedFile,
+  cachedSourceFiles,
+  readManifest,
+  writeManifest,
+} from "#rir-import/download/cache-manifest";
 import { defaultSources } from "#rir-import/download/source-settings";
 import { sourceRows } from "#rir-import/download/source-status";
 import { type CacheFolder, cacheFolder } from "./fetching.ts";
