@@ -1,0 +1,24 @@
+/** README's table of packages, held against package.json. */
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { expect, it } from "vitest";
+
+const root = join(import.meta.dirname, "../..");
+const readme = readFileSync(join(root, "README.md"), "utf8");
+const manifest: Readonly<Record<string, Readonly<Record<string, string>> | undefined>> = JSON.parse(
+  readFileSync(join(root, "package.json"), "utf8"),
+);
+
+it("says of every package what it is used for, and of no other", () => {
+  const [, table = ""] = /^## Packages\n([\s\S]*?)^## /m.exec(readme) ?? [];
+  const rows = table.split("\n").filter((line) => line.startsWith("| `"));
+  const told = rows.flatMap((row) =>
+    [...(row.split("|")[1] ?? "").matchAll(/`([^`]+)`/g)].map(([, name]) => name),
+  );
+  const stated = ["dependencies", "devDependencies", "optionalDependencies"].flatMap((kind) =>
+    Object.keys(manifest[kind] ?? {}),
+  );
+
+  expect(told.toSorted()).toEqual(stated.toSorted());
+  expect(rows.filter((row) => (row.split("|")[2] ?? "").trim().length < 5)).toEqual([]);
+});
