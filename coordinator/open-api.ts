@@ -1,73 +1,73 @@
-/** The API's description (OpenAPI 3.1), made from the operations of all rooms. Groups that are not described in zod yet have a file in the folder web/openapi, and root.json has what all of them share. */
-import { readdirSync, readFileSync } from "node:fs";
+/** The API's description (OpenAPI 3.1), made from the operations of all rooms. */
+import { accessApi, partnerAccessApi } from "./access/access-api.ts";
+import { changesApi } from "./changes/changes-api.ts";
 import { channelsApi } from "./channels/channels-api.ts";
+import { exploreApi } from "./explore/explore-api.ts";
+import { federationApi } from "./federation/federation-api.ts";
+import { crawlerApi } from "./fleet/crawler-api.ts";
+import { fleetApi } from "./fleet/fleet-api.ts";
+import { invitationApi } from "./fleet/invitation-api.ts";
+import { contactApi } from "./opt-outs/contact-api.ts";
+import { optOutsApi } from "./opt-outs/opt-outs-api.ts";
+import { operationApi, overviewApi } from "./overview/overview-api.ts";
 import { recrawlApi } from "./recrawl/recrawl-api.ts";
+import { registryJobApi } from "./registry/job-api.ts";
+import { registryApi } from "./registry/registry-api.ts";
+import { releasesApi, versionsApi } from "./releases/releases-api.ts";
+import { searchApi } from "./search/search-api.ts";
+import { settingsApi } from "./settings/settings-api.ts";
 import { type ApiOperations, describeOperations } from "./web/api-operation.ts";
 import type { OpenApi } from "./web/openapi.ts";
 import { graphApi } from "./web-graph/web-graph-api.ts";
+import { whoApi } from "./who/who-api.ts";
 
-// The API's description (OpenAPI 3.1), made from the operations of each group of routes. Groups that are not described
-// in zod yet have a file in the folder openapi, and root.json what all of them share.
+/** By the tag of their operations, in the order of the document. */
+export const apiGroups: Readonly<Record<string, readonly ApiOperations[]>> = {
+  access: [accessApi],
+  changes: [changesApi],
+  channels: [channelsApi],
+  contact: [contactApi],
+  coordinators: [federationApi],
+  explore: [exploreApi],
+  fleet: [fleetApi, crawlerApi, partnerAccessApi, invitationApi, versionsApi, optOutsApi],
+  graph: [graphApi],
+  operation: [operationApi],
+  overview: [overviewApi],
+  policies: [settingsApi],
+  recrawl: [recrawlApi],
+  registry: [registryApi, registryJobApi],
+  releases: [releasesApi],
+  search: [searchApi],
+  who: [whoApi],
+};
 
-const folder = new URL("./web/openapi/", import.meta.url);
+const info = {
+  title: "Nearcrawl",
+  version: "0.1.0",
+  summary: "Who crawls what, and why; the state of the crawl; search over its pages.",
+  description:
+    "What is read needs a token with the scope read, unless reading is for everybody, as it is where only the coordinator's own machine reaches it. What changes something is a POST of application/json with a token of the right scope (`Authorization: Bearer`), from no other origin; a browser's cookie is not enough. Each answer is also at the address of its page, with `Accept: application/json`. Dates are ISO 8601 in UTC, times milliseconds, sizes bytes. Errors are `{error: {status, message}}`, the message in plain words.",
+  license: { name: "Apache-2.0", identifier: "Apache-2.0" },
+};
 
-const rootFile = "root.json";
-
-/** The groups whose routes carry their description. */
-export const described = { channels: channelsApi, graph: graphApi, recrawl: recrawlApi };
-
-type Part = Partial<Pick<OpenApi, "paths">> & { readonly components?: Partial<OpenApi["components"]> };
-
-interface TaggedPart {
-  readonly tag: string;
-  readonly part: Part;
-}
-
-/** Throws when two files describe the same path or schema. */
-export function readOpenApi(): OpenApi {
-  const root = partOf(rootFile) as OpenApi;
-  const names = readdirSync(folder).filter((name) => name.endsWith(".json") && name !== rootFile);
-  const written = names.map((name) => tagged(partOf(name), name.replace(/\.json$/, "")));
-  const made = Object.entries(described).map(([tag, operations]) => madeOf(operations, tag));
-  // By the groups' names, wherever they are described.
-  const parts = [...written, ...made].sort((a, b) => (a.tag < b.tag ? -1 : 1)).map(({ part }) => part);
+export function describeApi(): OpenApi {
+  const parts = Object.entries(apiGroups).flatMap(([tag, all]) =>
+    all.map((operations) => describeOperations(operations, tag)),
+  );
   return {
-    ...root,
-    paths: merged([root.paths, ...parts.map(({ paths }) => paths)]),
+    openapi: "3.1.0",
+    info,
+    servers: [{ url: "/" }],
+    paths: Object.assign({}, ...parts.map(({ paths }) => paths)),
     components: {
-      ...root.components,
-      schemas: merged([root.components.schemas, ...parts.map(({ components }) => components?.schemas)]),
+      securitySchemes: {
+        operatorToken: {
+          type: "http",
+          scheme: "bearer",
+          description: "Made by nearcrawl operator-token create.",
+        },
+      },
+      schemas: Object.assign({}, ...parts.map(({ schemas }) => schemas)),
     },
   };
-}
-
-function partOf(name: string): Part {
-  return JSON.parse(readFileSync(new URL(name, folder), "utf8"));
-}
-
-/** Every operation of a file belongs to the group that the file is named after. */
-function tagged(part: Part, tag: string): TaggedPart {
-  const paths = Object.entries(part.paths ?? {}).map(([path, methods]) => [
-    path,
-    Object.fromEntries(Object.entries(methods).map(([name, one]) => [name, { ...one, tags: [tag] }])),
-  ]);
-  return { tag, part: { ...part, paths: Object.fromEntries(paths) } };
-}
-
-/** The form of errors is the root's. */
-function madeOf(operations: ApiOperations, tag: string): TaggedPart {
-  const { paths, schemas } = describeOperations(operations, tag);
-  const { Error: _, ...own } = schemas;
-  return { tag, part: { paths, components: { schemas: own } } };
-}
-
-function merged<Value>(
-  parts: readonly (Readonly<Record<string, Value>> | undefined)[],
-): Record<string, Value> {
-  const all: Record<string, Value> = {};
-  for (const [name, value] of parts.flatMap((part) => Object.entries(part ?? {}))) {
-    if (name in all) throw new TypeError(`the API's description has ${name} twice`);
-    all[name] = value;
-  }
-  return all;
 }

@@ -22,7 +22,7 @@ import type { CoordinatorState } from "./delegation/state.ts";
 import type { CrawlScope } from "./frontier/frontier.ts";
 import { type FrontierOrder, frontierOrder } from "./frontier/order/strategies.ts";
 import { following } from "./live-config.ts";
-import { readOpenApi } from "./open-api.ts";
+import { describeApi } from "./open-api.ts";
 import { createComplaintStore } from "./opt-outs/complaint-store.ts";
 import type { ContactSettings } from "./opt-outs/contact-page.ts";
 import { addContactRoutes, type ContactPorts } from "./opt-outs/contact-routes.ts";
@@ -267,7 +267,7 @@ export function createWebServer(ports: WebPorts): FastifyInstance {
   const actions = new Actions(app, { ...shared, audit: ports.audit ?? unaudited });
   addOverviewViews(views, { ...ports, overview });
   addViews(views, ports);
-  addApiRoutes(app, views, readOpenApi(), settings.publicUrl ?? null);
+  addApiRoutes(app, views, describeApi(), settings.publicUrl ?? null);
   for (const addPart of ports.parts ?? []) addPart({ app, views, actions, access });
   addEvents(app, { ...ports, access: shared.access }, overview);
   if (ports.releaseFiles) addReleaseFiles(app, { ...ports.releaseFiles, version: settings.version });

@@ -63,7 +63,7 @@ async function buildInto(folder) {
   const options = ["-p", join(root, "tsconfig.build.json"), "--outDir", folder];
   if (process.argv.includes("--unchecked")) options.push("--noCheck");
   execFileSync(process.execPath, [compiler, ...options], { stdio: "inherit", cwd: root });
-  for (const path of ["coordinator/web/assets", "coordinator/web/openapi"]) {
+  for (const path of ["coordinator/web/assets"]) {
     const source = join(root, path);
     if (existsSync(source)) cpSync(source, join(folder, path), { recursive: true });
   }

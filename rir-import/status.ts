@@ -19,7 +19,7 @@ export interface SourceStatus {
 
 export interface GenerationStatus {
   readonly generation: number;
-  readonly state: string;
+  readonly state: "applied" | "rolled-back";
   readonly appliedAt: string | null;
   readonly changes: Readonly<Record<string, number>>;
   /** It was rolled back, and can be put in force again as things are. */
@@ -110,7 +110,7 @@ async function readTotals(database: Database) {
 
 interface GenerationRow {
   readonly generation: number;
-  readonly state: string;
+  readonly state: "applied" | "rolled-back";
   readonly applied_at: Date | null;
   readonly can_roll_forward: boolean;
   readonly counts: { readonly changes?: Readonly<Record<string, number>> };

@@ -1,5 +1,5 @@
 /** /access: who is signed in, which links are out, and links for others. For operators. */
-import { z } from "zod";
+
 import {
   linkMinutes,
   type Session,
@@ -7,17 +7,19 @@ import {
   type SignInLink,
   type SignInLinkStore,
 } from "#core/access-types";
-import { cannotGive, roles, scopesOfPerson } from "#core/actor";
+import { cannotGive, scopesOfPerson } from "#core/actor";
 import { UsageError } from "#core/errors";
 import type { Secrets } from "#core/secrets";
 import type { Visit } from "../web/access.ts";
 import type { ActionFault, AskedAction, Outcome } from "../web/actions.ts";
+import type { BodyOf } from "../web/api-operation.ts";
 import { instant } from "../web/format.ts";
 import { type Html, html, nothing } from "../web/html.ts";
 import { formToken, type PageViewer } from "../web/page-frame.ts";
 import type { WebPart } from "../web/room-routes.ts";
+import { accessApi } from "./access-api.ts";
 import { sessionTable } from "./account-routes.ts";
-import { type IssuedLink, issueSignInLink, linkIssued, mostCrawlersOfPartner } from "./sign-in.ts";
+import { type IssuedLink, issueSignInLink, linkIssued } from "./sign-in.ts";
 
 export interface AccessRoutePorts {
   readonly links: Pick<SignInLinkStore, "issue" | "open" | "revoke">;
@@ -27,34 +29,24 @@ export interface AccessRoutePorts {
   readonly webUrl: () => Promise<string>;
 }
 
-const linkBody = z.strictObject({
-  name: z.string().max(80),
-  role: z.enum(roles),
-  crawlers: z.array(z.string().max(63)).max(mostCrawlersOfPartner).default([]),
-  minutes: z.number().min(linkMinutes.least).max(linkMinutes.most).default(linkMinutes.usual),
-});
-
-type LinkBody = z.infer<typeof linkBody>;
+type LinkBody = BodyOf<typeof accessApi.issueSignInLink>;
 
 export function accessRoutes(ports: AccessRoutePorts): WebPart {
   return ({ views, actions }) => {
-    views.add({
+    views.describe({
       path: "/access",
-      api: "/api/access",
+      operation: accessApi.access,
       section: null,
-      needs: "access-write",
       view: async ({ now }) => {
         const value = await whoHasAccess(ports, now);
         const body = (visit: Visit) => accessBody({ ...value, now: now.toISOString() }, emptyLinkForm, visit);
         return { status: 200, value, title: "Who has access", body };
       },
     });
-    actions.add({
+    actions.describe({
       path: "/access/links",
-      api: "/api/access/links",
+      operation: accessApi.issueSignInLink,
       section: null,
-      needs: "access-write",
-      body: linkBody,
       fromForm: ({ name = "", role = "", crawlers = "", minutes = "" }) => ({
         name: name.trim(),
         role,
@@ -63,20 +55,16 @@ export function accessRoutes(ports: AccessRoutePorts): WebPart {
       }),
       act: async (asked) => await issue(asked, ports),
     });
-    actions.add({
+    actions.describe({
       path: "/access/links/:id/revoke",
-      api: "/api/access/links/:id/revoke",
+      operation: accessApi.revokeSignInLink,
       section: null,
-      needs: "access-write",
-      body: z.strictObject({}),
       act: async ({ param, now }) => await revokeLink(param("id"), ports, now),
     });
-    actions.add({
+    actions.describe({
       path: "/access/sessions/:id/end",
-      api: "/api/access/sessions/:id/end",
+      operation: accessApi.endSession,
       section: null,
-      needs: "access-write",
-      body: z.strictObject({}),
       act: async ({ param, now }) => await endSession(param("id"), ports, now),
     });
   };

@@ -1,4 +1,5 @@
 /** /account: who one is here, and one's own sessions, which can be ended. */
+
 import { z } from "zod";
 import type { Session, SessionStore } from "#core/access-types";
 import { type Scope, scopesOf } from "#core/actor";
@@ -8,6 +9,7 @@ import { ago, crawlerLink, instant } from "../web/format.ts";
 import { type Html, html, nothing } from "../web/html.ts";
 import { formToken, type PageViewer } from "../web/page-frame.ts";
 import type { WebPart } from "../web/room-routes.ts";
+import { accessApi } from "./access-api.ts";
 
 export interface AccountPorts {
   readonly sessions: Pick<SessionStore, "list" | "end">;
@@ -18,18 +20,17 @@ export interface Account {
   /** As the audit log names who asks. */
   readonly name: string;
   readonly role: Visit["actor"]["role"];
-  readonly scopes: readonly string[];
+  readonly scopes: readonly Scope[];
   readonly crawlers: readonly string[];
   readonly sessions: readonly (Session & { readonly isThisOne: boolean })[];
 }
 
 export function accountRoutes(ports: AccountPorts): WebPart {
   return ({ views, actions }) => {
-    views.add({
+    views.describe({
       path: "/account",
-      api: "/api/account",
+      operation: accessApi.account,
       section: null,
-      needs: null,
       view: async ({ visit, now }) => {
         const account = await accountOf(visit, ports, now);
         const status = visit.actor.role === "anybody" ? 401 : 200;
@@ -105,7 +106,7 @@ const noSession: ActionFault = {
 interface ShownAccount {
   readonly name: string;
   readonly role: string;
-  readonly scopes: readonly string[];
+  readonly scopes: readonly Scope[];
   readonly crawlers: readonly string[];
   readonly sessions: readonly (Session & { readonly isThisOne: boolean })[];
 }

@@ -1,11 +1,13 @@
 /** /audit: every change, who made it, and what was before. For operators. */
+
 import { type AuditEntry, type AuditLog, type AuditQuery, changedFields } from "#core/audit";
 import { UsageError } from "#core/errors";
 import { instantWords } from "#core/format";
 import { instant, sentence } from "../web/format.ts";
 import { type CsvTable, type Html, html, nothing, pathWith } from "../web/html.ts";
 import type { WebPart } from "../web/room-routes.ts";
-import type { AskedView, Shown } from "../web/views.ts";
+import type { AskedView } from "../web/views.ts";
+import { accessApi } from "./access-api.ts";
 
 export interface AuditRoutePorts {
   readonly audit: Pick<AuditLog, "list">;
@@ -13,17 +15,16 @@ export interface AuditRoutePorts {
 
 export function auditRoutes(ports: AuditRoutePorts): WebPart {
   return ({ views }) => {
-    views.add({
+    views.describe({
       path: "/audit",
-      api: "/api/audit",
+      operation: accessApi.audit,
       section: "/audit",
-      needs: "audit-read",
       view: async (asked) => await auditView(asked, ports),
     });
   };
 }
 
-async function auditView({ query }: AskedView, { audit }: AuditRoutePorts): Promise<Shown | string> {
+async function auditView({ query }: AskedView, { audit }: AuditRoutePorts) {
   const asked: AuditAsked = {
     actor: query("actor"),
     action: query("action"),

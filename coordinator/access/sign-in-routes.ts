@@ -3,8 +3,8 @@
  * that previews of mail programs and browsers that look ahead spend nothing. Every sign-in makes a new session, and
  * ends the one that this browser had (OWASP: session fixation).
  */
+
 import type { FastifyReply, FastifyRequest } from "fastify";
-import { z } from "zod";
 import { linkMinutes, type SessionStore, type SignInLink, type SignInLinkStore } from "#core/access-types";
 import { cannotGive, scopesOfPerson } from "#core/actor";
 import type { AuditLog, Change } from "#core/audit";
@@ -22,6 +22,7 @@ import {
   wantedPathOf,
 } from "../web/access.ts";
 import { type Actions, formTokenField, formValues, type Outcome } from "../web/actions.ts";
+import type { BodyOf } from "../web/api-operation.ts";
 import { crawlerPath } from "../web/components.ts";
 import { noCrawler, numberOrNull, usageFault } from "../web/form-fields.ts";
 import { instant } from "../web/format.ts";
@@ -32,6 +33,7 @@ import { pageFrame } from "../web/page-frame.ts";
 import type { WebPart } from "../web/room-routes.ts";
 import { homeOf } from "../web/session-access.ts";
 import { queryOf } from "../web/views.ts";
+import { partnerAccessApi } from "./access-api.ts";
 import { type BegunSession, type IssuedLink, issueSignInLink, linkIssued, redeemLink } from "./sign-in.ts";
 
 export interface SignInPorts {
@@ -197,11 +199,6 @@ const notOurForm = {
 
 // A link by which a crawler's partner signs in: shown this once to the operator who makes it.
 
-const linkBody = z.strictObject({
-  person: z.string().min(1).max(63),
-  minutes: z.int().min(linkMinutes.least).max(linkMinutes.most).default(linkMinutes.most),
-});
-
 export interface PartnerSignInPorts {
   readonly links: Pick<SignInLinkStore, "issue">;
   readonly secrets: Secrets;
@@ -211,10 +208,10 @@ export interface PartnerSignInPorts {
 }
 
 export function addPartnerSignIn(actions: Actions, ports: PartnerSignInPorts): void {
-  actions.add({
+  actions.describe({
     path: "/crawlers/:name/sign-in-link",
-    api: "/api/fleet/crawlers/:name/sign-in-link",
-    ...{ section: "/fleet", needs: "access-write", body: linkBody },
+    operation: partnerAccessApi.partnerSignInLink,
+    section: "/fleet",
     fromForm: ({ person = "", minutes }) => ({
       person: person.trim(),
       minutes: numberOrNull(minutes) ?? linkMinutes.most,
@@ -228,7 +225,10 @@ export function addPartnerSignIn(actions: Actions, ports: PartnerSignInPorts): v
 }
 
 async function makeLink(
-  asked: z.infer<typeof linkBody> & { readonly name: string; readonly issuedBy: string },
+  asked: BodyOf<typeof partnerAccessApi.partnerSignInLink> & {
+    readonly name: string;
+    readonly issuedBy: string;
+  },
   ports: PartnerSignInPorts,
   now: Date,
 ): Promise<Outcome> {

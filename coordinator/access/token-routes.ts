@@ -1,14 +1,17 @@
 /** /tokens: what programs may do over HTTP. For operators; a token's secret is shown once. */
+
 import { z } from "zod";
 import type { OperatorToken, OperatorTokenStore } from "#core/access-types";
 import { cannotGive, type Scope, scopes } from "#core/actor";
 import type { Secrets } from "#core/secrets";
 import type { Visit } from "../web/access.ts";
 import type { ActionFault, AskedAction, Outcome } from "../web/actions.ts";
+import { addressOf } from "../web/api-operation.ts";
 import { ago, instant } from "../web/format.ts";
 import { type Html, html, nothing } from "../web/html.ts";
 import { formToken, type PageViewer } from "../web/page-frame.ts";
 import type { WebPart } from "../web/room-routes.ts";
+import { accessApi, tokenRequest } from "./access-api.ts";
 import { allScopes, scopeWords } from "./account-routes.ts";
 import { tokenCreated, tokenRevoked } from "./token-store.ts";
 
@@ -17,26 +20,14 @@ export interface TokenRoutePorts {
   readonly secrets: Secrets;
 }
 
-const tokenBody = z.strictObject({
-  name: z
-    .string()
-    .regex(
-      /^[a-z0-9][a-z0-9._-]{0,62}$/,
-      "is lower-case letters, digits, dot, dash and underscore, at most 63",
-    ),
-  scopes: z.array(z.enum(scopes)).min(1, "choose at least one").max(scopes.length),
-  days: z.number().min(0.01).max(3650).default(365),
-});
-
 const dayMs = 86_400_000;
 
 export function tokenRoutes(ports: TokenRoutePorts): WebPart {
   return ({ views, actions }) => {
-    views.add({
+    views.describe({
       path: "/tokens",
-      api: "/api/tokens",
+      operation: accessApi.tokens,
       section: null,
-      needs: "access-write",
       view: async ({ now }) => {
         const tokens = await ports.tokens.list();
         const body = (visit: Visit) => tokensBody({ tokens, now }, emptyTokenForm, visit);
@@ -45,9 +36,8 @@ export function tokenRoutes(ports: TokenRoutePorts): WebPart {
     });
     actions.add({
       path: "/tokens",
-      api: "/api/tokens",
+      ...addressOf(accessApi.createToken),
       section: null,
-      needs: "access-write",
       // A form's faults are shown on it, with what was typed.
       body: z.looseObject({}),
       fromForm: (values) => ({
@@ -57,12 +47,10 @@ export function tokenRoutes(ports: TokenRoutePorts): WebPart {
       }),
       act: async (asked) => await create(asked, ports),
     });
-    actions.add({
+    actions.describe({
       path: "/tokens/:name/revoke",
-      api: "/api/tokens/:name/revoke",
+      operation: accessApi.revokeToken,
       section: null,
-      needs: "access-write",
-      body: z.strictObject({}),
       act: async ({ param, now }) => await revoke(param("name"), ports, now),
     });
   };
@@ -70,7 +58,7 @@ export function tokenRoutes(ports: TokenRoutePorts): WebPart {
 
 async function create(asked: AskedAction<Record<string, unknown>>, ports: TokenRoutePorts): Promise<Outcome> {
   const { actor, body, now } = asked;
-  const checked = tokenBody.safeParse(body);
+  const checked = tokenRequest.safeParse(body);
   if (!checked.success) return await notMade(faultWords(checked.error), asked, ports);
   const { name, scopes: given, days } = checked.data;
   const refused = cannotGive(actor, given);

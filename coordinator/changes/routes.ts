@@ -1,4 +1,5 @@
 /** /changes: what changed on the pages that are crawled, since a cursor: as a page, JSON, CSV and server-sent events. */
+
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { UsageError } from "#core/errors";
 import type { Log } from "#core/log";
@@ -7,8 +8,9 @@ import { EventStreams } from "../web/event-streams.ts";
 import { sendError } from "../web/guard.ts";
 import { errorBody, type PageError } from "../web/page-frame.ts";
 import type { WebPart } from "../web/room-routes.ts";
-import { type AskedView, queryOf, type Shown, sendRefusal } from "../web/views.ts";
+import { type AskedView, queryOf, sendRefusal } from "../web/views.ts";
 import type { ChangeFeed, ChangesRead } from "./change-feed-reads.ts";
+import { changesApi } from "./changes-api.ts";
 import { changesBody, changesCsv } from "./page.ts";
 import { type PageChange, toldChange } from "./page-change.ts";
 import {
@@ -45,11 +47,10 @@ export function changeRoutes(ports: ChangeRoutePorts): WebPart {
     app.addHook("preClose", async () => stream.close());
     const events = async (request: FastifyRequest, reply: FastifyReply) =>
       await follow(request, reply, { ...ports, stream, streams });
-    views.add({
+    views.describe({
       path: "/changes",
-      api: "/api/changes",
+      operation: changesApi.changes,
       section: "/changes",
-      needs: "read",
       view: async ({ query }) => await changesView(query, ports.feed),
       events,
     });
@@ -61,7 +62,7 @@ export function changeRoutes(ports: ChangeRoutePorts): WebPart {
   };
 }
 
-async function changesView(query: AskedView["query"], feed: ChangeFeed): Promise<Shown | string> {
+async function changesView(query: AskedView["query"], feed: ChangeFeed) {
   const asked = askedOf(query);
   try {
     const since = readSince(asked.since);
@@ -86,7 +87,7 @@ function askedOf(query: (name: string) => string): ChangesAsked {
   };
 }
 
-function shown(asked: ChangesAsked, found: Extract<ChangesRead, { type: "read" }>): Shown {
+function shown(asked: ChangesAsked, found: Extract<ChangesRead, { type: "read" }>) {
   const { changes, next, more } = found;
   return {
     status: 200,
@@ -97,7 +98,7 @@ function shown(asked: ChangesAsked, found: Extract<ChangesRead, { type: "read" }
   };
 }
 
-function tooOld(since: number, removedThrough: number): Shown {
+function tooOld(since: number, removedThrough: number) {
   const error = { ...tooOldError, words: tooOldWords(since, removedThrough) };
   return {
     status: 410,

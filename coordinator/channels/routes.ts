@@ -2,6 +2,7 @@
 import type { z } from "zod";
 import { UsageError } from "#core/errors";
 import type { AskedAction, Outcome } from "../web/actions.ts";
+import type { BodyOf } from "../web/api-operation.ts";
 import type { WebPart } from "../web/room-routes.ts";
 import { readChannel } from "./channel.ts";
 import type { ChannelStore } from "./channel-reads.ts";
@@ -53,7 +54,7 @@ function bodyOf(values: Readonly<Record<string, string>>): z.input<typeof addCha
 }
 
 async function add(
-  { body, now }: AskedAction<z.infer<typeof addChannelBody>>,
+  { body, now }: AskedAction<BodyOf<typeof channelsApi.addChannel>>,
   store: ChannelStore,
 ): Promise<Outcome> {
   try {
@@ -75,7 +76,7 @@ async function add(
 }
 
 /** The form once more, with what was typed. */
-function refused(words: string, body: z.infer<typeof addChannelBody>): Outcome {
+function refused(words: string, body: BodyOf<typeof channelsApi.addChannel>): Outcome {
   const values = {
     prefixes: body.prefixes.join("\n"),
     seeds: body.seeds.join("\n"),

@@ -1,6 +1,7 @@
 /** Probe rounds as they were recorded, and the changes of a subnet's delegation. */
 import type { Pool } from "pg";
 import type { ChangeCause, RoundCause } from "#core/delegation-cause";
+import type { ProbeMethod } from "#protocol/messages";
 import type { CrawlerName } from "../crawlers/crawler.ts";
 import { type CrawlerJson, crawlerJson } from "../crawlers/crawler-store.ts";
 import { iso, roundMs } from "../database/cached-read.ts";
@@ -113,7 +114,7 @@ export type RecordedRound = Omit<ProbeRound, "reasonWords" | "notAsked">;
 export interface RoundProbe {
   readonly ordinal: number;
   readonly crawler: CrawlerName;
-  readonly method: string;
+  readonly method: ProbeMethod;
   readonly outcome: string;
   readonly rttMs: number | null;
   readonly detail: string;

@@ -1,9 +1,10 @@
 /** The explorer's addresses: pages and their JSON, pictures of tiles, what lies under a point, whole lists as files. */
+
 import { Readable } from "node:stream";
 import { formatAddress } from "#core/ip/address";
 import { indexedPng } from "../web/indexed-png.ts";
 import type { WebPart } from "../web/room-routes.ts";
-import type { AskedView, SentFile, Shown } from "../web/views.ts";
+import type { AskedView, SentFile } from "../web/views.ts";
 import {
   askedCells,
   type ExplorePorts,
@@ -13,6 +14,7 @@ import {
   showExplore,
 } from "./answer.ts";
 import { paletteOf, spreadMarks, tilePicture, tileSide } from "./colours.ts";
+import { exploreApi } from "./explore-api.ts";
 import type { ExploredMap } from "./explorer.ts";
 import { exploreBody, exploreTitle, notReadyBody } from "./page.ts";
 import {
@@ -44,11 +46,10 @@ const notReady = "The explorer is still reading what is known. Try again in a mo
 export function exploreRoutes(ports: ExploreRoutePorts): WebPart {
   return ({ app, views }) => {
     app.addHook("onReady", async () => ports.explorer.start());
-    views.add({
+    views.describe({
       path: "/explore",
-      api: "/api/explore",
+      operation: exploreApi.explore,
       section: "/explore",
-      needs: "read",
       view: async (asked) => await exploreView(asked, ports),
     });
     const shared = { section: "/explore", needs: "read" } as const;
@@ -70,7 +71,7 @@ export function exploreRoutes(ports: ExploreRoutePorts): WebPart {
   };
 }
 
-async function exploreView({ query, now }: AskedView, ports: ExploreRoutePorts): Promise<Shown | string> {
+async function exploreView({ query, now }: AskedView, ports: ExploreRoutePorts) {
   const question = readQuestion(query);
   if (typeof question === "string") return question;
   const map = await readyMap(ports);

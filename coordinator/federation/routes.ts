@@ -5,12 +5,14 @@ import { z } from "zod";
 import { childMessage, exchangeFault, exchangePath, maxExchangeBytes } from "#protocol/exchange";
 import { isRefusal, type Visit } from "../web/access.ts";
 import type { ActionFault, AskedAction, Outcome } from "../web/actions.ts";
+import { addressOf } from "../web/api-operation.ts";
 import { sendError } from "../web/guard.ts";
 import type { WebPart } from "../web/room-routes.ts";
 import { BearerActor } from "../web/session-access.ts";
 import { sendRefusal } from "../web/views.ts";
 import { type AnswerChildPorts, answerChild } from "./exchange.ts";
 import type { CoordinatorStore } from "./exchange-ports.ts";
+import { federationApi } from "./federation-api.ts";
 import {
   childInvited,
   childName,
@@ -34,8 +36,8 @@ const mostShownName = 80;
 export function coordinatorRoutes(ports: CoordinatorRoutePorts): WebPart {
   return ({ app, views, actions }) => {
     addExchangeRoute(app, ports);
-    views.add({
-      ...{ path: "/coordinators", api: "/api/coordinators", section, needs: "fleet-read" },
+    views.describe({
+      ...{ path: "/coordinators", operation: federationApi.coordinators, section },
       view: async ({ now }) => {
         const coordinators = await ports.coordinators.list(now);
         const body = (visit: Visit) => coordinatorsBody({ coordinators, now }, emptyInvite, visit);
@@ -43,16 +45,16 @@ export function coordinatorRoutes(ports: CoordinatorRoutePorts): WebPart {
       },
     });
     actions.add({
-      ...{ path: "/coordinators/invite", api: "/api/coordinators/invite", section, needs: "fleet-write" },
+      ...{ path: "/coordinators/invite", ...addressOf(federationApi.inviteCoordinator), section },
       // A form's fault is shown on it, with what was typed.
       body: z.looseObject({}),
       fromForm: ({ name = "" }) => ({ name: name.trim() }),
       act: async (asked) => await invite(asked, ports),
     });
-    actions.add({
+    actions.describe({
       path: "/coordinators/:name/remove",
-      api: "/api/coordinators/:name/remove",
-      ...{ section, needs: "fleet-write", body: z.strictObject({}), fromForm: () => ({}) },
+      operation: federationApi.removeCoordinator,
+      ...{ section, fromForm: () => ({}) },
       act: async ({ param }) => await remove(param("name"), ports),
     });
   };

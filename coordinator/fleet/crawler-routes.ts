@@ -1,27 +1,19 @@
 /** One crawler: its page, its log and absences, and what would happen if it were shut out. */
 
-import { z } from "zod";
+import type { z } from "zod";
 import type { FleetKeys } from "#core/access-types";
 import { mayDo } from "#core/actor";
 import { bytesText, howMany } from "#core/format";
-import { crawlerName } from "#protocol/invitation";
 import type { Budget, ChangedBudget, CrawlerStore, DrainedBy } from "../crawlers/crawler.ts";
 import type { MoveRefusal } from "../crawlers/move-ports.ts";
 import { giveDomainSets, givenWords } from "../domain-sets/assign.ts";
-import { mostSetCharacters } from "../domain-sets/domain-set.ts";
-import { mostSets } from "../domain-sets/partition.ts";
 import type { FrontierStore } from "../frontier/frontier.ts";
-import type { Actions, AskedAction, Outcome } from "../web/actions.ts";
-import {
-  bytesOrNull,
-  bytesPerDay,
-  isName,
-  noCrawler,
-  nothingBody,
-  numberOrNull,
-  pagesPerDay,
-} from "../web/form-fields.ts";
-import { type AskedView, numberIn, type Shown, type Views } from "../web/views.ts";
+import type { Visit } from "../web/access.ts";
+import type { ActionOperation, Actions, AskedAction, Outcome } from "../web/actions.ts";
+import { type BodyOf, routePath } from "../web/api-operation.ts";
+import { bytesOrNull, isName, noCrawler, numberOrNull } from "../web/form-fields.ts";
+import { type AskedView, numberIn, type Views } from "../web/views.ts";
+import { crawlerApi } from "./crawler-api.ts";
 import { crawlerLogBody } from "./crawler-history-page.ts";
 import { crawlerBody, type ShutOutPreview, shutOutBody } from "./crawler-page.ts";
 import { type CrawlerView, crawlerView } from "./crawler-view.ts";
@@ -33,20 +25,20 @@ const section = "/fleet" as const;
 const mostLogPages = 200;
 
 export function addCrawlerRoutes(views: Views, ports: FleetPorts): void {
-  views.add({
-    ...{ path: "/crawlers/:name", api: "/api/crawlers/:name", section, needs: "read", crawlerIn: "name" },
+  views.describe({
+    ...{ path: "/crawlers/:name", operation: crawlerApi.crawler, section, crawlerIn: "name" },
     view: async (asked) => await crawlerShown(asked, ports),
   });
-  views.add({
+  views.describe({
     path: "/crawlers/:name/log",
-    api: "/api/fleet/crawlers/:name/log",
-    ...{ section, needs: "fleet-read", crawlerIn: "name" },
+    operation: crawlerApi.crawlerLog,
+    ...{ section, crawlerIn: "name" },
     view: async (asked) => await logShown(asked, ports),
   });
-  views.add({
+  views.describe({
     path: "/crawlers/:name/kill",
-    api: "/api/fleet/crawlers/:name/kill",
-    ...{ section, needs: "fleet-write" },
+    operation: crawlerApi.shutOutPreview,
+    ...{ section },
     view: async (asked) => await shutOutShown(asked, ports),
   });
 }
@@ -59,7 +51,7 @@ async function viewOf(asked: AskedView, ports: FleetPorts): Promise<CrawlerView 
   return await crawlerView({ name, logPage, actor: visit.actor, now }, ports);
 }
 
-async function crawlerShown(asked: AskedView, ports: FleetPorts): Promise<Shown | null> {
+async function crawlerShown(asked: AskedView, ports: FleetPorts) {
   const view = await viewOf(asked, ports);
   if (view === null) return null;
   const at = asked.now.toISOString();
@@ -67,11 +59,11 @@ async function crawlerShown(asked: AskedView, ports: FleetPorts): Promise<Shown 
     status: 200,
     value: view,
     title: view.crawler.name,
-    body: (visit) => crawlerBody(view, at, visit),
+    body: (visit: Visit) => crawlerBody(view, at, visit),
   };
 }
 
-async function logShown(asked: AskedView, ports: FleetPorts): Promise<Shown | null> {
+async function logShown(asked: AskedView, ports: FleetPorts) {
   const view = await viewOf(asked, ports);
   if (view === null || view.inside === null) return null;
   const { log } = view.inside;
@@ -89,7 +81,7 @@ async function logShown(asked: AskedView, ports: FleetPorts): Promise<Shown | nu
   };
 }
 
-async function shutOutShown(asked: AskedView, ports: FleetPorts): Promise<Shown | null> {
+async function shutOutShown(asked: AskedView, ports: FleetPorts) {
   const name = asked.param("name");
   if (!isName(name) || !mayDo(asked.visit.actor, "fleet-write")) return null;
   const [entry, heirs] = await Promise.all([ports.reads.crawler(name, asked.now), ports.reads.heirsOf(name)]);
@@ -100,7 +92,7 @@ async function shutOutShown(asked: AskedView, ports: FleetPorts): Promise<Shown 
     status: 200,
     value: preview,
     title: `Shut ${name} out?`,
-    body: (visit) => shutOutBody(preview, visit),
+    body: (visit: Visit) => shutOutBody(preview, visit),
   };
 }
 
@@ -127,58 +119,38 @@ export async function killCrawler(
 
 // What operators do with a crawler, and the two things that its partner may do, too: drain it and take it back.
 
-const rotationBody = z.strictObject({ graceHours: z.number().min(0).max(720).default(24) });
-
-/** What is left out stays; null: as its partner allows. */
-const budgetBody = z
-  .strictObject({
-    pagesPerDay: pagesPerDay.nullable().optional(),
-    bytesPerDay: bytesPerDay.nullable().optional(),
-  })
-  .refine((body) => body.pagesPerDay !== undefined || body.bytesPerDay !== undefined, {
-    message: "say pagesPerDay, bytesPerDay or both",
-  });
-
-const domainSetBody = z.strictObject({ sets: z.array(z.string().max(mostSetCharacters)).max(mostSets) });
-const moveBody = z.strictObject({ to: crawlerName });
-
 type Asked<Body> = Pick<AskedAction<Body>, "body" | "actor" | "now"> & { readonly name: string };
 
 export function addCrawlerActions(actions: Actions, ports: FleetPorts): void {
   const add = <Schema extends z.ZodType>(deed: {
-    readonly verb: string;
-    readonly body: Schema;
-    readonly partnersToo?: boolean;
+    readonly operation: ActionOperation<Schema>;
+    readonly partnersToo?: true;
     readonly fromForm?: (values: Readonly<Record<string, string>>) => unknown;
     readonly act: (asked: Asked<z.infer<Schema>>, ports: FleetPorts) => Promise<Outcome>;
   }) => {
-    actions.add({
-      path: `/crawlers/:name/${deed.verb}`,
-      api: `/api/fleet/crawlers/:name/${deed.verb}`,
-      ...{ section: "/fleet", needs: "fleet-write", crawlerIn: "name" },
-      partnersToo: deed.partnersToo === true,
-      body: deed.body,
+    actions.describe({
+      path: routePath(deed.operation).replace("/api/fleet", ""),
+      operation: deed.operation,
+      ...{ section, crawlerIn: "name", partnersToo: deed.partnersToo === true },
       fromForm: deed.fromForm ?? (() => ({})),
       act: async ({ body, actor, now, param }) =>
         await deed.act({ body, actor, now, name: param("name") }, ports),
     });
   };
-  add({ verb: "drain", body: nothingBody, partnersToo: true, act: drain });
-  add({ verb: "resume", body: nothingBody, partnersToo: true, act: resume });
-  add({ verb: "revoke", body: nothingBody, act: revoke });
-  add({ verb: "kill", body: nothingBody, act: kill });
-  add({ verb: "rotate", body: rotationBody, act: rotate });
-  add({ verb: "believe", body: nothingBody, act: believe });
+  add({ operation: crawlerApi.drainCrawler, partnersToo: true, act: drain });
+  add({ operation: crawlerApi.resumeCrawler, partnersToo: true, act: resume });
+  add({ operation: crawlerApi.revokeCrawler, act: revoke });
+  add({ operation: crawlerApi.killCrawler, act: kill });
+  add({ operation: crawlerApi.rotateKey, act: rotate });
+  add({ operation: crawlerApi.believeCrawler, act: believe });
   add({
-    verb: "domain-sets",
-    body: domainSetBody,
+    operation: crawlerApi.giveDomainSets,
     fromForm: ({ sets = "" }) => ({ sets: sets.split(/\r?\n/).filter((line) => line.trim() !== "") }),
     act: domainSets,
   });
-  add({ verb: "move", body: moveBody, fromForm: ({ to }) => ({ to }), act: move });
+  add({ operation: crawlerApi.moveCrawler, fromForm: ({ to }) => ({ to }), act: move });
   add({
-    verb: "budget",
-    body: budgetBody,
+    operation: crawlerApi.grantBudget,
     fromForm: (values) => ({
       pagesPerDay: numberOrNull(values.pagesPerDay),
       bytesPerDay: bytesOrNull(values.gigabytesPerDay),
@@ -231,7 +203,7 @@ async function kill({ name, now }: Asked<unknown>, ports: FleetPorts): Promise<O
 }
 
 async function rotate(
-  { name, body, now }: Asked<z.infer<typeof rotationBody>>,
+  { name, body, now }: Asked<BodyOf<typeof crawlerApi.rotateKey>>,
   { keys }: FleetPorts,
 ): Promise<Outcome> {
   const [asked] = await keys.askRotation(name, { ...body, now });
@@ -256,7 +228,7 @@ async function believe({ name, now }: Asked<unknown>, { restoreTrust }: FleetPor
 }
 
 async function budget(
-  { name, body }: Asked<z.infer<typeof budgetBody>>,
+  { name, body }: Asked<BodyOf<typeof crawlerApi.grantBudget>>,
   { grantBudget }: FleetPorts,
 ): Promise<Outcome> {
   const changed = await grantBudget(name, {
@@ -273,7 +245,7 @@ async function budget(
 }
 
 async function domainSets(
-  { name, body: { sets } }: Asked<z.infer<typeof domainSetBody>>,
+  { name, body: { sets } }: Asked<BodyOf<typeof crawlerApi.giveDomainSets>>,
   { domainSets: store }: FleetPorts,
 ): Promise<Outcome> {
   const given = await giveDomainSets({ name, sets }, store);
@@ -301,7 +273,7 @@ function budgetWords(name: string, { granted, inForce }: ChangedBudget): string 
 }
 
 async function move(
-  { name, body: { to }, now }: Asked<z.infer<typeof moveBody>>,
+  { name, body: { to }, now }: Asked<BodyOf<typeof crawlerApi.moveCrawler>>,
   { moves }: FleetPorts,
 ): Promise<Outcome> {
   const moveId = await moves.ask({ name, otherName: to }, now);

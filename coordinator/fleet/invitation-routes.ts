@@ -1,22 +1,14 @@
 /** Invitations: made, shown this once, listed, withdrawn. */
-import { z } from "zod";
+
 import { howMany } from "#core/format";
 import { keyScopes } from "#protocol/identity";
-import { crawlerName } from "#protocol/invitation";
 import { invitationHours, invitationMade, issueInvitation } from "../access/invitations.ts";
 import type { Actions, AskedAction, Outcome } from "../web/actions.ts";
-import {
-  bytesOrNull,
-  bytesPerDay,
-  isName,
-  noCrawler,
-  nothingBody,
-  numberOrNull,
-  pagesPerDay,
-  usageFault,
-} from "../web/form-fields.ts";
+import type { BodyOf } from "../web/api-operation.ts";
+import { bytesOrNull, isName, noCrawler, numberOrNull, usageFault } from "../web/form-fields.ts";
 import type { Views } from "../web/views.ts";
 import type { FleetPorts } from "./fleet-ports.ts";
+import { invitationApi } from "./invitation-api.ts";
 import {
   freshInvite,
   type InviteValues,
@@ -27,28 +19,11 @@ import {
 
 const section = "/fleet" as const;
 
-const invitationBody = z.strictObject({
-  name: crawlerName,
-  /** A new identity for a crawler that is there. */
-  renews: z.boolean().default(false),
-  scopes: z
-    .array(z.enum(keyScopes))
-    .min(1)
-    .max(keyScopes.length)
-    .default([...keyScopes]),
-  pagesPerDay: pagesPerDay.nullable().default(null),
-  bytesPerDay: bytesPerDay.nullable().default(null),
-  expiresHours: z
-    .number()
-    .min(invitationHours.least)
-    .max(invitationHours.most)
-    .default(invitationHours.usual),
-});
-type InvitationBody = z.infer<typeof invitationBody>;
+type InvitationBody = BodyOf<typeof invitationApi.invite>;
 
 export function addInvitationRoutes(views: Views, actions: Actions, ports: FleetPorts): void {
-  views.add({
-    ...{ path: "/fleet/invitations", api: "/api/fleet/invitations", section, needs: "fleet-read" },
+  views.describe({
+    ...{ path: "/fleet/invitations", operation: invitationApi.invitations, section },
     view: async ({ now }) => {
       const invitations = await ports.invitations.list(now);
       const value = { invitations };
@@ -60,8 +35,8 @@ export function addInvitationRoutes(views: Views, actions: Actions, ports: Fleet
       };
     },
   });
-  views.add({
-    ...{ path: "/fleet/invite", api: "/api/fleet/invite", section, needs: "fleet-write" },
+  views.describe({
+    ...{ path: "/fleet/invite", operation: invitationApi.inviteBounds, section },
     view: async ({ query }) => {
       const renewed = query("renews");
       if (renewed !== "" && !isName(renewed)) return "renews: this can be no crawler's name.";
@@ -70,9 +45,8 @@ export function addInvitationRoutes(views: Views, actions: Actions, ports: Fleet
       return { status: 200, value, title: "Add a partner", body: (visit) => inviteBody(values, visit) };
     },
   });
-  actions.add({
-    ...{ path: "/fleet/invite", api: "/api/fleet/invitations", section, needs: "fleet-write" },
-    body: invitationBody,
+  actions.describe({
+    ...{ path: "/fleet/invite", operation: invitationApi.invite, section },
     fromForm: (values) => ({
       name: values.name ?? "",
       renews: values.renews === "yes",
@@ -84,10 +58,10 @@ export function addInvitationRoutes(views: Views, actions: Actions, ports: Fleet
     refill: (values, visit, words) => inviteBody(asTyped(values), visit, words),
     act: async (asked) => await invite(asked, ports),
   });
-  actions.add({
+  actions.describe({
     path: "/fleet/invitations/:number/revoke",
-    api: "/api/fleet/invitations/:number/revoke",
-    ...{ section, needs: "fleet-write", body: nothingBody, fromForm: () => ({}) },
+    operation: invitationApi.revokeInvitation,
+    ...{ section, fromForm: () => ({}) },
     act: async ({ param, now }) => await withdraw(param("number"), ports, now),
   });
 }

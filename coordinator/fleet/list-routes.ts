@@ -1,11 +1,14 @@
 /** The fleet's lists: crawlers, incidents, trust, failures, moves; each a page, JSON and CSV. */
+
 import { mayDo } from "#core/actor";
 import { failuresBody } from "../overview/failures-page.ts";
 import { incidentSpans, incidentsBody } from "../overview/incidents-page.ts";
 import { trustBody } from "../trust/page.ts";
+import type { Visit } from "../web/access.ts";
 import { type AskedView, numberIn, type Shown, type Views } from "../web/views.ts";
 import { movesBody } from "./crawler-history-page.ts";
 import { stateWords } from "./crawler-view.ts";
+import { fleetApi } from "./fleet-api.ts";
 import type { FleetEntry } from "./fleet-list-reads.ts";
 import { fleetBody } from "./fleet-page.ts";
 import type { FleetPorts } from "./fleet-ports.ts";
@@ -27,16 +30,16 @@ const dayMs = 86_400_000;
 const hourMs = 3_600_000;
 
 export function addFleetLists(views: Views, ports: FleetPorts): void {
-  views.add({
-    ...{ path: "/fleet", api: "/api/fleet", section, needs: "read" },
+  views.describe({
+    ...{ path: "/fleet", operation: fleetApi.fleet, section },
     view: async (asked) => await fleetShown(asked, ports),
   });
-  views.add({
-    ...{ path: "/fleet/incidents", api: "/api/fleet/incidents", section, needs: "fleet-read" },
+  views.describe({
+    ...{ path: "/fleet/incidents", operation: fleetApi.incidents, section },
     view: async (asked) => await incidentsShown(asked, ports),
   });
-  views.add({
-    ...{ path: "/fleet/trust", api: "/api/fleet/trust", section, needs: "fleet-read" },
+  views.describe({
+    ...{ path: "/fleet/trust", operation: fleetApi.trust, section },
     view: async () => {
       const crawlers = await ports.reads.trust();
       const columns = ["crawler", "standing", "agreed", "alone", "once", "score", "pages"];
@@ -49,20 +52,25 @@ export function addFleetLists(views: Views, ports: FleetPorts): void {
       return { status: 200, value: { crawlers }, title: "Trust", body, csv: () => ({ columns, rows }) };
     },
   });
-  views.add({
-    ...{ path: "/fleet/failures", api: "/api/fleet/failures", section, needs: "read" },
+  views.describe({
+    ...{ path: "/fleet/failures", operation: fleetApi.failures, section },
     view: async (asked) => await failuresShown(asked, ports),
   });
-  views.add({
-    ...{ path: "/fleet/moves", api: "/api/fleet/moves", section, needs: "fleet-read" },
+  views.describe({
+    ...{ path: "/fleet/moves", operation: fleetApi.moves, section },
     view: async ({ query }) => {
       const moves = await ports.reads.moves(query("crawler") === "" ? null : query("crawler"));
-      return { status: 200, value: { moves }, title: "Moves", body: (visit) => movesBody(moves, visit) };
+      return {
+        status: 200,
+        value: { moves },
+        title: "Moves",
+        body: (visit: Visit) => movesBody(moves, visit),
+      };
     },
   });
 }
 
-async function fleetShown(asked: AskedView, ports: FleetPorts): Promise<Shown | string> {
+async function fleetShown(asked: AskedView, ports: FleetPorts) {
   const query = fleetQuery(asked);
   if (typeof query === "string") return query;
   const isInside = mayDo(asked.visit.actor, "fleet-read");
@@ -77,7 +85,7 @@ async function fleetShown(asked: AskedView, ports: FleetPorts): Promise<Shown | 
     status: 200,
     value: { ...rest, page: query.page, crawlers: crawlers.map((entry) => shownEntry(entry, isInside)) },
     title: "Fleet",
-    body: (visit) => fleetBody({ view, invitations, at }, visit),
+    body: (visit: Visit) => fleetBody({ view, invitations, at }, visit),
     csv: () => csvOf(fleetView(fleet, query, Number.POSITIVE_INFINITY).crawlers),
   };
 }
@@ -120,7 +128,7 @@ const spanDays: ReadonlyMap<string, number> = new Map([
   ["90d", 90],
 ]);
 
-async function incidentsShown({ query, now }: AskedView, ports: FleetPorts): Promise<Shown | string> {
+async function incidentsShown({ query, now }: AskedView, ports: FleetPorts) {
   const [crawler, kind] = [query("crawler").slice(0, 63), query("kind").slice(0, 60)];
   const since = query("since") === "" ? "7d" : query("since");
   const days = spanDays.get(since);
@@ -137,7 +145,7 @@ async function incidentsShown({ query, now }: AskedView, ports: FleetPorts): Pro
     status: 200,
     value: { incidents, more: isCut },
     title: "Incidents",
-    body: (visit) => incidentsBody({ crawler, kind, since, incidents, isCut }, visit),
+    body: (visit: Visit) => incidentsBody({ crawler, kind, since, incidents, isCut }, visit),
     csv: () => ({
       columns: ["first", "last", "crawler", "kind", "times", "from", "words"],
       rows: incidents.map((one) => [
@@ -150,10 +158,10 @@ async function incidentsShown({ query, now }: AskedView, ports: FleetPorts): Pro
 
 const blames = ["target", "network", "crawler", "us"] as const;
 
-async function failuresShown({ query, now }: AskedView, ports: FleetPorts): Promise<Shown | string> {
+async function failuresShown({ query, now }: AskedView, ports: FleetPorts) {
   const [blame, crawler, host] = [query("blame"), query("crawler").slice(0, 63), query("host").slice(0, 253)];
   if (blame !== "" && !isOf(blames, blame)) return `blame: one of ${blames.join(", ")}.`;
-  const hours = query("hours") === "1" ? 1 : 24;
+  const hours: 1 | 24 = query("hours") === "1" ? 1 : 24;
   const [shares, found] = await Promise.all([
     ports.reads.failureShares(hours),
     ports.reads.failures({
@@ -170,7 +178,7 @@ async function failuresShown({ query, now }: AskedView, ports: FleetPorts): Prom
     status: 200,
     value: { hours, shares, latest, more: isCut },
     title: "Failed fetches",
-    body: (visit) => failuresBody(page, visit),
+    body: (visit: Visit) => failuresBody(page, visit),
     csv: () => ({
       columns: ["at", "crawler", "blame", "status", "url", "host", "words"],
       rows: latest.map((one) => [

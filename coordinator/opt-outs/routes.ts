@@ -1,28 +1,18 @@
 /** Opt-outs and complaints for operators: lists, and what the commands do with each. */
-import { z } from "zod";
+
 import type { Actions, Outcome } from "../web/actions.ts";
-import { nothingBody } from "../web/form-fields.ts";
 import type { Views } from "../web/views.ts";
 import type { ComplaintStore } from "./complaints.ts";
 import { type Complaint, deedsParagraph } from "./complaints.ts";
 import type { OptOutStore } from "./opt-out.ts";
 import { type OptOut, readTarget, targetText, wideWords } from "./opt-out.ts";
+import { optOutsApi } from "./opt-outs-api.ts";
 import { complaintsBody, optOutsBody } from "./pages.ts";
 
 const section = "/fleet" as const;
 const mostListed = 500;
 const optOutsPath = "/fleet/opt-outs";
 const complaintsPath = "/fleet/complaints";
-
-const words = z.string().max(1000);
-const optOutBody = z.strictObject({ target: z.string().min(1).max(253), words: words.default("") });
-const liftBody = z.strictObject({ words: words.default("") });
-const closeBody = z.strictObject({ words: words.min(1) });
-const complaintBody = z.strictObject({
-  target: z.string().min(1).max(253),
-  from: z.string().min(1).max(200),
-  text: z.string().min(1).max(5000),
-});
 
 interface WishPorts {
   readonly optOuts: Pick<OptOutStore, "list" | "request" | "confirm" | "lift">;
@@ -36,8 +26,8 @@ export function addWishRoutes(views: Views, actions: Actions, ports: WishPorts):
 }
 
 function addViews(views: Views, { optOuts, complaints }: WishPorts): void {
-  views.add({
-    ...{ path: optOutsPath, api: "/api/fleet/opt-outs", section, needs: "fleet-read" },
+  views.describe({
+    ...{ path: optOutsPath, operation: optOutsApi.fleetOptOuts, section },
     view: async ({ query }) => {
       const all = query("all") === "yes";
       const list = await optOuts.list({ open: !all, most: mostListed });
@@ -45,8 +35,8 @@ function addViews(views: Views, { optOuts, complaints }: WishPorts): void {
       return { status: 200, value: { optOuts: list }, title: "Opt-outs", body };
     },
   });
-  views.add({
-    ...{ path: complaintsPath, api: "/api/fleet/complaints", section, needs: "fleet-read" },
+  views.describe({
+    ...{ path: complaintsPath, operation: optOutsApi.fleetComplaints, section },
     view: async ({ query }) => {
       const all = query("all") === "yes";
       const list = await complaints.list({ open: !all, most: mostListed });
@@ -59,14 +49,8 @@ function addViews(views: Views, { optOuts, complaints }: WishPorts): void {
 }
 
 function addOptOutActions(actions: Actions, { optOuts }: WishPorts): void {
-  const at = (deed: string) => ({
-    path: `${optOutsPath}${deed}`,
-    api: `/api/fleet/opt-outs${deed}`,
-    ...{ section, needs: "fleet-write" as const },
-  });
-  actions.add({
-    ...at(""),
-    body: optOutBody,
+  actions.describe({
+    ...{ path: optOutsPath, operation: optOutsApi.addOptOut, section },
     act: async ({ body, now }) => {
       const target = readTarget(body.target, "networks");
       if (typeof target === "string") return badTarget(target);
@@ -74,17 +58,16 @@ function addOptOutActions(actions: Actions, { optOuts }: WishPorts): void {
       return optOutChanged(await optOuts.request({ ...made, target, words: body.words }, now), "opted-out");
     },
   });
-  actions.add({
-    ...at("/:number/confirm"),
-    ...{ body: nothingBody, fromForm: () => ({}) },
+  actions.describe({
+    ...{ path: `${optOutsPath}/:number/confirm`, operation: optOutsApi.confirmOptOut, section },
+    fromForm: () => ({}),
     act: async ({ param, now }) => {
       const number = numberOf(param("number"));
       return optOutChanged(number && (await optOuts.confirm(number, "operator", now)), "opt-out-confirmed");
     },
   });
-  actions.add({
-    ...at("/:number/lift"),
-    body: liftBody,
+  actions.describe({
+    ...{ path: `${optOutsPath}/:number/lift`, operation: optOutsApi.liftOptOut, section },
     act: async ({ body, param, now }) => {
       const number = numberOf(param("number"));
       return optOutChanged(number && (await optOuts.lift(number, body.words, now)), "opt-out-lifted");
@@ -108,14 +91,8 @@ function optOutChanged(optOut: OptOut | null | 0, action: keyof typeof optOutWor
 }
 
 function addComplaintActions(actions: Actions, { complaints }: WishPorts): void {
-  const at = (deed: string) => ({
-    path: `${complaintsPath}${deed}`,
-    api: `/api/fleet/complaints${deed}`,
-    ...{ section, needs: "fleet-write" as const },
-  });
-  actions.add({
-    ...at(""),
-    body: complaintBody,
+  actions.describe({
+    ...{ path: complaintsPath, operation: optOutsApi.addComplaint, section },
     act: async ({ body, now }) => {
       const target = readTarget(body.target, "networks");
       if (typeof target === "string") return badTarget(target);
@@ -124,9 +101,8 @@ function addComplaintActions(actions: Actions, { complaints }: WishPorts): void 
       return complaintChanged(await complaints.add(report, now), "complaint-added");
     },
   });
-  actions.add({
-    ...at("/:number/close"),
-    body: closeBody,
+  actions.describe({
+    ...{ path: `${complaintsPath}/:number/close`, operation: optOutsApi.closeComplaint, section },
     act: async ({ body, param, now }) => {
       const number = numberOf(param("number"));
       const closed = number && (await complaints.close(number, body.words, now));

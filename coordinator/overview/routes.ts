@@ -5,13 +5,15 @@ import type { FastifyInstance } from "fastify";
 import type { Log } from "#core/log";
 import { accuracyEstimate } from "../delegation/accuracy.ts";
 import { accuracyBody, accuracyCsv } from "../delegation/accuracy-page.ts";
+import type { Visit } from "../web/access.ts";
 import { type Access, refusalFor } from "../web/access.ts";
 import { EventStreams } from "../web/event-streams.ts";
-import { type AskedView, type Shown, sendRefusal, type Views } from "../web/views.ts";
+import { type AskedView, sendRefusal, type Views } from "../web/views.ts";
 import { alertReader, alertsBody, showAlerts } from "./alerts-page.ts";
 import { LiveEvents, maxListeners, RateMeter } from "./live-event-routes.ts";
 import type { Metrics } from "./metrics.ts";
 import { type LiveState, type Overview, type OverviewReads, showOverview } from "./overview.ts";
+import { overviewApi } from "./overview-api.ts";
 import { overviewBody, overviewRegions } from "./overview-page.ts";
 import {
   type HistoryRange,
@@ -35,37 +37,33 @@ const rowsShown = 100;
 const rowsInCsv = 1000;
 
 export function addOverviewViews(views: Views, ports: OverviewViewPorts): void {
-  views.add({
+  views.describe({
     path: "/",
-    api: "/api/overview",
+    operation: overviewApi.overview,
     section: "/",
-    needs: "read",
     view: async (asked) => await overviewView(asked, ports),
   });
-  views.add({
+  views.describe({
     path: "/alerts",
-    api: "/api/alerts",
+    operation: overviewApi.alerts,
     section: "/",
-    needs: "read",
     view: async (asked) => await alertsView(asked, ports),
   });
-  views.add({
+  views.describe({
     path: "/fleet/queue",
-    api: "/api/fleet/queue",
+    operation: overviewApi.queue,
     section: "/fleet",
-    needs: "read",
     view: async (asked) => await queueView(asked, ports),
   });
-  views.add({
+  views.describe({
     path: "/accuracy",
-    api: "/api/accuracy",
+    operation: overviewApi.accuracy,
     section: "/",
-    needs: "read",
     view: async (asked) => await accuracyView(asked, ports),
   });
 }
 
-async function overviewView({ query }: AskedView, { overview }: OverviewViewPorts): Promise<Shown | string> {
+async function overviewView({ query }: AskedView, { overview }: OverviewViewPorts) {
   const range = query("range") || "1h";
   if (!isRange(range)) return `range: must be one of ${Object.keys(historyRanges).join(", ")}`;
   const value = await overview(range);
@@ -73,7 +71,7 @@ async function overviewView({ query }: AskedView, { overview }: OverviewViewPort
     status: 200,
     value,
     title: titleOf(value),
-    body: ({ actor }) => overviewBody(value, alertReader(actor)),
+    body: ({ actor }: Visit) => overviewBody(value, alertReader(actor)),
   };
 }
 
@@ -82,15 +80,20 @@ function titleOf({ alerts }: Overview): string {
   return alerts.length === 0 ? "Overview" : `(${alerts.length}) Overview`;
 }
 
-async function alertsView({ now }: AskedView, { reads }: OverviewViewPorts): Promise<Shown> {
+async function alertsView({ now }: AskedView, { reads }: OverviewViewPorts) {
   const value = await showAlerts(reads, now);
-  return { status: 200, value, title: "Alerts", body: ({ actor }) => alertsBody(value, alertReader(actor)) };
+  return {
+    status: 200,
+    value,
+    title: "Alerts",
+    body: ({ actor }: Visit) => alertsBody(value, alertReader(actor)),
+  };
 }
 
 /** Of the hosts at their bounds. */
 const leftOutShown = 10;
 
-async function queueView(asked: AskedView, { reads }: OverviewViewPorts): Promise<Shown | string> {
+async function queueView(asked: AskedView, { reads }: OverviewViewPorts) {
   const reason = asked.query("reason");
   if (reason !== "" && !isReason(reason)) return `reason: must be one of ${waitReasons.join(", ")}`;
   const most = asked.query("format") === "csv" ? rowsInCsv : rowsShown;
@@ -104,12 +107,12 @@ async function queueView(asked: AskedView, { reads }: OverviewViewPorts): Promis
     status: 200,
     value,
     title: "Queue",
-    body: (visit) => queueBody(value, visit),
+    body: (visit: Visit) => queueBody(value, visit),
     csv: () => queueCsv(value),
   };
 }
 
-async function accuracyView(asked: AskedView, { reads }: OverviewViewPorts): Promise<Shown> {
+async function accuracyView(asked: AskedView, { reads }: OverviewViewPorts) {
   const farOnly = asked.query("only") === "far";
   const most = asked.query("format") === "csv" ? rowsInCsv : rowsShown;
   const [counts, samples] = await Promise.all([

@@ -1,79 +1,63 @@
 /** What operators start and stop on the registry's pages and over the API: each is a job (registry/jobs). */
-import { z } from "zod";
+
 import type { ActionFault, Actions, AskedAction, Outcome } from "../web/actions.ts";
+import type { BodyOf } from "../web/api-operation.ts";
 import { knownPlan } from "./import-plan.ts";
+import { registryJobApi } from "./job-api.ts";
 import { orderWords, type RegistryOrder } from "./jobs.ts";
 import { emptyConfirmation, type RegistryPorts, rollbackPreview } from "./registry-view.ts";
 
-const number = z.int().min(1).max(2_147_483_647);
-const fetchBody = z.strictObject({ acceptSmaller: z.boolean().default(false) });
-const planBody = z.strictObject({
-  from: z.enum(["cache", "folder"]).default("cache"),
-  /** One of those that /api/registry lists; empty: the folder that holds them. */
-  folder: z.string().max(255).default(""),
-});
-const applyBody = z.strictObject({ planId: number, confirmShrinkage: z.boolean().default(false) });
-const rollbackBody = z.strictObject({ generation: number, toEmpty: z.boolean().default(false) });
-const rollforwardBody = z.strictObject({ generation: number });
-const cancelBody = z.strictObject({ jobId: number });
-
 const ticked = (value: string | undefined) => value !== undefined;
-const base = { section: "/registry", needs: "registry-write" } as const;
+const base = { section: "/registry" } as const;
 
 export function addRegistryActions(actions: Actions, ports: RegistryPorts): void {
-  actions.add({
+  actions.describe({
     ...base,
     path: "/registry/fetch",
-    api: "/api/registry/fetch",
-    body: fetchBody,
+    operation: registryJobApi.fetchRegistry,
     fromForm: ({ acceptSmaller }) => ({ acceptSmaller: ticked(acceptSmaller) }),
     act: async (asked) =>
       await start(asked, ports, { type: "fetch", acceptSmaller: asked.body.acceptSmaller }),
   });
-  actions.add({
+  actions.describe({
     ...base,
     path: "/registry/plan",
-    api: "/api/registry/plan",
-    body: planBody,
+    operation: registryJobApi.planRegistry,
     fromForm: ({ from = "cache" }) =>
       from.startsWith("folder:") ? { from: "folder", folder: from.slice("folder:".length) } : { from },
     act: async (asked) => await plan(asked, ports),
   });
-  actions.add({
+  actions.describe({
     ...base,
     path: "/registry/apply",
-    api: "/api/registry/apply",
-    body: applyBody,
+    operation: registryJobApi.applyRegistry,
     fromForm: ({ planId, confirmShrinkage }) => ({
       planId: Number(planId),
       confirmShrinkage: ticked(confirmShrinkage),
     }),
     act: async (asked) => await apply(asked, ports),
   });
-  actions.add({
+  actions.describe({
     ...base,
     path: "/registry/rollback",
-    api: "/api/registry/rollback",
-    body: rollbackBody,
+    operation: registryJobApi.rollBackRegistry,
     fromForm: ({ generation, confirmation = "" }) => ({
       generation: Number(generation),
       toEmpty: confirmation.trim() === emptyConfirmation,
     }),
     act: async (asked) => await rollBack(asked, ports),
   });
-  actions.add({
+  actions.describe({
     ...base,
     path: "/registry/rollforward",
-    api: "/api/registry/rollforward",
-    body: rollforwardBody,
+    operation: registryJobApi.rollForwardRegistry,
     fromForm: ({ generation }) => ({ generation: Number(generation) }),
     act: async (asked) => await goForward(asked, ports),
   });
-  actions.add({
+  actions.describe({
     ...base,
     path: "/registry/cancel",
-    api: "/api/registry/cancel",
-    body: cancelBody,
+    operation: registryJobApi.cancelRegistryJob,
     fromForm: ({ jobId }) => ({ jobId: Number(jobId) }),
     act: async (asked) => await cancel(asked, ports),
   });
@@ -103,7 +87,10 @@ async function start(
   };
 }
 
-async function plan(asked: AskedAction<z.infer<typeof planBody>>, ports: RegistryPorts): Promise<Outcome> {
+async function plan(
+  asked: AskedAction<BodyOf<typeof registryJobApi.planRegistry>>,
+  ports: RegistryPorts,
+): Promise<Outcome> {
   const { from, folder } = asked.body;
   if (from === "cache") return await start(asked, ports, { type: "plan", files: { from } });
   const allowed = await ports.runner?.host.filesFolder();
@@ -111,7 +98,10 @@ async function plan(asked: AskedAction<z.infer<typeof planBody>>, ports: Registr
   return await start(asked, ports, { type: "plan", files: { from, name: folder } });
 }
 
-async function apply(asked: AskedAction<z.infer<typeof applyBody>>, ports: RegistryPorts): Promise<Outcome> {
+async function apply(
+  asked: AskedAction<BodyOf<typeof registryJobApi.applyRegistry>>,
+  ports: RegistryPorts,
+): Promise<Outcome> {
   const { planId, confirmShrinkage } = asked.body;
   const job = await ports.store.find(planId);
   const known = job && (await knownPlan(job, ports, asked.now));
@@ -125,7 +115,7 @@ async function apply(asked: AskedAction<z.infer<typeof applyBody>>, ports: Regis
 }
 
 async function rollBack(
-  asked: AskedAction<z.infer<typeof rollbackBody>>,
+  asked: AskedAction<BodyOf<typeof registryJobApi.rollBackRegistry>>,
   ports: RegistryPorts,
 ): Promise<Outcome> {
   const { generation, toEmpty } = asked.body;
@@ -137,7 +127,7 @@ async function rollBack(
 }
 
 async function goForward(
-  asked: AskedAction<z.infer<typeof rollforwardBody>>,
+  asked: AskedAction<BodyOf<typeof registryJobApi.rollForwardRegistry>>,
   ports: RegistryPorts,
 ): Promise<Outcome> {
   const { generation } = asked.body;
@@ -148,7 +138,7 @@ async function goForward(
 }
 
 async function cancel(
-  asked: AskedAction<z.infer<typeof cancelBody>>,
+  asked: AskedAction<BodyOf<typeof registryJobApi.cancelRegistryJob>>,
   { store }: RegistryPorts,
 ): Promise<Outcome> {
   const { jobId } = asked.body;

@@ -1,22 +1,25 @@
 /** The registry's pages and their API: what is in force, the jobs, and the plans that jobs made. */
+
 import { z } from "zod";
 import { mayDo } from "#core/actor";
 import type { FetchResult } from "#rir-import/download/fetch-sources";
 import type { Visit } from "../web/access.ts";
 import { html } from "../web/html.ts";
 import type { WebPart } from "../web/room-routes.ts";
-import { type AskedView, numberIn, type Shown, type Views } from "../web/views.ts";
+import { type AskedView, numberIn, type Views } from "../web/views.ts";
 import { addRegistryActions } from "./action-routes.ts";
 import { knownPlan } from "./import-plan.ts";
+import { registryJobApi } from "./job-api.ts";
 import { type JobReport, jobPage, jobsPage } from "./job-page.ts";
 import type { RegistryJobWithResult } from "./jobs.ts";
 import { registryPage } from "./page.ts";
 import { differenceKinds, planPage } from "./plan-page.ts";
+import { registryApi } from "./registry-api.ts";
 import { type RegistryPorts, registryValue, seenJob } from "./registry-view.ts";
 
 const jobsListed = 100;
 const mayAct = (visit: Visit) => visit.formToken !== null && mayDo(visit.actor, "registry-write");
-const base = { section: "/registry", needs: "read" } as const;
+const base = { section: "/registry" } as const;
 
 export function registryRoutes(ports: RegistryPorts): WebPart {
   return ({ app, views, actions }) => {
@@ -28,40 +31,40 @@ export function registryRoutes(ports: RegistryPorts): WebPart {
 }
 
 function addViews(views: Views, ports: RegistryPorts): void {
-  views.add({
+  views.describe({
     ...base,
     path: "/registry",
-    api: "/api/registry",
+    operation: registryApi.registry,
     view: async ({ visit, now }) => {
       const value = await registryValue(ports, visit.actor, now);
       const body = (viewer: Visit) => registryPage(value, viewer, mayAct(viewer));
       return { status: 200, value, title: "Registry", body };
     },
   });
-  views.add({
+  views.describe({
     ...base,
     path: "/registry/jobs",
-    api: "/api/registry/jobs",
+    operation: registryJobApi.registryJobs,
     view: async ({ visit }) => {
       const jobs = (await ports.store.list(jobsListed)).map((job) => seenJob(job, visit.actor));
       return { status: 200, value: { jobs }, title: "Registry jobs", body: () => jobsPage(jobs) };
     },
   });
-  views.add({
+  views.describe({
     ...base,
     path: "/registry/jobs/:jobId",
-    api: "/api/registry/jobs/:jobId",
+    operation: registryJobApi.registryJob,
     view: async (asked) => await showJob(asked, ports),
   });
-  views.add({
+  views.describe({
     ...base,
     path: "/registry/plans/:jobId",
-    api: "/api/registry/plans/:jobId",
+    operation: registryJobApi.registryPlan,
     view: async (asked) => await showPlan(asked, ports),
   });
 }
 
-async function showJob({ visit, param, now }: AskedView, ports: RegistryPorts): Promise<Shown | null> {
+async function showJob({ visit, param, now }: AskedView, ports: RegistryPorts) {
   const found = await ports.store.find(numberIn(param("jobId"), 0));
   if (found === null) return null;
   const { result: _, ...job } = seenJob(found, visit.actor);
@@ -71,7 +74,7 @@ async function showJob({ visit, param, now }: AskedView, ports: RegistryPorts): 
     status: 200,
     value: { ...job, report },
     title: `Registry job ${job.jobId}`,
-    body: (viewer) => jobPage({ job, report }, viewer, mayAct(viewer)),
+    body: (viewer: Visit) => jobPage({ job, report }, viewer, mayAct(viewer)),
   };
 }
 
@@ -116,7 +119,7 @@ function reportOf({ order, state, result }: RegistryJobWithResult, inForce: numb
   }
 }
 
-async function showPlan(asked: AskedView, ports: RegistryPorts): Promise<Shown | string | null> {
+async function showPlan(asked: AskedView, ports: RegistryPorts) {
   const { param, query, now } = asked;
   const job = await ports.store.find(numberIn(param("jobId"), 0));
   if (job === null || job.order.type !== "plan") return null;
@@ -132,11 +135,11 @@ async function showPlan(asked: AskedView, ports: RegistryPorts): Promise<Shown |
     status: 200,
     value: known,
     title: `Registry plan ${job.jobId}`,
-    body: (viewer) => planPage(known, { kind, from }, { viewer, mayAct: mayAct(viewer) }),
+    body: (viewer: Visit) => planPage(known, { kind, from }, { viewer, mayAct: mayAct(viewer) }),
   };
 }
 
-function notAPlan({ jobId, state, words }: RegistryJobWithResult): Shown {
+function notAPlan({ jobId, state, words }: RegistryJobWithResult) {
   const said =
     state === "done"
       ? "It was made by another version of this software; make a new one."

@@ -1,5 +1,5 @@
 /** Releases: looked at, offered, held; what needs a signature is done with the release commands. */
-import { z } from "zod";
+
 import { mayDo } from "#core/actor";
 import type { Actions, Outcome } from "../web/actions.ts";
 import { buttonForm, crawlerOr, empty, fleetHead } from "../web/components.ts";
@@ -16,20 +16,10 @@ import type {
   ReleaseFleetStore,
   ReleaseStore,
 } from "./release-ports.ts";
-import { defaultSoakMinutes } from "./staging.ts";
+import { versionsApi } from "./releases-api.ts";
 
 const section = "/fleet" as const;
 const goTo = "/fleet/versions";
-
-const stageBody = z.strictObject({
-  /** one, one=NAME, a percentage such as 5%, or all. */
-  to: z.string().min(1).max(68),
-  /** Offer it anew to crawlers that returned from it. */
-  again: z.boolean().default(false),
-});
-
-const autoBody = z.strictObject({ soakMinutes: z.int().min(1).max(100_000).default(defaultSoakMinutes) });
-const holdBody = z.strictObject({ reason: z.string().min(1).max(500).default("held by an operator") });
 
 interface VersionPorts {
   readonly releases: Pick<ReleaseStore, "list" | "setStage">;
@@ -37,8 +27,8 @@ interface VersionPorts {
 }
 
 export function addVersionRoutes(views: Views, actions: Actions, ports: VersionPorts): void {
-  views.add({
-    ...{ path: goTo, api: "/api/fleet/versions", section, needs: "fleet-read" },
+  views.describe({
+    ...{ path: goTo, operation: versionsApi.fleetVersions, section },
     view: async ({ now }) => {
       const [releases, docks] = await Promise.all([releaseLines(ports, now), ports.releaseFleet.docks()]);
       const value = {
@@ -53,27 +43,19 @@ export function addVersionRoutes(views: Views, actions: Actions, ports: VersionP
       };
     },
   });
-  const path = (deed: string) => ({
-    path: `${goTo}/:version/${deed}`,
-    api: `/api/fleet/versions/:version/${deed}`,
-    ...{ section, needs: "fleet-write" as const },
-  });
-  actions.add({
-    ...path("stage"),
-    body: stageBody,
+  actions.describe({
+    ...{ path: `${goTo}/:version/stage`, operation: versionsApi.stageRelease, section },
     fromForm: ({ to = "", again }) => ({ to: to.trim(), again: again === "yes" }),
     act: async ({ body, param, now }) => await stage({ ...body, version: param("version") }, ports, now),
   });
-  actions.add({
-    ...path("auto"),
-    body: autoBody,
+  actions.describe({
+    ...{ path: `${goTo}/:version/auto`, operation: versionsApi.autoRelease, section },
     fromForm: () => ({}),
     act: async ({ body, param, now }) =>
       await stage({ version: param("version"), to: "one", ...body }, ports, now),
   });
-  actions.add({
-    ...path("hold"),
-    body: holdBody,
+  actions.describe({
+    ...{ path: `${goTo}/:version/hold`, operation: versionsApi.holdRelease, section },
     fromForm: () => ({}),
     act: async ({ body, param, now }) => await hold(param("version"), body.reason, { ports, now }),
   });

@@ -1,32 +1,31 @@
 /** The views of the index: search, and what is known of one page. */
 
 import { wantsJson } from "../web/guard.ts";
-import { type AskedView, numberIn, type Shown, type Views } from "../web/views.ts";
+import { type AskedView, numberIn, type Views } from "../web/views.ts";
 import { pageBody } from "./document-page.ts";
 import { searchBody } from "./page.ts";
 import { maxListOffset, type PageReads, pageFacts } from "./page-facts.ts";
 import { filterFault, maxSearchLength, type SearchOptions } from "./query.ts";
 import { searchPages } from "./search.ts";
 import { filterNames, type SearchReads } from "./search-answer.ts";
+import { searchApi } from "./search-api.ts";
 
 export function addSearchViews(views: Views, reads: SearchReads & PageReads): void {
-  views.add({
+  views.describe({
     path: "/search",
-    api: "/api/search",
+    operation: searchApi.search,
     section: "/search",
-    needs: "read",
     view: async (asked) => await searchView(asked, reads),
   });
-  views.add({
+  views.describe({
     path: "/pages",
-    api: "/api/pages",
+    operation: searchApi.page,
     section: "/search",
-    needs: "read",
     view: async (asked) => await pageView(asked, reads),
   });
 }
 
-async function pageView({ query, request }: AskedView, reads: PageReads): Promise<Shown | string> {
+async function pageView({ query, request }: AskedView, reads: PageReads) {
   const question = { url: query("url"), hostHash: query("host_hash"), urlHash: query("url_hash") };
   if (Object.values(question).every((part) => part === "") && !wantsJson(request)) {
     return { status: 200, value: null, title: "A page of the index", body: () => pageBody(null) };
@@ -39,7 +38,7 @@ async function pageView({ query, request }: AskedView, reads: PageReads): Promis
   return { status: value.found ? 200 : 404, value, title, body: () => pageBody(value) };
 }
 
-async function searchView(asked: AskedView, reads: SearchReads): Promise<Shown | string> {
+async function searchView(asked: AskedView, reads: SearchReads) {
   const words = asked.query("q");
   if (words.length > maxSearchLength) return `The words are longer than ${maxSearchLength} characters.`;
   const options = optionsOf(asked);

@@ -1,36 +1,20 @@
 /** /policies and /api/policies: what holds, what a change would come to, and the change. */
-import { z } from "zod";
+
 import { mayDo } from "#core/actor";
 import type { ActionFault, AskedAction } from "../web/actions.ts";
+import type { BodyOf } from "../web/api-operation.ts";
 import type { WebPart } from "../web/room-routes.ts";
 import { isPolicyName, type PolicyValue, valueFromText } from "./catalogue.ts";
 import { type ChangeFault, changeWords, type PolicyStore, savePolicies, weighPolicies } from "./change.ts";
 import { policiesPage, policyPreviewPage } from "./page.ts";
 import { previewPolicies } from "./preview/preview.ts";
 import type { PreviewPorts } from "./preview/types.ts";
+import { settingsApi } from "./settings-api.ts";
 import { auditedChange, policiesAnswer, previewAnswer, withoutNames } from "./settings-view.ts";
 
 export interface PolicyRoutePorts extends PreviewPorts {
   readonly store: PolicyStore;
 }
-
-const mostVersion = 2 ** 31 - 1;
-const version = z.int().min(0).max(mostVersion);
-
-const asked = {
-  /** By name; null: back to the file's value. */
-  values: z
-    .record(z.string().max(60), z.union([z.number(), z.boolean(), z.string().max(60), z.null()]))
-    .default({}),
-  takeBack: version.nullable().default(null),
-};
-const previewBody = z.strictObject({ ...asked, basedOn: version.nullable().default(null) });
-const saveBody = z.strictObject({
-  ...asked,
-  /** Of GET /api/policies or of the preview: refused when somebody has changed something since. */
-  basedOn: version,
-  words: z.string().trim().max(300).default(""),
-});
 
 /** Previews at once: each takes up to a second of the processor's time. */
 const mostPreviews = 2;
@@ -45,11 +29,10 @@ export function policyRoutes(ports: PolicyRoutePorts): WebPart {
   const { store } = ports;
   let underWay = 0;
   return ({ views, actions }) => {
-    views.add({
+    views.describe({
       path: "/policies",
-      api: "/api/policies",
+      operation: settingsApi.policies,
       section: "/policies",
-      needs: "read",
       view: async ({ visit }) => {
         const full = await policiesAnswer(store);
         const answer = mayDo(visit.actor, "audit-read") ? full : withoutNames(full);
@@ -58,12 +41,10 @@ export function policyRoutes(ports: PolicyRoutePorts): WebPart {
         return { status: 200, value: answer, title: "Policies", body };
       },
     });
-    actions.add({
+    actions.describe({
       path: "/policies/preview",
-      api: "/api/policies/preview",
+      operation: settingsApi.previewPolicies,
       section: "/policies",
-      needs: "policy-write",
-      body: previewBody,
       fromForm: formBody,
       act: async ({ body }) => {
         const weighed = await weighPolicies(body, store);
@@ -83,19 +64,20 @@ export function policyRoutes(ports: PolicyRoutePorts): WebPart {
         };
       },
     });
-    actions.add({
+    actions.describe({
       path: "/policies",
-      api: "/api/policies",
+      operation: settingsApi.changePolicies,
       section: "/policies",
-      needs: "policy-write",
-      body: saveBody,
       fromForm: (values) => ({ ...formBody(values), words: values.words ?? "" }),
       act: async (action) => await save(action, store),
     });
   };
 }
 
-async function save({ body, actor, now }: AskedAction<z.infer<typeof saveBody>>, store: PolicyStore) {
+async function save(
+  { body, actor, now }: AskedAction<BodyOf<typeof settingsApi.changePolicies>>,
+  store: PolicyStore,
+) {
   const weighed = await weighPolicies(body, store);
   if (weighed.type === "fault") return await refused(weighed, body.values, store);
   const saved = await savePolicies(weighed, { name: actor.name, words: body.words, now }, store);

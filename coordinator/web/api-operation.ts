@@ -11,6 +11,8 @@ export interface ApiAnswer<Value extends z.ZodType = z.ZodType> {
   /** Left out: the answer has no body that matters. */
   readonly schema?: Value;
   readonly example?: unknown;
+  /** Several, each under a name. */
+  readonly examples?: Readonly<Record<string, { readonly summary: string; readonly value: unknown }>>;
   /** Left out: application/json. */
   readonly type?: string;
 }
@@ -21,6 +23,8 @@ export interface ApiOperation {
   readonly path: string;
   /** Null: whoever reaches it. */
   readonly needs: Scope | null;
+  /** Of what needs none: the answer is about the token that is shown. */
+  readonly tokenToo?: true;
   readonly summary: string;
   readonly description?: string;
   /** What has no `.optional()` or `.default()` has to be given; an example is in the schema's `meta`. */
@@ -28,21 +32,31 @@ export interface ApiOperation {
     Partial<Record<"path" | "query" | "header", Readonly<Record<string, z.ZodType>>>>
   >;
   /** Of an action: the same schema that checks what is sent. */
-  readonly body?: { readonly schema: z.ZodType; readonly example: unknown };
+  readonly body?: {
+    readonly schema: z.ZodType;
+    readonly example?: unknown;
+    /** Left out: application/json. */
+    readonly type?: string;
+  };
   readonly answers: Readonly<Record<number, ApiAnswer>>;
 }
 
 /** Operations of one group, each under its operationId. */
 export type ApiOperations = Readonly<Record<string, ApiOperation>>;
 
-/** The JSON of an operation's 200, in TypeScript. */
-export type AnswerOf<One> = One extends {
-  readonly answers: { readonly 200: { readonly schema: infer Value } };
-}
-  ? Value extends z.ZodType
+/** The JSON of an operation's answers, in TypeScript. */
+export type AnswerOf<One extends ApiOperation> = {
+  [Status in keyof One["answers"]]: One["answers"][Status] extends {
+    readonly schema: infer Value extends z.ZodType;
+  }
     ? Told<z.infer<Value>>
-    : unknown
-  : unknown;
+    : never;
+}[keyof One["answers"]];
+
+/** What an action is sent, once checked. */
+export type BodyOf<One extends { readonly body: { readonly schema: z.ZodType } }> = z.infer<
+  One["body"]["schema"]
+>;
 
 /** What is only read. */
 type Told<Value> = Value extends readonly (infer One)[]
@@ -52,6 +66,9 @@ type Told<Value> = Value extends readonly (infer One)[]
     : Value extends object
       ? { readonly [Name in keyof Value]: Told<Value[Name]> }
       : Value;
+
+/** Of an action that checks what is sent by itself. */
+export const addressOf = (operation: ApiOperation) => ({ api: routePath(operation), needs: operation.needs });
 
 /** As Fastify has it. */
 export function routePath({ path }: ApiOperation): string {
@@ -68,7 +85,10 @@ const errorSchema = z
   .meta({ id: "Error" });
 
 /** Of `{error: {status, message}}`. */
-export const errorAnswer = (description: string, example?: unknown): ApiAnswer => ({
+export const errorAnswer = (
+  description: string,
+  example?: unknown,
+): ApiAnswer & { readonly schema: typeof errorSchema } => ({
   description,
   schema: errorSchema,
   ...(example === undefined ? {} : { example }),
@@ -101,13 +121,16 @@ export function describeOperations(operations: ApiOperations, tag: string): Desc
 }
 
 /** Reading is for everybody where the coordinator was told so; nothing else is. */
-const securityOf = (needs: Scope) =>
-  needs === "read" ? [{}, { operatorToken: [] }] : [{ operatorToken: [] }];
+const securityOf = ({ needs, tokenToo }: ApiOperation) => {
+  if (needs === null && tokenToo === undefined) return undefined;
+  return needs === null || needs === "read" ? [{}, { operatorToken: [] }] : [{ operatorToken: [] }];
+};
 
 type SchemaOf = (schema: z.ZodType) => Schema;
 
 function operationOf(operationId: string, one: ApiOperation, schemaOf: SchemaOf): Operation {
-  const { summary, description, needs, body, answers } = one;
+  const { summary, description, body, answers } = one;
+  const security = securityOf(one);
   const parameters = Object.entries(one.parameters ?? {}).flatMap(([place, named]) =>
     Object.entries(named).map(([name, schema]) => parameterOf(name, place, schema, schemaOf)),
   );
@@ -121,13 +144,15 @@ function operationOf(operationId: string, one: ApiOperation, schemaOf: SchemaOf)
       : {
           requestBody: {
             required: true,
-            content: { "application/json": { schema: schemaOf(body.schema), example: body.example } },
+            content: {
+              [body.type ?? "application/json"]: contentOf(schemaOf(body.schema), body),
+            },
           },
         }),
     responses: Object.fromEntries(
       Object.entries(answers).map(([status, answer]) => [status, responseOf(answer, schemaOf)]),
     ),
-    ...(needs === null ? {} : { security: securityOf(needs) }),
+    ...(security === undefined ? {} : { security }),
   };
 }
 
@@ -144,12 +169,24 @@ function parameterOf(name: string, place: string, zod: z.ZodType, schemaOf: Sche
 }
 
 function responseOf(
-  { description, schema, example, type = "application/json" }: ApiAnswer,
+  { description, schema, example, examples, type = "application/json" }: ApiAnswer,
   schemaOf: SchemaOf,
 ): { readonly description: string; readonly content?: Content } {
   if (schema === undefined) return { description };
-  const content = { schema: schemaOf(schema), ...(example === undefined ? {} : { example }) };
-  return { description, content: { [type]: content } };
+  return { description, content: { [type]: contentOf(schemaOf(schema), { example, examples }) } };
+}
+
+interface Examples {
+  readonly example?: unknown;
+  readonly examples?: ApiAnswer["examples"] | undefined;
+}
+
+function contentOf(schema: Schema, { example, examples }: Examples) {
+  return {
+    schema,
+    ...(example === undefined ? {} : { example }),
+    ...(examples === undefined ? {} : { examples }),
+  };
 }
 
 /** What has an id goes to `named`, and is referred to. */
@@ -163,24 +200,33 @@ function jsonSchema(schema: z.ZodType, named: Record<string, Schema>): Schema {
   return plain(whole.properties?.it) as Schema;
 }
 
-/** As people write it: no bounds that only say "a safe integer", and null as one of the types. */
+/**
+ * As people write it: no bounds that only say "a safe integer", nothing that allows everything, and null as one of the
+ * types.
+ */
 function plain(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(plain);
   if (typeof value !== "object" || value === null) return value;
-  const { minimum, maximum, anyOf, $ref, ...rest } = value as Schema & { anyOf?: readonly Schema[] };
+  const { minimum, maximum, anyOf, $ref, propertyNames, additionalProperties, ...rest } = value as Schema & {
+    anyOf?: readonly Schema[];
+  };
   const schema: Record<string, unknown> = Object.fromEntries(
     Object.entries(rest).map(([name, one]) => [name, isData(name) ? one : plain(one)]),
   );
+  if (schema.type === "number" && rest.enum?.every(Number.isInteger)) schema.type = "integer";
   if ($ref !== undefined) schema.$ref = $ref.replace("#/$defs/", "#/components/schemas/");
   if (minimum !== undefined && minimum !== Number.MIN_SAFE_INTEGER) schema.minimum = plain(minimum);
   if (maximum !== undefined && maximum !== Number.MAX_SAFE_INTEGER) schema.maximum = plain(maximum);
+  if (JSON.stringify(additionalProperties ?? {}) !== "{}") {
+    schema.additionalProperties = plain(additionalProperties);
+  }
   if (anyOf === undefined) return schema;
   const [first, second] = anyOf.map((one) => plain(one) as Schema);
-  if (anyOf.length === 2 && second?.type === "null" && first !== undefined && isNullable(first)) {
-    return { ...schema, ...first, type: [first.type, "null"] };
+  if (anyOf.length === 2 && second?.type === "null" && typeof first?.type === "string") {
+    const listed = first.enum === undefined ? {} : { enum: [...first.enum, null] };
+    return { ...schema, ...first, ...listed, type: [first.type, "null"] };
   }
   return { ...schema, oneOf: anyOf.map(plain) };
 }
 
 const isData = (keyword: string) => ["default", "example", "enum", "const"].includes(keyword);
-const isNullable = ({ type, enum: listed }: Schema) => typeof type === "string" && listed === undefined;

@@ -8,7 +8,8 @@ export const pagesPerDay = z.int().min(0).max(1_000_000_000);
 
 export const bytesPerDay = z.int().min(0).max(1e15);
 
-export const nothingBody = z.strictObject({});
+/** Of an action that says all by its address. */
+export const nothingBody = z.strictObject({}).meta({ id: "Nothing" });
 
 /** Of a form: an empty field is none; what is no number stays as it is, to be refused by its name. */
 export function numberOrNull(text: string | undefined): number | null | string {

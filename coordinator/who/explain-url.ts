@@ -7,6 +7,7 @@ import type { FetchLine, UrlReport } from "../frontier/frontier-reports.ts";
 import {
   type FrontierOrder,
   isNew,
+  type OrderStrategy,
   orderStrategy,
   scoreOf,
   told,
@@ -106,7 +107,7 @@ export function takenOutLine({ lastReason }: UrlReport): Standing {
 
 export interface OrderReport {
   /** The strategy's name. */
-  readonly strategy: string;
+  readonly strategy: OrderStrategy["name"];
   /** What it puts first. */
   readonly words: string;
   /** New: it was never visited. */

@@ -8,10 +8,11 @@ import type { PageReads } from "../search/page-facts.ts";
 import { addSearchViews } from "../search/routes.ts";
 import type { SearchReads } from "../search/search-answer.ts";
 import { wantsJson } from "../web/guard.ts";
-import type { AskedView, Shown, Views } from "../web/views.ts";
+import type { AskedView, Views } from "../web/views.ts";
 import { answerWho, maxQuestionLength } from "./answer.ts";
 import { whoBody, whoStart } from "./page.ts";
 import type { WhoReads } from "./place.ts";
+import { whoApi } from "./who-api.ts";
 import type { WhoAnswer } from "./who-report.ts";
 import { verdictOf } from "./words.ts";
 
@@ -25,17 +26,16 @@ export interface ViewPorts {
 }
 
 export function addViews(views: Views, ports: ViewPorts): void {
-  views.add({
+  views.describe({
     path: "/who",
-    api: "/api/who",
+    operation: whoApi.who,
     section: "/who",
-    needs: "read",
     view: async (asked) => await whoView(asked, ports),
   });
   addSearchViews(views, ports.reads);
 }
 
-async function whoView({ request, query, now }: AskedView, ports: ViewPorts): Promise<Shown | string> {
+async function whoView({ request, query, now }: AskedView, ports: ViewPorts) {
   const question = query("q");
   if (question.length > maxQuestionLength)
     return `The question is longer than ${maxQuestionLength} characters.`;

@@ -5,7 +5,7 @@ import { createSignInLinkStore } from "#coordinator/access/session-store";
 import { issueSignInLink, type LinkRequest } from "#coordinator/access/sign-in";
 import { accessParts } from "#coordinator/access/start";
 import { createOperatorTokenStore } from "#coordinator/access/token-store";
-import { readOpenApi } from "#coordinator/open-api";
+import { describeApi } from "#coordinator/open-api";
 import { randomSecrets } from "#coordinator/web/secrets";
 import type { Scope } from "#core/actor";
 import type { Database } from "#db/server-database";
@@ -348,7 +348,7 @@ it("answers as the API's description says", async () => {
     EndedSession: await post("/api/access/sessions/1/end", {}),
   };
 
-  const { schemas } = (readOpenApi() as unknown as { components: { schemas: Record<string, JsonSchema> } })
+  const { schemas } = (describeApi() as unknown as { components: { schemas: Record<string, JsonSchema> } })
     .components;
   const faults = Object.entries(answers).flatMap(([name, answer]) =>
     faultsOf(answer, { $ref: `#/components/schemas/${name}` }, schemas, name),

@@ -5,7 +5,7 @@ import { request } from "undici";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { numberChanges, removeOldChanges } from "#coordinator/changes/change-writes";
 import { changePart } from "#coordinator/changes/start";
-import { readOpenApi } from "#coordinator/open-api";
+import { describeApi } from "#coordinator/open-api";
 import { maxOpenRequests } from "#coordinator/web/limits";
 import { silentLog } from "#core/log";
 import type { Database } from "#db/server-database";
@@ -55,7 +55,7 @@ const numbersOf = ({ changes }: Answer) => changes.map(({ number }) => number);
 
 describe("the feed as JSON", () => {
   it("is as it is described, and goes on behind its cursor until nothing is left", async () => {
-    const { schemas } = readOpenApi().components as { schemas: Record<string, JsonSchema> };
+    const { schemas } = describeApi().components as { schemas: Record<string, JsonSchema> };
 
     const first = await ask("?since=earliest&limit=2");
     const second = await ask(`?since=${first.next}&limit=2`);

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, it } from "vitest";
 import { createOperatorTokenStore } from "#coordinator/access/token-store";
 import { channelPart } from "#coordinator/channels/start";
 import { createAuditLog } from "#coordinator/database/audit-log";
-import { readOpenApi } from "#coordinator/open-api";
+import { describeApi } from "#coordinator/open-api";
 import { randomSecrets } from "#coordinator/web/secrets";
 import type { Database } from "#db/server-database";
 import { testDatabase } from "../support/database.ts";
@@ -37,7 +37,7 @@ const post = async (url: string, payload: object) =>
   await app.inject({ method: "POST", url, headers, payload });
 
 it("a channel is added, listed, found contradictory beside another, and removed; the audit log has both changes", async () => {
-  const { schemas } = readOpenApi().components as { schemas: Record<string, JsonSchema> };
+  const { schemas } = describeApi().components as { schemas: Record<string, JsonSchema> };
 
   const added = await post("/api/channels", {
     prefixes: ["a.example/docs/"],

@@ -4,7 +4,7 @@ import type { FastifyInstance } from "fastify";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { explorePart } from "#coordinator/explore/start";
 import { readState } from "#coordinator/load-state";
-import { readOpenApi } from "#coordinator/open-api";
+import { describeApi } from "#coordinator/open-api";
 import { silentLog } from "#core/log";
 import type { Database } from "#db/server-database";
 import { testDatabase } from "../support/database.ts";
@@ -37,7 +37,7 @@ it.each([
   ["/api/explore/point?family=4&order=16&x=0&y=0", "ExplorePoint"],
   ["/api/explore/subnets?at=1.2.0.0/16", "ExploreFile"],
 ])("%s answers as it is described", async (url, name) => {
-  const { schemas } = readOpenApi().components as { schemas: Record<string, JsonSchema> };
+  const { schemas } = describeApi().components as { schemas: Record<string, JsonSchema> };
 
   const answer = await get(url);
 

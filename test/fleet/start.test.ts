@@ -3,7 +3,7 @@ import type { FastifyInstance } from "fastify";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { createOperatorTokenStore } from "#coordinator/access/token-store";
 import { stateCoordinatorPlace } from "#coordinator/crawlers/coordinator-place-store";
-import { readOpenApi } from "#coordinator/open-api";
+import { describeApi } from "#coordinator/open-api";
 import { createIncidentStore } from "#coordinator/overview/incident-store";
 import { randomSecrets } from "#coordinator/web/secrets";
 import type { Scope } from "#core/actor";
@@ -87,7 +87,7 @@ describe("what is shown", () => {
       ["/crawlers/athens/log", "CrawlerLog"],
       ["/crawlers/athens/kill", "ShutOutPreview"],
     ];
-    const schemas = readOpenApi().components.schemas as Record<string, JsonSchema>;
+    const schemas = describeApi().components.schemas as Record<string, JsonSchema>;
 
     for (const [path, schema] of asked) {
       const page = await get(path);

@@ -2,7 +2,7 @@
 
 import type { AddressInfo } from "node:net";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { readOpenApi } from "#coordinator/open-api";
+import { describeApi } from "#coordinator/open-api";
 import { formsPerHour } from "#coordinator/opt-outs/contact-routes";
 import { createOptOutMarks } from "#coordinator/opt-outs/mark-writes";
 import type { WhoAnswer } from "#coordinator/who/who-report";
@@ -15,7 +15,7 @@ import { webServer, webSettings } from "../support/web-server.ts";
 let database: Database;
 let app: ReturnType<typeof webServer>;
 let base = "";
-const openApi = readOpenApi() as unknown as { components: { schemas: Record<string, JsonSchema> } };
+const openApi = describeApi() as unknown as { components: { schemas: Record<string, JsonSchema> } };
 
 beforeAll(async () => {
   database = await testDatabase();

@@ -1,7 +1,7 @@
 /** The overview and what is behind its numbers over HTTP: JSON as described, tables as CSV, readiness, metrics, size. */
 import type { FastifyInstance } from "fastify";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { readOpenApi } from "#coordinator/open-api";
+import { describeApi } from "#coordinator/open-api";
 import { createMetrics } from "#coordinator/overview/metrics";
 import { observeOperation } from "#coordinator/overview/start";
 import { createReports } from "#coordinator/who/reads";
@@ -34,7 +34,7 @@ describe("what is behind the numbers", () => {
     ["/api/fleet/queue?reason=no-delegation", "QueueView"],
     ["/api/accuracy?only=far", "AccuracyView"],
   ])("%s answers as it is described", async (url, schema) => {
-    const { schemas } = readOpenApi().components as { schemas: Record<string, JsonSchema> };
+    const { schemas } = describeApi().components as { schemas: Record<string, JsonSchema> };
 
     const answer = await app.inject(url);
 

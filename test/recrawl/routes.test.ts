@@ -1,7 +1,7 @@
 /** /fleet/recrawl and `nearcrawl recrawl`: before and after a plan, as a page, JSON, CSV and text. */
 import type { FastifyInstance } from "fastify";
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { readOpenApi } from "#coordinator/open-api";
+import { describeApi } from "#coordinator/open-api";
 import { createRecrawlPlanStore } from "#coordinator/recrawl/plan-store";
 import { emptyPlan } from "#coordinator/recrawl/recrawl-settings";
 import { recrawlAnswer } from "#coordinator/recrawl/routes";
@@ -68,7 +68,7 @@ it("shows groups, intervals and rates of the plan in force, and why each was mad
   const csv = await page("/fleet/recrawl?format=csv");
   const told = await text();
 
-  const { schemas } = readOpenApi().components as { schemas: Record<string, JsonSchema> };
+  const { schemas } = describeApi().components as { schemas: Record<string, JsonSchema> };
   expect(faultsOf(json.json(), { $ref: "#/components/schemas/RecrawlAnswer" }, schemas)).toEqual([]);
   expect(json.json().plans[1].groups).toEqual(groups);
   expect(shown.body).toContain("In force: optimal");

@@ -2,7 +2,7 @@
 import type { FastifyInstance } from "fastify";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { createOperatorTokenStore } from "#coordinator/access/token-store";
-import { readOpenApi } from "#coordinator/open-api";
+import { describeApi } from "#coordinator/open-api";
 import { registryPart } from "#coordinator/registry/start";
 import { randomSecrets } from "#coordinator/web/secrets";
 import { silentLog } from "#core/log";
@@ -23,7 +23,7 @@ import { webServer } from "../support/web-server.ts";
 const net = (range: string, country = "NL") =>
   `inetnum: ${range}\nnetname: EX\ncountry: ${country}\ndescr: Exemplary Networks\nsource: RIPE\n\n`;
 const nets = (count: number) => Array.from({ length: count }, (_, n) => net(`45.10.${n}.0/24`)).join("");
-const schemas = readOpenApi().components.schemas as Readonly<Record<string, JsonSchema>>;
+const schemas = describeApi().components.schemas as Readonly<Record<string, JsonSchema>>;
 const commands = new CommandInHand();
 
 let database: Database;

@@ -1,7 +1,7 @@
 /** Search and the facts of a page over HTTP: filters, reasons, lists, and what must not be shown. */
 import type { FastifyInstance } from "fastify";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { readOpenApi } from "#coordinator/open-api";
+import { describeApi } from "#coordinator/open-api";
 import { urlKeyOf } from "#core/url-key";
 import type { Database } from "#db/server-database";
 import { testDatabase } from "../support/database.ts";
@@ -50,7 +50,7 @@ async function link(from: string, to: string, anchor: string): Promise<void> {
   ]);
 }
 
-const { schemas } = readOpenApi().components as { schemas: Record<string, JsonSchema> };
+const { schemas } = describeApi().components as { schemas: Record<string, JsonSchema> };
 const get = async (path: string) => await app.inject(path);
 const urls = async (query: string) =>
   (await get(`/api/search?q=harbour&${query}`)).json().pages.map(({ url }: { url: string }) => url);

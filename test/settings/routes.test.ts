@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, beforeEach, expect, it } from "vitest";
 import { createOperatorTokenStore } from "#coordinator/access/token-store";
 import { createAuditLog } from "#coordinator/database/audit-log";
-import { readOpenApi } from "#coordinator/open-api";
+import { describeApi } from "#coordinator/open-api";
 import { policyPart } from "#coordinator/settings/start";
 import { randomSecrets } from "#coordinator/web/secrets";
 import { silentLog } from "#core/log";
@@ -54,7 +54,7 @@ const policyNamed = async (name: string) =>
 const change = { values: { "delegation.lambdaMs": 0.5 }, basedOn: 0 };
 
 it("answers as it is described, before and after a change, and writes it into the audit log", async () => {
-  const { schemas } = readOpenApi().components as { schemas: Record<string, JsonSchema> };
+  const { schemas } = describeApi().components as { schemas: Record<string, JsonSchema> };
   const fits = (value: unknown, name: string) =>
     expect(faultsOf(value, { $ref: `#/components/schemas/${name}` }, schemas)).toEqual([]);
 

@@ -1,7 +1,7 @@
 /** /graph: before and after a ranking, as a page, JSON and CSV. */
 import type { FastifyInstance } from "fastify";
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { readOpenApi } from "#coordinator/open-api";
+import { describeApi } from "#coordinator/open-api";
 import { rankLocally } from "#coordinator/web-graph/local-rank-store";
 import { defaultPageRankSettings } from "#coordinator/web-graph/page-rank";
 import { rankInDatabase } from "#coordinator/web-graph/sql-rank-store";
@@ -59,7 +59,7 @@ it("shows what the last ranking kept, as a page, JSON that fits its description,
   const json = await app.inject("/api/graph");
   const csv = await app.inject("/graph?format=csv");
 
-  const { schemas } = readOpenApi().components as { schemas: Record<string, JsonSchema> };
+  const { schemas } = describeApi().components as { schemas: Record<string, JsonSchema> };
   expect(faultsOf(json.json(), { $ref: "#/components/schemas/Graph" }, schemas)).toEqual([]);
   expect(json.json().graph).toMatchObject({ madeAt: at.toISOString(), links: seeded.links });
   expect(page.body).toContain("2030-01-01 12:00:00 UTC");

@@ -3,7 +3,7 @@ import { execFile } from "node:child_process";
 import { promisify } from "node:util";
 import type { FastifyInstance } from "fastify";
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { readOpenApi } from "#coordinator/open-api";
+import { describeApi } from "#coordinator/open-api";
 import { operationsOf } from "#coordinator/web/api-page";
 import type { Database } from "#db/server-database";
 import { testDatabase } from "../support/database.ts";
@@ -13,7 +13,7 @@ let database: Database;
 let app: FastifyInstance;
 /** Not waited for in place: the server that answers is in this process. */
 const printed = async (line: string) => (await promisify(execFile)("sh", ["-c", line])).stdout;
-const operations = operationsOf(readOpenApi());
+const operations = operationsOf(describeApi());
 beforeAll(async () => {
   database = await testDatabase();
   app = webServer(database);

@@ -6,7 +6,7 @@
 import type { FastifyInstance } from "fastify";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { createOperatorTokenStore } from "#coordinator/access/token-store";
-import { readOpenApi } from "#coordinator/open-api";
+import { describeApi } from "#coordinator/open-api";
 import { randomSecrets } from "#coordinator/web/secrets";
 import { type Scope, scopes } from "#core/actor";
 import type { Database } from "#db/server-database";
@@ -237,6 +237,21 @@ it("no form is taken that another site's page sent, or that lacks the session's 
 });
 
 /** Their answers do not end. */
+/** The page of the API's description, as JSON; the description itself says what it would. */
+const undescribed = ["/api", "/api/operations"];
+
+it("what is served under /api is described, and what is described there is served", () => {
+  const described = Object.entries(describeApi().paths).flatMap(([path, methods]) =>
+    Object.keys(methods).map((method) => `${method} ${path.replace(/\{(\w+)\}/g, ":$1")}`),
+  );
+  const isOfApi = (route: string) => /^\w+ \/api(\/|$)/.test(route);
+  const served = [...reads.map((path) => `get ${path}`), ...sends.map((path) => `post ${path}`)];
+
+  expect(served.filter(isOfApi).sort()).toEqual(
+    [...described.filter(isOfApi), ...undescribed.map((path) => `get ${path}`)].sort(),
+  );
+});
+
 const streams = ["/events", "/api/changes/stream"];
 
 const hostile = [
@@ -252,7 +267,7 @@ it("whatever a reader asks, the fault is not ours", async () => {
     if (statusCode === 500 || sent["x-content-type-options"] === undefined) faults.push(url);
   };
 
-  for (const [path, { get }] of Object.entries(readOpenApi().paths)) {
+  for (const [path, { get }] of Object.entries(describeApi().paths)) {
     if (!get || streams.includes(path)) continue;
     const names = (get.parameters ?? []).flatMap((one) => ("name" in one ? [one.name] : []));
     // One value after another, for one name after another; every third as a page.

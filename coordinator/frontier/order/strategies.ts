@@ -25,7 +25,7 @@ export interface UrlFacts {
 }
 
 export interface OrderStrategy {
-  readonly name: string;
+  readonly name: (typeof orderNames)[number];
   /** One sentence for operators: what goes first. */
   readonly words: string;
   /** True: a lease takes the share of new URLs that the operator wants, and fills up with old ones. */

@@ -1,6 +1,6 @@
 /** The commands over a real database, each once as people run it, in its own process: what is printed, exit codes. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { readOpenApi } from "#coordinator/open-api";
+import { describeApi } from "#coordinator/open-api";
 import type { Database } from "#db/server-database";
 import { pageCommand } from "#ops/cli/commands/page";
 import { searchCommand } from "#ops/cli/commands/search";
@@ -45,7 +45,7 @@ describe("nearcrawl who", () => {
 
   it("prints the same value as the API with --json", async () => {
     const { code, out } = await inHand(["who", "Example", "Networks", "--json"]);
-    const { schemas } = readOpenApi().components as { schemas: Record<string, JsonSchema> };
+    const { schemas } = describeApi().components as { schemas: Record<string, JsonSchema> };
 
     const answer: unknown = JSON.parse(out);
 
@@ -115,7 +115,7 @@ describe("nearcrawl page", () => {
       nearcrawl(["page", "www.example.org/f"]),
       inHand(["page", "https://www.example.org/f", "--json"]),
     ]);
-    const { schemas } = readOpenApi().components as { schemas: Record<string, JsonSchema> };
+    const { schemas } = describeApi().components as { schemas: Record<string, JsonSchema> };
 
     expect([text.code, json.code]).toEqual([0, 0]);
     expect(text.out).toContain("size          40.0 kB, 10.0 kB over the wire, 1.50 kB shipped");

@@ -1,0 +1,462 @@
+/** The API of access: tokens, sign-in links, sessions and the audit log. */
+import { z } from "zod";
+import { linkMinutes } from "#core/access-types";
+import { roles, scopes } from "#core/actor";
+import { type ApiOperations, dateTime, errorAnswer, refusals, tooMany } from "../web/api-operation.ts";
+import { nothingBody } from "../web/form-fields.ts";
+import { mostCrawlersOfPartner } from "./sign-in.ts";
+
+const role = z.enum(roles).meta({
+  id: "Role",
+  description:
+    "partner: sees and steers the crawlers that it hosts. staff: looks. operator: changes everything.",
+});
+
+const scope = z.enum(scopes).meta({ id: "Scope", description: "What a token is good for." });
+
+const auditEntry = z
+  .strictObject({
+    entryId: z.int(),
+    at: dateTime(),
+    actor: z.string(),
+    via: z.enum(["page", "api", "command", "coordinator"]),
+    action: z.string().describe("Kebab-case, in the past."),
+    target: z.string().nullable().describe("Null: all of it."),
+    words: z.string(),
+    before: z.unknown().describe("What was; any JSON.").optional(),
+    after: z.unknown().describe("What is; any JSON.").optional(),
+    remoteAddress: z.string().nullable(),
+  })
+  .meta({ id: "AuditEntry" });
+
+const auditLog = z
+  .strictObject({ entries: z.array(auditEntry), more: z.boolean().describe("There are earlier ones.") })
+  .meta({ id: "AuditLog" });
+
+const session = z
+  .strictObject({
+    sessionId: z.int(),
+    name: z.string(),
+    role,
+    crawlers: z.array(z.string()),
+    issuedBy: z.string().describe("Who had issued the link."),
+    startedAt: dateTime(),
+    lastUsedAt: dateTime(),
+    endsAt: dateTime().describe("In any case; earlier when nobody uses it for 8 hours."),
+    remoteAddress: z.string().nullable().describe("Where it was used last."),
+    userAgent: z.string(),
+  })
+  .meta({ id: "Session" });
+
+const ownSession = z
+  .strictObject({
+    sessionId: z.int(),
+    name: z.string(),
+    role,
+    crawlers: z.array(z.string()),
+    issuedBy: z.string().describe("Who had issued the link."),
+    startedAt: dateTime(),
+    lastUsedAt: dateTime(),
+    endsAt: dateTime().describe("In any case; earlier when nobody uses it for 8 hours."),
+    remoteAddress: z.string().nullable().describe("Where it was used last."),
+    userAgent: z.string(),
+    isThisOne: z.boolean(),
+  })
+  .meta({ id: "OwnSession" });
+
+const openSignInLink = z
+  .strictObject({
+    linkId: z.int(),
+    name: z.string(),
+    role,
+    crawlers: z.array(z.string()),
+    issuedBy: z.string(),
+    issuedAt: dateTime(),
+    expiresAt: dateTime(),
+    state: z.enum(["open", "used", "expired", "revoked"]),
+  })
+  .meta({ id: "OpenSignInLink" });
+
+const whoHasAccess = z
+  .strictObject({ sessions: z.array(session), links: z.array(openSignInLink) })
+  .meta({ id: "WhoHasAccess" });
+
+const signInLinkRequest = z
+  .strictObject({
+    name: z.string().max(80).describe("As the audit log will have it."),
+    role,
+    crawlers: z.array(z.string().max(63)).max(mostCrawlersOfPartner).default([]).describe("Of a partner."),
+    minutes: z.number().min(linkMinutes.least).max(linkMinutes.most).default(linkMinutes.usual),
+  })
+  .meta({ id: "SignInLinkRequest" });
+
+const issuedSignInLink = z
+  .strictObject({
+    linkId: z.int(),
+    name: z.string(),
+    role,
+    crawlers: z.array(z.string()),
+    url: z.string(),
+    expiresAt: dateTime(),
+  })
+  .meta({ id: "IssuedSignInLink" });
+
+const revokedSignInLink = z
+  .strictObject({ linkId: z.int(), revoked: z.boolean() })
+  .meta({ id: "RevokedSignInLink" });
+
+const endedSession = z.strictObject({ sessionId: z.int(), ended: z.boolean() }).meta({ id: "EndedSession" });
+
+const account = z
+  .strictObject({
+    name: z.string().describe("As the audit log has it."),
+    role: z.enum(["partner", "staff", "operator", "program", "anybody"]),
+    scopes: z.array(scope),
+    crawlers: z.array(z.string()),
+    sessions: z.array(ownSession),
+  })
+  .meta({ id: "Account" });
+
+const token = z
+  .strictObject({
+    name: z.string(),
+    scopes: z.array(scope),
+    createdAt: dateTime(),
+    expiresAt: dateTime().nullable().describe("Null: it is revoked."),
+    lastUsedAt: dateTime().nullable(),
+    revokedAt: dateTime().nullable(),
+  })
+  .meta({ id: "Token" });
+
+const tokens = z.strictObject({ tokens: z.array(token) }).meta({ id: "Tokens" });
+
+export const tokenRequest = z
+  .strictObject({
+    name: z
+      .string()
+      .regex(
+        /^[a-z0-9][a-z0-9._-]{0,62}$/,
+        "is lower-case letters, digits, dot, dash and underscore, at most 63",
+      ),
+    scopes: z.array(scope).min(1, "choose at least one").max(scopes.length),
+    days: z.number().min(0.01).max(3650).default(365),
+  })
+  .meta({ id: "TokenRequest" });
+
+const createdToken = z
+  .strictObject({ name: z.string(), scopes: z.array(scope), expiresAt: dateTime(), token: z.string() })
+  .meta({ id: "CreatedToken" });
+
+const revokedToken = z.strictObject({ name: z.string(), revoked: z.boolean() }).meta({ id: "RevokedToken" });
+
+const signInLink = z
+  .strictObject({
+    linkId: z.int(),
+    name: z.string(),
+    role: z.enum(["partner"]),
+    crawlers: z.array(z.string()),
+    url: z.string().describe("Good once; it is in this answer and nowhere else."),
+    expiresAt: dateTime(),
+  })
+  .meta({ id: "SignInLink" });
+
+export const accessApi = {
+  audit: {
+    method: "get",
+    path: "/api/audit",
+    needs: "audit-read",
+    summary: "Every change, by whom, the latest first",
+    description:
+      "Scope audit-read. Also as CSV: format=csv. An entry has no before or after where there is nothing to tell; what is long is cut off, and secrets are left out.",
+    parameters: {
+      query: {
+        actor: z
+          .string()
+          .max(300)
+          .optional()
+          .describe("By whom: `anna`, `token ci`, `root on db1` (a command), `coordinator`. Whole names."),
+        action: z.string().max(300).optional().describe("What, such as crawler-drained."),
+        target: z.string().max(300).optional().describe("About what: a crawler, `token …`, `release …`."),
+        since: z.string().meta({ format: "date" }).optional().describe("From this day on, UTC."),
+        until: z.string().meta({ format: "date" }).optional().describe("Through this day, UTC."),
+        beforeId: z.int().min(1).optional().describe("Entries before this one: the last of the page before."),
+        limit: z.int().min(1).max(500).default(50).describe("How many."),
+      },
+    },
+    answers: {
+      ...refusals,
+      200: {
+        description: "The answer",
+        schema: auditLog,
+        example: {
+          entries: [
+            {
+              entryId: 812,
+              at: "2026-03-01T12:00:00.000Z",
+              actor: "anna",
+              via: "page",
+              action: "crawler-drained",
+              target: "athens",
+              words: "athens gets no more work, and its subnets go to others.",
+              before: { state: "online" },
+              after: { state: "draining" },
+              remoteAddress: "192.0.2.7",
+            },
+          ],
+          more: true,
+        },
+      },
+      400: errorAnswer("A day, number or text that cannot be"),
+      429: tooMany,
+    },
+  },
+  account: {
+    method: "get",
+    path: "/api/account",
+    needs: null,
+    summary: "Who asks, and what they may",
+    tokenToo: true,
+    description:
+      "For everybody. For a token: its name and scopes. For who has signed in: their sessions, too.",
+    answers: {
+      200: {
+        description: "The answer",
+        schema: account,
+        example: {
+          name: "token prometheus",
+          role: "program",
+          scopes: ["metrics-read"],
+          crawlers: [],
+          sessions: [],
+        },
+      },
+      401: {
+        description: "Nobody has signed in, and no token was shown",
+        schema: account,
+        example: {
+          name: "anybody",
+          role: "anybody",
+          scopes: ["read", "metrics-read"],
+          crawlers: [],
+          sessions: [],
+        },
+      },
+      429: tooMany,
+    },
+  },
+  access: {
+    method: "get",
+    path: "/api/access",
+    needs: "access-write",
+    summary: "Who is signed in, and which links are out",
+    description: "Scope access-write.",
+    answers: {
+      ...refusals,
+      200: {
+        description: "The answer",
+        schema: whoHasAccess,
+        example: {
+          sessions: [
+            {
+              sessionId: 17,
+              name: "anna",
+              role: "operator",
+              crawlers: [],
+              issuedBy: "root on db1",
+              startedAt: "2026-03-01T08:00:00.000Z",
+              lastUsedAt: "2026-03-01T11:59:00.000Z",
+              endsAt: "2026-03-08T08:00:00.000Z",
+              remoteAddress: "192.0.2.7",
+              userAgent: "Mozilla/5.0 (X11; Linux x86_64) Firefox/140.0",
+            },
+          ],
+          links: [
+            {
+              linkId: 3,
+              name: "ben",
+              role: "partner",
+              crawlers: ["athens"],
+              issuedBy: "anna",
+              issuedAt: "2026-03-01T12:00:00.000Z",
+              expiresAt: "2026-03-01T12:15:00.000Z",
+              state: "open",
+            },
+          ],
+        },
+      },
+      429: tooMany,
+    },
+  },
+  issueSignInLink: {
+    method: "post",
+    path: "/api/access/links",
+    needs: "access-write",
+    summary: "A link that signs somebody in, once",
+    description:
+      "Scope access-write, and the scopes of the role that it gives (fleet-write for a partner). The link is in this answer and nowhere else.",
+    body: {
+      schema: signInLinkRequest,
+      example: { name: "ben", role: "partner", crawlers: ["athens"], minutes: 60 },
+    },
+    answers: {
+      ...refusals,
+      201: {
+        description: "Made",
+        schema: issuedSignInLink,
+        example: {
+          linkId: 3,
+          name: "ben",
+          role: "partner",
+          crawlers: ["athens"],
+          url: "https://search.example/sign-in/ncl_Zq3…",
+          expiresAt: "2026-03-01T13:00:00.000Z",
+        },
+      },
+      400: errorAnswer("A field that cannot be"),
+      422: errorAnswer("A name or crawlers that do not fit the role"),
+      429: tooMany,
+    },
+  },
+  revokeSignInLink: {
+    method: "post",
+    path: "/api/access/links/{id}/revoke",
+    needs: "access-write",
+    summary: "Withdraw a link",
+    description: "Scope access-write.",
+    parameters: { path: { id: z.int().min(1).describe("Number of the link.") } },
+    body: { schema: nothingBody, example: {} },
+    answers: {
+      ...refusals,
+      200: { description: "The answer", schema: revokedSignInLink, example: { linkId: 3, revoked: true } },
+      404: errorAnswer("No open link of this number"),
+      429: tooMany,
+    },
+  },
+  endSession: {
+    method: "post",
+    path: "/api/access/sessions/{id}/end",
+    needs: "access-write",
+    summary: "End somebody's session at once",
+    description: "Scope access-write.",
+    parameters: { path: { id: z.int().min(1).describe("Number of the session.") } },
+    body: { schema: nothingBody, example: {} },
+    answers: {
+      ...refusals,
+      200: { description: "The answer", schema: endedSession, example: { sessionId: 17, ended: true } },
+      404: errorAnswer("No session of this number"),
+      429: tooMany,
+    },
+  },
+  tokens: {
+    method: "get",
+    path: "/api/tokens",
+    needs: "access-write",
+    summary: "The tokens, and when each was last used",
+    description: "Scope access-write.",
+    answers: {
+      ...refusals,
+      200: {
+        description: "The answer",
+        schema: tokens,
+        example: {
+          tokens: [
+            {
+              name: "prometheus",
+              scopes: ["metrics-read"],
+              createdAt: "2026-03-01T12:00:00.000Z",
+              expiresAt: "2027-03-01T12:00:00.000Z",
+              lastUsedAt: null,
+              revokedAt: null,
+            },
+          ],
+        },
+      },
+      429: tooMany,
+    },
+  },
+  createToken: {
+    method: "post",
+    path: "/api/tokens",
+    needs: "access-write",
+    summary: "Make a token",
+    description:
+      "Scope access-write; it gives no scope that it has not itself. The token is in this answer and nowhere else.",
+    body: { schema: tokenRequest, example: { name: "prometheus", scopes: ["metrics-read"], days: 365 } },
+    answers: {
+      ...refusals,
+      201: {
+        description: "Made",
+        schema: createdToken,
+        example: {
+          name: "prometheus",
+          scopes: ["metrics-read"],
+          expiresAt: "2027-03-01T12:00:00.000Z",
+          token: "nco_8fK…",
+        },
+      },
+      409: errorAnswer("There is, or was, a token of this name"),
+      422: errorAnswer("A field that cannot be"),
+      429: tooMany,
+    },
+  },
+  revokeToken: {
+    method: "post",
+    path: "/api/tokens/{name}/revoke",
+    needs: "access-write",
+    summary: "End a token at once",
+    description: "Scope access-write.",
+    parameters: { path: { name: z.string().describe("The token's name.") } },
+    body: { schema: nothingBody, example: {} },
+    answers: {
+      ...refusals,
+      200: {
+        description: "The answer",
+        schema: revokedToken,
+        example: { name: "prometheus", revoked: true },
+      },
+      404: errorAnswer("No good token of this name"),
+      429: tooMany,
+    },
+  },
+} satisfies ApiOperations;
+
+const partnerLinkRequest = z.strictObject({
+  person: z.string().min(1).max(63),
+  minutes: z.int().min(linkMinutes.least).max(linkMinutes.most).default(linkMinutes.most),
+});
+
+export const partnerAccessApi = {
+  partnerSignInLink: {
+    method: "post",
+    path: "/api/fleet/crawlers/{name}/sign-in-link",
+    needs: "access-write",
+    summary: "A link by which a crawler's partner signs in once",
+    description: "Scope access-write.",
+    parameters: {
+      path: { name: z.string().meta({ description: "The crawler's name.", example: "athens" }) },
+    },
+    body: {
+      schema: partnerLinkRequest,
+      example: { person: "chris", minutes: 60 },
+    },
+    answers: {
+      ...refusals,
+      201: {
+        description: "The answer",
+        schema: signInLink,
+        example: {
+          linkId: 5,
+          name: "chris",
+          role: "partner",
+          crawlers: ["athens"],
+          url: "https://search.example/sign-in/ncl_…",
+          expiresAt: "2026-03-02T12:00:00.000Z",
+        },
+      },
+      400: errorAnswer("The body is not as described"),
+      404: errorAnswer("There is no crawler of this name"),
+      409: errorAnswer("Where people reach the pages is not known"),
+      429: errorAnswer("Too many failures from this address"),
+    },
+  },
+} satisfies ApiOperations;

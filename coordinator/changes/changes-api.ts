@@ -1,0 +1,171 @@
+/** The API of changed pages: what it takes and answers. */
+import { z } from "zod";
+import { type ApiOperations, dateTime, errorAnswer, refusals } from "../web/api-operation.ts";
+
+const pageChange = z
+  .object({
+    number: z.int().describe("The cursor behind this change. Numbers go up by one."),
+    host: z.string(),
+    notedAt: dateTime().describe("When it got its number."),
+    kind: z.enum(["first-seen", "changed", "links-changed", "came-back", "redirected", "gone", "given-up"]),
+    url: z.string(),
+    seenAt: dateTime().describe("When it was fetched."),
+    status: z.int().nullable().describe("Of the answer."),
+    reason: z.string().nullable().describe("Why there is no page."),
+    language: z.string().nullable().describe("ISO 639-1."),
+    digestBefore: z.string().nullable().describe("SHA-256 of the body, hex."),
+    digestAfter: z.string().nullable().describe("SHA-256 of the body, hex."),
+    simhashDistance: z.int().nullable().describe("Bits of 64 in which the simhashes of the texts differ."),
+    titleBefore: z.string().nullable().describe("The page's title."),
+    titleAfter: z.string().nullable().describe("The page's title."),
+    wordsBefore: z.int().nullable().describe("Words of the text."),
+    wordsAfter: z.int().nullable().describe("Words of the text."),
+    linksBefore: z.int().nullable().describe("Links of the page, each URL once."),
+    linksAfter: z.int().nullable().describe("Links of the page, each URL once."),
+    linksAdded: z.int().nullable().describe("Of links-changed."),
+    linksRemoved: z.int().nullable().describe("Of links-changed."),
+    location: z.string().nullable().describe("Where a redirect leads."),
+    words: z.string().describe("The same in plain words."),
+  })
+  .meta({ id: "PageChange" });
+
+const changes = z
+  .object({
+    changes: z.array(pageChange),
+    next: z.int().describe("Where to go on."),
+    more: z.boolean().describe("There may be more behind next already."),
+  })
+  .meta({ id: "Changes" });
+
+export const changesApi = {
+  changes: {
+    method: "get",
+    path: "/api/changes",
+    needs: "read",
+    summary: "What visits found new, changed or gone, since a cursor",
+    description:
+      "Needs the scope read where the pages are not open to everybody. Without since the latest changes; with since what came after it, oldest first: go on with next, at once while more is true. Every change is read exactly once so, whoever writes meanwhile. Also as CSV: format=csv. Asked with Accept: text/event-stream alone, it is the stream of /api/changes/stream.",
+    parameters: {
+      query: {
+        since: z.string().max(16).optional().meta({
+          description: "A cursor (next of an answer, number of a change, id of an event), earliest, or now.",
+          example: "earliest",
+        }),
+        host: z
+          .string()
+          .max(253)
+          .optional()
+          .meta({ description: "Of this host alone.", example: "www.example.org" }),
+        prefix: z.string().max(2048).optional().meta({
+          description: "Of URLs that begin so, with scheme and host.",
+          example: "https://www.example.org/docs/",
+        }),
+        dset: z.string().max(4096).optional().meta({
+          description:
+            "Of hosts and languages of a domain set: top-level domains, domains, lang:CODE, each with not before it for all but that.",
+          example: ".org lang:en",
+        }),
+        kind: z.string().max(200).optional().meta({
+          description:
+            "Kinds with commas between them: first-seen, changed, links-changed, came-back, redirected, gone, given-up.",
+          example: "changed",
+        }),
+        limit: z.int().min(1).max(1000).default(100).meta({ description: "Changes at most.", example: 100 }),
+      },
+    },
+    answers: {
+      ...refusals,
+      200: {
+        description: "The answer",
+        schema: changes,
+        example: {
+          changes: [
+            {
+              number: 4712,
+              host: "www.example.org",
+              notedAt: "2026-03-01T12:00:00.400Z",
+              kind: "changed",
+              url: "https://www.example.org/docs/ferry",
+              seenAt: "2026-03-01T11:59:58.000Z",
+              status: 200,
+              reason: null,
+              language: "en",
+              digestBefore: "0000000000000000000000000000000000000000000000000000000000000000",
+              digestAfter: "1111111111111111111111111111111111111111111111111111111111111111",
+              simhashDistance: 5,
+              titleBefore: "The ferry",
+              titleAfter: "The ferry, summer",
+              wordsBefore: 120,
+              wordsAfter: 140,
+              linksBefore: 8,
+              linksAfter: 9,
+              linksAdded: null,
+              linksRemoved: null,
+              location: null,
+              words:
+                "the text: 5 of 64 bits of its simhash differ; 120 → 140 words; title “The ferry” → “The ferry, summer”",
+            },
+          ],
+          next: 4712,
+          more: false,
+        },
+      },
+      400: errorAnswer("A cursor, host, beginning, domain set, kind or limit that cannot be"),
+      410: errorAnswer("The cursor is older than what is kept: some changes were missed", {
+        error: {
+          status: 410,
+          message:
+            "The cursor 12 is too old: changes through number 4000 are not kept any more (policy changes.keepDays), so some were missed. Look at what you follow once more, and go on with since=earliest, or with since=now for what is still to come.",
+        },
+      }),
+    },
+  },
+  changesStream: {
+    method: "get",
+    path: "/api/changes/stream",
+    needs: "read",
+    summary: "The change feed as server-sent events",
+    description:
+      "Event `change`, its id the cursor behind it and its data one change as /api/changes has it. Begins behind Last-Event-ID, else behind since, else with what is still to come. Every 15 seconds without an event a comment and the id tell how far the feed is. A stream ends after five minutes: browsers come back by themselves, and where they were. A reader that takes nothing for 30 seconds is cut. Event `refused` (`{error}`) is the last one when the cursor has become too old meanwhile.",
+    parameters: {
+      query: {
+        since: z
+          .string()
+          .max(16)
+          .default("now")
+          .meta({ description: "A cursor, earliest, or now.", example: "now" }),
+        host: z
+          .string()
+          .max(253)
+          .optional()
+          .meta({ description: "Of this host alone.", example: "www.example.org" }),
+        prefix: z.string().max(2048).optional().meta({
+          description: "Of URLs that begin so, with scheme and host.",
+          example: "https://www.example.org/docs/",
+        }),
+        dset: z.string().max(4096).optional().meta({
+          description:
+            "Of hosts and languages of a domain set: top-level domains, domains, lang:CODE, each with not before it for all but that.",
+          example: ".org lang:en",
+        }),
+        kind: z.string().max(200).optional().meta({
+          description:
+            "Kinds with commas between them: first-seen, changed, links-changed, came-back, redirected, gone, given-up.",
+          example: "changed",
+        }),
+      },
+      header: { "Last-Event-ID": z.string().max(16).optional().describe("A cursor; goes before since.") },
+    },
+    answers: {
+      ...refusals,
+      200: {
+        description: "A stream that does not end by itself",
+        schema: z.string(),
+        type: "text/event-stream",
+      },
+      400: errorAnswer("A cursor, host, beginning, domain set, kind or limit that cannot be"),
+      410: errorAnswer("The cursor is older than what is kept"),
+      503: errorAnswer("As many readers as the feed takes are listening"),
+    },
+  },
+} satisfies ApiOperations;

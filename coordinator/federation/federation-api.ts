@@ -1,0 +1,233 @@
+/** The API of coordinators of other organisations: what it takes and answers. */
+import { z } from "zod";
+import { type ApiOperations, dateTime, errorAnswer, refusals, tooMany } from "../web/api-operation.ts";
+import { nothingBody } from "../web/form-fields.ts";
+
+const relatedCoordinator = z
+  .strictObject({
+    name: z.string().describe("Of the parent: its address."),
+    coordinatorId: z.string().nullable(),
+    owns: z
+      .array(z.string())
+      .describe(
+        "Of a child: the domain sets or address blocks that it owns; of the parent: what this coordinator owns.",
+      ),
+    state: z.enum(["connected", "silent", "refused", "never"]),
+    contactedAt: dateTime().nullable(),
+    failingSince: dateTime().nullable(),
+    failure: z.string().nullable().describe("Why it is not reached, or refused."),
+    waiting: z.number().describe("URLs that wait for it, under way included."),
+    exchanges: z.number(),
+    urlsSent: z.number().describe("Acknowledged."),
+    urlsReceived: z.number(),
+    urlsDropped: z.number().describe("Given up because too many waited, or because they were no URLs."),
+    createdAt: dateTime(),
+    createdBy: z.string(),
+  })
+  .meta({ id: "RelatedCoordinator" });
+
+const coordinators = z
+  .strictObject({
+    coordinatorId: z.string().nullable().describe("Of this coordinator; null: none has started here yet."),
+    parent: relatedCoordinator.nullable().describe("Null: what no child owns is this coordinator's own."),
+    above: z.array(z.string().meta({ format: "uuid" })).describe("Those above the parent, upward."),
+    children: z.array(relatedCoordinator),
+    settling: z.boolean().describe("Hosts and URLs are being handed over by claims that have changed."),
+  })
+  .meta({ id: "Coordinators" });
+
+const coordinatorInvitation = z
+  .object({ name: z.string().regex(/^[a-z0-9][a-z0-9._-]{0,62}$/) })
+  .meta({ id: "CoordinatorInvitation" });
+
+const invitedCoordinator = z
+  .strictObject({
+    name: z.string(),
+    parent: z.strictObject({
+      url: z.string(),
+      key: z.string(),
+      certificatePin: z
+        .string()
+        .nullable()
+        .describe("SHA-256 of the TLS key, base64url; null: the public authorities decide."),
+    }),
+  })
+  .meta({ id: "InvitedCoordinator" });
+
+const removedCoordinator = z
+  .strictObject({ name: z.string(), removed: z.boolean() })
+  .meta({ id: "RemovedCoordinator" });
+
+const exchangedUrl = z
+  .strictObject({
+    number: z.int().min(1),
+    url: z.string().max(4096),
+    depth: z.int().min(0).describe("Links from a seed."),
+    redirects: z.int().min(0).describe("In a row that led to it.").optional(),
+    lists: z.int().min(0).describe("Sitemaps and feeds in a row that led to it.").optional(),
+    hops: z.int().min(0).describe("Coordinators that it has passed."),
+    links: z.int().describe("Links to it that came, less those that went, since it was told last."),
+  })
+  .meta({ id: "ExchangedUrl" });
+
+const childMessage = z
+  .strictObject({
+    version: z.int(),
+    coordinatorId: z.string().meta({ format: "uuid" }),
+    owns: z.array(z.string()).min(1).max(1000),
+    linkId: z.string().nullable().describe("Of the last answer; null: this is the first."),
+    received: z.int().min(0).describe("The highest number that came down and is committed."),
+    urls: z.array(exchangedUrl).max(2000),
+  })
+  .meta({ id: "ChildMessage" });
+
+const parentAnswer = z
+  .strictObject({
+    coordinatorId: z.string().meta({ format: "uuid" }),
+    chain: z
+      .array(z.string().meta({ format: "uuid" }))
+      .max(16)
+      .describe("This coordinator and those above it."),
+    linkId: z.string().meta({ format: "uuid" }),
+    received: z.int().min(0).describe("The highest number that came up and is committed."),
+    urls: z.array(exchangedUrl).max(2000),
+  })
+  .meta({ id: "ParentAnswer" });
+
+export const federationApi = {
+  coordinators: {
+    method: "get",
+    path: "/api/coordinators",
+    needs: "fleet-read",
+    summary: "The coordinator above this one, those below it, and what waits for each",
+    description: "Scope fleet-read.",
+    answers: {
+      ...refusals,
+      200: {
+        description: "The answer",
+        schema: coordinators,
+        example: {
+          coordinatorId: "3b0c7f0e-5f0f-4c39-9a8e-0c9f6d1f1c11",
+          parent: null,
+          above: [],
+          children: [
+            {
+              name: "athens",
+              coordinatorId: "7a2d94c8-1b0e-4d57-8f57-5a1f8c3f2e22",
+              owns: [".gr", ".cy"],
+              state: "connected",
+              contactedAt: "2026-03-01T12:00:00.000Z",
+              failingSince: null,
+              failure: null,
+              waiting: 12,
+              exchanges: 4211,
+              urlsSent: 183002,
+              urlsReceived: 96110,
+              urlsDropped: 0,
+              createdAt: "2026-02-01T09:00:00.000Z",
+              createdBy: "anna",
+            },
+          ],
+          settling: false,
+        },
+      },
+      429: tooMany,
+    },
+  },
+  inviteCoordinator: {
+    method: "post",
+    path: "/api/coordinators/invite",
+    needs: "fleet-write",
+    summary: "Let a coordinator join below this one",
+    description:
+      "Scope fleet-write. The key is in this answer and nowhere else; it goes into the settings of the coordinator that joins, with what that is to own.",
+    body: { schema: coordinatorInvitation, example: { name: "athens" } },
+    answers: {
+      ...refusals,
+      201: {
+        description: "Invited",
+        schema: invitedCoordinator,
+        example: {
+          name: "athens",
+          parent: { url: "https://search.example", key: "ncc_8fK…", certificatePin: null },
+        },
+      },
+      409: errorAnswer("The name is taken, or no coordinator has started here yet", {
+        error: {
+          status: 409,
+          message: 'There is a coordinator "athens" already: take another name, or remove it first.',
+        },
+      }),
+      422: errorAnswer("A name that cannot be"),
+      400: errorAnswer("The body is not of the stated form"),
+      429: tooMany,
+    },
+  },
+  removeCoordinator: {
+    method: "post",
+    path: "/api/coordinators/{name}/remove",
+    needs: "fleet-write",
+    summary: "End the link to a coordinator below this one",
+    description:
+      "Scope fleet-write. Its key opens nothing any more; URLs that wait for it go where they belong then.",
+    parameters: { path: { name: z.string().describe("As it was invited.") } },
+    body: { schema: nothingBody, example: {} },
+    answers: {
+      ...refusals,
+      200: { description: "Removed", schema: removedCoordinator, example: { name: "athens", removed: true } },
+      404: errorAnswer("There is no child of this name"),
+      429: tooMany,
+    },
+  },
+  exchangeUrls: {
+    method: "post",
+    path: "/api/coordinators/exchange",
+    needs: null,
+    summary: "What coordinators say to each other: URLs up, URLs down",
+    description:
+      "For coordinators below this one, with the key of their invitation (`Authorization: Bearer ncc_…`). Numbers rise in each direction; what was sent before is sent again until `received` covers it, and counts once.",
+    body: {
+      schema: childMessage,
+      example: {
+        version: 1,
+        coordinatorId: "7a2d94c8-1b0e-4d57-8f57-5a1f8c3f2e22",
+        owns: [".gr", ".cy"],
+        linkId: "0d1e5a9b-77c4-4d0a-b1c5-6f1f5d0a3333",
+        received: 183002,
+        urls: [
+          {
+            number: 96111,
+            url: "https://www.example.org/ferry",
+            depth: 2,
+            redirects: 0,
+            lists: 0,
+            hops: 0,
+            links: 3,
+          },
+        ],
+      },
+    },
+    answers: {
+      200: {
+        description: "Taken",
+        schema: parentAnswer,
+        example: {
+          coordinatorId: "3b0c7f0e-5f0f-4c39-9a8e-0c9f6d1f1c11",
+          chain: ["3b0c7f0e-5f0f-4c39-9a8e-0c9f6d1f1c11"],
+          linkId: "0d1e5a9b-77c4-4d0a-b1c5-6f1f5d0a3333",
+          received: 96111,
+          urls: [],
+        },
+      },
+      400: errorAnswer("The message is not of the stated form"),
+      401: errorAnswer("The key opens nothing"),
+      409: errorAnswer(
+        "Refused: a cycle of coordinators, claims that overlap or reach too far, another software version",
+        { error: { status: 409, message: '"berlin" and "athens" would both own .gr' } },
+      ),
+      429: errorAnswer(
+        "A message of this child is in hand already, or too many failures came from this address",
+      ),
+    },
+  },
+} satisfies ApiOperations;

@@ -1,0 +1,195 @@
+/** The API of invitations: what it takes and answers. */
+import { z } from "zod";
+import { keyScopes } from "#protocol/identity";
+import { crawlerName } from "#protocol/invitation";
+import { invitationHours } from "../access/invitations.ts";
+import { type ApiOperations, dateTime, errorAnswer, refusals } from "../web/api-operation.ts";
+import { bytesPerDay, nothingBody, pagesPerDay } from "../web/form-fields.ts";
+
+const invitationRequest = z
+  .strictObject({
+    name: crawlerName,
+    renews: z.boolean().default(false).describe("A new identity for a crawler that is there."),
+    scopes: z
+      .array(z.enum(keyScopes))
+      .min(1)
+      .max(keyScopes.length)
+      .default([...keyScopes])
+      .describe("probe: measurements; crawl: leases and results, too. Both when left out."),
+    pagesPerDay: pagesPerDay.nullable().default(null).describe("At most; null: what the partner allows."),
+    bytesPerDay: bytesPerDay.nullable().default(null),
+    expiresHours: z
+      .number()
+      .min(invitationHours.least)
+      .max(invitationHours.most)
+      .default(invitationHours.usual),
+  })
+  .meta({ id: "InvitationRequest" });
+
+const joinCommands = z
+  .strictObject({
+    download: z.string().describe("Needs Node.js and nothing else; reads the token from standard input."),
+    installed: z.string().describe("Where nearcrawl is installed; reads the token from standard input."),
+  })
+  .meta({ id: "JoinCommands" });
+
+const issuedInvitation = z
+  .strictObject({
+    invitationId: z.int(),
+    name: z.string(),
+    renews: z.boolean(),
+    coordinatorUrl: z.string(),
+    certificatePin: z
+      .string()
+      .nullable()
+      .describe(
+        "SHA-256 of the SubjectPublicKeyInfo, base64url; null: public authorities vouch for the coordinator.",
+      ),
+    releaseKeys: z.array(z.string()).min(1),
+    firstRelease: z
+      .string()
+      .nullable()
+      .describe(
+        "The release that the crawler starts with; null: none is offered to all yet, and it waits for one.",
+      ),
+    expiresAt: dateTime(),
+    token: z.string(),
+    commands: joinCommands,
+  })
+  .meta({ id: "IssuedInvitation" });
+
+const invitation = z
+  .strictObject({
+    invitationId: z.int(),
+    name: z.string(),
+    renews: z.boolean(),
+    scopes: z.array(z.enum(["probe", "crawl"])),
+    pagesPerDay: z.int().nullable(),
+    bytesPerDay: z.int().nullable(),
+    createdBy: z.string(),
+    createdAt: dateTime(),
+    expiresAt: dateTime(),
+    redeemedAt: dateTime().nullable(),
+    revokedAt: dateTime().nullable(),
+    state: z.enum(["open", "joining", "joined", "expired", "revoked"]),
+  })
+  .meta({ id: "Invitation" });
+
+const invitations = z.strictObject({ invitations: z.array(invitation) }).meta({ id: "Invitations" });
+
+const inviteBounds = z
+  .strictObject({
+    scopes: z.array(z.enum(["probe", "crawl"])),
+    expiresHours: z.strictObject({ least: z.int(), most: z.int(), usual: z.int() }),
+  })
+  .meta({ id: "InviteBounds" });
+
+export const invitationApi = {
+  invitations: {
+    method: "get",
+    path: "/api/fleet/invitations",
+    needs: "fleet-read",
+    summary: "Invitations, the latest first",
+    answers: {
+      ...refusals,
+      200: {
+        description: "The answer",
+        schema: invitations,
+        example: {
+          invitations: [
+            {
+              invitationId: 7,
+              name: "athens",
+              renews: false,
+              scopes: ["probe", "crawl"],
+              pagesPerDay: 50000,
+              bytesPerDay: null,
+              createdBy: "token dashboard",
+              createdAt: "2026-03-01T12:00:00.000Z",
+              expiresAt: "2026-03-04T12:00:00.000Z",
+              redeemedAt: null,
+              revokedAt: null,
+              state: "open",
+            },
+          ],
+        },
+      },
+      429: errorAnswer("Too many failures from this address"),
+    },
+  },
+  invite: {
+    method: "post",
+    path: "/api/fleet/invitations",
+    needs: "fleet-write",
+    summary: "Invite a crawler",
+    description:
+      "Scope fleet-write. The token is in this answer and nowhere else: what is kept is a hash of its secret.",
+    body: { schema: invitationRequest, example: { name: "athens", pagesPerDay: 50000, expiresHours: 72 } },
+    answers: {
+      ...refusals,
+      201: {
+        description: "The answer",
+        schema: issuedInvitation,
+        example: {
+          invitationId: 7,
+          name: "athens",
+          renews: false,
+          coordinatorUrl: "wss://search.example/crawler",
+          certificatePin: "47DEQpj8HBSa-_TImW-5JCeuQeRkm5NMpJWZG3hSuFU",
+          releaseKeys: ["11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo"],
+          firstRelease: "1.4.0",
+          expiresAt: "2026-03-04T12:00:00.000Z",
+          token: "nc1.eyJ…",
+          commands: {
+            download:
+              "curl -fsS --insecure --pinnedpubkey 'sha256//47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=' -o nearcrawl-crawler.mjs 'https://search.example/releases/dock.mjs' && node nearcrawl-crawler.mjs join -",
+            installed: "nearcrawl crawler join -",
+          },
+        },
+      },
+      400: errorAnswer("The body is not as described"),
+      404: errorAnswer("There is no crawler of this name to renew"),
+      409: errorAnswer(
+        "There is a crawler of this name, it is not known where partners reach the coordinator, or there is no release key to pin",
+      ),
+      415: errorAnswer("The body is not application/json"),
+      429: errorAnswer("Too many failures from this address"),
+    },
+  },
+  inviteBounds: {
+    method: "get",
+    path: "/api/fleet/invite",
+    needs: "fleet-write",
+    summary: "What an invitation may say",
+    description: "Scope fleet-write.",
+    answers: {
+      ...refusals,
+      200: {
+        description: "The answer",
+        schema: inviteBounds,
+        example: { scopes: ["probe", "crawl"], expiresHours: { least: 1, most: 720, usual: 72 } },
+      },
+      429: errorAnswer("Too many failures from this address"),
+    },
+  },
+  revokeInvitation: {
+    method: "post",
+    path: "/api/fleet/invitations/{number}/revoke",
+    needs: "fleet-write",
+    summary: "Withdraw an invitation",
+    description: "Scope fleet-write.",
+    parameters: { path: { number: z.int().meta({ description: "As listed.", example: 7 }) } },
+    body: { schema: nothingBody, example: {} },
+    answers: {
+      ...refusals,
+      200: {
+        description: "The answer",
+        schema: z.strictObject({ revoked: z.int() }),
+        example: { revoked: 1 },
+      },
+      400: errorAnswer("The body is not as described"),
+      404: errorAnswer("It cannot be used any more, or there is none"),
+      429: errorAnswer("Too many failures from this address"),
+    },
+  },
+} satisfies ApiOperations;

@@ -1,0 +1,653 @@
+/** The API of the overview: what it answers. */
+import { z } from "zod";
+import { fleetLine } from "../fleet/fleet-api.ts";
+import { delegationCause } from "../subnets/subnets-api.ts";
+import { type ApiOperations, dateTime, errorAnswer } from "../web/api-operation.ts";
+
+const totals = z
+  .strictObject({
+    isEstimate: z.boolean().describe("Counted over a part of tables that are large: about so many."),
+    hosts: z.int(),
+    hostsResolved: z.int(),
+    hostsUnresolved: z.int(),
+    hostsRefused: z.int(),
+    urls: z.int(),
+    urlsDue: z.int(),
+    urlsLeased: z.int(),
+    urlsRefused: z.int(),
+    urlsGone: z.int(),
+    urlsPending: z.int(),
+    pages: z.int(),
+    bodyBytes: z.int(),
+    shippedBytes: z.int(),
+    rounds: z.int(),
+    probes: z.int(),
+    subnetsWaiting: z.int(),
+    subnetsDelegated: z.int(),
+    meanRttMs: z.number().nullable(),
+    generation: z.int().nullable().describe("Of the registry in force."),
+    generationAppliedAt: dateTime().nullable(),
+  })
+  .meta({ id: "Totals" });
+
+const rates = z
+  .strictObject({
+    pagesPerMinute: z.number(),
+    fetchedBytesPerMinute: z.number(),
+    probesPerMinute: z.number(),
+    pagesHistory: z.array(z.number()).describe("Pages per minute, oldest first."),
+    stepSeconds: z.number(),
+  })
+  .meta({ id: "Rates" });
+
+const recentDelegation = z
+  .strictObject({
+    range: z.string(),
+    name: z.string(),
+    country: z.string().nullable(),
+    crawler: z.string(),
+    rttMs: z.number().nullable(),
+    since: dateTime(),
+    cause: delegationCause,
+  })
+  .meta({ id: "RecentDelegation" });
+
+const alert = z
+  .strictObject({
+    name: z.enum([
+      "coordinator-silent",
+      "no-crawler-connected",
+      "errors-by-us",
+      "copied-folder",
+      "crawler-offline",
+      "crawler-draining",
+      "crawler-distrusted",
+      "crawler-errors",
+      "results-wait",
+      "subnets-wait",
+      "queue-age",
+      "compression-poor",
+      "registry-old",
+      "incidents",
+      "release-missing",
+      "crawler-waits",
+      "release-held",
+      "release-failing",
+      "database-slow",
+      "accuracy-low",
+      "parent-away",
+      "child-silent",
+      "foreign-urls-dropped",
+    ]),
+    severity: z.enum(["critical", "warning"]),
+    words: z.string().describe("What is the matter."),
+    advice: z.string().describe("What to do."),
+    link: z.string().describe("The page with what is behind it."),
+    targets: z
+      .array(z.string())
+      .describe("Crawlers or releases that it is about, the worst first; five at most."),
+    count: z.int().describe("How many it is about; 1 when it is about the crawl as a whole."),
+  })
+  .meta({ id: "Alert" });
+
+const historyPoint = z
+  .strictObject({
+    pagesPerMinute: z.number(),
+    fetchedBytesPerMinute: z.number(),
+    probesPerMinute: z.number(),
+  })
+  .nullable()
+  .meta({ id: "HistoryPoint", description: "Means over a step; null: no coordinator wrote anything." });
+
+const history = z
+  .strictObject({
+    range: z.enum(["1h", "24h", "7d"]),
+    stepMinutes: z.int(),
+    points: z.array(historyPoint).describe("Oldest first, one for each step."),
+    since: dateTime().describe("When the first step begins."),
+  })
+  .meta({ id: "History" });
+
+const waitReason = z
+  .enum([
+    "no-delegation",
+    "crawler-offline",
+    "crawler-draining",
+    "budget",
+    "politeness",
+    "crawler-full",
+    "in-line",
+  ])
+  .meta({
+    id: "WaitReason",
+    description:
+      "The first thing in the way of a host that is due; in-line: nothing, its crawler will ask for it.",
+  });
+
+const queueAges = z
+  .strictObject({
+    hosts: z.int(),
+    medianSeconds: z.int().nullable(),
+    p95Seconds: z.int().nullable(),
+    oldestSeconds: z.int().nullable(),
+    isEstimate: z.boolean().describe("Told from a part of the hosts, since there are many."),
+    reasons: z.array(
+      z.strictObject({
+        reason: waitReason,
+        hosts: z.int(),
+        medianSeconds: z.int().nullable(),
+        p95Seconds: z.int().nullable(),
+        oldestSeconds: z.int().nullable(),
+      }),
+    ),
+  })
+  .meta({ id: "QueueAges" });
+
+const spanFigures = z
+  .strictObject({
+    minutes: z.int(),
+    fetches: z.int(),
+    pages: z.int(),
+    fetchedBytes: z.int().describe("Decoded bodies of the pages."),
+    shippedBytes: z.int().describe("What all results took on the wire to the coordinator."),
+    rounds: z.int(),
+    probes: z.int(),
+    failures: z
+      .strictObject({ target: z.int(), network: z.int(), crawler: z.int(), us: z.int() })
+      .describe("Failed fetches by who is to blame."),
+  })
+  .meta({ id: "SpanFigures" });
+
+const accuracyEstimate = z
+  .strictObject({
+    samples: z.int(),
+    nearlyBest: z.int(),
+    withinMs: z.int(),
+    days: z.int(),
+    share: z.number().nullable(),
+    low: z.number().describe("Wilson score interval of the share, 95 % confidence."),
+    high: z.number(),
+  })
+  .meta({ id: "AccuracyEstimate" });
+
+const overview = z
+  .strictObject({
+    at: dateTime(),
+    startedAt: dateTime().nullable().describe("Null: told by the command, without a coordinator."),
+    phase: z.string(),
+    sessions: z.int(),
+    roundsUnderWay: z.int().nullable(),
+    probesUnderWay: z.int().nullable(),
+    alerts: z.array(alert),
+    rates: rates,
+    history: history,
+    queue: queueAges,
+    lastHour: spanFigures,
+    lastDay: spanFigures,
+    accuracy: accuracyEstimate,
+    totals: totals,
+    fleet: z.array(fleetLine),
+    recent: z.array(recentDelegation),
+  })
+  .meta({ id: "Overview" });
+
+const alertList = z
+  .strictObject({
+    at: dateTime(),
+    alerts: z.array(alert).describe("The critical first; empty: nothing needs attention."),
+  })
+  .meta({ id: "AlertList" });
+
+const accuracySample = z
+  .strictObject({
+    range: z.string(),
+    name: z.string(),
+    country: z.string().nullable(),
+    targetHost: z.string(),
+    targetAddress: z.string(),
+    method: z.enum(["head", "connect", "icmp"]),
+    owner: z.string(),
+    ownerRttMs: z.number().nullable().describe("Null: it got no answer."),
+    best: z.string().nullable().describe("Null: nobody got an answer."),
+    bestRttMs: z.number().nullable(),
+    asked: z.int(),
+    answered: z.int(),
+    sampledAt: dateTime(),
+  })
+  .meta({ id: "AccuracySample" });
+
+const accuracyView = z
+  .strictObject({
+    at: dateTime(),
+    estimate: accuracyEstimate,
+    farOnly: z.boolean(),
+    samples: z.array(accuracySample),
+  })
+  .meta({ id: "AccuracyView" });
+
+const waitingHost = z
+  .strictObject({
+    host: z.string(),
+    reason: waitReason,
+    dueAt: dateTime(),
+    range: z.string().nullable().describe("Null: its address lies in no registered subnet."),
+    crawler: z.string().nullable(),
+    notBefore: dateTime().nullable().describe("Politeness: not before; null: at any time."),
+    holdingBack: z.array(z.string()).describe("Why its crawler holds back, in its own words."),
+  })
+  .meta({ id: "WaitingHost" });
+
+const leftOutUrls = z
+  .strictObject({
+    urls: z.int().describe("Times that one was left out, in all."),
+    hosts: z.int(),
+    more: z.boolean().describe("There are more hosts than were looked at, which are 10,000."),
+    most: z
+      .array(z.strictObject({ host: z.string(), urls: z.int() }))
+      .describe("The most first, 10 at most."),
+  })
+  .meta({
+    id: "LeftOutUrls",
+    description: "URLs that were named beyond what their hosts may have and hold, and left out.",
+  });
+
+const queueView = z
+  .strictObject({
+    at: dateTime(),
+    reason: waitReason.nullable(),
+    ages: queueAges,
+    hosts: z.array(waitingHost).describe("The longest waiting first, 100 at most."),
+    leftOut: leftOutUrls,
+  })
+  .meta({ id: "QueueView" });
+
+export const overviewApi = {
+  overview: {
+    method: "get",
+    path: "/api/overview",
+    needs: "read",
+    summary: "The state of the whole crawl",
+    description:
+      "Totals are kept for a while when the tables are large, and told from a part of those; rates and what is under way are of this moment.",
+    parameters: {
+      query: {
+        range: z
+          .enum(["1h", "24h", "7d"])
+          .default("1h")
+          .meta({ description: "Of the history.", example: "24h" }),
+      },
+    },
+    answers: {
+      200: {
+        description: "The answer",
+        schema: overview,
+        example: {
+          at: "2026-03-01T12:00:00.000Z",
+          startedAt: "2026-03-01T11:00:00.000Z",
+          phase: "crawling",
+          sessions: 10,
+          roundsUnderWay: 3,
+          probesUnderWay: 7,
+          alerts: [
+            {
+              name: "crawler-offline",
+              severity: "warning",
+              words: "Offline for more than 60 minutes: berlin.",
+              advice:
+                "Its page says why and what its last words were; write to the partner. Its subnets are with others. If it is gone for good: nearcrawl fleet kill NAME.",
+              link: "/fleet",
+              targets: ["berlin"],
+              count: 1,
+            },
+          ],
+          rates: {
+            pagesPerMinute: 687.2,
+            fetchedBytesPerMinute: 27489392.9,
+            probesPerMinute: 687.2,
+            pagesHistory: [120.0, 132.5],
+            stepSeconds: 5,
+          },
+          history: {
+            range: "1h",
+            stepMinutes: 1,
+            points: [{ pagesPerMinute: 687.2, fetchedBytesPerMinute: 27489393, probesPerMinute: 12 }, null],
+            since: "2026-03-01T11:00:00.000Z",
+          },
+          queue: {
+            hosts: 31,
+            medianSeconds: 12,
+            p95Seconds: 340,
+            oldestSeconds: 412,
+            isEstimate: false,
+            reasons: [
+              { reason: "no-delegation", hosts: 3, medianSeconds: 4, p95Seconds: 6, oldestSeconds: 6 },
+              { reason: "in-line", hosts: 28, medianSeconds: 13, p95Seconds: 340, oldestSeconds: 412 },
+            ],
+          },
+          lastHour: {
+            minutes: 60,
+            fetches: 4100,
+            pages: 4080,
+            fetchedBytes: 164000000,
+            shippedBytes: 6150000,
+            rounds: 12,
+            probes: 31,
+            failures: { target: 9, network: 4, crawler: 0, us: 0 },
+          },
+          lastDay: {
+            minutes: 1440,
+            fetches: 98400,
+            pages: 98380,
+            fetchedBytes: 3936000000,
+            shippedBytes: 147600000,
+            rounds: 12,
+            probes: 31,
+            failures: { target: 9, network: 4, crawler: 0, us: 0 },
+          },
+          accuracy: {
+            samples: 412,
+            nearlyBest: 397,
+            withinMs: 5,
+            days: 30,
+            share: 0.9636,
+            low: 0.9408,
+            high: 0.9778,
+          },
+          totals: {
+            isEstimate: false,
+            hosts: 30,
+            hostsResolved: 28,
+            hostsUnresolved: 1,
+            hostsRefused: 1,
+            urls: 71,
+            urlsDue: 70,
+            urlsLeased: 0,
+            urlsRefused: 1,
+            urlsGone: 0,
+            urlsPending: 30,
+            pages: 40,
+            bodyBytes: 1600000,
+            shippedBytes: 60000,
+            rounds: 2,
+            probes: 2,
+            subnetsDelegated: 303,
+            meanRttMs: 48.47,
+            generation: 1,
+            generationAppliedAt: "2026-02-28T00:00:00.000Z",
+            subnetsWaiting: 2,
+          },
+          fleet: [
+            {
+              crawlerId: 1,
+              name: "athens",
+              state: "online",
+              place: "Athens",
+              country: "GR",
+              latitude: 37.98,
+              longitude: 23.73,
+              address: "1.2.200.1",
+              pagesPerDay: 100000,
+              concurrentHosts: 1,
+              probeMethods: ["head", "connect"],
+              softwareVersion: null,
+              connectedAt: "2026-03-01T11:00:00.000Z",
+              lastSeenAt: "2026-03-01T11:59:55.000Z",
+              offlineReason: null,
+              holdingBack: [],
+              revoked: false,
+              subnets: 51,
+              pages: 40,
+              bodyBytes: 1640000,
+              shippedBytes: 60000,
+              meanRttMs: 51.18,
+              openLeases: 0,
+            },
+          ],
+          recent: [
+            {
+              range: "20.0.0.0/24",
+              name: "NET-0",
+              country: "US",
+              crawler: "athens",
+              rttMs: 5,
+              since: "2026-11-21T23:51:27.754Z",
+              cause: "probe-round",
+            },
+          ],
+        },
+      },
+      400: errorAnswer("It cannot be answered", {
+        error: { status: 400, message: "range: must be one of 1h, 24h, 7d" },
+      }),
+    },
+  },
+  events: {
+    method: "get",
+    path: "/events",
+    needs: "read",
+    summary: "Live regions of the overview page, as server-sent events",
+    description:
+      "Event `overview`, every two seconds while something changes: `{regions: {name: html}}`. For figures poll /api/overview.",
+    answers: {
+      200: { description: "A stream that does not end", schema: z.string(), type: "text/event-stream" },
+      503: errorAnswer("As many pages as can be kept live are live", {
+        error: { status: 400, message: "As many pages as can be kept live are live." },
+      }),
+    },
+  },
+  alerts: {
+    method: "get",
+    path: "/api/alerts",
+    needs: "read",
+    summary: "What needs attention now",
+    description:
+      "The same list as on top of the overview, of `nearcrawl alerts`, and of the metric nearcrawl_alerts. The runbook (monitoring) has a section for each name.",
+    answers: {
+      200: {
+        description: "The answer",
+        schema: alertList,
+        example: {
+          at: "2026-03-01T12:00:00.000Z",
+          alerts: [
+            {
+              name: "crawler-offline",
+              severity: "warning",
+              words: "Offline for more than 60 minutes: berlin.",
+              advice:
+                "Its page says why and what its last words were; write to the partner. Its subnets are with others. If it is gone for good: nearcrawl fleet kill NAME.",
+              link: "/fleet",
+              targets: ["berlin"],
+              count: 1,
+            },
+          ],
+        },
+      },
+    },
+  },
+  queue: {
+    method: "get",
+    path: "/api/fleet/queue",
+    needs: "read",
+    summary: "What is due and not being fetched, and why",
+    description: "Ages are of hosts: since their longest due URL could have been fetched.",
+    parameters: {
+      query: {
+        reason: waitReason.optional().meta({
+          description: "Only hosts that wait for this, of the 5,000 that wait longest.",
+          example: "politeness",
+        }),
+        format: z
+          .enum(["csv"])
+          .optional()
+          .meta({ description: "csv: as a table, with up to 1,000 rows.", example: "csv" }),
+      },
+    },
+    answers: {
+      200: {
+        description: "The answer",
+        schema: queueView,
+        example: {
+          at: "2026-03-01T12:00:00.000Z",
+          reason: null,
+          ages: {
+            hosts: 31,
+            medianSeconds: 12,
+            p95Seconds: 340,
+            oldestSeconds: 412,
+            isEstimate: false,
+            reasons: [
+              { reason: "no-delegation", hosts: 3, medianSeconds: 4, p95Seconds: 6, oldestSeconds: 6 },
+              { reason: "in-line", hosts: 28, medianSeconds: 13, p95Seconds: 340, oldestSeconds: 412 },
+            ],
+          },
+          hosts: [
+            {
+              host: "www.example.org",
+              reason: "politeness",
+              dueAt: "2026-03-01T11:53:08.000Z",
+              range: "1.2.0.0/16",
+              crawler: "athens",
+              notBefore: "2026-03-01T12:00:10.000Z",
+              holdingBack: [],
+            },
+          ],
+          leftOut: {
+            urls: 1240,
+            hosts: 1,
+            more: false,
+            most: [{ host: "calendar.example.org", urls: 1240 }],
+          },
+        },
+      },
+      400: errorAnswer("It cannot be answered", {
+        error: {
+          status: 400,
+          message:
+            "reason: must be one of no-delegation, crawler-offline, crawler-draining, budget, politeness, crawler-full, in-line",
+        },
+      }),
+    },
+  },
+  accuracy: {
+    method: "get",
+    path: "/api/accuracy",
+    needs: "read",
+    summary: "How near the delegations are, by samples",
+    description:
+      "The share of sampled subnets whose crawler is within 5 ms of the nearest, over 30 days, with its Wilson score interval (95 %).",
+    parameters: {
+      query: {
+        only: z.enum(["far"]).optional().meta({
+          description: "far: only samples whose crawler was not nearly the nearest.",
+          example: "far",
+        }),
+        format: z
+          .enum(["csv"])
+          .optional()
+          .meta({ description: "csv: as a table, with up to 1,000 rows.", example: "csv" }),
+      },
+    },
+    answers: {
+      200: {
+        description: "The answer",
+        schema: accuracyView,
+        example: {
+          at: "2026-03-01T12:00:00.000Z",
+          estimate: {
+            samples: 412,
+            nearlyBest: 397,
+            withinMs: 5,
+            days: 30,
+            share: 0.9636,
+            low: 0.9408,
+            high: 0.9778,
+          },
+          farOnly: false,
+          samples: [
+            {
+              range: "1.2.0.0/16",
+              name: "EXAMPLE-NET",
+              country: "GR",
+              targetHost: "www.example.org",
+              targetAddress: "1.2.3.4",
+              method: "connect",
+              owner: "athens",
+              ownerRttMs: 12.5,
+              best: "athens",
+              bestRttMs: 12.5,
+              asked: 9,
+              answered: 8,
+              sampledAt: "2026-03-01T11:41:00.000Z",
+            },
+          ],
+        },
+      },
+    },
+  },
+} satisfies ApiOperations;
+
+export const operationApi = {
+  openapi: {
+    method: "get",
+    path: "/api/openapi.json",
+    needs: null,
+    summary: "This document",
+    answers: {
+      200: { description: "OpenAPI 3.1", schema: z.looseObject({}) },
+    },
+  },
+  health: {
+    method: "get",
+    path: "/health",
+    needs: null,
+    summary: "The process runs",
+    description:
+      "Asks nobody anything: while this answers, the process need not be started anew. Whether it can work says /ready.",
+    answers: {
+      200: {
+        description: "It does",
+        schema: z.strictObject({ status: z.string(), version: z.string() }),
+        example: { status: "ok", version: "0.1.0" },
+      },
+    },
+  },
+  ready: {
+    method: "get",
+    path: "/ready",
+    needs: null,
+    summary: "The coordinator can work",
+    description:
+      "The database answers, can be written and has every migration of this software, and the tree of the registry in force is in memory. Whether it can be written is looked at every ten seconds at most; an answer takes five at most. For load balancers and process managers; needs no token.",
+    answers: {
+      200: {
+        description: "It can",
+        schema: z.strictObject({ ready: z.boolean() }),
+        example: { ready: true },
+      },
+      503: {
+        description: "Something is missing",
+        schema: z.strictObject({
+          ready: z.boolean(),
+          reason: z.string(),
+          missing: z.array(
+            z.strictObject({ name: z.enum(["database", "writes", "migrations", "tree"]), words: z.string() }),
+          ),
+        }),
+        example: {
+          ready: false,
+          reason: "the database does not answer",
+          missing: [{ name: "database", words: "the database does not answer" }],
+        },
+      },
+    },
+  },
+  metrics: {
+    method: "get",
+    path: "/metrics",
+    needs: null,
+    summary: "Counters for Prometheus",
+    answers: {
+      200: { description: "Prometheus text format", schema: z.string(), type: "text/plain" },
+    },
+  },
+} satisfies ApiOperations;

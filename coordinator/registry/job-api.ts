@@ -1,0 +1,724 @@
+/** The API of registry jobs: what is fetched, planned, applied and taken back. */
+import { z } from "zod";
+import type { ImportPlan } from "#rir-import/plan";
+import { type ApiOperations, dateTime, errorAnswer } from "../web/api-operation.ts";
+
+export const registryCounts = z
+  .strictObject({
+    registry: z.enum(["iana", "afrinic", "apnic", "arin", "lacnic", "ripencc"]),
+    subnets: z.int(),
+    ipv4Subnets: z.int(),
+    ipv6Subnets: z.int(),
+    holders: z.int(),
+    crossing: z.int().describe("Subnets that cross another, of whichever registry."),
+    ipv4Addresses: z.int().describe("Addresses that lie in a subnet of it; each counts once."),
+    ipv6Slash48s: z.int().describe("Blocks of a /48 that a subnet of it touches."),
+  })
+  .meta({ id: "RegistryCounts" });
+
+const registryFilesPlace = z
+  .strictObject({
+    from: z.enum(["cache", "folder"]),
+    name: z
+      .string()
+      .describe("Of a folder in the one that the settings allow; empty: that one itself.")
+      .optional(),
+  })
+  .meta({ id: "RegistryFilesPlace" });
+
+const registryOrder = z
+  .strictObject({
+    type: z.enum(["fetch", "plan", "apply", "rollback", "rollforward"]),
+    acceptSmaller: z.boolean().optional(),
+    files: registryFilesPlace.optional(),
+    planId: z.int().optional(),
+    fingerprint: z
+      .string()
+      .describe("The plan's: files or a tree that changed since stop the job.")
+      .optional(),
+    generation: z
+      .int()
+      .describe("In force when it was asked for; of a rollforward the one that is to be.")
+      .optional(),
+    toEmpty: z.boolean().describe("Of a rollback: the tree may be empty afterwards.").optional(),
+  })
+  .meta({
+    id: "RegistryOrder",
+    description: "What was asked for; which fields there are depends on the type.",
+  });
+
+const registryJobProgress = z
+  .strictObject({
+    text: z.string().describe("How far, how fast, how long still."),
+    share: z.number().nullable().describe("0 to 1 of the present step; null: not known."),
+    lines: z.array(z.string()).describe("Steps behind it, at most 60."),
+  })
+  .meta({ id: "RegistryJobProgress" });
+
+export const registryJob = z
+  .strictObject({
+    jobId: z.int(),
+    order: registryOrder,
+    askedBy: z.string().nullable().describe("Null: not for this reader."),
+    via: z.enum(["page", "api"]),
+    state: z.enum(["running", "done", "failed", "cancelled", "broken-off"]),
+    startedAt: dateTime(),
+    endedAt: dateTime().nullable(),
+    progress: registryJobProgress,
+    cancelAskedBy: z.string().nullable(),
+    exitCode: z.int().nullable().describe("Of its process; null: it runs, or was ended by a signal."),
+    words: z.string().nullable().describe("Why it failed."),
+  })
+  .meta({ id: "RegistryJob" });
+
+const registryJobReport = z
+  .strictObject({
+    type: z.enum(["fetch", "plan", "apply", "rollback", "rollforward"]),
+    results: z
+      .array(
+        z.strictObject({
+          source: z.string(),
+          type: z.enum(["fetched", "unchanged", "left out", "failed"]),
+          bytes: z.int().optional(),
+          note: z.string().optional(),
+          reason: z.string().optional(),
+        }),
+      )
+      .optional(),
+    generation: z.int().nullable().describe("In force afterwards.").optional(),
+    isNew: z.boolean().describe("False: the same files again, and nothing to do.").optional(),
+    isInForce: z.boolean().optional(),
+    changes: z.record(z.string(), z.int()).optional(),
+    seconds: z.number().optional(),
+    rolledBack: z.array(z.int()).optional(),
+    undone: z.record(z.string(), z.int()).optional(),
+    redone: z.record(z.string(), z.int()).optional(),
+  })
+  .meta({
+    id: "RegistryJobReport",
+    description: "What came of it; which fields there are depends on the type.",
+  });
+
+const registryJobShown = z
+  .strictObject({
+    jobId: z.int(),
+    order: registryOrder,
+    askedBy: z.string().nullable().describe("Null: not for this reader."),
+    via: z.enum(["page", "api"]),
+    state: z.enum(["running", "done", "failed", "cancelled", "broken-off"]),
+    startedAt: dateTime(),
+    endedAt: dateTime().nullable(),
+    progress: registryJobProgress,
+    cancelAskedBy: z.string().nullable(),
+    exitCode: z.int().nullable().describe("Of its process; null: it runs, or was ended by a signal."),
+    words: z.string().nullable().describe("Why it failed."),
+    report: registryJobReport.nullable(),
+  })
+  .meta({ id: "RegistryJobShown" });
+
+const registrySubnetWords = z
+  .strictObject({
+    holder: z.string().nullable(),
+    country: z.string().nullable(),
+    registry: z.string(),
+    name: z.string(),
+    under: z.string().nullable().describe("The next less specific range."),
+  })
+  .meta({ id: "RegistrySubnetWords" });
+
+const registryDifference = z
+  .strictObject({
+    kind: z.enum(["added", "returned", "changed", "moved", "removed"]),
+    range: z.string(),
+    before: registrySubnetWords.nullable(),
+    after: registrySubnetWords.nullable(),
+  })
+  .meta({ id: "RegistryDifference" });
+
+const registryChange = z
+  .strictObject({
+    registry: z.enum(["iana", "afrinic", "apnic", "arin", "lacnic", "ripencc"]),
+    before: registryCounts.nullable(),
+    after: registryCounts.nullable(),
+    added: z.int(),
+    removed: z.int(),
+    changed: z.int(),
+    moved: z.int(),
+  })
+  .meta({ id: "RegistryChange" });
+
+const registryShrinkage = z
+  .strictObject({
+    registry: z.enum(["iana", "afrinic", "apnic", "arin", "lacnic", "ripencc"]),
+    lostSubnetsShare: z.number().describe("0 to 1 of what it has in the tree in force."),
+    lostIpv4Share: z.number(),
+    lostIpv6Share: z.number(),
+  })
+  .meta({ id: "RegistryShrinkage" });
+
+/** As the command prints it, which is not described here. */
+const printed = <Shape>(schema: z.ZodType = z.looseObject({})) => schema as unknown as z.ZodType<Shape>;
+
+const registryImportPlan = z
+  .strictObject({
+    fingerprint: z.string(),
+    generation: z.int().nullable(),
+    files: z.array(
+      z
+        .object({
+          file: z.string(),
+          sha256: z.string(),
+          read: z.int(),
+          kept: z.int(),
+          malformed: z.int(),
+          malformedSamples: z
+            .array(z.strictObject({ file: z.string(), line: z.int(), reason: z.string(), value: z.string() }))
+            .describe("Refused records, at most twenty of a file."),
+        })
+        .describe("As nearcrawl rir plan --json prints it."),
+    ),
+    state: printed<ImportPlan["state"]>(),
+    changes: printed<ImportPlan["changes"]>(z.record(z.string(), z.int())),
+    samples: z.record(z.string(), z.array(registryDifference)),
+    holders: printed<ImportPlan["holders"]>(),
+    delegations: printed<ImportPlan["delegations"]>(),
+    registries: z.array(registryChange),
+    countries: z
+      .array(
+        z.strictObject({
+          country: z.string().nullable(),
+          added: z.int(),
+          removed: z.int(),
+          changed: z.int(),
+        }),
+      )
+      .describe("Those with the most changes, at most forty."),
+    largest: z.array(registryDifference).describe("By size: twenty of IPv4, twenty of IPv6."),
+  })
+  .meta({
+    id: "RegistryImportPlan",
+    description: "As nearcrawl rir plan --json prints it, with at most 300 samples of each kind of change.",
+  });
+
+const registryPlan = z
+  .strictObject({
+    jobId: z.int(),
+    madeAt: dateTime(),
+    plan: registryImportPlan,
+    files: registryFilesPlace,
+    outdated: z.string().nullable().describe("Why it cannot be applied any more."),
+    shrunk: z
+      .array(registryShrinkage)
+      .describe("Registries that would lose suspiciously much: confirmShrinkage is needed."),
+    appliedBy: z.strictObject({ jobId: z.int(), state: z.string() }).nullable(),
+  })
+  .meta({ id: "RegistryPlan" });
+
+const startedRegistryJob = z
+  .strictObject({
+    jobId: z.int().describe("Follow it at /api/registry/jobs/{jobId}."),
+    kind: z.enum(["fetch", "plan", "apply", "rollback", "rollforward"]),
+  })
+  .meta({ id: "StartedRegistryJob" });
+
+const registryCancelled = z
+  .strictObject({ jobId: z.int(), cancelAsked: z.boolean() })
+  .meta({ id: "RegistryCancelled" });
+
+const registryJobs = z.strictObject({ jobs: z.array(registryJob) }).meta({ id: "RegistryJobs" });
+
+const number = z.int().min(1).max(2_147_483_647);
+
+export const registryJobApi = {
+  registryJobs: {
+    method: "get",
+    path: "/api/registry/jobs",
+    needs: "read",
+    summary: "Jobs, the latest first, at most a hundred",
+    answers: {
+      200: {
+        description: "The same as its page",
+        schema: registryJobs,
+        example: {
+          jobs: [
+            {
+              jobId: 12,
+              order: { type: "plan", files: { from: "cache" } },
+              askedBy: "anna",
+              via: "page",
+              state: "running",
+              startedAt: "2026-03-01T12:00:00.000Z",
+              endedAt: null,
+              progress: {
+                text: "reading 43 % · 120,000 records · 51,000/s · 12 s left · ripe.db.inetnum.gz",
+                share: 0.43,
+                lines: [],
+              },
+              cancelAskedBy: null,
+              exitCode: null,
+              words: null,
+            },
+          ],
+        },
+      },
+    },
+  },
+  registryJob: {
+    method: "get",
+    path: "/api/registry/jobs/{jobId}",
+    needs: "read",
+    summary: "A job: how far it is, or what came of it",
+    parameters: { path: { jobId: z.int().min(1).meta({ description: "Of the job.", example: 12 }) } },
+    answers: {
+      200: {
+        description: "The same as its page",
+        schema: registryJobShown,
+        example: {
+          jobId: 12,
+          order: { type: "plan", files: { from: "cache" } },
+          askedBy: "anna",
+          via: "page",
+          state: "running",
+          startedAt: "2026-03-01T12:00:00.000Z",
+          endedAt: null,
+          progress: {
+            text: "reading 43 % · 120,000 records · 51,000/s · 12 s left · ripe.db.inetnum.gz",
+            share: 0.43,
+            lines: [],
+          },
+          cancelAskedBy: null,
+          exitCode: null,
+          words: null,
+          report: null,
+        },
+      },
+      404: errorAnswer("There is no such job", {
+        error: { status: 404, message: "There is nothing of this name." },
+      }),
+    },
+  },
+  registryPlan: {
+    method: "get",
+    path: "/api/registry/plans/{jobId}",
+    needs: "read",
+    summary: "What a plan would change, and whether it can still be applied. While its job runs: the job",
+    parameters: { path: { jobId: z.int().min(1).meta({ description: "Of the job.", example: 12 }) } },
+    answers: {
+      200: {
+        description: "The same as its page",
+        schema: z.union([registryPlan, registryJobShown]),
+        example: {
+          jobId: 12,
+          madeAt: "2026-03-01T12:03:00.000Z",
+          plan: {
+            fingerprint: "12-9f86d081884c7d659a2feaa0c55ad015",
+            generation: 12,
+            files: [
+              {
+                file: "/var/lib/nearcrawl/registry-cache/ripe.db.inetnum.gz",
+                sha256: "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
+                read: 4000003,
+                kept: 4000000,
+                malformed: 3,
+                malformedSamples: [
+                  {
+                    file: "/var/lib/nearcrawl/registry-cache/ripe.db.inetnum.gz",
+                    line: 80123,
+                    reason: "no range",
+                    value: "193.0.0.0 -",
+                  },
+                ],
+              },
+            ],
+            state: { subnets: 10000000, crossings: 40 },
+            changes: {
+              added: 40000,
+              returned: 0,
+              removed: 12000,
+              changed: 80000,
+              moved: 10000,
+              unchanged: 9870000,
+            },
+            samples: {
+              changed: [
+                {
+                  kind: "changed",
+                  range: "193.0.0.0/21",
+                  before: {
+                    holder: "Example Networks",
+                    country: "NL",
+                    registry: "ripencc",
+                    name: "EXAMPLE-NET",
+                    under: "193.0.0.0/8",
+                  },
+                  after: {
+                    holder: "Example Web",
+                    country: "NL",
+                    registry: "ripencc",
+                    name: "EXAMPLE-NET",
+                    under: "193.0.0.0/8",
+                  },
+                },
+              ],
+            },
+            holders: { added: 900, gone: 300, renamed: 1200, merged: 4, split: 2 },
+            delegations: { kept: 410000, returned: 0, inherited: 120, lost: 14 },
+            registries: [
+              {
+                registry: "ripencc",
+                before: {
+                  registry: "ripencc",
+                  subnets: 4200000,
+                  ipv4Subnets: 4000000,
+                  ipv6Subnets: 200000,
+                  holders: 31000,
+                  crossing: 12,
+                  ipv4Addresses: 850000000,
+                  ipv6Slash48s: 9100000000,
+                },
+                after: {
+                  registry: "ripencc",
+                  subnets: 4210000,
+                  ipv4Subnets: 4010000,
+                  ipv6Subnets: 200000,
+                  holders: 31000,
+                  crossing: 12,
+                  ipv4Addresses: 850000000,
+                  ipv6Slash48s: 9100000000,
+                },
+                added: 22000,
+                removed: 12000,
+                changed: 40000,
+                moved: 4000,
+              },
+            ],
+            countries: [{ country: "NL", added: 900, removed: 200, changed: 4000 }],
+            largest: [
+              {
+                kind: "changed",
+                range: "193.0.0.0/21",
+                before: {
+                  holder: "Example Networks",
+                  country: "NL",
+                  registry: "ripencc",
+                  name: "EXAMPLE-NET",
+                  under: "193.0.0.0/8",
+                },
+                after: {
+                  holder: "Example Web",
+                  country: "NL",
+                  registry: "ripencc",
+                  name: "EXAMPLE-NET",
+                  under: "193.0.0.0/8",
+                },
+              },
+            ],
+          },
+          files: { from: "cache" },
+          outdated: null,
+          shrunk: [],
+          appliedBy: null,
+        },
+      },
+      404: errorAnswer("There is no such job", {
+        error: { status: 404, message: "There is nothing of this name." },
+      }),
+    },
+  },
+  fetchRegistry: {
+    method: "post",
+    path: "/api/registry/fetch",
+    needs: "registry-write",
+    summary: "Fetch what the registries have published since",
+    description: "Scope: registry-write. What was asked for is in the audit log, and so is what it changed.",
+    body: {
+      schema: z.strictObject({
+        acceptSmaller: z
+          .boolean()
+          .default(false)
+          .describe("Take a file also when it is much smaller than the last one."),
+      }),
+      example: { acceptSmaller: false },
+    },
+    answers: {
+      202: {
+        description: "Begun; it goes on in a process of its own",
+        schema: startedRegistryJob,
+        example: { jobId: 13, kind: "fetch" },
+      },
+      400: errorAnswer("The body is not of this form", {
+        error: { status: 400, message: 'body: Unrecognized key: "force"' },
+      }),
+      401: errorAnswer("No token, or not a good one", {
+        error: {
+          status: 401,
+          message: "Send Authorization: Bearer TOKEN, with a token of nearcrawl operator-token create.",
+        },
+      }),
+      403: errorAnswer("The token lacks the scope", {
+        error: { status: 403, message: "This needs the scope registry-write." },
+      }),
+      409: errorAnswer("Another job runs", {
+        error: { status: 409, message: "Job 12 (plan) is at work. Wait for its end, or cancel it." },
+      }),
+      503: errorAnswer("This coordinator starts no jobs", {
+        error: {
+          status: 503,
+          message:
+            "This coordinator was not told how to start jobs. On its machine: nearcrawl rir fetch, plan, apply, rollback, rollforward.",
+        },
+      }),
+    },
+  },
+  planRegistry: {
+    method: "post",
+    path: "/api/registry/plan",
+    needs: "registry-write",
+    summary: "Say what an import would change, and change nothing",
+    description: "Scope: registry-write. What was asked for is in the audit log, and so is what it changed.",
+    body: {
+      schema: z.strictObject({
+        from: z.enum(["cache", "folder"]).default("cache"),
+        folder: z
+          .string()
+          .max(255)
+          .default("")
+          .describe("One of those that GET /api/registry lists; empty: the folder that holds them."),
+      }),
+      example: { from: "cache" },
+    },
+    answers: {
+      202: {
+        description: "Begun; it goes on in a process of its own",
+        schema: startedRegistryJob,
+        example: { jobId: 13, kind: "plan" },
+      },
+      400: errorAnswer("The body is not of this form", {
+        error: { status: 400, message: 'body: Unrecognized key: "force"' },
+      }),
+      401: errorAnswer("No token, or not a good one", {
+        error: {
+          status: 401,
+          message: "Send Authorization: Bearer TOKEN, with a token of nearcrawl operator-token create.",
+        },
+      }),
+      403: errorAnswer("The token lacks the scope", {
+        error: { status: 403, message: "This needs the scope registry-write." },
+      }),
+      404: errorAnswer("No such folder", {
+        error: {
+          status: 404,
+          message: '"2026-q9" is none of the folders that the setting registry.filesFolder allows.',
+        },
+      }),
+      409: errorAnswer("Another job runs", {
+        error: { status: 409, message: "Job 12 (plan) is at work. Wait for its end, or cancel it." },
+      }),
+      503: errorAnswer("This coordinator starts no jobs", {
+        error: {
+          status: 503,
+          message:
+            "This coordinator was not told how to start jobs. On its machine: nearcrawl rir fetch, plan, apply, rollback, rollforward.",
+        },
+      }),
+    },
+  },
+  applyRegistry: {
+    method: "post",
+    path: "/api/registry/apply",
+    needs: "registry-write",
+    summary: "Apply exactly what a plan has shown",
+    description: "Scope: registry-write. What was asked for is in the audit log, and so is what it changed.",
+    body: {
+      schema: z.strictObject({
+        planId: number.describe("The job that made the plan."),
+        confirmShrinkage: z
+          .boolean()
+          .default(false)
+          .describe("Needed where a registry would lose suspiciously much."),
+      }),
+      example: { planId: 12 },
+    },
+    answers: {
+      202: {
+        description: "Begun; it goes on in a process of its own",
+        schema: startedRegistryJob,
+        example: { jobId: 13, kind: "apply" },
+      },
+      400: errorAnswer("The body is not of this form", {
+        error: { status: 400, message: 'body: Unrecognized key: "force"' },
+      }),
+      401: errorAnswer("No token, or not a good one", {
+        error: {
+          status: 401,
+          message: "Send Authorization: Bearer TOKEN, with a token of nearcrawl operator-token create.",
+        },
+      }),
+      403: errorAnswer("The token lacks the scope", {
+        error: { status: 403, message: "This needs the scope registry-write." },
+      }),
+      404: errorAnswer("No such plan", {
+        error: { status: 404, message: "Job 7 made no plan that can be applied. Make a new one." },
+      }),
+      409: errorAnswer("The plan is outdated, or another job runs", {
+        error: {
+          status: 409,
+          message:
+            "Plan 12 cannot be applied any more. It was made against generation 11, and generation 12 is in force now. Make a new one.",
+        },
+      }),
+      422: errorAnswer("To be confirmed", {
+        error: {
+          status: 422,
+          message:
+            "arin would lose suspiciously much. Look at the plan; if it is right, confirm it (confirmShrinkage).",
+        },
+      }),
+      503: errorAnswer("This coordinator starts no jobs", {
+        error: {
+          status: 503,
+          message:
+            "This coordinator was not told how to start jobs. On its machine: nearcrawl rir fetch, plan, apply, rollback, rollforward.",
+        },
+      }),
+    },
+  },
+  rollBackRegistry: {
+    method: "post",
+    path: "/api/registry/rollback",
+    needs: "registry-write",
+    summary: "Undo the generation in force: tree and delegations are as before it",
+    description: "Scope: registry-write. What was asked for is in the audit log, and so is what it changed.",
+    body: {
+      schema: z.strictObject({
+        generation: number.describe("The one in force: asked twice, it is done once."),
+        toEmpty: z
+          .boolean()
+          .default(false)
+          .describe(
+            "Needed for the first import: without it no registry is in force, and no subnet but the two roots of the address space.",
+          ),
+      }),
+      example: { generation: 12 },
+    },
+    answers: {
+      202: {
+        description: "Begun; it goes on in a process of its own",
+        schema: startedRegistryJob,
+        example: { jobId: 13, kind: "rollback" },
+      },
+      400: errorAnswer("The body is not of this form", {
+        error: { status: 400, message: 'body: Unrecognized key: "force"' },
+      }),
+      401: errorAnswer("No token, or not a good one", {
+        error: {
+          status: 401,
+          message: "Send Authorization: Bearer TOKEN, with a token of nearcrawl operator-token create.",
+        },
+      }),
+      403: errorAnswer("The token lacks the scope", {
+        error: { status: 403, message: "This needs the scope registry-write." },
+      }),
+      409: errorAnswer("Another one is in force, or another job runs", {
+        error: {
+          status: 409,
+          message: "Generation 11 is not in force, generation 12 is: nothing is rolled back.",
+        },
+      }),
+      422: errorAnswer("It is the first import, and toEmpty was not said", {
+        error: {
+          status: 422,
+          message:
+            'Generation 1 is the first import: without it no registry is in force, and no subnet but the two roots of the address space. If that is meant, type “empty the tree” (API: "toEmpty": true).',
+        },
+      }),
+      503: errorAnswer("This coordinator starts no jobs", {
+        error: {
+          status: 503,
+          message:
+            "This coordinator was not told how to start jobs. On its machine: nearcrawl rir fetch, plan, apply, rollback, rollforward.",
+        },
+      }),
+    },
+  },
+  rollForwardRegistry: {
+    method: "post",
+    path: "/api/registry/rollforward",
+    needs: "registry-write",
+    summary: "Put a generation that was rolled back in force again, with its delegations",
+    description: "Scope: registry-write. What was asked for is in the audit log, and so is what it changed.",
+    body: {
+      schema: z.strictObject({
+        generation: number.describe(
+          "One that the registry's history says canRollForward of: it follows the generation in force.",
+        ),
+      }),
+      example: { generation: 12 },
+    },
+    answers: {
+      202: {
+        description: "Begun; it goes on in a process of its own",
+        schema: startedRegistryJob,
+        example: { jobId: 13, kind: "rollforward" },
+      },
+      400: errorAnswer("The body is not of this form", {
+        error: { status: 400, message: 'body: Unrecognized key: "force"' },
+      }),
+      401: errorAnswer("No token, or not a good one", {
+        error: {
+          status: 401,
+          message: "Send Authorization: Bearer TOKEN, with a token of nearcrawl operator-token create.",
+        },
+      }),
+      403: errorAnswer("The token lacks the scope", {
+        error: { status: 403, message: "This needs the scope registry-write." },
+      }),
+      409: errorAnswer(
+        "It does not follow the generation in force, nothing of it was kept, or another job runs",
+        {
+          error: {
+            status: 409,
+            message:
+              "Generation 12 cannot be put in force again as things are (generation 13 is in force): it was not rolled back from here, or nothing of it was kept.",
+          },
+        },
+      ),
+      503: errorAnswer("This coordinator starts no jobs", {
+        error: {
+          status: 503,
+          message:
+            "This coordinator was not told how to start jobs. On its machine: nearcrawl rir fetch, plan, apply, rollback, rollforward.",
+        },
+      }),
+    },
+  },
+  cancelRegistryJob: {
+    method: "post",
+    path: "/api/registry/cancel",
+    needs: "registry-write",
+    summary: "Ask a job to end; an import that is broken off leaves the tree as it was",
+    description: "Scope: registry-write. What was asked for is in the audit log, and so is what it changed.",
+    body: {
+      schema: z.strictObject({ jobId: number.describe("That runs.") }),
+      example: { jobId: 12 },
+    },
+    answers: {
+      202: { description: "Asked for", schema: registryCancelled, example: { jobId: 12, cancelAsked: true } },
+      400: errorAnswer("The body is not of this form", {
+        error: { status: 400, message: 'body: Unrecognized key: "force"' },
+      }),
+      401: errorAnswer("No token, or not a good one", {
+        error: {
+          status: 401,
+          message: "Send Authorization: Bearer TOKEN, with a token of nearcrawl operator-token create.",
+        },
+      }),
+      403: errorAnswer("The token lacks the scope", {
+        error: { status: 403, message: "This needs the scope registry-write." },
+      }),
+      409: errorAnswer("It does not run", {
+        error: { status: 409, message: "There is no job 12 at work: it has ended, or never was." },
+      }),
+    },
+  },
+} satisfies ApiOperations;

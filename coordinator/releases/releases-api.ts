@@ -1,0 +1,288 @@
+/** The API of releases: the files that crawlers fetch, and who runs which version. */
+import { z } from "zod";
+import { type ApiOperations, dateTime, errorAnswer, refusals } from "../web/api-operation.ts";
+import { defaultSoakMinutes } from "./staging.ts";
+
+const releaseDigest = z
+  .string()
+  .regex(/^[0-9a-f]{64}$/)
+  .describe("SHA-256 of the bundle, hex.");
+
+const fleetVersions = z
+  .strictObject({
+    releases: z.array(
+      z.strictObject({
+        version: z.string(),
+        sequence: z.int(),
+        digest: z.string(),
+        expiresAt: dateTime(),
+        publishedAt: dateTime(),
+        revoked: z.boolean(),
+        trusted: z.boolean(),
+        stage: z.enum(["none", "one", "percent", "all"]),
+        percent: z.number().nullable(),
+        stageSince: dateTime().nullable(),
+        stageWords: z.string(),
+        soakMinutes: z.int().nullable(),
+        firstCrawler: z.string().nullable(),
+        crawlers: z.strictObject({
+          offered: z.int(),
+          refused: z.int(),
+          pinned: z.int(),
+          delayed: z.int(),
+          running: z.int(),
+          returned: z.int(),
+        }),
+        standing: z.string().nullable(),
+      }),
+    ),
+    docks: z.array(
+      z.strictObject({
+        crawlerId: z.int(),
+        name: z.string(),
+        online: z.boolean(),
+        digest: z.string(),
+        runsVersion: z.string(),
+        dockVersion: z.string(),
+        policy: z.string(),
+        reports: z.record(z.string(), z.string().nullable()),
+      }),
+    ),
+  })
+  .meta({ id: "FleetVersions" });
+
+const signedText = z
+  .strictObject({
+    body: z.string().describe("JSON, signed as it stands."),
+    signatures: z.array(
+      z.strictObject({
+        key: z.string().describe("Raw Ed25519 public key in base64url."),
+        signature: z.string().describe("Base64url."),
+      }),
+    ),
+  })
+  .meta({ id: "SignedText" });
+
+const stageReleaseExample = { version: "1.4.0", stage: "one", percent: null, crawlers: ["athens"] };
+
+export const releasesApi = {
+  releaseBundle: {
+    method: "get",
+    path: "/releases/{digest}",
+    needs: null,
+    summary: "The bundle of a release that is offered to somebody; docks verify it by its signed manifest",
+    parameters: { path: { digest: releaseDigest } },
+    answers: {
+      200: {
+        description: "One JavaScript module; ETag and Repr-Digest are its SHA-256",
+        schema: z.string(),
+        type: "text/javascript",
+      },
+      404: { description: "Not published, held, or revoked" },
+      503: { description: "Too many downloads at once; Retry-After says when to come again" },
+    },
+  },
+  releaseManifest: {
+    method: "get",
+    path: "/releases/{digest}/manifest.json",
+    needs: null,
+    summary: "The signed manifest of a release that is offered to somebody",
+    parameters: { path: { digest: releaseDigest } },
+    answers: {
+      200: { description: "A text and the Ed25519 signatures over it", schema: signedText },
+      404: { description: "Not published, held, or revoked" },
+    },
+  },
+  currentRelease: {
+    method: "get",
+    path: "/releases/current.json",
+    needs: null,
+    summary:
+      "What a dock without a release asks for: the newest release that all are to have, and what to verify it by",
+    answers: {
+      200: {
+        description: "Each null where there is none",
+        schema: z.strictObject({
+          manifest: signedText.nullable(),
+          revocations: signedText.nullable(),
+          rotations: z.array(signedText),
+        }),
+      },
+    },
+  },
+  releaseKeys: {
+    method: "get",
+    path: "/releases/keys.json",
+    needs: null,
+    summary: "The rotations of the keys that releases are signed with, in order",
+    answers: {
+      200: {
+        description: "Each signed by a key that counted before it",
+        schema: z.strictObject({ rotations: z.array(signedText) }),
+      },
+    },
+  },
+  revokedReleases: {
+    method: "get",
+    path: "/releases/revocations.json",
+    needs: null,
+    summary: "The signed list of releases that are never to run again",
+    answers: {
+      200: { description: "The list in force", schema: signedText },
+      404: { description: "No release was ever revoked" },
+    },
+  },
+  dockFile: {
+    method: "get",
+    path: "/releases/dock.mjs",
+    needs: null,
+    summary: "The one file that a partner starts with",
+    answers: {
+      200: {
+        description: "One JavaScript module; ETag and Repr-Digest are its SHA-256",
+        schema: z.string(),
+        type: "text/javascript",
+      },
+      404: { description: "It was not built at this coordinator" },
+    },
+  },
+} satisfies ApiOperations;
+
+export const versionsApi = {
+  fleetVersions: {
+    method: "get",
+    path: "/api/fleet/versions",
+    needs: "fleet-read",
+    summary: "Releases, to whom each is offered, and who runs what",
+    description: "Scope fleet-read.",
+    answers: {
+      ...refusals,
+      200: {
+        description: "The answer",
+        schema: fleetVersions,
+        example: {
+          releases: [
+            {
+              version: "1.4.0",
+              sequence: 7,
+              digest: "0000000000000000000000000000000000000000000000000000000000000000",
+              expiresAt: "2026-09-01T00:00:00.000Z",
+              publishedAt: "2026-03-01T12:00:00.000Z",
+              revoked: false,
+              trusted: true,
+              stage: "percent",
+              percent: 5,
+              stageSince: "2026-03-01T12:00:00.000Z",
+              stageWords: "by an operator",
+              soakMinutes: null,
+              firstCrawler: "athens",
+              crawlers: { offered: 0, refused: 0, pinned: 0, delayed: 0, running: 1, returned: 0 },
+              standing: null,
+            },
+          ],
+          docks: [
+            {
+              crawlerId: 1,
+              name: "athens",
+              online: true,
+              digest: "0000000000000000000000000000000000000000000000000000000000000000",
+              runsVersion: "1.4.0",
+              dockVersion: "1.0.0",
+              policy: "newest",
+              reports: { "1.4.0": "running" },
+            },
+          ],
+        },
+      },
+      429: errorAnswer("Too many failures from this address"),
+    },
+  },
+  stageRelease: {
+    method: "post",
+    path: "/api/fleet/versions/{version}/stage",
+    needs: "fleet-write",
+    summary: "Offer a release to one crawler, to a share of them, or to all",
+    description: "Scope fleet-write.",
+    parameters: {
+      path: { version: z.string().meta({ description: "A published release.", example: "1.4.0" }) },
+    },
+    body: {
+      schema: z.strictObject({
+        to: z.string().min(1).max(68).describe("one, one=NAME, a percentage such as 5%, or all."),
+        again: z.boolean().default(false).describe("Anew to crawlers that returned from it."),
+      }),
+      example: { to: "one=athens" },
+    },
+    answers: {
+      ...refusals,
+      200: {
+        description: "The answer",
+        schema: z.strictObject({
+          version: z.string(),
+          stage: z.enum(["none", "one", "percent", "all"]),
+          percent: z.number().nullable(),
+          crawlers: z.array(z.string()),
+        }),
+        example: stageReleaseExample,
+      },
+      400: errorAnswer("The body is not as described"),
+      409: errorAnswer("It cannot be offered; the words say why"),
+      429: errorAnswer("Too many failures from this address"),
+    },
+  },
+  autoRelease: {
+    method: "post",
+    path: "/api/fleet/versions/{version}/auto",
+    needs: "fleet-write",
+    summary: "Offer a release to one crawler, then 5 %, then all, as long as all goes well",
+    description: "Scope fleet-write.",
+    parameters: {
+      path: { version: z.string().meta({ description: "A published release.", example: "1.4.0" }) },
+    },
+    body: {
+      schema: z.strictObject({ soakMinutes: z.int().min(1).max(100_000).default(defaultSoakMinutes) }),
+      example: {},
+    },
+    answers: {
+      ...refusals,
+      200: {
+        description: "The answer",
+        schema: z.strictObject({
+          version: z.string(),
+          stage: z.enum(["none", "one", "percent", "all"]),
+          percent: z.number().nullable(),
+          crawlers: z.array(z.string()),
+        }),
+        example: stageReleaseExample,
+      },
+      400: errorAnswer("The body is not as described"),
+      409: errorAnswer("It cannot be offered; the words say why"),
+      429: errorAnswer("Too many failures from this address"),
+    },
+  },
+  holdRelease: {
+    method: "post",
+    path: "/api/fleet/versions/{version}/hold",
+    needs: "fleet-write",
+    summary: "Take an offer back",
+    description: "Scope fleet-write.",
+    parameters: {
+      path: { version: z.string().meta({ description: "A published release.", example: "1.4.0" }) },
+    },
+    body: {
+      schema: z.strictObject({ reason: z.string().min(1).max(500).default("held by an operator") }),
+      example: { reason: "too many failures" },
+    },
+    answers: {
+      ...refusals,
+      200: {
+        description: "The answer",
+        schema: z.strictObject({ version: z.string(), stage: z.enum(["none"]) }),
+        example: { version: "1.4.0", stage: "none" },
+      },
+      400: errorAnswer("The body is not as described"),
+      409: errorAnswer("It cannot be offered; the words say why"),
+      429: errorAnswer("Too many failures from this address"),
+    },
+  },
+} satisfies ApiOperations;

@@ -1,0 +1,502 @@
+/** The API of search and of indexed pages: what it takes and answers. */
+import { z } from "zod";
+import { type ApiOperations, dateTime, errorAnswer } from "../web/api-operation.ts";
+
+const searchReason = z
+  .strictObject({
+    part: z.enum(["text", "head", "address", "links", "freshness", "copy"]),
+    points: z.number().describe("Less than 0: taken away."),
+    most: z.number(),
+    words: z.string(),
+  })
+  .meta({ id: "SearchReason" });
+
+const foundPage = z
+  .strictObject({
+    url: z.string(),
+    host: z.string(),
+    title: z.string(),
+    language: z.string().nullable(),
+    country: z.string().nullable().describe("Of the host's address."),
+    publishedAt: dateTime().nullable().describe("As the page says; null: it does not."),
+    fetchedAt: dateTime(),
+    crawler: z.string().nullable(),
+    words: z.int(),
+    alike: z.int().describe("Other matching pages with nearly the same text, which are not listed."),
+    rank: z.number().describe("Points, at most 100."),
+    snippet: z
+      .array(z.strictObject({ text: z.string(), matches: z.boolean() }))
+      .describe("Plain text in parts, never markup."),
+    reasons: z
+      .array(searchReason)
+      .nullable()
+      .describe("Where the points come from, the weightiest first; null without explain=1."),
+  })
+  .meta({ id: "FoundPage" });
+
+const facetValue = z.strictObject({ value: z.string(), pages: z.int() }).meta({ id: "FacetValue" });
+
+const searchFacets = z
+  .strictObject({
+    language: z.array(facetValue),
+    country: z.array(facetValue),
+    crawler: z.array(facetValue),
+    host: z.array(facetValue),
+    pages: z.int().describe("Pages that were counted."),
+  })
+  .meta({
+    id: "SearchFacets",
+    description: "The most frequent values among the matches that were looked at.",
+  });
+
+const searchAnswer = z
+  .strictObject({
+    words: z.string(),
+    host: z.string().nullable(),
+    language: z.string().nullable(),
+    country: z.string().nullable(),
+    crawler: z.string().nullable(),
+    from: z.string().nullable(),
+    to: z.string().nullable(),
+    sort: z.enum(["relevance", "date"]),
+    limit: z.int(),
+    offset: z.int(),
+    total: z.int().describe("Pages of nearly the same text count once."),
+    more: z.boolean().describe("True: at least `total` match; it was not looked further."),
+    pages: z.array(foundPage),
+    facets: searchFacets,
+    didYouMean: z.string().nullable().describe("Other words that bring more pages; null: no better idea."),
+    note: z
+      .string()
+      .nullable()
+      .describe("In plain words: why there is nothing, or that the search was cut short."),
+  })
+  .meta({ id: "SearchAnswer" });
+
+const pageFetch = z
+  .strictObject({
+    fetchedAt: dateTime(),
+    crawler: z.string().nullable(),
+    outcome: z.string(),
+    status: z.int().nullable(),
+    blame: z.string().nullable(),
+    address: z.string().nullable(),
+    dnsMs: z.number().nullable(),
+    connectMs: z.number().nullable(),
+    tlsMs: z.number().nullable(),
+    firstByteMs: z.number().nullable(),
+    totalMs: z.number(),
+    bodyBytes: z.int(),
+    wireBytes: z.int(),
+    shippedBytes: z.int(),
+  })
+  .meta({ id: "PageFetch" });
+
+const outLink = z
+  .strictObject({
+    url: z
+      .string()
+      .nullable()
+      .describe("null: only its hash was kept, since it is outside of what is crawled."),
+    anchor: z.string(),
+    nofollow: z.boolean(),
+    state: z.enum(["unknown", "not-fetched", "fetched", "indexed"]),
+  })
+  .meta({ id: "OutLink" });
+
+const inLink = z
+  .strictObject({ url: z.string(), title: z.string(), anchor: z.string(), nofollow: z.boolean() })
+  .meta({ id: "InLink" });
+
+const alikePage = z
+  .strictObject({
+    url: z.string(),
+    title: z.string(),
+    sameBytes: z.boolean().describe("Byte by byte the same."),
+    isFirst: z.boolean().describe("It had the text before the others."),
+  })
+  .meta({ id: "AlikePage" });
+
+const pageFacts = z
+  .strictObject({
+    url: z.string(),
+    host: z.string(),
+    hostHash: z.string().describe("64 bits, signed, decimal."),
+    urlHash: z.string(),
+    title: z.string(),
+    description: z.string(),
+    headings: z.array(z.strictObject({ level: z.int(), text: z.string() })),
+    excerpt: z.string(),
+    language: z.string().nullable(),
+    declaredLanguage: z.string().nullable(),
+    detectedLanguage: z.string().nullable(),
+    textSearchConfig: z.string(),
+    contentType: z.string(),
+    status: z.int(),
+    canonicalUrl: z.string().nullable(),
+    publishedAt: dateTime().nullable(),
+    modifiedAt: dateTime().nullable(),
+    structured: z.strictObject({ type: z.string(), name: z.string(), description: z.string() }).nullable(),
+    fetchedAt: dateTime(),
+    crawler: z.string().nullable(),
+    country: z.string().nullable(),
+    words: z.int(),
+    lexemes: z.int(),
+    bodyBytes: z.int(),
+    wireBytes: z.int(),
+    shippedBytes: z.int(),
+    digest: z.string().describe("SHA-256 of the body, hex."),
+    simhash: z.string(),
+    linkingHosts: z.int().describe("Other hosts that link to it, as counted last."),
+    firstTier: z.boolean().describe("Among the best pages, which are searched first."),
+    validators: z.strictObject({ etag: z.string().nullable(), lastModified: z.string().nullable() }),
+    robots: z.strictObject({ state: z.string(), at: dateTime() }).nullable(),
+    discoveredAt: dateTime().nullable(),
+    nextFetchAt: dateTime().nullable(),
+    visits: z.int(),
+    depth: z.int().nullable(),
+    alike: z.strictObject({
+      items: z.array(alikePage),
+      offset: z.int(),
+      limit: z.int(),
+      total: z.int(),
+      more: z.boolean().describe("True: there are more than `total`, which were not counted."),
+    }),
+    fetches: z.strictObject({
+      items: z.array(pageFetch),
+      offset: z.int(),
+      limit: z.int(),
+      total: z.int(),
+      more: z.boolean().describe("True: there are more than `total`, which were not counted."),
+    }),
+    outLinks: z.strictObject({
+      items: z.array(outLink),
+      offset: z.int(),
+      limit: z.int(),
+      total: z.int(),
+      more: z.boolean().describe("True: there are more than `total`, which were not counted."),
+    }),
+    inLinks: z.strictObject({
+      items: z.array(inLink),
+      offset: z.int(),
+      limit: z.int(),
+      total: z.int(),
+      more: z.boolean().describe("True: there are more than `total`, which were not counted."),
+    }),
+  })
+  .meta({ id: "PageFacts" });
+
+const pageAnswer = z
+  .strictObject({
+    asked: z.string(),
+    found: z.boolean(),
+    words: z.string().nullable().describe("Why there is nothing to show; null: there is."),
+    page: pageFacts.nullable(),
+  })
+  .meta({ id: "PageAnswer" });
+
+export const searchApi = {
+  search: {
+    method: "get",
+    path: "/api/search",
+    needs: "read",
+    summary: "Pages that hold these words, best first",
+    description:
+      "Needs scope read where the pages are not open to everybody. What is looked at is bounded: `more` says that there may be more matches than were ranked, and facets count what was looked at. The same question gets the same ranking for ten seconds.",
+    parameters: {
+      query: {
+        q: z.string().max(300).meta({
+          description: 'Words; "a phrase", or, -without. At most 300 characters.',
+          example: "ferry harbour",
+        }),
+        limit: z.int().min(1).max(100).default(10).meta({ description: "Results at most.", example: 10 }),
+        offset: z
+          .int()
+          .min(0)
+          .max(500)
+          .default(0)
+          .meta({ description: "Results to leave out from the start.", example: 0 }),
+        language: z.string().optional().meta({ description: "ISO 639-1 code.", example: "en" }),
+        host: z.string().optional().meta({
+          description: "Only pages of this host and of those below it.",
+          example: "www.example.org",
+        }),
+        country: z.string().optional().meta({
+          description: "ISO 3166-1 code: only pages of hosts whose address lies there, by the registries.",
+          example: "GR",
+        }),
+        crawler: z
+          .string()
+          .optional()
+          .meta({ description: "Only pages that this crawler fetched last.", example: "athens" }),
+        from: z.string().meta({ format: "date" }).optional().meta({
+          description:
+            "Only pages published on this day (UTC) or later; where a page does not say, its fetch counts.",
+          example: "2026-01-01",
+        }),
+        to: z
+          .string()
+          .meta({ format: "date" })
+          .optional()
+          .meta({ description: "Only pages published on this day or earlier.", example: "2026-12-31" }),
+        sort: z.enum(["relevance", "date"]).default("relevance").meta({
+          description: "`date`: newest first, of the matches that were looked at.",
+          example: "relevance",
+        }),
+        explain: z
+          .enum(["1"])
+          .optional()
+          .meta({ description: "1: each page says where its points come from.", example: "1" }),
+      },
+    },
+    answers: {
+      200: {
+        description: "The answer",
+        schema: searchAnswer,
+        example: {
+          words: "ferry harbour",
+          host: null,
+          language: null,
+          country: null,
+          crawler: null,
+          from: null,
+          to: null,
+          sort: "relevance",
+          limit: 1,
+          offset: 0,
+          total: 40,
+          more: false,
+          pages: [
+            {
+              url: "https://www.example.org/harbour/page-3.html",
+              host: "www.example.org",
+              title: '<script>alert(1)</script> Ferries & "harbours"',
+              language: "en",
+              country: "GR",
+              publishedAt: "2026-02-20T00:00:00.000Z",
+              fetchedAt: "2026-03-01T12:00:00.000Z",
+              crawler: "athens",
+              words: 100,
+              alike: 1,
+              rank: 58.4,
+              snippet: [
+                { text: "ferry", matches: true },
+                { text: " leaves the old ", matches: false },
+                { text: "harbour", matches: true },
+                {
+                  text: " every morning at seven and reaches the islands before noon. Tickets are sold at the quay. Dogs travel free … bicycles cost extra; when the wind blows the ",
+                  matches: false,
+                },
+                { text: "ferry", matches: true },
+                { text: " stays in the ", matches: false },
+                { text: "harbour", matches: true },
+                { text: " until it calms down again", matches: false },
+              ],
+              reasons: [
+                {
+                  part: "text",
+                  points: 27.4,
+                  most: 40,
+                  words: "how often the words are in the text, and how close to each other",
+                },
+                {
+                  part: "head",
+                  points: 15.0,
+                  most: 30,
+                  words: "words in title, headings, description or address",
+                },
+                { part: "links", points: 11.3, most: 15, words: "64 other hosts link to it" },
+                { part: "freshness", points: 4.8, most: 5, words: "published 2026-02-20, 9 days ago" },
+              ],
+            },
+          ],
+          facets: {
+            language: [
+              { value: "en", pages: 38 },
+              { value: "de", pages: 2 },
+            ],
+            country: [{ value: "GR", pages: 40 }],
+            crawler: [{ value: "athens", pages: 40 }],
+            host: [{ value: "www.example.org", pages: 40 }],
+            pages: 40,
+          },
+          didYouMean: null,
+          note: null,
+        },
+      },
+      400: errorAnswer("The words are longer than 300 characters, or a filter cannot be one", {
+        error: { status: 400, message: "The words are longer than 300 characters." },
+      }),
+    },
+  },
+  page: {
+    method: "get",
+    path: "/api/pages",
+    needs: "read",
+    summary: "What the index has of one page, with its fetches and links",
+    description:
+      "Needs scope read where the pages are not open to everybody. Pages that ask not to be indexed, and those of sites that have opted out, are not shown.",
+    parameters: {
+      query: {
+        url: z.string().optional().meta({
+          description: "Its address; without a scheme, https is meant.",
+          example: "https://www.example.org/harbour",
+        }),
+        host_hash: z.string().optional().meta({
+          description: "In place of the address: its host's hash, together with url_hash.",
+          example: "-3213478234823482348",
+        }),
+        url_hash: z
+          .string()
+          .optional()
+          .meta({ description: "Its address's hash.", example: "8234823482348234823" }),
+        fetches: z
+          .int()
+          .min(0)
+          .max(5000)
+          .default(0)
+          .meta({ description: "Latest fetches to leave out.", example: 0 }),
+        in: z
+          .int()
+          .min(0)
+          .max(5000)
+          .default(0)
+          .meta({ description: "Links to it to leave out.", example: 0 }),
+        out: z
+          .int()
+          .min(0)
+          .max(5000)
+          .default(0)
+          .meta({ description: "Links on it to leave out.", example: 0 }),
+      },
+    },
+    answers: {
+      200: {
+        description: "The page",
+        schema: pageAnswer,
+        example: {
+          asked: "https://www.example.org/harbour",
+          found: true,
+          words: null,
+          page: {
+            url: "https://www.example.org/harbour",
+            host: "www.example.org",
+            hostHash: "-3213478234823482348",
+            urlHash: "8234823482348234823",
+            title: "The harbour",
+            description: "Ferries and tickets.",
+            headings: [{ level: 1, text: "The harbour" }],
+            excerpt: "The ferry leaves the harbour every morning at seven.",
+            language: "en",
+            declaredLanguage: "en",
+            detectedLanguage: "en",
+            textSearchConfig: "english",
+            contentType: "text/html",
+            status: 200,
+            canonicalUrl: null,
+            publishedAt: "2026-02-20T00:00:00.000Z",
+            modifiedAt: null,
+            structured: { type: "Article", name: "The harbour", description: "" },
+            fetchedAt: "2026-03-01T12:00:00.000Z",
+            crawler: "athens",
+            country: "GR",
+            words: 100,
+            lexemes: 52,
+            bodyBytes: 40000,
+            wireBytes: 10000,
+            shippedBytes: 1500,
+            digest: "0000000000000000000000000000000000000000000000000000000000000000",
+            simhash: "0000000000000000",
+            linkingHosts: 2,
+            firstTier: true,
+            validators: { etag: '"5f3"', lastModified: null },
+            robots: { state: "rules", at: "2026-03-01T11:00:00.000Z" },
+            discoveredAt: "2026-03-01T10:00:00.000Z",
+            nextFetchAt: "2026-03-02T12:00:00.000Z",
+            visits: 1,
+            depth: 1,
+            alike: {
+              items: [
+                {
+                  url: "https://mirror.example.net/harbour",
+                  title: "The harbour",
+                  sameBytes: false,
+                  isFirst: false,
+                },
+              ],
+              offset: 0,
+              limit: 20,
+              total: 1,
+              more: false,
+            },
+            fetches: {
+              items: [
+                {
+                  fetchedAt: "2026-03-01T12:00:00.000Z",
+                  crawler: "athens",
+                  outcome: "fetched",
+                  status: 200,
+                  blame: null,
+                  address: "1.2.3.4",
+                  dnsMs: 3.1,
+                  connectMs: 12.5,
+                  tlsMs: 14.2,
+                  firstByteMs: 30.4,
+                  totalMs: 40,
+                  bodyBytes: 40000,
+                  wireBytes: 10000,
+                  shippedBytes: 1500,
+                },
+              ],
+              offset: 0,
+              limit: 25,
+              total: 1,
+              more: false,
+            },
+            outLinks: {
+              items: [
+                {
+                  url: "https://www.example.org/tickets",
+                  anchor: "Tickets",
+                  nofollow: false,
+                  state: "indexed",
+                },
+              ],
+              offset: 0,
+              limit: 25,
+              total: 1,
+              more: false,
+            },
+            inLinks: {
+              items: [
+                {
+                  url: "https://old.example.org/",
+                  title: "Old harbour",
+                  anchor: "the new harbour",
+                  nofollow: false,
+                },
+              ],
+              offset: 0,
+              limit: 25,
+              total: 1,
+              more: false,
+            },
+          },
+        },
+      },
+      404: {
+        description: "No page to show, and why",
+        schema: pageAnswer,
+        example: {
+          asked: "https://www.example.org/harbour",
+          found: false,
+          words: "Its site has opted out, so nothing of it is shown.",
+          page: null,
+        },
+      },
+      400: errorAnswer("That is no address", {
+        error: { status: 400, message: "ftp://x is no address of a page (not-http)." },
+      }),
+    },
+  },
+} satisfies ApiOperations;

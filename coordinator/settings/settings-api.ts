@@ -1,0 +1,287 @@
+/** The API of policy settings: what it takes and answers. */
+import { z } from "zod";
+import { type ApiOperations, errorAnswer, refusals } from "../web/api-operation.ts";
+
+const policyKind = z
+  .union([
+    z.strictObject({
+      type: z.enum(["number"]),
+      whole: z.boolean(),
+      least: z.number(),
+      above: z.boolean().describe("True: it must be more than least."),
+      most: z.number(),
+    }),
+    z.strictObject({ type: z.enum(["choice"]), options: z.array(z.string()) }),
+    z.strictObject({ type: z.enum(["yes-no"]) }),
+  ])
+  .meta({ id: "PolicyKind" });
+
+const policy = z
+  .strictObject({
+    name: z.string(),
+    title: z.string(),
+    help: z.string(),
+    unit: z.string().nullable(),
+    origin: z.string().describe("Where the default comes from."),
+    kind: policyKind,
+    value: z.union([z.number(), z.string(), z.boolean()]).describe("In force."),
+    default: z.union([z.number(), z.string(), z.boolean()]),
+    fileValue: z
+      .union([z.number(), z.string(), z.boolean()])
+      .describe("Of the coordinator's file; the default where it says nothing."),
+    changedAt: z.string().nullable().describe("Null: nobody has changed it."),
+    changedBy: z.string().nullable(),
+  })
+  .meta({ id: "Policy" });
+
+const policyVersion = z
+  .strictObject({
+    version: z.int(),
+    changedAt: z.string(),
+    changedBy: z.string(),
+    words: z.string(),
+    takesBack: z.int().nullable(),
+    changes: z.array(
+      z.strictObject({
+        name: z.string(),
+        before: z.union([z.number(), z.string(), z.boolean()]).nullable().describe("Null: the file's value."),
+        after: z.union([z.number(), z.string(), z.boolean()]).nullable(),
+      }),
+    ),
+  })
+  .meta({ id: "PolicyVersion" });
+
+const policies = z
+  .strictObject({
+    version: z.int().describe("What a change must be based on; 0: nobody has changed anything."),
+    groups: z.array(z.strictObject({ name: z.string(), title: z.string(), policies: z.array(policy) })),
+    setAtStart: z
+      .array(z.strictObject({ names: z.array(z.string()), why: z.string() }))
+      .describe("Settings that are read at the start of a coordinator, from its file."),
+    history: z.array(policyVersion).describe("The latest first."),
+    ignored: z.array(z.string()).describe("Stored values that are ignored, and why; the file's values hold."),
+  })
+  .meta({ id: "Policies" });
+
+const mostVersion = 2 ** 31 - 1;
+const version = z.int().min(0).max(mostVersion);
+
+const wanted = {
+  values: z
+    .record(z.string().max(60), z.union([z.number(), z.boolean(), z.string().max(60), z.null()]))
+    .default({})
+    .describe("By the policy's name; null: back to the file's value."),
+  takeBack: version
+    .nullable()
+    .default(null)
+    .describe("What this version changed goes back to what it was before."),
+};
+
+const policyPreviewRequest = z
+  .strictObject({ ...wanted, basedOn: version.nullable().default(null) })
+  .meta({ id: "PolicyPreviewRequest" });
+
+const policyChange = z
+  .strictObject({
+    ...wanted,
+    basedOn: version.describe(
+      "Of the policies or of their preview: refused when somebody has changed something since.",
+    ),
+    words: z.string().trim().max(300).default("").describe("Why, for the history; 300 characters at most."),
+  })
+  .meta({ id: "PolicyChange" });
+
+const policyStep = z
+  .strictObject({
+    name: z.string(),
+    before: z.union([z.number(), z.string(), z.boolean()]).describe("In force now."),
+    after: z.union([z.number(), z.string(), z.boolean()]),
+    toFile: z.boolean().describe("True: from then on the value of the coordinator's file holds."),
+  })
+  .meta({ id: "PolicyStep" });
+
+const policyEffect = z
+  .strictObject({
+    title: z.string(),
+    figures: z.array(
+      z.strictObject({
+        name: z.string(),
+        words: z.string(),
+        unit: z.string(),
+        before: z.number().nullable().describe("Null: it cannot be told."),
+        after: z.number().nullable(),
+      }),
+    ),
+    basis: z.string().describe("What it was computed from."),
+    limits: z.array(z.string()).describe("What it cannot tell."),
+  })
+  .meta({ id: "PolicyEffect" });
+
+const policyPreview = z
+  .strictObject({
+    basedOn: z.int(),
+    takesBack: z.int().nullable(),
+    changes: z.array(policyStep),
+    effects: z.array(policyEffect),
+  })
+  .meta({ id: "PolicyPreview" });
+
+const savedPolicies = z
+  .strictObject({ version: z.int(), changes: z.array(policyStep) })
+  .meta({ id: "SavedPolicies" });
+
+export const settingsApi = {
+  policies: {
+    method: "get",
+    path: "/api/policies",
+    needs: "read",
+    summary: "The policies: what is in force, the defaults, who changed what, and the latest 50 versions",
+    description:
+      "Scope read, where reading needs one. A value is that of the coordinator's file unless an operator has changed it; running coordinators follow changes at once.",
+    answers: {
+      200: {
+        description: "The answer",
+        schema: policies,
+        example: {
+          version: 3,
+          groups: [
+            {
+              name: "delegation",
+              title: "Delegation",
+              policies: [
+                {
+                  name: "delegation.lambdaMs",
+                  title: "λ, what a probe must save",
+                  help: "With the policy nearest, another crawler is probed while that is expected to save so much RTT; smaller is more exact and costs more probes.",
+                  unit: "ms",
+                  origin: "measured, test/bench/results/delegation.md",
+                  kind: { type: "number", whole: false, least: 0, above: false, most: 1000 },
+                  default: 2,
+                  value: 0.5,
+                  fileValue: 2,
+                  changedAt: "2026-03-01T12:00:00.000Z",
+                  changedBy: "anna",
+                },
+              ],
+            },
+          ],
+          setAtStart: [{ names: ["finer.everySeconds", "logLevel"], why: "nothing about them hurries" }],
+          history: [
+            {
+              version: 3,
+              changedAt: "2026-03-01T12:00:00.000Z",
+              changedBy: "anna",
+              words: "news sites",
+              takesBack: null,
+              changes: [{ name: "delegation.lambdaMs", before: null, after: 0.5 }],
+            },
+          ],
+          ignored: [],
+        },
+      },
+    },
+  },
+  changePolicies: {
+    method: "post",
+    path: "/api/policies",
+    needs: "policy-write",
+    summary: "Change policies, all of them or none",
+    description:
+      "Scope policy-write. basedOn is the version of GET /api/policies or of the preview: where somebody has changed something since, nothing is changed (409). The change is in the audit log, and can be taken back.",
+    body: {
+      schema: policyChange,
+      example: { values: { "delegation.lambdaMs": 5 }, basedOn: 3, words: "fewer probes over the holidays" },
+    },
+    answers: {
+      ...refusals,
+      200: {
+        description: "Saved",
+        schema: savedPolicies,
+        example: {
+          version: 4,
+          changes: [{ name: "delegation.lambdaMs", before: 0.5, after: 5, toFile: false }],
+        },
+      },
+      400: errorAnswer("The body is not of the stated form"),
+      404: errorAnswer("There is no such version to take back"),
+      409: errorAnswer("Somebody has changed something since basedOn; nothing is changed", {
+        error: {
+          status: 409,
+          message:
+            "anna has changed delegation.lambdaMs meanwhile (version 4). Look at the policies as they are now, and preview again.",
+        },
+      }),
+      422: errorAnswer("A value that cannot be, or values that contradict each other; nothing is changed", {
+        error: {
+          status: 422,
+          message:
+            "lease.seconds: a crawler leaves 1 s between two URLs of a host, so 20 of them (lease.urlsPerHost) take longer than a lease of 10 s. Nothing was changed.",
+        },
+      }),
+      429: errorAnswer("Too many failures from this address"),
+    },
+  },
+  previewPolicies: {
+    method: "post",
+    path: "/api/policies/preview",
+    needs: "policy-write",
+    summary: "What a change would come to; nothing is saved",
+    description:
+      "Scope policy-write. Computed within two seconds from samples of what the crawl has done; each effect says what it was computed from and what it cannot tell.",
+    body: { schema: policyPreviewRequest, example: { values: { "delegation.lambdaMs": 5 } } },
+    answers: {
+      ...refusals,
+      200: {
+        description: "What would change",
+        schema: policyPreview,
+        example: {
+          basedOn: 3,
+          takesBack: null,
+          changes: [{ name: "delegation.lambdaMs", before: 0.5, after: 5, toFile: false }],
+          effects: [
+            {
+              title: "Delegation: the latest rounds played again",
+              figures: [
+                { name: "probesPerRound", words: "Probes a round", unit: "probes", before: 3.1, after: 2.2 },
+                {
+                  name: "changedDelegations",
+                  words: "Of these subnets, those that would go to another crawler",
+                  unit: "subnets",
+                  before: 0,
+                  after: 61,
+                },
+                {
+                  name: "extraRttMs",
+                  words: "Mean RTT to these subnets, against the present",
+                  unit: "ms",
+                  before: 0,
+                  after: 0.4,
+                },
+              ],
+              basis:
+                "2,000 decided rounds (the latest) and 12 crawlers: each round played under both values in the same order. 81 % of the probes got the answer that was measured then; 19 % went to crawlers that were not asked then, and got what the crawlers' distances to each other predict.",
+              limits: ["Subnets that are delegated stay where they are until they are probed again."],
+            },
+          ],
+        },
+      },
+      400: errorAnswer("The body is not of the stated form"),
+      404: errorAnswer("There is no such version to take back"),
+      409: errorAnswer("Somebody has changed something since basedOn; nothing is changed", {
+        error: {
+          status: 409,
+          message:
+            "anna has changed delegation.lambdaMs meanwhile (version 4). Look at the policies as they are now, and preview again.",
+        },
+      }),
+      422: errorAnswer("A value that cannot be, or values that contradict each other; nothing is changed", {
+        error: {
+          status: 422,
+          message:
+            "lease.seconds: a crawler leaves 1 s between two URLs of a host, so 20 of them (lease.urlsPerHost) take longer than a lease of 10 s. Nothing was changed.",
+        },
+      }),
+      429: errorAnswer("Too many failures from this address"),
+    },
+  },
+} satisfies ApiOperations;
