@@ -13,6 +13,8 @@ export interface SourceFile {
   readonly lines: number;
   /** Paths of the project's own files that it imports, types included. */
   readonly imports: readonly string[];
+  /** Those of them of which it takes more than types. */
+  readonly valueImports: readonly string[];
   /** Packages and Node modules that it imports, types included. */
   readonly packages: readonly string[];
   /** Without its comments. */
@@ -101,9 +103,22 @@ function readFolder(root: string, folder: string): SourceFile[] {
       path,
       lines: text.split("\n").length - 1,
       imports: [...new Set(resolved.filter((one) => one !== null && known.has(one)))] as string[],
+      valueImports: valuesTaken(code)
+        .map((specifier) => ownPath(path, specifier))
+        .filter((one) => one !== null && known.has(one)) as string[],
       packages: [...new Set(specifiers.filter((_, index) => resolved[index] === null))],
       code,
     };
+  });
+}
+
+/** Specifiers of `import { x, type Y } from`, not of `import type` or of types alone. */
+function valuesTaken(code: string): string[] {
+  const statements = [...code.matchAll(/^import\s+(type\s)?([^"]*?)\s+from\s+"([^"]+)"/gm)];
+  return statements.flatMap(([, isType, names = "", specifier = ""]) => {
+    const taken = names.replace(/^\{|\}$/g, "").split(",");
+    const isValue = isType === undefined && taken.some((one) => /^\s*(?!type\s)\S/.test(one));
+    return isValue ? [specifier] : [];
   });
 }
 
@@ -180,7 +195,7 @@ type Doing = "Postgres" | "HTTP" | "HTML" | "I/O" | "the clock" | "chance";
 /** Rooms whose subject is the machine or the network itself. */
 const outerRooms = ["web", "gateway", "database", "protocol"];
 
-function faultsOf({ path, packages, code }: SourceFile): string[] {
+function faultsOf({ path, packages, code, valueImports }: SourceFile): string[] {
   const [house, room, ...rest] = path.split("/");
   if (house !== "coordinator" || rest.length === 0 || outerRooms.includes(room as string)) return [];
   const does: Doing[] = [];
@@ -193,9 +208,20 @@ function faultsOf({ path, packages, code }: SourceFile): string[] {
   if (/\bMath\.random\b|\brandom(Bytes|UUID|Int)\(/.test(code)) does.push("chance");
   const kind = kindOf(rest.at(-1) as string);
   const may: readonly Doing[] = allowed[kind];
-  return does
-    .filter((one) => !may.includes(one))
-    .map((one) => `${kind === "other" ? "a rule" : kind}: ${one}`);
+  const name = kind === "other" ? "a rule" : kind;
+  return [
+    ...does.filter((one) => !may.includes(one)).map((one) => `${name}: ${one}`),
+    ...valueImports.filter((to) => !mayTakeFrom(kind, to)).map((to) => `${name}: takes from ${to}`),
+  ];
+}
+
+/** Rules and pages are handed what stores read; no rule needs a page. */
+function mayTakeFrom(kind: keyof typeof allowed, to: string): boolean {
+  const [house, room] = to.split("/");
+  if (house !== "coordinator" || outerRooms.includes(room as string)) return true;
+  const taken = kindOf(to.split("/").at(-1) as string);
+  if (kind === "page") return taken !== "store" && taken !== "routes" && taken !== "start";
+  return kind !== "other" || taken === "other" || taken === "outside";
 }
 
 const suffixForm =

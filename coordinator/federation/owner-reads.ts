@@ -1,10 +1,9 @@
 /** Whose a URL or host is, for the answer to `who`: by the claims of now, and by what foreign_url remembers. */
 import type { Pool } from "pg";
-import { type Standing, stop } from "#core/explanation";
-import { howMany, instantWords } from "#core/format";
 import type { HostHash, UrlHash } from "#core/ids";
 import { isoOrNull } from "../database/cached-read.ts";
 import { claimOf, ownerOf as ownerBy, parentId } from "./claims.ts";
+import type { ForeignOwner, ForeignUrlState } from "./foreign-owner.ts";
 import { type KnownRelatives, readRelatives } from "./foreign-url-store.ts";
 
 type Asked = Parameters<OwnerReads["ownerOf"]>[0];
@@ -58,27 +57,6 @@ async function keptUrl(
   return { peerId: row.peer_id, state: urlHash === null ? null : state };
 }
 
-// Of a URL or host that belongs to another coordinator: to whom, by what, and what became of it here.
-
-export interface ForeignOwner {
-  /** The coordinator that it goes to next. */
-  readonly kind: "parent" | "child";
-  readonly name: string;
-  /** The child's claim that holds it (`.gr`); null: the parent's to say. */
-  readonly claim: string | null;
-  /** What this coordinator owns, where it has a parent. */
-  readonly own: readonly string[];
-  /** Of the URL here; null: it was not found here, or a host was asked for. */
-  readonly url: ForeignUrlState | null;
-}
-
-interface ForeignUrlState {
-  readonly waitsSince: string | null;
-  readonly underWay: boolean;
-  /** When the other side last said that it has it. */
-  readonly toldAt: string | null;
-}
-
 export interface OwnerReads {
   /** Null: it is this coordinator's own. */
   ownerOf(asked: {
@@ -87,24 +65,4 @@ export interface OwnerReads {
     readonly urlHash: UrlHash | null;
     readonly address: string | null;
   }): Promise<ForeignOwner | null>;
-}
-
-export function ownerLines(owner: ForeignOwner | null | undefined): Standing[] {
-  if (!owner) return [];
-  return [stop("other-coordinator", `${whoseWords(owner)} ${stateWords(owner)}`)];
-}
-
-function whoseWords({ kind, name, claim, own }: ForeignOwner): string {
-  if (kind === "child")
-    return `It belongs to coordinator ${name}${claim === null ? "" : ` (${claim})`}, below this one.`;
-  const owned = own.slice(0, 5).join(", ");
-  return `It belongs to another coordinator: this one owns ${owned}${own.length > 5 ? ` and ${howMany(own.length - 5, "other claim")}` : ""}, and its parent ${name} knows whose it is.`;
-}
-
-function stateWords({ kind, url }: ForeignOwner): string {
-  const way = kind === "parent" ? "up" : "down";
-  if (url === null) return `Once it is found here, it is sent ${way}.`;
-  if (url.toldAt !== null) return `It was sent ${way} at ${instantWords(url.toldAt)}.`;
-  if (url.underWay) return `It is being sent ${way}, and not acknowledged yet.`;
-  return `It waits to be sent ${way}${url.waitsSince === null ? "" : `, since ${instantWords(url.waitsSince)}`}.`;
 }

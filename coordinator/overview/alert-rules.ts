@@ -3,6 +3,7 @@
  * what to do. Page, command, metrics and mail derive from the list; its name is its heading in ops/runbook/monitoring.md.
  */
 import type { AlertFacts, CrawlerFacts, IncidentFacts, RelativeFacts } from "./alert-facts.ts";
+import type { OperationReads } from "./overview-types.ts";
 
 /** `critical`: the crawl stands or does harm, look now. `warning`: look today. */
 export type AlertSeverity = "critical" | "warning";
@@ -520,4 +521,15 @@ function span(seconds: number): string {
   if (seconds < 2 * 3600) return `${Math.round(seconds / 60)} minutes`;
   if (seconds < 48 * 3600) return `${Math.round(seconds / 3600)} hours`;
   return `${Math.round(seconds / 86_400)} days`;
+}
+
+// What operators are told now: the alert rules (core/alerts) over what is read at this moment.
+
+export interface AlertList {
+  readonly at: string;
+  readonly alerts: readonly Alert[];
+}
+
+export async function showAlerts(reads: Pick<OperationReads, "alertFacts">, now: Date): Promise<AlertList> {
+  return { at: now.toISOString(), alerts: alertsOf(await reads.alertFacts(now)) };
 }

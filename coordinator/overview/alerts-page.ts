@@ -5,8 +5,7 @@
 import { type Actor, mayDo } from "#core/actor";
 import { instant } from "../web/format.ts";
 import { type Html, html } from "../web/html.ts";
-import { type Alert, alertsOf, listedRules } from "./alert-rules.ts";
-import type { OperationReads } from "./overview-types.ts";
+import { type Alert, type AlertList, listedRules } from "./alert-rules.ts";
 
 export type AlertReader = "operator" | "reader";
 
@@ -32,17 +31,6 @@ function alertLine({ name, severity, words, advice, link }: Alert, reader: Alert
   const isOpen = reader === "operator" || !operatorsOnly.test(link);
   const what = isOpen ? html`<a href="${link}">${words}</a>` : html`<strong>${words}</strong>`;
   return html`<li class="alert alert-${severity}"><span class="severity">${severity}</span><div><p class="what">${what}</p><p class="small">${advice} <span class="mono">${name}</span></p></div></li>`;
-}
-
-// What operators are told now: the alert rules (core/alerts) over what is read at this moment.
-
-interface AlertList {
-  readonly at: string;
-  readonly alerts: readonly Alert[];
-}
-
-export async function showAlerts(reads: Pick<OperationReads, "alertFacts">, now: Date): Promise<AlertList> {
-  return { at: now.toISOString(), alerts: alertsOf(await reads.alertFacts(now)) };
 }
 
 /** "1 critical, 2 warnings"; an empty text when there is none. */

@@ -7,8 +7,7 @@ import type { DelegationCause } from "#core/delegation-cause";
 import { type AccuracyEstimate, accuracyEstimate } from "../delegation/accuracy.ts";
 import type { SubnetList } from "../subnets/subnet-reads.ts";
 import type { CrawlerReport } from "../who/who-report.ts";
-import type { Alert } from "./alert-rules.ts";
-import { showAlerts } from "./alerts-page.ts";
+import { type Alert, showAlerts } from "./alert-rules.ts";
 import type { History, HistoryRange, OperationReads, QueueAges, SpanFigures } from "./overview-types.ts";
 
 /** What only the coordinator's memory knows; plain counts since its start. */

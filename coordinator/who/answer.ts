@@ -11,7 +11,7 @@ import { withoutUser } from "#core/ip/url-host";
 import { hostHashOf, type UrlKey, urlKeyOf } from "#core/url-key";
 import { composed } from "#protocol/composed";
 import type { LeavingChannel } from "../channels/channel.ts";
-import type { ForeignOwner } from "../federation/owner-reads.ts";
+import type { ForeignOwner } from "../federation/foreign-owner.ts";
 import type { HostReport, UrlReport } from "../frontier/frontier-reports.ts";
 import { noWishes } from "../opt-outs/opt-out.ts";
 import type { OrganisationReport } from "../subnets/holder-reads.ts";

@@ -7,7 +7,7 @@ import { because, note, type Standing, stop } from "#core/explanation";
 import { howMany, instantWords, whenWords } from "#core/format";
 import { type LeavingChannel, outsideChannel } from "../channels/channel.ts";
 import type { ProbeRound } from "../delegation/round-reads.ts";
-import { type ForeignOwner, ownerLines } from "../federation/owner-reads.ts";
+import { type ForeignOwner, ownerLines } from "../federation/foreign-owner.ts";
 import type { UrlReport, WaitingReport } from "../frontier/frontier-reports.ts";
 import type { SiteWishes } from "../opt-outs/opt-out.ts";
 import type { ChainSubnet, EffectiveDelegation } from "../subnets/subnet-reads.ts";

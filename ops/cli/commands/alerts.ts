@@ -1,7 +1,7 @@
 /** `nearcrawl alerts`: what needs attention now; its exit code tells scripts. */
 import { Command } from "commander";
 import type { Pool } from "pg";
-import { showAlerts } from "#coordinator/overview/alerts-page";
+import { showAlerts } from "#coordinator/overview/alert-rules";
 import { createReports } from "#coordinator/who/reads";
 import { exitCodes } from "../command-context.ts";
 import { printWatched, type WatchedOptions, withWatch } from "../fleet/watched.ts";
