@@ -90,7 +90,7 @@ export interface ChannelStore {
 const mostCounted = 1_000_000;
 
 /** The rows of table page, as `p`, that lie in channel $1; of its host so many are looked at. */
-export const pagesOfChannel = (most: number) => `channel c
+const pagesOfChannel = (most: number) => `channel c
        cross join lateral (
          select *, ${pathSql("url")} as path
          from page where host_hash = c.host_hash limit ${most}

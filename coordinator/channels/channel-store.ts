@@ -14,7 +14,6 @@ import {
   countPages,
   type KeptChannel,
 } from "./channel-reads.ts";
-import { countLinks } from "./known-link-store.ts";
 
 export function createChannelStore(pool: Pool): ChannelStore {
   return {
@@ -134,7 +133,6 @@ async function settleChannel(pool: Pool, channel: KeptChannel, now: Date): Promi
     if (after === null) break;
   }
   await countPages(pool, channel, { settled: leased === 0, now });
-  await countLinks(pool, channel);
   return taken;
 }
 

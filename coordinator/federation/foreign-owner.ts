@@ -28,14 +28,14 @@ export function ownerLines(owner: ForeignOwner | null | undefined): Standing[] {
   return [stop("other-coordinator", `${whoseWords(owner)} ${stateWords(owner)}`)];
 }
 
-export function whoseWords({ kind, name, claim, own }: ForeignOwner): string {
+function whoseWords({ kind, name, claim, own }: ForeignOwner): string {
   if (kind === "child")
     return `It belongs to coordinator ${name}${claim === null ? "" : ` (${claim})`}, below this one.`;
   const owned = own.slice(0, 5).join(", ");
   return `It belongs to another coordinator: this one owns ${owned}${own.length > 5 ? ` and ${howMany(own.length - 5, "other claim")}` : ""}, and its parent ${name} knows whose it is.`;
 }
 
-export function stateWords({ kind, url }: ForeignOwner): string {
+function stateWords({ kind, url }: ForeignOwner): string {
   const way = kind === "parent" ? "up" : "down";
   if (url === null) return `Once it is found here, it is sent ${way}.`;
   if (url.toldAt !== null) return `It was sent ${way} at ${instantWords(url.toldAt)}.`;

@@ -273,6 +273,4 @@ export interface LeaseNeeds {
   readonly hasFinerDelegations: boolean;
   /** Whether any channel knows texts that leases may say (channels/known-texts). */
   readonly hasKnownTexts: boolean;
-  /** Whether any channel knows links that leases may say (channels/known-links). */
-  readonly hasKnownLinks: boolean;
 }

@@ -2,7 +2,6 @@
 import type { Pool, PoolClient } from "pg";
 import type { HostHash } from "#core/ids";
 import type { Lease } from "#protocol/lease";
-import { withKnownLinks } from "../channels/known-link-store.ts";
 import { withKnownTexts } from "../channels/known-text-store.ts";
 import { inTransaction, prepared } from "../database/transaction.ts";
 import { type HostRow, type LeaseRequest, lockDueHosts } from "./due-host-reads.ts";
@@ -24,8 +23,7 @@ export async function leaseHosts(pool: Pool, request: LeaseRequest, turns: Subne
       const slice = slices.get(host.host_hash)?.sort(byTurn);
       return slice === undefined ? [] : [leaseOf(host, slice, request)];
     });
-    const told = needs.hasKnownTexts ? await withKnownTexts(client, leases) : leases;
-    return needs.hasKnownLinks ? await withKnownLinks(client, told) : told;
+    return needs.hasKnownTexts ? await withKnownTexts(client, leases) : leases;
   });
 }
 

@@ -60,7 +60,6 @@ interface NeedsRow {
   readonly partner: string[];
   readonly finer: boolean;
   readonly known: boolean;
-  readonly linked: boolean;
 }
 
 export async function leaseNeeds(
@@ -71,19 +70,16 @@ export async function leaseNeeds(
     client,
     `select c.domain_sets as operator, c.partner_domain_sets as partner,
        exists (select from finer_delegation f where f.crawler_id = c.crawler_id) as finer,
-       exists (select from channel where duplicate_share > 0) as known,
-       exists (select from channel_link) as linked
+       exists (select from channel where duplicate_share > 0) as known
      from crawler c
      where c.crawler_id = $1`,
     [crawlerId],
   );
   const row = rows[0];
-  if (row === undefined)
-    return { partition, hasFinerDelegations: false, hasKnownTexts: false, hasKnownLinks: false };
+  if (row === undefined) return { partition, hasFinerDelegations: false, hasKnownTexts: false };
   return {
     partition: [...partition, ...partitionOf(row.operator, row.partner)],
     hasFinerDelegations: row.finer,
     hasKnownTexts: row.known,
-    hasKnownLinks: row.linked,
   };
 }

@@ -10,7 +10,6 @@ import type { Secrets } from "#core/secrets";
 import { type CoordinatorMessage, identityVersion } from "#protocol/coordinator-messages";
 import type { CrawlerHello } from "#protocol/messages";
 import { refreshCrawlers, welcomeCrawler } from "../balance/presence.ts";
-import { ToldLinks } from "../channels/known-links.ts";
 import type { CoordinatorConfig } from "../config.ts";
 import { admitCrawler, noteCopy, takeTicket } from "../crawlers/admit-crawler.ts";
 import type { CrawlerStore, DayBudget } from "../crawlers/crawler.ts";
@@ -79,7 +78,6 @@ export function fleetMessageHandlers(ports: FleetMessagePorts, config: Coordinat
     partition: ownPartition,
   });
   const taking = takeResultsSettings(config, ports.recrawlPlan);
-  const told = new ToldLinks();
   return {
     admit: async (introduction) =>
       await admitUnlessMoved(
@@ -96,7 +94,6 @@ export function fleetMessageHandlers(ports: FleetMessagePorts, config: Coordinat
       const taken = await takeTicket(arrival, ports, ports.now());
       if ("refuse" in taken) return taken;
       const acknowledgedSequence = await welcomeCrawler(arrival, ports, ports.now());
-      told.forget(crawlerId);
       ports.onHello(arrival.crawlerId, arrival.hello);
       ports.log.info({ crawlerId: arrival.crawlerId, crawler: arrival.hello.name }, "crawler arrived");
       ports.onFleetChange();
@@ -141,7 +138,7 @@ export function fleetMessageHandlers(ports: FleetMessagePorts, config: Coordinat
           };
           const tasks = await handOutTasks(request, ports.frontier, handOut(), now);
           ports.counters.leases("granted", tasks.leases.length);
-          ports.send(crawlerId, { ...tasks, leases: told.once(crawlerId, tasks.leases, now) });
+          ports.send(crawlerId, tasks);
           return;
         }
         case "crawler:heartbeat":
@@ -173,7 +170,6 @@ export function fleetMessageHandlers(ports: FleetMessagePorts, config: Coordinat
       }
     },
     onLeave: async (crawlerId, reason, forGood) => {
-      told.forget(crawlerId);
       await ports.moves?.onLeave(crawlerId, reason);
       const isGone = await ports.crawlers.leave({ crawlerId, reason, forGood, now: ports.now() });
       await refreshCrawlers(ports, [crawlerId]);

@@ -74,8 +74,6 @@ export interface ArrivedResult {
     readonly nofollow: boolean;
   }[];
   readonly key: UrlKey;
-  /** Links that it told by name were none that are known: the page is read in full next time. */
-  readonly hasLostLinks?: true;
 }
 
 /** Results that were dropped, or set right, because no honest crawler with a right clock sends them. */
@@ -101,7 +99,7 @@ export interface TakenResults {
   readonly checked?: readonly number[];
 }
 
-export interface ResultStore extends Partial<KnownLinkStore> {
+export interface ResultStore {
   /** Pages, fetches, links, frontier, leases and the acknowledged sequence, one transaction for the batch (ascending sequences of one spool). */
   take(batch: {
     crawlerId: CrawlerId;
@@ -141,19 +139,4 @@ export interface WireResult {
   readonly leaseId: LeaseId;
   readonly result: FetchResult;
   readonly wireBytes: number;
-}
-
-export interface KnownLinkStore {
-  /** URLs of those names that stand for exactly one known link of a channel of their host, by `keyOfName`. */
-  readonly urlsOfNames: (names: readonly NamedLink[]) => Promise<ReadonlyMap<string, string>>;
-}
-
-// Links that came by their names (protocol/known-links), in full again, before anything else looks at them. A name that
-// stands for no known link of the page's host, whether by mistake or by intent, is dropped; its page loses its
-// validators, so that it is read in full at its next visit, against another set.
-
-/** A name on a page of a host. */
-export interface NamedLink {
-  readonly hostHash: HostHash;
-  readonly name: string;
 }

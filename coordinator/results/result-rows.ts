@@ -92,7 +92,6 @@ export function urlRow(counted: CountedResult, worth: PageWorth | null, now: Dat
   const { sums = noVisits, changesPerDay = null } = next.visit ?? {};
   const isMissing = isSoftNotFound(result);
   // Asked with validators, a page that is as it was would not tell its links again.
-  const isWhole = !isMissing && counted.hasLostLinks !== true;
   return {
     hostHash: key.hostHash,
     urlHash: key.urlHash,
@@ -105,9 +104,9 @@ export function urlRow(counted: CountedResult, worth: PageWorth | null, now: Dat
     reason: reasonOf(counted),
     // With the page go its validators: a 304 to them would leave us without a page.
     keepsValidators: !replacesPage(outcome),
-    etag: result.etag === null || !isWhole ? null : clean(result.etag),
-    lastModified: result.lastModified === null || !isWhole ? null : clean(result.lastModified),
-    digest: outcome.type !== "fetched" || !isWhole ? null : (result.page?.digest ?? null),
+    etag: result.etag === null || isMissing ? null : clean(result.etag),
+    lastModified: result.lastModified === null || isMissing ? null : clean(result.lastModified),
+    digest: outcome.type !== "fetched" || isMissing ? null : (result.page?.digest ?? null),
     worth,
     ...sums,
     changesPerDay,

@@ -6,7 +6,6 @@ import { specialPurposeOf } from "#core/ip/special-purpose";
 import { nameOf } from "#core/url-key";
 import { maxRedirects } from "#protocol/result";
 import { watchChanges } from "../changes/change-writes.ts";
-import { urlsOfNames } from "../channels/known-link-store.ts";
 import { withTexts } from "../channels/known-text-store.ts";
 import { inTransaction, sqlStateOf } from "../database/transaction.ts";
 import { noteForeign, splitByOwner } from "../federation/foreign-url-store.ts";
@@ -36,7 +35,6 @@ import { recordSeals } from "./result-writes.ts";
 export function createResultStore(pool: Pool): ResultStore {
   return {
     take: async (batch) => await take(pool, batch),
-    urlsOfNames: async (names) => await urlsOfNames(pool, names),
     fetchesSince: async (since) => await fetchesSince(pool, since),
     recentFetches: async (hosts, perHost) => await recentFetches(pool, hosts, perHost),
   };

@@ -12,7 +12,6 @@ import {
   type PageExtract,
   type Seal,
 } from "#protocol/result";
-import { type FullResult, withFullLinks } from "../channels/known-links.ts";
 import type { NewHostBudget } from "../frontier/budgets.ts";
 import type { AdmittedUrl, CrawlScope } from "../frontier/frontier.ts";
 import { fixedPlan, type PlanInForce } from "../recrawl/recrawl-plan.ts";
@@ -53,9 +52,7 @@ export async function takeResults(
   const { crawlerId } = batch;
   const faults = batch.results.flatMap(({ result }) => implausible(result) ?? []);
   const plausible = batch.results.filter(({ result }) => implausible(result) === null);
-  const arrived = (await withFullLinks(plausible, results))
-    .map((one) => arrivedResult(one, settings, now))
-    .filter((one) => one !== null);
+  const arrived = plausible.map((one) => arrivedResult(one, settings, now)).filter((one) => one !== null);
   const mostNewHosts = settings.newHosts?.left(crawlerId, now);
   const taken = await results.take({
     crawlerId,
@@ -85,7 +82,7 @@ const linkFlood = (perDay: number) => ({
   count: 1,
 });
 
-function arrivedResult(one: FullResult, settings: TakeResultsSettings, now: Date): ArrivedResult | null {
+function arrivedResult(one: WireResult, settings: TakeResultsSettings, now: Date): ArrivedResult | null {
   const key = urlKeyOf(one.result.url);
   if (typeof key === "string") return null;
   const { links, admit } = namedUrls(one.result, key, settings.scope.followNofollow ?? false);
@@ -98,7 +95,6 @@ function arrivedResult(one: FullResult, settings: TakeResultsSettings, now: Date
     admit,
     links,
     key,
-    ...(one.hasLostLinks && { hasLostLinks: true }),
   };
 }
 

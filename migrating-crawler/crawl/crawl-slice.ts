@@ -19,7 +19,6 @@ import {
   type PageResult,
 } from "../fetch/fetch-page.ts";
 import type { OriginRobots, RobotsCache } from "../fetch/robots.ts";
-import { type KnownLinkSets, withKnownLinks } from "../fetch/shorten-known-links.ts";
 import type { SiteClient } from "../fetch/site-client.ts";
 import { answerOfFailure, type HostAnswer, isFinalFailure } from "../limits/request-outcome.ts";
 import { Failure, type FailureCode, failureOf } from "../net/failure.ts";
@@ -30,7 +29,6 @@ import { SiteVisit, type VisitTools } from "./site-visit.ts";
 export interface SliceTools extends VisitTools {
   readonly robots: RobotsCache;
   readonly memory: SiteMemory;
-  readonly linkSets: KnownLinkSets;
   readonly userAgent: () => string;
   readonly quiet: () => Promise<void>;
   /** Where pages are extracted; absent: in this thread. */
@@ -69,7 +67,6 @@ export async function crawlSlice(lease: Lease, tools: SliceTools, signal: AbortS
     news,
     typed: new Set(),
     known: knownTexts(lease),
-    linked: tools.linkSets.of(lease, Date.now()),
   };
   gates.notBefore(lease.host, Date.now() + lease.waitMs);
   if (lease.pace) gates.learn(lease.host, lease.pace);
@@ -99,7 +96,6 @@ interface Slice {
   /** Pages whose text need not travel. */
   readonly known: KnownDigests | null;
   /** Links that travel by their names. */
-  readonly linked: KnownDigests | null;
 }
 
 type Task = Lease["urls"][number];
@@ -174,8 +170,7 @@ async function fetchOne(slice: Slice, task: Task, robots: OriginRobots): Promise
   if (outcome.type === "failed" && outcome.code === heldBack) return outcome.reason;
   const judged = await judge(slice, result, robots);
   const short = withoutKnownText(await tellTypes(slice, judged, robots), slice.known);
-  const named = withKnownLinks(short, lease.host, slice.linked);
-  const full = keep(slice, told(slice, named, Math.max(waitMs, tools.gates.waitMs(lease.host, Date.now()))));
+  const full = keep(slice, told(slice, short, Math.max(waitMs, tools.gates.waitMs(lease.host, Date.now()))));
   const failures = tools.gates.failures(lease.host);
   if (full !== null || failures < mostFailures || outcome.type !== "failed") return full;
   return `the host did not answer ${failures} times in a row: ${outcome.reason}`;

@@ -5,7 +5,6 @@
 
 import { type CrawlerLog, quietLog } from "../core/log.ts";
 import { RobotsCache } from "../fetch/robots.ts";
-import { KnownLinkSets } from "../fetch/shorten-known-links.ts";
 import type { SignRequest } from "../fetch/sign-request.ts";
 import { Governor } from "../limits/governor.ts";
 import { HostGates } from "../limits/host-gate.ts";
@@ -49,7 +48,6 @@ export function fetchTools(settings: FetchToolsSettings): FetchTools {
     gates: new HostGates({ floorMs: politenessFloorMs, responseTimeFactor, requestsPerAddress, kept }),
     robots: new RobotsCache({ connector, timeouts, userAgent, sign, take, kept }),
     memory: new SiteMemory(),
-    linkSets: new KnownLinkSets(),
     userAgent,
     sign,
     quiet: async () => {
