@@ -5,7 +5,7 @@ import { UsageError } from "#core/errors";
 import { canParseUrl } from "#core/ip/url-host";
 import { isCoordinatorUrl } from "#protocol/invitation";
 import type { InvitingCoordinator } from "./access/invitations.ts";
-import { readCoordinatorPlace } from "./crawlers/coordinator-place-store.ts";
+import { readCoordinatorPlace } from "./crawlers/coordinator-presence-store.ts";
 import { createReleaseKeyStore } from "./releases/key-store.ts";
 import { createReleaseStore } from "./releases/release-store.ts";
 import { mayRun } from "./releases/staging.ts";

@@ -55,7 +55,7 @@ import { openWebServer, type RoomOptions } from "./start-web.ts";
 import { createSubnetStore, ensureRootSubnets } from "./subnets/subnet-store.ts";
 import { createTreeSnapshots, noSnapshots } from "./subnets/tree-snapshot-store.ts";
 import { trustDuties } from "./trust/start.ts";
-import type { WebPart } from "./web/room-routes.ts";
+import type { WebPart } from "./web/actions.ts";
 import { randomSecrets } from "./web/secrets.ts";
 import { graphPart, scheduleRanking } from "./web-graph/start.ts";
 

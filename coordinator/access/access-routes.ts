@@ -2,6 +2,7 @@
 
 import {
   linkMinutes,
+  type Secrets,
   type Session,
   type SessionStore,
   type SignInLink,
@@ -9,14 +10,12 @@ import {
 } from "#core/access-types";
 import { cannotGive, scopesOfPerson } from "#core/actor";
 import { UsageError } from "#core/errors";
-import type { Secrets } from "#core/secrets";
 import type { Visit } from "../web/access.ts";
-import type { ActionFault, AskedAction, Outcome } from "../web/actions.ts";
+import type { ActionFault, AskedAction, Outcome, WebPart } from "../web/actions.ts";
 import type { BodyOf } from "../web/api-operation.ts";
 import { instant } from "../web/format.ts";
 import { type Html, html, nothing } from "../web/html.ts";
 import { formToken, type PageViewer } from "../web/page-frame.ts";
-import type { WebPart } from "../web/room-routes.ts";
 import { accessApi } from "./access-api.ts";
 import { sessionTable } from "./account-routes.ts";
 import { type IssuedLink, issueSignInLink, linkIssued } from "./sign-in.ts";

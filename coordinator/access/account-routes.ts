@@ -4,11 +4,10 @@ import { z } from "zod";
 import type { Session, SessionStore } from "#core/access-types";
 import { type Scope, scopesOf } from "#core/actor";
 import type { Visit } from "../web/access.ts";
-import type { ActionFault, Outcome } from "../web/actions.ts";
+import type { ActionFault, Outcome, WebPart } from "../web/actions.ts";
 import { ago, crawlerLink, instant } from "../web/format.ts";
 import { type Html, html, nothing } from "../web/html.ts";
 import { formToken, type PageViewer } from "../web/page-frame.ts";
-import type { WebPart } from "../web/room-routes.ts";
 import { accessApi } from "./access-api.ts";
 
 export interface AccountPorts {

@@ -3,9 +3,9 @@
 import { type AuditEntry, type AuditLog, type AuditQuery, changedFields } from "#core/audit";
 import { UsageError } from "#core/errors";
 import { instantWords } from "#core/format";
+import type { WebPart } from "../web/actions.ts";
 import { instant, sentence } from "../web/format.ts";
 import { type CsvTable, type Html, html, nothing, pathWith } from "../web/html.ts";
-import type { WebPart } from "../web/room-routes.ts";
 import type { AskedView } from "../web/views.ts";
 import { accessApi } from "./access-api.ts";
 

@@ -1,7 +1,7 @@
 /** An operator invites a crawler: what is kept of it, and the one command that its partner runs. */
 
+import type { Secrets } from "#core/access-types";
 import type { Change } from "#core/audit";
-import type { Secrets } from "#core/secrets";
 import type { KeyScope } from "#protocol/identity";
 import { formatInvitation } from "#protocol/invitation";
 import { invitationPrefix } from "../crawlers/admit-crawler.ts";

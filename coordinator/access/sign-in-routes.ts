@@ -5,10 +5,15 @@
  */
 
 import type { FastifyReply, FastifyRequest } from "fastify";
-import { linkMinutes, type SessionStore, type SignInLink, type SignInLinkStore } from "#core/access-types";
+import {
+  linkMinutes,
+  type Secrets,
+  type SessionStore,
+  type SignInLink,
+  type SignInLinkStore,
+} from "#core/access-types";
 import { cannotGive, scopesOfPerson } from "#core/actor";
 import type { AuditLog, Change } from "#core/audit";
-import type { Secrets } from "#core/secrets";
 import {
   type Access,
   anonymousVisit,
@@ -21,7 +26,7 @@ import {
   wantedPathCookie,
   wantedPathOf,
 } from "../web/access.ts";
-import { type Actions, formTokenField, formValues, type Outcome } from "../web/actions.ts";
+import { type Actions, formTokenField, formValues, type Outcome, type WebPart } from "../web/actions.ts";
 import type { BodyOf } from "../web/api-operation.ts";
 import { crawlerPath } from "../web/components.ts";
 import { noCrawler, numberOrNull, usageFault } from "../web/form-fields.ts";
@@ -30,7 +35,6 @@ import { sendError } from "../web/guard.ts";
 import { type Html, html, nothing } from "../web/html.ts";
 import { isFromElsewhere, whenceOf } from "../web/limits.ts";
 import { pageFrame } from "../web/page-frame.ts";
-import type { WebPart } from "../web/room-routes.ts";
 import { homeOf } from "../web/session-access.ts";
 import { queryOf } from "../web/views.ts";
 import { partnerAccessApi } from "./access-api.ts";

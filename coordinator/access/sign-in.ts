@@ -1,10 +1,16 @@
 /** Signing in: a link is issued to somebody, and whoever opens it first has a session. */
 
-import { linkMinutes, type Session, type SignInLinkStore, sessionMs, type Whence } from "#core/access-types";
+import {
+  linkMinutes,
+  type Secrets,
+  type Session,
+  type SignInLinkStore,
+  sessionMs,
+  type Whence,
+} from "#core/access-types";
 import type { Person } from "#core/actor";
 import type { Change } from "#core/audit";
 import { UsageError } from "#core/errors";
-import type { Secrets } from "#core/secrets";
 
 export interface LinkRequest extends Person {
   readonly minutes: number;

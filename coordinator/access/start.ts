@@ -1,10 +1,10 @@
 /** Access to the pages over one pool of connections: who asks, the pages of sign-in, and the audit log. */
 import type { Pool } from "pg";
 import { type CoordinatorConfig, isLoopback } from "../config.ts";
-import { readCoordinatorPlace } from "../crawlers/coordinator-place-store.ts";
+import { readCoordinatorPlace } from "../crawlers/coordinator-presence-store.ts";
 import { createAuditLog } from "../database/audit-log.ts";
 import type { Access } from "../web/access.ts";
-import type { WebPart } from "../web/room-routes.ts";
+import type { WebPart } from "../web/actions.ts";
 import { randomSecrets } from "../web/secrets.ts";
 import { createSessionAccess, type SessionAccessPorts } from "../web/session-access.ts";
 import { accessRoutes } from "./access-routes.ts";

@@ -1,16 +1,14 @@
 /** /tokens: what programs may do over HTTP. For operators; a token's secret is shown once. */
 
 import { z } from "zod";
-import type { OperatorToken, OperatorTokenStore } from "#core/access-types";
+import type { OperatorToken, OperatorTokenStore, Secrets } from "#core/access-types";
 import { cannotGive, type Scope, scopes } from "#core/actor";
-import type { Secrets } from "#core/secrets";
 import type { Visit } from "../web/access.ts";
-import type { ActionFault, AskedAction, Outcome } from "../web/actions.ts";
+import type { ActionFault, AskedAction, Outcome, WebPart } from "../web/actions.ts";
 import { addressOf } from "../web/api-operation.ts";
 import { ago, instant } from "../web/format.ts";
 import { type Html, html, nothing } from "../web/html.ts";
 import { formToken, type PageViewer } from "../web/page-frame.ts";
-import type { WebPart } from "../web/room-routes.ts";
 import { accessApi, tokenRequest } from "./access-api.ts";
 import { allScopes, scopeWords } from "./account-routes.ts";
 import { tokenCreated, tokenRevoked } from "./token-store.ts";

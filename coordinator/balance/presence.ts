@@ -3,11 +3,12 @@
  * (paper section 4.1). A crawler leaves: for a while nothing happens, since most come back; after that its
  * leases return and its subnets go to the runners-up.
  */
+
+import type { Secrets } from "#core/access-types";
 import { Gathered } from "#core/coalesce";
 import { asLeaseId, type CrawlerId, type SubnetId } from "#core/ids";
 import { parseAddress } from "#core/ip/address";
 import { specialPurposeOf } from "#core/ip/special-purpose";
-import type { Secrets } from "#core/secrets";
 import type { CoordinatorMessage } from "#protocol/coordinator-messages";
 import type { CrawlerHello } from "#protocol/messages";
 import type { CrawlerRecord, CrawlerStore } from "../crawlers/crawler.ts";

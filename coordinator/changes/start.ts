@@ -2,7 +2,7 @@
 import type { Pool } from "pg";
 import type { Timekeeper } from "#core/scheduler";
 import type { RoomOptions } from "../start-web.ts";
-import type { WebPart } from "../web/room-routes.ts";
+import type { WebPart } from "../web/actions.ts";
 import { createChangeFeed } from "./change-feed-reads.ts";
 import { numberChanges, removeOldChanges } from "./change-writes.ts";
 import { changeRoutes } from "./routes.ts";

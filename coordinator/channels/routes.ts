@@ -1,9 +1,8 @@
 /** /channels: what is crawled of parts of hosts; operators add and remove. */
 import type { z } from "zod";
 import { UsageError } from "#core/errors";
-import type { AskedAction, Outcome } from "../web/actions.ts";
+import type { AskedAction, Outcome, WebPart } from "../web/actions.ts";
 import type { BodyOf } from "../web/api-operation.ts";
-import type { WebPart } from "../web/room-routes.ts";
 import { readChannel } from "./channel.ts";
 import type { ChannelStore } from "./channel-reads.ts";
 import { type addChannelBody, channelsApi } from "./channels-api.ts";

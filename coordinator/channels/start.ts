@@ -1,7 +1,7 @@
 /** The pages' part about channels, with its store, and what is done for them by the clock. */
 import type { Pool } from "pg";
 import type { Timekeeper } from "#core/scheduler";
-import type { WebPart } from "../web/room-routes.ts";
+import type { WebPart } from "../web/actions.ts";
 import { createChannelStore } from "./channel-store.ts";
 import { channelRoutes } from "./routes.ts";
 

@@ -3,10 +3,11 @@
  * name, by a signature over this connection's challenge. What a stolen key opens without the identity: nothing.
  * Copies of a whole folder show later, by their tickets (take-ticket.ts).
  */
+
+import type { Secrets } from "#core/access-types";
 import type { CrawlerId } from "#core/ids";
 import type { IncidentNotes } from "#core/incidents";
 import { formatAddress, parseAddress, unmapAddress } from "#core/ip/address";
-import type { Secrets } from "#core/secrets";
 import {
   type CoordinatorMessage,
   type CoordinatorRefuse,

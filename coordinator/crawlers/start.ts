@@ -1,9 +1,9 @@
 /** What happens to keys while their crawlers are connected: new ones by the clock and on request, and none any more. */
 import type { Pool } from "pg";
+import type { Secrets } from "#core/access-types";
 import type { CrawlerId } from "#core/ids";
 import type { Log } from "#core/log";
 import { jobs, type Timekeeper } from "#core/scheduler";
-import type { Secrets } from "#core/secrets";
 import type { CoordinatorMessage } from "#protocol/coordinator-messages";
 import { notedMoves, noteOwnChanges } from "../access/system-audit-store.ts";
 import { keyRule, refreshCrawlers, rotateKeys } from "../balance/presence.ts";

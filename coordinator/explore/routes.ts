@@ -2,8 +2,8 @@
 
 import { Readable } from "node:stream";
 import { formatAddress } from "#core/ip/address";
+import type { WebPart } from "../web/actions.ts";
 import { indexedPng } from "../web/indexed-png.ts";
-import type { WebPart } from "../web/room-routes.ts";
 import type { AskedView, SentFile } from "../web/views.ts";
 import {
   askedCells,

@@ -4,7 +4,7 @@ import type { Pool } from "pg";
 import type { Log } from "#core/log";
 import type { CoordinatorConfig } from "../config.ts";
 import type { CoordinatorState } from "../delegation/state.ts";
-import type { WebPart } from "../web/room-routes.ts";
+import type { WebPart } from "../web/actions.ts";
 import { defaultExplorerSettings, Explorer } from "./explorer.ts";
 import { createExploreReads, type ExploreClock } from "./reads.ts";
 import { exploreRoutes } from "./routes.ts";

@@ -1,8 +1,9 @@
 /** The page of coordinators: the parent, the children, what waits for each, and a form that invites a child. */
+
+import type { Secrets } from "#core/access-types";
 import { mayDo } from "#core/actor";
 import type { Change } from "#core/audit";
 import { howMany, instantWords, whenWords } from "#core/format";
-import type { Secrets } from "#core/secrets";
 import { crawlerName } from "#protocol/invitation";
 import { buttonForm, empty, fleetHead, onlyOperators } from "../web/components.ts";
 import { countText, sentence } from "../web/format.ts";

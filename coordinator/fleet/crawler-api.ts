@@ -3,9 +3,9 @@ import { z } from "zod";
 import { crawlerName } from "#protocol/invitation";
 import { mostSetCharacters } from "../domain-sets/domain-set.ts";
 import { mostSets } from "../domain-sets/partition.ts";
-import { subnetList } from "../subnets/subnets-api.ts";
 import { type ApiOperations, dateTime, errorAnswer, refusals } from "../web/api-operation.ts";
 import { bytesPerDay, nothingBody, pagesPerDay } from "../web/form-fields.ts";
+import { subnetList } from "../who/who-api.ts";
 import {
   budget,
   crawlerRelease,

@@ -1,7 +1,6 @@
 /** What the fleet's pages, API and actions work with, and the answers that they share. */
-import type { FleetKeys, SignInLinkStore } from "#core/access-types";
+import type { FleetKeys, Secrets, SignInLinkStore } from "#core/access-types";
 import type { IncidentStore } from "#core/incidents";
-import type { Secrets } from "#core/secrets";
 import type { InvitingCoordinator } from "../access/invitations.ts";
 import type { BudgetChange, ChangedBudget, CrawlerStore } from "../crawlers/crawler.ts";
 import type { InvitationStore } from "../crawlers/identity.ts";

@@ -1,5 +1,5 @@
 /**
- * Reckons what hosts are worth under the frontier's order (frontier/order/host-worth-store.ts), a moment at a time, so that every
+ * Reckons what hosts are worth under the frontier's order (frontier/order/order-sql.ts), a moment at a time, so that every
  * host that is due has its figure renewed within minutes; forgets the figures where the order does not ask for them.
  */
 
@@ -9,7 +9,7 @@ import type { Log } from "#core/log";
 import { jobs, type Timekeeper } from "#core/scheduler";
 import type { CoordinatorConfig } from "../config.ts";
 import type { JobPorts } from "../job-ports.ts";
-import { forgetWorths, type ReckonedUntil, reckonFromStart, reckonWorths } from "./order/host-worth-store.ts";
+import { forgetWorths, type ReckonedUntil, reckonFromStart, reckonWorths } from "./order/order-sql.ts";
 import { type FrontierOrder, worthShareOf } from "./order/strategies.ts";
 import { PaceOfFleet, type PacePorts } from "./pace.ts";
 import { resolveHosts } from "./resolve-hosts.ts";

@@ -3,10 +3,10 @@
  * (sessions, bytes) and the flows (decisions).
  */
 
+import type { Secrets } from "#core/access-types";
 import { asLeaseId, type CrawlerId } from "#core/ids";
 import type { IncidentNotes } from "#core/incidents";
 import type { Log } from "#core/log";
-import type { Secrets } from "#core/secrets";
 import { type CoordinatorMessage, identityVersion } from "#protocol/coordinator-messages";
 import type { CrawlerHello } from "#protocol/messages";
 import { refreshCrawlers, welcomeCrawler } from "../balance/presence.ts";

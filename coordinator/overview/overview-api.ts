@@ -1,8 +1,8 @@
 /** The API of the overview: what it answers. */
 import { z } from "zod";
 import { fleetLine } from "../fleet/fleet-api.ts";
-import { delegationCause } from "../subnets/subnets-api.ts";
 import { type ApiOperations, dateTime, errorAnswer } from "../web/api-operation.ts";
+import { delegationCause } from "../who/who-api.ts";
 
 const totals = z
   .strictObject({

@@ -1,7 +1,5 @@
 /** What planning works with (plan-recrawls.ts, plan-optimal-recrawls.ts), and a plan that holds nothing yet. */
-
 import { z } from "zod";
-import { seconds } from "#core/setting-fields";
 import { leastChangesPerDay, mostChangesPerDay, usualChangesPerDay } from "./change-rate.ts";
 import type { RecrawlPlan, RecrawlPlanStore } from "./make-plan.ts";
 import {
@@ -74,6 +72,10 @@ export function meanIntervalDays(policies: IntervalPolicies, plan: PlannedTotal 
   if (policies.strategy !== "optimal" || policies.total === "capacity") return planned;
   return plan.capacityPerDay > 0 ? Math.max(asked, plan.pages / plan.capacityPerDay) : asked;
 }
+
+// Forms of settings that several rooms share.
+
+export const seconds = (most: number) => z.number().positive().max(most);
 
 // The settings of recrawl: in the coordinator's file, and as policies that operators change while it runs.
 

@@ -1,11 +1,11 @@
 /** /fleet/recrawl: how often pages are fetched again, and why: the plan in force and those before it. */
 
 import { spanWords } from "#core/format";
+import type { WebPart } from "../web/actions.ts";
 import { empty, fact, fleetHead } from "../web/components.ts";
 import { countText, instant, percentText, sentence } from "../web/format.ts";
 import { type CsvTable, type Html, html, nothing } from "../web/html.ts";
 import type { PageViewer } from "../web/page-frame.ts";
-import type { WebPart } from "../web/room-routes.ts";
 import type { PlannedGroup, RecrawlPlan, RecrawlPlanStore } from "./make-plan.ts";
 import { recrawlApi } from "./recrawl-api.ts";
 import type { RecrawlStrategy } from "./recrawl-plan.ts";

@@ -3,7 +3,7 @@ import type { Pool } from "pg";
 import type { Log } from "#core/log";
 import type { Timekeeper } from "#core/scheduler";
 import type { CoordinatorConfig } from "../config.ts";
-import type { WebPart } from "../web/room-routes.ts";
+import type { WebPart } from "../web/actions.ts";
 import type { RecrawlPlan, RecrawlPlanStore } from "./make-plan.ts";
 import { planRecrawls } from "./plan-recrawls.ts";
 import { createRecrawlPlanStore } from "./plan-store.ts";

@@ -2,10 +2,9 @@
 
 import type { ActionFault, Actions, AskedAction, Outcome } from "../web/actions.ts";
 import type { BodyOf } from "../web/api-operation.ts";
-import { knownPlan } from "./import-plan.ts";
 import { registryJobApi } from "./job-api.ts";
 import { orderWords, type RegistryOrder } from "./jobs.ts";
-import { emptyConfirmation, type RegistryPorts, rollbackPreview } from "./registry-view.ts";
+import { emptyConfirmation, knownPlan, type RegistryPorts, rollbackPreview } from "./registry-view.ts";
 
 const ticked = (value: string | undefined) => value !== undefined;
 const base = { section: "/registry" } as const;

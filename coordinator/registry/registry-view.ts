@@ -6,9 +6,16 @@ import { NearcrawlError } from "#core/errors";
 import type { SourceRow } from "#rir-import/download/source-status";
 import type { ImportPlan } from "#rir-import/plan";
 import { type RegistryPublisher, registryPublishers } from "#rir-import/registry-publishers";
-import type { Shrinkage } from "#rir-import/shrinkage";
+import { type Shrinkage, shrunkRegistries } from "#rir-import/shrinkage";
 import type { GenerationStatus, RegistryOverview } from "#rir-import/status";
-import type { FilesPlace, RegistryCommands, RegistryJob, RegistryJobStore, RegistryJobs } from "./jobs.ts";
+import type {
+  FilesPlace,
+  RegistryCommands,
+  RegistryJob,
+  RegistryJobStore,
+  RegistryJobs,
+  RegistryJobWithResult,
+} from "./jobs.ts";
 
 export interface RegistryPorts {
   readonly overview: (now: Date) => Promise<RegistryOverview>;
@@ -56,7 +63,7 @@ export function seenJob<Job extends RegistryJob>(job: Job, actor: Actor) {
   return { ...rest, words: isByName ? "cancelled" : words, askedBy: null, cancelAskedBy: null };
 }
 
-export async function cacheValue({ runner }: RegistryPorts, now: Date): Promise<CacheValue | null> {
+async function cacheValue({ runner }: RegistryPorts, now: Date): Promise<CacheValue | null> {
   if (runner === null) return null;
   try {
     return { ...(await runner.host.cache(now)), fault: null };
@@ -217,3 +224,60 @@ export interface KnownPlan {
   /** The latest job that was to apply it; null: none was. */
   readonly appliedBy: { readonly jobId: number; readonly state: string } | null;
 }
+
+// A plan that a job made: what it found, whether it still holds, and what has to be confirmed before it is applied.
+
+const jobsLooked = 100;
+
+/** Null: the job made no plan that this version can show. */
+export async function knownPlan(
+  job: RegistryJobWithResult,
+  ports: RegistryPorts,
+  now: Date,
+): Promise<KnownPlan | null> {
+  const plan = planOf(job);
+  if (plan === null || job.order.type !== "plan") return null;
+  const jobs = await ports.store.list(jobsLooked);
+  const applying = jobs.find(({ order }) => order.type === "apply" && order.planId === job.jobId);
+  return {
+    jobId: job.jobId,
+    madeAt: job.endedAt ?? job.startedAt,
+    plan,
+    files: job.order.files,
+    outdated: await outdatedWords(plan, { files: job.order.files, ports, now }),
+    shrunk: shrunkRegistries(plan.registries, ports.shrinkageWarningShare),
+    appliedBy: applying ? { jobId: applying.jobId, state: applying.state } : null,
+  };
+}
+
+/** Written by `rir plan --json`; one by an older version may lack what is newer. */
+function planOf({ order, state, result }: RegistryJobWithResult): ImportPlan | null {
+  if (order.type !== "plan" || state !== "done" || typeof result !== "object" || result === null) return null;
+  return "fingerprint" in result && "registries" in result ? (result as ImportPlan) : null;
+}
+
+interface Around {
+  readonly files: FilesPlace;
+  readonly ports: RegistryPorts;
+  readonly now: Date;
+}
+
+/** What can be seen at a glance; the import itself looks again at every byte. */
+async function outdatedWords(plan: ImportPlan, { files, ports, now }: Around): Promise<string | null> {
+  const { generation } = await ports.overview(now);
+  if (generation !== plan.generation) {
+    const then = plan.generation === null ? "an empty tree" : `generation ${plan.generation}`;
+    const since =
+      generation === null ? "no registry is in force now" : `generation ${generation} is in force now`;
+    return `It was made against ${then}, and ${since}.`;
+  }
+  if (files.from !== "cache") return null;
+  const cached = (await cacheValue(ports, now))?.sources ?? [];
+  const digests = cached
+    .filter(({ kind }) => kind !== "rdap-bootstrap")
+    .flatMap(({ sha256 }) => sha256 ?? []);
+  const same = sorted(digests) === sorted(plan.files.map(({ sha256 }) => sha256));
+  return same ? null : "The files in the download cache are not those that it was made from.";
+}
+
+const sorted = (texts: readonly string[]) => [...new Set(texts)].sort().join();

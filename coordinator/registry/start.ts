@@ -3,7 +3,7 @@ import { createPool } from "#db/server-database";
 import { registryOverview } from "#rir-import/status";
 import { createAuditLog } from "../database/audit-log.ts";
 import type { RoomOptions } from "../start-web.ts";
-import type { WebPart } from "../web/room-routes.ts";
+import type { WebPart } from "../web/actions.ts";
 import { createRegistryJobStore } from "./job-store.ts";
 import { RegistryJobs } from "./jobs.ts";
 import { registryRoutes } from "./routes.ts";

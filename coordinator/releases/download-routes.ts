@@ -12,8 +12,8 @@ import { sendError } from "../web/guard.ts";
 import { ConnectionLimits } from "../web/limits.ts";
 import type { PageError } from "../web/page-frame.ts";
 import type { ReleaseFileStore, ReleaseKeyStore, ReleaseStore } from "./release-ports.ts";
+import { type ServedFile, served } from "./release-store.ts";
 import { mayRun } from "./staging.ts";
-import { type ServedFile, served } from "./supervisor-file-store.ts";
 
 export interface ReleaseFilePorts {
   readonly files: ReleaseFileStore;

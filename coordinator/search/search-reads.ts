@@ -6,6 +6,7 @@ import {
   boundedRead,
   type CandidateRow,
   type CandidateSearch,
+  configurationsSql,
   enough,
   type HostFacts,
   HostFactsCache,
@@ -13,13 +14,14 @@ import {
   KeptAnswers,
   kept,
   pageTexts,
+  partsSql,
   shownPages,
   steps,
   takeStep,
+  wordQueries,
 } from "./candidate-reads.ts";
 import type { PageReads } from "./page-facts.ts";
 import { pageOf } from "./page-reads.ts";
-import { configurationsSql, partsSql, wordQueries } from "./query-sql.ts";
 import type { Candidate, Candidates, SearchQuery, SearchReads } from "./search-answer.ts";
 
 /** One statement of a search at most. */

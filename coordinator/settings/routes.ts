@@ -1,9 +1,8 @@
 /** /policies and /api/policies: what holds, what a change would come to, and the change. */
 
 import { mayDo } from "#core/actor";
-import type { ActionFault, AskedAction } from "../web/actions.ts";
+import type { ActionFault, AskedAction, WebPart } from "../web/actions.ts";
 import type { BodyOf } from "../web/api-operation.ts";
-import type { WebPart } from "../web/room-routes.ts";
 import { isPolicyName, type PolicyValue, valueFromText } from "./catalogue.ts";
 import { type ChangeFault, changeWords, type PolicyStore, savePolicies, weighPolicies } from "./change.ts";
 import { policiesPage, policyPreviewPage } from "./page.ts";

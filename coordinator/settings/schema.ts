@@ -4,14 +4,13 @@
  * Defaults carry their unit in the name and their origin in the comment.
  */
 import { z } from "zod";
-import { seconds } from "#core/setting-fields";
 import { maxLinkTypeChecks } from "#protocol/lease";
 import { probeMethod } from "#protocol/messages";
 import { balancePolicyNames } from "../balance/plan.ts";
 import { policyNames } from "../delegation/policies/policies.ts";
 import { mostWorthShare } from "../frontier/order/mix.ts";
 import { orderNames } from "../frontier/order/strategies.ts";
-import { recrawlSettings } from "../recrawl/recrawl-settings.ts";
+import { recrawlSettings, seconds } from "../recrawl/recrawl-settings.ts";
 import { defaultTrustRule } from "../trust/evidence.ts";
 import { defaultSamplingRule } from "../trust/page-sketch.ts";
 

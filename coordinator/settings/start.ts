@@ -9,7 +9,7 @@ import { createDelegationStore } from "../delegation/store.ts";
 import { liveConfig, policiesOf } from "../live-config.ts";
 import { createRecrawlPlanStore } from "../recrawl/plan-store.ts";
 import type { RoomOptions } from "../start-web.ts";
-import type { WebPart } from "../web/room-routes.ts";
+import type { WebPart } from "../web/actions.ts";
 import { FollowedPolicies } from "./current-settings.ts";
 import { createPolicySamples } from "./preview/sample-reads.ts";
 import type { PreviewPorts } from "./preview/types.ts";

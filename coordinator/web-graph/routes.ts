@@ -1,9 +1,9 @@
 /** /graph: the web graph as it was last ranked; a page, JSON, and its highest pages as CSV. */
 
+import type { WebPart } from "../web/actions.ts";
 import { empty, tile } from "../web/components.ts";
 import { askAbout, countText, instant, percentText } from "../web/format.ts";
 import { type CsvTable, type Html, html, nothing } from "../web/html.ts";
-import type { WebPart } from "../web/room-routes.ts";
 import type { Degrees, GraphSummary, RankedHost, RankedPage } from "./summary.ts";
 import { graphApi } from "./web-graph-api.ts";
 

@@ -8,7 +8,7 @@ import type { Log } from "#core/log";
 import type { Timekeeper } from "#core/scheduler";
 import { releaseAdvisoryLock, tryAdvisoryLock } from "#db/advisory-lock";
 import type { Database } from "#db/server-database";
-import type { WebPart } from "../web/room-routes.ts";
+import type { WebPart } from "../web/actions.ts";
 import { estimatedLinks } from "./graph-reads.ts";
 import { rankInWorker } from "./local-rank-store.ts";
 import { defaultPageRankSettings } from "./page-rank.ts";

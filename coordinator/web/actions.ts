@@ -12,11 +12,13 @@ import { type ApiOperation, routePath } from "./api-operation.ts";
 import { sendError } from "./guard.ts";
 import type { Html } from "./html.ts";
 import { pageFrame, type SectionPath } from "./page-frame.ts";
-import { isUnstorable, paramOf, sendRefusal, sentText } from "./views.ts";
+import { isUnstorable, paramOf, sendRefusal, sentText, type Views } from "./views.ts";
 
 /** All fields together, encoded. */
 const maxActionBytes = 32 * 1024;
+
 const formType = "application/x-www-form-urlencoded";
+
 /** The form token's field. */
 export const formTokenField = "form-token";
 
@@ -242,13 +244,26 @@ const notOwnForm = {
   title: "Send it once more",
   words: "This form did not come from a page of this session. Go back, reload the page, and send it again.",
 };
+
 const noText = {
   status: 400,
   title: "That cannot be done",
   words: "A text holds U+0000 or half of a surrogate pair, which no text does.",
 };
+
 const needsToken = {
   status: 401,
   title: "A token is needed",
   words: "Send Authorization: Bearer TOKEN, with a token of nearcrawl operator-token create.",
 };
+
+// What a room adds to the web server: its pages, its actions, and plain routes.
+
+/** Adds the routes of one part of the pages. */
+export type WebPart = (to: {
+  readonly app: FastifyInstance;
+  readonly views: Views;
+  readonly actions: Actions;
+  /** For routes that are no views: who asks, and what they may. */
+  readonly access: Access;
+}) => void;

@@ -2,8 +2,8 @@
 
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import { LRUCache } from "lru-cache";
+import type { Content, HttpMethod, OpenApi, Operation, Parameter, Schema } from "./api-operation.ts";
 import { type Html, html, nothing, pathWith } from "./html.ts";
-import type { Content, HttpMethod, OpenApi, Operation, Parameter, Schema } from "./openapi.ts";
 import type { Shown, Views } from "./views.ts";
 
 export interface ApiOperation {

@@ -4,7 +4,7 @@
  * takes.
  */
 import { createHash, randomBytes } from "node:crypto";
-import type { Secrets } from "#core/secrets";
+import type { Secrets } from "#core/access-types";
 
 /** The form in which they are stored and looked up: hex. */
 export function hashCrawlerKey(key: string): string {

@@ -8,9 +8,13 @@ import { ownerOf } from "../federation/owner-reads.ts";
 import { leavingChannel, urlPlace } from "../frontier/report-reads.ts";
 import { wishesOf } from "../opt-outs/complaint-store.ts";
 import type { OverviewReads } from "../overview/overview.ts";
-import { crawlTotals, createOperationReads, recentDelegations } from "../overview/overview-reads.ts";
+import {
+  crawlTotals,
+  createOperationReads,
+  readinessReads,
+  recentDelegations,
+} from "../overview/overview-reads.ts";
 import type { ReadinessReads } from "../overview/overview-types.ts";
-import { readinessReads } from "../overview/readiness-reads.ts";
 import type { PageReads } from "../search/page-facts.ts";
 import type { SearchReads } from "../search/search-answer.ts";
 import { createSearchReads } from "../search/search-reads.ts";

@@ -1,6 +1,5 @@
 /** The API of who crawls what, and why: what it takes and answers. */
 import { z } from "zod";
-import { delegationCause, subnetLine, subnetList } from "../subnets/subnets-api.ts";
 import { type ApiOperations, dateTime, errorAnswer } from "../web/api-operation.ts";
 
 const roundCause = z
@@ -58,6 +57,25 @@ const crawlerName = z
 const holderName = z
   .strictObject({ holderId: z.int(), name: z.string(), handle: z.string().nullable() })
   .meta({ id: "HolderName" });
+
+// What the API says of a subnet: its range, its crawler, and why that crawler has it.
+
+export const delegationCause = z
+  .enum([
+    "own-subnet",
+    "probe-round",
+    "first-fetch",
+    "overload",
+    "home",
+    "crawler-left",
+    "drained",
+    "joined",
+    "operator",
+    "differs-by-place",
+    "measures-apart",
+    "domain-set",
+  ])
+  .meta({ id: "DelegationCause", description: "Why this crawler has it." });
 
 const ownDelegation = z
   .strictObject({
@@ -325,6 +343,22 @@ const waitingReport = z
     next: z.array(z.strictObject({ host: z.string(), dueAt: dateTime(), urls: z.int() })),
   })
   .meta({ id: "WaitingReport" });
+
+const subnetLine = z
+  .strictObject({
+    subnetId: z.int(),
+    range: z.string(),
+    name: z.string(),
+    country: z.string().nullable(),
+    crawler: z.string().nullable(),
+    rttMs: z.number().nullable(),
+    inherited: z.boolean(),
+  })
+  .meta({ id: "SubnetLine" });
+
+export const subnetList = z
+  .strictObject({ subnets: z.array(subnetLine), more: z.boolean() })
+  .meta({ id: "SubnetList" });
 
 const organisationReport = z
   .strictObject({

@@ -2,7 +2,7 @@
 import type { Pool } from "pg";
 import { createSignInLinkStore } from "#coordinator/access/session-store";
 import { type IssuedLink, issueSignInLink, linkIssued } from "#coordinator/access/sign-in";
-import { readCoordinatorPlace } from "#coordinator/crawlers/coordinator-place-store";
+import { readCoordinatorPlace } from "#coordinator/crawlers/coordinator-presence-store";
 import { randomSecrets } from "#coordinator/web/secrets";
 import { linkMinutes } from "#core/access-types";
 import type { Person } from "#core/actor";

@@ -103,7 +103,9 @@ async function askedFor(): Promise<unknown> {
     }
   }
   if (!process.send)
-    throw new UsageError('world: say what to start: process.ts \'{"seed":1,"sites":1000,"crawlers":12}\'');
+    throw new UsageError(
+      'world: say what to start: world-process.ts \'{"seed":1,"sites":1000,"crawlers":12}\'',
+    );
   return await new Promise((resolve) => {
     process.once("disconnect", () => process.exit(0));
     process.once("message", (message) => resolve((message as { parameters?: unknown }).parameters));

@@ -5,7 +5,7 @@ import { createSignInLinkStore } from "#coordinator/access/session-store";
 import { issueSignInLink, type LinkRequest } from "#coordinator/access/sign-in";
 import { accessParts } from "#coordinator/access/start";
 import { createOperatorTokenStore } from "#coordinator/access/token-store";
-import { stateCoordinatorPlace } from "#coordinator/crawlers/coordinator-place-store";
+import { stateCoordinatorPlace } from "#coordinator/crawlers/coordinator-presence-store";
 import { createAuditLog } from "#coordinator/database/audit-log";
 import { fleetPart } from "#coordinator/fleet/start";
 import { randomSecrets } from "#coordinator/web/secrets";

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { planByMinCostFlow } from "#coordinator/balance/min-cost-flow";
 import { planByVarianceRule } from "#coordinator/balance/rebalance";
+import { planByMinCostFlow } from "#coordinator/balance/successors";
 import { seededRandom } from "#core/random";
 import { balanceInput, bruteForceCost, costOf, loadsAfter, randomInput } from "./tiny-worlds.ts";
 

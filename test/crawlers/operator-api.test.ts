@@ -2,7 +2,7 @@
 import type { FastifyInstance } from "fastify";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from "vitest";
 import { createOperatorTokenStore } from "#coordinator/access/token-store";
-import { stateCoordinatorPlace } from "#coordinator/crawlers/coordinator-place-store";
+import { stateCoordinatorPlace } from "#coordinator/crawlers/coordinator-presence-store";
 import { createCrawlerStore } from "#coordinator/crawlers/crawler-store";
 import { createReleaseKeyStore } from "#coordinator/releases/key-store";
 import { hashCrawlerKey, randomSecrets } from "#coordinator/web/secrets";

@@ -2,7 +2,7 @@
 import { readFileSync } from "node:fs";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { readCoordinatorConfig } from "#coordinator/config";
-import { readCoordinatorPlace } from "#coordinator/crawlers/coordinator-place-store";
+import { readCoordinatorPlace } from "#coordinator/crawlers/coordinator-presence-store";
 import { childInvited, inviteChild } from "#coordinator/federation/page";
 import { HttpParentClient } from "#coordinator/federation/parent-client";
 import { createCoordinatorStore } from "#coordinator/federation/related-store";

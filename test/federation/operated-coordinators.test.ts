@@ -2,7 +2,7 @@
 import type { FastifyInstance } from "fastify";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { createOperatorTokenStore } from "#coordinator/access/token-store";
-import { stateCoordinatorPlace } from "#coordinator/crawlers/coordinator-place-store";
+import { stateCoordinatorPlace } from "#coordinator/crawlers/coordinator-presence-store";
 import { createParentExchangeStore } from "#coordinator/federation/exchange-store";
 import { createCoordinatorStore, stateParent } from "#coordinator/federation/related-store";
 import { randomSecrets } from "#coordinator/web/secrets";

@@ -2,7 +2,7 @@
 import type { FastifyInstance } from "fastify";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { createOperatorTokenStore } from "#coordinator/access/token-store";
-import { stateCoordinatorPlace } from "#coordinator/crawlers/coordinator-place-store";
+import { stateCoordinatorPlace } from "#coordinator/crawlers/coordinator-presence-store";
 import { describeApi } from "#coordinator/open-api";
 import { createIncidentStore } from "#coordinator/overview/incident-store";
 import { randomSecrets } from "#coordinator/web/secrets";

@@ -1,8 +1,8 @@
 /** Hosts that go by what their best new URL is worth, and the mix of new and old URLs over many small leases. */
 import { setTimeout } from "node:timers/promises";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { forgetWorths, reckonFromStart, reckonWorths } from "#coordinator/frontier/order/host-worth-store";
 import { firstCarry, owedAfter } from "#coordinator/frontier/order/mix";
+import { forgetWorths, reckonFromStart, reckonWorths } from "#coordinator/frontier/order/order-sql";
 import type { FrontierOrder } from "#coordinator/frontier/order/strategies";
 import { scheduleHostWorths } from "#coordinator/frontier/start";
 import type { CrawlerId } from "#core/ids";

@@ -3,7 +3,7 @@ import { readCoordinatorConfig } from "#coordinator/config";
 import { CoordinatorState } from "#coordinator/delegation/state";
 import { pagesOfRooms } from "#coordinator/main";
 import { createMetrics } from "#coordinator/overview/metrics";
-import type { WebPart } from "#coordinator/web/room-routes";
+import type { WebPart } from "#coordinator/web/actions";
 import { silentLog } from "#core/log";
 import type { Database } from "#db/server-database";
 import { worldNow } from "./seed-world.ts";

@@ -11,7 +11,6 @@ import type { CrawlerId } from "#core/ids";
 import { seededRandom } from "#core/random";
 import { smallestOf } from "#core/small-collections";
 import type { PlaceKey, Placement } from "../placement.ts";
-import { GainCalibration } from "./gain-calibration.ts";
 
 /** A past subnet as the crawlers see it. Indexed by the crawlers' slots; crawlers that came later have none. */
 export interface LearnedVector {
@@ -30,13 +29,18 @@ export interface LearnedVector {
 
 /** Subnets that a fleet keeps by their winners, all crawlers together. */
 const keptInAll = 3200;
+
 /** Bounds of what one crawler keeps: few of a large fleet, enough of a small one. */
 const leastKept = 2;
+
 const mostKept = 32;
+
 /** The latest subnets of one holder or neighbourhood that are kept. */
 const keptAlike = 4;
+
 /** Room for all of these, in RTTs (8 bytes each): 32 MB. */
 const roomForAlike = 4_000_000;
+
 /** Crawlers that a vector lists as nearest: a farther one is no candidate for being the nearest. */
 export const listedAsNearest = 24;
 
@@ -118,5 +122,44 @@ export class LearnedRtts {
   get keptByEach(): number {
     const share = Math.floor(keptInAll / Math.max(1, this.#slots.size));
     return Math.max(leastKept, Math.min(mostKept, share));
+  }
+}
+
+// Whether probes save what was expected of them, in this fleet and this part of the Internet. Where answers
+// hold fewer surprises than the estimate takes for granted, its gains are scaled down and rounds end sooner;
+// where more, they go on for longer.
+
+/** A probe that was made because something was expected of it. */
+interface ProbedGain {
+  readonly expectedMs: number;
+  /** What it saved: the best answer before it, less its own; 0 when it was no better. */
+  readonly savedMs: number;
+}
+
+/** Of a saving only so much counts, as in the estimate (see `expected-gain.ts`). */
+const mostCountedMs = 15;
+
+/** Evidence, in ms of saving, that the uncorrected estimate starts with. */
+const priorMs = 20;
+
+/** What an old probe still counts after each new one: some hundred are remembered. */
+const memory = 0.998;
+
+const leastScale = 1 / 3;
+const mostScale = 3;
+
+export class GainCalibration {
+  #expectedMs = 0;
+  #savedMs = 0;
+
+  /** By what an estimate is to be multiplied, 1/3 to 3. */
+  get scale(): number {
+    const scale = (this.#savedMs + priorMs) / (this.#expectedMs + priorMs);
+    return Math.min(mostScale, Math.max(leastScale, scale));
+  }
+
+  note({ expectedMs, savedMs }: ProbedGain): void {
+    this.#expectedMs = this.#expectedMs * memory + expectedMs;
+    this.#savedMs = this.#savedMs * memory + Math.min(mostCountedMs, savedMs);
   }
 }

@@ -1,6 +1,6 @@
 /** `nearcrawl coordinators`: who is above and below this coordinator, what waits for each; invite and remove children. */
 import { Command } from "commander";
-import { readCoordinatorPlace } from "#coordinator/crawlers/coordinator-place-store";
+import { readCoordinatorPlace } from "#coordinator/crawlers/coordinator-presence-store";
 import type { Coordinators, RelatedCoordinator } from "#coordinator/federation/exchange-ports";
 import {
   childInvited,

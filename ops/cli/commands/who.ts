@@ -1,6 +1,6 @@
 /** `nearcrawl who`: who crawls a URL, host, address, range, organisation, and why (not). */
 import { Command } from "commander";
-import { readCoordinatorPlace } from "#coordinator/crawlers/coordinator-place-store";
+import { readCoordinatorPlace } from "#coordinator/crawlers/coordinator-presence-store";
 import { frontierOrder } from "#coordinator/frontier/order/strategies";
 import { knownPolicies } from "#coordinator/settings/change";
 import { createPolicyStore } from "#coordinator/settings/settings-store";

@@ -10,7 +10,7 @@ import {
   invitationMade,
   issueInvitation,
 } from "#coordinator/access/invitations";
-import { readCoordinatorPlace } from "#coordinator/crawlers/coordinator-place-store";
+import { readCoordinatorPlace } from "#coordinator/crawlers/coordinator-presence-store";
 import { createInvitationStore } from "#coordinator/crawlers/invitation-store";
 import { invitingCoordinator, type StatedPlace } from "#coordinator/inviting-coordinator";
 import { randomSecrets } from "#coordinator/web/secrets";

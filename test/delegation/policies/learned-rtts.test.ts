@@ -1,8 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { candidateFleet } from "#coordinator/delegation/fleet";
 import { DelegationKnowledge } from "#coordinator/delegation/knowledge";
-import { GainCalibration } from "#coordinator/delegation/policies/gain-calibration";
-import { LearnedRtts } from "#coordinator/delegation/policies/learned-rtts";
+import { GainCalibration, LearnedRtts } from "#coordinator/delegation/policies/learned-rtts";
 import { learnFromRound, nextStep, observe, startRound } from "#coordinator/delegation/policies/policies";
 import { defaultParameters } from "#coordinator/delegation/policies/round";
 import { seededRandom } from "#core/random";

@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import type { IssuedInvitation } from "#coordinator/access/invitations";
 import { createOperatorTokenStore } from "#coordinator/access/token-store";
-import { stateCoordinatorPlace } from "#coordinator/crawlers/coordinator-place-store";
+import { stateCoordinatorPlace } from "#coordinator/crawlers/coordinator-presence-store";
 import { createReleaseKeyStore } from "#coordinator/releases/key-store";
 import { hashCrawlerKey } from "#coordinator/web/secrets";
 import { fleetCommand } from "#ops/cli/commands/fleet";

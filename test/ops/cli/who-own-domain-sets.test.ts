@@ -1,6 +1,6 @@
 /** `nearcrawl who` knows the domain sets of the coordinator that started last, whether it runs or not. */
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { stateCoordinatorPlace } from "#coordinator/crawlers/coordinator-place-store";
+import { stateCoordinatorPlace } from "#coordinator/crawlers/coordinator-presence-store";
 import type { Database } from "#db/server-database";
 import { whoCommand } from "#ops/cli/commands/who";
 import { said } from "../../support/command-in-process.ts";
