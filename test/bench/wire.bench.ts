@@ -7,11 +7,18 @@
 
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
+import { constants, createBrotliCompress, createDeflateRaw, deflateRawSync } from "node:zlib";
 import { canParseUrl } from "#core/ip/url-host";
 import { seededRandom } from "#core/random";
 import { extractPage } from "#crawler/extract/extract-page";
 import { decodeCrawlerMessage, decodePackedMessage } from "#protocol/codec";
-import { MessageDeflater, type MessageInflater, NodeInflater } from "#protocol/deflate";
+import {
+  flushTail,
+  MessageDeflater,
+  type MessageInflater,
+  NodeInflater,
+  windowBytes,
+} from "#protocol/deflate";
 import {
   FrameReader,
   FrameWriter,
@@ -45,6 +52,7 @@ const real = realPages();
 if (real.length > 0) {
   await report("the real pages, by host", real);
   await reportParts(real);
+  await reportDictionary(real);
 }
 
 async function report(what: string, pages: readonly Page[]): Promise<void> {
@@ -97,6 +105,70 @@ async function reportTimes(results: readonly FetchResult[], sent: Sent): Promise
       `  ${name.padEnd(36)} ${median(times[at]!).toFixed(0).padStart(5)} µs a result, ${median(ratios).toFixed(2)} (${range}) of JSON and deflate`,
     );
   });
+}
+
+/**
+ * JSON against what a preset dictionary (RFC 1950 section 2.2) saves: of the first half of the pages, for the second.
+ * With a stream for the whole session it helps the first messages alone; with one for each message, all of them.
+ */
+async function reportDictionary(pages: readonly Page[]): Promise<void> {
+  const half = pages.length >> 1;
+  const [known, sent] = [await resultsOf(pages.slice(0, half)), await resultsOf(pages.slice(half))];
+  const texts = asJson(sent);
+  const dictionary = dictionaryOf(asJson(known));
+  const packed = await wireBytes(sent);
+  const variants: [string, number][] = [
+    ["JSON in one deflate stream", bytesOf(await deflateAll(texts))],
+    ["the same, with a dictionary", await streamBytes(texts, { level: 4, dictionary })],
+    ["the same, at level 9", await streamBytes(texts, { level: 9, dictionary })],
+    ["JSON in one Brotli stream, 4 MiB", await brotliBytes(texts)],
+    ["each JSON by itself, with it", bytesOf(texts.map((text) => deflateRawSync(text, { dictionary })))],
+    ["packed", packed],
+  ];
+  console.log(
+    `\nthe second half of the real pages, with a dictionary of ${dictionary.length} bytes of the first:`,
+  );
+  for (const [name, bytes] of variants) {
+    const each = Math.round(bytes / sent.length);
+    console.log(`  ${name.padEnd(34)} ${each} bytes a result, ${(bytes / packed).toFixed(2)} of packed`);
+  }
+}
+
+/** As many pieces of as many texts as the window holds, those of the first texts last: deflate reaches them longest. */
+function dictionaryOf(texts: readonly string[]): Buffer {
+  const each = Math.floor(windowBytes / texts.length);
+  const pieces = texts.map((text) => {
+    const from = Math.max(0, (text.length - each) >> 1);
+    return Buffer.from(text.slice(from, from + each));
+  });
+  return Buffer.concat(pieces.reverse()).subarray(-windowBytes);
+}
+
+async function streamBytes(
+  texts: readonly string[],
+  options: { readonly level: number; readonly dictionary: Buffer },
+): Promise<number> {
+  const stream = createDeflateRaw({ ...options, memLevel: 8, flush: constants.Z_SYNC_FLUSH });
+  let bytes = 0;
+  stream.on("data", (chunk: Buffer) => {
+    bytes += chunk.length;
+  });
+  for (const text of texts) await new Promise<void>((resolve) => stream.write(text, () => resolve()));
+  stream.close();
+  return bytes - texts.length * flushTail.length;
+}
+
+/** RFC 7932, at the quality whose time is nearest to deflate's level 6. */
+async function brotliBytes(texts: readonly string[]): Promise<number> {
+  const params = { [constants.BROTLI_PARAM_QUALITY]: 5, [constants.BROTLI_PARAM_LGWIN]: 22 };
+  const stream = createBrotliCompress({ params, flush: constants.BROTLI_OPERATION_FLUSH });
+  let bytes = 0;
+  stream.on("data", (chunk: Buffer) => {
+    bytes += chunk.length;
+  });
+  for (const text of texts) await new Promise<void>((resolve) => stream.write(text, () => resolve()));
+  stream.close();
+  return bytes;
 }
 
 /** What each part of a result adds: the stream without it against the stream with it. */
