@@ -11,7 +11,7 @@ import { Readable } from "node:stream";
 import { createGunzip } from "node:zlib";
 import { SourceFileError } from "#core/errors";
 import { type Packing, type SourceFormat, sniffBytes, sniffFormat, sniffPacking } from "./sniff.ts";
-import { readZipDirectory, readZipEntry, type ZipEntry } from "./zip.ts";
+import { ZipArchive, type ZipEntry } from "./zip.ts";
 
 /** A gzip or ZIP that unpacks to more than this is refused: thirty times the largest registry dump. */
 const maxUnpackedBytes = 2 ** 38;
@@ -74,16 +74,25 @@ async function* singlePart(file: string, chunks: AsyncGenerator<Buffer>): AsyncG
 
 /** At least one entry must be registry data; the error of the last one that is not tells what was found. */
 async function* zipParts(file: string, onBytes: OnBytes): AsyncGenerator<SourcePart> {
+  const archive = await ZipArchive.open(file);
+  try {
+    yield* dataOf(archive, file, onBytes);
+  } finally {
+    archive.close();
+  }
+}
+
+async function* dataOf(archive: ZipArchive, file: string, onBytes: OnBytes): AsyncGenerator<SourcePart> {
   let found = 0;
   let lastError: unknown = new SourceFileError(file, null, "the ZIP archive has no entry with data");
-  const left = xmlFirst(await readZipDirectory(file));
+  const left = xmlFirst(await archive.entries());
   for (let entry = left.shift(); entry !== undefined; entry = left.shift()) {
     if (entry.unpackedBytes === 0) continue;
     const name = `${file}!${entry.name}`;
     if (entry.unpackedBytes > maxUnpackedBytes)
       throw new SourceFileError(name, null, "too large when unpacked");
     if (isBomb(entry.unpackedBytes, entry.packedBytes)) throw bombError(name);
-    const chunks = readZipEntry(file, entry);
+    const chunks = archive.read(entry);
     const { start, all } = await peek(chunks);
     const format = formatOrError(name, start);
     if (format instanceof Error) {
