@@ -1,5 +1,4 @@
 import { readFileSync } from "node:fs";
-import { Address6 } from "ip-address";
 import { describe, expect, it } from "vitest";
 import {
   compareAddresses,
@@ -101,7 +100,7 @@ describe("formatAddress", () => {
     expect(formatAddress(ip(text))).toBe(canonical);
   });
 
-  it("agrees with ip-address on 2,000 random addresses, which it reads back", () => {
+  it("agrees with Node's own reading of URLs on 2,000 random addresses, which it reads back", () => {
     const random = seededRandom(5952);
 
     for (let round = 0; round < 2000; round += 1) {
@@ -109,8 +108,7 @@ describe("formatAddress", () => {
       const text = groups.map((group) => group.toString(16)).join(":");
       const address = ip(text);
 
-      expect(address.value).toBe(new Address6(text).bigInt());
-      expect(formatAddress(address)).toBe(new Address6(text).correctForm());
+      expect(formatAddress(address)).toBe(new URL(`http://[${text}]/`).hostname.slice(1, -1));
       expect(ip(formatAddress(address))).toEqual(address);
     }
   });

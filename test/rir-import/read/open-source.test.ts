@@ -100,7 +100,11 @@ describe("a file that is not what it claims to be stops with its name", () => {
       () => Buffer.concat([gzipSync(rpsl).subarray(0, 200), Buffer.alloc(600, 0xff)]),
       "damaged gzip data",
     ],
-    ["cut.zip", () => fixture("two-entries.zip").subarray(0, 700), "the ZIP archive is damaged or ends early"],
+    [
+      "cut.zip",
+      () => fixture("two-entries.zip").subarray(0, 700),
+      "the ZIP archive is damaged or ends early",
+    ],
     ["damaged.zip", damagedZip, "stored.rpsl: the ZIP entry is damaged"],
     [
       "table.csv",
