@@ -6,17 +6,14 @@ import { mostSets } from "../domain-sets/partition.ts";
 import { type ApiOperations, dateTime, errorAnswer, refusals } from "../web/api-operation.ts";
 import { bytesPerDay, nothingBody, pagesPerDay } from "../web/form-fields.ts";
 import { subnetList } from "../who/who-api.ts";
+import { failureShare, fleetLine, incident, move } from "./fleet-api.ts";
 import {
-  budget,
-  crawlerRelease,
-  draining,
-  failureShare,
-  fleetIdentity,
-  fleetLine,
-  incident,
-  move,
-  stateWords,
-} from "./fleet-api.ts";
+  budgetSchema,
+  crawlerReleaseSchema,
+  drainingSchema,
+  fleetIdentitySchema,
+  stateWordsSchema,
+} from "./fleet-entry.ts";
 
 const shutOut = z
   .strictObject({ name: z.string(), revoked: z.boolean(), returnedLeases: z.int().optional() })
@@ -84,19 +81,19 @@ const absence = z
 
 const crawlerOperation = z
   .strictObject({
-    standing: stateWords,
+    standing: stateWordsSchema,
     pagesToday: z.int(),
     bytesToday: z.number(),
     bodyBytesToday: z.number(),
     shippedBytesToday: z.number(),
     pagesPerDay: z.int(),
     bytesPerDay: z.number(),
-    granted: budget,
-    partnerAllows: budget,
-    draining: draining.nullable(),
+    granted: budgetSchema,
+    partnerAllows: budgetSchema,
+    draining: drainingSchema.nullable(),
     joiningSince: dateTime().nullable(),
     trust: z.enum(["trusted", "not-compared", "unproven", "watched", "distrusted", "probes-doubted"]),
-    release: crawlerRelease.nullable(),
+    release: crawlerReleaseSchema.nullable(),
     incidentsInSevenDays: z.int(),
     activity: crawlerActivity,
     work: crawlerWork,
@@ -182,7 +179,7 @@ const logLine = z
 
 const crawlerInside = z
   .strictObject({
-    identity: fleetIdentity,
+    identity: fleetIdentitySchema,
     keys: z.array(crawlerKey),
     offers: z.array(releaseOffer),
     trust: trustReport.nullable(),
@@ -254,8 +251,8 @@ const moveRequest = z.strictObject({ to: crawlerName });
 const changedBudget = z
   .strictObject({
     name: z.string(),
-    before: budget,
-    granted: budget,
+    before: budgetSchema,
+    granted: budgetSchema,
     inForce: z.strictObject({ pagesPerDay: z.int(), bytesPerDay: z.number() }),
   })
   .meta({ id: "ChangedBudget" });

@@ -20,7 +20,7 @@ import { formToken, type PageViewer } from "../web/page-frame.ts";
 import { crawlerFacts, subnetList } from "../who/sections-page.ts";
 import { absenceSection, insideSections } from "./crawler-history-page.ts";
 import type { CrawlerView, Operation } from "./crawler-view.ts";
-import type { FleetEntry } from "./fleet-list-reads.ts";
+import type { FleetEntry } from "./fleet-entry.ts";
 import type { Blame, FetchedOfLate } from "./fleet-view.ts";
 
 export function crawlerBody(view: CrawlerView, at: string, viewer: PageViewer): Html {

@@ -10,14 +10,8 @@ import { failureShares, latestFailures } from "../overview/failure-reads.ts";
 import { createIncidentStore } from "../overview/incident-store.ts";
 import { type TrustReport, trustList, trustReport } from "../trust/reads.ts";
 import { crawlerNamed } from "../who/crawler-reads.ts";
-import {
-  crawlerWork,
-  type FiguresNow,
-  type FleetEntry,
-  fleetEntry,
-  fleetFigures,
-  fleetList,
-} from "./fleet-list-reads.ts";
+import type { FleetEntry } from "./fleet-entry.ts";
+import { crawlerWork, type FiguresNow, fleetEntry, fleetFigures, fleetList } from "./fleet-list-reads.ts";
 import type {
   CrawlerActivity,
   CrawlerLogKind,

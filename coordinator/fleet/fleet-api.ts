@@ -1,80 +1,7 @@
 /** The API of the fleet's lists: what it takes and answers. */
 import { z } from "zod";
 import { type ApiOperations, dateTime, errorAnswer, refusals } from "../web/api-operation.ts";
-
-export const budget = z
-  .strictObject({ pagesPerDay: z.int().nullable(), bytesPerDay: z.number().nullable() })
-  .meta({ id: "Budget", description: "At most, a day; null: as the other side allows, or not told." });
-
-export const stateWords = z
-  .strictObject({
-    state: z.enum(["online", "offline", "draining", "revoked", "never"]),
-    since: dateTime().nullable(),
-    why: z.string().nullable().describe("In plain words."),
-    advice: z.string().nullable().describe("What there is to do."),
-  })
-  .meta({ id: "StateWords" });
-
-export const draining = z
-  .strictObject({
-    since: dateTime(),
-    askedBy: z.enum(["operator", "crawler", "trust", "partner"]),
-    subnets: z.int().describe("That it had when the draining began."),
-  })
-  .meta({ id: "Draining" });
-
-export const crawlerRelease = z
-  .strictObject({ version: z.string(), dockVersion: z.string(), policy: z.string() })
-  .meta({ id: "CrawlerRelease" });
-
-export const fleetIdentity = z
-  .strictObject({
-    publicKey: z.string().nullable(),
-    keySince: dateTime().nullable(),
-    scopes: z.array(z.enum(["probe", "crawl"])),
-    seenAddress: z.string().nullable(),
-    addressBefore: z.string().nullable(),
-    addressChangedAt: dateTime().nullable(),
-    lastAway: z.strictObject({ since: dateTime(), reason: z.string() }).nullable(),
-    lastEnd: z.strictObject({ at: dateTime(), reason: z.string() }).nullable(),
-    copiedAt: dateTime().nullable(),
-    contact: z.string().nullable().describe("Whom to reach at its partner."),
-    isListed: z.boolean().describe("False: its partner wants it in no public list."),
-  })
-  .meta({ id: "FleetIdentity" });
-
-const fleetEntry = z
-  .strictObject({
-    crawlerId: z.int(),
-    name: z.string(),
-    place: z.string().nullable(),
-    country: z.string().nullable(),
-    state: z.enum(["online", "offline", "draining"]),
-    offlineReason: z.string().nullable(),
-    lastSeenAt: dateTime().nullable(),
-    connectedAt: dateTime().nullable(),
-    revoked: z.boolean(),
-    softwareVersion: z.string().nullable(),
-    subnets: z.int(),
-    meanRttMs: z.number().nullable(),
-    openLeases: z.int(),
-    pagesToday: z.int(),
-    bytesToday: z.number(),
-    bodyBytesToday: z.number(),
-    shippedBytesToday: z.number(),
-    pagesPerDay: z.int(),
-    bytesPerDay: z.number(),
-    granted: budget,
-    partnerAllows: budget,
-    draining: draining.nullable(),
-    joiningSince: dateTime().nullable(),
-    trust: z.enum(["trusted", "not-compared", "unproven", "watched", "distrusted", "probes-doubted"]),
-    release: crawlerRelease.nullable(),
-    incidents: z.int().describe("In the last seven days."),
-    standing: stateWords,
-    identity: fleetIdentity.optional(),
-  })
-  .meta({ id: "FleetEntry" });
+import { fleetEntrySchema } from "./fleet-entry.ts";
 
 const fleet = z
   .strictObject({
@@ -94,7 +21,7 @@ const fleet = z
     found: z.int().describe("That fit the filters."),
     page: z.int(),
     more: z.boolean(),
-    crawlers: z.array(fleetEntry),
+    crawlers: z.array(fleetEntrySchema),
   })
   .meta({ id: "Fleet" });
 

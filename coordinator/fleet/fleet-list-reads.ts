@@ -1,11 +1,10 @@
 /** The fleet for operators: who is there, what each has against what it may, and how far a hand-over is. */
 import type { Pool } from "pg";
 import type { KeyScope } from "#protocol/identity";
-import type { Budget } from "../crawlers/crawler.ts";
 import { roundMs } from "../database/cached-read.ts";
 import type { WorkPace } from "../frontier/pace.ts";
-import type { TrustStanding } from "../trust/judge-crawler.ts";
 import { standingOf, untoldByCrawler } from "../trust/reads.ts";
+import type { FleetEntry, FleetIdentity } from "./fleet-entry.ts";
 
 /** Where figures come from that take a moment on a large frontier; left out: they are counted now. */
 export type FiguresNow = () => Promise<ReadonlyMap<number, FleetFigures>>;
@@ -321,81 +320,6 @@ function identityOf(row: IdentityRow): FleetIdentity {
     contact: row.partner_contact,
     isListed: row.is_listed,
   };
-}
-
-export interface FleetEntry {
-  readonly crawlerId: number;
-  readonly name: string;
-  readonly place: string | null;
-  /** ISO 3166 code; null: not told. */
-  readonly country: string | null;
-  readonly state: "online" | "offline" | "draining";
-  readonly offlineReason: string | null;
-  readonly lastSeenAt: Date | null;
-  /** Of its last session, whether it is open or not. */
-  readonly connectedAt: Date | null;
-  readonly revoked: boolean;
-  readonly softwareVersion: string | null;
-  readonly subnets: number;
-  /** To the subnets that it has, as measured; null: none was. */
-  readonly meanRttMs: number | null;
-  readonly openLeases: number;
-  /** Fetches since midnight (UTC), and their bytes, beside the limits of a day. */
-  readonly pagesToday: number;
-  readonly bytesToday: number;
-  /** The bodies of these fetches, decoded, and what their results took on the wire to here, compressed. */
-  readonly bodyBytesToday: number;
-  readonly shippedBytesToday: number;
-  readonly pagesPerDay: number;
-  readonly bytesPerDay: number;
-  /** What operators give it at most, and what its partner allows, as it said last. */
-  readonly granted: Budget;
-  readonly partnerAllows: Budget;
-  /** Null: it is not draining. */
-  readonly draining: Draining | null;
-  /** Since when it waits to be given what is nearest to it; null: it has it. */
-  readonly joiningSince: Date | null;
-  /** Whether its pages and probe reports are believed. */
-  readonly trust: TrustStanding;
-  /** In the last seven days. */
-  readonly incidents: number;
-  /** What its dock runs, and its partner's policy on releases, in words; null: no dock runs it. */
-  readonly release: {
-    readonly version: string;
-    readonly dockVersion: string;
-    readonly policy: string;
-  } | null;
-  readonly identity: FleetIdentity;
-}
-
-export interface Draining {
-  readonly since: Date;
-  /** `trust`: it is not trusted. */
-  readonly askedBy: "operator" | "crawler" | "trust" | "partner";
-  /** That it had when the draining began. */
-  readonly subnets: number;
-}
-
-export interface FleetIdentity {
-  /** Ed25519, 32 bytes in base64url; null: it has none, and its key is all that it shows. */
-  readonly publicKey: string | null;
-  /** Of the newest key that it has; null: none is good. */
-  readonly keySince: Date | null;
-  readonly scopes: readonly KeyScope[];
-  /** Where its last connection came from, and where those before it, when that was elsewhere. */
-  readonly seenAddress: string | null;
-  readonly addressBefore: string | null;
-  readonly addressChangedAt: Date | null;
-  /** The coordinator's own record of why it was away the last time; of now there is `offlineReason`. */
-  readonly lastAway: { readonly since: Date; readonly reason: string } | null;
-  /** How its process before this one ended, in its own words. */
-  readonly lastEnd: { readonly at: Date; readonly reason: string } | null;
-  /** When the folder of this identity was last seen twice, within the last week. */
-  readonly copiedAt: Date | null;
-  /** Whom to reach at its partner, as the crawler says; null: not told. */
-  readonly contact: string | null;
-  /** False: its partner wants it in no list that others see. */
-  readonly isListed: boolean;
 }
 
 /** What it may have by its domain sets, and at what pace it was told to work. */

@@ -9,18 +9,9 @@ import { empty, fleetHead, onlyOperators, options, pager, tile } from "../web/co
 import { ago, country, countText, crawlerLink, msOrDash, shippedShare, stateBadge } from "../web/format.ts";
 import { type Html, html, nothing, pathWith } from "../web/html.ts";
 import type { PageViewer } from "../web/page-frame.ts";
-import { stateWords } from "./crawler-view.ts";
-import type { FleetEntry } from "./fleet-list-reads.ts";
+import { type FleetColumn, type FleetEntry, fleetColumns, stateWords, textOf } from "./fleet-entry.ts";
 import { invitationTable } from "./invitations-page.ts";
-import {
-  type FleetColumn,
-  type FleetView,
-  fleetColumns,
-  fleetSorts,
-  fleetStates,
-  isTrusted,
-  textOf,
-} from "./list.ts";
+import { type FleetView, fleetSorts, fleetStates, isTrusted } from "./list.ts";
 
 export interface FleetPage {
   readonly view: FleetView;

@@ -5,7 +5,8 @@ import type { MoveLine } from "../crawlers/move-store.ts";
 import type { HeirLine } from "../delegation/successor-reads.ts";
 import type { TrustReport } from "../trust/judge-crawler.ts";
 import type { TrustLine } from "../trust/reads.ts";
-import type { CrawlerWork, FleetEntry } from "./fleet-list-reads.ts";
+import type { FleetEntry } from "./fleet-entry.ts";
+import type { CrawlerWork } from "./fleet-list-reads.ts";
 
 /** Whose fault it is that a fetch failed. */
 export type Blame = (typeof blames)[number];

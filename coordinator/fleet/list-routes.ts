@@ -7,9 +7,8 @@ import { trustBody } from "../trust/page.ts";
 import type { Visit } from "../web/access.ts";
 import { type AskedView, numberIn, type Shown, type Views } from "../web/views.ts";
 import { movesBody } from "./crawler-history-page.ts";
-import { stateWords } from "./crawler-view.ts";
 import { fleetApi } from "./fleet-api.ts";
-import type { FleetEntry } from "./fleet-list-reads.ts";
+import { type FleetEntry, fleetColumns, stateWords } from "./fleet-entry.ts";
 import { fleetBody } from "./fleet-page.ts";
 import type { FleetPorts } from "./fleet-ports.ts";
 import type { Blame } from "./fleet-view.ts";
@@ -17,7 +16,6 @@ import {
   type FleetQuery,
   type FleetSort,
   type FleetStateFilter,
-  fleetColumns,
   fleetSorts,
   fleetStates,
   fleetView,

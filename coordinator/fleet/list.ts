@@ -1,8 +1,5 @@
 /** The fleet's list as it was asked for: filtered, sorted, one page of it, with the totals of all. */
-
-import { standingWords } from "../trust/judge-crawler.ts";
-import { stateWords } from "./crawler-view.ts";
-import type { FleetEntry } from "./fleet-list-reads.ts";
+import { type FleetEntry, stateWords, versionOf } from "./fleet-entry.ts";
 
 export const fleetSorts = ["name", "state", "subnets", "pages", "rtt", "incidents", "trust", "seen"] as const;
 export type FleetSort = (typeof fleetSorts)[number];
@@ -66,11 +63,6 @@ export function fleetView(
   };
 }
 
-/** What its dock runs, or what it says itself. */
-function versionOf({ release, softwareVersion }: FleetEntry): string | null {
-  return release?.version ?? softwareVersion;
-}
-
 export function isTrusted({ trust }: Pick<FleetEntry, "trust">): boolean {
   return trust !== "distrusted" && trust !== "probes-doubted";
 }
@@ -131,70 +123,4 @@ function totalsOf(fleet: readonly FleetEntry[]): FleetTotals {
 
 function distinct(values: readonly (string | null)[]): string[] {
   return [...new Set(values.filter((value): value is string => value !== null))].sort();
-}
-
-/** One column of the fleet's list. A cell of the page that is more than its text is in fleet-page.ts, by `key`. */
-export interface FleetColumn {
-  /** As the CSV's columns are called. */
-  readonly key: string;
-  /** Headings of the page and of the command; left out: not shown there. */
-  readonly page?: string;
-  readonly command?: string;
-  readonly isNumber?: boolean;
-  /** In the CSV. */
-  readonly value: (entry: FleetEntry) => string | number | null;
-  /** For people; left out: the value. */
-  readonly text?: (entry: FleetEntry) => string;
-}
-
-/** What page, CSV and command show of each crawler, in the CSV's order; the JSON has the entry itself. */
-export const fleetColumns: readonly FleetColumn[] = [
-  { key: "name", page: "Crawler", command: "crawler", value: ({ name }) => name },
-  { key: "place", value: ({ place }) => place },
-  { key: "country", value: ({ country }) => country },
-  {
-    ...{ key: "state", page: "State", command: "state" },
-    value: (entry) => stateWords(entry).state,
-    text: ({ revoked, state }) => (revoked ? "revoked" : state),
-  },
-  { key: "since", value: (entry) => stateWords(entry).since },
-  { key: "why", value: (entry) => stateWords(entry).why },
-  { key: "version", page: "Version", value: versionOf },
-  { key: "subnets", page: "Subnets", command: "subnets", isNumber: true, value: ({ subnets }) => subnets },
-  {
-    ...{ key: "pages_today", page: "Pages today", command: "pages today", isNumber: true },
-    value: ({ pagesToday }) => pagesToday,
-  },
-  { key: "pages_per_day", command: "of", isNumber: true, value: ({ pagesPerDay }) => pagesPerDay },
-  {
-    ...{ key: "bytes_today", command: "bytes today", isNumber: true },
-    value: ({ bytesToday }) => bytesToday,
-    text: ({ bytesToday }) => roundBytesText(bytesToday),
-  },
-  {
-    ...{ key: "bytes_per_day", command: "of", isNumber: true },
-    value: ({ bytesPerDay }) => bytesPerDay,
-    text: ({ bytesPerDay }) => roundBytesText(bytesPerDay),
-  },
-  { key: "mean_rtt_ms", page: "Mean RTT", isNumber: true, value: ({ meanRttMs }) => meanRttMs },
-  { key: "open_leases", command: "leases", isNumber: true, value: ({ openLeases }) => openLeases },
-  {
-    ...{ key: "incidents_7_days", page: "Incidents, 7 d", isNumber: true },
-    value: ({ incidents }) => incidents,
-  },
-  { key: "trust", page: "Trust", value: ({ trust }) => trust, text: ({ trust }) => standingWords[trust] },
-];
-
-/** Of a column, for people; "–" where there is nothing. */
-export function textOf({ text, value }: FleetColumn, entry: FleetEntry): string {
-  return text?.(entry) ?? String(value(entry) ?? "–");
-}
-
-const units = ["B", "kB", "MB", "GB", "TB", "PB"] as const;
-
-/** Three figures: 999 B, 1.23 MB, 45.6 GB. */
-export function roundBytesText(bytes: number): string {
-  let [value, unit] = [bytes, 0];
-  while (value >= 999.5 && unit < units.length - 1) [value, unit] = [value / 1000, unit + 1];
-  return `${Number(value.toPrecision(3))} ${units[unit]}`;
 }

@@ -1,7 +1,7 @@
 /** What the alert rules look at (overview/alert-facts), read in a few small queries; none of them scans what grows. */
 import type { Pool } from "pg";
 import { accuracyEstimate } from "../delegation/accuracy.ts";
-import { waitingGoodbye } from "../fleet/crawler-view.ts";
+import { waitingGoodbye } from "../fleet/fleet-entry.ts";
 import { createReleaseFleetStore } from "../releases/fleet-store.ts";
 import type { ReleaseEntry } from "../releases/release-ports.ts";
 import { createReleaseStore } from "../releases/release-store.ts";

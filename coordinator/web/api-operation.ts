@@ -66,6 +66,17 @@ type Told<Value> = Value extends readonly (infer One)[]
       ? { readonly [Name in keyof Value]: Told<Value[Name]> }
       : Value;
 
+/** As a store reads what a schema tells: nothing of it is changed, and its times are Dates. */
+export type ReadOf<Schema extends z.ZodType> = Read<z.infer<Schema>>;
+
+type Read<Value> = [Date] extends [Value]
+  ? Exclude<Value, string>
+  : Value extends readonly (infer One)[]
+    ? readonly Read<One>[]
+    : Value extends object
+      ? { readonly [Name in keyof Value]: Read<Value[Name]> }
+      : Value;
+
 /** Of an action that checks what is sent by itself. */
 export const addressOf = (operation: ApiOperation) => ({ api: routePath(operation), needs: operation.needs });
 

@@ -1,7 +1,6 @@
 /** The fleet as tables that fit 80 columns each: today's work, what came of it, who they are. */
 
-import type { FleetEntry } from "#coordinator/fleet/fleet-list-reads";
-import { fleetColumns, roundBytesText, textOf } from "#coordinator/fleet/list";
+import { type FleetEntry, fleetColumns, roundBytesText, textOf } from "#coordinator/fleet/fleet-entry";
 import { standingWords } from "#coordinator/trust/judge-crawler";
 import { formatTable, printable, stateStyle } from "./output.ts";
 

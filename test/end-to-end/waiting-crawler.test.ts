@@ -9,7 +9,7 @@ import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from "vitest";
 import { crawlerRecord } from "#coordinator/fleet/crawler-reads";
-import { stateWords } from "#coordinator/fleet/crawler-view";
+import { stateWords } from "#coordinator/fleet/fleet-entry";
 import { alertFacts } from "#coordinator/overview/alert-reads";
 import { alertsOf } from "#coordinator/overview/alert-rules";
 import { createReleaseStore } from "#coordinator/releases/release-store";

@@ -1,10 +1,10 @@
 /** URLs from people and from pages: what comes into the frontier, where it lies, and what is refused and why. */
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { refreshTree } from "#coordinator/delegation/refresh-tree";
 import { admitUrls } from "#coordinator/frontier/admit-urls";
 import { createRejectedUrlStore } from "#coordinator/frontier/frontier-store";
 import { handOutTasks } from "#coordinator/frontier/hand-out-tasks";
 import { resolveHosts } from "#coordinator/frontier/resolve-hosts";
+import { refreshTree } from "#coordinator/load-state";
 import { defaultRecrawlSettings } from "#coordinator/recrawl/visit-findings";
 import { takeResults } from "#coordinator/results/take-results";
 import { asLeaseId, type CrawlerId } from "#core/ids";

@@ -1,7 +1,7 @@
 /** `nearcrawl fleet show`: one crawler in plain sentences, as the coordinator has noted it. */
 import { Command } from "commander";
 import { type CrawlerRecord, crawlerRecord } from "#coordinator/fleet/crawler-reads";
-import { stateWords } from "#coordinator/fleet/crawler-view";
+import { stateWords } from "#coordinator/fleet/fleet-entry";
 import { standingWords } from "#coordinator/trust/judge-crawler";
 import { commandContext } from "../command-context.ts";
 import { printAnswer, printable } from "../output.ts";

@@ -1,6 +1,7 @@
 /** The fleet as people read it: what the figures are, without a database. */
 import { expect, it } from "vitest";
-import { type FleetEntry, noIdentity } from "#coordinator/fleet/fleet-list-reads";
+import type { FleetEntry } from "#coordinator/fleet/fleet-entry";
+import { noIdentity } from "#coordinator/fleet/fleet-list-reads";
 import { fleetText } from "#ops/cli/fleet-text";
 
 const north: FleetEntry = {

@@ -1,6 +1,6 @@
 /** `nearcrawl fleet` over a real database, once in its own process as people run it: what is printed, exit codes. */
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import type { FleetEntry } from "#coordinator/fleet/fleet-list-reads";
+import type { FleetEntry } from "#coordinator/fleet/fleet-entry";
 import { fleetCommand } from "#ops/cli/commands/fleet";
 import { nearcrawl } from "../../support/built-command.ts";
 import { inProcess } from "../../support/command-in-process.ts";

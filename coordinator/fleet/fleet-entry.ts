@@ -1,0 +1,286 @@
+/** One crawler of the fleet: its shape in the API, its columns on page, in CSV and in the command, and how it stands, in words. */
+import { z } from "zod";
+import { howMany } from "#core/format";
+import { standingWords } from "../trust/judge-crawler.ts";
+import { dateTime, type ReadOf } from "../web/api-operation.ts";
+
+export const budgetSchema = z
+  .strictObject({ pagesPerDay: z.int().nullable(), bytesPerDay: z.number().nullable() })
+  .meta({ id: "Budget", description: "At most, a day; null: as the other side allows, or not told." });
+
+export const stateWordsSchema = z
+  .strictObject({
+    state: z.enum(["online", "offline", "draining", "revoked", "never"]),
+    since: dateTime().nullable(),
+    why: z.string().nullable().describe("In plain words."),
+    advice: z.string().nullable().describe("What there is to do."),
+  })
+  .meta({ id: "StateWords" });
+
+export const drainingSchema = z
+  .strictObject({
+    since: dateTime(),
+    askedBy: z.enum(["operator", "crawler", "trust", "partner"]),
+    subnets: z.int().describe("That it had when the draining began."),
+  })
+  .meta({ id: "Draining" });
+
+export const crawlerReleaseSchema = z
+  .strictObject({ version: z.string(), dockVersion: z.string(), policy: z.string() })
+  .meta({ id: "CrawlerRelease" });
+
+export const fleetIdentitySchema = z
+  .strictObject({
+    publicKey: z.string().nullable(),
+    keySince: dateTime().nullable(),
+    scopes: z.array(z.enum(["probe", "crawl"])),
+    seenAddress: z.string().nullable(),
+    addressBefore: z.string().nullable(),
+    addressChangedAt: dateTime().nullable(),
+    lastAway: z.strictObject({ since: dateTime(), reason: z.string() }).nullable(),
+    lastEnd: z.strictObject({ at: dateTime(), reason: z.string() }).nullable(),
+    copiedAt: dateTime().nullable(),
+    contact: z.string().nullable().describe("Whom to reach at its partner."),
+    isListed: z.boolean().describe("False: its partner wants it in no public list."),
+  })
+  .meta({ id: "FleetIdentity" });
+
+export const fleetEntrySchema = z
+  .strictObject({
+    crawlerId: z.int(),
+    name: z.string(),
+    place: z.string().nullable(),
+    country: z.string().nullable(),
+    state: z.enum(["online", "offline", "draining"]),
+    offlineReason: z.string().nullable(),
+    lastSeenAt: dateTime().nullable(),
+    connectedAt: dateTime().nullable(),
+    revoked: z.boolean(),
+    softwareVersion: z.string().nullable(),
+    subnets: z.int(),
+    meanRttMs: z.number().nullable(),
+    openLeases: z.int(),
+    pagesToday: z.int(),
+    bytesToday: z.number(),
+    bodyBytesToday: z.number(),
+    shippedBytesToday: z.number(),
+    pagesPerDay: z.int(),
+    bytesPerDay: z.number(),
+    granted: budgetSchema,
+    partnerAllows: budgetSchema,
+    draining: drainingSchema.nullable(),
+    joiningSince: dateTime().nullable(),
+    trust: z.enum(["trusted", "not-compared", "unproven", "watched", "distrusted", "probes-doubted"]),
+    release: crawlerReleaseSchema.nullable(),
+    incidents: z.int().describe("In the last seven days."),
+    standing: stateWordsSchema,
+    identity: fleetIdentitySchema.optional(),
+  })
+  .meta({ id: "FleetEntry" });
+
+/** As it is read; the API adds how it stands. */
+export type FleetEntry = Omit<ReadOf<typeof fleetEntrySchema>, "standing" | "identity"> & {
+  readonly identity: FleetIdentity;
+};
+
+export type FleetIdentity = ReadOf<typeof fleetIdentitySchema>;
+
+/** What its dock runs, or what it says itself. */
+export function versionOf({ release, softwareVersion }: FleetEntry): string | null {
+  return release?.version ?? softwareVersion;
+}
+
+/** One column of the fleet's list. A cell of the page that is more than its text is in fleet-page.ts, by `key`. */
+export interface FleetColumn {
+  /** As the CSV's columns are called. */
+  readonly key: string;
+  /** Headings of the page and of the command; left out: not shown there. */
+  readonly page?: string;
+  readonly command?: string;
+  readonly isNumber?: boolean;
+  /** In the CSV. */
+  readonly value: (entry: FleetEntry) => string | number | null;
+  /** For people; left out: the value. */
+  readonly text?: (entry: FleetEntry) => string;
+}
+
+/** What page, CSV and command show of each crawler, in the CSV's order; the JSON has the entry itself. */
+export const fleetColumns: readonly FleetColumn[] = [
+  { key: "name", page: "Crawler", command: "crawler", value: ({ name }) => name },
+  { key: "place", value: ({ place }) => place },
+  { key: "country", value: ({ country }) => country },
+  {
+    ...{ key: "state", page: "State", command: "state" },
+    value: (entry) => stateWords(entry).state,
+    text: ({ revoked, state }) => (revoked ? "revoked" : state),
+  },
+  { key: "since", value: (entry) => stateWords(entry).since },
+  { key: "why", value: (entry) => stateWords(entry).why },
+  { key: "version", page: "Version", value: versionOf },
+  { key: "subnets", page: "Subnets", command: "subnets", isNumber: true, value: ({ subnets }) => subnets },
+  {
+    ...{ key: "pages_today", page: "Pages today", command: "pages today", isNumber: true },
+    value: ({ pagesToday }) => pagesToday,
+  },
+  { key: "pages_per_day", command: "of", isNumber: true, value: ({ pagesPerDay }) => pagesPerDay },
+  {
+    ...{ key: "bytes_today", command: "bytes today", isNumber: true },
+    value: ({ bytesToday }) => bytesToday,
+    text: ({ bytesToday }) => roundBytesText(bytesToday),
+  },
+  {
+    ...{ key: "bytes_per_day", command: "of", isNumber: true },
+    value: ({ bytesPerDay }) => bytesPerDay,
+    text: ({ bytesPerDay }) => roundBytesText(bytesPerDay),
+  },
+  { key: "mean_rtt_ms", page: "Mean RTT", isNumber: true, value: ({ meanRttMs }) => meanRttMs },
+  { key: "open_leases", command: "leases", isNumber: true, value: ({ openLeases }) => openLeases },
+  {
+    ...{ key: "incidents_7_days", page: "Incidents, 7 d", isNumber: true },
+    value: ({ incidents }) => incidents,
+  },
+  { key: "trust", page: "Trust", value: ({ trust }) => trust, text: ({ trust }) => standingWords[trust] },
+];
+
+/** Of a column, for people; "–" where there is nothing. */
+export function textOf({ text, value }: FleetColumn, entry: FleetEntry): string {
+  return text?.(entry) ?? String(value(entry) ?? "–");
+}
+
+const units = ["B", "kB", "MB", "GB", "TB", "PB"] as const;
+
+/** Three figures: 999 B, 1.23 MB, 45.6 GB. */
+export function roundBytesText(bytes: number): string {
+  let [value, unit] = [bytes, 0];
+  while (value >= 999.5 && unit < units.length - 1) [value, unit] = [value / 1000, unit + 1];
+  return `${Number(value.toPrecision(3))} ${units[unit]}`;
+}
+
+// How a crawler stands, in plain words: since when, why, and what there is to do about it.
+
+export interface StateWords {
+  /** One word for a badge: online, offline, draining, revoked, never. */
+  readonly state: "online" | "offline" | "draining" | "revoked" | "never";
+  readonly since: string | null;
+  /** A sentence without its end; null: nothing has to be said. */
+  readonly why: string | null;
+  /** What there is to do, in sentences; null: nothing. */
+  readonly advice: string | null;
+}
+
+type Standing = Pick<
+  FleetEntry,
+  | "state"
+  | "revoked"
+  | "lastSeenAt"
+  | "connectedAt"
+  | "offlineReason"
+  | "draining"
+  | "subnets"
+  | "openLeases"
+  | "joiningSince"
+> & { readonly identity: Pick<FleetEntry["identity"], "copiedAt"> };
+
+export function stateWords(entry: Standing): StateWords {
+  if (entry.revoked) {
+    return {
+      state: "revoked",
+      since: iso(entry.lastSeenAt),
+      why: "it is shut out: no key of it opens anything",
+      advice: "Give it a new identity to take it back.",
+    };
+  }
+  if (entry.lastSeenAt === null && entry.state === "offline") {
+    return {
+      state: "never",
+      since: null,
+      why: "it has never connected",
+      advice: "Its partner runs the line of the invitation. If the line was lost, invite it anew.",
+    };
+  }
+  if (entry.state === "offline") return offlineWords(entry);
+  if (entry.draining !== null) return drainingWords(entry, entry.draining);
+  const joins = entry.joiningSince === null ? null : "it joins, and is given what is nearest to it";
+  return { state: "online", since: iso(entry.connectedAt), why: joins, advice: null };
+}
+
+function offlineWords(entry: Standing): StateWords {
+  const why = entry.offlineReason ?? "no reason was noted";
+  const copied =
+    entry.identity.copiedAt === null
+      ? null
+      : "Its folder was seen on two machines: have one of them stopped, or give it a new identity.";
+  const advice = copied ?? adviceOn(why);
+  return { state: "offline", since: iso(entry.lastSeenAt), why, advice };
+}
+
+/** How the reason begins that a dock leaves behind where nothing runs (migrating-crawler/supervisor/supervisor.ts). */
+export const waitingGoodbye = "goodbye: it waits for ";
+
+/** The first that fits; reasons are ours or the crawler's own (gateway/connection, the crawler's goodbye). */
+const advices: readonly (readonly [RegExp, string])[] = [
+  [
+    /^goodbye: it waits for a release: /,
+    "Offer one to all: nearcrawl release list, then nearcrawl release stage VERSION --to all. It takes it within a minute.",
+  ],
+  [
+    /^goodbye: it waits for (a release key|a release signed)/,
+    "Make a new identity for it (nearcrawl fleet reinvite): the invitation pins the keys that count now. Its partner joins with it and --again.",
+  ],
+  [
+    /^goodbye: it waits for this machine's administrator/,
+    "Its partner decides which releases run there. Ask for it to be accepted.",
+  ],
+  [/^goodbye: it waits for /, "It says itself what has to be done; its dock looks again by itself."],
+  [
+    /^goodbye: it has joined/,
+    "Its partner starts it: the last line that join printed (nearcrawl-crawler.mjs run). Whatever it waits for then, it says here.",
+  ],
+  [
+    /copied|another machine/i,
+    "Two machines hold its folder: have one of them stopped, or give it a new identity.",
+  ],
+  [/coordinator/i, "It connects again by itself within a minute or so."],
+  [
+    /stopped|SIGTERM|SIGINT|asked to|moves|leave|for good|paused/i,
+    "It is back when its host starts it again.",
+  ],
+  [
+    /vanished|heartbeat|ECONN|EPIPE|ETIMEDOUT|closed|link|does not read|power/i,
+    "Its machine, its process or its network is gone. It connects again by itself; if it stays away for an hour, ask its partner.",
+  ],
+];
+
+function adviceOn(reason: string): string {
+  const known = advices.find(([pattern]) => pattern.test(reason))?.[1];
+  return (
+    known ??
+    "It connects again by itself. If it stays away, ask its partner to look at nearcrawl crawler status."
+  );
+}
+
+const askers = {
+  operator: "an operator",
+  crawler: "its host, for good",
+  trust: "the comparison of its pages with others'",
+  partner: "its partner",
+} as const;
+
+function drainingWords(
+  { subnets, openLeases }: Standing,
+  { since, askedBy, subnets: had }: NonNullable<Standing["draining"]>,
+): StateWords {
+  const handed = Math.max(0, had - subnets);
+  const isDone = subnets === 0 && openLeases === 0;
+  const how = isDone
+    ? `all of its ${howMany(had, "subnet")} went to others`
+    : `${handed.toLocaleString("en-GB")} of ${howMany(had, "subnet")} went to others, ${howMany(openLeases, "lease")} open`;
+  return {
+    state: "draining",
+    since: since.toISOString(),
+    why: `it hands over, as ${askers[askedBy]} asked: ${how}`,
+    advice: askedBy === "trust" ? "Look at the evidence, then believe it again or shut it out." : null,
+  };
+}
+
+const iso = (date: Date | null): string | null => date?.toISOString() ?? null;
