@@ -1,5 +1,6 @@
 /** What planning works with (plan-recrawls.ts, plan-optimal-recrawls.ts), and a plan that holds nothing yet. */
 import { z } from "zod";
+import { policy } from "../core/policy.ts";
 import { leastChangesPerDay, mostChangesPerDay, usualChangesPerDay } from "./change-rate.ts";
 import type { RecrawlPlan, RecrawlPlanStore } from "./make-plan.ts";
 import {
@@ -80,34 +81,99 @@ export const seconds = (most: number) => z.number().positive().max(most);
 // The settings of recrawl: in the coordinator's file, and as policies that operators change while it runs.
 
 export const recrawlSettings = z.strictObject({
-  intervalHours: z
-    .number()
-    .positive()
-    .max(24 * 3650)
-    .default(24 * 7),
-  /** recrawl/recrawl-plan. */
-  strategy: z.enum(recrawlStrategies).default("fixed"),
-  /** Of `optimal`: as many fetches as `intervalHours` for every page comes to, or all that the fleet is found to manage. */
-  total: z.enum(["interval", "capacity"]).default("interval"),
-  /** Priority groups of iir and icr; SARSS section 4 has 5. */
-  groups: z.int().min(2).max(20).default(5),
-  /** δ: a group that succeeds more often than before is tried at an interval so much shorter. */
-  encourageRate: z.number().min(0.1).max(0.999).default(0.9),
-  /** σ and μ of checkPriorities: bounds on an interval, in that of the more urgent group before it. */
-  smallestMultiple: z.number().min(1).max(100).default(1.1),
-  biggestMultiple: z.number().min(1).max(1000).default(4),
-  /** No page is fetched more often than this, however often it changes, nor less often than `longestDays`. */
-  shortestHours: z
-    .number()
-    .positive()
-    .max(24 * 365)
-    .default(1),
-  longestDays: z.number().positive().max(3650).default(60),
-  /** SARSS section 4.3 has an upper limit such as 2 times the change frequency; why it is larger here: defaultRateBounds. */
-  visitsPerChange: z.number().min(0.1).max(100).default(defaultRateBounds.visitsPerChange),
-  usualChangesPerDay: z.number().min(leastChangesPerDay).max(mostChangesPerDay).default(usualChangesPerDay),
-  /** How often it is looked whether intervals are to be made anew. */
-  everySeconds: seconds(86_400).default(600),
+  intervalHours: policy(
+    z
+      .number()
+      .positive()
+      .max(24 * 3650)
+      .default(24 * 7),
+    {
+      title: "Fetch again after",
+      help: "A page that was fetched is due again after so long, and counts so in every crawler's load; pages that have their time already keep it.",
+      unit: "h",
+      origin: "our judgement, a week",
+      previews: ["balance", "pages-due"],
+    },
+  ),
+  strategy: policy(z.enum(recrawlStrategies).default("fixed"), {
+    title: "Recrawl strategy",
+    help: "fixed: every page after the same interval; iir and icr: groups of hosts and channels at intervals that follow what the fleet manages; optimal: each page at the rate that keeps most of the index fresh.",
+    unit: null,
+    origin:
+      "our judgement: optimal keeps one to two points more fresh, and leaves what changes too fast; test/bench/results/recrawl.md",
+    previews: ["balance", "pages-due"],
+  }),
+  total: policy(z.enum(["interval", "capacity"]).default("interval"), {
+    title: "Fetches again, in all",
+    help: "With optimal: interval divides as many fetches as recrawl.intervalHours for every page comes to; capacity takes all that the fleet is found to manage.",
+    unit: null,
+    origin: "our judgement, an interval says what sites and partners are to bear",
+    previews: ["balance", "pages-due"],
+  }),
+  groups: policy(z.int().min(2).max(20).default(5), {
+    title: "Priority groups",
+    help: "With iir and icr, hosts, and their channels for themselves, are divided by how often they change into so many groups, each with an interval.",
+    unit: "groups",
+    origin: "SARSS, section 4",
+  }),
+  encourageRate: policy(z.number().min(0.1).max(0.999).default(0.9), {
+    title: "Encouragement, δ",
+    help: "What succeeds more often than before is tried at so much of its interval; smaller finds free capacity sooner and overshoots more.",
+    unit: "times",
+    origin: "our judgement, SARSS names no value",
+  }),
+  smallestMultiple: policy(z.number().min(1).max(100).default(1.1), {
+    title: "Smallest multiple, σ",
+    help: "With iir and icr, a group that would be more urgent than the one before it gets so many times its interval.",
+    unit: "times",
+    origin: "our judgement, SARSS names no value",
+  }),
+  biggestMultiple: policy(z.number().min(1).max(1000).default(4), {
+    title: "Biggest multiple, μ",
+    help: "With iir and icr, a group has at most so many times the interval of the one before it.",
+    unit: "times",
+    origin: "our judgement, SARSS names no value",
+  }),
+  shortestHours: policy(
+    z
+      .number()
+      .positive()
+      .max(24 * 365)
+      .default(1),
+    {
+      title: "Fetch again after, at the least",
+      help: "No page is fetched again sooner by iir, icr and optimal, however often it changes.",
+      unit: "h",
+      origin: "our judgement, hardly any reader notices the rest",
+    },
+  ),
+  longestDays: policy(z.number().positive().max(3650).default(60), {
+    title: "Fetch again after, at the most",
+    help: "Every page is fetched again by then under iir, icr and optimal, since one that never changed may change after all.",
+    unit: "days",
+    origin: "our judgement",
+  }),
+  visitsPerChange: policy(z.number().min(0.1).max(100).default(defaultRateBounds.visitsPerChange), {
+    title: "Fetches for each change",
+    help: "With optimal, a page is fetched at most so many times as often as it is thought to change. Small numbers cost freshness: what slow pages may not have goes to those that change too fast.",
+    unit: "times",
+    origin: "worked out, test/core/recrawl/optimal-rates; SARSS names 2 (section 4.3)",
+  }),
+  usualChangesPerDay: policy(
+    z.number().min(leastChangesPerDay).max(mostChangesPerDay).default(usualChangesPerDay),
+    {
+      title: "Changes expected of a page",
+      help: "What a page is expected to change as long as neither its visits nor its host say anything else.",
+      unit: "changes/day",
+      origin: "Cho and Garcia-Molina, VLDB 2000: half of the pages change within 50 days",
+    },
+  ),
+  everySeconds: policy(seconds(86_400).default(600), {
+    title: "Look at the intervals every",
+    help: "Plans are made anew so often; iir and icr only when half the most urgent hosts and channels had six updates.",
+    unit: "s",
+    origin: "our judgement",
+  }),
 });
 
 export type RecrawlPolicies = Readonly<z.infer<typeof recrawlSettings>>;

@@ -1,7 +1,7 @@
 /** Every policy with its words, its bounds and its default; what may not be changed while running, and where it is set. */
 import { z } from "zod";
-import { type PolicyName, type PolicyWords, policyWords } from "./descriptions.ts";
-import { type PolicySectionName, type PolicySettings, policySections } from "./schema.ts";
+import { type PolicyWords, type PreviewName, policiesIn } from "../core/policy.ts";
+import { type PolicyName, type PolicySectionName, type PolicySettings, policySections } from "./schema.ts";
 
 export type PolicyValue = number | string | boolean;
 
@@ -17,7 +17,7 @@ export type PolicyKind =
   | { readonly type: "choice"; readonly options: readonly string[] }
   | { readonly type: "yes-no" };
 
-export interface PolicyDefinition extends PolicyWords {
+export interface PolicyDefinition extends Omit<PolicyWords, "previews"> {
   readonly name: PolicyName;
   readonly group: PolicySectionName;
   readonly kind: PolicyKind;
@@ -44,38 +44,24 @@ const groupTitles: Readonly<Record<PolicySectionName, string>> = {
   pace: "Pace of crawlers",
 };
 
-export const policyNamesInOrder = Object.keys(policyWords) as readonly PolicyName[];
+const sections = Object.entries(groupTitles).map(([key, title]) => {
+  const name = key as PolicySectionName;
+  const section = policySections[name];
+  return { name, title, defaults: { [name]: section.parse({}) }, settings: policiesIn(section, name) };
+});
+
+const settings = new Map(
+  sections.flatMap((section) => section.settings.map((setting) => [setting.name as PolicyName, setting])),
+);
 
 /** The value's own schema, of which a missing value is no valid one. */
-function schemaOf(name: PolicyName): z.ZodType {
-  return schemas.get(name)!;
-}
+const schemaOf = (name: PolicyName): z.ZodType => settings.get(name)!.schema;
 
-function leafOf(name: PolicyName): z.ZodType {
-  const [section, ...path] = name.split(".");
-  let at: unknown = policySections[section as PolicySectionName];
-  for (const key of path) {
-    const whole = unwrapped(at);
-    at = whole instanceof z.ZodObject ? whole.shape[key] : undefined;
-  }
-  const leaf = unwrapped(at);
-  if (!(leaf instanceof z.ZodType)) throw new RangeError(`${name}: there is no such setting`);
-  return leaf;
-}
+/** What a change of it would come to is told by these; none: it holds at once. */
+export const previewsOf = (name: PolicyName): readonly PreviewName[] => settings.get(name)!.previews ?? [];
 
-function unwrapped(schema: unknown): unknown {
-  return schema instanceof z.ZodDefault || schema instanceof z.ZodPrefault ? schema.unwrap() : schema;
-}
-
-const schemas = new Map(policyNamesInOrder.map((name) => [name, leafOf(name)]));
-
-function definitionOf(name: PolicyName): PolicyDefinition {
-  const group = name.split(".")[0] as PolicySectionName;
-  return { name, group, ...policyWords[name], kind: kindOf(name), default: defaultOf(name) };
-}
-
-function kindOf(name: PolicyName): PolicyKind {
-  const json = z.toJSONSchema(schemaOf(name)) as {
+function kindOf(schema: z.ZodType): PolicyKind {
+  const json = z.toJSONSchema(schema) as {
     readonly type?: string;
     readonly enum?: readonly string[];
     readonly minimum?: number;
@@ -89,14 +75,30 @@ function kindOf(name: PolicyName): PolicyKind {
   return { type: "number", whole: json.type === "integer", least, above, most: json.maximum! };
 }
 
-function defaultOf(name: PolicyName): PolicyValue {
-  const [section, ...path] = name.split(".");
-  let at: unknown = policySections[section as PolicySectionName].parse({});
-  for (const key of path) at = (at as Record<string, unknown>)[key];
+function valueAt(settings: unknown, name: string): PolicyValue {
+  let at = settings;
+  for (const key of name.split(".")) at = (at as Record<string, unknown>)[key];
   return at as PolicyValue;
 }
 
-const definitions = new Map(policyNamesInOrder.map((name) => [name, definitionOf(name)]));
+/** In the order in which they are shown. */
+export const policyGroups: readonly PolicyGroup[] = sections.map(
+  ({ name: group, title, defaults, settings }) => ({
+    name: group,
+    title,
+    policies: settings.map(({ name, schema, title, help, unit, origin }) => ({
+      ...{ name: name as PolicyName, group, title, help, unit, origin },
+      kind: kindOf(schema),
+      default: valueAt(defaults, name),
+    })),
+  }),
+);
+
+const definitions = new Map(
+  policyGroups.flatMap(({ policies }) => policies).map((definition) => [definition.name, definition]),
+);
+
+export const policyNamesInOrder: readonly PolicyName[] = [...definitions.keys()];
 
 export function policyOf(name: PolicyName): PolicyDefinition {
   return definitions.get(name)!;
@@ -105,13 +107,6 @@ export function policyOf(name: PolicyName): PolicyDefinition {
 export function isPolicyName(name: string): name is PolicyName {
   return definitions.has(name as PolicyName);
 }
-
-/** In the order in which they are shown. */
-export const policyGroups: readonly PolicyGroup[] = Object.entries(groupTitles).map(([name, title]) => ({
-  name: name as PolicySectionName,
-  title,
-  policies: [...definitions.values()].filter(({ group }) => group === name),
-}));
 
 /**
  * What is read once, at the start; each is set in the coordinator's file (`nearcrawl coordinator --config FILE`). A
@@ -167,11 +162,7 @@ export const setAtStart: readonly { readonly names: readonly string[]; readonly 
 /** Over the file's values, by name. */
 type PolicyChanges = ReadonlyMap<PolicyName, PolicyValue>;
 
-export function valueIn(settings: PolicySettings, name: PolicyName): PolicyValue {
-  let at: unknown = settings;
-  for (const key of name.split(".")) at = (at as Record<string, unknown>)[key];
-  return at as PolicyValue;
-}
+export const valueIn = (settings: PolicySettings, name: PolicyName): PolicyValue => valueAt(settings, name);
 
 /** The settings with these values in place of theirs; what has not changed is the same object. */
 export function withChanges(settings: PolicySettings, changes: PolicyChanges): PolicySettings {

@@ -5,9 +5,8 @@
 
 import { priorityLimitsFault } from "../recrawl/priority-groups.ts";
 import { isPolicyName, type PolicyValue, valueFault, valueIn, valueText, withChanges } from "./catalogue.ts";
-import type { PolicyName } from "./descriptions.ts";
 import type { PolicyStep } from "./preview/types.ts";
-import { type PolicySettings, policySections } from "./schema.ts";
+import { type PolicyName, type PolicySettings, policySections } from "./schema.ts";
 
 export interface AskedPolicies {
   /** By name; null: back to the file's value. */

@@ -4,8 +4,8 @@ import { instant } from "../web/format.ts";
 import { type Html, html, nothing, pathWith } from "../web/html.ts";
 import { formToken, type PageViewer } from "../web/page-frame.ts";
 import { type PolicyValue, policyOf, shortRange, valueText } from "./catalogue.ts";
-import type { PolicyName } from "./descriptions.ts";
 import type { PolicyEffect, PolicyFigure } from "./preview/types.ts";
+import type { PolicyName } from "./schema.ts";
 import type { PoliciesAnswer, PreviewAnswer, ShownPolicy, ShownVersion } from "./settings-view.ts";
 
 export interface PoliciesPage {

@@ -1,13 +1,13 @@
 /**
  * The settings that decide how the fleet behaves: each with its bounds and its default, once. The coordinator's file is
- * read with them (coordinator/config.ts), and so is what an operator changes while it runs (policy-catalogue.ts).
- * Defaults carry their unit in the name and their origin in the comment.
+ * read with them (coordinator/config.ts). A policy is what an operator changes while it runs, too: its words stand with it.
  */
 import { z } from "zod";
 import { maxLinkTypeChecks } from "#protocol/lease";
 import { probeMethod } from "#protocol/messages";
 import { balancePolicyNames } from "../balance/plan.ts";
-import { policyNames } from "../delegation/policies/policies.ts";
+import { type PolicyNames, policy } from "../core/policy.ts";
+import { delegationPolicies, policyNames } from "../delegation/policies/policies.ts";
 import { mostWorthShare } from "../frontier/order/mix.ts";
 import { orderNames } from "../frontier/order/strategies.ts";
 import { recrawlSettings, seconds } from "../recrawl/recrawl-settings.ts";
@@ -15,17 +15,43 @@ import { defaultTrustRule } from "../trust/evidence.ts";
 import { defaultSamplingRule } from "../trust/page-sketch.ts";
 
 const delegation = z.strictObject({
-  policy: z.enum(policyNames).default("nearest"),
-  /** IPMicra section 4.5: 50 ms gave a good ratio of accuracy over probes. */
-  thresholdMs: z.number().min(0).max(10_000).default(50),
-  /** λ of `nearest`, ms: what a probe has to be expected to save (delegation/policies/expected-gain). */
-  lambdaMs: z.number().min(0).max(1000).default(2),
+  policy: policy(z.enum(policyNames).default("nearest"), {
+    title: "Delegation policy",
+    help: `Decides which crawlers are asked about a new subnet, and when the answer is good enough. ${delegationPolicies.map(({ name, words }) => `${name}: ${words}`).join("; ")}.`,
+    unit: null,
+    origin: "measured, test/bench/results/delegation.md",
+    previews: ["rounds"],
+  }),
+  lambdaMs: policy(z.number().min(0).max(1000).default(2), {
+    title: "λ, what a probe must save",
+    help: "With the policy nearest, another crawler is probed while that is expected to save so much RTT; smaller is more exact and costs more probes.",
+    unit: "ms",
+    origin: "measured, test/bench/results/delegation.md",
+    previews: ["rounds"],
+  }),
+  thresholdMs: policy(z.number().min(0).max(10_000).default(50), {
+    title: "Threshold",
+    help: "With the policy ipmicra, a crawler that answers within this takes the subnet, and nobody else is asked.",
+    unit: "ms",
+    origin: "IPMicra, section 4.5",
+    previews: ["rounds"],
+  }),
   /** Seeds the policy `random`. */
   seed: z.int().min(0).max(0xffff_ffff).default(1),
-  /** Probe rounds at once, at most; a fleet that knows little yet runs fewer. */
-  concurrentRounds: z.int().min(1).max(5000).default(256),
-  /** A new subnet with so many URLs waiting is crawled while it is being probed (get-first); 0: none is. */
-  getFirstFromUrls: z.int().min(0).max(1000).default(20),
+  concurrentRounds: policy(z.int().min(1).max(5000).default(256), {
+    title: "Probe rounds at once",
+    help: "Maximum concurrent probe rounds; rounds that run together cannot learn from each other.",
+    unit: "rounds",
+    origin: "our judgement, many more would learn little from each other",
+    previews: ["probe-pace"],
+  }),
+  getFirstFromUrls: policy(z.int().min(0).max(1000).default(20), {
+    title: "Fetch first from",
+    help: "A new subnet with so many URLs waiting is crawled while it is being probed; 0 means that none is.",
+    unit: "URLs",
+    origin: "our judgement, below it the first fetch saves less than a probe costs",
+    previews: ["first-fetches"],
+  }),
   /** How long a new fleet may take to assemble and measure itself before the first round starts. */
   settleSeconds: z.number().min(0).max(600).default(10),
   /** Rounds wait (at most settleSeconds) until so many crawlers are connected. */
@@ -34,14 +60,46 @@ const delegation = z.strictObject({
 
 /** Considerate by default: what one target, one network and one partner's machine see of the whole fleet. */
 const pace = z.strictObject({
-  perCrawlerAtOnce: z.int().min(1).max(1000).default(8),
-  perCrawlerPerSecond: z.int().min(1).max(10_000).default(20),
-  /** Crawlers that probe the same address in any one second. */
-  perTargetPerSecond: z.int().min(1).max(1000).default(3),
-  /** Towards one /24 (IPv4) or /48 (IPv6). */
-  perNetworkPerSecond: z.int().min(1).max(1000).default(5),
-  atOnce: z.int().min(1).max(100_000).default(256),
-  perSecond: z.int().min(1).max(100_000).default(500),
+  perCrawlerAtOnce: policy(z.int().min(1).max(1000).default(8), {
+    title: "Probes under way, a crawler",
+    help: "One partner's machine has so many probes under way at most.",
+    unit: "probes",
+    origin: "our judgement, nothing that a home connection notices",
+    previews: ["probe-pace"],
+  }),
+  perCrawlerPerSecond: policy(z.int().min(1).max(10_000).default(20), {
+    title: "Probes a second, a crawler",
+    help: "One partner's machine starts so many probes in any second at most.",
+    unit: "probes/s",
+    origin: "our judgement, nothing that a home connection notices",
+    previews: ["probe-pace"],
+  }),
+  perTargetPerSecond: policy(z.int().min(1).max(1000).default(3), {
+    title: "Probes a second, a target",
+    help: "One address hears from so many of our crawlers in any second at most.",
+    unit: "probes/s",
+    origin: "our judgement, below what any site takes for an attack",
+  }),
+  perNetworkPerSecond: policy(z.int().min(1).max(1000).default(5), {
+    title: "Probes a second, a network",
+    help: "One /24 (IPv4) or /48 (IPv6) hears from our crawlers so often in any second at most.",
+    unit: "probes/s",
+    origin: "our judgement, below what any network takes for a scan",
+  }),
+  atOnce: policy(z.int().min(1).max(100_000).default(256), {
+    title: "Probes under way, all crawlers",
+    help: "The whole fleet has so many probes under way at most.",
+    unit: "probes",
+    origin: "our judgement",
+    previews: ["probe-pace"],
+  }),
+  perSecond: policy(z.int().min(1).max(100_000).default(500), {
+    title: "Probes a second, all crawlers",
+    help: "The whole fleet starts so many probes in any second at most.",
+    unit: "probes/s",
+    origin: "our judgement",
+    previews: ["probe-pace"],
+  }),
 });
 
 const probe = z.strictObject({
@@ -50,27 +108,83 @@ const probe = z.strictObject({
    * HEAD adds the server's own time (paper section 4.2 found HEAD and ping about equally good).
    */
   method: probeMethod.default("connect"),
-  /** At most so many, fewer when two agree; the smallest is taken. */
-  tries: z.int().min(1).max(20).default(6),
-  deadlineMs: z.int().min(10).max(60_000).default(3000),
+  tries: policy(z.int().min(1).max(20).default(6), {
+    title: "Tries of a probe",
+    help: "A probe measures so many times at most, fewer when two agree, and the smallest time is taken.",
+    unit: "tries",
+    origin: "our judgement, the smallest of a few is the path, without its queues",
+    previews: ["probe-pace"],
+  }),
+  deadlineMs: policy(z.int().min(10).max(60_000).default(3000), {
+    title: "Deadline of a probe",
+    help: "A crawler that has no answer by then counts as one that cannot reach the subnet.",
+    unit: "ms",
+    origin: "our judgement, several times the slowest path round the world",
+    previews: ["probe-pace"],
+  }),
   pace: pace.prefault({}),
 });
 
 const scope = z.strictObject({
-  /** At most; a host starts with 50 and earns the rest by the pages it has (frontier/host-budget). */
-  pagesPerHost: z.int().min(1).max(10_000_000).default(100),
-  maxDepth: z.int().min(0).max(1000).default(8),
-  admitNewHosts: z.boolean().default(false),
-  /** Hosts that nobody knew and that one crawler's results may bring in, a day: a page of a new crawl names one or two. */
-  newHostsPerCrawlerAndDay: z.int().min(0).max(100_000_000).default(50_000),
-  /** Links with rel=nofollow are in the web graph either way. */
-  followNofollow: z.boolean().default(false),
+  pagesPerHost: policy(z.int().min(1).max(10_000_000).default(100), {
+    title: "Pages per host",
+    help: "So many URLs of one host are crawled at most; a host starts with 50 and earns the rest.",
+    unit: "URLs",
+    origin: "our judgement; the budget is coordinator/frontier/budgets.ts",
+    previews: ["pages-due"],
+  }),
+  maxDepth: policy(z.int().min(0).max(1000).default(8), {
+    title: "Links from a seed",
+    help: "A URL that is so many links away from a seed is crawled, and none that is further.",
+    unit: "links",
+    origin: "our judgement",
+    previews: ["links"],
+  }),
+  admitNewHosts: policy(z.boolean().default(false), {
+    title: "Follow links to new hosts",
+    help: "Whether links to hosts that nobody named are followed, or kept as links alone.",
+    unit: null,
+    origin: "our judgement, a crawl goes no further than it was told",
+    previews: ["links"],
+  }),
+  newHostsPerCrawlerAndDay: policy(z.int().min(0).max(100_000_000).default(50_000), {
+    title: "New hosts, a crawler and day",
+    help: "One crawler's results bring in so many hosts that nobody knew in a day (UTC) at most.",
+    unit: "hosts/day",
+    origin: "our judgement, a page of a new crawl names one or two",
+    previews: ["links"],
+  }),
+  followNofollow: policy(z.boolean().default(false), {
+    title: "Follow rel=nofollow",
+    help: "Whether links with rel=nofollow are followed; they are in the web graph either way.",
+    unit: null,
+    origin: "the convention of search engines since 2005",
+    previews: ["links"],
+  }),
 });
 
 const lease = z.strictObject({
-  seconds: seconds(86_400).default(300),
-  urlsPerHost: z.int().min(1).max(1000).default(20),
-  hostsPerRequest: z.int().min(1).max(1000).default(20),
+  seconds: policy(seconds(86_400).default(300), {
+    title: "Length of a lease",
+    help: "A crawler has so long to fetch what it was handed; then it returns, and may go to another.",
+    unit: "s",
+    origin: "our judgement",
+    previews: ["leases"],
+  }),
+  urlsPerHost: policy(z.int().min(1).max(1000).default(20), {
+    title: "URLs of a host in a lease",
+    help: "So many URLs of one host are handed to a crawler together, which keeps a connection in use.",
+    unit: "URLs",
+    origin: "our judgement",
+    previews: ["leases"],
+  }),
+  hostsPerRequest: policy(z.int().min(1).max(1000).default(20), {
+    title: "Hosts in one answer",
+    help: "A crawler that asks for work gets so many hosts at once at most.",
+    unit: "hosts",
+    origin: "our judgement",
+    previews: ["leases"],
+  }),
   /**
    * An address is left alone for so long before another crawler asks it than the last one, six times that after a
    * lease that ran out: the longest rest that a crawler keeps for an address, and the longest request.
@@ -79,28 +193,76 @@ const lease = z.strictObject({
 });
 
 const balance = z.strictObject({
-  policy: z.enum([...balancePolicyNames, "none"]).default("min-cost-flow"),
-  everySeconds: seconds(86_400).default(60),
-  /** Probe a predicted target before its subnet moves (design section 6). */
-  movesPerPass: z.int().min(1).max(100_000).default(500),
+  policy: policy(z.enum([...balancePolicyNames, "none"]).default("min-cost-flow"), {
+    title: "Balance policy",
+    help: "Decides which subnets an overloaded crawler gives up and to whom; none leaves overloads alone.",
+    unit: null,
+    origin: "measured, test/bench/results/balance.md",
+    previews: ["balance"],
+  }),
+  everySeconds: policy(seconds(86_400).default(60), {
+    title: "Balance every",
+    help: "Loads are looked at, and moves made, so often.",
+    unit: "s",
+    origin: "our judgement, loads change over hours",
+    previews: ["balance"],
+  }),
+  movesPerPass: policy(z.int().min(1).max(100_000).default(500), {
+    title: "Moves in one pass",
+    help: "So many subnets move, and so many probes are made for them, in one pass at most.",
+    unit: "moves",
+    origin: "our judgement, a minute's work for the fleet",
+    previews: ["balance"],
+  }),
 });
 
 const recalibration = z.strictObject({
-  /** "Sufficiently larger" of paper section 4.4: slower than so many times the host's usual time. */
-  slowerThanFactor: z.number().min(1.05).max(100).default(1.5),
-  /** Slow so often in a row before the subnet is probed again. */
-  timesInARow: z.int().min(2).max(100).default(2),
-  everySeconds: seconds(86_400).default(30),
-  /** A decision so old is probed again, for a crawler that became nearer meanwhile shows in no fetch time. */
-  refreshDays: z.number().min(1).max(3650).default(30),
+  slowerThanFactor: policy(z.number().min(1.05).max(100).default(1.5), {
+    title: "Slower than usual by",
+    help: "A fetch counts as slow above so many times its host's usual time; smaller notices more and probes more.",
+    unit: "times",
+    origin: "IPMicra, section 4.4; the figure is measured, test/bench/results/calibration.md",
+    previews: ["recalibration"],
+  }),
+  timesInARow: policy(z.int().min(2).max(100).default(2), {
+    title: "Slow in a row",
+    help: "A subnet is probed again after so many slow fetches in a row, or more where slow fetches are common.",
+    unit: "fetches",
+    origin: "IPMicra, section 4.4, more than one time continuously",
+    previews: ["recalibration"],
+  }),
+  everySeconds: policy(seconds(86_400).default(30), {
+    title: "Look for slow subnets every",
+    help: "Hosts that turned slow wait for their round so long at most.",
+    unit: "s",
+    origin: "our judgement",
+    previews: ["recalibration"],
+  }),
+  refreshDays: policy(z.number().min(1).max(3650).default(30), {
+    title: "Probe again after",
+    help: "A decision so old is probed again, since a crawler that became nearer meanwhile shows in no fetch time.",
+    unit: "days",
+    origin: "our judgement",
+    previews: ["recalibration"],
+  }),
 });
 
 /** What is believed of crawlers: a share of their pages is fetched by another one as well, and compared. */
 const trust = z.strictObject({
-  /** Of an established crawler's pages; 0: none are. */
-  share: z.number().min(0).max(1).default(defaultSamplingRule.share),
-  /** Of a newcomer's first pages. */
-  newcomerShare: z.number().min(0).max(1).default(defaultSamplingRule.newcomerShare),
+  share: policy(z.number().min(0).max(1).default(defaultSamplingRule.share), {
+    title: "Fetched twice",
+    help: "So large a share of an established crawler's pages is fetched by another one as well, and compared; 0.01 is one in a hundred.",
+    unit: "of its pages",
+    origin: "measured, test/bench/results/trust.md",
+    previews: ["second-fetches"],
+  }),
+  newcomerShare: policy(z.number().min(0).max(1).default(defaultSamplingRule.newcomerShare), {
+    title: "Fetched twice, of newcomers",
+    help: "So large a share of a new crawler's first pages is fetched by another one as well, and compared.",
+    unit: "of its pages",
+    origin: "measured, test/bench/results/trust.md",
+    previews: ["second-fetches"],
+  }),
   newcomerPages: z.int().min(0).max(10_000_000).default(defaultSamplingRule.newcomerPages),
   /** Of the next pages of a crawler whose page stood alone. */
   watchedShare: z.number().min(0).max(1).default(defaultSamplingRule.watchedShare),
@@ -109,36 +271,83 @@ const trust = z.strictObject({
   slotSeconds: seconds(86_400).default(600),
   /** Of a liar's pages, the altered ones: what is looked for. */
   alteredShare: z.number().min(0.001).max(1).default(defaultTrustRule.alteredShare),
-  /** Evidence (a logarithm of likelihoods) above which a crawler is not trusted (test/bench/results/trust.md). */
-  threshold: z.number().min(1).max(100).default(defaultTrustRule.threshold),
-  /** `drain`: its subnets go to others, and its latest pages are fetched again; `keep`: it gets no new ones. */
-  onDistrust: z.enum(["drain", "keep"]).default("drain"),
+  threshold: policy(z.number().min(1).max(100).default(defaultTrustRule.threshold), {
+    title: "Evidence to distrust",
+    help: "A crawler whose evidence (a natural logarithm of likelihoods) reaches this is not trusted any more.",
+    unit: null,
+    origin: "measured, test/bench/results/trust.md",
+    previews: ["distrust"],
+  }),
+  onDistrust: policy(z.enum(["drain", "keep"]).default("drain"), {
+    title: "What happens on distrust",
+    help: "drain: its subnets go to others and its latest pages are fetched again; keep: it gets no new ones.",
+    unit: null,
+    origin: "our judgement, a liar's pages harm every reader",
+    previews: ["distrust"],
+  }),
   /** Of its latest pages so many are fetched again at most. */
   refetchPages: z.int().min(0).max(1_000_000).default(10_000),
 });
 
 const frontier = z.strictObject({
-  /** Which due URLs of a host go first (frontier/order/order-strategies). */
-  order: z.enum(orderNames).default("breadth-first"),
-  /** Of a lease, where the order mixes new and old URLs: Anansi, section 5.1, 90 percent. */
-  newShare: z.number().min(0).max(1).default(0.9),
-  /** Of the hosts that a crawler is handed, where the order mixes: how many go by their best URL (frontier/order/host-turns). */
-  worthShare: z.number().min(0).max(mostWorthShare).default(0.75),
-  /** Links of a page that are asked for their type by HEAD (Anansi, section 4.2); 0: none is. */
-  linkTypeChecks: z.int().min(0).max(maxLinkTypeChecks).default(0),
+  order: policy(z.enum(orderNames).default("breadth-first"), {
+    title: "Order of the URLs",
+    help: "Decides which due URLs of a host are fetched first: the longest due, what most pages link to, Anansi's two lists, the highest PageRank, or what is expected to be most out of date.",
+    unit: null,
+    origin:
+      "our judgement, the longest due costs nothing; what the others have sooner is measured, test/bench/results/anansi.md",
+  }),
+  newShare: policy(z.number().min(0).max(1).default(0.9), {
+    title: "New URLs in a lease",
+    help: "So large a share of a lease is for URLs that were never visited, the rest for visited ones that are due again; the order breadth-first does not ask.",
+    unit: "of its URLs",
+    origin: "Anansi, section 5.1, nine new ones to one old",
+  }),
+  worthShare: policy(z.number().min(0).max(mostWorthShare).default(0.75), {
+    title: "Hosts that go by their best URL",
+    help: "Of the hosts that a crawler is handed so large a share goes to those whose best due URL comes first in the order, the rest to those that have been due the longest, so that none is forgotten; 0 lets hosts take turns alone, and the order breadth-first does not ask.",
+    unit: "of the hosts",
+    origin: "our judgement; measured, test/bench/results/anansi.md",
+  }),
+  linkTypeChecks: policy(z.int().min(0).max(maxLinkTypeChecks).default(0), {
+    title: "Links asked for their type",
+    help: "Of each page so many links to its own site are asked for by HEAD, in turns of the host, and those that are no page are not fetched; each check takes as long as a fetch, and 0 means none.",
+    unit: "links a page",
+    origin: "our judgement; Anansi, section 4.2, asks them all",
+  }),
 });
 
 /** When crawlers are told to slow down or to hurry up (frontier/pace), in host slices due or in hand. */
 const workPace = z.strictObject({
-  slowDownUnder: z.number().min(0).max(1_000_000).default(4),
-  hurryUpOver: z.number().min(1).max(10_000_000).default(64),
-  everySeconds: seconds(86_400).default(10),
+  slowDownUnder: policy(z.number().min(0).max(1_000_000).default(4), {
+    title: "Slow down under",
+    help: "A crawler with less due work is told to slow down: it works on no more hosts at a time than it has slices, one at least. Above, it has a place for each slice, within its partner's limits.",
+    unit: "host slices",
+    origin:
+      "WEB-SAILOR, section 4.3; the number is our judgement, a few connections keep up with a few hosts",
+  }),
+  hurryUpOver: policy(z.number().min(1).max(10_000_000).default(64), {
+    title: "Hurry up over",
+    help: "A crawler with more due work is told to hurry up: it works on as many hosts at a time as its partner allows, until half of that work is left.",
+    unit: "host slices",
+    origin: "WEB-SAILOR, section 4.3; the number is our judgement, twice the places of a crawler as it comes",
+  }),
+  everySeconds: policy(seconds(86_400).default(10), {
+    title: "Look at the work every",
+    help: "How often each crawler's due work is counted; its places for hosts follow that count, up and down.",
+    unit: "s",
+    origin: "our judgement",
+  }),
 });
 
 /** The change feed. */
 const changes = z.strictObject({
-  /** A reader that is away for longer has missed changes. */
-  keepDays: z.number().min(1).max(3650).default(30),
+  keepDays: policy(z.number().min(1).max(3650).default(30), {
+    title: "Keep changes for",
+    help: "Changes can be read for so long after they were noted; a reader that was away for longer has to look again.",
+    unit: "days",
+    origin: "our judgement, a reader that is away for a month begins anew anyway",
+  }),
 });
 
 /** By the names of the sections in the coordinator's file. */
@@ -157,6 +366,10 @@ export const policySections = {
 } as const;
 
 export type PolicySectionName = keyof typeof policySections;
+
+export type PolicyName = {
+  [Name in PolicySectionName]: PolicyNames<(typeof policySections)[Name], `${Name}.`>;
+}[PolicySectionName];
 
 /** Every section in full, what cannot be changed while running included. */
 export type PolicySettings = {

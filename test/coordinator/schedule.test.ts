@@ -11,7 +11,7 @@ import { liveConfig, policiesOf } from "#coordinator/live-config";
 import { Counters } from "#coordinator/overview/counters";
 import { recalibrationRule } from "#coordinator/room-settings";
 import { type PolicyValue, withChanges } from "#coordinator/settings/catalogue";
-import type { PolicyName } from "#coordinator/settings/descriptions";
+import type { PolicyName } from "#coordinator/settings/schema";
 import type { RoundCause } from "#core/delegation-cause";
 import type { CrawlerId, SubnetId } from "#core/ids";
 import { silentLog } from "#core/log";

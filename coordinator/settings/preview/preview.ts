@@ -7,10 +7,11 @@ import type { Log } from "#core/log";
 import { type ReliefInput, reliefInput } from "../../balance/input.ts";
 import { type BalanceInput, type Move, overloads } from "../../balance/plan.ts";
 import { PutOffMoves, planRelief } from "../../balance/rebalance.ts";
+import type { PreviewName } from "../../core/policy.ts";
 import { CoordinatorState } from "../../delegation/state.ts";
 import { meanIntervalDays } from "../../recrawl/recrawl-settings.ts";
-import type { PolicyName } from "../descriptions.ts";
-import type { PolicySettings } from "../schema.ts";
+import { previewsOf } from "../catalogue.ts";
+import type { PolicyName, PolicySettings } from "../schema.ts";
 import { previewFrontier, previewLeases, previewLinks, previewPace } from "./crawl.ts";
 import { previewDelegation, previewFirstFetches } from "./delegation.ts";
 import { previewDistrust, previewRecalibration, previewSampling } from "./rates-and-trust.ts";
@@ -76,88 +77,33 @@ const nothingToMove: Planned = {
   predictedShare: 0,
 };
 
-/** Each by the policies that it tells of. */
-const previews: readonly {
-  readonly title: string;
-  readonly of: readonly PolicyName[];
-  readonly preview: PreviewPolicies;
-}[] = [
+/** Each by its name in the settings that it tells of (settings/schema), in the order in which they are told. */
+const previews: Readonly<Record<PreviewName, { readonly title: string; readonly preview: PreviewPolicies }>> =
   {
-    title: "Delegation: the latest rounds played again",
-    of: ["delegation.policy", "delegation.lambdaMs", "delegation.thresholdMs"],
-    preview: previewDelegation,
-  },
-  {
-    title: "Subnets that are fetched first and probed meanwhile",
-    of: ["delegation.getFirstFromUrls"],
-    preview: previewFirstFetches,
-  },
-  {
-    title: "Probes: what waits",
-    of: [
-      "delegation.concurrentRounds",
-      "probe.tries",
-      "probe.deadlineMs",
-      "probe.pace.perCrawlerAtOnce",
-      "probe.pace.perCrawlerPerSecond",
-      "probe.pace.atOnce",
-      "probe.pace.perSecond",
-    ],
-    preview: previewPace,
-  },
-  {
-    title: "Balance: the present loads planned anew",
-    of: [
-      "balance.policy",
-      "balance.everySeconds",
-      "balance.movesPerPass",
-      "recrawl.intervalHours",
-      "recrawl.strategy",
-      "recrawl.total",
-    ],
-    preview: previewBalance,
-  },
-  {
-    title: "Recalibration: the latest fetches weighed again",
-    of: [
-      "recalibration.slowerThanFactor",
-      "recalibration.timesInARow",
-      "recalibration.everySeconds",
-      "recalibration.refreshDays",
-    ],
-    preview: previewRecalibration,
-  },
-  {
-    title: "Pages due, and what hosts may have",
-    of: ["recrawl.intervalHours", "recrawl.strategy", "recrawl.total", "scope.pagesPerHost"],
-    preview: previewFrontier,
-  },
-  {
-    title: "Links that are followed",
-    of: ["scope.maxDepth", "scope.admitNewHosts", "scope.followNofollow", "scope.newHostsPerCrawlerAndDay"],
-    preview: previewLinks,
-  },
-  {
-    title: "Pages that are fetched twice",
-    of: ["trust.share", "trust.newcomerShare"],
-    preview: previewSampling,
-  },
-  {
-    title: "Crawlers that would be judged otherwise",
-    of: ["trust.threshold", "trust.onDistrust"],
-    preview: previewDistrust,
-  },
-  {
-    title: "Leases",
-    of: ["lease.seconds", "lease.urlsPerHost", "lease.hostsPerRequest"],
-    preview: previewLeases,
-  },
-];
+    rounds: { title: "Delegation: the latest rounds played again", preview: previewDelegation },
+    "first-fetches": {
+      title: "Subnets that are fetched first and probed meanwhile",
+      preview: previewFirstFetches,
+    },
+    "probe-pace": { title: "Probes: what waits", preview: previewPace },
+    balance: { title: "Balance: the present loads planned anew", preview: previewBalance },
+    recalibration: {
+      title: "Recalibration: the latest fetches weighed again",
+      preview: previewRecalibration,
+    },
+    "pages-due": { title: "Pages due, and what hosts may have", preview: previewFrontier },
+    links: { title: "Links that are followed", preview: previewLinks },
+    "second-fetches": { title: "Pages that are fetched twice", preview: previewSampling },
+    distrust: { title: "Crawlers that would be judged otherwise", preview: previewDistrust },
+    leases: { title: "Leases", preview: previewLeases },
+  };
 
 export async function previewPolicies(step: PolicyStep, ports: PreviewPorts): Promise<PolicyEffect[]> {
-  const wanted = previews.filter(({ of }) => of.some((name) => step.names.has(name)));
-  const told = new Set(previews.flatMap(({ of }) => of));
-  const untold = [...step.names].filter((name) => !told.has(name));
+  const told = new Set([...step.names].flatMap(previewsOf));
+  const wanted = Object.entries(previews).flatMap(([name, one]) =>
+    told.has(name as PreviewName) ? [one] : [],
+  );
+  const untold = [...step.names].filter((name) => previewsOf(name).length === 0);
   const deadline = deadlineOf(ports.clock);
   try {
     const effects = await Promise.all(

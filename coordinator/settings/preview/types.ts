@@ -8,8 +8,7 @@ import type { DelegationStore } from "../../delegation/delegation.ts";
 import type { Placement } from "../../delegation/placement.ts";
 import type { WatchedFetch } from "../../delegation/recalibration/fetch-watch.ts";
 import type { PlannedTotal } from "../../recrawl/recrawl-settings.ts";
-import type { PolicyName } from "../descriptions.ts";
-import type { PolicySettings } from "../schema.ts";
+import type { PolicyName, PolicySettings } from "../schema.ts";
 
 /** One number before and after the change; null: it cannot be told. */
 export interface PolicyFigure {

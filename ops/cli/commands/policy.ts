@@ -17,10 +17,10 @@ import {
   type WeighedChange,
   weighPolicies,
 } from "#coordinator/settings/change";
-import type { PolicyName } from "#coordinator/settings/descriptions";
 import { differenceText, figureText } from "#coordinator/settings/page";
 import { previewPolicies } from "#coordinator/settings/preview/preview";
 import type { PolicyEffect } from "#coordinator/settings/preview/types";
+import type { PolicyName } from "#coordinator/settings/schema";
 import { createPolicyStore } from "#coordinator/settings/settings-store";
 import {
   auditedChange,
