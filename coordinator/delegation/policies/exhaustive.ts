@@ -18,6 +18,7 @@ import {
 export const exhaustivePolicy = {
   name: "exhaustive",
   words: "every candidate probes, and the fastest takes the subnet",
+  usesEarlierRounds: false,
   start(input: RoundInput): RoundState {
     return openState("exhaustive", input, priorOf(input.placement, input.fleet, input.knowledge));
   },

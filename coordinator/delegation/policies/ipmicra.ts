@@ -49,6 +49,7 @@ export interface IpmicraState extends RoundState {
 export const ipmicraPolicy = {
   name: "ipmicra",
   words: "asks crawlers one after another until one answers below the threshold",
+  usesEarlierRounds: true,
   start(input) {
     const { placement, fleet, knowledge } = input;
     const company = companyOwners(input);

@@ -71,6 +71,7 @@ export interface NearestState extends RoundState {
 export const nearestPolicy = {
   name: "nearest",
   words: "asks who is expected to save the most, until nobody is expected to save more than λ",
+  usesEarlierRounds: true,
   start(input) {
     const { placement, fleet, learned } = input;
     const prior = priorOf(placement, fleet, input.knowledge, input.locationHint ?? null);

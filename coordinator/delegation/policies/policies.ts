@@ -26,6 +26,8 @@ const policyOf = new Map<PolicyName, DelegationPolicy<RoundState>>(
   delegationPolicies.map((policy) => [policy.name, policy]),
 );
 
+export const usesEarlierRounds = (policy: PolicyName): boolean => policyOf.get(policy)!.usesEarlierRounds;
+
 export function startRound(policy: PolicyName, input: RoundInput): ProbeRound {
   return { policy, state: policyOf.get(policy)!.start(input) };
 }

@@ -16,6 +16,7 @@ interface RandomState extends RoundState {
 export const randomPolicy = {
   name: "random",
   words: "any candidate takes the subnet, without a probe",
+  usesEarlierRounds: false,
   start(input) {
     const prior = priorOf(input.placement, input.fleet, input.knowledge);
     return { ...openState("random", input, prior), draw: input.random ?? 0 };

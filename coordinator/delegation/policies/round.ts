@@ -96,6 +96,8 @@ export interface DelegationPolicy<State extends RoundState> {
   readonly name: string;
   /** What it does, for who chooses among them. */
   readonly words: string;
+  /** Rounds under way together then know less than one after the other. */
+  readonly usesEarlierRounds: boolean;
   start(input: RoundInput): State;
   step(state: State): RoundStep;
   observe(state: State, crawlerId: CrawlerId, observation: Observation): State;

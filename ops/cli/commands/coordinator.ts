@@ -5,6 +5,7 @@ import { join, resolve } from "node:path";
 import { Command } from "commander";
 import { noteOwnChanges } from "#coordinator/access/system-audit-store";
 import { createCrawlerStore } from "#coordinator/crawlers/crawler-store";
+import { policyNames } from "#coordinator/delegation/policies/policies";
 import { startCoordinator } from "#coordinator/main";
 import { contactWarnings } from "#coordinator/opt-outs/start";
 import type { FilesPlace, RegistryOrder } from "#coordinator/registry/jobs";
@@ -50,7 +51,7 @@ export function coordinatorCommand(): Command {
       "--listen <address:port>",
       "where to listen (default 127.0.0.1:7411; TLS is needed beyond loopback)",
     )
-    .option("--policy <name>", "random, exhaustive, ipmicra or nearest")
+    .option("--policy <name>", policyNames.join(", "))
     .option(...contactOption)
     .addHelpText(
       "after",

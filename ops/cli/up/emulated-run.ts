@@ -4,6 +4,7 @@
  */
 import { join } from "node:path";
 import { createCrawlerStore } from "#coordinator/crawlers/crawler-store";
+import { type PolicyName, usesEarlierRounds } from "#coordinator/delegation/policies/policies";
 import { admitUrls } from "#coordinator/frontier/admit-urls";
 import { createFrontierStore, createRejectedUrlStore } from "#coordinator/frontier/frontier-store";
 import { applyImport } from "#rir-import/apply";
@@ -104,10 +105,10 @@ async function importRegistry(
 const hostsAtOnce = 14;
 
 /**
- * Rounds under way at once. A policy that learns must not start dozens of rounds before the first is decided, or
- * it would be measured without what it learns; one that does not may hurry.
+ * A policy that learns must not start dozens of rounds before the first is decided, or it would be measured without what it
+ * learns; one that does not may hurry.
  */
-const roundsAtOnce = { random: 24, exhaustive: 24, ipmicra: 6, nearest: 6 } as const;
+const roundsAtOnce = (policy: PolicyName) => (usesEarlierRounds(policy) ? 6 : 24);
 
 async function startSystem(
   world: World,
@@ -178,7 +179,7 @@ function coordinatorSettings(options: EmulatedRunOptions, resolvers: readonly st
       seed: parameters.seed,
       expectedCrawlers: world.crawlers.length,
       settleSeconds: 15,
-      concurrentRounds: roundsAtOnce[parameters.policy],
+      concurrentRounds: roundsAtOnce(parameters.policy),
     },
     scope: { pagesPerHost: parameters.pagesPerSite, maxDepth: 20, admitNewHosts: false },
     lease: { seconds: 90 },
