@@ -1,13 +1,14 @@
 /** The API of changed pages: what it takes and answers. */
 import { z } from "zod";
 import { type ApiOperations, dateTime, errorAnswer, refusals } from "../web/api-operation.ts";
+import { changeKinds } from "./page-change.ts";
 
 const pageChange = z
   .object({
     number: z.int().describe("The cursor behind this change. Numbers go up by one."),
     host: z.string(),
     notedAt: dateTime().describe("When it got its number."),
-    kind: z.enum(["first-seen", "changed", "links-changed", "came-back", "redirected", "gone", "given-up"]),
+    kind: z.enum(changeKinds),
     url: z.string(),
     seenAt: dateTime().describe("When it was fetched."),
     status: z.int().nullable().describe("Of the answer."),

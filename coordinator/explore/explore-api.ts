@@ -1,6 +1,11 @@
 /** The API of the map of the address space: what it takes and answers. */
 import { z } from "zod";
+import { registries } from "../subnets/subnet.ts";
 import { type ApiOperations, dateTime, errorAnswer } from "../web/api-operation.ts";
+import { exploreViews } from "./answer.ts";
+import { colourings } from "./colours.ts";
+import { subnetStates } from "./filter.ts";
+import { listOrders } from "./list.ts";
 
 const exploredSubnet = z
   .strictObject({
@@ -116,7 +121,7 @@ export const exploreApi = {
     parameters: {
       query: {
         view: z
-          .enum(["map", "tree", "list"])
+          .enum(exploreViews)
           .optional()
           .meta({ description: "Left out: a list when there is a filter, else a map.", example: "list" }),
         at: z
@@ -125,11 +130,11 @@ export const exploreApi = {
           .default("ipv4")
           .meta({ description: "An address, a block, a range, ipv4 or ipv6.", example: "80.0.0.0/4" }),
         colour: z
-          .enum(["crawler", "rtt", "load", "age", "registry"])
+          .enum(colourings)
           .default("crawler")
           .meta({ description: "What cells are coloured by.", example: "rtt" }),
         sort: z
-          .enum(["address", "size", "load", "rtt", "age"])
+          .enum(listOrders)
           .default("address")
           .meta({ description: "Of a list; a tree takes the first three.", example: "address" }),
         limit: z.int().min(1).max(200).default(50).meta({ description: "Subnets at most.", example: 50 }),
@@ -143,13 +148,13 @@ export const exploreApi = {
           .max(200)
           .optional()
           .meta({ description: "Only what this crawler has, by its name.", example: "athens" }),
-        state: z.enum(["delegated", "inherited", "waiting", "none", "anycast", "finer"]).optional().meta({
+        state: z.enum(subnetStates).optional().meta({
           description:
             "delegated: by a decision of its own. inherited: by that of a less specific subnet. waiting: due hosts and no decision of its own. none: nobody crawls it. anycast: it answers from many places. finer: hosts or parts are delegated apart.",
           example: "waiting",
         }),
         registry: z
-          .enum(["iana", "afrinic", "apnic", "arin", "lacnic", "ripencc"])
+          .enum(registries)
           .optional()
           .meta({ description: "Only what is registered there.", example: "ripencc" }),
         country: z
@@ -328,13 +333,13 @@ export const exploreApi = {
           .max(200)
           .optional()
           .meta({ description: "Only what this crawler has, by its name.", example: "athens" }),
-        state: z.enum(["delegated", "inherited", "waiting", "none", "anycast", "finer"]).optional().meta({
+        state: z.enum(subnetStates).optional().meta({
           description:
             "delegated: by a decision of its own. inherited: by that of a less specific subnet. waiting: due hosts and no decision of its own. none: nobody crawls it. anycast: it answers from many places. finer: hosts or parts are delegated apart.",
           example: "waiting",
         }),
         registry: z
-          .enum(["iana", "afrinic", "apnic", "arin", "lacnic", "ripencc"])
+          .enum(registries)
           .optional()
           .meta({ description: "Only what is registered there.", example: "ripencc" }),
         country: z
@@ -435,7 +440,7 @@ export const exploreApi = {
         x: z.int().min(0).meta({ description: "Tiles to the right.", example: 0 }),
         y: z.int().min(0).meta({ description: "Tiles downwards.", example: 0 }),
         colour: z
-          .enum(["crawler", "rtt", "load", "age", "registry"])
+          .enum(colourings)
           .default("crawler")
           .meta({ description: "What cells are coloured by.", example: "rtt" }),
         crawler: z
@@ -443,13 +448,13 @@ export const exploreApi = {
           .max(200)
           .optional()
           .meta({ description: "Only what this crawler has, by its name.", example: "athens" }),
-        state: z.enum(["delegated", "inherited", "waiting", "none", "anycast", "finer"]).optional().meta({
+        state: z.enum(subnetStates).optional().meta({
           description:
             "delegated: by a decision of its own. inherited: by that of a less specific subnet. waiting: due hosts and no decision of its own. none: nobody crawls it. anycast: it answers from many places. finer: hosts or parts are delegated apart.",
           example: "waiting",
         }),
         registry: z
-          .enum(["iana", "afrinic", "apnic", "arin", "lacnic", "ripencc"])
+          .enum(registries)
           .optional()
           .meta({ description: "Only what is registered there.", example: "ripencc" }),
         country: z

@@ -1,8 +1,11 @@
 /** The API of one crawler: what is known of it, and what may be done with it. */
 import { z } from "zod";
+import { keyScopes } from "#protocol/identity";
 import { crawlerName } from "#protocol/invitation";
+import { blames } from "#protocol/result";
 import { mostSetCharacters } from "../domain-sets/domain-set.ts";
 import { mostSets } from "../domain-sets/partition.ts";
+import { trustStandings } from "../trust/judge-crawler.ts";
 import { type ApiOperations, dateTime, errorAnswer, refusals } from "../web/api-operation.ts";
 import { bytesPerDay, nothingBody, pagesPerDay } from "../web/form-fields.ts";
 import { subnetList } from "../who/who-api.ts";
@@ -34,7 +37,7 @@ const crawlerActivity = z
         at: dateTime(),
         url: z.string().nullable(),
         outcome: z.string(),
-        blame: z.enum(["target", "network", "crawler", "us"]).nullable(),
+        blame: z.enum(blames).nullable(),
         status: z.int().nullable(),
         totalMs: z.number(),
         bodyBytes: z.int(),
@@ -92,7 +95,7 @@ const crawlerOperation = z
     partnerAllows: budgetSchema,
     draining: drainingSchema.nullable(),
     joiningSince: dateTime().nullable(),
-    trust: z.enum(["trusted", "not-compared", "unproven", "watched", "distrusted", "probes-doubted"]),
+    trust: z.enum(trustStandings),
     release: crawlerReleaseSchema.nullable(),
     incidentsInSevenDays: z.int(),
     activity: crawlerActivity,
@@ -105,7 +108,7 @@ const crawlerOperation = z
 const crawlerKey = z
   .strictObject({
     keyId: z.int(),
-    scopes: z.array(z.enum(["probe", "crawl"])),
+    scopes: z.array(z.enum(keyScopes)),
     issuedAt: dateTime(),
     keptAt: dateTime().nullable().describe("Null: nobody has said or shown that it arrived."),
     lastUsedAt: dateTime().nullable(),
@@ -127,7 +130,7 @@ const releaseOffer = z
 const trustReport = z
   .strictObject({
     crawler: z.string(),
-    standing: z.enum(["trusted", "not-compared", "unproven", "watched", "distrusted", "probes-doubted"]),
+    standing: z.enum(trustStandings),
     pages: z.number(),
     comparisons: z.strictObject({
       agreed: z.int(),

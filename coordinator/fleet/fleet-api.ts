@@ -1,7 +1,11 @@
 /** The API of the fleet's lists: what it takes and answers. */
 import { z } from "zod";
+import { blames } from "#protocol/result";
+import { moveSteps } from "../crawlers/moves.ts";
+import { trustStandings } from "../trust/judge-crawler.ts";
 import { type ApiOperations, dateTime, errorAnswer, refusals } from "../web/api-operation.ts";
 import { fleetEntrySchema } from "./fleet-entry.ts";
+import { fleetSorts, fleetStates } from "./list.ts";
 
 const fleet = z
   .strictObject({
@@ -53,7 +57,7 @@ export const move = z
     moveId: z.int(),
     name: z.string(),
     otherName: z.string(),
-    step: z.enum(["asked", "emptying", "packing", "sending", "moved", "running", "failed"]),
+    step: z.enum(moveSteps),
     words: z.string().describe("Why it failed."),
     askedAt: dateTime(),
     changedAt: dateTime(),
@@ -69,7 +73,7 @@ const incidents = z
 const trustLine = z
   .strictObject({
     crawler: z.string(),
-    standing: z.enum(["trusted", "not-compared", "unproven", "watched", "distrusted", "probes-doubted"]),
+    standing: z.enum(trustStandings),
     pages: z.number(),
     comparisons: z.strictObject({
       agreed: z.int(),
@@ -105,7 +109,7 @@ const failures = z
       z.strictObject({
         at: dateTime(),
         crawler: z.string().nullable(),
-        blame: z.enum(["target", "network", "crawler", "us"]),
+        blame: z.enum(blames),
         status: z.int().nullable(),
         url: z.string().nullable(),
         host: z.string().nullable(),
@@ -157,15 +161,12 @@ export const fleetApi = {
       query: {
         q: z.string().optional().describe("Part of a name or a place."),
         state: z
-          .enum(["online", "draining", "offline", "never", "revoked", "distrusted"])
+          .enum(fleetStates)
           .optional()
           .describe("Only those; distrusted: results or probes not believed."),
         country: z.string().optional().describe("ISO 3166 code."),
         version: z.string().optional().describe("As its dock or it says."),
-        sort: z
-          .enum(["name", "state", "subnets", "pages", "rtt", "incidents", "trust", "seen"])
-          .optional()
-          .describe("What needs a look first; name when left out."),
+        sort: z.enum(fleetSorts).optional().describe("What needs a look first; name when left out."),
         page: z.int().min(1).optional().describe("Of 50 each, from 1."),
       },
     },
@@ -306,10 +307,7 @@ export const fleetApi = {
     description: "Scope read.",
     parameters: {
       query: {
-        blame: z
-          .enum(["target", "network", "crawler", "us"])
-          .optional()
-          .describe("The fault of this side only."),
+        blame: z.enum(blames).optional().describe("The fault of this side only."),
         crawler: z.string().optional().describe("Of this crawler only (the latest)."),
         host: z.string().optional().describe("Of this host only (the latest)."),
         hours: z.literal([1, 24]).optional().describe("24 when left out."),

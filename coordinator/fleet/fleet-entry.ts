@@ -1,7 +1,8 @@
 /** One crawler of the fleet: its shape in the API, its columns on page, in CSV and in the command, and how it stands, in words. */
 import { z } from "zod";
 import { howMany } from "#core/format";
-import { standingWords } from "../trust/judge-crawler.ts";
+import { keyScopes } from "#protocol/identity";
+import { standingWords, trustStandings } from "../trust/judge-crawler.ts";
 import { dateTime, type ReadOf } from "../web/api-operation.ts";
 
 export const budgetSchema = z
@@ -33,7 +34,7 @@ export const fleetIdentitySchema = z
   .strictObject({
     publicKey: z.string().nullable(),
     keySince: dateTime().nullable(),
-    scopes: z.array(z.enum(["probe", "crawl"])),
+    scopes: z.array(z.enum(keyScopes)),
     seenAddress: z.string().nullable(),
     addressBefore: z.string().nullable(),
     addressChangedAt: dateTime().nullable(),
@@ -70,7 +71,7 @@ export const fleetEntrySchema = z
     partnerAllows: budgetSchema,
     draining: drainingSchema.nullable(),
     joiningSince: dateTime().nullable(),
-    trust: z.enum(["trusted", "not-compared", "unproven", "watched", "distrusted", "probes-doubted"]),
+    trust: z.enum(trustStandings),
     release: crawlerReleaseSchema.nullable(),
     incidents: z.int().describe("In the last seven days."),
     standing: stateWordsSchema,

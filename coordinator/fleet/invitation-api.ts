@@ -63,7 +63,7 @@ const invitation = z
     invitationId: z.int(),
     name: z.string(),
     renews: z.boolean(),
-    scopes: z.array(z.enum(["probe", "crawl"])),
+    scopes: z.array(z.enum(keyScopes)),
     pagesPerDay: z.int().nullable(),
     bytesPerDay: z.int().nullable(),
     createdBy: z.string(),
@@ -79,7 +79,7 @@ const invitations = z.strictObject({ invitations: z.array(invitation) }).meta({ 
 
 const inviteBounds = z
   .strictObject({
-    scopes: z.array(z.enum(["probe", "crawl"])),
+    scopes: z.array(z.enum(keyScopes)),
     expiresHours: z.strictObject({ least: z.int(), most: z.int(), usual: z.int() }),
   })
   .meta({ id: "InviteBounds" });

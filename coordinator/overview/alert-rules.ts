@@ -443,6 +443,8 @@ export const alertRules = [
 
 export type AlertName = (typeof alertRules)[number]["name"];
 
+export const alertNames: readonly AlertName[] = alertRules.map(({ name }) => name);
+
 /** Every rule with what it looks for in words, the critical first. */
 export const listedRules = bySeverity(
   (alertRules as readonly (AlertRule & { readonly name: AlertName })[]).map(

@@ -1,8 +1,11 @@
 /** The API of the overview: what it answers. */
 import { z } from "zod";
+import { probeMethods } from "#protocol/messages";
 import { fleetLine } from "../fleet/fleet-api.ts";
 import { type ApiOperations, dateTime, errorAnswer } from "../web/api-operation.ts";
 import { delegationCause } from "../who/who-api.ts";
+import { alertNames } from "./alert-rules.ts";
+import { waitReasons } from "./overview-types.ts";
 
 const totals = z
   .strictObject({
@@ -54,31 +57,7 @@ const recentDelegation = z
 
 const alert = z
   .strictObject({
-    name: z.enum([
-      "coordinator-silent",
-      "no-crawler-connected",
-      "errors-by-us",
-      "copied-folder",
-      "crawler-offline",
-      "crawler-draining",
-      "crawler-distrusted",
-      "crawler-errors",
-      "results-wait",
-      "subnets-wait",
-      "queue-age",
-      "compression-poor",
-      "registry-old",
-      "incidents",
-      "release-missing",
-      "crawler-waits",
-      "release-held",
-      "release-failing",
-      "database-slow",
-      "accuracy-low",
-      "parent-away",
-      "child-silent",
-      "foreign-urls-dropped",
-    ]),
+    name: z.enum(alertNames),
     severity: z.enum(["critical", "warning"]),
     words: z.string().describe("What is the matter."),
     advice: z.string().describe("What to do."),
@@ -108,21 +87,11 @@ const history = z
   })
   .meta({ id: "History" });
 
-const waitReason = z
-  .enum([
-    "no-delegation",
-    "crawler-offline",
-    "crawler-draining",
-    "budget",
-    "politeness",
-    "crawler-full",
-    "in-line",
-  ])
-  .meta({
-    id: "WaitReason",
-    description:
-      "The first thing in the way of a host that is due; in-line: nothing, its crawler will ask for it.",
-  });
+const waitReason = z.enum(waitReasons).meta({
+  id: "WaitReason",
+  description:
+    "The first thing in the way of a host that is due; in-line: nothing, its crawler will ask for it.",
+});
 
 const queueAges = z
   .strictObject({
@@ -205,7 +174,7 @@ const accuracySample = z
     country: z.string().nullable(),
     targetHost: z.string(),
     targetAddress: z.string(),
-    method: z.enum(["head", "connect", "icmp"]),
+    method: z.enum(probeMethods),
     owner: z.string(),
     ownerRttMs: z.number().nullable().describe("Null: it got no answer."),
     best: z.string().nullable().describe("Null: nobody got an answer."),

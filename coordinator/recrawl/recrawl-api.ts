@@ -1,6 +1,7 @@
 /** The API of recrawl plans: what it answers. */
 import { z } from "zod";
 import { type ApiOperations, dateTime } from "../web/api-operation.ts";
+import { recrawlStrategies } from "./recrawl-plan.ts";
 
 const recrawlGroup = z
   .strictObject({
@@ -18,7 +19,7 @@ const recrawlGroup = z
 const recrawlPlan = z
   .strictObject({
     madeAt: dateTime(),
-    strategy: z.enum(["fixed", "iir", "icr", "optimal"]),
+    strategy: z.enum(recrawlStrategies),
     reason: z.string(),
     since: dateTime().describe("Since when plans have been of this strategy"),
     pages: z.number().describe("Pages whose changes are estimated"),

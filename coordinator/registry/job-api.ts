@@ -1,11 +1,12 @@
 /** The API of registry jobs: what is fetched, planned, applied and taken back. */
 import { z } from "zod";
 import type { ImportPlan } from "#rir-import/plan";
+import { registries } from "../subnets/subnet.ts";
 import { type ApiOperations, dateTime, errorAnswer } from "../web/api-operation.ts";
 
 export const registryCounts = z
   .strictObject({
-    registry: z.enum(["iana", "afrinic", "apnic", "arin", "lacnic", "ripencc"]),
+    registry: z.enum(registries),
     subnets: z.int(),
     ipv4Subnets: z.int(),
     ipv6Subnets: z.int(),
@@ -137,7 +138,7 @@ const registryDifference = z
 
 const registryChange = z
   .strictObject({
-    registry: z.enum(["iana", "afrinic", "apnic", "arin", "lacnic", "ripencc"]),
+    registry: z.enum(registries),
     before: registryCounts.nullable(),
     after: registryCounts.nullable(),
     added: z.int(),
@@ -149,7 +150,7 @@ const registryChange = z
 
 const registryShrinkage = z
   .strictObject({
-    registry: z.enum(["iana", "afrinic", "apnic", "arin", "lacnic", "ripencc"]),
+    registry: z.enum(registries),
     lostSubnetsShare: z.number().describe("0 to 1 of what it has in the tree in force."),
     lostIpv4Share: z.number(),
     lostIpv6Share: z.number(),

@@ -1,5 +1,6 @@
 /** The API of registry data: what is in force, and how old it is. */
 import { z } from "zod";
+import { registries } from "../subnets/subnet.ts";
 import { type ApiOperations, dateTime } from "../web/api-operation.ts";
 import { registryCounts, registryJob } from "./job-api.ts";
 
@@ -47,7 +48,7 @@ const registryRollback = z
 const registryCachedSource = z
   .strictObject({
     name: z.string(),
-    registry: z.enum(["iana", "afrinic", "apnic", "arin", "lacnic", "ripencc"]),
+    registry: z.enum(registries),
     kind: z.string(),
     access: z.strictObject({ type: z.enum(["public", "on-request"]), how: z.string().optional() }),
     url: z.string().nullable(),
@@ -84,7 +85,7 @@ const registryCache = z
 
 const registryPublisher = z
   .strictObject({
-    registry: z.enum(["iana", "afrinic", "apnic", "arin", "lacnic", "ripencc"]),
+    registry: z.enum(registries),
     name: z.string(),
     region: z.string(),
     publishes: z.string(),

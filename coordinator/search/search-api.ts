@@ -1,10 +1,11 @@
 /** The API of search and of indexed pages: what it takes and answers. */
 import { z } from "zod";
 import { type ApiOperations, dateTime, errorAnswer } from "../web/api-operation.ts";
+import { scoreParts } from "./page-score.ts";
 
 const searchReason = z
   .strictObject({
-    part: z.enum(["text", "head", "address", "links", "freshness", "copy"]),
+    part: z.enum(scoreParts),
     points: z.number().describe("Less than 0: taken away."),
     most: z.number(),
     words: z.string(),

@@ -173,13 +173,16 @@ export interface TrustComparisons {
  * not-compared: no page of it was yet. watched: it stood alone of late, and more of its pages are compared. unproven:
  * too many of its comparisons came to nothing for anybody to say that it is honest; more of them are made.
  */
-export type TrustStanding =
-  | "trusted"
-  | "not-compared"
-  | "unproven"
-  | "watched"
-  | "distrusted"
-  | "probes-doubted";
+export const trustStandings = [
+  "trusted",
+  "not-compared",
+  "unproven",
+  "watched",
+  "distrusted",
+  "probes-doubted",
+] as const;
+
+export type TrustStanding = (typeof trustStandings)[number];
 
 export interface TrustEvidence {
   readonly url: string;

@@ -1,5 +1,7 @@
 /** The API of who crawls what, and why: what it takes and answers. */
 import { z } from "zod";
+import { probeMethods } from "#protocol/messages";
+import { orderNames } from "../frontier/order/strategies.ts";
 import { type ApiOperations, dateTime, errorAnswer } from "../web/api-operation.ts";
 
 const roundCause = z
@@ -156,7 +158,7 @@ const roundProbe = z
   .strictObject({
     ordinal: z.int(),
     crawler: crawlerName,
-    method: z.enum(["head", "connect", "icmp"]),
+    method: z.enum(probeMethods),
     outcome: z.string(),
     rttMs: z.number().nullable(),
     detail: z.string(),
@@ -442,7 +444,7 @@ const complaintLine = z
 
 const orderReport = z
   .strictObject({
-    strategy: z.enum(["breadth-first", "back-links", "anansi", "pagerank", "freshness"]),
+    strategy: z.enum(orderNames),
     words: z.string().describe("What it puts first."),
     list: z.enum(["new", "old"]).describe("new: it was never visited."),
     newShare: z
