@@ -510,13 +510,17 @@ function whoseWords(entries: readonly IncidentFacts[]): string {
   return names.length === 1 ? `, of ${names[0]}` : `, of ${names.length} crawlers`;
 }
 
-const minutesSince = (sinceMs: number, nowMs: number) => Math.floor((nowMs - sinceMs) / minuteMs);
+function minutesSince(sinceMs: number, nowMs: number): number {
+  return Math.floor((nowMs - sinceMs) / minuteMs);
+}
 
 function isLong(sinceMs: number | null, nowMs: number, minutes: number): boolean {
   return sinceMs !== null && nowMs - sinceMs > minutes * minuteMs;
 }
 
-const percent = (share: number) => `${(share * 100).toFixed(1)} %`;
+function percent(share: number): string {
+  return `${(share * 100).toFixed(1)} %`;
+}
 
 /** "90 minutes", "26 hours", "3 days". */
 function span(seconds: number): string {
