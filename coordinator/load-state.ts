@@ -31,7 +31,7 @@ export interface KnownPorts {
 }
 
 export async function readWhatIsKnown(ports: KnownPorts, now: Date): Promise<void> {
-  await ports.crawlers.markAbsent("the coordinator was started anew", now);
+  await ports.crawlers.markAbsent("the coordinator was restarted", now);
   await loadTree(ports);
   ports.state.setCrawlers(await ports.crawlers.list());
   await loadDelegations(ports);

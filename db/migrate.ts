@@ -11,7 +11,7 @@ import { DatabaseError } from "#core/errors";
 import { type Database, wordsOf } from "./server-database.ts";
 
 /**
- * How often a migration begins anew when whoever reads the tables meanwhile stands in its way: Postgres ends one of two
+ * How often a migration starts over when whoever reads the tables meanwhile stands in its way: Postgres ends one of two
  * transactions that wait for each other, and nothing of the migration is left.
  */
 const mostAttempts = 5;

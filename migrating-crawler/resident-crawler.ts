@@ -74,12 +74,12 @@ export class Resident {
   #beginAnew(before: Crawler, how: "moved" | "failed"): void {
     this.#turn = this.#turn.then(async () => {
       if (this.#isStopping || this.#crawler !== before) return;
-      await before.stop("the crawler begins anew");
+      await before.stop("the crawler starts over");
       await this.#begin(how === "moved" ? settleMove(this.#config.home) : "nothing");
     });
     this.#turn = this.#turn.catch((error: unknown) => {
       const words = error instanceof Error ? error.message : String(error);
-      this.#surroundings.onRefused?.(`the crawler could not begin anew after a move: ${words}`);
+      this.#surroundings.onRefused?.(`the crawler could not start over after a move: ${words}`);
     });
   }
 }

@@ -140,7 +140,7 @@ export function requirePlannedGeneration(planned: string, generation: number | n
   if (Number(before) === (generation ?? 0)) return;
   const was = before === "0" ? "an empty tree" : `generation ${before}`;
   const now = generation === null ? "no registry is in force" : `generation ${generation} is in force`;
-  throw new UsageError(`the plan was made against ${was}, and now ${now}: plan anew`);
+  throw new UsageError(`the plan was made against ${was}, and now ${now}: plan again`);
 }
 
 /** Throws UsageError when the files have changed since the plan. */
@@ -150,7 +150,7 @@ export function requirePlannedFiles(
   files: readonly FileReport[],
 ): void {
   if (fingerprintOf(generation, files) === planned) return;
-  throw new UsageError("the files are not those that the plan was made from: plan anew");
+  throw new UsageError("the files are not those that the plan was made from: plan again");
 }
 
 // What an import does to delegations. A delegation is kept when its subnet stays. When its subnet goes, the

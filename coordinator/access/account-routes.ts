@@ -192,7 +192,7 @@ export const scopeWords: Readonly<Record<Scope, string>> = {
   read: "the crawl, the index, who crawls what and why",
   "metrics-read": "/metrics, for Prometheus",
   "fleet-read": "keys, invitations and incidents of the fleet",
-  "fleet-write": "invite, rotate, drain, move, shut out",
+  "fleet-write": "invite, rotate, drain, move, revoke",
   "registry-write": "plan, apply and roll back the registry",
   "policy-write": "the coordinator's policies",
   "audit-read": "who changed what",

@@ -62,7 +62,7 @@ export function notedTrust(
     async doubtProbes(doubt) {
       const isNew = await trust.doubtProbes(doubt);
       const target = nameOf(doubt.crawlerId);
-      const said = `${target}'s probe reports are not believed any more: ${doubt.words}.`;
+      const said = `${target}'s probe reports are no longer trusted: ${doubt.words}.`;
       if (isNew) await note({ action: "crawler-probes-doubted", target, words: said });
       return isNew;
     },

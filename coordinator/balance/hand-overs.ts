@@ -21,7 +21,7 @@ export interface HandOverPorts extends ReplaceCrawlerPorts {
 
 /** Rounds that are asked for in one pass, of all crawlers together. */
 const roundsPerPass = 40;
-/** What is left is planned anew after so long (others may have room by now), and its rounds asked for again. */
+/** What is left is planned again after so long (others may have room by now), and its rounds asked for again. */
 const planAgainMs = 60_000;
 
 export class HandOvers {

@@ -100,7 +100,7 @@ export async function followFleet(
   };
   const notices = await ports.crawlers.onChange(() => {
     turn = turn.then(refresh).catch((error: unknown) => {
-      ports.log.error({ error }, "the fleet changed, but could not be read; the next arrival reads it anew");
+      ports.log.error({ error }, "the fleet changed, but could not be read; the next arrival reads it again");
     });
   });
   return {

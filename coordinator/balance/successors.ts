@@ -164,7 +164,7 @@ export interface ReplaceCrawlerPorts {
 export interface Replaced {
   readonly returnedLeases: number;
   readonly moved: readonly SubnetId[];
-  /** To be probed anew. */
+  /** To be probed again. */
   readonly orphans: readonly SubnetId[];
 }
 

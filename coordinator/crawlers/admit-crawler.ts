@@ -82,7 +82,7 @@ function identityFault(introduction: Introduction, { publicKey }: KeyHolder): Id
     return { kind: "no-identity", words };
   }
   if (publicKey !== null && shown.publicKey !== publicKey) {
-    const words = `this is not the identity that belongs to ${hello.name}: its folder was lost or is another's; the operator can invite it anew (nearcrawl fleet reinvite)`;
+    const words = `this is not the identity that belongs to ${hello.name}: its folder was lost or is another's; the operator can reinvite it (nearcrawl fleet reinvite)`;
     return { kind: "stolen-key", words };
   }
   if (isHelloSigned(introduction, shown.publicKey)) return null;
@@ -106,7 +106,7 @@ function noteMisuse(
   const { fault, incidents, now } = noted;
   const words =
     fault.kind === "stolen-key"
-      ? `somebody has the key of ${hello.name} and another identity (${hello.identity?.publicKey}): rotate the key, or invite it anew if its folder was lost`
+      ? `somebody has the key of ${hello.name} and another identity (${hello.identity?.publicKey}): rotate the key, or reinvite it if its folder was lost`
       : `somebody has the key of ${hello.name}: ${fault.words}`;
   incidents.note({ crawlerId, kind: fault.kind, words, remoteAddress, at: now });
 }
@@ -206,7 +206,7 @@ export function noteCopy(
   evidence: string,
   { incidents, now }: { readonly incidents: IncidentNotes; readonly now: Date },
 ): Refusal {
-  const words = `the folder of ${hello.name} was copied: ${evidence}. Stop one of the two; if the right one is refused, invite it anew (nearcrawl fleet reinvite ${hello.name})`;
+  const words = `the folder of ${hello.name} was copied: ${evidence}. Stop one of the two; if the right one is refused, reinvite it (nearcrawl fleet reinvite ${hello.name})`;
   incidents.note({ crawlerId, kind: "copied-folder", words, remoteAddress, at: now });
   const reason = `two machines have the identity of ${hello.name}: ${evidence}. Stop the other one and ask the operator for a new invitation`;
   return { code: "copied-folder", reason, retry: false };

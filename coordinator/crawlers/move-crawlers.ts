@@ -48,7 +48,7 @@ export class Mover {
   /** Before anybody is let in. */
   async start(): Promise<void> {
     const { moves, now, log } = this.#ports;
-    const failed = await moves.failOpen("the coordinator was started anew meanwhile", now());
+    const failed = await moves.failOpen("the coordinator was restarted meanwhile", now());
     if (failed > 0) log.warn({ failed }, "moves that were under way have failed; their crawlers go on");
   }
 

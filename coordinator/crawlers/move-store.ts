@@ -95,7 +95,7 @@ async function arrives(
     [crawlerId],
   );
   if (rows[0]?.public_key !== publicKey) return { isOutdated: true, failed: [] };
-  const words = "it came anew, as a process that knows nothing of the move";
+  const words = "it came back as a process that knows nothing of the move";
   const which = "$4 in (crawler_id, other_crawler_id)";
   const failed = await failMoves(client, { which, value: crawlerId, words, now });
   await client.query(

@@ -85,7 +85,7 @@ async function endSessions(
   for (const crawlerId of await identities.shutOut(crawlerIds)) {
     gateway.refuse(crawlerId, shutOut);
     const leases = await frontier.returnLeasesOf(crawlerId, now());
-    log.warn({ crawlerId, leases }, "a crawler was shut out, and its session ended");
+    log.warn({ crawlerId, leases }, "a crawler's access was revoked, and its session ended");
   }
 }
 

@@ -60,7 +60,7 @@ export const nearlyBestMs = 5;
 /** So far off the best, a new round is worth its probes: four times what counts as nearly the best. */
 const farOffMs = 4 * nearlyBestMs;
 
-/** Whether it is time for a sample: one pace for all coordinators, and for one that was started anew. */
+/** Whether it is time for a sample: one pace for all coordinators, and for one that was restarted. */
 export async function isSampleDue(
   { accuracy, now }: { readonly accuracy: Pick<AccuracyStore, "lastSampledAt">; readonly now: () => Date },
   subnetsPerHour: number,

@@ -1,4 +1,4 @@
-/** What would become of a crawler's subnets: to whom they go as things stand, and what has to be measured anew. */
+/** What would become of a crawler's subnets: to whom they go as things stand, and what has to be measured again. */
 import type { Pool } from "pg";
 
 const mostListed = 10;
@@ -20,7 +20,7 @@ export async function heirsOf(pool: Pool, name: string): Promise<HeirLine[]> {
   return rows;
 }
 
-/** `crawler` null: nobody is known to be next, so these are measured anew. */
+/** `crawler` null: nobody is known to be next, so these are measured again. */
 export interface HeirLine {
   readonly crawler: string | null;
   readonly subnets: number;

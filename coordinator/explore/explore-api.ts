@@ -183,7 +183,7 @@ export const exploreApi = {
           .number()
           .min(0)
           .optional()
-          .meta({ description: "Only subnets with at least so many pages a day.", example: 1 }),
+          .meta({ description: "Only subnets with at least this many pages per day.", example: 1 }),
         olderThanDays: z
           .number()
           .min(0)
@@ -368,7 +368,7 @@ export const exploreApi = {
           .number()
           .min(0)
           .optional()
-          .meta({ description: "Only subnets with at least so many pages a day.", example: 1 }),
+          .meta({ description: "Only subnets with at least this many pages per day.", example: 1 }),
         olderThanDays: z
           .number()
           .min(0)
@@ -483,7 +483,7 @@ export const exploreApi = {
           .number()
           .min(0)
           .optional()
-          .meta({ description: "Only subnets with at least so many pages a day.", example: 1 }),
+          .meta({ description: "Only subnets with at least this many pages per day.", example: 1 }),
         olderThanDays: z
           .number()
           .min(0)

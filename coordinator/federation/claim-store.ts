@@ -25,7 +25,7 @@ const beforeFirst = "-9223372036854775808";
 
 interface Cursor {
   readonly settled_claims: string | null;
-  /** Something on the way had to wait (a lease, an exchange): after the last piece all begins anew, with the next turn. */
+  /** Something on the way had to wait (a lease, an exchange): after the last piece all starts over, with the next turn. */
   readonly settling_waits: boolean;
   readonly host_cursor: string | null;
   readonly url_cursor_host: string | null;
@@ -229,7 +229,7 @@ export async function handOverHosts(
 
 /**
  * What their pages link to is counted by whoever crawls them from now on. Nothing is left of their visits, so that a host
- * that comes back begins anew.
+ * that comes back starts over.
  */
 async function withdrawLinks(client: PoolClient, hosts: readonly HostHash[], now: Date): Promise<void> {
   await client.query("delete from page_links where host_hash = any($1::bigint[])", [hosts]);

@@ -164,7 +164,7 @@ async function settleAnew(client: PoolClient): Promise<void> {
 }
 
 /**
- * The parent as the settings have it; null: there is none any more. With another address the link begins anew; what
+ * The parent as the settings have it; null: there is none any more. With another address the link starts over; what
  * waits for the parent waits for the new one.
  */
 export async function stateParent(

@@ -234,7 +234,7 @@ const shutOutPreview = z
     openLeases: z.int(),
     subnets: z.int(),
     heirs: z.array(
-      z.strictObject({ crawler: z.string().nullable().describe("Null: measured anew."), subnets: z.int() }),
+      z.strictObject({ crawler: z.string().nullable().describe("Null: measured again."), subnets: z.int() }),
     ),
   })
   .meta({ id: "ShutOutPreview" });
@@ -305,7 +305,7 @@ export const crawlerApi = {
     method: "get",
     path: "/api/fleet/crawlers/{name}/kill",
     needs: "fleet-write",
-    summary: "What would happen if it were shut out",
+    summary: "What would happen if its access were revoked",
     description: "Scope fleet-write.",
     parameters: {
       path: { name: z.string().meta({ description: "The crawler's name.", example: "athens" }) },

@@ -54,7 +54,7 @@ ${peers(view, viewer)}`;
 
 function header({ crawler, operation: { standing } }: CrawlerView, at: string): Html {
   const { state, since, why, advice } = standing;
-  const badge = { revoked: "shut out", never: "never connected" }[state as "revoked" | "never"] ?? state;
+  const badge = { revoked: "revoked", never: "never connected" }[state as "revoked" | "never"] ?? state;
   return html`<div class="title-row"><h1>${crawler.name}</h1>${stateBadge(badge)}${since === null ? nothing : html`<span class="small">${state === "online" ? "connected" : "since"} ${ago(since, at)}</span>`}</div>
 ${
   why === null
@@ -175,7 +175,7 @@ function operatorButtons({ crawler, inside, operation }: CrawlerView, viewer: Pa
   const { name, revoked } = crawler;
   const isDoubted = operation.trust === "distrusted" || operation.trust === "probes-doubted";
   const canRotate = !revoked && inside !== null && inside.identity.publicKey !== null;
-  return html`${isDoubted ? buttonForm(viewer, { path: crawlerPath(name, "/believe"), label: "Believe it again" }) : nothing}
+  return html`${isDoubted ? buttonForm(viewer, { path: crawlerPath(name, "/believe"), label: "Trust it again" }) : nothing}
 ${canRotate ? buttonForm(viewer, { path: crawlerPath(name, "/rotate"), label: "New key" }) : nothing}
 <a class="button quiet slim" href="${pathWith("/fleet/invite", { renews: name })}">Reissue credentials</a>
 ${revoked ? nothing : html`<a class="button danger slim" href="${crawlerPath(name, "/kill")}">Remove…</a>`}`;
@@ -219,7 +219,7 @@ function signInForm({ crawler }: CrawlerView, viewer: PageViewer): Html {
   return html`<form class="form" method="post" action="${crawlerPath(crawler.name, "/sign-in-link")}">${formToken(viewer)}
 <h2>Let its partner sign in</h2><p class="small">A link that is good once: whoever opens it sees this crawler, may drain it and take it back, and sees nothing of others.</p>
 <div><label for="partner">Name of the person</label><input id="partner" name="person" required maxlength="63" autocomplete="off"></div>
-<div><label for="minutes">Good for so many minutes</label><input class="number" id="minutes" name="minutes" type="number" min="${linkMinutes.least}" max="${linkMinutes.most}" value="${linkMinutes.most}" required></div>
+<div><label for="minutes">Minutes that it is good for</label><input class="number" id="minutes" name="minutes" type="number" min="${linkMinutes.least}" max="${linkMinutes.most}" value="${linkMinutes.most}" required></div>
 <button class="slim">Make the link</button></form>`;
 }
 
@@ -286,6 +286,6 @@ function heirList({ heirs }: ShutOutPreview): Html {
   if (heirs.length === 0) return nothing;
   return html`<ul class="plain">${heirs.map(
     ({ crawler, subnets }) =>
-      html`<li>${howMany(subnets, "subnet")}: ${crawler === null ? "to whoever turns out to be nearest, measured anew" : html`to ${crawlerOr(crawler, "")}, the runner-up`}</li>`,
+      html`<li>${howMany(subnets, "subnet")}: ${crawler === null ? "to whoever turns out to be nearest, measured again" : html`to ${crawlerOr(crawler, "")}, the runner-up`}</li>`,
   )}</ul>`;
 }

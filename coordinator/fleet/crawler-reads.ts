@@ -124,7 +124,7 @@ const sources = [
   `select k.revoked_at, 'key', 'key ' || k.key_id || ' was revoked', null
    from c join crawler_key k using (crawler_id) where k.revoked_at is not null`,
   `select i.created_at, 'invitation',
-     case when i.renews then 'invited anew' else 'invited' end || ' (invitation ' || i.invitation_id || ')', i.created_by
+     case when i.renews then 'reinvited' else 'invited' end || ' (invitation ' || i.invitation_id || ')', i.created_by
    from c join invitation i on i.name = c.name`,
   `select i.redeemed_at, 'invitation', 'joined with invitation ' || i.invitation_id, null
    from c join invitation i using (crawler_id) where i.redeemed_at is not null`,
@@ -134,7 +134,7 @@ const sources = [
    from c join release_offer o using (crawler_id) where o.reported_at is not null and o.state is not null`,
   `select t.distrusted_at, 'trust', 'is not trusted any more: ' || coalesce(t.distrust_words, ''), null
    from c join crawler_trust t using (crawler_id) where t.distrusted_at is not null`,
-  `select t.probes_doubted_at, 'trust', 'its probe reports are not believed any more: ' || coalesce(t.probes_words, ''), null
+  `select t.probes_doubted_at, 'trust', 'its probe reports are no longer trusted: ' || coalesce(t.probes_words, ''), null
    from c join crawler_trust t using (crawler_id) where t.probes_doubted_at is not null`,
   `select e.at, 'change', e.words, e.actor from c join audit_entry e on e.target = c.name`,
 ];

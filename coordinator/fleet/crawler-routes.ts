@@ -188,7 +188,7 @@ const notYours = (name: string): Outcome => ({
 
 async function revoke({ name, now }: Asked<unknown>, { keys }: FleetPorts): Promise<Outcome> {
   if ((await keys.revoke(name, now)) === null) return noCrawler(name);
-  const words = `${name} is shut out, and its session ends if it has one.`;
+  const words = `the access of ${name} is revoked, and its session ends if it has one.`;
   const change = { action: "crawler-revoked", target: name, words };
   return { type: "done", value: { name, revoked: true }, goTo: pageOf(name), said: words, change };
 }
@@ -196,7 +196,7 @@ async function revoke({ name, now }: Asked<unknown>, { keys }: FleetPorts): Prom
 async function kill({ name, now }: Asked<unknown>, ports: FleetPorts): Promise<Outcome> {
   const returnedLeases = await killCrawler(name, ports, now);
   if (returnedLeases === null) return noCrawler(name);
-  const words = `${name} is shut out, ${howMany(returnedLeases, "lease")} of it came back, and its subnets go to others.`;
+  const words = `the access of ${name} is revoked, ${howMany(returnedLeases, "lease")} came back, and its subnets go to others.`;
   const change = { action: "crawler-killed", target: name, words, after: { returnedLeases } };
   const value = { name, revoked: true, returnedLeases };
   return { type: "done", value, goTo: pageOf(name), said: words, change };
@@ -222,7 +222,7 @@ const cannotRotate = (name: string): Outcome => ({
 
 async function believe({ name, now }: Asked<unknown>, { restoreTrust }: FleetPorts): Promise<Outcome> {
   if (!(await restoreTrust(name, now))) return noCrawler(name);
-  const words = `${name} is believed again: what spoke against it counts no more, and it starts as a newcomer.`;
+  const words = `${name} is trusted again: the evidence against it no longer counts, and it starts as a newcomer.`;
   const change = { action: "crawler-trust-restored", target: name, words };
   return { type: "done", value: { name, restored: true }, goTo: pageOf(name), said: words, change };
 }
@@ -298,8 +298,8 @@ function moveRefused(refusal: MoveRefusal, name: string, to: string): Outcome {
     offline: `${name} is not connected; a crawler whose host is gone gets a new identity`,
     "host-offline": `${to} is not connected: start it on the new host first`,
     "no-identity": "both must have joined with an invitation",
-    "shut-out": "one of the two was shut out",
-    distrusted: `${to} is not believed, and its host would not be more so as ${name}`,
+    "shut-out": "the access of one of the two was revoked",
+    distrusted: `${to} is not trusted, and its host would be no more so as ${name}`,
     moving: "one of the two takes part in another move",
   };
   const words = `${name} was not moved: ${why[refusal]}.`;

@@ -163,7 +163,7 @@ export const fleetApi = {
         state: z
           .enum(fleetStates)
           .optional()
-          .describe("Only those; distrusted: results or probes not believed."),
+          .describe("Only those; distrusted: results or probes not trusted."),
         country: z.string().optional().describe("ISO 3166 code."),
         version: z.string().optional().describe("As its dock or it says."),
         sort: z.enum(fleetSorts).optional().describe("What needs a look first; name when left out."),

@@ -187,7 +187,7 @@ export function stateWords(entry: Standing): StateWords {
     return {
       state: "revoked",
       since: iso(entry.lastSeenAt),
-      why: "it is shut out: no key of it opens anything",
+      why: "its access was revoked: none of its keys is accepted",
       advice: "Give it a new identity to take it back.",
     };
   }
@@ -196,7 +196,7 @@ export function stateWords(entry: Standing): StateWords {
       state: "never",
       since: null,
       why: "it has never connected",
-      advice: "Its partner runs the line of the invitation. If the line was lost, invite it anew.",
+      advice: "Its partner runs the line of the invitation. If the line was lost, reinvite it.",
     };
   }
   if (entry.state === "offline") return offlineWords(entry);
@@ -280,7 +280,7 @@ function drainingWords(
     state: "draining",
     since: since.toISOString(),
     why: `it hands over, as ${askers[askedBy]} asked: ${how}`,
-    advice: askedBy === "trust" ? "Look at the evidence, then believe it again or shut it out." : null,
+    advice: askedBy === "trust" ? "Look at the evidence, then trust it again or revoke its access." : null,
   };
 }
 

@@ -76,7 +76,7 @@ export function inviteBody(values: InviteValues, viewer: PageViewer, fault: stri
   return html`<h1>${values.renews ? `A new identity for ${values.name}` : "Add a partner"}</h1>
 <p class="lead">${
     values.renews
-      ? "Its folder was lost or copied, or it was shut out. Its subnets stay its own; the identity and keys that it had end when the new one joins."
+      ? "Its folder was lost or copied, or its access was revoked. Its subnets stay its own; the identity and keys that it had end when the new one joins."
       : "You get one line to send to your partner. Run on any machine with Node.js, it brings a crawler that connects outwards only and keeps to the limits that its host sets."
   }</p>
 ${fault === null ? nothing : html`<p class="fault" role="alert">${fault}</p>`}
@@ -94,7 +94,7 @@ ${
 <fieldset><legend>What it may do</legend>
 <label class="choice"><input type="radio" name="scopes" value="crawl"${values.probeOnly ? nothing : html` checked`}> Measure distances and crawl</label>
 <label class="choice"><input type="radio" name="scopes" value="probe"${values.probeOnly ? html` checked` : nothing}> Measure distances only: it is given no pages</label></fieldset>
-<div><label for="expiresHours">The line is good for so many hours</label><p class="small" id="hours-hint">From ${least} to ${most}; it works once.</p>
+<div><label for="expiresHours">Hours that the line is good for</label><p class="small" id="hours-hint">From ${least} to ${most}; it works once.</p>
 <input class="number" id="expiresHours" name="expiresHours" type="number" min="${least}" max="${most}" step="any" value="${values.expiresHours}" required aria-describedby="hours-hint"></div>
 <div class="actions"><button>${values.renews ? "Make the line" : "Invite"}</button><a href="${values.renews ? crawlerPath(values.name) : "/fleet"}">Cancel</a></div>
 </form>`;

@@ -59,7 +59,7 @@ export function optOutDuties(ports: {
     stop: async () => await notices?.stop(),
     onWelcome: (crawlerId) => {
       honours.tell(crawlerId).catch((error: unknown) => {
-        log.error({ crawlerId, error }, "a crawler could not be told which sites have opted out of late");
+        log.error({ crawlerId, error }, "a crawler could not be told which sites have opted out recently");
       });
     },
   };

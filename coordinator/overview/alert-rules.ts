@@ -124,7 +124,7 @@ export const alertRules = [
         advice:
           releases.length === 0
             ? "A coordinator publishes the first one as it starts, while its own release key counts; else sign and publish one (runbook: releasing the crawler)."
-            : "Offer one: nearcrawl release list, then nearcrawl release stage VERSION --to all. One that has expired is signed and published anew.",
+            : "Offer one: nearcrawl release list, then nearcrawl release stage VERSION --to all. One that has expired is signed and published again.",
       };
     },
   },
@@ -196,7 +196,7 @@ export const alertRules = [
     threshold: anything,
     looksFor: "two machines ran with one crawler's folder within the last day",
     link: "/fleet/incidents?kind=copied-folder",
-    advice: "Have one of them stopped, or invite that crawler anew: nearcrawl fleet reinvite NAME.",
+    advice: "Have one of them stopped, or reinvite that crawler: nearcrawl fleet reinvite NAME.",
     find: ({ crawlers }) =>
       about(
         namesOf(crawlers.filter(({ copiedFolder }) => copiedFolder)),
@@ -247,7 +247,8 @@ export const alertRules = [
     threshold: 24,
     looksFor: (hours) => `a crawler has been draining for over ${hours} hours`,
     link: "/fleet",
-    advice: "Take it back with nearcrawl fleet resume NAME, or shut it out with nearcrawl fleet kill NAME.",
+    advice:
+      "Take it back with nearcrawl fleet resume NAME, or revoke its access with nearcrawl fleet kill NAME.",
     find: ({ crawlers, nowMs }, hours) => {
       const limitMs = nowMs - hours * 60 * minuteMs;
       const long = crawlers.filter(
@@ -262,14 +263,14 @@ export const alertRules = [
     name: "crawler-distrusted",
     severity: "warning",
     threshold: anything,
-    looksFor: "a crawler's results or probe reports are not believed",
+    looksFor: "a crawler's results or probe reports are not trusted",
     link: "/fleet/trust",
     advice:
       "Read the evidence: nearcrawl fleet trust NAME. Shut it out, or restore it if a proxy or a site was to blame.",
     find: ({ crawlers }) =>
       about(
         namesOf(crawlers.filter(({ distrusted }) => distrusted)),
-        "What these crawlers report is not believed",
+        "What these crawlers report is not trusted",
       ),
   },
   {

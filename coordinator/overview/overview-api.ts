@@ -9,7 +9,7 @@ import { waitReasons } from "./overview-types.ts";
 
 const totals = z
   .strictObject({
-    isEstimate: z.boolean().describe("Counted over a part of tables that are large: about so many."),
+    isEstimate: z.boolean().describe("Estimated from a part of the table, where that is large."),
     hosts: z.int(),
     hostsResolved: z.int(),
     hostsUnresolved: z.int(),
@@ -571,7 +571,7 @@ export const operationApi = {
     needs: null,
     summary: "The process runs",
     description:
-      "Asks nobody anything: while this answers, the process need not be started anew. Whether it can work says /ready.",
+      "Asks nobody anything: while this answers, the process need not be restarted. Whether it can work says /ready.",
     answers: {
       200: {
         description: "It does",

@@ -41,7 +41,7 @@ export interface OverviewReads extends OperationReads {
 }
 
 export interface CrawlTotals {
-  /** Counted over a part of tables that are large: about so many. */
+  /** Estimated from a part of the table, where that is large. */
   readonly isEstimate: boolean;
   readonly hosts: number;
   readonly hostsResolved: number;

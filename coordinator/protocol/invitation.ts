@@ -74,14 +74,14 @@ function checkedInvitation(encoded: string): Invitation {
   const strange = /[^A-Za-z0-9_-]/.exec(encoded);
   if (strange) {
     throw new UsageError(
-      `this invitation has a character that none has, ${JSON.stringify(strange[0])}, at place ${prefix.length + strange.index + 1}: copy it anew`,
+      `this invitation has a character that none has, ${JSON.stringify(strange[0])}, at place ${prefix.length + strange.index + 1}: copy it again`,
     );
   }
   const checked = invitationSchema.safeParse(jsonOf(encoded));
   if (checked.success) return checked.data;
   const [fault] = checked.error.issues;
   throw new UsageError(
-    `this invitation is damaged (${fault?.path.join(".")}: ${fault?.message}): copy it anew, or ask for another`,
+    `this invitation is damaged (${fault?.path.join(".")}: ${fault?.message}): copy it again, or ask for another`,
   );
 }
 

@@ -65,7 +65,7 @@ export const crawlerHello = z.object({
   spoolId: z.uuid(),
   /**
    * Leases that this crawler still works on or holds results of; the coordinator takes all others of its
-   * leases back at once (it was started anew, or they got lost on the way). Null: too many to list, so they
+   * leases back at once (it was restarted, or they got lost on the way). Null: too many to list, so they
    * are left to run out.
    */
   heldLeases: listOf(leaseId, maxHeldLeases).nullable(),

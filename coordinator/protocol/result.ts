@@ -254,7 +254,7 @@ export class ResultDigest {
     this.#hash.update(head.finish()).update(numbers).update(text).update(textEnd);
   }
 
-  /** Of what was added since the last time, in hex; begins anew. */
+  /** Of what was added since the last time, in hex; starts over. */
   take(): string {
     const digest = this.#hash.digest("hex");
     this.#hash = createHash("sha256");

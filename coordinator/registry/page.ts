@@ -56,7 +56,7 @@ ${tile("Subnets", countText(sum("subnets")), "of the five registries")}
 ${tile("IPv4 covered", shortCount(sum("ipv4Addresses")), "addresses lie in a subnet")}
 ${tile("IPv6 covered", shortCount(sum("ipv6Slash48s")), "blocks of a /48 lie in a subnet")}
 ${tile("Overlapping ranges", countText(counted.crossings), "pairs of ranges that overlap in part")}
-</dl>${counted.generation === generation ? nothing : html`<p class="small">Counted with generation ${counted.generation}; single subnets were asked anew since.</p>`}`;
+</dl>${counted.generation === generation ? nothing : html`<p class="small">Counted with generation ${counted.generation}; some subnets have been probed again since.</p>`}`;
 }
 
 const short = new Intl.NumberFormat("en-GB", {

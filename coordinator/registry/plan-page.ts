@@ -246,7 +246,7 @@ function delegationSection({ delegations }: ImportPlan, links: PlanLinks): Html 
     ({ range, from, to, through }) =>
       html`<li>${links.range(range)}: ${from} → ${to}, through ${links.range(through ?? "")}</li>`,
   );
-  return html`${itemList("Delegations lost: probed anew with the next URL", lostItems, lost)}${itemList("Delegations that pass to the subnet above", inheritedItems, inherited)}`;
+  return html`${itemList("Delegations lost: probed again with the next URL", lostItems, lost)}${itemList("Delegations that pass to the subnet above", inheritedItems, inherited)}`;
 }
 
 function countrySection({ countries }: ImportPlan, links: PlanLinks): Html {

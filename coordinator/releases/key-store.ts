@@ -79,7 +79,7 @@ async function rotate(client: PoolClient, signed: Envelope, now: Date): Promise<
   const keys = await trustedReleaseKeys(client);
   const before = await rotationsOf(client);
   if (before.length >= maxRotations)
-    return `there have been ${maxRotations} rotations: invite the crawlers anew`;
+    return `there have been ${maxRotations} rotations: reinvite the crawlers`;
   if (followRotations(keys, [signed]).followed.length === 0) {
     return `the rotation is not signed by a key that counts now (${keys.join(", ") || "none does"})`;
   }

@@ -197,10 +197,10 @@ async function knownRelease(version: string, { releases }: StagePorts): Promise<
 
 function whyNot({ revoked, trusted, expiresAt }: ReleaseEntry, now: Date): string {
   if (revoked) return "it was revoked";
-  if (expiresAt <= now) return `it expired at ${expiresAt.toISOString()}: sign and publish it anew`;
+  if (expiresAt <= now) return `it expired at ${expiresAt.toISOString()}: sign and publish it again`;
   return trusted
     ? "nothing is wrong with it"
-    : "the key that signed it was retired: sign and publish it anew";
+    : "the key that signed it was retired: sign and publish it again";
 }
 
 // Tells crawlers of the releases that they may take. Only those that a dock runs and that speak version 3 hear of

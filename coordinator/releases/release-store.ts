@@ -49,7 +49,7 @@ async function publish(
   );
   const newest = rows[0];
   if (newest && Number(newest.sequence) >= sequence) {
-    return `${version} has number ${sequence}, and ${newest.version} with ${newest.sequence} is published: sign it anew`;
+    return `${version} has number ${sequence}, and ${newest.version} with ${newest.sequence} is published: sign it again`;
   }
   const same = rows.find((row) => row.version === version);
   if (same && same.digest !== digest) {

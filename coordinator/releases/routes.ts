@@ -154,9 +154,9 @@ export function stageText({
 /** Why it stands where it does, or what has to be done about it. */
 export function releaseRemark(release: ReleaseLine, now: Date): string {
   if (release.revoked) return release.stageWords || "revoked";
-  if (!release.trusted) return "its key was retired: sign it anew";
+  if (!release.trusted) return "its key was retired: sign it again";
   if (release.expiresAt <= now)
-    return `expired on ${release.expiresAt.toISOString().slice(0, 10)}: sign it anew`;
+    return `expired on ${release.expiresAt.toISOString().slice(0, 10)}: sign it again`;
   if (release.standing !== null) return `moves on by itself: ${release.standing}`;
   const since = release.stageSince === null ? "" : `since ${release.stageSince.toISOString().slice(0, 16)}Z`;
   return `${since}${release.stageWords === "" ? "" : `: ${release.stageWords}`}`;

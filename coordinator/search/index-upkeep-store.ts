@@ -13,7 +13,7 @@ import { leastStandingOf, pageWords, type Standing, standingOf } from "./ranking
 /** Pages of one batch: a transaction of tens of milliseconds. */
 const batchPages = 200;
 
-/** A round that took less begins anew only after so long. */
+/** A round that took less starts over only after so long. */
 const leastPauseMs = 60_000;
 
 export interface UpkeepStep {

@@ -61,7 +61,7 @@ export class FollowedPolicies implements PoliciesInForce {
     this.#turn = this.#turn
       .then(async () => await this.read())
       .catch((error: unknown) => {
-        log.error({ error }, "policies changed, but could not be read; the next change reads them anew");
+        log.error({ error }, "policies changed, but could not be read; the next change reads them again");
       });
   }
 }

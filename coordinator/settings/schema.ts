@@ -24,14 +24,14 @@ const delegation = z.strictObject({
   }),
   lambdaMs: policy(z.number().min(0).max(1000).default(2), {
     title: "λ, what a probe must save",
-    help: "With the policy nearest, another crawler is probed while that is expected to save so much RTT; smaller is more exact and costs more probes.",
+    help: "With the policy nearest, another crawler is probed as long as it is expected to save this much RTT. Smaller values are more exact and cost more probes.",
     unit: "ms",
     origin: "measured, test/bench/results/delegation.md",
     previews: ["rounds"],
   }),
   thresholdMs: policy(z.number().min(0).max(10_000).default(50), {
     title: "Threshold",
-    help: "With the policy ipmicra, a crawler that answers within this takes the subnet, and nobody else is asked.",
+    help: "With the policy ipmicra, a crawler that answers within this time takes the subnet, and no other is asked.",
     unit: "ms",
     origin: "IPMicra, section 4.5",
     previews: ["rounds"],
@@ -40,14 +40,14 @@ const delegation = z.strictObject({
   seed: z.int().min(0).max(0xffff_ffff).default(1),
   concurrentRounds: policy(z.int().min(1).max(5000).default(256), {
     title: "Probe rounds at once",
-    help: "Maximum concurrent probe rounds; rounds that run together cannot learn from each other.",
+    help: "Maximum concurrent probe rounds. Rounds that run together cannot learn from each other.",
     unit: "rounds",
     origin: "our judgement, many more would learn little from each other",
     previews: ["probe-pace"],
   }),
   getFirstFromUrls: policy(z.int().min(0).max(1000).default(20), {
     title: "Fetch first from",
-    help: "A new subnet with so many URLs waiting is crawled while it is being probed; 0 means that none is.",
+    help: "A new subnet with at least this many waiting URLs is crawled while it is being probed; 0 means never.",
     unit: "URLs",
     origin: "our judgement, below it the first fetch saves less than a probe costs",
     previews: ["first-fetches"],
@@ -61,41 +61,41 @@ const delegation = z.strictObject({
 /** Considerate by default: what one target, one network and one partner's machine see of the whole fleet. */
 const pace = z.strictObject({
   perCrawlerAtOnce: policy(z.int().min(1).max(1000).default(8), {
-    title: "Probes under way, a crawler",
-    help: "One partner's machine has so many probes under way at most.",
+    title: "Concurrent probes per crawler",
+    help: "The most probes that one partner's machine has in progress.",
     unit: "probes",
     origin: "our judgement, nothing that a home connection notices",
     previews: ["probe-pace"],
   }),
   perCrawlerPerSecond: policy(z.int().min(1).max(10_000).default(20), {
-    title: "Probes a second, a crawler",
-    help: "One partner's machine starts so many probes in any second at most.",
+    title: "Probes per second per crawler",
+    help: "The most probes that one partner's machine starts in any second.",
     unit: "probes/s",
     origin: "our judgement, nothing that a home connection notices",
     previews: ["probe-pace"],
   }),
   perTargetPerSecond: policy(z.int().min(1).max(1000).default(3), {
-    title: "Probes a second, a target",
-    help: "One address hears from so many of our crawlers in any second at most.",
+    title: "Probes per second per target",
+    help: "The most crawlers that probe one address in any second.",
     unit: "probes/s",
     origin: "our judgement, below what any site takes for an attack",
   }),
   perNetworkPerSecond: policy(z.int().min(1).max(1000).default(5), {
-    title: "Probes a second, a network",
-    help: "One /24 (IPv4) or /48 (IPv6) hears from our crawlers so often in any second at most.",
+    title: "Probes per second per network",
+    help: "The most probes that one /24 (IPv4) or /48 (IPv6) receives in any second.",
     unit: "probes/s",
     origin: "our judgement, below what any network takes for a scan",
   }),
   atOnce: policy(z.int().min(1).max(100_000).default(256), {
-    title: "Probes under way, all crawlers",
-    help: "The whole fleet has so many probes under way at most.",
+    title: "Concurrent probes, all crawlers",
+    help: "The most probes that the whole fleet has in progress.",
     unit: "probes",
     origin: "our judgement",
     previews: ["probe-pace"],
   }),
   perSecond: policy(z.int().min(1).max(100_000).default(500), {
-    title: "Probes a second, all crawlers",
-    help: "The whole fleet starts so many probes in any second at most.",
+    title: "Probes per second, all crawlers",
+    help: "The most probes that the whole fleet starts in any second.",
     unit: "probes/s",
     origin: "our judgement",
     previews: ["probe-pace"],
@@ -110,14 +110,14 @@ const probe = z.strictObject({
   method: probeMethod.default("connect"),
   tries: policy(z.int().min(1).max(20).default(6), {
     title: "Tries of a probe",
-    help: "A probe measures so many times at most, fewer when two agree, and the smallest time is taken.",
+    help: "The most measurements in one probe; two that agree end it early, and the smallest time counts.",
     unit: "tries",
     origin: "our judgement, the smallest of a few is the path, without its queues",
     previews: ["probe-pace"],
   }),
   deadlineMs: policy(z.int().min(10).max(60_000).default(3000), {
     title: "Deadline of a probe",
-    help: "A crawler that has no answer by then counts as one that cannot reach the subnet.",
+    help: "A crawler without an answer by then counts as unable to reach the subnet.",
     unit: "ms",
     origin: "our judgement, several times the slowest path round the world",
     previews: ["probe-pace"],
@@ -128,35 +128,35 @@ const probe = z.strictObject({
 const scope = z.strictObject({
   pagesPerHost: policy(z.int().min(1).max(10_000_000).default(100), {
     title: "Pages per host",
-    help: "So many URLs of one host are crawled at most; a host starts with 50 and earns the rest.",
+    help: "The most URLs of one host that are crawled. A host starts with 50 and earns the rest.",
     unit: "URLs",
     origin: "our judgement; the budget is coordinator/frontier/budgets.ts",
     previews: ["pages-due"],
   }),
   maxDepth: policy(z.int().min(0).max(1000).default(8), {
     title: "Links from a seed",
-    help: "A URL that is so many links away from a seed is crawled, and none that is further.",
+    help: "URLs further from a seed than this many links are not crawled.",
     unit: "links",
     origin: "our judgement",
     previews: ["links"],
   }),
   admitNewHosts: policy(z.boolean().default(false), {
     title: "Follow links to new hosts",
-    help: "Whether links to hosts that nobody named are followed, or kept as links alone.",
+    help: "Whether links to hosts that nobody named are followed, or only kept as links.",
     unit: null,
     origin: "our judgement, a crawl goes no further than it was told",
     previews: ["links"],
   }),
   newHostsPerCrawlerAndDay: policy(z.int().min(0).max(100_000_000).default(50_000), {
-    title: "New hosts, a crawler and day",
-    help: "One crawler's results bring in so many hosts that nobody knew in a day (UTC) at most.",
+    title: "New hosts per crawler and day",
+    help: "The most unknown hosts that one crawler's results may bring in per day (UTC).",
     unit: "hosts/day",
     origin: "our judgement, a page of a new crawl names one or two",
     previews: ["links"],
   }),
   followNofollow: policy(z.boolean().default(false), {
     title: "Follow rel=nofollow",
-    help: "Whether links with rel=nofollow are followed; they are in the web graph either way.",
+    help: "Whether links with rel=nofollow are followed. They are in the web graph either way.",
     unit: null,
     origin: "the convention of search engines since 2005",
     previews: ["links"],
@@ -166,21 +166,21 @@ const scope = z.strictObject({
 const lease = z.strictObject({
   seconds: policy(seconds(86_400).default(300), {
     title: "Length of a lease",
-    help: "A crawler has so long to fetch what it was handed; then it returns, and may go to another.",
+    help: "How long a crawler has to fetch what it was handed. After that the lease returns and may go to another crawler.",
     unit: "s",
     origin: "our judgement",
     previews: ["leases"],
   }),
   urlsPerHost: policy(z.int().min(1).max(1000).default(20), {
-    title: "URLs of a host in a lease",
-    help: "So many URLs of one host are handed to a crawler together, which keeps a connection in use.",
+    title: "URLs per host in a lease",
+    help: "How many URLs of one host a crawler is handed together, which keeps its connection in use.",
     unit: "URLs",
     origin: "our judgement",
     previews: ["leases"],
   }),
   hostsPerRequest: policy(z.int().min(1).max(1000).default(20), {
-    title: "Hosts in one answer",
-    help: "A crawler that asks for work gets so many hosts at once at most.",
+    title: "Hosts per request",
+    help: "The most hosts that a crawler gets at once when it asks for work.",
     unit: "hosts",
     origin: "our judgement",
     previews: ["leases"],
@@ -195,21 +195,21 @@ const lease = z.strictObject({
 const balance = z.strictObject({
   policy: policy(z.enum([...balancePolicyNames, "none"]).default("min-cost-flow"), {
     title: "Balance policy",
-    help: "Decides which subnets an overloaded crawler gives up and to whom; none leaves overloads alone.",
+    help: "Which subnets an overloaded crawler gives up, and to whom; none leaves overloads alone.",
     unit: null,
     origin: "measured, test/bench/results/balance.md",
     previews: ["balance"],
   }),
   everySeconds: policy(seconds(86_400).default(60), {
     title: "Balance every",
-    help: "Loads are looked at, and moves made, so often.",
+    help: "How often loads are checked and subnets moved.",
     unit: "s",
     origin: "our judgement, loads change over hours",
     previews: ["balance"],
   }),
   movesPerPass: policy(z.int().min(1).max(100_000).default(500), {
-    title: "Moves in one pass",
-    help: "So many subnets move, and so many probes are made for them, in one pass at most.",
+    title: "Moves per pass",
+    help: "The most subnets that move, and the most probes made for them, in one pass.",
     unit: "moves",
     origin: "our judgement, a minute's work for the fleet",
     previews: ["balance"],
@@ -219,28 +219,28 @@ const balance = z.strictObject({
 const recalibration = z.strictObject({
   slowerThanFactor: policy(z.number().min(1.05).max(100).default(1.5), {
     title: "Slower than usual by",
-    help: "A fetch counts as slow above so many times its host's usual time; smaller notices more and probes more.",
+    help: "A fetch counts as slow when it takes this many times its host's usual time. Smaller values notice more and probe more.",
     unit: "times",
     origin: "IPMicra, section 4.4; the figure is measured, test/bench/results/calibration.md",
     previews: ["recalibration"],
   }),
   timesInARow: policy(z.int().min(2).max(100).default(2), {
     title: "Slow in a row",
-    help: "A subnet is probed again after so many slow fetches in a row, or more where slow fetches are common.",
+    help: "A subnet is probed again after this many slow fetches in a row, or more where slow fetches are common.",
     unit: "fetches",
     origin: "IPMicra, section 4.4, more than one time continuously",
     previews: ["recalibration"],
   }),
   everySeconds: policy(seconds(86_400).default(30), {
     title: "Look for slow subnets every",
-    help: "Hosts that turned slow wait for their round so long at most.",
+    help: "The longest that a host that turned slow waits for its round.",
     unit: "s",
     origin: "our judgement",
     previews: ["recalibration"],
   }),
   refreshDays: policy(z.number().min(1).max(3650).default(30), {
     title: "Probe again after",
-    help: "A decision so old is probed again, since a crawler that became nearer meanwhile shows in no fetch time.",
+    help: "Decisions this old are probed again, since no fetch time shows that another crawler has become nearer.",
     unit: "days",
     origin: "our judgement",
     previews: ["recalibration"],
@@ -250,15 +250,15 @@ const recalibration = z.strictObject({
 /** What is believed of crawlers: a share of their pages is fetched by another one as well, and compared. */
 const trust = z.strictObject({
   share: policy(z.number().min(0).max(1).default(defaultSamplingRule.share), {
-    title: "Fetched twice",
-    help: "So large a share of an established crawler's pages is fetched by another one as well, and compared; 0.01 is one in a hundred.",
+    title: "Cross-fetched",
+    help: "The share of an established crawler's pages that another crawler fetches as well, for comparison; 0.01 is one in a hundred.",
     unit: "of its pages",
     origin: "measured, test/bench/results/trust.md",
     previews: ["second-fetches"],
   }),
   newcomerShare: policy(z.number().min(0).max(1).default(defaultSamplingRule.newcomerShare), {
-    title: "Fetched twice, of newcomers",
-    help: "So large a share of a new crawler's first pages is fetched by another one as well, and compared.",
+    title: "Cross-fetched, new crawlers",
+    help: "The share of a new crawler's first pages that another crawler fetches as well, for comparison.",
     unit: "of its pages",
     origin: "measured, test/bench/results/trust.md",
     previews: ["second-fetches"],
@@ -273,13 +273,13 @@ const trust = z.strictObject({
   alteredShare: z.number().min(0.001).max(1).default(defaultTrustRule.alteredShare),
   threshold: policy(z.number().min(1).max(100).default(defaultTrustRule.threshold), {
     title: "Evidence to distrust",
-    help: "A crawler whose evidence (a natural logarithm of likelihoods) reaches this is not trusted any more.",
+    help: "A crawler is no longer trusted when the evidence against it (a natural logarithm of likelihoods) reaches this.",
     unit: null,
     origin: "measured, test/bench/results/trust.md",
     previews: ["distrust"],
   }),
   onDistrust: policy(z.enum(["drain", "keep"]).default("drain"), {
-    title: "What happens on distrust",
+    title: "When a crawler is distrusted",
     help: "drain: its subnets go to others and its latest pages are fetched again; keep: it gets no new ones.",
     unit: null,
     origin: "our judgement, a liar's pages harm every reader",
@@ -292,26 +292,26 @@ const trust = z.strictObject({
 const frontier = z.strictObject({
   order: policy(z.enum(orderNames).default("breadth-first"), {
     title: "Order of the URLs",
-    help: "Decides which due URLs of a host are fetched first: the longest due, what most pages link to, Anansi's two lists, the highest PageRank, or what is expected to be most out of date.",
+    help: "Which due URLs of a host are fetched first: those due longest, those with the most links, Anansi's two lists, those with the highest PageRank, or those expected to be the most out of date.",
     unit: null,
     origin:
       "our judgement, the longest due costs nothing; what the others have sooner is measured, test/bench/results/anansi.md",
   }),
   newShare: policy(z.number().min(0).max(1).default(0.9), {
     title: "New URLs in a lease",
-    help: "So large a share of a lease is for URLs that were never visited, the rest for visited ones that are due again; the order breadth-first does not ask.",
+    help: "The share of a lease that goes to URLs never visited before; the rest goes to visited ones that are due again. The order breadth-first ignores it.",
     unit: "of its URLs",
     origin: "Anansi, section 5.1, nine new ones to one old",
   }),
   worthShare: policy(z.number().min(0).max(mostWorthShare).default(0.75), {
-    title: "Hosts that go by their best URL",
-    help: "Of the hosts that a crawler is handed so large a share goes to those whose best due URL comes first in the order, the rest to those that have been due the longest, so that none is forgotten; 0 lets hosts take turns alone, and the order breadth-first does not ask.",
+    title: "Hosts chosen by their best URL",
+    help: "Of the hosts that a crawler is handed, the share chosen by how early their best due URL comes in the order. The rest have been due longest, so that none is forgotten. At 0 hosts simply take turns; the order breadth-first ignores it.",
     unit: "of the hosts",
     origin: "our judgement; measured, test/bench/results/anansi.md",
   }),
   linkTypeChecks: policy(z.int().min(0).max(maxLinkTypeChecks).default(0), {
-    title: "Links asked for their type",
-    help: "Of each page so many links to its own site are asked for by HEAD, in turns of the host, and those that are no page are not fetched; each check takes as long as a fetch, and 0 means none.",
+    title: "Links checked for their type",
+    help: "How many of a page's links to its own site are checked by HEAD, at the host's usual pace; links that are not pages are not fetched. Each check takes as long as a fetch; 0 means none.",
     unit: "links a page",
     origin: "our judgement; Anansi, section 4.2, asks them all",
   }),
@@ -321,7 +321,7 @@ const frontier = z.strictObject({
 const workPace = z.strictObject({
   slowDownUnder: policy(z.number().min(0).max(1_000_000).default(4), {
     title: "Slow down under",
-    help: "A crawler with less due work is told to slow down: it works on no more hosts at a time than it has slices, one at least. Above, it has a place for each slice, within its partner's limits.",
+    help: "A crawler with less due work is told to slow down: it works on no more hosts at a time than it has slices, and on at least one. Above that it has a place for each slice, within its partner's limits.",
     unit: "host slices",
     origin:
       "WEB-SAILOR, section 4.3; the number is our judgement, a few connections keep up with a few hosts",
@@ -333,8 +333,8 @@ const workPace = z.strictObject({
     origin: "WEB-SAILOR, section 4.3; the number is our judgement, twice the places of a crawler as it comes",
   }),
   everySeconds: policy(seconds(86_400).default(10), {
-    title: "Look at the work every",
-    help: "How often each crawler's due work is counted; its places for hosts follow that count, up and down.",
+    title: "Check the work every",
+    help: "How often each crawler's due work is counted. Its places for hosts follow that count, up and down.",
     unit: "s",
     origin: "our judgement",
   }),
@@ -344,9 +344,9 @@ const workPace = z.strictObject({
 const changes = z.strictObject({
   keepDays: policy(z.number().min(1).max(3650).default(30), {
     title: "Keep changes for",
-    help: "Changes can be read for so long after they were noted; a reader that was away for longer has to look again.",
+    help: "How long changes can be read after they were noted. A reader that was away longer has to start over.",
     unit: "days",
-    origin: "our judgement, a reader that is away for a month begins anew anyway",
+    origin: "our judgement, a reader that is away for a month starts over anyway",
   }),
 });
 

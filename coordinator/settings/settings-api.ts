@@ -152,7 +152,7 @@ export const settingsApi = {
                 {
                   name: "delegation.lambdaMs",
                   title: "λ, what a probe must save",
-                  help: "With the policy nearest, another crawler is probed while that is expected to save so much RTT; smaller is more exact and costs more probes.",
+                  help: "With the policy nearest, another crawler is probed as long as it is expected to save this much RTT. Smaller values are more exact and cost more probes.",
                   unit: "ms",
                   origin: "measured, test/bench/results/delegation.md",
                   kind: { type: "number", whole: false, least: 0, above: false, most: 1000 },

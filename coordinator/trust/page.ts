@@ -9,7 +9,7 @@ import type { TrustLine } from "./reads.ts";
 
 export function trustBody(lines: readonly TrustLine[], viewer: PageViewer): Html {
   return html`${fleetHead("/fleet/trust", viewer, "Trust")}
-<p class="lead">One page of a hundred is fetched again by a second crawler and compared. Who stands alone too often, over different hosts, is drained, and its pages of late are fetched again by others. With fewer than three crawlers nothing can be judged.</p>
+<p class="lead">One page of a hundred is fetched again by a second crawler and compared. Who stands alone too often, over different hosts, is drained, and its recent pages are fetched again by others. With fewer than three crawlers nothing can be judged.</p>
 ${lines.length === 0 ? empty("There is no crawler yet.", "") : table(lines, viewer)}`;
 }
 

@@ -57,7 +57,7 @@ async function doubt(lie: ProbeLie, ports: WatchProbesPorts): Promise<boolean> {
   const words = lieWords(lie);
   if (!(await trust.doubtProbes({ crawlerId, words, now: now() }))) return false;
   const crawler = state.crawler(crawlerId)?.name ?? String(crawlerId);
-  log.warn({ crawlerId, crawler, words }, "a crawler's probe reports are not believed any more");
+  log.warn({ crawlerId, crawler, words }, "a crawler's probe reports are no longer trusted");
   incidents.note({
     crawlerId,
     kind: "wrong-probe",

@@ -102,7 +102,7 @@ function distribution(outLinks: Degrees, inLinks: Degrees): Html {
     return html`<tr><th scope="row">${range}</th><td class="number">${countText(outLinks.bins[bin]?.nodes ?? 0)}</td><td class="number">${countText(inLinks.bins[bin]?.nodes ?? 0)}</td></tr>`;
   });
   return html`<div class="scroll"><table>
-<thead><tr><th scope="col">Links</th><th scope="col" class="number">Pages that have so many</th><th scope="col" class="number">Pages that so many lead to</th></tr></thead>
+<thead><tr><th scope="col">Links</th><th scope="col" class="number">Pages with that many</th><th scope="col" class="number">Pages linked from that many</th></tr></thead>
 <tbody>${rows}</tbody></table></div>`;
 }
 

@@ -112,7 +112,7 @@ export interface OrderReport {
   readonly words: string;
   /** New: it was never visited. */
   readonly list: "new" | "old";
-  /** Of a lease so much is for new URLs; null: the strategy takes both as they come. */
+  /** The share of a lease that is for new URLs; null: the strategy takes both as they come. */
   readonly newShare: number | null;
   readonly score: number;
   /** The score with how it came about. */

@@ -450,7 +450,7 @@ const orderReport = z
     newShare: z
       .number()
       .nullable()
-      .describe("Of a lease so much is for new URLs; null: the strategy takes both as they come."),
+      .describe("The share of a lease that is for new URLs; null: the strategy takes both as they come."),
     score: z.number().describe("Higher goes first."),
     reason: z.string().describe("The score with how it came about."),
     place: z
@@ -467,7 +467,7 @@ const orderReport = z
     worthShare: z
       .number()
       .describe(
-        "Of the hosts that a crawler is handed so many go by what they are worth, the others by how long they are due.",
+        "How many of the hosts that a crawler is handed go by what they are worth; the others go by how long they have been due.",
       ),
   })
   .meta({ id: "OrderReport" });

@@ -155,7 +155,7 @@ export class TaskLoop {
 
   /** Gives back what an earlier process of this crawler left in the spool and nobody works on any more. */
   giveBackLeftBehind(leaseIds: readonly string[]): void {
-    for (const leaseId of leaseIds) this.#giveBack({ leaseId, host: "" }, "the crawler was started anew");
+    for (const leaseId of leaseIds) this.#giveBack({ leaseId, host: "" }, "the crawler was restarted");
   }
 
   /** These sites, with everything below each, are left alone at once: also by requests that are under way. */

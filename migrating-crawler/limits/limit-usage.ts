@@ -8,7 +8,7 @@ export interface LimitUsage {
   readonly used: number | null;
   /** Null: there is none. */
   readonly cap: number | null;
-  /** When it begins anew, or is over; null: it does not by itself. */
+  /** When it starts over, or is over; null: it does not by itself. */
   readonly resetsAt: Date | null;
   /** In a plain sentence; empty when it holds nothing back. */
   readonly holdingBack: string;

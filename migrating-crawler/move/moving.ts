@@ -159,7 +159,7 @@ export class Moving {
   #giveUp(reason: string): void {
     if (this.#isOver || this.#moveId === null) return;
     this.#isOver = true;
-    this.#settings.log.warn({ reason }, "a move to another host came to nothing: the crawler begins anew");
+    this.#settings.log.warn({ reason }, "a move to another host came to nothing: the crawler starts over");
     this.#settings.beginAnew();
   }
 }

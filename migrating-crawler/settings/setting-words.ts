@@ -82,7 +82,7 @@ const wishes: SettingTable = {
     setting(
       "responseTimeFactor",
       5,
-      "A host is left alone for so many times as long as its last answer took, at least. Default: 5. Takes a restart.",
+      "A host is left alone for at least this many times as long as its last answer took. Default: 5. Takes a restart.",
     ),
     setting(
       "requestsPerAddress",

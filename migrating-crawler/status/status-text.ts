@@ -211,7 +211,7 @@ export interface LimitLine {
   readonly used: string;
   /** Of the cap, 0 to 1; null: there is no cap, or use is not measured. */
   readonly share: number | null;
-  /** `begins anew in 3 h`; empty: it does not. */
+  /** `starts over in 3 h`; empty: it does not. */
   readonly resets: string;
   /** Empty: nothing. */
   readonly holdingBack: string;
@@ -266,5 +266,5 @@ function resetWords({ resetsAt, limit, holdingBack }: LimitReport, now: Date): s
   if (resetsAt === null) return "";
   const left = durationInWords(Date.parse(resetsAt) - now.getTime());
   if (limit === "hours") return holdingBack === "" ? `open for ${left} more` : `opens in ${left}`;
-  return `begins anew in ${left}`;
+  return `starts over in ${left}`;
 }

@@ -54,7 +54,7 @@ export class ReleaseShelf {
     return join(this.#folder, `${digest}.draft`);
   }
 
-  /** A damaged file is set aside, and the dock begins anew: it asks the coordinator what to run. */
+  /** A damaged file is set aside, and the dock starts over: it asks the coordinator what to run. */
   readState(): ReleaseState {
     return this.read("state.json", releaseState) ?? emptyState;
   }

@@ -57,7 +57,7 @@ export async function readManifest(cacheFolder: string): Promise<CacheManifest> 
   if (checked?.success) return checked.data.sources;
   const issue = checked?.error.issues[0];
   const fault = issue ? `${issue.path.join(".") || "it"}: ${issue.message}` : "it is too long";
-  throw new CacheError(`${file} is damaged (${fault}): delete it, and the next fetch starts anew`);
+  throw new CacheError(`${file} is damaged (${fault}): delete it, and the next fetch starts over`);
 }
 
 export async function writeManifest(cacheFolder: string, sources: CacheManifest): Promise<void> {

@@ -50,7 +50,7 @@ it("a crawler that is not believed any more", async () => {
 
   expect(await noted()).toEqual([
     "coordinator (coordinator) crawler-distrusted crawler 1: crawler 1 is not trusted any more, and it keeps its subnets: its pages differed.",
-    "coordinator (coordinator) crawler-probes-doubted crawler 1: crawler 1's probe reports are not believed any more: too fast.",
+    "coordinator (coordinator) crawler-probes-doubted crawler 1: crawler 1's probe reports are no longer trusted: too fast.",
   ]);
 });
 

@@ -19,7 +19,7 @@ test("a fresh schema gets every migration once, and none the second time", async
   }
 });
 
-test("a migration that a reader of its tables stands in the way of begins anew", async () => {
+test("a migration that a reader of its tables stands in the way of starts over", async () => {
   const database = await testDatabase();
   const reader = await database.pool.connect();
   const one = async (text: string) => (await database.pool.query<{ is: boolean }>(text)).rows[0]?.is === true;

@@ -41,7 +41,7 @@ describe("a day", () => {
     expect(budget.left(of(north, 6, 400_000), evening)).toBe(1);
   });
 
-  it("begins anew at midnight UTC, whoever asks first", () => {
+  it("starts over at midnight UTC, whoever asks first", () => {
     for (const touch of ["spend", "left"] as const) {
       const budget = new DayBudget();
       budget.spend(north, { pages: 100, bytes: 1e6 }, evening);

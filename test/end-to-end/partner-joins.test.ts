@@ -1,6 +1,6 @@
 /**
  * A partner's crawler from its invitation to its end, against a whole coordinator behind TLS: joined by the command,
- * run from nothing but its folder, given a new key, copied, invited anew, taken off the machine.
+ * run from nothing but its folder, given a new key, copied, reinvited, taken off the machine.
  */
 import { cpSync, existsSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -85,7 +85,7 @@ it("a new key is on the disk before the coordinator hears so, and the next sessi
   expect(next.refusal()).toBeNull();
 });
 
-it("a copied folder is refused while the other runs, with what to do, and invited anew it is somebody again", async () => {
+it("a copied folder is refused while the other runs, with what to do, and reinvited it is somebody again", async () => {
   const { home } = partner;
   const original = await run(home);
   const copy = `${home}-copy`;

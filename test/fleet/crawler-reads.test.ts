@@ -235,7 +235,7 @@ it("failed fetches are listed with their words, and shared out by blame and craw
   });
 });
 
-it("a crawler's subnets go to their runners-up that are there, and the others are measured anew", async () => {
+it("a crawler's subnets go to their runners-up that are there, and the others are measured again", async () => {
   const north = await world.delegatedHost("north", "http://a.example/");
   const south = await world.crawler("south");
   await arrive(south, 0);

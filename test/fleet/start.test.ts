@@ -269,7 +269,7 @@ describe("what is changed", () => {
     const page = await get("/crawlers/athens/kill");
 
     expect(page.body).toMatch(/Its <strong>1 subnet<\/strong> go(es)? to others now/);
-    expect(page.body).toContain("measured anew");
+    expect(page.body).toContain("measured again");
     expect((await crawler("athens", "revoked_at")).revoked_at).toBeNull();
   });
 

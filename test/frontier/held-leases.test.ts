@@ -1,4 +1,4 @@
-/** Leases of a crawler that was started anew: what it no longer holds is due again at once. */
+/** Leases of a crawler that was restarted: what it no longer holds is due again at once. */
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { asLeaseId } from "#core/ids";
 import { newWorld, noon } from "../support/store-world.ts";

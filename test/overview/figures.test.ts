@@ -65,7 +65,7 @@ it("a minute is written when it has ended, with what every crawler did in its qu
   ]);
 });
 
-it("two coordinators, and one that was started anew within the minute, add to the same rows", async () => {
+it("two coordinators, and one that was restarted within the minute, add to the same rows", async () => {
   const both = [new MinuteFigures(), new MinuteFigures()];
   for (const figures of both) {
     await figures.turn(store(), noon);

@@ -198,13 +198,13 @@ describe("what is asked for", () => {
     const { fingerprint } = (await read(`/api/registry/plans/${planId}`)).json().plan;
 
     const { jobId } = (await send("apply", { planId })).json();
-    commands.end({ exitCode: 2, words: "the files are not those that the plan was made from: plan anew" });
+    commands.end({ exitCode: 2, words: "the files are not those that the plan was made from: plan again" });
     await endOf(jobId);
 
     const files = { from: "folder", name: "2026-q1" };
     expect(commands.orders.at(-1)).toEqual({ type: "apply", planId, fingerprint, files });
     const job = (await read(`/api/registry/jobs/${jobId}`)).json();
-    expect([job.state, job.words]).toEqual(["failed", expect.stringContaining("plan anew")]);
+    expect([job.state, job.words]).toEqual(["failed", expect.stringContaining("plan again")]);
   });
 
   it("has to be confirmed where a registry would lose more than a tenth", async () => {

@@ -254,8 +254,8 @@ describe("publishing", () => {
         ...(bundle ? { bundle } : {}),
       });
 
-    await expect(again({ sequence })).rejects.toThrow("is published: sign it anew");
-    await expect(again({ sequence: sequence - 1 })).rejects.toThrow("is published: sign it anew");
+    await expect(again({ sequence })).rejects.toThrow("is published: sign it again");
+    await expect(again({ sequence: sequence - 1 })).rejects.toThrow("is published: sign it again");
     await expect(again({}, "another")).rejects.toThrow("with another bundle");
     await expect(again({ expiresAt: "2031-01-01T00:00:00.000Z" })).resolves.toBeDefined();
   });

@@ -123,7 +123,7 @@ describe("a plan that is applied", () => {
     folder.write("after.db", `${after}# one more line\n`);
 
     await expect(applyImport(database, [file], { planned: plan.fingerprint })).rejects.toThrow(
-      "the files are not those that the plan was made from: plan anew",
+      "the files are not those that the plan was made from: plan again",
     );
     expect((await registryOverview(database, new Date())).generation).toBe(1);
   });
@@ -137,7 +137,7 @@ describe("a plan that is applied", () => {
       { generation: 2, crossings: 1, registries: [plan.registries[0]?.after] },
     ]);
     await expect(applyImport(database, [file], { planned: plan.fingerprint })).rejects.toThrow(
-      "the plan was made against generation 1, and now generation 2 is in force: plan anew",
+      "the plan was made against generation 1, and now generation 2 is in force: plan again",
     );
     await expect(applyImport(database, [file], { planned: "nonsense" })).rejects.toThrow(
       '"nonsense" is no plan\'s fingerprint',

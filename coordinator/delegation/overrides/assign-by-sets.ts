@@ -3,7 +3,7 @@
  * crawler). A subnet goes to the nearest crawler that may have any of its hosts, and so to the nearest for each that this
  * one may have. The others are delegated one by one to the nearest crawler among those whose sets hold them, by one probe
  * round for all of a subnet that the same crawlers may have. A subnet whose crawler may have none of its hosts any more
- * is probed anew as a whole.
+ * is probed again as a whole.
  *
  * A host's language is known once pages of it were fetched. Until then every language's set may hold it, so that it is
  * crawled by whoever is nearest by name; afterwards, by the nearest that holds the language.

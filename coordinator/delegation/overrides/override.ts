@@ -145,7 +145,7 @@ export function reviewTimes(now: Date): ReviewTimes {
 // What crawlers have besides whole subnets, when they are gone or drained: hosts and parts go to the nearest of
 // the others by their latest round, without a new probe; of which nothing is known, to the subnet's crawler
 // until they are probed again. What some partner denies goes to the runner-up or to the subnet's crawler, if they
-// may have it, and is probed anew at once; else it goes with its subnet again. To be called after the subnets have
+// may have it, and is probed again at once; else it goes with its subnet again. To be called after the subnets have
 // gone to others.
 
 interface ReplaceFinerPorts {

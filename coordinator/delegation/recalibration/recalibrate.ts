@@ -1,6 +1,6 @@
 /**
  * Recalibration (paper section 4.4): every fetch is held against its host's own past as it arrives; subnets
- * in which a host turned slow are probed anew. A subnet that was probed for this reason is left alone for a
+ * in which a host turned slow are probed again. A subnet that was probed for this reason is left alone for a
  * while, so that a restless site does not cost a round with every alarm; an alarm meanwhile waits.
  *
  * The watch is a cache of what page_fetch holds: the past of a host that it does not know (after a start,

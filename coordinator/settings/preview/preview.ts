@@ -25,7 +25,7 @@ const patienceMs = 2000;
 /** More are not planned for a preview: it would take too long. */
 const mostSubnets = 5000;
 
-const title = "Balance: the present loads planned anew";
+const title = "Balance: the present loads planned again";
 
 const previewBalance: PreviewPolicies = async (step, ports) => {
   const state = await fleetState(ports);
@@ -86,7 +86,7 @@ const previews: Readonly<Record<PreviewName, { readonly title: string; readonly 
       preview: previewFirstFetches,
     },
     "probe-pace": { title: "Probes: what waits", preview: previewPace },
-    balance: { title: "Balance: the present loads planned anew", preview: previewBalance },
+    balance: { title: "Balance: the present loads planned again", preview: previewBalance },
     recalibration: {
       title: "Recalibration: the latest fetches weighed again",
       preview: previewRecalibration,

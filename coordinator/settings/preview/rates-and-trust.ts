@@ -46,7 +46,7 @@ export const previewRecalibration: PreviewPolicies = async ({ before, after, nam
           ]
         : []),
     ],
-    basis: `The latest ${fetchesPerHost} fetches each of ${sample.hosts} hosts that were fetched of late (${sample.fetches.length} fetches, ${days.toFixed(1)} days of one host), scaled to all ${sample.allHosts} hosts.`,
+    basis: `The latest ${fetchesPerHost} fetches each of ${sample.hosts} hosts that were fetched recently (${sample.fetches.length} fetches, ${days.toFixed(1)} days of one host), scaled to all ${sample.allHosts} hosts.`,
     limits: [
       "A subnet is probed again once an hour at most, in the replay as in the coordinator; that hosts of one subnet share this is seen only within the sample.",
       ...(days < 1

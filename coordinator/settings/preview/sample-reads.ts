@@ -221,7 +221,7 @@ async function probeRates(pool: Pool, mostWaiting: number): Promise<ProbeRates> 
   };
 }
 
-// The latest fetches of hosts that were fetched of late, as recalibration compares them.
+// The latest fetches of hosts that were fetched recently, as recalibration compares them.
 
 /** The hosts are those of the latest fetches, so many at most. */
 const mostLatest = 20_000;

@@ -103,7 +103,7 @@ export interface PastLease {
 /** Each reading is bounded, in rows and by the connection's time-out. */
 export interface PolicySamples {
   rounds(most: number): Promise<SampledRounds>;
-  /** The latest fetches of hosts that were fetched of late, and how many hosts have been fetched at all. */
+  /** The latest fetches of hosts that were fetched recently, and how many hosts have been fetched at all. */
   fetches(
     mostHosts: number,
     perHost: number,

@@ -69,7 +69,7 @@ Examples:
   npm run evaluate -- --only thresholds,learning
   npm run evaluate -- --live              the policies on sockets, one after the other; about 15 minutes
 
-Sections of the page that are not made anew stay as they are. Measured instances are PL12.json and PL50.json
+Sections of the page that are not regenerated stay as they are. Measured instances are PL12.json and PL50.json
 in latency/ of the folder NEARCRAWL_DATA (default ../shared/data), or the files named by --measured; without
 them those parts are left out.
 Exit codes: 0 done, 1 failed, 2 wrong usage or a file that is no fixture, 130 interrupted.

@@ -63,7 +63,7 @@ export function exploreCommand(): Command {
     .option("--holder <name>", "only of this holder: its handle or its name in full")
     .option("--min-rtt-ms <ms>", "only with at least this round-trip time")
     .option("--max-rtt-ms <ms>", "only with at most this round-trip time")
-    .option("--min-load <pages>", "only with at least so many pages a day")
+    .option("--min-load <pages>", "only with at least this many pages per day")
     .option("--older-than-days <days>", "only what was decided longer ago")
     .option("--min-prefix <length>", "only blocks of this prefix length or longer")
     .option("--max-prefix <length>", "only blocks of this prefix length or shorter")

@@ -34,7 +34,7 @@ import { type DatabaseOptions, readDatabase, withDatabaseOptions } from "../read
 export function fleetCommand(): Command {
   const command = new Command("fleet")
     .description(
-      "the crawlers: who is there and what each has; invite one, drain one, take it back or shut it out",
+      "the crawlers and what each one has; invite one, drain one, take it back or revoke its access",
     )
     .addHelpText(
       "after",
@@ -134,7 +134,7 @@ function domainSetsCommand(): Command {
     .argument("<name>", "the crawler's name", checkedName)
     .argument("[set...]", 'one set each: .gr, "example.org not shop.example.org", ".gr lang:el"')
     .option("--clear", "hosts of every domain again")
-    .description("which domains and languages a crawler may have: shown, or given anew")
+    .description("which domains and languages a crawler may have: shown, or changed")
     .addHelpText(
       "after",
       '\nA host must be in one of the sets, and in one of those that the crawler\'s partner names, if any; it is crawled by the nearest crawler that may have it. While no page of a host is known, every language may hold it.\nExit codes: 0 done, 1 failed, 2 wrong usage or sets that cannot be, 3 there is no crawler of that name.\n\nExamples:\n  nearcrawl fleet domain-sets athens\n  nearcrawl fleet domain-sets athens .gr .cy lang:el\n  nearcrawl fleet domain-sets boston "not .gr"\n  nearcrawl fleet domain-sets athens --clear',

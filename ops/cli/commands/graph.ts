@@ -25,7 +25,7 @@ interface GraphOptions extends DatabaseOptions {
 }
 
 const help = `
-Counts anew, which takes some ten seconds for ten million links; --latest shows what nearcrawl rank --write kept.
+Counts again, which takes some ten seconds for ten million links; --latest shows what nearcrawl rank --write kept.
 
 Examples:
   nearcrawl graph                                    nodes, links, degrees, change ratio, hosts

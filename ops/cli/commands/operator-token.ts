@@ -23,7 +23,7 @@ const usualDays = 365;
 
 export function operatorTokenCommand(): Command {
   const command = new Command("operator-token")
-    .description("tokens for operators' programs: invite, rotate and shut out crawlers over HTTP")
+    .description("tokens for operators' programs: invite, rotate and revoke crawlers over HTTP")
     .addHelpText(
       "after",
       "\nExit codes: 0 done, 1 failed, 2 wrong usage, or the name is taken, 3 there is no good token of that name.\n\nExamples:\n  nearcrawl operator-token create dashboard --scope fleet-read\n  curl -H 'Authorization: Bearer TOKEN' COORDINATOR/api/fleet/invitations      (its address, as nearcrawl coordinator prints it)\n\nWhat can be asked: /api/openapi.json",

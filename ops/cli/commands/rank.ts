@@ -56,7 +56,7 @@ export function rankCommand(): Command {
       boundedNumber(1e-15, 1),
       tolerance,
     )
-    .option("--iterations <n>", "at most so many", boundedInteger(1, 10_000), iterations)
+    .option("--iterations <n>", "upper limit", boundedInteger(1, 10_000), iterations)
     .option("--write", "keep the ranks for the frontier's order and the pages")
     .addHelpText("after", help)
     .action(runRank);

@@ -200,7 +200,7 @@ function revokeCommand(): Command {
     .description("never let a release run again: docks stop it and return to the one before")
     .addHelpText(
       "after",
-      "\nA crawler that has nothing to return to waits for a newer release: sign the bundle before it anew, under a new version.\n\nExamples:\n  nearcrawl release revoke 1.4.0 --key release-key.pem --reason 'it loses results'\n  nearcrawl release revoke 9b8c… --key release-key.pem --reason 'it loses results' --out revocations.json",
+      "\nA crawler that has nothing to return to waits for a newer release: sign the previous bundle again, under a new version.\n\nExamples:\n  nearcrawl release revoke 1.4.0 --key release-key.pem --reason 'it loses results'\n  nearcrawl release revoke 9b8c… --key release-key.pem --reason 'it loses results' --out revocations.json",
     )
     .action(async (release: string, options: RevokeOptions) => {
       const key = await readSigningKey(options.key, options.passphraseFile ?? null);

@@ -83,7 +83,7 @@ function orderCommand(): Command {
         .argParser(share),
     )
     .addOption(whole("--seed <number>", "which web", [1, 0, 0xffff_ffff]))
-    .addOption(whole("--seeds <n>", "so many webs from --seed on: mean and spread", [1, 1, 100]))
+    .addOption(whole("--seeds <n>", "number of webs, from --seed on: mean and spread", [1, 1, 100]))
     .option("--json", "print JSON: a list with one object per order and kind of list")
     .addHelpText("after", help)
     .action(async (options: OrderOptions) => {

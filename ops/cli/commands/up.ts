@@ -48,7 +48,7 @@ export function upCommand(): Command {
     .option(...contactOption)
     .option("--port <n>", "the web page's port (the next free one if it is taken)", "7411")
     .option("--exit", "end when the work is done instead of keeping the web page up")
-    .option("--fresh", "begin anew, even if the same run was broken off")
+    .option("--fresh", "start over, even if the same run was broken off")
     .option("--json", "print the result for programs; progress goes to standard error")
     .option("--home <folder>", "where everything is kept")
     .option("--database-url <url>", "a Postgres server in place of the embedded one")

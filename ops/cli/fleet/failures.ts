@@ -30,7 +30,7 @@ export function failuresCommand(): Command {
     .option("--crawler <name>", "of this crawler only (the latest)", checkedName)
     .option("--host <host>", "of this host only (the latest)")
     .addOption(new Option("--hours <n>", "so far back").choices(["1", "24"]).default("24"))
-    .option("--most <n>", "so many of the latest", boundedInteger(1, 1000), 30)
+    .option("--most <n>", "how many of the latest", boundedInteger(1, 1000), 30)
     .addHelpText(
       "after",
       "\nExit codes: 0 done, 1 failed, 2 wrong usage, 130 interrupted.\n\nExamples:\n  nearcrawl fleet failures --blame network\n  nearcrawl fleet failures --crawler athens --hours 1 --watch",

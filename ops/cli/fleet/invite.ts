@@ -62,8 +62,8 @@ export function reinviteCommand(): Command {
 function withInvitingOptions(command: Command): Command {
   const { least, most, usual } = invitationHours;
   return withDatabaseOptions(command)
-    .option("--capacity <pages>", "give it at most so many pages a day", boundedInteger(0, 1_000_000_000))
-    .option("--bytes-a-day <bytes>", "give it at most so many bytes a day", boundedInteger(0, 1e15))
+    .option("--capacity <pages>", "the most pages per day that it gets", boundedInteger(0, 1_000_000_000))
+    .option("--bytes-a-day <bytes>", "the most bytes per day that it gets", boundedInteger(0, 1e15))
     .option("--expires-hours <hours>", "how long the token is good", boundedNumber(least, most), usual)
     .option("--probe-only", "it may measure, and is given no pages to fetch")
     .option(

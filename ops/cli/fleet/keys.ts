@@ -72,12 +72,16 @@ export function revokeCommand(): Command {
     .action(async (name: string, options: DatabaseOptions) => {
       const crawlerId = await readDatabase(commandContext(options), async ({ pool }) => {
         const revoked = await createFleetKeys(pool).revoke(name, new Date());
-        const words = `${name} is shut out, whatever key it shows.`;
+        const words = `the access of ${name} is revoked, whatever key it shows.`;
         if (revoked !== null) await recordCommand(pool, { action: "crawler-revoked", target: name, words });
         return revoked;
       });
       if (crawlerId === null) return nobodyOfThatName(name);
-      printAnswer(options, { crawlerId, name }, `${name} is shut out, and its session ends if it has one`);
+      printAnswer(
+        options,
+        { crawlerId, name },
+        `the access of ${name} is revoked, and its session ends if it has one`,
+      );
     });
 }
 
@@ -92,14 +96,14 @@ export function killCommand(): Command {
         const frontier = createFrontierStore(pool);
         const ports = { keys: createFleetKeys(pool), crawlers: createCrawlerStore(pool), frontier };
         const returned = await killCrawler(name, ports, new Date());
-        const words = `${name} is shut out, its leases came back, and its subnets go to others.`;
+        const words = `the access of ${name} is revoked, its leases came back, and its subnets go to others.`;
         const after = { returnedLeases: returned };
         if (returned !== null)
           await recordCommand(pool, { action: "crawler-killed", target: name, words, after });
         return returned;
       });
       if (returnedLeases === null) return nobodyOfThatName(name);
-      const text = `${name} is shut out, ${returnedLeases} of its leases came back, and its subnets go to others (nearcrawl fleet list shows how far that is)`;
+      const text = `the access of ${name} is revoked, ${returnedLeases} of its leases came back, and its subnets go to others (nearcrawl fleet list shows how far that is)`;
       printAnswer(options, { name, returnedLeases }, text);
     });
 }

@@ -79,8 +79,8 @@ const refusalWords = (name: string, other: string) => ({
   offline: `${name} is not connected; a crawler whose host is gone gets a new one with nearcrawl fleet reinvite ${name}`,
   "host-offline": `${other} is not connected: start it on the new host first`,
   "no-identity": "both must have joined with an invitation (nearcrawl fleet invite)",
-  "shut-out": "one of the two was shut out (nearcrawl fleet list)",
-  distrusted: `${other} is not believed (nearcrawl fleet trust), and its host would not be more so as ${name}`,
+  "shut-out": "the access of one of the two was revoked (nearcrawl fleet list)",
+  distrusted: `${other} is not trusted (nearcrawl fleet trust), and its host would be no more so as ${name}`,
   moving: "one of the two takes part in another move",
 });
 

@@ -57,7 +57,7 @@ function stateSentence({
   offlineReason,
   draining,
 }: CrawlerRecord): string {
-  if (revoked) return "shut out; nearcrawl fleet reinvite takes it back.";
+  if (revoked) return "access revoked; nearcrawl fleet reinvite takes it back.";
   if (lastSeenAt === null) return "it has never connected.";
   if (state === "offline")
     return `offline since ${minute(lastSeenAt)}: ${words(offlineReason ?? "no reason was noted")}.`;

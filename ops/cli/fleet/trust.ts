@@ -19,17 +19,17 @@ export function trustCommand(): Command {
   return withDatabaseOptions(new Command("trust"))
     .argument("[name]", "the crawler's name; left out: all of them in lines", checkedName)
     .description(
-      "whether a crawler's pages and probe reports are believed, with every page that speaks against it",
+      "whether a crawler's pages and probe reports are trusted, with every page that counts against it",
     )
     .option(
       "--restore",
-      "believe it again: what spoke against it counts no more, and it starts as a newcomer",
+      "trust it again: the evidence against it no longer counts, and it starts as a newcomer",
     )
     .action(async (name: string | undefined, options: DatabaseOptions & { readonly restore?: boolean }) => {
       if (name === undefined) return await listTrust(options);
       const report = await readDatabase(commandContext(options), async ({ pool }) => {
         if (options.restore && (await restoreTrust(pool, name, new Date()))) {
-          const words = `${name} is believed again, and what spoke against it counts no more.`;
+          const words = `${name} is trusted again, and the evidence against it no longer counts.`;
           await recordCommand(pool, { action: "crawler-trust-restored", target: name, words });
         }
         return await trustReport(pool, name);
@@ -41,7 +41,7 @@ export function trustCommand(): Command {
 
 async function listTrust(options: DatabaseOptions & { readonly restore?: boolean }): Promise<void> {
   if (options.restore)
-    throw new UsageError("say whom to believe again: nearcrawl fleet trust NAME --restore");
+    throw new UsageError("say which crawler to trust again: nearcrawl fleet trust NAME --restore");
   const crawlers = await readDatabase(commandContext(options), async ({ pool }) => await trustList(pool));
   printAnswer(options, { crawlers }, trustListText(crawlers));
 }
@@ -96,12 +96,12 @@ function standingLines({
     ...(probesDoubted === null
       ? []
       : [
-          `Its probe reports are not believed since ${minute(probesDoubted.since)}: ${printable(probesDoubted.words, 300)}.`,
+          `Its probe reports have not been trusted since ${minute(probesDoubted.since)}: ${printable(probesDoubted.words, 300)}.`,
         ]),
     ...(distrusted === null && probesDoubted === null ? [] : [back]),
     ...(standing === "unproven" ? [unprovenWords(comparisons)] : []),
     ...(standing === "watched"
-      ? [`It stood alone of late (score ${score.toFixed(1)}), so more of its pages are compared.`]
+      ? [`It stood alone recently (score ${score.toFixed(1)}), so more of its pages are compared.`]
       : []),
     ...(restoredAt === null ? [] : [`An operator restored it at ${minute(restoredAt)}.`]),
   ];

@@ -116,7 +116,7 @@ export function stageCommand(): Command {
   return withDatabaseOptions(new Command("stage"))
     .argument("<version>", "a published release")
     .requiredOption("--to <whom>", "one, one=NAME, a percentage of the crawlers, or all")
-    .option("--again", "offer it anew to crawlers that returned from it")
+    .option("--again", "offer it again to crawlers that returned from it")
     .description("offer a release to one crawler, to a share of them, or to all")
     .addHelpText(
       "after",

@@ -149,7 +149,7 @@ export function rotateKeyCommand(): Command {
     .option("--json", "print for programs")
     .addHelpText(
       "after",
-      "\nReleases that only a retired key has signed are offered no more: sign them anew.\n\nExample:\n  nearcrawl release rotate-key --old release-key.pem --new next-key.pem\n  nearcrawl release accept key-rotation.json      (at the coordinator)",
+      "\nReleases that only a retired key has signed are offered no more: sign them again.\n\nExample:\n  nearcrawl release rotate-key --old release-key.pem --new next-key.pem\n  nearcrawl release accept key-rotation.json      (at the coordinator)",
     )
     .action(async (options: RotateOptions) => {
       const passphraseFile = options.passphraseFile ?? null;

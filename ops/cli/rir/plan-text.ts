@@ -187,7 +187,7 @@ function delegationsText({ delegations }: ImportPlan): string {
       .map(({ range, from, to, through }) => `  ${range}: ${from} → ${to}, through ${through}`),
     ...lostSamples
       .slice(0, samplesShown)
-      .map(({ range, from }) => `  ${range}: ${from} → nobody; the next URL there is probed anew`),
+      .map(({ range, from }) => `  ${range}: ${from} → nobody; the next URL there is probed again`),
   ].join("\n");
 }
 

@@ -10,7 +10,7 @@ import { rolledBackText, rolledForwardText } from "./plan-text.ts";
 type Options = DatabaseOptions & { readonly inForce?: number; readonly toEmpty?: boolean };
 
 const help = `
-Exit code 2 when there are not so many imports, when another generation is in force than --in-force says, or when the
+Exit code 2 when there are fewer imports, when another generation is in force than --in-force says, or when the
 first import would go without --to-empty; then nothing is undone. \`rir rollforward\` puts back in force what was undone.
 
 Examples:

@@ -88,7 +88,7 @@ export function balanceCommand(): Command {
     .addOption(new Option("--loads <kind>", "pages of the subnets").choices([...loadKinds]).default("equal"))
     .addOption(whole("--rounds <n>", "most plans; between them what was asked for is probed", [20, 1, 100]))
     .addOption(whole("--seed <number>", "the order of the targets, or which world", [1, 0, 0xffff_ffff]))
-    .addOption(whole("--seeds <n>", "so many runs from --seed on: mean and spread", [1, 1, 1000]))
+    .addOption(whole("--seeds <n>", "number of runs, from --seed on: mean and spread", [1, 1, 1000]))
     .option("--json", "print JSON: a list with one object per policy and knowledge")
     .addHelpText("after", help)
     .action(runBalance);

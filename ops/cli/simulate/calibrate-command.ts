@@ -68,7 +68,7 @@ function addOptions(command: Command): Command {
     .addOption(whole("--days <n>", "quiet days before the change", [5, 1, 365]))
     .addOption(whole("--fetches-per-day <n>", "fetches of each host a day", [240, 1, 86_400]))
     .addOption(
-      whole("--fetches-per-connection <n>", "one fetch in so many opens a connection", [10, 1, 1000]),
+      whole("--fetches-per-connection <n>", "one fetch in this many opens a connection", [10, 1, 1000]),
     )
     .addOption(number("--noise-ms <mean>", "exponential delay of each fetch", 4, milliseconds))
     .addOption(number("--spikes <share>", "share of fetches that take 200 ms more", 0, share))
@@ -84,7 +84,7 @@ function addOptions(command: Command): Command {
       ),
     )
     .addOption(
-      new Option("--change <list>", "what becomes of the path: times so much, or +ms; one run each")
+      new Option("--change <list>", "what becomes of the path: times a factor, or +ms; one run each")
         .default(parseChanges("1.3,1.5,2,+30"), "1.3,1.5,2,+30")
         .argParser(parseChanges),
     )

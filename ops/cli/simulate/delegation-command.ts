@@ -249,7 +249,7 @@ function addDelegationOptions(command: Command): Command {
       }),
     )
     .addOption(
-      whole("--seeds <n>", "so many runs from --seed on: mean and spread over worlds, or over orders", {
+      whole("--seeds <n>", "number of runs, from --seed on: mean and spread over worlds, or over orders", {
         default: 1,
         from: 1,
         to: maxSeeds,

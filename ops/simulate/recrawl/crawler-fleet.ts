@@ -183,7 +183,7 @@ export class CrawlerFleet {
     for (let task = this.#runs.first[crawler]!; task >= 0; task = this.#runs.first[crawler]!) {
       this.#stopRunning(task);
       this.#tasks.duration[task] = 0;
-      // Its download begins anew, and so does what it may wait for a thread.
+      // Its download starts over, and so does what it may wait for a thread.
       this.#tasks.waitsUntil[task] = Math.min(step + this.#tasks.limit[task]!, this.#scenario.steps + 1);
       this.#leaveBehind(task, notified, step);
     }

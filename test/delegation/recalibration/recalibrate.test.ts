@@ -1,6 +1,6 @@
 /**
  * Hosts that turned slow, over real fetches: eight at 20 ms are the past; above 30 ms (1.5 times, and 10 ms
- * more) four times in a row, the subnet is probed anew.
+ * more) four times in a row, the subnet is probed again.
  */
 import { afterAll, beforeAll, beforeEach, expect, it } from "vitest";
 import { RecalibrationQueue } from "#coordinator/delegation/recalibration/recalibrate";

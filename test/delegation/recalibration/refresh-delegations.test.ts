@@ -29,7 +29,7 @@ async function decidedDaily(count: number): Promise<SubnetId[]> {
 
 const refresh = (roundsPerTurn = 2) => new DelegationRefresh(world.delegations, { days: 30, roundsPerTurn });
 
-it("takes the oldest first, so many in a turn, and begins anew at the end", async () => {
+it("takes the oldest first, so many in a turn, and starts over at the end", async () => {
   const [first, second, third] = await decidedDaily(4);
   const turns = refresh();
   const day33 = new Date(days(33).getTime() + 1);

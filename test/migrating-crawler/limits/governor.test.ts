@@ -42,7 +42,7 @@ function governor(
 const soon = () => ({ signal: new AbortController().signal, endsAtMs: Date.now() + 60_000 });
 
 describe("the governor", () => {
-  it("stops at the day's pages, also after a restart, and begins anew on the next day", async () => {
+  it("stops at the day's pages, also after a restart, and starts over on the next day", async () => {
     const home = freshHome();
     const today = governor(home, { pagesPerDay: 2 });
     (await today.admitPage(soon()))?.end();
@@ -170,7 +170,7 @@ describe("the governor", () => {
     expect(await waiting).toBeNull();
   });
 
-  it("shows every limit with what is used of it and when it begins anew", () => {
+  it("shows every limit with what is used of it and when it starts over", () => {
     const one = governor(freshHome(), { bytesPerDay: 5000, bytesPerMonth: 9000, kilobytesPerSecond: 10 });
 
     one.takeBytes(1234);

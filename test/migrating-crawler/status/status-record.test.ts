@@ -109,7 +109,7 @@ describe("the record", () => {
     expect(readStory(home).lastEnds).toEqual([end]);
   });
 
-  it("begins anew where its file is damaged", () => {
+  it("starts over where its file is damaged", () => {
     writeFileSync(join(home, "status.json"), '{"day":7}');
 
     expect(readStory(home)).toEqual(emptyStory);

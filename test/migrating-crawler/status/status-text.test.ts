@@ -18,10 +18,10 @@ describe("the status in words", () => {
     expect(lines).toContain("runs              for 3 h 20 min, process 77");
   });
 
-  it("shows use against each limit that there is, and when it begins anew", () => {
+  it("shows use against each limit that there is, and when it starts over", () => {
     const text = textOf();
 
-    expect(text).toContain("  Pages today       [#####...............] 50 of 200 pages, begins anew in 11 h");
+    expect(text).toContain("  Pages today       [#####...............] 50 of 200 pages, starts over in 11 h");
     expect(text).toContain("  Bytes this month                         1 KiB, no limit");
     expect(text).not.toContain("Memory");
   });
@@ -35,7 +35,7 @@ describe("the status in words", () => {
 
     expect(textOf()).toContain("Nothing holds it back.");
     expect(text).toContain(`What holds it back right now:\n  - ${held}`);
-    expect(text).toContain("[####################] 200 of 200 pages, begins anew in 11 h  <- holds it back");
+    expect(text).toContain("[####################] 200 of 200 pages, starts over in 11 h  <- holds it back");
   });
 
   it("counts errors by blame, and those that say the same in one line", () => {

@@ -113,7 +113,7 @@ describe("a key", () => {
     expect(words).toContain("the keys are rotated");
     expect("refused" in rotation ? rotation : trustedKeys([old], [rotation])).toEqual([next]);
     expect((await list())[0]).toMatchObject({ version: "1.0.0", trusted: false });
-    expect(await run("list")).toContain("its key was retired: sign it anew");
+    expect(await run("list")).toContain("its key was retired: sign it again");
     expect(await refused(...publishing("1.1.0"))).toEqual(usage("not signed by a trusted key"));
     expect(await run(...publishing("1.2.0"))).toContain("release 1.2.0 is published");
     expect(await refused("accept", at("rotation.json"))).toEqual(
