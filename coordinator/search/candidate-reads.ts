@@ -9,6 +9,7 @@
  * Each looks at so many matches at most, as many in each part of the table, so that no host comes first for where its
  * rows lie; and keeps the best of them by what can be told from the row itself.
  */
+import { createHash } from "node:crypto";
 import { LRUCache } from "lru-cache";
 import type { Pool, PoolClient } from "pg";
 import type { HostHash, UrlHash } from "#core/ids";
@@ -94,7 +95,7 @@ export async function takeStep(
   const text = where
     .map((one) => `(${stepSql(one, { ...search, hasPhrase, filters: filters.sql })})`)
     .join("\nunion all\n");
-  const name = ["s", ...where, hasPhrase ? "phrase" : "words", ...filters.names].join("-");
+  const name = `search-${createHash("sha1").update(text).digest("base64url")}`;
   const { rows } = await client.query<CandidateRow>({ name, text, values });
   return rows;
 }
@@ -161,30 +162,27 @@ const phraseSql = (part: string, others: string, share: number) => `
         where p.lexemes @@ arm.query::tsquery`;
 
 /** Only what is asked for, so that the plan of each combination stays as simple as it can be. */
-function filtersOf({ query: { filters, sort }, hosts }: CandidateSearch) {
+function filtersOf({ query: { filters }, hosts }: CandidateSearch) {
   const date = "coalesce(p.published_at, p.fetched_at)";
-  const asked: readonly (readonly [string, unknown, (parameter: string) => string])[] = [
-    ["language", filters.language, (value) => `p.language = ${value}::text`],
+  const asked: readonly (readonly [unknown, (parameter: string) => string])[] = [
+    [filters.language, (value) => `p.language = ${value}::text`],
     [
-      "crawler",
       filters.crawler,
       (value) => `p.crawler_id = (select crawler_id from crawler where name = ${value}::text)`,
     ],
-    ["from", filters.from, (value) => `${date} >= ${value}::timestamptz`],
-    ["to", filters.to, (value) => `${date} < ${value}::timestamptz + interval '1 day'`],
-    ["hosts", hosts, (value) => `p.host_hash = any(${value}::bigint[])`],
+    [filters.from, (value) => `${date} >= ${value}::timestamptz`],
+    [filters.to, (value) => `${date} < ${value}::timestamptz + interval '1 day'`],
+    [hosts, (value) => `p.host_hash = any(${value}::bigint[])`],
     [
-      "country",
       filters.country,
       (value) =>
         `exists (select from frontier_host h join subnet s using (subnet_id) where h.host_hash = p.host_hash and s.country = ${value}::text)`,
     ],
   ];
-  const used = asked.filter(([, value]) => value !== null);
+  const used = asked.filter(([value]) => value !== null);
   return {
-    names: [sort, ...used.map(([name]) => name)],
-    values: used.map(([, value]) => value),
-    sql: used.map(([, , condition], index) => `\n        and ${condition(`$${index + 6}`)}`).join(""),
+    values: used.map(([value]) => value),
+    sql: used.map(([, condition], index) => `\n        and ${condition(`$${index + 6}`)}`).join(""),
   };
 }
 

@@ -104,6 +104,16 @@ describe("search", () => {
     expect((await search("harbour", { host: "www.example.org." })).total).toBe(2);
   });
 
+  it("filters by all there is, one combination after the other on the same connections", async () => {
+    const most = { language: "en", crawler: "athens", from: "2000-01-01", to: "2100-01-01" };
+
+    for (let round = 0; round < 3; round += 1) {
+      await search("harbour", most);
+      await search("harbour", { ...most, host: "www.example.org" });
+      await search("harbour", { ...most, country: "GR" });
+    }
+  });
+
   it("pages through results and still counts them all past the end", async () => {
     const second = await search("harbour", { limit: 1, offset: 1 });
     const beyond = await search("harbour", { limit: 1, offset: 50 });
