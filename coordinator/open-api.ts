@@ -48,7 +48,15 @@ const info = {
   license: { name: "Apache-2.0", identifier: "Apache-2.0" },
 };
 
+let described: OpenApi | null = null;
+
+/** Made when it is first asked for, which takes some 90 ms: no start waits for it. */
 export function describeApi(): OpenApi {
+  described ??= makeDescription();
+  return described;
+}
+
+function makeDescription(): OpenApi {
   const parts = Object.entries(apiGroups).flatMap(([tag, all]) =>
     all.map((operations) => describeOperations(operations, tag)),
   );

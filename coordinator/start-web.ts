@@ -265,7 +265,7 @@ export function createWebServer(ports: WebPorts): FastifyInstance {
   const actions = new Actions(app, { ...shared, audit: ports.audit ?? unaudited });
   addOverviewViews(views, { ...ports, overview });
   addViews(views, ports);
-  addApiRoutes(app, views, describeApi(), settings.publicUrl ?? null);
+  addApiRoutes(app, views, describeApi, settings.publicUrl ?? null);
   for (const addPart of ports.parts ?? []) addPart({ app, views, actions, access });
   addEvents(app, { ...ports, access: shared.access }, overview);
   if (ports.releaseFiles) addReleaseFiles(app, { ...ports.releaseFiles, version: settings.version });

@@ -6,10 +6,12 @@
  * Who fetches it here by TLS needs no such signature. The addresses are in the form of draft-illyes-webbotauth-jafar-00
  * (April 2026).
  */
+
 import { createHash } from "node:crypto";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { LRUCache } from "lru-cache";
 import type { Log } from "#core/log";
+import { growingTo } from "#core/small-collections";
 import { keyThumbprint } from "#protocol/identity";
 import type { FleetOutside } from "../crawlers/public-list-reads.ts";
 import { wantsJson } from "../web/guard.ts";
@@ -202,7 +204,7 @@ interface ReadForm {
 class FormGuard {
   readonly #now: () => number;
   readonly #sent = new LRUCache<string, { count: number; readonly sinceMs: number }>({
-    max: rememberedAddresses,
+    ...growingTo(rememberedAddresses),
   });
 
   /** `now` in ms, monotonic. */

@@ -9,10 +9,12 @@
  * Each looks at so many matches at most, as many in each part of the table, so that no host comes first for where its
  * rows lie; and keeps the best of them by what can be told from the row itself.
  */
+
 import { createHash } from "node:crypto";
 import { LRUCache } from "lru-cache";
 import type { Pool, PoolClient } from "pg";
 import type { HostHash, UrlHash } from "#core/ids";
+import { growingTo } from "#core/small-collections";
 import { isOfSite } from "../frontier/back-link-writes.ts";
 import { fullHeadRank, fullLinkingHosts, mostPoints } from "./page-score.ts";
 import { startMark, stopMark } from "./search.ts";
@@ -237,7 +239,12 @@ export class HostFactsCache {
 
   constructor(pool: Pool, nowMs: () => number) {
     this.#pool = pool;
-    this.#facts = new LRUCache({ max: keptHosts, ttl: keptMs, ttlResolution: 0, perf: { now: nowMs } });
+    this.#facts = new LRUCache({
+      ...growingTo(keptHosts),
+      ttl: keptMs,
+      ttlResolution: 0,
+      perf: { now: nowMs },
+    });
   }
 
   async of(hosts: readonly HostHash[]): Promise<Map<HostHash, HostFacts>> {

@@ -172,8 +172,8 @@ function shareSlots(keys: Int32Array, words: number, most: number): Int32Array {
   const blocks = new Int32Array(2 * (blockCount + 1));
   let slotCount = 0;
   for (let block = 0; block < blockCount; block += 1) {
-    const wanted = Math.ceil(Math.log2(Math.max(1, (perBlock[block] as number) / placesPerSlot)));
-    const bits = Math.min(most, wanted);
+    const places = perBlock[block] as number;
+    const bits = places <= placesPerSlot ? 0 : Math.min(most, Math.ceil(Math.log2(places / placesPerSlot)));
     blocks[2 * block] = slotCount;
     blocks[2 * block + 1] = 31 - bits;
     slotCount += 2 ** bits;
@@ -213,14 +213,18 @@ export function forEachSlot(
   work: (slot: number, block: number, first: number, last: number) => void,
 ): void {
   for (let block = 0; block < blockCount; block += 1) {
-    const [from, to] = [slotsBefore(blocks, block), slotsBefore(blocks, block + 1)];
-    const size = 2 ** ((blocks[2 * block + 1] as number) + 1);
+    const from = slotsBefore(blocks, block);
+    const to = slotsBefore(blocks, block + 1);
+    // Of a block with one slot, as most are: no power is computed, which would take most of the time.
+    const size = to - from === 1 ? wholeBlock : 2 ** ((blocks[2 * block + 1] as number) + 1);
     for (let slot = from; slot < to; slot += 1) {
       const first = (slot - from) * size;
       work(slot, block, first, first + size - 1);
     }
   }
 }
+
+const wholeBlock = 2 ** 32;
 
 const blockOf = (high: number) => (high ^ topBit) >>> 16;
 

@@ -231,32 +231,31 @@ interface Description {
   readonly document: string;
 }
 
-/** `publicUrl`: of the settings, for who asks by no name that can be one. Throws when the description contradicts itself. */
+/** `describe`: asked once somebody does. `publicUrl`: of the settings, for who asks by no name that can be one. */
 export function addApiRoutes(
   app: FastifyInstance,
   views: Views,
-  plain: OpenApi,
+  describe: () => OpenApi,
   publicUrl: string | null,
 ): void {
-  const text = JSON.stringify(plain, null, 2);
   const kept = new LRUCache<string, Description>({ max: keptDescriptions });
   const describedFor = (request: FastifyRequest): Description => {
     const origin = askedOrigin(request, publicUrl);
-    const known = kept.get(origin) ?? describedAt(origin, text);
+    const known = kept.get(origin) ?? describedAt(origin, JSON.stringify(describe()));
     kept.set(origin, known);
     return known;
   };
   app.get("/api/openapi.json", async (request, reply) =>
     reply.type("application/json; charset=utf-8").send(describedFor(request).document),
   );
-  const operations = operationsOf(plain);
-  const list = operations.map(({ method, path, operation }) => ({
-    method: method.toUpperCase(),
-    path,
-    operationId: operation.operationId,
-    summary: operation.summary,
-    needsToken: needsToken(operation),
-  }));
+  const listed = (api: OpenApi) =>
+    operationsOf(api).map(({ method, path, operation }) => ({
+      method: method.toUpperCase(),
+      path,
+      operationId: operation.operationId,
+      summary: operation.summary,
+      needsToken: needsToken(operation),
+    }));
   views.add({
     path: "/api",
     api: "/api/operations",
@@ -265,7 +264,13 @@ export function addApiRoutes(
     view: async ({ query, request }): Promise<Shown | null> => {
       const name = query("operation");
       if (name === "") {
-        return { status: 200, value: { operations: list }, title: "API", body: () => apiBody(plain) };
+        const plain = describe();
+        return {
+          status: 200,
+          value: { operations: listed(plain) },
+          title: "API",
+          body: () => apiBody(plain),
+        };
       }
       const { api } = describedFor(request);
       const one = operationsOf(api).find(({ operation }) => operation.operationId === name);

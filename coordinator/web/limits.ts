@@ -8,11 +8,13 @@
  * either: a working place is given back when nothing works on the request any more. Of each kind of place some are
  * for those who have signed in alone.
  */
+
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { LRUCache } from "lru-cache";
 import type { Whence } from "#core/access-types";
 import { formatAddress, parseAddress, unmapAddress } from "#core/ip/address";
 import { canParseUrl } from "#core/ip/url-host";
+import { growingTo } from "#core/small-collections";
 
 /** Each takes a few database connections for milliseconds. */
 export const maxOpenRequests = 32;
@@ -214,7 +216,7 @@ export class ConnectionLimits {
   readonly #now: () => number;
   readonly #openOf = new Map<string, number>();
   readonly #failuresOf = new LRUCache<string, { count: number; readonly since: number }>({
-    max: rememberedAddresses,
+    ...growingTo(rememberedAddresses),
   });
   #open = 0;
 

@@ -10,6 +10,7 @@
 import { LRUCache } from "lru-cache";
 import type { CrawlerId, HolderId, HostHash, SubnetId } from "#core/ids";
 import type { NameResolver } from "#core/name-resolver";
+import { growingTo } from "#core/small-collections";
 import { urlKeyOf } from "#core/url-key";
 import type { ResultBatch } from "../../results/take-results.ts";
 import type { CoordinatorState } from "../state.ts";
@@ -288,9 +289,9 @@ interface SuspectedHost {
 export class NameWatch {
   readonly #noted = new Map<HostHash, NotedFetch>();
   readonly #suspects = new LRUCache<HostHash, SuspectedHost>({ max: maxSuspects });
-  readonly #clearedUntilMs = new LRUCache<HostHash, number>({ max: maxCleared });
+  readonly #clearedUntilMs = new LRUCache<HostHash, number>(growingTo(maxCleared));
 
-  readonly #lookedUntilMs = new LRUCache<HostHash, number>({ max: maxCleared });
+  readonly #lookedUntilMs = new LRUCache<HostHash, number>(growingTo(maxCleared));
 
   /** Results came in: where their connections went is looked at in the next pass. */
   note(batch: ResultBatch): void {
