@@ -11,12 +11,12 @@ const doors = {
 const bounds = {
   testTimeout: 120_000,
   hookTimeout: 60_000,
-  maxWorkers: 3,
+  maxWorkers: 4,
   setupFiles: ["test/support/every-file.ts"],
 };
 
 const all = ["test/**/*.test.ts"];
-/** Tests whose subject is time on the wire: beside all others they would measure how busy the machine is; two wait together. */
+/** Tests whose subject is time on the wire: beside all others they would measure how busy the machine is; three wait together. */
 const alone = [
   "test/end-to-end/{hosts-and-parts,live-rounds,route-change,one-crawler-per-address,swapped-fleet}.test.ts",
 ];
@@ -41,7 +41,7 @@ export default defineConfig({
       },
       {
         ...doors,
-        test: { ...bounds, name: "alone", include: alone, maxWorkers: 2, sequence: { groupOrder: 1 } },
+        test: { ...bounds, name: "alone", include: alone, maxWorkers: 3, sequence: { groupOrder: 1 } },
       },
     ],
   },

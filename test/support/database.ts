@@ -74,6 +74,8 @@ async function prepare(server: Client, url: string): Promise<void> {
   await server.query("alter system set fsync = off");
   // Copies make checkpoints, after each of which a page would be written whole at its first change.
   await server.query("alter system set full_page_writes = off");
+  // It may lie in memory.
+  await server.query("alter system set max_wal_size = '1GB'");
   await server.query("select pg_reload_conf()");
   for (const left of ["unfinished", migrated]) await server.query(`drop database if exists ${left}`);
   await server.query("create database unfinished");

@@ -3,8 +3,8 @@
  * one embedded Postgres: the first test that asks for a database starts it, so that runs without one don't pay for it;
  * the teardown stops it. With DATABASE_URL that server is used instead.
  */
-import { chmodSync, mkdirSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { chmodSync, existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, statfsSync } from "node:fs";
+import { freemem, tmpdir } from "node:os";
 import { join } from "node:path";
 import type { TestProject } from "vitest/node";
 import { stopEmbeddedPostgres } from "../../db/embedded-postgres.ts";
@@ -24,8 +24,7 @@ export default function setup(project: TestProject): () => Promise<void> {
   chmodSync(folder, 0o1777);
   const before = process.env.TMPDIR;
   process.env.TMPDIR = folder;
-  const home = join(folder, "database");
-  mkdirSync(home, { mode: 0o711 });
+  const home = databaseHome(folder);
   project.provide("databaseHome", home);
   return async () => {
     await stopEmbeddedPostgres(home);
@@ -35,6 +34,49 @@ export default function setup(project: TestProject): () => Promise<void> {
     if (before === undefined) delete process.env.TMPDIR;
     else process.env.TMPDIR = before;
   };
+}
+
+const memoryFolder = "/dev/shm";
+
+/** Some hundred small databases are copied and dropped, a few at a time; their log takes the most. */
+const memoryBytes = 8e9;
+
+/** In memory where there is enough of it: the files of a database are written and thrown away within seconds. */
+function databaseHome(folder: string): string {
+  const room = existsSync(memoryFolder) ? statfsSync(memoryFolder) : null;
+  if (room === null || room.bavail * room.bsize < memoryBytes || freemem() < memoryBytes) {
+    const home = join(folder, "database");
+    mkdirSync(home, { mode: 0o711 });
+    return home;
+  }
+  removeAbandoned();
+  const home = mkdtempSync(join(memoryFolder, `${memoryPrefix}${process.pid}-`));
+  chmodSync(home, 0o711);
+  return home;
+}
+
+const memoryPrefix = "nearcrawl-test-";
+
+/** Of runs that were killed: nothing else gives the memory back. */
+function removeAbandoned(): void {
+  for (const name of readdirSync(memoryFolder).filter((name) => name.startsWith(memoryPrefix))) {
+    const pid = Number(name.slice(memoryPrefix.length).split("-")[0]);
+    if (isRunning(pid)) continue;
+    try {
+      rmSync(join(memoryFolder, name), { recursive: true, force: true });
+    } catch {
+      // Somebody else's.
+    }
+  }
+}
+
+function isRunning(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === "EPERM";
+  }
 }
 
 /** Their names begin with who made them (temporary-folder.ts). */
