@@ -6,7 +6,7 @@
 import type { Pool } from "pg";
 import type { Change } from "#core/audit";
 import type { Log } from "#core/log";
-import type { CrawlerMoveRecord, MoveStore } from "../crawlers/move-ports.ts";
+import type { CrawlerMoveRecord, MoveStore } from "../crawlers/move-store.ts";
 import { createAuditLog } from "../database/audit-log.ts";
 import type { CoordinatorState } from "../delegation/state.ts";
 import type { OptOut, OptOutStore } from "../opt-outs/opt-out.ts";

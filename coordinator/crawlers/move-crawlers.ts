@@ -8,7 +8,7 @@ import type { CoordinatorMessage } from "#protocol/coordinator-messages";
 import { isSignedBy } from "#protocol/identity";
 import { type CoordinatorMove, type CrawlerMove, movePartBytes, moveText, partsOf } from "#protocol/move";
 import type { Admitted, Introduction, Refusal } from "./admit-crawler.ts";
-import type { CrawlerMoveRecord, MoveStore } from "./move-ports.ts";
+import type { CrawlerMoveRecord, MoveStore } from "./move-store.ts";
 import { type MoveEvent, type MoveStep, nextMoveStep, stepSeconds } from "./moves.ts";
 
 export interface MoverPorts {

@@ -5,7 +5,7 @@ import type { FleetKeys } from "#core/access-types";
 import { mayDo } from "#core/actor";
 import { bytesText, howMany } from "#core/format";
 import type { Budget, ChangedBudget, CrawlerStore, DrainedBy } from "../crawlers/crawler.ts";
-import type { MoveRefusal } from "../crawlers/move-ports.ts";
+import type { MoveRefusal } from "../crawlers/move-store.ts";
 import { giveDomainSets, givenWords } from "../domain-sets/assign.ts";
 import type { FrontierStore } from "../frontier/frontier.ts";
 import type { Visit } from "../web/access.ts";

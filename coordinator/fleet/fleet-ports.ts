@@ -4,13 +4,13 @@ import type { IncidentStore } from "#core/incidents";
 import type { InvitingCoordinator } from "../access/invitations.ts";
 import type { BudgetChange, ChangedBudget, CrawlerStore } from "../crawlers/crawler.ts";
 import type { InvitationStore } from "../crawlers/identity.ts";
-import type { MoveStore } from "../crawlers/move-ports.ts";
+import type { MoveStore } from "../crawlers/move-store.ts";
 import type { DomainSetStore } from "../domain-sets/domain-set-store.ts";
 import type { FrontierStore } from "../frontier/frontier.ts";
 import type { ComplaintStore } from "../opt-outs/complaints.ts";
 import type { OptOutStore } from "../opt-outs/opt-out.ts";
 import type { OverviewReads } from "../overview/overview.ts";
-import type { ReleaseFleetStore, ReleaseStore } from "../releases/release-ports.ts";
+import type { ReleaseFleetStore, ReleaseStore } from "../releases/release-store.ts";
 import type { FleetReads } from "./fleet-view.ts";
 
 export interface FleetPorts {

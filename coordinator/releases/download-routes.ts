@@ -11,8 +11,8 @@ import { formatEnvelope, type KeysFile } from "#protocol/release-envelope";
 import { sendError } from "../web/guard.ts";
 import { ConnectionLimits } from "../web/limits.ts";
 import type { PageError } from "../web/page-frame.ts";
-import type { ReleaseFileStore, ReleaseKeyStore, ReleaseStore } from "./release-ports.ts";
-import { type ServedFile, served } from "./release-store.ts";
+import type { ReleaseKeyStore } from "./key-store.ts";
+import { type ReleaseFileStore, type ReleaseStore, type ServedFile, served } from "./release-store.ts";
 import { mayRun } from "./staging.ts";
 
 export interface ReleaseFilePorts {

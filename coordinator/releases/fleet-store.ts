@@ -1,7 +1,7 @@
 /** Table release_offer and what crawlers run: who was offered which release, and what became of it there. */
 import type { Pool } from "pg";
 import { asCrawlerId } from "#core/ids";
-import type { DockEntry, ReleaseCounts, ReleaseFleetStore } from "./release-ports.ts";
+import type { DockEntry, ReleaseCounts, ReleaseFleetStore } from "./release-store.ts";
 import type { ReleaseState } from "./staging.ts";
 
 export function createReleaseFleetStore(pool: Pool): ReleaseFleetStore {

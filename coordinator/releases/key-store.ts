@@ -10,7 +10,19 @@ import {
   trustedKeys,
 } from "#protocol/release-envelope";
 import { inTransaction } from "../database/transaction.ts";
-import type { ReleaseKeyStore } from "./release-ports.ts";
+
+/** The release keys: those trusted first, and the rotations that carry on from them. */
+export interface ReleaseKeyStore {
+  /** The public keys whose signatures count now, raw in base64url: what an invitation pins. */
+  trusted(): Promise<readonly string[]>;
+  rotations(): Promise<readonly Envelope[]>;
+  /** From now on the fleet's first key, or one more of them; docks that joined before know nothing of it. */
+  trustFirst(publicKey: string, now: Date): Promise<void>;
+  /** As `trustFirst`, while no key counts. False: one does, and nothing is changed. */
+  trustIfNone(publicKey: string, now: Date): Promise<boolean>;
+  /** Null: done; otherwise why the rotation cannot be followed. Running coordinators are told. */
+  rotate(signed: Envelope, now: Date): Promise<string | null>;
+}
 
 export function createReleaseKeyStore(pool: Pool): ReleaseKeyStore {
   return {

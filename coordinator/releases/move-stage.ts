@@ -12,7 +12,7 @@ import type {
   ReleaseFleetStore,
   ReleaseStore,
   StageChange,
-} from "./release-ports.ts";
+} from "./release-store.ts";
 import {
   automaticPercent,
   decideStage,

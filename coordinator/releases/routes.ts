@@ -15,7 +15,7 @@ import type {
   ReleaseEntry,
   ReleaseFleetStore,
   ReleaseStore,
-} from "./release-ports.ts";
+} from "./release-store.ts";
 import { versionsApi } from "./releases-api.ts";
 
 const section = "/fleet" as const;

@@ -2,8 +2,7 @@
 import { createHash, createPrivateKey, generateKeyPairSync, type KeyObject } from "node:crypto";
 import type { Pool } from "pg";
 import { createReleaseKeyStore } from "#coordinator/releases/key-store";
-import type { StageChange } from "#coordinator/releases/release-ports";
-import { createReleaseStore } from "#coordinator/releases/release-store";
+import { createReleaseStore, type StageChange } from "#coordinator/releases/release-store";
 import { protocolVersions } from "#protocol/coordinator-messages";
 import type { ReleaseManifest } from "#protocol/release";
 import { type Envelope, rawPublicKey, signBody } from "#protocol/release-envelope";

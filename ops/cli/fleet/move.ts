@@ -4,8 +4,12 @@
  */
 import { setTimeout as delay } from "node:timers/promises";
 import { Command } from "commander";
-import type { CrawlerMoveRecord, MoveRefusal, MoveStore } from "#coordinator/crawlers/move-ports";
-import { createMoveStore } from "#coordinator/crawlers/move-store";
+import {
+  type CrawlerMoveRecord,
+  createMoveStore,
+  type MoveRefusal,
+  type MoveStore,
+} from "#coordinator/crawlers/move-store";
 import { type MoveStep, stepSeconds } from "#coordinator/crawlers/moves";
 import { UsageError } from "#core/errors";
 import { recordCommand } from "../audit-command-change.ts";

@@ -1,6 +1,7 @@
 /** Puts a release where docks can fetch it, once everything about it holds. */
 
-import type { ReleaseFleetStore, ReleaseKeyStore, ReleaseStore } from "#coordinator/releases/release-ports";
+import type { ReleaseKeyStore } from "#coordinator/releases/key-store";
+import type { ReleaseFleetStore, ReleaseStore } from "#coordinator/releases/release-store";
 import type { Change } from "#core/audit";
 import { UsageError } from "#core/errors";
 import { type ReleaseManifest, verifyManifest, verifyRevocations } from "#protocol/release";
