@@ -165,7 +165,7 @@ export const fleetApi = {
           .optional()
           .describe("Only those; distrusted: results or probes not trusted."),
         country: z.string().optional().describe("ISO 3166 code."),
-        version: z.string().optional().describe("As its dock or it says."),
+        version: z.string().optional().describe("As its supervisor or the crawler says."),
         sort: z.enum(fleetSorts).optional().describe("What needs a look first; name when left out."),
         page: z.int().min(1).optional().describe("Of 50 each, from 1."),
       },

@@ -232,7 +232,7 @@ const advices: readonly (readonly [RegExp, string])[] = [
     /^goodbye: it waits for this machine's administrator/,
     "Its partner decides which releases run there. Ask for it to be accepted.",
   ],
-  [/^goodbye: it waits for /, "It says itself what has to be done; its dock looks again by itself."],
+  [/^goodbye: it waits for /, "It says itself what has to be done; its supervisor looks again by itself."],
   [
     /^goodbye: it has joined/,
     "Its partner starts it: the last line that join printed (nearcrawl-crawler.mjs run). Whatever it waits for then, it says here.",

@@ -146,6 +146,6 @@ function notWanted(manifest: ReleaseManifest, conditions: ManifestConditions): s
     return `${version} is older than a release that was here before (number ${sequence}, not ${newestSequence} or more)`;
   }
   return dockVersion !== null && compareVersions(dockVersion, oldestDock) < 0
-    ? `${version} needs dock ${oldestDock} or newer, this one is ${dockVersion}`
+    ? `${version} needs supervisor ${oldestDock} or newer, this one is ${dockVersion}`
     : null;
 }

@@ -70,7 +70,8 @@ export const releasesApi = {
     method: "get",
     path: "/releases/{digest}",
     needs: null,
-    summary: "The bundle of a release that is offered to somebody; docks verify it by its signed manifest",
+    summary:
+      "The bundle of a release that is offered to somebody; supervisors verify it by its signed manifest",
     parameters: { path: { digest: releaseDigest } },
     answers: {
       200: {
@@ -98,7 +99,7 @@ export const releasesApi = {
     path: "/releases/current.json",
     needs: null,
     summary:
-      "What a dock without a release asks for: the newest release that all are to have, and what to verify it by",
+      "What a supervisor without a release asks for: the newest release that all are to have, and what to verify it by",
     answers: {
       200: {
         description: "Each null where there is none",

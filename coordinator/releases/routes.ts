@@ -216,7 +216,7 @@ function docksSection({ docks }: VersionsPage): Html {
   if (docks.length === 0)
     return html`<section><h2>Who runs what</h2>${empty("No crawler that takes releases has connected yet.", "")}</section>`;
   return html`<section><h2>Who runs what</h2><p class="small" id="stage-hint">“Offer to” takes one, one=NAME, a percentage such as 5%, or all.</p><div class="scroll"><table>
-<thead><tr><th scope="col">Crawler</th><th scope="col">Runs</th><th scope="col">Dock</th><th scope="col">Its partner's policy</th><th scope="col">Returned from</th></tr></thead>
+<thead><tr><th scope="col">Crawler</th><th scope="col">Runs</th><th scope="col">Supervisor</th><th scope="col">Its partner's policy</th><th scope="col">Returned from</th></tr></thead>
 <tbody>${docks.map(
     (dock) =>
       html`<tr><th scope="row">${crawlerOr(dock.name, "")}${dock.online ? nothing : html`<span class="small">offline</span>`}</th><td>${dock.runsVersion}</td><td>${dock.dockVersion}</td><td>${dock.policy}</td><td>${returnedFrom(dock)}</td></tr>`,

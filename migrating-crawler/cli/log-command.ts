@@ -24,7 +24,7 @@ export async function logCommand(context: PartnerContext, options: LogOptions): 
   if (follower !== null) await followLog(context, follower, gone);
   if (lines.length > 0) return partnerExitCodes.done;
   complain(
-    `There is no log in ${home}: the dock writes it (run). A crawler that was started by hand writes to its terminal.`,
+    `There is no log in ${home}: the supervisor writes it (run). A crawler that was started by hand writes to its terminal.`,
   );
   return partnerExitCodes.notFound;
 }

@@ -41,7 +41,10 @@ export class DockLine {
   /** Waits for the dock's greeting; throws when none comes. */
   static async open(channel: DockChannel, waitMs = greetingMs): Promise<DockLine> {
     return await new Promise((resolve, reject) => {
-      const timer = setTimeout(() => reject(new Error(`no word of the dock within ${waitMs} ms`)), waitMs);
+      const timer = setTimeout(
+        () => reject(new Error(`no word of the supervisor within ${waitMs} ms`)),
+        waitMs,
+      );
       let line: DockLine | null = null;
       channel.on("message", (message) => {
         const { data } = dockMessage.safeParse(message);

@@ -192,7 +192,7 @@ ${row("Your policy", releases?.policy ?? null)}
 ${row("Offered", releases?.offeredSince == null ? null : `another release since ${minuteOf(releases.offeredSince)}`)}
 ${row("Not taken", left === undefined ? null : `${left.version} (${left.state}): ${left.reason}`)}
 ${row("Went back", returned === undefined ? null : `from ${returned.version} at ${minuteOf(returned.at)}: ${returned.reason}`)}
-${row("Under", `${versions.dock === null ? "no dock" : `dock ${versions.dock}`}, Node ${versions.node ?? "?"}, protocol ${versions.protocol ?? "not agreed on yet"}`)}
+${row("Under", `${versions.dock === null ? "no supervisor" : `supervisor ${versions.dock}`}, Node ${versions.node ?? "?"}, protocol ${versions.protocol ?? "not agreed on yet"}`)}
 ${row("Runs", crawler.startedAt === null ? null : `for ${since(crawler.startedAt, at)}, process ${crawler.processId}`)}
 ${row("Folder", crawler.home)}
 ${row("Last end", lastEnds[0] === undefined ? null : `${minuteOf(lastEnds[0].at)}: ${lastEnds[0].reason}`)}

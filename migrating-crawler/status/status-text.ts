@@ -60,7 +60,7 @@ function versionLines({ crawler, release, dock, node, protocol }: StatusReport["
   if (crawler === null) return [];
   const parts = [
     release === null ? `crawler ${crawler} (no release)` : `release ${release}`,
-    dock === null ? "no dock" : `dock ${dock}`,
+    dock === null ? "no supervisor" : `supervisor ${dock}`,
     `Node ${node}`,
     protocol === null ? "" : `protocol ${protocol}`,
   ];

@@ -49,7 +49,7 @@ export class ReleaseMemory {
     try {
       shelf.saveState(this.#state);
     } catch (error) {
-      log.error({ error }, "what the dock knows of releases cannot be saved");
+      log.error({ error }, "what the supervisor knows of releases cannot be saved");
     }
   }
 

@@ -81,9 +81,9 @@ function restingWords(home: string, program: string, waitsFor: string | null): s
   if (holder !== null)
     return `A crawler runs here as process ${holder}, but does not answer: it begins or ends just now, or its release knows no status yet.`;
   if (dock !== null && waitsFor !== null)
-    return `Nothing is crawled from here for now: the dock runs as process ${dock}, and waits for ${waitsFor.replace(/\.$/, "")}.`;
+    return `Nothing is crawled from here for now: the supervisor runs as process ${dock}, and waits for ${waitsFor.replace(/\.$/, "")}.`;
   if (dock !== null)
-    return `The dock runs as process ${dock}, but no crawler under it right now: it has none yet, or starts it again; the log says why (${program} log).`;
+    return `The supervisor runs as process ${dock}, but no crawler under it right now: it has none yet, or starts it again; the log says why (${program} log).`;
   return `No crawler runs in this folder. Start it: ${program} run --home ${home}, or systemctl start nearcrawl-crawler.`;
 }
 

@@ -67,7 +67,7 @@ export async function runDock({
   const settings = freshSettings(
     () => readDockSettings(home, membership),
     (reason) => {
-      log.warn({ reason }, "settings.toml is wrong: the dock goes on under the settings from before");
+      log.warn({ reason }, "settings.toml is wrong: the supervisor goes on under the settings from before");
     },
   );
   takeHome(home);
@@ -90,13 +90,13 @@ export async function runDock({
       now: () => new Date(),
       random: Math.random,
     });
-    log.info({ dockVersion, home }, "the dock has started");
+    log.info({ dockVersion, home }, "the supervisor has started");
     flusher.start();
     await dock.start();
     const asked = await untilAsked();
     if (asked === "leave") await dock.leave();
     else await dock.stop();
-    log.info({ asked }, "the dock has stopped");
+    log.info({ asked }, "the supervisor has stopped");
   } finally {
     await page.show(false);
     await flusher.stop();

@@ -191,7 +191,7 @@ export function readDockSettings(home: string, membership: Membership): DockedSe
   const { coordinatorUrl } = membership;
   if (warc !== null && reachesDockFiles(home, warc.folder)) {
     throw new ConfigError([
-      `${file}: warc.folder: in ${warc.folder} the crawler could write what its dock goes by: choose a folder of its own, such as ${join(home, "archive")}`,
+      `${file}: warc.folder: in ${warc.folder} the crawler could write what its supervisor goes by: choose a folder of its own, such as ${join(home, "archive")}`,
     ]);
   }
   return {

@@ -324,7 +324,7 @@ export class Dock {
   }
 
   #onFault(error: unknown): void {
-    this.#settings.log.error({ error }, "the dock could not do its part; it tries again");
+    this.#settings.log.error({ error }, "the supervisor could not do its part; it tries again");
     this.#restart = setTimeout(() => void this.#settle(), this.#settings.timing.backOff.mostMs);
   }
 }

@@ -88,7 +88,12 @@ describe("a release's manifest", () => {
     ["expired", signed({}), { now: new Date(manifest.expiresAt) }, "1.2.0 expired at 2030-05-28"],
     ["of a day that has not come", signed({ createdAt: "2030-03-02T12:00:01Z" }), {}, "clock"],
     ["older than what was here", signed({ sequence: 6 }), {}, "number 6, not 7 or more"],
-    ["for a newer dock", signed({ oldestDock: "1.0.1" }), {}, "needs dock 1.0.1 or newer, this one is 1.0.0"],
+    [
+      "for a newer dock",
+      signed({ oldestDock: "1.0.1" }),
+      {},
+      "needs supervisor 1.0.1 or newer, this one is 1.0.0",
+    ],
     ["with a field too many", signBody("release", { ...manifest, run: "sh" }, first), {}, "not as expected"],
     ["of another product", signBody("release", { ...manifest, product: "x" }, first), {}, "product"],
     ["with notes without end", signed({ notes: "x".repeat(501) }), {}, "notes"],

@@ -197,7 +197,7 @@ function revokeCommand(): Command {
       "--previous <file>",
       "with --out: the list in force (/releases/revocations.json), which is carried on",
     )
-    .description("never let a release run again: docks stop it and return to the one before")
+    .description("never let a release run again: supervisors stop it and return to the one before")
     .addHelpText(
       "after",
       "\nA crawler that has nothing to return to waits for a newer release: sign the previous bundle again, under a new version.\n\nExamples:\n  nearcrawl release revoke 1.4.0 --key release-key.pem --reason 'it loses results'\n  nearcrawl release revoke 9b8c… --key release-key.pem --reason 'it loses results' --out revocations.json",
@@ -215,7 +215,7 @@ function revokeCommand(): Command {
         printAnswer(
           options,
           { digest, reason: options.reason },
-          `${release} is revoked: docks stop it as they hear of it`,
+          `${release} is revoked: supervisors stop it as they hear of it`,
         );
       });
     });

@@ -124,12 +124,12 @@ function holdingLines({ holdingBack, state }: CrawlerRecord): string[] {
 function releaseLines({ release, offers, identity, state }: CrawlerRecord): string[] {
   if (release === null) {
     const hasJoined = identity.publicKey !== null && state === "offline";
-    return [labelled("release", hasJoined ? "none has run there yet" : "none: no dock runs it")];
+    return [labelled("release", hasJoined ? "none has run there yet" : "none: no supervisor runs it")];
   }
   return [
     labelled(
       "release",
-      `${release.version} under dock ${words(release.dockVersion)}; ${words(release.policy)}`,
+      `${release.version} under supervisor ${words(release.dockVersion)}; ${words(release.policy)}`,
     ),
     ...offers.map(({ version, state, reason, reportedAt, offeredAt }) =>
       labelled(

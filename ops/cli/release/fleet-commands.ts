@@ -52,7 +52,7 @@ export function publishCommand(): Command {
   return withDatabaseOptions(new Command("publish"))
     .argument("<manifest>", "what nearcrawl release sign wrote")
     .argument("<bundle>", "the bundle that it speaks of")
-    .description("verify a release and put it where docks can fetch it; it is offered to nobody yet")
+    .description("verify a release and put it where supervisors can fetch it; it is offered to nobody yet")
     .addHelpText(
       "after",
       "\nExample:\n  nearcrawl release publish crawler-1.4.0.manifest.json crawler-bundle.mjs\n  nearcrawl release stage 1.4.0 --to one",

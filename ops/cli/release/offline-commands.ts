@@ -93,9 +93,14 @@ export function signCommand(): Command {
     .requiredOption("--key <file...>", "the private key (several: each signs)")
     .requiredOption("--version <version>", "the release's, such as 1.4.0")
     .option("--passphrase-file <file>", "take the key's passphrase from there")
-    .option("--expires-days <n>", "docks do not take it later", boundedInteger(1, 3650), defaultExpiresDays)
+    .option(
+      "--expires-days <n>",
+      "supervisors do not take it later",
+      boundedInteger(1, 3650),
+      defaultExpiresDays,
+    )
     .option("--notes <words>", "what changes, for partners' administrators", "")
-    .option("--oldest-dock <version>", "the oldest dock that can run it", firstDock)
+    .option("--oldest-dock <version>", "the oldest supervisor that can run it", firstDock)
     .option(
       "--sequence <n>",
       "its number, above every earlier one (default: the time in ms)",
@@ -139,7 +144,7 @@ interface RotateOptions extends Json {
 export function rotateKeyCommand(): Command {
   return new Command("rotate-key")
     .description(
-      "sign a new key with the old one; docks follow as soon as the fleet's coordinator accepts it",
+      "sign a new key with the old one; supervisors follow as soon as the fleet's coordinator accepts it",
     )
     .requiredOption("--old <file>", "the private key that counts now")
     .requiredOption("--new <file>", "the private key that is to count")

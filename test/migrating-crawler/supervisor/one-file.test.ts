@@ -65,7 +65,7 @@ it("run fetches the release, runs it in the sandbox without the dock's secrets, 
   expect(stateOf(home).current?.version).toBe("1.0");
   expect(runningDock(home.path)).toBe(null);
   const log = join(home.path, "log/crawler.log");
-  expect(readFileSync(log, "utf8")).toMatch(/"msg":"the dock has stopped"/);
+  expect(readFileSync(log, "utf8")).toMatch(/"msg":"the supervisor has stopped"/);
   for (const path of [log, join(home.path, "releases/state.json")])
     expect(statSync(path).mode & 0o077).toBe(0);
 });

@@ -50,7 +50,7 @@ describe("the coordinator's record of a crawler", () => {
     expect(text).toMatch(/seen at +192\.0\.2\.7/);
     expect(text).toMatch(/today +0 of 5,000 pages/);
     expect(text).toMatch(/it allows +16 sites at a time, probes by head, connect/);
-    expect(text).toMatch(/release +1\.4\.0 under dock 2; pin: only 1\.4\.0/);
+    expect(text).toMatch(/release +1\.4\.0 under supervisor 2; pin: only 1\.4\.0/);
     expect(text).toMatch(/trust +not compared yet/);
     expect(text).toMatch(/incidents +2026-11-22 11:00 UTC flood, 3 times: too many messages/);
   });
