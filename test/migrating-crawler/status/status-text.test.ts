@@ -14,7 +14,7 @@ describe("the status in words", () => {
     expect(lines[0]).toBe("amber: Crawling: 2 sites open, 7 URLs in the last minute.");
     expect(lines).toContain("coordinator       wss://search.example/crawler, connected for 4 min");
     expect(lines).toContain("identity          abcdefghijkl…, seen at 192.0.2.7");
-    expect(lines).toContain("versions          release 1.4.0, dock 1, Node 20.20.2, protocol 3");
+    expect(lines).toContain("versions          release 1.4.0, supervisor 1, Node 20.20.2, protocol 3");
     expect(lines).toContain("runs              for 3 h 20 min, process 77");
   });
 

@@ -139,7 +139,7 @@ describe("a release that is offered", () => {
     [
       "for a newer dock",
       () => world.publish(nextVersion(), bundleText("d"), { oldestDock: "99.0" }),
-      /needs dock 99.0 or newer/,
+      /needs supervisor 99.0 or newer/,
     ],
     [
       "whose manifest is another's",
