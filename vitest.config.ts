@@ -16,7 +16,7 @@ const bounds = {
 };
 
 const all = ["test/**/*.test.ts"];
-/** Tests whose subject is time on the wire: beside all others they would measure how busy the machine is; three wait together. */
+/** Tests whose subject is time on the wire: beside all others they would measure how busy the machine is; four wait together. */
 const alone = [
   "test/end-to-end/{hosts-and-parts,live-rounds,route-change,one-crawler-per-address,swapped-fleet}.test.ts",
 ];
@@ -41,7 +41,7 @@ export default defineConfig({
       },
       {
         ...doors,
-        test: { ...bounds, name: "alone", include: alone, maxWorkers: 3, sequence: { groupOrder: 1 } },
+        test: { ...bounds, name: "alone", include: alone, maxWorkers: 4, sequence: { groupOrder: 1 } },
       },
     ],
   },

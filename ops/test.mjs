@@ -1,6 +1,7 @@
-// Everything that CI runs: types, format and lint, then the tests. Ends with one plain line that counts
+// Everything that CI runs: types, format and lint, beside them the tests. Ends with one plain line that counts
 // them. Arguments are passed on to vitest (`npm test -- test/core`).
-import { spawnSync } from "node:child_process";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
@@ -11,9 +12,15 @@ const root = dirname(dirname(fileURLToPath(import.meta.url)));
 const require = createRequire(import.meta.url);
 const folder = mkdtempSync(join(tmpdir(), "nearcrawl-report-"));
 
-function run(title, script, args) {
-  process.stdout.write(`\n# ${title}\n`);
-  const { status, signal } = spawnSync(process.execPath, [script, ...args], { cwd: root, stdio: "inherit" });
+/** Its output as it comes, or in one piece at its end. */
+async function run(title, script, args, { inOnePiece = false } = {}) {
+  if (!inOnePiece) process.stdout.write(`\n# ${title}\n`);
+  const stdio = inOnePiece ? ["ignore", "pipe", "pipe"] : "inherit";
+  const child = spawn(process.execPath, [script, ...args], { cwd: root, stdio });
+  const pieces = [];
+  for (const stream of [child.stdout, child.stderr]) stream?.on("data", (piece) => pieces.push(piece));
+  const [status, signal] = await once(child, "close");
+  if (inOnePiece) process.stdout.write(`\n# ${title}\n${Buffer.concat(pieces)}`);
   if (signal) process.stdout.write(`# ${title}: ended by ${signal}\n`);
   return status === 0;
 }
@@ -21,15 +28,26 @@ function run(title, script, args) {
 const packageFile = (name, path) => join(dirname(require.resolve(`${name}/package.json`)), path);
 const report = join(folder, "report.json");
 
-const typesHold = run("types", packageFile("typescript", "bin/tsc"), ["-p", "tsconfig.json", "--noEmit"]);
-const styleHolds = run("format and lint", packageFile("@biomejs/biome", "bin/biome"), ["check", "."]);
-const testsHold = run("tests", packageFile("vitest", "vitest.mjs"), [
+/** Beside the tests, which wait more than they compute while they begin and end. */
+async function checkSource() {
+  const inOnePiece = { inOnePiece: true };
+  const types = packageFile("typescript", "bin/tsc");
+  const style = packageFile("@biomejs/biome", "bin/biome");
+  return [
+    await run("types", types, ["-p", "tsconfig.json", "--noEmit"], inOnePiece),
+    await run("format and lint", style, ["check", "."], inOnePiece),
+  ];
+}
+
+const source = checkSource();
+const testsHold = await run("tests", packageFile("vitest", "vitest.mjs"), [
   "run",
   "--reporter=default",
   "--reporter=json",
   `--outputFile.json=${report}`,
   ...process.argv.slice(2),
 ]);
+const [typesHold, styleHolds] = await source;
 
 let counted = { numPassedTests: 0, numFailedTests: 0, numPendingTests: 0, numTodoTests: 0 };
 try {
