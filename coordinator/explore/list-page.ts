@@ -63,7 +63,7 @@ function subnetTable(subnets: readonly ExploredSubnet[], now: string): Html {
   return html`
 <div class="scroll" tabindex="0" role="region" aria-label="Subnets">
 <table class="subnets">
-<thead><tr><th scope="col">Subnet</th><th scope="col">Registered to</th><th scope="col">Registry</th><th scope="col">Crawler</th><th scope="col" class="number">RTT</th><th scope="col">Since</th><th scope="col" class="number">Pages a day</th><th scope="col" class="number">Within</th></tr></thead>
+<thead><tr><th scope="col">Subnet</th><th scope="col">Registered to</th><th scope="col">Registry</th><th scope="col">Crawler</th><th scope="col" class="number">RTT</th><th scope="col">Since</th><th scope="col" class="number">Pages per day</th><th scope="col" class="number">Within</th></tr></thead>
 <tbody>${subnets.map((subnet) => row(subnet, now))}</tbody>
 </table>
 </div>`;

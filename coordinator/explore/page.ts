@@ -97,7 +97,7 @@ function filterFields(answer: ExploreAnswer, filter: SubnetFilter, crawlers: rea
 <label>Holder <input name="holder" value="${filter.holder ?? ""}" size="18" maxlength="200" placeholder="handle or full name"></label>
 <label>RTT from ${numberField("minRttMs", filter.minRttMs)} ms</label>
 <label>RTT to ${numberField("maxRttMs", filter.maxRttMs)} ms</label>
-<label>Load from ${numberField("minLoad", filter.minPagesPerDay)} pages a day</label>
+<label>Load from ${numberField("minLoad", filter.minPagesPerDay)} pages per day</label>
 <label>Delegated for over ${numberField("olderThanDays", filter.olderThanDays)} days</label>
 <label>Size from / ${numberField("minPrefix", filter.minPrefix)}</label>
 <label>Size to / ${numberField("maxPrefix", filter.maxPrefix)}</label>
@@ -222,7 +222,7 @@ function totals({ totals: all, addressesPerCell, family }: MapAnswer): Html {
 <div><dt>Addresses registered</dt><dd>${shareText(all.registeredShare)}</dd></div>
 ${all.chosenShare === all.registeredShare ? nothing : html`<div><dt>Addresses that the filter leaves</dt><dd>${shareText(all.chosenShare)}</dd></div>`}
 <div><dt>Addresses crawled by somebody</dt><dd>${shareText(all.delegatedShare)}</dd></div>
-<div><dt>Load</dt><dd>${countText(all.pagesPerDay)} pages a day</dd></div>
+<div><dt>Load</dt><dd>${countText(all.pagesPerDay)} pages per day</dd></div>
 <div><dt>One cell of the map</dt><dd>${cell} ${addressesPerCell === "1" ? "address" : "addresses"}</dd></div>
 </dl>`;
 }
@@ -246,7 +246,7 @@ function legendLine({ label, colour, patterned, share, cells }: LegendEntry): Ht
 function blockTable(answer: MapAnswer, asking: Asking, now: string): Html {
   return html`<div class="scroll" tabindex="0" role="region" aria-label="Blocks">
 <table>
-<thead><tr><th scope="col">Block</th><th scope="col" class="number">Subnets</th><th scope="col" class="number">Registered</th><th scope="col" class="number">Crawled</th><th scope="col">Most by</th><th scope="col" class="number">Mean RTT</th><th scope="col">Decided, on average</th><th scope="col">Registry</th><th scope="col" class="number">Pages a day</th><th scope="col">Subnets</th></tr></thead>
+<thead><tr><th scope="col">Block</th><th scope="col" class="number">Subnets</th><th scope="col" class="number">Registered</th><th scope="col" class="number">Crawled</th><th scope="col">Most by</th><th scope="col" class="number">Mean RTT</th><th scope="col">Decided, on average</th><th scope="col">Registry</th><th scope="col" class="number">Pages per day</th><th scope="col">Subnets</th></tr></thead>
 <tbody>${answer.blocks.map((block) => blockRow(block, { answer, asking, now }))}</tbody>
 </table>
 </div>`;

@@ -160,10 +160,10 @@ export const ageLabels = [
 ];
 export const loadLabels = [
   "under 1 page a day",
-  "1 to 10 pages a day",
-  "10 to 100 pages a day",
-  "100 to 1,000 pages a day",
-  "1,000 pages a day or more",
+  "1 to 10 pages per day",
+  "10 to 100 pages per day",
+  "100 to 1,000 pages per day",
+  "1,000 pages per day or more",
 ];
 
 /** How many cells have which number; 0 is none. */

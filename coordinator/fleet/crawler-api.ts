@@ -564,7 +564,7 @@ export const crawlerApi = {
     method: "post",
     path: "/api/fleet/crawlers/{name}/budget",
     needs: "fleet-write",
-    summary: "Grant a crawler pages and bytes a day",
+    summary: "Grant a crawler pages and bytes per day",
     description: "Scope fleet-write. Holds at once, and never beyond what its partner allows.",
     parameters: {
       path: { name: z.string().meta({ description: "The crawler's name.", example: "athens" }) },

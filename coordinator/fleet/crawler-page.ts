@@ -203,8 +203,8 @@ function budgetForm({ crawler, operation: { granted } }: CrawlerView, viewer: Pa
   const gigabytes = granted.bytesPerDay === null ? "" : String(granted.bytesPerDay / 1e9);
   return html`<form class="form" method="post" action="${crawlerPath(crawler.name, "/budget")}">${formToken(viewer)}
 <h2>Budget</h2><p class="small">Holds at once. Never more than its partner allows; empty: as its partner allows.</p>
-<div><label for="pagesPerDay">Pages a day at most</label><input class="number" id="pagesPerDay" name="pagesPerDay" inputmode="numeric" pattern="[0-9]*" maxlength="10" value="${granted.pagesPerDay}"></div>
-<div><label for="gigabytesPerDay">Gigabytes a day at most</label><input class="number" id="gigabytesPerDay" name="gigabytesPerDay" inputmode="decimal" pattern="[0-9]*[.]?[0-9]*" maxlength="12" value="${gigabytes}"></div>
+<div><label for="pagesPerDay">Pages per day at most</label><input class="number" id="pagesPerDay" name="pagesPerDay" inputmode="numeric" pattern="[0-9]*" maxlength="10" value="${granted.pagesPerDay}"></div>
+<div><label for="gigabytesPerDay">Gigabytes per day at most</label><input class="number" id="gigabytesPerDay" name="gigabytesPerDay" inputmode="decimal" pattern="[0-9]*[.]?[0-9]*" maxlength="12" value="${gigabytes}"></div>
 <button class="slim">Grant</button></form>`;
 }
 

@@ -34,7 +34,7 @@ const stateWords: Readonly<Record<InvitationRecord["state"], string>> = {
 export function invitationTable(invitations: readonly InvitationRecord[], viewer: PageViewer): Html {
   const mayWithdraw = mayDo(viewer.actor, "fleet-write");
   return html`<div class="scroll"><table>
-<thead><tr><th scope="col" class="number">No.</th><th scope="col">Crawler</th><th scope="col">State</th><th scope="col">Made</th><th scope="col">Good until</th><th scope="col" class="number">Pages a day</th><th scope="col">For</th>${mayWithdraw ? html`<th scope="col"><span class="hidden">Withdraw</span></th>` : nothing}</tr></thead>
+<thead><tr><th scope="col" class="number">No.</th><th scope="col">Crawler</th><th scope="col">State</th><th scope="col">Made</th><th scope="col">Good until</th><th scope="col" class="number">Pages per day</th><th scope="col">For</th>${mayWithdraw ? html`<th scope="col"><span class="hidden">Withdraw</span></th>` : nothing}</tr></thead>
 <tbody>${invitations.map(
     (
       one,
@@ -87,9 +87,9 @@ ${
     : html`<div><label for="name">Name of the crawler</label><p class="small" id="name-hint">How the fleet calls it for good, such as <code>athens</code> or <code>uni-athens.2</code>: up to 63 lower-case letters, digits, dots, dashes, underscores.</p>
 <input id="name" name="name" required maxlength="63" pattern="[a-z0-9][a-z0-9._\\-]*" value="${values.name}" aria-describedby="name-hint" autocomplete="off" spellcheck="false"></div>`
 }
-<div><label for="pagesPerDay">Pages a day at most</label><p class="small" id="pages-hint">Empty: as many as the partner allows. You can change it later.</p>
+<div><label for="pagesPerDay">Pages per day at most</label><p class="small" id="pages-hint">Empty: as many as the partner allows. You can change it later.</p>
 <input class="number" id="pagesPerDay" name="pagesPerDay" inputmode="numeric" pattern="[0-9]*" maxlength="10" value="${values.pagesPerDay}" aria-describedby="pages-hint"></div>
-<div><label for="gigabytesPerDay">Gigabytes a day at most</label><p class="small" id="bytes-hint">Fetched over the wire; 1 GB is 1,000,000,000 bytes. Empty: as the partner allows.</p>
+<div><label for="gigabytesPerDay">Gigabytes per day at most</label><p class="small" id="bytes-hint">Fetched over the wire; 1 GB is 1,000,000,000 bytes. Empty: as the partner allows.</p>
 <input class="number" id="gigabytesPerDay" name="gigabytesPerDay" inputmode="decimal" pattern="[0-9]*[.]?[0-9]*" maxlength="10" value="${values.gigabytesPerDay}" aria-describedby="bytes-hint"></div>
 <fieldset><legend>What it may do</legend>
 <label class="choice"><input type="radio" name="scopes" value="crawl"${values.probeOnly ? nothing : html` checked`}> Measure distances and crawl</label>

@@ -88,7 +88,7 @@ function figures(overview: Overview): Html {
   return html`<p class="lead">${leadWords(overview)}</p>
 <dl class="tiles">
 ${tile("Pages", about + countText(totals.pages), "/search", html`${howMany(totals.hostsResolved, "host")}${totals.hostsUnresolved > 0 ? `, ${countText(totals.hostsUnresolved)} without an address yet` : ""}`)}
-${tile("Pages a minute", rateText(rates.pagesPerMinute), "#history", html`${bytesText(Math.round(rates.fetchedBytesPerMinute))} a minute, ${rateText(rates.probesPerMinute)} probes`)}
+${tile("Pages per minute", rateText(rates.pagesPerMinute), "#history", html`${bytesText(Math.round(rates.fetchedBytesPerMinute))} per minute, ${rateText(rates.probesPerMinute)} probes`)}
 ${tile("Subnets delegated", about + countText(totals.subnetsDelegated), "/explore?state=delegated", subnetsWaiting(totals.subnetsWaiting))}
 ${tile("Mean RTT", msOrDash(totals.meanRttMs), "/explore?colour=rtt", html`from the crawler to its subnets`)}
 ${probesTile(overview)}
@@ -105,7 +105,7 @@ function leadWords(overview: Overview): Html {
   const underWay =
     roundsUnderWay === null || probesUnderWay === null
       ? ""
-      : ` · ${howMany(roundsUnderWay, "probe round")} and ${howMany(probesUnderWay, "probe")} under way`;
+      : ` · ${howMany(roundsUnderWay, "probe round")} and ${howMany(probesUnderWay, "probe")} in progress`;
   return html`<strong>${phase.charAt(0).toUpperCase() + phase.slice(1)}</strong> · ${howMany(sessions, "crawler")} connected${underWay}${startedAt === null ? nothing : html` · coordinator up since ${instant(startedAt)}`}`;
 }
 
@@ -120,8 +120,8 @@ function subnetsWaiting(waiting: number): Html {
 
 function probesTile({ totals, rates }: Overview): Html {
   const figure = totals.rounds > 0 ? (totals.probes / totals.rounds).toFixed(2) : "–";
-  const small = html`${countText(totals.probes)} in ${howMany(totals.rounds, "round")}, ${rateText(rates.probesPerMinute)} a minute`;
-  return tile("Probes a round", figure, "#recent", small);
+  const small = html`${countText(totals.probes)} in ${howMany(totals.rounds, "round")}, ${rateText(rates.probesPerMinute)} per minute`;
+  return tile("Probes per round", figure, "#recent", small);
 }
 
 /** Of the last day; before anything was fetched in it, of what is stored. */
@@ -148,19 +148,19 @@ function accuracyTile({ accuracy: { samples, share, low, high } }: Overview): Ht
 function waitingTile({ queue }: Overview): Html {
   const { hosts, p95Seconds, isEstimate } = queue;
   const small = p95Seconds === null ? html`none is due` : html`95 % for less than ${spanOrDash(p95Seconds)}`;
-  return tile("Hosts that wait", `${isEstimate ? "about " : ""}${countText(hosts)}`, "/fleet/queue", small);
+  return tile("Waiting hosts", `${isEstimate ? "about " : ""}${countText(hosts)}`, "/fleet/queue", small);
 }
 
 function progress(done: number, all: number): Html {
   if (all === 0) {
     return html`<div class="empty"><p><strong>The frontier is empty.</strong> Start with URLs of your own: <code>npm start -- --no-world --url https://…</code></p></div>`;
   }
-  return html`<div class="progress"><label for="progress">${countText(done)} of ${howMany(all, "known URL")} dealt with</label><span class="percent">${percentText(done / all)}</span><progress id="progress" max="${all}" value="${done}"></progress></div>`;
+  return html`<div class="progress"><label for="progress">${countText(done)} of ${howMany(all, "known URL")} processed</label><span class="percent">${percentText(done / all)}</span><progress id="progress" max="${all}" value="${done}"></progress></div>`;
 }
 
 function urlStates({ totals }: Overview): Html {
   const parts = [
-    [totals.urlsDue, "due or fetched, waiting for their time"],
+    [totals.urlsDue, "scheduled or due"],
     [totals.urlsLeased, "in a crawler's hands"],
     [totals.urlsRefused, "refused"],
     [totals.urlsGone, "gone"],
@@ -207,13 +207,13 @@ function historySection(history: History): Html {
     });
   return html`<h2 id="history">History <span class="ranges">${historyRangeNames.map((name) => rangeLink(name, range))}</span></h2>
 <div class="charts">
-${chart("Pages a minute", (point) => point.pagesPerMinute, rateText)}
+${chart("Pages per minute", (point) => point.pagesPerMinute, rateText)}
 ${chart(
-  "Fetched a minute",
+  "Fetched per minute",
   (point) => point.fetchedBytesPerMinute,
   (bytes) => bytesText(Math.round(bytes)),
 )}
-${chart("Probes a minute", (point) => point.probesPerMinute, rateText)}
+${chart("Probes per minute", (point) => point.probesPerMinute, rateText)}
 </div>`;
 }
 
@@ -242,7 +242,7 @@ export function queueTable(queue: QueueAges): Html {
       html`<tr><th scope="row"><a href="${pathWith("/fleet/queue", { reason: line.reason })}">${waitReasonWords[line.reason]}</a></th>${cells(line)}</tr>`,
   );
   return html`<div class="scroll" tabindex="0" role="region" aria-label="Hosts that are due, by what they wait for"><table>
-<thead><tr><th scope="col">Hosts that wait for</th><th scope="col" class="number">Hosts</th><th scope="col" class="number">Median wait</th><th scope="col" class="number">95 % less than</th><th scope="col" class="number">Longest</th></tr></thead>
+<thead><tr><th scope="col">Hosts waiting for</th><th scope="col" class="number">Hosts</th><th scope="col" class="number">Median wait</th><th scope="col" class="number">95 % less than</th><th scope="col" class="number">Longest</th></tr></thead>
 <tbody>${rows}<tr class="total"><th scope="row">all that is due</th>${cells(queue)}</tr></tbody>
 </table></div>`;
 }

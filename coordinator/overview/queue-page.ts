@@ -59,7 +59,7 @@ function hostTable({ hosts, at, reason, ages }: QueueView): Html {
         : "URLs are added with nearcrawl up --url, and found by the crawl itself.";
     return html`<div class="empty"><p><strong>No host waits${reason === null ? "" : " for this"}.</strong> ${hint}</p></div>`;
   }
-  return html`<div class="scroll" tabindex="0" role="region" aria-label="Hosts that wait longest"><table>
+  return html`<div class="scroll" tabindex="0" role="region" aria-label="Hosts waiting longest"><table>
 <thead><tr><th scope="col">Host</th><th scope="col">Due since</th><th scope="col">Why it waits</th><th scope="col">Crawler</th><th scope="col">Subnet</th></tr></thead>
 <tbody>${hosts.map((host) => hostRow(host, at))}</tbody>
 </table></div>${hosts.length < ages.hosts ? html`<p class="small">The ${countText(hosts.length)} that wait longest; the CSV has more.</p>` : nothing}`;

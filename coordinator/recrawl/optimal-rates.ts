@@ -226,10 +226,10 @@ function refuseImpossible(pages: PagesToRefresh, totalPerDay: number): void {
   const { changesPerDay, importance, mostPerDay, leastPerDay, hosts } = pages;
   const count = changesPerDay.length;
   if (!(totalPerDay > 0 && totalPerDay < Infinity))
-    throw new RangeError(`fetches a day in all: ${totalPerDay} is not a positive number`);
-  refuseValues("changes a day", changesPerDay, count, false);
+    throw new RangeError(`fetches per day in all: ${totalPerDay} is not a positive number`);
+  refuseValues("changes per day", changesPerDay, count, false);
   refuseValues("importance", importance, count, false);
-  refuseValues("most fetches a day", mostPerDay, count, true);
+  refuseValues("most fetches per day", mostPerDay, count, true);
   if (leastPerDay) refuseLeast(pages, leastPerDay, totalPerDay);
   if (hosts) refuseHosts(pages, hosts);
 }
@@ -242,22 +242,22 @@ function refuseValues(name: string, values: Float64Array, count: number, mayBeIn
 }
 
 function refuseLeast({ mostPerDay }: PagesToRefresh, least: Float64Array, totalPerDay: number): void {
-  refuseValues("least fetches a day", least, mostPerDay.length, false);
+  refuseValues("least fetches per day", least, mostPerDay.length, false);
   const wrong = least.findIndex((value, page) => value > mostPerDay[page]!);
   if (wrong >= 0)
     throw new RangeError(
-      `least fetches a day: ${least[wrong]} of page ${wrong} is more than its most, ${mostPerDay[wrong]}`,
+      `least fetches per day: ${least[wrong]} of page ${wrong} is more than its most, ${mostPerDay[wrong]}`,
     );
   const sum = least.reduce((all, value) => all + value, 0);
   if (sum > totalPerDay)
-    throw new RangeError(`least fetches a day: ${sum} in all, of ${totalPerDay} fetches a day`);
+    throw new RangeError(`least fetches per day: ${sum} in all, of ${totalPerDay} fetches per day`);
 }
 
 function refuseHosts({ changesPerDay, leastPerDay }: PagesToRefresh, hosts: HostBounds): void {
   const { hostOf, mostPerDay } = hosts;
   if (hostOf.length !== changesPerDay.length)
     throw new RangeError(`hosts: ${hostOf.length} for ${changesPerDay.length} pages`);
-  refuseValues("most fetches a day of a host", mostPerDay, mostPerDay.length, true);
+  refuseValues("most fetches per day of a host", mostPerDay, mostPerDay.length, true);
   const least = new Float64Array(mostPerDay.length);
   hostOf.forEach((host, page) => {
     if (host >= mostPerDay.length)
@@ -267,6 +267,6 @@ function refuseHosts({ changesPerDay, leastPerDay }: PagesToRefresh, hosts: Host
   const over = least.findIndex((sum, host) => sum > mostPerDay[host]! * (1 + 1e-12));
   if (over >= 0)
     throw new RangeError(
-      `least fetches a day: ${least[over]} on host ${over}, which allows ${mostPerDay[over]}`,
+      `least fetches per day: ${least[over]} on host ${over}, which allows ${mostPerDay[over]}`,
     );
 }

@@ -23,12 +23,12 @@ const recrawlPlan = z
     reason: z.string(),
     since: dateTime().describe("Since when plans have been of this strategy"),
     pages: z.number().describe("Pages whose changes are estimated"),
-    allowedPerDay: z.number().describe("Fetches a day that the budgets of online crawlers allow"),
+    allowedPerDay: z.number().describe("Fetches per day that the budgets of online crawlers allow"),
     capacityPerDay: z
       .number()
       .nullable()
       .describe(
-        "Fetches a day of known pages that the fleet is found to manage; null: the strategy does not look",
+        "Fetches per day of known pages that the fleet is found to manage; null: the strategy does not look",
       ),
     plannedPerDay: z.number().nullable(),
     achievedPerDay: z.number().nullable().describe("As measured before the plan"),

@@ -131,7 +131,7 @@ ${plan.groups.length === 0 ? nothing : groups(plan)}</section>`;
 }
 
 function perDay(fetches: number | null): string {
-  return fetches === null ? "not known" : `${countText(Math.round(fetches))} a day`;
+  return fetches === null ? "not known" : `${countText(Math.round(fetches))} per day`;
 }
 
 function groups({ groups: all }: ToldPlan): Html {

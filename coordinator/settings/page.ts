@@ -19,7 +19,7 @@ export function policiesPage({ answer, viewer, refused }: PoliciesPage): Html {
   const mayChange = mayDo(viewer.actor, "policy-write");
   const changed = answer.groups.flatMap(({ policies }) => policies).filter(({ changedBy }) => changedBy);
   return html`<h1>Policies</h1>
-<p class="lead">What decides how the fleet behaves. A change holds at once, in every running coordinator; before it is saved you see what it would come to.</p>
+<p class="lead">What decides how the fleet behaves. A change holds at once, in every running coordinator; before it is saved you see what it would do.</p>
 ${refused ? html`<p class="fault" role="alert">${refused.words}</p>` : nothing}
 ${mayChange ? nothing : html`<p class="note">You may look at the policies. Changing them is for operators (scope policy-write)${viewer.signedInAs === null ? html`: <a href="/sign-in">sign in</a>` : nothing}.</p>`}
 ${answer.ignored.map((fault) => html`<p class="fault">A stored policy is ignored, and the file’s value holds: ${fault}.</p>`)}

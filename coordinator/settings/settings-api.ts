@@ -242,7 +242,13 @@ export const settingsApi = {
             {
               title: "Delegation: the latest rounds played again",
               figures: [
-                { name: "probesPerRound", words: "Probes a round", unit: "probes", before: 3.1, after: 2.2 },
+                {
+                  name: "probesPerRound",
+                  words: "Probes per round",
+                  unit: "probes",
+                  before: 3.1,
+                  after: 2.2,
+                },
                 {
                   name: "changedDelegations",
                   words: "Of these subnets, those that would go to another crawler",

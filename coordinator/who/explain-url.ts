@@ -55,7 +55,7 @@ function whyThen(url: UrlReport): string {
   if (url.visits === 0) return "since it was never fetched";
   if (url.failures > 0) return `a new try after ${howMany(url.failures, "failure")} in a row`;
   const rate = url.changes.perDay;
-  return `as the recrawl policy has it${rate === null ? "" : ` for a page with ${told(rate)} changes a day`}`;
+  return `as the recrawl policy has it${rate === null ? "" : ` for a page with ${told(rate)} changes per day`}`;
 }
 
 /** "0.5 changes a day, by 3 changes in 8 compared visits; 12 links, 0.7 of them changed"; empty: nothing is known. */
@@ -66,7 +66,7 @@ export function changeWords({ changes }: Pick<UrlReport, "changes">): string {
       : [
           `${howMany(changes.contentChanges, "change")} in ${howMany(changes.comparedVisits, "compared visit")}`,
         ];
-  const rate = changes.perDay === null ? [] : [`about ${told(changes.perDay)} a day`];
+  const rate = changes.perDay === null ? [] : [`about ${told(changes.perDay)} per day`];
   const links = changes.outLinks === null ? [] : [howMany(changes.outLinks, "link")];
   const ratio =
     changes.linkRatio === null ? [] : [`${told(changes.linkRatio)} of them changed at the last visit`];

@@ -154,7 +154,7 @@ ${crawler.lastSeenAt ? fact("Last seen", instant(crawler.lastSeenAt)) : fact("La
 ${crawler.connectedAt && crawler.state !== "offline" ? fact("Connected", instant(crawler.connectedAt)) : nothing}
 ${crawler.state === "offline" && crawler.offlineReason ? fact("Offline because", crawler.offlineReason) : nothing}
 ${crawler.holdingBack.length > 0 ? fact("Idle because", crawler.holdingBack.join("; ")) : nothing}
-${fact("May fetch", `${howMany(crawler.pagesPerDay, "page")} a day, ${howMany(crawler.concurrentHosts, "host")} at once`)}
+${fact("May fetch", `${howMany(crawler.pagesPerDay, "page")} per day, ${howMany(crawler.concurrentHosts, "host")} at once`)}
 ${fact("Probes by", crawler.probeMethods.join(", ") || "nothing stated")}
 ${crawler.softwareVersion ? fact("Version", crawler.softwareVersion) : nothing}
 ${crawler.revoked ? fact("Key", "revoked") : nothing}

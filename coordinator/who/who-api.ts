@@ -272,7 +272,7 @@ const urlReport = z
       })
       .describe("What the next fetch asks with."),
     changes: z.strictObject({
-      perDay: z.number().nullable().describe("Estimated content changes a day; null: not known."),
+      perDay: z.number().nullable().describe("Estimated content changes per day; null: not known."),
       comparedVisits: z.int(),
       contentChanges: z.int(),
       outLinks: z.int().nullable(),

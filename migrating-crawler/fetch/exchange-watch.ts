@@ -105,7 +105,7 @@ export class ExchangeWatch {
     }
     if (nowMs - this.#heardMs >= idleMs) return ranOut("idle-timeout", "more of the body", idleMs);
     return this.#isTooSlow(nowMs - this.#answeredMs)
-      ? new Failure("too-slow", `less than ${leastBytesPerSecond} bytes a second`)
+      ? new Failure("too-slow", `less than ${leastBytesPerSecond} bytes per second`)
       : null;
   }
 

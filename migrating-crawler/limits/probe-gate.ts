@@ -138,13 +138,13 @@ export class ProbeGate {
 
   #reason({ key, pings }: Waiting): string {
     const { probesPerSecond, concurrentHosts } = this.#rules.limits();
-    if (this.#rules.waitMs() > 0) return "this crawler's limit on bytes a second leaves no room for it";
+    if (this.#rules.waitMs() > 0) return "this crawler's limit on bytes per second leaves no room for it";
     const use = this.#addresses.get(key);
     if (use && (use.underWay > 0 || use.probes.waitMs(1, 1, this.#nowMs()) > 0)) {
       return `this crawler probes one address ${probesPerAddress} times a second at most`;
     }
     const atOnce = Math.min(mostAtOnce, concurrentHosts, pings ? mostPingsAtOnce : mostAtOnce);
-    return `this crawler makes ${probesPerSecond} probes a second at most, ${atOnce} at a time`;
+    return `this crawler makes ${probesPerSecond} probes per second at most, ${atOnce} at a time`;
   }
 
   #forgetIdle(nowMs: number): void {

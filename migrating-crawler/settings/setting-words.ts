@@ -115,11 +115,11 @@ const limits: SettingTable = {
   words:
     "------------------------------------------------------------------------------------------------ limits",
   settings: [
-    setting("pagesPerDay", 1_000_000, "Pages a day, at most. Default: 1000000."),
+    setting("pagesPerDay", 1_000_000, "Pages per day, at most. Default: 1000000."),
     setting(
       "bytesPerDay",
       50 * 1024 * mebibyte,
-      "Bytes a day, at most: everything that the crawler's connections carry, both ways. TCP and IP add 3 to 5 % to it.\nDefault: 53687091200 (50 GiB). At the limit downloads are broken off, and the day's end is waited for.",
+      "Bytes per day, at most: everything that the crawler's connections carry, both ways. TCP and IP add 3 to 5 % to it.\nDefault: 53687091200 (50 GiB). At the limit downloads are broken off, and the day's end is waited for.",
     ),
     setting(
       "bytesPerMonth",

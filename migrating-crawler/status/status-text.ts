@@ -222,7 +222,7 @@ const names: Readonly<Record<string, string>> = {
   pagesPerDay: "Pages today",
   bytesPerDay: "Bytes today",
   bytesPerMonth: "Bytes this month",
-  kilobytesPerSecond: "Bytes a second",
+  kilobytesPerSecond: "Bytes per second",
   concurrentHosts: "Sites at a time",
   openConnections: "Connections",
   cpuShare: "Processor",

@@ -67,7 +67,7 @@ function isFeasible({ crawlers, subnets }: BalanceInput): boolean {
   return place(0);
 }
 
-describe("pages and bytes a day", () => {
+describe("pages and bytes per day", () => {
   it("are both kept to wherever anything keeps to both, over 120 random tiny worlds", () => {
     const inputs = Array.from({ length: 120 }, (_, index) =>
       world({ seed: 7 * index + 1, crawlers: 3, subnets: 8, headroom: 1.15 }),

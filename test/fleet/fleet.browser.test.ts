@@ -70,7 +70,7 @@ describe.skipIf(executable === null)("the fleet in a browser", { timeout: 90_000
     await page.goto("/fleet");
     await page.getByRole("link", { name: "Add a partner" }).click();
     await page.getByLabel("Name of the crawler").fill("oslo");
-    await page.getByLabel("Pages a day at most").fill("5000");
+    await page.getByLabel("Pages per day at most").fill("5000");
     await page.getByRole("button", { name: "Invite" }).click();
 
     expect(await page.locator("h1").textContent()).toBe("oslo is invited");

@@ -10,7 +10,7 @@ import {
 describe("with the thesis' assumptions", () => {
   const estimate = estimateCrawl(thesisAssumptions);
 
-  it("six months take 257 pages a second and 5,140 participants", () => {
+  it("six months take 257 pages per second and 5,140 participants", () => {
     expect(Math.floor(estimate.pagesPerSecond)).toBe(257);
     expect(estimate.crawlers).toBe(5140);
   });

@@ -202,9 +202,9 @@ test("what cannot be is refused, with the value and the page", () => {
       ]),
       1,
     ),
-  ).toThrow("changes a day: -2 of page 1");
+  ).toThrow("changes per day: -2 of page 1");
   expect(refused(pagesOf([[1, Number.NaN]]), 1)).toThrow("importance: NaN of page 0");
-  expect(refused(pagesOf([[Infinity, 1]]), 1)).toThrow("changes a day: Infinity of page 0");
+  expect(refused(pagesOf([[Infinity, 1]]), 1)).toThrow("changes per day: Infinity of page 0");
   expect(refused({ ...good, mostPerDay: Float64Array.of(1) }, 1)).toThrow("1 values for 2 pages");
   expect(refused({ ...good, leastPerDay: Float64Array.of(1, 1) }, 1)).toThrow("2 in all, of 1 fetches");
   expect(refused({ ...pagesOf([[1, 1, 0.5]]), leastPerDay: Float64Array.of(1) }, 9)).toThrow(

@@ -76,7 +76,7 @@ it("shows groups, intervals and rates of the plan in force, and why each was mad
   expect(shown.body).toContain("75.0 %");
   expect(shown.body).not.toContain("<b>");
   expect(csv.body.trim().split("\r\n")).toHaveLength(3);
-  expect(told).toContain("planned   5,000 fetches a day");
+  expect(told).toContain("planned   5,000 fetches per day");
   expect(told).toContain("corrected 1.04 times");
 });
 

@@ -141,7 +141,7 @@ const score = (url: UrlFacts) => staleness(url) * (1 + url.backLinks);
 function freshnessReason(url: UrlFacts): string {
   const counts = `(1 + I ${url.backLinks})`;
   if (url.ageSeconds === null) return `${told(score(url))} = ${counts}, as we have no copy of it`;
-  const rate = `${told(url.changesPerDay ?? unknownChangesPerDay)} changes a day${url.changesPerDay === null ? " (assumed)" : ""}`;
+  const rate = `${told(url.changesPerDay ?? unknownChangesPerDay)} changes per day${url.changesPerDay === null ? " (assumed)" : ""}`;
   const days = told(Math.max(0, url.ageSeconds) / daySeconds);
   return `${told(score(url))} = expected staleness ${told(staleness(url))} (${rate}, ${days} days old) × ${counts}`;
 }

@@ -47,7 +47,7 @@ export const previewFrontier: PreviewPolicies = async ({ before, after, names },
           ]
         : []),
     ],
-    basis: `${old.hosts.toLocaleString("en-GB")} hosts${old.share < 1 ? ` (counted on ${percent(old.share)} of them)` : ""} with ${old.fetchedUrls.toLocaleString("en-GB")} URLs that were fetched; ${fleet.length} connected crawlers whose partners allow ${capacity.toLocaleString("en-GB")} pages a day. Another ${old.newUrls.toLocaleString("en-GB")} URLs wait for their first fetch.`,
+    basis: `${old.hosts.toLocaleString("en-GB")} hosts${old.share < 1 ? ` (counted on ${percent(old.share)} of them)` : ""} with ${old.fetchedUrls.toLocaleString("en-GB")} URLs that were fetched; ${fleet.length} connected crawlers whose partners allow ${capacity.toLocaleString("en-GB")} pages per day. Another ${old.newUrls.toLocaleString("en-GB")} URLs wait for their first fetch.`,
     limits: [
       "Pages that have their next time already keep it: the number of due pages moves over one interval.",
       ...(after.recrawl.strategy === "fixed" || after.recrawl.strategy === plan?.strategy
@@ -166,7 +166,7 @@ export const previewPace: PreviewPolicies = async ({ before, after }, { samples 
         after: minutes(changed),
       },
     ],
-    basis: `${rates.isCountedInFull ? "" : "At least "}${rates.waiting.toLocaleString("en-GB")} subnets that wait, ${probes.toFixed(1)} probes a round (the latest ${rates.rounds}), ${rates.online} crawlers connected, ${Math.round(rates.answerMs ?? usualAnswerMs)} ms to an answer. What bounds it is ${old.bound} now, and ${changed.bound} after.`,
+    basis: `${rates.isCountedInFull ? "" : "At least "}${rates.waiting.toLocaleString("en-GB")} subnets that wait, ${probes.toFixed(1)} probes per round (the latest ${rates.rounds}), ${rates.online} crawlers connected, ${Math.round(rates.answerMs ?? usualAnswerMs)} ms to an answer. What bounds it is ${old.bound} now, and ${changed.bound} after.`,
     limits: [
       "The limits towards one target and one network are not counted: where what waits lies in few networks, it takes longer.",
       "Rounds ask one crawler after the other, and a fleet that knows little yet runs fewer of them.",

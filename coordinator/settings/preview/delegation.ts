@@ -36,7 +36,7 @@ export const previewDelegation: PreviewPolicies = async ({ before, after }, port
     figures: [
       {
         name: "probesPerRound",
-        words: "Probes a round",
+        words: "Probes per round",
         unit: "probes",
         before: perRound(difference.probesBefore),
         after: perRound(difference.probesAfter),

@@ -57,7 +57,7 @@ export const previewRecalibration: PreviewPolicies = async ({ before, after, nam
         : []),
       ...(names.has("recalibration.refreshDays")
         ? [
-            `Old decisions are probed again at ${mostRefreshedADay.toLocaleString("en-GB")} a day at most, the oldest first.`,
+            `Old decisions are probed again at ${mostRefreshedADay.toLocaleString("en-GB")} per day at most, the oldest first.`,
           ]
         : []),
     ],

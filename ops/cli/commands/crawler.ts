@@ -58,8 +58,8 @@ function bareCrawlerCommand(): Command {
     .option("--place <name,country,latitude,longitude>", "where it stands, such as Athens,GR,37.98,23.73")
     .option("--proxy <url>", "http://HOST:PORT (CONNECT) or socks5://HOST:PORT")
     .option("--resolver <address:port...>", "DNS servers in place of the system's")
-    .option("--pages-per-day <n>", "never fetch more pages a day")
-    .option("--bytes-per-day <n>", "never fetch more bytes a day")
+    .option("--pages-per-day <n>", "never fetch more pages per day")
+    .option("--bytes-per-day <n>", "never fetch more bytes per day")
     .option("--concurrent-hosts <n>", "never crawl more hosts at a time")
     .option("--kilobytes-per-second <n>", "never download faster")
     .option(

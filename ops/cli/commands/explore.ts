@@ -218,7 +218,7 @@ function subnetTable(subnets: readonly ExploredSubnet[]): string {
       { title: "crawler" },
       { title: "RTT ms", align: "right" },
       { title: "since" },
-      { title: "pages a day", align: "right" },
+      { title: "pages per day", align: "right" },
       { title: "within", align: "right" },
     ],
     subnets.map((subnet) => [
@@ -267,6 +267,6 @@ function mapText(answer: MapAnswer, rows: readonly (readonly CoarseCell[])[]): s
     ...legend,
     "  ·  registered, and no value",
     "",
-    `${subnets} subnets; ${percent(registeredShare)} of the addresses registered, ${percent(delegatedShare)} crawled; ${pagesPerDay} pages a day.`,
+    `${subnets} subnets; ${percent(registeredShare)} of the addresses registered, ${percent(delegatedShare)} crawled; ${pagesPerDay} pages per day.`,
   ].join("\n");
 }

@@ -290,7 +290,7 @@ function invitationsText(invitations: readonly InvitationRecord[]): string {
       { title: "made (UTC)" },
       { title: "by" },
       { title: "good until (UTC)" },
-      { title: "pages a day", align: "right" },
+      { title: "pages per day", align: "right" },
       { title: "for" },
     ],
     invitations.map((one) => [

@@ -127,7 +127,7 @@ function figuresText({ totals, rates, lastDay, accuracy }: Overview): string {
 function historyText({ history }: Overview): string {
   const known = history.points.map((point) => point?.pagesPerMinute ?? null);
   const most = Math.max(0, ...known.map((value) => value ?? 0));
-  return `${paint("soft", "pages a minute, ")}${paint("soft", rangeWords[history.range])}, highest ${most}\n${barLine(known)}`;
+  return `${paint("soft", "pages per minute, ")}${paint("soft", rangeWords[history.range])}, highest ${most}\n${barLine(known)}`;
 }
 
 const numeric = (title: string): Column => ({ title, align: "right" });

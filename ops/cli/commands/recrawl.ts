@@ -61,7 +61,7 @@ function planText(plan: ToldPlan, now: Date): string {
 }
 
 const perDay = (fetches: number | null) =>
-  fetches === null ? "not known" : `${Math.round(fetches).toLocaleString("en-GB")} fetches a day`;
+  fetches === null ? "not known" : `${Math.round(fetches).toLocaleString("en-GB")} fetches per day`;
 
 function groupsText({ groups }: ToldPlan): string {
   return formatTable(

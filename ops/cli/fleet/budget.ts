@@ -55,7 +55,7 @@ async function show(name: string, options: DatabaseOptions): Promise<void> {
     bytesToday,
   };
   const lines = [
-    `${name} may fetch ${count(pagesPerDay)} pages and ${count(bytesPerDay)} bytes a day`,
+    `${name} may fetch ${count(pagesPerDay)} pages and ${count(bytesPerDay)} bytes per day`,
     `  granted        ${budgetText(granted, "as its partner allows")}`,
     `  its partner    ${budgetText(partnerAllows, "has not said")}`,
     `  today          ${count(pagesToday)} pages, ${count(bytesToday)} bytes`,
@@ -77,7 +77,7 @@ async function grant(name: string, change: BudgetChange, options: DatabaseOption
 }
 
 function wordsOf(name: string, { granted, inForce }: ChangedBudget): string {
-  return `${name} is granted ${budgetText(granted, "as its partner allows")}; with what its partner allows that is ${count(inForce.pagesPerDay)} pages and ${count(inForce.bytesPerDay)} bytes a day`;
+  return `${name} is granted ${budgetText(granted, "as its partner allows")}; with what its partner allows that is ${count(inForce.pagesPerDay)} pages and ${count(inForce.bytesPerDay)} bytes per day`;
 }
 
 function budgetText({ pagesPerDay, bytesPerDay }: Budget, none: string): string {

@@ -147,7 +147,7 @@ function tableOf(reports: readonly CalibrateReport[], options: CalibrateOptions)
     String(report.crawlerAlarms),
     String(report.rounds),
   ]);
-  const title = `${hosts} hosts, ${days} quiet days, ${fetchesPerDay} fetches a day each, noise ${noiseMs} ms`;
+  const title = `${hosts} hosts, ${days} quiet days, ${fetchesPerDay} fetches per day each, noise ${noiseMs} ms`;
   return `${title}\n\n${formatTable(columns, rows)}`;
 }
 

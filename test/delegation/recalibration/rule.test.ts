@@ -107,8 +107,8 @@ describe("change point", () => {
 
 describe("recalibration over a day of fetches", () => {
   it.each([
-    ["24 fetches a day", { hosts: 200 }],
-    ["240 fetches a day", { fetchesPerDay: 240, hosts: 100 }],
+    ["24 fetches per day", { hosts: 200 }],
+    ["240 fetches per day", { fetchesPerDay: 240, hosts: 100 }],
     ["a daily wave of 20 %", { fetchesPerDay: 240, hosts: 100, dailyWave: 0.2 }],
     ["1 % of spikes of 200 ms", { fetchesPerDay: 240, hosts: 100, spikeShare: 0.01 }],
     ["1 % of lost packets", { fetchesPerDay: 240, hosts: 100, lossShare: 0.01 }],

@@ -89,7 +89,7 @@ describe("freshness", () => {
   it("goes by the chance that our copy is outdated, times what links to the page", () => {
     expect(score("freshness", { ...oldUrl, ageSeconds: 2 * day })).toBeCloseTo((1 - Math.exp(-1)) * 13, 12);
     expect(reason("freshness", { ...oldUrl, ageSeconds: 2 * day })).toBe(
-      "8.22 = expected staleness 0.632 (0.5 changes a day, 2 days old) × (1 + I 12)",
+      "8.22 = expected staleness 0.632 (0.5 changes per day, 2 days old) × (1 + I 12)",
     );
   });
 
@@ -106,6 +106,8 @@ describe("freshness", () => {
   });
 
   it("assumes a rate where none is known, and says so", () => {
-    expect(reason("freshness", { ...oldUrl, changesPerDay: null })).toContain("0.1 changes a day (assumed)");
+    expect(reason("freshness", { ...oldUrl, changesPerDay: null })).toContain(
+      "0.1 changes per day (assumed)",
+    );
   });
 });

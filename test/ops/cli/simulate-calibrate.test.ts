@@ -10,7 +10,7 @@ const small = ["--hosts", "30", "--days", "2", "--fetches-per-day", "48"];
 it("prints a row for each change, with what the run was", async () => {
   const text = await calibrate(...small);
 
-  expect(text).toContain("30 hosts, 2 quiet days, 48 fetches a day each, noise 4 ms");
+  expect(text).toContain("30 hosts, 2 quiet days, 48 fetches per day each, noise 4 ms");
   expect(text).toMatch(/×1\.3 .*\n×1\.5 .*\n×2 .*\n\+30 ms /);
 });
 

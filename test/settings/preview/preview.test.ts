@@ -79,7 +79,7 @@ it("a policy: the stored round is played again, tokyo's answer is predicted, and
   expect(effect?.limits[0]).toContain("as they were run, they took 2.0 probes each");
 });
 
-it("a recrawl interval: 70 URLs once a week are 10 pages a day, and once a day 70 of the 200 that are allowed", async () => {
+it("a recrawl interval: 70 URLs once a week are 10 pages per day, and once a day 70 of the 200 that are allowed", async () => {
   const found = await figures({ "recrawl.intervalHours": 24 });
 
   expect(found.pagesDuePerDay).toEqual([10, 70]);
@@ -113,7 +113,7 @@ it("pages per host: of 40 held URLs 20 have room when a host of 100 may have 120
   expect(await figures({ "scope.pagesPerHost": 90 })).toMatchObject({ hostsOver: [0, 1] });
 });
 
-it("balance: athens has more than its 8 pages a day, and its subnet would go to tokyo", async () => {
+it("balance: athens has more than its 8 pages per day, and its subnet would go to tokyo", async () => {
   const found = await figures({ "balance.policy": "min-cost-flow" }, { balance: { policy: "none" } });
 
   expect(found).toMatchObject({
@@ -126,7 +126,7 @@ it("balance: athens has more than its 8 pages a day, and its subnet would go to 
   expect(found.extraRttMs?.[1]).toBeCloseTo(200, 0);
 });
 
-it("trust: of 48 fetches a day one in a hundred, then one in ten; evidence of 5 is enough at 4", async () => {
+it("trust: of 48 fetches per day one in a hundred, then one in ten; evidence of 5 is enough at 4", async () => {
   expect(await figures({ "trust.share": 0.1 })).toEqual({
     secondFetchesPerDay: [0.48, expect.closeTo(4.8)],
     ofAllPages: [1, expect.closeTo(10)],
