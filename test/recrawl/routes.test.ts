@@ -72,7 +72,7 @@ it("shows groups, intervals and rates of the plan in force, and why each was mad
   expect(faultsOf(json.json(), { $ref: "#/components/schemas/RecrawlAnswer" }, schemas)).toEqual([]);
   expect(json.json().plans[1].groups).toEqual(groups);
   expect(shown.body).toContain("In force: optimal");
-  expect(shown.body).toContain("5,000 a day");
+  expect(shown.body).toContain("5,000 per day");
   expect(shown.body).toContain("75.0 %");
   expect(shown.body).not.toContain("<b>");
   expect(csv.body.trim().split("\r\n")).toHaveLength(3);

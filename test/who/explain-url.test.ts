@@ -140,7 +140,7 @@ describe("its record", () => {
     );
     expect(text).toContain("priority: 1.4 = C 0.7 × T 0.1 × (I 12 + O 8)");
     expect(text).toContain(
-      "changes: 30 changes in 59 compared visits, about 0.5 a day; 8 links, 0.7 of them changed at the last visit",
+      "changes: 30 changes in 59 compared visits, about 0.5 per day; 8 links, 0.7 of them changed at the last visit",
     );
     expect(text).toContain('validators: ETag "a1", SHA-256 ab');
     expect(text).toMatch(/2026-02-11 12:00:00 UTC +athens +fetched 200 +changed/);
