@@ -206,12 +206,3 @@ export function firstClosedFolder(path: string, account: ServerAccount): string 
   const bit = uid === account.uid ? 0o100 : gid === account.gid ? 0o010 : 0o001;
   return (mode & bit) === 0 ? path : null;
 }
-
-export function isAlive(pid: number): boolean {
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch (error) {
-    return (error as { code?: unknown }).code === "EPERM";
-  }
-}

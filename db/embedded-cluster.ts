@@ -2,6 +2,7 @@
  * The embedded server's files: the data folder <home>/postgres, its settings, and the folder of its
  * socket. Two processes may do all of this at once: what is new is built aside and renamed into place.
  */
+
 import { createHash, randomBytes } from "node:crypto";
 import {
   chmodSync,
@@ -20,12 +21,12 @@ import {
 import { totalmem } from "node:os";
 import { join, resolve } from "node:path";
 import { DatabaseError } from "#core/errors";
+import { isRunning } from "#core/running-process";
 import {
   accountOf,
   findPrograms,
   firstClosedFolder,
   handOver,
-  isAlive,
   type PostgresPrograms,
   runProgram,
   type ServerAccount,
@@ -142,7 +143,7 @@ function finishCluster(unfinished: string, dataFolder: string): void {
 function removeAbandoned(home: string): void {
   for (const name of readdirSync(home)) {
     const pid = /^postgres.*\.new-(\d+)/.exec(name)?.[1];
-    if (pid !== undefined && !isAlive(Number(pid)))
+    if (pid !== undefined && !isRunning(Number(pid)))
       rmSync(join(home, name), { recursive: true, force: true });
   }
 }

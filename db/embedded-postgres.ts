@@ -7,6 +7,7 @@
  * looks at what is there, does the next step, and looks again. Postgres itself sees to it that one server
  * at most runs on a data folder. The server is a daemon: it outlives us, and the next start attaches.
  */
+
 import { spawn } from "node:child_process";
 import {
   chownSync,
@@ -24,10 +25,10 @@ import { dirname, join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { Client } from "pg";
 import { DatabaseError } from "#core/errors";
+import { isRunning } from "#core/running-process";
 import {
   accountOf,
   findPrograms,
-  isAlive,
   programEnvironment,
   runProgram,
   type ServerAccount,
@@ -240,7 +241,7 @@ export function readPidFile(home: string): { pid: number; socketFolder: string |
 /** True when the process that the pid file names lives and is this folder's server. */
 export function serverIsAlive(home: string): boolean {
   const pid = readPidFile(home)?.pid;
-  return pid !== undefined && isAlive(pid) && serves(pid, dataFolderOf(home));
+  return pid !== undefined && isRunning(pid) && serves(pid, dataFolderOf(home));
 }
 
 /** True after a crash: the server is gone, but did not take leave. */
@@ -254,7 +255,7 @@ export function serverCrashed(home: string): boolean {
  */
 function removeForeignPidFile(home: string): void {
   const pid = readPidFile(home)?.pid;
-  if (pid !== undefined && isAlive(pid) && !serverIsAlive(home)) rmSync(pidFileOf(home), { force: true });
+  if (pid !== undefined && isRunning(pid) && !serverIsAlive(home)) rmSync(pidFileOf(home), { force: true });
 }
 
 /** A server's command line names its data folder. Where it cannot be read (no /proc), a live process passes for the server. */
@@ -262,7 +263,7 @@ function serves(pid: number, dataFolder: string): boolean {
   try {
     return readFileSync(`/proc/${pid}/cmdline`, "utf8").split("\0").includes(dataFolder);
   } catch {
-    return isAlive(pid);
+    return isRunning(pid);
   }
 }
 

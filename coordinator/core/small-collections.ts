@@ -5,9 +5,6 @@
  */
 import { mix32 } from "./random.ts";
 
-/** For an LRUCache that grows to its bound: with `max` it takes the room of all entries, and milliseconds, at once. */
-export const growingTo = (most: number) => ({ maxSize: most, sizeCalculation: () => 1 }) as const;
-
 const smallest = 16;
 
 /** Share of the places that may be taken: at 3 in 4 a miss looks at 8.5 places on average, all side by side. */
@@ -200,3 +197,6 @@ export function smallestOf(values: ArrayLike<number>, most: number): Int32Array 
   }
   return found.subarray(0, count);
 }
+
+/** For an LRUCache that grows to its bound: with `max` it takes the room of all entries, and milliseconds, at once. */
+export const growingTo = (most: number) => ({ maxSize: most, sizeCalculation: () => 1 }) as const;

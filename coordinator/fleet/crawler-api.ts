@@ -10,13 +10,7 @@ import { type ApiOperations, dateTime, errorAnswer, refusals } from "../web/api-
 import { bytesPerDay, nothingBody, pagesPerDay } from "../web/form-fields.ts";
 import { subnetList } from "../who/who-api.ts";
 import { failureShare, fleetLine, incident, move } from "./fleet-api.ts";
-import {
-  budgetSchema,
-  crawlerReleaseSchema,
-  drainingSchema,
-  fleetIdentitySchema,
-  stateWordsSchema,
-} from "./fleet-entry.ts";
+import { budgetSchema, fleetEntrySchema, fleetIdentitySchema } from "./fleet-entry.ts";
 
 const shutOut = z
   .strictObject({ name: z.string(), revoked: z.boolean(), returnedLeases: z.int().optional() })
@@ -82,21 +76,13 @@ const absence = z
   })
   .meta({ id: "Absence" });
 
-const crawlerOperation = z
-  .strictObject({
-    standing: stateWordsSchema,
-    pagesToday: z.int(),
-    bytesToday: z.number(),
-    bodyBytesToday: z.number(),
-    shippedBytesToday: z.number(),
-    pagesPerDay: z.int(),
-    bytesPerDay: z.number(),
-    granted: budgetSchema,
-    partnerAllows: budgetSchema,
-    draining: drainingSchema.nullable(),
-    joiningSince: dateTime().nullable(),
-    trust: z.enum(trustStandings),
-    release: crawlerReleaseSchema.nullable(),
+const crawlerOperation = fleetEntrySchema
+  .pick({
+    ...{ standing: true, pagesToday: true, bytesToday: true, bodyBytesToday: true, shippedBytesToday: true },
+    ...{ pagesPerDay: true, bytesPerDay: true, granted: true, partnerAllows: true, draining: true },
+    ...{ joiningSince: true, trust: true, release: true },
+  })
+  .extend({
     incidentsInSevenDays: z.int(),
     activity: crawlerActivity,
     work: crawlerWork,

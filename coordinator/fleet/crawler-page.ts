@@ -54,7 +54,7 @@ ${peers(view, viewer)}`;
 
 function header({ crawler, operation: { standing } }: CrawlerView, at: string): Html {
   const { state, since, why, advice } = standing;
-  const badge = { revoked: "revoked", never: "never connected" }[state as "revoked" | "never"] ?? state;
+  const badge = state === "never" ? "never connected" : state;
   return html`<div class="title-row"><h1>${crawler.name}</h1>${stateBadge(badge)}${since === null ? nothing : html`<span class="small">${state === "online" ? "connected" : "since"} ${ago(since, at)}</span>`}</div>
 ${
   why === null
@@ -219,7 +219,7 @@ function signInForm({ crawler }: CrawlerView, viewer: PageViewer): Html {
   return html`<form class="form" method="post" action="${crawlerPath(crawler.name, "/sign-in-link")}">${formToken(viewer)}
 <h2>Let its partner sign in</h2><p class="small">A link that is good once: whoever opens it sees this crawler, may drain it and take it back, and sees nothing of others.</p>
 <div><label for="partner">Name of the person</label><input id="partner" name="person" required maxlength="63" autocomplete="off"></div>
-<div><label for="minutes">Minutes that it is good for</label><input class="number" id="minutes" name="minutes" type="number" min="${linkMinutes.least}" max="${linkMinutes.most}" value="${linkMinutes.most}" required></div>
+<div><label for="minutes">Valid for (minutes)</label><input class="number" id="minutes" name="minutes" type="number" min="${linkMinutes.least}" max="${linkMinutes.most}" value="${linkMinutes.most}" required></div>
 <button class="slim">Make the link</button></form>`;
 }
 

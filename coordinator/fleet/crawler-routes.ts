@@ -188,7 +188,7 @@ const notYours = (name: string): Outcome => ({
 
 async function revoke({ name, now }: Asked<unknown>, { keys }: FleetPorts): Promise<Outcome> {
   if ((await keys.revoke(name, now)) === null) return noCrawler(name);
-  const words = `the access of ${name} is revoked, and its session ends if it has one.`;
+  const words = `${name}'s access is revoked, and its session ends if it has one.`;
   const change = { action: "crawler-revoked", target: name, words };
   return { type: "done", value: { name, revoked: true }, goTo: pageOf(name), said: words, change };
 }
@@ -196,7 +196,7 @@ async function revoke({ name, now }: Asked<unknown>, { keys }: FleetPorts): Prom
 async function kill({ name, now }: Asked<unknown>, ports: FleetPorts): Promise<Outcome> {
   const returnedLeases = await killCrawler(name, ports, now);
   if (returnedLeases === null) return noCrawler(name);
-  const words = `the access of ${name} is revoked, ${howMany(returnedLeases, "lease")} came back, and its subnets go to others.`;
+  const words = `${name}'s access is revoked, ${howMany(returnedLeases, "lease")} came back, and its subnets go to others.`;
   const change = { action: "crawler-killed", target: name, words, after: { returnedLeases } };
   const value = { name, revoked: true, returnedLeases };
   return { type: "done", value, goTo: pageOf(name), said: words, change };

@@ -7,40 +7,56 @@ import { dateTime, type ReadOf } from "../web/api-operation.ts";
 
 export const budgetSchema = z
   .strictObject({ pagesPerDay: z.int().nullable(), bytesPerDay: z.number().nullable() })
-  .meta({ id: "Budget", description: "At most, a day; null: as the other side allows, or not told." });
+  .meta({ id: "Budget", description: "The most per day; null: as the other side allows, or not told." });
 
-export const stateWordsSchema = z
+const stateWordsSchema = z
   .strictObject({
     state: z.enum(["online", "offline", "draining", "revoked", "never"]),
     since: dateTime().nullable(),
-    why: z.string().nullable().describe("In plain words."),
-    advice: z.string().nullable().describe("What there is to do."),
+    why: z.string().nullable().describe("In plain words, without an end; null: nothing has to be said."),
+    advice: z.string().nullable().describe("What there is to do, in sentences; null: nothing."),
   })
   .meta({ id: "StateWords" });
 
-export const drainingSchema = z
+const drainingSchema = z
   .strictObject({
     since: dateTime(),
-    askedBy: z.enum(["operator", "crawler", "trust", "partner"]),
+    askedBy: z.enum(["operator", "crawler", "trust", "partner"]).describe("trust: it is not trusted."),
     subnets: z.int().describe("That it had when the draining began."),
   })
   .meta({ id: "Draining" });
 
-export const crawlerReleaseSchema = z
+const crawlerReleaseSchema = z
   .strictObject({ version: z.string(), dockVersion: z.string(), policy: z.string() })
   .meta({ id: "CrawlerRelease" });
 
 export const fleetIdentitySchema = z
   .strictObject({
-    publicKey: z.string().nullable(),
-    keySince: dateTime().nullable(),
+    publicKey: z
+      .string()
+      .nullable()
+      .describe("Ed25519, 32 bytes in base64url; null: it has none, and its key is all that it shows."),
+    keySince: dateTime().nullable().describe("Of the newest key that it has; null: none is good."),
     scopes: z.array(z.enum(keyScopes)),
-    seenAddress: z.string().nullable(),
-    addressBefore: z.string().nullable(),
+    seenAddress: z.string().nullable().describe("Where its last connection came from."),
+    addressBefore: z
+      .string()
+      .nullable()
+      .describe("Where those before it came from, when that was elsewhere."),
     addressChangedAt: dateTime().nullable(),
-    lastAway: z.strictObject({ since: dateTime(), reason: z.string() }).nullable(),
-    lastEnd: z.strictObject({ at: dateTime(), reason: z.string() }).nullable(),
-    copiedAt: dateTime().nullable(),
+    lastAway: z
+      .strictObject({ since: dateTime(), reason: z.string() })
+      .nullable()
+      .describe(
+        "Why it was away the last time, by the coordinator's own record; of now there is offlineReason.",
+      ),
+    lastEnd: z
+      .strictObject({ at: dateTime(), reason: z.string() })
+      .nullable()
+      .describe("How its process before this one ended, in its own words."),
+    copiedAt: dateTime()
+      .nullable()
+      .describe("When the folder of this identity was last seen on two machines, within the last week."),
     contact: z.string().nullable().describe("Whom to reach at its partner."),
     isListed: z.boolean().describe("False: its partner wants it in no public list."),
   })
@@ -51,27 +67,33 @@ export const fleetEntrySchema = z
     crawlerId: z.int(),
     name: z.string(),
     place: z.string().nullable(),
-    country: z.string().nullable(),
+    country: z.string().nullable().describe("ISO 3166 code; null: not told."),
     state: z.enum(["online", "offline", "draining"]),
     offlineReason: z.string().nullable(),
     lastSeenAt: dateTime().nullable(),
-    connectedAt: dateTime().nullable(),
+    connectedAt: dateTime().nullable().describe("Of its last session, whether it is open or not."),
     revoked: z.boolean(),
     softwareVersion: z.string().nullable(),
     subnets: z.int(),
-    meanRttMs: z.number().nullable(),
+    meanRttMs: z.number().nullable().describe("To the subnets that it has, as measured; null: none was."),
     openLeases: z.int(),
-    pagesToday: z.int(),
-    bytesToday: z.number(),
-    bodyBytesToday: z.number(),
-    shippedBytesToday: z.number(),
+    pagesToday: z.int().describe("Fetches since midnight (UTC)."),
+    bytesToday: z.number().describe("What these fetches took on the wire."),
+    bodyBytesToday: z.number().describe("The bodies of these fetches, decoded."),
+    shippedBytesToday: z
+      .number()
+      .describe("What their results took on the wire to the coordinator, compressed."),
     pagesPerDay: z.int(),
     bytesPerDay: z.number(),
+    /** What operators give it at most, and what its partner allows, as it said last. */
     granted: budgetSchema,
     partnerAllows: budgetSchema,
     draining: drainingSchema.nullable(),
-    joiningSince: dateTime().nullable(),
+    joiningSince: dateTime()
+      .nullable()
+      .describe("Since when it waits to be given what is nearest to it; null: it has it."),
     trust: z.enum(trustStandings),
+    /** What its supervisor runs, and its partner's policy on releases, in words; null: no supervisor runs it. */
     release: crawlerReleaseSchema.nullable(),
     incidents: z.int().describe("In the last seven days."),
     standing: stateWordsSchema,
@@ -159,15 +181,7 @@ export function roundBytesText(bytes: number): string {
 
 // How a crawler stands, in plain words: since when, why, and what there is to do about it.
 
-export interface StateWords {
-  /** One word for a badge: online, offline, draining, revoked, never. */
-  readonly state: "online" | "offline" | "draining" | "revoked" | "never";
-  readonly since: string | null;
-  /** A sentence without its end; null: nothing has to be said. */
-  readonly why: string | null;
-  /** What there is to do, in sentences; null: nothing. */
-  readonly advice: string | null;
-}
+export type StateWords = Omit<ReadOf<typeof stateWordsSchema>, "since"> & { readonly since: string | null };
 
 type Standing = Pick<
   FleetEntry,

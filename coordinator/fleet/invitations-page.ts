@@ -94,7 +94,7 @@ ${
 <fieldset><legend>What it may do</legend>
 <label class="choice"><input type="radio" name="scopes" value="crawl"${values.probeOnly ? nothing : html` checked`}> Measure distances and crawl</label>
 <label class="choice"><input type="radio" name="scopes" value="probe"${values.probeOnly ? html` checked` : nothing}> Measure distances only: it is given no pages</label></fieldset>
-<div><label for="expiresHours">Hours that the line is good for</label><p class="small" id="hours-hint">From ${least} to ${most}; it works once.</p>
+<div><label for="expiresHours">Valid for (hours)</label><p class="small" id="hours-hint">From ${least} to ${most}; it works once.</p>
 <input class="number" id="expiresHours" name="expiresHours" type="number" min="${least}" max="${most}" step="any" value="${values.expiresHours}" required aria-describedby="hours-hint"></div>
 <div class="actions"><button>${values.renews ? "Make the line" : "Invite"}</button><a href="${values.renews ? crawlerPath(values.name) : "/fleet"}">Cancel</a></div>
 </form>`;

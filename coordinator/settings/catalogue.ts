@@ -50,15 +50,15 @@ const sections = Object.entries(groupTitles).map(([key, title]) => {
   return { name, title, defaults: { [name]: section.parse({}) }, settings: policiesIn(section, name) };
 });
 
-const settings = new Map(
-  sections.flatMap((section) => section.settings.map((setting) => [setting.name as PolicyName, setting])),
+const settingOf = new Map(
+  sections.flatMap(({ settings }) => settings.map((setting) => [setting.name as PolicyName, setting])),
 );
 
 /** The value's own schema, of which a missing value is no valid one. */
-const schemaOf = (name: PolicyName): z.ZodType => settings.get(name)!.schema;
+const schemaOf = (name: PolicyName): z.ZodType => settingOf.get(name)!.schema;
 
 /** What a change of it would come to is told by these; none: it holds at once. */
-export const previewsOf = (name: PolicyName): readonly PreviewName[] => settings.get(name)!.previews ?? [];
+export const previewsOf = (name: PolicyName): readonly PreviewName[] => settingOf.get(name)!.previews ?? [];
 
 function kindOf(schema: z.ZodType): PolicyKind {
   const json = z.toJSONSchema(schema) as {

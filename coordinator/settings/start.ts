@@ -1,4 +1,6 @@
 /** The coordinator's settings as operators change them while it runs: read first, followed from its start to its end. */
+
+import { isDeepStrictEqual } from "node:util";
 import type { Pool } from "pg";
 import { systemClock } from "#core/clock";
 import type { Log } from "#core/log";
@@ -10,10 +12,11 @@ import { liveConfig, policiesOf } from "../live-config.ts";
 import { createRecrawlPlanStore } from "../recrawl/plan-store.ts";
 import type { RoomOptions } from "../start-web.ts";
 import type { WebPart } from "../web/actions.ts";
-import { FollowedPolicies } from "./current-settings.ts";
+import { type KnownPolicies, knownPolicies, type PoliciesInForce, type PolicyStore } from "./change.ts";
 import { createPolicySamples } from "./preview/sample-reads.ts";
 import type { PreviewPorts } from "./preview/types.ts";
 import { policyRoutes } from "./routes.ts";
+import type { PolicySettings } from "./schema.ts";
 import { createPolicyStore } from "./settings-store.ts";
 
 export interface PolicyDuties {
@@ -63,4 +66,69 @@ export function previewPorts(pool: Pool, log: Log, now: () => Date = () => new D
     log,
     now,
   };
+}
+
+// The policies in force in a running coordinator: read at its start, and again whenever somebody changes them. Where
+// the database does not answer, what was known stays in force.
+
+interface FollowPorts {
+  readonly store: Pick<PolicyStore, "read" | "onChange">;
+  readonly log: Log;
+  /** Other policies are in force now. */
+  readonly onChange: () => void;
+}
+
+class FollowedPolicies implements PoliciesInForce {
+  readonly #ports: FollowPorts;
+  readonly #file: PolicySettings;
+  #settings: PolicySettings;
+  #turn: Promise<void> = Promise.resolve();
+  #notices: { stop(): Promise<void> } | null = null;
+
+  /** `file`: what holds where nobody has changed anything. */
+  constructor(ports: FollowPorts, file: PolicySettings) {
+    this.#ports = ports;
+    this.#file = file;
+    this.#settings = file;
+  }
+
+  get settings(): PolicySettings {
+    return this.#settings;
+  }
+
+  /** Rejects when the database cannot be reached; bad rows are told and ignored. */
+  async read(): Promise<void> {
+    const { store, log, onChange } = this.#ports;
+    const known = knownPolicies(await store.read(), this.#file);
+    for (const fault of known.ignored) log.warn({ fault }, "a stored policy is ignored");
+    if (isDeepStrictEqual(known.settings, this.#settings)) return;
+    this.#settings = known.settings;
+    log.info({ version: known.version, changed: changedValues(known) }, "policies are in force");
+    onChange();
+  }
+
+  /** From now on; what was changed since the last reading is read first. */
+  async start(): Promise<void> {
+    this.#notices = await this.#ports.store.onChange(() => this.#readSoon());
+    await this.read();
+  }
+
+  async stop(): Promise<void> {
+    await this.#notices?.stop();
+    await this.#turn;
+  }
+
+  /** One after the other, so that an older answer never follows a newer one. */
+  #readSoon(): void {
+    const { log } = this.#ports;
+    this.#turn = this.#turn
+      .then(async () => await this.read())
+      .catch((error: unknown) => {
+        log.error({ error }, "policies changed, but could not be read; the next change reads them again");
+      });
+  }
+}
+
+function changedValues({ changed }: KnownPolicies): Record<string, unknown> {
+  return Object.fromEntries([...changed].map(([name, { value }]) => [name, value]));
 }

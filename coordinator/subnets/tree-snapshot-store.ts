@@ -13,6 +13,7 @@ import { createHash, type Hash } from "node:crypto";
 import { type FileHandle, mkdir, open, readdir, rename, rm } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import type { Log } from "#core/log";
+import { isRunning } from "#core/running-process";
 import type { RegistryInForce, TreeSnapshots } from "./subnet-store.ts";
 import type { SubnetTree } from "./subnet-tree.ts";
 import {
@@ -290,14 +291,6 @@ async function clearLeftovers(file: string): Promise<void> {
       ? /^\.(\d+)\.partial$/.exec(entry.slice(name.length))?.[1]
       : undefined;
     if (pid !== undefined && !isRunning(Number(pid))) await rm(join(dirname(file), entry), { force: true });
-  }
-}
-
-function isRunning(pid: number): boolean {
-  try {
-    return process.kill(pid, 0);
-  } catch (error) {
-    return (error as NodeJS.ErrnoException).code === "EPERM";
   }
 }
 

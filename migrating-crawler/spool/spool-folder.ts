@@ -1,8 +1,10 @@
 /** The spool's folder: whose it is (a lock file names the process), what it is called (a UUID), its files. */
+
 import { randomUUID } from "node:crypto";
 import { mkdirSync, readdirSync, readFileSync, renameSync, unlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { UsageError } from "#core/errors";
+import { isRunning } from "#core/running-process";
 import { writeFlushed } from "../core/flushed-write.ts";
 
 export interface SpoolFolder {
@@ -79,14 +81,4 @@ function takeLock(file: string): void {
     throw new UsageError(`${file}: the spool is in use by process ${holder}`);
   }
   writeFileSync(file, String(process.pid));
-}
-
-function isRunning(processId: number): boolean {
-  if (!Number.isInteger(processId) || processId <= 0) return false;
-  try {
-    process.kill(processId, 0);
-    return true;
-  } catch (error) {
-    return (error as { code?: string }).code === "EPERM";
-  }
 }

@@ -4,6 +4,7 @@ import { existsSync, linkSync, readFileSync, realpathSync, renameSync, rmSync, w
 import { join, resolve } from "node:path";
 import { z } from "zod";
 import { ConfigError, UsageError } from "#core/errors";
+import { isRunning } from "#core/running-process";
 import type { KeptRelease, ReleaseState } from "../core/release-state.ts";
 import type { DockGreeting } from "../core/supervisor-messages.ts";
 import { coordinatorRoute } from "../membership/coordinator-route.ts";
@@ -250,7 +251,7 @@ export function removeMark(path: string): void {
 /** The process that holds it, while it runs; null: nobody does. */
 function holderOf(path: string): number | null {
   const mark = readMark(path);
-  if (mark === null || !isThere(mark.pid)) return null;
+  if (mark === null || !isRunning(mark.pid)) return null;
   const ticks = startTicks(mark.pid);
   return mark.startTicks === null || ticks === null || ticks === mark.startTicks ? mark.pid : null;
 }
@@ -287,15 +288,6 @@ function readMark(path: string): ProcessMark | null {
     return processMark.parse(JSON.parse(readFileSync(path, "utf8")));
   } catch {
     return null;
-  }
-}
-
-function isThere(pid: number): boolean {
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch (error) {
-    return (error as NodeJS.ErrnoException).code === "EPERM";
   }
 }
 

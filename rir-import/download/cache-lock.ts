@@ -3,12 +3,14 @@
  * there; it names its holder, who touches it while at work. It has lost its holder when that process of this
  * machine is gone, or when nobody touched it for minutes (another machine or container on a shared folder).
  */
+
 import { randomUUID } from "node:crypto";
 import { link, mkdir, readFile, rm, stat, utimes, writeFile } from "node:fs/promises";
 import { hostname } from "node:os";
 import { join } from "node:path";
 import { z } from "zod";
 import { CacheError } from "#core/errors";
+import { isRunning } from "#core/running-process";
 
 const touchEveryMs = 20_000;
 const abandonedAfterMs = 5 * 60_000;
@@ -129,13 +131,4 @@ async function isAtWork(file: string, holder: Holder | null): Promise<boolean> {
 function busy(file: string, holder: Holder | null): CacheError {
   const who = holder === null ? "" : ` (process ${holder.pid} on ${holder.host}, since ${holder.since})`;
   return new CacheError(`${file}: another fetch is at work in this folder${who}`);
-}
-
-function isRunning(pid: number): boolean {
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch (error) {
-    return (error as { code?: string }).code === "EPERM";
-  }
 }

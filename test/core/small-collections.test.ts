@@ -1,6 +1,7 @@
+import { LRUCache } from "lru-cache";
 import { describe, expect, it } from "vitest";
 import { seededRandom } from "#core/random";
-import { NumberMap } from "#core/small-collections";
+import { growingTo, NumberMap } from "#core/small-collections";
 
 const ends = [0, 1, -1, 2 ** 31 - 1, -(2 ** 31)];
 
@@ -51,5 +52,17 @@ describe("a map of numbers", () => {
     }
 
     expect(map.get(99_999)).toBe(99_999);
+  });
+});
+
+describe("a cache that grows", () => {
+  it("keeps as many entries as it may, and drops the one that was used least lately", () => {
+    const cache = new LRUCache<number, string>(growingTo(3));
+
+    for (const key of [1, 2, 3]) cache.set(key, `${key}`);
+    cache.get(1);
+    cache.set(4, "4");
+
+    expect([...cache.keys()].sort()).toEqual([1, 3, 4]);
   });
 });

@@ -3,10 +3,12 @@
  * one embedded Postgres: the first test that asks for a database starts it, so that runs without one don't pay for it;
  * the teardown stops it. With DATABASE_URL that server is used instead.
  */
+
 import { chmodSync, existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, statfsSync } from "node:fs";
 import { freemem, tmpdir } from "node:os";
 import { join } from "node:path";
 import type { TestProject } from "vitest/node";
+import { isRunning } from "../../coordinator/core/running-process.ts";
 import { stopEmbeddedPostgres } from "../../db/embedded-postgres.ts";
 
 declare module "vitest" {
@@ -67,15 +69,6 @@ function removeAbandoned(): void {
     } catch {
       // Somebody else's.
     }
-  }
-}
-
-function isRunning(pid: number): boolean {
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch (error) {
-    return (error as NodeJS.ErrnoException).code === "EPERM";
   }
 }
 

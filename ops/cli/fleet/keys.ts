@@ -72,7 +72,7 @@ export function revokeCommand(): Command {
     .action(async (name: string, options: DatabaseOptions) => {
       const crawlerId = await readDatabase(commandContext(options), async ({ pool }) => {
         const revoked = await createFleetKeys(pool).revoke(name, new Date());
-        const words = `the access of ${name} is revoked, whatever key it shows.`;
+        const words = `${name}'s access is revoked, whatever key it shows.`;
         if (revoked !== null) await recordCommand(pool, { action: "crawler-revoked", target: name, words });
         return revoked;
       });
@@ -80,7 +80,7 @@ export function revokeCommand(): Command {
       printAnswer(
         options,
         { crawlerId, name },
-        `the access of ${name} is revoked, and its session ends if it has one`,
+        `${name}'s access is revoked, and its session ends if it has one`,
       );
     });
 }
@@ -96,14 +96,14 @@ export function killCommand(): Command {
         const frontier = createFrontierStore(pool);
         const ports = { keys: createFleetKeys(pool), crawlers: createCrawlerStore(pool), frontier };
         const returned = await killCrawler(name, ports, new Date());
-        const words = `the access of ${name} is revoked, its leases came back, and its subnets go to others.`;
+        const words = `${name}'s access is revoked, its leases came back, and its subnets go to others.`;
         const after = { returnedLeases: returned };
         if (returned !== null)
           await recordCommand(pool, { action: "crawler-killed", target: name, words, after });
         return returned;
       });
       if (returnedLeases === null) return nobodyOfThatName(name);
-      const text = `the access of ${name} is revoked, ${returnedLeases} of its leases came back, and its subnets go to others (nearcrawl fleet list shows how far that is)`;
+      const text = `${name}'s access is revoked, ${returnedLeases} of its leases came back, and its subnets go to others (nearcrawl fleet list shows how far that is)`;
       printAnswer(options, { name, returnedLeases }, text);
     });
 }

@@ -1,7 +1,9 @@
 /** Supervised processes: real ones, with the supervisor's clock turned by the test. */
+
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
+import { isRunning } from "#core/running-process";
 import { type ChildSettings, lastLines, SupervisedProcess } from "#ops/cli/up/child-process";
 import { temporaryFolder } from "../../support/temporary-folder.ts";
 import { until } from "../../support/until.ts";
@@ -50,15 +52,6 @@ async function soon(holds: () => boolean): Promise<void> {
     await new Promise((resolve) => realTimeout(resolve, 10));
   }
 }
-
-const alive = (pid: number): boolean => {
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch {
-    return false;
-  }
-};
 
 const stays = "process.send('up'); setInterval(() => {}, 1000);";
 
@@ -124,7 +117,7 @@ it("stops a process that is asked to, without calling it a death", async () => {
   await child.stop();
   vi.advanceTimersByTime(60_000);
 
-  expect([alive(pid), child.pid, deaths]).toEqual([false, null, []]);
+  expect([isRunning(pid), child.pid, deaths]).toEqual([false, null, []]);
 });
 
 it("makes a process stop that will not", async () => {
@@ -135,11 +128,11 @@ it("makes a process stop that will not", async () => {
   const stopping = child.stop();
   await soon(() => messages.includes("no"));
   vi.advanceTimersByTime(7999);
-  expect(alive(pid)).toBe(true);
+  expect(isRunning(pid)).toBe(true);
   vi.advanceTimersByTime(1);
   await stopping;
 
-  expect(alive(pid)).toBe(false);
+  expect(isRunning(pid)).toBe(false);
 });
 
 it("does not start again after it was stopped between death and restart", async () => {
@@ -205,8 +198,8 @@ it.each([
 
   process.kill(child.pid!, "SIGKILL");
 
-  await until(() => !alive(innerPid), 10_000).finally(
-    () => alive(innerPid) && process.kill(innerPid, "SIGKILL"),
+  await until(() => !isRunning(innerPid), 10_000).finally(
+    () => isRunning(innerPid) && process.kill(innerPid, "SIGKILL"),
   );
 });
 

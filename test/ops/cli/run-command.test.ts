@@ -1,10 +1,12 @@
 /** A command beside the coordinator: what it tells and answers, and that no bound and no death leaves it behind. */
+
 import { type ChildProcess, fork } from "node:child_process";
 import { once } from "node:events";
 import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import type { JobStep } from "#coordinator/registry/jobs";
+import { isRunning } from "#core/running-process";
 import { runCommand } from "#ops/cli/registry/run-command";
 import { temporaryFolder } from "../../support/temporary-folder.ts";
 import { until } from "../../support/until.ts";
@@ -121,13 +123,4 @@ function forkCoordinator(pidFile: string): ChildProcess {
      ${waits}`,
   );
   return fork(coordinator, [], { execArgv: [] });
-}
-
-function isRunning(pid: number): boolean {
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch {
-    return false;
-  }
 }

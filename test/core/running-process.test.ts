@@ -1,0 +1,27 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { expect, it } from "vitest";
+import { isRunning } from "#core/running-process";
+
+it("a process is there until it has ended", async () => {
+  const child = spawn(process.execPath, ["--eval", "setInterval(() => {}, 1000)"]);
+  const pid = child.pid as number;
+
+  const before = isRunning(pid);
+  child.kill("SIGKILL");
+  await once(child, "exit");
+
+  expect([isRunning(process.pid), before, isRunning(pid)]).toEqual([true, true, false]);
+});
+
+it("another user's counts, and what is no process's number does not", () => {
+  expect(isRunning(1)).toBe(true);
+  // 0 and below would stand for groups of processes, this one's own among them.
+  expect([0, -process.pid, Number.NaN, 1.5, 2 ** 31].map(isRunning)).toEqual([
+    false,
+    false,
+    false,
+    false,
+    false,
+  ]);
+});
