@@ -150,7 +150,7 @@ function axisText(y: number, text: string): Html {
 }
 
 function wordsOf({ values, text }: LineChart, known: readonly number[]): string {
-  if (known.length === 0) return "nothing was written down yet";
+  if (known.length === 0) return "no data yet";
   const last = values.findLast((value) => value !== null) ?? 0;
   const mean = known.reduce((sum, value) => sum + value, 0) / known.length;
   return `now ${text(last)}, mean ${text(mean)}, highest ${text(Math.max(...known))}`;

@@ -1,5 +1,5 @@
 /**
- * `npm run pictures`: makes the README's pictures anew. Starts the whole system against a small emulated Internet,
+ * `npm run pictures`: retakes the README's pictures. Starts the whole system against a small emulated Internet,
  * waits until it is crawled, signs in as an operator, and takes the pages one by one. Needs Chromium
  * (NEARCRAWL_BROWSER names another place). Some four minutes on two cores.
  */
@@ -7,6 +7,7 @@ import { type ChildProcess, execFile, spawn } from "node:child_process";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { setTimeout } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { type BrowserContext, chromium } from "playwright-core";
 
@@ -18,6 +19,8 @@ const world = ["--sites", "200", "--crawlers", "10", "--seed", "3"];
 /** The table at the end of a run: everything has been crawled. */
 const runIsOver = /^policy +figures/m;
 const mostMinutes = 12;
+/** Figures are written at the end of each minute: so that the history shows more than a dot. */
+const historyMs = 150_000;
 const size = { width: 1400, height: 900 };
 
 interface Picture {
@@ -50,6 +53,7 @@ const system = spawn(process.execPath, [...nearcrawl, "up", ...world, "--port", 
 });
 try {
   await untilCrawled(system);
+  await setTimeout(historyMs);
   await takeAll(await signInLink());
 } finally {
   system.kill("SIGINT");
@@ -60,7 +64,7 @@ try {
 async function untilCrawled(child: ChildProcess): Promise<void> {
   let said = "";
   await new Promise<void>((resolve, reject) => {
-    const timer = setTimeout(
+    const timer = globalThis.setTimeout(
       () => reject(new Error(`not crawled after ${mostMinutes} min`)),
       mostMinutes * 60_000,
     );
