@@ -52,6 +52,7 @@ import { gatewaySettings, recalibrationRule, watchRoom } from "./room-settings.t
 import { scheduleSearch } from "./search/start.ts";
 import { policyDuties, policyPart } from "./settings/start.ts";
 import { openWebServer, type RoomOptions } from "./start-web.ts";
+import { scheduleSubmissions, submissionPart } from "./submissions/start.ts";
 import { createSubnetStore, ensureRootSubnets } from "./subnets/subnet-store.ts";
 import { createTreeSnapshots, noSnapshots } from "./subnets/tree-snapshot-store.ts";
 import { trustDuties } from "./trust/start.ts";
@@ -312,6 +313,7 @@ export function pagesOfRooms(options: RoomOptions): readonly WebPart[] {
     changePart(options),
     graphPart(options.pool),
     channelPart(options.pool),
+    submissionPart(options),
     coordinatorPart(options),
     ...accessParts(options.pool, options),
   ];
@@ -338,6 +340,7 @@ function scheduleJobs(ground: Ground, rooms: Rooms): void {
   scheduleRanking({ database, timekeeper, log, now });
   scheduleHostWorths({ pool, timekeeper, order: () => frontierOrder(config.frontier), now, nowMs });
   scheduleChannels(pool, timekeeper, now);
+  scheduleSubmissions(pool, timekeeper, now);
   scheduleChanges({ pool, timekeeper, now, keepDays: () => config.changes.keepDays, nowMs });
   timekeeper.every("keep-releases", keepReleasesMs, async () => await keepReleases(now()));
   const live = liveOf(ground, rooms);

@@ -15,6 +15,7 @@ import { registryApi } from "./registry/registry-api.ts";
 import { releasesApi, versionsApi } from "./releases/releases-api.ts";
 import { searchApi } from "./search/search-api.ts";
 import { settingsApi } from "./settings/settings-api.ts";
+import { submissionsApi } from "./submissions/submissions-api.ts";
 import { type ApiOperations, describeOperations, type OpenApi } from "./web/api-operation.ts";
 import { graphApi } from "./web-graph/web-graph-api.ts";
 import { whoApi } from "./who/who-api.ts";
@@ -36,6 +37,7 @@ export const apiGroups: Readonly<Record<string, readonly ApiOperations[]>> = {
   registry: [registryApi, registryJobApi],
   releases: [releasesApi],
   search: [searchApi],
+  urls: [submissionsApi],
   who: [whoApi],
 };
 

@@ -9,7 +9,7 @@ import { mostCrawlersOfPartner } from "./sign-in.ts";
 const role = z.enum(roles).meta({
   id: "Role",
   description:
-    "partner: sees and steers the crawlers that it hosts. staff: looks. operator: changes everything.",
+    "partner: sees and steers the crawlers that it hosts. staff: looks, and hands in URLs. operator: changes everything.",
 });
 
 const scope = z.enum(scopes).meta({ id: "Scope", description: "What a token is good for." });

@@ -190,6 +190,7 @@ function browserName(userAgent: string): string {
 /** What a scope is good for, beside its name. */
 export const scopeWords: Readonly<Record<Scope, string>> = {
   read: "the crawl, the index, who crawls what and why",
+  "url-write": "hand in URLs, and have them fetched again",
   "metrics-read": "/metrics, for Prometheus",
   "fleet-read": "keys, invitations and incidents of the fleet",
   "fleet-write": "invite, rotate, drain, move, revoke",

@@ -7,12 +7,13 @@ export const roles = ["partner", "staff", "operator"] as const;
 export type Role = (typeof roles)[number];
 
 /**
- * read: the crawl, the index, who crawls what and why. fleet-*: keys, invitations, budgets, incidents, trust.
+ * read: the crawl, the index, who crawls what and why. url-write: hand in URLs. fleet-*: keys, invitations, budgets, incidents, trust.
  * registry-write: plan, apply, roll back. policy-write: the coordinator's settings. access-write: tokens and others'
  * sign-in. audit-read: who changed what. metrics-read: /metrics.
  */
 export const scopes = [
   "read",
+  "url-write",
   "metrics-read",
   "fleet-read",
   "fleet-write",
@@ -26,7 +27,7 @@ export type Scope = (typeof scopes)[number];
 
 export const scopesOf: Readonly<Record<Role, readonly Scope[]>> = {
   partner: [],
-  staff: ["read"],
+  staff: ["read", "url-write"],
   operator: scopes,
 };
 

@@ -139,7 +139,7 @@ async function close(
  * Given up for a while: refused by robots.txt, at an address that is none of the public Internet (a host that still has
  * no other one stays refused), or gone; `u` is a row of frontier_url.
  */
-const isGivenUp = `(u.state = 'gone'
+export const isGivenUp = `(u.state = 'gone'
            or u.state = 'refused' and u.last_outcome in ('refused-by-robots', 'refused-address'))`;
 
 /** A batch of the URLs that were given up long enough ago. */

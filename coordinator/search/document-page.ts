@@ -1,25 +1,27 @@
 /** One page of the index: its facts, its text's beginning, who fetched it, links, pages like it. */
 import { bytesText, howMany } from "#core/format";
+import { fetchAgainForm } from "../submissions/page.ts";
 import { askAbout, country, countText, crawlerLink, instant, msOrDash } from "../web/format.ts";
 import { type Html, html, nothing, pathWith, safeHref } from "../web/html.ts";
+import type { PageViewer } from "../web/page-frame.ts";
 import { crumbs, pageLink } from "./page.ts";
 import type { AlikePage, InLink, Listed, OutLink, PageAnswer, PageFacts, PageFetch } from "./page-facts.ts";
 
 /** Null: nothing was asked yet. */
-export function pageBody(answer: PageAnswer | null): Html {
+export function pageBody(answer: PageAnswer | null, viewer: PageViewer): Html {
   if (answer === null) return html`<h1>A page of the index</h1>${askForm("")}`;
   if (answer.page === null) {
     return html`<h1>No page to show</h1>${askForm(answer.asked)}
 <div class="empty"><p>${answer.words}</p><p><a href="${pathWith("/who", { q: answer.asked })}">Who crawls it, and what became of it</a></p></div>`;
   }
-  return factsOf(answer.page);
+  return factsOf(answer.page, viewer);
 }
 
 function askForm(url: string): Html {
   return html`<form class="ask" action="/pages" method="get"><label for="url">Address of a page</label><div class="field"><input id="url" name="url" maxlength="2048" value="${url}" placeholder="https://www.example.org/" inputmode="url" autocomplete="off" spellcheck="false"><button>Show</button></div></form>`;
 }
 
-function factsOf(page: PageFacts): Html {
+function factsOf(page: PageFacts, viewer: PageViewer): Html {
   const href = safeHref(page.url);
   return html`<p class="crumbs">${crumbs(page.url)}</p>
 <h1>${page.title.trim() || "Without a title"}</h1>
@@ -33,7 +35,7 @@ ${tile("Links to it", html`${howMany(page.linkingHosts, "other host")}`, html`${
 <section aria-labelledby="says"><h2 id="says">What it says</h2>
 <dl class="facts">${pageSays(page)}</dl>
 ${textOf(page)}</section>
-<section aria-labelledby="knows"><h2 id="knows">What the crawl knows</h2><dl class="facts">${crawlKnows(page)}</dl></section>
+<section aria-labelledby="knows"><h2 id="knows">What the crawl knows</h2><dl class="facts">${crawlKnows(page)}</dl>${fetchAgainForm(viewer, page.url)}</section>
 ${list("fetches", "Fetches", page, page.fetches, fetchTable)}
 ${page.alike.items.length === 0 ? nothing : html`<section aria-labelledby="alike"><h2 id="alike">Pages with nearly the same text</h2>${alikeList(page.alike)}</section>`}
 ${list("in", "Links to this page", page, page.inLinks, inLinkTable)}

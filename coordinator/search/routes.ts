@@ -1,6 +1,7 @@
 /** The views of the index: search, and what is known of one page. */
 
 import { wantsJson } from "../web/guard.ts";
+import type { PageViewer } from "../web/page-frame.ts";
 import { type AskedView, numberIn, type Views } from "../web/views.ts";
 import { pageBody } from "./document-page.ts";
 import { searchBody } from "./page.ts";
@@ -28,14 +29,24 @@ export function addSearchViews(views: Views, reads: SearchReads & PageReads): vo
 async function pageView({ query, request }: AskedView, reads: PageReads) {
   const question = { url: query("url"), hostHash: query("host_hash"), urlHash: query("url_hash") };
   if (Object.values(question).every((part) => part === "") && !wantsJson(request)) {
-    return { status: 200, value: null, title: "A page of the index", body: () => pageBody(null) };
+    return {
+      status: 200,
+      value: null,
+      title: "A page of the index",
+      body: (viewer: PageViewer) => pageBody(null, viewer),
+    };
   }
   const offset = (name: string) => Math.min(maxListOffset, numberIn(query(name), 0));
   const offsets = { fetches: offset("fetches"), inLinks: offset("in"), outLinks: offset("out") };
   const value = await pageFacts(reads, question, offsets);
   if (typeof value === "string") return value;
   const title = value.page === null ? "No page to show" : value.page.title.trim() || value.page.url;
-  return { status: value.found ? 200 : 404, value, title, body: () => pageBody(value) };
+  return {
+    status: value.found ? 200 : 404,
+    value,
+    title,
+    body: (viewer: PageViewer) => pageBody(value, viewer),
+  };
 }
 
 async function searchView(asked: AskedView, reads: SearchReads) {

@@ -74,6 +74,8 @@ export interface Action<Schema extends z.ZodType> {
   /** The parameter that names a crawler: with `partnersToo`, partners may do this with their own. */
   readonly crawlerIn?: string;
   readonly partnersToo?: boolean;
+  /** Of what is sent, encoded; left out: 32 KB. */
+  readonly mostBytes?: number;
   readonly body: Schema;
   /** What the form's fields (all texts; the first of a name) mean as a body; left out: they are the body. */
   fromForm?(values: Readonly<Record<string, string>>): unknown;
@@ -119,10 +121,11 @@ export class Actions {
   }
 
   add<Schema extends z.ZodType>(action: Action<Schema>): void {
+    const { mostBytes: bodyLimit = maxActionBytes } = action;
     if (action.api !== null) {
       this.#app.post(
         action.api,
-        { config: { takes: "application/json" }, bodyLimit: maxActionBytes },
+        { config: { takes: "application/json" }, bodyLimit },
         async (request, reply) => await this.#run(action, request, reply, "api"),
       );
     }
@@ -130,7 +133,7 @@ export class Actions {
       forms.addContentTypeParser(formType, { parseAs: "string" }, (_request, body, done) => done(null, body));
       forms.post(
         action.path,
-        { config: { takes: formType }, bodyLimit: maxActionBytes },
+        { config: { takes: formType }, bodyLimit },
         async (request, reply) => await this.#run(action, request, reply, "page"),
       );
     });

@@ -30,6 +30,7 @@ const sections = [
   ["/who", "Look up", "read"],
   ["/explore", "Explore", "read"],
   ["/search", "Search", "read"],
+  ["/submit", "Submit", "url-write"],
   ["/changes", "Changes", "read"],
   ["/fleet", "Fleet", "read"],
   ["/registry", "Registry", "read"],
@@ -58,7 +59,7 @@ const styleSheets = [
   "feed",
 ];
 
-const nobody: PageViewer = { actor: anybody(true), signedInAs: null, formToken: null, said: null };
+export const nobody: PageViewer = { actor: anybody(true), signedInAs: null, formToken: null, said: null };
 
 export function pageFrame(frame: PageFrame): string {
   const viewer = frame.viewer ?? nobody;

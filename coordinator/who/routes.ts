@@ -8,6 +8,7 @@ import type { PageReads } from "../search/page-facts.ts";
 import { addSearchViews } from "../search/routes.ts";
 import type { SearchReads } from "../search/search-answer.ts";
 import { wantsJson } from "../web/guard.ts";
+import type { PageViewer } from "../web/page-frame.ts";
 import type { AskedView, Views } from "../web/views.ts";
 import { answerWho, maxQuestionLength } from "./answer.ts";
 import { whoBody, whoStart } from "./page.ts";
@@ -44,5 +45,10 @@ async function whoView({ request, query, now }: AskedView, ports: ViewPorts) {
     return { status: 200, value: null, title: "Who crawls it", body: whoStart };
   }
   const value: WhoAnswer = await answerWho(question, ports, now);
-  return { status: value.found ? 200 : 404, value, title: verdictOf(value), body: () => whoBody(value) };
+  return {
+    status: value.found ? 200 : 404,
+    value,
+    title: verdictOf(value),
+    body: (viewer: PageViewer) => whoBody(value, viewer),
+  };
 }

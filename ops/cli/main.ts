@@ -49,6 +49,7 @@ const commands: Readonly<Record<string, () => Promise<Command>>> = {
   complaints: async () => (await import("./commands/complaints.ts")).complaintsCommand(),
   who: async () => (await import("./commands/who.ts")).whoCommand(),
   explore: async () => (await import("./commands/explore.ts")).exploreCommand(),
+  urls: async () => (await import("./commands/urls.ts")).urlsCommand(),
   search: async () => (await import("./commands/search.ts")).searchCommand(),
   page: async () => (await import("./commands/page.ts")).pageCommand(),
   changes: async () => (await import("./commands/changes.ts")).changesCommand(),

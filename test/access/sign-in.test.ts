@@ -303,7 +303,7 @@ it("makes tokens that are shown once, and revokes them", async () => {
 
 it("lets a program give others no more than it may itself", async () => {
   const { secret, hash: tokenHash } = randomSecrets.make("nco_");
-  const scopes: Scope[] = ["access-write", "read"];
+  const scopes: Scope[] = ["access-write", "read", "url-write"];
   const token = { name: "ci", scopes, tokenHash, createdAt: at, expiresAt: null };
   await createOperatorTokenStore(database.pool).create(token);
   const post = async (url: string, payload: object) =>
@@ -325,7 +325,7 @@ it("answers as the API's description says", async () => {
   const expiresAt = new Date(at.getTime() + 60_000);
   const token = {
     name: "ci",
-    scopes: ["access-write", "read"] as Scope[],
+    scopes: ["access-write", "read", "url-write"] as Scope[],
     tokenHash,
     createdAt: at,
     expiresAt,

@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { hostBudgetSql } from "#coordinator/frontier/admission-writes";
 import { hostBudget } from "#coordinator/frontier/budgets";
+import { nobody } from "#coordinator/web/page-frame";
 import { answerWho } from "#coordinator/who/answer";
 import { whoBody } from "#coordinator/who/page";
 import { createReports } from "#coordinator/who/reads";
@@ -115,7 +116,7 @@ describe("a host", () => {
     );
     expect(await wordsUnder(1000)).toContain("times: scope.pagesPerHost allows it 1,000 URLs. What");
     expect(whoText(await who("a.example"))).toContain(`, 1000 held back, ${leftOut} times one left out`);
-    expect(whoBody(await who("a.example")).markup).toContain(`${leftOut} times one left out`);
+    expect(whoBody(await who("a.example"), nobody).markup).toContain(`${leftOut} times one left out`);
   });
 
   it("never gets more than the operator's limit, held ones and all", async () => {

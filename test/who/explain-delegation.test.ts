@@ -1,5 +1,6 @@
 /** What `who` tells of hosts that are delegated by themselves and of leaves that are split. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { nobody } from "#coordinator/web/page-frame";
 import { answerWho } from "#coordinator/who/answer";
 import { whoBody } from "#coordinator/who/page";
 import { createReports } from "#coordinator/who/reads";
@@ -110,7 +111,7 @@ describe("a leaf that is split", () => {
 
 describe("a leaf that is split, as a page", () => {
   it("shows its parts", async () => {
-    const page = whoBody(await who("high.example.org")).markup;
+    const page = whoBody(await who("high.example.org"), nobody).markup;
 
     expect(page).toContain("Split below its registered range");
     expect(page).toContain("1.2.3.128/25");
@@ -118,7 +119,7 @@ describe("a leaf that is split, as a page", () => {
   });
 
   it("has no such section where it is whole", async () => {
-    expect(whoBody(await who("1.2.9.5")).markup).not.toContain("Split below");
+    expect(whoBody(await who("1.2.9.5"), nobody).markup).not.toContain("Split below");
   });
 });
 

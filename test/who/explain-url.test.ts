@@ -1,6 +1,7 @@
 /** What `who` tells of a URL: its key, how it was found, its turn with the reason, when it is fetched next, its history. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { OrderName } from "#coordinator/frontier/order/strategies";
+import { nobody } from "#coordinator/web/page-frame";
 import { answerWho } from "#coordinator/who/answer";
 import { hostTurnWords, placeWords } from "#coordinator/who/explain-url";
 import { whoBody } from "#coordinator/who/page";
@@ -104,7 +105,7 @@ describe("the turn of its host", () => {
     );
     expect(hostTurnWords(known.order!)).toContain("and this one's is worth 3;");
     expect(whoText(known)).toContain("its host's turn: 75 % of the hosts go by their best new URL");
-    expect(whoBody(known).markup).toContain("is worth 3;");
+    expect(whoBody(known, nobody).markup).toContain("is worth 3;");
   });
 
   it("goes by how long it is due under breadth-first", async () => {
@@ -133,7 +134,7 @@ describe("its record", () => {
     const answer = await who(page);
 
     const text = whoText(answer);
-    const body = whoBody(answer).markup;
+    const body = whoBody(answer, nobody).markup;
 
     expect(text).toContain(
       "next fetch: due since 2026-03-01 11:00:00 UTC, as the recrawl policy has it for a page with 0.5 changes per day",

@@ -20,7 +20,10 @@ export function signInCommand(): Command {
   return withDatabaseOptions(new Command("sign-in"))
     .description("print a link that signs in to the web pages, once; there are no passwords")
     .addOption(
-      new Option("--role <role>", "operator: changes everything; staff: looks; partner: its own crawlers")
+      new Option(
+        "--role <role>",
+        "operator: changes everything; staff: looks, and hands in URLs; partner: its own crawlers",
+      )
         .choices(roles)
         .default("operator"),
     )

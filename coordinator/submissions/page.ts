@@ -1,0 +1,83 @@
+/** The pages of handing in URLs: the form, the latest receipts, and one receipt with what has become of its URLs. */
+import { mayDo } from "#core/actor";
+import { buttonForm, empty } from "../web/components.ts";
+import { askAbout, countText, crawlerLink, instant, sentence } from "../web/format.ts";
+import { type Html, html, nothing, pathWith } from "../web/html.ts";
+import { formToken, type PageViewer } from "../web/page-frame.ts";
+import { countWords, type FollowedUrl, type Submission, submissionBounds, sumOf } from "./submission.ts";
+
+interface SubmitPage {
+  readonly submissions: readonly Submission[];
+  readonly viewer: PageViewer;
+  /** What was typed, and what is wrong with it. */
+  readonly typed?: { readonly values: Readonly<Record<string, string>>; readonly fault: string };
+}
+
+export function submitBody({ submissions, viewer, typed }: SubmitPage): Html {
+  const { urls = "", deed = "add" } = typed?.values ?? {};
+  const chosen = (one: string) => (one === deed ? html` checked` : nothing);
+  return html`<h1>Submit URLs</h1>
+<p class="lead">Each URL is answered at once, and its receipt tells who fetches it, when about, and what came of it. A sitemap's or feed's URL brings in what it lists of its own host.</p>
+${typed ? html`<p class="fault" role="alert">${typed.fault}</p>` : nothing}
+<form class="submit-form" method="post" action="/submit">${formToken(viewer)}
+<div><label for="submit-urls">URLs, one in a line, ${countText(submissionBounds.urls)} at most</label><textarea id="submit-urls" name="urls" rows="6" required spellcheck="false" placeholder="https://www.example.org/">${urls}</textarea></div>
+<fieldset><legend>What is to be done</legend>
+<label><input type="radio" name="deed" value="add"${chosen("add")}> Crawl them: what is known already keeps its turn</label>
+<label><input type="radio" name="deed" value="recrawl"${chosen("recrawl")}> Fetch again now what is known already, as politely as ever</label></fieldset>
+<button>Submit</button></form>
+<p class="small">Longer lists, on the coordinator's machine: <code>nearcrawl urls add FILE</code>. Programs: <code>POST /api/urls</code> with a token of scope url-write.</p>
+${typed ? nothing : latest(submissions)}`;
+}
+
+const deedWords = { add: "add", recrawl: "fetch again" } as const;
+
+function latest(submissions: readonly Submission[]): Html {
+  if (submissions.length === 0)
+    return empty("Nothing was handed in yet.", "Receipts will be listed here, for 90 days.");
+  return html`<section><h2>Latest receipts</h2><div class="scroll" tabindex="0" role="region" aria-label="Latest receipts"><table>
+<thead><tr><th scope="col" class="number">No.</th><th scope="col">When</th><th scope="col">By</th><th scope="col">What</th><th scope="col" class="number">URLs</th><th scope="col">Answers</th><th scope="col" class="number">Fetched since</th></tr></thead>
+<tbody>${submissions.map(latestRow)}</tbody></table></div></section>`;
+}
+
+function latestRow(submission: Submission): Html {
+  const { submissionId, submittedAt, submittedBy, deed } = submission;
+  return html`<tr><th scope="row" class="number"><a href="/submissions/${submissionId}">${submissionId}</a></th><td class="nowrap">${instant(submittedAt)}</td><td>${submittedBy}</td><td>${deedWords[deed]}</td><td class="number">${countText(sumOf(submission))}</td><td>${countWords(submission)}</td><td class="number">${fetchedText(submission)}</td></tr>`;
+}
+
+const fetchedText = ({ fetched }: Submission) => (fetched === null ? "not counted" : countText(fetched));
+
+interface ReceiptPage {
+  readonly submission: Submission;
+  readonly urls: readonly FollowedUrl[];
+  readonly next: number | null;
+  readonly mayRead: boolean;
+}
+
+export function submissionBody({ submission, urls, next, mayRead }: ReceiptPage): Html {
+  const { submissionId, submittedAt, submittedBy, deed } = submission;
+  const path = `/submissions/${submissionId}`;
+  return html`<p class="crumbs"><a href="/submit">Submit URLs</a></p>
+<h1>Submission ${submissionId}</h1>
+<p class="lead">${deed === "add" ? "Handed in" : "To be fetched again"} by ${submittedBy}, ${instant(submittedAt)}: ${countWords(submission)}. Fetched since: ${fetchedText(submission)}.</p>
+<p class="small">This address is good for 90 days. Reload it to see what has become of them since.</p>
+${
+  urls.length === 0
+    ? empty("There is nothing more on it.", "")
+    : html`<div class="scroll" tabindex="0" role="region" aria-label="URLs of this submission"><table>
+<thead><tr><th scope="col" class="number">Line</th><th scope="col">URL</th><th scope="col">Answer</th><th scope="col">Crawler</th><th scope="col">Now</th></tr></thead>
+<tbody>${urls.map((one) => urlRow(one, mayRead))}</tbody></table></div>`
+}
+${next === null ? nothing : html`<nav class="pager" aria-label="Parts of the list"><a rel="next" href="${pathWith(path, { after: next })}">Next →</a></nav>`}`;
+}
+
+function urlRow({ place, url, answer, crawler, words }: FollowedUrl, mayRead: boolean): Html {
+  const shown = mayRead && answer !== "refused" ? askAbout(url) : html`<span class="mono">${url}</span>`;
+  return html`<tr><td class="number">${countText(place)}</td><th scope="row" class="break">${shown}</th><td><span class="kind">${answer}</span></td><td>${crawler === null ? "–" : mayRead ? crawlerLink(crawler) : crawler}</td><td class="wide break">${sentence(words)}</td></tr>`;
+}
+
+/** "Fetch again now", for whoever may; the receipt opens. */
+export function fetchAgainForm(viewer: PageViewer, url: string): Html {
+  if (!mayDo(viewer.actor, "url-write") || viewer.formToken === null) return nothing;
+  const fields = html`<input type="hidden" name="urls" value="${url}"><input type="hidden" name="deed" value="recrawl">`;
+  return buttonForm(viewer, { path: "/submit", label: "Fetch again now" }, fields);
+}

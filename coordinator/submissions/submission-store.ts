@@ -1,0 +1,281 @@
+/** Tables submission and submission_url: what was handed in, by whom, and what each URL was answered. */
+import type { Pool } from "pg";
+import type { HostHash, UrlHash } from "#core/ids";
+import type { UrlKey } from "#core/url-key";
+import { clean, inTransaction } from "../database/transaction.ts";
+import { fetchAgain } from "../frontier/fetch-again-writes.ts";
+import { createFrontierStore, createRejectedUrlStore } from "../frontier/frontier-store.ts";
+import { urlsInHand } from "../frontier/open-lease-reads.ts";
+import { leavingChannel } from "../frontier/report-reads.ts";
+import {
+  type AnsweredUrl,
+  answerTo,
+  type FollowedFacts,
+  type FollowedUrl,
+  followedUrl,
+  type GivenUrl,
+  type HandedInFacts,
+  type Submission,
+  type SubmissionStore,
+  submissionBounds,
+} from "./submission.ts";
+
+export function createSubmissionStore(pool: Pool): SubmissionStore {
+  const frontier = createFrontierStore(pool);
+  const rejected = createRejectedUrlStore(pool);
+  return {
+    begin: async ({ deed, submittedBy }, now) => {
+      const { rows } = await pool.query<{ submission_id: string }>(
+        "insert into submission (deed, submitted_by, submitted_at) values ($1, $2, $3) returning submission_id",
+        [deed, submittedBy, now],
+      );
+      return Number(rows[0]!.submission_id);
+    },
+    async take(submissionId, batch, { deed, scope, now }) {
+      const wanted = batch.filter(isWanted);
+      const keys = wanted.map(({ key }) => key);
+      const before = await knownAmong(pool, keys);
+      if (deed === "recrawl") await fetchAgain(pool, keys, now);
+      else {
+        const urls = keys.map((key) => ({ key, depth: 0 }));
+        await frontier.admit(urls, { ...scope, admitNewHosts: true }, now);
+      }
+      const after = await factsOf(pool, keys);
+      const seen = new Set<string>();
+      const answers = batch.map((one): AnsweredUrl => {
+        const { place, url } = one;
+        if (!isWanted(one)) return { place, url, answer: "refused", reason: one.fault };
+        const name = nameOf(one.key);
+        const isAgain = before.has(name) || seen.has(name);
+        seen.add(name);
+        return { place, url, ...answerTo({ ...after.get(name)!, before: isAgain }, deed) };
+      });
+      const faults = batch.flatMap(({ url, fault }) => (fault === null ? [] : [{ url, reason: fault }]));
+      if (faults.length > 0) await rejected.record(faults, "operator", now);
+      await writeAnswers(pool, { submissionId, batch, answers });
+      return answers;
+    },
+    find: async (submissionId) =>
+      (await submissionsOf(pool, "where submission_id = $1", [submissionId]))[0] ?? null,
+    urls: async (submissionId, { after, limit, now }) =>
+      await followedUrls(pool, { sql: ofSubmission, values: [submissionId, after, limit] }, now),
+    statusOf: async (urls, now) => {
+      const keyed = urls.flatMap(({ place, key }) => (key === null ? [] : [{ place, ...key }]));
+      const values = [
+        keyed.map(({ place }) => place),
+        keyed.map(({ url }) => url),
+        keyed.map(({ hostHash }) => hostHash),
+        keyed.map(({ urlHash }) => urlHash),
+      ];
+      return await followedUrls(pool, { sql: ofKeys, values }, now);
+    },
+    latest: async (limit) => await submissionsOf(pool, "order by submission_id desc limit $1", [limit]),
+    forgetOld: async (now) => {
+      const { rowCount } = await pool.query(
+        `delete from submission
+         where submission_id in (
+           select submission_id from submission
+           where submitted_at < $1::timestamptz - make_interval(days => ${submissionBounds.keepDays})
+           order by submitted_at
+           limit 20
+         )`,
+        [now],
+      );
+      return rowCount ?? 0;
+    },
+  };
+}
+
+interface WantedUrl extends GivenUrl {
+  readonly key: UrlKey;
+}
+
+const isWanted = (given: GivenUrl): given is WantedUrl => given.key !== null && given.fault === null;
+
+const nameOf = ({ hostHash, urlHash }: Pick<UrlKey, "hostHash" | "urlHash">) => `${hostHash}/${urlHash}`;
+
+const columnsOf = (keys: readonly UrlKey[]) => [
+  keys.map(({ hostHash }) => hostHash),
+  keys.map(({ urlHash }) => urlHash),
+];
+
+async function knownAmong(pool: Pool, keys: readonly UrlKey[]): Promise<ReadonlySet<string>> {
+  const { rows } = await pool.query<{ host_hash: HostHash; url_hash: UrlHash }>(
+    `select u.host_hash, u.url_hash
+     from unnest($1::bigint[], $2::bigint[]) as given (host_hash, url_hash)
+     join frontier_url u using (host_hash, url_hash)`,
+    columnsOf(keys),
+  );
+  return new Set(rows.map((row) => nameOf({ hostHash: row.host_hash, urlHash: row.url_hash })));
+}
+
+interface FactsRow extends Omit<HandedInFacts, "before" | "leftOut"> {
+  readonly host_hash: HostHash;
+  readonly url_hash: UrlHash;
+  readonly has_channels: boolean;
+}
+
+async function factsOf(
+  pool: Pool,
+  keys: readonly UrlKey[],
+): Promise<ReadonlyMap<string, Omit<HandedInFacts, "before">>> {
+  const { rows } = await pool.query<FactsRow>(
+    `select given.host_hash, given.url_hash, u.url_hash is not null as "now", u.state,
+       u.last_reason as "lastReason", h.state as "hostState", h.state_reason as "hostReason",
+       h.opt_out_id is not null as "optedOut", r.name as owner,
+       exists (select from channel c where c.host_hash = given.host_hash) as has_channels
+     from unnest($1::bigint[], $2::bigint[]) as given (host_hash, url_hash)
+     left join frontier_url u using (host_hash, url_hash)
+     left join frontier_host h on h.host_hash = given.host_hash
+     left join foreign_url f on f.host_hash = given.host_hash and f.url_hash = given.url_hash
+     left join related_coordinator r using (peer_id)`,
+    columnsOf(keys),
+  );
+  const keyOf = new Map(keys.map((key) => [nameOf(key), key]));
+  const facts = new Map<string, Omit<HandedInFacts, "before">>();
+  for (const { host_hash, url_hash, has_channels, ...row } of rows) {
+    const name = nameOf({ hostHash: host_hash, urlHash: url_hash });
+    const leaving = row.now || !has_channels ? null : await leavingChannel(pool, keyOf.get(name)!);
+    const leftOut = leaving === null ? null : `channel ${leaving.channelId} leaves it out: ${leaving.why}`;
+    facts.set(name, { ...row, leftOut });
+  }
+  return facts;
+}
+
+async function writeAnswers(
+  pool: Pool,
+  given: {
+    readonly submissionId: number;
+    readonly batch: readonly GivenUrl[];
+    readonly answers: readonly AnsweredUrl[];
+  },
+): Promise<void> {
+  const { submissionId, batch, answers } = given;
+  await inTransaction(pool, async (client) => {
+    await client.query(
+      `insert into submission_url (submission_id, place, url, host_hash, url_hash, answer, reason)
+       select $1, * from unnest($2::int[], $3::text[], $4::bigint[], $5::bigint[], $6::text[], $7::text[])`,
+      [
+        submissionId,
+        answers.map(({ place }) => place),
+        answers.map(({ url }) => clean(url)),
+        batch.map(({ key }) => key?.hostHash ?? null),
+        batch.map(({ key }) => key?.urlHash ?? null),
+        answers.map(({ answer }) => answer),
+        answers.map(({ reason }) => (reason === null ? null : clean(reason))),
+      ],
+    );
+    const many = (answer: AnsweredUrl["answer"]) => answers.filter((one) => one.answer === answer).length;
+    await client.query(
+      `update submission
+       set new_urls = new_urls + $2, known_urls = known_urls + $3, elsewhere_urls = elsewhere_urls + $4,
+         refused_urls = refused_urls + $5
+       where submission_id = $1`,
+      [submissionId, many("new"), many("known"), many("elsewhere"), many("refused")],
+    );
+  });
+}
+
+// Receipts, read.
+
+interface SubmissionRow {
+  readonly submission_id: string;
+  readonly deed: Submission["deed"];
+  readonly submitted_by: string;
+  readonly submitted_at: Date;
+  readonly new_urls: number;
+  readonly known_urls: number;
+  readonly elsewhere_urls: number;
+  readonly refused_urls: number;
+  readonly fetched: number | null;
+}
+
+async function submissionsOf(pool: Pool, which: string, values: readonly unknown[]): Promise<Submission[]> {
+  const { rows } = await pool.query<SubmissionRow>(
+    `select s.*, case when s.new_urls + s.known_urls <= ${submissionBounds.countedUrls} then (
+         select count(*)::int
+         from submission_url su
+         join frontier_url u using (host_hash, url_hash)
+         where su.submission_id = s.submission_id and su.answer in ('new', 'known')
+           and u.last_fetched_at >= s.submitted_at
+       ) end as fetched
+     from (select * from submission ${which}) s
+     order by s.submission_id desc`,
+    [...values],
+  );
+  return rows.map((row) => ({
+    submissionId: Number(row.submission_id),
+    deed: row.deed,
+    submittedBy: row.submitted_by,
+    submittedAt: row.submitted_at.toISOString(),
+    urls: {
+      new: row.new_urls,
+      known: row.known_urls,
+      elsewhere: row.elsewhere_urls,
+      refused: row.refused_urls,
+    },
+    fetched: row.fetched,
+  }));
+}
+
+/** URLs of one host that are counted as due before another one. */
+const mostAhead = 1000;
+
+type FollowedRow = Omit<FollowedFacts, "nextFetchAt" | "notBefore"> & {
+  // Postgres' infinities are numbers here.
+  readonly nextFetchAt: Date | number | null;
+  readonly notBefore: Date | number | null;
+};
+
+/** $1 is the receipt, $2 the last place that is known, $3 how many. */
+const ofSubmission = `
+  select su.place, su.url, su.answer, su.reason, su.host_hash, su.url_hash, m.submitted_at
+  from submission_url su
+  join submission m using (submission_id)
+  where su.submission_id = $1 and su.place > $2
+  order by su.place
+  limit $3`;
+
+/** Beside one another: places, URLs and the two hashes. */
+const ofKeys = `
+  select place, url, 'known' as answer, null::text as reason, host_hash, url_hash, null::timestamptz as submitted_at
+  from unnest($1::int[], $2::text[], $3::bigint[], $4::bigint[]) as given (place, url, host_hash, url_hash)`;
+
+async function followedUrls(
+  pool: Pool,
+  given: { readonly sql: string; readonly values: readonly unknown[] },
+  now: Date,
+): Promise<readonly FollowedUrl[]> {
+  const { rows } = await pool.query<FollowedRow>(
+    `with given as materialized (${given.sql})
+     select s.place, s.url, s.answer, s.reason, s.submitted_at as "submittedAt",
+       u.state, u.url_hash is not null and u.url_hash = any (${urlsInHand("s.host_hash")}) as "inHand",
+       u.next_fetch_at as "nextFetchAt", u.last_fetched_at as "lastFetchedAt", u.last_outcome as "lastOutcome",
+       u.last_status as "lastStatus", u.last_reason as "lastReason",
+       h.state as "hostState", h.state_reason as "hostReason", h.resolve_at as "resolveAt",
+       h.opt_out_id is not null as "optedOut", h.not_before as "notBefore",
+       greatest(h.crawl_delay_ms, h.back_off_ms) as "hostPaceMs", coalesce(ahead.urls, 0) as ahead, c.name as crawler
+     from given s
+     left join frontier_host h on h.host_hash = s.host_hash
+     left join frontier_url u on u.host_hash = s.host_hash and u.url_hash = s.url_hash
+     left join delegation d on d.subnet_id = h.subnet_id and h.finer_id is null
+     left join finer_delegation f on f.finer_id = h.finer_id
+     left join crawler c on c.crawler_id = coalesce(f.crawler_id, d.crawler_id)
+     left join lateral (
+       select count(*)::int as urls
+       from (
+         select
+         from frontier_url o
+         where o.host_hash = u.host_hash and o.state = 'due' and o.next_fetch_at < u.next_fetch_at
+         limit ${mostAhead}
+       ) earlier
+     ) ahead on u.state = 'due'
+     order by s.place`,
+    [...given.values],
+  );
+  return rows.map((row) =>
+    followedUrl({ ...row, nextFetchAt: dateOf(row.nextFetchAt), notBefore: dateOf(row.notBefore) }, now),
+  );
+}
+
+const dateOf = (value: Date | number | null) => (value instanceof Date ? value : null);

@@ -1,0 +1,286 @@
+/**
+ * URLs that people hand in: each has an answer at once (new, known, another coordinator's, refused), and a receipt on
+ * which it can be followed until it is fetched.
+ */
+import { howMany, instantWords } from "#core/format";
+import { withoutUser } from "#core/ip/url-host";
+import { type UrlKey, urlKeyOf } from "#core/url-key";
+import { seedFault } from "../frontier/admit-urls.ts";
+import type { CrawlScope } from "../frontier/frontier.ts";
+
+/** `add`: let it into the frontier; `recrawl`: fetch again now what the frontier holds. */
+export const submissionDeeds = ["add", "recrawl"] as const;
+
+export type SubmissionDeed = (typeof submissionDeeds)[number];
+
+export const urlAnswers = ["new", "known", "elsewhere", "refused"] as const;
+
+export type UrlAnswer = (typeof urlAnswers)[number];
+
+export const submissionBounds = {
+  /** In one request over HTTP. */
+  urls: 10_000,
+  /** Receipts are kept for so long. */
+  keepDays: 90,
+  /** Of a receipt with more URLs nobody counts how many are fetched. */
+  countedUrls: 10_000,
+} as const;
+
+/** As it was handed in, at its place from 1. */
+export interface GivenUrl {
+  readonly place: number;
+  /** Canonical; where it has no key as given, cut at 500 characters and without a user. */
+  readonly url: string;
+  readonly key: UrlKey | null;
+  /** Why it can never be crawled; null: nothing shows by itself. */
+  readonly fault: string | null;
+}
+
+/** `allowSpecialPurpose`: whether addresses such as 10.0.0.1 are crawled. */
+export function givenUrl(text: string, place: number, allowSpecialPurpose: boolean): GivenUrl {
+  const key = urlKeyOf(text.trim());
+  if (typeof key === "string")
+    return { place, url: withoutUser(text).slice(0, 500), key: null, fault: seedFault(text) };
+  return { place, url: key.url, key, fault: allowSpecialPurpose ? null : seedFault(text) };
+}
+
+export interface AnsweredUrl {
+  readonly place: number;
+  readonly url: string;
+  readonly answer: UrlAnswer;
+  /** Why it is refused, or whose it is; null where it is crawled here. */
+  readonly reason: string | null;
+}
+
+/** What the database knows of a URL once it is handed in. */
+export interface HandedInFacts {
+  /** The frontier held it before. */
+  readonly before: boolean;
+  /** It holds it now. */
+  readonly now: boolean;
+  readonly state: string | null;
+  readonly lastReason: string | null;
+  readonly hostState: string | null;
+  readonly hostReason: string | null;
+  readonly optedOut: boolean;
+  /** Another coordinator that owns it. */
+  readonly owner: string | null;
+  /** Why its channel leaves it out. */
+  readonly leftOut: string | null;
+}
+
+export function answerTo(facts: HandedInFacts, deed: SubmissionDeed): Omit<AnsweredUrl, "place" | "url"> {
+  const refused = (reason: string) => ({ answer: "refused", reason }) as const;
+  if (facts.optedOut) return refused("its site has opted out (nearcrawl opt-outs list)");
+  if (!facts.now) {
+    if (facts.owner !== null)
+      return { answer: "elsewhere", reason: `coordinator ${facts.owner} owns it, and is told` };
+    if (facts.leftOut !== null) return refused(facts.leftOut);
+    if (deed === "recrawl") return refused("the crawl does not know it; it can be added");
+    return refused("its host has as many URLs as a host may have (scope.pagesPerHost)");
+  }
+  if (facts.hostState === "refused") return refused(facts.hostReason ?? "its host is refused");
+  if (facts.state === "refused") return refused(facts.lastReason ?? "it was refused before");
+  return { answer: facts.before ? "known" : "new", reason: null };
+}
+
+export interface Submission {
+  readonly submissionId: number;
+  readonly deed: SubmissionDeed;
+  readonly submittedBy: string;
+  readonly submittedAt: string;
+  readonly urls: Readonly<Record<UrlAnswer, number>>;
+  /** Of those that are crawled here, how many were fetched since; null: too many to count. */
+  readonly fetched: number | null;
+}
+
+export const followedStates = [
+  "refused",
+  "elsewhere",
+  "unknown",
+  "resolving",
+  "unresolvable",
+  "undelegated",
+  "leased",
+  "fetched",
+  "failed",
+  "gone",
+  "held",
+  "due",
+] as const;
+
+export type FollowedState = (typeof followedStates)[number];
+
+/** A URL of a receipt, with what has become of it. */
+export interface FollowedUrl extends AnsweredUrl {
+  readonly state: FollowedState;
+  /** In plain words. */
+  readonly words: string;
+  /** Whose subnet it lies in; null: nobody's yet. */
+  readonly crawler: string | null;
+  /** When its turn comes about; null: it has none, or nobody can tell. */
+  readonly aboutAt: string | null;
+  readonly lastFetchedAt: string | null;
+  readonly lastStatus: number | null;
+}
+
+/** A URL of a receipt as the database has it now. */
+export interface FollowedFacts extends AnsweredUrl {
+  /** Fetches before then do not count; null: all of them do. */
+  readonly submittedAt: Date | null;
+  readonly state: "due" | "held" | "refused" | "gone" | null;
+  readonly inHand: boolean;
+  readonly nextFetchAt: Date | null;
+  readonly lastFetchedAt: Date | null;
+  readonly lastOutcome: string | null;
+  readonly lastStatus: number | null;
+  readonly lastReason: string | null;
+  readonly hostState: "unresolved" | "resolved" | "refused" | "unresolvable" | null;
+  readonly hostReason: string | null;
+  readonly resolveAt: Date | null;
+  readonly optedOut: boolean;
+  readonly notBefore: Date | null;
+  /** Between two fetches of its host, as far as the host says; null: it says nothing. */
+  readonly hostPaceMs: number | null;
+  /** URLs of its host that are due before it, counted to a bound. */
+  readonly ahead: number;
+  readonly crawler: string | null;
+}
+
+/** What a crawler keeps to unless a site asks for more. */
+const usualPaceMs = 1000;
+
+export function followedUrl(facts: FollowedFacts, now: Date): FollowedUrl {
+  const { place, url, answer, reason, crawler, lastStatus } = facts;
+  const lastFetchedAt = facts.lastFetchedAt?.toISOString() ?? null;
+  const common = { place, url, answer, reason, crawler, aboutAt: null, lastFetchedAt, lastStatus };
+  return { ...common, ...standing(facts, now) };
+}
+
+type Standing = Pick<FollowedUrl, "state" | "words"> & { readonly aboutAt?: string };
+
+function standing(facts: FollowedFacts, now: Date): Standing {
+  const { answer, reason, hostState, state, crawler, lastFetchedAt } = facts;
+  if (answer === "elsewhere") return { state: "elsewhere", words: reason ?? "" };
+  if (answer === "refused") return { state: "refused", words: reason ?? "" };
+  if (facts.optedOut) return { state: "refused", words: "its site has opted out" };
+  if (state === null) return { state: "unknown", words: "the crawl does not know it" };
+  if (facts.inHand) return { state: "leased", words: `${crawler ?? "a crawler"} has it in hand` };
+  if (lastFetchedAt !== null && lastFetchedAt >= (facts.submittedAt ?? lastFetchedAt)) return fetched(facts);
+  if (state === "gone") return { state: "gone", words: `it is gone${because(facts.lastReason)}` };
+  if (hostState === "refused") return { state: "refused", words: facts.hostReason || "its host is refused" };
+  if (state === "refused") return { state: "refused", words: facts.lastReason || "it is refused" };
+  if (hostState === "unresolved")
+    return { state: "resolving", words: "its host's address is being looked up" };
+  if (hostState === "unresolvable")
+    return {
+      state: "unresolvable",
+      words: `its host has no address${because(facts.hostReason)}${facts.resolveAt === null ? "" : `; looked up again ${instantWords(facts.resolveAt.toISOString())}`}`,
+    };
+  if (state === "held") return { state: "held", words: "it waits until its host's budget grows" };
+  if (crawler === null)
+    return { state: "undelegated", words: "the nearest crawler to its subnet is being looked for" };
+  return dueWords(facts, crawler, now);
+}
+
+function fetched(facts: FollowedFacts): Standing {
+  const { lastOutcome, lastStatus, lastReason, lastFetchedAt, crawler, nextFetchAt, state } = facts;
+  const at = instantWords((lastFetchedAt as Date).toISOString());
+  const by = crawler === null ? "" : `, in ${crawler}'s subnet`;
+  const next =
+    state === "due" && nextFetchAt !== null ? `; next ${instantWords(nextFetchAt.toISOString())}` : "";
+  const status = lastStatus === null ? "" : ` (${lastStatus})`;
+  if (lastOutcome === "fetched" || lastOutcome === "unchanged")
+    return { state: "fetched", words: `${lastOutcome}${status} ${at}${by}${next}` };
+  return {
+    state: "failed",
+    words: `${lastOutcome ?? "failed"}${status}${because(lastReason)} ${at}${by}${next}`,
+  };
+}
+
+function dueWords(facts: FollowedFacts, crawler: string, now: Date): Standing {
+  const from = Math.max(now.getTime(), facts.nextFetchAt?.getTime() ?? 0, facts.notBefore?.getTime() ?? 0);
+  const at = new Date(from + facts.ahead * Math.max(usualPaceMs, facts.hostPaceMs ?? 0)).toISOString();
+  const before = facts.ahead === 0 ? "" : `, after ${howMany(facts.ahead, "URL")} of its host`;
+  return { state: "due", words: `${crawler} fetches it about ${instantWords(at)}${before}`, aboutAt: at };
+}
+
+const because = (reason: string | null) => (reason === null || reason === "" ? "" : `: ${reason}`);
+
+// Handing in: in batches, so that a million lines take no more memory than a thousand.
+
+export interface SubmissionStore {
+  begin(given: Pick<Submission, "deed" | "submittedBy">, now: Date): Promise<number>;
+  /** Admits or makes due, and writes the answers down; what is written stays, whatever happens to the rest. */
+  take(
+    submissionId: number,
+    batch: readonly GivenUrl[],
+    at: { readonly deed: SubmissionDeed; readonly scope: CrawlScope; readonly now: Date },
+  ): Promise<readonly AnsweredUrl[]>;
+  /** Null: there is no receipt of this number, or not any more. */
+  find(submissionId: number): Promise<Submission | null>;
+  /** By place, from after `after` on. */
+  urls(
+    submissionId: number,
+    asked: { readonly after: number; readonly limit: number; readonly now: Date },
+  ): Promise<readonly FollowedUrl[]>;
+  /** What the frontier holds of them, in the order given; those without a key are left out. */
+  statusOf(urls: readonly GivenUrl[], now: Date): Promise<readonly FollowedUrl[]>;
+  /** The latest first. */
+  latest(limit: number): Promise<readonly Submission[]>;
+  forgetOld(now: Date): Promise<number>;
+}
+
+export interface Submitting {
+  readonly deed: SubmissionDeed;
+  readonly submittedBy: string;
+  readonly scope: CrawlScope;
+  readonly allowSpecialPurpose: boolean;
+  readonly now: () => Date;
+  /** After each batch: what was answered of it, and how many there were so far. */
+  readonly onBatch?: (answers: readonly AnsweredUrl[], taken: number) => void;
+}
+
+const batchSize = 1000;
+
+/** Hands in one text after the other; blank ones and lines that begin with # count as places and are left out. */
+export async function submitUrls(
+  texts: Iterable<string> | AsyncIterable<string>,
+  store: SubmissionStore,
+  submitting: Submitting,
+): Promise<Submission> {
+  const { deed, submittedBy, scope, allowSpecialPurpose, now } = submitting;
+  const submissionId = await store.begin({ deed, submittedBy }, now());
+  let batch: GivenUrl[] = [];
+  let place = 0;
+  let taken = 0;
+  const flush = async () => {
+    if (batch.length === 0) return;
+    const answers = await store.take(submissionId, batch, { deed, scope, now: now() });
+    taken += batch.length;
+    batch = [];
+    submitting.onBatch?.(answers, taken);
+  };
+  for await (const text of texts) {
+    place += 1;
+    const line = text.trim();
+    if (line === "" || line.startsWith("#")) continue;
+    batch.push(givenUrl(line, place, allowSpecialPurpose));
+    if (batch.length === batchSize) await flush();
+  }
+  await flush();
+  return (await store.find(submissionId)) as Submission;
+}
+
+/** "3 new, 1 known, 2 refused": without what there is none of. */
+export function countWords({ urls }: Pick<Submission, "urls">): string {
+  const words = { new: "new", known: "known", elsewhere: "of other coordinators", refused: "refused" };
+  const parts = urlAnswers
+    .filter((one) => urls[one] > 0)
+    .map((one) => `${urls[one].toLocaleString("en-GB")} ${words[one]}`);
+  return parts.length === 0 ? "no URL" : parts.join(", ");
+}
+
+export function sumOf({ urls }: Pick<Submission, "urls">): number {
+  return urlAnswers.reduce((sum, one) => sum + urls[one], 0);
+}

@@ -1,0 +1,141 @@
+/** The API of handing in URLs: what it takes and answers. */
+import { z } from "zod";
+import { type ApiOperations, dateTime, errorAnswer, refusals, tooMany } from "../web/api-operation.ts";
+import { followedStates, submissionBounds, submissionDeeds, urlAnswers } from "./submission.ts";
+
+const submission = z
+  .object({
+    submissionId: z.int(),
+    deed: z.enum(submissionDeeds),
+    submittedBy: z.string(),
+    submittedAt: dateTime(),
+    urls: z
+      .object({ new: z.int(), known: z.int(), elsewhere: z.int(), refused: z.int() })
+      .describe("How many had which answer; elsewhere: another coordinator owns them, and is told."),
+    fetched: z
+      .int()
+      .nullable()
+      .describe("Of the new and known ones, how many were fetched since; null: too many to count."),
+  })
+  .meta({ id: "Submission" });
+
+const submittedUrl = z
+  .object({
+    place: z.int().describe("Line or position in what was handed in, from 1."),
+    url: z.string().describe("Canonical, as it is crawled; as it was given where it is none."),
+    answer: z.enum(urlAnswers),
+    reason: z.string().nullable().describe("Why it is refused, or whose it is."),
+    state: z.enum(followedStates),
+    words: z.string().describe("What has become of it, in plain words."),
+    crawler: z.string().nullable().describe("Whose subnet it lies in; null: nobody's yet."),
+    aboutAt: dateTime()
+      .nullable()
+      .describe("When its turn comes about, by what is due on its host and its pace; null: nobody can tell."),
+    lastFetchedAt: dateTime().nullable(),
+    lastStatus: z.int().nullable(),
+  })
+  .meta({ id: "SubmittedUrl" });
+
+const receipt = z
+  .object({
+    submission,
+    urls: z.array(submittedUrl),
+    next: z.int().nullable().describe("What after= is to be for the next part; null: this is the last."),
+  })
+  .meta({ id: "SubmissionReceipt" });
+
+const exampleSubmission = {
+  submissionId: 7,
+  deed: "add",
+  submittedBy: "anna",
+  submittedAt: "2026-03-01T12:00:00.000Z",
+  urls: { new: 1, known: 0, elsewhere: 0, refused: 1 },
+  fetched: 0,
+};
+
+const exampleReceipt = {
+  submission: exampleSubmission,
+  urls: [
+    {
+      place: 1,
+      url: "https://www.example.org/",
+      answer: "new",
+      reason: null,
+      state: "due",
+      words: "athens fetches it about 2026-03-01 12:00:02 UTC",
+      crawler: "athens",
+      aboutAt: "2026-03-01T12:00:02.000Z",
+      lastFetchedAt: null,
+      lastStatus: null,
+    },
+    {
+      place: 2,
+      url: "mailto:somebody",
+      answer: "refused",
+      reason: "only http and https are crawled",
+      state: "refused",
+      words: "only http and https are crawled",
+      crawler: null,
+      aboutAt: null,
+      lastFetchedAt: null,
+      lastStatus: null,
+    },
+  ],
+  next: null,
+};
+
+export const submissionsApi = {
+  submitUrls: {
+    method: "post",
+    path: "/api/urls",
+    needs: "url-write",
+    summary: "Hand in URLs, or have them fetched again",
+    description:
+      "Scope url-write. Each URL has its answer at once: new, known, elsewhere or refused with the reason. The receipt is at /submissions/NUMBER for 90 days. deed recrawl makes known URLs due now; politeness holds as for every fetch. A URL of a sitemap or feed brings in what it lists of its own host.",
+    body: {
+      schema: z.strictObject({
+        urls: z.array(z.string().min(1).max(4096)).min(1).max(submissionBounds.urls),
+        deed: z.enum(submissionDeeds).default("add"),
+      }),
+      example: { urls: ["https://www.example.org/"], deed: "add" },
+    },
+    answers: {
+      ...refusals,
+      201: { description: "The receipt, with its first 100 URLs", schema: receipt, example: exampleReceipt },
+      400: errorAnswer("The body is not as described"),
+      413: errorAnswer("The body is larger than 1 MB"),
+      429: tooMany,
+    },
+  },
+  submissions: {
+    method: "get",
+    path: "/api/submissions",
+    needs: "url-write",
+    summary: "The latest receipts",
+    description: "Scope url-write.",
+    answers: {
+      ...refusals,
+      200: {
+        description: "The answer",
+        schema: z.object({ submissions: z.array(submission) }).meta({ id: "Submissions" }),
+        example: { submissions: [exampleSubmission] },
+      },
+    },
+  },
+  submission: {
+    method: "get",
+    path: "/api/submissions/{number}",
+    needs: "url-write",
+    summary: "What has become of URLs that were handed in",
+    description: "Scope url-write. By 100 URLs, from after `after` on.",
+    parameters: {
+      path: { number: z.int().meta({ description: "Of the receipt.", example: 7 }) },
+      query: { after: z.int().optional().describe("The last place that is known already.") },
+    },
+    answers: {
+      ...refusals,
+      200: { description: "The answer", schema: receipt, example: exampleReceipt },
+      404: errorAnswer("There is no receipt of this number, or not any more"),
+    },
+  },
+} satisfies ApiOperations;

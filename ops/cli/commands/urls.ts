@@ -1,0 +1,196 @@
+/** `nearcrawl urls`: hand in URLs, have them fetched again, and see what has become of them. */
+import { Command } from "commander";
+import type { Pool } from "pg";
+import { readCoordinatorPlace } from "#coordinator/crawlers/coordinator-presence-store";
+import { knownPolicies } from "#coordinator/settings/change";
+import { createPolicyStore } from "#coordinator/settings/settings-store";
+import { submissionChange } from "#coordinator/submissions/routes";
+import {
+  type AnsweredUrl,
+  countWords,
+  type FollowedUrl,
+  givenUrl,
+  type Submission,
+  type SubmissionDeed,
+  submissionBounds,
+  submitUrls,
+  sumOf,
+} from "#coordinator/submissions/submission";
+import { createSubmissionStore } from "#coordinator/submissions/submission-store";
+import { UsageError } from "#core/errors";
+import { commandActor, recordCommand } from "../audit-command-change.ts";
+import { commandContext, exitCodes } from "../command-context.ts";
+import { formatTable, ProgressLine, printAnswer, printable } from "../output.ts";
+import { urlsOfSource } from "../page/url-lists.ts";
+import { type DatabaseOptions, readDatabase, withDatabaseOptions } from "../read-database.ts";
+
+const sources = "URLs, files (lists, sitemaps, feeds, also gzip), or - for standard input";
+
+/** Refused lines that are named. */
+const namedUrls = 20;
+
+/** Of a list whose state is asked for. */
+const mostAsked = 10_000;
+
+export function urlsCommand(): Command {
+  const command = new Command("urls")
+    .description("hand in URLs, have them fetched again, and see what has become of them")
+    .addHelpText(
+      "after",
+      `\nA receipt is kept for ${submissionBounds.keepDays} days: nearcrawl urls status NUMBER, or /submissions/NUMBER on the pages.\nLists have one URL in a line; blank lines and those that begin with # are left out. A sitemap's URL brings in what it lists of its own host.\nExit codes: 0 done, 1 failed, 2 wrong usage, or every URL was refused, 3 nothing is known of what was asked.\n\nExamples:\n  nearcrawl urls add https://www.example.org/ https://www.example.net/news\n  nearcrawl urls add seeds.txt sitemap.xml.gz\n  sort seeds.txt | nearcrawl urls add -\n  nearcrawl urls recrawl https://www.example.org/\n  nearcrawl urls status https://www.example.org/`,
+    );
+  const deeds = [
+    ["add", "let them into the crawl; what is known already keeps its turn"],
+    ["recrawl", "fetch again now what is known already, as politely as ever"],
+  ] as const;
+  for (const [deed, description] of deeds)
+    command.addCommand(
+      withDatabaseOptions(new Command(deed))
+        .argument("<url-or-file...>", sources)
+        .description(description)
+        .action(
+          async (given: readonly string[], options: DatabaseOptions) => await submit(given, deed, options),
+        ),
+    );
+  command.addCommand(
+    withDatabaseOptions(new Command("status"))
+      .argument("<url-or-file-or-number...>", `${sources}; or the number of a receipt`)
+      .description("what has become of them, and when they are fetched")
+      .action(async (given: readonly string[], options: DatabaseOptions) => await status(given, options)),
+  );
+  return command;
+}
+
+async function* textsOf(given: readonly string[]): AsyncGenerator<string> {
+  for (const source of given) yield* urlsOfSource(source, process.stdin);
+}
+
+async function submit(
+  given: readonly string[],
+  deed: SubmissionDeed,
+  options: DatabaseOptions,
+): Promise<void> {
+  const progress = new ProgressLine();
+  const refused: AnsweredUrl[] = [];
+  const startedMs = performance.now();
+  const { submission, link } = await readDatabase(commandContext(options), async ({ pool }) => {
+    const { scope } = knownPolicies(await createPolicyStore(pool).read()).settings;
+    const submission = await submitUrls(await begun(textsOf(given)), createSubmissionStore(pool), {
+      deed,
+      submittedBy: commandActor(),
+      scope,
+      // Whether such addresses are crawled is the coordinator's to say, once it has looked the host up.
+      allowSpecialPurpose: true,
+      now: () => new Date(),
+      onBatch: (answers, taken) => {
+        refused.push(
+          ...answers.filter(({ answer }) => answer === "refused").slice(0, namedUrls - refused.length),
+        );
+        const perSecond = (1000 * taken) / Math.max(1, performance.now() - startedMs);
+        if (taken >= 1000) progress.show(`${taken.toLocaleString("en-GB")} URLs, ${Math.round(perSecond)}/s`);
+      },
+    });
+    await recordCommand(pool, submissionChange(submission, given[0] as string));
+    return { submission, link: await receiptLink(pool, submission.submissionId) };
+  });
+  progress.done();
+  printAnswer(options, { ...submission, link }, receiptText({ submission, refused, link }));
+  const { urls } = submission;
+  if (urls.new + urls.known + urls.elsewhere === 0) process.exitCode = exitCodes.usage;
+}
+
+/** A source that cannot be read, or that is empty, leaves no receipt. */
+async function begun(texts: AsyncGenerator<string>): Promise<AsyncIterable<string>> {
+  const first = await texts.next();
+  if (first.done === true) throw new UsageError("there is no URL in what was given");
+  return (async function* () {
+    yield first.value;
+    yield* texts;
+  })();
+}
+
+async function receiptLink(pool: Pool, submissionId: number): Promise<string | null> {
+  const place = await readCoordinatorPlace(pool);
+  return place === null ? null : `${place.webUrl}/submissions/${submissionId}`;
+}
+
+interface Receipt {
+  readonly submission: Submission;
+  readonly refused: readonly AnsweredUrl[];
+  readonly link: string | null;
+}
+
+function receiptText({ submission, refused, link }: Receipt): string {
+  const more = submission.urls.refused - refused.length;
+  const all = sumOf(submission);
+  return [
+    `${all.toLocaleString("en-GB")} ${all === 1 ? "URL" : "URLs"}: ${countWords(submission)}`,
+    ...refused.map(({ place, url, reason }) => `  refused, line ${place}: ${printable(url, 200)}: ${reason}`),
+    ...(more > 0 ? [`  refused: ${more.toLocaleString("en-GB")} more, all on the receipt`] : []),
+    `follow them: nearcrawl urls status ${submission.submissionId}${link === null ? "" : `   or ${link}`}`,
+  ].join("\n");
+}
+
+async function status(given: readonly string[], options: DatabaseOptions): Promise<void> {
+  const number = given.length === 1 && /^[1-9]\d{0,14}$/.test(given[0] as string) ? Number(given[0]) : null;
+  const answer = await readDatabase(commandContext(options), async ({ pool }) => {
+    const store = createSubmissionStore(pool);
+    const now = new Date();
+    if (number === null) return { submission: null, urls: await store.statusOf(await askedUrls(given), now) };
+    const submission = await store.find(number);
+    const asked = { after: 0, limit: mostAsked, now };
+    return { submission, urls: submission === null ? [] : await store.urls(number, asked) };
+  });
+  if (number !== null && answer.submission === null) {
+    process.stderr.write(`nearcrawl: there is no receipt ${number}, or not any more\n`);
+    process.exitCode = exitCodes.notFound;
+    return;
+  }
+  printAnswer(options, answer, statusText(answer));
+  if (answer.urls.every(({ state }) => state === "unknown")) process.exitCode = exitCodes.notFound;
+}
+
+async function askedUrls(given: readonly string[]) {
+  const asked: ReturnType<typeof givenUrl>[] = [];
+  for await (const text of textsOf(given)) {
+    const line = text.trim();
+    if (line === "" || line.startsWith("#")) continue;
+    const one = givenUrl(line, asked.length + 1, true);
+    if (one.key === null) throw new UsageError(`${printable(one.url, 200)}: ${one.fault}`);
+    asked.push(one);
+    if (asked.length > mostAsked)
+      throw new UsageError(
+        `more than ${mostAsked.toLocaleString("en-GB")} URLs; ask about a receipt, or in parts`,
+      );
+  }
+  return asked;
+}
+
+function statusText(answer: {
+  readonly submission: Submission | null;
+  readonly urls: readonly FollowedUrl[];
+}): string {
+  const { submission, urls } = answer;
+  const fetched = submission?.fetched ?? null;
+  const head =
+    submission === null
+      ? []
+      : [
+          `submission ${submission.submissionId} (${submission.deed}) by ${submission.submittedBy}, ${submission.submittedAt.slice(0, 19).replace("T", " ")} UTC: ${countWords(submission)}${fetched === null ? "" : `; ${fetched} fetched since`}`,
+          "",
+        ];
+  const table = formatTable(
+    [{ title: "URL" }, { title: "state" }, { title: "crawler" }, { title: "" }],
+    urls.map(({ url, state, crawler, words }) => [
+      printable(url, 120),
+      state,
+      crawler ?? "–",
+      printable(words, 200),
+    ]),
+  );
+  const more =
+    submission !== null && sumOf(submission) > urls.length
+      ? [`… and ${sumOf(submission) - urls.length} more`]
+      : [];
+  return [...head, table, ...more].join("\n");
+}
