@@ -25,7 +25,7 @@ interface UpOptions extends ContextOptions {
 export function upCommand(): Command {
   return new Command("up")
     .description("start everything and crawl: an emulated Internet by default, the real web with --no-world")
-    .option("--sites <n>", "sites of the emulated Internet (default 1000)")
+    .option("--sites <n>", "sites of the emulated Internet (default 500)")
     .option("--crawlers <n>", "crawlers (default 12; 1 on the real web)")
     .addOption(new Option("--policy <name>", "delegation policy (default nearest)").choices([...policyNames]))
     .option("--threshold-ms <n>", "ipmicra: an answer under this is good enough (default 50)")
@@ -74,7 +74,9 @@ async function runUp(options: UpOptions): Promise<void> {
   const stopRequested = untilAskedToStop();
   const common = { context, voice, stopRequested, port: portOf(options), fresh: options.fresh ?? false };
   if (!options.world) {
-    const run = await runRealWeb({ ...common, parameters: realWebParameters(options) });
+    const parameters = realWebParameters(options);
+    voice.begin(`a crawl of the real web, ${parameters.crawlers} of its crawlers here`);
+    const run = await runRealWeb({ ...common, parameters });
     const { asked, found } = run.refused;
     const refused = [...asked, ...found];
     if (options.json) printJson({ webUrl: run.webUrl, ...run.outcome, refused });
@@ -86,6 +88,8 @@ async function runUp(options: UpOptions): Promise<void> {
     return;
   }
   const parameters = worldParameters(options);
+  const { sites, crawlers } = parameters;
+  voice.begin(`an emulated Internet of ${sites} sites, its registries, ${crawlers} crawlers`);
   const run =
     options.compare === "live"
       ? await comparePoliciesLive({ ...common, parameters })
@@ -105,10 +109,22 @@ function resultText(run: Awaited<ReturnType<typeof runEmulated>>): string {
     "",
     policyTable(policies),
     "",
-    "live: measured in this run. computed: the same sites, by the simulator and the model of the emulated",
-    "Internet, on the pages that were fetched; --compare live runs all policies.",
+    ...tableWords,
   ].join("\n");
 }
+
+const tableWords = [
+  "random      any crawler, without asking",
+  "ipmicra     the paper's: crawlers are asked until one answers within the threshold",
+  "nearest     this system's: asks on while one more probe is expected to save more than it costs",
+  "exhaustive  every crawler is asked about every subnet: nobody does better, and nobody can afford it",
+  "",
+  "best crawler: the share of the subnets that their nearest crawler has; within 5 ms: that one, or one nearly as near.",
+  "live: measured in this run, by sockets. computed: the same sites and crawlers by the simulator, with the delays of",
+  "the emulated Internet's model and the pages that were fetched. They differ a little: live, probe rounds run at once and",
+  "in another order, so that they learn less from each other, and a round trip holds what the machine adds. --compare live",
+  "runs every policy by sockets.",
+];
 
 interface EndingRun {
   readonly webUrl: string;

@@ -111,11 +111,14 @@ interface RunMeasure {
 
 const windowSeconds = 15;
 
+/** Before so much is done, the rate says nothing of the time left: crawlers are still being found for the first subnets. */
+const leastDoneShare = 0.1;
+
 /** Keeps the last seconds of counts, so that the rate is of now and not of the whole run. */
 export class RunClock {
   readonly #startMs: number;
   readonly #samples: { readonly atMs: number; readonly pages: number }[] = [];
-  #basePages: number | null = null;
+  #shownEtaSeconds = Number.POSITIVE_INFINITY;
 
   constructor(startMs: number) {
     this.#startMs = startMs;
@@ -126,7 +129,6 @@ export class RunClock {
     progress: FrontierProgress,
     now: { ms: number; crawlersOnline: number; expectedPages: number | null },
   ): RunMeasure {
-    this.#basePages ??= progress.pages;
     this.#samples.push({ atMs: now.ms, pages: progress.pages });
     while (this.#samples.length > 2 && now.ms - this.#samples[0]!.atMs > windowSeconds * 1000)
       this.#samples.shift();
@@ -137,10 +139,17 @@ export class RunClock {
     return {
       progress,
       pagesPerSecond,
-      etaSeconds: pagesPerSecond > 0 ? left / pagesPerSecond : null,
+      etaSeconds: this.#eta(left, progress.pages, pagesPerSecond),
       elapsedSeconds: (now.ms - this.#startMs) / 1000,
       crawlersOnline: now.crawlersOnline,
     };
+  }
+
+  /** It stands still where a run slows down, and never grows. */
+  #eta(left: number, done: number, perSecond: number): number | null {
+    if (perSecond === 0 || done < leastDoneShare * (done + left)) return null;
+    this.#shownEtaSeconds = Math.min(this.#shownEtaSeconds, left / perSecond);
+    return this.#shownEtaSeconds;
   }
 }
 
@@ -154,9 +163,17 @@ export function progressText(measure: RunMeasure, crawlers: number): string {
     `${perSubnet} probes/subnet`,
     `${number(progress.pages)} pages`,
     `${measure.pagesPerSecond.toFixed(1)}/s`,
-    measure.etaSeconds === null ? "ETA –" : `ETA ${clock(measure.etaSeconds)}`,
+    etaText(measure.etaSeconds),
   ];
   return parts.join(" · ");
+}
+
+/** The last pages wait for their hosts' pace, which no rate tells. */
+const lastSeconds = 5;
+
+function etaText(seconds: number | null): string {
+  if (seconds === null) return "ETA –";
+  return seconds < lastSeconds ? "the last pages" : `ETA ${clock(seconds)}`;
 }
 
 const number = (value: number) => value.toLocaleString("en");

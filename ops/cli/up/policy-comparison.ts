@@ -214,7 +214,7 @@ const amount = (least: number, most: number) => written.pipe(z.number().min(leas
 const count = (least: number, most: number) => written.pipe(z.int().min(least).max(most));
 
 const worldSchema = z.strictObject({
-  sites: count(1, 100_000).default(1000),
+  sites: count(1, 100_000).default(500),
   crawlers: count(1, 200).default(12),
   policy: z.enum(policyNames).default("nearest"),
   seed: count(0, 0xffff_ffff).default(1),

@@ -3,7 +3,9 @@ import { linkMinutes } from "#core/access-types";
 import { ProgressLine } from "../output.ts";
 
 export interface RunVoice {
-  /** The web page's address: said first. */
+  /** What starts: said at once, since what follows takes some seconds. */
+  begin(what: string): void;
+  /** The web page's address: said before all notes. */
   webUrl(url: string, database: string, signInUrl: string): void;
   note(words: string): void;
   progress(text: string): void;
@@ -21,6 +23,9 @@ export function createRunVoice(options: { readonly json: boolean }): RunVoice {
     stream.write(`${words}\n`);
   };
   return {
+    begin(what) {
+      say(`starting: the database, ${what}`);
+    },
     webUrl(url, database, signInUrl) {
       say(
         `web page: ${url}\nsign in:  ${signInUrl}\n          (as operator, once, within ${linkMinutes.usual} minutes; another: nearcrawl sign-in)\ndatabase: ${database}`,

@@ -8,7 +8,7 @@ import { worldParameters } from "#ops/cli/up/policy-comparison";
 describe("the parameters of a run", () => {
   it("have a default each", () => {
     expect(worldParameters({})).toEqual({
-      sites: 1000,
+      sites: 500,
       crawlers: 12,
       policy: "nearest",
       seed: 1,
@@ -76,6 +76,27 @@ describe("the line of a run", () => {
 
     expect(progressText(measure, 12)).toBe(
       "1:10 · crawlers 11/12 · sites 700/1,000 delegated · 2.50 probes/subnet · 1,200 pages · 20.0/s · ETA 0:45",
+    );
+  });
+
+  it("tells no time left before a tenth is done, and never more than before", () => {
+    const clock = new RunClock(0);
+    clock.measure(progress({ pages: 0, urlsPending: 1000 }), at(0));
+    const etas = [
+      [10, 20],
+      [20, 200],
+      [30, 210],
+      [40, 230],
+      [50, 970],
+    ].map(([second, pages]) => {
+      const measured = progress({ pages: pages!, urlsPending: 1000 - pages! });
+      return clock.measure(measured, at(second!)).etaSeconds;
+    });
+
+    expect(etas[0]).toBeNull();
+    expect(etas.slice(1)).toEqual([...etas.slice(1)].sort((one, other) => other! - one!));
+    expect(progressText(clock.measure(progress({ pages: 999, urlsPending: 1 }), at(51)), 12)).toContain(
+      "the last pages",
     );
   });
 

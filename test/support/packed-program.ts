@@ -1,0 +1,52 @@
+/**
+ * The program as a stranger installs it: packed by `npm pack` from a copy of this folder, and installed globally into a
+ * folder of its own, without compiler and without what only development needs.
+ */
+import { execFile } from "node:child_process";
+import { cpSync, mkdirSync, readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { builtProgram, projectRoot } from "./built-command.ts";
+import { temporaryFolder } from "./temporary-folder.ts";
+
+const run = promisify(execFile);
+
+export interface PackedProgram {
+  /** The command, to be run as it is. */
+  readonly nearcrawl: string;
+  /** The package's own package.json. */
+  readonly manifest: Readonly<Record<string, unknown>>;
+  /** The copy that was packed, as it is afterwards. */
+  readonly copy: string;
+}
+
+/** A string: why it cannot be installed here (no registry of packages is reached). */
+export async function packedProgram(): Promise<PackedProgram | string> {
+  await builtProgram("ops/cli/main");
+  const folder = temporaryFolder("nearcrawl-packed-");
+  const copy = join(folder, "copy");
+  mkdirSync(copy);
+  for (const name of ["package.json", "README.md", "LICENSE", "dist", "db", "ops"])
+    cpSync(join(projectRoot, name), join(copy, name), { recursive: true });
+  await npm(["pack", "--silent"], copy);
+  const [tarball] = readdirSync(copy).filter((name) => name.endsWith(".tgz"));
+  const prefix = join(folder, "global");
+  const quiet = ["--omit=dev", "--no-audit", "--no-fund", "--prefer-offline", "--fetch-retries=0"];
+  try {
+    await npm(["install", "--global", "--prefix", prefix, ...quiet, join(copy, tarball!)], folder);
+  } catch (error) {
+    const words = String((error as { stderr?: string }).stderr ?? error);
+    if (/ENOTFOUND|ECONNREFUSED|ETIMEDOUT|EAI_AGAIN|network/i.test(words)) return words.slice(0, 300);
+    throw error;
+  }
+  const manifest = JSON.parse(
+    readFileSync(join(prefix, "lib/node_modules/nearcrawl/package.json"), "utf8"),
+  ) as Record<string, unknown>;
+  return { nearcrawl: join(prefix, "bin/nearcrawl"), manifest, copy };
+}
+
+async function npm(args: readonly string[], cwd: string): Promise<void> {
+  // A compiler that always fails stands for none.
+  const env = { ...process.env, CC: "/bin/false", CXX: "/bin/false" };
+  await run("npm", [...args], { cwd, env, timeout: 240_000, maxBuffer: 1 << 26 });
+}
