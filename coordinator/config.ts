@@ -67,7 +67,7 @@ const access = z.strictObject({
   anonymous: z.enum(["read", "nothing"]).nullable().default(null),
 });
 
-const configSchema = z.strictObject({
+export const configSchema = z.strictObject({
   listen: listen.prefault({}),
   tls: tls.nullable().default(null),
   /** Listening beyond loopback needs TLS, or a proxy in front that does it. */

@@ -118,7 +118,18 @@ function tellJoined(
     );
   } else for (const line of welcomeLines(context, invitation)) print(line);
   print(`Start it:         ${program} run --home ${home}`);
+  for (const line of atBootLines(context)) print(line);
   return partnerExitCodes.done;
+}
+
+/** How it starts with the machine: the printed line is one to paste. */
+function atBootLines({ home, program }: PartnerContext): string[] {
+  const folder = "~/.config/systemd/user";
+  const unit = `${folder}/nearcrawl-crawler.service`;
+  return [
+    `With the machine: mkdir -p ${folder} && ${program} unit --user --home ${home} > ${unit} && systemctl --user enable --now nearcrawl-crawler && loginctl enable-linger`,
+    `                  (or, as root, under a user of its own: ${program} unit)`,
+  ];
 }
 
 function welcomeLines({ home, program }: PartnerContext, { name, coordinatorUrl }: Invitation): string[] {

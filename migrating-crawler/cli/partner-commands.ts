@@ -229,12 +229,14 @@ function addUnit(parent: Command, run: Runner): void {
     .command("unit")
     .description("print a systemd unit that runs the crawler as a user of its own, shut off from the machine")
     .option("--program <file>", "where nearcrawl-crawler.mjs is on this machine")
+    .option(...homeOption)
+    .option("--user", "a unit of your own user's systemd, for the folder that has joined already")
     .addHelpText(
       "after",
-      "\nPut it into /etc/systemd/system/nearcrawl-crawler.service; its first lines say how to join and start.",
+      "\nPut it into /etc/systemd/system/nearcrawl-crawler.service; its first lines say how to join and start.\nWith --user it belongs into ~/.config/systemd/user/, and loginctl enable-linger lets it start with the machine.",
     )
     .action(
-      run<PartnerOptions & { readonly program?: string }>(async (context, options) =>
+      run<PartnerOptions & { readonly program?: string; readonly user?: boolean }>(async (context, options) =>
         (await import("./unit-command.ts")).unitCommand(context, options),
       ),
     );

@@ -6,10 +6,12 @@ import { type PartnerContext, type PartnerExitCode, partnerExitCodes } from "../
 /** `program`: else the file that this program was started as, if it is the one file. */
 export async function unitCommand(
   context: PartnerContext,
-  { program }: { readonly program?: string },
+  { program, user = false }: { readonly program?: string; readonly user?: boolean },
 ): Promise<PartnerExitCode> {
   const file = program ?? /\S+\.mjs$/.exec(context.program)?.[0] ?? usualPaths.program;
-  context.print(systemdUnit({ node: process.execPath, program: resolve(file) }).trimEnd());
+  const paths = { node: process.execPath, program: resolve(file) };
+  const unit = user ? userUnit({ ...paths, home: resolve(context.home) }) : systemdUnit(paths);
+  context.print(unit.trimEnd());
   return partnerExitCodes.done;
 }
 
@@ -28,14 +30,46 @@ export const usualPaths: UnitPaths = {
   program: "/usr/local/lib/nearcrawl/nearcrawl-crawler.mjs",
 };
 
-/** Throws a UsageError for a path that a unit cannot state. */
-export function systemdUnit(paths: UnitPaths): string {
-  const { node, program } = paths;
-  for (const path of [node, program]) {
+function checkPaths(...paths: readonly string[]): void {
+  for (const path of paths) {
     if (/^\/[\w./@+-]+$/.test(path)) continue;
     throw new UsageError(`${path}: a unit needs an absolute path without blanks and special characters`);
   }
+}
+
+/** Throws a UsageError for a path that a unit cannot state. */
+export function systemdUnit(paths: UnitPaths): string {
+  const { node, program } = paths;
+  checkPaths(node, program);
   return unit.replaceAll("{node}", node).replaceAll("{program}", program);
+}
+
+/** For the systemd of an ordinary user, who has joined; it cannot shut the crawler off as the system's can. */
+export function userUnit({ node, program, home }: UnitPaths & { readonly home: string }): string {
+  checkPaths(node, program, home);
+  return `# A crawler of Nearcrawl, under this user; its limits are in ${home}/settings.toml.
+[Unit]
+Description=Nearcrawl: crawler
+
+[Service]
+Type=exec
+Environment=NODE_ENV=production
+ExecStart=${node} ${program} run --home ${home}
+KillMode=mixed
+TimeoutStopSec=45s
+# Left for good (0), wrong settings or folder (2): starting again mends nothing.
+Restart=on-failure
+RestartSec=30s
+RestartPreventExitStatus=2
+Nice=19
+MemoryMax=1G
+TasksMax=128
+NoNewPrivileges=yes
+UMask=0077
+
+[Install]
+WantedBy=default.target
+`;
 }
 
 const unit = `# A crawler of Nearcrawl, as a guest on this machine: a user of its own that exists only while it runs, one folder that

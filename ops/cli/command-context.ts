@@ -10,7 +10,9 @@
 import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { homedir } from "node:os";
 import { join, resolve } from "node:path";
+import { parse } from "smol-toml";
 import { z } from "zod";
+import { ConfigError } from "#core/errors";
 import { openDatabase } from "#db/connect";
 import type { Database } from "#db/server-database";
 
@@ -39,8 +41,8 @@ export interface ContextOptions {
 }
 
 /**
- * Options win over the environment, the environment over the latest run, that over the defaults. An empty
- * variable counts as not set.
+ * Options win over the environment, the environment over the home folder's settings file and the latest run, those over
+ * the defaults. An empty variable counts as not set. Throws a ConfigError for a settings file that cannot be read.
  */
 export function commandContext(
   options: ContextOptions,
@@ -50,10 +52,26 @@ export function commandContext(
   const currentRun = readCurrentRun(home);
   return {
     home,
-    databaseUrl: options.databaseUrl ?? (env.DATABASE_URL || null),
+    databaseUrl: options.databaseUrl ?? (env.DATABASE_URL || databaseUrlIn(home)),
     schema: options.schema ?? (env.NEARCRAWL_SCHEMA || (currentRun?.schema ?? "nearcrawl")),
     currentRun,
   };
+}
+
+/** The coordinator's, which `nearcrawl init` writes. */
+export const usualSettingsFile = (home: string) => join(home, "coordinator.toml");
+
+/** As the home folder's settings state it; null: they do not. */
+function databaseUrlIn(home: string): string | null {
+  const file = usualSettingsFile(home);
+  if (!existsSync(file)) return null;
+  try {
+    const { databaseUrl = null } = parse(readFileSync(file, "utf8"));
+    if (databaseUrl === null || typeof databaseUrl === "string") return databaseUrl;
+  } catch (error) {
+    throw new ConfigError([`${file}: ${(error as Error).message.split("\n", 1)[0]}`]);
+  }
+  throw new ConfigError([`${file}: databaseUrl: must be a text`]);
 }
 
 /** Opens the context's database (starting the embedded one where no server is named), runs, closes. */

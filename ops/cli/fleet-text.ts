@@ -2,6 +2,7 @@
 
 import { type FleetEntry, fleetColumns, roundBytesText, textOf } from "#coordinator/fleet/fleet-entry";
 import { standingWords } from "#coordinator/trust/judge-crawler";
+import { howMany } from "#core/format";
 import { formatTable, printable, stateStyle } from "./output.ts";
 
 export function fleetText(fleet: readonly FleetEntry[]): string {
@@ -33,7 +34,7 @@ export function fleetText(fleet: readonly FleetEntry[]): string {
     ]),
   );
   const identities = identitiesText(fleet);
-  return `${table}\n\n${standing}\n${identities === "" ? "" : `\n${identities}\n\n`}${fleet.length} crawlers, ${fleet.filter(({ state }) => state !== "offline").length} connected`;
+  return `${table}\n\n${standing}\n${identities === "" ? "" : `\n${identities}\n\n`}${howMany(fleet.length, "crawler")}, ${fleet.filter(({ state }) => state !== "offline").length} connected`;
 }
 
 function remarkOn({ draining, subnets, openLeases, joiningSince, state, offlineReason }: FleetEntry): string {

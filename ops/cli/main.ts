@@ -28,6 +28,8 @@ function programWith(subCommands: readonly Command[]): Command {
 }
 
 const commands: Readonly<Record<string, () => Promise<Command>>> = {
+  init: async () => (await import("./commands/init.ts")).initCommand(),
+  doctor: async () => (await import("./commands/doctor.ts")).doctorCommand(),
   up: async () => (await import("./commands/up.ts")).upCommand(),
   coordinator: async () => (await import("./commands/coordinator.ts")).coordinatorCommand(),
   coordinators: async () => (await import("./commands/coordinators.ts")).coordinatorsCommand(),

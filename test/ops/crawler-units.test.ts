@@ -55,6 +55,33 @@ describe("the crawler's systemd unit", () => {
     expect(refused.code).toBe(2);
   });
 
+  it("comes for an ordinary user's systemd with the folder that has joined", async () => {
+    const partner = partnerConsole();
+    const program = "/opt/near/nearcrawl-crawler.mjs";
+
+    const { code, text } = await partner.run(
+      "unit",
+      "--user",
+      "--program",
+      program,
+      "--home",
+      "/home/ann/near",
+    );
+    partner.close();
+    const file = join(temporaryFolder("units-"), "nearcrawl-crawler.service");
+    writeFileSync(file, text);
+    const verify = hasSystemd
+      ? spawnSync("systemd-analyze", ["--user", "verify", file], { encoding: "utf8" })
+      : null;
+
+    expect(code).toBe(0);
+    expect(text).toContain(`ExecStart=${process.execPath} ${program} run --home /home/ann/near`);
+    expect(text).toContain("WantedBy=default.target");
+    expect((verify?.stderr ?? "").replace(/.*not executable.*\n|.*No such file.*\n/g, "")).not.toMatch(
+      /Unknown|Failed to parse/,
+    );
+  });
+
   it.skipIf(!hasSystemd)("is right in systemd's eyes", () => {
     const verify = withUnit((path) => spawnSync("systemd-analyze", ["verify", path], { encoding: "utf8" }));
 

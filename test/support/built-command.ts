@@ -41,16 +41,17 @@ export interface CommandCircumstances {
   readonly database?: { readonly url: string; readonly schema: string };
   /** Standard input. */
   readonly input?: string;
+  readonly env?: Readonly<Record<string, string>>;
 }
 
 /** Runs `nearcrawl` with these arguments to its end. */
 export async function nearcrawl(
   args: readonly string[],
-  { database, input = "" }: CommandCircumstances = {},
+  { database, input = "", env = {} }: CommandCircumstances = {},
 ): Promise<Outcome> {
   const main = await builtProgram("ops/cli/main");
   const place = database ? { DATABASE_URL: database.url, NEARCRAWL_SCHEMA: database.schema } : {};
-  const options = { env: { ...process.env, ...place }, timeout: 60_000, maxBuffer: 1 << 26 };
+  const options = { env: { ...process.env, ...place, ...env }, timeout: 60_000, maxBuffer: 1 << 26 };
   return await new Promise((done) => {
     const child = execFile(process.execPath, [main, ...args], options, (_, out, err) => {
       done({ code: child.exitCode ?? -1, out, err });

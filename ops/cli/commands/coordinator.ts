@@ -27,7 +27,7 @@ import { keepReleases, releaseStores } from "../release/automatic-releases.ts";
 import type { ReleaseStores } from "../release/publish-release.ts";
 import { cacheFolderOf, settingsOf } from "../rir/cache-options.ts";
 import { askerVariables } from "../rir/job-steps.ts";
-import { readSettings } from "../settings-file.ts";
+import { readCoordinatorSettings, settingsFileOf, withPlaces } from "../setup/coordinator-settings.ts";
 import { softwareVersion } from "../software-version.ts";
 import { untilAskedToStop } from "../until-asked-to-stop.ts";
 
@@ -46,7 +46,10 @@ interface AddCrawlerOptions extends ContextOptions {
 export function coordinatorCommand(): Command {
   const command = withContextOptions(new Command("coordinator"))
     .description("run the coordinator alone: crawlers connect to it, people look at its web page")
-    .option("--config <file>", "settings as JSON; flags win over it")
+    .option(
+      "--config <file>",
+      "settings as TOML or JSON (default: coordinator.toml in the home folder); flags win over it",
+    )
     .option(
       "--listen <address:port>",
       "where to listen (default 127.0.0.1:7411; TLS is needed beyond loopback)",
@@ -55,7 +58,7 @@ export function coordinatorCommand(): Command {
     .option(...contactOption)
     .addHelpText(
       "after",
-      "\nExamples:\n  nearcrawl coordinator --contact you@example.org\n  nearcrawl coordinator --config coordinator.json --listen 127.0.0.1:8000\n  nearcrawl coordinator add-crawler athens",
+      "\nExamples:\n  nearcrawl coordinator --contact you@example.org\n  nearcrawl coordinator --config coordinator.toml --listen 127.0.0.1:8000\n  nearcrawl coordinator add-crawler athens",
     )
     // add-crawler has options of the same names, and they are its own.
     .enablePositionalOptions()
@@ -82,7 +85,8 @@ function withContextOptions(command: Command): Command {
 
 async function runCoordinator(options: CoordinatorOptions): Promise<void> {
   const context = commandContext(options);
-  const config = requireContact(coordinatorSettings(options));
+  const file = settingsFileOf(context.home, options.config);
+  const config = withPlaces(file, () => requireContact(coordinatorSettings(file, options)));
   for (const words of contactWarnings(config)) process.stderr.write(`nearcrawl: ${words}\n`);
   const log = createLog({ level: config.logLevel, name: "coordinator" });
   const version = softwareVersion();
@@ -112,7 +116,10 @@ async function runCoordinator(options: CoordinatorOptions): Promise<void> {
       resolvers: config.resolvers,
     });
     process.stdout.write(`coordinator at ${coordinator.webUrl}, ${database.description}\n`);
-    if (context.databaseUrl === null && !process.send) await printSignInLink(database);
+    if (!process.send) {
+      if (context.databaseUrl === null) await printSignInLink(database);
+      await sayWithoutRegistry(database);
+    }
     process.send?.({ type: "listening", webUrl: coordinator.webUrl });
     await untilAskedToStop();
     await coordinator.stop();
@@ -135,8 +142,17 @@ async function printSignInLink({ pool }: Database): Promise<void> {
   process.stdout.write(`sign in: ${url}\n  (${words})\n`);
 }
 
-function coordinatorSettings(options: CoordinatorOptions): Record<string, unknown> {
-  const settings = options.config ? readSettings(options.config) : {};
+/** It crawls all the same; nobody should wonder at one large subnet. */
+async function sayWithoutRegistry({ pool }: Database): Promise<void> {
+  const { rows } = await pool.query("select from registry_generation where state = 'applied' limit 1");
+  if (rows.length > 0) return;
+  process.stdout.write(
+    "no registry is imported: the whole address space is one subnet, which is enough for one crawler; nearcrawl rir fetch, then rir apply --cache\n",
+  );
+}
+
+function coordinatorSettings(file: string | null, options: CoordinatorOptions): Record<string, unknown> {
+  const settings = readCoordinatorSettings(file);
   if (options.listen) {
     const match = /^(.+):(\d{1,5})$/.exec(options.listen);
     if (!match) throw new UsageError(`--listen ${options.listen}: must be ADDRESS:PORT`);

@@ -9,11 +9,11 @@ import { type Followed, type FollowedHop, followRedirects } from "#crawler/crawl
 import { closeTools, type FetchTools, fetchTools } from "#crawler/crawl/slice-tools";
 import { resolveUrl } from "#crawler/extract/resolve-url";
 import { type FetchingConfig, fetchingConfig } from "#crawler/settings/config";
+import { readSettingsFile } from "#crawler/settings/settings-file";
 import { maxUrlLength } from "#protocol/fields";
 import type { FetchOutcome, FetchResult, FetchTiming, PageExtract } from "#protocol/result";
 import { userAgent } from "#protocol/user-agent";
 import { printable } from "../output.ts";
-import { readSettings } from "../settings-file.ts";
 import { softwareVersion } from "../software-version.ts";
 
 export interface SingleFetchOptions {
@@ -69,7 +69,7 @@ export async function withFetchTools<T>(
 function configOf(options: SingleFetchOptions): FetchingConfig {
   const { config, resolver, proxy, allowRange } = options;
   return fetchingConfig({
-    ...(config === undefined ? {} : readSettings(config)),
+    ...(config === undefined ? {} : readSettingsFile(config)),
     ...(resolver === undefined ? {} : { resolvers: resolver }),
     ...(proxy === undefined ? {} : { proxy }),
     ...(allowRange === undefined ? {} : { allowRanges: allowRange }),

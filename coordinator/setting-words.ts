@@ -1,0 +1,65 @@
+/**
+ * What each setting does that is read once, at the coordinator's start, for the reference that people read
+ * (ops/runbook/settings.md). Policies have their words in settings/schema. A test holds these against the schema.
+ */
+export const settingWords: Readonly<Record<string, string>> = {
+  databaseUrl:
+    "A Postgres server, 15 to 18, as postgres://user:password@host/database. Commands read it, too; --database-url and DATABASE_URL win over it. Left out: an embedded one in the home folder.",
+  contact:
+    "Whom webmasters can write to: an e-mail address or a URL, shown on the contact page and, without publicUrl, in every request. Nobody crawls the public web without it or publicUrl.",
+  publicUrl:
+    "Where partners and sites reach the coordinator, when that is not where it listens. Its page /about-crawler is what requests name.",
+  behindProxy:
+    "Something in front does TLS, and says in X-Forwarded-For who asks; pages then need a sign-in from everywhere.",
+  userAgent:
+    "What every crawler says to sites. Left out: Nearcrawl with its version, and the contact page at publicUrl or the contact.",
+  signRequests:
+    "Crawlers sign their requests to sites (Web Bot Auth, RFC 9421), naming the key set at publicUrl, which must be https.",
+  resolvers: "DNS servers of the coordinator, as address:port. Empty: the system's.",
+  domainSets:
+    "What this coordinator's crawlers crawl: hosts in one of these sets of domains and languages. Empty: every host.",
+  allowSpecialPurpose:
+    "Private, loopback and other special-purpose addresses may be crawled: one's own network, or a test. Each crawler has to allow them, too (allowRanges).",
+  heartbeatSeconds: "Between two signs of life of a crawler.",
+  departureSeconds: "A crawler that is gone for so long hands its subnets to those that come next.",
+  logLevel: "What is logged at least, as JSON lines on standard output.",
+  "listen.host": "The address to listen at. Beyond loopback it needs TLS, or behindProxy.",
+  "listen.port": "0 takes any free port. The next 20 ports are tried where it is taken.",
+  "tls.certificateFile": "PEM, with its chain. Read at the start.",
+  "tls.keyFile": "PEM.",
+  "access.anonymous":
+    "What people may who have not signed in: read or nothing. Left out: read where only this machine reaches the pages, else nothing.",
+  "delegation.seed": "Seeds the policy random.",
+  "delegation.settleSeconds":
+    "How long a new fleet may take to assemble and to measure itself before the first probe round.",
+  "delegation.expectedCrawlers":
+    "Probe rounds wait, for settleSeconds at most, until so many crawlers are connected.",
+  "probe.method": "How crawlers probe: an HTTP HEAD, a TCP connect, or a ping.",
+  "lease.addressRestSeconds":
+    "An address is left alone for so long before another crawler than the last one asks it.",
+  "finer.everySeconds":
+    "How often hosts that resolve differently by place, and parts of subnets that measure apart, are looked for and looked at.",
+  "accuracy.subnetsPerHour":
+    "Subnets that all crawlers probe as samples of how near the delegations are; 0: none.",
+  "trust.newcomerPages": "A crawler is new until so many of its pages were taken.",
+  "trust.watchedShare": "Suspicion from which a crawler is watched more closely.",
+  "trust.watchedPages": "Pages for which it then is.",
+  "trust.slotSeconds": "Comparisons of one page by several crawlers fall into one span of this length.",
+  "trust.alteredShare": "The share of altered pages that is to be found out.",
+  "trust.refetchPages": "Pages of a crawler that is not trusted any more, fetched again by others at most.",
+  "registry.filesFolder":
+    "A folder of this machine whose files may be imported from the pages. Left out: only what was fetched.",
+  "registry.jobMegabytes": "Memory for one registry job.",
+  "registry.jobMinutes":
+    "Time for one registry job; a first fetch of everything over a slow line takes hours.",
+  "registry.shrinkageWarningShare":
+    "A plan in which a registry loses a larger share of its subnets or addresses has to be confirmed.",
+  "parent.url": "The coordinator above this one.",
+  "parent.key": "What `nearcrawl coordinators invite` printed there.",
+  "parent.certificatePin":
+    "SHA-256 of the parent's public key, base64url. Left out: its certificate is checked by the public authorities.",
+  "parent.owns": "What this coordinator owns: domains or address blocks.",
+  "coordinators.everySeconds": "Between two exchanges with the parent, while there is something to tell.",
+  "coordinators.mostWaitingUrls": "URLs of other coordinators that are kept until they are told.",
+  "coordinators.newHostsPerChildAndDay": "New hosts that one coordinator below this one may bring in, a day.",
+};

@@ -1,0 +1,89 @@
+/** `nearcrawl doctor`: whether everything that a coordinator needs is there, and what to do where it is not. */
+import { existsSync } from "node:fs";
+import { Command } from "commander";
+import { type CoordinatorConfig, readCoordinatorConfig } from "#coordinator/config";
+import { ConfigError } from "#core/errors";
+import { isRunning as isProcessRunning } from "#core/running-process";
+import { type Finding, mend, ok } from "#crawler/check/coordinator-findings";
+import { reportLines } from "#crawler/cli/check-command";
+import { type CommandContext, commandContext, exitCodes, withDatabase } from "../command-context.ts";
+import { printAnswer } from "../output.ts";
+import { type DatabaseOptions, withDatabaseOptions } from "../read-database.ts";
+import { readCoordinatorSettings, settingsFileOf, withPlaces } from "../setup/coordinator-settings.ts";
+import {
+  contactFindings,
+  databaseFindings,
+  folderFindings,
+  listenFinding,
+  nodeFinding,
+  publicUrlFindings,
+  resolverFinding,
+  tlsFindings,
+} from "../setup/doctor-checks.ts";
+
+interface DoctorOptions extends DatabaseOptions {
+  readonly config?: string;
+}
+
+export function doctorCommand(): Command {
+  return withDatabaseOptions(new Command("doctor"))
+    .description(
+      "check what a coordinator needs, from DNS and TLS to disk, clock and Postgres, and say what to do",
+    )
+    .option("--config <file>", "the coordinator's settings (default: coordinator.toml in the home folder)")
+    .addHelpText(
+      "after",
+      "\nok: as it should be. note: it works, and this is worth knowing. mend: a coordinator cannot work so, and what to do.\nChanges nothing. Run it as the coordinator's user: sudo -u nearcrawl nearcrawl doctor --home /var/lib/nearcrawl\nExit codes: 0 nothing to mend, 2 wrong usage, 4 something is to be mended.",
+    )
+    .action(async (options: DoctorOptions) => await doctor(options));
+}
+
+async function doctor(options: DoctorOptions): Promise<void> {
+  const findings = await examine(options);
+  const isUsable = findings.every(({ state }) => state !== "mend");
+  printAnswer(options, { isUsable, findings }, reportLines(findings).join("\n"));
+  if (!isUsable) process.exitCode = exitCodes.alerts;
+}
+
+async function examine(options: DoctorOptions): Promise<Finding[]> {
+  const findings: Finding[] = [nodeFinding(process.version)];
+  try {
+    const context = commandContext(options);
+    const file = settingsFileOf(context.home, options.config);
+    const config = withPlaces(file, () => readCoordinatorConfig(readCoordinatorSettings(file)));
+    findings.push(
+      ok("settings", file ?? "no file: every setting has its default (nearcrawl init writes one)."),
+    );
+    findings.push(...(await examineWith(config, context)));
+  } catch (error) {
+    if (!(error instanceof ConfigError)) throw error;
+    findings.push(...error.faults.map((fault) => mend("settings", `${fault}.`)));
+  }
+  return findings;
+}
+
+async function examineWith(config: CoordinatorConfig, context: CommandContext): Promise<Finding[]> {
+  const isRunning = context.currentRun !== null && isProcessRunning(context.currentRun.pid);
+  const now = () => new Date();
+  const [contact, dns, port, address] = await Promise.all([
+    contactFindings(config),
+    resolverFinding(config),
+    listenFinding(config, isRunning),
+    publicUrlFindings(config, { isRunning, now }),
+  ]);
+  const folder = folderFindings(context.home);
+  const tls = tlsFindings(config, now());
+  return [...folder, ...contact, dns, ...tls, port, ...address, ...(await database(context, now))];
+}
+
+/** The embedded one is looked at where it is there, and not made. */
+async function database(context: CommandContext, now: () => Date): Promise<Finding[]> {
+  const isEmbedded = context.databaseUrl === null;
+  if (isEmbedded && !existsSync(`${context.home}/postgres`))
+    return [ok("postgres", "an embedded one, which the coordinator makes as it starts first.")];
+  try {
+    return await withDatabase(context, async ({ pool }) => await databaseFindings(pool, isEmbedded, now));
+  } catch (error) {
+    return [mend("postgres", `${(error as Error).message}: is the server up, and databaseUrl right?`)];
+  }
+}

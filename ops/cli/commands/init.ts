@@ -1,0 +1,220 @@
+/** `nearcrawl init`: from nothing to a coordinator's settings file and systemd unit. */
+import { existsSync, mkdirSync, realpathSync, renameSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { createInterface, type Interface } from "node:readline/promises";
+import { Command } from "commander";
+import { isLoopback } from "#coordinator/config";
+import { contactFault } from "#coordinator/opt-outs/start";
+import { type Registry, registries } from "#coordinator/subnets/subnet";
+import { UsageError } from "#core/errors";
+import { sourceSettings } from "#rir-import/download/source-settings";
+import { commandContext, usualSettingsFile } from "../command-context.ts";
+import { checkedContact } from "../contact-option.ts";
+import { printAnswer } from "../output.ts";
+import { contactTrouble } from "../setup/contact-check.ts";
+import {
+  checkedDatabaseUrl,
+  type InitAnswers,
+  settingsText,
+  unitFile,
+} from "../setup/coordinator-settings.ts";
+import { coordinatorUnit } from "../setup/coordinator-unit.ts";
+
+interface InitOptions {
+  readonly contact?: string;
+  readonly publicUrl?: string;
+  readonly listen?: string;
+  readonly tlsCertificate?: string;
+  readonly tlsKey?: string;
+  readonly behindProxy?: boolean;
+  readonly databaseUrl?: string;
+  readonly resolver?: readonly string[];
+  readonly registries?: readonly string[];
+  readonly home?: string;
+  readonly force?: boolean;
+  readonly json?: boolean;
+}
+
+export function initCommand(): Command {
+  return new Command("init")
+    .description("write the coordinator's settings file and systemd unit; asks for what no option says")
+    .option("--contact <address>", "whom webmasters can write to: an e-mail address or a URL that answers")
+    .option(
+      "--public-url <url>",
+      "where partners and sites reach the coordinator: https://search.example.org",
+    )
+    .option(
+      "--listen <address:port>",
+      "where it listens (default: 127.0.0.1:7411; all addresses with TLS files)",
+    )
+    .option("--tls-certificate <file>", "PEM, with its chain; the coordinator does TLS itself")
+    .option("--tls-key <file>", "PEM")
+    .option("--behind-proxy", "something in front does TLS")
+    .option("--database-url <url>", "a Postgres server, 15 to 18 (default: an embedded one)")
+    .option("--resolver <address...>", "DNS servers as address:port (default: the system's)")
+    .option(
+      "--registries <name...>",
+      `whose data rir fetch gets: ${registries.join(", ")}, or none (default: all)`,
+    )
+    .option("--home <folder>", "where everything is kept")
+    .option("--force", "write over a settings file that is there")
+    .option("--json", "print for programs; asks nothing")
+    .addHelpText(
+      "after",
+      "\nWrites coordinator.toml, nearcrawl-coordinator.service and, where registries are left out, registry-sources.json in the home folder.\nExit codes: 0 done, 1 failed, 2 wrong or missing input, or a file is there already; then nothing is written.\n\nExamples:\n  nearcrawl init\n  nearcrawl init --contact noc@example.org --public-url https://search.example.org --behind-proxy\n  nearcrawl init --contact noc@example.org --public-url https://search.example.org --tls-certificate /etc/nearcrawl/certificate.pem --tls-key /etc/nearcrawl/key.pem --database-url postgres://nearcrawl:PASSWORD@db.example.org/nearcrawl",
+    )
+    .action(async (options: InitOptions) => await init(options));
+}
+
+async function init(given: InitOptions): Promise<void> {
+  const { home } = commandContext({ ...(given.home === undefined ? {} : { home: given.home }) });
+  const file = usualSettingsFile(home);
+  if (existsSync(file) && given.force !== true)
+    throw new UsageError(`${file} is there already: nearcrawl doctor checks it, --force writes over it`);
+  const options = process.stdin.isTTY && given.json !== true ? await asked(given) : given;
+  const { text, config } = settingsText(answersOf(options));
+  const fault = contactFault(config);
+  if (fault !== null)
+    throw new UsageError(
+      `${fault}: --contact is missing (an e-mail address, or a URL that webmasters can reach)`,
+    );
+  if (options.contact !== undefined) {
+    const trouble = await contactTrouble(options.contact, config.resolvers);
+    if (trouble !== null)
+      throw new UsageError(`--contact ${options.contact}: ${trouble}; webmasters could not reach you`);
+  }
+  const sources = sourcesText(options);
+  const unit = coordinatorUnit({ program: ownProgram(), home });
+  mkdirSync(home, { recursive: true, mode: 0o750 });
+  const written = [place(file, text, 0o600), place(unitFile(home), unit, 0o644)];
+  if (sources !== null) written.push(place(join(home, "registry-sources.json"), sources, 0o644));
+  printAnswer(given, { home, written }, nextSteps(home, written));
+}
+
+/** Beside it first, so that it is whole or not there. */
+function place(file: string, text: string, mode: number): string {
+  writeFileSync(`${file}.new`, text, { mode });
+  renameSync(`${file}.new`, file);
+  return file;
+}
+
+function answersOf(options: InitOptions): InitAnswers {
+  const {
+    contact,
+    publicUrl,
+    tlsCertificate,
+    tlsKey,
+    behindProxy = false,
+    databaseUrl,
+    resolver = [],
+  } = options;
+  if ((tlsCertificate === undefined) !== (tlsKey === undefined))
+    throw new UsageError("--tls-certificate and --tls-key go together");
+  const tls =
+    tlsCertificate === undefined || tlsKey === undefined
+      ? null
+      : { certificateFile: tlsCertificate, keyFile: tlsKey };
+  if (tls !== null && behindProxy)
+    throw new UsageError("--behind-proxy and TLS files contradict each other: who does TLS?");
+  return {
+    contact: checkedContact(contact) ?? null,
+    publicUrl: publicUrl ?? null,
+    listen: listenOf(options.listen ?? (tls === null ? "127.0.0.1:7411" : "[::]:443")),
+    tls,
+    behindProxy,
+    databaseUrl: databaseUrl === undefined ? null : checkedDatabaseUrl(databaseUrl),
+    resolvers: resolver,
+  };
+}
+
+function listenOf(text: string): InitAnswers["listen"] {
+  const [, host, port] = /^(.+):(\d{1,5})$/.exec(text) ?? [];
+  if (host === undefined) throw new UsageError(`--listen ${text}: must be ADDRESS:PORT`);
+  return { host: host.replace(/^\[(.*)\]$/, "$1"), port: Number(port) };
+}
+
+/** Null: every registry, as without a file. */
+function sourcesText({ registries: chosen, contact }: InitOptions): string | null {
+  if (chosen === undefined) return null;
+  const wanted = chosen.includes("none") ? [] : chosen;
+  const unknown = wanted.filter((name) => !registries.includes(name as Registry));
+  if (unknown.length > 0)
+    throw new UsageError(`--registries ${unknown.join(" ")}: known are ${registries.join(", ")}, none`);
+  const off = sourceSettings({}, ".").sources.filter(({ registry }) => !wanted.includes(registry));
+  const sources = Object.fromEntries(off.map(({ name }) => [name, { enabled: false }]));
+  return `${JSON.stringify({ ...(contact === undefined ? {} : { contact }), sources }, null, 2)}\n`;
+}
+
+/** As systemd has to start it. */
+function ownProgram(): readonly string[] {
+  return [process.execPath, realpathSync(process.argv[1] ?? "")];
+}
+
+/** What no option says; an empty answer takes the default. */
+async function asked(given: InitOptions): Promise<InitOptions> {
+  const terminal = createInterface({ input: process.stdin, output: process.stderr });
+  try {
+    return await ask(terminal, given);
+  } finally {
+    terminal.close();
+  }
+}
+
+async function ask(terminal: Interface, given: InitOptions): Promise<InitOptions> {
+  const answer = async (question: string) => (await terminal.question(`${question}\n> `)).trim();
+  const text = async (known: string | undefined, question: string) => {
+    const said = known ?? (await answer(question));
+    return said === "" ? undefined : said;
+  };
+  const contact = await text(given.contact, "Whom can webmasters write to? An e-mail address or a URL.");
+  const publicUrl = await text(
+    given.publicUrl,
+    "Where will partners reach the coordinator, such as https://search.example.org? Empty: only from this machine.",
+  );
+  const knowsTls = given.tlsCertificate !== undefined || given.behindProxy === true;
+  const isPublic = publicUrl !== undefined && !isLoopback(new URL(publicUrl).hostname);
+  const tls =
+    isPublic && !knowsTls
+      ? await answer(
+          "Who does TLS? Empty: a proxy in front. Else the certificate's file (PEM, with its chain).",
+        )
+      : "";
+  const tlsCertificate = given.tlsCertificate ?? (tls === "" ? undefined : tls);
+  const tlsKey = await (tlsCertificate === undefined
+    ? undefined
+    : text(given.tlsKey, "The key's file (PEM)."));
+  const behindProxy = given.behindProxy ?? (isPublic && tlsCertificate === undefined);
+  const databaseUrl = await text(
+    given.databaseUrl,
+    "The Postgres server (postgres://user:password@host/database)? Empty: an embedded one.",
+  );
+  const named =
+    given.registries ??
+    (await answer(`Whose registry data? Some of ${registries.join(" ")}, or none. Empty: all of them.`))
+      .split(/[\s,]+/)
+      .filter((name) => name !== "");
+  const defined = { contact, publicUrl, tlsCertificate, tlsKey, databaseUrl };
+  const answers = Object.fromEntries(Object.entries(defined).filter(([, value]) => value !== undefined));
+  return { ...given, ...answers, behindProxy, ...(named.length === 0 ? {} : { registries: named }) };
+}
+
+function nextSteps(home: string, written: readonly string[]): string {
+  const isSystem = home === "/var/lib/nearcrawl";
+  return [
+    ...written.map((file) => `written: ${file}`),
+    "",
+    "next, by hand:    nearcrawl doctor, then nearcrawl coordinator",
+    ...(isSystem
+      ? [
+          "or by systemd:    useradd --system --home-dir /var/lib/nearcrawl --shell /usr/sbin/nologin nearcrawl",
+          "                  chown -R nearcrawl: /var/lib/nearcrawl",
+          `                  cp ${unitFile(home)} /etc/systemd/system/`,
+          "                  systemctl enable --now nearcrawl-coordinator",
+        ]
+      : [`the systemd unit is for a system's folder: nearcrawl init --home /var/lib/nearcrawl, as root`]),
+    "then:             nearcrawl rir fetch && nearcrawl rir apply --cache    (the registries; not needed to begin)",
+    "                  nearcrawl fleet invite --name NAME                     (a crawler)",
+    "                  nearcrawl urls add URL…                                (something to crawl)",
+    "the whole story:  ops/runbook/deploying.md",
+  ].join("\n");
+}

@@ -1,0 +1,94 @@
+/** The coordinator's settings file: where it lies, how it is read, and how `nearcrawl init` writes it. */
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import { parse, stringify } from "smol-toml";
+import { type CoordinatorConfig, readCoordinatorConfig } from "#coordinator/config";
+import { ConfigError } from "#core/errors";
+import { placedFaults, readSettingsFile } from "#crawler/settings/settings-file";
+import { usualSettingsFile } from "../command-context.ts";
+
+/** The one that is named, else `coordinator.toml` in the home folder; null: neither is there. */
+export function settingsFileOf(home: string, named?: string): string | null {
+  if (named !== undefined) return named;
+  const usual = usualSettingsFile(home);
+  return existsSync(usual) ? usual : null;
+}
+
+/**
+ * The coordinator's part of it, unchecked: without `databaseUrl`, which commands read (command-context). Throws a
+ * ConfigError that names the file and the line.
+ */
+export function readCoordinatorSettings(file: string | null): Record<string, unknown> {
+  if (file === null) return {};
+  const { databaseUrl: _, ...settings } = readSettingsFile(file);
+  return settings;
+}
+
+/** What `check` finds wrong with settings of a file, with its lines. */
+export function withPlaces<T>(file: string | null, check: () => T): T {
+  try {
+    return check();
+  } catch (error) {
+    throw file === null ? error : placedFaults(error, file);
+  }
+}
+
+export interface InitAnswers {
+  readonly contact: string | null;
+  readonly publicUrl: string | null;
+  readonly listen: { readonly host: string; readonly port: number };
+  readonly tls: { readonly certificateFile: string; readonly keyFile: string } | null;
+  readonly behindProxy: boolean;
+  readonly databaseUrl: string | null;
+  readonly resolvers: readonly string[];
+}
+
+/** The file's text, which is known to read as these answers. Throws a ConfigError for answers that cannot be. */
+export function settingsText(answers: InitAnswers): {
+  readonly text: string;
+  readonly config: CoordinatorConfig;
+} {
+  const { contact, publicUrl, listen, tls, behindProxy, databaseUrl, resolvers } = answers;
+  const line = (name: string, value: unknown) => stringify({ [name]: value }).trimEnd();
+  const orExample = (name: string, value: unknown, example: unknown) =>
+    value === null ? `# ${line(name, example)}` : line(name, value);
+  const text = `# The coordinator of Nearcrawl. What is left out has its default; every setting: ops/runbook/settings.md.
+# After a change: nearcrawl doctor, then start the coordinator anew. Policies (nearcrawl policy) change while it runs.
+
+# Whom webmasters can write to: an e-mail address or a URL. Every request to a site names it, or the page at publicUrl.
+${orExample("contact", contact, "noc@example.org")}
+
+# Where partners and sites reach this coordinator. Its /about-crawler is the page that requests name.
+${orExample("publicUrl", publicUrl, "https://search.example.org")}
+
+# True: something in front (nginx, Caddy) does TLS and passes X-Forwarded-For on.
+${line("behindProxy", behindProxy)}
+
+# A Postgres server, 15 to 18. Left out: an embedded one beside this file. It may hold a password, so nobody else reads this file.
+${orExample("databaseUrl", databaseUrl, "postgres://nearcrawl:PASSWORD@db.example.org/nearcrawl")}
+
+# DNS servers, as address:port. Left out: the system's.
+${orExample("resolvers", resolvers.length === 0 ? null : resolvers, ["192.0.2.53:53"])}
+
+[listen]
+# Beyond loopback it needs [tls], or behindProxy.
+${line("host", listen.host)}
+${line("port", listen.port)}
+
+${tls === null ? "# [tls]" : "[tls]"}
+# Read at the start: start the coordinator anew when the certificate was renewed.
+${orExample("certificateFile", tls?.certificateFile ?? null, "/etc/nearcrawl/certificate.pem")}
+${orExample("keyFile", tls?.keyFile ?? null, "/etc/nearcrawl/key.pem")}
+`;
+  const { databaseUrl: _, ...settings } = parse(text);
+  return { text, config: readCoordinatorConfig(settings) };
+}
+
+/** Where `init` puts the unit. */
+export const unitFile = (home: string) => join(home, "nearcrawl-coordinator.service");
+
+/** A ConfigError for what cannot be a database's URL. */
+export function checkedDatabaseUrl(url: string): string {
+  if (/^postgres(?:ql)?:\/\/\S+$/.test(url)) return url;
+  throw new ConfigError(["databaseUrl: must look like postgres://user:password@host:5432/database"]);
+}

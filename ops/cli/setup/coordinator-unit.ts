@@ -1,0 +1,81 @@
+/** The coordinator's systemd unit with a machine's paths; `ops/systemd/nearcrawl-coordinator.service` has the usual ones. */
+import { UsageError } from "#core/errors";
+
+interface CoordinatorPaths {
+  /** How `nearcrawl` is started: a program, or Node and a file. */
+  readonly program: readonly string[];
+  readonly home: string;
+}
+
+export const usualCoordinatorPaths: CoordinatorPaths = {
+  program: ["/usr/bin/nearcrawl"],
+  home: "/var/lib/nearcrawl",
+};
+
+/** Throws a UsageError for a path that a unit cannot state. */
+export function coordinatorUnit({ program, home }: CoordinatorPaths): string {
+  for (const path of [...program, home]) {
+    if (/^\/[\w./@+-]+$/.test(path)) continue;
+    throw new UsageError(`${path}: a unit needs an absolute path without blanks and special characters`);
+  }
+  return unit.replaceAll("{program}", program.join(" ")).replaceAll("{home}", home);
+}
+
+const unit = `# The coordinator of Nearcrawl. Settings: {home}/coordinator.toml (nearcrawl init writes it).
+#
+#   user:     useradd --system --home-dir {home} --shell /usr/sbin/nologin nearcrawl
+#   start:    systemctl enable --now nearcrawl-coordinator
+#   look:     nearcrawl doctor --home {home}; journalctl -u nearcrawl-coordinator
+#   commands: as this user, such as  sudo -u nearcrawl {program} overview --home {home}
+# The whole story: ops/runbook/deploying.md
+[Unit]
+Description=Nearcrawl: coordinator
+Wants=network-online.target
+After=network-online.target postgresql.service
+StartLimitIntervalSec=10min
+StartLimitBurst=10
+
+[Service]
+Type=exec
+User=nearcrawl
+Group=nearcrawl
+Environment=NODE_ENV=production NEARCRAWL_HOME={home}
+ExecStart={program} coordinator
+# Leases and results in hand are finished and the sessions closed; the embedded Postgres is stopped after that.
+KillMode=mixed
+TimeoutStopSec=90s
+# Wrong settings (2) are mended by no restart; a database that is away for a while is.
+Restart=on-failure
+RestartSec=5s
+RestartPreventExitStatus=2
+LimitNOFILE=65536
+LimitCORE=0
+UMask=0027
+ReadWritePaths={home}
+
+NoNewPrivileges=yes
+# A port below 1024, where the coordinator does TLS itself.
+AmbientCapabilities=CAP_NET_BIND_SERVICE
+CapabilityBoundingSet=CAP_NET_BIND_SERVICE
+ProtectSystem=strict
+ProtectHome=yes
+PrivateTmp=yes
+PrivateDevices=yes
+ProtectClock=yes
+ProtectControlGroups=yes
+ProtectHostname=yes
+ProtectKernelLogs=yes
+ProtectKernelModules=yes
+ProtectKernelTunables=yes
+ProtectProc=invisible
+RestrictAddressFamilies=AF_UNIX AF_INET AF_INET6 AF_NETLINK
+RestrictNamespaces=yes
+RestrictRealtime=yes
+RestrictSUIDSGID=yes
+LockPersonality=yes
+SystemCallArchitectures=native
+SystemCallFilter=@system-service
+
+[Install]
+WantedBy=multi-user.target
+`;

@@ -1,0 +1,338 @@
+/** What `nearcrawl doctor` looks at: each check says what is the case, and what to do about it. */
+import { createPrivateKey, X509Certificate } from "node:crypto";
+import { accessSync, constants, existsSync, readFileSync, statfsSync } from "node:fs";
+import { connect } from "node:net";
+import type { Pool } from "pg";
+import { request } from "undici";
+import type { CoordinatorConfig } from "#coordinator/config";
+import { contactFault, contactWarnings } from "#coordinator/opt-outs/start";
+import { bytesText, howMany } from "#core/format";
+import { createNameResolver } from "#core/name-resolver";
+import { type Finding, mend, note, ok } from "#crawler/check/coordinator-findings";
+import { pendingMigrations } from "#db/migrate";
+import { postgresVersion } from "#db/server-database";
+import { contactTrouble } from "./contact-check.ts";
+
+const askMs = 8000;
+const dayMs = 86_400_000;
+
+/* ------------------------------------------------------------------ this machine */
+
+/** Node's lines that are known to work; others may. */
+const knownNodes = [20, 22, 24];
+
+export function nodeFinding(version: string): Finding {
+  const major = Number(/^v?(\d+)/.exec(version)?.[1]);
+  if (major < 20) return mend("node", `${version} is too old: 22 or 24.`);
+  if (major === 20)
+    return note(
+      "node",
+      `${version} works, and gets no security fixes any more (since April 2026): 22 or 24.`,
+    );
+  return knownNodes.includes(major)
+    ? ok("node", version)
+    : note("node", `${version} is not one that was tried: 22 or 24.`);
+}
+
+const leastFreeBytes = 2 * 2 ** 30;
+const usualFreeBytes = 20 * 2 ** 30;
+
+export function folderFindings(home: string): Finding[] {
+  if (!existsSync(home)) return [mend("folder", `${home} is not there: nearcrawl init makes it.`)];
+  try {
+    accessSync(home, constants.R_OK | constants.W_OK | constants.X_OK);
+  } catch {
+    return [
+      mend(
+        "folder",
+        `${home} cannot be written by this user: chown -R nearcrawl: ${home}, or run this as its user.`,
+      ),
+    ];
+  }
+  const { bavail, bsize } = statfsSync(home);
+  return [ok("folder", home), diskFinding(home, bavail * bsize)];
+}
+
+export function diskFinding(home: string, freeBytes: number): Finding {
+  const words = `${bytesText(freeBytes)} are free below ${home}`;
+  if (freeBytes < leastFreeBytes)
+    return mend("disk", `${words}: registries and index need some 20 GB to begin with.`);
+  if (freeBytes < usualFreeBytes)
+    return note("disk", `${words}; ops/runbook/deploying.md says what a crawl needs.`);
+  return ok("disk", `${words}.`);
+}
+
+/* ------------------------------------------------------------------ who we are, and where */
+
+export async function contactFindings(config: CoordinatorConfig): Promise<Finding[]> {
+  const fault = contactFault(config);
+  if (fault !== null) return [mend("contact", `${fault}: set contact or publicUrl.`)];
+  const warnings = contactWarnings(config).map((words) => note("contact", `${words}.`));
+  if (config.contact === null) return warnings;
+  const trouble = await contactTrouble(config.contact, config.resolvers);
+  const answers =
+    trouble === null
+      ? ok("contact", `${config.contact} takes what webmasters write.`)
+      : mend("contact", `${config.contact}: ${trouble}.`);
+  return [answers, ...warnings];
+}
+
+export async function resolverFinding({
+  resolvers,
+  publicUrl,
+  contact,
+}: CoordinatorConfig): Promise<Finding> {
+  const name =
+    publicUrl === null
+      ? (/@([^@\s]+)$/.exec(contact ?? "")?.[1] ?? "example.com")
+      : new URL(publicUrl).hostname;
+  const whose = resolvers.length === 0 ? "the system's DNS servers" : resolvers.join(", ");
+  const found = await createNameResolver({ servers: resolvers }).resolve(name);
+  if (!("failed" in found))
+    return ok("dns", `${whose}: ${name} is ${found.addresses.slice(0, 3).join(", ")}.`);
+  if (found.failed === "the name has no address")
+    return ok("dns", `${whose} answer; ${name} has no address.`);
+  const isOurs = publicUrl !== null;
+  return mend("dns", `${whose}: ${name}: ${found.failed}${isOurs ? "; give it an address (A, AAAA)" : ""}.`);
+}
+
+/** The certificate that the coordinator shows itself. */
+export function tlsFindings({ tls, publicUrl }: CoordinatorConfig, now: Date): Finding[] {
+  if (tls === null) return [];
+  try {
+    const certificate = new X509Certificate(readFileSync(tls.certificateFile));
+    const key = createPrivateKey(readFileSync(tls.keyFile));
+    if (!certificate.checkPrivateKey(key))
+      return [mend("tls", `${tls.keyFile} is not the key of ${tls.certificateFile}.`)];
+    const host = publicUrl === null ? null : new URL(publicUrl).hostname;
+    if (host !== null && certificate.checkHost(host) === undefined)
+      return [
+        mend(
+          "tls",
+          `${tls.certificateFile} is not for ${host} (${certificate.subjectAltName ?? certificate.subject}).`,
+        ),
+      ];
+    return [expiryFinding(tls.certificateFile, new Date(certificate.validTo), now)];
+  } catch (error) {
+    return [mend("tls", `${(error as Error).message}.`)];
+  }
+}
+
+const renewDays = 14;
+
+export function expiryFinding(what: string, end: Date, now: Date): Finding {
+  const days = Math.floor((end.getTime() - now.getTime()) / dayMs);
+  const date = end.toISOString().slice(0, 10);
+  if (days < 0) return mend("tls", `${what} ended on ${date}: renew it, and start the coordinator anew.`);
+  if (days < renewDays)
+    return note("tls", `${what} ends on ${date}, in ${howMany(days, "day")}: is its renewal set up?`);
+  return ok("tls", `${what} is good until ${date}.`);
+}
+
+/** Whether it listens, and whether the port is free where it does not. */
+export async function listenFinding({ listen }: CoordinatorConfig, isRunning: boolean): Promise<Finding> {
+  const host = listen.host === "::" || listen.host === "0.0.0.0" ? "127.0.0.1" : listen.host;
+  const place = `${listen.host}:${listen.port}`;
+  if (listen.port === 0) return note("port", "port 0: any free one is taken, which partners cannot know.");
+  const isTaken = await new Promise<boolean>((resolve) => {
+    const socket = connect({ host, port: listen.port });
+    const end = (taken: boolean) => {
+      socket.destroy();
+      resolve(taken);
+    };
+    socket.setTimeout(2000, () => end(false));
+    socket.once("connect", () => end(true));
+    socket.once("error", () => end(false));
+  });
+  if (isRunning)
+    return isTaken
+      ? ok("port", `the coordinator listens at ${place}.`)
+      : mend(
+          "port",
+          `a coordinator runs, and nothing listens at ${place}: journalctl -u nearcrawl-coordinator.`,
+        );
+  return isTaken
+    ? mend("port", `something else listens at ${place}: end it, or choose another port (listen.port).`)
+    : ok("port", `${place} is free.`);
+}
+
+const mostClockErrorMs = 2000;
+
+/** By way of its public address, as partners come: DNS, TLS and proxy together; and the clock of whoever answers. */
+export async function publicUrlFindings(
+  { publicUrl, listen }: CoordinatorConfig,
+  { isRunning, now }: { readonly isRunning: boolean; readonly now: () => Date },
+): Promise<Finding[]> {
+  if (publicUrl === null)
+    return [
+      note("address", `no publicUrl: partners on other machines cannot join (it listens at ${listen.host}).`),
+    ];
+  const url = new URL("/health", publicUrl).href;
+  try {
+    const { statusCode, headers, body } = await request(url, { signal: AbortSignal.timeout(askMs) });
+    const text = (await body.text()).slice(0, 10_000);
+    const isOurs = statusCode === 200 && /"version"/.test(text);
+    const address = isOurs
+      ? ok("address", `${publicUrl} leads to a coordinator.`)
+      : mend(
+          "address",
+          `${url} answers ${statusCode}, and not as a coordinator does: look at the proxy in front.`,
+        );
+    return [address, ...clockFindings(String(headers.date ?? ""), now())];
+  } catch (error) {
+    const words = `${publicUrl} is not reached from here: ${wordsOf(error)}`;
+    return [isRunning ? mend("address", `${words}.`) : note("address", `${words}; no coordinator runs yet.`)];
+  }
+}
+
+function clockFindings(date: string, now: Date): Finding[] {
+  const errorMs = Date.parse(date) - now.getTime();
+  // HTTP tells whole seconds.
+  return Number.isNaN(errorMs) ? [] : [clockFinding("the public address", errorMs + 500)];
+}
+
+export function clockFinding(whose: string, errorMs: number): Finding {
+  const seconds = Math.round(Math.abs(errorMs) / 1000);
+  if (Math.abs(errorMs) <= mostClockErrorMs)
+    return ok("clock", `within ${mostClockErrorMs / 1000} s of ${whose}'s.`);
+  return mend(
+    "clock",
+    `${seconds} s ${errorMs > 0 ? "behind" : "ahead of"} ${whose}'s: let NTP keep it (timedatectl set-ntp true).`,
+  );
+}
+
+/** undici tells the reason in the cause. */
+function wordsOf(error: unknown): string {
+  const { message, cause } = error as Error;
+  return cause instanceof Error ? cause.message : message;
+}
+
+/* ------------------------------------------------------------------ the database, and what is in it */
+
+interface ServerSettings {
+  readonly encoding: string;
+  readonly fsync: string;
+  readonly fullPageWrites: string;
+  readonly maxConnections: number;
+  readonly sharedBuffersBytes: number;
+  readonly maxWalBytes: number;
+}
+
+export async function databaseFindings(pool: Pool, isEmbedded: boolean, now: () => Date): Promise<Finding[]> {
+  const version = await postgresVersion(pool);
+  const { rows } = await pool.query<ServerSettings & { readonly clock: Date }>(
+    `select pg_encoding_to_char(encoding) as encoding, current_setting('fsync') as fsync,
+       current_setting('full_page_writes') as "fullPageWrites",
+       current_setting('max_connections')::int as "maxConnections",
+       pg_size_bytes(current_setting('shared_buffers'))::float8 as "sharedBuffersBytes",
+       pg_size_bytes(current_setting('max_wal_size'))::float8 as "maxWalBytes", clock_timestamp() as clock
+     from pg_database where datname = current_database()`,
+  );
+  const [row] = rows;
+  return [
+    versionFinding(version, isEmbedded),
+    ...(row === undefined ? [] : serverFindings(row, isEmbedded)),
+    ...(row === undefined || isEmbedded
+      ? []
+      : [clockFinding("the database server", row.clock.getTime() - now().getTime())]),
+    ...(await contentFindings(pool)),
+  ];
+}
+
+export function versionFinding(version: number, isEmbedded: boolean): Finding {
+  const name = `Postgres ${version}${isEmbedded ? ", embedded" : ""}`;
+  if (version < 15) return mend("postgres", `${name} is too old: 15 to 18.`);
+  return version > 18
+    ? note("postgres", `${name} is newer than what was tried: 15 to 18.`)
+    : ok("postgres", name);
+}
+
+/** A coordinator holds some twenty connections, and each command a few. */
+const leastConnections = 50;
+const usualBuffersBytes = 512 * 2 ** 20;
+const usualWalBytes = 4 * 2 ** 30;
+
+export function serverFindings(server: ServerSettings, isEmbedded: boolean): Finding[] {
+  const findings: Finding[] = [];
+  if (server.encoding !== "UTF8")
+    findings.push(
+      mend("postgres", `the database's encoding is ${server.encoding}: create it with encoding UTF8.`),
+    );
+  if (server.fsync !== "on" || server.fullPageWrites !== "on")
+    findings.push(mend("postgres", "fsync or full_page_writes is off: a power cut destroys the database."));
+  if (server.maxConnections < leastConnections)
+    findings.push(
+      mend("postgres", `max_connections is ${server.maxConnections}: at least ${leastConnections}.`),
+    );
+  if (isEmbedded) return findings;
+  if (server.sharedBuffersBytes < usualBuffersBytes)
+    findings.push(
+      note(
+        "postgres",
+        `shared_buffers is ${bytesText(server.sharedBuffersBytes)}: a quarter of its memory is usual.`,
+      ),
+    );
+  if (server.maxWalBytes < usualWalBytes)
+    findings.push(
+      note(
+        "postgres",
+        `max_wal_size is ${bytesText(server.maxWalBytes)}: with less than 4 GB a busy crawl forces checkpoints.`,
+      ),
+    );
+  return findings;
+}
+
+async function contentFindings(pool: Pool): Promise<Finding[]> {
+  const { rows: set } = await pool.query<{ is_set_up: boolean; may_create: boolean }>(
+    `select to_regclass('migration') is not null as is_set_up,
+       has_database_privilege(current_database(), 'create') as may_create`,
+  );
+  if (set[0]?.is_set_up !== true)
+    return set[0]?.may_create === true
+      ? [note("schema", "nothing is set up here yet: the coordinator makes its tables as it starts first.")]
+      : [
+          mend(
+            "schema",
+            "this user may not make tables here: make it the database's owner (alter database … owner to …).",
+          ),
+        ];
+  const pending = await pendingMigrations(pool);
+  if (pending.length > 0)
+    return [
+      note(
+        "schema",
+        `${howMany(pending.length, "migration")} will be applied at the coordinator's next start (${pending.at(-1)}).`,
+      ),
+    ];
+  const { rows } = await pool.query<{
+    generation: number | null;
+    keys: number;
+    crawlers: number;
+    online: number;
+    urls: boolean;
+  }>(
+    `select (select max(generation) from registry_generation where state = 'applied') as generation,
+       (select count(*)::int from release_key) as keys,
+       (select count(*)::int from crawler where revoked_at is null) as crawlers,
+       (select count(*)::int from crawler where revoked_at is null and state = 'online') as online,
+       exists (select from frontier_url) as urls`,
+  );
+  const { generation, keys, crawlers, online, urls } = rows[0]!;
+  return [
+    generation === null
+      ? note(
+          "registry",
+          "none is imported: the whole address space is one subnet, which is enough for one crawler. nearcrawl rir fetch, then rir apply --cache.",
+        )
+      : ok("registry", `generation ${generation} is in force.`),
+    keys === 0
+      ? note("release", "there is no release key yet: the coordinator makes one as it starts.")
+      : ok("release", "there is a release key, which invitations pin."),
+    crawlers === 0
+      ? note("crawlers", "none has joined: nearcrawl fleet invite --name NAME.")
+      : ok("crawlers", `${online} of ${crawlers} are connected.`),
+    urls
+      ? ok("urls", "there is something to crawl.")
+      : note("urls", "nothing to crawl yet: nearcrawl urls add URL."),
+  ];
+}
