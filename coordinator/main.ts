@@ -43,7 +43,7 @@ import { optOutDuties } from "./opt-outs/start.ts";
 import { Counters } from "./overview/counters.ts";
 import { createIncidentStore } from "./overview/incident-store.ts";
 import type { LiveState } from "./overview/overview.ts";
-import { liveState, overviewDuties, scheduleUpkeep } from "./overview/start.ts";
+import { alertMutePart, liveState, overviewDuties, scheduleUpkeep } from "./overview/start.ts";
 import { recrawlDuties, recrawlPart } from "./recrawl/start.ts";
 import { registryPart } from "./registry/start.ts";
 import { releaseDuties } from "./releases/start.ts";
@@ -314,6 +314,7 @@ export function pagesOfRooms(options: RoomOptions): readonly WebPart[] {
     graphPart(options.pool),
     channelPart(options.pool),
     submissionPart(options),
+    alertMutePart(options.pool),
     coordinatorPart(options),
     ...accessParts(options.pool, options),
   ];

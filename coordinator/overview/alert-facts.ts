@@ -25,6 +25,18 @@ export interface AlertFacts {
   /** Above and below this coordinator; absent: nobody. */
   readonly relatives?: readonly RelativeFacts[];
   readonly accuracy: { readonly samples: number; readonly share: number | null };
+  /** That hold now; absent: none. */
+  readonly mutes?: readonly AlertMute[];
+}
+
+export interface AlertMute {
+  /** Of the rule. */
+  readonly name: string;
+  /** A crawler or release; null: all of the rule. */
+  readonly target: string | null;
+  readonly until: Date;
+  readonly reason: string;
+  readonly mutedBy: string;
 }
 
 export interface RelativeFacts {
@@ -57,6 +69,12 @@ export interface CrawlerFacts {
   readonly copiedFolder: boolean;
   /** It has joined, and nothing has run there yet. */
   readonly neverRan: boolean;
+  /** When it joined; null: it was registered by a key of the operator's. */
+  readonly joinedMs: number | null;
+  /** When its session began; null: it has none. */
+  readonly connectedMs: number | null;
+  /** Why it gets no work although it runs, in words; null: it gets some, or there is none for it. */
+  readonly idleWhy: string | null;
   /** It is away, and its supervisor said that it waits for something. */
   readonly waits: boolean;
 }

@@ -2,6 +2,7 @@
 import type { Pool } from "pg";
 import { accuracyEstimate } from "../delegation/accuracy.ts";
 import { waitingGoodbye } from "../fleet/fleet-entry.ts";
+import { nothingDueReason } from "../frontier/hand-out-tasks.ts";
 import { createReleaseFleetStore } from "../releases/fleet-store.ts";
 import { createReleaseStore, type ReleaseEntry } from "../releases/release-store.ts";
 import { mayRun } from "../releases/staging.ts";
@@ -69,7 +70,35 @@ interface CrawlerRow {
   copied: boolean;
   never_ran: boolean;
   waits: boolean;
+  joined_at: Date | null;
+  connected_at: Date | null;
+  idle_why: string | null;
 }
+
+/** Of a crawler that fetches nothing so many of its subnets are looked at. */
+const subnetsLooked = 200;
+
+/**
+ * SQL: why a crawler that may crawl and has fetched nothing for an hour has no work, of `c` and `f`; null where there is
+ * none for it, or its host's own limits hold it back. $1 is now.
+ */
+const idleWhy = `case
+  when c.state <> 'online' or coalesce(f.fetches, 0) > 0 or not exists (
+      select from crawler_key k where k.crawler_id = c.crawler_id and k.revoked_at is null and 'crawl' = any (k.scopes)
+    )
+    or jsonb_array_length(case jsonb_typeof(c.heartbeat -> 'holdingBack')
+      when 'array' then (c.heartbeat -> 'holdingBack') - '${nothingDueReason}' else '[]' end) > 0 then null
+  when not exists (select from delegation d where d.crawler_id = c.crawler_id)
+    and not exists (select from finer_delegation d where d.crawler_id = c.crawler_id)
+    then 'no subnet is its own'
+  when exists (
+    select
+    from (select subnet_id from delegation where crawler_id = c.crawler_id limit ${subnetsLooked}) d
+    join frontier_host h on h.subnet_id = d.subnet_id and h.finer_id is null
+    where h.state = 'resolved' and h.lease_id is null and h.opt_out_id is null
+      and h.due_at < $1::timestamptz - interval '1 hour' and h.not_before <= $1
+  ) then 'hosts of its subnets have been due for an hour'
+end`;
 
 /** The last hour by quarters: those that began within it. */
 async function crawlerFacts(pool: Pool, now: Date): Promise<CrawlerFacts[]> {
@@ -83,7 +112,9 @@ async function crawlerFacts(pool: Pool, now: Date): Promise<CrawlerFacts[]> {
            and i.last_at > $1::timestamptz - interval '1 day'
        ) as copied,
        c.state = 'offline' and c.public_key is not null and c.release_version is null as never_ran,
-       c.state = 'offline' and coalesce(c.offline_reason like $2 || '%', false) as waits
+       c.state = 'offline' and coalesce(c.offline_reason like $2 || '%', false) as waits,
+       (select max(i.redeemed_at) from invitation i where i.name = c.name) as joined_at,
+       case when c.state = 'online' then c.connected_at end as connected_at, ${idleWhy} as idle_why
      from crawler c
      left join crawler_trust t using (crawler_id)
      left join (
@@ -109,6 +140,9 @@ async function crawlerFacts(pool: Pool, now: Date): Promise<CrawlerFacts[]> {
     copiedFolder: row.copied,
     neverRan: row.never_ran,
     waits: row.waits,
+    joinedMs: row.joined_at?.getTime() ?? null,
+    connectedMs: row.connected_at?.getTime() ?? null,
+    idleWhy: row.idle_why,
   }));
 }
 

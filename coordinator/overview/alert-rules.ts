@@ -228,6 +228,54 @@ export const alertRules = [
     },
   },
   {
+    name: "crawler-never-ran",
+    severity: "warning",
+    /** Minutes. The line that joins prints the line that starts. */
+    threshold: 15,
+    looksFor: (minutes) => `a crawler joined over ${minutes} minutes ago, and nothing has run there since`,
+    link: "/fleet/invitations",
+    advice:
+      "Its partner has joined and not started it: the line that starts it was printed last (node nearcrawl-crawler.mjs run). Write to the partner.",
+    find: ({ crawlers, nowMs }, minutes) => {
+      const limitMs = nowMs - minutes * minuteMs;
+      // Who says that it waits has an alert of its own.
+      const idle = crawlers.filter(
+        ({ neverRan, waits, joinedMs }) => neverRan && !waits && joinedMs !== null && joinedMs < limitMs,
+      );
+      return about(
+        namesBy(idle, ({ joinedMs }) => joinedMs ?? 0),
+        `Joined over ${minutes} minutes ago and never ran`,
+      );
+    },
+  },
+  {
+    name: "crawler-without-work",
+    severity: "warning",
+    /** Minutes. New crawlers are measured, and get what they are nearest to, within a few. */
+    threshold: 60,
+    looksFor: (minutes) =>
+      `a crawler has run for over ${minutes} minutes and gets no work, although it could`,
+    link: "/fleet",
+    advice:
+      "Its page says more: nearcrawl fleet show NAME; who crawls the subnet that it stands in: nearcrawl who ADDRESS.",
+    find: ({ crawlers, nowMs }, minutes) => {
+      const limitMs = nowMs - minutes * minuteMs;
+      const idle = crawlers.filter(
+        ({ idleWhy, connectedMs, drainingSinceMs, distrusted }) =>
+          idleWhy !== null &&
+          connectedMs !== null &&
+          connectedMs < limitMs &&
+          drainingSinceMs === null &&
+          !distrusted,
+      );
+      const named = [...idle].sort((a, b) => (a.name < b.name ? -1 : 1));
+      return about(
+        named.map(({ name, idleWhy }) => `${name} (${idleWhy})`),
+        "Crawlers that run and get no work, because",
+      );
+    },
+  },
+  {
     name: "crawler-waits",
     severity: "warning",
     threshold: anything,
@@ -456,10 +504,42 @@ export const listedRules = bySeverity(
   ),
 );
 
-/** All rules over the facts: what operators are told now, the critical first. */
+/** All rules over the facts: what operators are told now, the critical first; without what is muted. */
 export function alertsOf(facts: AlertFacts): Alert[] {
   const found = alertRules.flatMap((rule) => alertOf(rule, facts) ?? []);
   return bySeverity(found);
+}
+
+/** What nobody is told of until an hour that somebody named, and who that was. */
+export interface MutedAlert extends Alert {
+  readonly until: string;
+  readonly reason: string;
+  readonly mutedBy: string;
+  /** Of the mute: one of the targets, or null: all of the rule. */
+  readonly mutedTarget: string | null;
+}
+
+export function mutedAlertsOf(facts: AlertFacts): MutedAlert[] {
+  return (facts.mutes ?? []).flatMap((mute) => {
+    const rule = alertRules.find(({ name }) => name === mute.name);
+    const alert = rule === undefined ? null : alertOf(rule, { ...facts, mutes: [] });
+    if (alert === null) return [];
+    const { until, reason, mutedBy, target } = mute;
+    const told = { until: until.toISOString(), reason, mutedBy, mutedTarget: target };
+    return [{ ...alert, ...told }];
+  });
+}
+
+/** Without the targets that are muted; null: nothing is left, or all of the rule is muted. */
+function unmuted(finding: Finding, ruleName: string, { mutes = [], nowMs }: AlertFacts): Finding | null {
+  const holding = mutes.filter(({ name, until }) => name === ruleName && until.getTime() > nowMs);
+  if (holding.some(({ target }) => target === null)) return null;
+  const silent = new Set(holding.map(({ target }) => target));
+  const { targets } = finding;
+  if (targets === undefined || silent.size === 0) return finding;
+  // Some say how many times in brackets: `copied-folder (3)`.
+  const left = targets.filter((target) => !silent.has(target.replace(/ \(.*$/, "")));
+  return left.length === 0 ? null : { ...finding, targets: left };
 }
 
 /** The critical first, and otherwise as they were. */
@@ -471,7 +551,8 @@ function bySeverity<One extends { readonly severity: AlertSeverity }>(all: reado
 }
 
 function alertOf(rule: AlertRule & { readonly name: AlertName }, facts: AlertFacts): Alert | null {
-  const finding = rule.find(facts, rule.threshold);
+  const found = rule.find(facts, rule.threshold);
+  const finding = found && unmuted(found, rule.name, facts);
   if (finding === null) return null;
   const { name, severity, link } = rule;
   const { words, targets } = finding;
@@ -535,8 +616,10 @@ function span(seconds: number): string {
 export interface AlertList {
   readonly at: string;
   readonly alerts: readonly Alert[];
+  readonly muted: readonly MutedAlert[];
 }
 
 export async function showAlerts(reads: Pick<OperationReads, "alertFacts">, now: Date): Promise<AlertList> {
-  return { at: now.toISOString(), alerts: alertsOf(await reads.alertFacts(now)) };
+  const facts = await reads.alertFacts(now);
+  return { at: now.toISOString(), alerts: alertsOf(facts), muted: mutedAlertsOf(facts) };
 }

@@ -3,9 +3,11 @@
  * Some lead to pages that are for operators; others see the same words without the link.
  */
 import { type Actor, mayDo } from "#core/actor";
+import { buttonForm } from "../web/components.ts";
 import { instant } from "../web/format.ts";
-import { type Html, html } from "../web/html.ts";
-import { type Alert, type AlertList, listedRules } from "./alert-rules.ts";
+import { type Html, html, nothing } from "../web/html.ts";
+import { formToken, type PageViewer } from "../web/page-frame.ts";
+import { type Alert, type AlertList, listedRules, type MutedAlert } from "./alert-rules.ts";
 
 export type AlertReader = "operator" | "reader";
 
@@ -13,9 +15,10 @@ export function alertReader(actor: Actor): AlertReader {
   return mayDo(actor, "fleet-read") ? "operator" : "reader";
 }
 
-function alertList(alerts: readonly Alert[], reader: AlertReader): Html {
+/** `viewer`: where it is given, operators can mute. */
+function alertList(alerts: readonly Alert[], reader: AlertReader, viewer: PageViewer | null = null): Html {
   if (alerts.length === 0) return html`<p class="all-well">${allIsWell}</p>`;
-  return html`<ul class="alerts">${alerts.map((alert) => alertLine(alert, reader))}</ul>`;
+  return html`<ul class="alerts">${alerts.map((alert) => alertLine(alert, reader, viewer))}</ul>`;
 }
 
 /** With a heading that counts them. */
@@ -27,10 +30,43 @@ export function alertSection(alerts: readonly Alert[], reader: AlertReader): Htm
 /** Of these lists operators alone may read. */
 const operatorsOnly = /^\/fleet\/(incidents|trust|versions)\b/;
 
-function alertLine({ name, severity, words, advice, link }: Alert, reader: AlertReader): Html {
+function alertLine(alert: Alert, reader: AlertReader, viewer: PageViewer | null): Html {
+  const { name, severity, words, advice, link } = alert;
   const isOpen = reader === "operator" || !operatorsOnly.test(link);
   const what = isOpen ? html`<a href="${link}">${words}</a>` : html`<strong>${words}</strong>`;
-  return html`<li class="alert alert-${severity}"><span class="severity">${severity}</span><div><p class="what">${what}</p><p class="small">${advice} <span class="mono">${name}</span></p></div></li>`;
+  return html`<li class="alert alert-${severity}"><span class="severity">${severity}</span><div><p class="what">${what}</p><p class="small">${advice} <span class="mono">${name}</span></p>${viewer === null ? nothing : muteForm(alert, viewer)}</div></li>`;
+}
+
+const usualMuteHours = 24;
+
+function muteForm({ name, targets }: Alert, viewer: PageViewer): Html {
+  if (!mayDo(viewer.actor, "fleet-write") || viewer.formToken === null) return nothing;
+  const id = (field: string) => `mute-${name}-${field}`;
+  return html`<details class="mute"><summary>Acknowledge</summary><form method="post" action="/alerts/${name}/mute">${formToken(viewer)}
+${
+  targets.length === 0
+    ? nothing
+    : html`<div><label for="${id("target")}">Of</label><select id="${id("target")}" name="target"><option value="">all of them</option>${targets.map((target) => html`<option>${target.replace(/ \(.*$/, "")}</option>`)}</select></div>`
+}<div><label for="${id("hours")}">Tell nobody for (hours)</label><input class="number" id="${id("hours")}" name="hours" type="number" min="0.1" max="720" step="any" value="${usualMuteHours}" required></div>
+<div><label for="${id("reason")}">Since</label><input id="${id("reason")}" name="reason" maxlength="300" required autocomplete="off"></div>
+<button class="slim">Mute</button></form></details>`;
+}
+
+function mutedSection(muted: readonly MutedAlert[], viewer: PageViewer): Html {
+  if (muted.length === 0) return nothing;
+  const mayUnmute = mayDo(viewer.actor, "fleet-write") && viewer.formToken !== null;
+  return html`<section><h2>Muted</h2><ul class="plain">${muted.map(
+    ({ name, words, until, reason, mutedBy, mutedTarget }) =>
+      html`<li>${words} <span class="small"><span class="mono">${name}</span>${mutedTarget === null ? nothing : html` of ${mutedTarget}`}: until ${instant(until)}, by ${mutedBy}: ${reason}</span>${
+        mayUnmute
+          ? buttonForm(
+              viewer,
+              { path: `/alerts/${name}/unmute`, label: `Tell ${name} again` },
+              html`<input type="hidden" name="target" value="${mutedTarget ?? ""}">`,
+            )
+          : nothing
+      }</li>`,
+  )}</ul></section>`;
 }
 
 /** "1 critical, 2 warnings"; an empty text when there is none. */
@@ -49,11 +85,12 @@ export const allIsWell = "Nothing needs attention.";
 
 // Every alert there is now, and which rules are looked at: a page for whoever was sent there by a message.
 
-export function alertsBody({ at, alerts }: AlertList, reader: AlertReader): Html {
+export function alertsBody({ at, alerts, muted }: AlertList, reader: AlertReader, viewer: PageViewer): Html {
   const counts = alerts.length === 0 ? "none" : alertCountWords(alerts);
   return html`<h1>Alerts</h1>
 <p class="lead"><strong>${counts}</strong> as of ${instant(at)}</p>
-<section>${alertList(alerts, reader)}</section>
+<section>${alertList(alerts, reader, viewer)}</section>
+${mutedSection(muted, viewer)}
 <section><h2>What is looked at</h2>
 <p class="small">Each rule is also the metric <code>nearcrawl_alerts{name="…"}</code>, and <code>nearcrawl alerts</code> ends with exit code 4 while one finds something.</p>
 <div class="scroll" tabindex="0" role="region" aria-label="Rules"><table>

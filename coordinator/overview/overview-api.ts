@@ -2,7 +2,7 @@
 import { z } from "zod";
 import { probeMethods } from "#protocol/messages";
 import { fleetLine } from "../fleet/fleet-api.ts";
-import { type ApiOperations, dateTime, errorAnswer } from "../web/api-operation.ts";
+import { type ApiOperations, dateTime, errorAnswer, refusals, tooMany } from "../web/api-operation.ts";
 import { delegationCause } from "../who/who-api.ts";
 import { alertNames } from "./alert-rules.ts";
 import { waitReasons } from "./overview-types.ts";
@@ -160,10 +160,37 @@ const overview = z
   })
   .meta({ id: "Overview" });
 
+const mutedAlert = alert
+  .extend({
+    until: dateTime(),
+    reason: z.string(),
+    mutedBy: z.string(),
+    mutedTarget: z.string().nullable().describe("Null: all of the rule."),
+  })
+  .meta({ id: "MutedAlert" });
+
+const muteTarget = z
+  .string()
+  .min(1)
+  .max(200)
+  .nullable()
+  .default(null)
+  .describe("A crawler or release that the alert names; null: all of the rule.");
+
+const alertName = z.string().meta({ description: "Of the rule, as listed.", example: "crawler-offline" });
+
+/** A month. */
+const mostMuteHours = 720;
+
 const alertList = z
   .strictObject({
     at: dateTime(),
-    alerts: z.array(alert).describe("The critical first; empty: nothing needs attention."),
+    alerts: z
+      .array(alert)
+      .describe("The critical first, without what is muted; empty: nothing needs attention."),
+    muted: z
+      .array(mutedAlert)
+      .describe("What is the matter and told to nobody until an hour that somebody named."),
   })
   .meta({ id: "AlertList" });
 
@@ -429,8 +456,71 @@ export const overviewApi = {
               count: 1,
             },
           ],
+          muted: [],
         },
       },
+    },
+  },
+  muteAlert: {
+    method: "post",
+    path: "/api/alerts/{name}/mute",
+    needs: "fleet-write",
+    summary: "Acknowledge an alert: tell it to nobody until an hour that is named",
+    description:
+      "Scope fleet-write. It is in no list, metric or exit code until then, and stands below the alerts with who muted it and why. A mute that is there is replaced.",
+    parameters: { path: { name: alertName } },
+    body: {
+      schema: z.strictObject({
+        target: muteTarget,
+        hours: z.number().min(0.1).max(mostMuteHours),
+        reason: z.string().trim().min(1).max(300),
+      }),
+      example: { target: "berlin", hours: 24, reason: "moves to another room" },
+    },
+    answers: {
+      ...refusals,
+      200: {
+        description: "The mute",
+        schema: z
+          .object({
+            name: z.string(),
+            target: z.string().nullable(),
+            until: dateTime(),
+            reason: z.string(),
+            mutedBy: z.string(),
+          })
+          .meta({ id: "AlertMute" }),
+        example: {
+          name: "crawler-offline",
+          target: "berlin",
+          until: "2026-03-02T12:00:00.000Z",
+          reason: "moves to another room",
+          mutedBy: "anna",
+        },
+      },
+      400: errorAnswer("The body is not as described"),
+      404: errorAnswer("There is no such alert"),
+      429: tooMany,
+    },
+  },
+  unmuteAlert: {
+    method: "post",
+    path: "/api/alerts/{name}/unmute",
+    needs: "fleet-write",
+    summary: "Tell an alert again",
+    description: "Scope fleet-write.",
+    parameters: { path: { name: alertName } },
+    body: { schema: z.strictObject({ target: muteTarget }), example: { target: "berlin" } },
+    answers: {
+      ...refusals,
+      200: {
+        description: "What is told again",
+        schema: z.object({ name: z.string(), target: z.string().nullable() }).meta({ id: "AlertUnmuted" }),
+        example: { name: "crawler-offline", target: "berlin" },
+      },
+      400: errorAnswer("The body is not as described"),
+      404: errorAnswer("It is not muted"),
+      429: tooMany,
     },
   },
   queue: {

@@ -18,6 +18,7 @@ import {
 import { accuracyDays } from "../delegation/accuracy.ts";
 import { createAccuracyStore } from "../delegation/accuracy-store.ts";
 import { createSubnetStore } from "../subnets/subnet-store.ts";
+import { createAlertMuteStore } from "./alert-mute-store.ts";
 import { alertFacts } from "./alert-reads.ts";
 import { history, spanFigures } from "./minute-figure-store.ts";
 import type { CrawlTotals, RecentDelegation } from "./overview.ts";
@@ -268,6 +269,7 @@ export function createOperationReads(pool: Pool, nowMs: () => number): Operation
       return await kept(now);
     },
   };
+  const mutes = createAlertMuteStore(pool);
   const facts = keptAt((now) => alertFacts(pool, shared, now), nowMs);
   return {
     ...shared,
@@ -275,7 +277,8 @@ export function createOperationReads(pool: Pool, nowMs: () => number): Operation
     leftOutUrls: async (shown) => await leftOutUrls(pool, shown),
     longestWaiting: async (query, now) => await longestWaiting(pool, query, now),
     accuracySamples: async (query, now) => await accuracy.list({ ...query, after: after(now) }),
-    alertFacts: facts,
+    // Whoever mutes an alert sees so at once.
+    alertFacts: async (now) => ({ ...(await facts(now)), mutes: await mutes.list(now) }),
     crawlerGauges: async (most) => await crawlerGauges(pool, most),
   };
 }

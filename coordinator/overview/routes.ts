@@ -86,7 +86,7 @@ async function alertsView({ now }: AskedView, { reads }: OverviewViewPorts) {
     status: 200,
     value,
     title: "Alerts",
-    body: ({ actor }: Visit) => alertsBody(value, alertReader(actor)),
+    body: (visit: Visit) => alertsBody(value, alertReader(visit.actor), visit),
   };
 }
 

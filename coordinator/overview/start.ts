@@ -18,7 +18,10 @@ import type { CoordinatorState } from "../delegation/state.ts";
 import { forgetTurns } from "../frontier/turn-store.ts";
 import type { CrawlerGateway } from "../gateway/gateway.ts";
 import { forgetSeals } from "../results/result-writes.ts";
+import type { WebPart } from "../web/actions.ts";
 import { createReports } from "../who/reads.ts";
+import { alertMuteRoutes } from "./alert-mute-routes.ts";
+import { createAlertMuteStore } from "./alert-mute-store.ts";
 import { alertRules, alertsOf } from "./alert-rules.ts";
 import type { Counters } from "./counters.ts";
 import { maxCrawlersMeasured, type OperationMetrics } from "./metrics.ts";
@@ -234,4 +237,10 @@ export function scheduleUpkeep({ pool, incidents, timekeeper, now }: UpkeepParts
     await forgetSeals(pool, now());
     await forgetTurns(pool, now());
   });
+}
+
+// Alerts are muted and told again on their page and by the API.
+
+export function alertMutePart(pool: Pool): WebPart {
+  return alertMuteRoutes(createAlertMuteStore(pool));
 }

@@ -1,7 +1,7 @@
 /** A crawl where nothing needs attention, and what is said as soon as one thing is otherwise. */
 import { describe, expect, it } from "vitest";
 import type { AlertFacts, CrawlerFacts, RelativeFacts } from "#coordinator/overview/alert-facts";
-import { type AlertName, alertRules, alertsOf } from "#coordinator/overview/alert-rules";
+import { type AlertName, alertRules, alertsOf, mutedAlertsOf } from "#coordinator/overview/alert-rules";
 
 const nowMs = Date.parse("2026-03-01T12:00:00Z");
 const minuteMs = 60_000;
@@ -20,6 +20,9 @@ const athens: CrawlerFacts = {
   copiedFolder: false,
   neverRan: false,
   waits: false,
+  joinedMs: null,
+  connectedMs: nowMs - dayMs,
+  idleWhy: null,
 };
 
 const well: AlertFacts = {
@@ -93,6 +96,30 @@ const rules: Readonly<Record<AlertName, readonly [not: Partial<AlertFacts>, foun
   "release-missing": [
     { openInvitations: 1, releases: [{ ...release, version: "1.3.0", stage: "one" }, release] },
     { openInvitations: 1, releases: [{ ...release, mayRun: false }] },
+  ],
+  "crawler-never-ran": [
+    {
+      ...withCrawler({
+        state: "offline",
+        neverRan: true,
+        joinedMs: nowMs - 15 * minuteMs,
+        lastSeenMs: nowMs,
+      }),
+      releases: [release],
+    },
+    {
+      ...withCrawler({
+        state: "offline",
+        neverRan: true,
+        joinedMs: nowMs - 16 * minuteMs,
+        lastSeenMs: nowMs,
+      }),
+      releases: [release],
+    },
+  ],
+  "crawler-without-work": [
+    withCrawler({ fetches: 0, idleWhy: "no subnet is its own", connectedMs: nowMs - hourMs }),
+    withCrawler({ fetches: 0, idleWhy: "no subnet is its own", connectedMs: nowMs - hourMs - 1 }),
   ],
   "crawler-waits": [
     withCrawler({ state: "offline", waits: false }),
@@ -176,4 +203,40 @@ it("the critical stand first", () => {
   const alerts = alertsOf({ ...well, databaseMs: 9000, crawlers: [] });
 
   expect(alerts.map(({ severity }) => severity)).toEqual(["critical", "warning"]);
+});
+
+it("what is muted is told to nobody until its hour, target by target or all of a rule", () => {
+  const gone = ["athens", "berlin"].map((name) => ({
+    ...athens,
+    name,
+    state: "offline" as const,
+    lastSeenMs: nowMs - 2 * hourMs,
+  }));
+  const facts = { ...well, crawlers: [...gone, { ...athens, name: "chania" }] };
+  const mute = { name: "crawler-offline", target: "athens", reason: "it moves", mutedBy: "anna" };
+  const until = (ms: number) => new Date(nowMs + ms);
+  const one = { ...facts, mutes: [{ ...mute, until: until(hourMs) }] };
+  const all = { ...facts, mutes: [{ ...mute, target: null, until: until(hourMs) }] };
+  const ended = { ...facts, mutes: [{ ...mute, target: null, until: until(0) }] };
+
+  expect(alertsOf(facts)[0]).toMatchObject({ targets: ["athens", "berlin"] });
+  expect(alertsOf(one)[0]).toMatchObject({ targets: ["berlin"], count: 1 });
+  expect(alertsOf(all)).toEqual([]);
+  expect(mutedAlertsOf(all)).toMatchObject([
+    { name: "crawler-offline", mutedBy: "anna", reason: "it moves" },
+  ]);
+  expect(alertsOf(ended)).toHaveLength(1);
+});
+
+it("of counted targets the name alone is muted", () => {
+  const incidents = [{ kind: "flood", crawler: "berlin", count: 3 }];
+  const mute = {
+    name: "incidents",
+    target: "flood",
+    until: new Date(nowMs + 1),
+    reason: "known",
+    mutedBy: "anna",
+  };
+
+  expect(alertsOf({ ...well, incidents, mutes: [mute] })).toEqual([]);
 });

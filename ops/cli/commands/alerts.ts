@@ -1,20 +1,38 @@
 /** `nearcrawl alerts`: what needs attention now; its exit code tells scripts. */
-import { Command } from "commander";
+import { Command, InvalidArgumentError } from "commander";
 import type { Pool } from "pg";
-import { showAlerts } from "#coordinator/overview/alert-rules";
+import { alertMuted, alertUnmuted, isAlertName, muteWords } from "#coordinator/overview/alert-mute-routes";
+import { createAlertMuteStore } from "#coordinator/overview/alert-mute-store";
+import { type Alert, alertNames, type MutedAlert, showAlerts } from "#coordinator/overview/alert-rules";
 import { createReports } from "#coordinator/who/reads";
-import { exitCodes } from "../command-context.ts";
+import { instantWords } from "#core/format";
+import { commandActor, recordCommand } from "../audit-command-change.ts";
+import { boundedNumber } from "../bounded-number.ts";
+import { commandContext, exitCodes } from "../command-context.ts";
 import { printWatched, type WatchedOptions, withWatch } from "../fleet/watched.ts";
-import { withDatabaseOptions } from "../read-database.ts";
+import { printAnswer, printable } from "../output.ts";
+import { type DatabaseOptions, readDatabase, withDatabaseOptions } from "../read-database.ts";
 import { alertsText } from "./overview.ts";
 
+interface MuteOptions extends DatabaseOptions {
+  readonly of?: string;
+  readonly hours: number;
+  readonly reason: string;
+}
+
+const usualHours = 24;
+/** A month. */
+const mostHours = 720;
+
 export function alertsCommand(): Command {
-  return withWatch(withDatabaseOptions(new Command("alerts")))
+  const command = withWatch(withDatabaseOptions(new Command("alerts")))
     .description("what needs attention now, and what to do")
     .addHelpText(
       "after",
-      "\nExit codes: 0 nothing needs attention, 1 failed, 2 wrong usage, 4 there are alerts.\nThe runbook (monitoring) has a section for each name.\n\nExample:\n  nearcrawl alerts --json || mail -s nearcrawl ops@example.org",
+      "\nExit codes: 0 nothing needs attention, 1 failed, 2 wrong usage, 4 there are alerts.\nThe runbook (monitoring) has a section for each name.\n\nExamples:\n  nearcrawl alerts --json || mail -s nearcrawl ops@example.org\n  nearcrawl alerts mute crawler-offline --of berlin --hours 48 --reason 'moves to another room'\n  nearcrawl alerts unmute crawler-offline --of berlin",
     )
+    // Its sub-commands have options of the same names, and they are their own.
+    .enablePositionalOptions()
     .action(async (options: WatchedOptions) => {
       const read = async (pool: Pool) => {
         const list = await showAlerts(
@@ -24,6 +42,66 @@ export function alertsCommand(): Command {
         if (!options.watch && list.alerts.length > 0) process.exitCode = exitCodes.alerts;
         return list;
       };
-      await printWatched(options, read, ({ alerts }) => alertsText(alerts));
+      await printWatched(options, read, ({ alerts, muted }) => listText(alerts, muted));
     });
+  command.addCommand(
+    withDatabaseOptions(new Command("mute"))
+      .argument("<name>", "of the alert, as listed", checkedAlert)
+      .description("acknowledge an alert: it is told to nobody until an hour that you name")
+      .option("--of <target>", "a crawler or release that it names (default: all of the alert)")
+      .option("--hours <n>", "for how long", boundedNumber(0.1, mostHours), usualHours)
+      .requiredOption("--reason <text>", "why, for whoever wonders")
+      .action(async (name: string, options: MuteOptions) => await mute(name, options)),
+  );
+  command.addCommand(
+    withDatabaseOptions(new Command("unmute"))
+      .argument("<name>", "of the alert", checkedAlert)
+      .description("tell it again")
+      .option("--of <target>", "the crawler or release that is muted")
+      .action(
+        async (name: string, options: Pick<MuteOptions, "of"> & DatabaseOptions) =>
+          await unmute(name, options),
+      ),
+  );
+  return command;
+}
+
+function checkedAlert(name: string): string {
+  if (isAlertName(name)) return name;
+  throw new InvalidArgumentError(`there is no such alert; known are ${alertNames.join(", ")}`);
+}
+
+function listText(alerts: readonly Alert[], muted: readonly MutedAlert[]): string {
+  const lines = muted.map(
+    ({ name, mutedTarget: target, until, mutedBy, reason, words }) =>
+      `muted     ${printable(words, 300)}\n          ${muteWords({ name, target })}, until ${instantWords(until)}, by ${printable(mutedBy, 60)}: ${printable(reason, 300)}`,
+  );
+  return [alertsText(alerts), ...lines].join("\n");
+}
+
+async function mute(name: string, options: MuteOptions): Promise<void> {
+  const now = new Date();
+  const until = new Date(now.getTime() + options.hours * 3_600_000);
+  const { of: target = null, reason } = options;
+  const made = { name, target, until, reason: reason.slice(0, 300), mutedBy: commandActor() };
+  await readDatabase(commandContext(options), async ({ pool }) => {
+    await createAlertMuteStore(pool).mute({ ...made, mutedAt: now });
+    await recordCommand(pool, alertMuted(made));
+  });
+  printAnswer(options, made, alertMuted(made).words);
+}
+
+async function unmute(name: string, options: Pick<MuteOptions, "of"> & DatabaseOptions): Promise<void> {
+  const muted = { name, target: options.of ?? null };
+  const found = await readDatabase(commandContext(options), async ({ pool }) => {
+    const wasMuted = await createAlertMuteStore(pool).unmute(muted, new Date());
+    if (wasMuted) await recordCommand(pool, alertUnmuted(muted));
+    return wasMuted;
+  });
+  if (found) {
+    printAnswer(options, muted, alertUnmuted(muted).words);
+    return;
+  }
+  process.stderr.write(`nearcrawl: ${muteWords(muted)} is not muted: nearcrawl alerts\n`);
+  process.exitCode = exitCodes.notFound;
 }
