@@ -143,7 +143,7 @@ RestrictNamespaces=yes
 RestrictRealtime=yes
 RestrictSUIDSGID=yes
 LockPersonality=yes
-# The status page of settings.toml ([status] port = 7412, on 127.0.0.1 alone; off by default) is all that may listen.
+# The status page of settings.toml ([status] port, 7412, on 127.0.0.1 alone) is all that may listen.
 SocketBindAllow=ipv4:tcp:7412
 SocketBindDeny=tcp
 DevicePolicy=closed

@@ -150,7 +150,8 @@ const configSchema = z.strictObject({
   /** Null: nothing is kept. */
   warc: warc.nullable().default(null),
   /** A page for browsers on this machine alone, at http://127.0.0.1:PORT/; null: none. */
-  status: z.strictObject({ port: z.int().min(1).max(65_535).nullable().default(null) }).prefault({}),
+  /** The local page; 0: none. */
+  status: z.strictObject({ port: z.int().min(0).max(65_535).default(7412) }).prefault({}),
   /** For the dock, which reads it by itself. */
   releases: releasePolicy.prefault({}),
 });

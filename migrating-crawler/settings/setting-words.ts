@@ -302,7 +302,7 @@ const statusTable: SettingTable = {
       name: "port",
       value: 7412,
       words:
-        "A page that shows the same at http://127.0.0.1:7412/, to browsers on this machine alone (to everybody who is\nlogged in on it). It cannot be used to change anything. Default: not set, no page.",
+        "A page that shows the same at http://127.0.0.1:7412/, to browsers on this machine alone (to everybody who is\nlogged in on it). Only the link that `status` prints can pause and resume. Where the port is taken, one of the next 20\nis. 0: no page. Default: 7412.",
     },
   ],
 };

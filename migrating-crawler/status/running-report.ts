@@ -11,6 +11,7 @@ import type { CrawlerStatus } from "../link/crawler-status.ts";
 import type { DockLine } from "../link/supervisor-line.ts";
 import type { CrawlerConfig } from "../settings/config.ts";
 import { policyWords } from "../settings/release-policy.ts";
+import { contributionOf } from "./status-history.ts";
 import type { StatusRecord } from "./status-record.ts";
 import {
   type LimitReport,
@@ -57,6 +58,7 @@ export function runningReport(parts: RunningParts): StatusReport {
     coordinator: coordinatorPart(parts),
     pause: sinceAndWhy(parts.paused),
     drain: parts.draining,
+    contribution: contributionOf(story),
     holdingBack: status.holdingBack.slice(0, mostHoldingBack),
     limits: parts.usage.map(limitReport),
     notTold,

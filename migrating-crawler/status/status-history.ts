@@ -7,11 +7,13 @@ import { join } from "node:path";
 import { z } from "zod";
 import { words } from "#protocol/fields";
 import { blames, type FetchOutcome } from "#protocol/result";
-import type { Blame, ErrorReport, UrlCounts } from "./status-report.ts";
+import type { Blame, Contribution, DayCounts, ErrorReport, UrlCounts } from "./status-report.ts";
 
 export const storyFile = { name: "status.json", maxBytes: 256 * 1024, everyMs: 5000 };
 const mostErrors = 100;
 const mostEnds = 10;
+/** As many as the page shows. */
+const mostDays = 60;
 
 /** As in the protocol, and a little of what a failure says. */
 const mostErrorWords = 300;
@@ -54,12 +56,26 @@ const story = z.object({
   blames: z.object({ target: count, network: count, crawler: count, us: count }),
   errors: z.array(errorReport).max(mostErrors),
   lastEnds: z.array(z.object({ at: z.iso.datetime(), reason: words })).max(mostEnds),
+  /** The days before, the latest first, and the sum of all that ended. */
+  days: z
+    .array(z.object({ day: z.string().max(10), urls: count, pages: count }))
+    .max(mostDays)
+    .default([]),
+  total: z.object({ urls: count, pages: count }).default({ urls: 0, pages: 0 }),
 });
 
 export type Story = Readonly<z.infer<typeof story>>;
 
 const noBlames: Readonly<Record<Blame, number>> = { target: 0, network: 0, crawler: 0, us: 0 };
-export const emptyStory: Story = { day: "", urls: noUrls, blames: noBlames, errors: [], lastEnds: [] };
+export const emptyStory: Story = {
+  day: "",
+  urls: noUrls,
+  blames: noBlames,
+  errors: [],
+  lastEnds: [],
+  days: [],
+  total: { urls: 0, pages: 0 },
+};
 
 export function storyFrom(json: unknown): Story | null {
   return story.safeParse(json).data ?? null;
@@ -76,9 +92,31 @@ export function readStory(home: string): Story {
   }
 }
 
-/** Counts begin anew with each day. */
+/** Counts begin anew with each day; those of a day on which something was asked for are kept. */
 export function onDay(story: Story, day: string): Story {
-  return story.day === day ? story : { ...story, day, urls: noUrls, blames: noBlames };
+  if (story.day === day) return story;
+  const fresh = { ...story, day, urls: noUrls, blames: noBlames };
+  if (story.urls.urls === 0) return fresh;
+  const ended = dayCounts(story);
+  const { urls, pages } = story.total;
+  return {
+    ...fresh,
+    days: [ended, ...story.days].slice(0, mostDays),
+    total: { urls: urls + ended.urls, pages: pages + ended.pages },
+  };
+}
+
+const dayCounts = ({ day, urls: { urls, fetched, unchanged } }: Story): DayCounts => ({
+  day,
+  urls,
+  pages: fetched + unchanged,
+});
+
+/** Of a story that is of today. */
+export function contributionOf(story: Story): Contribution {
+  const today = dayCounts(story);
+  const { urls, pages } = story.total;
+  return { days: story.days, total: { urls: urls + today.urls, pages: pages + today.pages } };
 }
 
 /** The latest first. */

@@ -5,6 +5,7 @@ import { durationInWords, minuteOf, paceInWords, plural } from "./running-report
 import type { StatusReport } from "./status-report.ts";
 import {
   blameWords,
+  contributedWords,
   countWords,
   type GroupedError,
   groupedErrors,
@@ -15,7 +16,6 @@ import {
 /** A page that looks again by itself; a reader may hold it still (WCAG 2.2, 2.2.1). */
 export const refreshSeconds = 5;
 
-export const pagePaths = { live: "/", still: "/?still" } as const;
 const mostErrors = 20;
 
 /** The local page's style sheet: one column on a telephone, two beside each other where there is room; dark is a second set of colours. */
@@ -67,16 +67,27 @@ dd{margin:0;min-width:0;overflow-wrap:anywhere}
 .errors li{padding:8px 0;border-top:1px solid var(--line);overflow-wrap:anywhere}
 .errors time{color:var(--soft);margin-right:.5em}
 .blame{display:inline-block;border:1px solid var(--line);border-radius:999px;padding:0 .6em;font-size:.75rem;color:var(--soft);margin-right:.4em}
+.steer{margin:-8px 0 16px}
+.steer button{font:inherit;padding:7px 18px;border:1px solid var(--accent);border-radius:8px;background:var(--card);color:var(--accent);cursor:pointer}
+.days{display:grid;grid-template-columns:max-content 1fr max-content;gap:6px 12px;align-items:center;font-size:.875rem}
+.days svg.bar{grid-column:auto}
 footer{color:var(--soft);font-size:.8125rem;margin-top:20px}
 a{color:var(--accent)}
 @media (max-width:480px){dl{grid-template-columns:1fr;gap:0}dd{margin-bottom:10px}}
 `;
 
-/** Nothing may be loaded, run, framed or sent but the style sheet in the page itself. */
-export const pagePolicy = `default-src 'none'; style-src 'sha256-${createHash("sha256").update(pageStyle).digest("base64")}'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`;
+/** Nothing may be loaded, run or framed but the style sheet in the page itself; nor sent, but the buttons where they are. */
+export const pagePolicy = (hasButtons: boolean): string =>
+  `default-src 'none'; style-src 'sha256-${createHash("sha256").update(pageStyle).digest("base64")}'; base-uri 'none'; form-action ${hasButtons ? "'self'" : "'none'"}; frame-ancestors 'none'`;
 
-/** `isStill`: the page stays as it is until it is loaded again. */
-export function statusPage(report: StatusReport, isStill = false): string {
+export interface PageView {
+  /** It stays as it is until it is loaded again. */
+  readonly isStill: boolean;
+  /** Who has it may pause and resume; null: the page is to look at. */
+  readonly key: string | null;
+}
+
+export function statusPage(report: StatusReport, view: PageView = { isStill: false, key: null }): string {
   const { crawler, state, words, at } = report;
   const page = html`<!doctype html>
 <html lang="en">
@@ -92,15 +103,18 @@ export function statusPage(report: StatusReport, isStill = false): string {
 <header class="top"><p class="width brand">${brandMark}Nearcrawl <span>crawler ${crawler.name ?? ""}</span></p></header>
 <main class="width ${state}">
 <h1><span class="dot"></span>${words}</h1>
+${steering(report, view)}
 ${held(report)}
 <div class="cards">
 ${limitCard(report)}
 ${workCard(report)}
 ${connectionCard(report)}
 ${versionCard(report)}
+${historyCard(report)}
 ${errorCard(report)}
+${meaningCard(report)}
 </div>
-<footer>As of ${minuteOf(at)}; ${lookingAgain(isStill)}. <a href="/status.json">The same as JSON</a>. It is served to this machine alone and changes nothing: pause, resume and drain are commands.</footer>
+<footer>As of ${minuteOf(at)}; ${lookingAgain(view)}. <a href="/status.json">The same as JSON</a>. It is served to this machine alone${view.key === null ? ", and changes nothing: pause and resume by the link that `status` prints, or by command" : null}.</footer>
 </main>
 </body>
 </html>
@@ -108,10 +122,47 @@ ${errorCard(report)}
   return page.text;
 }
 
-function lookingAgain(isStill: boolean): Markup {
+function lookingAgain({ isStill, key }: PageView): Markup {
+  const live = key === null ? "/" : `/?key=${key}`;
+  const still = key === null ? "/?still" : `/?key=${key}&still`;
   return isStill
-    ? html`the page stays as it is. <a href="${pagePaths.live}">Look again every ${refreshSeconds} seconds</a>`
-    : html`the page looks again every ${refreshSeconds} seconds. <a href="${pagePaths.still}">Hold it still</a>`;
+    ? html`the page stays as it is. <a href="${live}">Look again every ${refreshSeconds} seconds</a>`
+    : html`the page looks again every ${refreshSeconds} seconds. <a href="${still}">Hold it still</a>`;
+}
+
+/** One button: pause, or resume. */
+function steering({ pause }: StatusReport, { key }: PageView): Markup | null {
+  if (key === null) return null;
+  const [path, words] = pause === null ? ["/pause", "Pause"] : ["/resume", "Resume"];
+  return html`<form class="steer" method="post" action="${path}"><input type="hidden" name="key" value="${key}"><button>${words}</button></form>`;
+}
+
+function historyCard(report: StatusReport): Markup {
+  const { days } = report.contribution;
+  const most = Math.max(1, ...days.map(({ pages }) => pages));
+  const bars = days.slice(0, shownDays);
+  return html`<section class="wide"><h2>What it contributed</h2>
+<p>${contributedWords(report)}. They went to the search engine's index, each fetched from nearby and not from afar.</p>
+${
+  bars.length === 0
+    ? html`<p class="soft">The days before today will be listed here.</p>`
+    : html`<div class="days">${bars.map(
+        ({ day, pages, urls }) =>
+          html`<span>${day}</span><svg class="bar" viewBox="0 0 100 8" preserveAspectRatio="none" role="img" aria-label="${plural(pages, "page")}"><rect width="${Math.round((1000 * pages) / most) / 10}" height="8"/></svg><span class="used">${pages.toLocaleString("en")} of ${urls.toLocaleString("en")}</span>`,
+      )}</div>`
+}</section>`;
+}
+
+/** Days that the page lists; the JSON has all. */
+const shownDays = 14;
+
+function meaningCard({ coordinator }: StatusReport): Markup {
+  return html`<section class="wide"><h2>What hosting it means</h2>
+<p>Web sites see this machine's address: requests come from here, and complaints may come here, too. Each request names the operator
+and a page for webmasters${coordinator.contactPage === null ? null : html` (${safeLink(coordinator.contactPage)})`}; send complaints on to them, they have to answer them. It obeys robots.txt, asks one page at a time of
+a site, signs in nowhere, and fetches public pages alone; what it read it sends on and does not keep. Networks that are private, and those
+that you deny, are never touched. You owe nobody anything: pausing, leaving and removing it take one command each, and nobody can raise your
+limits. Which law holds for copies of public pages differs by country; who runs the search engine answers for the index.</p></section>`;
 }
 
 /**

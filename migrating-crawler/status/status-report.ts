@@ -58,6 +58,10 @@ export interface StatusReport {
   };
   readonly pause: SinceAndWhy | null;
   readonly drain: SinceAndWhy | null;
+  /** The local page, with what it takes to pause and resume there; null: there is none. Absent on the page itself. */
+  readonly pageUrl?: string | null;
+  /** What this machine has contributed. */
+  readonly contribution: Contribution;
   /** In plain sentences, the most important first; empty: nothing does. At most 20. */
   readonly holdingBack: readonly string[];
   /** Each of the host's limits, in the order of the settings file. */
@@ -108,6 +112,21 @@ export interface StatusReport {
   readonly releases: ReleasesReport | null;
   /** How processes ended that nobody had asked to, the latest first; at most 10. */
   readonly lastEnds: readonly { readonly at: string; readonly reason: string }[];
+}
+
+export interface Contribution {
+  /** Whole days in the host's time zone, the latest first, at most 60; without today. */
+  readonly days: readonly DayCounts[];
+  /** Since it joined, or since this is counted; with today. */
+  readonly total: Omit<DayCounts, "day">;
+}
+
+export interface DayCounts {
+  /** `2026-11-22`. */
+  readonly day: string;
+  readonly urls: number;
+  /** Fetched, or found unchanged. */
+  readonly pages: number;
 }
 
 /** Since when, and who says so and why. */

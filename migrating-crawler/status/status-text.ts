@@ -35,7 +35,8 @@ export function statusLine({ at, words, limits, errors }: StatusReport): string 
   return plainWords(`${minuteOf(at)}  ${words} ${today}, ${plural(failed, "error")}`);
 }
 
-function head({ crawler, coordinator, versions, words, at }: StatusReport): string[] {
+function head(report: StatusReport): string[] {
+  const { crawler, coordinator, versions, words, at } = report;
   const link =
     coordinator.connectedSince === null
       ? `${coordinator.url ?? "none"} (not connected: ${coordinator.notConnectedBecause})`
@@ -52,8 +53,15 @@ function head({ crawler, coordinator, versions, words, at }: StatusReport): stri
     ...(crawler.startedAt === null
       ? []
       : [labelled("runs", `for ${since(crawler.startedAt, at)}, process ${crawler.processId}`)]),
+    ...(report.pageUrl ? [labelled("page", report.pageUrl)] : []),
+    labelled("contributed", contributedWords(report)),
     labelled("folder", crawler.home),
   ];
+}
+
+/** "929 pages, of 950 URLs that were asked for". */
+export function contributedWords({ contribution: { total } }: Pick<StatusReport, "contribution">): string {
+  return `${plural(total.pages, "page")}, of ${plural(total.urls, "URL")} that were asked for`;
 }
 
 function versionLines({ crawler, release, dock, node, protocol }: StatusReport["versions"]): string[] {

@@ -11,7 +11,7 @@ import { policyWords } from "../settings/release-policy.ts";
 import { spoolHolder } from "../spool/spool-folder.ts";
 import { readDrain } from "../status/drain.ts";
 import { fingerprintOf, limitReport, readReleaseState, releasesReport } from "../status/running-report.ts";
-import { onDay, readStory, type Story, withEnd } from "../status/status-history.ts";
+import { contributionOf, onDay, readStory, type Story, withEnd } from "../status/status-history.ts";
 import { type LimitReport, type StatusReport, sinceAndWhy, statusVersion } from "../status/status-report.ts";
 import { runningDock } from "./supervisor-home.ts";
 
@@ -35,6 +35,7 @@ export function restingReport(home: string, program: string, now: Date): StatusR
     },
     pause: sinceAndWhy(readPause(home)),
     drain: readDrain(home),
+    contribution: contributionOf(today),
     holdingBack: [
       ...(waitsFor === null ? [] : [`it waits for ${waitsFor}`]),
       ...(fault === null ? [] : [fault]),

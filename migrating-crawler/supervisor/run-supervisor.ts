@@ -126,7 +126,8 @@ async function tellCoordinator(home: string, words: string): Promise<Told> {
 interface RestingPageSettings {
   readonly home: string;
   readonly program: string;
-  readonly port: () => number | null;
+  /** 0: none. */
+  readonly port: () => number;
   readonly log: CrawlerLog;
 }
 
@@ -152,7 +153,7 @@ class RestingPage {
   #open(): void {
     const { home, program, port: portNow, log } = this.#settings;
     const port = portNow();
-    if (port === null || this.#server !== null) return;
+    if (port === 0 || this.#server !== null) return;
     const report = () => restingReport(home, program, new Date());
     this.#server = new PageServer({ port, report, log });
   }

@@ -159,8 +159,8 @@ const dockSettings = z.object({
   coordinatorCertificateFile: path,
   /** A wrong port is for the crawler's release to tell. */
   status: z
-    .object({ port: z.int().min(1).max(65_535).nullable().default(null) })
-    .catch({ port: null })
+    .object({ port: z.int().min(0).max(65_535).default(7412) })
+    .catch({ port: 0 })
     .prefault({}),
   warc: z
     .object({ folder: z.string().min(1).max(4096) })
@@ -171,7 +171,8 @@ const dockSettings = z.object({
 export interface DockedSettings {
   readonly policy: ReleasePolicy;
   /** Of the local page; null: none is wanted. */
-  readonly statusPort: number | null;
+  /** 0: no local page. */
+  readonly statusPort: number;
   readonly route: () => CoordinatorRoute;
   /** Files that the crawler may read besides its home. */
   readonly readable: readonly string[];

@@ -87,7 +87,8 @@ export class SystemProcesses {
   }
 
   startCrawler(settings: CrawlerSettings): SupervisedProcess {
-    const file = this.#settingsFile(`crawler-${settings.name}`, settings);
+    // A dozen of local pages would be in the way; the coordinator's has them all.
+    const file = this.#settingsFile(`crawler-${settings.name}`, { ...settings, status: { port: 0 } });
     const bundle = fileOf("../../../crawler-bundle.mjs");
     const useBundle = extension === ".js" && existsSync(bundle);
     return this.#start({

@@ -28,6 +28,7 @@ export function sampleReport(changes: Partial<StatusReport> = {}): StatusReport 
     },
     pause: null,
     drain: null,
+    contribution: { days: [{ day: "2026-11-21", urls: 900, pages: 880 }], total: { urls: 950, pages: 929 } },
     holdingBack: [],
     limits: [
       { limit: "pause", unit: "", used: null, cap: null, ...unlimited },

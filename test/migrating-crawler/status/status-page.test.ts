@@ -144,6 +144,68 @@ describe("the local page", () => {
     expect(asked.map(({ status }) => status)).toEqual([404, 404, 404]);
   });
 
+  it("pauses and resumes by the link that its owner has, and by nothing else", async () => {
+    const deeds: string[] = [];
+    const steered = {
+      pause: (reason: string) => void deeds.push(`pause ${reason}`),
+      resume: () => void deeds.push("resume"),
+    };
+    const page = new PageServer({ port: 0, report: sampleReport, steered, log: quietLog });
+    cleanups.push(() => page.close());
+    await until(() => page.url !== null, 2000);
+    const { port, url } = page;
+    const key = new URL(url!).searchParams.get("key")!;
+    const send = async (path: string, body: string, headers: Record<string, string> = {}) =>
+      await fetch(`http://127.0.0.1:${port}${path}`, {
+        method: "POST",
+        body,
+        redirect: "manual",
+        headers: { "content-type": "application/x-www-form-urlencoded", ...headers },
+      });
+
+    const seen = parse((await ask(port!, `/?key=${key}`)).text);
+    const others = parse((await ask(port!, "/?key=guessed")).text);
+    const refused = [
+      await send("/pause", "key=guessed"),
+      await send("/pause", ""),
+      await send("/resume", `key=${key}`, { "content-type": "text/plain" }),
+      await send("/pause", `key=${key}&more=${"x".repeat(5000)}`),
+      await send("/drain", `key=${key}`),
+    ];
+    const paused = await send("/pause", `key=${key}`);
+    await send("/resume", `key=${key}`);
+
+    expect(seen.querySelector("form.steer button")?.text).toBe("Pause");
+    expect(others.querySelectorAll("form")).toEqual([]);
+    expect(refused.map(({ status }) => status)).toEqual([403, 403, 403, 403, 405]);
+    expect([paused.status, paused.headers.get("location")]).toEqual([303, `/?key=${key}`]);
+    expect(deeds).toEqual(["pause on the local page", "resume"]);
+    expect((await ask(port!, "/status.json")).text).not.toContain(key);
+  });
+
+  it("takes the next port where another crawler keeps the first", async () => {
+    const other = createServer();
+    await new Promise<void>((resolve) => other.listen(0, "127.0.0.1", resolve));
+    const { port } = other.address() as AddressInfo;
+    const page = new PageServer({ port, report: sampleReport, log: quietLog, retryMs: 5 });
+    cleanups.push(
+      () => page.close(),
+      () => new Promise((resolve) => other.close(resolve)),
+    );
+
+    await until(() => page.port !== null, 5000);
+
+    expect(page.port).toBeGreaterThan(port);
+  });
+
+  it("tells what was contributed, day by day, and what hosting means", () => {
+    const page = parse(statusPage(sampleReport()));
+
+    expect(page.querySelector(".days")?.text).toContain("880 of 900");
+    expect(page.text).toContain("929 pages, of 950 URLs");
+    expect(page.text).toContain("What hosting it means");
+  });
+
   it("waits for a port that the process before it still holds", async () => {
     const other = createServer();
     await new Promise<void>((resolve) => other.listen(0, "127.0.0.1", resolve));

@@ -3,7 +3,13 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { beginDrain, Drain, readDrain } from "#crawler/status/drain";
-import { emptyStory, MinuteCounter, readStory, type Story } from "#crawler/status/status-history";
+import {
+  contributionOf,
+  emptyStory,
+  MinuteCounter,
+  readStory,
+  type Story,
+} from "#crawler/status/status-history";
 import { StatusRecord } from "#crawler/status/status-record";
 import type { FetchResult } from "#protocol/result";
 import { temporaryFolder } from "../../support/temporary-folder.ts";
@@ -78,6 +84,10 @@ describe("the record", () => {
     expect(sameDay.blames.network).toBe(1);
     expect(again.story).toMatchObject({ day: "2026-11-23", urls: { urls: 0 }, blames: { network: 0 } });
     expect(again.story.errors).toHaveLength(1);
+    expect(contributionOf(again.story)).toEqual({
+      days: [{ day: "2026-11-22", urls: 1, pages: 0 }],
+      total: { urls: 1, pages: 0 },
+    });
   });
 
   it("keeps a hundred errors, the latest, within the size of its file", () => {
