@@ -246,6 +246,15 @@ const changedBudget = z
   })
   .meta({ id: "ChangedBudget" });
 
+/** What takes work away is confirmed on the pages by typing the name. */
+const confirmedBody = z.strictObject({
+  confirmation: z
+    .string()
+    .max(100)
+    .optional()
+    .describe("The crawler's name once more; left out: the path is enough."),
+});
+
 export const crawlerApi = {
   revokeCrawler: {
     method: "post",
@@ -257,10 +266,11 @@ export const crawlerApi = {
     parameters: {
       path: { name: z.string().meta({ description: "The crawler's name.", example: "athens" }) },
     },
-    body: { schema: nothingBody, example: {} },
+    body: { schema: confirmedBody, example: { confirmation: "athens" } },
     answers: {
       ...refusals,
       200: { description: "The answer", schema: shutOut, example: { name: "athens", revoked: true } },
+      422: errorAnswer("The confirmation is not the crawler's name"),
       404: errorAnswer("There is no crawler of this name"),
       429: errorAnswer("Too many failures from this address"),
     },
@@ -275,7 +285,7 @@ export const crawlerApi = {
     parameters: {
       path: { name: z.string().meta({ description: "The crawler's name.", example: "athens" }) },
     },
-    body: { schema: nothingBody, example: {} },
+    body: { schema: confirmedBody, example: { confirmation: "athens" } },
     answers: {
       ...refusals,
       200: {
@@ -283,6 +293,7 @@ export const crawlerApi = {
         schema: shutOut,
         example: { name: "athens", revoked: true, returnedLeases: 3 },
       },
+      422: errorAnswer("The confirmation is not the crawler's name"),
       404: errorAnswer("There is no crawler of this name"),
       429: errorAnswer("Too many failures from this address"),
     },

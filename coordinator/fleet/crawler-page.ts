@@ -7,6 +7,7 @@ import type { HeirLine } from "../delegation/successor-reads.ts";
 import {
   askFor,
   buttonForm,
+  confirmForm,
   crawlerFor,
   crawlerOr,
   crawlerPath,
@@ -271,13 +272,13 @@ export function shutOutBody(preview: ShutOutPreview, viewer: PageViewer): Html {
 <ul class="plain"><li>${session}</li>
 <li>${openLeases === 0 ? "It holds no leases." : html`Its <strong>${howMany(openLeases, "lease")}</strong> ${openLeases === 1 ? "returns" : "return"} now, and the pages are handed out again.`}</li>
 <li>${subnets === 0 ? "It has no subnets." : html`Its <strong>${howMany(subnets, "subnet")}</strong> ${subnets === 1 ? "goes" : "go"} to others now, without waiting for it:`}${heirList(preview)}</li></ul>
-${buttonForm(viewer, { path: crawlerPath(name, "/kill"), label: `Kill ${name}`, kind: "danger" })}</div>
+${confirmForm(viewer, { path: crawlerPath(name, "/kill"), label: `Kill ${name}`, typed: name, id: "confirm-kill" })}</div>
 <div class="choice-card"><h2>Revoke: the key alone</h2>
 <p>For a key that leaked, or a partner that takes a break.</p>
 <ul class="plain"><li>${session}</li>
 <li>${openLeases === 0 ? "It holds no leases." : "Its leases return when they run out."}</li>
 <li>${subnets === 0 ? "It has no subnets." : "Its subnets stay its own for the time of a departure, and then go to others."}</li></ul>
-${buttonForm(viewer, { path: crawlerPath(name, "/revoke"), label: `Revoke ${name}`, kind: "danger" })}</div>
+${confirmForm(viewer, { path: crawlerPath(name, "/revoke"), label: `Revoke ${name}`, typed: name, id: "confirm-revoke" })}</div>
 </section>
 <p><a href="${crawlerPath(name)}">Leave it as it is</a></p>`;
 }

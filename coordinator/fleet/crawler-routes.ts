@@ -139,8 +139,11 @@ export function addCrawlerActions(actions: Actions, ports: FleetPorts): void {
   };
   add({ operation: crawlerApi.drainCrawler, partnersToo: true, act: drain });
   add({ operation: crawlerApi.resumeCrawler, partnersToo: true, act: resume });
-  add({ operation: crawlerApi.revokeCrawler, act: revoke });
-  add({ operation: crawlerApi.killCrawler, act: kill });
+  const confirmed = ({ confirmation = "" }: Readonly<Record<string, string>>) => ({
+    confirmation: confirmation.trim(),
+  });
+  add({ operation: crawlerApi.revokeCrawler, fromForm: confirmed, act: revoke });
+  add({ operation: crawlerApi.killCrawler, fromForm: confirmed, act: kill });
   add({ operation: crawlerApi.rotateKey, act: rotate });
   add({ operation: crawlerApi.believeCrawler, act: believe });
   add({
@@ -186,14 +189,27 @@ const notYours = (name: string): Outcome => ({
   words: `${name} was drained by an operator, or is not trusted: ask an operator to take it back.`,
 });
 
-async function revoke({ name, now }: Asked<unknown>, { keys }: FleetPorts): Promise<Outcome> {
+type Confirmed = BodyOf<typeof crawlerApi.killCrawler>;
+
+/** Null: what was typed is the name, or nothing had to be. */
+function unconfirmed(name: string, { confirmation }: Confirmed): Outcome | null {
+  if (confirmation === undefined || confirmation === name) return null;
+  const words = `Nothing was done: to confirm, type the crawler's name, ${name.slice(0, 63)}.`;
+  return { type: "fault", status: 422, title: "Not confirmed", words };
+}
+
+async function revoke({ name, body, now }: Asked<Confirmed>, { keys }: FleetPorts): Promise<Outcome> {
+  const fault = unconfirmed(name, body);
+  if (fault !== null) return fault;
   if ((await keys.revoke(name, now)) === null) return noCrawler(name);
   const words = `${name}'s access is revoked, and its session ends if it has one.`;
   const change = { action: "crawler-revoked", target: name, words };
   return { type: "done", value: { name, revoked: true }, goTo: pageOf(name), said: words, change };
 }
 
-async function kill({ name, now }: Asked<unknown>, ports: FleetPorts): Promise<Outcome> {
+async function kill({ name, body, now }: Asked<Confirmed>, ports: FleetPorts): Promise<Outcome> {
+  const fault = unconfirmed(name, body);
+  if (fault !== null) return fault;
   const returnedLeases = await killCrawler(name, ports, now);
   if (returnedLeases === null) return noCrawler(name);
   const words = `${name}'s access is revoked, ${howMany(returnedLeases, "lease")} came back, and its subnets go to others.`;

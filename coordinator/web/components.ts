@@ -55,6 +55,14 @@ export function buttonForm(
   return html`<form method="post" action="${to.path}">${formToken(viewer)}${fields}<button class="${kind}">${to.label}</button></form>`;
 }
 
+/** For what takes work away: it is done once `typed` is typed. */
+export function confirmForm(
+  viewer: PageViewer,
+  to: { readonly path: string; readonly label: string; readonly typed: string; readonly id: string },
+): Html {
+  return html`<form class="confirm" method="post" action="${to.path}">${formToken(viewer)}<label for="${to.id}">Type <code>${to.typed}</code> to confirm</label><input id="${to.id}" name="confirmation" required maxlength="100" autocomplete="off" autocapitalize="none" spellcheck="false"> <button class="slim danger">${to.label}</button></form>`;
+}
+
 export function options(values: readonly (readonly [value: string, name: string])[], chosen: string): Html {
   return html`${values.map(
     ([value, name]) =>

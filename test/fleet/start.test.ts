@@ -3,6 +3,7 @@ import type { FastifyInstance } from "fastify";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { createOperatorTokenStore } from "#coordinator/access/token-store";
 import { stateCoordinatorPlace } from "#coordinator/crawlers/coordinator-presence-store";
+import { createCrawlerStore } from "#coordinator/crawlers/crawler-store";
 import { describeApi } from "#coordinator/open-api";
 import { createIncidentStore } from "#coordinator/overview/incident-store";
 import { randomSecrets } from "#coordinator/web/secrets";
@@ -271,6 +272,22 @@ describe("what is changed", () => {
     expect(page.body).toMatch(/Its <strong>1 subnet<\/strong> go(es)? to others now/);
     expect(page.body).toContain("measured again");
     expect((await crawler("athens", "revoked_at")).revoked_at).toBeNull();
+  });
+
+  it("who is shut out by the page is named by typing, and nothing is done before", async () => {
+    await createCrawlerStore(database.pool).register({ name: "doomed", keyHash: "key of doomed" });
+    const page = await get("/crawlers/doomed/kill");
+
+    const wrong = await form("/crawlers/doomed/kill", { confirmation: "athens" });
+    const empty = await form("/crawlers/doomed/revoke", {});
+    const before = (await crawler("doomed", "revoked_at")).revoked_at;
+    const right = await form("/crawlers/doomed/kill", { confirmation: " doomed " });
+
+    expect(page.body).toContain("Type <code>doomed</code> to confirm");
+    expect([wrong.statusCode, empty.statusCode, right.statusCode]).toEqual([422, 422, 303]);
+    expect(wrong.body).toContain("Nothing was done");
+    expect(before).toBeNull();
+    expect((await crawler("doomed", "revoked_at")).revoked_at).not.toBeNull();
   });
 
   it("a partner's link signs in to its crawler alone", async () => {

@@ -1,10 +1,13 @@
 /** `nearcrawl fleet rotate`, `revoke` and `kill`: crawlers' keys, while the crawlers run. */
+import { createInterface } from "node:readline/promises";
 import { Command } from "commander";
 import { createCrawlerStore } from "#coordinator/crawlers/crawler-store";
 import { createFleetKeys, defaultGraceHours } from "#coordinator/crawlers/identity-store";
 import { killCrawler } from "#coordinator/fleet/crawler-routes";
+import { fleetList } from "#coordinator/fleet/fleet-list-reads";
 import { createFrontierStore } from "#coordinator/frontier/frontier-store";
 import { UsageError } from "#core/errors";
+import { howMany } from "#core/format";
 import { recordCommand } from "../audit-command-change.ts";
 import { boundedNumber } from "../bounded-number.ts";
 import { commandContext, exitCodes } from "../command-context.ts";
@@ -63,13 +66,44 @@ async function rotate(name: string | undefined, options: RotateOptions): Promise
   printAnswer(options, asked, lines.join("\n"));
 }
 
+interface ShutOutOptions extends DatabaseOptions {
+  readonly yes?: boolean;
+}
+
+/** On a terminal, what follows is told in numbers, and the name has to be typed once more. */
+async function confirmed(name: string, options: ShutOutOptions, words: string): Promise<boolean> {
+  if (options.yes === true || options.json === true || !process.stdin.isTTY) return true;
+  const entry = await readDatabase(commandContext(options), async ({ pool }) =>
+    (await fleetList(pool, new Date())).find((one) => one.name === name),
+  );
+  if (entry === undefined) return true;
+  const { subnets, openLeases } = entry;
+  const holds = `${name} has ${howMany(subnets, "subnet")} and ${howMany(openLeases, "open lease")}. ${words} nearcrawl fleet reinvite ${name} takes it back.`;
+  const terminal = createInterface({ input: process.stdin, output: process.stderr });
+  const typed = await terminal.question(`${holds}\nType its name to confirm: `);
+  terminal.close();
+  if (typed.trim() === name) return true;
+  process.stderr.write("nearcrawl: not confirmed, and nothing was done\n");
+  process.exitCode = exitCodes.usage;
+  return false;
+}
+
 export function revokeCommand(): Command {
   return withDatabaseOptions(new Command("revoke"))
     .argument("<name>", "the crawler's name")
     .description(
       "shut a crawler out at once, whatever key it shows; its subnets go to others after the time of a departure. nearcrawl fleet reinvite takes it back",
     )
-    .action(async (name: string, options: DatabaseOptions) => {
+    .option("--yes", "do not ask")
+    .action(async (name: string, options: ShutOutOptions) => {
+      if (
+        !(await confirmed(
+          name,
+          options,
+          "Its leases return when they run out; its subnets go to others after a while.",
+        ))
+      )
+        return;
       const crawlerId = await readDatabase(commandContext(options), async ({ pool }) => {
         const revoked = await createFleetKeys(pool).revoke(name, new Date());
         const words = `${name}'s access is revoked, whatever key it shows.`;
@@ -91,7 +125,10 @@ export function killCommand(): Command {
     .description(
       "shut a crawler out, take its leases back and hand its subnets over, all at once. nearcrawl fleet reinvite takes it back",
     )
-    .action(async (name: string, options: DatabaseOptions) => {
+    .option("--yes", "do not ask")
+    .action(async (name: string, options: ShutOutOptions) => {
+      if (!(await confirmed(name, options, "Its leases return and its subnets go to others at once.")))
+        return;
       const returnedLeases = await readDatabase(commandContext(options), async ({ pool }) => {
         const frontier = createFrontierStore(pool);
         const ports = { keys: createFleetKeys(pool), crawlers: createCrawlerStore(pool), frontier };
