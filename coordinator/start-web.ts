@@ -16,6 +16,7 @@ import { pinOf } from "#protocol/identity";
 import { notedOptOuts, noteOwnChanges } from "./access/system-audit-store.ts";
 import type { CoordinatorConfig } from "./config.ts";
 import { stateCoordinatorPlace } from "./crawlers/coordinator-presence-store.ts";
+import { createInvitationStore } from "./crawlers/invitation-store.ts";
 import { createFleetOutside } from "./crawlers/public-list-reads.ts";
 import { createAuditLog } from "./database/audit-log.ts";
 import type { CoordinatorState } from "./delegation/state.ts";
@@ -108,6 +109,7 @@ export async function openWebServer(options: OpenWebOptions): Promise<{ web: Fas
       releases: createReleaseStore(pool),
       keys: createReleaseKeyStore(pool),
       dock: dockFile(),
+      onDock: async (invitationId, at) => await createInvitationStore(pool).noteDownload(invitationId, at),
       now: () => new Date(),
       // A proxy's one address stands for everybody's.
       ...(config.behindProxy ? { limits: { downloadsPerAddress: Number.POSITIVE_INFINITY } } : {}),

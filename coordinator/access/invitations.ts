@@ -81,7 +81,7 @@ export async function issueInvitation(
   const made = await ports.invitations.create({ ...invited, secretHash, createdAt: now, expiresAt });
   if (typeof made === "string") return made;
   const { name, renews } = invited;
-  const commands = joinCommands(ports.coordinator);
+  const commands = joinCommands(ports.coordinator, made);
   return { invitationId: made, name, renews, ...ports.coordinator, expiresAt, token, commands };
 }
 
@@ -105,11 +105,13 @@ export function firstReleaseWords({ firstRelease }: Pick<IssuedInvitation, "firs
 }
 
 /** The file comes from the coordinator that is pinned: curl, too, takes it from nobody else. */
-function joinCommands({
-  coordinatorUrl,
-  certificatePin,
-}: Pick<InvitingCoordinator, "coordinatorUrl" | "certificatePin">): JoinCommands {
-  const url = new URL("/releases/dock.mjs", coordinatorUrl.replace(/^ws/, "http")).href;
+function joinCommands(
+  { coordinatorUrl, certificatePin }: Pick<InvitingCoordinator, "coordinatorUrl" | "certificatePin">,
+  invitationId: number,
+): JoinCommands {
+  // The number tells the operator's page that the line is being used; it opens nothing.
+  const url = new URL(`/releases/dock.mjs?invitation=${invitationId}`, coordinatorUrl.replace(/^ws/, "http"))
+    .href;
   const pinned =
     certificatePin === null ? "" : `--insecure --pinnedpubkey 'sha256//${plainBase64(certificatePin)}' `;
   const file = "nearcrawl-crawler.mjs";

@@ -123,6 +123,8 @@ export interface InvitationRecord {
 }
 
 export interface InvitationStore {
+  /** Its line was used, or somebody says so: the first time counts, while it can be used. */
+  noteDownload(invitationId: number, now: Date): Promise<void>;
   /** A crawler of that name is there (`renews`: or is not): then nothing is made. */
   create(
     invitation: Pick<

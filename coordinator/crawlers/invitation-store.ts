@@ -51,6 +51,15 @@ export function createInvitationStore(pool: Pool): InvitationStore {
       return rows.map(recordOf);
     },
 
+    async noteDownload(invitationId, now) {
+      await pool.query(
+        `update invitation set downloaded_at = $2
+         where invitation_id = $1 and downloaded_at is null and redeemed_at is null and revoked_at is null
+           and expires_at > $2`,
+        [invitationId, now],
+      );
+    },
+
     async revoke(which, now) {
       const byNumber = "invitationId" in which;
       const { rowCount } = await pool.query(

@@ -12,6 +12,7 @@ import type { OptOutStore } from "../opt-outs/opt-out.ts";
 import type { OverviewReads } from "../overview/overview.ts";
 import type { ReleaseFleetStore, ReleaseStore } from "../releases/release-store.ts";
 import type { FleetReads } from "./fleet-view.ts";
+import type { InvitationProgress } from "./invitation-steps.ts";
 
 export interface FleetPorts {
   readonly reads: FleetReads;
@@ -20,6 +21,8 @@ export interface FleetPorts {
   readonly keys: FleetKeys;
   readonly frontier: Pick<FrontierStore, "returnLeasesOf">;
   readonly invitations: InvitationStore;
+  /** Null: there is no invitation of this number. */
+  readonly invitationProgress: (invitationId: number, now: Date) => Promise<InvitationProgress | null>;
   readonly incidents: Pick<IncidentStore, "list">;
   readonly moves: Pick<MoveStore, "ask">;
   readonly releases: Pick<ReleaseStore, "list" | "setStage">;

@@ -5,6 +5,7 @@ import { crawlerName } from "#protocol/invitation";
 import { invitationHours } from "../access/invitations.ts";
 import { type ApiOperations, dateTime, errorAnswer, refusals } from "../web/api-operation.ts";
 import { bytesPerDay, nothingBody, pagesPerDay } from "../web/form-fields.ts";
+import { invitationStepNames } from "./invitation-steps.ts";
 
 const invitationRequest = z
   .strictObject({
@@ -76,6 +77,23 @@ const invitation = z
   .meta({ id: "Invitation" });
 
 const invitations = z.strictObject({ invitations: z.array(invitation) }).meta({ id: "Invitations" });
+
+const invitationProgress = z
+  .strictObject({
+    invitationId: z.int(),
+    name: z.string(),
+    steps: z.array(
+      z.strictObject({
+        name: z.enum(invitationStepNames),
+        words: z.string(),
+        isDone: z.boolean(),
+        at: dateTime().nullable().describe("Null: it has not happened, or nobody noted when."),
+      }),
+    ),
+    waitsFor: z.string().nullable().describe("What is in the way of the next step; null: all are done."),
+    isOver: z.boolean().describe("Nothing more can come of it."),
+  })
+  .meta({ id: "InvitationProgress" });
 
 const inviteBounds = z
   .strictObject({
@@ -170,6 +188,37 @@ export const invitationApi = {
         example: { scopes: ["probe", "crawl"], expiresHours: { least: 1, most: 720, usual: 72 } },
       },
       429: errorAnswer("Too many failures from this address"),
+    },
+  },
+  invitation: {
+    method: "get",
+    path: "/api/fleet/invitations/{number}",
+    needs: "fleet-read",
+    summary: "How far an invitation is",
+    description:
+      "Scope fleet-read. Each step from the download to the first page, and what is in the way of the next.",
+    parameters: { path: { number: z.int().meta({ description: "As listed.", example: 7 }) } },
+    answers: {
+      ...refusals,
+      200: {
+        description: "The answer",
+        schema: invitationProgress,
+        example: {
+          invitationId: 7,
+          name: "athens",
+          steps: [
+            {
+              name: "downloaded",
+              words: "The partner's machine has downloaded the crawler's file",
+              isDone: true,
+              at: "2026-03-01T12:00:00.000Z",
+            },
+          ],
+          waitsFor: "The line was run, and the token has not been used.",
+          isOver: false,
+        },
+      },
+      404: errorAnswer("There is no invitation of this number"),
     },
   },
   revokeInvitation: {

@@ -12,12 +12,16 @@ import { invitationApi } from "./invitation-api.ts";
 import {
   freshInvite,
   type InviteValues,
+  invitationStepsBody,
   invitationsBody,
   inviteBody,
   invitedBody,
 } from "./invitations-page.ts";
 
 const section = "/fleet" as const;
+
+/** Somebody sits before it and waits. */
+const refreshSeconds = 3;
 
 type InvitationBody = BodyOf<typeof invitationApi.invite>;
 
@@ -32,6 +36,22 @@ export function addInvitationRoutes(views: Views, actions: Actions, ports: Fleet
         value,
         title: "Invitations",
         body: (visit) => invitationsBody(invitations, visit),
+      };
+    },
+  });
+  views.describe({
+    ...{ path: "/fleet/invitations/:number", operation: invitationApi.invitation, section },
+    view: async ({ param, now }) => {
+      const number = param("number");
+      const value = /^\d{1,9}$/.test(number) ? await ports.invitationProgress(Number(number), now) : null;
+      if (value === null) return null;
+      const isLive = value.waitsFor !== null && !value.isOver;
+      return {
+        status: 200,
+        value,
+        title: `Invitation of ${value.name}`,
+        body: () => invitationStepsBody(value),
+        ...(isLive ? { refreshSeconds } : {}),
       };
     },
   });

@@ -7,6 +7,7 @@ import { buttonForm, crawlerPath, empty, fleetHead } from "../web/components.ts"
 import { countText, crawlerLink, instant } from "../web/format.ts";
 import { type Html, html, nothing } from "../web/html.ts";
 import { formToken, type PageViewer } from "../web/page-frame.ts";
+import type { InvitationProgress } from "./invitation-steps.ts";
 
 export function invitationsBody(invitations: readonly InvitationRecord[], viewer: PageViewer): Html {
   const add = mayDo(viewer.actor, "fleet-write")
@@ -38,7 +39,7 @@ export function invitationTable(invitations: readonly InvitationRecord[], viewer
 <tbody>${invitations.map(
     (
       one,
-    ) => html`<tr><td class="number">${one.invitationId}</td><th scope="row">${one.redeemedAt === null && !one.renews ? one.name : crawlerLink(one.name)}</th><td>${stateWords[one.state]}</td>
+    ) => html`<tr><td class="number"><a href="/fleet/invitations/${one.invitationId}">${one.invitationId}</a></td><th scope="row">${one.redeemedAt === null && !one.renews ? one.name : crawlerLink(one.name)}</th><td>${stateWords[one.state]}</td>
 <td>${instant(one.createdAt.toISOString())}<span class="small">by ${one.createdBy}</span></td><td>${instant(one.expiresAt.toISOString())}</td>
 <td class="number">${one.pagesPerDay === null ? "as its partner allows" : countText(one.pagesPerDay)}</td>
 <td>${one.scopes.includes("crawl") ? "crawling" : "measuring only"}${one.renews ? ", new identity" : nothing}</td>${mayWithdraw ? html`<td>${withdraw(one, viewer)}</td>` : nothing}</tr>`,
@@ -101,7 +102,17 @@ ${
 }
 
 export function invitedBody(issued: IssuedInvitation): Html {
-  const { name, renews, coordinatorUrl, certificatePin, releaseKeys, expiresAt, token, commands } = issued;
+  const {
+    invitationId,
+    name,
+    renews,
+    coordinatorUrl,
+    certificatePin,
+    releaseKeys,
+    expiresAt,
+    token,
+    commands,
+  } = issued;
   return html`<h1>${renews ? `A new identity for ${name}` : `${name} is invited`}</h1>
 <script src="/assets/fleet.js" type="module"></script>
 <p class="lead">Copy it now: the token is <strong>shown this once</strong>, since only a hash of it is kept. It works once, until ${instant(expiresAt.toISOString())}.</p>
@@ -119,12 +130,34 @@ export function invitedBody(issued: IssuedInvitation): Html {
 <div><dt>Takes releases signed by</dt><dd><code class="break">${releaseKeys.join(" or ")}</code></dd></div>
 <div><dt>Runs first</dt><dd>${firstReleaseWords(issued)}</dd></div>
 </dl></section>
-<section><h2>What happens next</h2><ol class="plain">
+<section><h2>What happens next</h2>
+<p class="actions"><a class="button slim" href="/fleet/invitations/${invitationId}">Watch it come</a></p><ol class="plain">
 <li>The partner runs the line as an ordinary user in an empty folder, pastes the token, and starts the crawler.</li>
 <li>It shows on <a href="${crawlerPath(name)}">its page</a> as connected, gets the subnet that it stands in, and is asked to measure.</li>
 <li>Within minutes it is given what it turns out to be nearest to. Of its first 2,000 pages 15 % are fetched again by others and compared.</li>
 <li>If nothing comes: <a href="/fleet/invitations">the invitation</a> says whether the token was used. Cut short, the line may be run again on the same folder for three days.</li>
 </ol></section>`;
+}
+
+/** Each step, live: downloaded, checked, joined, running, first page. */
+export function invitationStepsBody({
+  invitationId,
+  name,
+  steps,
+  waitsFor,
+  isOver,
+}: InvitationProgress): Html {
+  const done = steps.filter(({ isDone }) => isDone).length;
+  const head =
+    waitsFor === null ? `${name} crawls` : isOver ? `${name} does not come` : `${name} is on its way`;
+  return html`<p class="crumbs"><a href="/fleet/invitations">Invitations</a></p>
+<h1>${head}</h1>
+<p class="lead">Invitation ${invitationId}: ${done} of ${steps.length} steps${waitsFor === null || isOver ? "" : "; this page looks again by itself"}.</p>
+<ol class="steps">${steps.map(
+    ({ words, isDone, at }) =>
+      html`<li class="${isDone ? "done" : "open"}"><span class="hidden">${isDone ? "Done: " : "To come: "}</span>${words}${at === null ? nothing : html` <span class="small">${instant(at)}</span>`}</li>`,
+  )}</ol>
+${waitsFor === null ? html`<p><a class="button slim" href="${crawlerPath(name)}">Its page</a></p>` : html`<p class="note" role="status">${waitsFor}</p>`}`;
 }
 
 function letter({ name, token, commands, expiresAt }: IssuedInvitation): string {

@@ -27,6 +27,7 @@ import { createFleetReads } from "./crawler-reads.ts";
 import { addCrawlerActions, addCrawlerRoutes } from "./crawler-routes.ts";
 import type { FleetPorts } from "./fleet-ports.ts";
 import { addInvitationRoutes } from "./invitation-routes.ts";
+import { readInvitationProgress } from "./invitation-step-reads.ts";
 import { addFleetLists } from "./list-routes.ts";
 
 function fleetRoutes(ports: FleetPorts): WebPart {
@@ -57,6 +58,7 @@ function fleetPorts(pool: Pool, now: () => Date): FleetPorts {
     keys: createFleetKeys(pool),
     frontier: createFrontierStore(pool),
     invitations: createInvitationStore(pool),
+    invitationProgress: async (number, at) => await readInvitationProgress(pool, number, at),
     incidents: createIncidentStore(pool),
     moves: createMoveStore(pool),
     releases: createReleaseStore(pool),

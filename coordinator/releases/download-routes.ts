@@ -21,6 +21,8 @@ export interface ReleaseFilePorts {
   readonly keys: Pick<ReleaseKeyStore, "rotations">;
   /** Null: it was never built here. */
   readonly dock: () => Promise<ServedFile | null>;
+  /** The dock was asked for by an invitation's line, or by whoever says so. */
+  readonly onDock?: (invitationId: number, now: Date) => Promise<void>;
   readonly now: () => Date;
   /** Of this software, shown on error pages. */
   readonly version: string;
@@ -64,9 +66,15 @@ export function addReleaseFiles(app: FastifyInstance, ports: ReleaseFilePorts): 
     bundles.set(digest, file);
     return file;
   };
-  app.get("/releases/dock.mjs", unbounded, (request, reply) =>
-    download(request, reply.header("cache-control", "no-cache"), { read: ports.dock, missing: noDock }),
-  );
+  app.get("/releases/dock.mjs", unbounded, async (request, reply) => {
+    const number = (request.query as { readonly invitation?: unknown }).invitation;
+    if (typeof number === "string" && /^\d{1,9}$/.test(number))
+      await ports.onDock?.(Number(number), ports.now());
+    return await download(request, reply.header("cache-control", "no-cache"), {
+      read: ports.dock,
+      missing: noDock,
+    });
+  });
   app.get<Params>("/releases/:digest", unbounded, (request, reply) => {
     const { digest } = request.params;
     const read = async () => (digestForm.test(digest) ? await bundleOf(digest) : null);

@@ -1,6 +1,8 @@
 /** The views of the index: search, and what is known of one page. */
 
+import { submitLink } from "../submissions/page.ts";
 import { wantsJson } from "../web/guard.ts";
+import { html } from "../web/html.ts";
 import type { PageViewer } from "../web/page-frame.ts";
 import { type AskedView, numberIn, type Views } from "../web/views.ts";
 import { pageBody } from "./document-page.ts";
@@ -56,10 +58,20 @@ async function searchView(asked: AskedView, reads: SearchReads) {
   const fault = filterFault(options);
   if (fault !== null) return `The filter ${fault}.`;
   if (words.trim() === "" && !wantsJson(asked.request)) {
-    return { status: 200, value: null, title: "Search", body: () => searchBody(null) };
+    return {
+      status: 200,
+      value: null,
+      title: "Search",
+      body: (viewer: PageViewer) => html`${searchBody(null)}${submitLink(viewer)}`,
+    };
   }
   const value = await searchPages(reads, words, options, asked.now);
-  return { status: 200, value, title: `${value.words} · Search`, body: () => searchBody(value) };
+  return {
+    status: 200,
+    value,
+    title: `${value.words} · Search`,
+    body: (viewer: PageViewer) => html`${searchBody(value)}${submitLink(viewer)}`,
+  };
 }
 
 function optionsOf({ query }: AskedView): SearchOptions {

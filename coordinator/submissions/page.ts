@@ -81,3 +81,15 @@ export function fetchAgainForm(viewer: PageViewer, url: string): Html {
   const fields = html`<input type="hidden" name="urls" value="${url}"><input type="hidden" name="deed" value="recrawl">`;
   return buttonForm(viewer, { path: "/submit", label: "Fetch again now" }, fields);
 }
+
+/** "Crawl it", of a URL that the frontier does not hold. */
+export function handInForm(viewer: PageViewer, url: string): Html {
+  if (!mayDo(viewer.actor, "url-write") || viewer.formToken === null) return nothing;
+  const fields = html`<input type="hidden" name="urls" value="${url}"><input type="hidden" name="deed" value="add">`;
+  return buttonForm(viewer, { path: "/submit", label: "Crawl it" }, fields);
+}
+
+export function submitLink({ actor }: PageViewer): Html {
+  if (!mayDo(actor, "url-write")) return nothing;
+  return html`<p class="small">Something is missing? <a href="/submit">Submit URLs</a>.</p>`;
+}

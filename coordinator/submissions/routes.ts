@@ -16,7 +16,7 @@ export interface SubmissionPorts {
   readonly allowSpecialPurpose: boolean;
 }
 
-const section = "/submit" as const;
+const section = "/search" as const;
 const shownUrls = 100;
 const shownSubmissions = 20;
 const mostBytes = 1024 * 1024;

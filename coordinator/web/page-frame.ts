@@ -30,7 +30,6 @@ const sections = [
   ["/who", "Look up", "read"],
   ["/explore", "Explore", "read"],
   ["/search", "Search", "read"],
-  ["/submit", "Submit", "url-write"],
   ["/changes", "Changes", "read"],
   ["/fleet", "Fleet", "read"],
   ["/registry", "Registry", "read"],

@@ -18,6 +18,8 @@ export interface Shown<Value = unknown> {
   readonly title: string;
   readonly body: (visit: Visit) => Html;
   readonly csv?: () => CsvTable;
+  /** A page that looks again by itself after so long, while something is awaited. */
+  readonly refreshSeconds?: number;
 }
 
 export interface AskedView {
@@ -170,6 +172,7 @@ function send(request: FastifyRequest, reply: FastifyReply, answer: Answer): Fas
   reply.code(shown.status).header("cache-control", "no-store").header("vary", "accept, cookie");
   if (shown.csv && queryOf(request, "format") === "csv") return sendCsv(reply, route, shown.csv());
   if (wantsJson(request)) return reply.send(shown.value);
+  if (shown.refreshSeconds !== undefined) reply.header("refresh", String(shown.refreshSeconds));
   const frame = {
     ...around,
     title: shown.title,

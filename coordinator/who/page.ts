@@ -4,7 +4,7 @@ import { delegationCauseWords, roundCauseWords } from "#core/delegation-cause";
 import type { Standing } from "#core/explanation";
 import { rttText } from "#core/format";
 import { roundPicture } from "../delegation/round-picture-page.ts";
-import { fetchAgainForm } from "../submissions/page.ts";
+import { fetchAgainForm, handInForm } from "../submissions/page.ts";
 import type { EffectiveDelegation } from "../subnets/subnet-reads.ts";
 import { askAbout, crawlerLink, instant, sentence, stateBadge } from "../web/format.ts";
 import { type Html, html, nothing, pathWith } from "../web/html.ts";
@@ -45,7 +45,7 @@ ${answer.chain.length > 0 ? html`<section><h2>Where it lies</h2>${subnetTree(ans
 ${answer.parts.length > 0 ? partsSection(answer.parts) : nothing}
 ${answer.crawler ? crawlerSection(answer.crawler) : nothing}
 ${answer.url ? urlSection(answer.url, answer.order, answer.at) : nothing}
-${answer.url ? fetchAgainForm(viewer, answer.url.url) : nothing}
+${answer.url ? fetchAgainForm(viewer, answer.url.url) : answer.takenFor.type === "url" ? handInForm(viewer, answer.takenFor.value) : nothing}
 ${answer.host ? hostSection(answer.host, answer.at, answer.url !== null) : nothing}
 ${answer.organisation ? organisationSection(answer.organisation) : nothing}
 ${answer.inside && answer.inside.subnets.length > 0 ? html`<section><h2>${answer.crawler ? "Its subnets, latest first" : "Registered subnets inside"}</h2>${subnetList(answer.inside)}</section>` : nothing}

@@ -8,6 +8,7 @@ import { once } from "node:events";
 import { mkdirSync, readdirSync, readFileSync, realpathSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, expect, it } from "vitest";
+import { readInvitationProgress } from "#coordinator/fleet/invitation-step-reads";
 import { admitUrls } from "#coordinator/frontier/admit-urls";
 import { createFrontierStore, createRejectedUrlStore } from "#coordinator/frontier/frontier-store";
 import { ensureRootSubnets } from "#coordinator/subnets/subnet-store";
@@ -104,19 +105,28 @@ it("the printed line, pasted in an empty folder of a new system, ends with a pag
   const empty = join(folder, "empty");
   mkdirSync(empty);
 
+  const steps = async () =>
+    (await readInvitationProgress(database.pool, 1, new Date()))!.steps.map(({ isDone }) => isDone);
+  const before = await steps();
   const pastedMs = performance.now();
   const joined = shell(line, empty, { NEARCRAWL_CRAWLER_HOME: crawlerHome }, `${token}\n`);
   const joinCode = await joined.ended;
+  const afterJoining = await steps();
   const startLine = /^Start it: +(.*)$/m.exec(joined.text())?.[1] ?? `exit ${joinCode}: ${joined.text()}`;
   shell(startLine, empty, {});
   await until(async () => (await database.pool.query("select from page limit 1")).rowCount === 1, 90_000);
   const seconds = (performance.now() - pastedMs) / 1000;
+  await until(async () => (await steps()).every((isDone) => isDone), 20_000);
 
   process.stdout.write(
     `the join line was pasted ${seconds.toFixed(1)} s before the first page was in the index\n`,
   );
   const { rows } = await database.pool.query("select release_version from crawler where name = 'athens'");
   expect(joinCode).toBe(0);
+  expect([before, afterJoining]).toEqual([
+    [false, false, false, false, false],
+    [true, true, true, false, false],
+  ]);
   expect(readdirSync(empty)).toEqual(["nearcrawl-crawler.mjs"]);
   expect(rows).toEqual([{ release_version: JSON.parse(readFileSync("package.json", "utf8")).version }]);
   expect(statSync(join(home, "automatic-release-key.pem")).mode & 0o777).toBe(0o600);

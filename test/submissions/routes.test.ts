@@ -93,6 +93,10 @@ it("staff hand in by the form, land on the receipt, and have a page fetched agai
   expect(who.body).toContain("Fetch again now");
   expect(anybody.body).not.toContain("Fetch again now");
   expect(again.statusCode).toBe(303);
+  const unknown = await app.inject({ url: "/who?q=https://new.example.org/x", headers: staff.headers });
+  const search = await app.inject({ url: "/search", headers: staff.headers });
+  expect(unknown.body).toContain("Crawl it");
+  expect(search.body).toContain('href="/submit"');
   expect([empty.statusCode, empty.body.includes('role="alert"')]).toEqual([400, true]);
 });
 

@@ -1,0 +1,96 @@
+/** The steps from an invitation to the first page, each with when it was, and what is in the way of the next. */
+
+export const invitationStepNames = ["downloaded", "checked", "joined", "running", "first-page"] as const;
+
+export type InvitationStepName = (typeof invitationStepNames)[number];
+
+export interface InvitationStep {
+  readonly name: InvitationStepName;
+  readonly words: string;
+  readonly isDone: boolean;
+  /** Null: it has not happened, or nobody noted when. */
+  readonly at: string | null;
+}
+
+export interface InvitationProgress {
+  readonly invitationId: number;
+  readonly name: string;
+  readonly steps: readonly InvitationStep[];
+  /** What is in the way of the next step, and what to do; null: every step is done. */
+  readonly waitsFor: string | null;
+  /** Nothing more can come of it: it was withdrawn, ran out, or its crawler was removed. */
+  readonly isOver: boolean;
+}
+
+export interface InvitationFacts {
+  readonly invitationId: number;
+  readonly name: string;
+  readonly createdAt: Date;
+  readonly expiresAt: Date;
+  readonly isOpen: boolean;
+  readonly withdrawnAt: Date | null;
+  readonly downloadedAt: Date | null;
+  readonly joinedAt: Date | null;
+  /** When its release ran last; null: none has. */
+  readonly ranAt: Date | null;
+  readonly isConnected: boolean | null;
+  readonly removedAt: Date | null;
+  readonly awayBecause: string | null;
+  /** The quarter of an hour with its first page; null: there was none, or it is long ago. */
+  readonly firstPageBy: Date | null;
+  readonly hasSubnets: boolean;
+}
+
+const stepWords: Readonly<Record<InvitationStepName, string>> = {
+  downloaded: "The partner's machine has downloaded the crawler's file",
+  checked: "The machine was checked, and reaches the coordinator",
+  joined: "It has joined, with an identity and a key of its own",
+  running: "A release runs there, and is connected",
+  "first-page": "It has fetched its first page",
+};
+
+export function invitationProgress(facts: InvitationFacts): InvitationProgress {
+  const { invitationId, name, downloadedAt, joinedAt, ranAt, firstPageBy } = facts;
+  // Joining looks at the machine first, and does not go on where something is to be mended.
+  const at: Readonly<Record<InvitationStepName, Date | null>> = {
+    downloaded: downloadedAt,
+    checked: joinedAt,
+    joined: joinedAt,
+    running: ranAt,
+    "first-page": firstPageBy,
+  };
+  const steps = invitationStepNames.map((step) => ({
+    name: step,
+    words: stepWords[step],
+    // nearcrawl may have been there already: then nothing was downloaded by the line.
+    isDone: at[step] !== null || (step === "downloaded" && joinedAt !== null),
+    at: at[step]?.toISOString() ?? null,
+  }));
+  const next = steps.find(({ isDone }) => !isDone)?.name ?? null;
+  const isOver = facts.removedAt !== null || (joinedAt === null && !facts.isOpen);
+  return { invitationId, name, steps, isOver, waitsFor: next === null ? null : inTheWay(next, facts) };
+}
+
+function inTheWay(next: InvitationStepName, facts: InvitationFacts): string {
+  const { name, withdrawnAt, removedAt, isOpen, awayBecause, isConnected, hasSubnets } = facts;
+  if (removedAt !== null)
+    return `${name} was removed. A new identity takes it back: nearcrawl fleet reinvite ${name}.`;
+  if (facts.joinedAt === null && withdrawnAt !== null) return "The invitation was withdrawn: invite again.";
+  if (facts.joinedAt === null && !isOpen) return "The invitation ran out unused: invite again.";
+  switch (next) {
+    case "downloaded":
+      return "The partner has not run the line yet, or its machine does not reach the coordinator's address.";
+    case "checked":
+    case "joined":
+      return "The line was run, and the token has not been used: it was not pasted, or the check that comes first found something. The partner's terminal says which, and so does check.";
+    case "running":
+      return awayBecause === null || awayBecause === ""
+        ? "It has joined and was not started: joining prints the line that does (node nearcrawl-crawler.mjs run)."
+        : `It has joined; its last words: ${awayBecause}`;
+    case "first-page":
+      if (isConnected !== true) return `It is not connected: ${awayBecause ?? "its page says why"}.`;
+      return hasSubnets
+        ? "It has subnets. Its first page comes when one of their hosts is due: nearcrawl queue, or hand in a URL (nearcrawl urls add)."
+        : "It is connected and is being measured; it gets the subnets that it is nearest to. Without any URL there is nothing to give: nearcrawl urls add.";
+  }
+}
