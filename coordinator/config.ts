@@ -6,8 +6,10 @@
 import { isIPv4, isIPv6 } from "node:net";
 import { z } from "zod";
 import { ConfigError } from "#core/errors";
+import { parseRange } from "#core/ip/range";
 import type { Log } from "#core/log";
 import type { Database } from "#db/server-database";
+import { userAgentVersion } from "#protocol/software-version";
 import { reachableContact } from "#protocol/user-agent";
 import { suspiciousShare } from "#rir-import/shrinkage";
 import { readLayer } from "./domain-sets/partition.ts";
@@ -56,6 +58,13 @@ const resolver = z
     error: ({ input }) => `"${input}" is not an address with an optional port, such as 192.0.2.1:53`,
   });
 
+const specialRange = z
+  .string()
+  .max(100)
+  .refine((text) => parseRange(text) !== null, {
+    error: ({ input }) => `"${input}" is no range, such as 10.0.0.0/8`,
+  });
+
 const domainSets = z.array(z.string()).superRefine((texts, context) => {
   const layer = readLayer(texts);
   if (typeof layer === "string") context.addIssue({ code: "custom", message: layer });
@@ -82,7 +91,7 @@ export const configSchema = z.strictObject({
   /** DNS servers as `address:port`; empty: the system's. */
   resolvers: z.array(resolver).max(8).default([]),
   /** Networks that may be crawled although they are special-purpose (a partner's own, tests). */
-  allowSpecialPurpose: z.boolean().default(false),
+  allowSpecialPurpose: z.union([z.boolean(), z.array(specialRange).min(1).max(100)]).default(false),
   delegation: policySections.delegation.prefault({}),
   probe: policySections.probe.prefault({}),
   scope: policySections.scope.prefault({}),
@@ -108,7 +117,7 @@ export const configSchema = z.strictObject({
     .string()
     .regex(
       /^Nearcrawl\/\S+ \(\+(https?:\/\/|mailto:)\S+\)$/,
-      "must look like: Nearcrawl/0.1 (+https://example.org/crawler)",
+      "must look like: Nearcrawl/0.2 (+https://example.org/crawler)",
     )
     .max(200)
     .optional(),
@@ -144,7 +153,7 @@ function defaultUserAgent({
 }: Pick<z.infer<typeof configSchema>, "publicUrl" | "contact">): string {
   const page = `${(publicUrl ?? "http://127.0.0.1:7411").replace(/\/+$/, "")}/about-crawler`;
   const reachable = reachableContact(page) ?? reachableContact(contact ?? "") ?? page;
-  return `Nearcrawl/0.1 (+${reachable})`;
+  return `Nearcrawl/${userAgentVersion} (+${reachable})`;
 }
 
 function faultsOf(issue: z.core.$ZodIssue): string[] {

@@ -1,4 +1,5 @@
 /** The API's description (OpenAPI 3.1), made from the operations of all rooms. */
+import { softwareVersion } from "#protocol/software-version";
 import { accessApi, partnerAccessApi } from "./access/access-api.ts";
 import { changesApi } from "./changes/changes-api.ts";
 import { channelsApi } from "./channels/channels-api.ts";
@@ -43,7 +44,7 @@ export const apiGroups: Readonly<Record<string, readonly ApiOperations[]>> = {
 
 const info = {
   title: "Nearcrawl",
-  version: "0.1.0",
+  version: softwareVersion,
   summary: "Who crawls what, and why; the state of the crawl; search over its pages.",
   description:
     "What is read needs a token with the scope read, unless reading is for everybody, as it is where only the coordinator's own machine reaches it. What changes something is a POST of application/json with a token of the right scope (`Authorization: Bearer`), from no other origin; a browser's cookie is not enough. Each answer is also at the address of its page, with `Accept: application/json`. Dates are ISO 8601 in UTC, times milliseconds, sizes bytes. Errors are `{error: {status, message}}`, the message in plain words.",

@@ -19,7 +19,7 @@ export const settingWords: Readonly<Record<string, string>> = {
   domainSets:
     "What this coordinator's crawlers crawl: hosts in one of these sets of domains and languages. Empty: every host.",
   allowSpecialPurpose:
-    "Private, loopback and other special-purpose addresses may be crawled: one's own network, or a test. Each crawler has to allow them, too (allowRanges).",
+    'Private, loopback and other special-purpose addresses that may be crawled: a list of ranges such as ["10.0.0.0/8"], or true for all of them. Each crawler has to allow them, too (allowRanges).',
   heartbeatSeconds: "Between two signs of life of a crawler.",
   departureSeconds: "A crawler that is gone for so long hands its subnets to those that come next.",
   logLevel: "What is logged at least, as JSON lines on standard output.",

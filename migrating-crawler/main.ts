@@ -5,8 +5,8 @@
 import { realpathSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { isMainThread } from "node:worker_threads";
+import { softwareVersion } from "#protocol/software-version";
 import { quietLog } from "./core/log.ts";
-import { softwareVersion } from "./core/software-version.ts";
 import { type RunningCrawler, runCrawlerProcess } from "./crawler-process.ts";
 import type { CrawlerSurroundings } from "./link/crawler-surroundings.ts";
 import { Resident } from "./resident-crawler.ts";

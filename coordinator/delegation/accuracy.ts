@@ -12,7 +12,7 @@ import type { RoundCause } from "#core/delegation-cause";
 import { wilsonInterval } from "#core/format";
 import type { CrawlerId, SubnetId } from "#core/ids";
 import { parseAddress } from "#core/ip/address";
-import { specialPurposeOf } from "#core/ip/special-purpose";
+import { type AllowedSpecialPurpose, refusedBlockOf } from "#core/ip/special-purpose";
 import type { ProbeMethod } from "#protocol/messages";
 import { type Fleet, isBelieved } from "../crawlers/crawler.ts";
 import type { AnycastRanges } from "./anycast.ts";
@@ -39,7 +39,7 @@ export interface SamplingPorts {
 
 export interface SamplingSettings {
   readonly probe: ProbeSettings;
-  readonly allowSpecialPurpose: boolean;
+  readonly allowSpecialPurpose: AllowedSpecialPurpose;
 }
 
 const hourMs = 3_600_000;
@@ -99,7 +99,7 @@ async function targetOf(
   const [target] = await delegations.targetsFor([subnetId]);
   const address = target && parseAddress(target.address);
   if (!target || !address) return null;
-  if (!allowSpecialPurpose && specialPurposeOf(address) !== null) return null;
+  if (refusedBlockOf(address, allowSpecialPurpose) !== null) return null;
   if (denied?.denies(crawlerId, target, now().getTime())) return null;
   const since = new Date(now().getTime() - restDays * 86_400_000);
   return (await accuracy.wasSampled(target.address, since)) ? null : target;

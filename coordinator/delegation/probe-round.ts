@@ -9,7 +9,7 @@ import type { AlarmClock } from "#core/clock";
 import type { RoundCause } from "#core/delegation-cause";
 import type { CrawlerId, SubnetId } from "#core/ids";
 import { parseAddress } from "#core/ip/address";
-import { specialPurposeOf } from "#core/ip/special-purpose";
+import { type AllowedSpecialPurpose, refusedBlockOf } from "#core/ip/special-purpose";
 import type { ProbeMethod, ProbeOutcome } from "#protocol/messages";
 import type { FetchResult } from "#protocol/result";
 import type { Fleet } from "../crawlers/crawler.ts";
@@ -29,7 +29,7 @@ export interface RoundSettings {
   readonly policy: PolicyName;
   readonly parameters: PolicyParameters;
   readonly probe: ProbeSettings;
-  readonly allowSpecialPurpose: boolean;
+  readonly allowSpecialPurpose: AllowedSpecialPurpose;
   /** A new subnet with so many URLs waiting is crawled while it is probed; 0: none is. */
   readonly getFirstFromUrls?: number;
 }
@@ -169,9 +169,8 @@ function parametersOf(round: LiveRound): PolicyParameters {
 }
 
 function isForbidden(address: string, settings: RoundSettings): boolean {
-  if (settings.allowSpecialPurpose) return false;
   const parsed = parseAddress(address);
-  return parsed === null || specialPurposeOf(parsed) !== null;
+  return parsed === null || refusedBlockOf(parsed, settings.allowSpecialPurpose) !== null;
 }
 
 // The beginning of a live round: who is a candidate, by which method they measure, and how one is asked.

@@ -1,7 +1,7 @@
 /** URLs from people (seeds): canonical keys go to the frontier, what has no key is recorded with the reason. */
 
 import { parseAddress } from "#core/ip/address";
-import { specialPurposeOf } from "#core/ip/special-purpose";
+import { type AllowedSpecialPurpose, refusedBlockOf } from "#core/ip/special-purpose";
 import { withoutUser } from "#core/ip/url-host";
 import { type UrlFault, urlKeyOf } from "#core/url-key";
 import type { AdmittedUrl, CrawlScope, FrontierStore, RejectedUrlStore } from "./frontier.ts";
@@ -23,12 +23,12 @@ export interface AdmitUrlsPorts {
   readonly rejected: RejectedUrlStore;
 }
 
-/** Why a URL can never be crawled on the public web, as far as it shows by itself; null: nothing does. */
-export function seedFault(text: string): string | null {
+/** Why a URL can never be crawled, as far as it shows by itself; null: nothing does. */
+export function seedFault(text: string, allowed: AllowedSpecialPurpose = false): string | null {
   const key = urlKeyOf(text.trim());
   if (typeof key === "string") return faultWords[key];
   const address = parseAddress(key.host);
-  const block = address === null ? null : specialPurposeOf(address);
+  const block = address === null ? null : refusedBlockOf(address, allowed);
   return block === null ? null : `${key.host} is a special-purpose address (${block})`;
 }
 

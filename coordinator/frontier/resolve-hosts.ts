@@ -5,7 +5,7 @@
  */
 import type { SubnetId } from "#core/ids";
 import { parseAddress } from "#core/ip/address";
-import { specialPurposeOf } from "#core/ip/special-purpose";
+import { type AllowedSpecialPurpose, refusedBlockOf } from "#core/ip/special-purpose";
 import type { NameResolver } from "#core/name-resolver";
 import type { FrontierStore, Resolution } from "./frontier.ts";
 
@@ -17,7 +17,7 @@ export interface ResolveHostsPorts {
 
 export interface ResolveHostsSettings {
   readonly batch: number;
-  readonly allowSpecialPurpose: boolean;
+  readonly allowSpecialPurpose: AllowedSpecialPurpose;
 }
 
 /** One batch; returns how many hosts it settled. */
@@ -40,8 +40,8 @@ async function resolveHost(
 ): Promise<Resolution> {
   const answer = await ports.resolver.resolve(host);
   if ("failed" in answer) return { type: "failed", host, reason: answer.failed };
-  const judged = answer.addresses.map((address) => ({ address, block: blockOf(address) }));
-  const usable = settings.allowSpecialPurpose ? judged : judged.filter(({ block }) => block === null);
+  const judged = answer.addresses.map((address) => ({ address, block: blockOf(address, settings) }));
+  const usable = judged.filter(({ block }) => block === null);
   const [first] = usable;
   const [refused] = judged;
   if (!refused) return { type: "failed", host, reason: "the name has no address" };
@@ -58,7 +58,7 @@ async function resolveHost(
   };
 }
 
-function blockOf(address: string): string | null {
+function blockOf(address: string, { allowSpecialPurpose }: ResolveHostsSettings): string | null {
   const parsed = parseAddress(address);
-  return parsed ? specialPurposeOf(parsed) : "not an address";
+  return parsed ? refusedBlockOf(parsed, allowSpecialPurpose) : "not an address";
 }

@@ -99,5 +99,5 @@ export function contactWarnings(config: CoordinatorConfig): string[] {
 function crawlsPublicWeb({ allowSpecialPurpose, resolvers }: CoordinatorConfig): boolean {
   const isEmulated =
     resolvers.length > 0 && resolvers.every((one) => /^(127\.|\[::1\])/.test(one) && !/:53$/.test(one));
-  return !allowSpecialPurpose && !isEmulated;
+  return allowSpecialPurpose !== true && !isEmulated;
 }

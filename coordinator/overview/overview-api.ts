@@ -666,7 +666,7 @@ export const operationApi = {
       200: {
         description: "It does",
         schema: z.strictObject({ status: z.string(), version: z.string() }),
-        example: { status: "ok", version: "0.1.0" },
+        example: { status: "ok", version: "0.2.0" },
       },
     },
   },

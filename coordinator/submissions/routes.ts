@@ -2,6 +2,7 @@
 import { mayDo } from "#core/actor";
 import type { Change } from "#core/audit";
 import { howMany } from "#core/format";
+import type { AllowedSpecialPurpose } from "#core/ip/special-purpose";
 import type { CrawlScope } from "../frontier/frontier.ts";
 import type { AskedAction, Outcome, WebPart } from "../web/actions.ts";
 import type { BodyOf } from "../web/api-operation.ts";
@@ -13,7 +14,7 @@ export interface SubmissionPorts {
   readonly store: SubmissionStore;
   /** In force now. */
   readonly scope: () => CrawlScope;
-  readonly allowSpecialPurpose: boolean;
+  readonly allowSpecialPurpose: AllowedSpecialPurpose;
 }
 
 const section = "/search" as const;

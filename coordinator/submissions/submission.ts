@@ -3,6 +3,7 @@
  * which it can be followed until it is fetched.
  */
 import { howMany, instantWords } from "#core/format";
+import type { AllowedSpecialPurpose } from "#core/ip/special-purpose";
 import { withoutUser } from "#core/ip/url-host";
 import { type UrlKey, urlKeyOf } from "#core/url-key";
 import { seedFault } from "../frontier/admit-urls.ts";
@@ -36,12 +37,12 @@ export interface GivenUrl {
   readonly fault: string | null;
 }
 
-/** `allowSpecialPurpose`: whether addresses such as 10.0.0.1 are crawled. */
-export function givenUrl(text: string, place: number, allowSpecialPurpose: boolean): GivenUrl {
+/** `allowSpecialPurpose`: which addresses such as 10.0.0.1 are crawled. */
+export function givenUrl(text: string, place: number, allowSpecialPurpose: AllowedSpecialPurpose): GivenUrl {
   const key = urlKeyOf(text.trim());
   if (typeof key === "string")
     return { place, url: withoutUser(text).slice(0, 500), key: null, fault: seedFault(text) };
-  return { place, url: key.url, key, fault: allowSpecialPurpose ? null : seedFault(text) };
+  return { place, url: key.url, key, fault: seedFault(text, allowSpecialPurpose) };
 }
 
 export interface AnsweredUrl {
@@ -235,7 +236,7 @@ export interface Submitting {
   readonly deed: SubmissionDeed;
   readonly submittedBy: string;
   readonly scope: CrawlScope;
-  readonly allowSpecialPurpose: boolean;
+  readonly allowSpecialPurpose: AllowedSpecialPurpose;
   readonly now: () => Date;
   /** After each batch: what was answered of it, and how many there were so far. */
   readonly onBatch?: (answers: readonly AnsweredUrl[], taken: number) => void;

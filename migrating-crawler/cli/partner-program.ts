@@ -1,8 +1,8 @@
 /** The partner's commands as a program of their own: `nearcrawl-crawler.mjs`. Errors become a line and an exit code. */
 import { Command, CommanderError } from "commander";
 import { ConfigError, NearcrawlError, UsageError } from "#core/errors";
+import { softwareVersion } from "#protocol/software-version";
 import { type PartnerExitCode, partnerExitCodes } from "../core/partner-context.ts";
-import { softwareVersion } from "../core/software-version.ts";
 import { addPartnerCommands, type PartnerSurroundings } from "./partner-commands.ts";
 
 /** `args`: what follows the program's name. Never rejects. */

@@ -4,8 +4,8 @@
  */
 import { ProtocolError } from "#core/errors";
 import type { CoordinatorRefuse } from "#protocol/coordinator-messages";
+import { softwareVersion } from "#protocol/software-version";
 import type { CrawlerLog } from "../core/log.ts";
-import { softwareVersion } from "../core/software-version.ts";
 import { coordinatorRoute } from "../membership/coordinator-route.ts";
 import type { Member } from "../membership/member.ts";
 import { isJoining } from "../membership/membership.ts";

@@ -2,8 +2,8 @@
 /** The `nearcrawl` command: picks the sub-command and runs it. */
 import { Command } from "commander";
 import { outliveReaders } from "#crawler/cli/closed-output";
+import { softwareVersion } from "#protocol/software-version";
 import { tellFailure } from "./failure-words.ts";
-import { softwareVersion } from "./software-version.ts";
 
 async function main(argv: readonly string[]): Promise<void> {
   const program = programWith(await commandsFor(argv[2]));
@@ -14,7 +14,7 @@ async function main(argv: readonly string[]): Promise<void> {
 function programWith(subCommands: readonly Command[]): Command {
   const program = new Command("nearcrawl")
     .description("A location-aware web crawler: every page is fetched by the nearest crawler.")
-    .version(softwareVersion())
+    .version(softwareVersion)
     // A release's --version is its own.
     .enablePositionalOptions()
     .showHelpAfterError("(nearcrawl --help lists the commands)")

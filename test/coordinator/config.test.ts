@@ -221,12 +221,12 @@ describe("who crawls the public web", () => {
   it("says by default that the contact page is at the public address", () => {
     const { userAgent } = readCoordinatorConfig({ publicUrl: "https://crawl.example.org/" });
 
-    expect(userAgent).toBe("Nearcrawl/0.1 (+https://crawl.example.org/about-crawler)");
+    expect(userAgent).toBe("Nearcrawl/0.2 (+https://crawl.example.org/about-crawler)");
     const said = (settings: object) => readCoordinatorConfig(settings).userAgent;
     expect(said({ publicUrl: "http://127.0.0.1", contact: "me@example.org" })).toBe(
-      "Nearcrawl/0.1 (+mailto:me@example.org)",
+      "Nearcrawl/0.2 (+mailto:me@example.org)",
     );
-    expect(said({ contact: "https://example.org/us" })).toBe("Nearcrawl/0.1 (+https://example.org/us)");
+    expect(said({ contact: "https://example.org/us" })).toBe("Nearcrawl/0.2 (+https://example.org/us)");
   });
 });
 

@@ -62,7 +62,7 @@ it("invites a crawler, and lists the invitation without its secret", async () =>
     certificatePin: "A".repeat(43),
   });
   expect(commands.download).toMatch(
-    /^curl .*--pinnedpubkey 'sha256\/\/A{42}.=' .*https:\/\/search\.example\/releases\/dock\.mjs' && node /,
+    /^curl .*--pinnedpubkey 'sha256\/\/A{42}.=' .*https:\/\/search\.example\/releases\/dock\.mjs\?invitation=\d+' && node /,
   );
   expect(listed.json().invitations).toMatchObject([{ name: "athens", pagesPerDay: 500, state: "open" }]);
   expect(listed.body).not.toContain(parseInvitation(invitation).secret);

@@ -81,6 +81,24 @@ export function specialPurposeOf(address: IpAddress): string | null {
   return candidates.find((block) => rangeHolds(block.range, address))?.words ?? null;
 }
 
+/** True: every special-purpose address may be asked; a list: those in these ranges (`10.0.0.0/8`). */
+export type AllowedSpecialPurpose = boolean | readonly string[];
+
+const readRanges = new WeakMap<readonly string[], readonly IpRange[]>();
+
+/** The special-purpose block for which the address is refused, in words; null: it may be asked. */
+export function refusedBlockOf(address: IpAddress, allowed: AllowedSpecialPurpose): string | null {
+  const block = specialPurposeOf(address);
+  if (block === null || allowed === true) return null;
+  if (allowed === false) return block;
+  let ranges = readRanges.get(allowed);
+  if (ranges === undefined) {
+    ranges = allowed.flatMap((text) => parseRange(text) ?? []);
+    readRanges.set(allowed, ranges);
+  }
+  return ranges.some((range) => rangeHolds(range, address)) ? null : block;
+}
+
 /** The one special-purpose block that holds the whole range, in words; null when there is none, or when it is an allowed one. */
 export function specialPurposeOfRange(range: IpRange): string | null {
   const candidates = range.family === 4 ? ipv4Blocks : ipv6Blocks;

@@ -10,7 +10,7 @@
 import type { RoundCause } from "#core/delegation-cause";
 import type { CrawlerId, RoundId, SubnetId } from "#core/ids";
 import { parseAddress } from "#core/ip/address";
-import { specialPurposeOf } from "#core/ip/special-purpose";
+import { refusedBlockOf } from "#core/ip/special-purpose";
 import type { ProbeOutcome } from "#protocol/messages";
 import type { Fleet } from "../../crawlers/crawler.ts";
 import type { DeniedTargets } from "../denied-targets.ts";
@@ -190,6 +190,5 @@ function spreadOver(crawlers: readonly CrawlerId[], most: number, random: number
 
 function isForbidden({ target }: FinerErrand, { settings }: FinerRoundPorts): boolean {
   const address = parseAddress(target.address);
-  if (address === null) return true;
-  return !settings.allowSpecialPurpose && specialPurposeOf(address) !== null;
+  return address === null || refusedBlockOf(address, settings.allowSpecialPurpose) !== null;
 }

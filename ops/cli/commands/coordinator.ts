@@ -15,7 +15,9 @@ import { UsageError } from "#core/errors";
 import { createLog, type Log } from "#core/log";
 import { migrate } from "#db/migrate";
 import type { Database } from "#db/server-database";
+import { softwareVersion } from "#protocol/software-version";
 import { sourceRows } from "#rir-import/download/source-status";
+import { allowOption } from "../allow-option.ts";
 import { recordCommand } from "../audit-command-change.ts";
 import { type ContextOptions, commandContext, withDatabase, writeCurrentRun } from "../command-context.ts";
 import { checkedContact, contactOption, requireContact } from "../contact-option.ts";
@@ -28,7 +30,6 @@ import type { ReleaseStores } from "../release/publish-release.ts";
 import { cacheFolderOf, settingsOf } from "../rir/cache-options.ts";
 import { askerVariables } from "../rir/job-steps.ts";
 import { readCoordinatorSettings, settingsFileOf, withPlaces } from "../setup/coordinator-settings.ts";
-import { softwareVersion } from "../software-version.ts";
 import { untilAskedToStop } from "../until-asked-to-stop.ts";
 
 interface CoordinatorOptions extends ContextOptions {
@@ -36,6 +37,7 @@ interface CoordinatorOptions extends ContextOptions {
   readonly listen?: string;
   readonly policy?: string;
   readonly contact?: string;
+  readonly allow?: readonly string[];
 }
 
 interface AddCrawlerOptions extends ContextOptions {
@@ -56,6 +58,7 @@ export function coordinatorCommand(): Command {
     )
     .option("--policy <name>", policyNames.join(", "))
     .option(...contactOption)
+    .option(...allowOption)
     .addHelpText(
       "after",
       "\nExamples:\n  nearcrawl coordinator --contact you@example.org\n  nearcrawl coordinator --config coordinator.toml --listen 127.0.0.1:8000\n  nearcrawl coordinator add-crawler athens",
@@ -89,7 +92,7 @@ async function runCoordinator(options: CoordinatorOptions): Promise<void> {
   const config = withPlaces(file, () => requireContact(coordinatorSettings(file, options)));
   for (const words of contactWarnings(config)) process.stderr.write(`nearcrawl: ${words}\n`);
   const log = createLog({ level: config.logLevel, name: "coordinator" });
-  const version = softwareVersion();
+  const version = softwareVersion;
   await withDatabase(context, async (database) => {
     await migrate(database);
     const coordinator = await startCoordinator({
@@ -159,6 +162,7 @@ function coordinatorSettings(file: string | null, options: CoordinatorOptions): 
     settings.listen = { host: match[1]?.replace(/^\[(.*)\]$/, "$1"), port: Number(match[2]) };
   }
   if (options.contact !== undefined) settings.contact = checkedContact(options.contact);
+  if (options.allow !== undefined) settings.allowSpecialPurpose = options.allow;
   if (options.policy) settings.delegation = { ...(settings.delegation as object), policy: options.policy };
   return settings;
 }

@@ -7,6 +7,7 @@ import { stageRelease } from "#coordinator/releases/move-stage";
 import { UsageError } from "#core/errors";
 import { releaseRevocations } from "#protocol/release";
 import { type Envelope, keyRotation, rawPublicKey, unverifiedBody } from "#protocol/release-envelope";
+import { softwareVersion } from "#protocol/software-version";
 import { commandContext } from "../command-context.ts";
 import { printAnswer } from "../output.ts";
 import { type DatabaseOptions, withDatabaseOptions } from "../read-database.ts";
@@ -41,7 +42,6 @@ import {
 import { publishRelease, type ReleaseStores } from "../release/publish-release.ts";
 import { readSigningKey, writeNewKey } from "../release/release-key-file.ts";
 import { defaultExpiresDays, firstDock, signManifest, signRevocations } from "../release/sign-release.ts";
-import { softwareVersion } from "../software-version.ts";
 
 export function releaseCommand(): Command {
   const command = new Command("release")
@@ -143,7 +143,7 @@ async function init(home: string, options: InitOptions, stores: ReleaseStores): 
   if (!existsSync(keyFile)) writeNewKey(keyFile, null);
   const key = await readSigningKey(keyFile, null);
   const wishes = {
-    version: options.version ?? softwareVersion(),
+    version: options.version ?? softwareVersion,
     notes: "the first release",
     expiresDays: defaultExpiresDays,
     oldestDock: firstDock,

@@ -2,6 +2,7 @@
 import { Command, Option } from "commander";
 import { policyNames } from "#coordinator/delegation/policies/policies";
 import { UsageError } from "#core/errors";
+import { allowOption } from "../allow-option.ts";
 import { type ContextOptions, commandContext, exitCodes } from "../command-context.ts";
 import { contactOption } from "../contact-option.ts";
 import { printJson } from "../output.ts";
@@ -46,6 +47,7 @@ export function upCommand(): Command {
     .option("--url <url...>", "real web: where to begin; its host is crawled")
     .option("--url-file <file>", "real web: a file with one URL a line")
     .option(...contactOption)
+    .option(allowOption[0], `real web: ${allowOption[1]}`)
     .option("--port <n>", "the web page's port (the next free one if it is taken)", "7411")
     .option("--exit", "end when the work is done instead of keeping the web page up")
     .option("--fresh", "start over, even if the same run was broken off")

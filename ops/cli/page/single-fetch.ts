@@ -12,9 +12,9 @@ import { type FetchingConfig, fetchingConfig } from "#crawler/settings/config";
 import { readSettingsFile } from "#crawler/settings/settings-file";
 import { maxUrlLength } from "#protocol/fields";
 import type { FetchOutcome, FetchResult, FetchTiming, PageExtract } from "#protocol/result";
+import { softwareVersion } from "#protocol/software-version";
 import { userAgent } from "#protocol/user-agent";
 import { printable } from "../output.ts";
-import { softwareVersion } from "../software-version.ts";
 
 export interface SingleFetchOptions {
   readonly config?: string;
@@ -77,7 +77,7 @@ function configOf(options: SingleFetchOptions): FetchingConfig {
 }
 
 /** Whoever fetches by hand has no coordinator that states one. */
-function statedUserAgent(text = `Nearcrawl/${softwareVersion()} (+https://nearcrawl.invalid/about)`): string {
+function statedUserAgent(text = `Nearcrawl/${softwareVersion} (+https://nearcrawl.invalid/about)`): string {
   if (userAgent.safeParse(text).success) return text;
   throw new UsageError(
     `--user-agent ${text.slice(0, 100)}: must begin with Nearcrawl/ and be up to 200 printable ASCII characters`,

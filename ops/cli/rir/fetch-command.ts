@@ -1,11 +1,11 @@
 /** `nearcrawl rir fetch`: brings the registries' files into the cache folder. */
 import { Command } from "commander";
+import { softwareVersion } from "#protocol/software-version";
 import { systemClock } from "#rir-import/download/clock";
 import { type FetchProgress, type FetchResult, fetchSources } from "#rir-import/download/fetch-sources";
 import { quarterDays, type SourceRow } from "#rir-import/download/source-status";
 import { exitCodes } from "../command-context.ts";
 import { type Column, formatTable, ProgressLine, printable, printJson } from "../output.ts";
-import { softwareVersion } from "../software-version.ts";
 import {
   type CacheOptions,
   cacheFolderOf,
@@ -59,7 +59,7 @@ async function fetch(names: string[], options: Options): Promise<void> {
       names,
       cacheFolder,
       acceptSmaller: options.acceptSmaller ?? false,
-      version: softwareVersion(),
+      version: softwareVersion,
       clock: systemClock,
       random: Math.random,
       signal: interrupted.signal,

@@ -2,6 +2,7 @@
 import { Command } from "commander";
 import { UsageError } from "#core/errors";
 import { formatRange, type IpRange } from "#core/ip/range";
+import { softwareVersion } from "#protocol/software-version";
 import { systemClock } from "#rir-import/download/clock";
 import { httpSettings } from "#rir-import/download/fetch-sources";
 import { type LookUp, lookUp, readAsked } from "#rir-import/lookup";
@@ -11,7 +12,6 @@ import { type RefreshedSubnet, refreshSubnet } from "#rir-import/refresh-subnet"
 import { type ContextOptions, commandContext, exitCodes } from "../command-context.ts";
 import { formatTable, printAnswer, printable } from "../output.ts";
 import { readDatabase } from "../read-database.ts";
-import { softwareVersion } from "../software-version.ts";
 import {
   type CacheOptions,
   cacheFolderOf,
@@ -85,7 +85,7 @@ async function answerFor(
 ): Promise<RdapAnswer> {
   const settings = await settingsOf(options);
   const interrupted = untilInterrupted();
-  const version = softwareVersion();
+  const version = softwareVersion;
   const { signal } = interrupted;
   try {
     const bootstrap = await cachedBootstrap({

@@ -2,7 +2,7 @@
 import { Resolver } from "node:dns/promises";
 import { request } from "undici";
 import { createNameResolver } from "#core/name-resolver";
-import { softwareVersion } from "../software-version.ts";
+import { softwareVersion } from "#protocol/software-version";
 
 const dnsTimeoutMs = 4000;
 const pageTimeoutMs = 10_000;
@@ -35,7 +35,7 @@ async function pageTrouble(url: string): Promise<string | null> {
   try {
     const { statusCode, body } = await request(url, {
       method: "GET",
-      headers: { "user-agent": `Nearcrawl/${softwareVersion()} (checks its own contact)` },
+      headers: { "user-agent": `Nearcrawl/${softwareVersion} (checks its own contact)` },
       headersTimeout: pageTimeoutMs,
       bodyTimeout: pageTimeoutMs,
       signal: AbortSignal.timeout(pageTimeoutMs),

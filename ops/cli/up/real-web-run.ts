@@ -11,6 +11,7 @@ import { createFrontierStore, createRejectedUrlStore } from "#coordinator/fronti
 import { UsageError } from "#core/errors";
 import { urlKeyOf } from "#core/url-key";
 import type { Database } from "#db/server-database";
+import { checkedRanges } from "../allow-option.ts";
 import { type CommandContext, writeCurrentRun } from "../command-context.ts";
 import { checkedContact, requireContact } from "../contact-option.ts";
 import { newCrawlerKey } from "../crawler-key.ts";
@@ -28,6 +29,7 @@ const parametersSchema = z.object({
   url: z.array(z.string()).default([]),
   urlFile: z.string().optional(),
   contact: z.string().optional(),
+  allow: z.array(z.string()).default([]),
 });
 
 export interface RealWebParameters {
@@ -39,6 +41,8 @@ export interface RealWebParameters {
   readonly refused: readonly RejectedUrl[];
   /** Whom webmasters can reach. */
   readonly contact: string | undefined;
+  /** Private networks that may be crawled. */
+  readonly allow: readonly string[];
 }
 
 /** So many are named. */
@@ -55,10 +59,11 @@ export function realWebParameters(values: Record<string, unknown>): RealWebParam
     );
   }
   const { crawlers, pagesPerSite, policy, url, urlFile, contact } = checked.data;
+  const allow = checkedRanges(checked.data.allow);
   const urls = [...url, ...(urlFile === undefined ? [] : readUrlFile(urlFile))];
   if (urls.length === 0)
     throw new UsageError("--no-world needs --url URL or --url-file FILE: where should it begin?");
-  const judged = urls.map((url) => ({ url, reason: seedFault(url) }));
+  const judged = urls.map((url) => ({ url, reason: seedFault(url, allow) }));
   const refused = judged.flatMap(({ url, reason }) =>
     reason === null ? [] : [{ url: url.slice(0, 500), reason }],
   );
@@ -71,6 +76,7 @@ export function realWebParameters(values: Record<string, unknown>): RealWebParam
     urls: accepted,
     refused,
     contact: checkedContact(contact),
+    allow,
   };
   requireContact(coordinatorSettings(parameters, 0));
   return parameters;
@@ -82,7 +88,10 @@ export function notCrawled(refused: readonly RejectedUrl[]): string[] {
     .slice(0, namedUrls)
     .map(({ url, reason }) => `not crawled: ${printable(url, 200)}: ${reason}`);
   const more = refused.length - lines.length;
-  return more === 0 ? lines : [...lines, `not crawled: ${more} more (table rejected_url)`];
+  const hint = refused.some(({ reason }) => reason.includes("special-purpose"))
+    ? ["addresses of your own network are crawled with --allow RANGE, such as --allow 10.0.0.0/8"]
+    : [];
+  return [...lines, ...(more === 0 ? [] : [`not crawled: ${more} more (table rejected_url)`]), ...hint];
 }
 
 /** One URL a line; blank lines and lines that begin with # are left out. */
@@ -178,17 +187,22 @@ async function startProcesses(
       key,
       name,
       home: join(context.home, schema, "crawlers", name),
+      ...(parameters.allow.length === 0 ? {} : { allowRanges: parameters.allow }),
     });
   }
   return webUrl;
 }
 
-function coordinatorSettings({ policy, crawlers, pagesPerSite, contact }: RealWebParameters, port: number) {
+function coordinatorSettings(
+  { policy, crawlers, pagesPerSite, contact, allow }: RealWebParameters,
+  port: number,
+) {
   return {
     listen: { host: "127.0.0.1", port },
     delegation: { policy, expectedCrawlers: crawlers, settleSeconds: 5 },
     scope: { pagesPerHost: pagesPerSite, maxDepth: 20, admitNewHosts: false },
     ...(contact === undefined ? {} : { contact }),
+    ...(allow.length === 0 ? {} : { allowSpecialPurpose: allow }),
   };
 }
 

@@ -3,7 +3,7 @@ import { Address4, Address6 } from "ip-address";
 import { describe, expect, it } from "vitest";
 import { formatAddress, type IpAddress, parseAddress } from "#core/ip/address";
 import { firstAddress, type IpRange, lastAddress, parseRange } from "#core/ip/range";
-import { specialPurposeOf, specialPurposeOfRange } from "#core/ip/special-purpose";
+import { refusedBlockOf, specialPurposeOf, specialPurposeOfRange } from "#core/ip/special-purpose";
 import { canParseUrl, urlHost } from "#core/ip/url-host";
 import { seededRandom } from "#core/random";
 import { sharedData } from "../../support/shared-data.ts";
@@ -165,6 +165,25 @@ interface HostForm {
   readonly verdict: "refuse" | "allow" | "name" | "invalid-url" | "depends" | "refuse-after-dns";
   readonly reason: string;
 }
+
+it("lets be asked what is allowed, and nothing beside it", () => {
+  const refused = (address: string, allowed: boolean | readonly string[]) =>
+    refusedBlockOf(parseAddress(address)!, allowed) !== null;
+  const own = ["10.0.0.0/8", "fd00::/8", "192.168.7.5"];
+
+  expect(["10.1.2.3", "fd00::1", "192.168.7.5", "8.8.8.8"].map((one) => refused(one, own))).toEqual([
+    false,
+    false,
+    false,
+    false,
+  ]);
+  expect(["192.168.7.6", "127.0.0.1", "::1"].map((one) => refused(one, own))).toEqual([true, true, true]);
+  expect([refused("10.1.2.3", true), refused("10.1.2.3", false), refused("8.8.8.8", false)]).toEqual([
+    false,
+    true,
+    false,
+  ]);
+});
 
 describe.each(["host-forms", "ssrf-payloads"])("the spellings of %s", (suite) => {
   const path = sharedData(`suites/ip/${suite}.json`);

@@ -1,8 +1,8 @@
 /** The settings of a crawler: defaults, and every fault in one error. */
 import { describe, expect, it } from "vitest";
 import { ConfigError } from "#core/errors";
-import { softwareVersion } from "#crawler/core/software-version";
 import { crawlerConfig } from "#crawler/settings/config";
+import { softwareVersion } from "#protocol/software-version";
 import packageJson from "../../../package.json" with { type: "json" };
 
 const least = {

@@ -1,4 +1,7 @@
 /** What a crawl of the public web is refused for, and what becomes of URLs that cannot be crawled: with real processes. */
+import { once } from "node:events";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import type { Database } from "#db/server-database";
 import { nearcrawl } from "../../support/built-command.ts";
@@ -28,7 +31,7 @@ it.each([
 
     expect([code, err.trimEnd().split("\n").length]).toEqual([2, 1]);
     expect(err).toMatch(
-      /^nearcrawl: the User-Agent "Nearcrawl\/0\.1 \(\+http:\/\/127\.0\.0\.1:7411\/about-crawler\)"/,
+      /^nearcrawl: the User-Agent "Nearcrawl\/0\.2 \(\+http:\/\/127\.0\.0\.1:7411\/about-crawler\)"/,
     );
     expect(err).toMatch(/ by nearcrawl (up|coordinator) .* --contact you@example\.org\n$/);
   },
@@ -58,8 +61,25 @@ it("begins nothing where no URL can be crawled, and names each with its reason",
         /^not crawled: http:\/\/10\.1\.2\.3\/a: 10\.1\.2\.3 is a special-purpose address/,
       ),
       expect.stringMatching(/^not crawled: http:\/\/\[::1\]\/: ::1 is a special-purpose address/),
+      "addresses of your own network are crawled with --allow RANGE, such as --allow 10.0.0.0/8",
     ],
   ]);
+});
+
+it("crawls one's own network where it is allowed, and no other", { timeout: 120_000 }, async () => {
+  const site = createServer((_, response) => {
+    response.setHeader("content-type", "text/html").end("<title>Intranet</title><p>Our own pages.</p>");
+  }).listen(0, "127.0.0.1");
+  await once(site, "listening");
+  const url = `http://127.0.0.1:${(site.address() as AddressInfo).port}/`;
+
+  const crawled = await run(...up, ...contact, "--allow", "127.0.0.0/8", "--url", url, "http://10.1.2.3/");
+  const wrong = await run(...up, ...contact, "--allow", "mine", "--url", url);
+  site.close();
+
+  expect(JSON.parse(crawled.out).pages).toBe(1);
+  expect([crawled.code, crawled.err]).toEqual([2, expect.stringContaining("not crawled: http://10.1.2.3/")]);
+  expect([wrong.code, wrong.err]).toEqual([2, expect.stringContaining("--allow mine: must be a range")]);
 });
 
 it("names what DNS says cannot be crawled, and fails for it", { timeout: 90_000 }, async () => {
