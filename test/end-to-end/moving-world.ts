@@ -18,6 +18,7 @@ import { Spool } from "#crawler/spool/spool";
 import { newCrawlerKey } from "#ops/cli/crawler-key";
 import { generateWorld } from "#ops/world/generate-world";
 import { type RunningWorld, startWorld } from "#ops/world/main";
+import { softwareVersion } from "#protocol/software-version";
 import { arrivedResult, newWorld, scope, seeds } from "../support/store-world.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
 
@@ -50,7 +51,7 @@ export async function newMovingWorld() {
     return await startCoordinator({
       database: world.database,
       log: silentLog,
-      version: "test",
+      version: softwareVersion,
       config: readCoordinatorConfig({
         listen: { host: "127.0.0.1", port: listenAt },
         resolvers: [internet.dnsAddress],

@@ -1,9 +1,11 @@
 /** A coordinator as the end-to-end tests need it: on loopback, silent, and with the emulated Internet's names. */
+
 import { readCoordinatorConfig } from "#coordinator/config";
 import { type RunningCoordinator, startCoordinator } from "#coordinator/main";
 import { silentLog } from "#core/log";
 import type { Database } from "#db/server-database";
 import type { RunningWorld } from "#ops/world/main";
+import { softwareVersion } from "#protocol/software-version";
 
 export interface QuietCoordinator {
   readonly database: Database;
@@ -20,7 +22,7 @@ export async function startQuietCoordinator(given: QuietCoordinator): Promise<Ru
   return await startCoordinator({
     database,
     log: silentLog,
-    version: "test",
+    version: softwareVersion,
     ...(now && { now }),
     config: readCoordinatorConfig({
       listen: { host: "127.0.0.1", port },
