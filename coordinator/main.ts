@@ -9,7 +9,7 @@ import { jobs, Timekeeper } from "#core/scheduler";
 import { postgresVersion } from "#db/server-database";
 import { loadZlibSync } from "#protocol/zlib-sync-inflater";
 import { accessOver, accessParts, anonymousMayRead } from "./access/start.ts";
-import { followFleet, scheduleBalance } from "./balance/start.ts";
+import { followFleet, scheduleBalance, succession } from "./balance/start.ts";
 import { changePart, scheduleChanges } from "./changes/start.ts";
 import { channelPart, scheduleChannels } from "./channels/start.ts";
 import type { CoordinatorOptions } from "./config.ts";
@@ -229,7 +229,7 @@ async function openRooms(ground: Ground) {
 
 /** From here on the database's notices are followed, the pages and crawlers are answered, and the clock runs. */
 async function goToWork(ground: Ground, rooms: Rooms): Promise<RunningCoordinator> {
-  const { log, now, timekeeper, presence, incidents } = ground;
+  const { config, log, now, timekeeper, presence, incidents } = ground;
   const followers = [ground.policies, rooms.releases, rooms.optOuts, rooms.links];
   const following = await followDatabase(ground, rooms);
   try {
@@ -237,6 +237,7 @@ async function goToWork(ground: Ground, rooms: Rooms): Promise<RunningCoordinato
     await ground.keepReleases(now());
     const { web, url } = await openWebServer({
       ...{ ...ground, metrics: ground.counters.metrics, live: liveOf(ground, rooms) },
+      succession: succession(jobPorts(ground, rooms), config),
       access: (pool) => accessOver(pool, anonymousMayRead(ground.config)),
       rooms: pagesOfRooms,
     });
@@ -305,7 +306,7 @@ function liveOf(ground: Ground, { gateway, delegations }: Rooms): () => LiveStat
 /** What each room adds to the pages, the API and the actions. */
 export function pagesOfRooms(options: RoomOptions): readonly WebPart[] {
   return [
-    fleetPart(options.pool),
+    fleetPart(options),
     explorePart(options),
     policyPart(options),
     registryPart(options),
@@ -320,17 +321,21 @@ export function pagesOfRooms(options: RoomOptions): readonly WebPart[] {
   ];
 }
 
-/** What is done by the clock, room by room. */
-function scheduleJobs(ground: Ground, rooms: Rooms): void {
-  const { config, database, pool, timekeeper, fleet, stores, incidents, counters, keepReleases, log, now } =
-    ground;
-  const { probing, delegations, recrawls, gateway } = rooms;
-  const ports: JobPorts = {
+function jobPorts(ground: Ground, { probing, delegations, recrawls, ...rooms }: Rooms): JobPorts {
+  const { fleet, stores } = ground;
+  return {
     ...{ ...ground, ...stores, queue: delegations.queue, recrawlDays: recrawls.meanDays },
     ...{ denied: probing.denied, anycast: probing.anycast },
     ...{ recalibration: rooms.recalibration, withoutRoom: rooms.withoutRoom },
     gateway: { ...probing.fleet, send: (crawlerId, message) => fleet.send(crawlerId, message) },
   };
+}
+
+/** What is done by the clock, room by room. */
+function scheduleJobs(ground: Ground, rooms: Rooms): void {
+  const { config, database, pool, timekeeper, incidents, counters, keepReleases, log, now } = ground;
+  const { delegations, gateway } = rooms;
+  const ports = jobPorts(ground, rooms);
   const nowMs = () => performance.now();
   scheduleFrontier(ports, config);
   scheduleDelegation(ports, config);

@@ -20,6 +20,7 @@ import { createInvitationStore } from "./crawlers/invitation-store.ts";
 import { createFleetOutside } from "./crawlers/public-list-reads.ts";
 import { createAuditLog } from "./database/audit-log.ts";
 import type { CoordinatorState } from "./delegation/state.ts";
+import type { FleetPorts } from "./fleet/fleet-ports.ts";
 import type { CrawlScope } from "./frontier/frontier.ts";
 import { type FrontierOrder, frontierOrder } from "./frontier/order/strategies.ts";
 import { following } from "./live-config.ts";
@@ -59,6 +60,7 @@ export interface OpenWebOptions {
   readonly log: Log;
   readonly registryHost: RegistryHost | null;
   readonly state: CoordinatorState;
+  readonly succession: FleetPorts["succession"];
   /** Who may do what, by what the database knows. */
   readonly access: (pool: Pool) => Access;
   /** What each room adds to the pages, the API and the actions. */

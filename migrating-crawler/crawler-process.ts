@@ -13,7 +13,7 @@ import type { LimitUsage } from "./limits/limit-usage.ts";
 import { keepPriority } from "./limits/priority.ts";
 import type { CrawlerStatus } from "./link/crawler-status.ts";
 import type { CrawlerSurroundings } from "./link/crawler-surroundings.ts";
-import { DockLine } from "./link/supervisor-line.ts";
+import { DockLine, type RefusedCrawler } from "./link/supervisor-line.ts";
 import { homeSettings, settingsFile } from "./membership/home-settings.ts";
 import type { CrawlerConfig } from "./settings/config.ts";
 import { settingsFileConfig } from "./settings/settings-file.ts";
@@ -67,12 +67,12 @@ async function runUntilAsked(
 ): Promise<void> {
   const { log, dock } = surroundings;
   const asked = untilAsked(dock);
-  let refuse: (reason: string) => void = () => {};
-  const refused = new Promise<string>((resolve) => {
+  let refuse: (refused: RefusedCrawler) => void = () => {};
+  const refused = new Promise<RefusedCrawler>((resolve) => {
     refuse = resolve;
   });
   const onDrained = () => askToLeave(dock !== undefined);
-  const crawler = await start(config, { ...surroundings, onDrained, onRefused: (reason) => refuse(reason) });
+  const crawler = await start(config, { ...surroundings, onDrained, onRefused: (given) => refuse(given) });
   const status = await openStatus({ config, crawler, log });
   log.info({ coordinatorUrl: config.coordinatorUrl }, "the crawler has started");
   process.send?.({ type: "started", name: config.name });
@@ -85,11 +85,12 @@ async function runUntilAsked(
   const end = await Promise.race([asked, refused]);
   watching.close();
   await status.close();
-  if (end !== null && end !== leaves) dock?.refused(end);
+  const isRefused = typeof end === "object" && end !== null;
+  if (isRefused) dock?.refused(end);
   if (end === leaves) await crawler.leave();
   else await crawler.stop();
-  log.info({ reason: end ?? "asked to stop" }, "the crawler has stopped");
-  if (end !== null && end !== leaves) process.exitCode = 1;
+  log.info({ reason: isRefused ? end.reason : (end ?? "asked to stop") }, "the crawler has stopped");
+  if (isRefused) process.exitCode = 1;
   if (process.connected) process.disconnect();
   endSoon();
 }

@@ -236,7 +236,7 @@ export class Crawler {
   #refused(reason: string, code: CoordinatorRefuse["code"]): void {
     const { onMove, onRefused } = this.#surroundings;
     if (code === "moved" && this.#moving.isWaiting()) onMove?.("moved");
-    else onRefused?.(this.#member === null ? reason : withRefusalAdvice(reason, code));
+    else onRefused?.({ reason: this.#member === null ? reason : withRefusalAdvice(reason, code), code });
   }
 
   #take(message: LinkMessage): void {

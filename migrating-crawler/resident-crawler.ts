@@ -56,7 +56,7 @@ export class Resident {
 
   async #begin(settled: Settled): Promise<void> {
     if (settled === "gone") {
-      this.#surroundings.onRefused?.(goneWords);
+      this.#surroundings.onRefused?.({ reason: goneWords, code: null });
       return;
     }
     const name = readMembership(this.#config.home)?.name ?? this.#config.name;
@@ -79,7 +79,10 @@ export class Resident {
     });
     this.#turn = this.#turn.catch((error: unknown) => {
       const words = error instanceof Error ? error.message : String(error);
-      this.#surroundings.onRefused?.(`the crawler could not start over after a move: ${words}`);
+      this.#surroundings.onRefused?.({
+        reason: `the crawler could not start over after a move: ${words}`,
+        code: null,
+      });
     });
   }
 }

@@ -162,17 +162,39 @@ export class NewcomerSettling {
     room: number,
     probes: number,
   ): Promise<{ readonly goesOn: boolean; readonly gained: number }> {
-    if (this.#isFirst(crawlerId) || room <= 0) return { goesOn: false, gained: 0 };
     const newcomer = this.#newcomerOf(crawlerId);
+    const own = newcomer.isBack ? 0 : await this.#giveOwnBack(crawlerId);
+    newcomer.returned += own;
+    if (this.#isFirst(crawlerId) || room <= own) return { goesOn: false, gained: own };
     if (!newcomer.isBack) {
-      const returned = await this.#giveBack(crawlerId, Math.min(room, returnsPerPass));
+      const returned = await this.#giveBack(crawlerId, Math.min(room - own, returnsPerPass));
       newcomer.returned += returned;
       newcomer.isBack = returned < returnsPerPass;
-      return { goesOn: true, gained: returned };
+      return { goesOn: true, gained: own + returned };
     }
     const before = newcomer.search.figures.gained;
     const goesOn = await newcomer.search.step(Math.min(room, probes));
     return { goesOn, gained: newcomer.search.figures.gained - before };
+  }
+
+  /** The subnet that it stands in (paper section 4.1), where it had that before: nobody can be nearer. */
+  async #giveOwnBack(crawlerId: CrawlerId): Promise<number> {
+    const { delegations, state, denied, now } = this.#ports;
+    const subnetId = state.crawler(crawlerId)?.subnetId ?? null;
+    const present = subnetId === null ? null : state.delegationOf(subnetId);
+    if (subnetId === null || present === null || present.crawlerId === crawlerId) return 0;
+    const former = await delegations.formerSubnets(crawlerId, new Date(now().getTime() - formerMs));
+    const had = former.find((one) => one.subnetId === subnetId);
+    if (had === undefined) return 0;
+    const allowed = new Map([[subnetId, new Map([[crawlerId, had.rttMs ?? 0]])]]);
+    await withoutDenied(allowed, { delegations, ...(denied ? { denied } : {}) }, now());
+    if (!allowed.has(subnetId)) return 0;
+    const back: DelegationMove = {
+      subnetId,
+      ...{ from: present.crawlerId, to: crawlerId, cause: "joined", rttMs: had.rttMs },
+      reason: "the crawler that stands in it is back",
+    };
+    return (await makeMoves([back], this.#ports, now())).length;
   }
 
   async #giveBack(crawlerId: CrawlerId, most: number): Promise<number> {

@@ -1,5 +1,6 @@
 /** What the coordinator does by the clock as crawlers come, go and have too much: who gets whose subnets. */
 
+import type { CrawlerId } from "#core/ids";
 import { jobs } from "#core/scheduler";
 import type { CoordinatorConfig } from "../config.ts";
 import type { CoordinatorPresence } from "../crawlers/coordinator-presence-store.ts";
@@ -10,6 +11,7 @@ import { NewcomerSettling } from "./join.ts";
 import { refreshCrawlers } from "./presence.ts";
 import { PutOffMoves } from "./rebalance.ts";
 import { rebalanceLoad } from "./rebalance-load.ts";
+import { type HeirLine, successionOf } from "./successors.ts";
 
 const handOverMs = 5000;
 const followMs = 5000;
@@ -21,10 +23,6 @@ const settleMs = 5000;
 export function scheduleBalance(ports: JobPorts, config: CoordinatorConfig): void {
   const { timekeeper, gateway, counters, log } = ports;
   const { recrawlDays = () => config.recrawl.intervalHours / 24 } = ports;
-  const online = () => {
-    const full = ports.withoutRoom();
-    return gateway.online().filter((crawlerId) => !full.has(crawlerId));
-  };
   // Who is not believed gets nothing new: neither as a newcomer nor to relieve another.
   const believed = {
     ...gateway,
@@ -33,7 +31,7 @@ export function scheduleBalance(ports: JobPorts, config: CoordinatorConfig): voi
   const handOvers = new HandOvers(
     {
       ...ports,
-      online,
+      online: () => heirsOnline(ports),
       get recrawlDays() {
         return recrawlDays();
       },
@@ -69,6 +67,23 @@ export function scheduleBalance(ports: JobPorts, config: CoordinatorConfig): voi
     counters.moves("overload", moved.length);
     if (moved.length > 0) log.info({ subnets: moved.length }, "load was rebalanced");
   });
+}
+
+/** Who may take a subnet now: connected, believed, with room, and not handing over itself. */
+function heirsOnline({ gateway, withoutRoom }: JobPorts): CrawlerId[] {
+  const full = withoutRoom();
+  return gateway.online().filter((crawlerId) => !full.has(crawlerId));
+}
+
+/** To whom a crawler's subnets would go as things stand: the plan that the next pass of the hand-overs makes. */
+export function succession(
+  ports: JobPorts,
+  config: CoordinatorConfig,
+): (crawlerId: CrawlerId) => Promise<HeirLine[]> {
+  const { recrawlDays = () => config.recrawl.intervalHours / 24 } = ports;
+  const online = () => heirsOnline(ports);
+  return async (crawlerId) =>
+    await successionOf(crawlerId, { ...ports, online, recrawlDays: recrawlDays() }, ports.now());
 }
 
 /** Other coordinators on this database: what they say of the fleet is read, and crawlers of those that are gone taken over. */

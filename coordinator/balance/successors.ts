@@ -142,21 +142,79 @@ function rememberMove(move: DelegationMove, { state, anycast }: MovePorts): void
 
 // A crawler is gone, or hands over: each of its subnets goes to another that the deciding round has measured
 // (choose-heirs), without a new probe. Subnets of which nothing is known of the others are left for a probe
-// round, and those that nothing can be probed in go to the crawler next to it. The leases of one that is gone
-// return; one that is still there finishes its own.
+// round, and those that nothing can be probed in go to the crawler next to it. What a page says beforehand
+// (`successionOf`) and what is done (`replaceCrawler`) are one plan.
 
-export interface ReplaceCrawlerPorts {
-  readonly delegations: Pick<
-    DelegationStore,
-    "move" | "probedRtts" | "crawlerLoads" | "loads" | "targetsFor"
-  >;
-  readonly frontier: Pick<FrontierStore, "returnLeasesOf">;
+export interface SuccessionPorts {
+  readonly delegations: Pick<DelegationStore, "probedRtts" | "crawlerLoads" | "loads" | "targetsFor">;
   readonly state: CoordinatorState;
   /** Crawlers that may take a subnet now. */
   readonly online: () => readonly CrawlerId[];
   readonly recrawlDays: number;
   /** Without it, nobody denies anything. */
   readonly denied?: DeniedTargets;
+}
+
+export interface Succession {
+  /** To those that have measured the subnet. */
+  readonly inherited: readonly DelegationMove[];
+  /** Of subnets that nothing can be probed in. */
+  readonly given: readonly DelegationMove[];
+  /** To be probed again. */
+  readonly orphans: readonly SubnetId[];
+}
+
+/** Subnets without a known heir that are looked up at once, for something to probe in them. */
+const orphansLookedAt = 2000;
+
+/** To whom the subnets of a crawler go as things stand; nothing is written. */
+export async function planSuccession(
+  gone: CrawlerId,
+  ports: SuccessionPorts,
+  now: Date,
+): Promise<Succession> {
+  const subnets = ports.state.subnetsOf(gone);
+  const fleet = await loadOfHeirs(gone, ports);
+  if (subnets.length === 0 || fleet.crawlers.length === 0)
+    return { inherited: [], given: [], orphans: subnets };
+  const heirs = await chooseHeirs({ crawlerId: gone, subnets }, fleet, ports, now);
+  const inherited = heirs.map((heir) => moveOf(gone, heir, ports.state));
+  const known = new Set(inherited.map(({ subnetId }) => subnetId));
+  const rest = subnets.filter((subnetId) => !known.has(subnetId));
+  const { targets, empty } = await withTargets(rest, ports);
+  return { inherited, given: toNeighbour(gone, empty, fleet, ports.state), orphans: targets };
+}
+
+/** One line of what would become of a crawler's subnets. */
+export interface HeirLine {
+  /** Null: nobody is known to be next, so these are measured again. */
+  readonly crawler: string | null;
+  readonly subnets: number;
+  /** Whether the crawler has measured them itself; else nothing can be probed in them, and it stands next to them. */
+  readonly measured: boolean;
+}
+
+/** The largest share first, and what has to be measured again last; empty when it has no subnets. */
+export async function successionOf(
+  crawlerId: CrawlerId,
+  ports: SuccessionPorts,
+  now: Date,
+): Promise<HeirLine[]> {
+  const { inherited, given, orphans } = await planSuccession(crawlerId, ports, now);
+  const nameOf = (id: CrawlerId) => ports.state.crawler(id)?.name ?? `crawler ${id}`;
+  const lines = [inherited, given].flatMap((moves, index) => {
+    const counts = new Map<CrawlerId, number>();
+    for (const { to } of moves) counts.set(to, (counts.get(to) ?? 0) + 1);
+    return [...counts].map(([to, subnets]) => ({ crawler: nameOf(to), subnets, measured: index === 0 }));
+  });
+  const listed = lines.toSorted((a, b) => b.subnets - a.subnets || (a.crawler < b.crawler ? -1 : 1));
+  if (orphans.length === 0) return listed;
+  return [...listed, { crawler: null, subnets: orphans.length, measured: false }];
+}
+
+export interface ReplaceCrawlerPorts extends SuccessionPorts {
+  readonly delegations: SuccessionPorts["delegations"] & Pick<DelegationStore, "move">;
+  readonly frontier: Pick<FrontierStore, "returnLeasesOf">;
   /** Without it, nothing is taken for anycast. */
   readonly anycast?: AnycastRanges;
 }
@@ -168,9 +226,7 @@ export interface Replaced {
   readonly orphans: readonly SubnetId[];
 }
 
-/** Subnets without a known heir that are looked up at once, for something to probe in them. */
-const orphansLookedAt = 2000;
-
+/** The leases of one that is gone return; one that is still there finishes its own. */
 export async function replaceCrawler(
   gone: CrawlerId,
   ports: ReplaceCrawlerPorts,
@@ -178,21 +234,12 @@ export async function replaceCrawler(
 ): Promise<Replaced> {
   const isGone = ports.state.crawler(gone)?.state === "offline";
   const returnedLeases = isGone ? await ports.frontier.returnLeasesOf(gone, now) : 0;
-  const subnets = ports.state.subnetsOf(gone);
-  const fleet = await loadOfHeirs(gone, ports);
-  if (subnets.length === 0 || fleet.crawlers.length === 0) {
-    return { returnedLeases, moved: [], orphans: subnets };
-  }
-  const heirs = await chooseHeirs({ crawlerId: gone, subnets }, fleet, ports, now);
-  const moves = heirs.map((heir) => moveOf(gone, heir, ports.state));
-  const inherited = new Set(await makeMoves(moves, ports, now));
-  const rest = subnets.filter((subnetId) => !inherited.has(subnetId));
-  const { targets, empty } = await withTargets(rest, ports);
-  const given = await makeMoves(toNeighbour(gone, empty, fleet, ports.state), ports, now);
-  return { returnedLeases, moved: [...inherited, ...given], orphans: targets };
+  const { inherited, given, orphans } = await planSuccession(gone, ports, now);
+  const moved = await makeMoves([...inherited, ...given], ports, now);
+  return { returnedLeases, moved, orphans };
 }
 
-async function loadOfHeirs(gone: CrawlerId, ports: ReplaceCrawlerPorts): Promise<FleetLoad> {
+async function loadOfHeirs(gone: CrawlerId, ports: SuccessionPorts): Promise<FleetLoad> {
   const { state, delegations, recrawlDays } = ports;
   const crawlers = ports
     .online()
@@ -207,7 +254,7 @@ async function loadOfHeirs(gone: CrawlerId, ports: ReplaceCrawlerPorts): Promise
 /** Subnets with something to probe, and those in which nothing was ever resolved. */
 async function withTargets(
   subnets: readonly SubnetId[],
-  { delegations }: ReplaceCrawlerPorts,
+  { delegations }: SuccessionPorts,
 ): Promise<{ targets: SubnetId[]; empty: SubnetId[] }> {
   const [looked, later] = [subnets.slice(0, orphansLookedAt), subnets.slice(orphansLookedAt)];
   const found = new Set((await delegations.targetsFor(looked)).map(({ subnetId }) => subnetId));
@@ -217,24 +264,30 @@ async function withTargets(
   };
 }
 
-/** To whoever is nearest to the crawler itself and has room: there is nothing to measure, and nothing to lose. */
+/**
+ * To whoever is nearest to the crawler itself: there is nothing to measure, and nothing to lose. One whose distance
+ * nobody knows comes last, and one without room after those that have some.
+ */
 function toNeighbour(
   gone: CrawlerId,
   subnets: readonly SubnetId[],
   fleet: FleetLoad,
   state: CoordinatorState,
 ): DelegationMove[] {
-  const rooms = roomsOf(fleet);
-  const distanceMs = (crawlerId: CrawlerId) =>
-    state.peerRtts.rttMs(gone, crawlerId) ?? Number.POSITIVE_INFINITY;
-  const [neighbour] = [...rooms.keys()]
-    .filter((crawlerId) => (rooms.get(crawlerId) ?? 0) > 0)
-    .sort((a, b) => distanceMs(a) - distanceMs(b) || a - b);
+  const [neighbour] = [...roomsOf(fleet)]
+    .map(([crawlerId, room]) => ({ crawlerId, room, rttMs: state.peerRtts.rttMs(gone, crawlerId) }))
+    .sort(
+      (a, b) =>
+        Number(a.rttMs === null) - Number(b.rttMs === null) ||
+        Number(a.room <= 0) - Number(b.room <= 0) ||
+        (a.rttMs ?? 0) - (b.rttMs ?? 0) ||
+        a.crawlerId - b.crawlerId,
+    );
   if (neighbour === undefined) return [];
   return subnets.map((subnetId) => ({
     subnetId,
     from: gone,
-    to: neighbour,
+    to: neighbour.crawlerId,
     cause: causeOf(gone, state),
     reason: `${whyOf(gone, state)}; this one is next to it, and there is nothing to probe`,
     rttMs: null,

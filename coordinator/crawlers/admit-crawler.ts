@@ -57,8 +57,13 @@ export async function admitCrawler(
   if (hello.key.startsWith(invitationPrefix)) return await redeem(introduction, ports, now);
   const holder = await ports.crawlers.authenticate(hello.name, ports.secrets.hash(hello.key));
   if (holder === null) return { refuse: wrongKey };
-  if (holder.revoked) return { refuse: shutOut };
   const fault = identityFault(introduction, holder);
+  if (holder.revoked) {
+    // With its identity it is the crawler that was removed, which cannot know that yet, and the operator does.
+    if (fault !== null || holder.publicKey === null)
+      noteRevokedKey(introduction, holder.crawlerId, ports, now);
+    return { refuse: shutOut };
+  }
   if (fault !== null) {
     noteMisuse(introduction, holder, { fault, incidents: ports.incidents, now });
     return { refuse: badSignature(fault.words) };
@@ -111,9 +116,22 @@ function noteMisuse(
   incidents.note({ crawlerId, kind: fault.kind, words, remoteAddress, at: now });
 }
 
+function noteRevokedKey(
+  { hello, remoteAddress }: Introduction,
+  crawlerId: CrawlerId | null,
+  { incidents }: Pick<AdmissionPorts, "incidents">,
+  now: Date,
+): void {
+  const words =
+    crawlerId === null
+      ? `as ${hello.name}: an invitation was shown that was withdrawn`
+      : `somebody came as ${hello.name} with its key, which opens nothing any more`;
+  incidents.note({ crawlerId, kind: "revoked-key", words, remoteAddress, at: now });
+}
+
 async function redeem(
   introduction: Introduction,
-  { identities, secrets }: AdmissionPorts,
+  { identities, secrets, incidents }: AdmissionPorts,
   now: Date,
 ): Promise<Admitted | { readonly refuse: Refusal }> {
   const { hello, version } = introduction;
@@ -124,7 +142,10 @@ async function redeem(
   const { secret: key, hash: keyHash } = secrets.make();
   const secretHash = secrets.hash(hello.key);
   const redeemed = await identities.redeem({ secretHash, name: hello.name, publicKey, keyHash, now });
-  if ("refused" in redeemed) return { refuse: refusalOf(redeemed.refused, hello.name) };
+  if ("refused" in redeemed) {
+    if (redeemed.refused.type === "revoked") noteRevokedKey(introduction, null, { incidents }, now);
+    return { refuse: refusalOf(redeemed.refused, hello.name) };
+  }
   const { crawlerId, scopes } = redeemed;
   const given = { type: "coordinator:key" as const, key, scopes: [...scopes], oldKeySeconds: 0 };
   return { crawlerId, publicKey, first: [given] };

@@ -220,7 +220,15 @@ const shutOutPreview = z
     openLeases: z.int(),
     subnets: z.int(),
     heirs: z.array(
-      z.strictObject({ crawler: z.string().nullable().describe("Null: measured again."), subnets: z.int() }),
+      z.strictObject({
+        crawler: z.string().nullable().describe("Null: measured again."),
+        subnets: z.int(),
+        measured: z
+          .boolean()
+          .describe(
+            "Whether that crawler has measured them; else nothing can be probed in them, and it stands next to them.",
+          ),
+      }),
     ),
   })
   .meta({ id: "ShutOutPreview" });
@@ -319,8 +327,8 @@ export const crawlerApi = {
           openLeases: 3,
           subnets: 120,
           heirs: [
-            { crawler: "berlin", subnets: 90 },
-            { crawler: null, subnets: 30 },
+            { crawler: "berlin", subnets: 90, measured: true },
+            { crawler: null, subnets: 30, measured: false },
           ],
         },
       },

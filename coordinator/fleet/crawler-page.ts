@@ -3,7 +3,7 @@
 import { linkMinutes } from "#core/access-types";
 import { mayDo } from "#core/actor";
 import { bytesText, howMany, msText } from "#core/format";
-import type { HeirLine } from "../delegation/successor-reads.ts";
+import type { HeirLine } from "../balance/successors.ts";
 import {
   askFor,
   buttonForm,
@@ -261,17 +261,18 @@ export interface ShutOutPreview {
 }
 
 export function shutOutBody(preview: ShutOutPreview, viewer: PageViewer): Html {
-  const { name, state, openLeases, subnets } = preview;
+  const { name, state, openLeases, subnets, heirs } = preview;
   const session =
     state === "offline" ? "It is not connected now, and cannot connect again." : "Its session ends at once.";
   return html`<h1>Shut ${name} out?</h1>
-<p class="lead">No key of it opens anything from then on. What it has fetched stays in the index. A <a href="/fleet/invite?renews=${encodeURIComponent(name)}">new identity</a> takes it back.</p>
+<p class="lead">What it has fetched stays in the index. Once it is killed or revoked no key of it opens anything, and only a <a href="/fleet/invite?renews=${encodeURIComponent(name)}">new identity</a> takes it back.</p>
 <section class="choices">
+${drainCard(preview, viewer)}
 <div class="choice-card"><h2>Kill: everything at once</h2>
 <p>For a machine that is lost, or that nobody answers for.</p>
 <ul class="plain"><li>${session}</li>
 <li>${openLeases === 0 ? "It holds no leases." : html`Its <strong>${howMany(openLeases, "lease")}</strong> ${openLeases === 1 ? "returns" : "return"} now, and the pages are handed out again.`}</li>
-<li>${subnets === 0 ? "It has no subnets." : html`Its <strong>${howMany(subnets, "subnet")}</strong> ${subnets === 1 ? "goes" : "go"} to others now, without waiting for it:`}${heirList(preview)}</li></ul>
+<li>${subnets === 0 ? "It has no subnets." : html`Its <strong>${howMany(subnets, "subnet")}</strong> ${subnets === 1 ? "goes" : "go"} to others now, without waiting for it${heirs.length === 0 ? "." : ":"}`}${heirList(preview)}</li></ul>
 ${confirmForm(viewer, { path: crawlerPath(name, "/kill"), label: `Kill ${name}`, typed: name, id: "confirm-kill" })}</div>
 <div class="choice-card"><h2>Revoke: the key alone</h2>
 <p>For a key that leaked, or a partner that takes a break.</p>
@@ -283,10 +284,21 @@ ${confirmForm(viewer, { path: crawlerPath(name, "/revoke"), label: `Revoke ${nam
 <p><a href="${crawlerPath(name)}">Leave it as it is</a></p>`;
 }
 
+/** The gentle way, and the one with a way back. */
+function drainCard(preview: ShutOutPreview, viewer: PageViewer): Html {
+  const { name, state, revoked, openLeases, subnets, heirs } = preview;
+  if (revoked || state === "draining") return nothing;
+  return html`<div class="choice-card"><h2>Drain: hand over first</h2>
+<p>For a machine that stops for good or for a while. It stays in the fleet, and <em>Resume</em> takes it back, with the subnet that it stands in.</p>
+<ul class="plain"><li>It is given no new pages${openLeases === 0 ? "." : html`, and finishes its <strong>${howMany(openLeases, "lease")}</strong>.`}</li>
+<li>${subnets === 0 ? "It has no subnets." : html`Its <strong>${howMany(subnets, "subnet")}</strong> ${subnets === 1 ? "goes" : "go"} to others${heirs.length === 0 ? "." : ":"}`}${heirList(preview)}</li></ul>
+${buttonForm(viewer, { path: crawlerPath(name, "/drain"), label: `Drain ${name}` })}</div>`;
+}
+
 function heirList({ heirs }: ShutOutPreview): Html {
   if (heirs.length === 0) return nothing;
   return html`<ul class="plain">${heirs.map(
-    ({ crawler, subnets }) =>
-      html`<li>${howMany(subnets, "subnet")}: ${crawler === null ? "to whoever turns out to be nearest, measured again" : html`to ${crawlerOr(crawler, "")}, the runner-up`}</li>`,
+    ({ crawler, subnets, measured }) =>
+      html`<li>${howMany(subnets, "subnet")}: ${crawler === null ? "to whoever turns out to be nearest, measured again" : html`to ${crawlerOr(crawler, "")}, ${measured ? "the next best that measured them and has room" : "which stands next to it: there is nothing to measure in them yet"}`}</li>`,
   )}</ul>`;
 }

@@ -5,7 +5,6 @@ import { absencesOf } from "../crawlers/crawler-store.ts";
 import { keysOfCrawler } from "../crawlers/identity-store.ts";
 import { moveList } from "../crawlers/move-store.ts";
 import { KeptAnswer } from "../database/cached-read.ts";
-import { heirsOf } from "../delegation/successor-reads.ts";
 import { failureShares, latestFailures } from "../overview/failure-reads.ts";
 import { createIncidentStore } from "../overview/incident-store.ts";
 import { type TrustReport, trustList, trustReport } from "../trust/reads.ts";
@@ -41,7 +40,6 @@ export function createFleetReads(pool: Pool, now: () => Date, nowMs: () => numbe
     keysOf: async (name) => await keysOfCrawler(pool, name),
     logOf: async (name, page) => await crawlerLog(pool, name, page),
     offersOf: async (crawlerId) => await offersOf(pool, crawlerId),
-    heirsOf: async (name) => await heirsOf(pool, name),
     trustOf: async (name) => await trustReport(pool, name),
     trust: async () => await trustList(pool),
     moves: async (name) => await moveList(pool, name),

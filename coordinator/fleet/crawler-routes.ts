@@ -4,6 +4,7 @@ import type { z } from "zod";
 import type { FleetKeys } from "#core/access-types";
 import { mayDo } from "#core/actor";
 import { bytesText, howMany } from "#core/format";
+import { asCrawlerId } from "#core/ids";
 import type { Budget, ChangedBudget, CrawlerStore, DrainedBy } from "../crawlers/crawler.ts";
 import type { MoveRefusal } from "../crawlers/move-store.ts";
 import { giveDomainSets, givenWords } from "../domain-sets/assign.ts";
@@ -84,8 +85,9 @@ async function logShown(asked: AskedView, ports: FleetPorts) {
 async function shutOutShown(asked: AskedView, ports: FleetPorts) {
   const name = asked.param("name");
   if (!isName(name) || !mayDo(asked.visit.actor, "fleet-write")) return null;
-  const [entry, heirs] = await Promise.all([ports.reads.crawler(name, asked.now), ports.reads.heirsOf(name)]);
+  const entry = await ports.reads.crawler(name, asked.now);
   if (entry === null) return null;
+  const heirs = await ports.succession(asCrawlerId(entry.crawlerId));
   const { state, revoked, openLeases, subnets } = entry;
   const preview: ShutOutPreview = { name, state, revoked, openLeases, subnets, heirs };
   return {

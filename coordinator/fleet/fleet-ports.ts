@@ -1,7 +1,9 @@
 /** What the fleet's pages, API and actions work with, and the answers that they share. */
 import type { FleetKeys, Secrets, SignInLinkStore } from "#core/access-types";
+import type { CrawlerId } from "#core/ids";
 import type { IncidentStore } from "#core/incidents";
 import type { InvitingCoordinator } from "../access/invitations.ts";
+import type { HeirLine } from "../balance/successors.ts";
 import type { BudgetChange, ChangedBudget, CrawlerStore } from "../crawlers/crawler.ts";
 import type { InvitationStore } from "../crawlers/identity.ts";
 import type { MoveStore } from "../crawlers/move-store.ts";
@@ -35,6 +37,8 @@ export interface FleetPorts {
   readonly domainSets: Pick<DomainSetStore, "of" | "give">;
   /** False: there is no crawler of that name. */
   readonly restoreTrust: (name: string, now: Date) => Promise<boolean>;
+  /** To whom its subnets would go as things stand. */
+  readonly succession: (crawlerId: CrawlerId) => Promise<readonly HeirLine[]>;
   /** What invitations pin. Throws a UsageError when partners could not reach the coordinator where it listens. */
   readonly coordinator: () => Promise<InvitingCoordinator>;
   /** Where people reach the pages; null: no coordinator has said so yet. */

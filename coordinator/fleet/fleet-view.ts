@@ -2,7 +2,6 @@
 import type { blames } from "#protocol/result";
 import type { Absence, IssuedKey } from "../crawlers/crawler.ts";
 import type { MoveLine } from "../crawlers/move-store.ts";
-import type { HeirLine } from "../delegation/successor-reads.ts";
 import type { TrustReport } from "../trust/judge-crawler.ts";
 import type { TrustLine } from "../trust/reads.ts";
 import type { FleetEntry } from "./fleet-entry.ts";
@@ -50,7 +49,6 @@ export interface FleetReads {
   keysOf(name: string): Promise<readonly IssuedKey[]>;
   logOf(name: string, page: number): Promise<CrawlerLogPage>;
   offersOf(crawlerId: number): Promise<readonly OfferEntry[]>;
-  heirsOf(name: string): Promise<readonly HeirLine[]>;
   trustOf(name: string): Promise<TrustReport | null>;
   trust(): Promise<readonly TrustLine[]>;
   moves(name: string | null): Promise<readonly MoveLine[]>;

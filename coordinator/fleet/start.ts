@@ -45,11 +45,14 @@ function fleetRoutes(ports: FleetPorts): WebPart {
 // The pages' part about the fleet, with its stores.
 
 /** `now` is the clock of figures that are kept a while. */
-export function fleetPart(pool: Pool, now: () => Date = () => new Date()): WebPart {
-  return fleetRoutes(fleetPorts(pool, now));
+export function fleetPart(
+  { pool, succession }: { readonly pool: Pool; readonly succession: FleetPorts["succession"] },
+  now: () => Date = () => new Date(),
+): WebPart {
+  return fleetRoutes({ ...fleetPorts(pool, now), succession });
 }
 
-function fleetPorts(pool: Pool, now: () => Date): FleetPorts {
+function fleetPorts(pool: Pool, now: () => Date): Omit<FleetPorts, "succession"> {
   const nowMs = () => performance.now();
   return {
     reads: createFleetReads(pool, now, nowMs),

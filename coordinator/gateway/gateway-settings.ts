@@ -146,7 +146,6 @@ export const blameless: ReadonlySet<string> = new Set([
 /** Codes that are not here say nothing bad, or are recorded where more is known of them. */
 const kinds: Partial<Record<Refusal["code"], string>> = {
   "wrong-key": "wrong-key",
-  revoked: "revoked-key",
   "bad-message": "bad-message",
   "too-much": "flood",
   "bad-signature": "bad-signature",

@@ -189,7 +189,7 @@ async function sayGoodbye(config: CrawlerConfig, times: LeaveTimes): Promise<Lea
   const crawler = new Crawler(withoutWork(config), {
     log: quietLog,
     softwareVersion,
-    onRefused: (reason) => {
+    onRefused: ({ reason }) => {
       refused = reason;
     },
   });

@@ -54,7 +54,12 @@ export const crawlerToDock = z.discriminatedUnion("type", [
   /** Every few seconds: it is not stuck. */
   z.object({ type: z.literal("alive") }),
   /** The coordinator wants no more of it; it ends by itself. */
-  z.object({ type: z.literal("refused"), reason: words }),
+  z.object({
+    type: z.literal("refused"),
+    reason: words,
+    /** The coordinator's code; `revoked`: this crawler was removed and is not served again. */
+    code: z.string().max(40).optional(),
+  }),
   /** The coordinator offers this release. */
   z.object({ type: z.literal("release"), version: releaseVersion, digest }),
   /** The coordinator has so many of the reports, the oldest ones. */

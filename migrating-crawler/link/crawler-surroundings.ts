@@ -1,7 +1,7 @@
 /** What a crawler is given by whoever runs it, besides its settings. */
 
 import type { CrawlerLog } from "../core/log.ts";
-import type { DockLine } from "./supervisor-line.ts";
+import type { DockLine, RefusedCrawler } from "./supervisor-line.ts";
 
 export interface CrawlerSurroundings {
   readonly log: CrawlerLog;
@@ -9,7 +9,7 @@ export interface CrawlerSurroundings {
   /** The dock that runs this process, if one does. */
   readonly dock?: DockLine;
   /** Called when the coordinator refuses this crawler for good; it has stopped then. */
-  readonly onRefused?: (reason: string) => void;
+  readonly onRefused?: (refused: RefusedCrawler) => void;
   /** Called when it was drained by its host's word: it is to leave for good now. */
   readonly onDrained?: () => void;
   /**

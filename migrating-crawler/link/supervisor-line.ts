@@ -3,7 +3,7 @@
  * that are passed on to the coordinator, and echoes that only the dock can ask for.
  */
 
-import { identityVersion } from "#protocol/coordinator-messages";
+import { type CoordinatorRefuse, identityVersion } from "#protocol/coordinator-messages";
 import type { CrawlerHello, CrawlerMessage } from "#protocol/messages";
 import {
   type CrawlerToDock,
@@ -12,6 +12,13 @@ import {
   dockMessage,
 } from "../core/supervisor-messages.ts";
 import type { Echoes, EchoRequest } from "../probe/icmp-echo.ts";
+
+/** Why the coordinator wants no more of a crawler, and what to do. */
+export interface RefusedCrawler {
+  readonly reason: string;
+  /** The coordinator's; null: it was not the coordinator that ended it. */
+  readonly code: CoordinatorRefuse["code"] | null;
+}
 
 /** `process` of a child that was started with an IPC channel. */
 export interface DockChannel {
@@ -85,8 +92,8 @@ export class DockLine {
     this.#say({ type: "started" });
   }
 
-  refused(reason: string): void {
-    this.#say({ type: "refused", reason: reason.slice(0, 500) });
+  refused({ reason, code }: RefusedCrawler): void {
+    this.#say({ type: "refused", reason: reason.slice(0, 500), ...(code === null ? {} : { code }) });
   }
 
   /** A session begins. `send`: as the link's; an older coordinator knows nothing of releases. */

@@ -13,7 +13,7 @@ function refusalAdvice(code: CoordinatorRefuse["code"]): string {
     case "copied-folder":
       return "This crawler's folder exists twice, or an old copy of it was put back. Run only one of them: stop the other one, and remove the copy. If none is to be found, tell the operator, who sees this refusal too, and ask for a new invitation: join with it and --again.";
     case "revoked":
-      return "The operator has ended this crawler's membership, so it will not be served again. Ask the operator why; to take the crawler off this machine, run the uninstall command.";
+      return "The operator has ended this crawler's membership, so it will not be served again. Ask the operator why; with a new invitation, stop it and run join with it and --again. To take the crawler off this machine, run the uninstall command.";
     case "wrong-key":
       return "The key in membership.json is not the one that the coordinator has for this name, or the invitation has run out or was used by another machine: ask the operator for a new invitation and run join with it and --again.";
     case "wrong-version":

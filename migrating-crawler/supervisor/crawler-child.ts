@@ -15,7 +15,7 @@ export interface ChildEnd {
   /** The dock had asked for it, or the process went with 0. */
   readonly inOrder: boolean;
   /** What the coordinator said when it wanted no more of this crawler; null: it said no such thing. */
-  readonly refused: string | null;
+  readonly refused: { readonly reason: string; readonly isRemoved: boolean } | null;
   readonly livedMs: number;
 }
 
@@ -51,7 +51,7 @@ export class CrawlerChild {
   readonly #looking: NodeJS.Timeout;
   #resolveEnded: () => void = () => {};
   #missedLooks = 0;
-  #refused: string | null = null;
+  #refused: ChildEnd["refused"] = null;
   #endedBecause: string | null = null;
   #asked = false;
   #over = false;
@@ -134,7 +134,7 @@ export class CrawlerChild {
     const { data } = crawlerToDock.safeParse(message);
     if (data === undefined || this.#over) return;
     this.#missedLooks = 0;
-    if (data.type === "refused") this.#refused = data.reason;
+    if (data.type === "refused") this.#refused = { reason: data.reason, isRemoved: data.code === "revoked" };
     this.#settings.handlers.onMessage(data);
   }
 

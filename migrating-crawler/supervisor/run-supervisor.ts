@@ -114,8 +114,10 @@ async function tellCoordinator(home: string, words: string): Promise<Told> {
     if (member === null) return { type: "failed" };
     const session = { config: homeSettings(home), member, log: quietLog, timeoutMs: tellMs };
     const outcome = await shortSession(session, words);
-    if (outcome.type === "refused")
-      return { type: "refused", reason: withRefusalAdvice(outcome.reason, outcome.code) };
+    if (outcome.type === "refused") {
+      const { reason, code } = outcome;
+      return { type: "refused", reason: withRefusalAdvice(reason, code), isRemoved: code === "revoked" };
+    }
     return { type: outcome.type === "joined" ? "told" : "failed" };
   } catch {
     // Settings that a later release knows, a full disk: whoever looks here sees it without the coordinator.

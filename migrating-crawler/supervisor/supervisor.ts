@@ -50,7 +50,7 @@ export interface DockSettings {
 /** What became of it; `refused`: the coordinator wants no session with this crawler. */
 export type Told =
   | { readonly type: "told" | "failed" }
-  | { readonly type: "refused"; readonly reason: string };
+  | { readonly type: "refused"; readonly reason: string; readonly isRemoved: boolean };
 
 export class Dock {
   readonly #settings: DockSettings;
@@ -271,7 +271,9 @@ export class Dock {
       log.info({}, "this folder's crawler has moved to another host: nothing runs here any more");
       return;
     }
-    if (!end.inOrder && this.#isCurrent(release) && this.#memory.returnToGood(end.words)) void this.#settle();
+    if (end.refused?.isRemoved) this.#onRemoved(end.refused.reason);
+    else if (!end.inOrder && this.#isCurrent(release) && this.#memory.returnToGood(end.words))
+      void this.#settle();
     else this.#startAgain(end);
   }
 
@@ -284,7 +286,7 @@ export class Dock {
     this.#memory.waitFor(
       end.refused === null
         ? `its next start, ${Math.ceil(waitMs / 1000)} s after it ended: ${end.words}`
-        : `the coordinator, which refuses this crawler: ${end.refused}`,
+        : refusedWords(end.refused.reason),
     );
     void this.#settings.onPresence(false);
     this.#restart = setTimeout(() => void this.#settle(), waitMs);
@@ -313,9 +315,17 @@ export class Dock {
     const told = isNews ? await this.#settings.tell(`it waits for ${words}`) : null;
     if (this.#stopping) return;
     if (told?.type === "told") this.#told = words;
+    if (told?.type === "refused" && told.isRemoved) this.#onRemoved(told.reason);
+    else this.#memory.waitFor(told?.type === "refused" ? refusedWords(told.reason) : words);
+  }
+
+  /** It would be refused for ever: nothing is asked any more. Who joins anew stops this supervisor for that. */
+  #onRemoved(reason: string): void {
+    void this.#updates.stop();
     this.#memory.waitFor(
-      told?.type === "refused" ? `the coordinator, which refuses this crawler: ${told.reason}` : words,
+      `a new invitation; the operator has removed this crawler, and it asks the coordinator no more: ${reason}`,
     );
+    void this.#settings.onPresence(false);
   }
 
   #onTrust(trust: Trust): void {
@@ -328,3 +338,5 @@ export class Dock {
     this.#restart = setTimeout(() => void this.#settle(), this.#settings.timing.backOff.mostMs);
   }
 }
+
+const refusedWords = (reason: string) => `the coordinator, which refuses this crawler: ${reason}`;

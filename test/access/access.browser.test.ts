@@ -32,7 +32,7 @@ describe.skipIf(executable === null)("access, in a browser", { timeout: 90_000 }
     const app = webServer(database, {
       access,
       parts: [
-        fleetPart(database.pool, now),
+        fleetPart({ pool: database.pool, succession: async () => [] }, now),
         ...accessParts(database.pool, { access, version: "0.1.0", now }),
       ],
     });

@@ -231,3 +231,50 @@ it("gets back without a probe what it had, where it was nearer than the heir is"
     { reason: "the crawler that had it is back: 4.0 ms against 9.0 ms" },
   ]);
 });
+
+it.each([
+  ["among measured subnets", 2],
+  ["while nothing of the others was measured", 0],
+])("gets the subnet back that it stands in, %s", async (_, count) => {
+  const settling = await join(count, { pagesPerDay: 1 });
+  const own = await world.subnet("6.1.0.0", "6.1.0.255");
+  await world.delegations.delegateOwnSubnet(own, newcomer, noon);
+  const drained = {
+    from: newcomer,
+    to: old,
+    cause: "drained",
+    reason: "",
+    rttMs: count === 0 ? null : 2,
+  } as const;
+  await world.delegations.move([{ subnetId: own, ...drained }], noon);
+  state.setCrawlers(
+    state.crawlers.map((crawler) =>
+      crawler.crawlerId === newcomer ? { ...crawler, subnetId: own } : crawler,
+    ),
+  );
+  for (const delegation of await world.delegations.readAll()) state.setDelegation(delegation);
+
+  await untilJoined(settling);
+
+  expect(state.delegationOf(own)).toMatchObject({ crawlerId: newcomer });
+  expect((await world.state()).delegationOf(own)).toEqual(state.delegationOf(own));
+  expect(await world.rows("select reason from delegation_history where cause = 'joined' limit 1")).toEqual([
+    { reason: "the crawler that stands in it is back" },
+  ]);
+});
+
+it("a subnet that it stands in and never had stays where it is", async () => {
+  const settling = await join(0);
+  const own = await world.subnet("6.1.0.0", "6.1.0.255");
+  await world.delegations.delegateOwnSubnet(own, old, noon);
+  state.setCrawlers(
+    state.crawlers.map((crawler) =>
+      crawler.crawlerId === newcomer ? { ...crawler, subnetId: own } : crawler,
+    ),
+  );
+  for (const delegation of await world.delegations.readAll()) state.setDelegation(delegation);
+
+  await untilJoined(settling);
+
+  expect(state.delegationOf(own)?.crawlerId).toBe(old);
+});

@@ -1,7 +1,7 @@
 /** Crawlers that come, and what becomes of the subnets and leases of those that do not come back. */
 import { afterAll, beforeAll, beforeEach, expect, it } from "vitest";
 import { departedCrawlers, welcomeCrawler } from "#coordinator/balance/presence";
-import { replaceCrawler } from "#coordinator/balance/successors";
+import { type HeirLine, replaceCrawler, successionOf } from "#coordinator/balance/successors";
 import { AnycastRanges } from "#coordinator/delegation/anycast";
 import { DeniedTargets } from "#coordinator/delegation/denied-targets";
 import { measuredPeers, takePeerReport } from "#coordinator/delegation/measure-peers";
@@ -282,4 +282,56 @@ it("leaves out of a report what was not measured, the crawler itself, and crawle
   expect(measuredPeers(north, report).map(({ to }) => to)).toEqual([4_000_000]);
   expect(await world.crawlers.rtts()).toEqual([]);
   expect(state.hasMeasured(north, 4_000_000 as CrawlerId)).toBe(false);
+});
+
+it("what is said beforehand is what is done, with each heir's room", async () => {
+  const { gone, near, far, subnets, state } = await threeSubnets();
+  const bare = await world.subnet("6.1.0.0", "6.1.0.255");
+  await world.delegations.delegateOwnSubnet(bare, gone, noon);
+  state.setDelegation((await world.delegations.readAll()).find(({ subnetId }) => subnetId === bare)!);
+  await world.pool.query("update crawler set pages_per_day = 0 where crawler_id = $1", [near]);
+  state.setCrawlers(
+    state.crawlers.map((crawler) => (crawler.crawlerId === near ? { ...crawler, pagesPerDay: 0 } : crawler)),
+  );
+  const ports = { ...world, state, recrawlDays: 7, online: () => [near, far] };
+
+  const said = await successionOf(gone, ports, noon);
+  const untouched = state.subnetsOf(gone);
+  const done = await replaceCrawler(gone, ports, noon);
+
+  expect(untouched).toEqual(expect.arrayContaining([...subnets, bare]));
+  const ends = new Map<string, number>();
+  for (const subnetId of done.moved) {
+    const { name } = state.crawler(state.delegationOf(subnetId)!.crawlerId)!;
+    ends.set(name, (ends.get(name) ?? 0) + 1);
+  }
+  const sums = new Map<string, number>();
+  for (const { crawler, subnets: count } of said)
+    if (crawler !== null) sums.set(crawler, (sums.get(crawler) ?? 0) + count);
+  expect(sums).toEqual(ends);
+  expect(ends).toEqual(new Map([["far", 3]]));
+  expect(said).toEqual<HeirLine[]>([
+    { crawler: "far", subnets: 2, measured: true },
+    { crawler: "far", subnets: 1, measured: false },
+    { crawler: null, subnets: done.orphans.length, measured: false },
+  ]);
+});
+
+it("a subnet with nothing to probe goes to one whose distance is known before one that nobody measured", async () => {
+  const gone = await world.arrived("gone");
+  const unmeasured = await world.arrived("unmeasured");
+  const measured = await world.arrived("measured");
+  const bare = await world.subnet("6.1.0.0", "6.1.0.255");
+  await world.delegations.delegateOwnSubnet(bare, gone, noon);
+  await world.crawlers.saveRtts([{ from: measured, to: gone, rttMs: 80, method: "connect" }], noon);
+  await world.pool.query("update crawler set pages_per_day = 0 where crawler_id = $1", [measured]);
+  const state = await world.state();
+  const ports = { ...world, state, recrawlDays: 7, online: () => [unmeasured, measured] };
+
+  expect(await successionOf(gone, ports, noon)).toEqual([
+    { crawler: "measured", subnets: 1, measured: false },
+  ]);
+  await replaceCrawler(gone, ports, noon);
+
+  expect(state.delegationOf(bare)?.crawlerId).toBe(measured);
 });

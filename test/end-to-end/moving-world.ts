@@ -147,7 +147,7 @@ export async function newMovingWorld() {
     run: async ({ home }: Pick<Host, "home">) => {
       let refused: string | null = null;
       const crawler = await startCrawler(homeSettings(home), {
-        onRefused: (reason) => {
+        onRefused: ({ reason }) => {
           refused = reason;
         },
       });

@@ -41,7 +41,7 @@ const soonMs = 15_000;
 async function run(home: string) {
   let refused: string | null = null;
   const crawler = await startCrawler(homeSettings(home), {
-    onRefused: (reason) => {
+    onRefused: ({ reason }) => {
       refused = reason;
     },
   });

@@ -2,7 +2,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { grantBudget } from "#coordinator/crawlers/control-store";
 import { absencesOf, mostAbsences } from "#coordinator/crawlers/crawler-store";
-import { heirsOf } from "#coordinator/delegation/successor-reads";
 import { crawlerLog } from "#coordinator/fleet/crawler-reads";
 import { fleetEntry } from "#coordinator/fleet/fleet-list-reads";
 import { failureShares, latestFailures } from "#coordinator/overview/failure-reads";
@@ -233,16 +232,4 @@ it("failed fetches are listed with their words, and shared out by blame and craw
     failures: { target: 0, network: 1, crawler: 0, us: 0 },
     byCrawler: [{ crawler: "north", fetches: 2, failures: { network: 1 } }],
   });
-});
-
-it("a crawler's subnets go to their runners-up that are there, and the others are measured again", async () => {
-  const north = await world.delegatedHost("north", "http://a.example/");
-  const south = await world.crawler("south");
-  await arrive(south, 0);
-  await world.rows(`update delegation set runner_up_id = ${south} where crawler_id = ${north}`);
-  const there = await heirsOf(world.pool, "north");
-  await leave(south, 5, "gone");
-
-  expect(there).toEqual([{ crawler: "south", subnets: 1 }]);
-  expect(await heirsOf(world.pool, "north")).toEqual([{ crawler: null, subnets: 1 }]);
 });

@@ -4,6 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { createOperatorTokenStore } from "#coordinator/access/token-store";
 import { stateCoordinatorPlace } from "#coordinator/crawlers/coordinator-presence-store";
 import { createCrawlerStore } from "#coordinator/crawlers/crawler-store";
+import { fleetPart } from "#coordinator/fleet/start";
 import { describeApi } from "#coordinator/open-api";
 import { createIncidentStore } from "#coordinator/overview/incident-store";
 import { randomSecrets } from "#coordinator/web/secrets";
@@ -23,6 +24,11 @@ let operator: SignedIn;
 let partner: SignedIn;
 let token: string;
 
+const heirs = [
+  { crawler: "berlin", subnets: 2, measured: true },
+  { crawler: null, subnets: 1, measured: false },
+];
+
 beforeAll(async () => {
   database = await testDatabase();
   await seedWorld(database.pool);
@@ -36,7 +42,9 @@ beforeAll(async () => {
   const secretive =
     "update crawler set unlisted = true, partner_contact = 'ops@tokyo.example' where name = 'tokyo'";
   await database.pool.query(secretive);
-  app = webServer(database);
+  app = webServer(database, {
+    parts: [fleetPart({ pool: database.pool, succession: async () => heirs }, () => worldNow)],
+  });
   operator = await signIn(database, "operator");
   partner = await signIn(database, "partner");
   token = await tokenOf(["read", "fleet-read", "fleet-write"]);
@@ -269,8 +277,12 @@ describe("what is changed", () => {
   it("before a crawler is shut out its page says what will happen, and nothing happens by looking", async () => {
     const page = await get("/crawlers/athens/kill");
 
-    expect(page.body).toMatch(/Its <strong>1 subnet<\/strong> go(es)? to others now/);
-    expect(page.body).toContain("measured again");
+    expect(page.body).toMatch(/Its <strong>1 subnet<\/strong> goes to others now, without waiting for it:/);
+    expect(page.body).toMatch(/Drain: hand over first.*Its <strong>1 subnet<\/strong> goes to others:/s);
+    expect(page.body).toContain("1 subnet: to whoever turns out to be nearest, measured again");
+    expect(page.body).toContain(
+      '2 subnets: to <a href="/crawlers/berlin">berlin</a>, the next best that measured them and has room',
+    );
     expect((await crawler("athens", "revoked_at")).revoked_at).toBeNull();
   });
 

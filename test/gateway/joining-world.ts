@@ -12,6 +12,7 @@ import { randomSecrets } from "#coordinator/web/secrets";
 import { silentLog } from "#core/log";
 import type { KeyScope } from "#protocol/identity";
 import { type Invitation, parseInvitation } from "#protocol/invitation";
+import { softwareVersion } from "#protocol/software-version";
 import { testDatabase } from "../support/database.ts";
 import { testReleaseKey } from "../support/releases.ts";
 import { until } from "../support/until.ts";
@@ -35,7 +36,7 @@ export async function newJoiningWorld(settings: Record<string, unknown> = {}) {
     listen: { port: 0 },
     tls: { certificateFile: pemFile("cert"), keyFile: pemFile("key") },
   });
-  const coordinator = await startCoordinator({ config, database, log: silentLog, version: "test" });
+  const coordinator = await startCoordinator({ config, database, log: silentLog, version: softwareVersion });
   const url = `${coordinator.webUrl.replace("http", "ws")}/crawler`;
   const trusting = { ca: readFileSync(pemFile("cert")) };
   const identities = createIdentityStore(pool);

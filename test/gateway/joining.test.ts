@@ -120,6 +120,19 @@ it("each connection has a challenge of its own", async () => {
   for (const connection of connections) connection.disconnect();
 });
 
+it("of a removed crawler's key the operator hears when somebody else comes with it, not when the crawler does", async () => {
+  const folder = await world.joined("athens");
+  await world.rows("update crawler set revoked_at = now() where name = 'athens'");
+
+  const owner = await world.come(folder);
+  const [own] = [await world.incidentKinds()];
+  const thief = await world.come(folderOf("athens", folder.key, testIdentity()));
+  await until(async () => (await world.incidentKinds()).includes("revoked-key"), 5000);
+
+  expect([owner.refuse, thief.refuse]).toMatchObject([{ code: "revoked" }, { code: "revoked" }]);
+  expect(own).toEqual([]);
+});
+
 it("a stolen key opens nothing without the identity, and the operator hears of it", async () => {
   const folder = await world.joined("athens");
 

@@ -22,5 +22,6 @@ export function everyPart(database: Database): readonly WebPart[] {
     log: silentLog,
     registryHost: null,
     state: new CoordinatorState(),
+    succession: async () => [],
   });
 }

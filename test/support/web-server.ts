@@ -79,7 +79,7 @@ export function webServer(database: Database, changed: Partial<WebPorts> = {}): 
       dock: async () => null,
       now: () => worldNow,
     },
-    parts: [fleetPart(database.pool, changed.now ?? (() => worldNow))],
+    parts: [fleetPart({ pool: database.pool, succession: async () => [] }, changed.now ?? (() => worldNow))],
     settings: webSettings,
     access: testAccess(database, changed.now ?? (() => worldNow)),
     audit: createAuditLog(database.pool),

@@ -106,7 +106,7 @@ async function runUntilAsked(
     refuse = resolve;
   });
   const onDrained = () => askToLeave(false);
-  const crawler = await startCrawler(config, { log, onDrained, onRefused: (reason) => refuse(reason) });
+  const crawler = await startCrawler(config, { log, onDrained, onRefused: ({ reason }) => refuse(reason) });
   const status = await openStatus({ config, crawler, log });
   log.info({ coordinatorUrl: config.coordinatorUrl, home: config.home }, "the crawler has started");
   const watching = settings === null ? null : watchSettings({ ...settings, crawler, log });
