@@ -1,7 +1,7 @@
 /** The API of coordinators of other organisations: what it takes and answers. */
 import { z } from "zod";
 import { type ApiOperations, dateTime, errorAnswer, refusals, tooMany } from "../web/api-operation.ts";
-import { nothingBody } from "../web/form-fields.ts";
+import { typedConfirmation } from "../web/form-fields.ts";
 
 const relatedCoordinator = z
   .strictObject({
@@ -171,9 +171,15 @@ export const federationApi = {
     description:
       "Scope fleet-write. Its key opens nothing any more; URLs that wait for it go where they belong then.",
     parameters: { path: { name: z.string().describe("As it was invited.") } },
-    body: { schema: nothingBody, example: {} },
+    body: {
+      schema: z
+        .strictObject({ confirmation: typedConfirmation("The child's name once more") })
+        .meta({ id: "RemoveCoordinator" }),
+      example: {},
+    },
     answers: {
       ...refusals,
+      422: errorAnswer("The confirmation is not the child's name"),
       200: { description: "Removed", schema: removedCoordinator, example: { name: "athens", removed: true } },
       404: errorAnswer("There is no child of this name"),
       429: tooMany,

@@ -5,7 +5,7 @@ import { mayDo } from "#core/actor";
 import type { Change } from "#core/audit";
 import { howMany, instantWords, whenWords } from "#core/format";
 import { crawlerName } from "#protocol/invitation";
-import { buttonForm, empty, fleetHead, onlyOperators } from "../web/components.ts";
+import { confirmForm, empty, fleetHead, onlyOperators } from "../web/components.ts";
 import { countText, sentence } from "../web/format.ts";
 import { type Html, html, nothing } from "../web/html.ts";
 import { formToken, type PageViewer } from "../web/page-frame.ts";
@@ -53,10 +53,13 @@ function relatedRow(one: Shown, { now, viewer }: { readonly now: Date; readonly 
 
 function removeButton(name: string, viewer: PageViewer): Html {
   if (!mayDo(viewer.actor, "fleet-write") || viewer.formToken === null) return nothing;
-  return buttonForm(viewer, {
-    path: `/coordinators/${encodeURIComponent(name)}/remove`,
-    label: `Remove ${name}`,
-  });
+  return html`<details><summary>Remove</summary><p class="small">Its key opens nothing any more, and what waits for it goes where it belongs then. Invited again, it comes back.</p>${confirmForm(
+    viewer,
+    {
+      path: `/coordinators/${encodeURIComponent(name)}/remove`,
+      ...{ label: `Remove ${name}`, typed: name, id: `remove-${name}` },
+    },
+  )}</details>`;
 }
 
 function inviteForm({ name, fault }: InviteForm, viewer: PageViewer): Html {

@@ -6,6 +6,7 @@ import { childMessage, exchangeFault, exchangePath, maxExchangeBytes } from "#pr
 import { isRefusal, type Visit } from "../web/access.ts";
 import type { ActionFault, AskedAction, Outcome, WebPart } from "../web/actions.ts";
 import { addressOf } from "../web/api-operation.ts";
+import { confirmationOf, unconfirmed } from "../web/form-fields.ts";
 import { sendError } from "../web/guard.ts";
 import { BearerActor } from "../web/session-access.ts";
 import { sendRefusal } from "../web/views.ts";
@@ -53,8 +54,11 @@ export function coordinatorRoutes(ports: CoordinatorRoutePorts): WebPart {
     actions.describe({
       path: "/coordinators/:name/remove",
       operation: federationApi.removeCoordinator,
-      ...{ section, fromForm: () => ({}) },
-      act: async ({ param }) => await remove(param("name"), ports),
+      ...{ section, fromForm: confirmationOf },
+      act: async ({ param, body }) => {
+        const text = param("name").slice(0, mostShownName);
+        return unconfirmed(body, { text, words: "the child's name" }) ?? (await remove(param("name"), ports));
+      },
     });
   };
 }

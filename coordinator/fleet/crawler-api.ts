@@ -7,7 +7,7 @@ import { mostSetCharacters } from "../domain-sets/domain-set.ts";
 import { mostSets } from "../domain-sets/partition.ts";
 import { trustStandings } from "../trust/judge-crawler.ts";
 import { type ApiOperations, dateTime, errorAnswer, refusals } from "../web/api-operation.ts";
-import { bytesPerDay, nothingBody, pagesPerDay } from "../web/form-fields.ts";
+import { bytesPerDay, nothingBody, pagesPerDay, typedConfirmation } from "../web/form-fields.ts";
 import { subnetList } from "../who/who-api.ts";
 import { failureShare, fleetLine, incident, move } from "./fleet-api.ts";
 import { budgetSchema, fleetEntrySchema, fleetIdentitySchema } from "./fleet-entry.ts";
@@ -256,11 +256,7 @@ const changedBudget = z
 
 /** What takes work away is confirmed on the pages by typing the name. */
 const confirmedBody = z.strictObject({
-  confirmation: z
-    .string()
-    .max(100)
-    .optional()
-    .describe("The crawler's name once more; left out: the path is enough."),
+  confirmation: typedConfirmation("The crawler's name once more"),
 });
 
 export const crawlerApi = {

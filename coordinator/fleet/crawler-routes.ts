@@ -12,7 +12,14 @@ import type { FrontierStore } from "../frontier/frontier.ts";
 import type { Visit } from "../web/access.ts";
 import type { ActionOperation, Actions, AskedAction, Outcome } from "../web/actions.ts";
 import { type BodyOf, routePath } from "../web/api-operation.ts";
-import { bytesOrNull, isName, noCrawler, numberOrNull } from "../web/form-fields.ts";
+import {
+  bytesOrNull,
+  confirmationOf,
+  isName,
+  noCrawler,
+  numberOrNull,
+  unconfirmed,
+} from "../web/form-fields.ts";
 import { type AskedView, numberIn, type Views } from "../web/views.ts";
 import { crawlerApi } from "./crawler-api.ts";
 import { crawlerLogBody } from "./crawler-history-page.ts";
@@ -141,11 +148,8 @@ export function addCrawlerActions(actions: Actions, ports: FleetPorts): void {
   };
   add({ operation: crawlerApi.drainCrawler, partnersToo: true, act: drain });
   add({ operation: crawlerApi.resumeCrawler, partnersToo: true, act: resume });
-  const confirmed = ({ confirmation = "" }: Readonly<Record<string, string>>) => ({
-    confirmation: confirmation.trim(),
-  });
-  add({ operation: crawlerApi.revokeCrawler, fromForm: confirmed, act: revoke });
-  add({ operation: crawlerApi.killCrawler, fromForm: confirmed, act: kill });
+  add({ operation: crawlerApi.revokeCrawler, fromForm: confirmationOf, act: revoke });
+  add({ operation: crawlerApi.killCrawler, fromForm: confirmationOf, act: kill });
   add({ operation: crawlerApi.rotateKey, act: rotate });
   add({ operation: crawlerApi.believeCrawler, act: believe });
   add({
@@ -193,15 +197,10 @@ const notYours = (name: string): Outcome => ({
 
 type Confirmed = BodyOf<typeof crawlerApi.killCrawler>;
 
-/** Null: what was typed is the name, or nothing had to be. */
-function unconfirmed(name: string, { confirmation }: Confirmed): Outcome | null {
-  if (confirmation === undefined || confirmation === name) return null;
-  const words = `Nothing was done: to confirm, type the crawler's name, ${name.slice(0, 63)}.`;
-  return { type: "fault", status: 422, title: "Not confirmed", words };
-}
+const nameOf = (name: string) => ({ text: name, words: "the crawler's name" });
 
 async function revoke({ name, body, now }: Asked<Confirmed>, { keys }: FleetPorts): Promise<Outcome> {
-  const fault = unconfirmed(name, body);
+  const fault = unconfirmed(body, nameOf(name));
   if (fault !== null) return fault;
   if ((await keys.revoke(name, now)) === null) return noCrawler(name);
   const words = `${name}'s access is revoked, and its session ends if it has one.`;
@@ -210,7 +209,7 @@ async function revoke({ name, body, now }: Asked<Confirmed>, { keys }: FleetPort
 }
 
 async function kill({ name, body, now }: Asked<Confirmed>, ports: FleetPorts): Promise<Outcome> {
-  const fault = unconfirmed(name, body);
+  const fault = unconfirmed(body, nameOf(name));
   if (fault !== null) return fault;
   const returnedLeases = await killCrawler(name, ports, now);
   if (returnedLeases === null) return noCrawler(name);

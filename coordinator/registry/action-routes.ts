@@ -2,9 +2,16 @@
 
 import type { ActionFault, Actions, AskedAction, Outcome } from "../web/actions.ts";
 import type { BodyOf } from "../web/api-operation.ts";
+import { confirmationOf, unconfirmed } from "../web/form-fields.ts";
 import { registryJobApi } from "./job-api.ts";
 import { orderWords, type RegistryOrder } from "./jobs.ts";
-import { emptyConfirmation, knownPlan, type RegistryPorts, rollbackPreview } from "./registry-view.ts";
+import {
+  emptyConfirmation,
+  knownPlan,
+  type RegistryPorts,
+  rollbackConfirmation,
+  rollbackPreview,
+} from "./registry-view.ts";
 
 const ticked = (value: string | undefined) => value !== undefined;
 const base = { section: "/registry" } as const;
@@ -40,10 +47,11 @@ export function addRegistryActions(actions: Actions, ports: RegistryPorts): void
     ...base,
     path: "/registry/rollback",
     operation: registryJobApi.rollBackRegistry,
-    fromForm: ({ generation, confirmation = "" }) => ({
-      generation: Number(generation),
-      toEmpty: confirmation.trim() === emptyConfirmation,
-    }),
+    fromForm: (values) => {
+      const { confirmation } = confirmationOf(values);
+      const toEmpty = confirmation === emptyConfirmation;
+      return { generation: Number(values.generation), toEmpty, ...(toEmpty ? {} : { confirmation }) };
+    },
     act: async (asked) => await rollBack(asked, ports),
   });
   actions.describe({
@@ -107,7 +115,7 @@ async function apply(
   if (!known) return noSuchPlan(planId);
   if (known.outdated !== null) return outdated(planId, known.outdated);
   if (known.shrunk.length > 0 && !confirmShrinkage) {
-    return unconfirmed(known.shrunk.map(({ registry }) => registry));
+    return shrinkageUnconfirmed(known.shrunk.map(({ registry }) => registry));
   }
   const { files, plan } = known;
   return await start(asked, ports, { type: "apply", planId, fingerprint: plan.fingerprint, files });
@@ -122,6 +130,9 @@ async function rollBack(
   if (overview.generation !== generation) return notInForce(generation, overview.generation);
   const isFirst = rollbackPreview(overview.history)?.becomes === null;
   if (isFirst && !toEmpty) return unconfirmedEmpty(generation);
+  const text = rollbackConfirmation(generation);
+  const unmeant = unconfirmed(asked.body, { text, words: "what the page asks for" });
+  if (unmeant !== null) return unmeant;
   return await start(asked, ports, { type: "rollback", generation, toEmpty });
 }
 
@@ -182,7 +193,7 @@ const noSuchPlan = (planId: number) =>
   fault(404, "No such plan", `Job ${planId} made no plan that can be applied. Make a new one.`);
 const outdated = (planId: number, words: string) =>
   fault(409, "The plan is outdated", `Plan ${planId} cannot be applied any more. ${words} Make a new one.`);
-const unconfirmed = (registries: readonly string[]) =>
+const shrinkageUnconfirmed = (registries: readonly string[]) =>
   fault(
     422,
     "To be confirmed",

@@ -3,6 +3,7 @@ import { z } from "zod";
 import type { ImportPlan } from "#rir-import/plan";
 import { registries } from "../subnets/subnet.ts";
 import { type ApiOperations, dateTime, errorAnswer } from "../web/api-operation.ts";
+import { typedConfirmation } from "../web/form-fields.ts";
 
 export const registryCounts = z
   .strictObject({
@@ -599,6 +600,7 @@ export const registryJobApi = {
           .describe(
             "Needed for the first import: without it no registry is in force, and no subnet but the two roots of the address space.",
           ),
+        confirmation: typedConfirmation("What the page asks for, such as “roll back 12”"),
       }),
       example: { generation: 12 },
     },
@@ -626,13 +628,16 @@ export const registryJobApi = {
           message: "Generation 11 is not in force, generation 12 is: nothing is rolled back.",
         },
       }),
-      422: errorAnswer("It is the first import, and toEmpty was not said", {
-        error: {
-          status: 422,
-          message:
-            'Generation 1 is the first import: without it no registry is in force, and no subnet but the two roots of the address space. If that is meant, type “empty the tree” (API: "toEmpty": true).',
+      422: errorAnswer(
+        "It is the first import, and toEmpty was not said; or the confirmation is not what was asked for",
+        {
+          error: {
+            status: 422,
+            message:
+              'Generation 1 is the first import: without it no registry is in force, and no subnet but the two roots of the address space. If that is meant, type “empty the tree” (API: "toEmpty": true).',
+          },
         },
-      }),
+      ),
       503: errorAnswer("This coordinator starts no jobs", {
         error: {
           status: 503,

@@ -6,7 +6,12 @@ import { ago, countText, instant } from "../web/format.ts";
 import { type Html, html, nothing, pathWith } from "../web/html.ts";
 import { formToken, type PageViewer } from "../web/page-frame.ts";
 import { jobPanel, jobTable } from "./job-page.ts";
-import { emptyConfirmation, type PastGeneration, type RegistryValue } from "./registry-view.ts";
+import {
+  emptyConfirmation,
+  type PastGeneration,
+  type RegistryValue,
+  rollbackConfirmation,
+} from "./registry-view.ts";
 
 /** `mayAct`: the forms are shown to those who may send them. */
 export function registryPage(value: RegistryValue, viewer: PageViewer, mayAct: boolean): Html {
@@ -109,14 +114,12 @@ function rollbackSection(value: RegistryValue, viewer: PageViewer, mayAct: boole
     becomes === null
       ? html`No registry would be in force, and no subnet but the two roots of the address space.`
       : html`Generation ${becomes}${becomesAppliedAt === null ? nothing : html`, applied ${instant(becomesAppliedAt)},`} would be in force again.`;
-  const form = html`<form method="post" action="/registry/rollback" class="actions">${formToken(viewer)}<input type="hidden" name="generation" value="${generation}">${becomes === null ? typedConfirmation : nothing}<button class="danger"${disabled(value.runningJob)}>Roll back generation ${generation}</button></form>`;
+  const typed = becomes === null ? emptyConfirmation : rollbackConfirmation(generation);
+  const form = html`<form method="post" action="/registry/rollback" class="actions">${formToken(viewer)}<input type="hidden" name="generation" value="${generation}"><div><label for="confirmation">${becomes === null ? "It is the first import. To be left without a registry, type" : "To confirm, type"} <strong>${typed}</strong></label> <input id="confirmation" name="confirmation" required maxlength="40" pattern="${typed}" autocomplete="off" spellcheck="false"></div><button class="danger"${disabled(value.runningJob)}>Roll back generation ${generation}</button></form>`;
   return html`<section id="rollback"><h2>Roll back</h2>
 <p>${after} ${countText(removed)} subnets would go, ${countText(broughtBack)} come back, ${countText(restored)} be as they were; delegations come back with their subnets. What is rolled back can be put in force again below, as long as nothing else was applied in its place.</p>
 ${mayAct && value.canStartJobs ? form : nothing}</section>`;
 }
-
-/** One click is not enough for what leaves nothing. */
-const typedConfirmation = html`<div><label for="confirmation">It is the first import. To be left without a registry, type <strong>${emptyConfirmation}</strong></label> <input id="confirmation" name="confirmation" required maxlength="40" pattern="${emptyConfirmation}" autocomplete="off" spellcheck="false"></div>`;
 
 function forwardButton({ generation, canRollForward }: PastGeneration, acting: Acting | null): Html {
   if (!canRollForward || acting === null) return nothing;

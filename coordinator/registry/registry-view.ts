@@ -96,17 +96,23 @@ function warningsOf(
   ].filter((words) => words !== "");
 }
 
-export function rollbackPreview(history: readonly GenerationStatus[]): RollbackPreview | null {
-  const [current, before] = history.filter(({ state }) => state === "applied");
+/** Of the newest imports, so many at once; null: nothing is in force. */
+export function rollbackPreview(history: readonly GenerationStatus[], imports = 1): RollbackPreview | null {
+  const applied = history.filter(({ state }) => state === "applied");
+  const [current] = applied;
   if (current === undefined) return null;
-  const { added = 0, returned = 0, removed = 0, changed = 0, moved = 0 } = current.changes;
+  const before = applied[imports];
+  const sumOf = (...kinds: (keyof GenerationStatus["changes"])[]) =>
+    applied
+      .slice(0, imports)
+      .reduce((sum, { changes }) => sum + kinds.reduce((part, kind) => part + (changes[kind] ?? 0), 0), 0);
   return {
     generation: current.generation,
     becomes: before?.generation ?? null,
     becomesAppliedAt: before?.appliedAt ?? null,
-    removed: added + returned,
-    broughtBack: removed,
-    restored: changed + moved,
+    removed: sumOf("added", "returned"),
+    broughtBack: sumOf("removed"),
+    restored: sumOf("changed", "moved"),
   };
 }
 
@@ -180,6 +186,9 @@ export interface RegistryValue extends Omit<RegistryOverview, "history"> {
 
 /** Typed by whoever means to be left without a tree. */
 export const emptyConfirmation = "empty the tree";
+
+/** What people type before a generation is rolled back. */
+export const rollbackConfirmation = (generation: number) => `roll back ${generation}`;
 
 interface RollbackPreview {
   readonly generation: number;

@@ -11,6 +11,28 @@ export const bytesPerDay = z.int().min(0).max(1e15);
 /** Of an action that says all by its address. */
 export const nothingBody = z.strictObject({}).meta({ id: "Nothing" });
 
+/** Before something takes work away, a page has people type `meant` (confirmForm); a program's request is enough. */
+export function typedConfirmation(meant: string) {
+  return z.string().max(100).optional().describe(`${meant}; left out: the request is enough.`);
+}
+
+/** Of such a form: an empty field confirms nothing. */
+export function confirmationOf({ confirmation = "" }: Readonly<Record<string, string>>): {
+  confirmation: string;
+} {
+  return { confirmation: confirmation.trim() };
+}
+
+/** Null: what was typed is what is meant, or nothing had to be. */
+export function unconfirmed(
+  { confirmation }: { readonly confirmation?: string | undefined },
+  meant: { readonly text: string; readonly words: string },
+): ActionFault | null {
+  if (confirmation === undefined || confirmation === meant.text) return null;
+  const words = `Nothing was done: to confirm, type ${meant.words}, ${meant.text.slice(0, 63)}.`;
+  return { type: "fault", status: 422, title: "Not confirmed", words };
+}
+
 /** Of a form: an empty field is none; what is no number stays as it is, to be refused by its name. */
 export function numberOrNull(text: string | undefined): number | null | string {
   if (text === undefined || text.trim() === "") return null;

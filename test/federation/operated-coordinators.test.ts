@@ -59,6 +59,7 @@ describe("over HTTP", () => {
     const again = await send("/api/coordinators/invite", { name: "athens" });
     const wrong = await send("/api/coordinators/invite", { name: "Athens!" });
     const listed = await app.inject({ url: "/api/coordinators", headers });
+    const mistyped = await send("/api/coordinators/athens/remove", { confirmation: "berlin" });
     const removed = await send("/api/coordinators/athens/remove");
     const gone = await send("/api/coordinators/athens/remove");
 
@@ -68,8 +69,8 @@ describe("over HTTP", () => {
       certificatePin: "A".repeat(43),
       key: expect.stringMatching(/^ncc_/),
     });
-    expect([made, again, wrong, removed, gone].map(({ statusCode }) => statusCode)).toEqual([
-      201, 409, 422, 200, 404,
+    expect([made, again, wrong, mistyped, removed, gone].map(({ statusCode }) => statusCode)).toEqual([
+      201, 409, 422, 422, 200, 404,
     ]);
     expect(listed.json().children).toMatchObject([{ name: "athens", state: "never", owns: [], waiting: 0 }]);
     expect(listed.body).not.toContain(parent.key);

@@ -130,6 +130,7 @@ describe.skipIf(executable === null)("the registry's pages in a browser", { time
   it("says what a rollback would do, does it, and knows by whom everything was done", async () => {
     await page.goto("/registry");
     await looksRight(page, "registry", alike);
+    await page.getByLabel("To confirm, type").fill("roll back 2");
     await press("Roll back generation 2");
     await page.getByText("generation 1 is in force again").waitFor({ timeout: 30_000 });
 

@@ -234,6 +234,29 @@ describe("what is asked for", () => {
     expect((await send("apply", { planId: 999_999 })).statusCode).toBe(404);
   });
 
+  it("rolls back what was confirmed by typing, and what a program asks for", async () => {
+    const { generation } = (await read("/api/registry")).json();
+    const page = (await read("/registry", operator)).body;
+    const before = commands.orders.length;
+    const values = { generation: String(generation) };
+
+    const oneClick = await form("rollback", values, operator);
+    const mistyped = await form("rollback", { ...values, confirmation: "roll back 99" }, operator);
+    const unordered = commands.orders.length - before;
+    const typed = await form("rollback", { ...values, confirmation: `roll back ${generation}` }, operator);
+    commands.end({});
+    await endOf((await read("/api/registry")).json().jobs[0].jobId);
+    const asked = await send("rollback", { generation });
+    commands.end({});
+    await endOf(asked.json().jobId);
+
+    expect(page).toContain(`pattern="roll back ${generation}"`);
+    expect([oneClick, mistyped, typed, asked].map(({ statusCode }) => statusCode)).toEqual([
+      422, 422, 303, 202,
+    ]);
+    expect([mistyped.body, unordered]).toEqual([expect.stringContaining(`roll back ${generation}`), 0]);
+  });
+
   it("empties the tree only where that is said, and leads back to what was rolled back", async () => {
     const current = (await read("/api/registry")).json().generation;
     while ((await read("/api/registry")).json().rollback.becomes !== null) await rollbackImport(database);

@@ -15,8 +15,10 @@ import {
 } from "#coordinator/federation/page";
 import { createCoordinatorStore } from "#coordinator/federation/related-store";
 import { randomSecrets } from "#coordinator/web/secrets";
+import { howMany } from "#core/format";
 import { commandActor, recordCommand } from "../audit-command-change.ts";
 import { commandContext, exitCodes } from "../command-context.ts";
+import { type ConfirmOptions, confirmedByTyping, type Deed, yesOption } from "../confirm-by-typing.ts";
 import { checkedName, printWatched, type WatchedOptions, withWatch } from "../fleet/watched.ts";
 import { formatTable, printAnswer, printable } from "../output.ts";
 import { type DatabaseOptions, readDatabase, withDatabaseOptions } from "../read-database.ts";
@@ -49,7 +51,11 @@ export function coordinatorsCommand(): Command {
     withDatabaseOptions(new Command("remove"))
       .argument("<name>", "the child")
       .description("its key opens nothing any more; what waits for it goes where it belongs then")
-      .action(async (name: string, options: DatabaseOptions) => await remove(name, options)),
+      .addOption(yesOption())
+      .action(async (name: string, options: DatabaseOptions & ConfirmOptions) => {
+        if (await confirmedByTyping(options, async () => await removal(name, options)))
+          await remove(name, options);
+      }),
   );
   return command;
 }
@@ -71,6 +77,17 @@ async function invite(name: string, options: DatabaseOptions): Promise<void> {
   }
   process.stderr.write(`nearcrawl: ${inviteFaultWords(name)[invited]}\n`);
   process.exitCode = exitCodes.usage;
+}
+
+async function removal(name: string, options: DatabaseOptions): Promise<Deed | null> {
+  const { children } = await readDatabase(
+    commandContext(options),
+    async ({ pool }) => await createCoordinatorStore(pool).list(new Date()),
+  );
+  const child = children.find((one) => one.name === name);
+  if (child === undefined) return null;
+  const follows = `${howMany(child.waiting, "URL")} wait for ${name}, and go where they belong then; its key opens nothing any more. nearcrawl coordinators invite ${name} takes it back.`;
+  return { follows, typed: name, asked: "its name" };
 }
 
 async function remove(name: string, options: DatabaseOptions): Promise<void> {

@@ -3,14 +3,17 @@
 import { existsSync, mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { Command } from "commander";
+import { createReleaseFleetStore } from "#coordinator/releases/fleet-store";
 import { stageRelease } from "#coordinator/releases/move-stage";
 import { UsageError } from "#core/errors";
+import { howMany } from "#core/format";
 import { releaseRevocations } from "#protocol/release";
 import { type Envelope, keyRotation, rawPublicKey, unverifiedBody } from "#protocol/release-envelope";
 import { softwareVersion } from "#protocol/software-version";
 import { commandContext } from "../command-context.ts";
+import { type ConfirmOptions, confirmedByTyping, type Deed, yesOption } from "../confirm-by-typing.ts";
 import { printAnswer } from "../output.ts";
-import { type DatabaseOptions, withDatabaseOptions } from "../read-database.ts";
+import { type DatabaseOptions, readDatabase, withDatabaseOptions } from "../read-database.ts";
 import {
   keyTrusted,
   releasePublished,
@@ -178,7 +181,7 @@ async function bundleFor(home: string, given: string | undefined): Promise<strin
 
 // Releases that are never to run again, and what was signed elsewhere and is brought to the coordinator.
 
-interface RevokeOptions extends DatabaseOptions {
+interface RevokeOptions extends DatabaseOptions, ConfirmOptions {
   readonly key: string;
   readonly reason: string;
   readonly passphraseFile?: string;
@@ -198,6 +201,7 @@ function revokeCommand(): Command {
       "with --out: the list in force (/releases/revocations.json), which is carried on",
     )
     .description("never let a release run again: supervisors stop it and return to the one before")
+    .addOption(yesOption())
     .addHelpText(
       "after",
       "\nA crawler that has nothing to return to waits for a newer release: sign the previous bundle again, under a new version.\n\nExamples:\n  nearcrawl release revoke 1.4.0 --key release-key.pem --reason 'it loses results'\n  nearcrawl release revoke 9b8c… --key release-key.pem --reason 'it loses results' --out revocations.json",
@@ -207,6 +211,7 @@ function revokeCommand(): Command {
       const sign = (digests: readonly string[]) =>
         signRevocations({ digests: [...new Set(digests)], reason: options.reason }, key, new Date());
       if (options.out !== undefined) return writeList(release, options, sign);
+      if (!(await confirmedByTyping(options, async () => await revocation(release, options)))) return;
       await withReleases(options, {}, async (stores) => {
         const entry = (await stores.releases.list()).find(({ version }) => version === release);
         const digest = entry?.digest ?? digestIn(release);
@@ -219,6 +224,16 @@ function revokeCommand(): Command {
         );
       });
     });
+}
+
+async function revocation(release: string, options: RevokeOptions): Promise<Deed> {
+  const counts = await readDatabase(
+    commandContext(options),
+    async ({ pool }) => await createReleaseFleetStore(pool).counts(),
+  );
+  const running = counts.get(release)?.running ?? 0;
+  const follows = `${howMany(running, "crawler")} ${running === 1 ? "runs" : "run"} ${release}: their supervisors stop it and return to the release before. There is no way back but to sign the bundle again, under a new version.`;
+  return { follows, typed: release, asked: `“${release}”` };
 }
 
 function acceptCommand(): Command {

@@ -1,5 +1,4 @@
 /** `nearcrawl fleet rotate`, `revoke` and `kill`: crawlers' keys, while the crawlers run. */
-import { createInterface } from "node:readline/promises";
 import { Command } from "commander";
 import { createCrawlerStore } from "#coordinator/crawlers/crawler-store";
 import { createFleetKeys, defaultGraceHours } from "#coordinator/crawlers/identity-store";
@@ -11,6 +10,7 @@ import { howMany } from "#core/format";
 import { recordCommand } from "../audit-command-change.ts";
 import { boundedNumber } from "../bounded-number.ts";
 import { commandContext, exitCodes } from "../command-context.ts";
+import { type ConfirmOptions, confirmedByTyping, yesOption } from "../confirm-by-typing.ts";
 import { printAnswer } from "../output.ts";
 import { type DatabaseOptions, readDatabase, withDatabaseOptions } from "../read-database.ts";
 import { nobodyOfThatName } from "./watched.ts";
@@ -66,26 +66,18 @@ async function rotate(name: string | undefined, options: RotateOptions): Promise
   printAnswer(options, asked, lines.join("\n"));
 }
 
-interface ShutOutOptions extends DatabaseOptions {
-  readonly yes?: boolean;
-}
+type ShutOutOptions = DatabaseOptions & ConfirmOptions;
 
-/** On a terminal, what follows is told in numbers, and the name has to be typed once more. */
 async function confirmed(name: string, options: ShutOutOptions, words: string): Promise<boolean> {
-  if (options.yes === true || options.json === true || !process.stdin.isTTY) return true;
-  const entry = await readDatabase(commandContext(options), async ({ pool }) =>
-    (await fleetList(pool, new Date())).find((one) => one.name === name),
-  );
-  if (entry === undefined) return true;
-  const { subnets, openLeases } = entry;
-  const holds = `${name} has ${howMany(subnets, "subnet")} and ${howMany(openLeases, "open lease")}. ${words} nearcrawl fleet reinvite ${name} takes it back.`;
-  const terminal = createInterface({ input: process.stdin, output: process.stderr });
-  const typed = await terminal.question(`${holds}\nType its name to confirm: `);
-  terminal.close();
-  if (typed.trim() === name) return true;
-  process.stderr.write("nearcrawl: not confirmed, and nothing was done\n");
-  process.exitCode = exitCodes.usage;
-  return false;
+  return await confirmedByTyping(options, async () => {
+    const entry = await readDatabase(commandContext(options), async ({ pool }) =>
+      (await fleetList(pool, new Date())).find((one) => one.name === name),
+    );
+    if (entry === undefined) return null;
+    const { subnets, openLeases } = entry;
+    const follows = `${name} has ${howMany(subnets, "subnet")} and ${howMany(openLeases, "open lease")}. ${words} nearcrawl fleet reinvite ${name} takes it back.`;
+    return { follows, typed: name, asked: "its name" };
+  });
 }
 
 export function revokeCommand(): Command {
@@ -94,7 +86,7 @@ export function revokeCommand(): Command {
     .description(
       "shut a crawler out at once, whatever key it shows; its subnets go to others after the time of a departure. nearcrawl fleet reinvite takes it back",
     )
-    .option("--yes", "do not ask")
+    .addOption(yesOption())
     .action(async (name: string, options: ShutOutOptions) => {
       if (
         !(await confirmed(
@@ -125,7 +117,7 @@ export function killCommand(): Command {
     .description(
       "shut a crawler out, take its leases back and hand its subnets over, all at once. nearcrawl fleet reinvite takes it back",
     )
-    .option("--yes", "do not ask")
+    .addOption(yesOption())
     .action(async (name: string, options: ShutOutOptions) => {
       if (!(await confirmed(name, options, "Its leases return and its subnets go to others at once.")))
         return;

@@ -1,13 +1,17 @@
 /** `nearcrawl rir rollback` and `rollforward`: undo imports, the newest first, and put one in force again. */
 import { Command } from "commander";
+import { rollbackConfirmation, rollbackPreview } from "#coordinator/registry/registry-view";
+import { howMany } from "#core/format";
 import { type RolledBack, type RolledForward, rollbackImport, rollForward } from "#rir-import/rollback";
+import { registryOverview } from "#rir-import/status";
 import { boundedInteger } from "../bounded-number.ts";
+import { type ConfirmOptions, confirmedByTyping, type Deed, yesOption } from "../confirm-by-typing.ts";
 import { printAnswer } from "../output.ts";
 import { type DatabaseOptions, onDatabase, withMigrated } from "./cache-options.ts";
 import { endWithCoordinator, recordRegistryChange } from "./job-steps.ts";
 import { rolledBackText, rolledForwardText } from "./plan-text.ts";
 
-type Options = DatabaseOptions & { readonly inForce?: number; readonly toEmpty?: boolean };
+type Options = DatabaseOptions & ConfirmOptions & { readonly inForce?: number; readonly toEmpty?: boolean };
 
 const help = `
 Exit code 2 when there are fewer imports, when another generation is in force than --in-force says, or when the
@@ -31,8 +35,10 @@ export function rollbackCommand(): Command {
       "--to-empty",
       "the first import, too: no registry is in force then, and no subnet but the two roots of the address space",
     )
+    .addOption(yesOption())
     .addHelpText("after", help)
     .action(async (imports: number, options: Options) => {
+      if (!(await confirmedByTyping(options, async () => await deedOf(imports, options)))) return;
       endWithCoordinator();
       const rolledBack = await withMigrated(options, async (database) => {
         const rolledBack = await rollbackImport(database, imports, {
@@ -44,6 +50,22 @@ export function rollbackCommand(): Command {
       });
       printAnswer(options, rolledBack, rolledBackText(rolledBack));
     });
+}
+
+async function deedOf(imports: number, options: Options): Promise<Deed | null> {
+  const { history } = await withMigrated(
+    options,
+    async (database) => await registryOverview(database, new Date()),
+  );
+  const undone = rollbackPreview(history, imports);
+  if (undone === null) return null;
+  const { generation, becomes, removed, broughtBack, restored } = undone;
+  const after = becomes === null ? "no registry is in force" : `generation ${becomes} is in force again`;
+  const typed = rollbackConfirmation(generation);
+  return {
+    follows: `After it ${after}: ${howMany(removed, "subnet")} go, ${broughtBack.toLocaleString("en-GB")} come back, ${restored.toLocaleString("en-GB")} are as they were; delegations come back with their subnets. nearcrawl rir rollforward undoes it, as long as nothing else is applied.`,
+    ...{ typed, asked: `“${typed}”` },
+  };
 }
 
 function changeOf({ rolledBack, generation, undone }: RolledBack) {
