@@ -5,7 +5,9 @@
  * instance must never be collected (47 KB leak each; Node 24.19 aborts). So none is ever let go: instances
  * are made up to a limit and used again by the next crawler, and beyond it node:zlib does the work.
  */
+import { execFile } from "node:child_process";
 import { randomBytes } from "node:crypto";
+import { createRequire } from "node:module";
 import { ProtocolError } from "#core/errors";
 import { corrupt, flushTail, type MessageInflater, tooLong, windowBytes } from "./deflate.ts";
 
@@ -54,14 +56,47 @@ export class InflaterPool {
 /** Not a literal: the compiler must not look for it, since it may not be installed. */
 const optionalPackage: string = "zlib-sync";
 
-/** The package, or null where it is not installed or does not load (no compiler): node:zlib works too. */
-export async function loadZlibSync(): Promise<ZlibSync | null> {
+/** From here on the package is tried first: some releases of Node 24 abort as its instances end. */
+const triedFromMajor = 24;
+
+/**
+ * The package, or null where it is not installed, does not load (no compiler) or would end the process: node:zlib
+ * works too. `majorVersion`: of Node.
+ */
+export async function loadZlibSync(
+  packageName = optionalPackage,
+  majorVersion = Number(process.versions.node.split(".")[0]),
+): Promise<ZlibSync | null> {
   try {
-    const loaded = (await import(optionalPackage)) as { default: ZlibSync };
+    if (majorVersion >= triedFromMajor && !(await survives(packageName))) return null;
+    const loaded = (await import(packageName)) as { default: ZlibSync };
     return loaded.default;
   } catch {
     return null;
   }
+}
+
+const trialMs = 10_000;
+
+/** Whether a process that inflates with it, lets some instances be collected, and ends, ends well. */
+async function survives(packageName: string): Promise<boolean> {
+  const path = createRequire(import.meta.url).resolve(packageName);
+  const trial = `
+    const zlibSync = require(${JSON.stringify(path)});
+    const inflate = () => new zlibSync.Inflate({ windowBits: -15, chunkSize: 16384 });
+    const [kept, data] = [[], require("node:zlib").deflateRawSync("trial")];
+    for (let round = 0; round < 20; round += 1) {
+      const one = inflate();
+      one.push(data, zlibSync.Z_SYNC_FLUSH);
+      if (round % 2 === 0) kept.push(one);
+    }
+    globalThis.gc();
+    setImmediate(() => globalThis.gc());`;
+  return await new Promise((resolve) => {
+    execFile(process.execPath, ["--expose-gc", "-e", trial], { timeout: trialMs }, (error) =>
+      resolve(error === null),
+    );
+  });
 }
 
 /** What is used of the package. */
