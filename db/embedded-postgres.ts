@@ -202,8 +202,10 @@ async function createDatabase(socketFolder: string): Promise<void> {
   }
 }
 
+/** All is stated: who has PGPORT or PGSSLMODE in the environment means a server of his own. */
 function socketUrl(socketFolder: string, database: string): string {
-  return `postgresql:///${database}?host=${encodeURIComponent(socketFolder)}&user=${embeddedName}`;
+  const host = encodeURIComponent(socketFolder);
+  return `postgresql:///${database}?host=${host}&port=5432&user=${embeddedName}&sslmode=disable`;
 }
 
 /** What the log got since it had so many bytes; its last 2000 characters. */

@@ -112,7 +112,8 @@ function parseDatabaseUrl(databaseUrl: string): URL {
   return new URL(text);
 }
 
-function withoutPassword(databaseUrl: string): string {
+/** For people to read. */
+export function withoutPassword(databaseUrl: string): string {
   const parsed = parseDatabaseUrl(databaseUrl);
   if (parsed.password !== "") parsed.password = "";
   parsed.searchParams.delete("password");

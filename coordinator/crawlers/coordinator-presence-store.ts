@@ -23,6 +23,12 @@ const running = `
     and database = (select oid from pg_database where datname = current_database())
     and classid::bigint = ${lockKey}::bigint & 4294967295`;
 
+/** Whether a coordinator works on this database now. */
+export async function coordinatorRuns(pool: Pool): Promise<boolean> {
+  const { rows } = await pool.query<{ runs: boolean }>(`select exists (${running}) as runs`);
+  return rows[0]!.runs;
+}
+
 /** Who was offline keeps its reason; $1 is the reason, $2 the time. */
 const absent = `
   offline_reason = case when state = 'offline' then offline_reason else $1 end,

@@ -94,6 +94,21 @@ async function holder(uid?: number): Promise<{ url?: string; error?: string; kil
   return { ...(JSON.parse(line) as { url?: string; error?: string }), kill };
 }
 
+test("a server of one's own in the environment's PG variables is not meant", async () => {
+  copyMadeHome();
+  const before = { ...process.env };
+  Object.assign(process.env, { PGHOST: "/nowhere", PGPORT: "6543", PGUSER: "anna", PGSSLMODE: "require" });
+  try {
+    const database = await open();
+    const { rows } = await database.pool.query("select current_user as me, current_database() as here");
+    await database.close();
+
+    expect(rows).toEqual([{ me: "nearcrawl", here: "nearcrawl" }]);
+  } finally {
+    process.env = before;
+  }
+}, 30_000);
+
 test("in a new home a server is made, stopped when its last user closes, and keeps what was committed", async () => {
   const first = await open();
   expect(first.description).toBe(`embedded Postgres in ${home}`);

@@ -5,20 +5,13 @@
  */
 import { type ChildProcess, execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
-import {
-  chmodSync,
-  chownSync,
-  existsSync,
-  mkdirSync,
-  readdirSync,
-  readFileSync,
-  writeFileSync,
-} from "node:fs";
-import { createServer } from "node:net";
+import { chmodSync, chownSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { afterAll, expect, it } from "vitest";
 import { generateWorld } from "#ops/world/generate-world";
 import { startWorld } from "#ops/world/main";
+import { debianBinaries, nobody, startDebianPostgres } from "../support/debian-postgres.ts";
+import { freePort } from "../support/free-port.ts";
 import { startMailDns } from "../support/mail-dns.ts";
 import { packedProgram } from "../support/packed-program.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
@@ -34,17 +27,6 @@ const cleanups: (() => unknown)[] = [];
 afterAll(async () => {
   for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
 });
-
-/** Debian's binaries; the newest. */
-function postgresBinaries(): string | null {
-  const versions = "/usr/lib/postgresql";
-  const found = existsSync(versions) ? readdirSync(versions).filter((one) => Number(one) >= 15) : [];
-  const newest = found.sort((one, other) => Number(other) - Number(one))[0];
-  return newest === undefined ? null : join(versions, newest, "bin");
-}
-
-/** As another user where this one is root. */
-const nobody = process.getuid?.() === 0 ? { uid: 65_534, gid: 65_534 } : {};
 
 interface Run {
   readonly text: () => string;
@@ -71,48 +53,10 @@ function start(command: string, args: readonly string[], options: Parameters<typ
   return { text: () => text, ended, child };
 }
 
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const { port } = server.address() as { port: number };
-  server.close();
-  await once(server, "close");
-  return port;
-}
-
-async function startPostgres(binaries: string): Promise<Record<string, string>> {
-  const folder = temporaryFolder("nearcrawl-debian-");
-  chmodSync(folder, 0o755);
-  const data = join(folder, "data");
-  const sockets = join(folder, "sockets");
-  for (const path of [data, sockets]) {
-    mkdirSync(path, { mode: 0o700 });
-    if (nobody.uid !== undefined) chownSync(path, nobody.uid, nobody.gid);
-  }
-  chmodSync(sockets, 0o755);
-  const env = { ...process.env, HOME: folder, LC_ALL: "C.UTF-8" };
-  const init = ["-D", data, "-U", "postgres", "-A", "trust", "-E", "SQL_ASCII", "--no-sync"];
-  execFileSync(join(binaries, "initdb"), init, { ...nobody, env, stdio: "ignore" });
-  const port = String(await freePort());
-  const settings = [
-    "-c",
-    `unix_socket_directories=${sockets}`,
-    "-c",
-    "listen_addresses=",
-    "-c",
-    "max_wal_size=4GB",
-    "-c",
-    "shared_buffers=512MB",
-  ];
-  const server = start(join(binaries, "postgres"), ["-D", data, "-p", port, ...settings], { ...nobody, env });
-  await until(() => server.text().includes("ready to accept connections"), 30_000);
-  return { PGHOST: sockets, PGPORT: port };
-}
-
 it("the guide, line by line, ends with a page fetched by a crawler that came, was drained, resumed and removed", {
   timeout: 480_000,
 }, async (context) => {
-  const binaries = postgresBinaries();
+  const binaries = debianBinaries();
   const packed = binaries === null ? "there is no Postgres of Debian" : await packedProgram();
   if (binaries === null || typeof packed === "string") {
     process.stdout.write(`the evening was left out: ${String(packed)}\n`);
@@ -124,7 +68,8 @@ it("the guide, line by line, ends with a page fetched by a crawler that came, wa
   cleanups.push(() => internet.close());
   const dns = await startMailDns(internet.dnsAddress);
   cleanups.push(() => dns.close());
-  const postgres = await startPostgres(binaries);
+  const postgres = await startDebianPostgres(binaries);
+  cleanups.push(() => postgres.close());
   const folder = temporaryFolder("nearcrawl-evening-");
   chmodSync(folder, 0o755);
   const home = join(folder, "home");
@@ -136,7 +81,7 @@ it("the guide, line by line, ends with a page fetched by a crawler that came, wa
     stdio: "ignore",
   });
   const [site] = plainSites(generated);
-  const { PGHOST, PGPORT } = postgres;
+  const { PGHOST, PGPORT } = postgres.env;
   /** This machine's names for the guide's. */
   const here = (line: string) =>
     line
@@ -177,7 +122,7 @@ it("the guide, line by line, ends with a page fetched by a crawler that came, wa
     return run.text();
   };
 
-  const asAdministrator = { ...postgres, PGUSER: "postgres" };
+  const asAdministrator = { ...postgres.env, PGUSER: "postgres" };
   await type("createuser", asAdministrator);
   await type("createdb", asAdministrator);
   await type("nearcrawl init");
@@ -213,7 +158,7 @@ it("the guide, line by line, ends with a page fetched by a crawler that came, wa
   const crawler = start("sh", ["-c", startLine], guest);
   const query = async (sql: string) =>
     execFileSync(join(binaries, "psql"), ["-AtqX", "-U", "nearcrawl", "-c", sql, "nearcrawl"], {
-      env: { ...process.env, ...postgres },
+      env: { ...process.env, ...postgres.env },
       encoding: "utf8",
     }).trim();
   await until(async () => Number(await query("select count(*) from nearcrawl.page")) > 0, 90_000);

@@ -1,11 +1,19 @@
-/** `nearcrawl database`: how to reach the database with psql, and how to stop the embedded one. */
+/** `nearcrawl database`: how to reach the database with psql, how to move it, and how to stop the embedded one. */
 import { Command } from "commander";
+import { coordinatorRuns } from "#coordinator/crawlers/coordinator-presence-store";
+import { UsageError } from "#core/errors";
+import { bytesText, howMany } from "#core/format";
+import { type CopiedDatabase, copyDatabase } from "#db/copy-database";
 import { startEmbeddedPostgres, stopEmbeddedPostgres } from "#db/embedded-postgres";
+import { type Database, openServerDatabase, withoutPassword } from "#db/server-database";
 import { type ContextOptions, commandContext, withDatabase } from "../command-context.ts";
-import { printJson } from "../output.ts";
+import { ProgressLine, printAnswer, printJson } from "../output.ts";
+import { type DatabaseOptions, readDatabase, withDatabaseOptions } from "../read-database.ts";
 
 export function databaseCommand(): Command {
-  const command = new Command("database").description("the database's address; stopping the embedded one");
+  const command = new Command("database").description(
+    "the database's address; moving it to another server; stopping the embedded one",
+  );
   command.addCommand(
     new Command("url")
       .description(
@@ -26,6 +34,7 @@ export function databaseCommand(): Command {
         });
       }),
   );
+  command.addCommand(copyCommand());
   command.addCommand(
     new Command("stop")
       .description("stop the embedded server (it starts again with the next command)")
@@ -36,4 +45,60 @@ export function databaseCommand(): Command {
       }),
   );
   return command;
+}
+
+interface CopyOptions extends DatabaseOptions {
+  readonly toSchema?: string;
+}
+
+function copyCommand(): Command {
+  return withDatabaseOptions(new Command("copy"))
+    .argument(
+      "<url>",
+      "the server and database to copy it into, such as postgres://nearcrawl@db.example.org/nearcrawl",
+    )
+    .description(
+      "copy everything into an empty database on another server, from and to Postgres 15 to 18; the one that is read stays as it is",
+    )
+    .option("--to-schema <name>", "the schema there (default: of the same name)")
+    .addHelpText(
+      "after",
+      "\nStop the coordinator first. Then state databaseUrl in coordinator.toml, ask nearcrawl doctor, and start it again.\nInterrupted, it leaves nothing but an empty schema. Exit codes: 0 done, 1 failed, 2 wrong usage: a coordinator runs,\nor there is something already.\n\nExample:\n  nearcrawl database copy postgres://nearcrawl@db.example.org/nearcrawl",
+    )
+    .action(async (url: string, options: CopyOptions) => {
+      const copied = await readDatabase(
+        commandContext(options),
+        async (source) => await copyTo(url, source, options),
+      );
+      const { tables, rows, bytes } = copied;
+      printAnswer(
+        options,
+        copied,
+        `${tables} tables with ${howMany(rows, "row")} (${bytesText(bytes)}) were copied. Now state it in coordinator.toml: databaseUrl = "${withoutPassword(url)}"`,
+      );
+    });
+}
+
+async function copyTo(url: string, source: Database, { toSchema }: CopyOptions): Promise<CopiedDatabase> {
+  if (await coordinatorRuns(source.pool))
+    throw new UsageError(
+      `a coordinator works on ${source.description}: stop it first, or what it does meanwhile is not copied`,
+    );
+  const schema = toSchema ?? source.schema;
+  const target = await openServerDatabase({ databaseUrl: url, schema });
+  const line = new ProgressLine();
+  const startedMs = performance.now();
+  try {
+    return await copyDatabase(source, target, ({ table, bytes, totalBytes }) => {
+      const seconds = Math.max(0.001, (performance.now() - startedMs) / 1000);
+      const left =
+        seconds > 2 && bytes > 0 ? Math.ceil((seconds * Math.max(0, totalBytes - bytes)) / bytes) : null;
+      line.show(
+        `${table}: ${bytesText(bytes)} of about ${bytesText(totalBytes)}, ${bytesText(Math.round(bytes / seconds))}/s, ${left === null ? "ETA –" : `ETA ${left} s`}`,
+      );
+    });
+  } finally {
+    line.done();
+    await target.close();
+  }
 }

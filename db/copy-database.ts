@@ -1,0 +1,165 @@
+/**
+ * All of a schema into an empty one on another server, whatever the versions of the two: from the embedded database to a
+ * server, or from one server to the next. Every table by binary COPY, straight from one connection into the other, in
+ * one transaction at either end: what is read is of one moment, and what fails leaves nothing.
+ */
+import { pipeline } from "node:stream/promises";
+import type { PoolClient } from "pg";
+import { from as copyFrom, to as copyTo } from "pg-copy-streams";
+import { DatabaseError, UsageError } from "#core/errors";
+import { migrate, pendingMigrations } from "./migrate.ts";
+import type { Database } from "./server-database.ts";
+
+export interface CopyProgress {
+  readonly table: string;
+  /** Over all tables so far. */
+  readonly bytes: number;
+  /** Of all tables at the source as they lie on its disk, without indexes; what is sent differs by a little. */
+  readonly totalBytes: number;
+}
+
+export interface CopiedDatabase {
+  readonly tables: number;
+  readonly rows: number;
+  readonly bytes: number;
+}
+
+/** Throws a UsageError where the target holds anything already, or the source is of another version than this program. */
+export async function copyDatabase(
+  source: Database,
+  target: Database,
+  onProgress: (progress: CopyProgress) => void = () => {},
+): Promise<CopiedDatabase> {
+  const missing = await pendingMigrations(source.pool);
+  if (missing.length > 0)
+    throw new UsageError(
+      `${source.description} is of an older version: start the coordinator of this version on it once (missing: ${missing.join(", ")})`,
+    );
+  const { rows: encodings } = await target.pool.query<{ server_encoding: string }>("show server_encoding");
+  if (encodings[0]!.server_encoding !== "UTF8")
+    throw new UsageError(
+      `${target.description} has the encoding ${encodings[0]!.server_encoding}: make it with createdb --encoding UTF8 --template template0`,
+    );
+  const { rows } = await target.pool.query<{ relations: number }>(
+    "select count(*)::int as relations from pg_class c join pg_namespace n on n.oid = c.relnamespace where n.nspname = $1",
+    [target.schema],
+  );
+  if (rows[0]!.relations > 0)
+    throw new UsageError(
+      `schema "${target.schema}" of ${target.description} holds something already, and nothing was copied: take another database, or drop the schema if nothing of it is needed`,
+    );
+  try {
+    await migrate(target);
+    return await copyTables(source, target, onProgress);
+  } catch (error) {
+    await target.pool.query(`drop schema "${target.schema}" cascade`);
+    throw error;
+  }
+}
+
+async function copyTables(
+  source: Database,
+  target: Database,
+  onProgress: (progress: CopyProgress) => void,
+): Promise<CopiedDatabase> {
+  const [from, to] = [await source.pool.connect(), await target.pool.connect()];
+  try {
+    await from.query("begin isolation level repeatable read read only");
+    await to.query("begin");
+    const tables = inOrder(await tablesOf(from));
+    const totalBytes = tables.reduce((sum, { bytes }) => sum + bytes, 0);
+    await to.query(`truncate ${tables.map(({ name }) => `"${name}"`).join(", ")}`);
+    let [rows, bytes] = [0, 0];
+    for (const table of tables) {
+      const before = bytes;
+      const copied = await copyTable(table, from, to, (sent) => {
+        bytes = before + sent;
+        onProgress({ table: table.name, bytes, totalBytes });
+      });
+      rows += copied;
+    }
+    await copySequences(from, to);
+    await to.query("commit");
+    await from.query("commit");
+    await to.query("analyze");
+    return { tables: tables.length, rows, bytes };
+  } finally {
+    // Closed rather than reused: a failed copy leaves a transaction behind.
+    from.release(true);
+    to.release(true);
+  }
+}
+
+interface CopiedTable {
+  readonly name: string;
+  /** Those that are not computed. */
+  readonly columns: readonly string[];
+  /** Tables that it refers to. */
+  readonly needs: readonly string[];
+  readonly bytes: number;
+}
+
+/** Partitions go with their table; of migrations each end has its own account. */
+async function tablesOf(client: PoolClient): Promise<CopiedTable[]> {
+  const { rows } = await client.query<{ name: string; columns: string[]; needs: string[]; bytes: number }>(
+    `select c.relname as name,
+       (select array_agg(a.attname::text order by a.attnum) from pg_attribute a
+        where a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped and a.attgenerated = '') as columns,
+       coalesce((select array_agg(distinct r.relname::text) from pg_constraint f
+                 join pg_class r on r.oid = f.confrelid
+                 where f.conrelid = c.oid and f.contype = 'f' and f.confrelid <> c.oid), '{}') as needs,
+       (select coalesce(sum(pg_table_size(p.relid)), 0) from pg_partition_tree(c.oid) p)::float8
+         + case when c.relkind = 'r' then pg_table_size(c.oid) else 0 end as bytes
+     from pg_class c
+     where c.relnamespace = current_schema()::regnamespace and c.relkind in ('r', 'p')
+       and not c.relispartition and c.relname <> 'migration'
+     order by c.relname`,
+  );
+  return rows;
+}
+
+/** Each after those that it refers to. */
+function inOrder(tables: readonly CopiedTable[]): CopiedTable[] {
+  const [ordered, done] = [[] as CopiedTable[], new Set<string>()];
+  while (ordered.length < tables.length) {
+    const next = tables.filter(
+      ({ name, needs }) => !done.has(name) && needs.every((needed) => done.has(needed)),
+    );
+    if (next.length === 0) throw new DatabaseError("tables refer to each other in a circle");
+    for (const table of next) done.add(table.name);
+    ordered.push(...next);
+  }
+  return ordered;
+}
+
+/** Returns its rows. What its triggers would do is in the other tables already. */
+async function copyTable(
+  { name, columns }: CopiedTable,
+  from: PoolClient,
+  to: PoolClient,
+  onBytes: (bytes: number) => void,
+): Promise<number> {
+  const list = columns.map((column) => `"${column}"`).join(", ");
+  const reading = from.query(copyTo(`copy (select ${list} from "${name}") to stdout (format binary)`));
+  await to.query(`alter table "${name}" disable trigger user`);
+  const writing = to.query(copyFrom(`copy "${name}" (${list}) from stdin (format binary)`));
+  let bytes = 0;
+  const counted = async function* (pieces: AsyncIterable<Buffer>) {
+    for await (const piece of pieces) {
+      bytes += piece.length;
+      onBytes(bytes);
+      yield piece;
+    }
+  };
+  await pipeline(reading, counted, writing);
+  await to.query(`alter table "${name}" enable trigger user`);
+  return writing.rowCount;
+}
+
+async function copySequences(from: PoolClient, to: PoolClient): Promise<void> {
+  const { rows } = await from.query<{ name: string; value: string | null }>(
+    "select sequencename as name, last_value::text as value from pg_sequences where schemaname = current_schema()",
+  );
+  for (const { name, value } of rows)
+    if (value !== null) await to.query(`select setval('"${name}"', $1::bigint)`, [value]);
+}
