@@ -34,7 +34,11 @@ export async function readInvitationProgress(
          join page_fetch f on f.host_hash = own.host_hash and f.fetched_at >= i.redeemed_at
          where f.crawler_id = c.crawler_id and f.outcome in ('fetched', 'unchanged')
        ), (
-         select min(quarter) from crawler_figures f where f.crawler_id = c.crawler_id and f.fetches > 0
+         -- The quarter of an hour in which it was may have begun before the crawler came.
+         select greatest(min(f.quarter), i.redeemed_at, c.connected_at)
+         from crawler_figures f
+         where f.crawler_id = c.crawler_id and f.fetches > 0
+         having count(*) > 0
        )) as "firstPageBy",
        exists (select from delegation d where d.crawler_id = c.crawler_id) as "hasSubnets"
      from invitation i

@@ -90,7 +90,7 @@ function inTheWay(next: InvitationStepName, facts: InvitationFacts): string {
     case "first-page":
       if (isConnected !== true) return `It is not connected: ${awayBecause ?? "its page says why"}.`;
       return hasSubnets
-        ? "It has subnets. Its first page comes when one of their hosts is due: nearcrawl queue, or hand in a URL (nearcrawl urls add)."
-        : "It is connected and is being measured; it gets the subnets that it is nearest to. Without any URL there is nothing to give: nearcrawl urls add.";
+        ? "It has subnets. Its first page comes when one of their hosts is due: “nearcrawl queue” says when; or hand in a URL (“nearcrawl urls add”)."
+        : "It is connected and is being measured; it gets the subnets that it is nearest to. Without any URL there is nothing to give: “nearcrawl urls add”.";
   }
 }

@@ -68,6 +68,11 @@ describe.skipIf(executable === null)("an invitation, watched", { timeout: 120_00
         await looksRight(page, `invitation-${name}`);
       }
 
+      const times = await page
+        .locator(".steps time")
+        .evaluateAll((found) => found.map((one) => one.getAttribute("datetime") ?? ""));
+      expect(times.length).toBe(5);
+      expect(times).toEqual(times.toSorted());
       expect(await page.locator("h1").textContent()).toBe("athens crawls");
       expect(site.takeFaults()).toEqual([]);
     });

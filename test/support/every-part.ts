@@ -6,6 +6,7 @@ import { createMetrics } from "#coordinator/overview/metrics";
 import type { WebPart } from "#coordinator/web/actions";
 import { silentLog } from "#core/log";
 import type { Database } from "#db/server-database";
+import { softwareVersion } from "#protocol/software-version";
 import { worldNow } from "./seed-world.ts";
 import { liveState, testAccess, tinyResolver } from "./web-server.ts";
 
@@ -18,7 +19,7 @@ export function everyPart(database: Database): readonly WebPart[] {
     resolver: tinyResolver,
     live: () => liveState,
     metrics: createMetrics(),
-    version: "0.1.0",
+    version: softwareVersion,
     log: silentLog,
     registryHost: null,
     state: new CoordinatorState(),

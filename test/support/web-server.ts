@@ -17,6 +17,7 @@ import { createReports } from "#coordinator/who/reads";
 import { silentLog } from "#core/log";
 import type { NameResolver } from "#core/name-resolver";
 import type { Database } from "#db/server-database";
+import { softwareVersion } from "#protocol/software-version";
 import { worldNow } from "./seed-world.ts";
 
 export const liveState: LiveState = {
@@ -46,7 +47,7 @@ export function contactPorts({ pool }: Database): ContactPorts {
 }
 
 export const webSettings: WebPorts["settings"] = {
-  version: "0.1.0",
+  version: softwareVersion,
   tls: null,
   userAgent: "Nearcrawl/0.1 (+https://crawl.example.org/about-crawler)",
   contact: "crawl@example.org",

@@ -1,5 +1,8 @@
 /** `nearcrawl fleet invite` and `reinvite`: the one command that a partner runs to join. */
+import { once } from "node:events";
 import { readFileSync } from "node:fs";
+import { isIP } from "node:net";
+import { connect } from "node:tls";
 import { Command, InvalidArgumentError } from "commander";
 import type { Pool } from "pg";
 import {
@@ -114,12 +117,42 @@ async function invite(options: InviteOptions, renews: boolean): Promise<void> {
   printAnswer(options, issued, invitationText(issued));
 }
 
-/** The coordinator knows its own certificate, and not one of whatever stands before it. */
-async function warnOfProxy(pool: Pool, { certificatePin: pin }: InvitingCoordinator): Promise<void> {
+/** The coordinator knows its own certificate, and not one of whatever stands before it: that is looked at. */
+async function warnOfProxy(
+  pool: Pool,
+  { certificatePin: pin, coordinatorUrl }: InvitingCoordinator,
+): Promise<void> {
   if (pin === null || !(await readCoordinatorPlace(pool))?.hasPublicUrl) return;
+  const { host } = new URL(coordinatorUrl);
+  const shown = await shownPin(coordinatorUrl);
+  if (shown === pin) return;
+  const words =
+    shown === null
+      ? `${host} is not reached from here, so whether it shows the pinned certificate is not known`
+      : `${host} shows another certificate than the coordinator's, which this invitation pins, so nobody can join with it`;
   process.stderr.write(
-    "nearcrawl: warning: the coordinator has both publicUrl and tls, and this pins the certificate in tls. If a proxy at publicUrl has another one, nobody can join: say --pin CERTIFICATE, or --no-pin\n",
+    `nearcrawl: warning: ${words}. If a proxy does TLS there, say --pin CERTIFICATE, or --no-pin\n`,
   );
+}
+
+const lookMs = 3000;
+
+/** Null: nobody answers there. */
+async function shownPin(url: string): Promise<string | null> {
+  const { hostname, port } = new URL(url);
+  const host = hostname.replace(/^\[|\]$/g, "");
+  const name = isIP(host) === 0 ? { servername: host } : {};
+  const socket = connect({ host, port: Number(port || 443), rejectUnauthorized: false, ...name });
+  socket.setTimeout(lookMs, () => socket.destroy(new Error("no answer")));
+  try {
+    await once(socket, "secureConnect");
+    const certificate = socket.getPeerX509Certificate();
+    return certificate === undefined ? null : pinOf(certificate);
+  } catch {
+    return null;
+  } finally {
+    socket.destroy();
+  }
 }
 
 /** `true` is commander's default beside --no-pin. */

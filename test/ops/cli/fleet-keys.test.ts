@@ -1,5 +1,8 @@
 /** Invitations, keys and tokens as operators handle them by command: a real database, exit codes. */
+import { once } from "node:events";
 import { readFileSync } from "node:fs";
+import type { AddressInfo } from "node:net";
+import { createServer } from "node:tls";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import type { IssuedInvitation } from "#coordinator/access/invitations";
 import { createOperatorTokenStore } from "#coordinator/access/token-store";
@@ -76,6 +79,20 @@ it("an invitation pins what it is told, is listed, and is withdrawn", { timeout:
     nearcrawl("fleet", "invite", "--name", "cairo"),
     nearcrawl("fleet", "invite", "--name", "delhi", "--no-pin"),
   ]);
+  const pem = (name: string) =>
+    readFileSync(new URL(`../../fixtures/tls/loopback.${name}.pem`, import.meta.url));
+  const proxy = createServer({ cert: pem("cert"), key: pem("key") }).listen(0, "127.0.0.1");
+  await once(proxy, "listening");
+  const webUrl = `https://127.0.0.1:${(proxy.address() as AddressInfo).port}`;
+  const warnings: string[] = [];
+  for (const [name, pin] of [
+    ["essen", "A".repeat(43)],
+    ["fes", pinOf(pem("cert"))],
+  ] as const) {
+    await stateCoordinatorPlace(world.pool, { ...place, webUrl, certificatePin: pin }, new Date());
+    warnings.push((await nearcrawl("fleet", "invite", "--name", name)).err);
+  }
+  proxy.close();
   const listed = await nearcrawl("fleet", "invitations");
   const withdrawn = await nearcrawl("fleet", "revoke-invitation", "athens");
 
@@ -89,7 +106,8 @@ it("an invitation pins what it is told, is listed, and is withdrawn", { timeout:
   expect(issued.commands.installed).toBe("nearcrawl crawler join -");
   expect(JSON.stringify(issued.commands)).not.toContain(issued.token);
   expect(nowhere.err).toContain("publicUrl");
-  expect(unsure.err).toContain("both publicUrl and tls");
+  expect(unsure.err).toContain("search.example is not reached from here");
+  expect(warnings).toEqual([expect.stringContaining("shows another certificate than the coordinator's"), ""]);
   expect([unsure.code, sure.code, made.err + sure.err]).toEqual([0, 0, ""]);
   expect(listed.out).toMatch(/1 +athens +open .* 500 +crawling/);
   expect(withdrawn.out).toContain("withdrawn: 1 invitation");
