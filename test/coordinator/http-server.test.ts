@@ -6,6 +6,7 @@ import { maxOpenRequests } from "#coordinator/web/limits";
 import { createReports } from "#coordinator/who/reads";
 import { changeCauseWords, delegationCauseWords, roundCauseWords } from "#core/delegation-cause";
 import type { Database } from "#db/server-database";
+import { softwareVersion } from "#protocol/software-version";
 import { testDatabase } from "../support/database.ts";
 import { everyPart } from "../support/every-part.ts";
 import { faultsOf, type JsonSchema } from "../support/schema-check.ts";
@@ -226,7 +227,7 @@ describe("every answer", () => {
 
 describe("operation", () => {
   it("health, readiness and metrics answer", async () => {
-    expect((await app.inject("/health")).json()).toEqual({ status: "ok", version: "0.1.0" });
+    expect((await app.inject("/health")).json()).toEqual({ status: "ok", version: softwareVersion });
     expect((await app.inject("/ready")).json()).toEqual({ ready: true });
     const metrics = await app.inject("/metrics");
     expect(metrics.headers["content-type"]).toContain("text/plain");

@@ -343,7 +343,10 @@ describe("join refuses", () => {
   });
 
   it.each([
-    ["revoked", /Ask the operator why; to take the crawler off this machine, run the uninstall command/],
+    [
+      "revoked",
+      /Ask the operator why; with a new invitation, .* To take the crawler off this machine, run the uninstall command/,
+    ],
     ["bad-signature", /put both back from the same backup/],
     ["copied-folder", /Run only one of them: stop the other one, and remove the copy/],
     ["wrong-key", /ask the operator for a new invitation/],
