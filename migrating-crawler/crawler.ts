@@ -30,6 +30,10 @@ import { Drain } from "./status/drain.ts";
 import { StatusRecord } from "./status/status-record.ts";
 import { openWarc, type Warc } from "./warc/open-warc.ts";
 
+/** How the network translates addresses is asked at the start, for so long at most, and then so often. */
+const mostNat64Ms = 3000;
+const learnAgainMs = 3_600_000;
+
 /** Stopping: requests under way may end within this, then acknowledgements may arrive within that. */
 const endRequestsMs = 4000;
 
@@ -37,6 +41,7 @@ const endAcknowledgementsMs = 2000;
 
 export class Crawler {
   readonly #config: CrawlerConfig;
+  #learning: NodeJS.Timeout | undefined;
   readonly #surroundings: CrawlerSurroundings;
   readonly #tools: FetchTools;
   readonly #extraction: ExtractionPool;
@@ -135,7 +140,9 @@ export class Crawler {
     const { log } = this.#surroundings;
     if (this.#spool.lostBytes > 0)
       log.warn({ bytes: this.#spool.lostBytes }, "the spool's torn end was cut off");
-    await this.#prober.start();
+    const { connector } = this.#tools;
+    await Promise.all([this.#prober.start(), within(mostNat64Ms, connector.learnNat64())]);
+    this.#learning = setInterval(() => void connector.learnNat64(), learnAgainMs).unref();
     this.#link.start();
   }
 
@@ -178,6 +185,7 @@ export class Crawler {
   }
 
   async #stop(reason: string, forGood: boolean): Promise<void> {
+    clearInterval(this.#learning);
     this.#live.close();
     this.#drain.close();
     this.#measuringPeers.abort();
@@ -213,6 +221,9 @@ export class Crawler {
           this.#moving.onWelcome();
           this.#tools.governor.workPace.forget();
           this.#introduction.onWelcome(welcome);
+          this.#tools.connector.seenFrom(
+            [this.#config.publicAddress, welcome.seenAddress].filter((one) => typeof one === "string"),
+          );
           this.#loop.onWelcome(leasesKeptMs(welcome));
           this.#loop.giveBackLeftBehind(this.#leftBehind.splice(0));
           this.#carrier.onWelcome(welcome.acknowledgedSequence);

@@ -5,6 +5,7 @@
  */
 import { createHash } from "node:crypto";
 import type { HostHash, UrlHash } from "./ids.ts";
+import { servicePortWords } from "./ip/service-ports.ts";
 import { canParseUrl, isHostName, urlHost } from "./ip/url-host.ts";
 
 export interface UrlKey {
@@ -16,7 +17,7 @@ export interface UrlKey {
   readonly urlHash: UrlHash;
 }
 
-export type UrlFault = "not-a-url" | "not-http" | "too-long" | "no-host";
+export type UrlFault = "not-a-url" | "not-http" | "too-long" | "no-host" | "service-port";
 
 export const maxCanonicalUrlLength = 2048;
 
@@ -26,6 +27,7 @@ export function urlKeyOf(text: string): UrlKey | UrlFault {
   if (!canParseUrl(text)) return "not-a-url";
   const parsed = new URL(text);
   if (parsed.protocol !== "http:" && parsed.protocol !== "https:") return "not-http";
+  if (parsed.port !== "" && servicePortWords(Number(parsed.port)) !== null) return "service-port";
   parsed.hash = "";
   parsed.username = "";
   parsed.password = "";

@@ -11,6 +11,7 @@ const faultWords: Readonly<Record<UrlFault, string>> = {
   "not-http": "only http and https are crawled",
   "too-long": "it is longer than 2048 characters",
   "no-host": "it names no host",
+  "service-port": "its port is another service's than the web's",
 };
 
 export interface RejectedUrl {

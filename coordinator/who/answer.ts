@@ -325,6 +325,7 @@ const faultWords = {
   "not-http": "only http and https are crawled",
   "too-long": "it is longer than 2048 characters",
   "no-host": "it names no host",
+  "service-port": "its port is another service's than the web's",
 } as const;
 
 /** Never throws: what cannot be read says why. */

@@ -14,7 +14,9 @@ import {
   unmapAddress,
 } from "#core/ip/address";
 import { type IpRange, parseRange, rangeHolds } from "#core/ip/range";
+import { servicePortWords } from "#core/ip/service-ports";
 import { specialPurposeOf } from "#core/ip/special-purpose";
+import { type Nat64Prefix, translatedBy } from "./nat64-prefixes.ts";
 
 export interface AddressGuard {
   /** Null when the address may be contacted (at this port, or at any), else the block that it lies in, in words. */
@@ -31,25 +33,35 @@ export function addressGuard(lists: {
   readonly denyDomains: readonly string[];
   /** Of the machine's own interfaces, where these are not to be contacted. */
   readonly ownNetworks?: readonly string[];
+  /** Under which this network reaches IPv4 from IPv6: what is really contacted counts. */
+  readonly nat64Prefixes?: readonly Nat64Prefix[];
 }): AddressGuard {
   const allowed = lists.allowRanges.map(parseAllowance).filter((allowance) => allowance !== null);
   const denied = rangesOf(lists.denyRanges);
   const domains = new Set(lists.denyDomains);
   const own = rangesOf(lists.ownNetworks ?? []);
+  const carriedBy = (address: IpAddress): IpAddress[] => {
+    if (address.family === 4) return [];
+    const translated = (lists.nat64Prefixes ?? []).map((prefix) => translatedBy(prefix, address));
+    return [...embeddedIpv4(address), ...translated.filter((one) => one !== null)];
+  };
   const holds = (text: string): boolean => {
     const address = parseAddress(text);
     return address !== null && [address, ...carriedBy(address)].some((each) => isIn(denied, each));
   };
   const isOwn = (text: string): boolean => {
     const address = own.length === 0 ? null : parseAddress(text);
-    return address !== null && isIn(own, unmapAddress(address)) && !isAllowed(allowed, address, undefined);
+    if (address === null || isAllowed(allowed, unmapAddress(address), undefined)) return false;
+    return [unmapAddress(address), ...carriedBy(address)].some((each) => isIn(own, each));
   };
   return {
     refusal(text, port) {
       const address = parseAddress(text);
       if (address === null) return "not an IP address";
       if (holds(text)) return "the partner's deny-list";
-      return isOwn(text) ? "the crawler's own network" : refusalOf(address, allowed, port);
+      if (isOwn(text)) return "the crawler's own network";
+      const service = port === undefined || isNamed(allowed, address, port) ? null : servicePortWords(port);
+      return service ?? refusalOf([address, ...carriedBy(address)], allowed, port);
     },
     isAllowed(text, port) {
       const address = parseAddress(text);
@@ -67,20 +79,18 @@ export function addressGuard(lists: {
 
 /** Both the address and what it carries must be public, or allowed. A mapped address is the IPv4 address itself. */
 function refusalOf(
-  address: IpAddress,
+  [address, ...carried]: readonly [IpAddress, ...IpAddress[]],
   allowed: readonly Allowance[],
   port: number | undefined,
 ): string | null {
   const plain = unmapAddress(address);
   if (plain !== address && isAllowed(allowed, plain, port)) return null;
-  for (const each of [address, ...carriedBy(address)]) {
+  for (const each of [address, ...carried]) {
     const block = specialPurposeOf(each);
     if (block !== null && !isAllowed(allowed, each, port)) return block;
   }
   return null;
 }
-
-const carriedBy = (address: IpAddress): IpAddress[] => (address.family === 6 ? embeddedIpv4(address) : []);
 
 const isIn = (ranges: readonly IpRange[], address: IpAddress) =>
   ranges.some((range) => rangeHolds(range, address));
@@ -108,8 +118,8 @@ export function literalAddress(host: string): string | null {
 }
 
 // The IPv4 address that an IPv6 address carries for some translator or tunnel on the way: what is really
-// contacted in the end, and so checked like any other. NAT64 under a network's own prefix (RFC 6052) cannot
-// be told from an ordinary address.
+// contacted in the end, and so checked like any other. NAT64 under a network's own prefix is
+// known where DNS tells of it (nat64-prefixes.ts).
 
 /** Every form whose bits fit; several where the address is tunnelled to a server and a client. */
 function embeddedIpv4({ value }: Ipv6Address): Ipv4Address[] {
@@ -152,6 +162,7 @@ interface Allowance {
   readonly range: IpRange;
   readonly firstPort: number;
   readonly lastPort: number;
+  readonly namesPorts: boolean;
 }
 
 const ipv4Form = /^([^:[\]]+)(?::(\d{1,5})(?:-(\d{1,5}))?)?$/;
@@ -164,7 +175,16 @@ export function parseAllowance(text: string): Allowance | null {
   const firstPort = Number(first ?? 1);
   const lastPort = Number(last ?? first ?? 65_535);
   if (range === null || firstPort < 1 || firstPort > lastPort || lastPort > 65_535) return null;
-  return { range, firstPort, lastPort };
+  return { range, firstPort, lastPort, namesPorts: first !== undefined };
+}
+
+/** Whether the partner names this very port, not only the address. */
+function isNamed(allowances: readonly Allowance[], address: IpAddress, port: number): boolean {
+  const plain = unmapAddress(address);
+  return allowances.some(
+    ({ range, firstPort, lastPort, namesPorts }) =>
+      namesPorts && rangeHolds(range, plain) && port >= firstPort && port <= lastPort,
+  );
 }
 
 /** Without a port: whether any port of the address is allowed. */

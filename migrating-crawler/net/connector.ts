@@ -15,6 +15,7 @@ import { type CrawlerConfig, type ProxyAddress, parseProxy } from "../settings/c
 import { type AddressGuard, addressGuard, literalAddress } from "./address-guard.ts";
 import { Failure, failureOf } from "./failure.ts";
 import { NameCache } from "./name-cache.ts";
+import { ipv4OnlyName, type Nat64Prefix, nat64PrefixesOf } from "./nat64-prefixes.ts";
 import { connectThroughProxy } from "./proxy.ts";
 
 export interface ConnectTarget {
@@ -77,13 +78,16 @@ export class Connector {
   readonly #limits: ConnectorLimits | null;
   readonly #open = new Map<net.Socket, Connected>();
   #guard: AddressGuard;
+  #lists: TargetLists;
+  #learned: LearnedTargets = { seenAddresses: [], nat64Prefixes: [] };
   #closed = false;
 
   constructor(
     config: Pick<CrawlerConfig, "proxy" | "resolvers" | "ipv6" | "certificateFile"> & TargetLists,
     limits: ConnectorLimits | null = null,
   ) {
-    this.#guard = guardOf(config);
+    this.#lists = config;
+    this.#guard = guardOf(config, this.#learned);
     this.#limits = limits;
     const onQuery = (bytes: number) => limits?.meter.add(bytes);
     this.#names = new NameCache({ servers: config.resolvers, ipv6: config.ipv6, onQuery });
@@ -101,7 +105,31 @@ export class Connector {
 
   /** Other lists, in force at once: what they forbid and is open is broken off. */
   apply(lists: TargetLists): void {
-    this.#guard = guardOf(lists);
+    this.#lists = lists;
+    this.#guardAnew();
+  }
+
+  /**
+   * What the coordinator sees this crawler come from, and what the partner states: behind NAT, the address of the whole
+   * network, whose router answers there.
+   */
+  seenFrom(addresses: readonly string[]): void {
+    const known = this.#learned.seenAddresses;
+    if (addresses.length === known.length && addresses.every((one, at) => one === known[at])) return;
+    this.#learned = { ...this.#learned, seenAddresses: addresses };
+    this.#guardAnew();
+  }
+
+  /** Asks DNS for the network's NAT64 prefixes (RFC 7050); without an answer those that are known stay. */
+  async learnNat64(): Promise<void> {
+    const addresses = await this.#names.ipv6Of(ipv4OnlyName);
+    if (addresses === null || this.#closed) return;
+    this.#learned = { ...this.#learned, nat64Prefixes: nat64PrefixesOf(addresses) };
+    this.#guardAnew();
+  }
+
+  #guardAnew(): void {
+    this.#guard = guardOf(this.#lists, this.#learned);
     const failure = new Failure("not-allowed", "the partner has just forbidden it");
     for (const [socket, target] of this.#open) {
       const { address } = target;
@@ -230,8 +258,14 @@ export class Connector {
   }
 }
 
-function guardOf(lists: TargetLists): AddressGuard {
-  return addressGuard({ ...lists, ownNetworks: lists.limits.ownNetwork ? [] : ownNetworks() });
+interface LearnedTargets {
+  readonly seenAddresses: readonly string[];
+  readonly nat64Prefixes: readonly Nat64Prefix[];
+}
+
+function guardOf(lists: TargetLists, { seenAddresses, nat64Prefixes }: LearnedTargets): AddressGuard {
+  const own = lists.limits.ownNetwork ? [] : [...ownNetworks(), ...seenAddresses];
+  return addressGuard({ ...lists, nat64Prefixes, ownNetworks: own });
 }
 
 const stopped = () => new Failure("stopped", "the crawler stops");

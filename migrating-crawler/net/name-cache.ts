@@ -56,6 +56,18 @@ export class NameCache {
     return { addresses, dnsMs: performance.now() - startedMs };
   }
 
+  /** Asked anew each time: all IPv6 addresses of a name, none where it has none; null: no resolver answers in time. */
+  async ipv6Of(name: string): Promise<string[] | null> {
+    if (!this.#ipv6) return [];
+    try {
+      const found = await this.#resolver.resolve6(name);
+      this.#onQuery(messageBytes + 2 * name.length + found.length * recordBytes);
+      return found.slice(0, maxAddresses);
+    } catch (error) {
+      return ["ENODATA", "ENOTFOUND"].includes((error as { code?: string }).code ?? "") ? [] : null;
+    }
+  }
+
   close(): void {
     this.#resolver.cancel();
   }

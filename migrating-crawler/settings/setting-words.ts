@@ -184,7 +184,7 @@ const limits: SettingTable = {
     setting(
       "ownNetwork",
       false,
-      "Whether public addresses in the networks of this machine's own interfaces may be contacted. Default: false.",
+      "Whether public addresses in the networks of this machine's own interfaces, and the one that it is seen from, may be\ncontacted. Default: false.",
     ),
     setting("icmp", true, "Whether the way to a site may be measured by ICMP echo (ping). Default: true."),
   ],

@@ -1,5 +1,6 @@
 /**
- * A DNS server that knows where mail goes: one domain with an MX, one with an address alone, one that takes none. What it
+ * A DNS server that knows where mail goes: one domain with an MX, one with an address alone, one that takes none; and how
+ * its network translates IPv4. What it
  * does not know it asks another server, where one is given.
  */
 import { createSocket } from "node:dgram";
@@ -22,6 +23,8 @@ const records: Readonly<Record<string, readonly Answer[]>> = {
     { type: "MX", name: "refuses.test-domain.org", ttl: 60, data: { preference: 0, exchange: "." } },
   ],
   "empty.test-domain.org": [],
+  // As the DNS64 of a network whose NAT64 prefix is 2a00:db8:64::/96 answers (RFC 7050).
+  "ipv4only.arpa": [{ type: "AAAA", name: "ipv4only.arpa", ttl: 60, data: "2a00:db8:64::c000:aa" }],
   localhost: [{ type: "A", name: "localhost", ttl: 60, data: "127.0.0.1" }],
 };
 

@@ -6,7 +6,9 @@ import { canParseUrl, urlHost } from "#core/ip/url-host";
 import { addressGuard, literalAddress, parseAllowance } from "#crawler/net/address-guard";
 import { Connector } from "#crawler/net/connector";
 import { Failure } from "#crawler/net/failure";
+import { nat64PrefixesOf } from "#crawler/net/nat64-prefixes";
 import { startDns } from "#ops/world/main";
+import { startMailDns } from "../../support/mail-dns.ts";
 import { sharedData } from "../../support/shared-data.ts";
 import { testConfig } from "../support/test-config.ts";
 
@@ -77,6 +79,43 @@ describe("an address", () => {
     },
   );
 
+  it.each([
+    ["2001:db8:122:344::/96", "2001:db8:122:344::c000:aa", "2001:db8:122:344::a01:203"],
+    ["2001:db8:122:344::/64", "2001:db8:122:344:c0:0:aa00:0", "2001:db8:122:344:a:102:300:0"],
+    ["2001:db8:122:300::/56", "2001:db8:122:3c0:0:aa:0:0", "2001:db8:122:30a:1:203:0:0"],
+    ["2001:db8:122::/48", "2001:db8:122:c000:0:ab00:0:0", "2001:db8:122:a01:2:300:0:0"],
+    ["2001:db8:100::/40", "2001:db8:1c0:0:aa:0:0:0", "2001:db8:10a:102:3:0:0:0"],
+    ["2001:db8::/32", "2001:db8:c000:aa:0:0:0:0", "2001:db8:a01:203:0:0:0:0"],
+  ])("under the network's own NAT64 prefix %s is the address that it is translated to", (_, shown, inner) => {
+    const outside = (text: string) => text.replace("2001:db8", "2a00:db8");
+    const prefixes = nat64PrefixesOf([outside(shown)]);
+    const guard = addressGuard({ ...nothing, nat64Prefixes: prefixes, denyRanges: ["8.8.8.0/24"] });
+
+    expect(prefixes).toHaveLength(1);
+    expect(strict.refusal(outside(inner))).toBeNull();
+    expect(guard.refusal(outside(inner))).toContain("10.0.0.0/8");
+    expect(guard.refusal("2a00:1450::1")).toBeNull();
+  });
+
+  it("of the well-known name teaches nothing where no NAT64 is at work", () => {
+    expect(nat64PrefixesOf(["192.0.0.170", "2606:4700::1111", "nonsense"])).toEqual([]);
+  });
+
+  it.each([22, 25, 110, 465, 5060, 6379, 5432, 6667, 10080])(
+    "is refused at port %i, where no web is, unless the partner names that port",
+    (port) => {
+      const guard = addressGuard({ ...nothing, allowRanges: ["9.9.9.0/24", `9.9.8.8:${port}`] });
+
+      expect(strict.refusal("8.8.8.8", port)).toContain(`port ${port}`);
+      expect(guard.refusal("9.9.9.9", port)).toContain(`port ${port}`);
+      expect(guard.refusal("9.9.8.8", port)).toBeNull();
+    },
+  );
+
+  it.each([80, 443, 8000, 8080, 8443, 3000, 9200, 65_535])("is not refused at port %i", (port) => {
+    expect(strict.refusal("8.8.8.8", port)).toBeNull();
+  });
+
   it("in a transition form is denied when the partner denies the one inside", () => {
     const guard = addressGuard({ ...nothing, denyRanges: ["8.8.8.0/24"] });
 
@@ -97,7 +136,7 @@ describe("an address", () => {
     expect(guard.refusal("127.0.0.2", 8000)).toContain("loopback");
     expect(guard.refusal("fd00::1", 443)).toBeNull();
     expect(guard.refusal("fd00::1", 80)).toContain("unique local");
-    expect(guard.refusal("10.9.8.7", 22)).toBeNull();
+    expect(guard.refusal("10.9.8.7", 8080)).toBeNull();
   });
 
   it.each([
@@ -173,6 +212,63 @@ describe("the public suites", () => {
 
     const wanted = (row: Payload) => (row.verdict === "depends" ? "no such name" : row.verdict);
     expect(found).toEqual(rows.map((row) => [row.name, wanted(row)]));
+  });
+});
+
+describe("a connector", () => {
+  const own = (connector: Connector, host: string) =>
+    connector.pick({ host }).then(
+      () => "allowed",
+      (failure: Failure) => `${failure.code}: ${failure.message}`,
+    );
+
+  it("learns from DNS under which prefix its network translates, and refuses what lies behind it", async () => {
+    const dns = await startMailDns();
+    const config = { allowRanges: [], denyRanges: ["9.9.9.0/24"], resolvers: [dns.address], ipv6: true };
+    const connector = new Connector(testConfig(config));
+    cleanups.push(dns.close, () => connector.close());
+    const translated = ["2a00:db8:64::a00:1", "2a00:db8:64::909:909", "2a00:db8:64::808:808"];
+
+    const before = await Promise.all(translated.map((host) => own(connector, host)));
+    await connector.learnNat64();
+    const after = await Promise.all(translated.map((host) => own(connector, host)));
+
+    expect(before).toEqual(["allowed", "allowed", "allowed"]);
+    expect(after[0]).toMatch(/^refused-address: .*10\.0\.0\.0\/8/);
+    expect(after[1]).toMatch(/^not-allowed: .*deny-list/);
+    expect(after[2]).toBe("allowed");
+  });
+
+  it("does not contact the address that it is seen from, nor through a translator, unless its own network is allowed", async () => {
+    const connector = new Connector(testConfig({ allowRanges: [] }));
+    const open = new Connector(
+      testConfig({ allowRanges: [], limits: { ...testConfig({}).limits, ownNetwork: true } }),
+    );
+    cleanups.push(
+      () => connector.close(),
+      () => open.close(),
+    );
+
+    const before = await own(connector, "203.0.112.9");
+    for (const one of [connector, open]) one.seenFrom(["203.0.112.9"]);
+
+    expect(before).toBe("allowed");
+    expect(await own(connector, "203.0.112.9")).toMatch(/own network/);
+    expect(await own(connector, "64:ff9b::203.0.112.9")).not.toBe("allowed");
+    expect(await own(connector, "2606:4700::5efe:203.0.112.9")).toMatch(/own network/);
+    expect(await own(connector, "203.0.112.10")).toBe("allowed");
+    expect(await own(open, "203.0.112.9")).toBe("allowed");
+  });
+
+  it("opens nothing to a port of another service, whatever URL is leased", async () => {
+    const connector = new Connector(testConfig({ allowRanges: [] }));
+    cleanups.push(() => connector.close());
+    const opened = connector.open({ host: "8.8.8.8", port: 6379, secure: false, timeoutMs: 500 });
+
+    await expect(opened).rejects.toMatchObject({
+      code: "refused-address",
+      message: expect.stringContaining("6379"),
+    });
   });
 });
 
