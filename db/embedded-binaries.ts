@@ -5,11 +5,13 @@
  */
 
 import { execFile } from "node:child_process";
+import { createHash } from "node:crypto";
 import {
   chmodSync,
   chownSync,
   cpSync,
   existsSync,
+  lchownSync,
   lstatSync,
   readdirSync,
   readFileSync,
@@ -160,8 +162,55 @@ export async function runProgram(
 /** uid and gid to switch to; null: the server runs as the user who starts it. */
 export type ServerAccount = { readonly uid: number; readonly gid: number } | null;
 
-/** nobody, daemon, bin: initdb wants a uid that the system has a name for, and a container may map only some. */
+/**
+ * nobody, daemon, bin: initdb wants a uid that the system has a name for, and a container may map only some. They are
+ * others', too: what was made goes on to an account of its own (`giveOwnAccount`).
+ */
 const candidates = [65534, 1, 2] as const;
+
+/** Which systems leave unused (systemd, "Users, Groups, UIDs and GIDs"): 60578 to 61183. */
+const [firstOwnId, ownIds] = [60_600, 500];
+
+/** Whether others may run under it, too. */
+export const isShared = (id: number) => candidates.some((candidate) => candidate === id);
+
+/** Null: the system knows no such number. */
+const nameOf = (id: number, file: "/etc/passwd" | "/etc/group"): string | null =>
+  readIfThere(file)
+    .split("\n")
+    .map((line) => line.split(":"))
+    .find(([, , number]) => number === String(id))?.[0] ?? null;
+
+const readIfThere = (file: string): string => (existsSync(file) ? readFileSync(file, "utf8") : "");
+
+/**
+ * Gives a data folder that nobody serves now to a uid and gid that nothing else has: whoever runs under the same account
+ * could read its files, and so be the server's superuser. Where the system does not take such a number (the root of a
+ * user namespace may lack it) the folder stays as it is.
+ */
+export function giveOwnAccount(dataFolder: string, home: string): void {
+  if (process.getuid?.() !== 0) return;
+  const { uid } = lstatSync(dataFolder);
+  if (!isShared(uid)) return;
+  const start = createHash("sha256").update(home).digest().readUInt32BE(0) % ownIds;
+  for (let step = 0; step < ownIds; step += 1) {
+    const id = firstOwnId + ((start + step) % ownIds);
+    if (nameOf(id, "/etc/passwd") !== null || nameOf(id, "/etc/group") !== null) continue;
+    try {
+      chownAll(dataFolder, id);
+    } catch {
+      chownAll(dataFolder, uid);
+    }
+    return;
+  }
+}
+
+/** The folder last: whose it is says how far this came, also after a kill. */
+function chownAll(folder: string, id: number): void {
+  for (const name of readdirSync(folder, { recursive: true, encoding: "utf8" }))
+    lchownSync(join(folder, name), id, id);
+  chownSync(folder, id, id);
+}
 
 /**
  * Hands `folder` (new and empty) to the account that the server will run under, and says which that is.

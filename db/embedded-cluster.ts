@@ -8,6 +8,7 @@ import {
   chmodSync,
   chownSync,
   existsSync,
+  lchownSync,
   lstatSync,
   mkdirSync,
   readdirSync,
@@ -26,7 +27,9 @@ import {
   accountOf,
   findPrograms,
   firstClosedFolder,
+  giveOwnAccount,
   handOver,
+  isShared,
   type PostgresPrograms,
   runProgram,
   type ServerAccount,
@@ -56,6 +59,7 @@ export async function prepareCluster(home: string): Promise<Cluster> {
   try {
     const dataFolder = dataFolderOf(home);
     if (!hasEntries(dataFolder)) await createCluster(home, dataFolder);
+    if (existsSync(join(dataFolder, "PG_VERSION")) && !isServed(dataFolder)) giveOwnAccount(dataFolder, home);
     const account = accountOf(dataFolder);
     passable(home, account);
     const programs = await findPrograms(home, account);
@@ -90,8 +94,9 @@ export function makeHome(folder: string): string {
  */
 function passable(home: string, account: ServerAccount): void {
   if (account === null) return;
-  const { uid, mode } = statSync(home);
-  if (firstClosedFolder(home, account) === home && uid === 0 && (mode & 0o070) === 0) {
+  const { uid, gid, mode } = statSync(home);
+  const isNobodys = (mode & 0o070) === 0 || ((mode & 0o070) === 0o010 && isShared(gid));
+  if (firstClosedFolder(home, account) === home && uid === 0 && isNobodys) {
     chownSync(home, uid, account.gid);
     chmodSync(home, (mode & 0o777) | 0o010);
   }
@@ -100,6 +105,14 @@ function passable(home: string, account: ServerAccount): void {
   throw new DatabaseError(
     `the embedded Postgres runs as uid ${account.uid}, which may not pass ${closed} on the way to ${home}: choose another home, or chmod o+x ${closed}`,
   );
+}
+
+/** By the process that it says; one that was killed may have left the file behind. */
+function isServed(dataFolder: string): boolean {
+  const file = join(dataFolder, "postmaster.pid");
+  if (!existsSync(file)) return false;
+  const pid = Number.parseInt(readFileSync(file, "utf8"), 10);
+  return pid > 0 && isRunning(pid);
 }
 
 function hasEntries(folder: string): boolean {
@@ -121,7 +134,10 @@ async function createCluster(home: string, dataFolder: string): Promise<void> {
       ["-D", unfinished, "-U", embeddedName, "-A", "trust", "-E", "UTF8", `--locale=${locale}`],
       account,
     );
-    if (run.exitCode === 0) return finishCluster(unfinished, dataFolder);
+    if (run.exitCode === 0) {
+      giveOwnAccount(unfinished, home);
+      return finishCluster(unfinished, dataFolder);
+    }
     said = run.output;
   }
   rmSync(unfinished, { recursive: true, force: true });
@@ -173,6 +189,8 @@ function socketFolderOf(home: string, account: ServerAccount): string {
     mkdirSync(folder, { mode: 0o700 });
     if (account !== null) chownSync(folder, account.uid, account.gid);
   }
+  if (account !== null && lstatSync(folder).isDirectory() && isShared(lstatSync(folder).uid))
+    lchownSync(folder, account.uid, account.gid);
   const { uid, mode } = lstatSync(folder);
   const expected = account?.uid ?? process.getuid?.() ?? uid;
   if (uid === expected && lstatSync(folder).isDirectory() && (mode & 0o077) === 0) return folder;

@@ -307,15 +307,53 @@ if (isRoot) {
 
     const database = await open();
 
-    expect(lstatSync(`/proc/${serverPid()}`).uid).toBe(serverUid);
+    const own = lstatSync(`/proc/${serverPid()}`).uid;
+    expect([own, lstatSync(`/proc/${serverPid()}`).gid]).toEqual([own, own]);
+    expect(own).toBeGreaterThanOrEqual(60_600);
+    expect(readFileSync("/etc/passwd", "utf8")).not.toContain(`:${own}:`);
     expect(lstatSync(home).mode & 0o777).toBe(0o710);
+    await database.close();
+  });
+
+  test("as root: a process of nobody reads no file of the database, and is not let in", async () => {
+    const database = await open();
+    const { url } = database;
+    const asNobody = (command: string, ...args: string[]) => {
+      try {
+        return execFileSync(command, args, { uid: 65_534, gid: 65_534, encoding: "utf8", stdio: "pipe" });
+      } catch (error) {
+        return String((error as { stderr?: string }).stderr);
+      }
+    };
+    const script = `const { Client } = require("pg"); const client = new Client({ connectionString: process.argv[1] });
+      client.connect().then(() => console.log("let in"), (error) => console.log(error.code)).finally(() => client.end());`;
+    const pg = join(dirname(createRequire(import.meta.url).resolve("pg/package.json")), "../..");
+
+    expect(asNobody("cat", join(home, "postgres/PG_VERSION"))).toMatch(/Permission denied/);
+    expect(asNobody("cat", `/proc/${serverPid()}/environ`)).toMatch(/Permission denied/);
+    expect(asNobody("ls", join(home, "postgres/socket"))).toMatch(/Permission denied/);
+    const said = execFileSync(process.execPath, ["-e", script, url], { cwd: pg, encoding: "utf8" });
+    const refused = asNobody("env", "-C", pg, process.execPath, "-e", script, url);
+    expect(said).toBe("let in\n");
+    expect(refused).not.toContain("let in");
+    await database.close();
+  });
+
+  test("as root: what an older version gave to nobody goes to an account of its own", async () => {
+    copyMadeHome();
+    execFileSync("chown", ["-R", "65534:65534", join(home, "postgres")]);
+
+    const database = await open();
+
+    expect(lstatSync(`/proc/${serverPid()}`).uid).toBeGreaterThanOrEqual(60_600);
+    expect(lstatSync(join(home, "postgres/base")).uid).toBe(lstatSync(join(home, "postgres")).uid);
     await database.close();
   });
 
   test("as root: a folder on the way that the server's account may not pass is named", async () => {
     chmodSync(folder, 0o700);
 
-    await expect(open()).rejects.toThrow(`runs as uid ${serverUid}, which may not pass ${folder} on the way`);
+    await expect(open()).rejects.toThrow(`which may not pass ${folder} on the way`);
   });
 
   test("as an ordinary user: the server runs as that user", async () => {
