@@ -140,6 +140,8 @@ function releaseStoresOf({ pool }: Database, log: Log): ReleaseStores {
 
 /** On the embedded database, whoever starts this is its operator. */
 async function printSignInLink({ pool }: Database): Promise<void> {
+  // Logs and pipes are read by others.
+  if (!process.stdout.isTTY) return void process.stdout.write("sign in: nearcrawl sign-in prints a link\n");
   const { url } = await ownSignInLink(pool);
   const words = `as operator, once, within ${linkMinutes.usual} minutes; another: nearcrawl sign-in`;
   process.stdout.write(`sign in: ${url}\n  (${words})\n`);

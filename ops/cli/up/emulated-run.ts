@@ -127,8 +127,9 @@ async function startSystem(
     schema,
   });
   const webUrl = String(coordinator.webUrl);
-  const { url: signInUrl } = await steadily(async () => await ownSignInLink(run.database.pool));
-  options.voice.webUrl(webUrl, run.database.description, signInUrl);
+  const { voice } = options;
+  const signIn = voice.isTerminal ? await steadily(async () => await ownSignInLink(run.database.pool)) : null;
+  voice.webUrl(webUrl, run.database.description, signIn?.url ?? null);
   writeCurrentRun(context.home, { schema, webUrl, pid: process.pid, resolvers });
   const crawlers = createCrawlerStore(run.database.pool);
   const pagesPerDay = Math.ceil((world.sites.length * parameters.pagesPerSite * 50) / world.crawlers.length);

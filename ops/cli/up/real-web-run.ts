@@ -174,8 +174,10 @@ async function startProcesses(
     schema,
   });
   const webUrl = String(coordinator.webUrl);
-  const { url: signInUrl } = await steadily(async () => await ownSignInLink(database.pool));
-  options.voice.webUrl(webUrl, database.description, signInUrl);
+  const signIn = options.voice.isTerminal
+    ? await steadily(async () => await ownSignInLink(database.pool))
+    : null;
+  options.voice.webUrl(webUrl, database.description, signIn?.url ?? null);
   writeCurrentRun(context.home, { schema, webUrl, pid: process.pid, resolvers: [] });
   const crawlers = createCrawlerStore(database.pool);
   for (let number = 1; number <= parameters.crawlers; number += 1) {

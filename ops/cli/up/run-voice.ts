@@ -5,8 +5,10 @@ import { ProgressLine } from "../output.ts";
 export interface RunVoice {
   /** What starts: said at once, since what follows takes some seconds. */
   begin(what: string): void;
+  /** Whether a person reads along: a link that signs in stands in no log and no pipe. */
+  readonly isTerminal: boolean;
   /** The web page's address: said before all notes. */
-  webUrl(url: string, database: string, signInUrl: string): void;
+  webUrl(url: string, database: string, signInUrl: string | null): void;
   note(words: string): void;
   progress(text: string): void;
   done(): void;
@@ -26,10 +28,13 @@ export function createRunVoice(options: { readonly json: boolean }): RunVoice {
     begin(what) {
       say(`starting: the database, ${what}`);
     },
+    isTerminal: stream.isTTY === true,
     webUrl(url, database, signInUrl) {
-      say(
-        `web page: ${url}\nsign in:  ${signInUrl}\n          (as operator, once, within ${linkMinutes.usual} minutes; another: nearcrawl sign-in)\ndatabase: ${database}`,
-      );
+      const signIn =
+        signInUrl === null
+          ? "nearcrawl sign-in prints a link"
+          : `${signInUrl}\n          (as operator, once, within ${linkMinutes.usual} minutes; another: nearcrawl sign-in)`;
+      say(`web page: ${url}\nsign in:  ${signIn}\ndatabase: ${database}`);
       for (const words of held ?? []) say(words);
       held = null;
     },
