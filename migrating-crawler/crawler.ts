@@ -210,7 +210,7 @@ export class Crawler {
         watch: (socket) => this.#tools.meter.watch(socket),
       },
       sign: this.#member === null ? undefined : (text) => this.#member!.identity.sign(text),
-      hello: (challenge) => this.#member?.sign(this.#hello(), challenge) ?? this.#hello(),
+      hello: (connection) => this.#member?.sign(this.#hello(), connection) ?? this.#hello(),
       heartbeat: () => heartbeatOf(this.status()),
       random: Math.random,
       log: this.#surroundings.log,

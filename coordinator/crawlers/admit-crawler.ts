@@ -27,6 +27,8 @@ export interface Introduction {
   readonly version: number;
   /** What this connection was given to sign. */
   readonly challenge: string;
+  /** Of its TLS connection; null where TLS ends before this coordinator, or there is none. */
+  readonly tlsBinding: string | null;
   readonly remoteAddress: string;
 }
 
@@ -90,6 +92,11 @@ function identityFault(introduction: Introduction, { publicKey }: KeyHolder): Id
     const words = `this is not the identity that belongs to ${hello.name}: its folder was lost or is another's; the operator can reinvite it (nearcrawl fleet reinvite)`;
     return { kind: "stolen-key", words };
   }
+  if (isPassedOn(introduction)) {
+    const words =
+      "the hello was made for another TLS connection: somebody on the way opens TLS, and the invitation's pin was not kept to";
+    return { kind: "bad-signature", words };
+  }
   if (isHelloSigned(introduction, shown.publicKey)) return null;
   return { kind: "bad-signature", words: "the hello is not signed with its key for this connection" };
 }
@@ -98,8 +105,14 @@ function identityFault(introduction: Introduction, { publicKey }: KeyHolder): Id
 export function isHelloSigned({ hello, challenge }: Introduction, publicKey: string): boolean {
   const { identity, name, spoolId } = hello;
   if (!identity) return false;
-  const { instanceId, ticket, signature } = identity;
-  return isSignedBy(publicKey, helloText({ challenge, name, spoolId, instanceId, ticket }), signature);
+  const { instanceId, ticket, signature, binding } = identity;
+  const text = helloText({ challenge, name, spoolId, instanceId, ticket, binding });
+  return isSignedBy(publicKey, text, signature);
+}
+
+/** Signed, if at all, for a TLS connection that does not end here. */
+function isPassedOn({ hello: { identity }, tlsBinding }: Introduction): boolean {
+  return tlsBinding !== null && identity?.binding !== undefined && identity.binding !== tlsBinding;
 }
 
 /** The key was right, so whoever holds it should not; a wrong signature alone is counted where it is refused. */
@@ -136,7 +149,7 @@ async function redeem(
 ): Promise<Admitted | { readonly refuse: Refusal }> {
   const { hello, version } = introduction;
   const publicKey = version < identityVersion ? undefined : hello.identity?.publicKey;
-  if (publicKey === undefined || !isHelloSigned(introduction, publicKey)) {
+  if (publicKey === undefined || isPassedOn(introduction) || !isHelloSigned(introduction, publicKey)) {
     return { refuse: badSignature("an invitation is redeemed by a hello that its new identity has signed") };
   }
   const { secret: key, hash: keyHash } = secrets.make();

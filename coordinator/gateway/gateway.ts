@@ -15,7 +15,7 @@ import { isHostName } from "#core/ip/url-host";
 import type { Log } from "#core/log";
 import { maxMessageBytes } from "#protocol/codec";
 import type { CoordinatorMessage } from "#protocol/coordinator-messages";
-import { challengeHeader } from "#protocol/identity";
+import { challengeHeader, tlsBindingOf } from "#protocol/identity";
 import type { CrawlerHello, ProbeOutcome } from "#protocol/messages";
 import { InflaterPool, type ZlibSync } from "#protocol/zlib-sync-inflater";
 import type { Admitted } from "../crawlers/admit-crawler.ts";
@@ -185,7 +185,8 @@ export class CrawlerGateway implements Fleet {
     const challenge = randomBytes(32).toString("base64url");
     this.#challenges.set(request, challenge);
     this.#sockets.handleUpgrade(request, stream, head, (socket) => {
-      const settings = { ...this.#settings, remoteAddress: address, challenge, pool: this.#pool };
+      const tlsBinding = tlsBindingOf(stream);
+      const settings = { ...this.#settings, remoteAddress: address, challenge, tlsBinding, pool: this.#pool };
       this.#connected.add(new CrawlerSession(socket, stream, settings, this.#sessionHandlers));
     });
   }
@@ -212,11 +213,11 @@ export class CrawlerGateway implements Fleet {
 
   async #admit(session: CrawlerSession, hello: CrawlerHello, version: number): Promise<void> {
     try {
-      const { challenge, remoteAddress } = session;
+      const { challenge, tlsBinding, remoteAddress } = session;
       this.#inLine.add(session);
       const admitted = await this.#line.take(isGone(session), async () => {
         this.#inLine.delete(session);
-        return await this.#handlers.admit({ hello, version, challenge, remoteAddress });
+        return await this.#handlers.admit({ hello, version, challenge, tlsBinding, remoteAddress });
       });
       if (admitted === null) return;
       if ("refuse" in admitted) {

@@ -33,6 +33,8 @@ export interface SessionSettings {
   readonly remoteAddress: string;
   /** 32 random bytes in base64url that went out with the upgrade, for its hello to sign. */
   readonly challenge: string;
+  /** See `tlsBindingOf`. */
+  readonly tlsBinding: string | null;
   readonly helloTimeoutMs: number;
   readonly heartbeatMs: number;
   readonly batchResults: number;
@@ -61,6 +63,8 @@ export interface SessionHandlers {
 export class CrawlerSession {
   readonly remoteAddress: string;
   readonly challenge: string;
+  /** See `tlsBindingOf`. */
+  readonly tlsBinding: string | null;
   readonly connection: CrawlerConnection;
   readonly openedAt = new Date();
   readonly #settings: SessionSettings;
@@ -85,6 +89,7 @@ export class CrawlerSession {
   constructor(socket: WebSocket, stream: Duplex, settings: SessionSettings, handlers: SessionHandlers) {
     this.remoteAddress = settings.remoteAddress;
     this.challenge = settings.challenge;
+    this.tlsBinding = settings.tlsBinding;
     this.#settings = settings;
     this.#handlers = handlers;
     this.#inbox = this.#makeInbox();

@@ -5,6 +5,7 @@
  */
 
 import { createHash, createPublicKey, verify, X509Certificate } from "node:crypto";
+import { TLSSocket } from "node:tls";
 import { z } from "zod";
 import { canParseUrl } from "#core/ip/url-host";
 
@@ -40,9 +41,18 @@ export const helloIdentity = z.object({
   instanceId: z.uuid(),
   /** Of the last welcome that was kept; null at first. */
   ticket: ticket.nullable(),
+  /** `tlsBindingOf` this connection, as the crawler sees it; null: it has no TLS. Absent: of a crawler before 0.2.0. */
+  binding: bytes32.nullable().optional(),
 });
 
 export type HelloIdentity = z.infer<typeof helloIdentity>;
+
+/** What a coordinator wants signed, and for which connection. */
+export interface ChallengedConnection {
+  readonly challenge: string;
+  /** See `tlsBindingOf`. */
+  readonly binding: string | null;
+}
 
 /** What is signed to show, now and on this connection, that the crawler holds its private key. */
 export function helloText(said: {
@@ -51,9 +61,24 @@ export function helloText(said: {
   readonly spoolId: string;
   readonly instanceId: string;
   readonly ticket: string | null;
+  /** Undefined: signed without, as crawlers before 0.2.0 do. */
+  readonly binding?: string | null | undefined;
 }): string {
-  const { challenge: given, name, spoolId, instanceId, ticket: kept } = said;
-  return ["nearcrawl hello 3", given, name, spoolId, instanceId, kept ?? "-"].join("\n");
+  const { challenge: given, name, spoolId, instanceId, ticket: kept, binding } = said;
+  const rest = [given, name, spoolId, instanceId, kept ?? "-"];
+  if (binding === undefined) return ["nearcrawl hello 3", ...rest].join("\n");
+  return ["nearcrawl hello 4", ...rest, binding ?? "-"].join("\n");
+}
+
+/**
+ * What both ends of one TLS connection know and nobody else (RFC 9266, tls-exporter), in base64url: a hello that is
+ * signed over it is worth nothing on another connection, so whoever opens TLS on the way cannot pass it on. Null: the
+ * socket has no TLS.
+ */
+export function tlsBindingOf(socket: unknown): string | null {
+  if (!(socket instanceof TLSSocket)) return null;
+  const empty = Buffer.alloc(0);
+  return socket.exportKeyingMaterial(32, "EXPORTER-Channel-Binding", empty).toString("base64url");
 }
 
 /**

@@ -13,6 +13,7 @@ import type {
   CoordinatorRefuse,
   CoordinatorWelcome,
 } from "#protocol/coordinator-messages";
+import type { ChallengedConnection } from "#protocol/identity";
 import { isCoordinatorUrl } from "#protocol/invitation";
 import type { CrawlerHeartbeat, CrawlerHello, CrawlerMessage } from "#protocol/messages";
 import type { PackedMessage } from "#protocol/packed/packed-message";
@@ -44,8 +45,8 @@ export interface LinkLog {
 export interface LinkSettings {
   /** `wss://host/crawler`; plain `ws://` only to a loopback host. */
   readonly url: string;
-  /** Asked anew for every attempt; `challenge`: what an identity signs, null where the coordinator gives none. */
-  readonly hello: (challenge: string | null) => CrawlerHello;
+  /** Asked anew for every attempt; null: the coordinator wants nothing signed. */
+  readonly hello: (connection: ChallengedConnection | null) => CrawlerHello;
   /** Asked as often as the coordinator wants heartbeats. */
   readonly heartbeat: () => CrawlerHeartbeat;
   readonly handlers: LinkHandlers;

@@ -11,7 +11,13 @@ import { decodeCoordinatorMessage, encodeMessage, maxMessageBytes } from "#proto
 import { type CoordinatorMessage, identityVersion } from "#protocol/coordinator-messages";
 import { MessageDeflater, NodeInflater } from "#protocol/deflate";
 import { plainWords } from "#protocol/fields";
-import { challengeHeader, challenge as challengeSchema, sealText } from "#protocol/identity";
+import {
+  type ChallengedConnection,
+  challengeHeader,
+  challenge as challengeSchema,
+  sealText,
+  tlsBindingOf,
+} from "#protocol/identity";
 import type { CrawlerHello, CrawlerMessage } from "#protocol/messages";
 import { FrameWriter, joinFrame } from "#protocol/packed/message-frames";
 import type { PackedMessage } from "#protocol/packed/packed-message";
@@ -22,8 +28,8 @@ import { type CoordinatorRoute, connectionTo } from "../net/coordinator-socket.t
 
 export interface ConnectionSettings {
   readonly url: string;
-  /** Asked once, when the connection stands; `challenge`: what the hello signs, null from an older coordinator. */
-  readonly hello: (challenge: string | null) => CrawlerHello;
+  /** Asked once, when the connection stands; null: an older coordinator wants nothing signed. */
+  readonly hello: (connection: ChallengedConnection | null) => CrawlerHello;
   readonly route: CoordinatorRoute;
   /** Signs results, where the hello has an identity. */
   readonly sign?: ((text: string) => string) | undefined;
@@ -65,7 +71,7 @@ export class LinkConnection {
   #deflatingBytes = 0;
   #sentBytes = 0;
   #ended = false;
-  #challenge: string | null = null;
+  #challenged: ChallengedConnection | null = null;
   #hello: CrawlerHello | null = null;
   /** From protocol version 3 on, with an identity. */
   #sealer: ResultSealer | null = null;
@@ -168,8 +174,9 @@ export class LinkConnection {
   }
 
   #listen(): void {
-    this.#socket.on("upgrade", ({ headers }) => {
-      this.#challenge = challengeSchema.safeParse(headers[challengeHeader]).data ?? null;
+    this.#socket.on("upgrade", ({ headers, socket }) => {
+      const { data: challenge } = challengeSchema.safeParse(headers[challengeHeader]);
+      this.#challenged = challenge === undefined ? null : { challenge, binding: tlsBindingOf(socket) };
     });
     this.#socket.on("unexpected-response", (_request, answer) => this.#onTurnedAway(answer));
     this.#socket.on("open", () => this.#sayHello());
@@ -199,7 +206,7 @@ export class LinkConnection {
 
   #sayHello(): void {
     try {
-      this.#hello = this.#settings.hello(this.#challenge);
+      this.#hello = this.#settings.hello(this.#challenged);
       this.send(this.#hello);
     } catch (error) {
       this.end(`the hello cannot be said: ${error instanceof Error ? error.message : String(error)}`);

@@ -59,9 +59,10 @@ async function runSession(
   const link = new CoordinatorLink({
     url: config.coordinatorUrl,
     route: coordinatorRoute(config, member.membership),
-    hello: (challenge) => {
-      if (challenge === null) throw new ProtocolError("this coordinator is too old: it knows no invitations");
-      return member.sign(helloOf(config, spoolId), challenge);
+    hello: (connection) => {
+      if (connection === null)
+        throw new ProtocolError("this coordinator is too old: it knows no invitations");
+      return member.sign(helloOf(config, spoolId), connection);
     },
     heartbeat: () => idleHeartbeat,
     random: Math.random,

@@ -4,7 +4,7 @@
  */
 import { randomUUID } from "node:crypto";
 import type { CoordinatorWelcome } from "#protocol/coordinator-messages";
-import { helloText } from "#protocol/identity";
+import { type ChallengedConnection, helloText } from "#protocol/identity";
 import type { CrawlerHello } from "#protocol/messages";
 import type { CrawlerLog } from "../core/log.ts";
 import { type Identity, openIdentity } from "./identity.ts";
@@ -30,17 +30,18 @@ export class Member {
   }
 
   /**
-   * A hello under this membership. `challenge`: of the connection; null from a coordinator that gives none, which
+   * A hello under this membership. `connection`: null with a coordinator that challenges nobody, which
    * knows nothing of identities either.
    */
-  sign(hello: CrawlerHello, challenge: string | null): CrawlerHello {
+  sign(hello: CrawlerHello, connection: ChallengedConnection | null): CrawlerHello {
     const { name, key, ticket } = this.#membership;
-    if (challenge === null) return { ...hello, name, key };
+    if (connection === null) return { ...hello, name, key };
     const { instanceId } = this;
-    const text = helloText({ challenge, name, spoolId: hello.spoolId, instanceId, ticket });
+    const text = helloText({ ...connection, name, spoolId: hello.spoolId, instanceId, ticket });
     const { publicKey } = this.identity;
     const signature = this.identity.sign(text);
-    return { ...hello, name, key, identity: { publicKey, signature, instanceId, ticket } };
+    const { binding } = connection;
+    return { ...hello, name, key, identity: { publicKey, signature, instanceId, ticket, binding } };
   }
 
   /**

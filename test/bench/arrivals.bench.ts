@@ -150,10 +150,11 @@ function linkOf(folder: Folder, at: number, webUrl: string): CoordinatorLink {
   const ask = () => void link.send({ type: "crawler:ready", freeHosts: 1 });
   const link: CoordinatorLink = new CoordinatorLink({
     url: `${webUrl.replace("http", "ws")}/crawler`,
-    hello: (challenge) => {
+    hello: (connection) => {
       const { name, publicKey } = folder;
-      const signed = helloText({ challenge: challenge ?? "", name, spoolId, instanceId, ticket });
-      const identity = { publicKey, signature: folder.sign(signed), instanceId, ticket };
+      const { challenge, binding } = connection ?? { challenge: "", binding: null };
+      const signed = helloText({ challenge, binding, name, spoolId, instanceId, ticket });
+      const identity = { publicKey, signature: folder.sign(signed), instanceId, ticket, binding };
       return { ...helloOf(folder, at, spoolId), identity };
     },
     heartbeat: () => ({

@@ -24,12 +24,22 @@ export function folderOf(name: string, key: string, identity: TestIdentity = tes
 /** What a hello from this folder says on a connection with this challenge. */
 export function helloFrom(
   { name, identity, key, ticket }: CrawlerFolder,
-  { challenge, instanceId }: { readonly challenge: string; readonly instanceId: string },
+  {
+    challenge,
+    instanceId,
+    binding,
+  }: {
+    readonly challenge: string;
+    readonly instanceId: string;
+    /** Absent: as crawlers before 0.2.0. */
+    readonly binding?: string | null;
+  },
 ): CrawlerHello {
   const plain = helloOf(name, { key, protocolVersions: [3] });
-  const text = helloText({ challenge, name, spoolId: plain.spoolId, instanceId, ticket });
+  const text = helloText({ challenge, name, spoolId: plain.spoolId, instanceId, ticket, binding });
   const { publicKey } = identity;
-  return { ...plain, identity: { publicKey, signature: identity.sign(text), instanceId, ticket } };
+  const signature = identity.sign(text);
+  return { ...plain, identity: { publicKey, signature, instanceId, ticket, binding } };
 }
 
 export interface Came {
@@ -55,7 +65,8 @@ export async function comeFrom(
 ): Promise<Came> {
   const { instanceId = randomUUID(), forgetful = false, options = {}, change = (hello) => hello } = how;
   const crawler = await RawCrawler.connect(url, options);
-  await crawler.send(change(helloFrom(folder, { challenge: crawler.challenge ?? "", instanceId })));
+  const { binding } = crawler;
+  await crawler.send(change(helloFrom(folder, { challenge: crawler.challenge ?? "", instanceId, binding })));
   const refused = crawler.next("coordinator:refuse").catch(() => null);
   const answer = await Promise.race([crawler.next("coordinator:welcome").catch(() => null), refused]);
   const welcome = answer?.type === "coordinator:welcome" ? answer : null;

@@ -1,9 +1,13 @@
 /** Joining by invitation, and what a connection has to show from then on. */
-import type { TLSSocket } from "node:tls";
+import { randomUUID } from "node:crypto";
+import { once } from "node:events";
+import { readFileSync } from "node:fs";
+import type { AddressInfo } from "node:net";
+import { connect, createServer, type TLSSocket } from "node:tls";
 import { afterAll, afterEach, beforeAll, expect, it } from "vitest";
 import { pinOf } from "#protocol/identity";
 import { until } from "../support/until.ts";
-import { folderOf, helloFrom } from "./crawler-folder.ts";
+import { comeFrom, folderOf, helloFrom } from "./crawler-folder.ts";
 import { helloOf } from "./gateway-on-loopback.ts";
 import { type JoiningWorld, newJoiningWorld } from "./joining-world.ts";
 import { RawCrawler } from "./raw-crawler.ts";
@@ -107,6 +111,51 @@ it("a wrong signature, an old challenge and no identity are refused, right key o
   }
   await until(async () => (await world.incidentKinds()).includes("no-identity"), 5000);
   old.disconnect();
+});
+
+it("a hello that somebody between passes on opens nothing: it is signed for the TLS connection that it was made on", async () => {
+  const folder = await world.joined("athens");
+  const invitation = await world.invite("berlin");
+  const pem = (name: string) =>
+    readFileSync(new URL(`../fixtures/tls/loopback.${name}.pem`, import.meta.url));
+  const { hostname, port } = new URL(world.url);
+  const between = createServer({ cert: pem("cert"), key: pem("key") }, (from) => {
+    const to = connect({ host: hostname, port: Number(port), ca: pem("cert") });
+    from.on("error", () => to.destroy()).pipe(to);
+    to.on("error", () => from.destroy()).pipe(from);
+  }).listen(0, "127.0.0.1");
+  await once(between, "listening");
+  const passed = world.url.replace(port, String((between.address() as AddressInfo).port));
+
+  const known = await comeFrom(folder, passed, { options: world.trusting });
+  const invited = await comeFrom(folderOf("berlin", invitation.secret), passed, { options: world.trusting });
+  const stripped = await comeFrom(folder, passed, {
+    options: world.trusting,
+    change: (hello) => {
+      const { binding: _, ...identity } = hello.identity!;
+      return { ...hello, identity };
+    },
+  });
+  const straight = await world.come(folder);
+  between.close();
+
+  for (const { refuse, welcome } of [known, invited, stripped]) {
+    expect(welcome).toBeNull();
+    expect(refuse).toMatchObject({ code: "bad-signature", retry: false });
+  }
+  expect(known.refuse?.reason).toContain("somebody on the way opens TLS");
+  expect(straight.welcome).not.toBeNull();
+  await world.leave(straight.crawler, "athens");
+});
+
+it("a crawler of before 0.2.0, which binds nothing, is let in", async () => {
+  const folder = await world.joined("athens");
+  const old = await RawCrawler.connect(world.url, world.trusting);
+
+  await old.send(helloFrom(folder, { challenge: old.challenge!, instanceId: randomUUID() }));
+
+  expect(await old.next("coordinator:welcome")).toMatchObject({ protocolVersion: 3 });
+  await world.leave(old, "athens");
 });
 
 it("each connection has a challenge of its own", async () => {

@@ -3,7 +3,7 @@ import { type ClientOptions, WebSocket } from "ws";
 import { decodeCoordinatorMessage, maxMessageBytes } from "#protocol/codec";
 import type { CoordinatorMessage } from "#protocol/coordinator-messages";
 import { MessageDeflater, NodeInflater } from "#protocol/deflate";
-import { challengeHeader } from "#protocol/identity";
+import { challengeHeader, tlsBindingOf } from "#protocol/identity";
 import type { CrawlerHello, CrawlerMessage } from "#protocol/messages";
 import { helloOf } from "./gateway-on-loopback.ts";
 
@@ -14,6 +14,8 @@ export class RawCrawler {
   readonly received: CoordinatorMessage[] = [];
   /** What the coordinator wants signed; null when it said nothing of it. */
   challenge: string | null = null;
+  /** Of its TLS connection. */
+  binding: string | null = null;
   readonly closed: Promise<{ code: number; words: string }>;
   readonly deflater = new MessageDeflater("large");
   readonly #inflater = new NodeInflater();
@@ -23,7 +25,8 @@ export class RawCrawler {
   constructor(url: string, options: ClientOptions = {}) {
     this.socket = new WebSocket(url, { perMessageDeflate: false, ...options });
     this.socket.on("error", () => {});
-    this.socket.once("upgrade", ({ headers }) => {
+    this.socket.once("upgrade", ({ headers, socket }) => {
+      this.binding = tlsBindingOf(socket);
       const challenge = headers[challengeHeader];
       this.challenge = typeof challenge === "string" ? challenge : null;
     });

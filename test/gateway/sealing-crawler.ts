@@ -2,7 +2,7 @@
 import { generateKeyPairSync, sign } from "node:crypto";
 import type { GatewayHandlers } from "#coordinator/gateway/gateway-settings";
 import type { MessageDeflater } from "#protocol/deflate";
-import { helloText, sealText } from "#protocol/identity";
+import { type ChallengedConnection, helloText, sealText } from "#protocol/identity";
 import type { CrawlerHello, CrawlerMessage } from "#protocol/messages";
 import { FrameWriter, joinFrame, packResult } from "#protocol/packed/message-frames";
 import { ResultDigest } from "#protocol/result";
@@ -38,7 +38,10 @@ const noChallenge = "A".repeat(43);
 export function signedHello(
   name: string,
   { publicKey, sign: signText }: TestIdentity,
-  { challenge = noChallenge, spoolId = helloOf(name).spoolId }: { challenge?: string; spoolId?: string } = {},
+  {
+    challenge = noChallenge,
+    spoolId = helloOf(name).spoolId,
+  }: Partial<ChallengedConnection> & { spoolId?: string } = {},
 ): CrawlerHello {
   const ticket = null;
   const signature = signText(helloText({ challenge, name, spoolId, instanceId, ticket }));

@@ -70,7 +70,7 @@ async function connected(pagesPerDay = 1000) {
 it("recognises a crawler by its name and the hash of its key", async () => {
   const { handlers, north } = await connected();
   await world.rows(`update crawler_key set key_hash = '${hashCrawlerKey("the key of the north")}'`);
-  const given = { version: 2, challenge: "", remoteAddress: "127.0.0.1" };
+  const given = { version: 2, challenge: "", tlsBinding: null, remoteAddress: "127.0.0.1" };
   const by = (key: string) => handlers.admit({ ...given, hello: hello("north", { key }) });
 
   expect(await by("the key of the north")).toMatchObject({ crawlerId: north, publicKey: null });

@@ -50,9 +50,9 @@ async function ship(
   let carrier: Carrier | undefined;
   const link = new CoordinatorLink({
     url: world.url,
-    hello: (challenge) =>
+    hello: (connection) =>
       identity
-        ? signedHello("amber", identity, { spoolId: spool.id, ...(challenge === null ? {} : { challenge }) })
+        ? signedHello("amber", identity, { spoolId: spool.id, ...(connection ?? {}) })
         : helloOf("amber", { protocolVersions, spoolId: spool.id }),
     sign: identity?.sign,
     heartbeat: () => heartbeat,

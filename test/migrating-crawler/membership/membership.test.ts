@@ -146,19 +146,22 @@ describe("an identity", () => {
 
 describe("a member", () => {
   const challenge = "c".repeat(43);
+  const connection = { challenge, binding: "b".repeat(43) };
 
   it("signs its hello with what it keeps, for this connection alone", () => {
     writeMembership(home, { ...membership, ticket: "t".repeat(43) });
     const member = new Member(home, readMembership(home)!);
 
-    const hello = member.sign(helloOf("amber"), challenge);
+    const hello = member.sign(helloOf("amber"), connection);
 
     const { publicKey, signature, instanceId, ticket } = hello.identity!;
-    const said = { name: "athens-1", spoolId: hello.spoolId, instanceId, ticket };
+    const said = { name: "athens-1", spoolId: hello.spoolId, instanceId, ticket, binding: "b".repeat(43) };
     expect(hello).toMatchObject({ name: "athens-1", key: membership.key });
     expect(ticket).toBe("t".repeat(43));
     expect(isSignedBy(publicKey, helloText({ challenge, ...said }), signature)).toBe(true);
     expect(isSignedBy(publicKey, helloText({ challenge: "d".repeat(43), ...said }), signature)).toBe(false);
+    for (const binding of ["d".repeat(43), null, undefined])
+      expect(isSignedBy(publicKey, helloText({ challenge, ...said, binding }), signature)).toBe(false);
   });
 
   it("shows no identity to a coordinator that gives nothing to sign", () => {
@@ -180,7 +183,7 @@ describe("a member", () => {
       ticket: "n".repeat(43),
       key: "another-key-0123456789",
     });
-    expect(member.sign(helloOf("amber"), challenge)).toMatchObject({ key: "another-key-0123456789" });
+    expect(member.sign(helloOf("amber"), connection)).toMatchObject({ key: "another-key-0123456789" });
   });
 
   it.each([
@@ -208,6 +211,6 @@ describe("a member", () => {
     const isKept = member.keepKey("another-key-0123456789", quietLog);
 
     expect(isKept).toBe(false);
-    expect(member.sign(helloOf("amber"), challenge).key).toBe(membership.key);
+    expect(member.sign(helloOf("amber"), connection).key).toBe(membership.key);
   });
 });

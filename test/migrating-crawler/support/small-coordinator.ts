@@ -110,8 +110,8 @@ async function greet(world: SmallCoordinator, { challenge, hello, send }: Greeti
   const { identity, name, spoolId } = hello;
   if (settings.refuse !== undefined) return await send(refusal(settings.refuse));
   if (!identity) return await send(refusal("bad-signature"));
-  const { publicKey, signature, instanceId, ticket } = identity;
-  const text = helloText({ challenge, name, spoolId, instanceId, ticket });
+  const { publicKey, signature, instanceId, ticket, binding } = identity;
+  const text = helloText({ challenge, name, spoolId, instanceId, ticket, binding });
   if (!isSignedBy(publicKey, text, signature)) return await send(refusal("bad-signature"));
   if (ticket !== null && !world.tickets.slice(-2).includes(ticket))
     return await send(refusal("copied-folder"));
