@@ -141,6 +141,8 @@ async function createCluster(home: string, dataFolder: string): Promise<void> {
     said = run.output;
   }
   rmSync(unfinished, { recursive: true, force: true });
+  // Another process was faster, and has closed the home to all but its server.
+  if (hasEntries(dataFolder)) return;
   throw new DatabaseError(`initdb failed in ${dataFolder}: ${said.slice(-2000)}`);
 }
 

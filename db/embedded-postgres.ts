@@ -130,9 +130,12 @@ function stateOf(error: unknown, socketFolder: string): ServerState {
   });
 }
 
-/** Failures that pass by themselves: another process starts it too, or the last server's backends are still going. */
+/**
+ * Failures that pass by themselves: another process starts it too (and may just be letting initdb into the home), or the
+ * last server's backends are still going. A folder that stays closed is named before the start.
+ */
 const passingFailure =
-  /lock file ".*" already exists|shared memory block .* in use|another (server|postmaster)|Address already in use|terminating/i;
+  /could not access directory|lock file ".*" already exists|shared memory block .* in use|another (server|postmaster)|Address already in use|terminating/i;
 
 /**
  * Starts the server and waits until it answers; returns "" or why it did not start, when looking again makes

@@ -113,7 +113,8 @@ describe("the SQL engine over two servers, every other part of all tables on the
   let far: Database;
   let parts: FarParts | null;
   beforeAll(async () => {
-    [near, far] = [await testDatabase({ allParts: true }), await databaseElsewhere()];
+    near = await testDatabase({ allParts: true });
+    far = await databaseElsewhere(near);
     parts = await spreadOverTwo(near, far);
   });
   afterAll(async () => await Promise.all([near.close(), far.close()]));

@@ -1,5 +1,7 @@
 /** Tables of one server's database whose odd parts are on another server, by postgres_fdw. */
-import { chmodSync } from "node:fs";
+import { execFileSync } from "node:child_process";
+import { chmodSync, lstatSync } from "node:fs";
+import { join } from "node:path";
 import type { WorkPart } from "#coordinator/web-graph/sql-rank-store";
 import { openDatabase } from "#db/connect";
 import { stopEmbeddedPostgres } from "#db/embedded-postgres";
@@ -12,11 +14,14 @@ import { temporaryFolder } from "../support/temporary-folder.ts";
  * A database on a server of its own, beside the run's embedded one. Where DATABASE_URL names the server, which may be on a
  * machine that reaches none here, it is another database's schema of that one.
  */
-export async function databaseElsewhere(): Promise<Database> {
+export async function databaseElsewhere(near: Database): Promise<Database> {
   if (process.env.DATABASE_URL !== undefined) return await testDatabase({ allParts: true });
   const home = temporaryFolder("second-server-");
   // The server may run as somebody else.
   chmodSync(home, 0o711);
+  await (await openDatabase({ databaseUrl: null, home, schema: "elsewhere" })).close();
+  await stopEmbeddedPostgres(home);
+  await underTheAccountOf(near, home);
   const database = await openDatabase({ databaseUrl: null, home, schema: "elsewhere" });
   await migrate(database);
   const close = async () => {
@@ -24,6 +29,14 @@ export async function databaseElsewhere(): Promise<Database> {
     await stopEmbeddedPostgres(home);
   };
   return { ...database, close };
+}
+
+/** Started as root each server has an account of its own, and the one is to reach the other's socket. */
+async function underTheAccountOf({ pool }: Database, home: string): Promise<void> {
+  if (process.getuid?.() !== 0) return;
+  const { rows } = await pool.query<{ data_directory: string }>("show data_directory");
+  const { uid, gid } = lstatSync(rows[0]!.data_directory);
+  execFileSync("chown", ["-R", `${uid}:${gid}`, join(home, "postgres")]);
 }
 
 export interface FarParts {
