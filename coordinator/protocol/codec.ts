@@ -12,7 +12,7 @@ import {
   coordinatorMessage,
   protocolVersions,
 } from "./coordinator-messages.ts";
-import { boundStructure } from "./json-structure.ts";
+import { boundStructure, parseStorable, storable } from "./json-structure.ts";
 import { type CrawlerHello, type CrawlerMessage, crawlerHello, crawlerMessage } from "./messages.ts";
 import type { FrameReader, ReceivedParts } from "./packed/message-frames.ts";
 
@@ -25,7 +25,7 @@ export const maxMessageBytes: number = 8 * 1024 * 1024;
 export const maxHelloBytes: number = 64 * 1024;
 
 /**
- * What a crawler's message may be made of, told before JSON.parse builds it: a few KB of deflate are eight million
+ * What a crawler's message may be made of, told before it is built: a few KB of deflate are eight million
  * brackets, and the longest result that is allowed has 10,000 links of seven fields.
  */
 const maxMessageValues = 150_000;
@@ -49,7 +49,7 @@ export function decodeCrawlerMessage(received: Uint8Array | string): CrawlerMess
 /** The same for a packed message, in the order in which they came (`reader` remembers what they refer to). */
 export function decodePackedMessage(received: ReceivedParts, reader: FrameReader): CrawlerMessage {
   const { numbers, text } = received;
-  return check(crawlerMessage, reader.message({ numbers, text: decodeText(text) }));
+  return check(crawlerMessage, reader.message({ numbers, text: storable(decodeText(text)) }));
 }
 
 /** Throws ProtocolError for anything but a message that the coordinator may send. */
@@ -89,7 +89,7 @@ const utf8 = new TextDecoder("utf-8", { fatal: true });
 function parse(received: Uint8Array | string): unknown {
   const text = typeof received === "string" ? received : decodeText(received);
   try {
-    return JSON.parse(text);
+    return parseStorable(text);
   } catch {
     throw new ProtocolError(`a message of ${text.length} characters is not JSON`);
   }

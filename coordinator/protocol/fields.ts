@@ -24,7 +24,16 @@ export const leaseId = z.string().regex(/^\d{1,19}$/);
 export const digest = z.string().regex(/^[0-9a-f]{64}$/);
 /** A day: no message states a longer time. */
 export const maxMilliseconds = 86_400_000;
-export const milliseconds = z.number().min(0).max(maxMilliseconds);
+/** What no clock tells apart from nothing is none: Postgres has no place for 5e-324 in a real. */
+export const milliseconds = z
+  .number()
+  .min(0)
+  .max(maxMilliseconds)
+  .overwrite((ms) => (ms < 1e-6 ? 0 : ms));
+/** An instant that Postgres can hold, and that anybody means. */
+export const instant = z.iso.datetime().refine((text) => /^(19[7-9]|[2-9]\d)\d/.test(text), {
+  error: "is before 1970",
+});
 
 /**
  * A list of at most so many, looked at up to the first element that is not as it should be: z.array looks at all of

@@ -49,3 +49,20 @@ function endOfString(text: string, start: number): number {
   }
   return text.length;
 }
+
+// JSON may hold texts that Postgres has no place for and UTF-8 no bytes: NUL, and halves of surrogate pairs. A crawler
+// that quotes a page in its last words sends them in good faith, so they are replaced, and nothing is refused for them.
+
+/** Only escapes can write them: what is decoded from UTF-8 holds no half, and a plain NUL is no JSON. */
+const escaped = /\\u(?:0000|d[89a-f])/i;
+
+/** Throws a SyntaxError for what is no JSON. */
+export function parseStorable(text: string): unknown {
+  if (!escaped.test(text)) return JSON.parse(text);
+  return JSON.parse(text, (_key, value: unknown) => (typeof value === "string" ? storable(value) : value));
+}
+
+/** The same text as Postgres and UTF-8 can hold it; its length stays. */
+export function storable(text: string): string {
+  return (text as string & { toWellFormed(): string }).toWellFormed().replaceAll("\0", "\ufffd");
+}

@@ -5,7 +5,7 @@
  * are derived from them. Sizes are bounded here, so that nothing behind the edge has to ask again.
  */
 import { z } from "zod";
-import { address, digest, leaseId, listOf, milliseconds, words } from "./fields.ts";
+import { address, digest, instant, leaseId, listOf, milliseconds, words } from "./fields.ts";
 import { helloIdentity, signature } from "./identity.ts";
 import { crawlerMove } from "./move.ts";
 import { fetchResultSchema } from "./result.ts";
@@ -116,7 +116,7 @@ export const crawlerHello = z.object({
     .object({ version: releaseVersion, digest, dockVersion: z.string().max(40), policy: words })
     .optional(),
   /** How the process before this one ended, when that was not as it should be: its last words. */
-  lastEnd: z.object({ at: z.iso.datetime(), reason: words }).optional(),
+  lastEnd: z.object({ at: instant, reason: words }).optional().catch(undefined),
 });
 
 export const crawlerHeartbeat = z.object({

@@ -5,11 +5,13 @@ import {
   decodeCoordinatorMessage,
   decodeCrawlerMessage,
   decodeHello,
+  decodePackedMessage,
   encodeMessage,
   maxMessageBytes,
 } from "#protocol/codec";
 import { agreeOnVersion, type CoordinatorMessage, isKnownTo } from "#protocol/coordinator-messages";
 import type { CrawlerMessage } from "#protocol/messages";
+import { FrameReader, FrameWriter } from "#protocol/packed/message-frames";
 import { helloOf } from "../gateway/gateway-on-loopback.ts";
 import { generatedResults } from "./generated-results.ts";
 
@@ -21,6 +23,29 @@ describe("what passes", () => {
     ];
 
     expect(messages.map((message) => decodeCrawlerMessage(encodeMessage(message)))).toEqual(messages);
+  });
+
+  test("texts come in as Postgres and UTF-8 hold them, in JSON and packed", () => {
+    const [sent] = generatedResults({ count: 20, hosts: 3, seed: 1 }).filter(
+      ({ result }) => result.page !== null,
+    );
+    const titled = (title: string): CrawlerMessage => ({
+      ...sent!,
+      result: { ...sent!.result, page: { ...sent!.result.page!, title } },
+    });
+    const [writer, reader] = [new FrameWriter(), new FrameReader()];
+    for (const [title, clean] of [
+      ["a\0b\ud83d", "a\ufffdb\ufffd"],
+      ["a\0b", "a\ufffdb"],
+      ["\\u0000", "\\u0000"],
+      ["😀", "😀"],
+    ] as const) {
+      const { numbers, text } = writer.message(titled(title));
+      const packed = { numbers, text: Buffer.from(text) };
+
+      expect(decodeCrawlerMessage(encodeMessage(titled(title)))).toEqual(titled(clean));
+      expect(decodePackedMessage(packed, reader)).toEqual(titled(clean));
+    }
   });
 
   test("URLs come in without user and password, from whatever release of the crawler", () => {

@@ -1,6 +1,6 @@
 /** Packed messages (packed-message.ts) to values again. What comes out is not checked against any schema yet. */
 import { ProtocolError } from "#core/errors";
-import { boundStructure } from "../json-structure.ts";
+import { boundStructure, parseStorable } from "../json-structure.ts";
 import { checkOrigin, linkOf } from "./links.ts";
 import { httpDateText, instantText, NumberReader } from "./numbers.ts";
 import type { PackedMessage } from "./packed-message.ts";
@@ -129,7 +129,7 @@ class Unpacker {
     this.#values -= boundStructure(line, { values: maxValues, depth: maxDepth });
     if (this.#values < 0) throw new ProtocolError(`a packed message has more than ${maxValues} values`);
     try {
-      return JSON.parse(line);
+      return parseStorable(line);
     } catch {
       // Without its cause: JSON.parse quotes the text.
       throw new ProtocolError("a line of a packed message is not JSON");
