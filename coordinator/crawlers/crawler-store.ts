@@ -177,6 +177,7 @@ interface CrawlerRow {
   joining_since: Date | null;
   distrusted_at: Date | null;
   probes_doubted_at: Date | null;
+  seen_address: string | null;
   measures_only: boolean;
   coordinator_number: number | null;
   domain_sets: string[];
@@ -185,7 +186,7 @@ interface CrawlerRow {
 
 async function list(pool: Pool, crawlerIds?: readonly CrawlerId[]): Promise<CrawlerRecord[]> {
   const { rows } = await pool.query<CrawlerRow>(
-    `select crawler_id, name, host(address) as address, subnet_id, country, place, latitude, longitude,
+    `select crawler_id, name, host(address) as address, host(seen_address) as seen_address, subnet_id, country, place, latitude, longitude,
        pages_per_day, bytes_per_day, concurrent_hosts, probe_methods, state, last_seen_at, offline_reason,
        draining_since, joining_since, distrusted_at, probes_doubted_at, ${measuresOnly} as measures_only,
        domain_sets, partner_domain_sets, coordinator_number
@@ -199,6 +200,7 @@ async function list(pool: Pool, crawlerIds?: readonly CrawlerId[]): Promise<Craw
     crawlerId: asCrawlerId(row.crawler_id),
     name: row.name,
     address: row.address,
+    ...(row.seen_address === null ? {} : { seenAddress: row.seen_address }),
     subnetId: row.subnet_id === null ? null : asSubnetId(row.subnet_id),
     country: row.country,
     place: row.place,

@@ -1,5 +1,7 @@
 /** What the flows know of the crawlers: all that are registered, as they are stored, and the connected fleet. */
 import type { CrawlerId, SubnetId } from "#core/ids";
+import { formatAddress, parseAddress } from "#core/ip/address";
+import { specialPurposeOf } from "#core/ip/special-purpose";
 import type { KeyScope } from "#protocol/identity";
 import type { CrawlerHeartbeat, CrawlerHello, ProbeMethod, ProbeOutcome } from "#protocol/messages";
 import type { Partition } from "../domain-sets/partition.ts";
@@ -8,7 +10,10 @@ import type { KeyHolder } from "./identity.ts";
 export interface CrawlerRecord {
   readonly crawlerId: CrawlerId;
   readonly name: string;
+  /** By which it is placed: as its partner states it, else as it is seen. */
   readonly address: string | null;
+  /** Where its last connection came from; absent: it has not come yet. */
+  readonly seenAddress?: string;
   readonly subnetId: SubnetId | null;
   readonly country: string | null;
   readonly place: string | null;
@@ -35,6 +40,15 @@ export interface CrawlerRecord {
   readonly probesDoubtedSince?: Date;
   /** Which hosts it may have by its domain sets; absent: any. */
   readonly partition?: Partition;
+}
+
+/**
+ * Where other crawlers measure the way to it: what is stated alone is not believed where something else of the public
+ * Internet is seen, or a crawler could have the whole fleet measure the way to a stranger.
+ */
+export function peerAddressOf({ address, seenAddress }: CrawlerRecord): string | null {
+  const seen = parseAddress(seenAddress ?? "");
+  return seen !== null && specialPurposeOf(seen) === null ? formatAddress(seen) : address;
 }
 
 export interface PeerRtt {

@@ -6,7 +6,7 @@
 import type { CrawlerId } from "#core/ids";
 import type { CoordinatorMessage } from "#protocol/coordinator-messages";
 import type { CrawlerMessage } from "#protocol/messages";
-import type { CrawlerStore, PeerRtt } from "../crawlers/crawler.ts";
+import { type CrawlerStore, type PeerRtt, peerAddressOf } from "../crawlers/crawler.ts";
 import { isNewcomer, landmarksOf, type PeerTurn, peerRefreshMs, peersFor } from "./peers.ts";
 import type { CoordinatorState } from "./state.ts";
 
@@ -76,8 +76,9 @@ export class PeerTurns {
     const { state, gateway } = this.#ports;
     const addresses = new Map<CrawlerId, string>();
     for (const crawlerId of gateway.online()) {
-      const address = state.crawler(crawlerId)?.address;
-      if (address) addresses.set(crawlerId, address);
+      const crawler = state.crawler(crawlerId);
+      const address = crawler === null ? null : peerAddressOf(crawler);
+      if (address !== null) addresses.set(crawlerId, address);
     }
     return addresses;
   }

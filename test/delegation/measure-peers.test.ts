@@ -17,6 +17,7 @@ function fleet(size: number) {
   const clock = { ms: noon.getTime() };
   const sent = new Map<CrawlerId, number>();
   const silent = new Set<CrawlerId>();
+  const addresses = new Set<string>();
   const place = () =>
     state.setCrawlers(
       online.map((crawlerId) => ({
@@ -27,6 +28,7 @@ function fleet(size: number) {
     );
   const answer = (from: CrawlerId, peers: Peers) => {
     sent.set(from, (sent.get(from) ?? 0) + peers.length);
+    for (const { address } of peers) addresses.add(address);
     if (silent.has(from)) return;
     const to = peers.map((peer) => asCrawlerId(peer.crawlerId));
     state.learnRtts(
@@ -59,7 +61,7 @@ function fleet(size: number) {
     online.push(asCrawlerId(online.length + 1));
     place();
   };
-  return { state, online, clock, sent, silent, turns, minutes, arrive };
+  return { addresses, state, online, clock, sent, silent, turns, minutes, arrive };
 }
 
 const record: Omit<CrawlerRecord, "crawlerId"> = {
@@ -141,4 +143,19 @@ it("asks again each minute for what a new crawler was not answered, and leaves t
     [2, 1],
     [3, 2],
   ]);
+});
+
+it("the way to an address that is stated and not seen is measured by nobody", () => {
+  const { state, addresses, turns } = fleet(3);
+  state.setCrawlers(
+    state.crawlers.map((crawler) => ({
+      ...crawler,
+      ...(crawler.crawlerId === 2 ? { seenAddress: "9.9.9.9" } : {}),
+      ...(crawler.crawlerId === 3 ? { seenAddress: "127.0.0.1" } : {}),
+    })),
+  );
+
+  turns.next();
+
+  expect(addresses).toEqual(new Set(["9.0.0.1", "9.9.9.9", "9.0.0.3"]));
 });
