@@ -22,3 +22,25 @@ it("says of every package what it is used for, and of no other", () => {
   expect(told.toSorted()).toEqual(stated.toSorted());
   expect(rows.filter((row) => (row.split("|")[2] ?? "").trim().length < 5)).toEqual([]);
 });
+
+interface LockedPackage {
+  readonly resolved?: string;
+  readonly optionalDependencies?: Readonly<Record<string, string>>;
+}
+
+it("the lock file has what every platform needs, so that npm ci takes it, and names no registry", () => {
+  const lock: { packages: Readonly<Record<string, LockedPackage>> } = JSON.parse(
+    readFileSync(join(root, "package-lock.json"), "utf8"),
+  );
+  const wanted = Object.entries(lock.packages).flatMap(([place, { optionalDependencies = {} }]) =>
+    Object.keys(optionalDependencies).map((name) => ({ place, name })),
+  );
+  const missing = wanted.filter(
+    ({ place, name }) =>
+      !(`node_modules/${name}` in lock.packages || `${place}/node_modules/${name}` in lock.packages),
+  );
+
+  expect(wanted.length).toBeGreaterThan(5);
+  expect(missing).toEqual([]);
+  expect(Object.values(lock.packages).filter(({ resolved }) => resolved !== undefined)).toEqual([]);
+});
