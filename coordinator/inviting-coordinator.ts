@@ -41,10 +41,14 @@ export async function invitingCoordinator(
   }
   const isSecure = coordinatorUrl.startsWith("wss:");
   const certificatePin = stated.pin === undefined ? (place?.certificatePin ?? null) : stated.pin;
-  const releaseKeys = await createReleaseKeyStore(pool).trusted();
+  const { keys: releaseKeys, threshold: releaseThreshold } = await createReleaseKeyStore(pool).pinned();
   if (releaseKeys.length === 0) throw new UsageError(noReleaseKey);
   const firstRelease = await releaseForAll(pool);
-  return { coordinatorUrl, certificatePin: isSecure ? certificatePin : null, releaseKeys, firstRelease };
+  return {
+    coordinatorUrl,
+    certificatePin: isSecure ? certificatePin : null,
+    ...{ releaseKeys, releaseThreshold, firstRelease },
+  };
 }
 
 const noReleaseKey =

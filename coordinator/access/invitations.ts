@@ -26,6 +26,8 @@ export interface InvitingCoordinator {
   readonly certificatePin: string | null;
   /** One at least. */
   readonly releaseKeys: readonly string[];
+  /** How many of them it takes together to say who signs. */
+  readonly releaseThreshold: number;
   /** The release that a crawler starts with; null: none is offered to all, and it will wait for one. */
   readonly firstRelease: string | null;
 }
@@ -37,6 +39,7 @@ export interface IssuedInvitation {
   readonly coordinatorUrl: string;
   readonly certificatePin: string | null;
   readonly releaseKeys: readonly string[];
+  readonly releaseThreshold: number;
   readonly firstRelease: string | null;
   readonly expiresAt: Date;
   /** Shown this once: its secret is kept as a hash. */
@@ -95,6 +98,16 @@ export function invitationMade(issued: IssuedInvitation, request: InvitationRequ
     words: `Invitation ${invitationId} for ${name}, good until ${expiresAt.toISOString()}.`,
     after: { invitationId, name, renews, scopes, pagesPerDay, bytesPerDay, expiresAt },
   };
+}
+
+/** Whose releases it takes: the keys that it pins, and how many of them it takes together. */
+export function pinnedKeyWords({
+  releaseKeys,
+  releaseThreshold,
+}: Pick<IssuedInvitation, "releaseKeys" | "releaseThreshold">): string {
+  return releaseThreshold === 1
+    ? releaseKeys.join(" or ")
+    : `those whom ${releaseThreshold} of ${releaseKeys.join(", ")} name`;
 }
 
 /** What the crawler runs first, in a sentence. */

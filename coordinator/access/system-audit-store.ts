@@ -135,7 +135,10 @@ function confirmed({ optOutId, target, state }: OptOut): Change {
 /** A release that moved on by itself, or was held. */
 export function releaseMoved({ version, type, stage, words }: StageMove): Change {
   const action = type === "stop" ? "release-held" : "release-staged";
-  const said =
-    type === "stop" ? `Release ${version} is held: ${words}.` : `Release ${version} moved on: ${words}.`;
+  const said = {
+    stop: `Release ${version} is held: ${words}.`,
+    advance: `Release ${version} moved on: ${words}.`,
+    elsewhere: `Release ${version} is with another first crawler: ${words}.`,
+  }[type];
   return { action, target: `release ${version}`, words: said, after: { stage } };
 }

@@ -47,6 +47,7 @@ const issuedInvitation = z
         "SHA-256 of the SubjectPublicKeyInfo, base64url; null: public authorities vouch for the coordinator.",
       ),
     releaseKeys: z.array(z.string()).min(1),
+    releaseThreshold: z.int().min(1).describe("How many of these keys together say who signs releases."),
     firstRelease: z
       .string()
       .nullable()
@@ -155,6 +156,7 @@ export const invitationApi = {
           coordinatorUrl: "wss://search.example/crawler",
           certificatePin: "47DEQpj8HBSa-_TImW-5JCeuQeRkm5NMpJWZG3hSuFU",
           releaseKeys: ["11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo"],
+          releaseThreshold: 1,
           firstRelease: "1.4.0",
           expiresAt: "2026-03-04T12:00:00.000Z",
           token: "nc1.eyJ…",

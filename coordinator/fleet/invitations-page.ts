@@ -1,7 +1,12 @@
 /** Invitations: the form that makes one, the page that shows it this once, and what became of those before. */
 
 import { mayDo } from "#core/actor";
-import { firstReleaseWords, type IssuedInvitation, invitationHours } from "../access/invitations.ts";
+import {
+  firstReleaseWords,
+  type IssuedInvitation,
+  invitationHours,
+  pinnedKeyWords,
+} from "../access/invitations.ts";
 import type { InvitationRecord } from "../crawlers/identity.ts";
 import { buttonForm, crawlerPath, empty, fleetHead } from "../web/components.ts";
 import { countText, crawlerLink, instant } from "../web/format.ts";
@@ -102,17 +107,7 @@ ${
 }
 
 export function invitedBody(issued: IssuedInvitation): Html {
-  const {
-    invitationId,
-    name,
-    renews,
-    coordinatorUrl,
-    certificatePin,
-    releaseKeys,
-    expiresAt,
-    token,
-    commands,
-  } = issued;
+  const { invitationId, name, renews, coordinatorUrl, certificatePin, expiresAt, token, commands } = issued;
   return html`<h1>${renews ? `A new identity for ${name}` : `${name} is invited`}</h1>
 <script src="/assets/fleet.js" type="module"></script>
 <p class="lead">Copy it now: the token is <strong>shown this once</strong>, since only a hash of it is kept. It works once, until ${instant(expiresAt.toISOString())}.</p>
@@ -127,7 +122,7 @@ export function invitedBody(issued: IssuedInvitation): Html {
 <div><dt>The line, where nearcrawl is installed</dt><dd><code class="break">${commands.installed}</code></dd></div>
 <div><dt>Connects to</dt><dd>${coordinatorUrl} and to nothing else of ours</dd></div>
 <div><dt>Accepts as certificate</dt><dd>${pinWords(certificatePin, coordinatorUrl)}</dd></div>
-<div><dt>Takes releases signed by</dt><dd><code class="break">${releaseKeys.join(" or ")}</code></dd></div>
+<div><dt>Takes releases signed by</dt><dd><code class="break">${pinnedKeyWords(issued)}</code></dd></div>
 <div><dt>Runs first</dt><dd>${firstReleaseWords(issued)}</dd></div>
 </dl></section>
 <section><h2>What happens next</h2>

@@ -20,6 +20,8 @@ export interface AlertFacts {
   readonly openInvitations: number;
   /** Newest first. */
   readonly releases: readonly ReleaseFacts[];
+  /** Until when somebody states what is the newest release; null: nobody ever did. */
+  readonly statedUntilMs: number | null;
   /** How long the database took for the simplest of questions. */
   readonly databaseMs: number;
   /** Above and below this coordinator; absent: nobody. */

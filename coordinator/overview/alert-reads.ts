@@ -149,11 +149,12 @@ async function crawlerFacts(pool: Pool, now: Date): Promise<CrawlerFacts[]> {
 async function upkeepFacts(
   pool: Pool,
   now: Date,
-): Promise<Pick<AlertFacts, "figuresAtMs" | "registryAppliedMs" | "openInvitations">> {
+): Promise<Pick<AlertFacts, "figuresAtMs" | "registryAppliedMs" | "openInvitations" | "statedUntilMs">> {
   const { rows } = await pool.query<{
     figures_at: Date | null;
     applied_at: Date | null;
     invitations: number;
+    stated_until: Date | null;
   }>(
     `select (select max(minute) from minute_figures) as figures_at,
        (
@@ -165,7 +166,8 @@ async function upkeepFacts(
        (
          select count(*)::int from invitation
          where redeemed_at is null and revoked_at is null and expires_at > $1
-       ) as invitations`,
+       ) as invitations,
+       (select expires_at from release_timestamp) as stated_until`,
     [now],
   );
   const row = rows[0];
@@ -173,6 +175,7 @@ async function upkeepFacts(
     figuresAtMs: row?.figures_at?.getTime() ?? null,
     registryAppliedMs: row?.applied_at?.getTime() ?? null,
     openInvitations: row?.invitations ?? 0,
+    statedUntilMs: row?.stated_until?.getTime() ?? null,
   };
 }
 

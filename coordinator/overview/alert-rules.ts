@@ -46,7 +46,7 @@ interface Finding {
 
 const minuteMs = 60_000;
 const dayMs = 86_400_000;
-/** Fewer fetches say nothing of a share (as in releases/staging). */
+/** Fewer fetches say nothing of a share (as in releases/decide-stage). */
 const leastFetches = 50;
 /** Less than this fetched in a day is too little to judge by: some 250 pages of the usual 40 kB. */
 const leastFetchedBytes = 10_000_000;
@@ -125,6 +125,27 @@ export const alertRules = [
           releases.length === 0
             ? "A coordinator publishes the first one as it starts, while its own release key counts; else sign and publish one (runbook: releasing the crawler)."
             : "Offer one: nearcrawl release list, then nearcrawl release stage VERSION --to all. One that has expired is signed and published again.",
+      };
+    },
+  },
+  {
+    name: "release-unstated",
+    severity: "warning",
+    /** Days. A coordinator that has the key states it each day for a week. */
+    threshold: 3,
+    looksFor: (days) =>
+      `what is the newest release was stated, and is so for under ${days} days more: supervisors take nothing after that`,
+    link: "/fleet/versions",
+    advice:
+      "State it anew: nearcrawl release timestamp (runbook: releasing the crawler). A coordinator does so by itself while a key that may lies in its home.",
+    find: ({ statedUntilMs, nowMs }, leastDays) => {
+      if (statedUntilMs === null || statedUntilMs - nowMs >= leastDays * dayMs) return null;
+      const until = new Date(statedUntilMs).toISOString();
+      return {
+        words:
+          statedUntilMs <= nowMs
+            ? `What is the newest release was stated until ${until}: supervisors take no release; what runs goes on.`
+            : `What is the newest release is stated until ${until}; supervisors take no release after that.`,
       };
     },
   },
@@ -324,7 +345,7 @@ export const alertRules = [
   {
     name: "crawler-errors",
     severity: "warning",
-    /** A share. The crawler's or its machine's fault; a release is held back from 2 % more than others have (releases/staging). */
+    /** A share. The crawler's or its machine's fault; a release is held back from 2 % more than others have (releases/decide-stage). */
     threshold: 0.1,
     looksFor: (share) =>
       `over ${share * 100} % of a crawler's fetches in the last hour (${leastFetches} at least) failed by its own fault`,

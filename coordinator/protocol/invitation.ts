@@ -7,6 +7,7 @@ import { z } from "zod";
 import { UsageError } from "#core/errors";
 import { canParseUrl } from "#core/ip/url-host";
 import { publicKey } from "./identity.ts";
+import { maxSignatures } from "./release-envelope.ts";
 
 /** Longest token that is read, in characters; a usual one has about 400. */
 const maxTokenLength = 4000;
@@ -21,6 +22,9 @@ export const certificatePin = z.string().regex(/^[A-Za-z0-9_-]{43}$/);
 
 /** Keys that releases are signed with: raw Ed25519 public keys in base64url. */
 export const releaseKeys = z.array(publicKey).max(16);
+
+/** How many of them it takes together; an invitation or a folder from before it was said: one. */
+export const releaseThreshold = z.int().min(1).max(maxSignatures).default(1);
 
 const invitationSchema = z.object({
   /** `wss://HOST/crawler`; `ws://` on loopback only. */
@@ -37,12 +41,13 @@ const invitationSchema = z.object({
   /** Null: the coordinator's certificate is one of the public authorities' and is checked as browsers do. */
   certificatePin: certificatePin.nullable(),
   releaseKeys,
+  releaseThreshold,
   expiresAt: z.iso.datetime(),
 });
 
 export type Invitation = Readonly<z.infer<typeof invitationSchema>>;
 
-export function formatInvitation(invitation: Invitation): string {
+export function formatInvitation(invitation: z.input<typeof invitationSchema>): string {
   const checked = invitationSchema.parse(invitation);
   return prefix + Buffer.from(JSON.stringify(checked)).toString("base64url");
 }

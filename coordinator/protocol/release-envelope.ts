@@ -14,7 +14,7 @@ const maxBodyCharacters = 100_000;
 /** Longest file that holds one envelope: every character of the text escaped, and its signatures. */
 export const maxEnvelopeBytes = 1024 * 1024;
 
-const maxSignatures = 4;
+export const maxSignatures = 4;
 
 export const envelope = z.strictObject({
   /** JSON text, signed as it stands: ASCII, other characters escaped, so that no two texts have the same bytes. */
@@ -32,7 +32,16 @@ export const envelope = z.strictObject({
 export type Envelope = z.infer<typeof envelope>;
 
 /** What a signed text is. */
-export type SignedKind = "release" | "revocations" | "key";
+export type SignedKind = "release" | "revocations" | "key" | "root" | "timestamp";
+
+/** Whose signatures make a text count, and how many of them it takes (The Update Framework 1.0.33, section 2.1). */
+export interface Role {
+  readonly keys: readonly string[];
+  readonly threshold: number;
+}
+
+/** One signature of any of them is enough. */
+export const anyOf = (keys: readonly string[]): Role => ({ keys, threshold: 1 });
 
 /** Something was not as it should be, in words. */
 export interface Refused {
@@ -58,9 +67,7 @@ export function readEnvelope(text: string): Envelope | Refused {
 
 /** `key`: an Ed25519 private key. */
 export function signBody(kind: SignedKind, value: unknown, key: KeyObject): Envelope {
-  const body = asciiJson(value);
-  const made = sign(null, signedBytes(kind, body), key).toString("base64url");
-  return { body, signatures: [{ key: rawPublicKey(key), signature: made }] };
+  return coSign({ body: asciiJson(value), signatures: [] }, kind, key);
 }
 
 /** The 32 bytes of the public half of an Ed25519 key, in base64url. */
@@ -71,23 +78,37 @@ export function rawPublicKey(key: KeyObject): string {
 }
 
 /**
- * The text's JSON when one of the keys has signed it, and no trusted key's signature on it is wrong. Signatures of
- * keys that are not trusted (yet, or any more) are passed over.
+ * The text's JSON when as many keys of the role as it takes have signed it, and no signature of theirs is wrong.
+ * Signatures of keys that are not of the role (yet, or any more) are passed over.
  */
 export function openEnvelope<Schema extends z.ZodType>(
   { body, signatures }: Envelope,
-  expected: { readonly kind: SignedKind; readonly keys: readonly string[]; readonly schema: Schema },
+  expected: { readonly kind: SignedKind; readonly role: Role; readonly schema: Schema },
 ): { readonly value: z.infer<Schema>; readonly signers: readonly string[] } | Refused {
-  const trusted = signatures.filter(({ key }) => expected.keys.includes(key));
+  const { kind, role } = expected;
+  const trusted = signatures.filter(({ key }) => role.keys.includes(key));
   if (trusted.length === 0)
     return { refused: `it is not signed by a trusted key, but by ${keyList(signatures)}` };
-  const signed = signedBytes(expected.kind, body);
+  const signed = signedBytes(kind, body);
   const wrong = trusted.find((made) => !isSignedBy(made.key, signed, made.signature));
   if (wrong)
     return { refused: `the signature by ${wrong.key} is wrong: the text was changed, or it is another's` };
+  // One key that has signed twice is one.
+  const signers = [...new Set(trusted.map(({ key }) => key))];
+  if (signers.length < role.threshold)
+    return { refused: `it takes ${role.threshold} trusted keys, and ${signers.length} of them signed it` };
   const value = expected.schema.safeParse(parseJson(body));
   if (!value.success) return { refused: `the signed text is not as expected: ${fault(value.error)}` };
-  return { value: value.data, signers: trusted.map(({ key }) => key) };
+  return { value: value.data, signers };
+}
+
+/** The same text with another key's signature; one that the key made before is replaced. */
+export function coSign({ body, signatures }: Envelope, kind: SignedKind, key: KeyObject): Envelope {
+  const made = {
+    key: rawPublicKey(key),
+    signature: sign(null, signedBytes(kind, body), key).toString("base64url"),
+  };
+  return { body, signatures: [...signatures.filter((one) => one.key !== made.key), made] };
 }
 
 /** What the text says, before anybody has looked at a signature: to name it, never to act on it. */
@@ -121,62 +142,4 @@ function keyList(signatures: Envelope["signatures"]): string {
 function fault(error: z.ZodError): string {
   const [issue] = error.issues;
   return issue ? `${issue.path.join(".") || "all of it"}: ${issue.message.slice(0, 200)}` : "unknown";
-}
-
-// Which keys a dock takes releases from: those that its invitation pinned, carried on by rotations. A rotation
-// names a new key, may retire an old one, and is signed by a key that is trusted at that moment. Their numbers
-// grow, and a dock keeps those that it has followed: whoever finds a retired key later can put nothing in the
-// place of one. A dock that joined later has pinned a later key, and passes over what came before.
-
-/** Rotations that are followed, at most: one a month for eight years. */
-export const maxRotations = 100;
-
-export const keyRotation = z.strictObject({
-  product: z.literal("nearcrawl-crawler"),
-  sequence: z.int().min(1),
-  newKey: publicKey,
-  /** Counts no more from now on; null: both keys count. */
-  retires: publicKey.nullable(),
-  createdAt: z.iso.datetime(),
-});
-
-export type KeyRotation = z.infer<typeof keyRotation>;
-
-/** `/releases/keys.json`: all of them, in order. */
-export const keysFile = z.object({ rotations: z.array(envelope).max(maxRotations) });
-
-export type KeysFile = z.infer<typeof keysFile>;
-
-interface FollowedKeys {
-  /** Trusted after the last rotation that could be followed. */
-  readonly keys: readonly string[];
-  /** Trusted at some time, those that were retired since included. */
-  readonly everTrusted: readonly string[];
-  /** The rotations that could be followed, in order: these are worth keeping. */
-  readonly followed: readonly Envelope[];
-}
-
-/** `rotations`: in order, those that were kept first; what was served may repeat them. */
-export function trustedKeys(pinned: readonly string[], rotations: readonly Envelope[]): readonly string[] {
-  return followRotations(pinned, rotations).keys;
-}
-
-/** Passes over what is not signed by a key trusted by then, and what is numbered no higher than the last followed. */
-export function followRotations(pinned: readonly string[], rotations: readonly Envelope[]): FollowedKeys {
-  const followed: Envelope[] = [];
-  const everTrusted = new Set(pinned);
-  let keys = pinned;
-  let last = 0;
-  // Twice: what was kept, and what was served.
-  for (const signed of rotations.slice(0, 2 * maxRotations)) {
-    const opened = openEnvelope(signed, { kind: "key", keys, schema: keyRotation });
-    if ("refused" in opened || opened.value.sequence <= last) continue;
-    const { sequence, newKey, retires } = opened.value;
-    if (newKey === retires) continue;
-    keys = [...new Set([...keys, newKey])].filter((key) => key !== retires);
-    everTrusted.add(newKey);
-    followed.push(signed);
-    last = sequence;
-  }
-  return { keys, everTrusted: [...everTrusted], followed };
 }

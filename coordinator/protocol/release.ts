@@ -7,19 +7,22 @@ import { createHash } from "node:crypto";
 import { z } from "zod";
 import { digest, words } from "./fields.ts";
 import { releaseVersion } from "./messages.ts";
-import { type Envelope, envelope, maxRotations, openEnvelope, type Refused } from "./release-envelope.ts";
+import { type Envelope, envelope, openEnvelope, type Refused, type Role } from "./release-envelope.ts";
+import { maxRotations } from "./release-roles.ts";
 
 /** Largest bundle; today's is 5 MB. */
 export const maxBundleBytes: number = 64 * 1024 * 1024;
-/** A manifest from so far ahead of the clock is not believed: somebody's clock is wrong. */
+/** What comes from so far ahead of the clock is not believed: somebody's clock is wrong. */
 const maxClockDifferenceMs = 86_400_000;
+/** A statement of what is newest is good for so long at most, whatever it says. */
+export const maxTimestampMs: number = 60 * 86_400_000;
 
 const product = z.literal("nearcrawl-crawler");
 
 export const releaseManifest = z.strictObject({
   product,
   version: releaseVersion,
-  /** Grows with every signing: a dock never goes back to a smaller one. */
+  /** Grows with every signing: a supervisor never goes back to a smaller one, and takes none beyond its clock in ms. */
   sequence: z.int().min(1),
   /** SHA-256 of the bundle, hex. */
   digest,
@@ -51,6 +54,22 @@ export const releaseRevocations = z.strictObject({
 });
 export type ReleaseRevocations = z.infer<typeof releaseRevocations>;
 
+/**
+ * What is newest, stated again and again and good for a short time, so that nobody can keep supervisors on what was
+ * newest once by serving them nothing else (a freeze, The Update Framework section 1.5.2).
+ */
+export const releaseTimestamp = z.strictObject({
+  product,
+  sequence: z.int().min(1),
+  createdAt: z.iso.datetime(),
+  expiresAt: z.iso.datetime(),
+  /** The newest release that is offered to all; null: none is. */
+  release: z.strictObject({ version: releaseVersion, sequence: z.int().min(1) }).nullable(),
+  /** The number of the list of revoked releases; 0: there is none. */
+  revocations: z.int().min(0),
+});
+export type ReleaseTimestamp = z.infer<typeof releaseTimestamp>;
+
 /** `/releases/current.json`: what a dock without a release asks for. */
 export const currentRelease = z.object({
   /** Of the newest release that is offered to all; null: there is none. */
@@ -61,10 +80,10 @@ export const currentRelease = z.object({
 export type CurrentRelease = z.infer<typeof currentRelease>;
 
 export interface ManifestConditions {
-  /** Of `trustedKeys`. */
-  readonly keys: readonly string[];
+  /** Who signs releases. */
+  readonly role: Role;
   readonly now: Date;
-  /** Of the newest manifest that was ever accepted here; 0: none was. */
+  /** Of the newest release that was ever seen here, run or not; 0: none was. */
   readonly newestSequence: number;
   /** Of `verifyRevocations`; null: no release was ever revoked. */
   readonly revocations: ReleaseRevocations | null;
@@ -78,29 +97,66 @@ export interface ManifestConditions {
 export function verifyManifest(
   signed: Envelope,
   conditions: ManifestConditions,
-): { readonly ok: true; readonly manifest: ReleaseManifest } | Refused {
-  const { keys } = conditions;
-  const opened = openEnvelope(signed, { kind: "release", keys, schema: releaseManifest });
+): { readonly ok: true; readonly manifest: ReleaseManifest; readonly signers: readonly string[] } | Refused {
+  const { role } = conditions;
+  const opened = openEnvelope(signed, { kind: "release", role, schema: releaseManifest });
   if ("refused" in opened) return opened;
-  const manifest = opened.value;
-  const refused = wrongTime(manifest, conditions.now) ?? notWanted(manifest, conditions);
+  const { value: manifest, signers } = opened;
+  const refused =
+    wrongTime(manifest, conditions.now) ??
+    aheadOfClock(manifest.version, manifest.sequence, conditions.now) ??
+    notWanted(manifest, conditions);
   if (refused !== null) return { refused };
   const unlike = conditions.bundle === undefined ? null : bundleFault(manifest, conditions.bundle);
-  return unlike === null ? { ok: true, manifest } : { refused: unlike };
+  return unlike === null ? { ok: true, manifest, signers } : { refused: unlike };
 }
 
-/** `newestSequence`: of the list that is kept; 0: none is. An older list than that is refused. */
+/**
+ * `newestSequence`: of the list that is kept; 0: none is. An older list than that is refused. `now`: left out for what
+ * was taken before.
+ */
 export function verifyRevocations(
   signed: Envelope,
-  { keys, newestSequence }: { readonly keys: readonly string[]; readonly newestSequence: number },
+  {
+    role,
+    newestSequence,
+    now,
+  }: { readonly role: Role; readonly newestSequence: number; readonly now?: Date },
 ): { readonly ok: true; readonly revocations: ReleaseRevocations } | Refused {
-  const opened = openEnvelope(signed, { kind: "revocations", keys, schema: releaseRevocations });
+  const opened = openEnvelope(signed, { kind: "revocations", role, schema: releaseRevocations });
   if ("refused" in opened) return opened;
   const { sequence } = opened.value;
   if (sequence < newestSequence) {
     return { refused: `the list of revoked releases has number ${sequence}, ${newestSequence} is known` };
   }
-  return { ok: true, revocations: opened.value };
+  const ahead = now === undefined ? null : aheadOfClock("the list of revoked releases", sequence, now);
+  return ahead === null ? { ok: true, revocations: opened.value } : { refused: ahead };
+}
+
+/** `newestSequence`: of the statement that is kept; 0: none is. Whether it has expired is the caller's to look at. */
+export function verifyTimestamp(
+  signed: Envelope,
+  { role, newestSequence, now }: { readonly role: Role; readonly newestSequence: number; readonly now: Date },
+): { readonly ok: true; readonly timestamp: ReleaseTimestamp } | Refused {
+  const opened = openEnvelope(signed, { kind: "timestamp", role, schema: releaseTimestamp });
+  if ("refused" in opened) return opened;
+  const { sequence, createdAt, expiresAt } = opened.value;
+  if (sequence < newestSequence)
+    return { refused: `the statement of what is newest has number ${sequence}, ${newestSequence} is known` };
+  if (Date.parse(expiresAt) - Date.parse(createdAt) > maxTimestampMs)
+    return { refused: `the statement of what is newest is good until ${expiresAt}, longer than 60 days` };
+  const ahead = aheadOfClock("the statement of what is newest", sequence, now);
+  return ahead === null ? { ok: true, timestamp: opened.value } : { refused: ahead };
+}
+
+/**
+ * Numbers are milliseconds of the signing, or smaller: one beyond the clock could never be passed again by honest ones
+ * (a fast-forward). Null: it is not.
+ */
+export function aheadOfClock(what: string, sequence: number, now: Date): string | null {
+  return sequence <= now.getTime() + maxClockDifferenceMs
+    ? null
+    : `${what} has number ${sequence}, which the clock in ms has not come to: it would shut out all that follow`;
 }
 
 /** Why these bytes are not the manifest's bundle; null: they are. */
@@ -143,7 +199,7 @@ function notWanted(manifest: ReleaseManifest, conditions: ManifestConditions): s
   const { revocations, newestSequence, dockVersion } = conditions;
   if (revocations?.digests.includes(found)) return `${version} was revoked: ${revocations.reason}`;
   if (sequence < newestSequence) {
-    return `${version} is older than a release that was here before (number ${sequence}, not ${newestSequence} or more)`;
+    return `${version} is older than a release that was seen here before (number ${sequence}, not ${newestSequence} or more)`;
   }
   return dockVersion !== null && compareVersions(dockVersion, oldestDock) < 0
     ? `${version} needs supervisor ${oldestDock} or newer, this one is ${dockVersion}`

@@ -7,7 +7,8 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { LRUCache } from "lru-cache";
 import type { CurrentRelease } from "#protocol/release";
-import { formatEnvelope, type KeysFile } from "#protocol/release-envelope";
+import { formatEnvelope } from "#protocol/release-envelope";
+import type { KeysFile } from "#protocol/release-roles";
 import { sendError } from "../web/guard.ts";
 import { ConnectionLimits } from "../web/limits.ts";
 import type { PageError } from "../web/page-frame.ts";
@@ -17,7 +18,7 @@ import { mayRun } from "./staging.ts";
 
 export interface ReleaseFilePorts {
   readonly files: ReleaseFileStore;
-  readonly releases: Pick<ReleaseStore, "list" | "revocations">;
+  readonly releases: Pick<ReleaseStore, "list" | "revocations" | "timestamp">;
   readonly keys: Pick<ReleaseKeyStore, "rotations">;
   /** Null: it was never built here. */
   readonly dock: () => Promise<ServedFile | null>;
@@ -90,6 +91,11 @@ export function addReleaseFiles(app: FastifyInstance, ports: ReleaseFilePorts): 
   app.get("/releases/revocations.json", async (request, reply) => {
     const signed = await releases.revocations();
     if (signed === null) return sendError(request, reply, noneRevoked, ports);
+    return sendJson(request, reply, formatEnvelope(signed));
+  });
+  app.get("/releases/timestamp.json", async (request, reply) => {
+    const signed = await releases.timestamp();
+    if (signed === null) return sendError(request, reply, noneStated, ports);
     return sendJson(request, reply, formatEnvelope(signed));
   });
   app.get("/releases/keys.json", async (request, reply) => {
@@ -171,6 +177,11 @@ const noneRevoked = {
   status: 404,
   title: "Nothing was revoked",
   words: "No release was ever revoked, so there is no list.",
+};
+const noneStated = {
+  status: 404,
+  title: "Nobody has stated what is newest",
+  words: "No statement of the newest release was ever signed for this fleet, so there is none.",
 };
 const noDock = {
   status: 404,

@@ -1,40 +1,53 @@
-/** Tables release_key and release_key_rotation: whose signatures on releases count. */
+/** Tables release_key and release_key_rotation: whose signatures count, on releases and on what is said of them. */
 import type { Pool, PoolClient } from "pg";
 import { notify } from "#db/schema-channel";
+import { aheadOfClock } from "#protocol/release";
+import { anyOf, type Envelope, formatEnvelope, type Role, readEnvelope } from "#protocol/release-envelope";
 import {
-  type Envelope,
-  followRotations,
-  formatEnvelope,
+  type FollowedRoles,
+  followRoles,
   maxRotations,
-  readEnvelope,
-  trustedKeys,
-} from "#protocol/release-envelope";
+  numberOfLink,
+  type Roles,
+} from "#protocol/release-roles";
 import { inTransaction } from "../database/transaction.ts";
 
-/** The release keys: those trusted first, and the rotations that carry on from them. */
+/** The release keys: those trusted first, and the rotations and roots that carry on from them. */
 export interface ReleaseKeyStore {
-  /** The public keys whose signatures count now, raw in base64url: what an invitation pins. */
+  /** Who signs what now. */
+  roles(): Promise<Roles>;
+  /** The public keys whose signatures on releases count now, raw in base64url. */
   trusted(): Promise<readonly string[]>;
+  /** What an invitation pins: who may change the roles. */
+  pinned(): Promise<Role>;
+  /** Rotations and roots, in order. */
   rotations(): Promise<readonly Envelope[]>;
-  /** From now on the fleet's first key, or one more of them; docks that joined before know nothing of it. */
-  trustFirst(publicKey: string, now: Date): Promise<void>;
+  /**
+   * From now on the fleet's first key, or one more of them; supervisors that joined before know nothing of it. False:
+   * a root says who signs, and nothing is changed.
+   */
+  trustFirst(publicKey: string, now: Date): Promise<boolean>;
   /** As `trustFirst`, while no key counts. False: one does, and nothing is changed. */
   trustIfNone(publicKey: string, now: Date): Promise<boolean>;
-  /** Null: done; otherwise why the rotation cannot be followed. Running coordinators are told. */
+  /** A rotation or a root. Null: done; otherwise why it cannot be followed. Running coordinators are told. */
   rotate(signed: Envelope, now: Date): Promise<string | null>;
 }
 
 export function createReleaseKeyStore(pool: Pool): ReleaseKeyStore {
   return {
-    trusted: async () => await trustedReleaseKeys(pool),
+    roles: async () => (await releaseRoles(pool)).roles,
+    trusted: async () => (await releaseRoles(pool)).roles.releases.keys,
+    pinned: async () => (await releaseRoles(pool)).roles.root,
     rotations: async () => await rotationsOf(pool),
 
     async trustFirst(publicKey, now) {
+      if ((await releaseRoles(pool)).hasRoot) return false;
       await pool.query(
         "insert into release_key (public_key, added_at) values ($1, $2) on conflict (public_key) do nothing",
         [publicKey, now],
       );
       await tellOfReleases(pool);
+      return true;
     },
 
     trustIfNone: async (publicKey, now) =>
@@ -44,15 +57,15 @@ export function createReleaseKeyStore(pool: Pool): ReleaseKeyStore {
   };
 }
 
-/** The keys trusted first, carried on by the rotations. */
-export async function trustedReleaseKeys(pool: Pick<Pool, "query">): Promise<readonly string[]> {
+/** The keys trusted first, carried on by rotations and roots, and by `more`. */
+export async function releaseRoles(
+  pool: Pick<Pool, "query">,
+  more: readonly Envelope[] = [],
+): Promise<FollowedRoles> {
   const { rows } = await pool.query<{ public_key: string }>(
     "select public_key from release_key order by added_at, public_key",
   );
-  return trustedKeys(
-    rows.map((row) => row.public_key),
-    await rotationsOf(pool),
-  );
+  return followRoles(anyOf(rows.map((row) => row.public_key)), [...(await rotationsOf(pool)), ...more]);
 }
 
 /** Within a transaction it is heard of when that commits. */
@@ -88,24 +101,29 @@ async function rotationsOf(pool: Pick<Pool, "query">): Promise<readonly Envelope
 
 async function rotate(client: PoolClient, signed: Envelope, now: Date): Promise<string | null> {
   await client.query("lock table release_key_rotation in exclusive mode");
-  const keys = await trustedReleaseKeys(client);
-  const before = await rotationsOf(client);
-  if (before.length >= maxRotations)
-    return `there have been ${maxRotations} rotations: reinvite the crawlers`;
-  if (followRotations(keys, [signed]).followed.length === 0) {
-    return `the rotation is not signed by a key that counts now (${keys.join(", ") || "none does"})`;
-  }
-  const { sequence } = JSON.parse(signed.body) as { readonly sequence: number };
-  const { rows } = await client.query<{ last: string | null }>(
-    "select max(sequence) as last from release_key_rotation",
-  );
-  const last = Number(rows[0]?.last ?? 0);
+  const before = await releaseRoles(client);
+  const kept = await rotationsOf(client);
+  if (kept.length >= maxRotations) return `there have been ${maxRotations} rotations: reinvite the crawlers`;
+  const sequence = numberOfLink(signed);
+  const last = Math.max(0, ...kept.map(numberOfLink));
   if (sequence <= last)
-    return `the rotation has number ${sequence}, the last one had ${last}: sign it with a higher one`;
+    return `it has number ${sequence}, the last rotation or root had ${last}: sign it with a higher one`;
+  const ahead = aheadOfClock("it", sequence, now);
+  if (ahead !== null) return ahead;
+  const after = await releaseRoles(client, [signed]);
+  if (after.followed.length === before.followed.length) return notFollowed(signed, before);
   await client.query(
     "insert into release_key_rotation (sequence, signed, published_at) values ($1, $2, $3)",
     [sequence, formatEnvelope(signed), now],
   );
   await tellOfReleases(client);
   return null;
+}
+
+function notFollowed(signed: Envelope, { roles, hasRoot }: FollowedRoles): string {
+  const { keys, threshold } = roles.root;
+  const names = keys.join(", ") || "none does";
+  return hasRoot
+    ? `only a root changes who signs here, signed by ${threshold} of the root keys (${names}) and as many of its own as it takes; this is signed by ${signed.signatures.map(({ key }) => key).join(", ")}`
+    : `it is not signed by a key that counts now (${names}), or by too few of the root keys that it names itself`;
 }

@@ -6,6 +6,7 @@ import { UsageError } from "#core/errors";
 import type { CrawlerId } from "#core/ids";
 import { agreeOnVersion, type CoordinatorMessage, identityVersion } from "#protocol/coordinator-messages";
 import type { CrawlerHello, CrawlerMessage } from "#protocol/messages";
+import { automaticPercent, decideStage, type StageDecision } from "./decide-stage.ts";
 import type {
   DockEntry,
   ReleaseEntry,
@@ -13,16 +14,7 @@ import type {
   ReleaseStore,
   StageChange,
 } from "./release-store.ts";
-import {
-  automaticPercent,
-  decideStage,
-  mayRun,
-  type ReleaseStage,
-  rankedDocks,
-  releaseFor,
-  type StageDecision,
-  stageMembers,
-} from "./staging.ts";
+import { mayRun, type ReleaseStage, rankedDocks, releaseFor, stageMembers } from "./staging.ts";
 
 export interface StagePorts {
   readonly releases: Pick<ReleaseStore, "list" | "setStage">;
@@ -83,7 +75,7 @@ export async function holdRelease(
 
 export interface StageMove {
   readonly version: string;
-  readonly type: "advance" | "stop";
+  readonly type: "advance" | "elsewhere" | "stop";
   readonly stage: ReleaseStage;
   readonly words: string;
 }
@@ -119,11 +111,27 @@ async function nextMove(entry: ReleaseEntry, ports: StagePorts, now: Date): Prom
   const { version, stage, soakMinutes } = entry;
   const decided = await judgeStage(entry, ports, now);
   if (decided.type === "stay") return null;
-  const next = decided.type === "stop" ? nowhere : after(stage);
-  const change = { ...next, words: decided.words, soakMinutes: next.ends ? null : soakMinutes };
-  const from = { stage, stageSince: entry.stageSince };
-  const moved = await ports.releases.setStage(version, { ...change, from }, now);
-  return moved ? { version, type: decided.type, stage: next.stage, words: decided.words } : null;
+  const another = decided.type === "elsewhere" ? await anotherFirst(entry, ports) : null;
+  const isHeld = decided.type === "stop" || (decided.type === "elsewhere" && another === null);
+  const next = isHeld ? nowhere : another !== null ? onlyOne : after(stage);
+  const words = another === null ? decided.words : `${decided.words}; ${another.name} tries it`;
+  const change = {
+    ...{ ...next, words, soakMinutes: next.ends ? null : soakMinutes },
+    ...{ from: { stage, stageSince: entry.stageSince } },
+    ...(another === null ? {} : { firstCrawlerId: another.crawlerId }),
+  };
+  const moved = await ports.releases.setStage(version, change, now);
+  return moved ? { version, type: isHeld ? "stop" : decided.type, stage: next.stage, words } : null;
+}
+
+/** The next one by rank that is connected and runs something else. */
+async function anotherFirst(entry: ReleaseEntry, { releaseFleet }: StagePorts): Promise<DockEntry | null> {
+  const docks = await releaseFleet.docks();
+  const fitting = rankedDocks(entry.digest, docks).filter(
+    ({ crawlerId, online, digest }) =>
+      online && digest !== entry.digest && crawlerId !== entry.firstCrawlerId,
+  );
+  return fitting[0] ?? null;
 }
 
 /** Crawlers take the newer one instead, so nothing more is learnt of this one: it stays where it is. */
@@ -146,6 +154,7 @@ interface NextStage {
   readonly ends: boolean;
 }
 
+const onlyOne: NextStage = { stage: "one", percent: null, ends: false };
 const nowhere: NextStage = { stage: "none", percent: null, ends: true };
 
 /** Having been with all for the soak time, it is simply the release that the fleet has. */

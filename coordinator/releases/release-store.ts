@@ -5,12 +5,13 @@ import { fileURLToPath } from "node:url";
 import type { Pool, PoolClient } from "pg";
 import { asCrawlerId, type CrawlerId } from "#core/ids";
 import type { CrawlerHello } from "#protocol/messages";
-import { type ReleaseManifest, releaseManifest, verifyRevocations } from "#protocol/release";
-import { type Envelope, formatEnvelope, openEnvelope } from "#protocol/release-envelope";
+import { type ReleaseManifest, releaseManifest, verifyRevocations, verifyTimestamp } from "#protocol/release";
+import { type Envelope, formatEnvelope, openEnvelope, type Role } from "#protocol/release-envelope";
 import { ChannelListener } from "../database/channel-listener.ts";
 import { inTransaction } from "../database/transaction.ts";
-import { storedEnvelope, tellOfReleases, trustedReleaseKeys } from "./key-store.ts";
-import type { DockedCrawler, ReleaseStage, ReleaseState, StagedRelease, WatchedCrawler } from "./staging.ts";
+import type { WatchedCrawler } from "./decide-stage.ts";
+import { releaseRoles, storedEnvelope, tellOfReleases } from "./key-store.ts";
+import type { DockedCrawler, ReleaseStage, ReleaseState, StagedRelease } from "./staging.ts";
 
 export function createReleaseStore(pool: Pool): ReleaseStore {
   return {
@@ -27,6 +28,19 @@ export function createReleaseStore(pool: Pool): ReleaseStore {
     },
 
     revoke: async (signed, now) => await inTransaction(pool, (client) => revoke(client, signed, now)),
+
+    async timestamp() {
+      const { rows } = await pool.query<{ signed: string }>("select signed from release_timestamp");
+      return rows[0] ? storedEnvelope(rows[0].signed) : null;
+    },
+
+    async statedUntil() {
+      const { rows } = await pool.query<{ expires_at: Date }>("select expires_at from release_timestamp");
+      return rows[0]?.expires_at ?? null;
+    },
+
+    stateNewest: async (signed, now) =>
+      await inTransaction(pool, (client) => stateNewest(client, signed, now)),
 
     onChange: async (changed) => {
       const listener = new ChannelListener(pool, "nearcrawl_releases", changed);
@@ -87,7 +101,7 @@ interface ReleaseRow {
 }
 
 async function list(pool: Pool): Promise<ReleaseEntry[]> {
-  const keys = await trustedReleaseKeys(pool);
+  const { roles } = await releaseRoles(pool);
   const { rows } = await pool.query<ReleaseRow>(
     `select r.version, r.sequence, r.digest, r.signed, r.expires_at, r.published_at, r.stage, r.percent,
        r.first_crawler_id, r.stage_since, r.stage_words, r.soak_minutes,
@@ -97,11 +111,11 @@ async function list(pool: Pool): Promise<ReleaseEntry[]> {
      from release r
      order by r.sequence desc`,
   );
-  return rows.map((row) => entryOf(row, keys));
+  return rows.map((row) => entryOf(row, roles.releases));
 }
 
-function entryOf(row: ReleaseRow, keys: readonly string[]): ReleaseEntry {
-  const opened = openEnvelope(storedEnvelope(row.signed), { kind: "release", keys, schema: releaseManifest });
+function entryOf(row: ReleaseRow, role: Role): ReleaseEntry {
+  const opened = openEnvelope(storedEnvelope(row.signed), { kind: "release", role, schema: releaseManifest });
   return {
     version: row.version,
     sequence: Number(row.sequence),
@@ -154,8 +168,9 @@ async function revoke(client: PoolClient, signed: Envelope, now: Date): Promise<
     "select sequence, digests from release_revocation order by sequence desc limit 1",
   );
   const [before] = rows;
-  const keys = await trustedReleaseKeys(client);
-  const checked = verifyRevocations(signed, { keys, newestSequence: Number(before?.sequence ?? 0) + 1 });
+  const role = (await releaseRoles(client)).roles.revocations;
+  const newestSequence = Number(before?.sequence ?? 0) + 1;
+  const checked = verifyRevocations(signed, { role, newestSequence, now });
   if ("refused" in checked) return checked.refused;
   const { sequence, digests, reason } = checked.revocations;
   const missing = before?.digests.find((digest) => !digests.includes(digest));
@@ -172,6 +187,23 @@ async function revoke(client: PoolClient, signed: Envelope, now: Date): Promise<
     [digests.filter((digest) => !before?.digests.includes(digest)), now, `revoked: ${reason}`],
   );
   await tellOfReleases(client);
+  return null;
+}
+
+async function stateNewest(client: PoolClient, signed: Envelope, now: Date): Promise<string | null> {
+  await client.query("lock table release_timestamp in exclusive mode");
+  const { rows } = await client.query<{ sequence: string }>("select sequence from release_timestamp");
+  const role = (await releaseRoles(client)).roles.timestamp;
+  const newestSequence = Number(rows[0]?.sequence ?? 0) + 1;
+  const checked = verifyTimestamp(signed, { role, newestSequence, now });
+  if ("refused" in checked) return checked.refused;
+  const { sequence, expiresAt } = checked.timestamp;
+  if (new Date(expiresAt) <= now) return `it expired at ${expiresAt}`;
+  await client.query("delete from release_timestamp");
+  await client.query(
+    "insert into release_timestamp (sequence, signed, expires_at, published_at) values ($1, $2, $3, $4)",
+    [sequence, formatEnvelope(signed), expiresAt, now],
+  );
   return null;
 }
 
@@ -269,6 +301,12 @@ export interface ReleaseStore {
   revocations(): Promise<Envelope | null>;
   /** Null: done; otherwise why not. Releases on the list are offered to nobody from now on. */
   revoke(signed: Envelope, now: Date): Promise<string | null>;
+  /** The newest statement of what is newest; null: none was ever made. */
+  timestamp(): Promise<Envelope | null>;
+  /** Until when it is good; null: none was ever made. */
+  statedUntil(): Promise<Date | null>;
+  /** Puts a newer one in its place. Null: done; otherwise why not. */
+  stateNewest(signed: Envelope, now: Date): Promise<string | null>;
   /** Calls back whenever a stage, a key or the list of revoked releases changed (NOTIFY `nearcrawl_releases`). */
   onChange(changed: () => void): Promise<{ stop(): Promise<void> }>;
 }

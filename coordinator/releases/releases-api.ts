@@ -1,7 +1,7 @@
 /** The API of releases: the files that crawlers fetch, and who runs which version. */
 import { z } from "zod";
 import { type ApiOperations, dateTime, errorAnswer, refusals } from "../web/api-operation.ts";
-import { defaultSoakMinutes } from "./staging.ts";
+import { defaultSoakMinutes } from "./decide-stage.ts";
 
 const releaseDigest = z
   .string()

@@ -61,16 +61,17 @@ export function prepareHome(
   if (start === "again") setAside(home);
   openIdentity(home);
   if (!existsSync(settingsFile(home))) writeSettings(home, neededProxy);
-  const { coordinatorUrl, name, certificatePin, releaseKeys, secret } = invitation;
+  const { coordinatorUrl, name, certificatePin, releaseKeys, releaseThreshold, secret } = invitation;
   const membership: Membership = {
     coordinatorUrl,
     name,
     certificatePin,
     releaseKeys,
+    releaseThreshold,
     key: secret,
     ticket: readMembership(home)?.ticket ?? null,
   };
-  pinReleaseKeys(home, releaseKeys);
+  pinReleaseKeys(home, membership);
   writeMembership(home, membership);
 }
 

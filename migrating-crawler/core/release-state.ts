@@ -8,12 +8,16 @@
  */
 import { z } from "zod";
 import { digest, words } from "#protocol/fields";
+import { publicKey } from "#protocol/identity";
 import { releaseVersion } from "#protocol/messages";
 import { maxBundleBytes } from "#protocol/release";
+import type { Role } from "#protocol/release-envelope";
 import { lastEnd, maxReleaseReports, type ReleaseReport, releaseReport } from "./supervisor-messages.ts";
 
 /** Digests that are not tried again: the oldest are forgotten, which the manifests' numbers make harmless. */
 const mostBad = 50;
+/** Keys whose newest release is remembered: those of a role, and some that were retired. */
+const mostSeen = 24;
 
 export const keptRelease = z.object({
   version: releaseVersion,
@@ -31,8 +35,11 @@ export const releaseState = z.object({
   watchedStarts: z.int().min(0),
   /** The current release was welcomed by the coordinator while it is being watched. */
   welcomed: z.boolean().default(false),
-  /** Of the newest release that was ever started here. */
-  newestSequence: z.int().min(0),
+  /** The newest release that each key was ever seen to have signed, taken or not: the floor for what it signs next. */
+  seen: z
+    .array(z.object({ key: publicKey, sequence: z.int().min(1) }))
+    .max(mostSeen)
+    .default([]),
   bad: z
     .array(z.object({ digest, version: releaseVersion, reason: words, at: z.iso.datetime() }))
     .max(mostBad),
@@ -42,6 +49,8 @@ export const releaseState = z.object({
   lastEnd: lastEnd.nullable(),
   /** While nothing runs: `It waits for …`. */
   waitsFor: z.object({ reason: words, since: z.iso.datetime() }).nullable().default(null),
+  /** While no release is taken, since nobody says what is newest. */
+  takesNothing: z.object({ reason: words, since: z.iso.datetime() }).nullable().default(null),
 });
 export type ReleaseState = Readonly<z.infer<typeof releaseState>>;
 
@@ -51,12 +60,13 @@ export const emptyState: ReleaseState = {
   previous: null,
   watchedStarts: 0,
   welcomed: false,
-  newestSequence: 0,
+  seen: [],
   bad: [],
   offered: null,
   reports: [],
   lastEnd: null,
   waitsFor: null,
+  takesNothing: null,
 };
 
 export function isWatched({ current, good }: ReleaseState): boolean {
@@ -84,17 +94,49 @@ export function swapTo(state: ReleaseState, release: KeptRelease): ReleaseState 
     good,
     watchedStarts: 0,
     welcomed: false,
-    newestSequence: Math.max(state.newestSequence, release.sequence),
     offered: state.offered?.digest === release.digest ? null : state.offered,
   };
 }
 
 /** Nothing runs for this reason; null: something does. */
 export function withWaiting(state: ReleaseState, reason: string | null, at: Date): ReleaseState {
-  const words = reason === null ? null : cut(reason);
-  if ((state.waitsFor?.reason ?? null) === words) return state;
-  return { ...state, waitsFor: words === null ? null : { reason: words, since: at.toISOString() } };
+  const waitsFor = sinceThen(state.waitsFor, reason, at);
+  return waitsFor === state.waitsFor ? state : { ...state, waitsFor };
 }
+
+/** No release is taken for this reason; null: they are. */
+export function withTakingNothing(state: ReleaseState, reason: string | null, at: Date): ReleaseState {
+  const takesNothing = sinceThen(state.takesNothing, reason, at);
+  return takesNothing === state.takesNothing ? state : { ...state, takesNothing };
+}
+
+type Since = ReleaseState["waitsFor"];
+
+function sinceThen(before: Since, reason: string | null, at: Date): Since {
+  const words = reason === null ? null : cut(reason);
+  if ((before?.reason ?? null) === words) return before;
+  return words === null ? null : { reason: words, since: at.toISOString() };
+}
+
+/** These keys have signed a release with this number. */
+export function noteSeen(state: ReleaseState, sequence: number, signers: readonly string[]): ReleaseState {
+  const higher = signers.filter((key) => (seenOf(state, key) ?? 0) < sequence);
+  if (higher.length === 0) return state;
+  const others = state.seen.filter(({ key }) => !higher.includes(key));
+  return { ...state, seen: [...others, ...higher.map((key) => ({ key, sequence }))].slice(-mostSeen) };
+}
+
+/**
+ * Below which nothing is taken. What a retired key has signed binds nobody any more: whoever stole it cannot shut out
+ * what comes after it. Of a state from before there was such a memory, what runs is what was seen.
+ */
+export function newestSeen(state: ReleaseState, { keys }: Pick<Role, "keys">): number {
+  if (state.seen.length === 0) return state.current?.sequence ?? 0;
+  return Math.max(0, ...keys.map((key) => seenOf(state, key) ?? 0));
+}
+
+const seenOf = ({ seen }: ReleaseState, wanted: string) =>
+  seen.find(({ key }) => key === wanted)?.sequence ?? null;
 
 /** The coordinator let it in: it can at least work. */
 export function noteWelcome(state: ReleaseState): ReleaseState {

@@ -6,7 +6,13 @@
 import { join } from "node:path";
 import { z } from "zod";
 import { ticket } from "#protocol/identity";
-import { certificatePin, crawlerName, isCoordinatorUrl, releaseKeys } from "#protocol/invitation";
+import {
+  certificatePin,
+  crawlerName,
+  isCoordinatorUrl,
+  releaseKeys,
+  releaseThreshold,
+} from "#protocol/invitation";
 import { readPrivateJson, writePrivateJson } from "./private-file.ts";
 
 const membershipSchema = z.object({
@@ -16,6 +22,7 @@ const membershipSchema = z.object({
   certificatePin: certificatePin.nullable(),
   /** Raw Ed25519 public keys in base64url; the first ones came with the invitation. */
   releaseKeys,
+  releaseThreshold,
   /** The invitation's secret (`inv_…`) until the coordinator has given a key. */
   key: z.string().min(16).max(200),
   /** Of the last welcome; null before the first. */

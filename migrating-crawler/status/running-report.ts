@@ -191,6 +191,7 @@ export function releasesReport(home: string, policy: string | null): ReleasesRep
     isWatched: isWatched(state),
     previous: previousOf(state),
     offeredSince: state.offered?.firstAt ?? null,
+    takesNothing: state.takesNothing,
     policy,
     notTaken: notTaken.reverse().slice(0, mostListed),
     returned: state.bad

@@ -241,6 +241,7 @@ function versionCard({ versions, releases, crawler, lastEnds, at }: StatusReport
 ${row("Release", releases?.current == null ? `${versions.crawler ?? "?"}, started by hand` : `${releases.current}${releases.isWatched ? " (new, and watched)" : ""}`)}
 ${row("Your policy", releases?.policy ?? null)}
 ${row("Offered", releases?.offeredSince == null ? null : `another release since ${minuteOf(releases.offeredSince)}`)}
+${row("Updates", releases?.takesNothing == null ? null : `none since ${minuteOf(releases.takesNothing.since)}: ${releases.takesNothing.reason}`)}
 ${row("Not taken", left === undefined ? null : `${left.version} (${left.state}): ${left.reason}`)}
 ${row("Went back", returned === undefined ? null : `from ${returned.version} at ${minuteOf(returned.at)}: ${returned.reason}`)}
 ${row("Under", `${versions.dock === null ? "no supervisor" : `supervisor ${versions.dock}`}, Node ${versions.node ?? "?"}, protocol ${versions.protocol ?? "not agreed on yet"}`)}

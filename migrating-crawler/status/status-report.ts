@@ -187,6 +187,8 @@ export interface ReleasesReport {
   readonly previous: string | null;
   /** Offered by the coordinator and not taken so far, since then. */
   readonly offeredSince: string | null;
+  /** No release is taken, since then and why; null: they are. */
+  readonly takesNothing: { readonly since: string; readonly reason: string } | null;
   /** The host's policy, in words; null: the settings cannot be read. */
   readonly policy: string | null;
   /** Releases that were not taken and why, the latest first; at most 20. */

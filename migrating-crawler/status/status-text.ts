@@ -162,11 +162,14 @@ export const blameWords = {
 
 function releases({ releases: known }: StatusReport): string[] {
   if (known === null) return [];
-  const { current, isWatched, offeredSince, policy, notTaken, returned } = known;
+  const { current, isWatched, offeredSince, takesNothing, policy, notTaken, returned } = known;
   return [
     labelled("release", `${current ?? "none yet"}${isWatched ? " (new, and watched)" : ""}`),
     ...(policy === null ? [] : [labelled("your policy", policy)]),
     ...(offeredSince === null ? [] : [labelled("offered", `another one since ${minuteOf(offeredSince)}`)]),
+    ...(takesNothing === null
+      ? []
+      : [labelled("updates", `none since ${minuteOf(takesNothing.since)}: ${takesNothing.reason}`)]),
     ...notTaken
       .slice(0, mostEnds)
       .map(({ version, state, reason }) => labelled("not taken", `${version} (${state}): ${reason}`)),

@@ -100,6 +100,20 @@ export class ReleaseMemory {
     this.change((state) => states.dropCurrent(state));
   }
 
+  /** While what is newest is not stated, nothing is taken, and the administrator is told why. */
+  noteNewness({ newness }: Trust): void {
+    const reason = newness.type === "stale" ? newness.reason : null;
+    const before = this.#state.takesNothing?.reason ?? null;
+    this.change((state) => states.withTakingNothing(state, reason, this.#settings.now()));
+    const { log } = this.#settings;
+    if (reason !== null && before === null)
+      log.warn(
+        { reason },
+        "no release is taken until the coordinator serves what is newest; what runs goes on",
+      );
+    if (reason === null && before !== null) log.info({}, "releases are taken again");
+  }
+
   /** True when what ran was revoked. */
   heed({ revocations }: Trust): boolean {
     const { current } = this.#state;

@@ -9,9 +9,9 @@ import { createReadStream } from "node:fs";
 import { z } from "zod";
 import { releaseVersion } from "#protocol/messages";
 import { currentRelease, type ReleaseManifest, verifyManifest } from "#protocol/release";
-import { type Envelope, maxEnvelopeBytes, readEnvelope } from "#protocol/release-envelope";
+import { type Envelope, maxEnvelopeBytes, type Role, readEnvelope } from "#protocol/release-envelope";
 import type { CrawlerLog } from "../core/log.ts";
-import { badReason, type KeptRelease, type ReleaseState } from "../core/release-state.ts";
+import { badReason, type KeptRelease, newestSeen, type ReleaseState } from "../core/release-state.ts";
 import type { ReleaseReport } from "../core/supervisor-messages.ts";
 import { judgeByPolicy, type ReleasePolicy } from "../settings/release-policy.ts";
 import { type ReleaseSource, SourceFailure } from "./release-source.ts";
@@ -22,6 +22,8 @@ import { keptTrust, refreshTrust, type Trust } from "./verify-release.ts";
 export interface UpdateHandlers {
   /** Verified, wanted by the partner, and on the disk. */
   onRelease(release: KeptRelease): void;
+  /** A genuine manifest, signed by these keys. */
+  onSeen(manifest: Pick<ReleaseManifest, "sequence">, signers: readonly string[]): void;
   /** A release was left where it is. `done`: the offer with this digest need not be looked at again. */
   onLeft(report: ReleaseReport, done: string | null): void;
   /** There is no release to run. `words`: `It waits for …`; `isFound`: the coordinator was reached, and this is so. */
@@ -33,7 +35,8 @@ export interface UpdateHandlers {
 export interface UpdateSettings {
   readonly shelf: ReleaseShelf;
   readonly source: ReleaseSource;
-  readonly pinnedKeys: readonly string[];
+  /** Of the invitation. */
+  readonly pinned: Role;
   /** Asked for each look: settings change. */
   readonly policy: () => ReleasePolicy;
   readonly state: () => ReleaseState;
@@ -148,9 +151,11 @@ export class ReleaseUpdates {
   }
 
   async #take(trust: Trust): Promise<Taken | null> {
-    const { source, shelf, policy, state, isCutOff, now } = this.#settings;
-    const tools = { source, shelf, dockVersion, policy: policy(), trust, now: now() };
+    const { source, shelf, policy, state, isCutOff, now, handlers } = this.#settings;
+    const onSeen = handlers.onSeen.bind(handlers);
+    const tools = { source, shelf, dockVersion, policy: policy(), trust, now: now(), onSeen };
     const known = state();
+    if (trust.newness.type === "stale") return failed(`no release is taken: ${trust.newness.reason}`);
     const { offered, current } = known;
     if (offered !== null && offered.digest !== current?.digest) {
       const offer = { digest: offered.digest, firstAt: new Date(offered.firstAt) };
@@ -164,8 +169,8 @@ const coordinatorAway = (reason: string) =>
   `an answer of the coordinator, which is asked again by itself: ${reason}`;
 
 /** What is missing before anything can run, and who can do something about it. */
-function whatFor(taken: Exclude<Taken, { type: "taken" }> | null, { keys }: Trust): string {
-  if (keys.length === 0) {
+function whatFor(taken: Exclude<Taken, { type: "taken" }> | null, { roles }: Trust): string {
+  if (roles.releases.keys.length === 0) {
     return "a release key: the invitation pinned none, so no release can be believed. Ask the operator for a new invitation, and run join with it and --again";
   }
   if (taken === null) {
@@ -200,6 +205,8 @@ interface TakingTools {
   readonly policy: ReleasePolicy;
   readonly trust: Trust;
   readonly now: Date;
+  /** It is genuine, whether or not it is taken. */
+  readonly onSeen: (manifest: ReleaseManifest, signers: readonly string[]) => void;
 }
 
 /** The release with this digest; null: it runs already. Throws nothing of the network's: that is `failed`. */
@@ -240,14 +247,19 @@ interface Wanted {
 /** Null: it runs already, or nothing better is there. */
 async function takeSigned(signed: Envelope, wanted: Wanted, tools: TakingTools): Promise<Taken | null> {
   const { state, digest } = wanted;
-  const { keys, revocations } = tools.trust;
+  const { roles, revocations, newness } = tools.trust;
   const { dockVersion, now } = tools;
-  const conditions = { keys, now, newestSequence: state.newestSequence, revocations, dockVersion };
+  const role = roles.releases;
+  // Whoever never saw what is offered to all is not led to something older either.
+  const stated = newness.type === "stated" ? (newness.timestamp.release?.sequence ?? 0) : 0;
+  const newestSequence = Math.max(newestSeen(state, role), stated);
+  const conditions = { role, now, newestSequence, revocations, dockVersion };
   const verified = verifyManifest(signed, conditions);
   // What is offered to all is mostly what runs here, or older: that is no news.
   if ("refused" in verified && digest === null && state.current !== null) return null;
   if ("refused" in verified) return refused(versionIn(signed), verified.refused);
-  const { manifest } = verified;
+  const { manifest, signers } = verified;
+  tools.onSeen(manifest, signers);
   const { version } = manifest;
   if (digest !== null && manifest.digest !== digest)
     return refused(version, "the manifest is another release's");

@@ -81,7 +81,7 @@ export async function runDock({
       ...{ home, settings, pings, log, onLine: write, env, timing },
       tell: async (words) => await tellCoordinator(home, words),
       onPresence: async (isRunning) => await page.show(!isRunning),
-      pinnedKeys: pinnedReleaseKeys(home, membership),
+      pinned: pinnedReleaseKeys(home, membership),
       shelf: new ReleaseShelf({ home, warn: (words) => log.warn({}, words) }),
       source: new ReleaseSource({
         coordinatorUrl: membership.coordinatorUrl,

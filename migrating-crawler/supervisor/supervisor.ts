@@ -7,6 +7,7 @@
  *   any     → (revoked) the last good one, or nothing
  */
 import { existsSync } from "node:fs";
+import type { Role } from "#protocol/release-envelope";
 import type { CrawlerLog } from "../core/log.ts";
 import * as states from "../core/release-state.ts";
 import type { CrawlerToDock, ReleaseReport } from "../core/supervisor-messages.ts";
@@ -28,7 +29,8 @@ import { faultOfKept, fetchMissingManifests, type Trust } from "./verify-release
 
 export interface DockSettings {
   readonly home: string;
-  readonly pinnedKeys: readonly string[];
+  /** Of the invitation. */
+  readonly pinned: Role;
   readonly shelf: ReleaseShelf;
   readonly source: ReleaseSource;
   /** Of settings.toml as it is now; the last ones that were right when it is wrong. */
@@ -71,17 +73,19 @@ export class Dock {
 
   constructor(settings: DockSettings) {
     this.#settings = settings;
-    const { shelf, source, pinnedKeys, log, now, random, timing } = settings;
+    const { shelf, source, pinned, log, now, random, timing } = settings;
     const onReports = (reports: ReleaseReport[]) => this.#child?.send({ type: "reports", reports });
     this.#memory = new ReleaseMemory({ shelf, log, now, onReports });
     const { pollMs, emptyPollMs, retryMs } = timing;
     this.#updates = new ReleaseUpdates({
-      ...{ shelf, source, pinnedKeys, log, now, random, pollMs, emptyPollMs, retryMs },
+      ...{ shelf, source, pinned, log, now, random, pollMs, emptyPollMs, retryMs },
       policy: () => settings.settings().policy,
       state: () => this.#memory.state,
       isCutOff: () => !this.#isHealthy,
       handlers: {
         onRelease: (release) => this.#onRelease(release),
+        onSeen: ({ sequence }, signers) =>
+          this.#memory.change((state) => states.noteSeen(state, sequence, signers)),
         onLeft: (report, done) => this.#onLeft(report, done),
         onNothing: (words, isFound) => this.#onNothing(words, isFound),
         onTrust: (trust) => this.#onTrust(trust),
@@ -329,6 +333,7 @@ export class Dock {
   }
 
   #onTrust(trust: Trust): void {
+    this.#memory.noteNewness(trust);
     const revoked = this.#memory.heed(trust);
     if (this.#memory.heedPin(this.#settings.settings().policy, trust) || revoked) void this.#settle();
   }

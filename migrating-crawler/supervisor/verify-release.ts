@@ -4,17 +4,31 @@
  */
 
 import { z } from "zod";
-import { type ReleaseRevocations, releaseManifest, verifyRevocations } from "#protocol/release";
+import {
+  aheadOfClock,
+  type ReleaseRevocations,
+  type ReleaseTimestamp,
+  releaseManifest,
+  verifyRevocations,
+  verifyTimestamp,
+} from "#protocol/release";
 import {
   type Envelope,
   envelope,
-  followRotations,
-  keysFile,
   maxEnvelopeBytes,
-  maxRotations,
   openEnvelope,
+  type Refused,
+  type Role,
   readEnvelope,
 } from "#protocol/release-envelope";
+import {
+  type FollowedRoles,
+  followRoles,
+  keysFile,
+  maxRotations,
+  numberOfLink,
+  type Roles,
+} from "#protocol/release-roles";
 import type { KeptRelease } from "../core/release-state.ts";
 import { type ReleaseSource, SourceFailure } from "./release-source.ts";
 import type { ReleaseShelf } from "./release-store.ts";
@@ -26,7 +40,9 @@ export async function faultOfKept(
 ): Promise<string | null> {
   const signed = shelf.readManifest(release.digest);
   if (signed === null) return "its signed manifest is gone";
-  const opened = openEnvelope(signed, { kind: "release", keys: trust.everTrusted, schema: releaseManifest });
+  const opened = openedByAny(trust.before, ({ releases }) =>
+    openEnvelope(signed, { kind: "release", role: releases, schema: releaseManifest }),
+  );
   if ("refused" in opened) return `its manifest: ${opened.refused}`;
   const { digest, bytes } = opened.value;
   if (digest !== release.digest || bytes !== release.bytes) return "its manifest is another release's";
@@ -51,11 +67,13 @@ export async function fetchMissingManifests(
   }
 }
 
-// Whom the dock believes, and what is never to run again: the pinned keys carried on by rotations, and the list of
-// revoked releases. Both are signed, kept on the disk as they were served, and never go back to an older one.
+// Whom the supervisor believes, what is never to run again, and how new what it knows is: the pinned keys carried on by
+// rotations and roots, the list of revoked releases, and the statement of what is newest. All are signed, kept on the
+// disk as they were served, and never go back to an older one.
 
 const rotationsFile = "rotations.json";
 const revocationsFile = "revocations.json";
+const timestampFile = "timestamp.json";
 
 /** Of keys.json: 100 rotations have some 80 KB. */
 const maxServedRotationBytes = 1024 * 1024;
@@ -63,63 +81,149 @@ const maxServedRotationBytes = 1024 * 1024;
 const keptRotations = z.array(envelope).max(2 * maxRotations);
 
 export interface Trust {
-  readonly keys: readonly string[];
-  /** Those that were retired since included: what they signed before then runs on until it is revoked. */
-  readonly everTrusted: readonly string[];
+  readonly roles: Roles;
+  /** All roles that ever counted: what was signed then runs on until it is revoked. */
+  readonly before: readonly Roles[];
   /** Null: no release was ever revoked. */
   readonly revocations: ReleaseRevocations | null;
+  readonly newness: Newness;
 }
+
+/**
+ * How new what the coordinator serves is. `unstated`: nobody whose word counts has ever stated it here, and no root asks
+ * for it. `stale`: nothing is taken until it is stated anew; what runs goes on.
+ */
+export type Newness =
+  | { readonly type: "unstated" }
+  | { readonly type: "stated"; readonly timestamp: ReleaseTimestamp }
+  | { readonly type: "stale"; readonly reason: string };
 
 interface TrustSettings {
   readonly shelf: ReleaseShelf;
-  readonly pinnedKeys: readonly string[];
+  /** Of the invitation. */
+  readonly pinned: Role;
+  readonly now: () => Date;
 }
 
 /** What was believed last. */
-export function keptTrust({ shelf, pinnedKeys }: TrustSettings): Trust {
-  const { keys, everTrusted } = followRotations(pinnedKeys, shelf.read(rotationsFile, keptRotations) ?? []);
-  return { keys, everTrusted, revocations: keptRevocations(shelf, everTrusted) };
+export function keptTrust(settings: TrustSettings): Trust {
+  const { shelf, pinned } = settings;
+  const followed = followRoles(pinned, shelf.read(rotationsFile, keptRotations) ?? []);
+  const revocations = keptRevocations(shelf, followed.before);
+  const newness = newnessOf(followed, { ...settings, revocations, refused: null });
+  return { roles: followed.roles, before: followed.before, revocations, newness };
 }
 
-/** Asks the coordinator for both lists and keeps what is newer. Throws a SourceFailure when it cannot be asked, or answers with what is not genuine. */
+/** Asks the coordinator for the lists and keeps what is newer. Throws a SourceFailure when it cannot be asked, or answers with what is not genuine. */
 export async function refreshTrust(
   settings: TrustSettings & { readonly source: ReleaseSource },
 ): Promise<Trust> {
-  const { source } = settings;
+  const { source, shelf, pinned } = settings;
   const served = await source.text("/releases/keys.json", maxServedRotationBytes);
   takeRotations(settings, served === null ? [] : rotationsIn(served));
-  const trust = keptTrust(settings);
+  const stated = await source.text("/releases/timestamp.json", maxEnvelopeBytes);
   const signed = await source.text("/releases/revocations.json", maxEnvelopeBytes);
-  if (signed === null && trust.revocations === null) return trust;
-  if (signed === null)
+  const trust = keptTrust(settings);
+  if (signed === null && trust.revocations !== null)
     throw new SourceFailure("the coordinator no longer serves the list of revoked releases");
-  return { ...trust, revocations: takeRevocations(settings.shelf, { signed, trust }) };
+  const revocations = signed === null ? null : takeRevocations(settings, { signed, trust });
+  const followed = followRoles(pinned, shelf.read(rotationsFile, keptRotations) ?? []);
+  const refused = stated === null ? null : takeTimestamp(settings, { stated, followed });
+  return { ...trust, revocations, newness: newnessOf(followed, { ...settings, revocations, refused }) };
 }
 
-function takeRotations({ shelf, pinnedKeys }: TrustSettings, served: readonly Envelope[]): void {
+function takeRotations({ shelf, pinned, now }: TrustSettings, served: readonly Envelope[]): void {
   const kept = shelf.read(rotationsFile, keptRotations) ?? [];
-  const { followed } = followRotations(pinnedKeys, [...kept, ...served]);
+  const possible = served.filter((link) => aheadOfClock("a rotation", numberOfLink(link), now()) === null);
+  const { followed } = followRoles(pinned, [...kept, ...possible]);
   if (followed.length > kept.length) shelf.write(rotationsFile, followed);
 }
 
 function takeRevocations(
-  shelf: ReleaseShelf,
+  { shelf, now }: TrustSettings,
   { signed, trust }: { readonly signed: string; readonly trust: Trust },
 ): ReleaseRevocations {
   const read = readEnvelope(signed);
   if ("refused" in read) throw new SourceFailure(`the list of revoked releases: ${read.refused}`);
-  const newestSequence = trust.revocations?.sequence ?? 0;
-  const verified = verifyRevocations(read, { keys: trust.keys, newestSequence });
-  if ("refused" in verified) throw new SourceFailure(`the list of revoked releases: ${verified.refused}`);
-  if (verified.revocations.sequence > newestSequence) shelf.write(revocationsFile, read);
-  return verified.revocations;
+  const role = trust.roles.revocations;
+  // Of a list that retired keys alone have signed the number binds nobody: a thief may have chosen it.
+  const newestSequence = keptRevocations(shelf, [trust.roles])?.sequence ?? 0;
+  const verified = verifyRevocations(read, { role, newestSequence, now: now() });
+  if ("ok" in verified) {
+    if (verified.revocations.sequence !== trust.revocations?.sequence) shelf.write(revocationsFile, read);
+    return verified.revocations;
+  }
+  // The coordinator has no newer list than the one that is in force here, signed by keys that were retired since.
+  const before = openedByAny(trust.before, ({ revocations }) =>
+    verifyRevocations(read, { role: revocations, newestSequence: trust.revocations?.sequence ?? 0 }),
+  );
+  if (
+    trust.revocations !== null &&
+    "ok" in before &&
+    before.revocations.sequence === trust.revocations.sequence
+  )
+    return trust.revocations;
+  throw new SourceFailure(`the list of revoked releases: ${verified.refused}`);
+}
+
+/** Null: it is kept, or was before. Otherwise why it is not believed. */
+function takeTimestamp(
+  { shelf, now }: TrustSettings,
+  { stated, followed }: { readonly stated: string; readonly followed: FollowedRoles },
+): string | null {
+  const read = readEnvelope(stated);
+  if ("refused" in read) return read.refused;
+  const role = followed.roles.timestamp;
+  const newestSequence = keptTimestamp(shelf, role, now())?.sequence ?? 0;
+  const verified = verifyTimestamp(read, { role, newestSequence, now: now() });
+  if ("refused" in verified) return verified.refused;
+  if (verified.timestamp.sequence > newestSequence) shelf.write(timestampFile, read);
+  return null;
+}
+
+function newnessOf(
+  { roles, hasRoot }: FollowedRoles,
+  found: TrustSettings & { readonly revocations: ReleaseRevocations | null; readonly refused: string | null },
+): Newness {
+  const now = found.now();
+  const timestamp = keptTimestamp(found.shelf, roles.timestamp, now);
+  const why = found.refused === null ? "" : `; what the coordinator serves: ${found.refused}`;
+  if (timestamp === null) {
+    return hasRoot ? { type: "stale", reason: `nobody states what is newest${why}` } : { type: "unstated" };
+  }
+  const { expiresAt, revocations } = timestamp;
+  if (Date.parse(expiresAt) <= now.getTime())
+    return { type: "stale", reason: `what is newest was last stated until ${expiresAt}${why}` };
+  const known = found.revocations?.sequence ?? 0;
+  if (known >= revocations) return { type: "stated", timestamp };
+  const reason = `the list of revoked releases has number ${revocations} by now, and the coordinator serves ${known === 0 ? "none" : `number ${known}`}`;
+  return { type: "stale", reason };
+}
+
+/** Null: there is none by keys that count. One that retired keys have signed binds nobody, whatever its number. */
+function keptTimestamp(shelf: ReleaseShelf, role: Role, now: Date): ReleaseTimestamp | null {
+  const kept = shelf.read(timestampFile, envelope);
+  const verified = kept === null ? null : verifyTimestamp(kept, { role, newestSequence: 0, now });
+  return verified !== null && "ok" in verified ? verified.timestamp : null;
 }
 
 /** It was verified when it was taken; its key may have been retired since. */
-function keptRevocations(shelf: ReleaseShelf, keys: readonly string[]): ReleaseRevocations | null {
+function keptRevocations(shelf: ReleaseShelf, before: readonly Roles[]): ReleaseRevocations | null {
   const kept = shelf.read(revocationsFile, envelope);
-  const verified = kept === null ? null : verifyRevocations(kept, { keys, newestSequence: 0 });
-  return verified !== null && "ok" in verified ? verified.revocations : null;
+  if (kept === null) return null;
+  const verified = openedByAny(before, ({ revocations }) =>
+    verifyRevocations(kept, { role: revocations, newestSequence: 0 }),
+  );
+  return "ok" in verified ? verified.revocations : null;
+}
+
+/** By the newest roles that it can be opened by; otherwise why the newest refuse it. */
+function openedByAny<Opened extends object>(
+  before: readonly Roles[],
+  open: (roles: Roles) => Opened | Refused,
+): Opened | Refused {
+  const answers = before.map(open).reverse();
+  return answers.find((answer) => !("refused" in answer)) ?? answers[0] ?? { refused: "no key counts" };
 }
 
 function rotationsIn(text: string): readonly Envelope[] {

@@ -82,6 +82,7 @@ export async function newMovingWorld() {
       name,
       certificatePin: null,
       releaseKeys: ["A".repeat(43)],
+      releaseThreshold: 1,
       key,
       ticket: null,
     });

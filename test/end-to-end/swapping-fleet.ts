@@ -227,6 +227,7 @@ async function startAt(
     name,
     certificatePin: null,
     releaseKeys: [testReleaseKey.publicKey],
+    releaseThreshold: 1,
     key,
     ticket: null,
   };

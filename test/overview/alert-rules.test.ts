@@ -32,6 +32,7 @@ const well: AlertFacts = {
   hour: { fetches: 2000, fetchedBytes: 80_000_000, shippedBytes: 3_000_000, ourFailures: 0 },
   day: { fetches: 40_000, fetchedBytes: 1.6e9, shippedBytes: 6e7, ourFailures: 0 },
   figuresAtMs: nowMs - minuteMs,
+  statedUntilMs: null,
   registryAppliedMs: nowMs - 20 * dayMs,
   incidents: [],
   openInvitations: 0,
@@ -125,6 +126,7 @@ const rules: Readonly<Record<AlertName, readonly [not: Partial<AlertFacts>, foun
     withCrawler({ state: "offline", waits: false }),
     withCrawler({ state: "offline", waits: true, lastSeenMs: nowMs - 20 * dayMs }),
   ],
+  "release-unstated": [{ statedUntilMs: nowMs + 3 * dayMs }, { statedUntilMs: nowMs + 3 * dayMs - 1 }],
   "release-held": [
     { releases: [{ ...release, stage: "none", wasOffered: false }] },
     { releases: [{ ...release, stage: "none", words: "it hangs" }] },

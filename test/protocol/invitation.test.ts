@@ -10,6 +10,7 @@ const invitation: Invitation = {
   secret: "inv_0123456789abcdefghij",
   certificatePin: "A".repeat(43),
   releaseKeys: ["B".repeat(43)],
+  releaseThreshold: 1,
   expiresAt: "2026-12-01T00:00:00.000Z",
 };
 

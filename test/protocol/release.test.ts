@@ -8,15 +8,14 @@ import {
   verifyRevocations,
 } from "#protocol/release";
 import {
+  anyOf,
   type Envelope,
-  followRotations,
   formatEnvelope,
-  type KeyRotation,
   rawPublicKey,
   readEnvelope,
   signBody,
-  trustedKeys,
 } from "#protocol/release-envelope";
+import { followRoles, type KeyRotation } from "#protocol/release-roles";
 
 const bundle = Buffer.from("export const crawler = 'small';\n".repeat(20));
 const now = new Date("2030-03-01T12:00:00Z");
@@ -37,7 +36,7 @@ const manifest: ReleaseManifest = {
 };
 
 const conditions: ManifestConditions = {
-  keys: [rawPublicKey(first)],
+  role: anyOf([rawPublicKey(first)]),
   now,
   newestSequence: 7,
   revocations: null,
@@ -49,7 +48,7 @@ describe("a release's manifest", () => {
   test("is believed when everything holds, and reads as it was written", () => {
     const verified = verifyText(formatEnvelope(signBody("release", manifest, first)));
 
-    expect(verified).toEqual({ ok: true, manifest });
+    expect(verified).toEqual({ ok: true, manifest, signers: [rawPublicKey(first)] });
   });
 
   test("is refused with any one byte of its file changed, taken out or doubled", () => {
@@ -111,13 +110,13 @@ describe("a release's manifest", () => {
     const revocations = { ...list, digests: [manifest.digest], reason: "it loses results" } as const;
     const file = signBody("revocations", revocations, first);
 
-    const checked = verifyRevocations(file, { keys: conditions.keys, newestSequence: 0 });
+    const checked = verifyRevocations(file, { role: conditions.role, newestSequence: 0 });
     const known = "ok" in checked ? checked.revocations : null;
 
     expect(verifyManifest(signed({}), { ...conditions, revocations: known })).toEqual({
       refused: "1.2.0 was revoked: it loses results",
     });
-    expect(verifyRevocations(file, { keys: conditions.keys, newestSequence: 2 })).toHaveProperty("refused");
+    expect(verifyRevocations(file, { role: conditions.role, newestSequence: 2 })).toHaveProperty("refused");
   });
 
   test("is believed when an unknown key has signed beside a trusted one, not when a trusted signature is wrong", () => {
@@ -149,40 +148,32 @@ describe("rotated keys", () => {
   test("carry on from the pinned ones, and a retired key counts no more", () => {
     const back = rotation({ sequence: 2, newKey: one, retires: null }, first);
 
-    expect(trustedKeys([one], [])).toEqual([one]);
-    expect(trustedKeys([one], [toSecond])).toEqual([two]);
-    expect(followRotations([one], [toSecond, back])).toEqual({
-      keys: [two],
-      everTrusted: [one, two],
-      followed: [toSecond],
-    });
+    expect(signersAfter([one], [])).toEqual([one]);
+    expect(signersAfter([one], [toSecond])).toEqual([two]);
+    expect(followed([one], [toSecond, back])).toEqual({ before: [[one], [two]], followed: [toSecond] });
   });
 
   test("are followed by a dock that joined when some had been made already", () => {
     const toThird = rotation({ sequence: 2, newKey: other, retires: two }, second);
 
-    expect(followRotations([two], [toSecond, toThird])).toEqual({
-      keys: [other],
-      everTrusted: [two, other],
-      followed: [toThird],
-    });
-    expect(followRotations([one], [toSecond, toSecond, toThird]).keys).toEqual([other]);
+    expect(followed([two], [toSecond, toThird])).toEqual({ before: [[two], [other]], followed: [toThird] });
+    expect(signersAfter([one], [toSecond, toSecond, toThird])).toEqual([other]);
   });
 
   test("are not followed when signed by nobody trusted, or in the place of one that was kept", () => {
     const foreign = rotation({ sequence: 1, newKey: other, retires: one }, stranger);
     const again = rotation({ sequence: 1, newKey: other, retires: two }, second);
 
-    expect(followRotations([one], [foreign])).toMatchObject({
-      keys: [one],
-      everTrusted: [one],
-      followed: [],
-    });
-    expect(followRotations([one], [toSecond, again])).toMatchObject({
-      keys: [two],
-      followed: [toSecond],
-    });
+    expect(followed([one], [foreign])).toEqual({ before: [[one]], followed: [] });
+    expect(followed([one], [toSecond, again])).toEqual({ before: [[one], [two]], followed: [toSecond] });
   });
+
+  const followed = (pinned: readonly string[], links: readonly Envelope[]) => {
+    const { before, followed: kept } = followRoles(anyOf(pinned), links);
+    return { before: before.map(({ releases }) => releases.keys), followed: kept };
+  };
+  const signersAfter = (pinned: readonly string[], links: readonly Envelope[]) =>
+    followRoles(anyOf(pinned), links).roles.releases.keys;
 });
 
 test.each([

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { decideStage, type WatchedCrawler } from "#coordinator/releases/staging";
+import { decideStage, type WatchedCrawler } from "#coordinator/releases/decide-stage";
 
 const now = new Date("2030-01-01T12:00:00Z");
 const ago = (minutes: number) => new Date(now.getTime() - minutes * 60_000);
@@ -62,12 +62,90 @@ describe("a release that moves by itself", () => {
     expect(decided(aside).type).toBe("stay");
   });
 
-  test("stops when one returned, and says whose words", () => {
-    const returned = { ...running, name: "rome", state: "returned", reason: "it crashed 3 times" } as const;
+  test("is tried by another crawler when the first returned, and stops when that did, too", () => {
+    const first = { ...running, state: "returned", reason: "it crashed 3 times" } as const;
+    const second = { ...first, name: "rome", reason: "it hung" };
 
-    expect(decided([running, returned, outside])).toEqual({
+    expect(decided([first, outside])).toEqual({
+      type: "elsewhere",
+      words: "athens returned from it: it crashed 3 times",
+    });
+    expect(decided([{ ...first, inStage: false }, second, outside])).toEqual({
       type: "stop",
-      words: "rome returned from it: it crashed 3 times",
+      words: "athens returned from it: it crashed 3 times, and 1 more of 2",
+    });
+    expect(decided([first])).toMatchObject({ type: "stop" });
+  });
+
+  test("stops when more than a tenth returned, two at least", () => {
+    const stage = (size: number, returned: number): WatchedCrawler[] =>
+      Array.from({ length: size }, (_, at) => ({
+        ...running,
+        name: `crawler-${at}`,
+        state: at < returned ? "returned" : "running",
+      }));
+
+    const types = ([size, returned]: readonly [number, number]) =>
+      decided([...stage(size, returned), outside]).type;
+
+    expect(
+      (
+        [
+          [3, 1],
+          [10, 1],
+          [200, 20],
+        ] as const
+      ).map(types),
+    ).toEqual(["advance", "advance", "advance"]);
+    expect(
+      (
+        [
+          [3, 2],
+          [10, 2],
+          [200, 21],
+        ] as const
+      ).map(types),
+    ).toEqual(["stop", "stop", "stop"]);
+  });
+
+  describe("with one liar among 200", () => {
+    const honest = Array.from({ length: 199 }, (_, at) => ({ ...running, name: `crawler-${at}` }));
+    const liar = { ...running, name: "liar" };
+    const lies: readonly [string, WatchedCrawler][] = [
+      ["says that it returned", { ...liar, state: "returned" }],
+      ["disappears", { ...liar, offlineSince: ago(100) }],
+      ["says nothing", { ...liar, state: null, reportedAt: null }],
+      ["reports again and again, as if it had just begun", { ...liar, reportedAt: now }],
+      ["ships failures without end", { ...liar, fetches: 1e9, failures: 1e9 }],
+    ];
+
+    test.each(lies)("that %s, each larger stage moves on", (_, lie) => {
+      const stages = [3, 10, 200].map((size) => [
+        lie,
+        ...honest.map((one, at) => (at < size - 1 ? one : { ...outside, name: one.name })),
+      ]);
+
+      expect(stages.map((crawlers) => decided(crawlers).type)).toEqual(["advance", "advance", "advance"]);
+    });
+
+    test.each(lies.filter(([what]) => !what.startsWith("reports")))(
+      "that %s as the first, another one is tried",
+      (_, lie) => {
+        const others = honest.map(({ name }) => ({ ...outside, name }));
+
+        expect(decided([lie, ...others]).type).toBe("elsewhere");
+      },
+    );
+
+    test("that hides a bad release behind failures of its own, it is found all the same", () => {
+      const failing = honest.slice(0, 9).map((one) => ({ ...one, fetches: 1000, failures: 100 }));
+      const others = honest.slice(9).map(({ name }) => ({ ...outside, name }));
+      const hiding = { ...outside, name: "liar", fetches: 1e9, failures: 1e9 };
+
+      expect(decided([...failing, ...others, hiding])).toMatchObject({
+        type: "stop",
+        words: expect.stringContaining("fetches failed"),
+      });
     });
   });
 
@@ -77,11 +155,13 @@ describe("a release that moves by itself", () => {
 
   test("stops when those who took it are gone and the others are not", () => {
     const gone = { ...running, name: "rome", offlineSince: ago(11) };
+    const tried = { ...running, name: "turin", inStage: false };
 
     expect(decided([gone, outside])).toMatchObject({
-      type: "stop",
+      type: "elsewhere",
       words: expect.stringContaining("1 of 1"),
     });
+    expect(decided([gone, tried, outside]).type).toBe("stop");
     expect(decided([{ ...gone, offlineSince: ago(9) }, outside]).type).toBe("advance");
   });
 
@@ -96,9 +176,9 @@ describe("a release that moves by itself", () => {
   test("stops when more of its fetches fail by the crawlers' fault, once there are enough of them", () => {
     const failing = { ...running, fetches: 100, failures: 4 };
 
-    expect(decided([failing, outside])).toMatchObject({
+    expect(decided([failing, { ...failing, name: "rome" }, outside])).toMatchObject({
       type: "stop",
-      words: expect.stringContaining("4 of 100 fetches failed"),
+      words: expect.stringContaining("8 of 200 fetches failed"),
     });
     expect(decided([{ ...failing, failures: 3 }, outside]).type).toBe("advance");
     expect(decided([{ ...failing, fetches: 49, failures: 49 }, outside]).type).toBe("advance");

@@ -10,7 +10,8 @@ import { createReleaseKeyStore } from "#coordinator/releases/key-store";
 import { createReleaseFileStore, createReleaseStore, dockFile } from "#coordinator/releases/release-store";
 import type { Database } from "#db/server-database";
 import { currentRelease, verifyManifest } from "#protocol/release";
-import { keysFile, readEnvelope } from "#protocol/release-envelope";
+import { anyOf, readEnvelope } from "#protocol/release-envelope";
+import { keysFile } from "#protocol/release-roles";
 import { testDatabase } from "../support/database.ts";
 import { publishedRelease, releaseNow, signedRevocations, testReleaseKey } from "../support/releases.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
@@ -42,7 +43,7 @@ describe("a release over HTTP", () => {
       "refused" in signed
         ? signed
         : verifyManifest(signed, {
-            keys: [testReleaseKey.publicKey],
+            role: anyOf([testReleaseKey.publicKey]),
             now: releaseNow,
             newestSequence: 0,
             revocations: null,

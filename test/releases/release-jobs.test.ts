@@ -29,7 +29,7 @@ afterAll(async () => {
   await database?.close();
 });
 
-test("a release is offered after the welcome, fetched, reported, and held when its crawler returns from it", async () => {
+test("a release is offered after the welcome, fetched, reported, and held when its crawlers return from it", async () => {
   const { pool } = database;
   const stores = { releases: createReleaseStore(pool), releaseFleet: createReleaseFleetStore(pool) };
   const staged = async () => (await stores.releases.list()).find(({ version }) => version === "1.1.0");
@@ -44,14 +44,16 @@ test("a release is offered after the welcome, fetched, reported, and held when i
   await report(athens, "running", "");
   await until(async () => (await stores.releaseFleet.counts()).get("1.1.0")?.running === 1, 10_000);
   await report(athens, "returned", "it crashed");
+  await oslo.next("coordinator:release");
+  await report(oslo, "returned", "it hung");
   await until(async () => (await staged())?.stage === "none", 10_000);
   const gone = await fetch(new URL(`/releases/${digest}`, coordinator.webUrl));
   const metrics = await (await fetch(new URL("/metrics", coordinator.webUrl))).text();
 
   expect(offer).toEqual({ type: "coordinator:release", version: "1.1.0", digest });
   expect([bundle.status, gone.status]).toEqual([200, 404]);
-  expect((await staged())?.stageWords).toBe("athens returned from it: it crashed");
-  expect(metrics).toContain('nearcrawl_release_crawlers{version="1.1.0",state="returned"} 1');
+  expect((await staged())?.stageWords).toBe("athens returned from it: it crashed, and 1 more of 2");
+  expect(metrics).toContain('nearcrawl_release_crawlers{version="1.1.0",state="returned"} 2');
   expect((await fleetList(pool, new Date())).map(({ name, release }) => [name, release?.version])).toEqual([
     ["athens", "1.0.0"],
     ["oslo", "1.0.0"],

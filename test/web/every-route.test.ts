@@ -25,6 +25,7 @@ const publicReads = [
   "/releases/current.json",
   "/releases/keys.json",
   "/releases/revocations.json",
+  "/releases/timestamp.json",
   "/releases/:digest",
   "/releases/:digest/manifest.json",
   "/health",

@@ -8,7 +8,7 @@ import { stageRelease } from "#coordinator/releases/move-stage";
 import { UsageError } from "#core/errors";
 import { howMany } from "#core/format";
 import { releaseRevocations } from "#protocol/release";
-import { type Envelope, keyRotation, rawPublicKey, unverifiedBody } from "#protocol/release-envelope";
+import { type Envelope, type Role, rawPublicKey, unverifiedBody } from "#protocol/release-envelope";
 import { softwareVersion } from "#protocol/software-version";
 import { commandContext } from "../command-context.ts";
 import { type ConfirmOptions, confirmedByTyping, type Deed, yesOption } from "../confirm-by-typing.ts";
@@ -44,7 +44,14 @@ import {
 } from "../release/offline-commands.ts";
 import { publishRelease, type ReleaseStores } from "../release/publish-release.ts";
 import { readSigningKey, writeNewKey } from "../release/release-key-file.ts";
-import { defaultExpiresDays, firstDock, signManifest, signRevocations } from "../release/sign-release.ts";
+import { coSignCommand, rootCommand, timestampCommand } from "../release/role-commands.ts";
+import {
+  defaultExpiresDays,
+  firstDock,
+  kindOf,
+  signManifest,
+  signRevocations,
+} from "../release/sign-release.ts";
 
 export function releaseCommand(): Command {
   const command = new Command("release")
@@ -81,6 +88,9 @@ const subCommands = [
   holdCommand,
   revokeCommand,
   rotateKeyCommand,
+  rootCommand,
+  coSignCommand,
+  timestampCommand,
   acceptCommand,
   trustCommand,
   keysCommand,
@@ -156,7 +166,8 @@ async function init(home: string, options: InitOptions, stores: ReleaseStores): 
   const now = new Date();
   const { manifest, signed } = signManifest(bytes, wishes, { keys: [key], now });
   const publicKey = rawPublicKey(key);
-  await stores.keys.trustFirst(publicKey, now);
+  if (!(await stores.keys.trustFirst(publicKey, now)))
+    throw new UsageError("a root says who signs for this fleet");
   await stores.record(keyTrusted(publicKey));
   await publishRelease({ signed, bundle: bytes }, stores, now);
   await stores.record(releasePublished(manifest));
@@ -238,32 +249,71 @@ async function revocation(release: string, options: RevokeOptions): Promise<Deed
 
 function acceptCommand(): Command {
   return withDatabaseOptions(new Command("accept"))
-    .argument("<file>", "a key rotation or a list of revoked releases, signed elsewhere")
+    .argument(
+      "<file>",
+      "a root, a key rotation, a list of revoked releases or a statement of what is newest, signed elsewhere",
+    )
     .description("bring what was signed offline to the coordinator")
     .addHelpText("after", "\nExample:\n  nearcrawl release accept key-rotation.json")
     .action(async (file: string, options: DatabaseOptions) => {
       const signed = readSignedFile(file);
-      const kind = await withReleases(options, {}, async (stores) => {
+      const { kind, unsigned } = await withReleases(options, {}, async (stores) => {
         const taken = await take(signed, stores);
-        await stores.record(signedAccepted(taken));
-        return taken;
+        const change = signedAccepted(taken);
+        if (change !== null) await stores.record(change);
+        return { kind: taken, unsigned: await noLongerSigned(stores) };
       });
-      printAnswer(
-        options,
-        { accepted: kind },
-        kind === "key" ? "the keys are rotated" : "the list is in force",
-      );
+      printAnswer(options, { accepted: kind, unsigned }, [acceptedWords[kind], ...unsigned].join("\n"));
     });
 }
 
+const acceptedWords: Readonly<Record<Accepted, string>> = {
+  key: "the keys are rotated",
+  root: "the root is in force",
+  revocations: "the list is in force",
+  timestamp: "what is newest is stated",
+};
+
+/** After a change of keys: what only retired ones have signed, and what to do about it. */
+async function noLongerSigned({ releases, keys }: ReleaseStores): Promise<string[]> {
+  const { revocations, timestamp } = await keys.roles();
+  const [list, stated] = [await releases.revocations(), await releases.timestamp()];
+  const [newest] = (await releases.list()).filter(({ stage }) => stage !== "none");
+  const isSigned = (signed: Envelope | null, by: Role) =>
+    signed === null || signed.signatures.filter(({ key }) => by.keys.includes(key)).length >= by.threshold;
+  const faults = [
+    newest !== undefined && !newest.trusted
+      ? `release ${newest.version} is offered no more, since its keys were retired: sign and publish it again`
+      : null,
+    isSigned(list, revocations)
+      ? null
+      : "no crawler that joins now believes the list of revoked releases, since its keys were retired: sign it again (nearcrawl release revoke, of any that is on it)",
+    isSigned(stated, timestamp)
+      ? null
+      : "what is newest has to be stated anew, since the keys that did were retired: nearcrawl release timestamp",
+  ];
+  return faults.filter((words) => words !== null);
+}
+
 /** What it is shows in the text; the signature is over that, too. */
-async function take(signed: Envelope, { releases, keys }: ReleaseStores): Promise<"key" | "revocations"> {
-  const kind = keyRotation.safeParse(unverifiedBody(signed)).success ? "key" : "revocations";
-  const refused =
-    kind === "key" ? await keys.rotate(signed, new Date()) : await releases.revoke(signed, new Date());
+async function take(signed: Envelope, { releases, keys }: ReleaseStores): Promise<Accepted> {
+  const kind = kindOf(signed);
+  if (kind === null || kind === "release")
+    throw new UsageError(
+      "this is no root, rotation, list or statement; a release is published (nearcrawl release publish)",
+    );
+  const ways = {
+    key: keys.rotate,
+    root: keys.rotate,
+    revocations: releases.revoke,
+    timestamp: releases.stateNewest,
+  };
+  const refused = await ways[kind](signed, new Date());
   if (refused !== null) throw new UsageError(`it is refused: ${refused}`);
   return kind;
 }
+
+type Accepted = Parameters<typeof signedAccepted>[0];
 
 function writeList(
   release: string,

@@ -12,6 +12,7 @@ import {
   invitationHours,
   invitationMade,
   issueInvitation,
+  pinnedKeyWords,
 } from "#coordinator/access/invitations";
 import { readCoordinatorPlace } from "#coordinator/crawlers/coordinator-presence-store";
 import { createInvitationStore } from "#coordinator/crawlers/invitation-store";
@@ -190,7 +191,7 @@ function invitationText(issued: IssuedInvitation): string {
     "It waits for the token: paste it, press Enter, then Ctrl-D. (join TOKEN works, too, but leaves the token in the shell's history and shows it to everybody on the machine.)",
     "",
     `It connects to ${coordinatorUrl} and to nothing else of ours. ${pinText(issued)}`,
-    `It takes releases signed by ${issued.releaseKeys.join(" or ")}. ${firstReleaseWords(issued)}`,
+    `It takes releases signed by ${pinnedKeyWords(issued)}. ${firstReleaseWords(issued)}`,
   ].join("\n");
 }
 

@@ -6,22 +6,31 @@
  *   no key counts                → it makes one, which counts from then on
  *   a bundle never published     → signed and published; to all where nothing else is offered to all, else in stages
  *   the newest release ends soon → the same bundle is signed again, under the same version
+ *
+ * While the key that may lies there, it also states each day which release and list of revoked ones are the newest.
  */
 import type { KeyObject } from "node:crypto";
 import { existsSync, mkdirSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
+import { isDeepStrictEqual } from "node:util";
 import type { Pool } from "pg";
+import { defaultSoakMinutes } from "#coordinator/releases/decide-stage";
 import { createReleaseFleetStore } from "#coordinator/releases/fleet-store";
 import { createReleaseKeyStore } from "#coordinator/releases/key-store";
 import { stageRelease } from "#coordinator/releases/move-stage";
 import { createReleaseStore, type ReleaseEntry } from "#coordinator/releases/release-store";
-import { defaultSoakMinutes, mayRun } from "#coordinator/releases/staging";
+import { mayRun } from "#coordinator/releases/staging";
 import type { Change } from "#core/audit";
 import type { Log } from "#core/log";
 import { migrate } from "#db/migrate";
 import type { Database } from "#db/server-database";
-import type { ReleaseManifest } from "#protocol/release";
-import { rawPublicKey } from "#protocol/release-envelope";
+import {
+  type ReleaseManifest,
+  type ReleaseTimestamp,
+  releaseRevocations,
+  verifyTimestamp,
+} from "#protocol/release";
+import { rawPublicKey, unverifiedBody } from "#protocol/release-envelope";
 import { recordCommand } from "../audit-command-change.ts";
 import { commandContext, withDatabase } from "../command-context.ts";
 import { type DatabaseOptions, readDatabase } from "../read-database.ts";
@@ -29,7 +38,7 @@ import { notedCommit, projectFolder } from "./build-bundle.ts";
 import { type BundleFile, readBundle } from "./offline-commands.ts";
 import { publishRelease, type ReleaseStores } from "./publish-release.ts";
 import { readSigningKey, writeNewKey } from "./release-key-file.ts";
-import { defaultExpiresDays, firstDock, signManifest } from "./sign-release.ts";
+import { defaultExpiresDays, firstDock, signManifest, signTimestamp } from "./sign-release.ts";
 
 export interface AutomaticReleases {
   readonly stores: ReleaseStores;
@@ -54,10 +63,12 @@ const renewMs = 30 * 86_400_000;
 export async function keepReleases(given: AutomaticReleases, now: Date): Promise<void> {
   const { log, bundleFile = builtBundle() } = given;
   try {
-    if (!existsSync(bundleFile)) return await missBundle(given, bundleFile);
-    const key = await automaticKey(given, now);
-    if (key === null) return;
-    await offerBundle({ ...given, bundleFile }, { key, bundle: readBundle(bundleFile), now });
+    if (existsSync(bundleFile)) {
+      const key = await automaticKey(given, now);
+      if (key !== null)
+        await offerBundle({ ...given, bundleFile }, { key, bundle: readBundle(bundleFile), now });
+    } else await missBundle(given, bundleFile);
+    await stateNewest(given, now);
   } catch (error) {
     log.error({ error }, "the crawler's release could not be signed or published by itself");
   }
@@ -107,6 +118,47 @@ async function keptKey(file: string, trusted: readonly string[]): Promise<KeyObj
 async function unlockedKey(file: string): Promise<KeyObject | null> {
   if (readFileSync(file, "utf8").includes("ENCRYPTED")) return null;
   return await readSigningKey(file, null);
+}
+
+/** The key that a root names for this, and nothing else. */
+export const timestampKeyFile = (home: string) => join(home, "release-timestamp-key.pem");
+
+/** Stated anew after a day, or when it changes; good for a week, in which the coordinator may be away. */
+const timestampMs = 86_400_000;
+const timestampDays = 7;
+
+/** While a key that may lies here, unlocked. */
+async function stateNewest({ stores, home, log }: AutomaticReleases, now: Date): Promise<void> {
+  const { releases, keys } = stores;
+  const role = (await keys.roles()).timestamp;
+  const key =
+    (await keptKey(timestampKeyFile(home), role.keys)) ?? (await keptKey(automaticKeyFile(home), role.keys));
+  if (key === null || role.threshold > 1) return;
+  const newest = await newestIn(releases, now);
+  const stated = await releases.timestamp();
+  const before = stated === null ? null : verifyTimestamp(stated, { role, newestSequence: 0, now });
+  if (before !== null && "ok" in before) {
+    const { createdAt, release, revocations } = before.timestamp;
+    const isRecent = now.getTime() - Date.parse(createdAt) < timestampMs;
+    if (isRecent && isDeepStrictEqual({ release, revocations }, newest)) return;
+  }
+  const { timestamp, signed } = signTimestamp({ ...newest, days: timestampDays }, [key], now);
+  const refused = await releases.stateNewest(signed, now);
+  if (refused !== null) log.warn({ refused }, "what is the newest release could not be stated");
+  else log.info({ ...newest, expiresAt: timestamp.expiresAt }, "what is the newest release was stated anew");
+}
+
+/** What a statement of it says. */
+export async function newestIn(
+  releases: Pick<ReleaseStores["releases"], "list" | "revocations">,
+  now: Date,
+): Promise<Pick<ReleaseTimestamp, "release" | "revocations">> {
+  const newest = (await releases.list()).find((release) => release.stage === "all" && mayRun(release, now));
+  const list = await releases.revocations();
+  return {
+    release: newest === undefined ? null : { version: newest.version, sequence: newest.sequence },
+    revocations: list === null ? 0 : releaseRevocations.parse(unverifiedBody(list)).sequence,
+  };
 }
 
 interface Signing {
@@ -218,18 +270,21 @@ export function releaseRevoked(digest: string, reason: string): Change {
 }
 
 /** What was signed elsewhere and is in force here now. */
-export function signedAccepted(kind: "key" | "revocations"): Change {
-  return kind === "key"
-    ? {
-        action: "release-key-rotated",
-        target: "release keys",
-        words: "A signed rotation of keys is in force.",
-      }
-    : {
-        action: "release-revoked",
-        target: "release revocations",
-        words: "A signed list of revoked releases is in force.",
-      };
+export function signedAccepted(kind: "key" | "root" | "revocations" | "timestamp"): Change | null {
+  switch (kind) {
+    case "key":
+    case "root": {
+      const words = kind === "key" ? "A signed rotation of keys is in force." : "A signed root is in force.";
+      return { action: "release-key-rotated", target: "release keys", words };
+    }
+    case "revocations": {
+      const words = "A signed list of revoked releases is in force.";
+      return { action: "release-revoked", target: "release revocations", words };
+    }
+    case "timestamp":
+      // Said again and again, and changes nothing.
+      return null;
+  }
 }
 
 export const releaseStores = (pool: Pool): Omit<ReleaseStores, "record"> => ({

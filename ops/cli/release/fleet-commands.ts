@@ -1,10 +1,12 @@
 /** What is done at the coordinator's database: releases published, offered, held, looked at. */
 import { Command } from "commander";
+import { defaultSoakMinutes } from "#coordinator/releases/decide-stage";
 import { holdRelease, stageRelease } from "#coordinator/releases/move-stage";
 import { type ReleaseLine, releaseLines, releaseRemark, stageText } from "#coordinator/releases/routes";
-import { defaultSoakMinutes } from "#coordinator/releases/staging";
 import { UsageError } from "#core/errors";
 import { verifyManifest } from "#protocol/release";
+import { anyOf, type Role } from "#protocol/release-envelope";
+import type { Roles } from "#protocol/release-roles";
 import { boundedInteger } from "../bounded-number.ts";
 import { formatTable, printAnswer, printable } from "../output.ts";
 import { type DatabaseOptions, withDatabaseOptions } from "../read-database.ts";
@@ -32,7 +34,8 @@ export function trustCommand(): Command {
     .action(async (key: string, options: DatabaseOptions) => {
       const publicKey = readPublicKey(key);
       await withReleases(options, { setUp: true }, async ({ keys, record }) => {
-        await keys.trustFirst(publicKey, new Date());
+        if (!(await keys.trustFirst(publicKey, new Date())))
+          throw new UsageError("a root says who signs for this fleet: nearcrawl release root, then accept");
         await record(keyTrusted(publicKey));
       });
       printAnswer(options, { publicKey }, `${publicKey} is a release key of this fleet`);
@@ -41,11 +44,36 @@ export function trustCommand(): Command {
 
 export function keysCommand(): Command {
   return withDatabaseOptions(new Command("keys"))
-    .description("the keys whose signatures count now")
+    .description(
+      "the keys whose signatures count now, by what they sign, and until when what is newest is stated",
+    )
     .action(async (options: DatabaseOptions) => {
-      const keys = await withReleases(options, {}, (stores) => stores.keys.trusted());
-      printAnswer(options, keys, keys.join("\n") || "none: nearcrawl release trust KEY");
+      const { roles, statedUntil } = await withReleases(options, {}, async ({ keys, releases }) => ({
+        roles: await keys.roles(),
+        statedUntil: await releases.statedUntil(),
+      }));
+      printAnswer(options, { ...roles, statedUntil }, keysText(roles, statedUntil));
     });
+}
+
+function keysText(roles: Roles, statedUntil: Date | null): string {
+  if (roles.releases.keys.length === 0) return "none: nearcrawl release trust KEY";
+  const byWords = new Map<string, string[]>();
+  for (const name of ["root", "releases", "revocations", "timestamp"] as const) {
+    const words = roleText(roles[name]);
+    byWords.set(words, [...(byWords.get(words) ?? []), name]);
+  }
+  const lines = [...byWords].map(([words, names]) => `${names.join(", ")}:\n${words}`);
+  const stated =
+    statedUntil === null
+      ? "What is newest was never stated (nearcrawl release timestamp)."
+      : `What is newest is stated until ${statedUntil.toISOString()}.`;
+  return [...lines, stated].join("\n");
+}
+
+function roleText({ keys, threshold }: Role): string {
+  const lines = keys.map((key) => `  ${key}`);
+  return (keys.length === 1 ? lines : [`  ${threshold} of:`, ...lines]).join("\n");
 }
 
 export function publishCommand(): Command {
@@ -86,11 +114,11 @@ export function verifyCommand(): Command {
     .action(
       async (file: string, bundle: string | undefined, options: DatabaseOptions & { trust?: string[] }) => {
         const signed = readSignedFile(file);
-        const keys = options.trust
-          ? options.trust.map(readPublicKey)
-          : await withReleases(options, {}, (stores) => stores.keys.trusted());
+        const role = options.trust
+          ? anyOf(options.trust.map(readPublicKey))
+          : (await withReleases(options, {}, (stores) => stores.keys.roles())).releases;
         const verified = verifyManifest(signed, {
-          keys,
+          role,
           now: new Date(),
           newestSequence: 0,
           revocations: null,

@@ -13,16 +13,16 @@ export async function publishRelease(
   { releases, keys }: Pick<ReleaseStores, "releases" | "keys">,
   now: Date,
 ): Promise<ReleaseManifest> {
-  const trusted = await keys.trusted();
-  if (trusted.length === 0) {
+  const roles = await keys.roles();
+  if (roles.releases.keys.length === 0) {
     throw new UsageError(
       "this fleet has no release key yet: nearcrawl release trust KEY, with the public key",
     );
   }
   const list = await releases.revocations();
-  const read = list === null ? null : verifyRevocations(list, { keys: trusted, newestSequence: 0 });
+  const read = list === null ? null : verifyRevocations(list, { role: roles.revocations, newestSequence: 0 });
   const verified = verifyManifest(signed, {
-    keys: trusted,
+    role: roles.releases,
     now,
     newestSequence: 0,
     revocations: read !== null && "ok" in read ? read.revocations : null,

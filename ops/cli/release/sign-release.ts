@@ -1,5 +1,5 @@
 /**
- * What is signed offline: manifests, lists of revoked releases, key rotations. Each gets the millisecond of its signing
+ * What is signed offline: manifests, lists of revoked releases, key rotations, roots, statements of what is newest. Each gets the millisecond of its signing
  * as its number, so that it is above every earlier one without anybody having to keep count.
  */
 import { createHash, type KeyObject } from "node:crypto";
@@ -9,16 +9,20 @@ import { protocolVersions } from "#protocol/coordinator-messages";
 import {
   type ReleaseManifest,
   type ReleaseRevocations,
+  type ReleaseTimestamp,
   releaseManifest,
   releaseRevocations,
+  releaseTimestamp,
 } from "#protocol/release";
 import {
+  coSign,
   type Envelope,
-  type KeyRotation,
-  keyRotation,
   rawPublicKey,
+  type SignedKind,
   signBody,
+  unverifiedBody,
 } from "#protocol/release-envelope";
+import { type KeyRotation, keyRotation, type RootRoles, rootRoles } from "#protocol/release-roles";
 
 export const defaultExpiresDays = 90;
 /** The first dock there is; a release that asks more of its dock says so. */
@@ -55,10 +59,48 @@ export function signManifest(
     protocolVersions: [...protocolVersions],
     notes: wishes.notes,
   });
-  const [first, ...more] = keys.map((key) => signBody("release", manifest, key));
+  return { manifest, signed: signedByAll("release", manifest, keys) };
+}
+
+/** Who signs what from now on. */
+export function signRoot(
+  roles: RootRoles["roles"],
+  keys: readonly KeyObject[],
+  now: Date,
+): { readonly root: RootRoles; readonly signed: Envelope } {
+  const root = checked(rootRoles, { product, sequence: numberOf(now), createdAt: now.toISOString(), roles });
+  return { root, signed: signedByAll("root", root, keys) };
+}
+
+/** What is newest, for so many days. */
+export function signTimestamp(
+  { days, ...newest }: Pick<ReleaseTimestamp, "release" | "revocations"> & { readonly days: number },
+  keys: readonly KeyObject[],
+  now: Date,
+): { readonly timestamp: ReleaseTimestamp; readonly signed: Envelope } {
+  const expiresAt = new Date(now.getTime() + days * dayMs).toISOString();
+  const body = { product, sequence: numberOf(now), createdAt: now.toISOString(), expiresAt, ...newest };
+  const timestamp = checked(releaseTimestamp, body);
+  return { timestamp, signed: signedByAll("timestamp", timestamp, keys) };
+}
+
+/** What a signed text is, by what it says; null: nothing of ours. The signatures are over that, too. */
+export function kindOf(signed: Envelope): SignedKind | null {
+  const text = unverifiedBody(signed);
+  return kinds.find(([, schema]) => schema.safeParse(text).success)?.[0] ?? null;
+}
+
+const kinds: readonly (readonly [SignedKind, z.ZodType])[] = [
+  ["release", releaseManifest],
+  ["revocations", releaseRevocations],
+  ["timestamp", releaseTimestamp],
+  ["key", keyRotation],
+  ["root", rootRoles],
+];
+
+function signedByAll(kind: SignedKind, value: unknown, [first, ...more]: readonly KeyObject[]): Envelope {
   if (!first) throw new UsageError("nobody has signed: name a key with --key");
-  const signatures = [...first.signatures, ...more.flatMap((one) => one.signatures)];
-  return { manifest, signed: { ...first, signatures } };
+  return more.reduce((signed, key) => coSign(signed, kind, key), signBody(kind, value, first));
 }
 
 export function signRevocations(

@@ -60,6 +60,7 @@ describe("a machine", () => {
       name: "amber",
       certificatePin: null,
       releaseKeys: [],
+      releaseThreshold: 1,
       key: "a-key-of-its-own-0123",
       ticket: null,
     });

@@ -18,6 +18,7 @@ beforeEach(async () => {
     name: "amber",
     certificatePin: null,
     releaseKeys: [],
+    releaseThreshold: 1,
     key: "a-key-of-its-own-0123",
     ticket: null,
   });

@@ -221,6 +221,7 @@ describe("a join that was cut short", () => {
     name: "amber",
     certificatePin: null,
     releaseKeys: [testReleaseKey.publicKey],
+    releaseThreshold: 1,
     ticket: null,
   });
 });

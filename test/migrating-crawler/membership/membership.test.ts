@@ -21,6 +21,7 @@ const membership: Membership = {
   name: "athens-1",
   certificatePin: "A".repeat(43),
   releaseKeys: ["B".repeat(43)],
+  releaseThreshold: 1,
   key: "a-key-of-its-own-0123",
   ticket: null,
 };

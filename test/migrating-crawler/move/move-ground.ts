@@ -37,6 +37,7 @@ export function newMoveGround(): MoveGround {
       name,
       certificatePin: null,
       releaseKeys: ["A".repeat(43)],
+      releaseThreshold: 1,
       key: `key of ${name}, long enough`,
       ticket: null,
     });

@@ -69,6 +69,7 @@ export function sampleReport(changes: Partial<StatusReport> = {}): StatusReport 
       isWatched: true,
       previous: "1.3.0",
       offeredSince: null,
+      takesNothing: null,
       policy: "follow: releases are taken when they are offered",
       notTaken: [{ version: "1.5.0", state: "pinned", reason: "the partner refuses this version" }],
       returned: [],

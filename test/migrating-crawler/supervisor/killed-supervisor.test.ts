@@ -184,7 +184,7 @@ function settle(home: Home, { version, digest, bytes }: Published): void {
   const shelf = new ReleaseShelf({ home: home.path, warn: () => {} });
   const first = { version, digest, sequence: 1, bytes: bytes.length };
   writeFileSync(shelf.bundlePath(digest), bytes);
-  shelf.saveState({ ...emptyState, current: first, good: first, newestSequence: 1 });
+  shelf.saveState({ ...emptyState, current: first, good: first });
 }
 
 /** Starts of a crawler before the one before it had ended: two on one spool. */

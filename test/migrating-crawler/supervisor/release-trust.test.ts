@@ -7,7 +7,7 @@ import { ReleaseSource } from "#crawler/supervisor/release-source";
 import { ReleaseShelf } from "#crawler/supervisor/release-store";
 import { takeCurrent } from "#crawler/supervisor/release-updates";
 import { keptTrust, refreshTrust } from "#crawler/supervisor/verify-release";
-import { rawPublicKey, signBody } from "#protocol/release-envelope";
+import { anyOf, rawPublicKey, signBody } from "#protocol/release-envelope";
 import { temporaryFolder } from "../../support/temporary-folder.ts";
 import { newKey, type ReleaseWorld, startReleaseWorld } from "./release-world.ts";
 
@@ -26,7 +26,8 @@ afterEach(async () => {
 
 const [product, createdAt] = ["nearcrawl-crawler", "2026-11-01T00:00:00Z"] as const;
 const [first, second, third] = [newKey(), newKey(), newKey()];
-const pinnedKeys = [rawPublicKey(first)];
+const pinned = anyOf([rawPublicKey(first)]);
+const now = () => new Date();
 
 const rotation = (sequence: number, from: typeof first, to: typeof first) => {
   const [newOne, retires] = [rawPublicKey(to), rawPublicKey(from)];
@@ -39,9 +40,9 @@ test("a list of revoked releases counts on after the key that signed it was reti
   shelf.write("revocations.json", signBody("revocations", list, second));
   shelf.write("rotations.json", [rotation(1, first, second), rotation(2, second, third)]);
 
-  const trust = keptTrust({ shelf, pinnedKeys });
+  const trust = keptTrust({ shelf, pinned, now });
 
-  expect(trust.keys).toEqual([rawPublicKey(third)]);
+  expect(trust.roles.releases.keys).toEqual([rawPublicKey(third)]);
   expect(trust.revocations?.digests).toEqual([digest]);
 });
 
@@ -53,12 +54,12 @@ test("of lists without end no more is read than they can have", async () => {
     route: () => ({ proxy: null, certificatePin: null, timeoutMs: 5000 }),
   });
   const tools = {
-    ...{ source, shelf, dockVersion: "1.0.0", now: new Date() },
+    ...{ source, shelf, dockVersion: "1.0.0", now: new Date(), onSeen: () => {} },
     policy: releasePolicy.parse({}),
-    trust: keptTrust({ shelf, pinnedKeys }),
+    trust: keptTrust({ shelf, pinned, now }),
   };
 
-  await expect(refreshTrust({ shelf, pinnedKeys, source })).rejects.toThrow(/longer than 1048576 bytes/);
+  await expect(refreshTrust({ shelf, pinned, now, source })).rejects.toThrow(/longer than 1048576 bytes/);
   expect(await takeCurrent(emptyState, tools)).toMatchObject({
     type: "failed",
     reason: expect.stringMatching(/longer than 3145728 bytes/),

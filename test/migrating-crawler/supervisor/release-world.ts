@@ -195,7 +195,7 @@ export async function startDock(
   const { coordinatorUrl } = membership;
   const dock = new Dock({
     home: path,
-    pinnedKeys: pinnedReleaseKeys(path, membership),
+    pinned: pinnedReleaseKeys(path, membership),
     shelf: new ReleaseShelf({ home: path, warn: write }),
     source: new ReleaseSource({
       coordinatorUrl,
@@ -224,6 +224,7 @@ function makeHome(path: string, settings: string, { port, key }: { port: number;
     name: "amber",
     certificatePin: null,
     releaseKeys: [rawPublicKey(key)],
+    releaseThreshold: 1,
     key: "the-secret-key-of-amber",
     ticket: null,
   };

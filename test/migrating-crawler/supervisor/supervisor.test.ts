@@ -61,7 +61,7 @@ describe("a dock that has just joined", () => {
       return dock;
     };
     const unpinned = world.newHome();
-    pinReleaseKeys(unpinned.path, []);
+    pinReleaseKeys(unpinned.path, { releaseKeys: [], releaseThreshold: 1 });
     const unsigned = world.publish(nextVersion(), bundleText("u"), {}, newKey());
 
     world.offerToAll(unsigned);
@@ -134,7 +134,7 @@ describe("a release that is offered", () => {
     [
       "older than what ran here",
       () => world.publish(nextVersion(), bundleText("c"), { sequence: 1 }),
-      /is older than a release that was here before/,
+      /is older than a release that was seen here before/,
     ],
     [
       "for a newer dock",
@@ -143,11 +143,11 @@ describe("a release that is offered", () => {
     ],
     [
       "whose manifest is another's",
-      (first) => {
-        const release = publish();
-        const other = world.files.get(`/releases/${first.digest}/manifest.json`)!;
-        world.files.set(`/releases/${release.digest}/manifest.json`, other);
-        return { ...release, version: first.version };
+      () => {
+        const [release, other] = [publish(), publish()];
+        const manifest = world.files.get(`/releases/${other.digest}/manifest.json`)!;
+        world.files.set(`/releases/${release.digest}/manifest.json`, manifest);
+        return { ...release, version: other.version };
       },
       /another release's/,
     ],

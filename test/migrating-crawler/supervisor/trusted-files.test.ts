@@ -76,12 +76,14 @@ it("a folder from before there were pins and manifests takes both over once", as
 
   await until(() => dock.home.notes().filter((note) => note.includes("started")).length === 2, soonMs);
   expect(existsSync(manifest)).toBe(true);
-  expect(pinnedReleaseKeys(path, { releaseKeys: [] })).toEqual(membership.releaseKeys);
+  expect(pinnedReleaseKeys(path, { releaseKeys: [], releaseThreshold: 1 }).keys).toEqual(
+    membership.releaseKeys,
+  );
 });
 
 it("damaged pins are not replaced by what the crawler says", () => {
   const { path, membership } = world.newHome();
-  pinReleaseKeys(path, membership.releaseKeys);
+  pinReleaseKeys(path, membership);
   writeFileSync(join(path, "releases/pins.json"), "{");
 
   expect(() => pinnedReleaseKeys(path, membership)).toThrow(

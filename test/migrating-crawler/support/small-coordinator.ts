@@ -73,6 +73,7 @@ function plainInvitation(coordinatorUrl: string): Invitation {
     secret: inviteSecret,
     certificatePin: null,
     releaseKeys: [testReleaseKey.publicKey],
+    releaseThreshold: 1,
     expiresAt,
   };
 }

@@ -4,9 +4,14 @@ import { join } from "node:path";
 import { afterAll, beforeAll, beforeEach, expect, it } from "vitest";
 import { invitingCoordinator } from "#coordinator/inviting-coordinator";
 import { silentLog } from "#core/log";
-import { automaticKeyFile, keepReleases, releaseStores } from "#ops/cli/release/automatic-releases";
+import {
+  automaticKeyFile,
+  keepReleases,
+  releaseStores,
+  timestampKeyFile,
+} from "#ops/cli/release/automatic-releases";
 import { readSigningKey, writeNewKey } from "#ops/cli/release/release-key-file";
-import { signRotation } from "#ops/cli/release/sign-release";
+import { signRoot, signRotation } from "#ops/cli/release/sign-release";
 import { rawPublicKey } from "#protocol/release-envelope";
 import { type FlowWorld, newFlowWorld } from "../../support/flow-world.ts";
 import { newReleaseKey } from "../../support/releases.ts";
@@ -21,7 +26,7 @@ beforeAll(async () => {
 beforeEach(async () => {
   await world.reset();
   await world.pool.query(
-    "truncate release_key, release_key_rotation, release_revocation, release_bundle, release, release_offer",
+    "truncate release_key, release_key_rotation, release_revocation, release_timestamp, release_bundle, release, release_offer",
   );
   folder = temporaryFolder("nearcrawl-automatic-");
   changes = [];
@@ -128,6 +133,37 @@ it("nothing is signed where operators sign: their key, the key taken away, or ro
   expect(takenAway).toEqual(["0.1.0 all"]);
   expect(await releases()).toEqual(["0.1.0 all"]);
   expect(await trusted()).toEqual([rawPublicKey(next)]);
+});
+
+it("what is newest is stated each day for a week, by the automatic key or by the one that a root names", async () => {
+  const statedUntil = async () => (await stores().releases.statedUntil())?.getTime();
+  await start();
+  const first = await statedUntil();
+  await start(after(0.5));
+  const same = await statedUntil();
+  await start(after(1));
+  const second = await statedUntil();
+  await stores().releases.setStage(
+    "0.1.0",
+    { stage: "none", percent: null, words: "it does harm", soakMinutes: null },
+    now,
+  );
+  await start(after(1.1));
+  const held = await stores().releases.timestamp();
+
+  expect([first, same, second]).toEqual([after(7).getTime(), after(7).getTime(), after(8).getTime()]);
+  expect(JSON.parse(held?.body ?? "{}")).toMatchObject({ release: null, revocations: 0 });
+
+  const automatic = await readSigningKey(automaticKeyFile(at("home")), null);
+  writeNewKey(timestampKeyFile(at("home")), null);
+  const stating = rawPublicKey(await readSigningKey(timestampKeyFile(at("home")), null));
+  const role = (key: string) => ({ keys: [key], threshold: 1 });
+  const own = role(rawPublicKey(automatic));
+  const roles = { root: own, releases: own, revocations: own, timestamp: role(stating) };
+  await stores().keys.rotate(signRoot(roles, [automatic], after(2)).signed, after(2));
+  await start(after(2));
+
+  expect((await stores().releases.timestamp())?.signatures.map(({ key }) => key)).toEqual([stating]);
 });
 
 it("a start that was killed halfway is finished by the next one; without a bundle nothing is made", async () => {

@@ -8,7 +8,8 @@ import type { ReleaseLine } from "#coordinator/releases/routes";
 import { releaseCommand } from "#ops/cli/commands/release";
 import { writeNewKey } from "#ops/cli/release/release-key-file";
 import type { ReleaseManifest } from "#protocol/release";
-import { readEnvelope, trustedKeys } from "#protocol/release-envelope";
+import { anyOf, readEnvelope } from "#protocol/release-envelope";
+import { followRoles } from "#protocol/release-roles";
 import type { Outcome } from "../../support/built-command.ts";
 import { inProcess, said } from "../../support/command-in-process.ts";
 import { type FlowWorld, newFlowWorld } from "../../support/flow-world.ts";
@@ -22,7 +23,7 @@ beforeAll(async () => {
 beforeEach(async () => {
   await world.reset();
   await world.pool.query(
-    "truncate release_key, release_key_rotation, release_revocation, release_bundle, release, release_offer",
+    "truncate release_key, release_key_rotation, release_revocation, release_timestamp, release_bundle, release, release_offer",
   );
   folder = temporaryFolder("nearcrawl-release-");
   writeFileSync(at("bundle.mjs"), "console.log('a crawler');\n");
@@ -111,11 +112,15 @@ describe("a key", () => {
     await signed("1.2.0", "next.pem");
 
     expect(words).toContain("the keys are rotated");
-    expect("refused" in rotation ? rotation : trustedKeys([old], [rotation])).toEqual([next]);
+    expect(
+      "refused" in rotation ? rotation : followRoles(anyOf([old]), [rotation]).roles.releases.keys,
+    ).toEqual([next]);
     expect((await list())[0]).toMatchObject({ version: "1.0.0", trusted: false });
     expect(await run("list")).toContain("its key was retired: sign it again");
     expect(await refused(...publishing("1.1.0"))).toEqual(usage("not signed by a trusted key"));
     expect(await run(...publishing("1.2.0"))).toContain("release 1.2.0 is published");
+    expect(await refused("accept", at("rotation.json"))).toEqual(usage("sign it with a higher one"));
+    await run(...rotate);
     expect(await refused("accept", at("rotation.json"))).toEqual(
       usage("not signed by a key that counts now"),
     );
@@ -211,6 +216,72 @@ describe("a release", () => {
   });
 });
 
+describe("who signs what", () => {
+  test("takes two of three for a root, one key for lists alone, and another for what is newest", async () => {
+    const keys = new Map<string, string>();
+    for (const name of ["release", "a", "b", "revoking", "stating"])
+      keys.set(name, await newKey(`${name}.pem`));
+    const publicKey = (name: string) => keys.get(name) ?? "";
+    const role = (threshold: number, ...names: string[]) => ({ keys: names.map(publicKey), threshold });
+    await run("trust", publicKey("release"));
+    await signed("1.0.0", "release.pem");
+    await publish("1.0.0");
+    await run("stage", "1.0.0", "--to", "all");
+    const unstated = await run("keys");
+    writeFileSync(
+      at("roles.json"),
+      JSON.stringify({
+        root: role(2, "release", "a", "b"),
+        releases: role(1, "release"),
+        revocations: role(1, "revoking"),
+        timestamp: role(1, "stating"),
+      }),
+    );
+    const revoke = ["revoke", "1".repeat(64), "--reason", "it lies", "--yes", "--key"];
+
+    const half = await run("root", at("roles.json"), "--key", at("release.pem"), "--out", at("root.json"));
+    const early = await refused("accept", at("root.json"));
+    await run("cosign", at("root.json"), "--key", at("b.pem"));
+    const accepted = await run("accept", at("root.json"));
+
+    expect(unstated).toContain("What is newest was never stated");
+    expect(half).toContain("signed by 1 of the 2 root keys that it takes: nearcrawl release cosign");
+    expect(early).toEqual(usage("or by too few of the root keys that it names itself"));
+    expect(accepted).toContain("the root is in force");
+    expect(await refused("trust", publicKey("a"))).toEqual(usage("a root says who signs"));
+    expect(await refused("timestamp", "--key", at("release.pem"))).toEqual(
+      usage("not signed by a trusted key"),
+    );
+    expect(await refused(...revoke, at("release.pem"))).toEqual(usage("not signed by a trusted key"));
+    expect(await run(...revoke, at("revoking.pem"))).toContain("is revoked");
+    expect(await run("timestamp", "--key", at("stating.pem"), "--days", "30")).toMatch(
+      /^release 1\.0\.0 is the newest for all, the list of revoked ones has number \d+; good until /,
+    );
+    expect(await run("keys")).toMatch(
+      new RegExp(
+        `root:\n  2 of:\n.*releases:\n  ${publicKey("release")}\n.*What is newest is stated until 2`,
+        "s",
+      ),
+    );
+    const rotate = ["rotate-key", "--old", at("a.pem"), "--new", at("b.pem"), "--out", at("rotation.json")];
+    await run(...rotate);
+    expect(await refused("accept", at("rotation.json"))).toEqual(usage("only a root changes who signs here"));
+  });
+
+  test.each([
+    ["{", "JSON"],
+    ['{"root":{"keys":[],"threshold":1}}', "root.keys"],
+  ])("roles %s are refused with the file and the field", async (text, words) => {
+    await newKey("key.pem");
+    writeFileSync(at("roles.json"), text);
+
+    const [code, err] = await refused("root", at("roles.json"), "--key", at("key.pem"));
+
+    expect([code, err]).toEqual([2, expect.stringContaining("roles.json: ")]);
+    expect(err).toContain(words);
+  });
+});
+
 const at = (name: string) => join(folder, name);
 
 async function outcome(...args: string[]): Promise<Outcome> {
@@ -232,7 +303,7 @@ const usage = (words: string) => [2, expect.stringContaining(words)];
 
 function placed(args: readonly string[]): string[] {
   const { url, schema } = world.database;
-  const local = new Set(["keygen", "build", "sign", "rotate-key"]);
+  const local = new Set(["keygen", "build", "sign", "rotate-key", "root", "cosign"]);
   const where = local.has(args[0] ?? "") ? [] : ["--database-url", url, "--schema", schema, "--home", folder];
   return [...args, ...where];
 }

@@ -1,0 +1,144 @@
+/**
+ * Whose signatures a supervisor believes, for each kind of text (The Update Framework's roles). It begins with the keys
+ * that its invitation pinned, which may do everything. From there it follows, in the order of their numbers:
+ *
+ *   rotations   name a new key, may retire an old one, and are signed by a key that counts at that moment
+ *   roots       state all roles anew, and are signed by as many root keys as it takes by the roles before, and by their own
+ *
+ * After a root no rotation is followed: one key alone changes nothing any more. Supervisors keep what they have
+ * followed, so whoever finds a retired key later can put nothing in the place of it; one that joined later has pinned
+ * later keys, and passes over what came before.
+ */
+import { z } from "zod";
+import { publicKey } from "./identity.ts";
+import {
+  anyOf,
+  type Envelope,
+  envelope,
+  maxSignatures,
+  openEnvelope,
+  type Role,
+  unverifiedBody,
+} from "./release-envelope.ts";
+
+/** Rotations and roots that are followed, at most: one a month for eight years. */
+export const maxRotations = 100;
+
+const product = z.literal("nearcrawl-crawler");
+
+export const keyRotation = z.strictObject({
+  product,
+  sequence: z.int().min(1),
+  newKey: publicKey,
+  /** Counts no more from now on; null: both keys count. */
+  retires: publicKey.nullable(),
+  createdAt: z.iso.datetime(),
+});
+export type KeyRotation = z.infer<typeof keyRotation>;
+
+const role = z
+  .strictObject({
+    keys: z.array(publicKey).min(1).max(8),
+    threshold: z.int().min(1).max(maxSignatures),
+  })
+  .refine(({ keys }) => new Set(keys).size === keys.length, { error: "names a key twice" })
+  .refine(({ keys, threshold }) => threshold <= keys.length, { error: "takes more keys than it names" });
+
+/** What a root states, and `nearcrawl release root` reads from a file. */
+export const statedRoles = z.strictObject({
+  /** Change the roles. */
+  root: role,
+  /** Sign releases. */
+  releases: role,
+  /** Sign lists of releases that never run again. */
+  revocations: role,
+  /** State, again and again, what is newest. */
+  timestamp: role,
+});
+
+export const rootRoles = z.strictObject({
+  product,
+  sequence: z.int().min(1),
+  createdAt: z.iso.datetime(),
+  roles: statedRoles,
+});
+export type RootRoles = z.infer<typeof rootRoles>;
+
+export interface Roles {
+  readonly root: Role;
+  readonly releases: Role;
+  readonly revocations: Role;
+  readonly timestamp: Role;
+}
+
+/** `/releases/keys.json`: all rotations and roots, in order. */
+export const keysFile = z.object({ rotations: z.array(envelope).max(maxRotations) });
+export type KeysFile = z.infer<typeof keysFile>;
+
+/** What an invitation pins: each of these keys may do everything, as many of them together as it takes. */
+export const pinnedRoles = (pinned: Role): Roles => ({
+  root: pinned,
+  releases: pinned,
+  revocations: pinned,
+  timestamp: pinned,
+});
+
+export interface FollowedRoles {
+  /** After the last link that could be followed. */
+  readonly roles: Roles;
+  /** All that ever counted, the last ones included: what was signed then runs on until it is revoked. */
+  readonly before: readonly Roles[];
+  /** True after a root: rotations are followed no more. */
+  readonly hasRoot: boolean;
+  /** What could be followed, in order: these are worth keeping. */
+  readonly followed: readonly Envelope[];
+}
+
+/** Passes over what is not signed as it takes, and what is numbered no higher than the last followed. `links`: those that were kept first; what was served may repeat them. */
+export function followRoles(pinned: Role, links: readonly Envelope[]): FollowedRoles {
+  const before: Roles[] = [pinnedRoles(pinned)];
+  const followed: Envelope[] = [];
+  let hasRoot = false;
+  let last = 0;
+  // Twice: what was kept, and what was served.
+  for (const signed of links.slice(0, 2 * maxRotations)) {
+    const roles = before.at(-1)!;
+    const stated = openRoot(signed, roles);
+    const next = stated ?? (hasRoot ? null : openRotation(signed, roles.root));
+    if (next === null || next.sequence <= last) continue;
+    hasRoot ||= stated !== null;
+    last = next.sequence;
+    before.push(next.roles);
+    followed.push(signed);
+  }
+  return { roles: before.at(-1)!, before, hasRoot, followed };
+}
+
+/** The number of a rotation or a root, whoever signed it; 0: it is neither. */
+export function numberOfLink(signed: Envelope): number {
+  const { data } = z.object({ sequence: z.int().min(1) }).safeParse(unverifiedBody(signed));
+  return data?.sequence ?? 0;
+}
+
+interface Step {
+  readonly sequence: number;
+  readonly roles: Roles;
+}
+
+/** As the roles before it want it, and as its own do (The Update Framework, section 5.3.4). */
+function openRoot(signed: Envelope, before: Roles): Step | null {
+  const opened = openEnvelope(signed, { kind: "root", role: before.root, schema: rootRoles });
+  if ("refused" in opened) return null;
+  const { sequence, roles } = opened.value;
+  const own = openEnvelope(signed, { kind: "root", role: roles.root, schema: rootRoles });
+  return "refused" in own ? null : { sequence, roles };
+}
+
+function openRotation(signed: Envelope, before: Role): Step | null {
+  const opened = openEnvelope(signed, { kind: "key", role: before, schema: keyRotation });
+  if ("refused" in opened) return null;
+  const { sequence, newKey, retires } = opened.value;
+  if (newKey === retires) return null;
+  const keys = [...new Set([...before.keys, newKey])].filter((key) => key !== retires);
+  return { sequence, roles: pinnedRoles(anyOf(keys)) };
+}
