@@ -93,6 +93,7 @@ export class Crawler {
       isLeased: (host: string, port: number) => this.#loop.isLeased(host, port),
       measured: (address: string) => this.#tools.gates.measured(address),
     };
+    surroundings.dock?.onCarried((bytes) => meter.add(bytes));
     const echoes = surroundings.dock?.echoes;
     this.#prober = new Prober({ connector, probeMethods, userAgent, sign, echoes, limits });
     this.#record = StatusRecord.of(config, surroundings);

@@ -146,12 +146,24 @@ function downloads(limits: DownloadLimits, version: string) {
     const file = await wanted.read();
     if (file === null) return sendError(request, reply, wanted.missing, { version });
     const { bytes, digest } = file;
+    const part = partOf(request, bytes.length);
     const repr = `sha-256=:${Buffer.from(digest, "hex").toString("base64")}:`;
     reply.headers({ etag: `"${digest}"`, "repr-digest": repr });
     if (isKnown(request, digest)) return reply.code(304).send();
     reply.raw.setTimeout(limits.silenceMs, () => reply.raw.destroy());
-    return reply.type("text/javascript; charset=utf-8").send(bytes);
+    reply.type("text/javascript; charset=utf-8").header("accept-ranges", "bytes");
+    if (part === null) return reply.send(bytes);
+    reply.header("content-range", `bytes ${part.first}-${part.last}/${bytes.length}`);
+    return reply.code(206).send(bytes.subarray(part.first, part.last + 1));
   };
+}
+
+/** One range with a beginning (RFC 9110 section 14.1.2); what else is asked for gets the whole file. */
+function partOf({ headers }: FastifyRequest, length: number) {
+  const [, from, to = ""] = /^bytes=(\d{1,9})-(\d{0,9})$/.exec(headers.range ?? "") ?? [];
+  if (from === undefined || Number(from) >= length || headers["if-range"] !== undefined) return null;
+  const last = to === "" ? length - 1 : Math.min(length - 1, Number(to));
+  return last < Number(from) ? null : { first: Number(from), last };
 }
 
 function endDownload({ raw }: FastifyReply, downloadMs: number, ended: () => void): void {

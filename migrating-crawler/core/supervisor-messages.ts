@@ -41,6 +41,8 @@ export const dockMessage = z.discriminatedUnion("type", [
   z.object({ type: z.literal("reports"), reports }),
   /** The times of the echoes that came back, in ms. */
   z.object({ type: z.literal("echoes"), id: z.int().min(0), rttsMs: z.array(z.number()).max(20) }),
+  /** The supervisor's own downloads have carried so many bytes, which count as the crawler's. */
+  z.object({ type: z.literal("carried"), bytes: z.int().min(0) }),
   /** End what is under way, keep the results, and exit with 0. */
   z.object({ type: z.literal("stop") }),
 ]);

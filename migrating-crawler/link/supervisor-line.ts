@@ -43,6 +43,11 @@ export class DockLine {
   readonly #pings = new Map<number, (rttsMs: number[]) => void>();
   #nextPing = 0;
   #onStop: () => void = () => {};
+  /** Before anybody counted. */
+  #carriedBytes = 0;
+  #onCarried = (bytes: number) => {
+    this.#carriedBytes += bytes;
+  };
   #isAskedToStop = false;
 
   /** Waits for the dock's greeting; throws when none comes. */
@@ -122,6 +127,13 @@ export class DockLine {
     this.#onStop = stop;
   }
 
+  /** Bytes that the supervisor's downloads have carried. */
+  onCarried(count: (bytes: number) => void): void {
+    count(this.#carriedBytes);
+    this.#carriedBytes = 0;
+    this.#onCarried = count;
+  }
+
   /** None when the dock is late. */
   #timeEchoes({ address, tries, deadlineMs }: EchoRequest): Promise<number[]> {
     const id = this.#nextPing++;
@@ -146,6 +158,9 @@ export class DockLine {
       case "reports":
         this.#reports.push(...message.reports);
         this.#tell();
+        break;
+      case "carried":
+        this.#onCarried(message.bytes);
         break;
       case "echoes":
         this.#pings.get(message.id)?.(message.rttsMs);

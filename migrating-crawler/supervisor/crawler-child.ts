@@ -72,8 +72,11 @@ export class CrawlerChild {
     return this.#process.pid;
   }
 
-  send(message: DockMessage): void {
-    if (this.#process.connected) this.#process.send(message, () => {});
+  /** False: it is not there to hear it. */
+  send(message: DockMessage): boolean {
+    if (!this.#process.connected) return false;
+    this.#process.send(message, () => {});
+    return true;
   }
 
   /** Asks it to end; ends it when it takes too long. Resolves when it is gone. */

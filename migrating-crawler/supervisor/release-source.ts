@@ -1,13 +1,16 @@
 /**
- * The coordinator's `/releases/` over HTTPS, as the dock reads it: pinned like the crawler's own link, through the
- * partner's proxy where there is one, bounded in size and time. Nothing that comes from here is believed before
- * its signature or digest was checked.
+ * The coordinator's `/releases/` over HTTPS, as the supervisor reads it: pinned like the crawler's own link, through the
+ * partner's proxy where there is one, bounded in size and time, and within the partner's bytes of the second, day and
+ * month. A bundle comes in pieces (Range, RFC 9110 section 14), and goes on where it was cut off. Nothing that comes from
+ * here is believed before its signature or digest was checked.
  */
-import { createWriteStream } from "node:fs";
+import { truncateSync } from "node:fs";
+import { open, stat } from "node:fs/promises";
 import http from "node:http";
 import https from "node:https";
-import { pipeline } from "node:stream/promises";
+import type net from "node:net";
 import { type CoordinatorRoute, connectionTo } from "../net/coordinator-socket.ts";
+import type { DownloadAllowance } from "./download-allowance.ts";
 
 /** An answer that ends before the whole of it is there, is longer than it may be, or comes too slowly. */
 export class SourceFailure extends Error {
@@ -15,13 +18,17 @@ export class SourceFailure extends Error {
 }
 
 export interface SourceTimes {
-  /** For a signed list, all in all. */
+  /** For a signed list, all in all, besides what the partner's rate takes. */
   readonly textMs: number;
-  /** For a bundle, all in all: 64 MiB at 1 Mbit/s. */
+  /** For a piece of a bundle, likewise. */
   readonly bundleMs: number;
 }
 
 const defaultTimes: SourceTimes = { textMs: 30_000, bundleMs: 540_000 };
+
+/** A piece is what the partner's rate lets through in so long, and no less than this: an answer keeps a place at the coordinator. */
+const pieceSeconds = 30;
+const leastPieceBytes = 64 * 1024;
 
 export interface SourceSettings {
   /** `wss://` or, on loopback, `ws://`; the releases are on the same host and port. */
@@ -29,6 +36,8 @@ export interface SourceSettings {
   /** Asked for each request: settings change. */
   readonly route: () => CoordinatorRoute;
   readonly times?: SourceTimes;
+  /** Absent: as much as comes. */
+  readonly allowance?: DownloadAllowance;
 }
 
 export class ReleaseSource {
@@ -42,24 +51,55 @@ export class ReleaseSource {
   /** The whole answer; null: there is none (404). Throws a SourceFailure. */
   async text(path: string, maxBytes: number): Promise<string | null> {
     const { textMs } = this.#settings.times ?? defaultTimes;
-    return await this.#get(path, textMs, async (answer) => {
+    return await this.#get(path, { totalMs: textMs, maxBytes }, async (answer) => {
       if (answer.statusCode === 404) return null;
       const pieces: Buffer[] = [];
-      for await (const piece of bounded(answer, maxBytes)) pieces.push(piece);
+      for await (const piece of this.#bounded(answer, maxBytes)) pieces.push(piece);
       return Buffer.concat(pieces).toString("utf8");
     });
   }
 
-  /** Into a file, which is flushed; false: there is none (404). Throws a SourceFailure. */
+  /** Into a file, which is flushed, or the rest of it where a part is there; false: there is none (404). Throws a SourceFailure. */
   async download(
     path: string,
     { bytes, file }: { readonly bytes: number; readonly file: string },
   ): Promise<boolean> {
+    for (;;) {
+      const has = (await stat(file).catch(() => null))?.size ?? 0;
+      if (has >= bytes && has > 0) return true;
+      const came = await this.#piece(path, { has, bytes, file });
+      if (came !== "piece") return came === "all";
+    }
+  }
+
+  /** The next piece, or all where the coordinator knows of no pieces. */
+  async #piece(
+    path: string,
+    { has, bytes, file }: { readonly has: number; readonly bytes: number; readonly file: string },
+  ): Promise<"piece" | "all" | "nothing"> {
     const { bundleMs } = this.#settings.times ?? defaultTimes;
-    return await this.#get(path, bundleMs, async (answer) => {
-      if (answer.statusCode === 404) return false;
-      await pipeline(bounded(answer, bytes), createWriteStream(file, { mode: 0o600, flush: true }));
-      return true;
+    const rate = this.#settings.allowance?.bytesPerSecond ?? null;
+    const most = rate === null ? bytes : Math.max(leastPieceBytes, Math.floor(rate * pieceSeconds));
+    const last = Math.min(bytes, has + most) - 1;
+    const asked = { totalMs: bundleMs, maxBytes: bytes - has, range: `bytes=${has}-${last}` };
+    return await this.#get(path, asked, async (answer) => {
+      if (answer.statusCode === 404) return "nothing";
+      const isPiece = answer.statusCode === 206;
+      if (!isPiece && has > 0) truncateSync(file);
+      let came = 0;
+      const handle = await open(file, "a", 0o600);
+      try {
+        const room = isPiece ? last + 1 - has : bytes;
+        for await (const piece of this.#bounded(answer, room)) {
+          await handle.write(piece);
+          came += piece.length;
+        }
+        await handle.sync();
+      } finally {
+        await handle.close();
+      }
+      if (isPiece && came <= last - has) throw new SourceFailure(`${came} of ${last + 1 - has} bytes came`);
+      return isPiece ? "piece" : "all";
     });
   }
 
@@ -70,46 +110,77 @@ export class ReleaseSource {
 
   async #get<Value>(
     path: string,
-    totalMs: number,
+    { totalMs, maxBytes, range }: Asked,
     read: (answer: http.IncomingMessage) => Promise<Value>,
   ): Promise<Value> {
     const url = new URL(path, httpUrl(this.#settings.coordinatorUrl));
-    const signal = AbortSignal.any([this.#stopping.signal, AbortSignal.timeout(totalMs)]);
+    const { allowance } = this.#settings;
+    const needed = range === undefined ? Math.min(maxBytes, leastPieceBytes) : maxBytes;
+    if (allowance !== undefined && allowance.leftBytes() < needed)
+      throw new SourceFailure(`${url.pathname}: the bytes that this machine's settings allow are used up`);
+    await allowance?.take(0);
+    const rate = allowance?.bytesPerSecond ?? null;
+    const mostMs = totalMs + (rate === null ? 0 : (1000 * maxBytes) / rate);
+    const signal = AbortSignal.any([this.#stopping.signal, AbortSignal.timeout(Math.min(mostMs, longestMs))]);
     try {
-      const answer = await this.#ask(url, signal);
+      const answer = await this.#ask(url, { signal, range });
       const { statusCode } = answer;
-      if (statusCode === 200 || statusCode === 404) return await read(answer);
+      if (statusCode === 200 || statusCode === 404 || (statusCode === 206 && range !== undefined))
+        return await read(answer);
       answer.destroy();
       throw new SourceFailure(`the coordinator answered with status ${statusCode}`);
     } catch (error) {
-      const words = signal.aborted ? `no whole answer within ${totalMs / 1000} s` : messageOf(error);
+      const words = signal.aborted
+        ? `no whole answer within ${Math.round(mostMs / 1000)} s`
+        : messageOf(error);
       throw new SourceFailure(`${url.pathname}: ${words}`, { cause: error });
     }
   }
 
-  #ask(url: URL, signal: AbortSignal): Promise<http.IncomingMessage> {
+  #ask(
+    url: URL,
+    { signal, range }: { readonly signal: AbortSignal; readonly range: string | undefined },
+  ): Promise<http.IncomingMessage> {
     const { request } = url.protocol === "https:" ? https : http;
-    const createConnection = connectionTo(url, this.#settings.route()) as unknown as NonNullable<
+    const route = { ...this.#settings.route(), watch: (socket: net.Socket) => this.#count(socket) };
+    const createConnection = connectionTo(url, route) as unknown as NonNullable<
       http.RequestOptions["createConnection"]
     >;
+    const headers = { connection: "close", ...(range === undefined ? {} : { range }) };
     return new Promise((resolve, reject) => {
-      const asked = request(url, { createConnection, signal, headers: { connection: "close" } }, resolve);
+      const asked = request(url, { createConnection, signal, headers }, resolve);
       asked.once("error", reject).end();
     });
   }
+
+  /** With what TLS and headers add to it. */
+  #count(socket: net.Socket): void {
+    socket.once("close", () => this.#settings.allowance?.carried(socket.bytesRead + socket.bytesWritten));
+  }
+
+  async *#bounded(answer: http.IncomingMessage, maxBytes: number): AsyncGenerator<Buffer> {
+    const { allowance } = this.#settings;
+    let bytes = 0;
+    for await (const piece of answer) {
+      bytes += (piece as Buffer).length;
+      if (bytes > maxBytes) throw new SourceFailure(`the answer is longer than ${maxBytes} bytes`);
+      await allowance?.take((piece as Buffer).length);
+      yield piece as Buffer;
+    }
+  }
 }
+
+interface Asked {
+  readonly totalMs: number;
+  readonly maxBytes: number;
+  readonly range?: string;
+}
+
+/** What a timer of Node can wait. */
+const longestMs = 2 ** 31 - 1;
 
 function httpUrl(coordinatorUrl: string): string {
   return coordinatorUrl.replace(/^ws/, "http");
-}
-
-async function* bounded(answer: http.IncomingMessage, maxBytes: number): AsyncGenerator<Buffer> {
-  let bytes = 0;
-  for await (const piece of answer) {
-    bytes += (piece as Buffer).length;
-    if (bytes > maxBytes) throw new SourceFailure(`the answer is longer than ${maxBytes} bytes`);
-    yield piece as Buffer;
-  }
 }
 
 function messageOf(error: unknown): string {

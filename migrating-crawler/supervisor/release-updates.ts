@@ -5,7 +5,7 @@
  */
 
 import { createHash } from "node:crypto";
-import { createReadStream } from "node:fs";
+import { createReadStream, rmSync } from "node:fs";
 import { z } from "zod";
 import { releaseVersion } from "#protocol/messages";
 import { currentRelease, type ReleaseManifest, verifyManifest } from "#protocol/release";
@@ -51,6 +51,8 @@ export interface UpdateSettings {
   readonly pollMs: number;
   readonly emptyPollMs: number;
   readonly retryMs: number;
+  /** However often releases are offered: each look asks for lists. */
+  readonly lookMs: number;
 }
 
 export class ReleaseUpdates {
@@ -60,6 +62,8 @@ export class ReleaseUpdates {
   #again = false;
   #vain = 0;
   #lastLeft = "";
+  readonly #wrongBundles = new Map<string, number>();
+  #endedAtMs = Number.NEGATIVE_INFINITY;
   #stopped = false;
 
   constructor(settings: UpdateSettings) {
@@ -75,7 +79,9 @@ export class ReleaseUpdates {
   look(): void {
     if (this.#stopped) return;
     clearTimeout(this.#timer);
+    const waitMs = this.#endedAtMs + this.#settings.lookMs - performance.now();
     if (this.#looking !== null) this.#again = true;
+    else if (waitMs > 0) this.#timer = setTimeout(() => this.look(), waitMs);
     else this.#looking = this.#run();
   }
 
@@ -100,6 +106,7 @@ export class ReleaseUpdates {
   async #run(): Promise<void> {
     const failure = await this.#lookOnce();
     this.#looking = null;
+    this.#endedAtMs = performance.now();
     if (this.#stopped) return;
     this.#vain = failure === null ? 0 : this.#vain + 1;
     const waitMs = this.#again ? 0 : this.#waitMs();
@@ -153,7 +160,16 @@ export class ReleaseUpdates {
   async #take(trust: Trust): Promise<Taken | null> {
     const { source, shelf, policy, state, isCutOff, now, handlers } = this.#settings;
     const onSeen = handlers.onSeen.bind(handlers);
-    const tools = { source, shelf, dockVersion, policy: policy(), trust, now: now(), onSeen };
+    const tools = {
+      source,
+      shelf,
+      dockVersion,
+      policy: policy(),
+      trust,
+      now: now(),
+      onSeen,
+      wrongBundles: this.#wrongBundles,
+    };
     const known = state();
     if (trust.newness.type === "stale") return failed(`no release is taken: ${trust.newness.reason}`);
     const { offered, current } = known;
@@ -207,7 +223,11 @@ interface TakingTools {
   readonly now: Date;
   /** It is genuine, whether or not it is taken. */
   readonly onSeen: (manifest: ReleaseManifest, signers: readonly string[]) => void;
+  /** By digest, when what came under it was something else: megabytes each time, for as long as somebody offers it. */
+  readonly wrongBundles: Map<string, number>;
 }
+
+const wrongBundleMs = 86_400_000;
 
 /** The release with this digest; null: it runs already. Throws nothing of the network's: that is `failed`. */
 async function takeOffered(offer: Offer, state: ReleaseState, tools: TakingTools): Promise<Taken | null> {
@@ -293,6 +313,9 @@ async function fetchBundle({ signed, manifest }: Signed, tools: TakingTools): Pr
     shelf.writeManifest(digest, signed);
     return { type: "taken", release };
   }
+  const wrongAtMs = tools.wrongBundles.get(digest) ?? Number.NEGATIVE_INFINITY;
+  if (tools.now.getTime() - wrongAtMs < wrongBundleMs)
+    return refused(version, "the bundle was not the one that was signed, and is fetched again in a day");
   const file = shelf.draftPath(digest);
   if (!(await source.download(`/releases/${digest}`, { bytes, file }))) {
     return failed("the coordinator does not have the bundle of the release it offers");
@@ -303,8 +326,16 @@ async function fetchBundle({ signed, manifest }: Signed, tools: TakingTools): Pr
     found += (piece as Buffer).length;
     hash.update(piece as Buffer);
   }
-  if (found !== bytes) return refused(version, `the bundle has ${found} bytes, its manifest says ${bytes}`);
-  if (hash.digest("hex") !== digest) return refused(version, "the bundle is not the one that was signed");
+  if (found !== bytes || hash.digest("hex") !== digest) {
+    rmSync(file);
+    tools.wrongBundles.set(digest, tools.now.getTime());
+    return refused(
+      version,
+      found === bytes
+        ? "the bundle is not the one that was signed"
+        : `the bundle has ${found} bytes, its manifest says ${bytes}`,
+    );
+  }
   shelf.writeManifest(digest, signed);
   shelf.keepDraft(digest);
   return { type: "taken", release };

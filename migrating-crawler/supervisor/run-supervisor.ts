@@ -2,6 +2,7 @@
  * The dock as a program: everything wired together for one home, until it is asked to stop. SIGTERM and SIGINT end
  * the crawler in order; SIGUSR2 ends it and tells the coordinator that it will not be back.
  */
+
 import { appendFileSync, existsSync, mkdirSync, realpathSync, renameSync, statSync } from "node:fs";
 import { open, readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
@@ -13,6 +14,7 @@ import { openMember } from "../membership/member.ts";
 import { readMembership } from "../membership/membership.ts";
 import { withRefusalAdvice } from "../membership/refusal-advice.ts";
 import { PageServer } from "../status/open-status.ts";
+import { DownloadAllowance } from "./download-allowance.ts";
 import { PingService } from "./ping-service.ts";
 import { ReleaseSource } from "./release-source.ts";
 import { pinnedReleaseKeys, ReleaseShelf } from "./release-store.ts";
@@ -77,7 +79,9 @@ export async function runDock({
     await outwaitOrphan(home);
     const pings = new PingService();
     await pings.start();
+    const allowance = new DownloadAllowance({ home, limits: () => settings().limits });
     const dock = new Dock({
+      allowance,
       ...{ home, settings, pings, log, onLine: write, env, timing },
       tell: async (words) => await tellCoordinator(home, words),
       onPresence: async (isRunning) => await page.show(!isRunning),
@@ -86,6 +90,7 @@ export async function runDock({
       source: new ReleaseSource({
         coordinatorUrl: membership.coordinatorUrl,
         route: () => settings().route(),
+        allowance,
       }),
       now: () => new Date(),
       random: Math.random,

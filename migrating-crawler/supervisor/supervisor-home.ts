@@ -11,9 +11,11 @@ import { coordinatorRoute } from "../membership/coordinator-route.ts";
 import type { Membership } from "../membership/membership.ts";
 import type { CoordinatorRoute } from "../net/coordinator-socket.ts";
 import { parseProxy } from "../settings/config.ts";
+import { limitsSchema } from "../settings/limits-config.ts";
 import { policyWords, type ReleasePolicy, releasePolicy } from "../settings/release-policy.ts";
 import { readSettingsFile } from "../settings/settings-file.ts";
 import { type ChildHandlers, CrawlerChild, childCommand } from "./crawler-child.ts";
+import type { DownloadLimits } from "./download-allowance.ts";
 import { releasesFolder } from "./release-store.ts";
 
 /** A crawler whose dock is gone stops by itself; it may take so long before it is ended. */
@@ -128,6 +130,8 @@ export interface DockTiming {
   /** The same while there is nothing to run at all: somebody waits for it. */
   readonly emptyPollMs: number;
   readonly retryMs: number;
+  /** And at least, however often releases are offered. */
+  readonly lookMs: number;
 }
 
 const minuteMs = 60_000;
@@ -142,6 +146,7 @@ export const dockTiming: DockTiming = {
   pollMs: 5 * minuteMs,
   emptyPollMs: 30_000,
   retryMs: 2000,
+  lookMs: 2000,
 };
 
 // What the dock itself needs of HOME/settings.toml: the partner's policy for releases, the way to the coordinator,
@@ -150,6 +155,8 @@ export const dockTiming: DockTiming = {
 
 const path = z.string().min(1).max(4096).nullable().default(null);
 const proxy = z.string().refine((text) => parseProxy(text) !== null, { error: "is not a proxy's address" });
+
+const { bytesPerDay, bytesPerMonth, kilobytesPerSecond, timeZone, pagesPerDay } = limitsSchema.shape;
 
 const dockSettings = z.object({
   releases: releasePolicy.prefault({}),
@@ -161,6 +168,11 @@ const dockSettings = z.object({
   status: z
     .object({ port: z.int().min(0).max(65_535).default(7412) })
     .catch({ port: 0 })
+    .prefault({}),
+  /** Wrong ones are for the crawler's release to tell. */
+  limits: z
+    .object({ bytesPerDay, bytesPerMonth, kilobytesPerSecond, timeZone, pagesPerDay })
+    .catch(limitsSchema.parse({}))
     .prefault({}),
   warc: z
     .object({ folder: z.string().min(1).max(4096) })
@@ -174,6 +186,8 @@ export interface DockedSettings {
   /** 0: no local page. */
   readonly statusPort: number;
   readonly route: () => CoordinatorRoute;
+  /** Those that its own downloads keep. */
+  readonly limits: DownloadLimits;
   /** Files that the crawler may read besides its home. */
   readonly readable: readonly string[];
   /** Folders that it may write besides its home. */
@@ -189,7 +203,8 @@ export function readDockSettings(home: string, membership: Membership): DockedSe
       checked.error.issues.map((issue) => `${file}: ${issue.path.join(".")}: ${issue.message}`),
     );
   }
-  const { releases, certificateFile, coordinatorCertificateFile, status, warc, ...ways } = checked.data;
+  const { releases, certificateFile, coordinatorCertificateFile, status, warc, limits, ...ways } =
+    checked.data;
   const { coordinatorUrl } = membership;
   if (warc !== null && reachesDockFiles(home, warc.folder)) {
     throw new ConfigError([
@@ -198,6 +213,7 @@ export function readDockSettings(home: string, membership: Membership): DockedSe
   }
   return {
     policy: releases,
+    limits,
     statusPort: status.port,
     route: () => coordinatorRoute({ ...ways, coordinatorCertificateFile, coordinatorUrl }, membership),
     readable: [certificateFile, coordinatorCertificateFile]

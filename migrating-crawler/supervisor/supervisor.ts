@@ -13,6 +13,7 @@ import * as states from "../core/release-state.ts";
 import type { CrawlerToDock, ReleaseReport } from "../core/supervisor-messages.ts";
 import { membershipFile } from "../membership/membership.ts";
 import type { ChildEnd, CrawlerChild } from "./crawler-child.ts";
+import type { DownloadAllowance } from "./download-allowance.ts";
 import type { PingService } from "./ping-service.ts";
 import { ReleaseMemory } from "./release-memory.ts";
 import type { ReleaseSource } from "./release-source.ts";
@@ -33,6 +34,8 @@ export interface DockSettings {
   readonly pinned: Role;
   readonly shelf: ReleaseShelf;
   readonly source: ReleaseSource;
+  /** Absent: downloads are not counted. */
+  readonly allowance?: DownloadAllowance;
   /** Of settings.toml as it is now; the last ones that were right when it is wrong. */
   readonly settings: () => DockedSettings;
   readonly pings: PingService;
@@ -75,10 +78,12 @@ export class Dock {
     this.#settings = settings;
     const { shelf, source, pinned, log, now, random, timing } = settings;
     const onReports = (reports: ReleaseReport[]) => this.#child?.send({ type: "reports", reports });
+    if (settings.allowance !== undefined)
+      settings.allowance.tell = (bytes) => this.#child?.send({ type: "carried", bytes }) ?? false;
     this.#memory = new ReleaseMemory({ shelf, log, now, onReports });
-    const { pollMs, emptyPollMs, retryMs } = timing;
+    const { pollMs, emptyPollMs, retryMs, lookMs } = timing;
     this.#updates = new ReleaseUpdates({
-      ...{ shelf, source, pinned, log, now, random, pollMs, emptyPollMs, retryMs },
+      ...{ shelf, source, pinned, log, now, random, pollMs, emptyPollMs, retryMs, lookMs },
       policy: () => settings.settings().policy,
       state: () => this.#memory.state,
       isCutOff: () => !this.#isHealthy,

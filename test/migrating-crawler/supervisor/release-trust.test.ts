@@ -54,7 +54,14 @@ test("of lists without end no more is read than they can have", async () => {
     route: () => ({ proxy: null, certificatePin: null, timeoutMs: 5000 }),
   });
   const tools = {
-    ...{ source, shelf, dockVersion: "1.0.0", now: new Date(), onSeen: () => {} },
+    ...{
+      source,
+      shelf,
+      dockVersion: "1.0.0",
+      now: new Date(),
+      onSeen: () => {},
+      wrongBundles: new Map<string, number>(),
+    },
     policy: releasePolicy.parse({}),
     trust: keptTrust({ shelf, pinned, now }),
   };

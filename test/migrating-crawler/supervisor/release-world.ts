@@ -30,6 +30,7 @@ export const quickTiming: DockTiming = {
   pollMs: 60_000,
   emptyPollMs: 60_000,
   retryMs: 20,
+  lookMs: 0,
 };
 
 /** What a bundle does once the dock has greeted it. */

@@ -263,6 +263,49 @@ describe("a download", () => {
     expect(dock.state().current?.digest).toBe(dock.first.digest);
   });
 
+  it("comes in pieces, and goes on where it was cut off", async () => {
+    const dock = await docked();
+    const next = world.publish("7.0.0", bundleText(`7.0.0 ${"x".repeat(300_000)}`));
+    const ranges: string[] = [];
+    world.handlers.set(`/releases/${next.digest}`, (request, answer) => {
+      const [, first = 0, last = 0] = /^bytes=(\d+)-(\d+)$/.exec(request.headers.range ?? "") ?? [];
+      ranges.push(String(request.headers.range));
+      const part = next.bytes.subarray(Number(first), Number(last) + 1);
+      answer.writeHead(206, { "content-length": part.length });
+      if (ranges.length === 1) {
+        answer.write(part.subarray(0, 100_000));
+        setTimeout(() => answer.destroy(), 200);
+        return;
+      }
+      answer.end(part);
+    });
+
+    offer(dock.home, next);
+
+    await until(() => dock.state().good?.digest === next.digest, soonMs);
+    expect(ranges).toHaveLength(2);
+    expect(ranges[1]).toMatch(/^bytes=[1-9]\d*-/);
+  });
+
+  it("that is not what was signed is not fetched again, however often it is offered", async () => {
+    const dock = await docked();
+    const [next, other] = [publish(), publish()];
+    let asked = 0;
+    world.handlers.set(`/releases/${next.digest}`, (_request, answer) => {
+      asked += 1;
+      answer.end(Buffer.alloc(next.bytes.length));
+    });
+
+    offer(dock.home, next);
+    await until(() => reasonOf(dock, next) !== undefined, soonMs);
+    world.files.delete(`/releases/${other.digest}/manifest.json`);
+    offer(dock.home, other);
+    await until(() => dock.state().offered?.digest === other.digest, soonMs);
+    offer(dock.home, next);
+    await until(() => (reasonOf(dock, next) ?? "").includes("fetched again in a day"), soonMs);
+    expect(asked).toBe(1);
+  });
+
   it("of a release shorter than was signed is refused", async () => {
     const dock = await docked();
     const next = publish();
