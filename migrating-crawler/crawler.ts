@@ -10,6 +10,7 @@ import { closeTools, type FetchTools, fetchTools } from "./crawl/slice-tools.ts"
 import { TaskLoop } from "./crawl/task-loop.ts";
 import { ExtractionPool } from "./extract/extraction-pool.ts";
 import { Introduction } from "./fetch/user-agent.ts";
+import type { HostGates } from "./limits/host-gate.ts";
 import { ProbeGate } from "./limits/probe-gate.ts";
 import { Carrier } from "./link/carrier.ts";
 import { CoordinatorLink, type LinkMessage } from "./link/coordinator-link.ts";
@@ -63,6 +64,8 @@ export class Crawler {
   readonly #leftBehind: string[];
   readonly #introduction: Introduction;
   #measuringPeers = new AbortController();
+  /** Of probes that wait for a turn. */
+  readonly #probing = new AbortController();
   #stopped: Promise<void> | null = null;
 
   constructor(config: CrawlerConfig, surroundings: CrawlerSurroundings) {
@@ -91,7 +94,15 @@ export class Crawler {
       silence: () => governor.silence(),
       addBytes: (bytes: number) => meter.add(bytes),
       isLeased: (host: string, port: number) => this.#loop.isLeased(host, port),
-      measured: (address: string) => this.#tools.gates.measured(address),
+      turn: async (target: Parameters<HostGates["takeProbe"]>[0], withinMs: number) =>
+        await this.#tools.gates.takeProbe(target, {
+          signal: this.#probing.signal,
+          endsAtMs: Date.now() + withinMs,
+        }),
+      mayHead: (origin: string) => {
+        const known = this.#tools.robots.known(origin);
+        return known?.type !== "known" || known.verdict("/").allowed;
+      },
     };
     surroundings.dock?.onCarried((bytes) => meter.add(bytes));
     const echoes = surroundings.dock?.echoes;
@@ -189,6 +200,7 @@ export class Crawler {
     clearInterval(this.#learning);
     this.#live.close();
     this.#drain.close();
+    this.#probing.abort();
     this.#measuringPeers.abort();
     await within(endRequestsMs, this.#loop.stop());
     this.#tools.connector.close();

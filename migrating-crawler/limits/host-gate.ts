@@ -122,33 +122,56 @@ export class HostGates {
   /** Waits until the host and its address may be asked; null when the bounds end the waiting first. */
   async take(target: { readonly host: string; readonly address: string | null }, bounds: TurnBounds) {
     const { host, address } = target;
-    const endHost = await this.#hostTurns.take(host, bounds);
-    if (endHost === null) return null;
     const key = address === null ? null : addressKey(address);
-    const endAddress = key === null ? () => {} : await this.#addressTurns.take(key, bounds);
-    if (endAddress === null) {
-      endHost();
-      return null;
-    }
+    const endTurns = await this.#takeTurns(host, key, bounds);
+    if (endTurns === null) return null;
     const turn: Turn = {
       end: (answer, asked) => {
         const nowMs = Date.now();
         if (answer !== null) this.#answered(host, answer, nowMs);
         const askedKey = asked === null ? key : addressKey(asked);
         if (answer !== null && askedKey !== null) this.#addressAnswered(askedKey, answer, nowMs);
-        endAddress();
-        endHost();
+        endTurns();
         return this.waitMs(host, nowMs);
       },
     };
     return turn;
   }
 
-  /** It was measured just now: it rests before it is asked for a page, as after any other request. */
-  measured(address: string): void {
+  /**
+   * The same for a measurement, in line with the pages: of the address, and of the host where it is a request to it
+   * (null: it is none). Both rest after it as after any other. What is given back ends the turn; call it exactly once.
+   */
+  async takeProbe(
+    { host, address }: { readonly host: string | null; readonly address: string },
+    bounds: TurnBounds,
+  ): Promise<(() => void) | null> {
     const key = addressKey(address);
-    const pace = this.#addresses.get(key) ?? newAddressPace;
-    this.#addresses.set(key, addressAfterProbe(pace, { settings: this.#settings, nowMs: Date.now() }));
+    const endTurns = await this.#takeTurns(host, key, bounds);
+    if (endTurns === null) return null;
+    return () => {
+      const [settings, nowMs] = [this.#settings, Date.now()];
+      const pace = this.#addresses.get(key) ?? newAddressPace;
+      this.#addresses.set(key, addressAfterProbe(pace, { settings, nowMs }));
+      if (host !== null)
+        this.notBefore(host, nowMs + Math.max(settings.floorMs, this.#pace(host).crawlDelayMs));
+      endTurns();
+    };
+  }
+
+  /** Null: nobody's in particular. */
+  async #takeTurns(host: string | null, key: string | null, bounds: TurnBounds): Promise<EndTurn | null> {
+    const endHost = host === null ? noTurn : await this.#hostTurns.take(host, bounds);
+    if (endHost === null) return null;
+    const endAddress = key === null ? noTurn : await this.#addressTurns.take(key, bounds);
+    if (endAddress === null) {
+      endHost();
+      return null;
+    }
+    return () => {
+      endAddress();
+      endHost();
+    };
   }
 
   /** Requests in a row that the host left unanswered. */
@@ -181,6 +204,8 @@ export class HostGates {
     return this.#paces.get(host) ?? newPace;
   }
 }
+
+const noTurn: EndTurn = () => {};
 
 // Host paces as they lie on disk over a restart: one entry per host. An entry that is not one, or a wait
 // that no host can have asked for, is left out, so that a damaged file can neither stop the crawl nor speed it up

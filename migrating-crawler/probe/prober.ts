@@ -7,6 +7,10 @@
  * While a probe is under way, `quiet()` holds back the crawler's own long computations (extraction) for a
  * moment: an answer that waits for the processor would measure us, not the network.
  *
+ * A site is asked once at a time and not before its pace allows it, for pages and measurements together: a probe waits
+ * for its turn among the pages of the address. A HEAD that finds no turn of the host in time, or that robots.txt forbids,
+ * becomes a TCP connect, which asks the site for nothing.
+ *
  * Whoever asks, every measurement goes through the gate (limits/probe-gate.ts), which holds it back for half of its
  * deadline at most, and only to ports where web sites are: 80 and 443, those of URLs under lease, and what the partner
  * allows by name (`allowRanges`).
@@ -34,6 +38,8 @@ const echoBytes = 84;
 const connectBytes = 400;
 /** Of a deadline, for the wait until it is let out; the measurement has the rest. */
 const waitPart = 1 / 2;
+/** Of that, for a turn of the host; a connect, which needs none, has the rest. */
+const headWaitPart = 1 / 2;
 const webPorts: readonly number[] = [80, 443];
 
 /** What the host's limits have to do with probes. */
@@ -45,8 +51,16 @@ export interface ProbeLimits {
   readonly addBytes: (bytes: number) => void;
   /** Whether a URL with this host and port is being crawled. */
   readonly isLeased: (host: string, port: number) => boolean;
-  /** Told of an address that was just measured. */
-  readonly measured: (address: string) => void;
+  /**
+   * The turn of an address among the pages of its hosts; with a host, that one's, too. Resolves to what ends it, or to
+   * null when there is none within the time.
+   */
+  readonly turn: (
+    target: { readonly host: string | null; readonly address: string },
+    withinMs: number,
+  ) => Promise<(() => void) | null>;
+  /** False: the site's robots.txt is known and keeps us from `/`. */
+  readonly mayHead: (origin: string) => boolean;
 }
 
 /** Of a crawler without a host that limits it: the gate's own bounds. */
@@ -58,7 +72,8 @@ const noLimits = (): ProbeLimits => ({
   silence: () => "",
   addBytes: () => {},
   isLeased: () => false,
-  measured: () => {},
+  turn: async () => () => {},
+  mayHead: () => true,
 });
 
 export type ProbeRequest = Omit<CoordinatorProbe, "type" | "requestId">;
@@ -157,6 +172,17 @@ export class Prober {
     const errand = { address, tries, pings: method === "icmp" };
     const end = await this.#limits.gate.enter(errand, leftUntil(times.mayBeginUntilMs));
     if (typeof end === "string") return heldBack(method, end);
+    try {
+      const turn = await this.#turn(request, times);
+      return turn === null
+        ? heldBack(method, "the pages of this address leave it no turn in time")
+        : await this.#inTurn({ ...request, method: turn.method }, turn.end, times);
+    } finally {
+      end();
+    }
+  }
+
+  async #inTurn(request: ProbeRequest, endTurn: () => void, times: ProbeTimes): Promise<ProbeOutcome> {
     this.#running++;
     try {
       // Much may have changed while it waited.
@@ -164,10 +190,20 @@ export class Prober {
       return this.#refused(request) ?? (await this.#measure({ ...request, deadlineMs }));
     } finally {
       this.#running--;
-      end();
-      this.#limits.measured(address);
+      endTurn();
       if (this.#running === 0) for (const wake of this.#whenQuiet.splice(0)) wake();
     }
+  }
+
+  async #turn({ host, address, port, secure, method }: ProbeRequest, { mayBeginUntilMs }: ProbeTimes) {
+    const origin = `${secure ? "https" : "http"}://${hostInUrl(host)}${port === (secure ? 443 : 80) ? "" : `:${port}`}`;
+    if (method === "head" && this.#limits.mayHead(origin)) {
+      const withinMs = leftUntil(mayBeginUntilMs) * headWaitPart;
+      const end = await this.#limits.turn({ host, address }, withinMs);
+      if (end !== null) return { method, end };
+    }
+    const end = await this.#limits.turn({ host: null, address }, leftUntil(mayBeginUntilMs));
+    return end === null ? null : { method: method === "head" ? ("connect" as const) : method, end };
   }
 
   #refused(request: ProbeRequest): ProbeOutcome | null {
@@ -292,6 +328,8 @@ interface ProbeTimes {
   readonly mayBeginUntilMs: number;
   readonly deadlineAtMs: number;
 }
+
+const hostInUrl = (host: string) => (host.includes(":") ? `[${host}]` : host);
 
 const leftUntil = (atMs: number) => Math.max(0, atMs - performance.now());
 

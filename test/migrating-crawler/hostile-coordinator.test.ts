@@ -398,13 +398,17 @@ describe("probes without end", () => {
     const lease = { leaseId: "1", host, addresses: [host], expiresInSeconds: 60, waitMs: 0, urls };
     world.gateway.send(amber, { type: "coordinator:tasks", leases: [lease], askAgainMs: 50, reason: "" });
     await vi.waitFor(() => expect(proxy.bytes).toContain(`CONNECT ${host}:8080 `), wait);
-    const leased = [await ask(8080), await ask(25)];
+    // At another address of the host: the page has the turn of the first.
+    const beside = target({ host, address: "198.41.0.6", port: 8080 });
+    const leased = [(await world.gateway.probe(amber, beside)).type, await ask(25)];
 
     expect(before).toEqual(["failed", "failed", "failed", "measured", "measured"]);
     expect(named).toEqual(["failed", "measured"]);
     expect(leased).toEqual(["measured", "failed"]);
     const asked = new Set([...proxy.bytes.matchAll(/CONNECT (\S+)/g)].map(([, authority]) => authority));
-    expect(asked).toEqual(new Set([`${host}:443`, `${host}:80`, "198.41.0.5:2525", `${host}:8080`]));
+    expect(asked).toEqual(
+      new Set([`${host}:443`, `${host}:80`, "198.41.0.5:2525", `${host}:8080`, "198.41.0.6:8080"]),
+    );
   });
 
   it("of an honest coordinator are all measured: eight at a time, twenty a second, six tries", async () => {

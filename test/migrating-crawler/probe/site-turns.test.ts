@@ -1,0 +1,126 @@
+/** A site is asked once at a time, and not before its pace and robots.txt allow it, for pages and probes together. */
+import { afterEach, describe, expect, it } from "vitest";
+import { RobotsCache } from "#crawler/fetch/robots";
+import { SiteClient } from "#crawler/fetch/site-client";
+import { HostGates } from "#crawler/limits/host-gate";
+import { ProbeGate } from "#crawler/limits/probe-gate";
+import { Connector } from "#crawler/net/connector";
+import { type ProbeRequest, Prober } from "#crawler/probe/prober";
+import { startRawOrigin } from "../support/origin.ts";
+import { testConfig } from "../support/test-config.ts";
+
+const cleanups: (() => unknown)[] = [];
+afterEach(async () => {
+  for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
+});
+
+const floorMs = 200;
+const ok = "HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n";
+const robots = "User-agent: *\nDisallow: /\n";
+const bounds = () => ({ signal: new AbortController().signal, endsAtMs: Date.now() + 10_000 });
+
+/** A site, what it was asked, and a crawler's prober with the gates and robots.txt of its pages. */
+async function site() {
+  const asked: string[] = [];
+  const origin = await startRawOrigin((socket, head) => {
+    asked.push(head.split(" HTTP")[0] ?? "");
+    socket.write(
+      head.startsWith("GET /robots.txt")
+        ? `HTTP/1.1 200 OK\r\ncontent-length: ${robots.length}\r\n\r\n${robots}`
+        : ok,
+    );
+  });
+  cleanups.push(() => origin.close());
+  const config = testConfig({});
+  const connector = new Connector(config);
+  cleanups.push(() => connector.close());
+  const gates = new HostGates({ floorMs, responseTimeFactor: 1 });
+  const { timeouts } = config;
+  const userAgent = () => "Nearcrawl/test";
+  const cache = new RobotsCache({ connector, timeouts, userAgent, take: () => null });
+  const prober = new Prober({
+    ...{ connector, probeMethods: ["head", "connect"], userAgent },
+    limits: {
+      gate: new ProbeGate({ limits: () => ({ probesPerSecond: 50, concurrentHosts: 32 }), waitMs: () => 0 }),
+      silence: () => "",
+      addBytes: () => {},
+      isLeased: () => true,
+      turn: async (target, withinMs) =>
+        await gates.takeProbe(target, { ...bounds(), endsAtMs: Date.now() + withinMs }),
+      mayHead: (name) => {
+        const known = cache.known(name);
+        return known?.type !== "known" || known.verdict("/").allowed;
+      },
+    },
+  });
+  await prober.start();
+  const probe = async (deadlineMs: number, method: ProbeRequest["method"] = "head") =>
+    await prober.probe({
+      ...{ host: "127.0.0.1", address: "127.0.0.1", port: origin.port },
+      ...{ secure: false, method, tries: 1, deadlineMs },
+    });
+  const client = () => {
+    const made = new SiteClient({ origin: `http://127.0.0.1:${origin.port}`, connector, timeouts });
+    cleanups.push(() => made.close());
+    return made;
+  };
+  const page = async () => await gates.take({ host: "127.0.0.1", address: "127.0.0.1" }, bounds());
+  return { asked, gates, cache, client, probe, page };
+}
+
+const answer = { status: 200, tookMs: 1, retryAfterSeconds: null };
+
+describe("a probe", () => {
+  it("waits for the page that its address is asked for", async () => {
+    const { asked, probe, page } = await site();
+    const turn = await page();
+    const probed = probe(4000);
+
+    await new Promise((resolve) => setTimeout(resolve, 300));
+    const during = [...asked];
+    turn?.end(answer, "127.0.0.1");
+
+    expect(during).toEqual([]);
+    expect(await probed).toMatchObject({ type: "measured", method: "head" });
+    expect(asked).toEqual(["HEAD /"]);
+  });
+
+  it("is held back when the page takes longer than the probe may wait", async () => {
+    const { asked, probe, page } = await site();
+    await page();
+
+    expect(await probe(400)).toMatchObject({
+      type: "failed",
+      reason: "held back by the crawler: the pages of this address leave it no turn in time",
+    });
+    expect(asked).toEqual([]);
+  });
+
+  it("by HEAD counts as a request: the next page waits for the site's Crawl-delay", async () => {
+    const { gates, probe } = await site();
+    gates.crawlDelayAtLeast("127.0.0.1", 30);
+
+    expect(await probe(2000)).toMatchObject({ type: "measured", method: "head" });
+
+    expect(gates.waitMs("127.0.0.1", Date.now())).toBeGreaterThan(29_000);
+  });
+
+  it("does not ask a site by HEAD before its Crawl-delay is over, and connects instead", async () => {
+    const { asked, gates, probe, page } = await site();
+    gates.crawlDelayAtLeast("127.0.0.1", 30);
+    (await page())?.end(answer, "127.0.0.1");
+
+    const outcomes = [await probe(2000), await probe(2000), await probe(2000)];
+
+    expect(outcomes).toMatchObject(Array(3).fill({ type: "measured", method: "connect" }));
+    expect(asked).toEqual([]);
+  });
+
+  it("does not ask by HEAD what robots.txt forbids", async () => {
+    const { asked, cache, client, probe } = await site();
+    await cache.of(client());
+
+    expect(await probe(2000)).toMatchObject({ type: "measured", method: "connect" });
+    expect(asked).toEqual(["GET /robots.txt"]);
+  });
+});
