@@ -12,6 +12,8 @@ import { startCrawler } from "#crawler/main";
 import { decodeCoordinatorMessage, decodeCrawlerMessage, decodeHello } from "#protocol/codec";
 import { type CoordinatorMessage, coordinatorMessage } from "#protocol/coordinator-messages";
 import { crawlerHello, crawlerMessage } from "#protocol/messages";
+import { FrameWriter, joinFrame } from "#protocol/packed/message-frames";
+import type { Came } from "../gateway/crawler-folder.ts";
 import { startGateway } from "../gateway/gateway-on-loopback.ts";
 import { type JoiningWorld, newJoiningWorld } from "../gateway/joining-world.ts";
 import type { RawCrawler } from "../gateway/raw-crawler.ts";
@@ -76,48 +78,55 @@ it(`${cases} messages that a crawler may send end no session as an internal erro
 }, async () => {
   const folder = await world.joined("athens");
   const endings = new Map<string, number>();
-  let came: RawCrawler | null = null;
+  const kinds = new Map<string, number>();
+  let session: Session | null = null;
   let sent = 0;
-  const arrive = async () => {
+  const arrive = async (): Promise<Session> => {
     // Whoever comes again at once is asked to wait.
     for (;;) {
-      const { crawler, refuse } = await world.come(folder);
-      if (refuse === null) return crawler;
+      const { crawler, refuse, refused } = await world.come(folder);
+      if (refuse === null) return { crawler, refused, writer: new FrameWriter() };
       note(endings, refuse.code);
       await delay(50);
     }
   };
   for (let seed = firstSeed; sent < cases; seed++) {
     const random = seededRandom(seed);
-    const message = drawValue(crawlerMessage, random) as { readonly type?: string };
-    // It would end the session, or make it another crawler's, at each turn; they have tests of their own.
-    if (!crawlerMessage.safeParse(message).success || (message.type === "crawler:goodbye" && random() < 0.95))
-      continue;
-    came ??= await arrive();
-    sent += 1;
-    const crawler: RawCrawler = came;
+    const made = crawlerMessage.safeParse(drawValue(crawlerMessage, random)).data;
+    // It would end the session at each turn.
+    if (made === undefined || (made.type === "crawler:goodbye" && random() < 0.95)) continue;
+    session ??= await arrive();
+    const { crawler, writer, refused }: Session = session;
+    const { numbers, text } = writer.message(made);
     // It may have been closed meanwhile.
-    await crawler.sendText(JSON.stringify(message)).catch(() => {});
-    if (sent % 20 === 0 || message.type === "crawler:goodbye") await delay(5);
-    const refuse = crawler.received.find(({ type }) => type === "coordinator:refuse");
-    if (refuse?.type === "coordinator:refuse" || crawler.socket.readyState !== crawler.socket.OPEN) {
-      if (refuse?.type === "coordinator:refuse") note(endings, refuse.code);
-      if (endings.has("internal-error"))
-        throw new Error(`seed ${seed}: ${JSON.stringify(message).slice(0, 3000)}`);
-      await crawler.closed;
-      came = null;
-    } else crawler.received.length = 0;
+    const packed = await crawler.deflater.deflate(text).catch(() => null);
+    if (packed === null) {
+      session = null;
+      continue;
+    }
+    crawler.sendBytes(joinFrame(numbers, packed));
+    sent += 1;
+    note(kinds, made.type);
+    const refuse = await Promise.race([refused, delay(made.type === "crawler:goodbye" ? 50 : 2, null)]);
+    if (refuse === null && crawler.socket.readyState === crawler.socket.OPEN) continue;
+    note(endings, refuse?.code ?? "closed");
+    if (refuse?.code === "internal-error")
+      throw new Error(`seed ${seed}: ${JSON.stringify(made).slice(0, 3000)}`);
+    session = null;
   }
-  // Whoever has been heard to the end is heard no worse than before.
-  came ??= await arrive();
-  came.socket.ping();
-  await delay(200);
-  came.disconnect();
+  session?.crawler.disconnect();
 
+  const told = (counts: ReadonlyMap<string, number>) => JSON.stringify(Object.fromEntries(counts));
+  if (cases > 1000) console.log(`${sent} messages: ${told(kinds)}; sessions ended: ${told(endings)}`);
+  expect(kinds.size).toBeGreaterThan(8);
   expect(endings.get("internal-error")).toBeUndefined();
-  if (cases > 10_000)
-    console.log(`${sent} messages; sessions ended: ${JSON.stringify(Object.fromEntries(endings))}`);
 });
+
+interface Session {
+  readonly crawler: RawCrawler;
+  readonly refused: Came["refused"];
+  readonly writer: FrameWriter;
+}
 
 it(`${cases} messages that a coordinator may send end no crawler`, { timeout: longMs }, async () => {
   const gateway = await startGateway({ zlibSync: null, settings: { probeGraceMs: 60_000 } });
