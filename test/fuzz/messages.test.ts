@@ -1,7 +1,7 @@
 /**
  * Every message of both directions, by the grammar of its schema: whole ones at live ends (a coordinator with its
  * database, a crawler), and soiled, cut and broken ones at the decoders. None may lead to an internal error. How many is
- * said by NEARCRAWL_FUZZ_CASES (default 2,000; results in test/bench/results/fuzz.md), from where by NEARCRAWL_FUZZ_SEED.
+ * said by NEARCRAWL_FUZZ_CASES (2,000 where nothing is said), from where by NEARCRAWL_FUZZ_SEED.
  */
 import { setTimeout as delay } from "node:timers/promises";
 import { afterAll, afterEach, beforeAll, expect, it, vi } from "vitest";
