@@ -6,7 +6,7 @@
  */
 
 import type { SimulationInstance } from "#coordinator/delegation/simulation/simulation";
-import { type ProbedSubnet, probeLies } from "#coordinator/trust/probe-plausibility";
+import { impossibleReports, type ProbedSubnet, probeLies } from "#coordinator/trust/probe-plausibility";
 import { asCrawlerId, asSubnetId } from "#core/ids";
 import { worldInstance } from "#ops/simulate/repeat-policies";
 import { generateWorld } from "#ops/world/generate-world";
@@ -89,6 +89,79 @@ function measureProbes(): void {
     worldInstance(generateWorld({ seed: seed + 1, sites: 300, crawlers: 12 })),
   );
   tellProbes("generated worlds, 12 crawlers", worlds);
+  if (hasMatrices) tellChosen("measured (PlanetLab), 12 crawlers", measuredFleets(12, 20));
+  tellChosen("generated worlds, 12 crawlers", worlds);
+}
+
+/** One in each fleet is beside a few chosen targets: what it wins by that, and what honest ones lose by the rule. */
+function tellChosen(name: string, fleets: readonly SimulationInstance[]): void {
+  for (const chosen of [0, 3, 9, 30, 90]) {
+    const sums = { wins: 0, winsMs: 0, kept: 0, keptMs: 0, accused: 0, honestWins: 0, honestLost: 0 };
+    for (const fleet of fleets) {
+      const crawlerRtt = {
+        crawlers: fleet.crawlers.map((_, index) => asCrawlerId(index + 1)),
+        rttMs: (from: number, to: number) => fleet.crawlerRtt[from - 1]![to - 1]!,
+        placeOf: () => null,
+      };
+      const honest = roundsOf(fleet, (_, rttMs) => rttMs);
+      // Of those where it was asked and is not the nearest, spread over all.
+      const possible = honest.filter(
+        ({ probes }) => winnerOf(probes) !== 1 && probes.some(({ crawlerId }) => crawlerId === 1),
+      );
+      const every = Math.max(1, Math.floor(possible.length / Math.max(1, chosen)));
+      const targets = new Set(
+        possible
+          .filter((_, at) => at % every === 0)
+          .slice(0, chosen)
+          .map(({ subnetId }) => subnetId),
+      );
+      const told = honest.map(({ subnetId, probes }) => ({
+        subnetId,
+        probes: probes.map((probe) =>
+          probe.crawlerId === 1 && targets.has(subnetId)
+            ? { ...probe, rttMs: Math.min(5, probe.rttMs) }
+            : probe,
+        ),
+      }));
+      const isAccused = probeLies(told, crawlerRtt).some(({ crawlerId }) => crawlerId === 1);
+      const impossible = new Set(
+        impossibleReports(told, crawlerRtt).map(({ crawlerId, subnetId }) => `${crawlerId} ${subnetId}`),
+      );
+      sums.accused += isAccused ? 1 : 0;
+      for (const { subnetId, probes } of told) {
+        const winner = winnerOf(probes);
+        const isLost = impossible.has(`${winner} ${subnetId}`);
+        if (targets.has(subnetId)) {
+          const costMs = costOf(honest.find((one) => one.subnetId === subnetId)!.probes);
+          sums.wins += winner === 1 ? 1 : 0;
+          sums.winsMs += winner === 1 ? costMs : 0;
+          const isKept = winner === 1 && !isLost && !isAccused;
+          sums.kept += isKept ? 1 : 0;
+          sums.keptMs += isKept ? costMs : 0;
+        } else {
+          sums.honestWins += 1;
+          sums.honestLost += isLost ? 1 : 0;
+        }
+      }
+    }
+    console.log(
+      `${name}: a liar of ${chosen} chosen subnets: accused in ${sums.accused} of ${fleets.length}; won ${sums.wins}, ${mean(sums.winsMs, sums.wins)} ms farther than the nearest asked; keeps ${sums.kept}, ${mean(sums.keptMs, sums.kept)} ms; of ${sums.honestWins} honest wins ${sums.honestLost} are probed again`,
+    );
+  }
+}
+
+/** By how much the liar is farther than the nearest that was asked. */
+function costOf(probes: ProbedSubnet["probes"]): number {
+  const own = probes.find(({ crawlerId }) => crawlerId === 1)?.rttMs ?? 0;
+  return own - Math.min(...probes.map(({ rttMs }) => rttMs));
+}
+
+function mean(sum: number, count: number): string {
+  return count === 0 ? "0" : (sum / count).toFixed(1);
+}
+
+function winnerOf(probes: ProbedSubnet["probes"]): number {
+  return probes.reduce((best, probe) => (probe.rttMs < best.rttMs ? probe : best)).crawlerId;
 }
 
 /** One in each fleet is beside everything; then one that adds 100 ms to three times what it measured. */

@@ -14,6 +14,7 @@ import { noon, roundOf, secondsAfterNoon } from "../support/store-world.ts";
 let world: FlowWorld;
 let crawlers: readonly CrawlerId[];
 const asked: SubnetId[] = [];
+const denied: [CrawlerId, SubnetId, number | undefined][] = [];
 const incidents: Incident[] = [];
 
 /** On a line, in ms. */
@@ -30,6 +31,7 @@ afterAll(async () => {
 beforeEach(async () => {
   await world.reset();
   asked.length = 0;
+  denied.length = 0;
   incidents.length = 0;
   crawlers = [
     await world.arrived("athens"),
@@ -48,13 +50,16 @@ beforeEach(async () => {
   );
 });
 
-/** Rounds of twelve subnets, 91 to 102 ms along the line; the first crawler says that all are beside it. */
-async function rounds(liesMs: number | null): Promise<void> {
+/** Rounds of twelve subnets, 91 to 102 ms along the line; the first crawler says that all, or the first few, are beside it. */
+async function rounds(liesMs: number | null, lies = 12): Promise<void> {
   for (let number = 1; number <= 12; number += 1) {
     const subnetId = await world.subnet(`5.1.${number}.0`, `5.1.${number}.255`);
     const probes = crawlers.map(
       (id, at) =>
-        [id, at === 0 && liesMs !== null ? liesMs : Math.abs(places[at]! - 90 - number) + 2] as const,
+        [
+          id,
+          at === 0 && liesMs !== null && number <= lies ? liesMs : Math.abs(places[at]! - 90 - number) + 2,
+        ] as const,
     );
     await world.delegations.saveRound(roundOf(subnetId, probes, { method: "connect" }));
   }
@@ -65,6 +70,9 @@ async function watch(): Promise<CrawlerId[]> {
     trust: createTrustStore(world.pool),
     state: await world.state(),
     peerRtts: async () => await world.crawlers.rtts(),
+    denied: () => ({
+      noteRefusal: (crawlerId, subnetId, _nowMs, keptMs) => void denied.push([crawlerId, subnetId, keptMs]),
+    }),
     request: (subnetIds) => void asked.push(...subnetIds),
     incidents: { note: (incident) => void incidents.push(incident) },
     log: silentLog,
@@ -92,6 +100,19 @@ describe("probe reports", () => {
         kind: "wrong-probe",
         words: expect.stringMatching(/too short to be possible.* on 11 of the 12 subnets/),
       },
+    ]);
+  });
+
+  it("that are too fast on few subnets accuse nobody, and win none of these", async () => {
+    await rounds(3, 4);
+
+    expect(await watch()).toEqual([]);
+
+    expect(crawlersWithoutRoom(await world.state(), new DayBudget(), noon).size).toBe(0);
+    expect(asked).toHaveLength(4);
+    expect(denied).toEqual(asked.map((subnetId) => [crawlers[0], subnetId, 7 * 86_400_000]));
+    expect(incidents).toMatchObject([
+      { kind: "wrong-probe", words: expect.stringContaining("it won 4 subnets by reports that two others") },
     ]);
   });
 
