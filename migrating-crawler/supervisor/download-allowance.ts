@@ -17,6 +17,7 @@ export class DownloadAllowance {
   readonly #home: string;
   readonly #limits: () => DownloadLimits;
   readonly #rate: TransferRate;
+  #isClosed = false;
   /** Tells the crawler of bytes; false: none runs. */
   tell: (bytes: number) => boolean = () => false;
 
@@ -40,6 +41,7 @@ export class DownloadAllowance {
 
   /** Null: go on, else when to. */
   take(bytes: number): Promise<void> | null {
+    if (this.#isClosed) return null;
     this.#rate.apply(this.#limits().kilobytesPerSecond);
     return this.#rate.take(bytes);
   }
@@ -50,6 +52,12 @@ export class DownloadAllowance {
     const caps = this.#caps();
     caps.count(0, bytes);
     caps.close();
+  }
+
+  /** Nobody waits any more, from now on. */
+  close(): void {
+    this.#isClosed = true;
+    this.#rate.close();
   }
 
   #caps(): UsageCaps {

@@ -106,6 +106,7 @@ export class ReleaseSource {
   /** Ends what is under way. */
   close(): void {
     this.#stopping.abort();
+    this.#settings.allowance?.close();
   }
 
   async #get<Value>(

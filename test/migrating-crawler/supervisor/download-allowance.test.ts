@@ -62,6 +62,17 @@ it("a bundle comes no faster than the partner's rate, in pieces that keep no pla
   expect(readFileSync(join(home, "x.draft")).equals(bundle)).toBe(true);
 });
 
+it("a supervisor that is stopped does not wait for the rate", { timeout: 20_000 }, async () => {
+  const { from } = source({ kilobytesPerSecond: 1 });
+  const file = join(home, "x.draft");
+  const fetched = from.download("/releases/x", { bytes: bundle.length, file }).catch((error: Error) => error);
+  await until(() => sentBytes > 0, 5000);
+
+  from.close();
+
+  expect(await fetched).toBeInstanceOf(Error);
+});
+
 it("a slow line gets it in several requests", async () => {
   const { from, allowance } = source({ kilobytesPerSecond: 1 });
   allowance.take = () => null;
