@@ -46,6 +46,8 @@ export interface Liar {
   readonly fromPage: number;
   /** Asked for a page of its own once more, it has no answer. */
   readonly silent?: boolean;
+  /** It states another version than the others: one that nobody offered, or another release that was. */
+  readonly states?: "made-up" | "offered";
 }
 
 export interface FleetSettings {
@@ -210,7 +212,10 @@ class Simulation {
       const isAgain = opinions.some(({ crawlerId }) => crawlerId === member.id);
       const sketch =
         isAgain && member.liar?.silent === true ? empty("none") : this.#fetch(member, host, page, minute);
-      opinions.push({ crawlerId: member.id, version: "1", sketch });
+      const { states } = member.liar ?? {};
+      const stated =
+        states === undefined ? { version: "1" } : { version: "2", isOffered: states === "offered" };
+      opinions.push({ crawlerId: member.id, ...stated, sketch });
       minute += 0.2 - 3 * Math.log(1 - this.#random());
       const others = this.#members.filter(({ id }) => !opinions.some((one) => one.crawlerId === id)).length;
       const step = nextStep({ opinions, volatility, others });
