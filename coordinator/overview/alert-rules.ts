@@ -134,7 +134,7 @@ export const alertRules = [
     /** Days. A coordinator that has the key states it each day for a week. */
     threshold: 3,
     looksFor: (days) =>
-      `what is the newest release was stated, and is so for under ${days} days more: supervisors take nothing after that`,
+      `the statement of which release is the newest ends in under ${days} days, or has ended: supervisors take nothing after that`,
     link: "/fleet/versions",
     advice:
       "State it anew: nearcrawl release timestamp (runbook: releasing the crawler). A coordinator does so by itself while a key that may lies in its home.",
@@ -144,8 +144,8 @@ export const alertRules = [
       return {
         words:
           statedUntilMs <= nowMs
-            ? `What is the newest release was stated until ${until}: supervisors take no release; what runs goes on.`
-            : `What is the newest release is stated until ${until}; supervisors take no release after that.`,
+            ? `The statement of which release is the newest ended at ${until}: supervisors take no release; what runs goes on.`
+            : `The statement of which release is the newest ends at ${until}; supervisors take no release after that.`,
       };
     },
   },
