@@ -1,4 +1,5 @@
 /** The coordinator's web server with everything it shows, listening. */
+
 import { readFileSync } from "node:fs";
 import { createServer } from "node:http";
 import { createServer as createSecureServer } from "node:https";
@@ -9,6 +10,7 @@ import { type FastifyInstance, type FastifyRequest, fastify } from "fastify";
 import type { Pool } from "pg";
 import type { AuditLog } from "#core/audit";
 import { ConfigError } from "#core/errors";
+import { hostInUrl } from "#core/ip/url-host";
 import type { Log } from "#core/log";
 import type { NameResolver } from "#core/name-resolver";
 import { createPool, type Database } from "#db/server-database";
@@ -151,7 +153,7 @@ export async function openWebServer(options: OpenWebOptions): Promise<{ web: Fas
 
 function urlOf(web: FastifyInstance, config: CoordinatorConfig): string {
   const { port } = web.server.address() as AddressInfo;
-  const host = config.listen.host.includes(":") ? `[${config.listen.host}]` : config.listen.host;
+  const host = hostInUrl(config.listen.host);
   return `${config.tls ? "https" : "http"}://${host}:${port}`;
 }
 

@@ -4,7 +4,7 @@
  */
 import { spawnSync } from "node:child_process";
 
-const { stdout } = spawnSync("npm", ["audit", "--json"], { encoding: "utf8", shell: false });
+const { stdout } = spawnSync("npm", ["audit", "--json"], { encoding: "utf8", timeout: 120_000 });
 const told = parsed(stdout);
 
 if (told?.vulnerabilities === undefined) {

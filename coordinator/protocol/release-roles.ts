@@ -12,7 +12,6 @@
 import { z } from "zod";
 import { publicKey } from "./identity.ts";
 import {
-  anyOf,
   type Envelope,
   envelope,
   maxSignatures,
@@ -140,5 +139,6 @@ function openRotation(signed: Envelope, before: Role): Step | null {
   const { sequence, newKey, retires } = opened.value;
   if (newKey === retires) return null;
   const keys = [...new Set([...before.keys, newKey])].filter((key) => key !== retires);
-  return { sequence, roles: pinnedRoles(anyOf(keys)) };
+  // As many as it took before: what was pinned with a threshold keeps it.
+  return { sequence, roles: pinnedRoles({ keys, threshold: Math.min(before.threshold, keys.length) }) };
 }

@@ -2,6 +2,7 @@
 
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import { LRUCache } from "lru-cache";
+import { hostInUrl } from "#core/ip/url-host";
 import type { Content, HttpMethod, OpenApi, Operation, Parameter, Schema } from "./api-operation.ts";
 import { type Html, html, nothing, pathWith } from "./html.ts";
 import type { Shown, Views } from "./views.ts";
@@ -295,5 +296,5 @@ function askedOrigin(request: FastifyRequest, publicUrl: string | null): string 
   if (hostForm.test(host)) return `${protocol === "https" ? "https" : "http"}://${host.toLowerCase()}`;
   if (publicUrl !== null) return new URL(publicUrl).origin;
   const { localAddress = "127.0.0.1", localPort = 80 } = socket;
-  return `http://${localAddress.includes(":") ? `[${localAddress}]` : localAddress}:${localPort}`;
+  return `http://${hostInUrl(localAddress)}:${localPort}`;
 }

@@ -3,8 +3,10 @@
  * names; whether TLS on the way is its own; how far it is; and what its clock says. Asks for nothing but one header
  * (HEAD /), so that it needs no key.
  */
+
 import http from "node:http";
 import type net from "node:net";
+import { hostInUrl } from "#core/ip/url-host";
 import { mostClockErrorMs } from "../membership/member.ts";
 import { type CoordinatorRoute, openCoordinatorSocket, WrongPin } from "../net/coordinator-socket.ts";
 import { type ProxyAddress, parseProxy } from "../settings/config.ts";
@@ -47,7 +49,7 @@ export async function surveyCoordinator(settings: SurveySettings): Promise<Coord
 
 /** Without its password. */
 function proxyInWords({ type, host, port }: ProxyAddress): string {
-  return `${type}://${host.includes(":") ? `[${host}]` : host}:${port}`;
+  return `${type}://${hostInUrl(host)}:${port}`;
 }
 
 async function tryRoute(settings: SurveySettings, route: CoordinatorRoute): Promise<Answer | Error> {

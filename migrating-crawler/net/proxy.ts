@@ -6,7 +6,7 @@
  */
 import net from "node:net";
 import type { SocksClient } from "socks";
-import { isHostName } from "#core/ip/url-host";
+import { hostInUrl, isHostName } from "#core/ip/url-host";
 import type { ProxyAddress } from "../settings/config.ts";
 import { Failure } from "./failure.ts";
 
@@ -81,7 +81,7 @@ function reachProxy(proxy: ProxyAddress, timeoutMs: number): Promise<net.Socket>
 }
 
 async function askHttp(socket: net.Socket, proxy: ProxyAddress, target: ProxyTarget): Promise<number> {
-  const authority = `${target.address.includes(":") ? `[${target.address}]` : target.address}:${target.port}`;
+  const authority = `${hostInUrl(target.address)}:${target.port}`;
   const startedMs = performance.now();
   socket.write(`CONNECT ${authority} HTTP/1.1\r\nHost: ${authority}\r\n${authorization(proxy)}\r\n`);
   const { head, answeredMs } = await readHead(socket);

@@ -4,7 +4,7 @@
  * into the request is checked here, wherever it comes from.
  */
 import type net from "node:net";
-import { isHostName } from "#core/ip/url-host";
+import { hostInUrl, isHostName } from "#core/ip/url-host";
 import type { SignRequest } from "../fetch/sign-request.ts";
 import { Failure, failureOf } from "../net/failure.ts";
 
@@ -56,7 +56,7 @@ export async function timeHeads(socket: net.Socket, settings: HeadSettings): Pro
 function headRequest(settings: HeadSettings): string {
   if (!isHostName(settings.host)) throw new Failure("internal", "the host to ask is no host's name");
   const usual = settings.secure ? 443 : 80;
-  const name = settings.host.includes(":") ? `[${settings.host}]` : settings.host;
+  const name = hostInUrl(settings.host);
   const authority = settings.port === usual ? name : `${name}:${settings.port}`;
   const lines = [
     "HEAD / HTTP/1.1",

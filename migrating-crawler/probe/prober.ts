@@ -15,6 +15,7 @@
  * deadline at most, and only to ports where web sites are: 80 and 443, those of URLs under lease, and what the partner
  * allows by name (`allowRanges`).
  */
+import { hostInUrl } from "#core/ip/url-host";
 import type { CoordinatorProbe } from "#protocol/coordinator-messages";
 import type { ProbeMethod, ProbeOutcome } from "#protocol/messages";
 import type { SignRequest } from "../fetch/sign-request.ts";
@@ -328,8 +329,6 @@ interface ProbeTimes {
   readonly mayBeginUntilMs: number;
   readonly deadlineAtMs: number;
 }
-
-const hostInUrl = (host: string) => (host.includes(":") ? `[${host}]` : host);
 
 const leftUntil = (atMs: number) => Math.max(0, atMs - performance.now());
 

@@ -140,6 +140,8 @@ export class ReleaseUpdates {
       return taken?.type === "failed" ? taken.reason : null;
     } catch (error) {
       const reason = error instanceof Error ? error.message : String(error);
+      // What is newest may have been stated for too long by now: whoever answers nothing keeps that from nobody.
+      handlers.onTrust(this.keptTrust());
       await this.#onNothing(coordinatorAway(reason), false);
       return reason;
     }

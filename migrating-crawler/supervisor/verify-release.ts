@@ -21,14 +21,7 @@ import {
   type Role,
   readEnvelope,
 } from "#protocol/release-envelope";
-import {
-  type FollowedRoles,
-  followRoles,
-  keysFile,
-  maxRotations,
-  numberOfLink,
-  type Roles,
-} from "#protocol/release-roles";
+import { followRoles, keysFile, maxRotations, numberOfLink, type Roles } from "#protocol/release-roles";
 import type { KeptRelease } from "../core/release-state.ts";
 import { type ReleaseSource, SourceFailure } from "./release-source.ts";
 import type { ReleaseShelf } from "./release-store.ts";
@@ -84,6 +77,8 @@ export interface Trust {
   readonly roles: Roles;
   /** All roles that ever counted: what was signed then runs on until it is revoked. */
   readonly before: readonly Roles[];
+  /** A root is followed: what is newest has to be stated. */
+  readonly hasRoot: boolean;
   /** Null: no release was ever revoked. */
   readonly revocations: ReleaseRevocations | null;
   readonly newness: Newness;
@@ -108,17 +103,16 @@ interface TrustSettings {
 /** What was believed last. */
 export function keptTrust(settings: TrustSettings): Trust {
   const { shelf, pinned } = settings;
-  const followed = followRoles(pinned, shelf.read(rotationsFile, keptRotations) ?? []);
-  const revocations = keptRevocations(shelf, followed.before);
-  const newness = newnessOf(followed, { ...settings, revocations, refused: null });
-  return { roles: followed.roles, before: followed.before, revocations, newness };
+  const { roles, before, hasRoot } = followRoles(pinned, shelf.read(rotationsFile, keptRotations) ?? []);
+  const known = { roles, before, hasRoot, revocations: keptRevocations(shelf, before) };
+  return { ...known, newness: newnessOf(known, settings, null) };
 }
 
 /** Asks the coordinator for the lists and keeps what is newer. Throws a SourceFailure when it cannot be asked, or answers with what is not genuine. */
 export async function refreshTrust(
   settings: TrustSettings & { readonly source: ReleaseSource },
 ): Promise<Trust> {
-  const { source, shelf, pinned } = settings;
+  const { source } = settings;
   const served = await source.text("/releases/keys.json", maxServedRotationBytes);
   takeRotations(settings, served === null ? [] : rotationsIn(served));
   const stated = await source.text("/releases/timestamp.json", maxEnvelopeBytes);
@@ -127,9 +121,8 @@ export async function refreshTrust(
   if (signed === null && trust.revocations !== null)
     throw new SourceFailure("the coordinator no longer serves the list of revoked releases");
   const revocations = signed === null ? null : takeRevocations(settings, { signed, trust });
-  const followed = followRoles(pinned, shelf.read(rotationsFile, keptRotations) ?? []);
-  const refused = stated === null ? null : takeTimestamp(settings, { stated, followed });
-  return { ...trust, revocations, newness: newnessOf(followed, { ...settings, revocations, refused }) };
+  const refused = stated === null ? null : takeTimestamp(settings, stated, trust.roles.timestamp);
+  return { ...trust, revocations, newness: newnessOf({ ...trust, revocations }, settings, refused) };
 }
 
 function takeRotations({ shelf, pinned, now }: TrustSettings, served: readonly Envelope[]): void {
@@ -167,43 +160,41 @@ function takeRevocations(
 }
 
 /** Null: it is kept, or was before. Otherwise why it is not believed. */
-function takeTimestamp(
-  { shelf, now }: TrustSettings,
-  { stated, followed }: { readonly stated: string; readonly followed: FollowedRoles },
-): string | null {
+function takeTimestamp({ shelf, now }: TrustSettings, stated: string, role: Role): string | null {
   const read = readEnvelope(stated);
   if ("refused" in read) return read.refused;
-  const role = followed.roles.timestamp;
-  const newestSequence = keptTimestamp(shelf, role, now())?.sequence ?? 0;
+  const newestSequence = keptTimestamp(shelf, role)?.sequence ?? 0;
   const verified = verifyTimestamp(read, { role, newestSequence, now: now() });
   if ("refused" in verified) return verified.refused;
   if (verified.timestamp.sequence > newestSequence) shelf.write(timestampFile, read);
   return null;
 }
 
+/** `refused`: why what is served is not believed; null: it is, or nothing was. */
 function newnessOf(
-  { roles, hasRoot }: FollowedRoles,
-  found: TrustSettings & { readonly revocations: ReleaseRevocations | null; readonly refused: string | null },
+  trust: Omit<Trust, "newness">,
+  { shelf, now }: TrustSettings,
+  refused: string | null,
 ): Newness {
-  const now = found.now();
-  const timestamp = keptTimestamp(found.shelf, roles.timestamp, now);
-  const why = found.refused === null ? "" : `; what the coordinator serves: ${found.refused}`;
+  const { roles, hasRoot } = trust;
+  const timestamp = keptTimestamp(shelf, roles.timestamp);
+  const why = refused === null ? "" : `; what the coordinator serves: ${refused}`;
   if (timestamp === null) {
     return hasRoot ? { type: "stale", reason: `nobody states what is newest${why}` } : { type: "unstated" };
   }
   const { expiresAt, revocations } = timestamp;
-  if (Date.parse(expiresAt) <= now.getTime())
+  if (Date.parse(expiresAt) <= now().getTime())
     return { type: "stale", reason: `what is newest was last stated until ${expiresAt}${why}` };
-  const known = found.revocations?.sequence ?? 0;
+  const known = trust.revocations?.sequence ?? 0;
   if (known >= revocations) return { type: "stated", timestamp };
   const reason = `the list of revoked releases has number ${revocations} by now, and the coordinator serves ${known === 0 ? "none" : `number ${known}`}`;
   return { type: "stale", reason };
 }
 
 /** Null: there is none by keys that count. One that retired keys have signed binds nobody, whatever its number. */
-function keptTimestamp(shelf: ReleaseShelf, role: Role, now: Date): ReleaseTimestamp | null {
+function keptTimestamp(shelf: ReleaseShelf, role: Role): ReleaseTimestamp | null {
   const kept = shelf.read(timestampFile, envelope);
-  const verified = kept === null ? null : verifyTimestamp(kept, { role, newestSequence: 0, now });
+  const verified = kept === null ? null : verifyTimestamp(kept, { role, newestSequence: 0 });
   return verified !== null && "ok" in verified ? verified.timestamp : null;
 }
 

@@ -21,6 +21,7 @@ import type { Database } from "#db/server-database";
 import { protocolVersions } from "#protocol/coordinator-messages";
 import { helloText } from "#protocol/identity";
 import type { CrawlerHello } from "#protocol/messages";
+import { watchHealth } from "./crawl/health-watch.ts";
 import { MeasuredProcess } from "./crawl/measured-process.ts";
 
 const options = process.argv.slice(2);
@@ -243,32 +244,6 @@ function spreadAddresses(): void {
       return connect(isLink ? { ...given, localAddress } : given);
     },
   });
-}
-
-/** One request after the other, on a connection of its own; returns how to end it and what it saw. */
-function watchHealth(webUrl: string): () => Promise<string> {
-  const times: number[] = [];
-  let failed = 0;
-  let over = false;
-  const watching = (async () => {
-    while (!over) {
-      const startMs = performance.now();
-      const isOk = await fetch(`${webUrl}/health`, { signal: AbortSignal.timeout(20_000) }).then(
-        async (answer) => (await answer.text()) !== "" && answer.ok,
-        () => false,
-      );
-      times.push(performance.now() - startMs);
-      if (!isOk) failed += 1;
-      await delay(100);
-    }
-  })();
-  return async () => {
-    over = true;
-    await watching;
-    const sorted = times.toSorted((a, b) => a - b);
-    const at = (share: number) => sorted[Math.floor(share * (sorted.length - 1))]!.toFixed(0);
-    return `${times.length} requests, median ${at(0.5)} ms, p95 ${at(0.95)} ms, most ${at(1)} ms, ${failed} failed`;
-  };
 }
 
 interface Cpu {

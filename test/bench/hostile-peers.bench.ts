@@ -23,6 +23,7 @@ import { migrate } from "#db/migrate";
 import { keyOf, startGateway } from "../gateway/gateway-on-loopback.ts";
 import { RawCrawler } from "../gateway/raw-crawler.ts";
 import { testConfig } from "../migrating-crawler/support/test-config.ts";
+import { watchHealth } from "./crawl/health-watch.ts";
 import { MeasuredProcess } from "./crawl/measured-process.ts";
 
 const seconds = Number(process.argv[2] ?? 20);
@@ -137,22 +138,9 @@ async function againstCoordinator(): Promise<void> {
 }
 
 async function health(webUrl: string): Promise<string> {
-  const times: number[] = [];
-  let failed = 0;
-  const endMs = performance.now() + seconds * 1000;
-  while (performance.now() < endMs) {
-    const startMs = performance.now();
-    const isOk = await fetch(`${webUrl}/health`, { signal: AbortSignal.timeout(20_000) }).then(
-      async (answer) => (await answer.text()) !== "" && answer.ok,
-      () => false,
-    );
-    times.push(performance.now() - startMs);
-    if (!isOk) failed += 1;
-    await delay(50);
-  }
-  const sorted = times.toSorted((a, b) => a - b);
-  const at = (share: number) => sorted[Math.floor(share * (sorted.length - 1))]!.toFixed(1);
-  return `${times.length} requests, median ${at(0.5)} ms, p99 ${at(0.99)} ms, most ${at(1)} ms, ${failed} failed`;
+  const watch = watchHealth(webUrl, 50);
+  await delay(seconds * 1000);
+  return await watch();
 }
 
 /** A message that inflates to all that one may be, again and again, and again in the next session. */

@@ -2,10 +2,8 @@
  * A crawler that has joined and cannot run yet says so wherever somebody looks, at both ends: a whole coordinator
  * behind TLS, the partner's commands and dock, the real crawler as a release once there is one.
  */
-import { once } from "node:events";
+
 import { readFileSync, writeFileSync } from "node:fs";
-import { createServer } from "node:http";
-import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from "vitest";
 import { crawlerRecord } from "#coordinator/fleet/crawler-reads";
@@ -21,6 +19,7 @@ import { formatInvitation } from "#protocol/invitation";
 import { type JoiningWorld, newJoiningWorld } from "../gateway/joining-world.ts";
 import { type PartnerConsole, partnerConsole } from "../migrating-crawler/support/partner-console.ts";
 import { builtDoors, projectRoot } from "../support/built-command.ts";
+import { freePort } from "../support/free-port.ts";
 import { publishedRelease } from "../support/releases.ts";
 import { until } from "../support/until.ts";
 
@@ -46,14 +45,6 @@ afterAll(async () => await world?.close());
 
 const soonMs = 30_000;
 const day = (days: number) => new Date(Date.now() + days * 86_400_000).toISOString();
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const { port: free } = server.address() as AddressInfo;
-  await new Promise((done) => server.close(done));
-  return free;
-}
 
 /** `run`, in this process; what it prints is its log. */
 function startDock(settings = ""): string[] {

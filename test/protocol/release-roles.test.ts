@@ -88,6 +88,9 @@ test("whoever joins later pins the root keys and how many it takes", () => {
   expect(followRoles(later, [first]).roles).toEqual(roles);
   expect(followRoles(later, [root(1, { ...roles, root: roleOf(1, c) }, c)]).followed).toEqual([]);
   expect(followRoles(later, [rotation(1, d, c)]).followed).toEqual([]);
+  expect(followRoles(later, [coSign(rotation(1, d, c), "key", b)]).roles.releases).toEqual(
+    roleOf(2, a, b, c, d),
+  );
 });
 
 test("each key signs its own kind alone", () => {

@@ -87,3 +87,6 @@ function unescaped(host: string): string {
     return host;
   }
 }
+
+/** A host name or address as it stands in a URL or a Host header: IPv6 in brackets (RFC 3986 section 3.2.2). */
+export const hostInUrl = (host: string): string => (host.includes(":") ? `[${host}]` : host);

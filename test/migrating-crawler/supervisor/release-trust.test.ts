@@ -46,6 +46,18 @@ test("a list of revoked releases counts on after the key that signed it was reti
   expect(trust.revocations?.digests).toEqual([digest]);
 });
 
+test("a statement of what is newest is asked for on, and goes stale, whatever the clock was set to", () => {
+  const now = Date.now();
+  const at = (days: number) => new Date(now + days * 86_400_000);
+  const [stated, until] = [at(0).toISOString(), at(7).toISOString()];
+  const said = { product, sequence: now, createdAt: stated, expiresAt: until, release: null, revocations: 0 };
+  shelf.write("timestamp.json", signBody("timestamp", said, first));
+
+  const newness = (days: number) => keptTrust({ shelf, pinned, now: () => at(days) }).newness.type;
+
+  expect([-400, 0, 6, 8].map(newness)).toEqual(["stated", "stated", "stated", "stale"]);
+});
+
 test("of lists without end no more is read than they can have", async () => {
   world.files.set("/releases/keys.json", `{"rotations":[${" ".repeat(1024 * 1024)}]}`);
   world.files.set("/releases/current.json", `{"manifest":null${" ".repeat(3 * 1024 * 1024)}}`);

@@ -120,6 +120,19 @@ describe("freeze", () => {
     expect(dock.state().current?.digest).toBe(dock.first.digest);
   });
 
+  it("a coordinator that answers nothing keeps from nobody that its statement has expired", async () => {
+    state({ expiresAt: inDays(1) });
+    const dock = await settled();
+    clock = new Date(Date.now() + 2 * dayMs);
+    world.files.clear();
+    world.files.set("/releases/keys.json", "nothing of ours");
+
+    offer(dock.home, { version: "1.1.0", digest: "1".repeat(64), bytes: Buffer.alloc(0) });
+
+    await until(() => dock.state().takesNothing !== null, soonMs);
+    expect(dock.state().takesNothing?.reason).toMatch(/^what is newest was last stated until/);
+  });
+
   it("a list of revoked releases that is withheld ends updates", async () => {
     const dock = await settled();
     state({ revocations: 5 });

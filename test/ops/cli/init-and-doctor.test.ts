@@ -1,4 +1,5 @@
 /** From nothing to a coordinator by its settings file: `init` writes it, `doctor` checks it, `coordinator` runs by it. */
+
 import { type ChildProcess, execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
 import { chmodSync, existsSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
@@ -17,6 +18,7 @@ import {
 } from "#ops/cli/setup/doctor-checks";
 import { builtProgram, nearcrawl } from "../../support/built-command.ts";
 import { testDatabase } from "../../support/database.ts";
+import { freePort } from "../../support/free-port.ts";
 import { type MailDns, startMailDns } from "../../support/mail-dns.ts";
 import { temporaryFolder } from "../../support/temporary-folder.ts";
 import { until } from "../../support/until.ts";
@@ -146,14 +148,6 @@ describe("a coordinator by its settings file", { timeout: 90_000 }, () => {
     await nearcrawl([...args, "--home", home], {
       env: { NEARCRAWL_SCHEMA: database.schema, NODE_EXTRA_CA_CERTS: join(folder, "cert.pem") },
     });
-  const freePort = async () => {
-    const server = createServer().listen(0, "127.0.0.1");
-    await once(server, "listening");
-    const { port } = server.address() as { port: number };
-    server.close();
-    await once(server, "close");
-    return port;
-  };
 
   it("runs with TLS by init's file alone; commands find its database; doctor has nothing to mend", async () => {
     const port = await freePort();
