@@ -16,6 +16,7 @@ import type { CoordinatorOptions } from "./config.ts";
 import { CoordinatorPresence } from "./crawlers/coordinator-presence-store.ts";
 import { DayBudget } from "./crawlers/crawler.ts";
 import { createCrawlerStore } from "./crawlers/crawler-store.ts";
+import { Heartbeats } from "./crawlers/heartbeats.ts";
 import { createIdentityStore } from "./crawlers/identity-store.ts";
 import { keyDuties, moveDuties } from "./crawlers/start.ts";
 import { FleetSettling } from "./delegation/measure-peers.ts";
@@ -32,7 +33,7 @@ import { fleetPart } from "./fleet/start.ts";
 import { createFrontierStore } from "./frontier/frontier-store.ts";
 import { frontierOrder } from "./frontier/order/strategies.ts";
 import { createPaceStore } from "./frontier/pace-store.ts";
-import { paceDuties, scheduleFrontier, scheduleHostWorths } from "./frontier/start.ts";
+import { idleCrawlers, paceDuties, scheduleFrontier, scheduleHostWorths } from "./frontier/start.ts";
 import { FleetLine } from "./gateway/deferred-gateway.ts";
 import { CrawlerGateway } from "./gateway/gateway.ts";
 import { fleetMessageHandlers } from "./gateway/start.ts";
@@ -66,6 +67,8 @@ export interface RunningCoordinator {
   stop(): Promise<void>;
 }
 
+/** How often what crawlers say of themselves is written. */
+const heartbeatsMs = 1000;
 /** How often the metrics' gauges are set. */
 const observeMs = 2000;
 /** Between two looks whether the crawler's release ends soon: it is signed for months. */
@@ -101,11 +104,12 @@ async function layGround(options: CoordinatorOptions, presence: CoordinatorPrese
   const counters = new Counters();
   /** Crawlers are spoken to through the gateway, which opens last: until then nobody is online. */
   const fleet = new FleetLine();
+  const idle = idleCrawlers({ pool, timekeeper, state, send: (...sent) => fleet.send(...sent), now });
   const stores = {
     subnets: createSubnetStore(pool),
     crawlers: createCrawlerStore(pool, presence.number),
     delegations: createDelegationStore(pool, () => heldBySomebody(fleet, state, config)),
-    frontier: createFrontierStore(pool),
+    frontier: createFrontierStore(pool, (hosts) => idle.noteHosts(hosts)),
     results: createResultStore(pool),
     identities: createIdentityStore(pool),
   };
@@ -118,10 +122,12 @@ async function layGround(options: CoordinatorOptions, presence: CoordinatorPrese
     snapshotFolder === null
       ? noSnapshots
       : createTreeSnapshots({ folder: snapshotFolder, schema: database.schema, log });
+  const heartbeats = new Heartbeats(stores.crawlers);
   const { keepReleases = async () => {}, registryHost = null } = options;
   const ground = {
     ...{ database, pool, log, version, now, startedAt: now(), presence, keepReleases, registryHost },
-    ...{ timekeeper, policies, config, state, budget, counters, fleet, stores, incidents, snapshots },
+    ...{ timekeeper, policies, config, state, budget, counters, fleet, idle, heartbeats, stores, incidents },
+    snapshots,
     resolver: createNameResolver({ servers: config.resolvers }),
     settling: new FleetSettling({
       expectedCrawlers: config.delegation.expectedCrawlers,
@@ -157,7 +163,11 @@ async function openRooms(ground: Ground) {
     config,
   );
   const trusting = trustDuties(
-    { ...shared, ...stores, incidents, version, online, denied: () => probing.denied, request },
+    {
+      ...{ ...shared, ...stores, incidents, version, online, request },
+      denied: () => probing.denied,
+      onAsked: (crawlerId) => ground.idle.note(crawlerId),
+    },
     config,
   );
   const recrawls = recrawlDuties({ pool, timekeeper, log, now }, config);
@@ -188,6 +198,8 @@ async function openRooms(ground: Ground) {
         ...trusting.stores,
         state,
         budget: ground.budget,
+        idle: ground.idle,
+        heartbeats: ground.heartbeats,
         counters,
         incidents,
         moves,
@@ -217,7 +229,11 @@ async function openRooms(ground: Ground) {
     config,
   );
   const gateway = new CrawlerGateway({
-    settings: { ...gatewaySettings(config), postgresVersion: await postgresVersion(pool) },
+    settings: {
+      ...gatewaySettings(config),
+      postgresVersion: await postgresVersion(pool),
+      fleetSize: () => state.crawlers.length,
+    },
     ...{ handlers, log, zlibSync: await loadZlibSync() },
   });
   fleet.open(gateway);
@@ -348,6 +364,7 @@ function scheduleJobs(ground: Ground, rooms: Rooms): void {
   scheduleChannels(pool, timekeeper, now);
   scheduleSubmissions(pool, timekeeper, now);
   scheduleChanges({ pool, timekeeper, now, keepDays: () => config.changes.keepDays, nowMs });
+  timekeeper.every("write-heartbeats", heartbeatsMs, async () => await ground.heartbeats.write());
   timekeeper.every("keep-releases", keepReleasesMs, async () => await keepReleases(now()));
   const live = liveOf(ground, rooms);
   timekeeper.every("observe", observeMs, async () => counters.observe(live(), gateway.counts().refusals));

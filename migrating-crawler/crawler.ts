@@ -269,6 +269,9 @@ export class Crawler {
         this.#surroundings.dock?.onAnswer();
         this.#loop.onTasks(message.leases, message.askAgainMs, message.reason);
         break;
+      case "coordinator:wake":
+        this.#loop.onWake();
+        break;
       case "coordinator:acknowledge":
         this.#carrier.onAcknowledge(message.sequence);
         this.#loop.askSoon();

@@ -5,6 +5,7 @@
 import type { Pool } from "pg";
 import type { CrawlerId } from "#core/ids";
 import { notify } from "#db/schema-channel";
+import { columnsOf } from "../database/transaction.ts";
 import type { Budget, BudgetChange, ChangedBudget, DrainedBy } from "./crawler.ts";
 
 /** `online` and `draining` are the two ways of being connected. */
@@ -69,30 +70,47 @@ export async function resumeCrawler(
   return rowCount === 1;
 }
 
+export interface Departure {
+  readonly crawlerId: CrawlerId;
+  readonly reason: string;
+  readonly forGood?: boolean;
+  readonly now: Date;
+}
+
 /**
- * Offline; one that said that it leaves for good hands its subnets over from now on. False: it is another coordinator's
- * by now, which knows better.
+ * Offline; one that said that it leaves for good hands its subnets over from now on. Of each, false: it is another
+ * coordinator's by now, which knows better. In one statement for all, since a whole fleet may go at once.
  */
-export async function crawlerLeaves(
+export async function crawlersLeave(
   pool: Pool,
-  departure: { crawlerId: CrawlerId; reason: string; forGood?: boolean; now: Date },
+  departures: readonly Departure[],
   coordinatorNumber: number | null,
-): Promise<boolean> {
-  const { crawlerId, reason, forGood = false, now } = departure;
-  const { rowCount } = await pool.query(
+): Promise<boolean[]> {
+  // Who left and came and left within the time of one statement left last.
+  const last = [...new Map(departures.map((one) => [one.crawlerId, one])).values()];
+  const given = last.map(({ crawlerId, reason, forGood = false, now }) => ({
+    crawlerId,
+    reason,
+    forGood,
+    now,
+  }));
+  const { rows } = await pool.query<{ crawler_id: number }>(
     `update crawler c
      set state = 'offline',
-         offline_reason = $2,
-         last_seen_at = $3,
-         draining_since = case when $4 then coalesce(draining_since, $3) else draining_since end,
-         drain_asked_by = case when $4 then coalesce(drain_asked_by, 'crawler') else drain_asked_by end,
-         drain_subnets = case when $4 and draining_since is null
+         offline_reason = given.reason,
+         last_seen_at = given.at,
+         draining_since = case when given.for_good then coalesce(draining_since, given.at) else draining_since end,
+         drain_asked_by = case when given.for_good then coalesce(drain_asked_by, 'crawler') else drain_asked_by end,
+         drain_subnets = case when given.for_good and draining_since is null
            then (select count(*) from delegation d where d.crawler_id = c.crawler_id)
            else drain_subnets end
-     where crawler_id = $1 and coordinator_number is not distinct from $5`,
-    [crawlerId, reason, now, forGood, coordinatorNumber],
+     from unnest($1::int[], $2::text[], $3::boolean[], $4::timestamptz[]) as given (crawler_id, reason, for_good, at)
+     where c.crawler_id = given.crawler_id and coordinator_number is not distinct from $5
+     returning c.crawler_id`,
+    [...columnsOf(given, ["crawlerId", "reason", "forGood", "now"]), coordinatorNumber],
   );
-  return rowCount === 1;
+  const own = new Set(rows.map((row) => row.crawler_id));
+  return departures.map(({ crawlerId }) => own.has(crawlerId));
 }
 
 export async function mustJoin(pool: Pool, crawlerId: CrawlerId, now: Date): Promise<void> {

@@ -4,11 +4,12 @@ import { Gathered } from "#core/coalesce";
 import { asCrawlerId, asSubnetId, type CrawlerId } from "#core/ids";
 import type { ProbeMethod } from "#protocol/messages";
 import { ChannelListener } from "../database/channel-listener.ts";
-import { clean } from "../database/transaction.ts";
+import { clean, columnsOf } from "../database/transaction.ts";
 import { partitionOf } from "../domain-sets/partition.ts";
 import {
   connectedState,
-  crawlerLeaves,
+  crawlersLeave,
+  type Departure,
   drainCrawler,
   hasJoined,
   mustJoin,
@@ -16,7 +17,7 @@ import {
 } from "./control-store.ts";
 import { takeOverAtStart } from "./coordinator-presence-store.ts";
 import type { Absence, CrawlerName, CrawlerRecord, CrawlerStore, PeerRtt } from "./crawler.ts";
-import { crawlerOfKey, measuresOnly, registerCrawler } from "./identity-store.ts";
+import { crawlersOfKeys, measuresOnly, registerCrawler, type ShownKey } from "./identity-store.ts";
 
 /** Crawlers that arrive at once, of which one statement tells. */
 const mostTogether = 200;
@@ -27,22 +28,23 @@ export function createCrawlerStore(pool: Pool, coordinatorNumber: number | null 
     async (given: readonly ArrivingCrawler[]) => await arrive(pool, given, coordinatorNumber),
     mostTogether,
   );
+  const departures = new Gathered(
+    async (given: readonly Departure[]) => await crawlersLeave(pool, given, coordinatorNumber),
+    mostTogether,
+  );
+  const keys = new Gathered(
+    async (shown: readonly ShownKey[]) => await crawlersOfKeys(pool, shown),
+    mostTogether,
+  );
   return {
     register: async (crawler) => await registerCrawler(pool, crawler),
-    authenticate: async (name, keyHash) => await crawlerOfKey(pool, name, keyHash),
+    authenticate: async (name, keyHash) => await keys.ask({ name, keyHash }),
 
     arrive: async (arrival) => await arrivals.ask(arrival),
 
-    leave: async (departure) => await crawlerLeaves(pool, departure, coordinatorNumber),
+    leave: async (departure) => await departures.ask(departure),
 
-    async heartbeat(crawlerId, heartbeat, now) {
-      const { type: _, ...said } = heartbeat;
-      await pool.query("update crawler set heartbeat = $2, last_seen_at = $3 where crawler_id = $1", [
-        crawlerId,
-        JSON.stringify(said),
-        now,
-      ]);
-    },
+    heartbeats: async (heard) => await saveHeartbeats(pool, heard),
 
     list: async (crawlerIds) => await list(pool, crawlerIds),
 
@@ -75,6 +77,22 @@ export function createCrawlerStore(pool: Pool, coordinatorNumber: number | null 
       return { stop: async () => await listener.stop() };
     },
   };
+}
+
+/** Who is offline by now keeps the time of its end. */
+async function saveHeartbeats(pool: Pool, heard: Parameters<CrawlerStore["heartbeats"]>[0]): Promise<void> {
+  const rows = heard.map(({ crawlerId, heartbeat: { type: _, ...said }, at }) => ({
+    ...{ crawlerId, at },
+    said: JSON.stringify(said),
+  }));
+  await pool.query(
+    `update crawler c
+     set heartbeat = given.said,
+         last_seen_at = case when state = 'offline' then last_seen_at else greatest(last_seen_at, given.at) end
+     from unnest($1::int[], $2::jsonb[], $3::timestamptz[]) as given (crawler_id, said, at)
+     where c.crawler_id = given.crawler_id`,
+    columnsOf(rows, ["crawlerId", "said", "at"]),
+  );
 }
 
 type ArrivingCrawler = Parameters<CrawlerStore["arrive"]>[0];

@@ -79,10 +79,16 @@ export interface CrawlerStore {
     subnetId: SubnetId | null;
     now: Date;
   }): Promise<number>;
-  /** `forGood`: it said that it will not come back, so its subnets are handed over at once. */
-  /** False: it is connected to another coordinator by now, and nothing was changed. */
+  /** `forGood`: it said that it will not come back, so its subnets are handed over at once. False: it is connected to another coordinator by now, and nothing was changed. */
   leave(departure: { crawlerId: CrawlerId; reason: string; forGood?: boolean; now: Date }): Promise<boolean>;
-  heartbeat(crawlerId: CrawlerId, heartbeat: CrawlerHeartbeat, now: Date): Promise<void>;
+  /** Of each crawler one. */
+  heartbeats(
+    heard: readonly {
+      readonly crawlerId: CrawlerId;
+      readonly heartbeat: CrawlerHeartbeat;
+      readonly at: Date;
+    }[],
+  ): Promise<void>;
   /** By their numbers, ascending: all, or those of the numbers given. */
   list(crawlerIds?: readonly CrawlerId[]): Promise<CrawlerRecord[]>;
   /** At coordinator start: nobody is connected, but to other coordinators that run. */

@@ -305,27 +305,34 @@ export async function keysOfCrawler(pool: Pool, name: string): Promise<IssuedKey
 
 // Table crawler_key: which crawler a key opens the door for, and a crawler that is given its key by an operator.
 
-/** The crawler of that name whose key hashes so, as long as the key is good; null: there is none. */
-export async function crawlerOfKey(pool: Pool, name: string, keyHash: string): Promise<KeyHolder | null> {
+export interface ShownKey {
+  readonly name: string;
+  readonly keyHash: string;
+}
+
+/** Of each: the crawler of that name whose key hashes so, as long as the key is good; null: there is none. */
+export async function crawlersOfKeys(pool: Pool, shown: readonly ShownKey[]): Promise<(KeyHolder | null)[]> {
   const { rows } = await pool.query<HolderRow>(
-    `select c.crawler_id, c.revoked_at is not null as revoked, c.public_key, k.key_id, k.scopes
-     from crawler c
-     join crawler_key k using (crawler_id)
-     where c.name = $1
-       and k.key_hash = $2
-       and k.revoked_at is null
+    `select given.ordinality::int as place, c.crawler_id, c.revoked_at is not null as revoked, c.public_key,
+       k.key_id, k.scopes
+     from unnest($1::text[], $2::text[]) with ordinality as given (name, key_hash, ordinality)
+     join crawler c on c.name = given.name
+     join crawler_key k on k.crawler_id = c.crawler_id and k.key_hash = given.key_hash
+     where k.revoked_at is null
        and (k.expires_at is null or k.expires_at > now())`,
-    [name, keyHash],
+    columnsOf(shown, ["name", "keyHash"]),
   );
-  const [row] = rows;
-  if (!row) return null;
-  return {
-    crawlerId: asCrawlerId(row.crawler_id),
-    revoked: row.revoked,
-    keyId: row.key_id,
-    scopes: row.scopes,
-    publicKey: row.public_key,
-  };
+  const holders: (KeyHolder | null)[] = shown.map(() => null);
+  for (const row of rows) {
+    holders[row.place - 1] = {
+      crawlerId: asCrawlerId(row.crawler_id),
+      revoked: row.revoked,
+      keyId: row.key_id,
+      scopes: row.scopes,
+      publicKey: row.public_key,
+    };
+  }
+  return holders;
 }
 
 /** Of a row of table crawler: whether its newest key is for measurements alone. */
@@ -338,6 +345,8 @@ export const measuresOnly = `coalesce((
 ), false)`;
 
 interface HolderRow {
+  /** Of the key that was shown, counted from 1. */
+  place: number;
   crawler_id: number;
   revoked: boolean;
   public_key: string | null;

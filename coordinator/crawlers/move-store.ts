@@ -3,12 +3,20 @@
  * transaction as the move's step. Locks: crawlers by number, then the move.
  */
 import type { Pool, PoolClient } from "pg";
+import { Gathered } from "#core/coalesce";
 import { asCrawlerId, type CrawlerId } from "#core/ids";
 import { notify } from "#db/schema-channel";
 import { inTransaction } from "../database/transaction.ts";
 import { type MoveStep, openMoveSteps } from "./moves.ts";
 
+/** Crawlers that arrive at once, of which one statement tells. */
+const mostTogether = 200;
+
 export function createMoveStore(pool: Pool): MoveStore {
+  const unmoved = new Gathered(
+    async (arrivals: readonly Parameters<MoveStore["arrives"]>[0][]) => await haveNoMove(pool, arrivals),
+    mostTogether,
+  );
   return {
     ask: async (asked, now) => await inTransaction(pool, async (client) => await askMove(client, asked, now)),
 
@@ -49,7 +57,7 @@ export function createMoveStore(pool: Pool): MoveStore {
     },
 
     arrives: async (arrival, now) => {
-      if (await hasNoMove(pool, arrival)) return { isOutdated: false, failed: [] };
+      if (await unmoved.ask(arrival)) return { isOutdated: false, failed: [] };
       return await inTransaction(pool, async (client) => await arrives(client, arrival, now));
     },
 
@@ -67,21 +75,23 @@ export function createMoveStore(pool: Pool): MoveStore {
   };
 }
 
-/** As for nearly everybody; a move that is asked for from now on begins with the session that this one becomes. */
-async function hasNoMove(
+/** Of each, as for nearly everybody; a move that is asked for from now on begins with the session that this one becomes. */
+async function haveNoMove(
   pool: Pool,
-  { crawlerId, publicKey }: Parameters<MoveStore["arrives"]>[0],
-): Promise<boolean> {
-  const { rowCount } = await pool.query(
-    `select from crawler c
-     where c.crawler_id = $1 and c.public_key is not distinct from $2
+  arrivals: readonly Parameters<MoveStore["arrives"]>[0][],
+): Promise<boolean[]> {
+  const { rows } = await pool.query<{ crawler_id: number; public_key: string | null }>(
+    `select c.crawler_id, c.public_key
+     from crawler c
+     where c.crawler_id = any($1)
        and not exists (
          select from crawler_move m
-         where $1 in (m.crawler_id, m.other_crawler_id) and m.step not in ('running', 'failed')
+         where m.step not in ('running', 'failed') and c.crawler_id in (m.crawler_id, m.other_crawler_id)
        )`,
-    [crawlerId, publicKey],
+    [arrivals.map(({ crawlerId }) => crawlerId)],
   );
-  return rowCount === 1;
+  const keyOf = new Map(rows.map((row) => [row.crawler_id, row.public_key]));
+  return arrivals.map(({ crawlerId, publicKey }) => keyOf.get(crawlerId) === publicKey);
 }
 
 async function arrives(

@@ -101,7 +101,7 @@ const mostTexts = 500;
 
 /** `text` is one of a few, which differ in nothing that users give. */
 export async function prepared<Row extends QueryResultRow>(
-  client: PoolClient,
+  client: Pool | PoolClient,
   text: string,
   values: readonly unknown[],
 ): Promise<QueryResult<Row>> {

@@ -1,5 +1,7 @@
 /** Tables frontier_host, frontier_url and lease: what is to be fetched, when, and who has it in hand. */
 import type { Pool } from "pg";
+import type { HostHash } from "#core/ids";
+import { hostHashOf } from "#core/url-key";
 import { inTransaction } from "../database/transaction.ts";
 import { noteForeign, splitByOwner } from "../federation/foreign-url-store.ts";
 import { addHosts, addUrls, distinctUrls, lockHosts } from "./admission-writes.ts";
@@ -15,17 +17,34 @@ import { reopenRefused, returnExpired, returnLease, returnLeasesOf } from "./lea
 import { hostsToResolve, reassignSubnets, saveResolutions } from "./resolution-store.ts";
 import { SubnetTurns } from "./turn-store.ts";
 
-export function createFrontierStore(pool: Pool): FrontierStore {
+/** `onOpened`: these hosts may be leased from now on, as far as they are due; called when that is committed. */
+export function createFrontierStore(
+  pool: Pool,
+  onOpened: (hosts: readonly HostHash[]) => void = () => {},
+): FrontierStore {
   const turns = new SubnetTurns();
+  const opened = async (ending: Promise<HostHash[]>): Promise<number> => {
+    const hosts = await ending;
+    onOpened(hosts);
+    return hosts.length;
+  };
   return {
-    admit: async (urls, scope, now) => await admit(pool, urls, { scope, now }),
+    async admit(urls, scope, now) {
+      const admitted = await admit(pool, urls, { scope, now });
+      if (admitted.newUrls > 0) onOpened(urls.map(({ key }) => key.hostHash));
+      return admitted;
+    },
     hostsToResolve: async (limit, now) => await hostsToResolve(pool, limit, now),
-    saveResolutions: async (resolutions, now) => await saveResolutions(pool, resolutions, now),
+    async saveResolutions(resolutions, now) {
+      await saveResolutions(pool, resolutions, now);
+      onOpened(resolutions.map(({ host }) => hostHashOf(host)));
+    },
     leaseHosts: async (request) => await leaseHosts(pool, request, turns),
-    returnLease: async (lease, now) => await returnLease(pool, lease, now),
-    returnExpired: async (now) => await returnExpired(pool, now),
+    returnLease: async (lease, now) => (await opened(returnLease(pool, lease, now))) === 1,
+    returnExpired: async (now) => await opened(returnExpired(pool, now)),
     reopenRefused: async (now) => await reopenRefused(pool, now),
-    returnLeasesOf: async (crawlerId, now, held = []) => await returnLeasesOf(pool, { crawlerId, held }, now),
+    returnLeasesOf: async (crawlerId, now, held = []) =>
+      await opened(returnLeasesOf(pool, { crawlerId, held }, now)),
     reassignSubnets: async (subnetOf) => await reassignSubnets(pool, subnetOf),
     progress: async () => await progress(pool),
   };

@@ -24,31 +24,40 @@ export interface HandOutSettings {
   readonly partition?: Partition;
 }
 
-type Tasks = Omit<Extract<CoordinatorMessage, { type: "coordinator:tasks" }>, "leases"> & {
+export type Tasks = Omit<Extract<CoordinatorMessage, { type: "coordinator:tasks" }>, "leases"> & {
   readonly leases: Lease[];
 };
 
 /** What a crawler without work is told, and says of itself from then on: it holds nothing back. */
 export const nothingDueReason = "no URL of its subnets is due";
-const askAgainSoonMs = 500;
+export const askAgainSoonMs = 500;
 const askAgainWhenIdleMs = 2000;
 
+export interface WorkRequest {
+  readonly crawlerId: CrawlerId;
+  readonly freeHosts: number;
+  readonly draining: boolean;
+  /** False: its key is for measurements only. */
+  readonly mayCrawl?: boolean;
+  readonly pagesLeftToday: number;
+}
+
+/** Why the crawler gets no work whatever is due; null: it may get some. */
+export function withoutWork(request: WorkRequest): Tasks | null {
+  if (request.draining) return nothing("this crawler is being drained", 30_000);
+  if (request.mayCrawl === false) return nothing("this crawler's key is for measurements only", 60_000);
+  if (request.pagesLeftToday <= 0) return nothing("the pages or bytes of this day are used up", 60_000);
+  return null;
+}
+
 export async function handOutTasks(
-  request: {
-    readonly crawlerId: CrawlerId;
-    readonly freeHosts: number;
-    readonly draining: boolean;
-    /** False: its key is for measurements only. */
-    readonly mayCrawl?: boolean;
-    readonly pagesLeftToday: number;
-  },
+  request: WorkRequest,
   frontier: Pick<FrontierStore, "leaseHosts">,
   settings: HandOutSettings,
   now: Date,
 ): Promise<Tasks> {
-  if (request.draining) return nothing("this crawler is being drained", 30_000);
-  if (request.mayCrawl === false) return nothing("this crawler's key is for measurements only", 60_000);
-  if (request.pagesLeftToday <= 0) return nothing("the pages or bytes of this day are used up", 60_000);
+  const idle = withoutWork(request);
+  if (idle !== null) return idle;
   // All slices together stay within what the day has left.
   const urlsPerHost = Math.min(settings.urlsPerHost, request.pagesLeftToday);
   const affordableHosts = Math.floor(request.pagesLeftToday / urlsPerHost);
@@ -75,6 +84,6 @@ function withChecks(leases: readonly Lease[], { linkTypeChecks = 0 }: HandOutSet
   return leases.map((lease) => (linkTypeChecks === 0 ? lease : { ...lease, linkTypeChecks }));
 }
 
-function nothing(reason: string, askAgainMs: number): Tasks {
+export function nothing(reason: string, askAgainMs: number): Tasks {
   return { type: "coordinator:tasks", leases: [], askAgainMs, reason };
 }

@@ -9,9 +9,10 @@ import { inTransaction } from "../database/transaction.ts";
 import { lockHosts } from "./admission-writes.ts";
 import type { ReturnedLease } from "./frontier.ts";
 
-export async function returnLease(pool: Pool, lease: ReturnedLease, now: Date): Promise<boolean> {
-  if (!isLeaseNumber(lease.leaseId)) return false;
-  const returned = await inTransaction(pool, async (client) => {
+/** All of these return the hosts that are in nobody's hands any more. */
+export async function returnLease(pool: Pool, lease: ReturnedLease, now: Date): Promise<HostHash[]> {
+  if (!isLeaseNumber(lease.leaseId)) return [];
+  return await inTransaction(pool, async (client) => {
     const { rows } = await client.query<OpenLease>(
       `select lease_id, host_hash
        from lease
@@ -22,7 +23,6 @@ export async function returnLease(pool: Pool, lease: ReturnedLease, now: Date): 
     if (lease.hostWaitMs) await keepOff(client, rows, new Date(now.getTime() + lease.hostWaitMs));
     return await close(client, rows, { ending: "returned", now });
   });
-  return returned === 1;
 }
 
 /** The crawler has learnt that the hosts must be left alone, though none of its results could say so. */
@@ -41,12 +41,12 @@ export async function returnLeasesOf(
   pool: Pool,
   owner: { readonly crawlerId: CrawlerId; readonly held: readonly LeaseId[] },
   now: Date,
-): Promise<number> {
+): Promise<HostHash[]> {
   const held = owner.held.filter(isLeaseNumber);
   const given = "crawler_id = $1 and closed_at is null and lease_id <> all($2::bigint[])";
   // A fleet that arrives at once has let go of its leases, or they ran out: nothing to lock then.
   const open = await pool.query(`select from lease where ${given} limit 1`, [owner.crawlerId, held]);
-  if (open.rowCount === 0) return 0;
+  if (open.rowCount === 0) return [];
   return await inTransaction(pool, async (client) => {
     const { rows } = await client.query<OpenLease>(
       `select lease_id, host_hash
@@ -85,8 +85,8 @@ const isOfTheFuture = `granted_at > $1::timestamptz + interval '10 minutes'
            and expires_at > $1::timestamptz + interval '10 minutes'`;
 
 /** In batches, so that hosts are not locked for long after an outage. A lease whose result is being taken is passed over. */
-export async function returnExpired(pool: Pool, now: Date): Promise<number> {
-  let total = 0;
+export async function returnExpired(pool: Pool, now: Date): Promise<HostHash[]> {
+  const total: HostHash[] = [];
   while (true) {
     const returned = await inTransaction(pool, async (client) => {
       const { rows } = await client.query<OpenLease>(
@@ -100,8 +100,8 @@ export async function returnExpired(pool: Pool, now: Date): Promise<number> {
       );
       return await close(client, rows, { ending: "expired", now });
     });
-    total += returned;
-    if (returned < leasesPerBatch) return total;
+    total.push(...returned);
+    if (returned.length < leasesPerBatch) return total;
   }
 }
 
@@ -120,8 +120,8 @@ async function close(
   client: PoolClient,
   leases: readonly OpenLease[],
   as: { readonly ending: "expired" | "returned"; readonly now: Date },
-): Promise<number> {
-  if (leases.length === 0) return 0;
+): Promise<HostHash[]> {
+  if (leases.length === 0) return [];
   const ids = leases.map((lease) => lease.lease_id);
   const hosts = leases.map((lease) => lease.host_hash);
   await lockHosts(client, hosts);
@@ -132,7 +132,7 @@ async function close(
     [ids, as.now, as.ending],
   );
   await settleHosts(client, hosts);
-  return leases.length;
+  return hosts;
 }
 
 /**

@@ -8,7 +8,10 @@ import type { CrawlerId } from "#core/ids";
 import type { Log } from "#core/log";
 import { jobs, type Timekeeper } from "#core/scheduler";
 import type { CoordinatorConfig } from "../config.ts";
+import type { CoordinatorState } from "../delegation/state.ts";
 import type { JobPorts } from "../job-ports.ts";
+import { createDueWorkReads } from "./due-work-reads.ts";
+import { IdleCrawlers } from "./idle-crawlers.ts";
 import { forgetWorths, type ReckonedUntil, reckonFromStart, reckonWorths } from "./order/order-sql.ts";
 import { type FrontierOrder, worthShareOf } from "./order/strategies.ts";
 import { PaceOfFleet, type PacePorts } from "./pace.ts";
@@ -71,6 +74,35 @@ export function paceDuties(
     onWelcome: (crawlerId) => fleet.forget(crawlerId),
     start: () => ports.timekeeper.every("pace-crawlers", everyMs, pass),
   };
+}
+
+// Who has nothing to do is woken when something of its own may be leased.
+
+const wakeDuty = "wake-idle-crawlers";
+const wakeEveryMs = 1000;
+/** News come in bunches: a batch of results, a round after the other. */
+const newsMs = 100;
+
+export function idleCrawlers(
+  ports: Pick<PacePorts, "send" | "now"> & {
+    readonly pool: Pool;
+    readonly timekeeper: Pick<Timekeeper, "every" | "hurry">;
+    readonly state: Pick<CoordinatorState, "ownerOf" | "watch">;
+  },
+): IdleCrawlers {
+  const { pool, timekeeper, state, send, now } = ports;
+  const onNews = () => timekeeper.hurry(wakeDuty, newsMs);
+  const idle = new IdleCrawlers({
+    ...{ reads: createDueWorkReads(pool), now, nowMs: () => performance.now(), random: Math.random, onNews },
+    ownerOf: (subnetId) => state.ownerOf(subnetId),
+    wake: (crawlerId) => send(crawlerId, { type: "coordinator:wake" }),
+  });
+  state.watch((subnetId) => {
+    const owner = subnetId === null ? null : state.ownerOf(subnetId);
+    if (owner !== null) idle.noteLater(owner);
+  });
+  timekeeper.every(wakeDuty, wakeEveryMs, async () => await idle.turn());
+  return idle;
 }
 
 const resolveBatch = 200;

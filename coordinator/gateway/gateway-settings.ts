@@ -47,7 +47,10 @@ export interface GatewaySettings {
   readonly path: string;
   readonly userAgent: string;
   readonly resultCredits: number;
+  /** At least; with a large fleet less often (crawlers/heartbeats). */
   readonly heartbeatMs: number;
+  /** How many crawlers there are, connected or not; left out: as many as are connected. */
+  readonly fleetSize?: () => number;
   /** Told to crawlers: away for so long, they let go of their leases. */
   readonly departureSeconds: number;
   /** Told to crawlers: the database's major version. */
@@ -116,7 +119,7 @@ export const shuttingDown: Refusal = {
 };
 
 export const busyWithTheOther: Refusal = {
-  code: "internal-error",
+  code: "busy",
   reason: "what this crawler's session before has sent is still being worked off",
   retry: true,
 };
@@ -130,12 +133,13 @@ export const unableToAdmit: Refusal = {
 /** More come at once than can be let in. */
 export function comeBackLater(waiting: number, retryAfterMs: number): Refusal {
   const reason = `${waiting} crawlers wait to be let in; there is room in ${Math.ceil(retryAfterMs / 1000)} s`;
-  return { code: "internal-error", reason, retry: true, retryAfterMs };
+  return { code: "busy", reason, retry: true, retryAfterMs };
 }
 
 /** Codes of refusals that say nothing bad about whom they went to. */
 export const blameless: ReadonlySet<string> = new Set([
   "internal-error",
+  "busy",
   "shutting-down",
   "replaced",
   "moved",

@@ -20,6 +20,7 @@ import type { CrawlerHello, ProbeOutcome } from "#protocol/messages";
 import { InflaterPool, type ZlibSync } from "#protocol/zlib-sync-inflater";
 import type { Admitted } from "../crawlers/admit-crawler.ts";
 import type { Fleet } from "../crawlers/crawler.ts";
+import { heartbeatMsFor } from "../crawlers/heartbeats.ts";
 import { ConnectionLimits } from "../web/limits.ts";
 import type { Refusal } from "./connection.ts";
 import {
@@ -280,13 +281,15 @@ export class CrawlerGateway implements Fleet {
     }
     this.#sessions.set(crawlerId, session);
     this.#log.debug({ crawlerId, name: hello.name, remoteAddress }, "a session is open");
-    const { resultCredits, heartbeatMs, departureSeconds, userAgent, postgresVersion } = this.#settings;
+    const { resultCredits, departureSeconds, userAgent, postgresVersion, fleetSize } = this.#settings;
+    const crawlers = fleetSize?.() ?? this.#sessions.size;
+    const heartbeatMs = heartbeatMsFor(crawlers, this.#settings.heartbeatMs);
     const heartbeatSeconds = Math.max(1, Math.ceil(heartbeatMs / 1000));
     const { acknowledgedSequence } = arrival;
     const times = { heartbeatSeconds, departureSeconds };
     const database = postgresVersion === undefined ? {} : { postgresVersion };
     const agreed = { protocolVersion, acknowledgedSequence, resultCredits, ...times, userAgent, ...database };
-    session.welcome({ type: "coordinator:welcome", crawlerId, ...agreed, ...arrival.welcome });
+    session.welcome({ type: "coordinator:welcome", crawlerId, ...agreed, ...arrival.welcome }, heartbeatMs);
     for (const message of first) session.send(message);
     this.#handlers.onWelcome?.(crawlerId);
   }

@@ -11,7 +11,12 @@ import type { WebSocket } from "ws";
 import { ProtocolError } from "#core/errors";
 import { asCrawlerId, type CrawlerId } from "#core/ids";
 import { decodeCrawlerMessage, decodeHello, decodePackedMessage } from "#protocol/codec";
-import { type CoordinatorMessage, type CoordinatorWelcome, isKnownTo } from "#protocol/coordinator-messages";
+import {
+  type CoordinatorMessage,
+  type CoordinatorWelcome,
+  inVersion,
+  isKnownTo,
+} from "#protocol/coordinator-messages";
 import type { CrawlerHello, CrawlerMessage, ProbeOutcome } from "#protocol/messages";
 import { FrameReader, type ReceivedParts } from "#protocol/packed/message-frames";
 import type { Seal } from "#protocol/result";
@@ -36,7 +41,6 @@ export interface SessionSettings {
   /** See `tlsBindingOf`. */
   readonly tlsBinding: string | null;
   readonly helloTimeoutMs: number;
-  readonly heartbeatMs: number;
   readonly batchResults: number;
   readonly lingerMs: number;
   readonly inflatedBytesPerSecond: number;
@@ -59,6 +63,9 @@ export interface SessionHandlers {
   onFault(session: CrawlerSession, error: unknown): void;
   onEnd(session: CrawlerSession, reason: string, refusal: Refusal | null): void;
 }
+
+/** Of one crawler; one that keeps to what it is told asks twice. */
+const requestsForWorkPerSecond = 50;
 
 export class CrawlerSession {
   readonly remoteAddress: string;
@@ -133,19 +140,18 @@ export class CrawlerSession {
     if (this.#hello) this.#sealCheck = new SealCheck(publicKey, this.#hello.spoolId);
   }
 
-  /** The crawler may begin. */
-  welcome(welcome: CoordinatorWelcome): void {
+  /** The crawler may begin; it is to send a heartbeat so often. */
+  welcome(welcome: CoordinatorWelcome, heartbeatMs: number): void {
     if (this.#state !== "checking") return;
     this.#state = "open";
     this.#crawlerId = asCrawlerId(welcome.crawlerId);
-    this.#version = welcome.protocolVersion;
     this.#mostCredits = welcome.resultCredits;
     if (welcome.protocolVersion >= 2) this.#frames = new FrameReader();
     this.connection.accept(this.#settings.pool, welcome.protocolVersion);
     this.connection.send(welcome);
     this.connection.resume();
     this.#watch = new HeartbeatWatch({
-      heartbeatMs: this.#settings.heartbeatMs,
+      heartbeatMs,
       bytesRead: () => this.connection.bytesRead,
       isHeld: () => this.connection.isHeld,
       onBeat: () => this.connection.ping(),
@@ -165,7 +171,7 @@ export class CrawlerSession {
   }
 
   refuse(refusal: Refusal): void {
-    this.connection.refuse(refusal);
+    this.connection.refuse(inVersion(this.#version, refusal));
   }
 
   /** Resolves when no handler works for this session any more. */
@@ -200,6 +206,7 @@ export class CrawlerSession {
     }
     this.#state = "checking";
     this.#hello = decoded.hello;
+    this.#version = decoded.version;
     this.connection.hold();
     this.#handlers.onHello(this, decoded.hello, decoded.version);
   }
@@ -223,6 +230,10 @@ export class CrawlerSession {
     if (message.type === "crawler:seal") {
       this.#takeSeal(message);
       return;
+    }
+    // Each asks the database, for all others as well: who asks a thousand times a second is not read for a while.
+    if (message.type === "crawler:ready") {
+      this.connection.charge(this.#settings.inflatedBytesPerSecond / requestsForWorkPerSecond);
     }
     if (message.type === "crawler:result" && !this.#countResult(message.sequence)) return;
     if (message.type === "crawler:result" && this.#sealCheck)

@@ -7,12 +7,13 @@ import type { Secrets } from "#core/access-types";
 import { asLeaseId, type CrawlerId } from "#core/ids";
 import type { IncidentNotes } from "#core/incidents";
 import type { Log } from "#core/log";
-import { type CoordinatorMessage, identityVersion } from "#protocol/coordinator-messages";
+import { type CoordinatorMessage, identityVersion, wakeVersion } from "#protocol/coordinator-messages";
 import type { CrawlerHello } from "#protocol/messages";
 import { refreshCrawlers, welcomeCrawler } from "../balance/presence.ts";
 import type { CoordinatorConfig } from "../config.ts";
 import { admitCrawler, noteCopy, takeTicket } from "../crawlers/admit-crawler.ts";
 import type { CrawlerStore, DayBudget } from "../crawlers/crawler.ts";
+import type { Heartbeats } from "../crawlers/heartbeats.ts";
 import type { IdentityStore } from "../crawlers/identity.ts";
 import { admitUnlessMoved, type MoveDuties } from "../crawlers/move-crawlers.ts";
 import type { DelegationStore } from "../delegation/delegation.ts";
@@ -21,7 +22,8 @@ import type { CoordinatorState } from "../delegation/state.ts";
 import { domainSetFault } from "../domain-sets/assign.ts";
 import { partitionOf } from "../domain-sets/partition.ts";
 import type { FrontierStore } from "../frontier/frontier.ts";
-import { handOutTasks } from "../frontier/hand-out-tasks.ts";
+import { handOutTasks, withoutWork } from "../frontier/hand-out-tasks.ts";
+import type { IdleCrawlers } from "../frontier/idle-crawlers.ts";
 import { frontierOrder } from "../frontier/order/strategies.ts";
 import type { Counters } from "../overview/counters.ts";
 import type { PlanInForce } from "../recrawl/recrawl-plan.ts";
@@ -39,6 +41,8 @@ export interface FleetMessagePorts {
   readonly results: ResultStore;
   readonly state: CoordinatorState;
   readonly budget: DayBudget;
+  readonly idle: IdleCrawlers;
+  readonly heartbeats: Heartbeats;
   readonly counters: Counters;
   readonly log: Log;
   readonly send: (crawlerId: CrawlerId, message: CoordinatorMessage) => boolean;
@@ -96,6 +100,7 @@ export function fleetMessageHandlers(ports: FleetMessagePorts, config: Coordinat
       const acknowledgedSequence = await welcomeCrawler(arrival, ports, ports.now());
       ports.onHello(arrival.crawlerId, arrival.hello);
       ports.log.info({ crawlerId: arrival.crawlerId, crawler: arrival.hello.name }, "crawler arrived");
+      ports.idle.arrived(crawlerId, arrival.version >= wakeVersion);
       ports.onFleetChange();
       const welcome = welcomeExtras(arrival.version, taken.ticket, ports.now());
       return {
@@ -119,6 +124,8 @@ export function fleetMessageHandlers(ports: FleetMessagePorts, config: Coordinat
           at: ports.now(),
         });
       }
+      // What was leased of its hosts is in nobody's hands any more.
+      ports.idle.note(batch.crawlerId);
       const own = withoutChecks(batch, taken);
       ports.counters.results(own, taken);
       await ports.onFetched(own);
@@ -136,13 +143,18 @@ export function fleetMessageHandlers(ports: FleetMessagePorts, config: Coordinat
             mayCrawl: crawler?.measuresOnly !== true,
             pagesLeftToday: crawler === null ? 0 : ports.budget.left(crawler, now),
           };
-          const tasks = await handOutTasks(request, ports.frontier, handOut(), now);
+          const tasks =
+            withoutWork(request) ??
+            (await ports.idle.answer(
+              crawlerId,
+              async () => await handOutTasks(request, ports.frontier, handOut(), now),
+            ));
           ports.counters.leases("granted", tasks.leases.length);
           ports.send(crawlerId, tasks);
           return;
         }
         case "crawler:heartbeat":
-          await ports.crawlers.heartbeat(crawlerId, message, now);
+          ports.heartbeats.note(crawlerId, message, now);
           return;
         case "crawler:key-kept":
           await ports.identities.keyKept(crawlerId, now);
@@ -170,6 +182,7 @@ export function fleetMessageHandlers(ports: FleetMessagePorts, config: Coordinat
       }
     },
     onLeave: async (crawlerId, reason, forGood) => {
+      ports.idle.left(crawlerId);
       await ports.moves?.onLeave(crawlerId, reason);
       const isGone = await ports.crawlers.leave({ crawlerId, reason, forGood, now: ports.now() });
       await refreshCrawlers(ports, [crawlerId]);

@@ -54,8 +54,10 @@ const coordinatorRefuse = z.object({
     "copied-folder",
     /** The name is another host's by now; or this host's identity has another name. Said where a move was made. */
     "moved",
-    /** Not the crawler's fault: the coordinator could not do its part (its database, say, or too many come at once). */
+    /** Not the crawler's fault: the coordinator could not do its part (its database, say). */
     "internal-error",
+    /** From version 5 on (`internal-error` before): more crawlers come at once than can be let in, or the one before is not gone yet. */
+    "busy",
   ]),
   reason: coordinatorWords,
   retry: z.boolean(),
@@ -85,6 +87,12 @@ const coordinatorTasks = z.object({
   askAgainMs: milliseconds,
   reason: coordinatorWords,
 });
+
+/**
+ * From version 5 on, to a crawler that was told that nothing is due: something may be now, so it is not to wait until the
+ * time it was told, and asks.
+ */
+const coordinatorWake = z.object({ type: z.literal("coordinator:wake") });
 
 /** Everything up to this sequence is committed. */
 const coordinatorAcknowledge = z.object({
@@ -153,6 +161,7 @@ export const coordinatorMessage = z.discriminatedUnion("type", [
   coordinatorRefuse,
   coordinatorProbe,
   coordinatorTasks,
+  coordinatorWake,
   coordinatorAcknowledge,
   coordinatorPace,
   coordinatorWorkPace,
@@ -177,26 +186,38 @@ export type CoordinatorRefuse = z.infer<typeof coordinatorRefuse>;
  *   2  from the welcome on, what the crawler says is packed (packed/message-frames.ts); the rest as in 1
  *   3  identities, seals, keys, stopped hosts, releases and moves: messages that an older crawler does not know
  *   4  the pace of work: a message that an older crawler does not know
+ *   5  crawlers without work are woken, and those that come too many at once are told that the coordinator is busy
  */
-export const protocolVersions = [4, 3, 2, 1] as const;
+export const protocolVersions = [5, 4, 3, 2, 1] as const;
 
 /** From this version on a crawler knows what version 3 adds. */
 export const identityVersion = 3;
 
-const sinceIdentities: ReadonlySet<string> = new Set([
-  "coordinator:key",
-  "coordinator:stop-hosts",
-  "coordinator:release",
-  "coordinator:move",
-]);
+/** From this version on a crawler without work is woken. */
+export const wakeVersion = 5;
 
-const sinceWorkPace: ReadonlySet<string> = new Set(["coordinator:work-pace"]);
-const workPaceVersion = 4;
+/** The version from which on a crawler knows a message; of all others, the first. */
+const knownSince: Readonly<Record<string, number>> = {
+  "coordinator:key": identityVersion,
+  "coordinator:stop-hosts": identityVersion,
+  "coordinator:release": identityVersion,
+  "coordinator:move": identityVersion,
+  "coordinator:work-pace": 4,
+  "coordinator:wake": wakeVersion,
+};
 
 /** Whether a crawler that speaks this version knows what to do with such a message. */
 export function isKnownTo(version: number, message: { readonly type: string }): boolean {
-  if (version < workPaceVersion && sinceWorkPace.has(message.type)) return false;
-  return version >= identityVersion || !sinceIdentities.has(message.type);
+  return version >= (knownSince[message.type] ?? 1);
+}
+
+/** A refusal in the words of that version. */
+export function inVersion<Refusal extends Pick<CoordinatorRefuse, "code">>(
+  version: number,
+  refusal: Refusal,
+): Refusal {
+  const isUnknown = refusal.code === "busy" && version < wakeVersion;
+  return isUnknown ? { ...refusal, code: "internal-error" } : refusal;
 }
 
 /** The newest version both sides know, or null. */

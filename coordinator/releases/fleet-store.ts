@@ -1,26 +1,46 @@
 /** Table release_offer and what crawlers run: who was offered which release, and what became of it there. */
 import type { Pool } from "pg";
-import { asCrawlerId } from "#core/ids";
+import { Gathered } from "#core/coalesce";
+import { asCrawlerId, type CrawlerId } from "#core/ids";
+import { columnsOf } from "../database/transaction.ts";
 import type { DockEntry, ReleaseCounts, ReleaseFleetStore } from "./release-store.ts";
 import type { ReleaseState } from "./staging.ts";
 
+/** Crawlers that arrive at once, of which one statement tells. */
+const mostTogether = 200;
+
+interface ArrivedRelease {
+  readonly crawlerId: CrawlerId;
+  readonly runs: Parameters<ReleaseFleetStore["arrived"]>[1];
+}
+
+async function noteReleases(pool: Pool, arrivals: readonly ArrivedRelease[]): Promise<readonly undefined[]> {
+  const last = [...new Map(arrivals.map((one) => [one.crawlerId, one])).values()];
+  const given = last.map(({ crawlerId, runs }) => ({
+    ...{ crawlerId, version: runs?.version ?? null, digest: runs?.digest ?? null },
+    ...{ dockVersion: runs?.dockVersion ?? null, policy: runs?.policy ?? null },
+  }));
+  await pool.query(
+    `update crawler c
+     set release_version = given.version, release_digest = given.digest, dock_version = given.dock_version,
+         release_policy = given.policy
+     from unnest($1::int[], $2::text[], $3::text[], $4::text[], $5::text[])
+       as given (crawler_id, version, digest, dock_version, policy)
+     where c.crawler_id = given.crawler_id
+       and (c.release_version, c.release_digest, c.dock_version, c.release_policy)
+         is distinct from (given.version, given.digest, given.dock_version, given.policy)`,
+    columnsOf(given, ["crawlerId", "version", "digest", "dockVersion", "policy"]),
+  );
+  return arrivals.map(() => undefined);
+}
+
 export function createReleaseFleetStore(pool: Pool): ReleaseFleetStore {
+  const arrivals = new Gathered(
+    async (given: readonly ArrivedRelease[]) => await noteReleases(pool, given),
+    mostTogether,
+  );
   return {
-    async arrived(crawlerId, runs) {
-      await pool.query(
-        `update crawler
-         set release_version = $2, release_digest = $3, dock_version = $4, release_policy = $5
-         where crawler_id = $1
-           and (release_version, release_digest, dock_version, release_policy) is distinct from ($2, $3, $4, $5)`,
-        [
-          crawlerId,
-          runs?.version ?? null,
-          runs?.digest ?? null,
-          runs?.dockVersion ?? null,
-          runs?.policy ?? null,
-        ],
-      );
-    },
+    arrived: async (crawlerId, runs) => await arrivals.ask({ crawlerId, runs }),
 
     docks: async () => await docks(pool),
 

@@ -14,7 +14,7 @@ import type {
   ReleaseStore,
   StageChange,
 } from "./release-store.ts";
-import { mayRun, type ReleaseStage, rankedDocks, releaseFor, stageMembers } from "./staging.ts";
+import { mayRun, type ReleaseStage, rankedDocks, releaseFor, stageMembers, withMembers } from "./staging.ts";
 
 export interface StagePorts {
   readonly releases: Pick<ReleaseStore, "list" | "setStage">;
@@ -258,10 +258,12 @@ export class ReleaseOffers {
       this.#ports.releases.list(),
       this.#ports.releaseFleet.docks(),
     ]);
+    const staged = withMembers(releases, docks);
+    const dockOf = new Map(docks.map((dock) => [dock.crawlerId, dock]));
     let offered = 0;
     for (const [crawlerId, session] of waiting) {
-      const dock = docks.find((one) => one.crawlerId === crawlerId);
-      const release = dock ? releaseFor(dock, { releases, docks }, this.#ports.now()) : null;
+      const dock = dockOf.get(crawlerId);
+      const release = dock ? releaseFor(dock, staged, this.#ports.now()) : null;
       if (!release) session.heardOf = null;
       else if (session.heardOf !== release.sequence && (await this.#offer(crawlerId, release))) {
         session.heardOf = release.sequence;

@@ -68,30 +68,46 @@ export function rankedDocks<Dock extends { readonly name: string }>(
     .map(({ dock }) => dock);
 }
 
+/** A release, and to whom it is to be offered. */
+export interface ReleaseToMembers {
+  readonly release: StagedRelease;
+  readonly members: ReadonlySet<CrawlerId>;
+}
+
+/** Made once for all crawlers: ranking a fleet for each of its crawlers grows with its square. */
+export function withMembers(
+  releases: readonly StagedRelease[],
+  docks: readonly Pick<DockedCrawler, "crawlerId" | "name">[],
+): ReleaseToMembers[] {
+  return releases.map((release) => ({ release, members: stageMembers(release, docks) }));
+}
+
 /**
  * The newest release that this crawler is to be offered; null: it is to stay with what it runs. Nothing older than
  * that is offered, since its dock would refuse it, and nothing that it returned from.
  */
 export function releaseFor(
   dock: DockedCrawler,
-  fleet: { readonly releases: readonly StagedRelease[]; readonly docks: readonly DockedCrawler[] },
+  staged: readonly ReleaseToMembers[],
   now: Date,
 ): StagedRelease | null {
-  const { releases, docks } = fleet;
+  const releases = staged.map(({ release }) => release);
   const running = releases.filter(({ digest }) => digest === dock.digest);
   const runningSequence = Math.max(0, ...running.map(({ sequence }) => sequence));
-  const fitting = releases.filter(
-    (release) =>
+  const fitting = staged.filter(
+    ({ release, members }) =>
+      members.has(dock.crawlerId) &&
       mayRun(release, now) &&
       release.sequence > runningSequence &&
       release.digest !== dock.digest &&
-      dock.reports.get(release.version) !== "returned" &&
-      stageMembers(release, docks).has(dock.crawlerId),
+      dock.reports.get(release.version) !== "returned",
   );
-  return fitting.reduce<StagedRelease | null>(
-    (newest, release) => (newest === null || release.sequence > newest.sequence ? release : newest),
-    null,
-  );
+  return fitting
+    .map(({ release }) => release)
+    .reduce<StagedRelease | null>(
+      (newest, release) => (newest === null || release.sequence > newest.sequence ? release : newest),
+      null,
+    );
 }
 
 /** Neither revoked nor expired nor signed by nobody who counts. */

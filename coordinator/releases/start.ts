@@ -39,13 +39,15 @@ export function releaseDuties(ports: ReleaseDutyPorts): ReleaseDuties {
   const offers = new ReleaseOffers({ ...ports, releases, releaseFleet });
   const note = noteOwnChanges(ports);
   let notices: { stop(): Promise<void> } | null = null;
-  let arrivals = Promise.resolve();
+  const arrivals = new Set<Promise<void>>();
   return {
     onHello: (crawlerId, hello) => {
-      arrivals = arrivals
-        .then(() => offers.arrived(crawlerId, hello))
+      const arrival = offers
+        .arrived(crawlerId, hello)
         .then(() => timekeeper.hurry(duties.offer, welcomeMs))
-        .catch((error: unknown) => log.error({ crawlerId, error }, "what a crawler runs was not recorded"));
+        .catch((error: unknown) => log.error({ crawlerId, error }, "what a crawler runs was not recorded"))
+        .finally(() => arrivals.delete(arrival));
+      arrivals.add(arrival);
     },
     onReport: async (crawlerId, report) => {
       const { version, state, reason } = report;
@@ -73,7 +75,7 @@ export function releaseDuties(ports: ReleaseDutyPorts): ReleaseDuties {
     },
     stop: async () => {
       await notices?.stop();
-      await arrivals;
+      await Promise.all(arrivals);
     },
   };
 }

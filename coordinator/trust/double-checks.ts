@@ -36,6 +36,8 @@ export interface DoubleCheckPorts {
   readonly versionOf: (crawlerId: CrawlerId) => string | null;
   /** Uniform in [0, 1), and such that nobody can foresee it. */
   readonly random: () => number;
+  /** Something may be leased to this crawler for a comparison. */
+  readonly onAsked: (crawlerId: CrawlerId) => void;
   /** A comparison was decided. */
   readonly onDecided: (check: OpenCheck, step: Extract<CheckStep, { type: "verdict" }>) => Promise<void>;
 }
@@ -84,14 +86,17 @@ export class DoubleChecks {
       ...this.#newCheck({ key, fetchedAt, sketch: null }, check.crawlerId, check.target, now),
       cause: "follow-up" as const,
     }));
-    if (checks.length > 0) await trust.open(check.crawlerId, checks);
+    await this.#open(check.crawlerId, checks);
   }
 
   /** Crawlers that were asked once more for a page of theirs and were silent; gives the number of such comparisons. */
   async takeSilences(now: Date): Promise<number> {
     const { trust, onDecided } = this.#ports;
     const taken = await trust.takeSilences((check) => this.#stepOf(check, now), now);
-    for (const { check, step } of taken) if (step.type === "verdict") await onDecided(check, step);
+    for (const { check, step } of taken) {
+      if (step.type === "verdict") await onDecided(check, step);
+      else this.#tell(step.wanted);
+    }
     return taken.length;
   }
 
@@ -124,6 +129,7 @@ export class DoubleChecks {
     const opinion = opinionOf(crawlerId, arrived, now);
     const taken = await this.#ports.trust.takeOpinion(opinion, (check) => this.#stepOf(check, now), now);
     if (taken?.step.type === "verdict") await this.#ports.onDecided(taken.check, taken.step);
+    else if (taken) this.#tell(taken.step.wanted);
   }
 
   #stepOf(check: OpenCheck, now: Date): CheckStep {
@@ -158,7 +164,17 @@ export class DoubleChecks {
       const page = { key: arrived.key, fetchedAt: fetchedAtOf(arrived.result, now), sketch };
       return [{ ...this.#newCheck(page, crawlerId, target, now), cause: "sample" as const }];
     });
-    if (checks.length > 0) await trust.open(crawlerId, checks);
+    await this.#open(crawlerId, checks);
+  }
+
+  async #open(crawlerId: CrawlerId, checks: readonly NewCheck[]): Promise<void> {
+    if (checks.length === 0) return;
+    await this.#ports.trust.open(crawlerId, checks);
+    for (const { wanted } of checks) this.#tell(wanted);
+  }
+
+  #tell(wanted: readonly CrawlerId[]): void {
+    for (const crawlerId of wanted) this.#ports.onAsked(crawlerId);
   }
 
   #newCheck(

@@ -36,6 +36,8 @@ export interface TrustingPorts {
   /** Asks for new rounds. */
   readonly request: (subnetIds: readonly SubnetId[], cause: RoundCause) => void;
   readonly incidents: IncidentNotes;
+  /** Something may be leased to this crawler for a comparison. */
+  readonly onAsked: (crawlerId: CrawlerId) => void;
   /** Of this coordinator's software. */
   readonly version: string;
   readonly log: Log;

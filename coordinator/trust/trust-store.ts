@@ -1,5 +1,6 @@
 /** Tables double_check, check_outcome, host_disagreement and crawler_trust: pages fetched twice, and who is believed. */
 import type { Pool } from "pg";
+import { Gathered } from "#core/coalesce";
 import { asCrawlerId, asSubnetId, type CrawlerId, type HostHash, type LeaseId } from "#core/ids";
 import type { ProbeMethod } from "#protocol/messages";
 import { isLeaseNumber } from "../frontier/lease-end-writes.ts";
@@ -10,14 +11,21 @@ import { distrustCrawler, doubtProbes, fetchLeftovers } from "./distrust-writes.
 import type { CheckOutcome, UntoldChecks } from "./evidence.ts";
 import type { ProbedSubnet } from "./probe-plausibility.ts";
 
+/** Crawlers that arrive at once, of which one statement tells. */
+const mostTogether = 200;
+
 export function createTrustStore(pool: Pool): TrustStore {
+  const software = new Gathered(
+    async (given: readonly RunningSoftware[]) => await areOffered(pool, given),
+    mostTogether,
+  );
   return {
     ranAs: async (version) => {
       await pool.query("insert into coordinator_version (version) values ($1) on conflict do nothing", [
         version,
       ]);
     },
-    isOffered: async (crawlerId, runs) => await isOffered(pool, crawlerId, runs),
+    isOffered: async (crawlerId, runs) => await software.ask({ crawlerId, runs }),
     untold: async (crawlerId, since) => await untold(pool, crawlerId, since),
     watch: async (crawlerId, pages) => {
       await pool.query("update crawler_trust set watched_until_page = pages + $2 where crawler_id = $1", [
@@ -63,12 +71,31 @@ async function countPages(pool: Pool, crawlerId: CrawlerId, pages: number) {
   return { pages: rows[0]!.pages, watchedUntilPage: rows[0]!.watched };
 }
 
-async function isOffered(pool: Pool, crawlerId: CrawlerId, runs: StatedSoftware): Promise<boolean> {
+interface RunningSoftware {
+  readonly crawlerId: CrawlerId;
+  readonly runs: StatedSoftware;
+}
+
+async function areOffered(pool: Pool, given: readonly RunningSoftware[]): Promise<boolean[]> {
+  const of = {
+    crawlerId: "of.crawler_id",
+    release: "of.release",
+    digest: "of.digest",
+    software: "of.software",
+  };
   const { rows } = await pool.query<{ offered: boolean }>(
-    `select ${isOfferedTo({ crawlerId: "$1::int", release: "$2::text", digest: "$3::text", software: "$4::text" })} as offered`,
-    [crawlerId, runs.release?.version ?? null, runs.release?.digest ?? null, runs.softwareVersion],
+    `select ${isOfferedTo(of)} as offered
+     from unnest($1::int[], $2::text[], $3::text[], $4::text[])
+       with ordinality as of (crawler_id, release, digest, software, place)
+     order by of.place`,
+    [
+      given.map(({ crawlerId }) => crawlerId),
+      given.map(({ runs }) => runs.release?.version ?? null),
+      given.map(({ runs }) => runs.release?.digest ?? null),
+      given.map(({ runs }) => runs.softwareVersion),
+    ],
   );
-  return rows[0]!.offered;
+  return rows.map(({ offered }) => offered);
 }
 
 async function untold(pool: Pool, crawlerId: CrawlerId, since: Date): Promise<UntoldChecks> {

@@ -138,12 +138,16 @@ export class TaskLoop {
     this.askSoon();
   }
 
+  /** Something may be due: the time that the coordinator named before is over. */
+  onWake(): void {
+    this.#earliestAskMs = 0;
+    if (!this.#hasNoRoom) this.#stopWaiting();
+    this.askSoon();
+  }
+
   /** Asks for work when there is room; called whenever that may have changed. */
   askSoon(): void {
-    if (this.#hasNoRoom && this.#timer !== null) {
-      clearTimeout(this.#timer);
-      this.#timer = null;
-    }
+    if (this.#hasNoRoom) this.#stopWaiting();
     if (this.#timer !== null || this.#asked !== null || this.#stopping || !this.#up) return;
     this.#hasNoRoom = false;
     const waitMs = Math.max(gatherMs, this.#earliestAskMs - performance.now());
@@ -172,7 +176,7 @@ export class TaskLoop {
   async stop(): Promise<void> {
     this.#stopping = true;
     clearTimeout(this.#lost);
-    if (this.#timer !== null) clearTimeout(this.#timer);
+    this.#stopWaiting();
     this.#answered();
     this.#abortAll("the crawler stops");
     await Promise.all([...this.#slices.values()].map(({ ended }) => ended));
@@ -180,6 +184,11 @@ export class TaskLoop {
 
   #abortAll(reason: string): void {
     for (const { abort } of this.#slices.values()) abort.abort(reason);
+  }
+
+  #stopWaiting(): void {
+    if (this.#timer !== null) clearTimeout(this.#timer);
+    this.#timer = null;
   }
 
   #ask(): void {

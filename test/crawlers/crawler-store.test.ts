@@ -1,6 +1,8 @@
 /** The crawler registry: keys, arrivals, departures, and the distances between crawlers. */
+
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import { asCrawlerId, type CrawlerId } from "#core/ids";
+import type { CrawlerHeartbeat } from "#protocol/messages";
 import { type CrawlerHello, crawlerHello } from "#protocol/messages";
 import { newWorld, noon, secondsAfterNoon, spoolId, type World } from "../support/store-world.ts";
 import { until } from "../support/until.ts";
@@ -83,19 +85,9 @@ test("who leaves is offline with the reason, and a heartbeat tells when it was s
   const crawlerId = await world.crawler("north");
   await world.crawlers.arrive({ crawlerId, hello, address: null, subnetId: null, now: noon });
 
-  await world.crawlers.heartbeat(
-    crawlerId,
-    {
-      type: "crawler:heartbeat",
-      openHosts: 1,
-      spooledResults: 2,
-      pages: 3,
-      fetchedBytes: 4,
-      shippedBytes: 5,
-      holdingBack: [],
-    },
-    secondsAfterNoon(10),
-  );
+  const said = { openHosts: 1, spooledResults: 2, pages: 3, fetchedBytes: 4, shippedBytes: 5 };
+  const heartbeat: CrawlerHeartbeat = { type: "crawler:heartbeat", ...said, holdingBack: [] };
+  await world.crawlers.heartbeats([{ crawlerId, heartbeat, at: secondsAfterNoon(10) }]);
   expect((await world.crawlers.list())[0]?.lastSeenAt).toEqual(secondsAfterNoon(10));
   expect(await world.rows("select heartbeat from crawler")).toMatchObject([{ heartbeat: { pages: 3 } }]);
 

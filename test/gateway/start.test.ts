@@ -2,7 +2,10 @@
 import { afterAll, beforeAll, beforeEach, expect, it } from "vitest";
 import { readCoordinatorConfig } from "#coordinator/config";
 import { DayBudget } from "#coordinator/crawlers/crawler";
+import { Heartbeats } from "#coordinator/crawlers/heartbeats";
 import { createIdentityStore } from "#coordinator/crawlers/identity-store";
+import { createDueWorkReads } from "#coordinator/frontier/due-work-reads";
+import { IdleCrawlers } from "#coordinator/frontier/idle-crawlers";
 import { fleetMessageHandlers } from "#coordinator/gateway/start";
 import { Counters } from "#coordinator/overview/counters";
 import { hashCrawlerKey, randomSecrets } from "#coordinator/web/secrets";
@@ -34,14 +37,22 @@ async function connected(pagesPerDay = 1000) {
   const counters = new Counters();
   const sent: [CrawlerId, CoordinatorMessage][] = [];
   const happened: string[] = [];
+  const send = (crawlerId: CrawlerId, message: CoordinatorMessage) => sent.push([crawlerId, message]) > 0;
+  const idle = new IdleCrawlers({
+    reads: createDueWorkReads(world.pool),
+    ownerOf: (subnetId) => state.ownerOf(subnetId),
+    wake: (crawlerId) => send(crawlerId, { type: "coordinator:wake" }),
+    onNews: () => {},
+    now: () => noon,
+    ...{ nowMs: () => 0, random: () => 0 },
+  });
+  const heartbeats = new Heartbeats(world.crawlers);
   const handlers = fleetMessageHandlers(
     {
       ...world,
-      state,
-      budget,
+      ...{ state, budget, idle, heartbeats, send },
       counters,
       log: silentLog,
-      send: (crawlerId, message) => sent.push([crawlerId, message]) > 0,
       onFleetChange: () => happened.push("fleet changed"),
       onDraining: () => happened.push("draining"),
       onNewUrls: () => happened.push("new URLs"),
@@ -64,7 +75,7 @@ async function connected(pagesPerDay = 1000) {
     if (tasks.type !== "coordinator:tasks") throw new Error(tasks.type);
     return tasks;
   };
-  return { north, state, budget, counters, sent, happened, handlers, arrived, ask };
+  return { north, state, idle, heartbeats, budget, counters, sent, happened, handlers, arrived, ask };
 }
 
 it("recognises a crawler by its name and the hash of its key", async () => {
@@ -155,7 +166,7 @@ it("takes a lease back that its crawler gives back, and no other crawler's", asy
 });
 
 it("keeps a heartbeat, and what a crawler measured of its peers", async () => {
-  const { handlers, north, state } = await connected();
+  const { handlers, heartbeats, north, state } = await connected();
   const south = await world.crawler("south");
   state.setCrawlers(await world.crawlers.list());
   const counts = { openHosts: 3, spooledResults: 0, pages: 9, fetchedBytes: 1, shippedBytes: 1 };
@@ -165,6 +176,7 @@ it("keeps a heartbeat, and what a crawler measured of its peers", async () => {
   const peers = [{ crawlerId: south, outcome }];
   await handlers.onMessage(north, { type: "crawler:peer-rtts", peers }, size);
 
+  await heartbeats.write();
   const [row] = await world.rows<{ heartbeat: object }>("select heartbeat from crawler order by crawler_id");
   expect(row?.heartbeat).toEqual({ ...counts, holdingBack: [] });
   expect(state.peerRtts.rttMs(south, north)).toBe(31);

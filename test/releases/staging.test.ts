@@ -5,6 +5,7 @@ import {
   releaseFor,
   type StagedRelease,
   stageMembers,
+  withMembers,
 } from "#coordinator/releases/staging";
 import { asCrawlerId } from "#core/ids";
 
@@ -129,5 +130,5 @@ function staged(differences: Partial<StagedRelease>): StagedRelease {
 }
 
 function offered(crawler: DockedCrawler, releases: readonly StagedRelease[]): string | null {
-  return releaseFor(crawler, { releases, docks: [crawler] }, now)?.version ?? null;
+  return releaseFor(crawler, withMembers(releases, [crawler]), now)?.version ?? null;
 }

@@ -59,6 +59,7 @@ export async function newCheckedWorld() {
         ...{ trust, state, results: world.results, frontier: world.frontier },
         online: () => online,
         denied: () => denied,
+        onAsked: () => {},
         versionOf: () => "0.1.0",
         random: seededRandom(7),
         onDecided: async (check, step) =>

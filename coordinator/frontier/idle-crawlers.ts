@@ -1,0 +1,253 @@
+/**
+ * Who has nothing to do is told so once, and woken when something of its own becomes due: until then its questions are
+ * answered from here, and the database is asked for all of the fleet together.
+ *
+ *   unknown ─ asks, nothing is open ─► idle ─ something opens ─► woken ─ asks ─► leases, or idle again
+ *
+ * What opens is told of (hosts whose leases ended, subnets that were delegated), or read once a second in the order in
+ * which it becomes due. What neither tells of (another coordinator's doing, an opt-out that ended) is found by looking
+ * at all idle crawlers in turn, a share of them at a time.
+ *
+ * Something may be open and cannot be leased now: its address rests, or no domain set holds it. Its crawler is woken
+ * again after a while that doubles.
+ */
+import { Gathered } from "#core/coalesce";
+import type { CrawlerId, HostHash, SubnetId } from "#core/ids";
+import type { DueWorkReads, OpenWork } from "./due-work-reads.ts";
+import { askAgainSoonMs, nothing, nothingDueReason, type Tasks } from "./hand-out-tasks.ts";
+
+export interface IdleCrawlerPorts {
+  readonly reads: DueWorkReads;
+  readonly ownerOf: (subnetId: SubnetId) => CrawlerId | null;
+  /** False: it is not connected, or too old to be woken. */
+  readonly wake: (crawlerId: CrawlerId) => boolean;
+  /** Something was told of that is worth a look before the next turn. */
+  readonly onNews: () => void;
+  readonly now: () => Date;
+  /** Monotonic, whatever happens to the clock. */
+  readonly nowMs: () => number;
+  /** Uniform in [0, 1). */
+  readonly random: () => number;
+}
+
+/** Asking is a fall-back for whoever can be woken: after so long, and up to half as long again. */
+const fallBackMs = 300_000;
+/** For whoever cannot. */
+const pollMs = 2000;
+/** Every idle crawler is looked at once in so many turns; of a small fleet all are, each time. */
+const turnsPerRound = 120;
+const leastPerTurn = 50;
+/** Hosts read at a time of those that became due. */
+const readTogether = 5000;
+const readsPerTurn = 10;
+/** Read twice: what was written with this time may be committed later. */
+const overlapMs = 1000;
+/** What is told of beyond that is found by looking. */
+const mostTold = 100_000;
+const mostLookedAtTogether = 500;
+const firstBlockedMs = 1000;
+const mostBlockedMs = 16_000;
+
+interface Idle {
+  /** It was woken for something that it could not be leased: not again before this time. */
+  readonly notBeforeMs: number;
+  /** Something opened meanwhile. */
+  hasNews: boolean;
+}
+
+export class IdleCrawlers {
+  readonly #ports: IdleCrawlerPorts;
+  /** Those that were looked at longest ago first. */
+  readonly #idle = new Map<CrawlerId, Idle>();
+  /** Requests under way: whether something opened since. */
+  readonly #asking = new Map<CrawlerId, { hasNews: boolean }>();
+  /** Of which something is known: who arrives is not among them until it has asked. */
+  readonly #known = new Set<CrawlerId>();
+  readonly #wakeable = new Set<CrawlerId>();
+  /** For which something was open when it was last looked. */
+  readonly #expecting = new Set<CrawlerId>();
+  /** Times in a row that open work could not be leased. */
+  readonly #inVain = new Map<CrawlerId, number>();
+  readonly #looks: Gathered<CrawlerId, boolean>;
+  #told = new Set<HostHash>();
+  /** By the second in which it opens: whose it is then. */
+  readonly #opening = new Map<number, Set<CrawlerId>>();
+  #openingCount = 0;
+  #readUntil: Date | null = null;
+
+  constructor(ports: IdleCrawlerPorts) {
+    this.#ports = ports;
+    this.#looks = new Gathered(async (crawlerIds) => {
+      const having = new Set(await ports.reads.crawlersWithWork(crawlerIds, ports.now()));
+      return crawlerIds.map((crawlerId) => having.has(crawlerId));
+    }, mostLookedAtTogether);
+  }
+
+  get count(): number {
+    return this.#idle.size;
+  }
+
+  /** A session begins. `canBeWoken`: its crawler knows what a wake is. */
+  arrived(crawlerId: CrawlerId, canBeWoken: boolean): void {
+    this.left(crawlerId);
+    if (canBeWoken) this.#wakeable.add(crawlerId);
+  }
+
+  left(crawlerId: CrawlerId): void {
+    this.#idle.delete(crawlerId);
+    for (const marks of [this.#known, this.#expecting, this.#wakeable, this.#inVain]) marks.delete(crawlerId);
+  }
+
+  /** The answer to a crawler that asks for work; `handOut` is begun where there may be some. */
+  async answer(crawlerId: CrawlerId, handOut: () => Promise<Tasks>): Promise<Tasks> {
+    if (this.#idle.has(crawlerId)) return this.#nothingDue(crawlerId);
+    const asking = { hasNews: false };
+    this.#asking.set(crawlerId, asking);
+    try {
+      if (!this.#known.has(crawlerId)) {
+        this.#known.add(crawlerId);
+        if (!(await this.#looks.ask(crawlerId))) return this.#end(crawlerId, asking.hasNews);
+        this.#expecting.add(crawlerId);
+      }
+      const tasks = await handOut();
+      if (tasks.reason === nothingDueReason) return this.#end(crawlerId, asking.hasNews);
+      this.#expecting.delete(crawlerId);
+      this.#inVain.delete(crawlerId);
+      return tasks;
+    } finally {
+      this.#asking.delete(crawlerId);
+    }
+  }
+
+  /** Something of this crawler's may be open. */
+  note(crawlerId: CrawlerId): void {
+    const asking = this.#asking.get(crawlerId);
+    if (asking !== undefined) asking.hasNews = true;
+    const idle = this.#idle.get(crawlerId);
+    if (idle === undefined) return;
+    idle.hasNews = true;
+    if (idle.notBeforeMs <= this.#ports.nowMs()) this.#wake(crawlerId);
+  }
+
+  /** The same, told many times at once: it is woken with the next turn. */
+  noteLater(crawlerId: CrawlerId): void {
+    const asking = this.#asking.get(crawlerId);
+    if (asking !== undefined) asking.hasNews = true;
+    const idle = this.#idle.get(crawlerId);
+    if (idle === undefined || idle.hasNews) return;
+    idle.hasNews = true;
+    this.#ports.onNews();
+  }
+
+  /** These hosts may be in nobody's hands from now on. */
+  noteHosts(hosts: readonly HostHash[]): void {
+    if (this.#idle.size + this.#asking.size === 0) return;
+    for (const host of hosts) if (this.#told.size < mostTold) this.#told.add(host);
+    if (hosts.length > 0) this.#ports.onNews();
+  }
+
+  /** By the clock, once a second, and after news; returns how many crawlers were woken. */
+  async turn(): Promise<number> {
+    const before = this.#idle.size;
+    await this.#readTold();
+    await this.#readDue();
+    this.#takeOpening();
+    for (const [crawlerId, idle] of this.#idle) {
+      if (idle.hasNews && idle.notBeforeMs <= this.#ports.nowMs()) this.#wake(crawlerId);
+    }
+    await this.#lookInTurn();
+    return Math.max(0, before - this.#idle.size);
+  }
+
+  #end(crawlerId: CrawlerId, hasNews: boolean): Tasks {
+    const wasOpen = this.#expecting.delete(crawlerId);
+    if (hasNews && !wasOpen) return nothing(nothingDueReason, askAgainSoonMs);
+    const inVain = this.#inVain.get(crawlerId) ?? 0;
+    if (wasOpen) this.#inVain.set(crawlerId, inVain + 1);
+    const waitMs = wasOpen ? Math.min(mostBlockedMs, firstBlockedMs * 2 ** inVain) : 0;
+    this.#idle.set(crawlerId, { notBeforeMs: this.#ports.nowMs() + waitMs, hasNews });
+    return this.#nothingDue(crawlerId);
+  }
+
+  #nothingDue(crawlerId: CrawlerId): Tasks {
+    const askAgainMs = this.#wakeable.has(crawlerId)
+      ? fallBackMs * (1 + this.#ports.random() / 2)
+      : pollMs * (1 + this.#ports.random() / 2);
+    return nothing(nothingDueReason, Math.round(askAgainMs));
+  }
+
+  #wake(crawlerId: CrawlerId): void {
+    this.#idle.delete(crawlerId);
+    this.#expecting.add(crawlerId);
+    this.#ports.wake(crawlerId);
+  }
+
+  #take({ crawlerId, subnetId, openAt }: OpenWork): void {
+    const owner = crawlerId ?? this.#ports.ownerOf(subnetId);
+    if (owner === null) return;
+    if (openAt <= this.#ports.now()) this.note(owner);
+    else this.#expect(owner, openAt.getTime());
+  }
+
+  /** A second late, so that it is open by then. */
+  #expect(owner: CrawlerId, openAtMs: number): void {
+    if (this.#openingCount >= mostTold) return;
+    const second = Math.floor(openAtMs / 1000) + 1;
+    const owners = this.#opening.get(second) ?? new Set();
+    this.#opening.set(second, owners.add(owner));
+    this.#openingCount += 1;
+  }
+
+  #takeOpening(): void {
+    const nowSecond = this.#ports.now().getTime() / 1000;
+    for (const [second, owners] of this.#opening) {
+      if (second > nowSecond) continue;
+      this.#opening.delete(second);
+      for (const owner of owners) this.note(owner);
+    }
+    this.#openingCount = 0;
+    for (const owners of this.#opening.values()) this.#openingCount += owners.size;
+  }
+
+  async #readTold(): Promise<void> {
+    const hosts = [...this.#told];
+    this.#told = new Set();
+    for (let at = 0; at < hosts.length; at += readTogether) {
+      for (const work of await this.#ports.reads.openOf(hosts.slice(at, at + readTogether))) this.#take(work);
+    }
+  }
+
+  async #readDue(): Promise<void> {
+    const now = this.#ports.now();
+    const from = this.#readUntil ?? now;
+    this.#readUntil = now;
+    // A clock that jumped says nothing of what became due meanwhile: looking finds it.
+    const isClockSound = now >= from && now.getTime() - from.getTime() < fallBackMs;
+    if (!isClockSound || this.#idle.size + this.#asking.size === 0) return;
+    let reached = new Date(from.getTime() - overlapMs);
+    for (let reads = 0; reads < readsPerTurn && reached < now; reads++) {
+      const { work, until } = await this.#ports.reads.dueBetween(reached, now, readTogether);
+      for (const one of work) this.#take(one);
+      reached = until > reached ? until : new Date(reached.getTime() + 1);
+    }
+  }
+
+  async #lookInTurn(): Promise<void> {
+    const most = Math.max(leastPerTurn, Math.ceil(this.#idle.size / turnsPerRound));
+    const nowMs = this.#ports.nowMs();
+    const looked: CrawlerId[] = [];
+    for (const [crawlerId, { notBeforeMs }] of this.#idle) {
+      if (looked.length === most) break;
+      if (notBeforeMs <= nowMs) looked.push(crawlerId);
+    }
+    if (looked.length === 0) return;
+    for (const crawlerId of looked) {
+      const idle = this.#idle.get(crawlerId)!;
+      this.#idle.delete(crawlerId);
+      this.#idle.set(crawlerId, idle);
+    }
+    for (const crawlerId of await this.#ports.reads.crawlersWithWork(looked, this.#ports.now())) {
+      this.note(crawlerId);
+    }
+  }
+}
