@@ -13,7 +13,7 @@ import { migrate } from "#db/migrate";
 import type { Database } from "#db/server-database";
 import { freePort } from "../../support/free-port.ts";
 import type { CoordinatorFigures, CoordinatorOrder } from "./coordinator-process.ts";
-import { BoxProcess, cpuMsOf, postgresCpuMs, residentBytesOf } from "./processes.ts";
+import { BoxProcess, cpuMsOf, machineCpuMs, postgresCpuMs, residentBytesOf } from "./processes.ts";
 import { type SeedSettings, seed } from "./seed.ts";
 import type { SessionOrder, SessionReport } from "./session-process.ts";
 import { Tally, type TallySheet } from "./tally.ts";
@@ -37,6 +37,7 @@ export interface Standing {
   readonly coordinatorCpuMs: number;
   readonly postgresCpuMs: number;
   readonly sessionsCpuMs: number;
+  readonly machineCpuMs: number;
   readonly commits: number;
   readonly walBytes: number;
   readonly sheet: TallySheet;
@@ -184,6 +185,7 @@ export class FleetBox {
       coordinatorCpuMs: this.#coordinatorCpuMs(),
       postgresCpuMs: postgresCpuMs(this.home),
       sessionsCpuMs: this.#sessions.reduce((sum, { pid }) => sum + cpuMsOf(pid), 0),
+      machineCpuMs: machineCpuMs(),
       commits: Number(rows[0]!.commits),
       walBytes: Number(rows[0]!.wal),
       sheet: structuredClone(this.tally.take()),

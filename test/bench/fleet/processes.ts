@@ -114,6 +114,14 @@ export function postgresCpuMs(home: string): number {
   return (1000 * ticks) / ticksPerSecond;
 }
 
+/** Of all processes of the machine. */
+export function machineCpuMs(): number {
+  const [, user, nice, system, , , irq, softirq] = readFileSync("/proc/stat", "utf8")
+    .split(/\s+/, 9)
+    .map(Number);
+  return ((user! + nice! + system! + irq! + softirq!) * 1000) / ticksPerSecond;
+}
+
 /** Counted from the state on, since the name before it may hold anything; null when the process is gone. */
 function statOf(pid: number): string[] | null {
   try {

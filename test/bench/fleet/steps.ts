@@ -78,6 +78,7 @@ async function arrival(
   list.add(step, "coordinator's processor", change.of("coordinatorCpuMs") / 1000, "s");
   list.add(step, "Postgres' processor", change.of("postgresCpuMs") / 1000, "s");
   list.add(step, "sessions' processor", change.of("sessionsCpuMs") / 1000, "s");
+  others(change, step, list);
   list.add(step, "entries of peers to measure", change.count("peersToMeasure"));
   await state(box, step, list);
   for (const [reason, count] of change.each("reasons").slice(0, 6)) list.note(step, `${count} × ${reason}`);
@@ -193,8 +194,16 @@ function cores(change: Change, step: string, list: FigureList): void {
   list.add(step, "coordinator", part(change.of("coordinatorCpuMs")), "cores");
   list.add(step, "Postgres", part(change.of("postgresCpuMs")), "cores");
   list.add(step, "sessions", part(change.of("sessionsCpuMs")), "cores");
+  others(change, step, list);
   list.add(step, "commits a second", change.of("commits") / change.seconds);
   list.add(step, "write-ahead log", change.of("walBytes") / 1e6 / change.seconds, "MB/s");
+}
+
+/** What took processors from the box: with much of it, times say little. */
+function others(change: Change, step: string, list: FigureList): void {
+  const own = change.of("coordinatorCpuMs") + change.of("postgresCpuMs") + change.of("sessionsCpuMs");
+  const strange = Math.max(0, change.of("machineCpuMs") - own) / 1000 / change.seconds;
+  list.add(step, "others on the machine", strange, "cores");
 }
 
 /** How the coordinator is now, and what its event loop suffered since the last time. */

@@ -51,7 +51,8 @@ export function placeOf(address: string): Place {
   const hash = mix32(Math.floor(addressNumber(address) / blockBytes));
   const town = towns[hash % towns.length]!;
   const aside = (shift: number) => (((hash >>> shift) & 255) / 255 - 0.5) * 1.5;
-  return { latitude: town.latitude + aside(8), longitude: town.longitude + aside(16) };
+  const longitude = town.longitude + aside(16);
+  return { latitude: town.latitude + aside(8), longitude: ((longitude + 540) % 360) - 180 };
 }
 
 /** Light in glass goes 100 km and back in 1 ms; cables and routers make the way 1.6 times as long, the last mile 2 ms. */
