@@ -7,6 +7,9 @@
  *   idle     nobody has anything to do
  *   work     a fifth of the fleet has due URLs, and delivers a small page for each
  *   slices   the same, but each slice is given back as it came
+ *   rounds   hosts come in subnets that nobody has
+ *   restart  the coordinator is killed and comes again
+ *   bad      one asks 1,000 times a second, a fifth reads slowly, the clock jumps a day, all are cut off again and again
  *
  * Run: npm run bench -- fleet --crawlers 100,1000,3000 [--steps storm,idle,work] [--out FILE.md] [--json FILE]
  * `npm run bench -- fleet --help` lists all options. Every step is bounded in time, and nothing is left behind.
@@ -28,6 +31,9 @@ const numbers = {
   "busy-share": [0.2, "of the fleet, how many have due work"],
   "work-hosts": [60_000, "hosts that are due, over all of them"],
   "urls-per-host": [1, "due URLs of each"],
+  "rounds-seconds": [60, "probe rounds are measured for so long at most"],
+  "bad-seconds": [20, "for each kind of trouble"],
+  reconnects: [3, "how often all are cut off at once"],
   "concurrent-hosts": [32, "hosts that a crawler crawls at a time"],
   "fetch-ms": [100, "what fetching a URL takes"],
   subnets: [4, "subnets of each crawler beside its own"],
@@ -110,6 +116,9 @@ function stepSettings(): StepSettings {
     busyShare: number("busy-share"),
     workHosts: number("work-hosts"),
     urlsPerHost: number("urls-per-host"),
+    roundsSeconds: number("rounds-seconds"),
+    badSeconds: number("bad-seconds"),
+    reconnects: number("reconnects"),
   };
 }
 

@@ -196,6 +196,16 @@ export class FleetSession {
     this.#asked = null;
   }
 
+  /** Asks so many times a second, whatever it was told; returns how to end that. */
+  flood(perSecond: number): () => void {
+    const everyMs = 20;
+    const timer = setInterval(() => {
+      for (let times = (perSecond * everyMs) / 1000; times > 0; times -= 1)
+        this.#send({ type: "crawler:ready", freeHosts: 1 });
+    }, everyMs);
+    return () => clearInterval(timer);
+  }
+
   #onTasks(leases: readonly OfferedLease[], askAgainMs: number): void {
     if (this.#asked !== null) {
       clearTimeout(this.#asked);

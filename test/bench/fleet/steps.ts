@@ -17,6 +17,11 @@ export interface StepSettings {
   readonly busyShare: number;
   readonly workHosts: number;
   readonly urlsPerHost: number;
+  readonly roundsSeconds: number;
+  /** For each of what goes on beside the others' work. */
+  readonly badSeconds: number;
+  /** How often all are cut off at once. */
+  readonly reconnects: number;
 }
 
 export type Step = (box: FleetBox, settings: StepSettings, figures: FigureList) => Promise<void>;
@@ -28,30 +33,42 @@ const noticeSeconds = 90;
 
 /** All come. */
 export const storm: Step = async (box, settings, list) => {
-  await arrival(box, "storm", settings.stormSeconds, list, async () =>
-    box.tellSessions({ type: "start", overMs: settings.stormOverSeconds * 1000 }),
-  );
+  const { stormSeconds, stormOverSeconds } = settings;
+  const begin = async () => box.tellSessions({ type: "start", overMs: stormOverSeconds * 1000 });
+  await full(await arrival(box, stormSeconds, begin), "storm", box, list);
 };
 
-/** From the event to the moment when all are up: what a storm and a restart have in common. */
-async function arrival(
-  box: FleetBox,
-  step: string,
-  seconds: number,
-  list: FigureList,
-  begin: () => Promise<unknown>,
-): Promise<void> {
+/** The coordinator is killed and comes again. */
+export const restart: Step = async (box, settings, list) => {
+  const came = await arrival(box, settings.stormSeconds, async () => {
+    await box.killCoordinator();
+    const startMs = performance.now();
+    await box.startCoordinator();
+    list.add("restart", "it listens again after", (performance.now() - startMs) / 1000, "s");
+  });
+  await full(came, "restart", box, list);
+};
+
+interface Arrival {
+  readonly change: Change;
+  /** Seconds by the share of the fleet that was up. */
+  readonly reached: ReadonlyMap<number, number>;
+  readonly health: PageWatch;
+  readonly page: PageWatch;
+}
+
+const shares = [0.5, 0.9, 1];
+
+/** From the event to the moment when all are up, or to the end of the time. */
+async function arrival(box: FleetBox, seconds: number, begin: () => Promise<unknown>): Promise<Arrival> {
   const { crawlers } = box.settings;
   const { counts } = box.tally;
   const before = await box.standing();
-  const [health, page] = [
-    new PageWatch(`${box.webUrl}/health`, healthEveryMs),
-    new PageWatch(`${box.webUrl}/fleet`, pageEveryMs),
-  ];
   const startMs = performance.now();
   await begin();
+  const health = new PageWatch(`${box.webUrl}/health`, healthEveryMs);
+  const page = new PageWatch(`${box.webUrl}/fleet`, pageEveryMs);
   const reached = new Map<number, number>();
-  const shares = [0.5, 0.9, 1];
   const isUp = () => {
     for (const share of shares)
       if (!reached.has(share) && counts.up >= share * crawlers)
@@ -60,27 +77,37 @@ async function arrival(
   };
   await box.until(isUp, seconds, () => {
     const attempts = counts.welcomes + counts.failedAttempts;
-    return `${counts.up} up, ${attempts} attempts ended, ${counts.lost} sessions lost`;
+    return `${counts.up} up, ${attempts} attempts ended, ${counts.lost} sessions lost so far`;
   });
   await Promise.all([health.stop(), page.stop()]);
-  const change = new Change(before, await box.standing());
-  for (const share of shares) list.add(step, `${100 * share} % up after`, reached.get(share) ?? null, "s");
-  list.add(step, "up at the end", counts.up);
-  list.add(step, "attempts", change.count("welcomes") + change.count("failedAttempts"));
-  list.add(step, "sessions lost", change.count("lost"));
-  const codes = new Map(change.each("codes"));
-  for (const code of new Set(["internal-error", "HTTP 503", "HTTP 429", ...codes.keys()]))
-    list.add(step, `ended by ${code}`, codes.get(code) ?? 0);
+  return { change: new Change(before, await box.standing()), reached, health, page };
+}
+
+async function full(arrived: Arrival, step: string, box: FleetBox, list: FigureList): Promise<void> {
+  const { change, health, page } = arrived;
+  brief(arrived, step, box, list);
   list.times(step, "welcome", change.times("welcome"));
-  list.times(step, "/health", health.times);
-  list.add(step, "/health failed", health.failed);
   list.times(step, "/fleet", page.times);
+  list.add(step, "/health failed", health.failed);
   list.add(step, "coordinator's processor", change.of("coordinatorCpuMs") / 1000, "s");
   list.add(step, "Postgres' processor", change.of("postgresCpuMs") / 1000, "s");
   list.add(step, "sessions' processor", change.of("sessionsCpuMs") / 1000, "s");
   others(change, step, list);
   list.add(step, "entries of peers to measure", change.count("peersToMeasure"));
   await state(box, step, list);
+}
+
+function brief(arrived: Arrival, step: string, box: FleetBox, list: FigureList): void {
+  const { change, reached, health } = arrived;
+  for (const share of shares) list.add(step, `${100 * share} % up after`, reached.get(share) ?? null, "s");
+  list.add(step, "up at the end", box.tally.counts.up);
+  list.add(step, "attempts", change.count("welcomes") + change.count("failedAttempts"));
+  list.add(step, "sessions lost", change.count("lost"));
+  list.add(step, "gave up for good", change.count("gaveUp"));
+  const codes = new Map(change.each("codes"));
+  for (const code of new Set(["internal-error", "HTTP 503", "HTTP 429", ...codes.keys()]))
+    list.add(step, `ended by ${code}`, codes.get(code) ?? 0);
+  list.times(step, "/health", health.times);
   for (const [reason, count] of change.each("reasons").slice(0, 6)) list.note(step, `${count} × ${reason}`);
 }
 
@@ -222,4 +249,112 @@ async function state(box: FleetBox, step: string, list: FigureList): Promise<voi
     list.note(step, `logged so far ${count} × ${line}`);
 }
 
-export const steps = { storm, idle, work, slices } as const;
+/** Hosts come in subnets that nobody has: rounds decide whose they are. */
+export const rounds: Step = async (box, settings, list) => {
+  const { crawlers, subnetsPerCrawler, freeSubnets } = box.settings;
+  const firstTarget = crawlers * subnetsPerCrawler;
+  await box.coordinatorState();
+  const before = await box.standing();
+  const place = { firstTarget, targets: freeSubnets, apart: 1 };
+  await addWork(box.pool, { name: "rounds", hosts: freeSubnets, urlsPerHost: 1, ...place });
+  let ended = 0;
+  const isDone = async () => {
+    const { rows } = await box.pool.query<{ ended: number }>(
+      "select count(*)::int as ended from probe_round",
+    );
+    ended = rows[0]!.ended;
+    return ended >= freeSubnets;
+  };
+  const words = () => `${ended} of ${freeSubnets} rounds, ${box.tally.counts.up} up`;
+  await box.until(isDone, settings.roundsSeconds, words);
+  const change = new Change(before, await box.standing());
+  const { rows } = await box.pool.query<{ decided: number; probes: number }>(
+    `select (select count(crawler_id)::int from probe_round) as decided, (select count(*)::int from probe) as probes`,
+  );
+  const [{ decided, probes } = { decided: 0, probes: 0 }] = rows;
+  list.add("rounds", "subnets that wait", freeSubnets);
+  list.add("rounds", "rounds a second", ended / change.seconds);
+  list.add("rounds", "decided", ended ? decided / ended : null, "of 1");
+  list.add("rounds", "probes a round", ended ? probes / ended : null);
+  list.add(
+    "rounds",
+    "coordinator's processor a round",
+    ended ? change.of("coordinatorCpuMs") / ended : null,
+    "ms",
+  );
+  list.add("rounds", "Postgres' processor a round", ended ? change.of("postgresCpuMs") / ended : null, "ms");
+  cores(change, "rounds", list);
+  list.add("rounds", "sessions lost", change.count("lost"));
+  await state(box, "rounds", list);
+};
+
+/** Slices a second that the busy crawlers take together while others misbehave: little, so that times tell something. */
+const calmSlices = 100;
+const floodPerSecond = 1000;
+const slowShare = 0.2;
+const dayMs = 86_400_000;
+const goneSeconds = 10;
+
+/** What partners and clocks do: others' work beside it, and how all come back. */
+export const bad: Step = async (box, settings, list) => {
+  const { crawlers, subnetsPerCrawler } = box.settings;
+  const busy = Math.max(1, Math.round(settings.busyShare * crawlers));
+  const calm = { answer: "results", concurrentHosts: 2, fetchMs: (2 * busy * 1000) / calmSlices } as const;
+  box.tellSessions({ type: "set", settings: calm });
+  const place = { firstTarget: 0, targets: busy * subnetsPerCrawler, apart: 1 };
+  const hosts = calmSlices * (6 * settings.badSeconds + 60);
+  await addWork(box.pool, { name: "bad", hosts, urlsPerHost: 1, ...place });
+  const { slices } = box.tally.counts;
+  await box.until(
+    () => box.tally.counts.slices > slices,
+    noticeSeconds,
+    () => "nobody has noticed yet",
+  );
+  await beside("alone", box, settings, list);
+  box.tellSessions({ type: "flood", at: crawlers - 1, perSecond: floodPerSecond });
+  await beside(`beside one that asks ${floodPerSecond} times a second`, box, settings, list);
+  box.tellSessions({ type: "flood", at: crawlers - 1, perSecond: 0 });
+  box.tellSessions({ type: "slow", share: slowShare });
+  await beside("beside a fifth of slow readers", box, settings, list);
+  box.tellSessions({ type: "slow", share: 0 });
+  box.tellCoordinator({ type: "jump", byMs: dayMs });
+  await beside("the clock a day ahead", box, settings, list);
+  box.tellCoordinator({ type: "jump", byMs: -dayMs });
+  await beside("the clock back again", box, settings, list);
+  for (let time = 1; time <= settings.reconnects; time += 1) {
+    const { lost } = box.tally.counts;
+    const { up } = box.tally.counts;
+    const came = await arrival(box, settings.stormSeconds, async () => {
+      box.tellSessions({ type: "drop" });
+      await box.until(
+        () => box.tally.counts.lost >= lost + up,
+        goneSeconds,
+        () => "connections break",
+      );
+    });
+    brief(came, `bad, all cut off, time ${time}`, box, list);
+  }
+  await state(box, "bad", list);
+};
+
+/** Some seconds of calm work, while something else goes on. */
+async function beside(what: string, box: FleetBox, settings: StepSettings, list: FigureList): Promise<void> {
+  box.settings.say(`  ${what}`);
+  const step = `bad, ${what}`;
+  const health = new PageWatch(`${box.webUrl}/health`, healthEveryMs);
+  const change = await watched(box, settings.badSeconds);
+  await health.stop();
+  list.add(step, "slices a second", change.count("slices") / change.seconds);
+  const [, asked = 0] = change.each("sent").find(([type]) => type === "crawler:ready") ?? [];
+  list.add(step, "requests for work sent a second", asked / change.seconds);
+  const [, answered = 0] = change.each("received").find(([type]) => type === "coordinator:tasks") ?? [];
+  list.add(step, "requests for work answered a second", answered / change.seconds);
+  list.times(step, "request for work", change.times("request"));
+  list.times(step, "/health", health.times);
+  cores(change, step, list);
+  list.add(step, "sessions lost", change.count("lost"));
+  list.add(step, "up at the end", box.tally.counts.up);
+  for (const [reason, count] of change.each("reasons").slice(0, 3)) list.note(step, `${count} × ${reason}`);
+}
+
+export const steps = { storm, idle, work, slices, rounds, restart, bad } as const;
