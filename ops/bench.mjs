@@ -1,5 +1,5 @@
-// Runs the benchmarks: all, or those whose file name holds the word given (`npm run bench -- ip-tree`). What
-// follows the word goes to them.
+// Runs the benchmarks: all, the one of that name (`npm run bench -- fleet`), or those whose file name holds the word
+// given (`npm run bench -- ip`). What follows the word goes to them.
 import { spawnSync } from "node:child_process";
 import { readdirSync } from "node:fs";
 import { dirname, join } from "node:path";
@@ -7,9 +7,10 @@ import { fileURLToPath } from "node:url";
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
 const word = process.argv[2] ?? "";
-const files = readdirSync(join(root, "test/bench")).filter(
+const found = readdirSync(join(root, "test/bench")).filter(
   (name) => name.endsWith(".bench.ts") && name.includes(word),
 );
+const files = found.includes(`${word}.bench.ts`) ? [`${word}.bench.ts`] : found;
 if (files.length === 0) {
   console.error(`no benchmark has "${word}" in its name`);
   process.exit(2);

@@ -21,6 +21,9 @@ const streamSizes = {
   small: { windowBits: 13, memLevel: 5, level: 6 },
 } as const;
 
+/** How far back the coordinator's streams refer. */
+export const smallWindowBytes: number = 2 ** streamSizes.small.windowBits;
+
 /** Compresses messages in the order of the calls. Close it, or its memory stays until the collector comes. */
 export class MessageDeflater {
   readonly #stream: DeflateRaw;
@@ -104,14 +107,20 @@ export interface MessageInflater {
  * ends at a block and byte boundary, so nothing else carries over.
  */
 export class NodeInflater implements MessageInflater {
+  readonly #keptBytes: number;
   #history: Buffer = Buffer.alloc(0);
+
+  /** `keptBytes`: how far back the sender refers. */
+  constructor(keptBytes: number = windowBytes) {
+    this.#keptBytes = keptBytes;
+  }
 
   inflate(message: Buffer, maxBytes: number): Buffer {
     const input = Buffer.concat([message, flushTail]);
     const { buffer, engine } = this.#inflateRaw(input, maxBytes);
     // The tail is left over exactly when the sender ended its stream, which none may do.
     if (engine.bytesWritten !== input.length) throw new ProtocolError("the deflate stream has ended");
-    this.#history = lastWindow(this.#history, buffer);
+    this.#history = lastWindow(this.#history, buffer, this.#keptBytes);
     return buffer;
   }
 
@@ -154,8 +163,8 @@ function tooLongOrCorrupt(error: unknown, maxBytes: number): ProtocolError {
   return code === "ERR_BUFFER_TOO_LARGE" ? tooLong(maxBytes) : corrupt(message);
 }
 
-function lastWindow(before: Buffer, output: Buffer): Buffer {
-  if (output.length >= windowBytes) return Buffer.from(output.subarray(output.length - windowBytes));
-  const kept = before.subarray(Math.max(0, before.length + output.length - windowBytes));
+function lastWindow(before: Buffer, output: Buffer, keptBytes: number): Buffer {
+  if (output.length >= keptBytes) return Buffer.from(output.subarray(output.length - keptBytes));
+  const kept = before.subarray(Math.max(0, before.length + output.length - keptBytes));
   return Buffer.concat([kept, output]);
 }

@@ -18,7 +18,7 @@ import { isCoordinatorUrl } from "#protocol/invitation";
 import type { CrawlerHeartbeat, CrawlerHello, CrawlerMessage } from "#protocol/messages";
 import type { PackedMessage } from "#protocol/packed/packed-message";
 import type { CoordinatorRoute } from "../net/coordinator-socket.ts";
-import { LinkConnection } from "./link-connection.ts";
+import { type LinkCompression, LinkConnection } from "./link-connection.ts";
 
 /** What the rest of the crawler gets to see. Welcome and refuse have handlers of their own. */
 export type LinkMessage = Exclude<CoordinatorMessage, CoordinatorWelcome | CoordinatorRefuse>;
@@ -60,6 +60,8 @@ export interface LinkSettings {
   /** From the start of an attempt to the welcome. */
   readonly welcomeTimeoutMs?: number;
   readonly backOff?: { readonly firstMs: number; readonly mostMs: number };
+  /** Made anew for every connection; absent: streams that are made for results, 300 KB in both directions. */
+  readonly compression?: () => LinkCompression;
 }
 
 /** The result to ship, as `packResult` made it; `sequence` counts up by one within the hello's spool. */
@@ -199,6 +201,7 @@ export class CoordinatorLink {
       route,
       sign: this.#settings.sign,
       welcomeTimeoutMs,
+      compression: this.#settings.compression?.(),
       onMessage: (message) => this.#take(message),
       onEnd: (reason, retryAfterMs) => this.#onEnd(reason, retryAfterMs),
     });

@@ -9,7 +9,7 @@ import { WebSocket } from "ws";
 import { ProtocolError } from "#core/errors";
 import { decodeCoordinatorMessage, encodeMessage, maxMessageBytes } from "#protocol/codec";
 import { type CoordinatorMessage, identityVersion } from "#protocol/coordinator-messages";
-import { MessageDeflater, NodeInflater } from "#protocol/deflate";
+import { MessageDeflater, type MessageInflater, NodeInflater } from "#protocol/deflate";
 import { plainWords } from "#protocol/fields";
 import {
   type ChallengedConnection,
@@ -35,9 +35,16 @@ export interface ConnectionSettings {
   readonly sign?: ((text: string) => string) | undefined;
   /** From the start to the coordinator's first message. */
   readonly welcomeTimeoutMs: number;
+  readonly compression?: LinkCompression | undefined;
   readonly onMessage: (message: CoordinatorMessage) => void;
   /** Called once, never from within the constructor. `retryAfterMs`: the coordinator turned it away for so long. */
   readonly onEnd: (reason: string, retryAfterMs: number | null) => void;
+}
+
+/** Both directions of one connection. */
+export interface LinkCompression {
+  readonly deflater: Pick<MessageDeflater, "deflate" | "close">;
+  readonly inflater: MessageInflater;
 }
 
 /** What is in one frame; a result's text is UTF-8 already, since it is signed, too. */
@@ -60,8 +67,8 @@ const closeTimeoutMs = 5000;
 export class LinkConnection {
   readonly #socket: WebSocket;
   readonly #settings: ConnectionSettings;
-  readonly #deflater = new MessageDeflater("large");
-  readonly #inflater = new NodeInflater();
+  readonly #deflater: LinkCompression["deflater"];
+  readonly #inflater: MessageInflater;
   #silence: NodeJS.Timeout;
   #silenceMs: number;
   /** From protocol version 2 on. */
@@ -78,6 +85,8 @@ export class LinkConnection {
 
   constructor(settings: ConnectionSettings) {
     this.#settings = settings;
+    this.#deflater = settings.compression?.deflater ?? new MessageDeflater("large");
+    this.#inflater = settings.compression?.inflater ?? new NodeInflater();
     this.#welcomed = new Promise((resolve) => {
       this.#onWelcomed = resolve;
     });

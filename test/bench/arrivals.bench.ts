@@ -7,7 +7,7 @@
  *   asking: each crawler asks for work whenever it was told to, as one without work does
  */
 import { generateKeyPairSync, randomUUID, sign } from "node:crypto";
-import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import net from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -23,6 +23,7 @@ import { helloText } from "#protocol/identity";
 import type { CrawlerHello } from "#protocol/messages";
 import { watchHealth } from "./crawl/health-watch.ts";
 import { MeasuredProcess } from "./crawl/measured-process.ts";
+import { postgresCpuMs } from "./fleet/processes.ts";
 
 const options = process.argv.slice(2);
 const [count = 3000, mostSeconds = 120] = options.map(Number).filter((value) => value > 0);
@@ -32,7 +33,6 @@ const profileFile = options.find((option) => option.startsWith("profile="))?.sli
 const crawlersPerAddress = 400;
 /** What the fleet costs when nothing happens is measured for so long. */
 const restSeconds = 15;
-const ticksPerSecond = 100;
 
 interface Folder {
   readonly name: string;
@@ -255,7 +255,7 @@ interface Cpu {
 async function cpuNow(): Promise<Cpu> {
   const { user, system } = process.cpuUsage();
   const { cpuMs } = await coordinator!.usage();
-  return { coordinatorMs: cpuMs, postgresMs: postgresCpuMs(), ownMs: (user + system) / 1000 };
+  return { coordinatorMs: cpuMs, postgresMs: postgresCpuMs(home), ownMs: (user + system) / 1000 };
 }
 
 async function cpuSince(before: Cpu, seconds: number): Promise<string> {
@@ -264,38 +264,4 @@ async function cpuSince(before: Cpu, seconds: number): Promise<string> {
   const { rssBytes } = await coordinator!.usage();
   const memory = `${Math.round(rssBytes / 1e6)} MB resident`;
   return `processor in ${seconds.toFixed(1)} s: coordinator ${part("coordinatorMs")} (${memory}), Postgres ${part("postgresMs")}, the crawlers' process ${part("ownMs")}`;
-}
-
-/** Of the server and its processes, those that ended included. */
-function postgresCpuMs(): number {
-  const [, folder] = [home, readdirSync(home).find((name) => name.startsWith("postgres") && hasPid(name))];
-  const postmaster = Number(readFileSync(join(home, folder ?? "", "postmaster.pid"), "utf8").split("\n")[0]);
-  let ticks = 0;
-  for (const pid of readdirSync("/proc").filter((name) => /^\d+$/.test(name))) {
-    const fields = statOf(pid);
-    if (fields === null) continue;
-    const isPostmaster = Number(pid) === postmaster;
-    if (!isPostmaster && Number(fields[1]) !== postmaster) continue;
-    // utime, stime and, of children that were waited for, cutime and cstime (proc(5), counted from the state).
-    for (const at of isPostmaster ? [11, 12, 13, 14] : [11, 12]) ticks += Number(fields[at]);
-  }
-  return (1000 * ticks) / ticksPerSecond;
-}
-
-function hasPid(name: string): boolean {
-  try {
-    return readdirSync(join(home, name)).includes("postmaster.pid");
-  } catch {
-    return false;
-  }
-}
-
-function statOf(pid: string): string[] | null {
-  try {
-    return readFileSync(`/proc/${pid}/stat`, "utf8")
-      .replace(/^.*\) /s, "")
-      .split(" ");
-  } catch {
-    return null;
-  }
 }
