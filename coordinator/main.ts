@@ -172,7 +172,11 @@ async function openRooms(ground: Ground) {
   );
   const recrawls = recrawlDuties({ pool, timekeeper, log, now }, config);
   const paces = paceDuties(
-    { timekeeper, log, now, paces: createPaceStore(pool, partitionOf(config.domainSets)), online, send },
+    {
+      ...{ timekeeper, log, now, online, send },
+      paces: createPaceStore(pool, partitionOf(config.domainSets)),
+      isIdle: (crawlerId) => ground.idle.isIdle(crawlerId),
+    },
     config,
   );
   const watching = overviewDuties(

@@ -1,6 +1,11 @@
+import { setTimeout as delay } from "node:timers/promises";
+
+/** Of thousands who ask one after the other, so long is gathered: a piece of work costs about as much as 20 items in it. */
+const lingerMs = 40;
+
 /**
  * The same work for many who ask at once: one piece is under way at a time, and whoever asks meanwhile goes together in
- * the next. Who asks alone waits for nobody; of thousands, a few pieces are made.
+ * the next, for which more are waited for a moment. Who asks alone waits for nobody; of thousands, a few pieces are made.
  */
 export class Gathered<Item, Answer> {
   readonly #work: (items: readonly Item[]) => Promise<readonly Answer[]>;
@@ -27,6 +32,8 @@ export class Gathered<Item, Answer> {
       const together = this.#waiting.slice(0, this.#most);
       this.#waiting = this.#waiting.slice(this.#most);
       await this.#answer(together);
+      const isCrowd = together.length > 1 && this.#waiting.length < this.#most;
+      if (isCrowd) await delay(lingerMs);
     }
     this.#isWorking = false;
   }

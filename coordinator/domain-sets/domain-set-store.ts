@@ -49,14 +49,23 @@ export async function partitionOfLease(
   client: PoolClient,
   { crawlerId, partition = [] }: { readonly crawlerId: CrawlerId; readonly partition?: Partition },
 ): Promise<Partition> {
-  const { rows } = await prepared<{ operator: string[]; partner: string[] }>(
+  return (await partitionsOfLeases(client, [crawlerId], partition)).get(crawlerId) ?? partition;
+}
+
+/** The same of many; who is not known is left out. */
+export async function partitionsOfLeases(
+  client: PoolClient,
+  crawlerIds: readonly CrawlerId[],
+  partition: Partition,
+): Promise<ReadonlyMap<CrawlerId, Partition>> {
+  const { rows } = await prepared<{ crawler_id: CrawlerId; operator: string[]; partner: string[] }>(
     client,
-    "select domain_sets as operator, partner_domain_sets as partner from crawler where crawler_id = $1",
-    [crawlerId],
+    "select crawler_id, domain_sets as operator, partner_domain_sets as partner from crawler where crawler_id = any($1::int[])",
+    [crawlerIds],
   );
-  return rows[0] === undefined
-    ? partition
-    : [...partition, ...partitionOf(rows[0].operator, rows[0].partner)];
+  return new Map(
+    rows.map((row) => [row.crawler_id, [...partition, ...partitionOf(row.operator, row.partner)]]),
+  );
 }
 
 // What the flows of domain sets read and write: the sets of crawlers, and the hosts that are not where they may be.

@@ -1,5 +1,6 @@
 /** Tables frontier_host, frontier_url and lease: what is to be fetched, when, and who has it in hand. */
 import type { Pool } from "pg";
+import { Gathered } from "#core/coalesce";
 import type { HostHash } from "#core/ids";
 import { hostHashOf } from "#core/url-key";
 import { inTransaction } from "../database/transaction.ts";
@@ -13,9 +14,19 @@ import type {
   RejectedUrlStore,
 } from "./frontier.ts";
 import { leaseHosts } from "./host-lease-writes.ts";
-import { reopenRefused, returnExpired, returnLease, returnLeasesOf } from "./lease-end-writes.ts";
+import {
+  haveOpenLeases,
+  type LetGo,
+  reopenRefused,
+  returnExpired,
+  returnLease,
+  returnLeasesOf,
+} from "./lease-end-writes.ts";
 import { hostsToResolve, reassignSubnets, saveResolutions } from "./resolution-store.ts";
 import { SubnetTurns } from "./turn-store.ts";
+
+/** Crawlers that arrive at once, of which one statement tells. */
+const mostTogether = 200;
 
 /** `onOpened`: these hosts may be leased from now on, as far as they are due; called when that is committed. */
 export function createFrontierStore(
@@ -23,6 +34,10 @@ export function createFrontierStore(
   onOpened: (hosts: readonly HostHash[]) => void = () => {},
 ): FrontierStore {
   const turns = new SubnetTurns();
+  const withLeases = new Gathered(
+    async (given: readonly LetGo[]) => await haveOpenLeases(pool, given),
+    mostTogether,
+  );
   const opened = async (ending: Promise<HostHash[]>): Promise<number> => {
     const hosts = await ending;
     onOpened(hosts);
@@ -43,8 +58,10 @@ export function createFrontierStore(
     returnLease: async (lease, now) => (await opened(returnLease(pool, lease, now))) === 1,
     returnExpired: async (now) => await opened(returnExpired(pool, now)),
     reopenRefused: async (now) => await reopenRefused(pool, now),
-    returnLeasesOf: async (crawlerId, now, held = []) =>
-      await opened(returnLeasesOf(pool, { crawlerId, held }, now)),
+    async returnLeasesOf(crawlerId, now, held = []) {
+      const owner = { crawlerId, held };
+      return (await withLeases.ask(owner)) ? await opened(returnLeasesOf(pool, owner, now)) : 0;
+    },
     reassignSubnets: async (subnetOf) => await reassignSubnets(pool, subnetOf),
     progress: async () => await progress(pool),
   };

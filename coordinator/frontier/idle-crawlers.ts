@@ -87,6 +87,10 @@ export class IdleCrawlers {
     return this.#idle.size;
   }
 
+  isIdle(crawlerId: CrawlerId): boolean {
+    return this.#idle.has(crawlerId);
+  }
+
   /** A session begins. `canBeWoken`: its crawler knows what a wake is. */
   arrived(crawlerId: CrawlerId, canBeWoken: boolean): void {
     this.left(crawlerId);

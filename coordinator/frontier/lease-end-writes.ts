@@ -37,21 +37,31 @@ async function keepOff(client: PoolClient, leases: readonly OpenLease[], until: 
   );
 }
 
-export async function returnLeasesOf(
-  pool: Pool,
-  owner: { readonly crawlerId: CrawlerId; readonly held: readonly LeaseId[] },
-  now: Date,
-): Promise<HostHash[]> {
+export interface LetGo {
+  readonly crawlerId: CrawlerId;
+  /** What it still holds. */
+  readonly held: readonly LeaseId[];
+}
+
+/** Of each, whether it has other open leases than those. A fleet that arrives at once has let go of them, or they ran out. */
+export async function haveOpenLeases(pool: Pool, given: readonly LetGo[]): Promise<boolean[]> {
+  const { rows } = await pool.query<{ crawler_id: CrawlerId; lease_id: LeaseId }>(
+    "select crawler_id, lease_id from lease where crawler_id = any($1::int[]) and closed_at is null",
+    [given.map(({ crawlerId }) => crawlerId)],
+  );
+  const open = new Map<CrawlerId, LeaseId[]>();
+  for (const { crawler_id, lease_id } of rows)
+    open.set(crawler_id, [...(open.get(crawler_id) ?? []), lease_id]);
+  return given.map(({ crawlerId, held }) => open.get(crawlerId)?.some((id) => !held.includes(id)) ?? false);
+}
+
+export async function returnLeasesOf(pool: Pool, owner: LetGo, now: Date): Promise<HostHash[]> {
   const held = owner.held.filter(isLeaseNumber);
-  const given = "crawler_id = $1 and closed_at is null and lease_id <> all($2::bigint[])";
-  // A fleet that arrives at once has let go of its leases, or they ran out: nothing to lock then.
-  const open = await pool.query(`select from lease where ${given} limit 1`, [owner.crawlerId, held]);
-  if (open.rowCount === 0) return [];
   return await inTransaction(pool, async (client) => {
     const { rows } = await client.query<OpenLease>(
       `select lease_id, host_hash
        from lease
-       where ${given}
+       where crawler_id = $1 and closed_at is null and lease_id <> all($2::bigint[])
        order by lease_id
        for update`,
       [owner.crawlerId, held],

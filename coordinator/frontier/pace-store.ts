@@ -1,16 +1,16 @@
 /** How much due work a crawler has, counted no further than it takes to tell its pace; and what it was told. */
-import type { Pool } from "pg";
+import type { Pool, PoolClient } from "pg";
 import type { CrawlerId } from "#core/ids";
-import { inTransaction } from "../database/transaction.ts";
-import { partitionOfLease } from "../domain-sets/domain-set-store.ts";
+import { columnsOf, inTransaction } from "../database/transaction.ts";
+import { partitionsOfLeases } from "../domain-sets/domain-set-store.ts";
 import { isHeld, type Partition, withHeldHosts } from "../domain-sets/partition.ts";
-import type { PaceStore, ToldPace } from "./pace.ts";
+import type { PaceStore } from "./pace.ts";
 
 /** `own`: the coordinator's own domain sets, which hold for every crawler. */
 export function createPaceStore(pool: Pool, own: Partition = []): PaceStore {
   return {
-    dueSlices: async (crawlerId, most, now) => await dueSlices(pool, { crawlerId, most, now, own }),
-    told: async (crawlerId, told) => await noteTold(pool, crawlerId, told),
+    dueSlices: async (crawlerIds, most, now) => await dueSlices(pool, crawlerIds, { most, now, own }),
+    told: async (told) => await noteTold(pool, told),
   };
 }
 
@@ -20,46 +20,77 @@ const isDue = `h.state = 'resolved'
          and h.not_before <= $2
          and ${isHeld("h")}`;
 
-interface CountedFor {
-  readonly crawlerId: CrawlerId;
+interface Counting {
   readonly most: number;
   readonly now: Date;
   readonly own: Partition;
 }
 
-async function dueSlices(pool: Pool, { crawlerId, most, now, own }: CountedFor): Promise<number> {
+/** Crawlers that are held to no domain set are counted in one statement, the others one by one. */
+async function dueSlices(
+  pool: Pool,
+  crawlerIds: readonly CrawlerId[],
+  { most, now, own }: Counting,
+): Promise<ReadonlyMap<CrawlerId, number>> {
   return await inTransaction(pool, async (client) => {
-    const { text, values } = withHeldHosts(
-      `select count(*)::int as slices
+    const slices = new Map<CrawlerId, number>();
+    const alike: CrawlerId[] = [];
+    for (const [crawlerId, partition] of await partitionsOfLeases(client, crawlerIds, own)) {
+      if (partition.length === 0) alike.push(crawlerId);
+      else for (const row of await count(client, [crawlerId], { most, now, partition })) slices.set(...row);
+    }
+    for (const row of await count(client, alike, { most, now, partition: [] })) slices.set(...row);
+    return slices;
+  });
+}
+
+async function count(
+  client: PoolClient,
+  crawlerIds: readonly CrawlerId[],
+  { most, now, partition }: Omit<Counting, "own"> & { readonly partition: Partition },
+): Promise<(readonly [CrawlerId, number])[]> {
+  if (crawlerIds.length === 0) return [];
+  const { text, values } = withHeldHosts(
+    `select c.crawler_id, counted.slices
+     from unnest($1::int[]) as c (crawler_id)
+     cross join lateral (
+       select count(*)::int as slices
        from (
-         (select 1 from lease where crawler_id = $1 and closed_at is null limit $3)
+         (select 1 from lease l where l.crawler_id = c.crawler_id and l.closed_at is null limit $3)
          union all
          (select 1
           from finer_delegation f
           join frontier_host h on h.finer_id = f.finer_id
-          where f.crawler_id = $1 and ${isDue}
+          where f.crawler_id = c.crawler_id and ${isDue}
           limit $3)
          union all
          (select 1
           from delegation d
-          join frontier_host h on h.subnet_id = d.subnet_id and h.finer_id is null
-          where d.crawler_id = $1 and ${isDue}
+          cross join lateral (
+            select from frontier_host h where h.subnet_id = d.subnet_id and h.finer_id is null and ${isDue} limit $3
+          ) due
+          where d.crawler_id = c.crawler_id
           limit $3)
          limit $3
-       ) counted`,
-      await partitionOfLease(client, { crawlerId, partition: own }),
-      4,
-    );
-    const { rows } = await client.query<{ slices: number }>(text, [crawlerId, now, most, ...values]);
-    return rows[0]!.slices;
-  });
+       ) one
+     ) counted`,
+    partition,
+    4,
+  );
+  const { rows } = await client.query<{ crawler_id: CrawlerId; slices: number }>(text, [
+    ...[crawlerIds, now, most],
+    ...values,
+  ]);
+  return rows.map(({ crawler_id, slices }) => [crawler_id, slices]);
 }
 
-async function noteTold(pool: Pool, crawlerId: CrawlerId, { pace, due, at }: ToldPace): Promise<void> {
+async function noteTold(pool: Pool, told: Parameters<PaceStore["told"]>[0]): Promise<void> {
   await pool.query(
-    `update crawler
-     set pace = $2, pace_due_slices = $3, pace_since = case when pace = $2 then pace_since else $4 end
-     where crawler_id = $1`,
-    [crawlerId, pace, due, at],
+    `update crawler c
+     set pace = given.pace, pace_due_slices = given.due,
+         pace_since = case when c.pace = given.pace then c.pace_since else given.at end
+     from unnest($1::int[], $2::text[], $3::int[], $4::timestamptz[]) as given (crawler_id, pace, due, at)
+     where c.crawler_id = given.crawler_id`,
+    columnsOf(told, ["crawlerId", "pace", "due", "at"]),
   );
 }

@@ -51,6 +51,7 @@ export function paceReason(pace: WorkPace, due: number, rule: PaceRule): string 
 // and go on as they are.
 
 export interface ToldPace {
+  readonly crawlerId: CrawlerId;
   readonly pace: WorkPace;
   /** Host slices, due or in hand; of many, no more than it takes to tell. */
   readonly due: number;
@@ -58,15 +59,21 @@ export interface ToldPace {
 }
 
 export interface PaceStore {
-  /** Host slices that are due for the crawler or in its hands, counted up to `most`. */
-  dueSlices(crawlerId: CrawlerId, most: number, now: Date): Promise<number>;
-  /** What was told last, for whoever asks. */
-  told(crawlerId: CrawlerId, told: ToldPace): Promise<void>;
+  /** Of each crawler the host slices that are due for it or in its hands, counted up to `most`. */
+  dueSlices(
+    crawlerIds: readonly CrawlerId[],
+    most: number,
+    now: Date,
+  ): Promise<ReadonlyMap<CrawlerId, number>>;
+  /** What was told last, for whoever asks; of each crawler one. */
+  told(told: readonly ToldPace[]): Promise<void>;
 }
 
 export interface PacePorts {
   readonly paces: PaceStore;
   readonly online: () => readonly CrawlerId[];
+  /** Nothing is due for it (idle-crawlers): who was told so needs no look. */
+  readonly isIdle: (crawlerId: CrawlerId) => boolean;
   /** False: it is gone, or too old to know. */
   readonly send: (crawlerId: CrawlerId, message: CoordinatorMessage) => boolean;
   readonly rule: () => PaceRule;
@@ -90,6 +97,8 @@ interface Paced {
 export class PaceOfFleet {
   readonly #ports: PacePorts;
   readonly #paced = new Map<CrawlerId, Paced>();
+  /** Nothing was due for them, or in their hands, when they were looked at. */
+  readonly #withoutWork = new Set<CrawlerId>();
   #last: CrawlerId | null = null;
 
   constructor(ports: PacePorts) {
@@ -99,17 +108,22 @@ export class PaceOfFleet {
   /** Its session is new: it does what its host allows until it is told. */
   forget(crawlerId: CrawlerId): void {
     this.#paced.delete(crawlerId);
+    this.#withoutWork.delete(crawlerId);
   }
 
   /** One pass; returns how many were told. */
   async pass(): Promise<number> {
-    const online = this.#inTurn();
-    let told = 0;
-    for (const crawlerId of online.slice(0, mostPerPass)) {
-      this.#last = crawlerId;
-      if (await this.#look(crawlerId)) told += 1;
-    }
-    return told;
+    const isSettled = (crawlerId: CrawlerId) =>
+      this.#withoutWork.has(crawlerId) && this.#ports.isIdle(crawlerId);
+    const online = this.#inTurn().filter((crawlerId) => !isSettled(crawlerId));
+    const now = this.#ports.now();
+    const looked = online.slice(0, mostPerPass);
+    if (looked.length === 0) return 0;
+    this.#last = looked.at(-1)!;
+    const due = await this.#ports.paces.dueSlices(looked, countedSlices(this.#ports.rule()), now);
+    const told = looked.flatMap((crawlerId) => this.#tell(crawlerId, due.get(crawlerId) ?? 0, now));
+    if (told.length > 0) await this.#ports.paces.told(told);
+    return told.length;
   }
 
   #inTurn(): CrawlerId[] {
@@ -118,20 +132,19 @@ export class PaceOfFleet {
     return next <= 0 ? online : [...online.slice(next), ...online.slice(0, next)];
   }
 
-  async #look(crawlerId: CrawlerId): Promise<boolean> {
-    const { paces, send } = this.#ports;
+  /** Empty: there is nothing new to tell, or it cannot be told. */
+  #tell(crawlerId: CrawlerId, due: number, at: Date): ToldPace[] {
+    if (due === 0) this.#withoutWork.add(crawlerId);
+    else this.#withoutWork.delete(crawlerId);
     const rule = this.#ports.rule();
-    const now = this.#ports.now();
-    const due = await paces.dueSlices(crawlerId, countedSlices(rule), now);
     const before = this.#paced.get(crawlerId) ?? null;
     const pace = nextPace(before?.pace ?? "steady", due, rule);
-    if (!isNews(pace, due, before)) return false;
+    if (!isNews(pace, due, before)) return [];
     const reason = paceReason(pace, due, rule);
-    if (!send(crawlerId, { type: "coordinator:work-pace", pace, due, reason })) return false;
+    if (!this.#ports.send(crawlerId, { type: "coordinator:work-pace", pace, due, reason })) return [];
     const messages = pace === before?.pace ? before.messages + 1 : 1;
     this.#paced.set(crawlerId, { pace, due, messages });
-    await paces.told(crawlerId, { pace, due, at: now });
-    return true;
+    return [{ crawlerId, pace, due, at }];
   }
 }
 

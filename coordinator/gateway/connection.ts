@@ -9,7 +9,7 @@ import { WebSocket } from "ws";
 import { ProtocolError } from "#core/errors";
 import { encodeMessage, maxHelloBytes, maxMessageBytes } from "#protocol/codec";
 import type { CoordinatorMessage, CoordinatorRefuse } from "#protocol/coordinator-messages";
-import { MessageDeflater, type MessageInflater, NodeInflater } from "#protocol/deflate";
+import { HistoryDeflater, type MessageInflater, NodeInflater } from "#protocol/deflate";
 import { type ReceivedParts, splitFrame } from "#protocol/packed/message-frames";
 import type { InflaterPool } from "#protocol/zlib-sync-inflater";
 import type { MessageSize } from "./inbox.ts";
@@ -52,7 +52,7 @@ export class CrawlerConnection {
   readonly #socket: WebSocket;
   readonly #stream: Duplex;
   readonly #handlers: ConnectionHandlers;
-  readonly #deflater = new MessageDeflater("small");
+  readonly #deflater = new HistoryDeflater();
   readonly #budget: ByteBudget;
   readonly #controlFrames = new ByteBudget(controlFramesPerSecond, () => performance.now());
   #inflater: MessageInflater = new NodeInflater();
@@ -168,7 +168,6 @@ export class CrawlerConnection {
   end(reason: string): void {
     this.#socket.terminate();
     this.#finish(reason, null);
-    this.#deflater.close();
   }
 
   #finish(reason: string, refusal: Refusal | null): void {
@@ -184,7 +183,6 @@ export class CrawlerConnection {
     const deadline = setTimeout(() => this.#socket.terminate(), closeTimeoutMs);
     this.#socket.once("close", () => clearTimeout(deadline));
     void this.#lastTransmission.then(() => {
-      this.#deflater.close();
       this.#socket.close(code, words);
       this.#socket.resume();
     });

@@ -83,9 +83,10 @@ export const defaultGatewaySettings: Omit<GatewaySettings, "userAgent"> = {
   inflatedBytesPerSecond: 32 * 1024 * 1024,
   probeGraceMs: 3000,
   rivalMs: 3000,
-  limits: { connections: 10_000, connectionsPerAddress: 500, failuresPerAddressAndMinute: 60 },
+  // A fleet of 10,000, half of it twice: with a connection that has died and one that takes its place.
+  limits: { connections: 15_000, connectionsPerAddress: 500, failuresPerAddressAndMinute: 60 },
   // Those that are worked on together go to the database together. A crawler gives up after 30 s without a word.
-  admission: { atOnce: 32, mostWaitMs: 10_000 },
+  admission: { atOnce: 256, mostWaitMs: 10_000 },
   remoteAddressOf: (request) => request.socket.remoteAddress ?? "unknown",
 };
 
@@ -236,8 +237,8 @@ interface Waiting {
 /** Before anything was measured. */
 const firstGuessMs = 10;
 
-/** Nobody is sent away for longer: it may go faster than it did, and asking again costs little. */
-const mostAwayMs = 20_000;
+/** Nobody is sent away for longer: 10,000 crawlers are let in within it, at 150 a second. */
+const mostAwayMs = 60_000;
 
 /** Of each admission in the mean time of the last ones. */
 const newShare = 0.1;

@@ -45,6 +45,15 @@ import { CrawlerSession, type SessionHandlers } from "./session.ts";
 /** Pieces of one message: each costs memory, also an empty one. Our crawlers send messages whole. */
 const maxFragments = 1024;
 
+/** Of each turn of the loop. */
+const upgradingMs = 5;
+
+interface Upgrade {
+  readonly request: IncomingMessage;
+  readonly stream: Duplex;
+  readonly head: Buffer;
+}
+
 export class CrawlerGateway implements Fleet {
   readonly #settings: GatewaySettings;
   readonly #handlers: GatewayHandlers;
@@ -63,12 +72,14 @@ export class CrawlerGateway implements Fleet {
   /** Of upgrades under way. */
   readonly #challenges = new WeakMap<IncomingMessage, string>();
   readonly #admissions = new Set<Promise<void>>();
-  /** From the hello on. Who leaves while it waits has done nothing wrong. */
   readonly #line: AdmissionLine;
-  readonly #inLine = new WeakSet<CrawlerSession>();
+  /** They wait for their turn, or were recognised and wait for their welcome: who leaves then has done nothing wrong. */
+  readonly #waiting = new WeakSet<CrawlerSession>();
   /** A fleet that goes at once must not keep the database from those that come. */
   readonly #departures: AdmissionLine;
   readonly #refusals = new Map<string, number>();
+  /** Not looked at yet, in the order in which they came. */
+  #upgrades: Upgrade[] = [];
   #closing = false;
 
   /** `zlibSync`: what `loadZlibSync()` gave. */
@@ -101,7 +112,7 @@ export class CrawlerGateway implements Fleet {
   /** Upgrades at the path are ours from now on; others are left to other listeners, or turned away. */
   attach(server: Server | SecureServer): void {
     server.on("upgrade", (request: IncomingMessage, stream: Duplex, head: Buffer) => {
-      if (pathOf(request) === this.#settings.path) this.#onUpgrade(request, stream, head);
+      if (pathOf(request) === this.#settings.path) this.#queueUpgrade({ request, stream, head });
       else if (server.listenerCount("upgrade") === 1)
         turnAway(stream, "404 Not Found", "there is nothing here");
     });
@@ -164,7 +175,26 @@ export class CrawlerGateway implements Fleet {
     await this.#turns.allTaken();
   }
 
-  #onUpgrade(request: IncomingMessage, stream: Duplex, head: Buffer): void {
+  /** In turns of the loop: a fleet that connects at the same moment must not keep everybody else from being served. */
+  #queueUpgrade(upgrade: Upgrade): void {
+    upgrade.stream.on("error", () => upgrade.stream.destroy());
+    this.#upgrades.push(upgrade);
+    if (this.#upgrades.length === 1) this.#takeUpgrades();
+  }
+
+  #takeUpgrades(): void {
+    const untilMs = performance.now() + upgradingMs;
+    let taken = 0;
+    while (taken < this.#upgrades.length && performance.now() < untilMs) {
+      this.#onUpgrade(this.#upgrades[taken]!);
+      taken += 1;
+    }
+    this.#upgrades = this.#upgrades.slice(taken);
+    if (this.#upgrades.length > 0) setImmediate(() => this.#takeUpgrades());
+  }
+
+  #onUpgrade({ request, stream, head }: Upgrade): void {
+    if (stream.destroyed) return;
     const address = this.#settings.remoteAddressOf(request);
     if (this.#closing) {
       turnAway(stream, "503 Service Unavailable", shuttingDown.reason);
@@ -215,9 +245,9 @@ export class CrawlerGateway implements Fleet {
   async #admit(session: CrawlerSession, hello: CrawlerHello, version: number): Promise<void> {
     try {
       const { challenge, tlsBinding, remoteAddress } = session;
-      this.#inLine.add(session);
+      this.#waiting.add(session);
       const admitted = await this.#line.take(isGone(session), async () => {
-        this.#inLine.delete(session);
+        this.#waiting.delete(session);
         return await this.#handlers.admit({ hello, version, challenge, tlsBinding, remoteAddress });
       });
       if (admitted === null) return;
@@ -225,6 +255,7 @@ export class CrawlerGateway implements Fleet {
         session.refuse(admitted.refuse);
         return;
       }
+      this.#waiting.add(session);
       if (admitted.publicKey !== null) session.requireSeals(admitted.publicKey);
       await this.#newcomers.take(admitted.crawlerId, () => this.#letIn(session, admitted, version));
     } catch (error) {
@@ -301,7 +332,7 @@ export class CrawlerGateway implements Fleet {
     const incident = incidentOf({ crawlerId, remoteAddress, name: hello?.name ?? null }, refusal);
     if (incident !== null) this.#handlers.onIncident?.(incident);
     if (crawlerId === null) {
-      const isBlameless = refusal ? blameless.has(refusal.code) : this.#inLine.has(session);
+      const isBlameless = refusal ? blameless.has(refusal.code) : this.#waiting.has(session);
       if (!isBlameless) this.#limits.countFailure(remoteAddress);
       this.#log.warn(
         { remoteAddress, name: session.hello?.name, reason },

@@ -85,7 +85,7 @@ export class LinkConnection {
 
   constructor(settings: ConnectionSettings) {
     this.#settings = settings;
-    this.#deflater = settings.compression?.deflater ?? new MessageDeflater("large");
+    this.#deflater = settings.compression?.deflater ?? new MessageDeflater();
     this.#inflater = settings.compression?.inflater ?? new NodeInflater();
     this.#welcomed = new Promise((resolve) => {
       this.#onWelcomed = resolve;

@@ -147,7 +147,7 @@ function withoutText(result: FetchResult): FetchResult {
 
 async function wireBytes(results: readonly FetchResult[]): Promise<number> {
   const writer = new FrameWriter();
-  const deflater = new MessageDeflater("large");
+  const deflater = new MessageDeflater();
   let bytes = 0;
   for (const [at, result] of results.entries()) {
     const { text, numbers } = writer.result(at + 1, packResult("123456", result));

@@ -267,7 +267,7 @@ function asParts(results: readonly FetchResult[]): MessageParts[] {
 }
 
 async function deflateAll(texts: readonly string[]): Promise<Buffer[]> {
-  const deflater = new MessageDeflater("large");
+  const deflater = new MessageDeflater();
   const frames = await Promise.all(texts.map((text) => deflater.deflate(text)));
   deflater.close();
   return frames;

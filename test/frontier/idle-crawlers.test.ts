@@ -141,7 +141,7 @@ it("wakes a crawler less and less often for what it cannot be leased", async () 
   const { ask, idle, pass, woken } = await northWithOneHost(0);
   await world.rows(
     `insert into address_turn (address, crawler_id, since, leases, free_at, rest_seconds)
-     select address_key(addresses[1]), 999999, '2030-01-01T12:00:00Z', 1, null, 0 from frontier_host`,
+     select address_key(addresses[1]), 999999, '2030-01-01T12:00:00Z', 1, '2030-01-01T12:00:00Z', 0 from frontier_host`,
   );
 
   const wokenAfter: number[] = [];

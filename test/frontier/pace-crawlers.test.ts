@@ -14,16 +14,21 @@ const narrow = { slowDownUnder: 4, hurryUpOver: 8 };
 /** A fleet of which each crawler has so much due work, in memory. */
 function pacedFleet(
   due: Map<number, number>,
-  { version = 4, rule = narrow, onPace = (_: PaceMessage) => {} } = {},
+  { version = 4, rule = narrow, onPace = (_: PaceMessage) => {}, idle = new Set<number>() } = {},
 ) {
+  const looks: number[] = [];
   const sent: string[] = [];
   const kept: ToldPace[] = [];
   const fleet = new PaceOfFleet({
     paces: {
-      dueSlices: async (crawlerId, most) => Math.min(most, due.get(crawlerId) ?? 0),
-      told: async (_crawlerId, told) => void kept.push(told),
+      dueSlices: async (crawlerIds, most) => {
+        looks.push(...crawlerIds);
+        return new Map(crawlerIds.map((one) => [one, Math.min(most, due.get(one) ?? 0)]));
+      },
+      told: async (told) => void kept.push(...told),
     },
     online: () => [...due.keys()].map(asCrawlerId),
+    isIdle: (crawlerId) => idle.has(crawlerId),
     send: (crawlerId: CrawlerId, message: CoordinatorMessage) => {
       if (message.type !== "coordinator:work-pace" || !isKnownTo(version, message)) return false;
       sent.push(`${crawlerId} ${message.pace} ${message.due}`);
@@ -33,7 +38,7 @@ function pacedFleet(
     rule: () => rule,
     now: () => noon,
   });
-  return { fleet, sent, kept };
+  return { fleet, sent, kept, looks };
 }
 
 describe("a crawler", () => {
@@ -56,6 +61,21 @@ describe("a crawler", () => {
       "1 slow-down 3",
       "1 slow-down 1",
     ]);
+  });
+
+  it("is not looked at again while it is idle, once nothing was found for it", async () => {
+    const due = new Map([
+      [1, 0],
+      [2, 2],
+    ]);
+    const idle = new Set([1, 2]);
+    const { fleet, looks } = pacedFleet(due, { idle });
+
+    for (let pass = 0; pass < 3; pass++) await fleet.pass();
+    expect(looks).toEqual([1, 2, 2, 2]);
+    idle.clear();
+    await fleet.pass();
+    expect(looks.slice(4).sort()).toEqual([1, 2]);
   });
 
   it("has places for its work after one pass, whatever the work was before", async () => {
@@ -125,25 +145,27 @@ describe("due work", () => {
     await giveDomainSets(world.pool, "north", ["not c.gr"]);
     const paces = createPaceStore(world.pool, partitionOf([".gr"]));
 
-    expect(await paces.dueSlices(north, 10, noon)).toBe(1);
+    expect(await paces.dueSlices([north], 10, noon)).toEqual(new Map([[north, 1]]));
   });
 
   it("is what is due and what is in hand, in the crawler's sets, counted so far and no further", async () => {
     const urls = ["a.com", "b.com", "c.com", "d.gr"].map((host) => `http://${host}/`);
     const north = await world.delegatedHost("north", ...urls);
     const paces = createPaceStore(world.pool);
-    const all = await paces.dueSlices(north, 10, noon);
-    const first = await paces.dueSlices(north, 2, noon);
+    const south = await world.crawler("south");
+    const slices = async (most: number) => (await paces.dueSlices([south, north], most, noon)).get(north);
+    const all = await slices(10);
+    const first = await slices(2);
     await giveDomainSets(world.pool, "north", [".com"]);
-    const held = await paces.dueSlices(north, 10, noon);
+    const held = await slices(10);
     const leased = await world.lease(north);
-    const inHand = await paces.dueSlices(north, 10, noon);
-    await paces.told(north, { pace: "slow-down", due: 3, at: noon });
-    await paces.told(north, { pace: "slow-down", due: 2, at: secondsAfterNoon(9) });
+    const inHand = await slices(10);
+    await paces.told([{ crawlerId: north, pace: "slow-down", due: 3, at: noon }]);
+    await paces.told([{ crawlerId: north, pace: "slow-down", due: 2, at: secondsAfterNoon(9) }]);
 
     expect([all, first, held, leased.length, inHand]).toEqual([4, 2, 3, leased.length, 3]);
-    expect(await world.rows("select pace, pace_due_slices, pace_since from crawler")).toEqual([
-      { pace: "slow-down", pace_due_slices: 2, pace_since: noon },
-    ]);
+    expect(
+      await world.rows("select pace, pace_due_slices, pace_since from crawler where name = 'north'"),
+    ).toEqual([{ pace: "slow-down", pace_due_slices: 2, pace_since: noon }]);
   });
 });

@@ -17,7 +17,7 @@ export class RawCrawler {
   /** Of its TLS connection. */
   binding: string | null = null;
   readonly closed: Promise<{ code: number; words: string }>;
-  readonly deflater = new MessageDeflater("large");
+  readonly deflater = new MessageDeflater();
   readonly #inflater = new NodeInflater();
   #waiting: (() => void)[] = [];
   #isClosed = false;

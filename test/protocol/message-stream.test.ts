@@ -3,7 +3,7 @@ import { constants, deflateRawSync } from "node:zlib";
 import { afterEach, describe, expect, test } from "vitest";
 import { ProtocolError } from "#core/errors";
 import { seededRandom } from "#core/random";
-import { MessageDeflater, type MessageInflater, NodeInflater } from "#protocol/deflate";
+import { HistoryDeflater, MessageDeflater, type MessageInflater, NodeInflater } from "#protocol/deflate";
 import { InflaterPool, loadZlibSync } from "#protocol/zlib-sync-inflater";
 import { generatedResults } from "./generated-results.ts";
 
@@ -22,7 +22,7 @@ const implementations: { name: string; absent: boolean; make: () => MessageInfla
 
 const deflaters: MessageDeflater[] = [];
 function makeDeflater(): MessageDeflater {
-  const deflater = new MessageDeflater("large");
+  const deflater = new MessageDeflater();
   deflaters.push(deflater);
   return deflater;
 }
@@ -49,6 +49,21 @@ for (const { name, absent, make } of implementations) {
       const frames = await Promise.all(texts.map((text) => deflater.deflate(text)));
 
       expect(frames.map((frame) => inflater.inflate(frame, limit).toString())).toEqual(texts);
+    });
+
+    test("the coordinator's messages come out in order, short ones and long ones that are compressed beside the loop", async () => {
+      const deflater = new HistoryDeflater();
+      const inflater = make();
+      const texts = generatedResults({ count: 60, hosts: 3, seed: 1 }).map((message) =>
+        JSON.stringify(message),
+      );
+      const mixed = [...texts, randomText(200_000, 3), "short", "", texts.join("").slice(0, 70_000), ...texts];
+
+      const frames = await Promise.all(mixed.map((text) => deflater.deflate(text)));
+      const after = await deflater.deflate(texts[0]!);
+
+      expect(frames.map((frame) => inflater.inflate(frame, limit).toString())).toEqual(mixed);
+      expect(inflater.inflate(after, limit).toString()).toBe(texts[0]);
     });
 
     test("messages refer to earlier ones up to 32 KiB back", async () => {

@@ -147,6 +147,9 @@ export class FleetSession {
       case "coordinator:tasks":
         this.#onTasks(message.leases, message.askAgainMs);
         return;
+      case "coordinator:wake":
+        this.#onWake();
+        return;
       case "coordinator:acknowledge":
         this.#acknowledge(message.sequence);
         this.#ship();
@@ -175,6 +178,13 @@ export class FleetSession {
       },
       Math.max(gatherMs, this.#earliestAskMs - performance.now()),
     );
+  }
+
+  #onWake(): void {
+    this.#earliestAskMs = 0;
+    if (this.#timer !== null) clearTimeout(this.#timer);
+    this.#timer = null;
+    this.#askSoon();
   }
 
   #ask(): void {

@@ -9,7 +9,7 @@ import type { AddressInfo } from "node:net";
 import { type WebSocket, WebSocketServer } from "ws";
 import { decodeCrawlerMessage, decodeHello, encodeMessage } from "#protocol/codec";
 import type { CoordinatorMessage, CoordinatorRefuse } from "#protocol/coordinator-messages";
-import { MessageDeflater, NodeInflater } from "#protocol/deflate";
+import { HistoryDeflater, NodeInflater } from "#protocol/deflate";
 import { challengeHeader, helloText, isSignedBy } from "#protocol/identity";
 import { formatInvitation, type Invitation } from "#protocol/invitation";
 import type { CrawlerHello } from "#protocol/messages";
@@ -142,7 +142,7 @@ function helloIn(bytes: Uint8Array): CrawlerHello {
 }
 
 function sender(socket: WebSocket): Greeting["send"] {
-  const deflater = new MessageDeflater("small");
+  const deflater = new HistoryDeflater();
   return async (message) => socket.send(await deflater.deflate(encodeMessage(message)), { binary: true });
 }
 
