@@ -1,4 +1,4 @@
-/** Tables spool, page, page_fetch and link: results of crawlers, each stored once, and the latest fetches. */
+/** Tables spool, page, page_fetch and out_link: results of crawlers, each stored once, and the latest fetches. */
 import type { Pool, PoolClient } from "pg";
 import { asCrawlerId, asSubnetId, type HostHash } from "#core/ids";
 import { parseAddress } from "#core/ip/address";
@@ -25,8 +25,7 @@ import {
 } from "./accepted-result.ts";
 import { countOutsideLinks, updateHosts } from "./host-writes.ts";
 import { siftResults } from "./lease-rule-reads.ts";
-import { replaceLinks } from "./link-writes.ts";
-import { notePageLinks } from "./page-link-writes.ts";
+import { writeLinks } from "./link-writes.ts";
 import { writePages } from "./page-writes.ts";
 import type { Batch } from "./result-rows.ts";
 import * as write from "./result-writes.ts";
@@ -220,8 +219,7 @@ async function store(
   const urls = found.own;
   const pageHosts: readonly HostHash[] = [...new Set(results.map(({ key }) => key.hostHash))];
 
-  const linkFacts = await notePageLinks(client, results, now);
-  const links = await replaceLinks(client, results);
+  const links = await writeLinks(client, results, now);
   const newHosts = scope.admitNewHosts ? await addHosts(client, keysOf(urls), now, mostNewHosts) : 0;
   await lockHosts(client, [
     ...pageHosts,
@@ -233,7 +231,7 @@ async function store(
   const worths = results.map((counted) => {
     return pageWorth(counted.result, nearDuplicates.has(nameOf(counted.key)), counted.before.worth);
   });
-  await write.updateUrls(client, { ...batch, linkFacts }, worths);
+  await write.updateUrls(client, { ...batch, linkFacts: links.facts }, worths);
   await write.countLeasesDown(client, batch);
   await updateHosts(client, batch, worths);
   await noteSeenAddresses(client, crawlerId, results.flatMap(seenAddress));

@@ -10,7 +10,7 @@
  * and a third a tenth of the words and two links changed.
  *
  * Linux: the CPU of Postgres' processes is read from /proc. On a server of yours (DATABASE_URL) it is not.
- * Run: npm run bench -- ingest-pages (behind it, another number of pages)
+ * Run: npm run bench -- ingest-pages (behind it, other numbers of pages and of visits)
  */
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { loadavg, tmpdir } from "node:os";
@@ -32,7 +32,7 @@ import { sharedData } from "../support/shared-data.ts";
 import { resultOf } from "./extracted-result.ts";
 
 const pages = Number(process.argv[2] ?? 3000);
-const visits = 5;
+const visits = Number(process.argv[3] ?? 5);
 const urlsPerHost = 5;
 const hostsPerBatch = 20;
 const pagesPerBatch = urlsPerHost * hostsPerBatch;
@@ -160,6 +160,7 @@ process.exit();
 // The sites and what is fetched of them.
 
 interface Site {
+  readonly number: number;
   readonly host: string;
   readonly urls: readonly string[];
   /** Of each URL: as it was last fetched. */
@@ -240,7 +241,7 @@ function siteOf(site: number): Site {
     });
     return { ...sample.page!, links, digest: hex(64), simhash: hex(16) };
   });
-  return { host, urls, extracts };
+  return { number: site, host, urls, extracts };
 }
 
 function pathsWithin({ url, page }: FetchResult): string[] {
@@ -251,17 +252,21 @@ function pathsWithin({ url, page }: FetchResult): string[] {
     .map((one) => one.pathname + one.search);
 }
 
+/** The same one for all links of a site to that host. */
 function otherHost(url: string, host: string, site: number): string {
-  const isShared = [...host].reduce((sum, letter) => sum + letter.charCodeAt(0), site) % 3 < 3 * sharedHosts;
-  if (isShared) return url;
-  const like = Math.floor(random() ** 2 * likeEachHost);
-  return url.replace(`//${host}`, `//like-${like}.${host}`);
+  const chance = seededRandom(
+    [...host].reduce((sum, letter) => (31 * sum + letter.charCodeAt(0)) % 1e9, site),
+  );
+  if (chance() < sharedHosts) return url;
+  return url.replace(`//${host}`, `//like-${Math.floor(chance() ** 2 * likeEachHost)}.${host}`);
 }
 
 /** What a visit finds. */
 function visited(site: Site, page: number, visit: number): FetchResult {
   const kind =
-    visit === 1 ? "first" : (["unchanged", "other-bytes", "changed"] as const)[(page + visit) % 3]!;
+    visit === 1
+      ? "first"
+      : (["unchanged", "other-bytes", "changed"] as const)[(page + visit + site.number) % 3]!;
   const before = site.extracts[page]!;
   const after =
     kind === "changed" ? changed(before, `${page}-${visit}`, site.host) : { ...before, digest: hex(64) };

@@ -108,7 +108,7 @@ async function delegationsIn(store: DelegationStore): Promise<Delegation[]> {
 
 /** Rows are deleted, in the order of the references: truncating some fifty partitions takes ten times as long. */
 const emptied = [
-  "link",
+  "out_link",
   "page_links",
   "page_change_inbox",
   "page_fetch",
