@@ -32,7 +32,7 @@ import { fleetPart } from "./fleet/start.ts";
 import { createFrontierStore } from "./frontier/frontier-store.ts";
 import { frontierOrder } from "./frontier/order/strategies.ts";
 import { createPaceStore } from "./frontier/pace-store.ts";
-import { paceDuties, scheduleFrontier, scheduleHostWorths } from "./frontier/start.ts";
+import { outboxDuties, paceDuties, scheduleFrontier, scheduleHostWorths } from "./frontier/start.ts";
 import { FleetLine } from "./gateway/deferred-gateway.ts";
 import { CrawlerGateway } from "./gateway/gateway.ts";
 import { fleetMessageHandlers } from "./gateway/start.ts";
@@ -48,7 +48,7 @@ import { recrawlDuties, recrawlPart } from "./recrawl/start.ts";
 import { registryPart } from "./registry/start.ts";
 import { releaseDuties } from "./releases/start.ts";
 import { createResultStore } from "./results/result-store.ts";
-import { gatewaySettings, recalibrationRule, watchRoom } from "./room-settings.ts";
+import { gatewaySettings, outboxSettings, recalibrationRule, watchRoom } from "./room-settings.ts";
 import { scheduleSearch } from "./search/start.ts";
 import { policyDuties, policyPart } from "./settings/start.ts";
 import { openWebServer, type RoomOptions } from "./start-web.ts";
@@ -165,6 +165,7 @@ async function openRooms(ground: Ground) {
     { timekeeper, log, now, paces: createPaceStore(pool, partitionOf(config.domainSets)), online, send },
     config,
   );
+  const outbox = outboxDuties({ pool, timekeeper, counters, incidents, log, now }, outboxSettings(config));
   const watching = overviewDuties(
     {
       ...{ ...shared, ...stores, ...probing, counters, withoutRoom, version, request },
@@ -207,7 +208,7 @@ async function openRooms(ground: Ground) {
         await probing.onResults(batch);
       },
       onReleaseReport: (crawlerId, report) => releases.onReport(crawlerId, report),
-      onNewUrls: () => timekeeper.hurry(jobs.resolveHosts),
+      onPosted: () => outbox.onPosted(),
       onDraining: () => timekeeper.hurry(jobs.handOver),
       onFleetChange: () => {
         timekeeper.hurry(jobs.measurePeers, bunchMs);
@@ -223,7 +224,7 @@ async function openRooms(ground: Ground) {
   fleet.open(gateway);
   return {
     ...{ recalibration, probing, delegations, trusting, recrawls, paces, watching, releases, links, keys },
-    ...{ moves, optOuts, gateway, withoutRoom },
+    ...{ moves, optOuts, outbox, gateway, withoutRoom },
   };
 }
 
@@ -340,7 +341,7 @@ function scheduleJobs(ground: Ground, rooms: Rooms): void {
   scheduleFrontier(ports, config);
   scheduleDelegation(ports, config);
   scheduleBalance(ports, config);
-  for (const room of [rooms.keys, rooms.watching, delegations, rooms.paces]) room.start();
+  for (const room of [rooms.keys, rooms.watching, delegations, rooms.paces, rooms.outbox]) room.start();
   scheduleSearch({ pool, timekeeper, now, nowMs });
   scheduleUpkeep({ pool, incidents, timekeeper, now });
   scheduleRanking({ database, timekeeper, log, now });

@@ -111,6 +111,7 @@ export class Timekeeper {
 /** Names of the jobs that other rooms than their own hurry (core/scheduler). */
 export const jobs = {
   resolveHosts: "resolve-hosts",
+  applyLinks: "apply-links",
   delegate: "delegate-subnets",
   measurePeers: "measure-crawlers",
   handOver: "hand-over-subnets",

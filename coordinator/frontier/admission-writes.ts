@@ -4,10 +4,10 @@
  */
 import type { PoolClient } from "pg";
 import type { HostHash } from "#core/ids";
-import { nameOf, type UrlAddress, type UrlKey } from "#core/url-key";
+import { nameOf, type UrlKey } from "#core/url-key";
 import { withinChannels } from "../channels/channel-reads.ts";
 import { prepared } from "../database/transaction.ts";
-import { addBackLinks, countByUrl, takeCount, withoutOptedOut } from "./back-link-writes.ts";
+import { addBackLinks, type LinkedUrl, withoutOptedOut } from "./back-link-writes.ts";
 import {
   badUrls,
   fewestUrls,
@@ -76,8 +76,8 @@ export interface Admission {
   readonly pagesPerHost: number;
   /** Whether the hosts' budgets hold too; what is over them is held. */
   readonly budgeted: boolean;
-  /** New links, each of which counts as one to a URL that the frontier holds, or does from now on. */
-  readonly links: readonly UrlAddress[];
+  /** Links that came and went, which count for a URL that the frontier holds, or does from now on; each URL once. */
+  readonly links: readonly LinkedUrl[];
   readonly now: Date;
 }
 
@@ -92,9 +92,10 @@ export async function addUrls(
   { links, ...limits }: Admission,
 ): Promise<number> {
   const urls = await withinChannels(client, given);
-  const linksTo = countByUrl(links);
-  const counts = urls.map(({ key }) => takeCount(linksTo, key));
+  const linksTo = new Map(links.map((one) => [nameOf(one), one]));
+  const counts = urls.map(({ key }) => linksTo.get(nameOf(key))?.links ?? 0);
   const added = urls.length === 0 ? 0 : await writeUrls(client, { urls, counts }, limits);
+  for (const { key } of urls) linksTo.delete(nameOf(key));
   await addBackLinks(client, [...linksTo.values()]);
   return added;
 }
@@ -119,9 +120,9 @@ const writeStatement = (budgeted: boolean): string => {
          with ordinality as given (host_hash, url_hash, url, depth, redirects, lists, is_list, links, ordinal)
      ), linked as (
        update frontier_url u
-       set back_links = u.back_links + k.links
+       set back_links = greatest(0, u.back_links + k.links)
        from looked_up k
-       where k.is_known and k.links > 0 and u.host_hash = k.host_hash and u.url_hash = k.url_hash
+       where k.is_known and k.links <> 0 and u.host_hash = k.host_hash and u.url_hash = k.url_hash
      ), unknown as (
        select *, row_number() over (partition by host_hash, is_list order by depth, ordinal) as kind_place
        from looked_up
@@ -137,7 +138,7 @@ const writeStatement = (budgeted: boolean): string => {
          next_fetch_at, last_outcome, last_reason)
        select host_hash, url_hash, url,
          case when host_state = 'refused' then 'refused' when place <= open then 'due' else 'held' end,
-         depth, redirects, lists, links, $6, $6,
+         depth, redirects, lists, greatest(0, links), $6, $6,
          case when host_state = 'refused' then 'refused-address' end,
          case when host_state = 'refused' then state_reason end
        from placed

@@ -46,8 +46,8 @@ export interface FleetMessagePorts {
   readonly onFleetChange: () => void;
   /** A crawler left for good: its subnets are to be handed over. */
   readonly onDraining: () => void;
-  /** URLs came in: hosts may have to be resolved. */
-  readonly onNewUrls: () => void;
+  /** Results named or linked to URLs of other hosts, which wait in the outbox. */
+  readonly onPosted: () => void;
   /** What a crawler says of itself when it comes. */
   readonly onHello: (crawlerId: CrawlerId, hello: CrawlerHello) => void;
   /** Waited for before the results are acknowledged. */
@@ -122,7 +122,7 @@ export function fleetMessageHandlers(ports: FleetMessagePorts, config: Coordinat
       const own = withoutChecks(batch, taken);
       ports.counters.results(own, taken);
       await ports.onFetched(own);
-      if (taken.newUrls > 0) ports.onNewUrls();
+      if (taken.posted !== undefined) ports.onPosted();
     },
     onMessage: async (crawlerId, message) => {
       const now = ports.now();

@@ -15,6 +15,7 @@ export interface Metrics {
   /** Results by what became of them here: `stored`, `duplicate`, `without-lease`. */
   readonly results: Counter<"taken">;
   readonly urlsAdmitted: Counter;
+  readonly linksApplied: Counter;
   readonly probes: Counter<"method" | "outcome">;
   readonly rounds: Counter<"policy" | "cause" | "decided">;
   readonly roundsUnderWay: Gauge;
@@ -52,6 +53,10 @@ export function createMetrics(options: { readonly processMetrics?: boolean } = {
     shippedBytes: counter("shipped_bytes", "Compressed bytes that results took on the wire"),
     results: counter("results", "Results that arrived, by what became of them", ["taken"]),
     urlsAdmitted: counter("urls_admitted", "URLs new to the frontier"),
+    linksApplied: counter(
+      "links_applied",
+      "URLs of other hosts that results named or linked to, taken from the outbox",
+    ),
     probes: counter("probes", "Latency probes, by method and outcome", ["method", "outcome"]),
     rounds: counter("rounds", "Probe rounds, by policy, cause and whether they decided", [
       "policy",

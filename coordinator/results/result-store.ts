@@ -3,17 +3,25 @@ import type { Pool, PoolClient } from "pg";
 import { asCrawlerId, asSubnetId, type HostHash } from "#core/ids";
 import { parseAddress } from "#core/ip/address";
 import { specialPurposeOf } from "#core/ip/special-purpose";
-import { nameOf } from "#core/url-key";
+import { nameOf, type UrlAddress } from "#core/url-key";
 import { maxRedirects } from "#protocol/result";
 import { watchChanges } from "../changes/change-writes.ts";
 import { withTexts } from "../channels/known-text-store.ts";
-import { inTransaction, sqlStateOf } from "../database/transaction.ts";
+import { inTransaction, isFaultyValue } from "../database/transaction.ts";
 import { noteForeign, splitByOwner } from "../federation/foreign-url-store.ts";
-import { addHosts, addUrls, hastenChanged, lockHosts, releaseHeld } from "../frontier/admission-writes.ts";
-import { removeBackLinks } from "../frontier/back-link-writes.ts";
+import {
+  addUrls,
+  distinctUrls,
+  hastenChanged,
+  lockHosts,
+  releaseHeld,
+} from "../frontier/admission-writes.ts";
+import { sumLinks } from "../frontier/back-link-writes.ts";
 import { pageWorth } from "../frontier/budgets.ts";
 import type { AdmittedUrl } from "../frontier/frontier.ts";
 import { settleHosts } from "../frontier/lease-end-writes.ts";
+import { effectsOf } from "../frontier/link-outbox.ts";
+import { postEffects } from "../frontier/link-outbox-store.ts";
 import { noteSeenAddresses } from "../frontier/turn-store.ts";
 import { noteStated } from "../recrawl/sample-store.ts";
 import {
@@ -53,9 +61,6 @@ async function take(pool: Pool, batch: ResultBatch): Promise<TakenResults> {
   }
 }
 
-/** data exceptions, syntax errors in input, program limits */
-const isFaultyValue = (error: unknown): boolean => /^(22|54|42601)/.test(sqlStateOf(error));
-
 async function takeOneByOne(pool: Pool, batch: ResultBatch): Promise<TakenResults> {
   let total: TakenResults = { stored: 0, duplicates: 0, withoutLease: 0, newUrls: 0 };
   for (const result of batch.results) {
@@ -91,14 +96,14 @@ function asFailed(arrived: ArrivedResult, reason: string): ArrivedResult {
 }
 
 function sum(a: TakenResults, b: TakenResults): TakenResults {
-  const newHosts = (a.newHosts ?? 0) + (b.newHosts ?? 0);
+  const posted = (a.posted ?? 0) + (b.posted ?? 0);
   const refused = [...(a.refused ?? []), ...(b.refused ?? [])];
   return {
     stored: a.stored + b.stored,
     duplicates: a.duplicates + b.duplicates,
     withoutLease: a.withoutLease + b.withoutLease,
     newUrls: a.newUrls + b.newUrls,
-    ...(newHosts === 0 ? {} : { newHosts }),
+    ...(posted === 0 ? {} : { posted }),
     ...(refused.length === 0 ? {} : { refused }),
   };
 }
@@ -172,7 +177,7 @@ async function takeBatch(client: PoolClient, batch: ResultBatch): Promise<TakenR
   const sifted = await siftResults(client, batch, fresh);
   const { refused } = sifted;
   const counted = await withTexts(client, sifted.counted);
-  const { newUrls, newHosts } = counted.length === 0 ? nothingNew : await store(client, batch, counted);
+  const { newUrls, posted } = counted.length === 0 ? nothingNew : await store(client, batch, counted);
   await acknowledge(client, batch);
   await recordSeals(client, batch);
   return {
@@ -180,12 +185,12 @@ async function takeBatch(client: PoolClient, batch: ResultBatch): Promise<TakenR
     duplicates: batch.results.length - fresh.length,
     withoutLease: fresh.length - counted.length,
     newUrls,
-    ...(newHosts === 0 ? {} : { newHosts }),
+    ...(posted === 0 ? {} : { posted }),
     ...(refused.length === 0 ? {} : { refused }),
   };
 }
 
-const nothingNew = { newUrls: 0, newHosts: 0 };
+const nothingNew = { newUrls: 0, posted: 0 };
 
 async function lockSpool(client: PoolClient, { crawlerId, spoolId }: ResultBatch): Promise<number> {
   await client.query(
@@ -209,22 +214,22 @@ async function acknowledge(client: PoolClient, batch: ResultBatch): Promise<void
   );
 }
 
+/** Of other hosts than the pages' own nothing is locked or written: what is done to those goes to the outbox. */
 async function store(
   client: PoolClient,
-  { crawlerId, scope, now, mostNewHosts }: ResultBatch,
+  { crawlerId, scope, now }: ResultBatch,
   results: readonly CountedResult[],
-): Promise<{ newUrls: number; newHosts: number }> {
+): Promise<{ newUrls: number; posted: number }> {
   const batch: Batch = { crawlerId, results, now };
-  const found = await splitByOwner(client, results.flatMap(admittedBy), scope.maxDepth);
+  const pageHosts: ReadonlySet<HostHash> = new Set(results.map(({ key }) => key.hostHash));
+  const named = results.flatMap(admittedBy);
+  const isNear = ({ key }: AdmittedUrl) => pageHosts.has(key.hostHash);
+  const found = await splitByOwner(client, named.filter(isNear), scope.maxDepth);
   const urls = found.own;
-  const pageHosts: readonly HostHash[] = [...new Set(results.map(({ key }) => key.hostHash))];
 
   const links = await writeLinks(client, results, now);
-  const newHosts = scope.admitNewHosts ? await addHosts(client, keysOf(urls), now, mostNewHosts) : 0;
-  await lockHosts(client, [
-    ...pageHosts,
-    ...[...keysOf(urls), ...links.added, ...links.removed].map((one) => one.hostHash),
-  ]);
+  const [added, removed] = [divide(links.added, pageHosts), divide(links.removed, pageHosts)];
+  await lockHosts(client, pageHosts);
   const noteChanges = await watchChanges(client, batch);
   await write.insertFetches(client, batch);
   const nearDuplicates = await writePages(client, batch);
@@ -235,17 +240,34 @@ async function store(
   await write.countLeasesDown(client, batch);
   await updateHosts(client, batch, worths);
   await noteSeenAddresses(client, crawlerId, results.flatMap(seenAddress));
-  await releaseHeld(client, pageHosts, scope.pagesPerHost);
-  const limits = { pagesPerHost: scope.pagesPerHost, budgeted: true, links: links.added, now };
+  await releaseHeld(client, [...pageHosts], scope.pagesPerHost);
+  const nearLinks = sumLinks(added.near, removed.near);
+  const limits = { pagesPerHost: scope.pagesPerHost, budgeted: true, links: nearLinks, now };
   const newUrls = await addUrls(client, urls, limits);
   await noteStated(client, urls);
   await hastenChanged(client, urls, now);
-  await removeBackLinks(client, links.removed);
-  await countOutsideLinks(client, links);
+  await countOutsideLinks(client, { added: added.near, removed: removed.near });
   await noteChanges(links);
-  await settleHosts(client, pageHosts);
-  await noteForeign(client, found, { links, now });
-  return { newUrls, newHosts };
+  await settleHosts(client, [...pageHosts]);
+  await noteForeign(client, found, { links: nearLinks, now });
+
+  // Owners of what is too deep here may want it all the same.
+  const maxDepth = found.foreign === null ? scope.maxDepth : Number.POSITIVE_INFINITY;
+  const far = distinctUrls(
+    named.filter((url) => !isNear(url)),
+    maxDepth,
+  );
+  const posted = await postEffects(client, crawlerId, effectsOf(far, sumLinks(added.far, removed.far)));
+  return { newUrls, posted };
+}
+
+/** By whether they lead to a host of the batch's pages. */
+function divide<Link extends UrlAddress>(
+  links: readonly Link[],
+  pageHosts: ReadonlySet<HostHash>,
+): { readonly near: readonly Link[]; readonly far: readonly Link[] } {
+  const isNear = ({ hostHash }: Link) => pageHosts.has(hostHash);
+  return { near: links.filter(isNear), far: links.filter((link) => !isNear(link)) };
 }
 
 /** Counted from the page that names them, unless from a seed; without those that too many hops led to. */
@@ -267,8 +289,6 @@ function seenAddress({ key, result }: CountedResult): { hostHash: HostHash; addr
   if (result.address === null || address === null || specialPurposeOf(address) !== null) return [];
   return [{ hostHash: key.hostHash, address: result.address }];
 }
-
-const keysOf = (urls: readonly AdmittedUrl[]) => urls.map((url) => url.key);
 
 function firstOfEach<T>(values: readonly T[], nameOf: (value: T) => string): T[] {
   const seen = new Set<string>();
