@@ -30,6 +30,7 @@ import { explorePart } from "./explore/start.ts";
 import { coordinatorPart, linkCoordinators } from "./federation/start.ts";
 import { fleetPart } from "./fleet/start.ts";
 import { createFrontierStore } from "./frontier/frontier-store.ts";
+import { KnownUrls } from "./frontier/known-urls.ts";
 import { frontierOrder } from "./frontier/order/strategies.ts";
 import { createPaceStore } from "./frontier/pace-store.ts";
 import { outboxDuties, paceDuties, scheduleFrontier, scheduleHostWorths } from "./frontier/start.ts";
@@ -101,12 +102,13 @@ async function layGround(options: CoordinatorOptions, presence: CoordinatorPrese
   const counters = new Counters();
   /** Crawlers are spoken to through the gateway, which opens last: until then nobody is online. */
   const fleet = new FleetLine();
+  const knownUrls = new KnownUrls();
   const stores = {
     subnets: createSubnetStore(pool),
     crawlers: createCrawlerStore(pool, presence.number),
     delegations: createDelegationStore(pool, () => heldBySomebody(fleet, state, config)),
     frontier: createFrontierStore(pool),
-    results: createResultStore(pool),
+    results: createResultStore(pool, knownUrls),
     identities: createIdentityStore(pool),
   };
   const incidents = new IncidentLog({
@@ -121,7 +123,19 @@ async function layGround(options: CoordinatorOptions, presence: CoordinatorPrese
   const { keepReleases = async () => {}, registryHost = null } = options;
   const ground = {
     ...{ database, pool, log, version, now, startedAt: now(), presence, keepReleases, registryHost },
-    ...{ timekeeper, policies, config, state, budget, counters, fleet, stores, incidents, snapshots },
+    ...{
+      timekeeper,
+      policies,
+      config,
+      state,
+      budget,
+      counters,
+      fleet,
+      stores,
+      knownUrls,
+      incidents,
+      snapshots,
+    },
     resolver: createNameResolver({ servers: config.resolvers }),
     settling: new FleetSettling({
       expectedCrawlers: config.delegation.expectedCrawlers,
@@ -165,7 +179,10 @@ async function openRooms(ground: Ground) {
     { timekeeper, log, now, paces: createPaceStore(pool, partitionOf(config.domainSets)), online, send },
     config,
   );
-  const outbox = outboxDuties({ pool, timekeeper, counters, incidents, log, now }, outboxSettings(config));
+  const outbox = outboxDuties(
+    { pool, timekeeper, counters, incidents, log, now },
+    outboxSettings(config, ground.knownUrls),
+  );
   const watching = overviewDuties(
     {
       ...{ ...shared, ...stores, ...probing, counters, withoutRoom, version, request },

@@ -12,6 +12,7 @@ import type { QueueSettings } from "./delegation/queue.ts";
 import { defaultRecalibrationRule, type RecalibrationRule } from "./delegation/recalibration/rule.ts";
 import type { CoordinatorState } from "./delegation/state.ts";
 import { NewHostBudget } from "./frontier/budgets.ts";
+import type { KnownUrls } from "./frontier/known-urls.ts";
 import { defaultOutboxBounds, type OutboxSettings } from "./frontier/link-outbox-store.ts";
 import {
   type Arrival,
@@ -97,9 +98,9 @@ export function takeResultsSettings(
   }));
 }
 
-export function outboxSettings(config: CoordinatorConfig): OutboxSettings {
+export function outboxSettings(config: CoordinatorConfig, known: KnownUrls): OutboxSettings {
   const newHosts = new NewHostBudget(() => config.scope.newHostsPerCrawlerAndDay);
-  return following(() => ({ ...defaultOutboxBounds, scope: config.scope, newHosts }));
+  return following(() => ({ ...defaultOutboxBounds, scope: config.scope, newHosts, known }));
 }
 
 /** Crawlers that get no new subnet: draining, not believed, for measurements only, or their day's pages or bytes are used up. */

@@ -3,7 +3,7 @@
  * scope allows. Both hold because the URLs of a host change only under the lock on the host's row.
  */
 import type { PoolClient } from "pg";
-import type { HostHash } from "#core/ids";
+import type { HostHash, UrlHash } from "#core/ids";
 import { nameOf, type UrlKey } from "#core/url-key";
 import { withinChannels } from "../channels/channel-reads.ts";
 import { prepared } from "../database/transaction.ts";
@@ -84,21 +84,30 @@ export interface Admission {
 /**
  * Adds the URLs that are unknown, the shallowest first, as far as their hosts have room; a URL of a refused
  * host is refused with it, and one of a host that opted out, or that its channel leaves out, is left out. The hosts are
- * locked. `given` as `distinctUrls` gives them. Gives the number of those that are not merely held.
+ * locked. `given` as `distinctUrls` gives them.
  */
 export async function addUrls(
   client: PoolClient,
   given: readonly AdmittedUrl[],
   { links, ...limits }: Admission,
-): Promise<number> {
+): Promise<AddedUrls> {
   const urls = await withinChannels(client, given);
   const linksTo = new Map(links.map((one) => [nameOf(one), one]));
   const counts = urls.map(({ key }) => linksTo.get(nameOf(key))?.links ?? 0);
-  const added = urls.length === 0 ? 0 : await writeUrls(client, { urls, counts }, limits);
+  const written = urls.length === 0 ? nothingAdded : await writeUrls(client, { urls, counts }, limits);
   for (const { key } of urls) linksTo.delete(nameOf(key));
   await addBackLinks(client, [...linksTo.values()]);
-  return added;
+  return written;
 }
+
+export interface AddedUrls {
+  /** Without those that are merely held. */
+  readonly newUrls: number;
+  /** Of those given, what the frontier holds now. */
+  readonly held: readonly UrlHash[];
+}
+
+const nothingAdded: AddedUrls = { newUrls: 0, held: [] };
 
 /**
  * The statement of `addUrls`: what is known counts its new links, what is unknown is inserted with them. The hosts are
@@ -143,7 +152,6 @@ const writeStatement = (budgeted: boolean): string => {
          case when host_state = 'refused' then state_reason end
        from placed
        where place <= open + case when host_state = 'refused' then 0 else holds end
-       on conflict (host_hash, url_hash) do nothing
        returning host_hash, url_hash, state
      ), counted as (
        update frontier_host h
@@ -165,7 +173,12 @@ const writeStatement = (budgeted: boolean): string => {
        ) a
        where h.host_hash = a.host_hash
      )
-     select count(*) filter (where state <> 'held')::int as added from added`;
+     select (select count(*) filter (where state <> 'held')::int from added) as added,
+       array(
+         select n.url_hash::text
+         from unknown n
+         where not exists (select from added a where a.host_hash = n.host_hash and a.url_hash = n.url_hash)
+       ) as "leftOut"`;
 };
 
 // The host's budget (frontier/host-budget.ts) as SQL, for statements that hold many hosts.
@@ -187,8 +200,8 @@ async function writeUrls(
   client: PoolClient,
   { urls, counts }: { readonly urls: readonly AdmittedUrl[]; readonly counts: readonly number[] },
   limits: Omit<Admission, "links">,
-): Promise<number> {
-  const { rows } = await prepared<{ added: number }>(
+): Promise<AddedUrls> {
+  const { rows } = await prepared<{ added: number; leftOut: UrlHash[] }>(
     client,
     limits.budgeted ? writeWithin.budget : writeWithin.limit,
     [
@@ -205,7 +218,10 @@ async function writeUrls(
       [...new Set(urls.map(({ key }) => key.hostHash))],
     ],
   );
-  return rows[0]?.added ?? 0;
+  const { added: newUrls, leftOut } = rows[0]!;
+  const without = new Set(leftOut);
+  const hashes = urls.map(({ key }) => key.urlHash);
+  return { newUrls, held: without.size === 0 ? hashes : hashes.filter((hash) => !without.has(hash)) };
 }
 
 /**

@@ -49,7 +49,7 @@ async function admit(
       client,
       [...keys, ...links].map(({ hostHash }) => hostHash),
     );
-    const newUrls = await addUrls(client, found.own, {
+    const { newUrls } = await addUrls(client, found.own, {
       pagesPerHost: at.scope.pagesPerHost,
       budgeted: false,
       links,

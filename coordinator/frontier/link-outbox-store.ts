@@ -10,10 +10,11 @@ import type { UrlKey } from "#core/url-key";
 import { inTransaction, isFaultyValue } from "../database/transaction.ts";
 import { noteForeign, splitByOwner } from "../federation/foreign-url-store.ts";
 import { addOutsideLinks } from "../results/host-writes.ts";
-import { addHosts, addUrls, lockHosts } from "./admission-writes.ts";
+import { type AddedUrls, addHosts, addUrls, lockHosts } from "./admission-writes.ts";
 import { withoutOptedOut } from "./back-link-writes.ts";
 import type { NewHostBudget } from "./budgets.ts";
 import type { CrawlScope } from "./frontier.ts";
+import type { KnownUrls } from "./known-urls.ts";
 import {
   isAfter,
   type LinkEffect,
@@ -42,6 +43,8 @@ export interface OutboxSettings {
   readonly scope: CrawlScope;
   /** Absent: results may name as many new hosts as they like. */
   readonly newHosts?: NewHostBudget;
+  /** Learns what the frontier holds; absent: nobody asks. */
+  readonly known?: KnownUrls;
   /** Of one bite, in URLs before they are summed; one row goes in any case. Some 400 bytes of memory each. */
   readonly biteEffects: number;
   /** Of one transaction, in URLs: their hosts are locked so long. */
@@ -225,6 +228,7 @@ async function applyStep(pool: Pool, at: StepAt): Promise<Applied | null> {
     return applied;
   });
   if (done === null) return null;
+  at.settings.known?.add(done.held, at.now);
   const floods = [...done.hostsBy].flatMap(([crawlerId, { admitted, leftOut }]) => {
     newHosts?.spend(crawlerId, admitted, at.now);
     return leftOut > 0 || newHosts?.left(crawlerId, at.now) === 0 ? [crawlerId] : [];
@@ -271,7 +275,7 @@ async function moveOn(client: PoolClient, { bite, effects, isLast }: Step): Prom
 async function applyEffects(
   client: PoolClient,
   { step, namers, settings, now }: StepAt,
-): Promise<Pick<Applied, "newUrls" | "newHosts"> & { hostsBy: HostsBy }> {
+): Promise<Pick<Applied, "newUrls" | "newHosts"> & { hostsBy: HostsBy; held: AddedUrls["held"] }> {
   const { scope } = settings;
   const { effects } = step;
   const named = effects.flatMap((effect) => effect.named ?? []);
@@ -287,10 +291,10 @@ async function applyEffects(
   );
   const links = effects.filter((effect) => effect.links !== 0);
   const limits = { pagesPerHost: scope.pagesPerHost, budgeted: true, links, now };
-  const newUrls = await addUrls(client, found.own, limits);
+  const { newUrls, held } = await addUrls(client, found.own, limits);
   await addOutsideLinks(client, links);
   await noteForeign(client, found, { links, now });
-  return { newUrls, newHosts: welcome?.newHosts ?? 0, hostsBy: welcome?.hostsBy ?? new Map() };
+  return { newUrls, held, newHosts: welcome?.newHosts ?? 0, hostsBy: welcome?.hostsBy ?? new Map() };
 }
 
 type HostsBy = Map<CrawlerId, { admitted: number; leftOut: number }>;

@@ -10,6 +10,7 @@ import { withTexts } from "../channels/known-text-store.ts";
 import { inTransaction, isFaultyValue } from "../database/transaction.ts";
 import { noteForeign, splitByOwner } from "../federation/foreign-url-store.ts";
 import {
+  type AddedUrls,
   addUrls,
   distinctUrls,
   hastenChanged,
@@ -19,6 +20,7 @@ import {
 import { sumLinks } from "../frontier/back-link-writes.ts";
 import { pageWorth } from "../frontier/budgets.ts";
 import type { AdmittedUrl } from "../frontier/frontier.ts";
+import type { KnownUrls } from "../frontier/known-urls.ts";
 import { settleHosts } from "../frontier/lease-end-writes.ts";
 import { effectsOf } from "../frontier/link-outbox.ts";
 import { postEffects } from "../frontier/link-outbox-store.ts";
@@ -39,9 +41,10 @@ import type { Batch } from "./result-rows.ts";
 import * as write from "./result-writes.ts";
 import { recordSeals } from "./result-writes.ts";
 
-export function createResultStore(pool: Pool): ResultStore {
+/** `known`: absent, the frontier is asked about every URL. */
+export function createResultStore(pool: Pool, known: KnownUrls | null = null): ResultStore {
   return {
-    take: async (batch) => await take(pool, batch),
+    take: async (batch) => await take(pool, { ...batch, known }),
     fetchesSince: async (since) => await fetchesSince(pool, since),
     recentFetches: async (hosts, perHost) => await recentFetches(pool, hosts, perHost),
   };
@@ -54,11 +57,17 @@ export function createResultStore(pool: Pool): ResultStore {
  */
 async function take(pool: Pool, batch: ResultBatch): Promise<TakenResults> {
   try {
-    return await inTransaction(pool, async (client) => await takeBatch(client, batch));
+    return await takeAtOnce(pool, batch);
   } catch (error) {
     if (!isFaultyValue(error)) throw error;
     return await takeOneByOne(pool, batch);
   }
+}
+
+async function takeAtOnce(pool: Pool, batch: ResultBatch): Promise<TakenResults> {
+  const { taken, held } = await inTransaction(pool, async (client) => await takeBatch(client, batch));
+  batch.known?.add(held, batch.now);
+  return taken;
 }
 
 async function takeOneByOne(pool: Pool, batch: ResultBatch): Promise<TakenResults> {
@@ -67,17 +76,13 @@ async function takeOneByOne(pool: Pool, batch: ResultBatch): Promise<TakenResult
     const alone = { ...batch, results: [result], lastSequence: result.sequence };
     total = sum(
       total,
-      await inTransaction(pool, async (client) => await takeBatch(client, alone)).catch(async (error) => {
+      await takeAtOnce(pool, alone).catch(async (error) => {
         if (!isFaultyValue(error)) throw error;
-        const failed = { ...alone, results: [asFailed(result, (error as Error).message)] };
-        return await inTransaction(pool, async (client) => await takeBatch(client, failed));
+        return await takeAtOnce(pool, { ...alone, results: [asFailed(result, (error as Error).message)] });
       }),
     );
   }
-  return sum(
-    total,
-    await inTransaction(pool, async (client) => await takeBatch(client, { ...batch, results: [] })),
-  );
+  return sum(total, await takeAtOnce(pool, { ...batch, results: [] }));
 }
 
 function asFailed(arrived: ArrivedResult, reason: string): ArrivedResult {
@@ -165,10 +170,13 @@ async function fetchesSince(pool: Pool, since: Date): ReturnType<ResultStore["fe
 // highest sequence that is committed, is locked first and raised in the same transaction that stores the
 // results.
 
-type ResultBatch = Parameters<ResultStore["take"]>[0];
+type ResultBatch = Parameters<ResultStore["take"]>[0] & { readonly known: KnownUrls | null };
 
 /** Stores a batch inside the caller's transaction: what is new and under a lease, and the acknowledged sequence. */
-async function takeBatch(client: PoolClient, batch: ResultBatch): Promise<TakenResults> {
+async function takeBatch(
+  client: PoolClient,
+  batch: ResultBatch,
+): Promise<{ readonly taken: TakenResults; readonly held: AddedUrls["held"] }> {
   const acknowledged = await lockSpool(client, batch);
   const fresh = firstOfEach(
     batch.results.filter((one) => one.sequence > acknowledged),
@@ -177,10 +185,10 @@ async function takeBatch(client: PoolClient, batch: ResultBatch): Promise<TakenR
   const sifted = await siftResults(client, batch, fresh);
   const { refused } = sifted;
   const counted = await withTexts(client, sifted.counted);
-  const { newUrls, posted } = counted.length === 0 ? nothingNew : await store(client, batch, counted);
+  const { newUrls, posted, held } = counted.length === 0 ? nothingNew : await store(client, batch, counted);
   await acknowledge(client, batch);
   await recordSeals(client, batch);
-  return {
+  const taken = {
     stored: counted.length,
     duplicates: batch.results.length - fresh.length,
     withoutLease: fresh.length - counted.length,
@@ -188,9 +196,10 @@ async function takeBatch(client: PoolClient, batch: ResultBatch): Promise<TakenR
     ...(posted === 0 ? {} : { posted }),
     ...(refused.length === 0 ? {} : { refused }),
   };
+  return { taken, held };
 }
 
-const nothingNew = { newUrls: 0, posted: 0 };
+const nothingNew = { newUrls: 0, posted: 0, held: [] };
 
 async function lockSpool(client: PoolClient, { crawlerId, spoolId }: ResultBatch): Promise<number> {
   await client.query(
@@ -217,13 +226,14 @@ async function acknowledge(client: PoolClient, batch: ResultBatch): Promise<void
 /** Of other hosts than the pages' own nothing is locked or written: what is done to those goes to the outbox. */
 async function store(
   client: PoolClient,
-  { crawlerId, scope, now }: ResultBatch,
+  { crawlerId, scope, now, known }: ResultBatch,
   results: readonly CountedResult[],
-): Promise<{ newUrls: number; posted: number }> {
+): Promise<AddedUrls & { readonly posted: number }> {
   const batch: Batch = { crawlerId, results, now };
   const pageHosts: ReadonlySet<HostHash> = new Set(results.map(({ key }) => key.hostHash));
   const named = results.flatMap(admittedBy);
   const isNear = ({ key }: AdmittedUrl) => pageHosts.has(key.hostHash);
+  const isNew = ({ key }: AdmittedUrl) => known?.has(key.urlHash, now) !== true;
   const found = await splitByOwner(client, named.filter(isNear), scope.maxDepth);
   const urls = found.own;
 
@@ -243,7 +253,7 @@ async function store(
   await releaseHeld(client, [...pageHosts], scope.pagesPerHost);
   const nearLinks = sumLinks(added.near, removed.near);
   const limits = { pagesPerHost: scope.pagesPerHost, budgeted: true, links: nearLinks, now };
-  const newUrls = await addUrls(client, urls, limits);
+  const { newUrls, held } = await addUrls(client, urls.filter(isNew), limits);
   await noteStated(client, urls);
   await hastenChanged(client, urls, now);
   await countOutsideLinks(client, { added: added.near, removed: removed.near });
@@ -254,11 +264,11 @@ async function store(
   // Owners of what is too deep here may want it all the same.
   const maxDepth = found.foreign === null ? scope.maxDepth : Number.POSITIVE_INFINITY;
   const far = distinctUrls(
-    named.filter((url) => !isNear(url)),
+    named.filter((url) => !isNear(url) && isNew(url)),
     maxDepth,
   );
   const posted = await postEffects(client, crawlerId, effectsOf(far, sumLinks(added.far, removed.far)));
-  return { newUrls, posted };
+  return { newUrls, held, posted };
 }
 
 /** By whether they lead to a host of the batch's pages. */

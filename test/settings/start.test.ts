@@ -1,6 +1,7 @@
 /** Coordinators at one database follow what operators change, whatever else stands there. */
 import { afterAll, beforeAll, beforeEach, expect, it } from "vitest";
 import { readCoordinatorConfig } from "#coordinator/config";
+import { KnownUrls } from "#coordinator/frontier/known-urls";
 import { following } from "#coordinator/live-config";
 import {
   outboxSettings,
@@ -75,7 +76,7 @@ it("what keeps its settings from the start reads them as they are now", async ()
   const queue = following(() => queueSettings(config));
   const rule = following(() => recalibrationRule(config));
   const taking = takeResultsSettings(config);
-  const outbox = outboxSettings(config);
+  const outbox = outboxSettings(config, new KnownUrls(16));
   const changes = [
     { name: "delegation.policy", before: null, after: "ipmicra" },
     { name: "probe.pace.perSecond", before: null, after: 700 },
