@@ -63,6 +63,12 @@ export interface FleetMessagePorts {
   readonly recrawlPlan?: () => PlanInForce;
   /** It was welcomed, and may be sent messages. */
   readonly onWelcome?: (crawlerId: CrawlerId) => void;
+  /** Its session has ended, and that is recorded. */
+  readonly onLeft?: (crawlerId: CrawlerId) => void;
+  /** It has measured other crawlers. */
+  readonly onPeerReport?: (crawlerId: CrawlerId) => void;
+  /** Where crawlers reach a coordinator of this database; left out, nobody is told. */
+  readonly addresses?: () => readonly string[];
   readonly now: () => Date;
 }
 
@@ -100,7 +106,10 @@ export function fleetMessageHandlers(ports: FleetMessagePorts, config: Coordinat
       const welcome = welcomeExtras(arrival.version, taken.ticket, ports.now());
       return {
         acknowledgedSequence,
-        welcome: { ...welcome, ...seenFrom(arrival), ...introductionOf(arrival, config) },
+        welcome: {
+          ...{ ...welcome, ...seenFrom(arrival), ...introductionOf(arrival, config) },
+          ...(ports.addresses === undefined ? {} : { coordinators: [...ports.addresses()] }),
+        },
       };
     },
     onWelcome: (crawlerId) => ports.onWelcome?.(crawlerId),
@@ -150,6 +159,7 @@ export function fleetMessageHandlers(ports: FleetMessagePorts, config: Coordinat
           return;
         case "crawler:peer-rtts":
           await takePeerReport(crawlerId, message, ports, now);
+          ports.onPeerReport?.(crawlerId);
           return;
         case "crawler:move":
           await ports.moves?.onMessage(crawlerId, message);
@@ -180,6 +190,7 @@ export function fleetMessageHandlers(ports: FleetMessagePorts, config: Coordinat
         );
         return;
       }
+      ports.onLeft?.(crawlerId);
       ports.log.warn({ crawlerId, reason, forGood }, "crawler left");
       if (forGood) ports.onDraining();
     },
