@@ -216,7 +216,7 @@ describe("the first message", () => {
 
     expect(decodeHello(text)).toEqual({
       type: "wrong-version",
-      reason: "the crawler speaks protocol 99, the coordinator 4, 3, 2, 1",
+      reason: "the crawler speaks protocol 99, the coordinator 5, 4, 3, 2, 1",
     });
   });
 
@@ -230,8 +230,8 @@ describe("the first message", () => {
 
 test("of several versions in common the newest is agreed on, of none null", () => {
   expect(agreeOnVersion([9, 1])).toBe(1);
-  expect(agreeOnVersion([1, 2, 3, 4, 5])).toBe(4);
-  expect(agreeOnVersion([5, 9])).toBeNull();
+  expect(agreeOnVersion([1, 2, 3, 4, 5, 6])).toBe(5);
+  expect(agreeOnVersion([6, 9])).toBeNull();
   expect(agreeOnVersion([])).toBeNull();
 });
 
@@ -271,4 +271,13 @@ test("the pace of work is read as it was sent, and is said to nobody before vers
       /^coordinator:work-pace: /,
     );
   }
+});
+
+test("that the fleet's coordinators have changed is said to nobody before version 5", () => {
+  const addresses = { type: "coordinator:addresses", urls: ["wss://second.example/crawler"] } as const;
+
+  expect(decodeCoordinatorMessage(encodeMessage({ ...addresses, urls: [...addresses.urls] }))).toEqual(
+    addresses,
+  );
+  expect([5, 4, 3].map((version) => isKnownTo(version, addresses))).toEqual([true, false, false]);
 });
