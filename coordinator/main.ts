@@ -89,8 +89,8 @@ export async function startCoordinator(options: CoordinatorOptions): Promise<Run
     const rooms = await openRooms(ground);
     return await goToWork(ground, rooms);
   } catch (error) {
-    await ground?.others.stop();
     await presence.end();
+    await ground?.others.stop();
     throw error;
   }
 }
@@ -229,6 +229,7 @@ async function openRooms(ground: Ground) {
   const keys = keyDuties({ ...stores, gateway: own, secrets: randomSecrets, timekeeper, log, now });
   const moves = moveDuties({
     ...{ ...shared, ...stores, gateway: own },
+    mayBegin: (crawlerId) => fleet.isHere(crawlerId) || (leads() && !fleet.online().includes(crawlerId)),
     others: async () => ground.presence.others.size,
   });
   const optOuts = optOutDuties({ pool, gateway: own, timekeeper, config, log, now });
@@ -324,8 +325,8 @@ async function goToWork(ground: Ground, rooms: Rooms): Promise<RunningCoordinato
         await Promise.all(followers.map((one) => one.stop()));
         await incidents.flush();
         await roundsGivenUp;
-        await ground.others.stop();
         await presence.end();
+        await ground.others.stop();
         await web.close();
         log.info({}, "coordinator stopped");
       },

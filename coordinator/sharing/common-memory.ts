@@ -154,10 +154,12 @@ export class CommonMemory {
     await this.#apply();
   }
 
+  /** What others have not heard yet, they are told. */
   async stop(): Promise<void> {
     clearTimeout(this.#timer);
     this.#unwatch();
     await this.#turn;
+    await this.#tell().catch(() => {});
   }
 
   #hearSpent(of: Extract<Notice, { type: "spent" }>["of"]): void {
