@@ -213,4 +213,6 @@ export interface CoordinatorOptions {
   readonly keepReleases?: (now: Date) => Promise<void>;
   /** The clock; the system's when it is left out. */
   readonly now?: () => Date;
+  /** A clock that never goes back, by which the other coordinators of this database are watched. */
+  readonly nowMs?: () => number;
 }

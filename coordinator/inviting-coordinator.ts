@@ -2,10 +2,9 @@
 
 import type { Pool } from "pg";
 import { UsageError } from "#core/errors";
-import { canParseUrl } from "#core/ip/url-host";
 import { isCoordinatorUrl } from "#protocol/invitation";
 import type { InvitingCoordinator } from "./access/invitations.ts";
-import { readCoordinatorPlace } from "./crawlers/coordinator-presence-store.ts";
+import { readCoordinatorPlace, socketUrl } from "./crawlers/coordinator-presence-store.ts";
 import { createReleaseKeyStore } from "./releases/key-store.ts";
 import { createReleaseStore } from "./releases/release-store.ts";
 import { mayRun } from "./releases/staging.ts";
@@ -59,12 +58,4 @@ async function releaseForAll(pool: Pool): Promise<string | null> {
   const now = new Date();
   const releases = await createReleaseStore(pool).list();
   return releases.find((release) => release.stage === "all" && mayRun(release, now))?.version ?? null;
-}
-
-/** Of a page's address, where the crawlers' socket is beside it. */
-function socketUrl(text: string): string {
-  if (!canParseUrl(text)) return text;
-  const url = new URL(text);
-  if (url.pathname === "/") url.pathname = "/crawler";
-  return url.href.replace(/^http/, "ws");
 }

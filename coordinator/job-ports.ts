@@ -3,7 +3,6 @@ import type { CrawlerId } from "#core/ids";
 import type { Log } from "#core/log";
 import type { NameResolver } from "#core/name-resolver";
 import type { Timekeeper } from "#core/scheduler";
-import type { CoordinatorPresence } from "./crawlers/coordinator-presence-store.ts";
 import type { CrawlerStore } from "./crawlers/crawler.ts";
 import type { AnycastRanges } from "./delegation/anycast.ts";
 import type { DelegationStore } from "./delegation/delegation.ts";
@@ -20,7 +19,8 @@ import type { ResultStore } from "./results/accepted-result.ts";
 export interface JobPorts {
   readonly timekeeper: Pick<Timekeeper, "every" | "hurry">;
   readonly state: CoordinatorState;
-  readonly gateway: Pick<CrawlerGateway, "online" | "probe" | "send">;
+  /** `online`: the whole fleet; `here`: those that are connected to this coordinator, the only one that can send to them. */
+  readonly gateway: Pick<CrawlerGateway, "online" | "probe" | "send"> & { here?(): readonly CrawlerId[] };
   readonly queue: Pick<DelegationQueue, "fill" | "request">;
   readonly settling: FleetSettling;
   readonly recalibration: RecalibrationQueue;
@@ -38,8 +38,6 @@ export interface JobPorts {
   readonly denied?: DeniedTargets;
   /** Without it, nothing is taken for anycast. */
   readonly anycast?: AnycastRanges;
-  /** Left out, no other coordinator shares the database. */
-  readonly presence?: CoordinatorPresence;
   readonly log: Log;
   readonly now: () => Date;
 }

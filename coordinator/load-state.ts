@@ -41,8 +41,22 @@ export async function readWhatIsKnown(ports: KnownPorts, now: Date): Promise<voi
   ports.budget.restore(await ports.results.fetchesSince(midnight), now);
 }
 
+/** What other coordinators may have changed since memory was read: everything but the tree, which `followRegistry` follows. */
+export async function readAnew(
+  ports: Pick<KnownPorts, "crawlers" | "delegations" | "state">,
+  now: Date,
+): Promise<void> {
+  ports.state.setCrawlers(await ports.crawlers.list());
+  await loadDelegations(ports);
+  ports.state.learnRtts(await ports.crawlers.rtts(), now);
+  await relearnRtts(ports);
+}
+
 /** Row by row into columns: a million records at once would take a quarter of a gigabyte for a moment. */
-async function loadDelegations({ delegations, state }: KnownPorts): Promise<void> {
+async function loadDelegations({
+  delegations,
+  state,
+}: Pick<KnownPorts, "delegations" | "state">): Promise<void> {
   const table = new DelegationTable();
   await delegations.readEach((delegation) => table.set(delegation));
   state.setDelegations(table);

@@ -23,7 +23,13 @@ import { FleetSettling } from "./delegation/measure-peers.ts";
 import { heldBySomebody } from "./delegation/overrides/assign-by-sets.ts";
 import type { DelegationQueue } from "./delegation/queue.ts";
 import { RecalibrationQueue } from "./delegation/recalibration/recalibrate.ts";
-import { delegating, scheduleDelegation, startProbing } from "./delegation/start.ts";
+import {
+  type Delegating,
+  delegating,
+  type Probing,
+  scheduleDelegation,
+  startProbing,
+} from "./delegation/start.ts";
 import { CoordinatorState } from "./delegation/state.ts";
 import { createDelegationStore } from "./delegation/store.ts";
 import { partitionOf } from "./domain-sets/partition.ts";
@@ -31,15 +37,22 @@ import { explorePart } from "./explore/start.ts";
 import { coordinatorPart, linkCoordinators } from "./federation/start.ts";
 import { fleetPart } from "./fleet/start.ts";
 import { createFrontierStore } from "./frontier/frontier-store.ts";
+import { KnownUrls } from "./frontier/known-urls.ts";
 import { frontierOrder } from "./frontier/order/strategies.ts";
 import { createPaceStore } from "./frontier/pace-store.ts";
-import { idleCrawlers, paceDuties, scheduleFrontier, scheduleHostWorths } from "./frontier/start.ts";
+import {
+  idleCrawlers,
+  outboxDuties,
+  paceDuties,
+  scheduleFrontier,
+  scheduleHostWorths,
+} from "./frontier/start.ts";
 import { FleetLine } from "./gateway/deferred-gateway.ts";
 import { CrawlerGateway } from "./gateway/gateway.ts";
 import { fleetMessageHandlers } from "./gateway/start.ts";
 import type { JobPorts } from "./job-ports.ts";
 import { following } from "./live-config.ts";
-import { followRegistry, readWhatIsKnown } from "./load-state.ts";
+import { followRegistry, readAnew, readWhatIsKnown } from "./load-state.ts";
 import { optOutDuties } from "./opt-outs/start.ts";
 import { Counters } from "./overview/counters.ts";
 import { createIncidentStore } from "./overview/incident-store.ts";
@@ -49,9 +62,10 @@ import { recrawlDuties, recrawlPart } from "./recrawl/start.ts";
 import { registryPart } from "./registry/start.ts";
 import { releaseDuties } from "./releases/start.ts";
 import { createResultStore } from "./results/result-store.ts";
-import { gatewaySettings, recalibrationRule, watchRoom } from "./room-settings.ts";
+import { gatewaySettings, outboxSettings, recalibrationRule, watchRoom } from "./room-settings.ts";
 import { scheduleSearch } from "./search/start.ts";
 import { policyDuties, policyPart } from "./settings/start.ts";
+import { type Sharing, sharing } from "./sharing/start.ts";
 import { openWebServer, type RoomOptions } from "./start-web.ts";
 import { scheduleSubmissions, submissionPart } from "./submissions/start.ts";
 import { createSubnetStore, ensureRootSubnets } from "./subnets/subnet-store.ts";
@@ -78,13 +92,15 @@ const bunchMs = 1000;
 
 /** Reads what is known, listens, and goes to work. Rejects when it cannot listen or the database fails. */
 export async function startCoordinator(options: CoordinatorOptions): Promise<RunningCoordinator> {
-  const presence = await CoordinatorPresence.begin(options.database.pool);
+  const presence = await CoordinatorPresence.begin(options.database.pool, options.nowMs);
+  let ground: Ground | null = null;
   try {
-    const ground = await layGround(options, presence);
+    ground = await layGround(options, presence);
     const rooms = await openRooms(ground);
     return await goToWork(ground, rooms);
   } catch (error) {
     await presence.end();
+    await ground?.others.stop();
     throw error;
   }
 }
@@ -96,7 +112,7 @@ type Rooms = Awaited<ReturnType<typeof openRooms>>;
 async function layGround(options: CoordinatorOptions, presence: CoordinatorPresence) {
   const { database, log, version, snapshotFolder = null, now = () => new Date() } = options;
   const { pool } = database;
-  const timekeeper = new Timekeeper(log);
+  const timekeeper = new Timekeeper(log, () => presence.leads);
   const policies = await policyDuties({ pool, config: options.config, timekeeper, log, now });
   const { config } = policies;
   const state = new CoordinatorState();
@@ -105,12 +121,13 @@ async function layGround(options: CoordinatorOptions, presence: CoordinatorPrese
   /** Crawlers are spoken to through the gateway, which opens last: until then nobody is online. */
   const fleet = new FleetLine();
   const idle = idleCrawlers({ pool, timekeeper, state, send: (...sent) => fleet.send(...sent), now });
+  const knownUrls = new KnownUrls();
   const stores = {
     subnets: createSubnetStore(pool),
     crawlers: createCrawlerStore(pool, presence.number),
-    delegations: createDelegationStore(pool, () => heldBySomebody(fleet, state, config)),
+    delegations: createDelegationStore(pool, () => heldBySomebody(fleet, state, config), presence.number),
     frontier: createFrontierStore(pool, (hosts) => idle.noteHosts(hosts)),
-    results: createResultStore(pool),
+    results: createResultStore(pool, knownUrls),
     identities: createIdentityStore(pool),
   };
   const incidents = new IncidentLog({
@@ -124,18 +141,37 @@ async function layGround(options: CoordinatorOptions, presence: CoordinatorPrese
       : createTreeSnapshots({ folder: snapshotFolder, schema: database.schema, log });
   const heartbeats = new Heartbeats(stores.crawlers);
   const { keepReleases = async () => {}, registryHost = null } = options;
+  const rooms: LateRooms = {};
+  const others: Sharing = sharing({
+    ...{ ...stores, pool, presence, fleet, state, budget, timekeeper, log, now },
+    denied: () => rooms.probing!.denied,
+    queue: () => rooms.delegations!.queue,
+    readAnew: async () => {
+      await readAnew({ ...stores, state }, now());
+      await rooms.probing!.restore();
+    },
+  });
   const ground = {
     ...{ database, pool, log, version, now, startedAt: now(), presence, keepReleases, registryHost },
     ...{ timekeeper, policies, config, state, budget, counters, fleet, idle, heartbeats, stores, incidents },
-    snapshots,
+    ...{ knownUrls, snapshots },
+    /** What other coordinators on this database are told and tell; and what it needs of rooms that are opened later. */
+    ...{ others, late: rooms },
     resolver: createNameResolver({ servers: config.resolvers }),
     settling: new FleetSettling({
       expectedCrawlers: config.delegation.expectedCrawlers,
       settleMs: config.delegation.settleSeconds * 1000,
     }),
   };
+  // Whatever others change while it is read is heard, and read once more.
+  await others.listen();
   await readWhatIsKnown({ ...stores, state, budget, snapshots }, now());
   return ground;
+}
+
+interface LateRooms {
+  probing?: Probing;
+  delegations?: Delegating;
 }
 
 /** The rooms of the crawl, those first that others need; last the gateway, which hands them what crawlers say. */
@@ -143,9 +179,16 @@ async function openRooms(ground: Ground) {
   const { pool, config, log, now, version, timekeeper, state, counters, incidents, fleet, stores } = ground;
   const shared = { pool, timekeeper, state, log, now };
   const online = () => fleet.online();
+  const here = () => fleet.here();
+  const leads = () => ground.presence.leads;
   const send: FleetLine["send"] = (crawlerId, message) => fleet.send(crawlerId, message);
-  const request: DelegationQueue["request"] = (subnetIds, cause) =>
-    delegations.queue.request(subnetIds, cause);
+  const own = {
+    online: here,
+    send,
+    refuse: (...refused: Parameters<FleetLine["refuse"]>) => fleet.refuse(...refused),
+  };
+  const { others } = ground;
+  const request: DelegationQueue["request"] = (subnetIds, cause) => others.request(subnetIds, cause);
   const room = watchRoom(state, ground.budget);
   const withoutRoom = () => room(now());
 
@@ -153,15 +196,23 @@ async function openRooms(ground: Ground) {
     { results: stores.results, state, now },
     following(() => recalibrationRule(config)),
   );
-  const probing = startProbing({ fleet, state, delegations: stores.delegations, now, request }, config);
+  const probing = startProbing(
+    {
+      ...{ fleet, state, delegations: stores.delegations, now, request },
+      isHere: (crawlerId) => fleet.isHere(crawlerId),
+    },
+    config,
+  );
+  ground.late.probing = probing;
   await probing.restore();
   const delegations = delegating(
     {
-      ...{ ...shared, probing, resolver: ground.resolver, counters, excluded: withoutRoom },
+      ...{ ...shared, probing, resolver: ground.resolver, counters, leads, excluded: withoutRoom },
       delegations: recalibration.explaining(stores.delegations),
     },
     config,
   );
+  ground.late.delegations = delegations;
   const trusting = trustDuties(
     {
       ...{ ...shared, ...stores, incidents, version, online, request },
@@ -173,11 +224,15 @@ async function openRooms(ground: Ground) {
   const recrawls = recrawlDuties({ pool, timekeeper, log, now }, config);
   const paces = paceDuties(
     {
-      ...{ timekeeper, log, now, online, send },
+      ...{ timekeeper, log, now, online: here, send },
       paces: createPaceStore(pool, partitionOf(config.domainSets)),
       isIdle: (crawlerId) => ground.idle.isIdle(crawlerId),
     },
     config,
+  );
+  const outbox = outboxDuties(
+    { pool, timekeeper, counters, incidents, log, now },
+    outboxSettings(config, ground.knownUrls),
   );
   const watching = overviewDuties(
     {
@@ -188,12 +243,15 @@ async function openRooms(ground: Ground) {
     config,
   );
   const { metrics } = counters;
-  const releases = releaseDuties({ pool, timekeeper, metrics, log, now, online, send });
+  const releases = releaseDuties({ pool, timekeeper, metrics, log, now, online: here, send });
   const links = linkCoordinators({ pool, timekeeper, metrics: metrics.coordinators, log, now }, config);
-  const keys = keyDuties({ ...stores, gateway: fleet, secrets: randomSecrets, timekeeper, log, now });
-  const others = async () => await ground.presence.others();
-  const moves = moveDuties({ ...shared, ...stores, others, gateway: fleet });
-  const optOuts = optOutDuties({ pool, gateway: fleet, timekeeper, config, log, now });
+  const keys = keyDuties({ ...stores, gateway: own, secrets: randomSecrets, timekeeper, log, now });
+  const moves = moveDuties({
+    ...{ ...shared, ...stores, gateway: own },
+    mayBegin: (crawlerId) => fleet.isHere(crawlerId) || (leads() && !fleet.online().includes(crawlerId)),
+    others: async () => ground.presence.others.size,
+  });
+  const optOuts = optOutDuties({ pool, gateway: own, timekeeper, config, log, now });
 
   const handlers = fleetMessageHandlers(
     {
@@ -212,18 +270,21 @@ async function openRooms(ground: Ground) {
       },
       ...{ secrets: randomSecrets, recrawlPlan: recrawls.plan, send },
       onHello: (crawlerId, hello) => {
-        for (const one of [probing, trusting, releases]) one.onHello(crawlerId, hello);
+        for (const one of [probing, trusting, releases, others]) one.onHello(crawlerId, hello);
       },
       onWelcome: (crawlerId) => {
-        for (const one of [keys, paces, optOuts]) one.onWelcome(crawlerId);
+        for (const one of [keys, paces, optOuts, others]) one.onWelcome(crawlerId);
       },
+      onLeft: (crawlerId) => others.onLeave(crawlerId),
+      onPeerReport: (crawlerId) => others.onPeerReport(crawlerId),
+      addresses: () => others.addresses(),
       onFetched: async (batch) => {
         recalibration.note(batch);
         delegations.note(batch);
         await probing.onResults(batch);
       },
       onReleaseReport: (crawlerId, report) => releases.onReport(crawlerId, report),
-      onNewUrls: () => timekeeper.hurry(jobs.resolveHosts),
+      onPosted: () => outbox.onPosted(),
       onDraining: () => timekeeper.hurry(jobs.handOver),
       onFleetChange: () => {
         timekeeper.hurry(jobs.measurePeers, bunchMs);
@@ -243,7 +304,7 @@ async function openRooms(ground: Ground) {
   fleet.open(gateway);
   return {
     ...{ recalibration, probing, delegations, trusting, recrawls, paces, watching, releases, links, keys },
-    ...{ moves, optOuts, gateway, withoutRoom },
+    ...{ moves, optOuts, outbox, gateway, withoutRoom },
   };
 }
 
@@ -264,6 +325,8 @@ async function goToWork(ground: Ground, rooms: Rooms): Promise<RunningCoordinato
     try {
       const { moves, recrawls, trusting } = rooms;
       await Promise.all([...followers, moves, recrawls, trusting].map((one) => one.start()));
+      await ground.others.start();
+      await ground.others.stateAddress(config.publicUrl ?? url);
     } catch (error) {
       await timekeeper.stop();
       await Promise.all(followers.map((one) => one.stop()));
@@ -280,6 +343,7 @@ async function goToWork(ground: Ground, rooms: Rooms): Promise<RunningCoordinato
         await ground.snapshots.idle();
         const roundsGivenUp = rooms.delegations.stop();
         rooms.probing.close();
+        ground.others.close();
         await timekeeper.stop();
         await rooms.gateway.close();
         await rooms.watching.stop();
@@ -287,6 +351,7 @@ async function goToWork(ground: Ground, rooms: Rooms): Promise<RunningCoordinato
         await incidents.flush();
         await roundsGivenUp;
         await presence.end();
+        await ground.others.stop();
         await web.close();
         log.info({}, "coordinator stopped");
       },
@@ -342,12 +407,20 @@ export function pagesOfRooms(options: RoomOptions): readonly WebPart[] {
 }
 
 function jobPorts(ground: Ground, { probing, delegations, recrawls, ...rooms }: Rooms): JobPorts {
-  const { fleet, stores } = ground;
+  const { fleet, stores, others } = ground;
+  const queue: JobPorts["queue"] = {
+    fill: async () => await delegations.queue.fill(),
+    request: (subnetIds, cause) => others.request(subnetIds, cause),
+  };
   return {
-    ...{ ...ground, ...stores, queue: delegations.queue, recrawlDays: recrawls.meanDays },
+    ...{ ...ground, ...stores, queue, recrawlDays: recrawls.meanDays },
     ...{ denied: probing.denied, anycast: probing.anycast },
     ...{ recalibration: rooms.recalibration, withoutRoom: rooms.withoutRoom },
-    gateway: { ...probing.fleet, send: (crawlerId, message) => fleet.send(crawlerId, message) },
+    gateway: {
+      ...probing.fleet,
+      here: () => fleet.here(),
+      send: (crawlerId, message) => fleet.send(crawlerId, message),
+    },
   };
 }
 
@@ -360,7 +433,7 @@ function scheduleJobs(ground: Ground, rooms: Rooms): void {
   scheduleFrontier(ports, config);
   scheduleDelegation(ports, config);
   scheduleBalance(ports, config);
-  for (const room of [rooms.keys, rooms.watching, delegations, rooms.paces]) room.start();
+  for (const room of [rooms.keys, rooms.watching, delegations, rooms.paces, rooms.outbox]) room.start();
   scheduleSearch({ pool, timekeeper, now, nowMs });
   scheduleUpkeep({ pool, incidents, timekeeper, now });
   scheduleRanking({ database, timekeeper, log, now });

@@ -12,6 +12,8 @@ import type { QueueSettings } from "./delegation/queue.ts";
 import { defaultRecalibrationRule, type RecalibrationRule } from "./delegation/recalibration/rule.ts";
 import type { CoordinatorState } from "./delegation/state.ts";
 import { NewHostBudget } from "./frontier/budgets.ts";
+import type { KnownUrls } from "./frontier/known-urls.ts";
+import { defaultOutboxBounds, type OutboxSettings } from "./frontier/link-outbox-store.ts";
 import {
   type Arrival,
   defaultGatewaySettings,
@@ -89,13 +91,16 @@ export function takeResultsSettings(
   config: CoordinatorConfig,
   plan: () => PlanInForce = () => fixedPlan,
 ): TakeResultsSettings {
-  const newHosts = new NewHostBudget(() => config.scope.newHostsPerCrawlerAndDay);
   return following(() => ({
     scope: config.scope,
     recrawl: { ...defaultRecrawlSettings, intervalSeconds: config.recrawl.intervalHours * 3600 },
     plan: plan(),
-    newHosts,
   }));
+}
+
+export function outboxSettings(config: CoordinatorConfig, known: KnownUrls): OutboxSettings {
+  const newHosts = new NewHostBudget(() => config.scope.newHostsPerCrawlerAndDay);
+  return following(() => ({ ...defaultOutboxBounds, scope: config.scope, newHosts, known }));
 }
 
 /** Crawlers that get no new subnet: draining, not believed, for measurements only, or their day's pages or bytes are used up. */

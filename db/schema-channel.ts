@@ -9,7 +9,8 @@ export type Channel =
   | "nearcrawl_fleet"
   | "nearcrawl_opt_outs"
   | "nearcrawl_releases"
-  | "nearcrawl_policies";
+  | "nearcrawl_policies"
+  | "nearcrawl_coordinators";
 
 /** SQL that tells all who listen to the channel in the connection's schema. `payload`: SQL of a text, such as "$1". */
 export function notify(channel: Channel, payload: string): string {

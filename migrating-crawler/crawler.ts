@@ -13,12 +13,14 @@ import { Introduction } from "./fetch/user-agent.ts";
 import type { HostGates } from "./limits/host-gate.ts";
 import { ProbeGate } from "./limits/probe-gate.ts";
 import { Carrier } from "./link/carrier.ts";
+import { CoordinatorAddresses } from "./link/coordinator-addresses.ts";
 import { CoordinatorLink, type LinkMessage } from "./link/coordinator-link.ts";
 import { crawlerHello } from "./link/crawler-hello.ts";
 import { type CrawlerStatus, heartbeatOf } from "./link/crawler-status.ts";
 import type { CrawlerSurroundings } from "./link/crawler-surroundings.ts";
 import { allowedProbes, LiveSettings } from "./live-settings.ts";
 import { coordinatorRoute } from "./membership/coordinator-route.ts";
+import { keepKnownCoordinators, readKnownCoordinators } from "./membership/known-coordinators.ts";
 import { type Member, openMember } from "./membership/member.ts";
 import { withRefusalAdvice } from "./membership/refusal-advice.ts";
 import { Moving } from "./move/moving.ts";
@@ -216,12 +218,18 @@ export class Crawler {
 
   #makeLink(): CoordinatorLink {
     const { log } = this.#surroundings;
+    const { coordinatorUrl: url, otherCoordinatorUrls, home } = this.#config;
     return new CoordinatorLink({
-      url: this.#config.coordinatorUrl,
-      route: {
-        ...coordinatorRoute(this.#config, this.#member?.membership ?? null),
+      url,
+      addresses: new CoordinatorAddresses({
+        own: [url, ...otherCoordinatorUrls],
+        learned: readKnownCoordinators(home, log),
+        keep: (learned) => keepKnownCoordinators(home, learned, log),
+      }),
+      route: (coordinatorUrl) => ({
+        ...coordinatorRoute({ ...this.#config, coordinatorUrl }, this.#member?.membership ?? null),
         watch: (socket) => this.#tools.meter.watch(socket),
-      },
+      }),
       sign: this.#member === null ? undefined : (text) => this.#member!.identity.sign(text),
       hello: (connection) => this.#member?.sign(this.#hello(), connection) ?? this.#hello(),
       heartbeat: () => heartbeatOf(this.status()),

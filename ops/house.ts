@@ -56,7 +56,7 @@ const coordinatorStoreys: readonly (readonly string[])[] = [
     ...["channels", "recrawl", "frontier", "results", "delegation", "balance"],
     ...["changes", "web-graph", "trust", "federation"],
   ],
-  ["settings", "releases", "opt-outs", "registry", "access", "explore", "gateway", "submissions"],
+  ["settings", "releases", "opt-outs", "registry", "access", "explore", "gateway", "sharing", "submissions"],
   ["search", "who", "overview", "fleet"],
 ];
 /** Of `start.ts` of any room, and of files that lie in no room. */

@@ -8,7 +8,7 @@ import type { Log } from "#core/log";
 import type { CrawlerStore } from "../crawlers/crawler.ts";
 import type { DelegationQueue } from "../delegation/queue.ts";
 import type { CoordinatorState } from "../delegation/state.ts";
-import { type DepartureRule, departedCrawlers, isOwn, refreshCrawlers } from "./presence.ts";
+import { type DepartureRule, departedCrawlers, refreshCrawlers } from "./presence.ts";
 import { type ReplaceCrawlerPorts, type Replaced, replaceCrawler } from "./successors.ts";
 
 export interface HandOverPorts extends ReplaceCrawlerPorts {
@@ -100,7 +100,7 @@ export class HandOvers {
 /** Draining ones first: somebody waits for them. */
 function leavingCrawlers(state: CoordinatorState, rule: DepartureRule, now: Date): CrawlerId[] {
   const draining = state.crawlers
-    .filter((crawler) => crawler.drainingSince !== null && isOwn(crawler, rule))
+    .filter(({ drainingSince }) => drainingSince !== null)
     .map(({ crawlerId }) => crawlerId)
     .filter((crawlerId) => state.subnetsOf(crawlerId).length > 0);
   return [...new Set([...draining, ...departedCrawlers(state, rule, now)])];

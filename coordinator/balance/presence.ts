@@ -11,7 +11,7 @@ import { parseAddress } from "#core/ip/address";
 import { specialPurposeOf } from "#core/ip/special-purpose";
 import type { CoordinatorMessage } from "#protocol/coordinator-messages";
 import type { CrawlerHello } from "#protocol/messages";
-import type { CrawlerRecord, CrawlerStore } from "../crawlers/crawler.ts";
+import type { CrawlerStore } from "../crawlers/crawler.ts";
 import type { DueRotation, IdentityStore } from "../crawlers/identity.ts";
 import type { DelegationStore } from "../delegation/delegation.ts";
 import type { CoordinatorState } from "../delegation/state.ts";
@@ -119,8 +119,6 @@ export interface DepartureRule {
   readonly departureMs: number;
   /** When this coordinator started: nobody could come back before, so nobody counts as gone for longer. */
   readonly since: Date;
-  /** This coordinator's: crawlers of others are theirs to miss. Absent: there are no others. */
-  readonly coordinatorNumber?: number;
 }
 
 /** Crawlers that have been gone for longer than `departureMs` and still own something. */
@@ -129,18 +127,9 @@ export function departedCrawlers(state: CoordinatorState, rule: DepartureRule, n
     now.getTime() - Math.max(rule.since.getTime(), lastSeenAt?.getTime() ?? 0);
   return state.crawlers
     .filter(({ state: presence }) => presence === "offline")
-    .filter((crawler) => isOwn(crawler, rule))
     .filter(({ lastSeenAt }) => goneMs(lastSeenAt) > rule.departureMs)
     .filter(({ crawlerId }) => state.subnetsOf(crawlerId).length > 0)
     .map(({ crawlerId }) => crawlerId);
-}
-
-/** Whether it is this coordinator's to give what the crawler has to others. */
-export function isOwn(
-  { coordinatorNumber }: CrawlerRecord,
-  rule: Pick<DepartureRule, "coordinatorNumber">,
-): boolean {
-  return coordinatorNumber === rule.coordinatorNumber;
 }
 
 // Connected crawlers get new keys: those for which an operator has asked, and those whose keys are old. The one

@@ -3,7 +3,6 @@
 import type { CrawlerId } from "#core/ids";
 import { jobs } from "#core/scheduler";
 import type { CoordinatorConfig } from "../config.ts";
-import type { CoordinatorPresence } from "../crawlers/coordinator-presence-store.ts";
 import { isBelieved } from "../crawlers/crawler.ts";
 import type { JobPorts } from "../job-ports.ts";
 import { HandOvers } from "./hand-overs.ts";
@@ -14,9 +13,6 @@ import { rebalanceLoad } from "./rebalance-load.ts";
 import { type HeirLine, successionOf } from "./successors.ts";
 
 const handOverMs = 5000;
-const followMs = 5000;
-const takeBackMs = 60_000;
-const takeBackDuty = "take-back-crawlers";
 /** With ten probes a pass: 120 a minute. */
 const settleMs = 5000;
 
@@ -37,13 +33,8 @@ export function scheduleBalance(ports: JobPorts, config: CoordinatorConfig): voi
       },
       onMoved: (cause, subnets) => counters.moves(cause, subnets),
     },
-    {
-      departureMs: config.departureSeconds * 1000,
-      since: ports.now(),
-      ...(ports.presence ? { coordinatorNumber: ports.presence.number } : {}),
-    },
+    { departureMs: config.departureSeconds * 1000, since: ports.now() },
   );
-  if (ports.presence) followOthers(ports, ports.presence);
   timekeeper.every(jobs.handOver, handOverMs, async () => {
     await handOvers.pass();
   });
@@ -84,19 +75,6 @@ export function succession(
   const online = () => heirsOnline(ports);
   return async (crawlerId) =>
     await successionOf(crawlerId, { ...ports, online, recrawlDays: recrawlDays() }, ports.now());
-}
-
-/** Other coordinators on this database: what they say of the fleet is read, and crawlers of those that are gone taken over. */
-function followOthers(ports: JobPorts, presence: CoordinatorPresence): void {
-  const { timekeeper, gateway, log, now } = ports;
-  timekeeper.every("follow-coordinators", followMs, async () => {
-    const reason = "the coordinator that it was connected to is gone";
-    const crawlers = await presence.takeOver(reason, now(), performance.now());
-    if (crawlers > 0) log.info({ crawlers }, "crawlers of another coordinator were taken over");
-    if (crawlers > 0 || (await presence.others()) > 0) await refreshCrawlers(ports);
-  });
-  timekeeper.every(takeBackDuty, takeBackMs, async () => await presence.takeBack(gateway.online()));
-  presence.onRegained = () => timekeeper.hurry(takeBackDuty);
 }
 
 /** Whenever somebody drains, resumes or shuts out a crawler, or asks for a new key, the fleet is read anew and acted on at once. */

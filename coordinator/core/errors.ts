@@ -50,6 +50,15 @@ export class UsageError extends NearcrawlError {
   readonly code = "NC_USAGE";
 }
 
+/** Nothing is written: another coordinator of this database leads by now, and decides this by itself. */
+export class NoLongerLeads extends NearcrawlError {
+  readonly code = "NC_NO_LONGER_LEADS";
+
+  constructor() {
+    super("another coordinator of this database leads by now, and decides this");
+  }
+}
+
 /** Closes that session, and nothing else: a peer broke the protocol. The reason is sent to it in words. */
 export class ProtocolError extends NearcrawlError {
   readonly code = "NC_PROTOCOL";

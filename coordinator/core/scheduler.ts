@@ -1,8 +1,22 @@
 /**
  * Runs flows periodically. A flow never overlaps itself: the next turn is counted from the end of the last.
  * A flow that throws is logged and runs again at its next turn; stopping waits for what is under way.
+ *
+ * Where several coordinators share a database, a flow is for the one that leads (crawlers/coordinator-presence-store), unless
+ * it is one of `onEveryCoordinator`: at the others its turns pass.
  */
 import type { Log } from "./log.ts";
+
+/** What each coordinator does for itself: for its sessions, its memory and its figures. */
+const onEveryCoordinator: ReadonlySet<string> = new Set([
+  ...["observe", "observe-operation", "write-figures"],
+  ...["rotate-keys", "rotate-welcomed-keys", "offer-releases", "honour-opt-outs", "pace-crawlers"],
+  ...["measure-crawlers", "delegate-subnets", "recalibrate", "watch-hosts-and-leaves", "review-moves"],
+  // Several share the work, host by host.
+  "resolve-hosts",
+  // Made by one of them, under a lock; read by all.
+  "plan-recrawls",
+]);
 
 interface Duty {
   readonly name: string;
@@ -18,11 +32,14 @@ interface Duty {
 
 export class Timekeeper {
   readonly #log: Log;
+  readonly #leads: () => boolean;
   readonly #duties = new Map<string, Duty>();
   readonly #stopping = new AbortController();
 
-  constructor(log: Log) {
+  /** `leads`: whether this coordinator does what one does for all; left out, there is no other. */
+  constructor(log: Log, leads = () => true) {
     this.#log = log;
+    this.#leads = leads;
   }
 
   /** Aborts when flows are to end: for work that `stop` would wait for too long. */
@@ -95,7 +112,7 @@ export class Timekeeper {
 
   async #run(duty: Duty): Promise<void> {
     try {
-      await duty.work();
+      if (onEveryCoordinator.has(duty.name) || this.#leads()) await duty.work();
     } catch (error) {
       this.#log.error({ flow: duty.name, error }, "flow failed, will run again");
     }
@@ -111,6 +128,7 @@ export class Timekeeper {
 /** Names of the jobs that other rooms than their own hurry (core/scheduler). */
 export const jobs = {
   resolveHosts: "resolve-hosts",
+  applyLinks: "apply-links",
   delegate: "delegate-subnets",
   measurePeers: "measure-crawlers",
   handOver: "hand-over-subnets",

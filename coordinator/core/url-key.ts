@@ -3,7 +3,7 @@
  * WHATWG-parsed, without fragment, user and password, and with an empty query dropped; nothing that could
  * change which resource is meant is touched (no sorting of queries, no stripping of `www.`).
  */
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 import type { HostHash, UrlHash } from "./ids.ts";
 import { servicePortWords } from "./ip/service-ports.ts";
 import { canParseUrl, isHostName, urlHost } from "./ip/url-host.ts";
@@ -24,6 +24,29 @@ export const maxCanonicalUrlLength = 2048;
 /** The key of an absolute URL, or why it has none. Never throws. */
 export function urlKeyOf(text: string): UrlKey | UrlFault {
   if (text.length > 4 * maxCanonicalUrlLength) return "too-long";
+  const plain = plainUrl.exec(text);
+  if (plain === null || isUnusual(text)) return parsedKey(text);
+  const end = text.indexOf("#");
+  const url = end < 0 ? text : text.slice(0, end);
+  const host = plain[1]!;
+  if (url.length > maxCanonicalUrlLength || host.length > 253 || url.endsWith("?")) return parsedKey(text);
+  return { url, host, hostHash: hostHashOf(host), urlHash: hash64(url) as UrlHash };
+}
+
+// Most URLs of the web are canonical as they stand, but for a fragment. They are told by their characters: the parser
+// takes five times as long to find that it has nothing to change.
+
+/**
+ * A host of names that is no number and has no port, a path, and nothing that is written otherwise in a canonical URL
+ * (WHATWG URL section 1.3, the percent-encode sets; a quote is encoded in a query and not in a path).
+ */
+const plainUrl =
+  /^https?:\/\/((?:[a-z0-9_-]{1,63}\.)*[a-z][a-z0-9_-]{0,62})\/[\w\-.~!$&()*+,;=:@%/]*(?:\?[\w\-.~!$&()*+,;=:@%/?]*)?(?:#|$)/;
+
+/** Segments of dots, which are resolved, and names in Punycode, which are checked. */
+const isUnusual = (text: string) => /\/\.|\/%2e|xn--/i.test(text);
+
+function parsedKey(text: string): UrlKey | UrlFault {
   if (!canParseUrl(text)) return "not-a-url";
   const parsed = new URL(text);
   if (parsed.protocol !== "http:" && parsed.protocol !== "https:") return "not-http";
@@ -41,12 +64,22 @@ export function urlKeyOf(text: string): UrlKey | UrlFault {
 }
 
 export function hostHashOf(host: string): HostHash {
-  return hash64(host) as HostHash;
+  const known = hostHashes.get(host);
+  if (known !== undefined) return known;
+  if (hostHashes.size >= mostHostHashes) hostHashes.clear();
+  const hostHash = hash64(host) as HostHash;
+  // A copy: a piece of a text keeps the whole text, which may be a crawler's message.
+  hostHashes.set(Buffer.from(host, "latin1").toString("latin1"), hostHash);
+  return hostHash;
 }
 
-/** The first 64 bits of SHA-256 as a signed decimal: Postgres' bigint. */
+/** Links of a page share their hosts, and so do pages that are taken in together. Some 2 MB. */
+const hostHashes = new Map<string, HostHash>();
+const mostHostHashes = 10_000;
+
+/** The first 64 bits of SHA-256 as a signed decimal: Postgres' bigint. In one call, a third of the time of a stream. */
 function hash64(text: string): string {
-  return createHash("sha256").update(text).digest().readBigInt64BE(0).toString();
+  return BigInt.asIntN(64, BigInt(`0x${hash("sha256", text, "hex").slice(0, 16)}`)).toString();
 }
 
 /** A host's name and every domain above it: `a.b.org` → `a.b.org`, `b.org`, `org`. */

@@ -1,21 +1,48 @@
 /**
- * Coordinators that share a database. Each has a number, and an advisory lock of it on a connection of its own: the lock
- * is gone when the coordinator is, however it ended. A crawler's row names the coordinator that it is, or was last,
- * connected to. Only that one says that it left, and gives its subnets away; when that one is gone, another takes over.
+ * Coordinators that share a database: which run, and which one leads. Each has a number, holds an advisory lock of it on a
+ * connection of its own (gone when the coordinator is, however it ended), and counts up the beats of its row, which the
+ * others watch with clocks of their own (a machine that is lost may keep its connection for hours). Nobody's wall clock
+ * matters, the database's included.
+ *
+ *   runs ── lock lost, or no beat for 10 s ──► gone ── 20 s later ──► its crawlers that came to no other are offline
+ *
+ * One leads: it does what is done once for the fleet. When it is gone, another takes the lead, by one statement that
+ * succeeds for one of them. What the former one still writes is refused (`fence`), should it only have been asleep.
  */
 import { setTimeout as delay } from "node:timers/promises";
 import type { Pool, PoolClient } from "pg";
+import { NoLongerLeads } from "#core/errors";
 import type { CrawlerId } from "#core/ids";
+import { canParseUrl } from "#core/ip/url-host";
+import type { Log } from "#core/log";
+import { notify } from "#db/schema-channel";
+import { mostCoordinators } from "#protocol/coordinator-messages";
 import { connectedState } from "./control-store.ts";
 
 const lockAgainMs = 1000;
 
-/** A connection may break and come back; so long without its lock, and a coordinator is gone. */
-const goneMs = 10_000;
+const beatMs = 2000;
+
+/** Its lock is held, by a machine that may be gone: so long, and so many looks, without a beat, and it counts as gone. */
+const silentMs = 10_000;
+
+const silentLooks = 4;
+
+/** Beats came no later than this, or this coordinator may have lost the lead without knowing. */
+const lapsedMs = 8000;
+
+/** Crawlers of one that is gone have so long to come to another. */
+const absentMs = 20_000;
+
+/** An address that nobody was reached at for a day is forgotten. */
+const addressHours = 24;
+
+/** How often it is said that an address is still good. */
+const addressMs = 300_000;
 
 const lockKey = "hashtext('nearcrawl coordinator ' || current_schema())";
 
-/** Numbers of the coordinators that run. */
+/** Numbers of the coordinators whose connection stands. */
 const running = `
   select objid::bigint
   from pg_locks
@@ -50,70 +77,135 @@ export async function takeOverAtStart(
   );
 }
 
+/** Throws NoLongerLeads in a transaction of one that does not lead (any more). */
+export async function fence(client: PoolClient, coordinatorNumber: number): Promise<void> {
+  const { rowCount } = await client.query("select from fleet_lead where coordinator_number = $1", [
+    coordinatorNumber,
+  ]);
+  if (rowCount === 0) throw new NoLongerLeads();
+}
+
+export interface PresenceHooks {
+  /** The lead is this coordinator's: memory is brought up to date before its duties begin. */
+  onLead(): Promise<void>;
+  /** Another one has come or gone. */
+  onOthers(): void;
+  /** Others may have taken this coordinator for gone, and notices been missed. */
+  onRegained(): Promise<void>;
+  /** Crawlers of coordinators that are gone count as offline from now on. */
+  onTakenOver(crawlers: number): Promise<void>;
+  readonly log: Log;
+  readonly now: () => Date;
+}
+
+interface Seen {
+  readonly beats: number;
+  /** By this coordinator's own clock: of the beat, and since when it is gone. */
+  readonly atMs: number;
+  /** How often it was looked at since the beat. A database that stood still, stood still for all. */
+  readonly looks: number;
+  readonly goneMs: number | null;
+}
+
+interface Look {
+  readonly own_beats: number;
+  readonly lead: number | null;
+  readonly term: number;
+  readonly others: readonly { readonly number: number; readonly beats: number; readonly isLocked: boolean }[];
+}
+
 export class CoordinatorPresence {
   readonly number: number;
   readonly #pool: Pool;
-  /** Others that have no lock, and since when. */
-  readonly #missing = new Map<number, number>();
+  /** Monotonic. */
+  readonly #nowMs: () => number;
   #client: PoolClient | null = null;
+  #hooks: PresenceHooks | null = null;
+  #seen = new Map<number, Seen>();
+  #others: ReadonlySet<number> = new Set();
+  /** The term that is this coordinator's, and whether its memory is up to date for it. */
+  #term: number | null = null;
+  #isReady = false;
+  #beatAtMs = 0;
+  #crawlerUrl: string | null = null;
+  #saidUrlAtMs = Number.NEGATIVE_INFINITY;
+  #turn: Promise<void> = Promise.resolve();
+  #timer: NodeJS.Timeout | undefined;
   #stopped = false;
-  /** The connection was lost, and others may have taken this coordinator for gone. */
-  onRegained: () => void = () => {};
 
-  private constructor(pool: Pool, number: number) {
+  private constructor(pool: Pool, number: number, nowMs: () => number) {
     this.#pool = pool;
     this.number = number;
+    this.#nowMs = nowMs;
   }
 
-  static async begin(pool: Pool): Promise<CoordinatorPresence> {
+  /** Where nobody leads, this one does from the start. */
+  static async begin(pool: Pool, nowMs = () => performance.now()): Promise<CoordinatorPresence> {
     const { rows } = await pool.query<{ number: number }>(
       "select nextval('coordinator_number')::integer as number",
     );
-    const presence = new CoordinatorPresence(pool, rows[0]!.number);
+    const presence = new CoordinatorPresence(pool, rows[0]!.number, nowMs);
     await presence.#lock();
+    await presence.look();
     return presence;
   }
 
+  /** Whether this one does what is done once for the fleet. */
+  get leads(): boolean {
+    if (this.#term === null || !this.#isReady) return false;
+    if (this.#others.size === 0) return true;
+    return this.#client !== null && this.#nowMs() - this.#beatAtMs < lapsedMs;
+  }
+
+  /** The same, or it is about to: its memory is being brought up to date. */
+  get holdsLead(): boolean {
+    return this.#term !== null;
+  }
+
+  /** Numbers of the others that run. */
+  get others(): ReadonlySet<number> {
+    return this.#others;
+  }
+
+  /** By the clock from now on. */
+  follow(hooks: PresenceHooks): void {
+    this.#hooks = hooks;
+    this.#next();
+  }
+
+  /** Listens there from now on. */
+  async stateAddress(crawlerUrl: string): Promise<void> {
+    this.#crawlerUrl = crawlerUrl;
+    await this.#sayAddress();
+  }
+
+  /** The lead and the crawlers are others' at once. */
   async end(): Promise<void> {
     this.#stopped = true;
-    this.#client?.release(true);
+    clearTimeout(this.#timer);
+    await this.#turn;
+    const client = this.#client;
     this.#client = null;
+    this.#term = null;
+    await client
+      ?.query(
+        `with ended as (delete from running_coordinator where coordinator_number = $1),
+         led as (
+           update fleet_lead set coordinator_number = null where coordinator_number = $1
+         )
+         select ${notify("nearcrawl_coordinators", "$2")}`,
+        [this.number, JSON.stringify({ type: "presence", from: this.number })],
+      )
+      .catch(() => {});
+    client?.release(true);
   }
 
-  /** How many other coordinators run. */
-  async others(): Promise<number> {
-    const { rows } = await this.#pool.query<{ others: number }>(
-      `select count(*)::int as others from (${running}) r where objid <> $1`,
-      [this.number],
-    );
-    return rows[0]!.others;
+  /** Beats, sees who else does, and takes the lead where nobody has it. */
+  async look(): Promise<void> {
+    await this.#inTurn(async () => await this.#look());
   }
 
-  /**
-   * Takes over the crawlers of coordinators that are gone; returns how many. `nowMs`: a clock that never goes back. Of
-   * one that runs and has nobody connected, those that are absent too: it has nobody to give their subnets to.
-   */
-  async takeOver(reason: string, now: Date, nowMs: number): Promise<number> {
-    const gone = await this.#gone(nowMs);
-    const { rowCount } = await this.#pool.query(
-      `update crawler
-       set ${absent},
-           coordinator_number = $3
-       where coordinator_number = any($4)
-         or (
-           state = 'offline' and coordinator_number is distinct from $3
-           and exists (select from crawler o where o.state <> 'offline' and o.coordinator_number = $3)
-           and not exists (
-             select from crawler o
-             where o.state <> 'offline' and o.coordinator_number = crawler.coordinator_number
-           )
-         )`,
-      [reason, now, this.number, gone],
-    );
-    return rowCount ?? 0;
-  }
-
-  /** Of those connected here, the ones that others have taken over as absent. */
+  /** Of those connected here, the ones that others have taken for absent. */
   async takeBack(connected: readonly CrawlerId[]): Promise<void> {
     await this.#pool.query(
       `update crawler
@@ -123,17 +215,135 @@ export class CoordinatorPresence {
     );
   }
 
-  async #gone(nowMs: number): Promise<number[]> {
-    const { rows } = await this.#pool.query<{ number: number }>(
-      `select distinct coordinator_number as number
-       from crawler
-       where coordinator_number <> $1 and coordinator_number not in (${running})`,
-      [this.number],
+  async #look(): Promise<void> {
+    const client = this.#client;
+    if (client === null || this.#stopped) return;
+    const beganMs = this.#nowMs();
+    const { rows } = await client.query<Look>(lookSql, [this.number]);
+    const look = rows[0]!;
+    this.#beatAtMs = beganMs;
+    const wasGone = look.own_beats === 1 && this.#hooks !== null;
+    this.#note(look);
+    if (look.lead === this.number) this.#term ??= look.term;
+    else this.#loseLead();
+    if (look.lead !== this.number && (look.lead === null || !this.#others.has(look.lead)))
+      await this.#takeLead(client, look);
+    if (wasGone) await this.#hooks?.onRegained();
+    if (this.#term !== null) await this.#lead();
+    if (this.#crawlerUrl !== null && beganMs - this.#saidUrlAtMs >= addressMs) await this.#sayAddress();
+  }
+
+  #note({ others }: Look): void {
+    const nowMs = this.#nowMs();
+    const seen = new Map<number, Seen>();
+    for (const { number, beats, isLocked } of others) {
+      const before = this.#seen.get(number);
+      const isSilent = before?.beats === beats;
+      const [atMs, looks] = isSilent ? [before.atMs, before.looks + 1] : [nowMs, 0];
+      const isGone = !isLocked || (nowMs - atMs >= silentMs && looks >= silentLooks);
+      seen.set(number, { beats, atMs, looks, goneMs: isGone ? (before?.goneMs ?? nowMs) : null });
+    }
+    // Whose row is gone has ended; what it could not say of its crawlers any more is found out in time.
+    for (const [number, { goneMs, ...before }] of this.#seen) {
+      const sinceMs = goneMs ?? nowMs;
+      if (!seen.has(number) && nowMs - sinceMs < 2 * absentMs)
+        seen.set(number, { ...before, goneMs: sinceMs });
+    }
+    this.#seen = seen;
+    const running = new Set([...seen].filter(([, { goneMs }]) => goneMs === null).map(([number]) => number));
+    const isSame = running.size === this.#others.size && [...running].every((one) => this.#others.has(one));
+    this.#others = running;
+    if (!isSame) this.#hooks?.onOthers();
+  }
+
+  async #takeLead(client: PoolClient, { lead, term }: Look): Promise<void> {
+    const { rows } = await client.query<{ term: number }>(
+      `insert into fleet_lead as l (coordinator_number, term, since)
+       values ($1, 1, now())
+       on conflict (only_one) do update
+         set coordinator_number = excluded.coordinator_number, term = l.term + 1, since = excluded.since
+         where l.coordinator_number is not distinct from $2 and l.term = $3
+       returning term::float8 as term`,
+      [this.number, lead, term],
     );
-    const missing = rows.map((row) => row.number);
-    for (const number of this.#missing.keys()) if (!missing.includes(number)) this.#missing.delete(number);
-    for (const number of missing) if (!this.#missing.has(number)) this.#missing.set(number, nowMs);
-    return missing.filter((number) => nowMs - (this.#missing.get(number) ?? nowMs) >= goneMs);
+    if (rows[0] === undefined) return;
+    this.#term = rows[0].term;
+    // Before `follow`, nothing has been read yet.
+    this.#isReady = this.#hooks === null;
+    this.#hooks?.log.warn({ term: this.#term, before: lead }, "this coordinator leads from now on");
+  }
+
+  async #lead(): Promise<void> {
+    const hooks = this.#hooks;
+    if (hooks === null) return;
+    const isNew = !this.#isReady;
+    const nowMs = this.#nowMs();
+    const gone = [...this.#seen]
+      .filter(([, { goneMs }]) => goneMs !== null && nowMs - goneMs >= absentMs)
+      .map(([number]) => number);
+    if (gone.length > 0 || isNew) {
+      const crawlers = await this.#takeOver(gone, hooks.now());
+      if (crawlers > 0) await hooks.onTakenOver(crawlers);
+    }
+    if (!isNew) return;
+    await hooks.onLead();
+    this.#isReady = true;
+  }
+
+  /** Crawlers of those, and of such as nobody knows any more. */
+  async #takeOver(gone: readonly number[], now: Date): Promise<number> {
+    const { rowCount } = await this.#pool.query(
+      `update crawler
+       set ${absent},
+           coordinator_number = $3
+       where state <> 'offline'
+         and (
+           coordinator_number = any($4) or coordinator_number is null
+           or coordinator_number not in (select coordinator_number from running_coordinator)
+         )`,
+      ["the coordinator that it was connected to is gone", now, this.number, gone],
+    );
+    await this.#pool.query("delete from running_coordinator where coordinator_number = any($1)", [gone]);
+    for (const number of gone) this.#seen.delete(number);
+    return rowCount ?? 0;
+  }
+
+  #loseLead(): void {
+    if (this.#term === null) return;
+    this.#hooks?.log.warn({ term: this.#term }, "another coordinator leads by now");
+    this.#term = null;
+    this.#isReady = false;
+  }
+
+  async #sayAddress(): Promise<void> {
+    await this.#pool.query(
+      `with forgotten as (
+         delete from coordinator_address
+         where seen_at < now() - interval '${addressHours} hours' and crawler_url <> $1
+       )
+       insert into coordinator_address (crawler_url, seen_at)
+       values ($1, now())
+       on conflict (crawler_url) do update set seen_at = excluded.seen_at`,
+      [this.#crawlerUrl],
+    );
+    this.#saidUrlAtMs = this.#nowMs();
+  }
+
+  #next(): void {
+    if (this.#stopped) return;
+    this.#timer = setTimeout(() => {
+      this.look()
+        .catch((error: unknown) => {
+          this.#hooks?.log.error({ error }, "the other coordinators could not be looked at, will look again");
+        })
+        .finally(() => this.#next());
+    }, beatMs);
+  }
+
+  #inTurn(work: () => Promise<void>): Promise<void> {
+    const done = this.#turn.then(work);
+    this.#turn = done.catch(() => {});
+    return done;
   }
 
   async #lock(): Promise<void> {
@@ -160,11 +370,52 @@ export class CoordinatorPresence {
       await delay(lockAgainMs, undefined, { ref: false });
       if (this.#stopped) return;
       await this.#lock().then(
-        () => this.onRegained(),
+        async () => {
+          await this.look().catch(() => {});
+          await this.#hooks?.onRegained().catch(() => {});
+        },
         () => {},
       );
     }
   }
+}
+
+const lookSql = `
+  with beat as (
+    insert into running_coordinator as r (coordinator_number, beats)
+    values ($1, 1)
+    on conflict (coordinator_number) do update set beats = r.beats + 1
+    returning beats
+  )
+  select beat.beats::float8 as own_beats, l.coordinator_number as lead, coalesce(l.term, 0)::float8 as term,
+    coalesce((
+      select jsonb_agg(jsonb_build_object(
+        'number', o.coordinator_number, 'beats', o.beats, 'isLocked', o.coordinator_number in (${running})
+      ))
+      from running_coordinator o
+      where o.coordinator_number <> $1
+    ), '[]') as others
+  from beat
+  left join fleet_lead l on true`;
+
+/** Where crawlers reach the coordinators of this database: those that ran last first. */
+export async function coordinatorAddresses(pool: Pool): Promise<string[]> {
+  const { rows } = await pool.query<{ crawler_url: string }>(
+    `select crawler_url
+     from coordinator_address
+     where seen_at >= now() - interval '${addressHours} hours'
+     order by seen_at desc, crawler_url
+     limit ${mostCoordinators}`,
+  );
+  return rows.map((row) => row.crawler_url);
+}
+
+/** Of a page's address, where the crawlers' socket is beside it. */
+export function socketUrl(text: string): string {
+  if (!canParseUrl(text)) return text;
+  const url = new URL(text);
+  if (url.pathname === "/") url.pathname = "/crawler";
+  return url.href.replace(/^http/, "ws");
 }
 
 // Table coordinator_place: where partners reach the coordinator and what it crawls, as it said itself when it last started.

@@ -52,11 +52,13 @@ export function createCrawlerStore(pool: Pool, coordinatorNumber: number | null 
 
     saveRtts: async (rtts, now) => await saveRtts(pool, rtts, now),
 
-    async rtts() {
+    async rtts(from) {
       const { rows } = await pool.query<{ from: number; to: number; rtt_ms: number; method: ProbeMethod }>(
         `select from_crawler_id as "from", to_crawler_id as "to", rtt_ms, method
          from crawler_rtt
+         ${from === undefined ? "" : "where from_crawler_id = any($1)"}
          order by from_crawler_id, to_crawler_id`,
+        from === undefined ? [] : [from],
       );
       return rows.map((row) => ({
         from: asCrawlerId(row.from),

@@ -30,7 +30,7 @@ export interface CrawlerRecord {
   readonly drainingSince: Date | null;
   /** Since when it waits to be given what is nearest to it, having come into a fleet at work; null: it has it. */
   readonly joiningSince: Date | null;
-  /** Of the coordinator that it is, or was last, connected to: that one alone acts when it is away. Absent: none said so. */
+  /** Of the coordinator that it is, or was last, connected to. Absent: none said so. */
   readonly coordinatorNumber?: number;
   /** True: its key is for measurements, so it is given no subnet and no lease; absent: it crawls, too. */
   readonly measuresOnly?: true;
@@ -94,7 +94,8 @@ export interface CrawlerStore {
   /** At coordinator start: nobody is connected, but to other coordinators that run. */
   markAbsent(reason: string, now: Date): Promise<void>;
   saveRtts(rtts: readonly PeerRtt[], now: Date): Promise<void>;
-  rtts(): Promise<PeerRtt[]>;
+  /** All, or those that these crawlers have measured. */
+  rtts(from?: readonly CrawlerId[]): Promise<PeerRtt[]>;
   /**
    * Has the crawler of this name hand its subnets over; false when there is none. Running coordinators are told.
    * `by`: the operator, when it is left out.
@@ -167,13 +168,21 @@ const pagesOfUsualSize = 5;
 export class DayBudget {
   #day = Number.NaN;
   readonly #spent = new Map<CrawlerId, Spent>();
+  /** Told of what `spend` is told. */
+  onSpend: (crawlerId: CrawlerId, spent: Spent) => void = () => {};
 
   /** What was fetched today before this coordinator started. */
   restore(spent: readonly (Spent & { readonly crawlerId: CrawlerId })[], now: Date): void {
-    for (const one of spent) this.spend(one.crawlerId, one, now);
+    for (const one of spent) this.hear(one.crawlerId, one, now);
   }
 
-  spend(crawlerId: CrawlerId, { pages, bytes }: Spent, now: Date): void {
+  spend(crawlerId: CrawlerId, spent: Spent, now: Date): void {
+    this.hear(crawlerId, spent, now);
+    this.onSpend(crawlerId, spent);
+  }
+
+  /** Spent by way of another coordinator. */
+  hear(crawlerId: CrawlerId, { pages, bytes }: Spent, now: Date): void {
     this.#turnPage(now);
     const before = this.#spent.get(crawlerId) ?? nothing;
     this.#spent.set(crawlerId, { pages: before.pages + pages, bytes: before.bytes + bytes });

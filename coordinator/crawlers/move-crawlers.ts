@@ -16,6 +16,8 @@ export interface MoverPorts {
   /** False: it is not connected, or too old to know what a move is. */
   readonly send: (crawlerId: CrawlerId, message: CoordinatorMessage) => boolean;
   readonly refuse: (crawlerId: CrawlerId, refusal: Refusal) => boolean;
+  /** Of several coordinators, the one that the crawler is connected to begins its move; left out, there is one. */
+  readonly mayBegin?: (crawlerId: CrawlerId) => boolean;
   /** A crawler is another host's, and the crawler that was there hands its subnets over. */
   readonly onMoved: () => Promise<void>;
   readonly log: {
@@ -56,7 +58,8 @@ export class Mover {
   async review(): Promise<void> {
     await this.#inTurn(async () => {
       for (const record of await this.#ports.moves.open()) {
-        if (record.step === "asked" && !this.#live.has(record.moveId)) await this.#begin(record);
+        const mayBegin = this.#ports.mayBegin?.(record.crawlerId) ?? true;
+        if (record.step === "asked" && mayBegin && !this.#live.has(record.moveId)) await this.#begin(record);
         const limit = stepSeconds[record.step];
         const idleMs = this.#ports.now().getTime() - record.changedAt.getTime();
         if (limit !== null && idleMs > limit * 1000)
@@ -198,7 +201,10 @@ export class Mover {
     const { record } = move;
     if (this.#ports.send(crawlerId, { type: "coordinator:move", moveId: record.moveId, asks })) return;
     const name = nameIn(record, crawlerId);
-    await this.#fail(record, `${name} is not connected, or its release is too old to know of moves`);
+    await this.#fail(
+      record,
+      `${name} is not connected to this coordinator, or its release is too old to know of moves`,
+    );
   }
 
   async #fail(record: CrawlerMoveRecord, words: string): Promise<void> {

@@ -98,6 +98,8 @@ interface MoveDutyPorts {
     refuse(crawlerId: CrawlerId, refusal: Refusal): boolean;
   };
   readonly crawlers: Pick<CrawlerStore, "list">;
+  /** Whether this coordinator leads the crawler's move: it is connected here, or to none and somebody has to say so. */
+  readonly mayBegin: (crawlerId: CrawlerId) => boolean;
   /** How many other coordinators run on this database. */
   readonly others: () => Promise<number>;
   readonly state: CoordinatorState;
@@ -114,6 +116,7 @@ export function moveDuties(ports: MoveDutyPorts): MoveDuties {
     moves: notedMoves(createMoveStore(pool), noteOwnChanges(ports)),
     send: (crawlerId, message) => gateway.send(crawlerId, message),
     refuse: (crawlerId, refusal) => gateway.refuse(crawlerId, refusal),
+    mayBegin: ports.mayBegin,
     onMoved: async () => {
       await refreshCrawlers(ports);
       timekeeper.hurry(jobs.handOver);

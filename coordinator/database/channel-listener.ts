@@ -11,11 +11,12 @@ const listenAgainMs = 1_000;
 export class ChannelListener {
   readonly #pool: Pool;
   readonly #channel: Channel;
-  readonly #changed: () => void;
+  readonly #changed: (payload: string | null) => void;
   #client: PoolClient | null = null;
   #stopped = false;
 
-  constructor(pool: Pool, channel: Channel, changed: () => void) {
+  /** `payload`: null when notices may have been missed. */
+  constructor(pool: Pool, channel: Channel, changed: (payload: string | null) => void) {
     this.#pool = pool;
     this.#channel = channel;
     this.#changed = changed;
@@ -48,15 +49,18 @@ export class ChannelListener {
     this.#client = null;
   }
 
-  readonly #notified = (): void => {
-    if (!this.#stopped) this.#changed();
+  readonly #notified = ({ payload }: { readonly payload?: string | undefined }): void => {
+    if (!this.#stopped) this.#changed(payload ?? "");
   };
 
   async #listenAgain(): Promise<void> {
     while (!this.#stopped && this.#client === null) {
       await delay(listenAgainMs, undefined, { ref: false });
       if (this.#stopped) return;
-      await this.listen().then(this.#notified, () => {});
+      await this.listen().then(
+        () => !this.#stopped && this.#changed(null),
+        () => {},
+      );
     }
   }
 }

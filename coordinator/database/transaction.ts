@@ -1,6 +1,6 @@
 /**
- * Transactions of the stores. Rows are locked in a fixed order everywhere: spool, lease (by id), host (by
- * hash); the URLs of a host change only under its host's lock. Where two transactions collide all the same,
+ * Transactions of the stores. Rows are locked in a fixed order everywhere: the outbox' bite, spool, lease (by id),
+ * host (by hash); the URLs of a host change only under its host's lock. Where two transactions collide all the same,
  * Postgres ends one of them, and it runs again from the start.
  */
 
@@ -30,6 +30,9 @@ export function sqlStateOf(error: unknown): string {
   const code = error instanceof Error ? (error as { code?: unknown }).code : undefined;
   return typeof code === "string" ? code : "";
 }
+
+/** Data exceptions, syntax errors in input, program limits: another try with the same values fails again. */
+export const isFaultyValue = (error: unknown): boolean => /^(22|54|42601)/.test(sqlStateOf(error));
 
 /** The values of rows column by column: the arrays that `unnest` makes rows of again. */
 export function columnsOf<Row extends object>(

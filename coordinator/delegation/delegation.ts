@@ -106,6 +106,8 @@ export interface MeasuredRound {
 export interface DelegationStore {
   /** Hands over every delegation, by ascending subnet, without a list of them all; returns how many. */
   readEach(visit: (delegation: Delegation) => void): Promise<number>;
+  /** Of these subnets; those that nobody has are missing. */
+  read(subnetIds: readonly SubnetId[]): Promise<Delegation[]>;
   /**
    * Subnets with due URLs that nobody owns, in the order in which their first URL was admitted; without those
    * in `except`, and only the first few of one holder, so that a large one does not keep the others waiting.

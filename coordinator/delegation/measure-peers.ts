@@ -20,6 +20,8 @@ export interface SendPeersPorts {
   readonly state: CoordinatorState;
   readonly gateway: {
     online(): readonly CrawlerId[];
+    /** Of them, those that are connected to this coordinator; left out: all. */
+    here?(): readonly CrawlerId[];
     send(crawlerId: CrawlerId, message: CoordinatorMessage): boolean;
   };
   readonly now: () => Date;
@@ -45,7 +47,7 @@ export class PeerTurns {
     const landmarks = landmarksOf(online);
     const turn: PeerTurn = { matrix: state.rtts.matrix, online, landmarks, nowMs };
     let asked = 0;
-    for (const crawlerId of gateway.online().filter((one) => this.#isDue(one, turn))) {
+    for (const crawlerId of (gateway.here ?? gateway.online)().filter((one) => this.#isDue(one, turn))) {
       const peers = peersFor(crawlerId, turn).map((peer) => ({
         crawlerId: peer,
         address: addresses.get(peer)!,

@@ -254,6 +254,8 @@ function noteDenial(
 interface FirstFetchPorts {
   readonly clock: AlarmClock;
   readonly subnetOf: (address: string) => SubnetId | null;
+  /** False: its results go to another coordinator; left out, there is none. */
+  readonly isHere?: (crawlerId: CrawlerId) => boolean;
 }
 
 interface Awaited {
@@ -280,6 +282,7 @@ export class FirstFetches {
   /** The crawler's first fetch in this subnet, as a connect probe of one try; null when there was none to speak of. */
   async of(subnetId: SubnetId, crawlerId: CrawlerId): Promise<ProbeOutcome | null> {
     this.#awaited.get(subnetId)?.settle(null);
+    if (this.#ports.isHere?.(crawlerId) === false) return null;
     return await new Promise((resolve) => {
       const settle = (outcome: ProbeOutcome | null) => {
         callOff();

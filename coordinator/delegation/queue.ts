@@ -24,6 +24,8 @@ export interface QueuePorts extends RoundPorts {
   >;
   readonly log: Log;
   readonly onDecided: (round: FinishedRound) => void;
+  /** False: another coordinator of this database runs the rounds; left out, none does. */
+  readonly mayRun?: () => boolean;
 }
 
 export interface QueueSettings {
@@ -101,6 +103,10 @@ export class DelegationQueue {
     await this.idle();
   }
 
+  #isStopping(): boolean {
+    return this.#stopped || this.#ports.mayRun?.() === false;
+  }
+
   async #fill(): Promise<number> {
     if (this.#freePlaces() <= 0 || this.#ports.fleet.online().length === 0) return 0;
     const requested = await this.#requestedTargets(this.#freePlaces());
@@ -115,7 +121,7 @@ export class DelegationQueue {
 
   /** Rounds that wait for a fetch use nothing, and do not count. */
   #freePlaces(): number {
-    if (this.#stopped) return 0;
+    if (this.#isStopping()) return 0;
     const { concurrentRounds } = this.#settings;
     const known = this.#ports.state.delegationCount / 4;
     const most = Math.min(concurrentRounds, Math.max(fewRounds, Math.floor(known)));
@@ -191,7 +197,7 @@ export class DelegationQueue {
     const { subnetId } = target;
     const nowMs = () => this.#ports.now().getTime();
     try {
-      const ports = { ...this.#ports, isStopping: () => this.#stopped, settings: this.#settings.round };
+      const ports = { ...this.#ports, isStopping: () => this.#isStopping(), settings: this.#settings.round };
       const round = await delegateSubnet(target, cause, ports);
       if (round === null || round.crawlerId === null) this.#resting.rest(subnetId, nowMs());
       else this.#resting.forget(subnetId);

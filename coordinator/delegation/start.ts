@@ -53,6 +53,8 @@ export interface DelegatingPorts extends Pick<QueuePorts, "state" | "delegations
   readonly counters: Counters;
   /** Crawlers that may be given nothing now. */
   readonly excluded: () => ReadonlySet<CrawlerId>;
+  /** Whether this coordinator decides whose subnets are; left out, there is no other. */
+  readonly leads?: () => boolean;
   readonly log: Log;
 }
 
@@ -75,6 +77,7 @@ export function delegating(
     {
       ...{ ...rounds, random: seededRandom(config.delegation.seed) },
       onDecided: (round) => counters.round(round),
+      ...(given.leads === undefined ? {} : { mayRun: given.leads }),
     },
     following(() => queueSettings(config)),
   );
@@ -119,6 +122,8 @@ export function delegating(
 // differently by place, parts of leaves that measure apart, their reviews, and their crawlers' departures.
 
 interface FinerDutyPorts extends Omit<FinerRoundPorts, "finer" | "settings"> {
+  /** Whether this coordinator does for all what their results say nothing of; left out, there is no other. */
+  readonly leads?: () => boolean;
   /** As they are now. */
   readonly settings: () => RoundSettings;
   readonly finer: FinerDelegationStore;
@@ -157,24 +162,30 @@ function finerDuties(
     },
     pass: async () => {
       const ports = { ...given, settings: given.settings(), isStopping: () => isStopping };
-      const departureMs = config.departureSeconds * 1000;
-      const moved = await replaceFiner({ ...ports, online }, { departureMs, since, now: ports.now() });
-      if (moved > 0) log.warn({ moved }, "hosts and parts of crawlers that are gone went to others");
-      if (state.generation !== generation) await ports.finer.endOutdated(ports.now());
-      generation = state.generation;
+      const leads = given.leads?.() ?? true;
+      if (leads) await replaceLost(ports);
+      // What a host's fetches tell, its crawler's coordinator alone hears.
       for (const host of await delegateHosts({ ...ports, names })) {
         log.info({ host }, "a host resolves differently by place and is delegated by itself");
       }
       for (const subnetId of await splitLeaves({ ...ports, leaves })) {
         log.info({ subnetId }, "a leaf measures apart, its parts have changed");
       }
-      const { ended } = await reviewFiner(ports);
+      const ended = leads ? (await reviewFiner(ports)).ended : 0;
       if (ended > 0) log.info({ ended }, "hosts or parts go with their subnets again");
     },
     stop: () => {
       isStopping = true;
     },
   };
+
+  async function replaceLost(ports: Omit<FinerDutyPorts, "settings">): Promise<void> {
+    const departureMs = config.departureSeconds * 1000;
+    const moved = await replaceFiner({ ...ports, online }, { departureMs, since, now: ports.now() });
+    if (moved > 0) log.warn({ moved }, "hosts and parts of crawlers that are gone went to others");
+    if (state.generation !== generation) await ports.finer.endOutdated(ports.now());
+    generation = state.generation;
+  }
 }
 
 function scheduleFinerDuties(
@@ -190,6 +201,8 @@ function scheduleFinerDuties(
 
 interface ProbingPorts {
   readonly fleet: Fleet;
+  /** False: its results go to another coordinator; left out, there is none. */
+  readonly isHere?: (crawlerId: CrawlerId) => boolean;
   readonly state: CoordinatorState;
   readonly delegations: Pick<DelegationStore, "anycastSubnets" | "subnetsOfHosts">;
   readonly now: () => Date;
@@ -222,7 +235,10 @@ export function startProbing(ports: ProbingPorts, config: CoordinatorConfig): Pr
   const denied = new DeniedTargets(heldHosts(state, config));
   const anycast = new AnycastRanges();
   const subnetOf = (address: string) => state.subnetOf(address);
-  const firstFetches = new FirstFetches({ clock: systemClock, subnetOf }, firstFetchMs);
+  const firstFetches = new FirstFetches(
+    { clock: systemClock, subnetOf, ...(ports.isHere === undefined ? {} : { isHere: ports.isHere }) },
+    firstFetchMs,
+  );
   return {
     fleet: watchedFleet(pacedFleet(ports.fleet, budget), {
       state,

@@ -5,6 +5,7 @@ import { asCrawlerId, asRoundId, asSubnetId, type CrawlerId, type RoundId, type 
 import { type CopiedRow, readCopy } from "#db/copy";
 import type { ProbeMethod } from "#protocol/messages";
 import { crawlerLoads, loads, probedRtts } from "../balance/load-store.ts";
+import { fence } from "../crawlers/coordinator-presence-store.ts";
 import { columnsOf, inTransaction } from "../database/transaction.ts";
 import type { Partition } from "../domain-sets/partition.ts";
 import type {
@@ -24,23 +25,31 @@ const mostTogether = 200;
 
 /**
  * `somebody`: what the crawlers may have that could take a subnet now, each partition once; none: nobody has domain sets.
+ * `coordinatorNumber`: rounds and moves are written as long as this one leads; null: there are no coordinators.
  */
 export function createDelegationStore(
   pool: Pool,
   somebody: () => readonly Partition[] = () => [],
+  coordinatorNumber: number | null = null,
 ): DelegationStore {
+  const asLeader = async <T>(work: (client: PoolClient) => Promise<T>): Promise<T> =>
+    await inTransaction(pool, async (client) => {
+      if (coordinatorNumber !== null) await fence(client, coordinatorNumber);
+      return await work(client);
+    });
   const own = new Gathered(
     async (taken: readonly OwnSubnet[]) => await ownSubnets(pool, taken),
     mostTogether,
   );
   return {
     readEach: async (visit) => await readEach(pool, visit),
+    read: async (subnetIds) => await read(pool, subnetIds),
     waiting: async (limit, except) => await waiting(pool, { limit, except, somebody: somebody() }),
     targetsFor: async (subnetIds) => await targetsFor(pool, subnetIds, somebody()),
     latestRounds: async (limit) => await latestRounds(pool, limit),
-    saveRound: async (round) => await inTransaction(pool, async (client) => await saveRound(client, round)),
+    saveRound: async (round) => await asLeader(async (client) => await saveRound(client, round)),
     delegateOwnSubnet: async (subnetId, crawlerId, now) => await own.ask({ subnetId, crawlerId, now }),
-    move: async (moves, now) => await inTransaction(pool, async (client) => await move(client, moves, now)),
+    move: async (moves, now) => await asLeader(async (client) => await move(client, moves, now)),
     crawlerLoads: async (recrawlDays) => await crawlerLoads(pool, recrawlDays),
     loads: async (recrawlDays, crawlerIds, { displaced } = { displaced: false }) =>
       await loads(pool, recrawlDays, { crawlerIds, displaced }),
@@ -50,7 +59,7 @@ export function createDelegationStore(
 
     unmeasured: async (limit, now) => await unmeasured(pool, limit, now),
     delegateProvisionally: async (subnetId, crawlerId, now) =>
-      await delegateProvisionally(pool, subnetId, crawlerId, now),
+      await asLeader(async (client) => await delegateProvisionally(client, subnetId, crawlerId, now)),
     anycastSubnets: async () => await anycastSubnets(pool),
     subnetsOfHosts: async (hosts) => await subnetsOfHosts(pool, hosts),
   };
@@ -66,6 +75,31 @@ async function readEach(pool: Pool, visit: (delegation: Delegation) => void): Pr
   } finally {
     client.release(!isUsable);
   }
+}
+
+/** Those that are delegated. */
+async function read(pool: Pool, subnetIds: readonly SubnetId[]): Promise<Delegation[]> {
+  const { rows } = await pool.query<{
+    subnet_id: number;
+    crawler_id: number;
+    measured: boolean;
+    rtt_ms: number | null;
+    runner_up_id: number | null;
+    runner_up_rtt_ms: number | null;
+  }>(
+    `select subnet_id, crawler_id, measured and not anycast as measured, rtt_ms, runner_up_id, runner_up_rtt_ms
+     from delegation
+     where subnet_id = any($1)`,
+    [subnetIds],
+  );
+  return rows.map((row) => ({
+    subnetId: asSubnetId(row.subnet_id),
+    crawlerId: asCrawlerId(row.crawler_id),
+    measured: row.measured,
+    rttMs: row.rtt_ms,
+    runnerUpId: row.runner_up_id === null ? null : asCrawlerId(row.runner_up_id),
+    runnerUpRttMs: row.runner_up_rtt_ms,
+  }));
 }
 
 const selectDelegations = `
@@ -262,12 +296,12 @@ async function unmeasured(pool: Pool, limit: number, now: Date): Promise<SubnetI
 
 /** Until the crawler's first fetch has been held against others: unmeasured, so that a restart finds it again. */
 async function delegateProvisionally(
-  pool: Pool,
+  client: PoolClient,
   subnetId: SubnetId,
   crawlerId: CrawlerId,
   now: Date,
 ): Promise<boolean> {
-  const { rowCount } = await pool.query(
+  const { rowCount } = await client.query(
     `with added as (
        insert into delegation (subnet_id, crawler_id, cause, measured, delegated_at)
        values ($1, $2, 'first-fetch', false, $3)

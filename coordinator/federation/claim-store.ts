@@ -234,15 +234,14 @@ export async function handOverHosts(
 async function withdrawLinks(client: PoolClient, hosts: readonly HostHash[], now: Date): Promise<void> {
   await client.query("delete from page_links where host_hash = any($1::bigint[])", [hosts]);
   const { rows } = await client.query<LinkedUrl & { readonly outside: number }>(
-    `with gone as (
-       delete from link where host_hash = any($1::bigint[]) returning host_hash, to_host_hash, to_url_hash
-     )
-     select to_host_hash as "hostHash", to_url_hash as "urlHash", -count(*)::int as links,
+    `select to_host_hash as "hostHash", to_url_hash as "urlHash", -count(*)::int as links,
        -(count(*) filter (where host_hash <> to_host_hash))::int as outside
-     from gone
+     from link
+     where host_hash = any($1::bigint[])
      group by to_host_hash, to_url_hash`,
     [hosts],
   );
+  await client.query("delete from out_link where host_hash = any($1::bigint[])", [hosts]);
   if (rows.length === 0) return;
   await lockHosts(
     client,

@@ -285,7 +285,7 @@ export async function admitGiven(
   await lockHosts(client, hosts);
   if (at.from === parentId) await markGiven(client, hosts);
   const limits = { pagesPerHost: scope.pagesPerHost, budgeted: true, links: [], now };
-  const admitted = await addUrls(client, urls, limits);
+  const { newUrls: admitted } = await addUrls(client, urls, limits);
   await countGivenLinks(client, own);
   return { admitted, newHosts };
 }

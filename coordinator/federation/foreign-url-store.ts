@@ -6,10 +6,10 @@
 import { LRUCache } from "lru-cache";
 import type { Pool, PoolClient } from "pg";
 import type { HostHash } from "#core/ids";
-import type { UrlAddress, UrlKey } from "#core/url-key";
+import type { UrlKey } from "#core/url-key";
 import { columnsOf } from "../database/transaction.ts";
 import { distinctUrls } from "../frontier/admission-writes.ts";
-import { linksWithin } from "../frontier/back-link-writes.ts";
+import { type LinkedUrl, linksWithin } from "../frontier/back-link-writes.ts";
 import type { AdmittedUrl } from "../frontier/frontier.ts";
 import { type Claims, type Owner, ownerOf, parentId, type Relatives, readClaims } from "./claims.ts";
 
@@ -156,26 +156,17 @@ export async function keepForeign(client: PoolClient, urls: readonly ForeignUrl[
 export async function noteForeign(
   client: PoolClient,
   { foreign }: SplitUrls,
-  { links, now }: { readonly links: ChangedLinks; readonly now: Date },
+  { links, now }: { readonly links: readonly LinkedUrl[]; readonly now: Date },
 ): Promise<void> {
   if (foreign === null) return;
   await keepForeign(client, foreign, now);
-  const changed = [
-    ...links.added.map((one) => ({ ...one, links: 1 })),
-    ...links.removed.map((one) => ({ ...one, links: -1 })),
-  ];
-  await countForeignLinks(client, changed, now);
-}
-
-interface ChangedLinks {
-  readonly added: readonly UrlAddress[];
-  readonly removed: readonly UrlAddress[];
+  await countForeignLinks(client, links, now);
 }
 
 /** As `countBackLinks` does for URLs of the frontier: links to those of others that are known here. */
 export async function countForeignLinks(
   client: PoolClient,
-  changed: readonly (UrlAddress & { readonly links: number })[],
+  changed: readonly LinkedUrl[],
   now: Date,
 ): Promise<void> {
   if (changed.length === 0) return;

@@ -3,11 +3,11 @@
  * scope allows. Both hold because the URLs of a host change only under the lock on the host's row.
  */
 import type { PoolClient } from "pg";
-import type { HostHash } from "#core/ids";
-import { nameOf, type UrlAddress, type UrlKey } from "#core/url-key";
+import type { HostHash, UrlHash } from "#core/ids";
+import { nameOf, type UrlKey } from "#core/url-key";
 import { withinChannels } from "../channels/channel-reads.ts";
 import { prepared } from "../database/transaction.ts";
-import { addBackLinks, countByUrl, takeCount, withoutOptedOut } from "./back-link-writes.ts";
+import { addBackLinks, type LinkedUrl, withoutOptedOut } from "./back-link-writes.ts";
 import {
   badUrls,
   fewestUrls,
@@ -76,28 +76,38 @@ export interface Admission {
   readonly pagesPerHost: number;
   /** Whether the hosts' budgets hold too; what is over them is held. */
   readonly budgeted: boolean;
-  /** New links, each of which counts as one to a URL that the frontier holds, or does from now on. */
-  readonly links: readonly UrlAddress[];
+  /** Links that came and went, which count for a URL that the frontier holds, or does from now on; each URL once. */
+  readonly links: readonly LinkedUrl[];
   readonly now: Date;
 }
 
 /**
  * Adds the URLs that are unknown, the shallowest first, as far as their hosts have room; a URL of a refused
  * host is refused with it, and one of a host that opted out, or that its channel leaves out, is left out. The hosts are
- * locked. `given` as `distinctUrls` gives them. Gives the number of those that are not merely held.
+ * locked. `given` as `distinctUrls` gives them.
  */
 export async function addUrls(
   client: PoolClient,
   given: readonly AdmittedUrl[],
   { links, ...limits }: Admission,
-): Promise<number> {
+): Promise<AddedUrls> {
   const urls = await withinChannels(client, given);
-  const linksTo = countByUrl(links);
-  const counts = urls.map(({ key }) => takeCount(linksTo, key));
-  const added = urls.length === 0 ? 0 : await writeUrls(client, { urls, counts }, limits);
+  const linksTo = new Map(links.map((one) => [nameOf(one), one]));
+  const counts = urls.map(({ key }) => linksTo.get(nameOf(key))?.links ?? 0);
+  const written = urls.length === 0 ? nothingAdded : await writeUrls(client, { urls, counts }, limits);
+  for (const { key } of urls) linksTo.delete(nameOf(key));
   await addBackLinks(client, [...linksTo.values()]);
-  return added;
+  return written;
 }
+
+export interface AddedUrls {
+  /** Without those that are merely held. */
+  readonly newUrls: number;
+  /** Of those given, what the frontier holds now. */
+  readonly held: readonly UrlHash[];
+}
+
+const nothingAdded: AddedUrls = { newUrls: 0, held: [] };
 
 /**
  * The statement of `addUrls`: what is known counts its new links, what is unknown is inserted with them. The hosts are
@@ -119,9 +129,9 @@ const writeStatement = (budgeted: boolean): string => {
          with ordinality as given (host_hash, url_hash, url, depth, redirects, lists, is_list, links, ordinal)
      ), linked as (
        update frontier_url u
-       set back_links = u.back_links + k.links
+       set back_links = greatest(0, u.back_links + k.links)
        from looked_up k
-       where k.is_known and k.links > 0 and u.host_hash = k.host_hash and u.url_hash = k.url_hash
+       where k.is_known and k.links <> 0 and u.host_hash = k.host_hash and u.url_hash = k.url_hash
      ), unknown as (
        select *, row_number() over (partition by host_hash, is_list order by depth, ordinal) as kind_place
        from looked_up
@@ -137,12 +147,11 @@ const writeStatement = (budgeted: boolean): string => {
          next_fetch_at, last_outcome, last_reason)
        select host_hash, url_hash, url,
          case when host_state = 'refused' then 'refused' when place <= open then 'due' else 'held' end,
-         depth, redirects, lists, links, $6, $6,
+         depth, redirects, lists, greatest(0, links), $6, $6,
          case when host_state = 'refused' then 'refused-address' end,
          case when host_state = 'refused' then state_reason end
        from placed
        where place <= open + case when host_state = 'refused' then 0 else holds end
-       on conflict (host_hash, url_hash) do nothing
        returning host_hash, url_hash, state
      ), counted as (
        update frontier_host h
@@ -164,7 +173,12 @@ const writeStatement = (budgeted: boolean): string => {
        ) a
        where h.host_hash = a.host_hash
      )
-     select count(*) filter (where state <> 'held')::int as added from added`;
+     select (select count(*) filter (where state <> 'held')::int from added) as added,
+       array(
+         select n.url_hash::text
+         from unknown n
+         where not exists (select from added a where a.host_hash = n.host_hash and a.url_hash = n.url_hash)
+       ) as "leftOut"`;
 };
 
 // The host's budget (frontier/host-budget.ts) as SQL, for statements that hold many hosts.
@@ -186,8 +200,8 @@ async function writeUrls(
   client: PoolClient,
   { urls, counts }: { readonly urls: readonly AdmittedUrl[]; readonly counts: readonly number[] },
   limits: Omit<Admission, "links">,
-): Promise<number> {
-  const { rows } = await prepared<{ added: number }>(
+): Promise<AddedUrls> {
+  const { rows } = await prepared<{ added: number; leftOut: UrlHash[] }>(
     client,
     limits.budgeted ? writeWithin.budget : writeWithin.limit,
     [
@@ -204,7 +218,10 @@ async function writeUrls(
       [...new Set(urls.map(({ key }) => key.hostHash))],
     ],
   );
-  return rows[0]?.added ?? 0;
+  const { added: newUrls, leftOut } = rows[0]!;
+  const without = new Set(leftOut);
+  const hashes = urls.map(({ key }) => key.urlHash);
+  return { newUrls, held: without.size === 0 ? hashes : hashes.filter((hash) => !without.has(hash)) };
 }
 
 /**

@@ -5,14 +5,7 @@ import { domainsAbove, nameOf, type UrlAddress, type UrlKey } from "#core/url-ke
 import { mostLinks } from "#protocol/exchange";
 import { columnsOf, prepared } from "../database/transaction.ts";
 
-/** Links to URLs that the frontier holds and that went away. The hosts are locked. */
-export async function removeBackLinks(client: PoolClient, targets: readonly UrlAddress[]): Promise<void> {
-  await addBackLinks(
-    client,
-    [...countByUrl(targets).values()].map((target) => ({ ...target, links: -target.links })),
-  );
-}
-
+/** How many links to a URL came, less those that went. */
 export interface LinkedUrl extends UrlAddress {
   links: number;
 }
@@ -36,22 +29,21 @@ export async function addBackLinks(client: PoolClient, targets: readonly LinkedU
   );
 }
 
-export function countByUrl(targets: readonly UrlAddress[]): Map<string, LinkedUrl> {
-  const counts = new Map<string, LinkedUrl>();
-  for (const { hostHash, urlHash } of targets) {
+/** Each URL once, without those where as many links came as went. */
+export function sumLinks(
+  added: readonly UrlAddress[],
+  removed: readonly UrlAddress[] = [],
+): readonly LinkedUrl[] {
+  const sums = new Map<string, LinkedUrl>();
+  const count = ({ hostHash, urlHash }: UrlAddress, by: number) => {
     const name = nameOf({ hostHash, urlHash });
-    const known = counts.get(name);
-    if (known === undefined) counts.set(name, { hostHash, urlHash, links: 1 });
-    else known.links += 1;
-  }
-  return counts;
-}
-
-/** The links to a URL, which are no longer among the others. */
-export function takeCount(counts: Map<string, LinkedUrl>, url: UrlAddress): number {
-  const links = counts.get(nameOf(url))?.links ?? 0;
-  counts.delete(nameOf(url));
-  return links;
+    const known = sums.get(name);
+    if (known === undefined) sums.set(name, { hostHash, urlHash, links: by });
+    else known.links += by;
+  };
+  for (const one of added) count(one, 1);
+  for (const one of removed) count(one, -1);
+  return [...sums.values()].filter(({ links }) => links !== 0);
 }
 
 // What opt-outs in force cover: whole hosts, by their name or by one of their addresses (column opt_out_id of

@@ -6,6 +6,7 @@ import { hostHashOf } from "#core/url-key";
 import { inTransaction } from "../database/transaction.ts";
 import { noteForeign, splitByOwner } from "../federation/foreign-url-store.ts";
 import { addHosts, addUrls, distinctUrls, lockHosts } from "./admission-writes.ts";
+import { sumLinks } from "./back-link-writes.ts";
 import type {
   AdmittedUrl,
   CrawlScope,
@@ -75,22 +76,22 @@ async function admit(
 ): Promise<{ newUrls: number; newHosts: number }> {
   const urls = distinctUrls(given, at.scope.maxDepth);
   if (urls.length === 0) return { newUrls: 0, newHosts: 0 };
-  const links = given.filter((url) => url.depth > 0).map((url) => url.key);
+  const links = sumLinks(given.filter((url) => url.depth > 0).map((url) => url.key));
   return await inTransaction(pool, async (client) => {
     const found = await splitByOwner(client, given, at.scope.maxDepth);
     const keys = found.own.map((url) => url.key);
     const newHosts = at.scope.admitNewHosts ? await addHosts(client, keys, at.now) : 0;
     await lockHosts(
       client,
-      [...keys, ...links].map((key) => key.hostHash),
+      [...keys, ...links].map(({ hostHash }) => hostHash),
     );
-    const newUrls = await addUrls(client, found.own, {
+    const { newUrls } = await addUrls(client, found.own, {
       pagesPerHost: at.scope.pagesPerHost,
       budgeted: false,
       links,
       now: at.now,
     });
-    await noteForeign(client, found, { links: { added: links, removed: [] }, now: at.now });
+    await noteForeign(client, found, { links, now: at.now });
     return { newUrls, newHosts };
   });
 }
@@ -130,6 +131,7 @@ async function progress(pool: Pool): Promise<FrontierProgress> {
        hosts.subnets_waiting as "subnetsWaiting",
        urls.hosts_fetched as "hostsFetched",
        urls.pending as "urlsPending",
+       (select coalesce(sum(effects), 0)::int from link_outbox) as "linksWaiting",
        (select count(*)::int from delegation) as "subnetsDelegated",
        (select count(*)::int from page) as "pages",
        (select count(*)::int from probe where how = 'probe') as "probes",

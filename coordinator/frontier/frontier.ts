@@ -118,6 +118,8 @@ export interface FrontierProgress {
   readonly urls: number;
   /** Never fetched yet and still to be: due or leased. */
   readonly urlsPending: number;
+  /** URLs of other hosts that results named or linked to, and that wait in the outbox. */
+  readonly linksWaiting: number;
   readonly subnetsWaiting: number;
   readonly subnetsDelegated: number;
   readonly pages: number;

@@ -3,6 +3,7 @@ import type { Pool } from "pg";
 import type { UrlKey } from "#core/url-key";
 import { channelHolds, type LeavingChannel, leftOut } from "../channels/channel.ts";
 import { channelsWhere } from "../channels/channel-reads.ts";
+import { linksTo } from "../results/link-sql.ts";
 import { urlsInHand } from "./open-lease-reads.ts";
 import { isNewSql, placedUrls } from "./order/order-sql.ts";
 import type { OrderName, UrlFacts } from "./order/strategies.ts";
@@ -20,7 +21,7 @@ export async function leavingChannel(
   if (channel === undefined) return null;
   const { rows } = await pool.query<{ depth: number | null }>(
     `select min(u.depth) + 1 as depth
-     from (select host_hash, url_hash from link where to_host_hash = $1 and to_url_hash = $2 limit ${mostLinks}) l
+     from ${linksTo("$1::bigint", "$2::bigint", mostLinks)} l
      join frontier_url u using (host_hash, url_hash)`,
     [hostHash, urlHash],
   );

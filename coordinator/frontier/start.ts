@@ -5,13 +5,16 @@
 
 import type { Pool } from "pg";
 import type { CrawlerId } from "#core/ids";
+import type { IncidentNotes } from "#core/incidents";
 import type { Log } from "#core/log";
 import { jobs, type Timekeeper } from "#core/scheduler";
 import type { CoordinatorConfig } from "../config.ts";
 import type { CoordinatorState } from "../delegation/state.ts";
 import type { JobPorts } from "../job-ports.ts";
+import type { Counters } from "../overview/counters.ts";
 import { createDueWorkReads } from "./due-work-reads.ts";
 import { IdleCrawlers } from "./idle-crawlers.ts";
+import { type AppliedLinks, applyLinks, type OutboxSettings } from "./link-outbox-store.ts";
 import { forgetWorths, type ReckonedUntil, reckonFromStart, reckonWorths } from "./order/order-sql.ts";
 import { type FrontierOrder, worthShareOf } from "./order/strategies.ts";
 import { PaceOfFleet, type PacePorts } from "./pace.ts";
@@ -103,6 +106,71 @@ export function idleCrawlers(
   });
   timekeeper.every(wakeDuty, wakeEveryMs, async () => await idle.turn());
   return idle;
+}
+
+// What results do to other hosts waits in the outbox (frontier/link-outbox-store). One coordinator at a time applies it.
+
+interface OutboxDuties {
+  /** Results have put something there. */
+  onPosted(): void;
+  start(): void;
+}
+
+export interface OutboxPorts {
+  readonly pool: Pool;
+  readonly timekeeper: Pick<Timekeeper, "every" | "hurry" | "stopping">;
+  readonly counters: Pick<Counters, "linksApplied" | "refusedResults">;
+  readonly incidents: IncidentNotes;
+  readonly log: Log;
+  readonly now: () => Date;
+}
+
+/** Much is summed better than little: while much comes, the outbox is emptied so often. */
+const applyEveryMs = 1000;
+
+/** In a small crawl, where the next thing to do is behind such a link, it counts so soon. */
+const applySoonMs = 100;
+
+/** Less than this, in URLs, is little. */
+const busyFrom = 2000;
+
+export function outboxDuties(ports: OutboxPorts, settings: OutboxSettings): OutboxDuties {
+  const { pool, timekeeper, now } = ports;
+  let isBusy = false;
+  const apply = async () => {
+    let effects = 0;
+    let isFull = true;
+    while (isFull && !timekeeper.stopping.aborted) {
+      const applied = await applyLinks(pool, settings, now(), timekeeper.stopping);
+      effects += applied?.effects ?? 0;
+      isFull = applied?.isFull ?? false;
+      if (applied !== null) note(applied);
+    }
+    isBusy = effects >= busyFrom;
+  };
+  const note = (applied: AppliedLinks) => {
+    ports.counters.linksApplied(applied);
+    if (applied.newHosts > 0) timekeeper.hurry(jobs.resolveHosts);
+    if (applied.newUrls > 0) timekeeper.hurry(wakeDuty, newsMs);
+    for (const fault of applied.faults) ports.log.error({ fault }, "a link was left out: no row can hold it");
+    for (const crawlerId of applied.floods) {
+      ports.counters.refusedResults(1);
+      ports.incidents.note({
+        kind: "link-flood",
+        words: `its results named ${settings.newHosts?.perDay} hosts today that nobody knew; further ones are left out until midnight (UTC)`,
+        count: 1,
+        crawlerId,
+        remoteAddress: null,
+        at: now(),
+      });
+    }
+  };
+  return {
+    onPosted: () => {
+      if (!isBusy) timekeeper.hurry(jobs.applyLinks, applySoonMs);
+    },
+    start: () => timekeeper.every(jobs.applyLinks, applyEveryMs, apply),
+  };
 }
 
 const resolveBatch = 200;

@@ -1,27 +1,56 @@
-/** The line to the crawlers for rooms that are opened before the gateway is. */
+/**
+ * The line to the fleet, for rooms that are opened before the gateway is: to the crawlers that are connected here, and to
+ * those of the other coordinators on this database, through whom they are asked.
+ */
 import type { CrawlerId } from "#core/ids";
 import type { Fleet } from "../crawlers/crawler.ts";
 import type { CrawlerGateway } from "./gateway.ts";
 
-type Line = Pick<CrawlerGateway, "online" | "probe" | "send" | "refuse">;
+type Line = Pick<CrawlerGateway, "online" | "isConnected" | "probe" | "send" | "refuse">;
 
-export class FleetLine implements Line {
+/** Crawlers that are connected to other coordinators. */
+export interface Elsewhere {
+  online(): readonly CrawlerId[];
+  probe: Fleet["probe"];
+}
+
+export class FleetLine implements Fleet {
   #gateway: Line | null = null;
+  #elsewhere: Elsewhere | null = null;
 
   open(gateway: Line): void {
     this.#gateway = gateway;
   }
 
+  join(elsewhere: Elsewhere): void {
+    this.#elsewhere = elsewhere;
+  }
+
+  /** The whole fleet: all that are connected to a coordinator of this database. */
   online(): readonly CrawlerId[] {
+    const here = this.here();
+    const elsewhere = this.#elsewhere?.online() ?? [];
+    if (elsewhere.length === 0) return here;
+    return [...new Set([...here, ...elsewhere])];
+  }
+
+  /** Those that are connected to this coordinator, who alone can send them messages. */
+  here(): readonly CrawlerId[] {
     return this.#gateway?.online() ?? [];
+  }
+
+  isHere(crawlerId: CrawlerId): boolean {
+    return this.#gateway?.isConnected(crawlerId) ?? false;
   }
 
   async probe(...asked: Parameters<Fleet["probe"]>): ReturnType<Fleet["probe"]> {
     if (this.#gateway === null) throw new Error("the gateway is not open yet: nobody can be asked to probe");
-    return await this.#gateway.probe(...asked);
+    const [crawlerId] = asked;
+    if (this.#elsewhere === null || this.isHere(crawlerId)) return await this.#gateway.probe(...asked);
+    return await this.#elsewhere.probe(...asked);
   }
 
-  /** False: it is not connected. */
+  /** False: it is not connected here. */
   send(...sent: Parameters<Line["send"]>): boolean {
     return this.#gateway?.send(...sent) ?? false;
   }

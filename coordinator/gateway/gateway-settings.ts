@@ -92,7 +92,10 @@ export const defaultGatewaySettings: Omit<GatewaySettings, "userAgent"> = {
 
 /** What a welcome says to crawlers that know of it. */
 export type WelcomeExtras = Partial<
-  Pick<CoordinatorWelcome, "ticket" | "time" | "userAgent" | "signatureAgent" | "seenAddress">
+  Pick<
+    CoordinatorWelcome,
+    "ticket" | "time" | "userAgent" | "signatureAgent" | "seenAddress" | "coordinators"
+  >
 >;
 
 export interface Arrival {

@@ -122,6 +122,10 @@ export class CrawlerGateway implements Fleet {
     return [...this.#sessions.keys()];
   }
 
+  isConnected(crawlerId: CrawlerId): boolean {
+    return this.#sessions.has(crawlerId);
+  }
+
   probe(crawlerId: CrawlerId, target: Parameters<Fleet["probe"]>[1]): Promise<ProbeOutcome> {
     // A host that a frontier knows from before crawlers refused such: no session is to end over it.
     if (!isHostName(target.host)) {

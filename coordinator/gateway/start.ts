@@ -50,8 +50,8 @@ export interface FleetMessagePorts {
   readonly onFleetChange: () => void;
   /** A crawler left for good: its subnets are to be handed over. */
   readonly onDraining: () => void;
-  /** URLs came in: hosts may have to be resolved. */
-  readonly onNewUrls: () => void;
+  /** Results named or linked to URLs of other hosts, which wait in the outbox. */
+  readonly onPosted: () => void;
   /** What a crawler says of itself when it comes. */
   readonly onHello: (crawlerId: CrawlerId, hello: CrawlerHello) => void;
   /** Waited for before the results are acknowledged. */
@@ -67,6 +67,12 @@ export interface FleetMessagePorts {
   readonly recrawlPlan?: () => PlanInForce;
   /** It was welcomed, and may be sent messages. */
   readonly onWelcome?: (crawlerId: CrawlerId) => void;
+  /** Its session has ended, and that is recorded. */
+  readonly onLeft?: (crawlerId: CrawlerId) => void;
+  /** It has measured other crawlers. */
+  readonly onPeerReport?: (crawlerId: CrawlerId) => void;
+  /** Where crawlers reach a coordinator of this database; left out, nobody is told. */
+  readonly addresses?: () => readonly string[];
   readonly now: () => Date;
 }
 
@@ -105,7 +111,10 @@ export function fleetMessageHandlers(ports: FleetMessagePorts, config: Coordinat
       const welcome = welcomeExtras(arrival.version, taken.ticket, ports.now());
       return {
         acknowledgedSequence,
-        welcome: { ...welcome, ...seenFrom(arrival), ...introductionOf(arrival, config) },
+        welcome: {
+          ...{ ...welcome, ...seenFrom(arrival), ...introductionOf(arrival, config) },
+          ...(ports.addresses === undefined ? {} : { coordinators: [...ports.addresses()] }),
+        },
       };
     },
     onWelcome: (crawlerId) => ports.onWelcome?.(crawlerId),
@@ -129,7 +138,7 @@ export function fleetMessageHandlers(ports: FleetMessagePorts, config: Coordinat
       const own = withoutChecks(batch, taken);
       ports.counters.results(own, taken);
       await ports.onFetched(own);
-      if (taken.newUrls > 0) ports.onNewUrls();
+      if (taken.posted !== undefined) ports.onPosted();
     },
     onMessage: async (crawlerId, message) => {
       const now = ports.now();
@@ -162,6 +171,7 @@ export function fleetMessageHandlers(ports: FleetMessagePorts, config: Coordinat
           return;
         case "crawler:peer-rtts":
           await takePeerReport(crawlerId, message, ports, now);
+          ports.onPeerReport?.(crawlerId);
           return;
         case "crawler:move":
           await ports.moves?.onMessage(crawlerId, message);
@@ -193,6 +203,7 @@ export function fleetMessageHandlers(ports: FleetMessagePorts, config: Coordinat
         );
         return;
       }
+      ports.onLeft?.(crawlerId);
       ports.log.warn({ crawlerId, reason, forGood }, "crawler left");
       if (forGood) ports.onDraining();
     },

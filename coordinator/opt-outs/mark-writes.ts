@@ -165,8 +165,8 @@ async function deleteSome(client: PoolClient, optOutId: number): Promise<number>
     [hosts, urls],
   );
   await client.query(
-    `delete from link l using unnest($1::bigint[], $2::bigint[]) as given (host_hash, url_hash)
-     where l.host_hash = given.host_hash and l.url_hash = given.url_hash`,
+    `delete from out_link o using unnest($1::bigint[], $2::bigint[]) as given (host_hash, url_hash)
+     where o.host_hash = given.host_hash and o.url_hash = given.url_hash`,
     [hosts, urls],
   );
   await client.query(

@@ -1,5 +1,6 @@
 /** Counts since the coordinator's start: for the overview's live figures and for the metrics. */
 import type { FinishedRound } from "../delegation/delegation.ts";
+import type { AppliedLinks } from "../frontier/link-outbox-store.ts";
 import type { TakenResults } from "../results/accepted-result.ts";
 import type { ResultBatch } from "../results/take-results.ts";
 import { createMetrics, type Metrics } from "./metrics.ts";
@@ -66,6 +67,11 @@ export class Counters {
       metrics.sessionsRefused.inc({ code }, count - (this.#refusals.get(code) ?? 0));
       this.#refusals.set(code, count);
     }
+  }
+
+  linksApplied({ effects, newUrls }: AppliedLinks): void {
+    this.metrics.urlsAdmitted.inc(newUrls);
+    this.metrics.linksApplied.inc(effects);
   }
 
   leases(event: "granted" | "returned" | "expired", count: number): void {

@@ -15,6 +15,7 @@ export interface Metrics {
   /** Results by what became of them here: `stored`, `duplicate`, `without-lease`. */
   readonly results: Counter<"taken">;
   readonly urlsAdmitted: Counter;
+  readonly linksApplied: Counter;
   readonly probes: Counter<"method" | "outcome">;
   readonly rounds: Counter<"policy" | "cause" | "decided">;
   readonly roundsUnderWay: Gauge;
@@ -52,6 +53,10 @@ export function createMetrics(options: { readonly processMetrics?: boolean } = {
     shippedBytes: counter("shipped_bytes", "Compressed bytes that results took on the wire"),
     results: counter("results", "Results that arrived, by what became of them", ["taken"]),
     urlsAdmitted: counter("urls_admitted", "URLs new to the frontier"),
+    linksApplied: counter(
+      "links_applied",
+      "URLs of other hosts that results named or linked to, taken from the outbox",
+    ),
     probes: counter("probes", "Latency probes, by method and outcome", ["method", "outcome"]),
     rounds: counter("rounds", "Probe rounds, by policy, cause and whether they decided", [
       "policy",
@@ -98,6 +103,8 @@ export interface OperationMetrics {
   /** `stat`: median, p95, oldest. */
   readonly queueAgeSeconds: Gauge<"stat">;
   /** One series a rule, 0 where it finds nothing; otherwise how many crawlers or releases it is about. */
+  readonly linkOutboxLinks: Gauge;
+  readonly linkOutboxAgeSeconds: Gauge;
   readonly alerts: Gauge<"name" | "severity">;
   readonly accuracyShare: Gauge;
   /** `end`: low, high. */
@@ -141,6 +148,14 @@ function createOperationMetrics(registry: Registry): OperationMetrics {
       "queue_age_seconds",
       "How long hosts that are due have waited: median, p95, oldest",
       ["stat"],
+    ),
+    linkOutboxLinks: gauge(
+      "link_outbox_links",
+      "URLs of other hosts that results named or linked to, and that wait to be applied",
+    ),
+    linkOutboxAgeSeconds: gauge(
+      "link_outbox_age_seconds",
+      "How long the oldest of them has waited; 0: none waits",
     ),
     alerts: gauge("alerts", "Alerts of nearcrawl alerts, by rule; the value is how many it is about", [
       "name",

@@ -1,5 +1,6 @@
 /** What the coordinator does by the clock for those who watch it: figures by the minute, gauges, samples of how near the delegations are. */
 import type { Pool } from "pg";
+import type { CrawlerId } from "#core/ids";
 import type { IncidentLog } from "#core/incidents";
 import type { Log } from "#core/log";
 import type { Timekeeper } from "#core/scheduler";
@@ -103,16 +104,23 @@ export function overviewDuties(
 interface LiveParts {
   readonly startedAt: Date;
   readonly gateway: CrawlerGateway;
+  /** Of the whole fleet. */
+  readonly fleet: { online(): readonly CrawlerId[] };
   readonly queue: DelegationQueue;
   readonly counters: Counters;
   readonly settling: FleetSettling;
   readonly state: Pick<CoordinatorState, "generation">;
 }
 
-export function liveState({ startedAt, gateway, queue, counters, settling, state }: LiveParts): LiveState {
+export function liveState(parts: LiveParts): LiveState {
+  const { startedAt, gateway, fleet, queue, counters, settling, state } = parts;
   const sessions = gateway.online().length;
   const phase =
-    sessions === 0 ? "waiting for crawlers" : settling.settled ? "crawling" : "crawlers measure each other";
+    fleet.online().length === 0
+      ? "waiting for crawlers"
+      : settling.settled
+        ? "crawling"
+        : "crawlers measure each other";
   return {
     startedAt,
     phase,
@@ -148,6 +156,8 @@ export async function observeOperation({ reads, metrics, now }: ObservePorts): P
   setSeconds(metrics.registryTimestamp, facts.registryAppliedMs);
   observeAlerts(metrics, alertsOf(facts));
   observeQueue(metrics, queue);
+  metrics.linkOutboxLinks.set(facts.linkOutbox.effects);
+  metrics.linkOutboxAgeSeconds.set(facts.linkOutbox.ageSeconds);
   observeAccuracy(metrics, accuracyEstimate(counts));
   for (const [state, count] of urlStates(totals)) metrics.urls.set({ state }, count);
   metrics.leftOutUrls.set(leftOut.urls);

@@ -9,6 +9,12 @@ import { probeMethod, releaseVersion } from "./messages.ts";
 import { coordinatorMove } from "./move.ts";
 import { userAgent } from "./user-agent.ts";
 
+/** Addresses of coordinators that a crawler is told of, and keeps. */
+export const mostCoordinators = 16;
+
+/** What is no URL of the form is left to the crawler, which takes none that it may not connect to. */
+const coordinatorUrls = z.array(z.string().min(1).max(1000)).max(mostCoordinators);
+
 const coordinatorWelcome = z.object({
   type: z.literal("coordinator:welcome"),
   protocolVersion: z.int(),
@@ -35,6 +41,17 @@ const coordinatorWelcome = z.object({
    * Absent: they are not.
    */
   signatureAgent: signatureAgent.optional(),
+  /** Where this fleet's coordinators are, this one among them; a crawler that loses one goes to another. */
+  coordinators: coordinatorUrls.optional(),
+});
+
+/**
+ * From version 5 on: the coordinators that a crawler of this fleet may connect to have changed. As `coordinators` of the
+ * welcome, which older crawlers leave unread.
+ */
+const coordinatorAddresses = z.object({
+  type: z.literal("coordinator:addresses"),
+  urls: coordinatorUrls,
 });
 
 /** The session ends: why, in words, and whether trying again later makes sense. */
@@ -170,6 +187,7 @@ export const coordinatorMessage = z.discriminatedUnion("type", [
   coordinatorStopHosts,
   coordinatorRelease,
   coordinatorMove,
+  coordinatorAddresses,
 ]);
 
 export type CoordinatorMessage = z.infer<typeof coordinatorMessage>;
@@ -186,7 +204,8 @@ export type CoordinatorRefuse = z.infer<typeof coordinatorRefuse>;
  *   2  from the welcome on, what the crawler says is packed (packed/message-frames.ts); the rest as in 1
  *   3  identities, seals, keys, stopped hosts, releases and moves: messages that an older crawler does not know
  *   4  the pace of work: a message that an older crawler does not know
- *   5  crawlers without work are woken, and those that come too many at once are told that the coordinator is busy
+ *   5  crawlers without work are woken, those that come too many at once are told that the coordinator is busy, and the
+ *      fleet's coordinators change: messages that an older crawler does not know
  */
 export const protocolVersions = [5, 4, 3, 2, 1] as const;
 
@@ -204,6 +223,7 @@ const knownSince: Readonly<Record<string, number>> = {
   "coordinator:move": identityVersion,
   "coordinator:work-pace": 4,
   "coordinator:wake": wakeVersion,
+  "coordinator:addresses": 5,
 };
 
 /** Whether a crawler that speaks this version knows what to do with such a message. */

@@ -91,9 +91,10 @@ export interface TakenResults {
   readonly duplicates: number;
   /** Not under a lease of this crawler: dropped, acknowledged. */
   readonly withoutLease: number;
+  /** Of the pages' own hosts; those of others come with the outbox (frontier/link-outbox-store.ts). */
   readonly newUrls: number;
-  /** Absent: none. */
-  readonly newHosts?: number;
+  /** URLs of other hosts that were named or linked to, and wait in the outbox; absent: none. */
+  readonly posted?: number;
   readonly refused?: readonly RefusedResult[];
   /** Sequences of those that were compared with another crawler's and not stored; absent: none (double-checks.ts). */
   readonly checked?: readonly number[];
@@ -111,8 +112,6 @@ export interface ResultStore {
     lastSequence: number;
     /** Kept beside the acknowledged sequence, for audits. */
     seals?: readonly Seal[];
-    /** So many hosts that the frontier does not hold are admitted; absent: all. */
-    mostNewHosts?: number;
   }): Promise<TakenResults>;
   /** Fetches per crawler since a moment, and their bytes on the wire: what of today's budget is spent. */
   fetchesSince(since: Date): Promise<{ crawlerId: CrawlerId; pages: number; bytes: number }[]>;

@@ -1,11 +1,16 @@
-/** Table link: what pages link to, which is the web graph. */
+/**
+ * Tables out_link and page_links: what pages link to, which is the web graph. A page's links are one row, packed; a visit
+ * that finds them as they were writes nothing, and one that finds others leaves behind what the visit before it differs by.
+ * The URLs of a batch are under leases of its crawler: nobody else writes these rows.
+ */
+import { createHash } from "node:crypto";
 import type { PoolClient } from "pg";
 import type { HostHash, UrlHash } from "#core/ids";
-import { type LinkTarget, nameOf } from "#core/link-set";
+import { type LinkTarget, nameOf, packDifference, unpackLinks } from "#core/link-set";
 import type { UrlAddress } from "#core/url-key";
 import { clean, columnsOf } from "../database/transaction.ts";
-import type { CountedResult } from "./accepted-result.ts";
-import { replacesPage } from "./result-rows.ts";
+import type { ArrivedResult, CountedResult } from "./accepted-result.ts";
+import { fetchedAtOf, type LinkFacts, replacesPage } from "./result-rows.ts";
 
 /** Where the link leads, and the page that has, or had, it. */
 export interface ChangedLink extends UrlAddress {
@@ -13,78 +18,293 @@ export interface ChangedLink extends UrlAddress {
   readonly fromUrl: UrlHash;
 }
 
-/**
- * The links of a page in place of those it had; gives those that came and those that went. The page's URL is
- * under a lease of this crawler, so nobody else touches its links. A page has none before its first visit.
- */
-export async function replaceLinks(
+export interface WrittenLinks {
+  /** What the frontier learns of each URL, by its name (core/link-set). */
+  readonly facts: ReadonlyMap<string, LinkFacts>;
+  readonly added: readonly ChangedLink[];
+  readonly removed: readonly ChangedLink[];
+}
+
+/** Visits of a page that found its links changed; earlier ones are forgotten. */
+export const mostKeptVisits = 5;
+
+/** The links that the visits saw in place of those that their pages had; also that there is none. */
+export async function writeLinks(
   client: PoolClient,
   results: readonly CountedResult[],
-): Promise<{ added: ChangedLink[]; removed: ChangedLink[] }> {
-  const replaced = results.filter(({ result }) => replacesPage(result.outcome));
-  const known = replaced.filter(({ before }) => before.visits > 0);
-  const removed = known.length === 0 ? [] : await removeOthers(client, known);
-  const changed = known.flatMap(linkRows);
-  if (changed.length > 0) await updateTexts(client, changed);
-  const rows = replaced.flatMap(linkRows);
-  if (rows.length === 0) return { added: [], removed };
-  const added = await client.query<ChangedLink>(
-    `insert into link (host_hash, url_hash, to_host_hash, to_url_hash, anchor, nofollow)
-     select *
-     from unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::bigint[], $5::text[], $6::boolean[])
-     on conflict (host_hash, url_hash, to_host_hash, to_url_hash) do nothing
-     returning host_hash as "from", url_hash as "fromUrl", to_host_hash as "hostHash", to_url_hash as "urlHash"`,
-    columnsOf(rows, ["hostHash", "urlHash", "toHostHash", "toUrlHash", "anchor", "nofollow"]),
+  now: Date,
+): Promise<WrittenLinks> {
+  const facts = new Map<string, LinkFacts>();
+  const [added, removed]: [ChangedLink[], ChangedLink[]] = [[], []];
+  const seen = results.filter(({ result }) => replacesPage(result.outcome) || isUnchanged({ result }));
+  const known = await knownLinks(client, seen);
+  const visits = seen.flatMap((counted) => {
+    const before = known.get(nameOf(counted.key)) ?? null;
+    if (!isUnchanged(counted)) return [{ counted, before, packed: packOutLinks(counted.key, counted.links) }];
+    const same = before === null ? null : before.links === 0 ? 1 : 0;
+    facts.set(nameOf(counted.key), { outLinks: null, changeRatio: same });
+    return [];
+  });
+  const differing = visits.filter(({ before, packed }) => before !== null && before.digest !== packed.digest);
+  const targetsBefore = await readTargets(
+    client,
+    differing.map(({ counted }) => counted.key),
   );
-  return { added: added.rows, removed };
+  const [rows, earlier]: [OutLinkRow[], EarlierVisit[]] = [[], []];
+  for (const { counted, before, packed } of visits) {
+    const { key, links, result } = counted;
+    const name = nameOf(key);
+    const outLinks = packed.urls.length;
+    const previous = before?.digest === packed.digest ? links : (targetsBefore.get(name) ?? null);
+    const ratio =
+      previous === null ? null : previous === links ? ratioOfSame(outLinks) : changeRatio(previous, links);
+    facts.set(name, { outLinks, changeRatio: ratio });
+    if (previous === links) continue;
+    const { hostHash, urlHash } = key;
+    const isSameSet =
+      before !== null && previous !== null && (ratio === 0 || previous.length + outLinks === 0);
+    const visit = isSameSet ? before.visit : Math.max(counted.before.visits, before?.visit ?? 0) + 1;
+    const visitedAt = isSameSet ? before.visitedAt : fetchedAtOf(result, now);
+    rows.push({ hostHash, urlHash, visit, visitedAt, ...packed });
+    if (isSameSet) continue;
+    const change = (link: LinkTarget) => ({
+      from: hostHash,
+      fromUrl: urlHash,
+      hostHash: link.hostHash,
+      urlHash: link.urlHash,
+    });
+    added.push(...without(links, previous).map(change));
+    removed.push(...without(previous ?? [], links).map(change));
+    if (before === null || previous === null) continue;
+    earlier.push({ ...before, hostHash, urlHash, adjacency: packDifference(previous, links) });
+  }
+  await writeOutLinks(client, rows);
+  await writeEarlier(client, earlier);
+  return { facts, added, removed };
 }
 
-/** Links that these pages do not have any more. */
-async function removeOthers(client: PoolClient, known: readonly CountedResult[]): Promise<ChangedLink[]> {
-  const { rows } = await client.query<ChangedLink>(
-    `delete from link l
-     using unnest($1::bigint[], $2::bigint[]) as page (host_hash, url_hash)
-     where l.host_hash = page.host_hash
-       and l.url_hash = page.url_hash
-       and (l.host_hash, l.url_hash, l.to_host_hash, l.to_url_hash) not in (
-         select * from unnest($3::bigint[], $4::bigint[], $5::bigint[], $6::bigint[])
-       )
-     returning l.host_hash as "from", l.url_hash as "fromUrl", l.to_host_hash as "hostHash", l.to_url_hash as "urlHash"`,
-    [
-      known.map(({ key }) => key.hostHash),
-      known.map(({ key }) => key.urlHash),
-      ...columnsOf(known.flatMap(linkRows), ["hostHash", "urlHash", "toHostHash", "toUrlHash"]),
-    ],
-  );
-  return rows;
+/** The server said that the page is as it was. */
+function isUnchanged({ result }: Pick<CountedResult, "result">): boolean {
+  return result.outcome.type === "unchanged";
 }
 
-async function updateTexts(client: PoolClient, rows: readonly LinkRow[]): Promise<void> {
+function without(links: readonly LinkTarget[], others: readonly LinkTarget[] | null): readonly LinkTarget[] {
+  if (others === null || others.length === 0) return links;
+  const known = new Set(others.map(({ urlHash }) => urlHash));
+  return links.filter(({ urlHash }) => !known.has(urlHash));
+}
+
+// The row of a page (table out_link).
+
+/** Columns that hold a list are written as Postgres reads arrays. */
+interface PackedLinks {
+  readonly digest: string;
+  readonly ownLinks: number;
+  /** Those to the page's own host first; each once. */
+  readonly urls: readonly UrlHash[];
+  readonly urlList: string;
+  readonly hosts: string;
+  readonly places: string;
+  readonly nofollows: string | null;
+  readonly anchors: string;
+}
+
+export interface OutLinkRow extends PackedLinks, UrlAddress {
+  readonly visit: number;
+  readonly visitedAt: Date;
+}
+
+/** In the order of the page, those of its own host first. */
+export function packOutLinks(
+  { hostHash: own }: Pick<UrlAddress, "hostHash">,
+  links: ArrivedResult["links"],
+): PackedLinks {
+  const urls = new Set<UrlHash>();
+  const placeOf = new Map<HostHash, number>();
+  const places: number[] = [];
+  const nofollows: number[] = [];
+  let anchors = "";
+  const add = ({ urlHash, anchor, nofollow }: ArrivedResult["links"][number]) => {
+    if (urls.has(urlHash)) return false;
+    if (urls.size > 0) anchors += "\n";
+    urls.add(urlHash);
+    anchors += anchor.includes("\n") ? anchor.replaceAll("\n", " ") : anchor;
+    if (nofollow) nofollows.push(urls.size);
+    return true;
+  };
+  for (const link of links) if (link.hostHash === own) add(link);
+  const ownLinks = urls.size;
+  for (const link of links) {
+    if (link.hostHash === own || !add(link)) continue;
+    const place = placeOf.get(link.hostHash) ?? placeOf.size + 1;
+    placeOf.set(link.hostHash, place);
+    places.push(place);
+  }
+  const lists = {
+    urlList: `{${[...urls].join()}}`,
+    hosts: `{${[...placeOf.keys()].join()}}`,
+    places: `{${places.join()}}`,
+    nofollows: nofollows.length === 0 ? null : `{${nofollows.join()}}`,
+    anchors: clean(anchors),
+  };
+  return { ...lists, ownLinks, urls: [...urls], digest: digestOf(lists) };
+}
+
+/** 64 bits of SHA-256 over what the row says of the links; 0 is kept for rows that have none. */
+function digestOf({
+  urlList,
+  hosts,
+  places,
+  nofollows,
+  anchors,
+}: Omit<PackedLinks, "digest" | "ownLinks" | "urls">): string {
+  const hash = createHash("sha256").update(`${urlList}${hosts}${places}${nofollows}${anchors}`).digest();
+  return hash.readBigInt64BE(0).toString();
+}
+
+export async function writeOutLinks(client: PoolClient, rows: readonly OutLinkRow[]): Promise<void> {
+  if (rows.length === 0) return;
   await client.query(
-    `update link l
-     set anchor = given.anchor, nofollow = given.nofollow
-     from unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::bigint[], $5::text[], $6::boolean[])
-       as given (host_hash, url_hash, to_host_hash, to_url_hash, anchor, nofollow)
-     where l.host_hash = given.host_hash
-       and l.url_hash = given.url_hash
-       and l.to_host_hash = given.to_host_hash
-       and l.to_url_hash = given.to_url_hash
-       and (l.anchor, l.nofollow) is distinct from (given.anchor, given.nofollow)`,
-    columnsOf(rows, ["hostHash", "urlHash", "toHostHash", "toUrlHash", "anchor", "nofollow"]),
+    `insert into out_link (host_hash, url_hash, visit, visited_at, digest, own_links, urls, hosts, places, nofollows,
+       anchors)
+     select host_hash, url_hash, visit, visited_at, digest, own_links, urls::bigint[], hosts::bigint[],
+       places::smallint[], nofollows::smallint[], anchors
+     from unnest($1::bigint[], $2::bigint[], $3::int[], $4::timestamptz[], $5::bigint[], $6::smallint[], $7::text[],
+         $8::text[], $9::text[], $10::text[], $11::text[])
+       as given (host_hash, url_hash, visit, visited_at, digest, own_links, urls, hosts, places, nofollows, anchors)
+     on conflict (host_hash, url_hash) do update
+       set visit = excluded.visit, visited_at = excluded.visited_at, digest = excluded.digest,
+         own_links = excluded.own_links, urls = excluded.urls, hosts = excluded.hosts, places = excluded.places,
+         nofollows = excluded.nofollows, anchors = excluded.anchors`,
+    columnsOf(rows, [
+      "hostHash",
+      "urlHash",
+      "visit",
+      "visitedAt",
+      "digest",
+      "ownLinks",
+      "urlList",
+      "hosts",
+      "places",
+      "nofollows",
+      "anchors",
+    ]),
   );
 }
 
-type LinkRow = ReturnType<typeof linkRows>[number];
+interface KnownLinks {
+  readonly visit: number;
+  readonly visitedAt: Date;
+  readonly digest: string;
+  readonly links: number;
+}
 
-function linkRows({ key, links }: CountedResult) {
-  return links.map((link) => ({
-    hostHash: key.hostHash,
-    urlHash: key.urlHash,
-    toHostHash: link.hostHash,
-    toUrlHash: link.urlHash,
-    anchor: clean(link.anchor),
-    nofollow: link.nofollow,
-  }));
+/** By the page's name. Those that are seen for the first time have none. */
+async function knownLinks(
+  client: PoolClient,
+  seen: readonly CountedResult[],
+): Promise<ReadonlyMap<string, KnownLinks>> {
+  const asked = seen.filter(({ before }) => before.visits > 0).map(({ key }) => key);
+  if (asked.length === 0) return new Map();
+  const { rows } = await client.query<UrlAddress & KnownLinks>(
+    `select o.host_hash as "hostHash", o.url_hash as "urlHash", o.visit, o.visited_at as "visitedAt", o.digest,
+       cardinality(o.urls) as links
+     from unnest($1::bigint[], $2::bigint[]) as given (host_hash, url_hash)
+     join out_link o on o.host_hash = given.host_hash and o.url_hash = given.url_hash`,
+    columnsOf(asked, ["hostHash", "urlHash"]),
+  );
+  return new Map(rows.map((row) => [nameOf(row), row]));
+}
+
+/** What these pages link to, by their names. */
+async function readTargets(
+  client: Pick<PoolClient, "query">,
+  pages: readonly UrlAddress[],
+): Promise<ReadonlyMap<string, readonly LinkTarget[]>> {
+  if (pages.length === 0) return new Map();
+  const { rows } = await client.query<
+    UrlAddress & { urls: string; hosts: string; places: string; ownLinks: number }
+  >(
+    `select o.host_hash as "hostHash", o.url_hash as "urlHash", o.own_links as "ownLinks", o.urls::text,
+       o.hosts::text, o.places::text
+     from unnest($1::bigint[], $2::bigint[]) as given (host_hash, url_hash)
+     join out_link o on o.host_hash = given.host_hash and o.url_hash = given.url_hash`,
+    columnsOf(pages, ["hostHash", "urlHash"]),
+  );
+  return new Map(
+    rows.map((row) => {
+      const [hosts, places] = [listed(row.hosts), listed(row.places)];
+      const targets = listed(row.urls).map((urlHash, at) => ({
+        hostHash: (at < row.ownLinks
+          ? row.hostHash
+          : hosts[Number(places[at - row.ownLinks]) - 1]) as HostHash,
+        urlHash: urlHash as UrlHash,
+      }));
+      return [nameOf(row), targets];
+    }),
+  );
+}
+
+/** Numbers as Postgres writes an array of them. */
+const listed = (text: string): string[] => (text === "{}" ? [] : text.slice(1, -1).split(","));
+
+// Earlier visits (table page_links).
+
+interface EarlierVisit extends UrlAddress, KnownLinks {
+  /** By which it differs from the visit after it. */
+  readonly adjacency: Uint8Array;
+}
+
+async function writeEarlier(client: PoolClient, visits: readonly EarlierVisit[]): Promise<void> {
+  if (visits.length === 0) return;
+  await client.query(
+    `insert into page_links (host_hash, url_hash, visit, visited_at, link_count, adjacency)
+     select * from unnest($1::bigint[], $2::bigint[], $3::int[], $4::timestamptz[], $5::int[], $6::bytea[])`,
+    columnsOf(visits, ["hostHash", "urlHash", "visit", "visitedAt", "links", "adjacency"]),
+  );
+  await client.query(
+    `delete from page_links p
+     using unnest($1::bigint[], $2::bigint[]) as given (host_hash, url_hash)
+     where p.host_hash = given.host_hash
+       and p.url_hash = given.url_hash
+       and p.visit <= (
+         select k.visit
+         from page_links k
+         where k.host_hash = given.host_hash and k.url_hash = given.url_hash
+         order by k.visit desc
+         offset ${mostKeptVisits - 1}
+         limit 1
+       )`,
+    columnsOf(visits, ["hostHash", "urlHash"]),
+  );
+}
+
+/** The kept visits of a page, the latest first. */
+export async function readPageLinks(
+  client: Pick<PoolClient, "query">,
+  page: UrlAddress,
+): Promise<{ visit: number; visitedAt: Date; links: readonly LinkTarget[] }[]> {
+  const targets = (await readTargets(client, [page])).get(nameOf(page));
+  if (targets === undefined) return [];
+  const { rows } = await client.query<{ visit: number; visited_at: Date; adjacency: Buffer | null }>(
+    `select visit, visited_at, null as adjacency
+     from out_link
+     where host_hash = $1 and url_hash = $2
+     union all
+     (select visit, visited_at, adjacency
+      from page_links
+      where host_hash = $1 and url_hash = $2
+      order by visit desc
+      limit ${mostKeptVisits - 1})
+     order by visit desc`,
+    [page.hostHash, page.urlHash],
+  );
+  let after = targets;
+  return rows.map(({ visit, visited_at: visitedAt, adjacency }) => {
+    const links = adjacency === null ? targets : unpackLinks(adjacency, after);
+    after = links;
+    return { visit, visitedAt, links };
+  });
 }
 
 // How much of a page's links changed between two visits: C of the Anansi thesis (section 4.3.3). Its text calls C "the
@@ -110,3 +330,6 @@ export function changeRatio(
   const share = inCommon / (before.size + now.size - inCommon);
   return reading === "changed" ? 1 - share : share;
 }
+
+/** Of links that are as they were. */
+const ratioOfSame = (links: number) => (links === 0 ? 1 : 0);

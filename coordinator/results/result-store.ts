@@ -1,19 +1,29 @@
-/** Tables spool, page, page_fetch and link: results of crawlers, each stored once, and the latest fetches. */
+/** Tables spool, page, page_fetch and out_link: results of crawlers, each stored once, and the latest fetches. */
 import type { Pool, PoolClient } from "pg";
 import { asCrawlerId, asSubnetId, type HostHash } from "#core/ids";
 import { parseAddress } from "#core/ip/address";
 import { specialPurposeOf } from "#core/ip/special-purpose";
-import { nameOf } from "#core/url-key";
+import { nameOf, type UrlAddress } from "#core/url-key";
 import { maxRedirects } from "#protocol/result";
 import { watchChanges } from "../changes/change-writes.ts";
 import { withTexts } from "../channels/known-text-store.ts";
-import { inTransaction, sqlStateOf } from "../database/transaction.ts";
+import { inTransaction, isFaultyValue } from "../database/transaction.ts";
 import { noteForeign, splitByOwner } from "../federation/foreign-url-store.ts";
-import { addHosts, addUrls, hastenChanged, lockHosts, releaseHeld } from "../frontier/admission-writes.ts";
-import { removeBackLinks } from "../frontier/back-link-writes.ts";
+import {
+  type AddedUrls,
+  addUrls,
+  distinctUrls,
+  hastenChanged,
+  lockHosts,
+  releaseHeld,
+} from "../frontier/admission-writes.ts";
+import { sumLinks } from "../frontier/back-link-writes.ts";
 import { pageWorth } from "../frontier/budgets.ts";
 import type { AdmittedUrl } from "../frontier/frontier.ts";
+import type { KnownUrls } from "../frontier/known-urls.ts";
 import { settleHosts } from "../frontier/lease-end-writes.ts";
+import { effectsOf } from "../frontier/link-outbox.ts";
+import { postEffects } from "../frontier/link-outbox-store.ts";
 import { noteSeenAddresses } from "../frontier/turn-store.ts";
 import { noteStated } from "../recrawl/sample-store.ts";
 import {
@@ -25,16 +35,16 @@ import {
 } from "./accepted-result.ts";
 import { countOutsideLinks, updateHosts } from "./host-writes.ts";
 import { siftResults } from "./lease-rule-reads.ts";
-import { replaceLinks } from "./link-writes.ts";
-import { notePageLinks } from "./page-link-writes.ts";
+import { writeLinks } from "./link-writes.ts";
 import { writePages } from "./page-writes.ts";
 import type { Batch } from "./result-rows.ts";
 import * as write from "./result-writes.ts";
 import { recordSeals } from "./result-writes.ts";
 
-export function createResultStore(pool: Pool): ResultStore {
+/** `known`: absent, the frontier is asked about every URL. */
+export function createResultStore(pool: Pool, known: KnownUrls | null = null): ResultStore {
   return {
-    take: async (batch) => await take(pool, batch),
+    take: async (batch) => await take(pool, { ...batch, known }),
     fetchesSince: async (since) => await fetchesSince(pool, since),
     recentFetches: async (hosts, perHost) => await recentFetches(pool, hosts, perHost),
   };
@@ -47,15 +57,18 @@ export function createResultStore(pool: Pool): ResultStore {
  */
 async function take(pool: Pool, batch: ResultBatch): Promise<TakenResults> {
   try {
-    return await inTransaction(pool, async (client) => await takeBatch(client, batch));
+    return await takeAtOnce(pool, batch);
   } catch (error) {
     if (!isFaultyValue(error)) throw error;
     return await takeOneByOne(pool, batch);
   }
 }
 
-/** data exceptions, syntax errors in input, program limits */
-const isFaultyValue = (error: unknown): boolean => /^(22|54|42601)/.test(sqlStateOf(error));
+async function takeAtOnce(pool: Pool, batch: ResultBatch): Promise<TakenResults> {
+  const { taken, held } = await inTransaction(pool, async (client) => await takeBatch(client, batch));
+  batch.known?.add(held, batch.now);
+  return taken;
+}
 
 async function takeOneByOne(pool: Pool, batch: ResultBatch): Promise<TakenResults> {
   let total: TakenResults = { stored: 0, duplicates: 0, withoutLease: 0, newUrls: 0 };
@@ -63,17 +76,13 @@ async function takeOneByOne(pool: Pool, batch: ResultBatch): Promise<TakenResult
     const alone = { ...batch, results: [result], lastSequence: result.sequence };
     total = sum(
       total,
-      await inTransaction(pool, async (client) => await takeBatch(client, alone)).catch(async (error) => {
+      await takeAtOnce(pool, alone).catch(async (error) => {
         if (!isFaultyValue(error)) throw error;
-        const failed = { ...alone, results: [asFailed(result, (error as Error).message)] };
-        return await inTransaction(pool, async (client) => await takeBatch(client, failed));
+        return await takeAtOnce(pool, { ...alone, results: [asFailed(result, (error as Error).message)] });
       }),
     );
   }
-  return sum(
-    total,
-    await inTransaction(pool, async (client) => await takeBatch(client, { ...batch, results: [] })),
-  );
+  return sum(total, await takeAtOnce(pool, { ...batch, results: [] }));
 }
 
 function asFailed(arrived: ArrivedResult, reason: string): ArrivedResult {
@@ -92,14 +101,14 @@ function asFailed(arrived: ArrivedResult, reason: string): ArrivedResult {
 }
 
 function sum(a: TakenResults, b: TakenResults): TakenResults {
-  const newHosts = (a.newHosts ?? 0) + (b.newHosts ?? 0);
+  const posted = (a.posted ?? 0) + (b.posted ?? 0);
   const refused = [...(a.refused ?? []), ...(b.refused ?? [])];
   return {
     stored: a.stored + b.stored,
     duplicates: a.duplicates + b.duplicates,
     withoutLease: a.withoutLease + b.withoutLease,
     newUrls: a.newUrls + b.newUrls,
-    ...(newHosts === 0 ? {} : { newHosts }),
+    ...(posted === 0 ? {} : { posted }),
     ...(refused.length === 0 ? {} : { refused }),
   };
 }
@@ -161,10 +170,13 @@ async function fetchesSince(pool: Pool, since: Date): ReturnType<ResultStore["fe
 // highest sequence that is committed, is locked first and raised in the same transaction that stores the
 // results.
 
-type ResultBatch = Parameters<ResultStore["take"]>[0];
+type ResultBatch = Parameters<ResultStore["take"]>[0] & { readonly known: KnownUrls | null };
 
 /** Stores a batch inside the caller's transaction: what is new and under a lease, and the acknowledged sequence. */
-async function takeBatch(client: PoolClient, batch: ResultBatch): Promise<TakenResults> {
+async function takeBatch(
+  client: PoolClient,
+  batch: ResultBatch,
+): Promise<{ readonly taken: TakenResults; readonly held: AddedUrls["held"] }> {
   const acknowledged = await lockSpool(client, batch);
   const fresh = firstOfEach(
     batch.results.filter((one) => one.sequence > acknowledged),
@@ -173,20 +185,21 @@ async function takeBatch(client: PoolClient, batch: ResultBatch): Promise<TakenR
   const sifted = await siftResults(client, batch, fresh);
   const { refused } = sifted;
   const counted = await withTexts(client, sifted.counted);
-  const { newUrls, newHosts } = counted.length === 0 ? nothingNew : await store(client, batch, counted);
+  const { newUrls, posted, held } = counted.length === 0 ? nothingNew : await store(client, batch, counted);
   await acknowledge(client, batch);
   await recordSeals(client, batch);
-  return {
+  const taken = {
     stored: counted.length,
     duplicates: batch.results.length - fresh.length,
     withoutLease: fresh.length - counted.length,
     newUrls,
-    ...(newHosts === 0 ? {} : { newHosts }),
+    ...(posted === 0 ? {} : { posted }),
     ...(refused.length === 0 ? {} : { refused }),
   };
+  return { taken, held };
 }
 
-const nothingNew = { newUrls: 0, newHosts: 0 };
+const nothingNew = { newUrls: 0, posted: 0, held: [] };
 
 async function lockSpool(client: PoolClient, { crawlerId, spoolId }: ResultBatch): Promise<number> {
   await client.query(
@@ -210,44 +223,61 @@ async function acknowledge(client: PoolClient, batch: ResultBatch): Promise<void
   );
 }
 
+/** Of other hosts than the pages' own nothing is locked or written: what is done to those goes to the outbox. */
 async function store(
   client: PoolClient,
-  { crawlerId, scope, now, mostNewHosts }: ResultBatch,
+  { crawlerId, scope, now, known }: ResultBatch,
   results: readonly CountedResult[],
-): Promise<{ newUrls: number; newHosts: number }> {
+): Promise<AddedUrls & { readonly posted: number }> {
   const batch: Batch = { crawlerId, results, now };
-  const found = await splitByOwner(client, results.flatMap(admittedBy), scope.maxDepth);
+  const pageHosts: ReadonlySet<HostHash> = new Set(results.map(({ key }) => key.hostHash));
+  const named = results.flatMap(admittedBy);
+  const isNear = ({ key }: AdmittedUrl) => pageHosts.has(key.hostHash);
+  const isNew = ({ key }: AdmittedUrl) => known?.has(key.urlHash, now) !== true;
+  const found = await splitByOwner(client, named.filter(isNear), scope.maxDepth);
   const urls = found.own;
-  const pageHosts: readonly HostHash[] = [...new Set(results.map(({ key }) => key.hostHash))];
 
-  const linkFacts = await notePageLinks(client, results, now);
-  const links = await replaceLinks(client, results);
-  const newHosts = scope.admitNewHosts ? await addHosts(client, keysOf(urls), now, mostNewHosts) : 0;
-  await lockHosts(client, [
-    ...pageHosts,
-    ...[...keysOf(urls), ...links.added, ...links.removed].map((one) => one.hostHash),
-  ]);
+  const links = await writeLinks(client, results, now);
+  const [added, removed] = [divide(links.added, pageHosts), divide(links.removed, pageHosts)];
+  await lockHosts(client, pageHosts);
   const noteChanges = await watchChanges(client, batch);
   await write.insertFetches(client, batch);
   const nearDuplicates = await writePages(client, batch);
   const worths = results.map((counted) => {
     return pageWorth(counted.result, nearDuplicates.has(nameOf(counted.key)), counted.before.worth);
   });
-  await write.updateUrls(client, { ...batch, linkFacts }, worths);
+  await write.updateUrls(client, { ...batch, linkFacts: links.facts }, worths);
   await write.countLeasesDown(client, batch);
   await updateHosts(client, batch, worths);
   await noteSeenAddresses(client, crawlerId, results.flatMap(seenAddress));
-  await releaseHeld(client, pageHosts, scope.pagesPerHost);
-  const limits = { pagesPerHost: scope.pagesPerHost, budgeted: true, links: links.added, now };
-  const newUrls = await addUrls(client, urls, limits);
+  await releaseHeld(client, [...pageHosts], scope.pagesPerHost);
+  const nearLinks = sumLinks(added.near, removed.near);
+  const limits = { pagesPerHost: scope.pagesPerHost, budgeted: true, links: nearLinks, now };
+  const { newUrls, held } = await addUrls(client, urls.filter(isNew), limits);
   await noteStated(client, urls);
   await hastenChanged(client, urls, now);
-  await removeBackLinks(client, links.removed);
-  await countOutsideLinks(client, links);
+  await countOutsideLinks(client, { added: added.near, removed: removed.near });
   await noteChanges(links);
-  await settleHosts(client, pageHosts);
-  await noteForeign(client, found, { links, now });
-  return { newUrls, newHosts };
+  await settleHosts(client, [...pageHosts]);
+  await noteForeign(client, found, { links: nearLinks, now });
+
+  // Owners of what is too deep here may want it all the same.
+  const maxDepth = found.foreign === null ? scope.maxDepth : Number.POSITIVE_INFINITY;
+  const far = distinctUrls(
+    named.filter((url) => !isNear(url) && isNew(url)),
+    maxDepth,
+  );
+  const posted = await postEffects(client, crawlerId, effectsOf(far, sumLinks(added.far, removed.far)));
+  return { newUrls, held, posted };
+}
+
+/** By whether they lead to a host of the batch's pages. */
+function divide<Link extends UrlAddress>(
+  links: readonly Link[],
+  pageHosts: ReadonlySet<HostHash>,
+): { readonly near: readonly Link[]; readonly far: readonly Link[] } {
+  const isNear = ({ hostHash }: Link) => pageHosts.has(hostHash);
+  return { near: links.filter(isNear), far: links.filter((link) => !isNear(link)) };
 }
 
 /** Counted from the page that names them, unless from a seed; without those that too many hops led to. */
@@ -269,8 +299,6 @@ function seenAddress({ key, result }: CountedResult): { hostHash: HostHash; addr
   if (result.address === null || address === null || specialPurposeOf(address) !== null) return [];
   return [{ hostHash: key.hostHash, address: result.address }];
 }
-
-const keysOf = (urls: readonly AdmittedUrl[]) => urls.map((url) => url.key);
 
 function firstOfEach<T>(values: readonly T[], nameOf: (value: T) => string): T[] {
   const seen = new Set<string>();

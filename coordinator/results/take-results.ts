@@ -12,7 +12,6 @@ import {
   type PageExtract,
   type Seal,
 } from "#protocol/result";
-import type { NewHostBudget } from "../frontier/budgets.ts";
 import type { AdmittedUrl, CrawlScope } from "../frontier/frontier.ts";
 import { fixedPlan, type PlanInForce } from "../recrawl/recrawl-plan.ts";
 import {
@@ -38,8 +37,6 @@ export interface TakeResultsSettings {
   readonly recrawl: RecrawlSettings;
   /** Absent: every page after the same interval. */
   readonly plan?: PlanInForce;
-  /** Absent: results may name as many new hosts as they like. */
-  readonly newHosts?: NewHostBudget;
 }
 
 /** Stores a batch; resolves when it is committed. A result whose URL has no key is acknowledged and dropped. */
@@ -53,7 +50,6 @@ export async function takeResults(
   const faults = batch.results.flatMap(({ result }) => implausible(result) ?? []);
   const plausible = batch.results.filter(({ result }) => implausible(result) === null);
   const arrived = plausible.map((one) => arrivedResult(one, settings, now)).filter((one) => one !== null);
-  const mostNewHosts = settings.newHosts?.left(crawlerId, now);
   const taken = await results.take({
     crawlerId,
     spoolId: batch.spoolId,
@@ -62,25 +58,12 @@ export async function takeResults(
     now,
     lastSequence: batch.results.at(-1)?.sequence ?? 0,
     seals: batch.seals ?? [],
-    ...(mostNewHosts === undefined ? {} : { mostNewHosts }),
   });
-  settings.newHosts?.spend(crawlerId, taken.newHosts ?? 0, now);
-  const isFlood = mostNewHosts !== undefined && (taken.newHosts ?? 0) >= mostNewHosts;
-  const refused = [
-    ...(taken.refused ?? []),
-    ...(faults.length === 0 ? [] : [impossible(faults[0]!, faults.length)]),
-    ...(isFlood ? [linkFlood(settings.newHosts!.perDay)] : []),
-  ];
-  return refused.length === 0 ? taken : { ...taken, refused };
+  if (faults.length === 0) return taken;
+  return { ...taken, refused: [...(taken.refused ?? []), impossible(faults[0]!, faults.length)] };
 }
 
 const impossible = (words: string, count: number) => ({ kind: "impossible-result", words, count });
-
-const linkFlood = (perDay: number) => ({
-  kind: "link-flood",
-  words: `its results named ${perDay} hosts today that nobody knew; further ones are left out until midnight (UTC)`,
-  count: 1,
-});
 
 function arrivedResult(one: WireResult, settings: TakeResultsSettings, now: Date): ArrivedResult | null {
   const key = urlKeyOf(one.result.url);

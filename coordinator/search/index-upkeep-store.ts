@@ -7,6 +7,7 @@
 import type { Pool, PoolClient } from "pg";
 import type { HostHash, UrlHash } from "#core/ids";
 import { columnsOf, inTransaction } from "../database/transaction.ts";
+import { isNofollow, linksBeyond } from "../results/link-sql.ts";
 import { deletesOf } from "./edit-distance.ts";
 import { leastStandingOf, pageWords, type Standing, standingOf } from "./ranking.ts";
 
@@ -171,10 +172,9 @@ const batchSql = (hasPlace: boolean, limit: number) => `
   select p.*, (
       select count(distinct linking.host_hash)::int
       from (
-        select l.host_hash
-        from link l
-        where l.to_host_hash = p.host_hash and l.to_url_hash = p.url_hash
-          and l.host_hash <> p.host_hash and not l.nofollow
+        select o.host_hash
+        from out_link o
+        where ${linksBeyond("o", "p.url_hash")} and not ${isNofollow("p.url_hash")}
         limit ${linksCounted}
       ) linking
     ) as linking_hosts

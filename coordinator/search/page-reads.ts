@@ -3,6 +3,7 @@ import type { Pool } from "pg";
 import type { UrlKey } from "#core/url-key";
 import { iso, isoOrNull, roundMs } from "../database/cached-read.ts";
 import type { PageReport } from "../frontier/frontier-reports.ts";
+import { linksTo } from "../results/link-sql.ts";
 import {
   type AlikePage,
   type InLink,
@@ -234,7 +235,7 @@ async function inLinks(pool: Pool, key: PageKey, stretch: Stretch): Promise<List
     `select p.url, p.title, l.anchor, l.nofollow
      from (
        select *
-       from (select * from link where to_host_hash = $1 and to_url_hash = $2 limit ${countedLimit}) linking
+       from ${linksTo("$1::bigint", "$2::bigint", countedLimit)} linking
        order by host_hash = $1, host_hash, url_hash
        limit $3 offset $4
      ) l
@@ -244,7 +245,7 @@ async function inLinks(pool: Pool, key: PageKey, stretch: Stretch): Promise<List
      order by l.host_hash = $1, l.host_hash, l.url_hash`,
     [key.hostHash, key.urlHash, stretch.limit, stretch.offset],
   );
-  const count = await countOf(pool, "link where to_host_hash = $1 and to_url_hash = $2", key);
+  const count = await countOf(pool, `${linksTo("$1::bigint", "$2::bigint", countedLimit + 1)} linking`, key);
   return { items: rows, ...stretch, ...count };
 }
 

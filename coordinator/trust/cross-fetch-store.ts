@@ -132,9 +132,9 @@ async function pageSketches(
   }>(
     `select p.host_hash, p.url_hash, p.digest, p.simhash, p.title,
        array(
-         select l.to_url_hash::text
-         from link l
-         where l.host_hash = p.host_hash and l.url_hash = p.url_hash
+         select unnest(o.urls)::text
+         from out_link o
+         where o.host_hash = p.host_hash and o.url_hash = p.url_hash
        ) as links
      from unnest($1::bigint[], $2::bigint[]) as given (host_hash, url_hash)
      join page p using (host_hash, url_hash)

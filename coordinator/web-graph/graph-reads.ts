@@ -4,7 +4,7 @@
  * that links and the counts kept of them fit.
  */
 import type { Pool, PoolClient } from "pg";
-import { readCopy } from "#db/copy";
+import { type CopiedRow, readCopy } from "#db/copy";
 import { type LinkGraph, LinkList, linkGraph, NodeIndex } from "./link-graph.ts";
 
 export interface ReadLinks {
@@ -32,11 +32,8 @@ export type OnReading = (progress: ReadingProgress) => void;
 
 const tellEvery = 50_000;
 
-/** A row for each page, with the hashes of all its targets: an eighth of the work of a row for each link. */
-const pagesWithLinks = `
-  select host_hash, url_hash, string_agg(int8send(to_host_hash) || int8send(to_url_hash), null)
-  from link
-  group by host_hash, url_hash`;
+/** Lists as COPY sends arrays: ndim, flags and type, then for the one dimension its length and first index, then lengths and values. */
+const pagesWithLinks = "select host_hash, url_hash, own_links::int, urls, hosts, places::int[] from out_link";
 
 /** In a transaction of its own, which only reads. `seed`: any number that nobody can guess (web-graph/node-index). */
 export async function readLinks(
@@ -45,8 +42,6 @@ export async function readLinks(
   onReading: OnReading = () => {},
 ): Promise<ReadLinks> {
   await client.query("begin isolation level repeatable read read only");
-  // Each part of the table by itself, by its index where that is of use.
-  await client.query("set local enable_partitionwise_aggregate = on");
   try {
     const expected = await expectedRows(client);
     const { index, countedLinks } = await readUrls(
@@ -69,13 +64,13 @@ export function webGraph({ links, index, knownNodes, countedLinks }: ReadLinks):
 
 /** By the server's statistics. */
 export async function estimatedLinks(pool: Pick<Pool, "query">): Promise<number> {
-  const { rows } = await pool.query<{ links: number }>(`select ${estimate("link")} as links`);
+  const { rows } = await pool.query<{ links: number }>(`select ${linksEstimate} as links`);
   return rows[0]!.links;
 }
 
 async function expectedRows(client: PoolClient): Promise<{ urls: number; links: number }> {
   const { rows } = await client.query<{ urls: number; links: number }>(
-    `select ${estimate("frontier_url")} as urls, ${estimate("link")} as links`,
+    `select ${estimate("frontier_url")} as urls, ${linksEstimate} as links`,
   );
   return rows[0]!;
 }
@@ -86,6 +81,10 @@ const estimate = (table: string) =>
     from pg_partition_tree('${table}') t
     join pg_class c on c.oid = t.relid
     where t.isleaf)`;
+
+/** Pages, times the links of the first of them as they lie on the disk. */
+const linksEstimate = `(select ${estimate("out_link")} * coalesce(avg(cardinality(o.urls)), 0)::float8
+  from (select urls from out_link limit 2000) o)`;
 
 async function readUrls(client: PoolClient, index: NodeIndex, tell: (done: number) => void) {
   let counted = new Int32Array(1024);
@@ -106,15 +105,30 @@ async function readLinkRows(
   const links = new LinkList();
   await readCopy(client, pagesWithLinks, (row) => {
     const from = index.add(row.half(0, 0), row.half(0, 1), row.half(1, 0), row.half(1, 1));
-    const halves = row.byteLength(2) / 4;
-    for (let at = 0; at < halves; at += 4) {
-      const to = index.add(row.half(2, at), row.half(2, at + 1), row.half(2, at + 2), row.half(2, at + 3));
+    const ownLinks = row.int32(2);
+    const count = arrayLength(row, 3);
+    for (let link = 0; link < count; link++) {
+      const url = arrayHeader + 3 * link + 1;
+      const place = link < ownLinks ? null : row.half(5, arrayHeader + 2 * (link - ownLinks) + 1) - 1;
+      const host = place === null ? 0 : arrayHeader + 3 * place + 1;
+      const column = place === null ? 0 : 4;
+      const to = index.add(
+        row.half(column, host),
+        row.half(column, host + 1),
+        row.half(3, url),
+        row.half(3, url + 1),
+      );
       links.add(from, to);
       tell(links.count);
     }
   });
   return links;
 }
+
+/** In words of 32 bits, as is what follows: for each value its length, then the value. */
+const arrayHeader = 5;
+
+const arrayLength = (row: CopiedRow, column: number) => (row.half(column, 0) === 0 ? 0 : row.half(column, 3));
 
 function backLinksOf({ to }: LinkList, knownNodes: number): Int32Array {
   const counts = new Int32Array(knownNodes);

@@ -1,7 +1,8 @@
 /**
  * The crawler's end of the wire: keeps one session with the coordinator open, comes back after every loss
  * (when the coordinator said, else exponential back-off, both with jitter), and stops for good only when it is told that trying again is useless
- * or when the crawler stops. Results are counted against the coordinator's credits.
+ * or when the crawler stops. Where it knows several coordinators, the next attempt is at another one (coordinator-addresses).
+ * Results are counted against the coordinator's credits.
  *
  *   idle → connecting → up ⇄ waiting (back-off) → stopped
  */
@@ -18,10 +19,14 @@ import { isCoordinatorUrl } from "#protocol/invitation";
 import type { CrawlerHeartbeat, CrawlerHello, CrawlerMessage } from "#protocol/messages";
 import type { PackedMessage } from "#protocol/packed/packed-message";
 import type { CoordinatorRoute } from "../net/coordinator-socket.ts";
+import { CoordinatorAddresses } from "./coordinator-addresses.ts";
 import { type LinkCompression, LinkConnection } from "./link-connection.ts";
 
-/** What the rest of the crawler gets to see. Welcome and refuse have handlers of their own. */
-export type LinkMessage = Exclude<CoordinatorMessage, CoordinatorWelcome | CoordinatorRefuse>;
+/** What the rest of the crawler gets to see. Welcome and refuse have handlers of their own, addresses are for the link. */
+export type LinkMessage = Exclude<
+  CoordinatorMessage,
+  CoordinatorWelcome | CoordinatorRefuse | { type: "coordinator:addresses" }
+>;
 
 /** Called one at a time, in the order of what arrives. They must not throw. */
 export interface LinkHandlers {
@@ -43,8 +48,10 @@ export interface LinkLog {
 }
 
 export interface LinkSettings {
-  /** `wss://host/crawler`; plain `ws://` only to a loopback host. */
+  /** `wss://host/crawler`; plain `ws://` only to a loopback host. Where there is one, and no other is learned. */
   readonly url: string;
+  /** Several, and those that coordinators tell of. */
+  readonly addresses?: CoordinatorAddresses;
   /** Asked anew for every attempt; null: the coordinator wants nothing signed. */
   readonly hello: (connection: ChallengedConnection | null) => CrawlerHello;
   /** Asked as often as the coordinator wants heartbeats. */
@@ -53,8 +60,8 @@ export interface LinkSettings {
   readonly log: LinkLog;
   /** Uniform in [0, 1), for the jitter. */
   readonly random: () => number;
-  /** Whom to trust and which proxy to take; absent: the system's authorities, straight out. */
-  readonly route?: CoordinatorRoute;
+  /** Whom to trust and which proxy to take, for all addresses or by each; absent: the system's authorities, straight out. */
+  readonly route?: CoordinatorRoute | ((url: string) => CoordinatorRoute);
   /** Signs results with the identity that the hello shows; absent: there is none. */
   readonly sign?: ((text: string) => string) | undefined;
   /** From the start of an attempt to the welcome. */
@@ -79,9 +86,12 @@ const defaultWelcomeTimeoutMs = 30_000;
 const maxQueuedResultBytes = 4 * 1024 * 1024;
 /** The session is given up after so many heartbeats without a sign of the coordinator. */
 const missedHeartbeats = 3;
+/** To a machine that does not answer, where there is another one to try. */
+const mostConnectMs = 8000;
 
 export class CoordinatorLink {
   readonly #settings: LinkSettings;
+  readonly #addresses: CoordinatorAddresses;
   #connection: LinkConnection | null = null;
   #up = false;
   #stopped = false;
@@ -102,8 +112,10 @@ export class CoordinatorLink {
 
   /** Throws ConfigError for a URL that is wrong or would send the key in the clear. */
   constructor(settings: LinkSettings) {
-    checkUrl(settings.url);
+    const { url, addresses = new CoordinatorAddresses({ own: [url] }) } = settings;
+    for (const one of addresses.all) checkUrl(one);
     this.#settings = settings;
+    this.#addresses = addresses;
   }
 
   /** True between a welcome and the end of its session. */
@@ -193,18 +205,24 @@ export class CoordinatorLink {
 
   #connect(): void {
     this.#refused = null;
-    const { url, hello, welcomeTimeoutMs = defaultWelcomeTimeoutMs } = this.#settings;
-    const { route = { certificatePin: null, proxy: null, timeoutMs: welcomeTimeoutMs } } = this.#settings;
+    const { hello, welcomeTimeoutMs = defaultWelcomeTimeoutMs } = this.#settings;
+    const url = this.#addresses.current;
     this.#connection = new LinkConnection({
       url,
       hello,
-      route,
+      route: this.#routeTo(url, welcomeTimeoutMs),
       sign: this.#settings.sign,
       welcomeTimeoutMs,
       compression: this.#settings.compression?.(),
       onMessage: (message) => this.#take(message),
       onEnd: (reason, retryAfterMs) => this.#onEnd(reason, retryAfterMs),
     });
+  }
+
+  #routeTo(url: string, welcomeTimeoutMs: number): CoordinatorRoute {
+    const { route = { certificatePin: null, proxy: null, timeoutMs: welcomeTimeoutMs } } = this.#settings;
+    const to = typeof route === "function" ? route(url) : route;
+    return this.#addresses.size === 1 ? to : { ...to, timeoutMs: Math.min(to.timeoutMs, mostConnectMs) };
   }
 
   #take(message: CoordinatorMessage): void {
@@ -221,16 +239,26 @@ export class CoordinatorLink {
     this.#acknowledged = welcome.acknowledgedSequence;
     this.#lastSent = null;
     this.#roomWanted = false;
+    this.#addresses.onWelcome();
+    if (welcome.coordinators !== undefined) this.#addresses.learn(welcome.coordinators);
     const heartbeatMs = welcome.heartbeatSeconds * 1000;
     this.#connection?.speak(welcome.protocolVersion);
     this.#connection?.expectEvery(missedHeartbeats * heartbeatMs);
     this.#beat = setInterval(() => this.send(this.#settings.heartbeat()), heartbeatMs);
-    this.#settings.log.info({ crawlerId: welcome.crawlerId }, "the coordinator welcomed this crawler");
+    const { current: coordinatorUrl } = this.#addresses;
+    this.#settings.log.info(
+      { crawlerId: welcome.crawlerId, coordinatorUrl },
+      "the coordinator welcomed this crawler",
+    );
     this.#settings.handlers.onWelcome(welcome);
   }
 
-  #onMessage(message: LinkMessage): void {
+  #onMessage(message: Exclude<CoordinatorMessage, CoordinatorWelcome | CoordinatorRefuse>): void {
     if (!this.#up) throw new ProtocolError(`${message.type} before the welcome`);
+    if (message.type === "coordinator:addresses") {
+      this.#addresses.learn(message.urls);
+      return;
+    }
     if (message.type === "coordinator:acknowledge") this.#acknowledged = message.sequence;
     if (message.type === "coordinator:pace") this.#credits = message.resultCredits;
     this.#settings.handlers.onMessage(message);
@@ -264,10 +292,10 @@ export class CoordinatorLink {
   }
 
   #tryLater(reason: string, retryAfterMs: number | null): void {
-    const waitMs =
-      retryAfterMs !== null ? this.#toldWaitMs(retryAfterMs) : this.#isRenewed ? 0 : this.#nextWaitMs();
+    const waitMs = this.#isRenewed && retryAfterMs === null ? 0 : this.#waitMs(retryAfterMs);
     this.#isRenewed = false;
-    this.#settings.log.warn({ reason, waitMs }, "the link to the coordinator is down");
+    const { current: coordinatorUrl } = this.#addresses;
+    this.#settings.log.warn({ reason, waitMs, coordinatorUrl }, "the link to the coordinator is down");
     if (!this.#isHeld) this.#retry = setTimeout(() => this.#connect(), waitMs);
     this.#settings.handlers.onDown(reason);
   }
@@ -279,16 +307,30 @@ export class CoordinatorLink {
     clearInterval(this.#beat);
   }
 
+  /** Until the next attempt, and where that is made. */
+  #waitMs(retryAfterMs: number | null): number {
+    if (this.#addresses.size === 1)
+      return retryAfterMs === null ? this.#nextWaitMs() : this.#toldWaitMs(retryAfterMs);
+    const nowMs = performance.now();
+    if (retryAfterMs !== null) this.#addresses.comeBackTo(this.#toldWaitMs(retryAfterMs), nowMs);
+    const toldMs = this.#addresses.next(nowMs);
+    return Math.max(toldMs, this.#nextWaitMs());
+  }
+
   /** Never earlier than told; a little later, since others were told as well. */
   #toldWaitMs(retryAfterMs: number): number {
     const askedMs = Math.min(retryAfterMs, mostToldWaitMs);
     return Math.round(askedMs * (1 + lateShare * this.#settings.random()));
   }
 
-  /** Doubles with every failed attempt; between half and all of it, so that a fleet does not return at once. */
+  /**
+   * Doubles with every failed attempt at each of the addresses; between half and all of it, so that a fleet does not
+   * return at once.
+   */
   #nextWaitMs(): number {
     const { firstMs, mostMs } = this.#settings.backOff ?? defaultBackOff;
-    const fullMs = Math.min(mostMs, firstMs * 2 ** Math.min(this.#attempts, 30));
+    const rounds = Math.floor(this.#attempts / this.#addresses.size);
+    const fullMs = Math.min(mostMs, firstMs * 2 ** Math.min(rounds, 30));
     this.#attempts += 1;
     return Math.round(fullMs * (0.5 + this.#settings.random() / 2));
   }

@@ -82,6 +82,15 @@ const configSchema = z.strictObject({
   coordinatorUrl: z.string().refine(isCoordinatorUrl, {
     error: "must be wss://host[:port][/path], or ws:// where the host is loopback",
   }),
+  /** Of the same fleet, tried when the first cannot be reached; coordinators tell of others by themselves. */
+  otherCoordinatorUrls: z
+    .array(
+      z.string().refine(isCoordinatorUrl, {
+        error: "must be wss://host[:port][/path], or ws:// where the host is loopback",
+      }),
+    )
+    .max(16)
+    .default([]),
   key: z.string().min(16).max(200),
   name: z.string().regex(/^[a-z0-9][a-z0-9._-]{0,62}$/, {
     error: "must be 1 to 63 of a-z, 0-9, '.', '_', '-', and begin with a letter or digit",

@@ -4,7 +4,6 @@
  */
 import { afterEach, beforeEach, expect, it } from "vitest";
 import { readCoordinatorConfig } from "#coordinator/config";
-import { CoordinatorPresence } from "#coordinator/crawlers/coordinator-presence-store";
 import { createCrawlerStore } from "#coordinator/crawlers/crawler-store";
 import { type RunningCoordinator, startCoordinator } from "#coordinator/main";
 import { randomSecrets } from "#coordinator/web/secrets";
@@ -21,7 +20,6 @@ let world: FlowWorld;
 let aheadMs: number;
 let said: string[];
 let running: RunningCoordinator[];
-let begun: CoordinatorPresence[];
 const keys = new Map<string, string>();
 
 const departureMs = 120_000;
@@ -29,11 +27,10 @@ const now = () => new Date(Date.now() + aheadMs);
 
 beforeEach(async () => {
   world = await newFlowWorld();
-  [aheadMs, said, running, begun] = [0, [], [], []];
+  [aheadMs, said, running] = [0, [], []];
 });
 afterEach(async () => {
   await Promise.all(running.map((coordinator) => coordinator.stop()));
-  await Promise.all(begun.map((presence) => presence.end()));
   await world.close();
 });
 
@@ -41,16 +38,11 @@ async function start(): Promise<RunningCoordinator> {
   const config = readCoordinatorConfig({ listen: { port: 0 }, departureSeconds: departureMs / 1000 });
   const note = (_: object, words: string) => void said.push(words);
   const log = { ...silentLog, info: note, warn: note };
-  const coordinator = await startCoordinator({ config, database: world.database, log, version: "test", now });
+  const nowMs = () => performance.now() + aheadMs;
+  const options = { config, database: world.database, log, version: "test", now, nowMs };
+  const coordinator = await startCoordinator(options);
   running.push(coordinator);
   return coordinator;
-}
-
-/** Of a coordinator, what others see. */
-async function begin(): Promise<CoordinatorPresence> {
-  const presence = await CoordinatorPresence.begin(world.pool);
-  begun.push(presence);
-  return presence;
 }
 
 async function register(name: string): Promise<CrawlerId> {
@@ -138,52 +130,23 @@ it("a crawler that has moved to another coordinator stays there when the session
 
 it("when one is killed, another says of its crawlers that they are gone, and gives away what they had", async () => {
   const { olive, linden, subnets } = await fleet();
-  const killed = await begin();
-  const itsCrawlers = createCrawlerStore(world.pool, killed.number);
-  const said = { hello: hello("olive"), address: null, subnetId: null, now: now() };
-  await itsCrawlers.arrive({ crawlerId: olive, ...said });
+  // Of a process that was killed: a row, and no connection any more.
+  const killed = 999_999;
+  await world.pool.query("insert into running_coordinator (coordinator_number) values ($1)", [killed]);
   const berlin = await start();
   await come("linden", berlin);
-  const before = await stateOf("olive");
+  const arrival = { hello: hello("olive"), address: null, subnetId: null, now: now() };
+  await createCrawlerStore(world.pool, killed).arrive({ crawlerId: olive, ...arrival });
 
-  await killed.end();
-  await until(async () => (await stateOf("olive")) === "offline", 60_000);
+  const before = await stateOf("olive");
+  aheadMs = 20_000;
+  await until(async () => (await stateOf("olive")) === "offline", 30_000);
   const owner = await ownerOf(subnets.olive);
-  aheadMs = 2 * departureMs;
+  aheadMs += 2 * departureMs;
   await until(async () => (await ownerOf(subnets.olive)) === linden, 30_000);
 
   expect([before, owner]).toEqual(["online", olive]);
   expect(await world.rows("select offline_reason from crawler where name = 'olive'")).toEqual([
     { offline_reason: "the coordinator that it was connected to is gone" },
-  ]);
-});
-
-it("one whose lock was lost for a while has its crawlers back, unless they have gone elsewhere", async () => {
-  const { olive, linden } = await fleet();
-  const athens = await begin();
-  const berlin = await begin();
-  const arrival = { hello: hello("olive"), address: null, subnetId: null, now: now() };
-  for (const crawlerId of [olive, linden])
-    await createCrawlerStore(world.pool, athens.number).arrive({ ...arrival, crawlerId });
-  const away = "the coordinator that it was connected to is gone";
-  const takenWhileHeld = await berlin.takeOver(away, now(), 0);
-
-  await athens.end();
-  await until(async () => (await berlin.others()) === 0, 5000);
-  const taken = [0, 9_999, 10_000].map((nowMs) => async () => await berlin.takeOver(away, now(), nowMs));
-  const counts = [];
-  for (const take of taken) counts.push(await take());
-  await createCrawlerStore(world.pool, berlin.number).arrive({ ...arrival, crawlerId: linden });
-  await athens.takeBack([olive, linden]);
-  await berlin.end();
-
-  expect([takenWhileHeld, counts]).toEqual([0, [0, 0, 2]]);
-  const numbers = await world.rows(
-    "select name, state, coordinator_number as number from crawler order by name",
-  );
-  expect(numbers).toMatchObject([
-    { name: "beech" },
-    { name: "linden", state: "online", number: berlin.number },
-    { name: "olive", state: "online", number: athens.number },
   ]);
 });

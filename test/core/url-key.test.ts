@@ -1,6 +1,11 @@
+import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
+import { isDeepStrictEqual } from "node:util";
 import { describe, expect, it } from "vitest";
-import { canParseUrl } from "#core/ip/url-host";
+import type { HostHash, UrlHash } from "#core/ids";
+import { servicePortWords } from "#core/ip/service-ports";
+import { canParseUrl, isHostName, urlHost } from "#core/ip/url-host";
+import { seededRandom } from "#core/random";
 import { hostHashOf, maxCanonicalUrlLength, type UrlKey, urlKeyOf } from "#core/url-key";
 import { sharedData } from "../support/shared-data.ts";
 
@@ -212,3 +217,107 @@ function* stringsIn(value: unknown): Generator<string> {
   else if (typeof value === "object" && value !== null)
     for (const part of Object.values(value)) yield* stringsIn(part);
 }
+
+describe("a URL that is canonical as it stands, and so is not parsed", () => {
+  const suites = ["wpt-urltestdata", "ada-extra-urltestdata", "w3lib-url", "wpt-toascii"].flatMap((suite) => {
+    const path = sharedData(`suites/url/${suite}.json`);
+    return path === null ? [] : [...stringsIn(JSON.parse(readFileSync(path, "utf8")))];
+  });
+
+  it("has the key that the parser gives, as has every other", () => {
+    const random = seededRandom(19);
+    const pick = <T>(values: readonly T[]) => values[Math.floor(random() * values.length)]!;
+    const made = Array.from({ length: 20_000 }, () => {
+      const host = Array.from({ length: 1 + Math.floor(random() * 3) }, () => pick(hostPieces)).join(".");
+      const path = Array.from({ length: Math.floor(random() * 5) }, () => pick(pieces)).join("");
+      return `${pick(schemes)}${host}${pick(["/", "/", "/", "", "?", "#"])}${path}`;
+    });
+
+    const texts = [...suites, ...suites.map((text) => `http://example.org/${text}`), ...made];
+
+    expect(texts.filter((text) => !isDeepStrictEqual(urlKeyOf(text), keyByParser(text)))).toEqual([]);
+    expect(made.filter((text) => typeof urlKeyOf(text) !== "string").length).toBeGreaterThan(5000);
+  });
+});
+
+const schemes = ["http://", "https://", "http://", "HTTP://", "http:/", "ftp://", "http://user@"];
+const hostPieces = [
+  "a",
+  "www",
+  "example",
+  "org",
+  "b-c",
+  "_d",
+  "1",
+  "0x1",
+  "xn--a",
+  "xn--bcher-kva",
+  "A",
+  "ü",
+  "",
+  "x".repeat(63),
+  "y".repeat(64),
+  "a:80",
+  "a:81",
+  "-e-",
+  "4b",
+];
+const pieces = [
+  "/",
+  "/.",
+  "/..",
+  ".",
+  "/%2e",
+  "/%2E%2e/",
+  "a",
+  "~b",
+  "?",
+  "?q=1&r=%20",
+  "#",
+  "#part",
+  "'",
+  '"',
+  "|",
+  "^",
+  "{",
+  "[",
+  "\\",
+  " ",
+  "\t",
+  "ü",
+  "%",
+  "%zz",
+  "=",
+  "&",
+  ";",
+  "@",
+  ":",
+  "!",
+  "*",
+  "(",
+  ",",
+  "x".repeat(1000),
+  "<",
+  "`",
+];
+
+/** As every URL's key was made before (and most unusual ones' is still): parsed, then written again. */
+function keyByParser(text: string): ReturnType<typeof urlKeyOf> {
+  if (text.length > 4 * maxCanonicalUrlLength) return "too-long";
+  if (!canParseUrl(text)) return "not-a-url";
+  const parsed = new URL(text);
+  if (parsed.protocol !== "http:" && parsed.protocol !== "https:") return "not-http";
+  if (parsed.port !== "" && servicePortWords(Number(parsed.port)) !== null) return "service-port";
+  parsed.hash = "";
+  parsed.username = "";
+  parsed.password = "";
+  if (parsed.search === "") parsed.search = "";
+  const host = urlHost(parsed);
+  if (!isHostName(host)) return "no-host";
+  if (parsed.hostname.endsWith(".")) parsed.hostname = host;
+  const url = parsed.href;
+  if (url.length > maxCanonicalUrlLength) return "too-long";
+  return { url, host, hostHash: hash64(host) as HostHash, urlHash: hash64(url) as UrlHash };
+}
+
+const hash64 = (text: string) => createHash("sha256").update(text).digest().readBigInt64BE(0).toString();

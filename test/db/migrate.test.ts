@@ -2,6 +2,10 @@
 import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
 import { createFrontierStore } from "#coordinator/frontier/frontier-store";
+import { readPageLinks } from "#coordinator/results/link-writes";
+import type { HostHash, UrlHash } from "#core/ids";
+import { nameOf, packDifference, packLinks } from "#core/link-set";
+import { seededRandom } from "#core/random";
 import { migrate } from "#db/migrate";
 import { testDatabase } from "../support/database.ts";
 import { until } from "../support/until.ts";
@@ -169,6 +173,90 @@ test("plans that were made by host are read as plans by channel, and their hosts
     expect(await rows("select channel_id, recrawl_group from recrawl_host")).toEqual([
       { channel_id: 0, recrawl_group: 0 },
     ]);
+  } finally {
+    await database.close();
+  }
+});
+
+/** Migration 0052 undone, of a schema in which it ran: rows there are none. */
+const before0052 = `
+  drop view link;
+  drop table out_link;
+  create table link (
+    host_hash bigint not null, url_hash bigint not null, to_host_hash bigint not null, to_url_hash bigint not null,
+    anchor text not null, nofollow boolean not null,
+    primary key (host_hash, url_hash, to_host_hash, to_url_hash)
+  ) partition by hash (host_hash);
+  create table link_0 partition of link for values with (modulus 1, remainder 0);
+  create index link_to on link (to_host_hash, to_url_hash)`;
+
+test("links that were a row each are the same in the rows of their pages, with the visits before them", async () => {
+  const database = await testDatabase();
+  const { pool } = database;
+  const rows = async (text: string) => (await pool.query(text)).rows;
+  const random = seededRandom(52);
+  const urls = Array.from({ length: 40 }, (_, at) => [`${(at % 6) - 3}`, `${1000 + at}`] as const);
+  const target = ([hostHash, urlHash]: (typeof urls)[number]) =>
+    ({ hostHash, urlHash }) as { hostHash: HostHash; urlHash: UrlHash };
+  const all = "select * from link order by host_hash, url_hash, to_host_hash, to_url_hash";
+  try {
+    await pool.query(before0052);
+    const linksOf = new Map(urls.slice(0, 20).map((page) => [page, urls.filter(() => random() < 0.4)]));
+    for (const [[host, url], links] of linksOf) {
+      await pool.query(
+        `insert into link
+         select $1, $2, to_host, to_url, case when to_url % 3 = 0 then 'ü, ' || to_url else '' end, to_url % 5 = 0
+         from unnest($3::bigint[], $4::bigint[]) as given (to_host, to_url)`,
+        [host, url, links.map(([to]) => to), links.map(([, to]) => to)],
+      );
+    }
+    const [page, silent, optedOut, old] = urls as [
+      (typeof urls)[0],
+      (typeof urls)[0],
+      (typeof urls)[0],
+      (typeof urls)[0],
+    ];
+    const [was, is] = [urls.slice(0, 7).map(target), linksOf.get(page)!.map(target)];
+    await pool.query("delete from link where (host_hash, url_hash) in (($1, $2), ($3, $4))", [
+      ...silent,
+      ...optedOut,
+    ]);
+    await pool.query(
+      `insert into page_links (host_hash, url_hash, visit, visited_at, link_count, adjacency)
+       values ($1, $2, 2, '2030-01-01', 7, $9), ($1, $2, 4, '2030-01-02', $10, $11), ($3, $4, 3, '2030-01-03', 0, $12),
+         ($5, $6, 1, '2030-01-04', 7, $13), ($7, $8, 1, '2030-01-05', 1, $14)`,
+      [
+        ...[page, silent, optedOut, old].flat(),
+        ...[
+          packDifference(was, is),
+          is.length,
+          packLinks(is),
+          packLinks([]),
+          packLinks(was),
+          packLinks(was.slice(0, 1)),
+        ],
+      ],
+    );
+    const before = await rows(all);
+
+    await pool.query(readFileSync("db/migrations/0052-out-links.sql", "utf8"));
+
+    expect(await rows(all)).toEqual(before);
+    expect(before.length).toBeGreaterThan(200);
+    const names = async (url: (typeof urls)[number]) =>
+      (await readPageLinks(pool as never, target(url))).map(({ visit, links }) => [
+        visit,
+        links.map(nameOf).sort(),
+      ]);
+    expect(await names(page)).toEqual([
+      [4, is.map(nameOf).sort()],
+      [2, was.map(nameOf).sort()],
+    ]);
+    expect(await names(silent)).toEqual([[3, []]]);
+    expect(await names(optedOut)).toEqual([]);
+    // A visit that an older coordinator took left no trace: what page_links had stays, before it.
+    expect((await names(old)).map(([visit]) => visit)).toEqual([2, 1]);
+    expect(await rows("select count(*)::int from page_links")).toEqual([{ count: 2 }]);
   } finally {
     await database.close();
   }

@@ -70,7 +70,10 @@ describe("a fleet that changes under a crawl", { timeout: 90_000 }, () => {
       async () => (await fleet.one<{ joining: number }>(joining, [nameOf(late)])).joining === 0,
       40_000,
     );
-    await until(async () => (await fleet.frontier.progress(new Date())).urlsPending === 0, 40_000);
+    await until(async () => {
+      const { urlsPending, linksWaiting } = await fleet.frontier.progress(new Date());
+      return urlsPending + linksWaiting === 0;
+    }, 40_000);
 
     expect(await fetches()).toBeGreaterThan(atChange);
     expect(await ownedBy(late)).toBeGreaterThan(0);

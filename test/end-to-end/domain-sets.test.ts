@@ -34,7 +34,10 @@ describe("crawlers with domain sets", { timeout: 120_000 }, () => {
   it("fetch everything between them, each of its own set alone, and slow down when little is left", async () => {
     const hosts = world.sites.map(({ host }) => host);
     await fleet.admit(frontPages(world.sites), { ...scope, admitNewHosts: true });
-    await until(async () => (await fleet.frontier.progress(new Date())).urlsPending === 0, 100_000);
+    await until(async () => {
+      const { urlsPending, linksWaiting } = await fleet.frontier.progress(new Date());
+      return urlsPending + linksWaiting === 0;
+    }, 100_000);
     await until(async () => {
       const paced = await fleet.rows("select from crawler where pace = 'slow-down'");
       return paced.length === 2;

@@ -100,6 +100,7 @@ export async function newCoordinator() {
       const now = secondsAfterNoon(second);
       const lastSequence = sequence;
       await world.results.take({ crawlerId, spoolId, results, scope, now, lastSequence });
+      await world.applyOutbox(now);
     }
   }
 

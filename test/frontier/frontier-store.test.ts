@@ -372,6 +372,7 @@ test("progress counts hosts, URLs and subnets by what is still to be done", asyn
     hostsFetched: 0,
     urls: 5,
     urlsPending: 4,
+    linksWaiting: 0,
     subnetsWaiting: 1,
     subnetsDelegated: 1,
     pages: 0,

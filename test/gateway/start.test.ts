@@ -55,7 +55,7 @@ async function connected(pagesPerDay = 1000) {
       log: silentLog,
       onFleetChange: () => happened.push("fleet changed"),
       onDraining: () => happened.push("draining"),
-      onNewUrls: () => happened.push("new URLs"),
+      onPosted: () => happened.push("links of other hosts"),
       onHello: () => {},
       onFetched: () => happened.push("fetched"),
       incidents: { note: ({ kind }) => happened.push(kind) },
@@ -118,7 +118,7 @@ it("gives a crawler no more in a day than its partner allows, and nothing while 
   expect(await ask()).toMatchObject({ leases: [], reason: "the pages or bytes of this day are used up" });
 });
 
-it("stores results, spends the day's pages, counts, and tells who waits for fetches and URLs", async () => {
+it("stores results, spends the day's pages, counts, and tells who waits for fetches and links", async () => {
   const { ask, handlers, north, budget, counters, happened } = await connected();
   const [lease] = (await ask()).leases;
   const result = (sequence: number, url: string, links: string[] = []) => ({
@@ -134,7 +134,7 @@ it("stores results, spends the day's pages, counts, and tells who waits for fetc
 
   await handlers.onResults({ crawlerId: north, spoolId, results });
 
-  expect(happened).toEqual(["fleet changed", "fetched", "new URLs"]);
+  expect(happened).toEqual(["fleet changed", "fetched", "links of other hosts"]);
   expect(budget.spent(north, noon)).toMatchObject({ pages: 2 });
   expect(counters.totals).toMatchObject({ fetches: 2, pages: 2, shippedBytes: 140 });
 });

@@ -273,3 +273,12 @@ test("the pace of work is read as it was sent, and is said to nobody before vers
     );
   }
 });
+
+test("that the fleet's coordinators have changed is said to nobody before version 5", () => {
+  const addresses = { type: "coordinator:addresses", urls: ["wss://second.example/crawler"] } as const;
+
+  expect(decodeCoordinatorMessage(encodeMessage({ ...addresses, urls: [...addresses.urls] }))).toEqual(
+    addresses,
+  );
+  expect([5, 4, 3].map((version) => isKnownTo(version, addresses))).toEqual([true, false, false]);
+});

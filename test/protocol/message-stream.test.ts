@@ -57,7 +57,14 @@ for (const { name, absent, make } of implementations) {
       const texts = generatedResults({ count: 60, hosts: 3, seed: 1 }).map((message) =>
         JSON.stringify(message),
       );
-      const mixed = [...texts, randomText(200_000, 3), "short", "", texts.join("").slice(0, 70_000), ...texts];
+      const mixed = [
+        ...texts,
+        randomText(200_000, 3),
+        "short",
+        "",
+        texts.join("").slice(0, 70_000),
+        ...texts,
+      ];
 
       const frames = await Promise.all(mixed.map((text) => deflater.deflate(text)));
       const after = await deflater.deflate(texts[0]!);

@@ -40,7 +40,7 @@ test("a fetched page is stored with its links, and the last URL closes the lease
     arrivedResult({ sequence: 1, leaseId, url: root, links: ["http://a.example/x", "http://b.example/"] }),
   ]);
 
-  expect(taken).toEqual({ stored: 1, duplicates: 0, withoutLease: 0, newUrls: 2, newHosts: 1 });
+  expect(taken).toEqual({ stored: 1, duplicates: 0, withoutLease: 0, newUrls: 1, posted: 1 });
   expect(await acknowledged()).toBe("1");
   expect(await world.rows("select url, crawler_id, title, words, lexemes::text from page")).toEqual([
     { url: root, crawler_id: crawlerId, title: "Two words", words: 2, lexemes: "'two':1A 'word':2A" },
@@ -132,6 +132,8 @@ test("the same batch twenty times at once counts once", async () => {
   const answers = await Promise.all(
     Array.from({ length: 20 }, async () => await world.take(crawlerId, batch)),
   );
+
+  await world.applyOutbox();
 
   expect(answers.reduce((sum, one) => sum + one.stored, 0)).toBe(10);
   expect(answers.reduce((sum, one) => sum + one.duplicates, 0)).toBe(190);

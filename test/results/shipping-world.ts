@@ -45,6 +45,7 @@ export async function newShippingWorld(plan: () => PlanInForce = () => fixedPlan
     const settings = { scope: { ...scope, ...differences }, recrawl: defaultRecrawlSettings, plan: plan() };
     const batch = { crawlerId, spoolId: spoolOf(crawlerId), results };
     await takeResults(batch, world.results, settings, at);
+    await world.applyOutbox(at, { scope: settings.scope });
     await world.frontier.returnLeasesOf(crawlerId, at);
     return leases;
   };

@@ -7,6 +7,7 @@ import { createReports } from "#coordinator/who/reads";
 import { urlKeyOf } from "#core/url-key";
 import type { Database } from "#db/server-database";
 import { testDatabase } from "../support/database.ts";
+import { addLinks } from "../support/links.ts";
 import { seedPage, seedWorld, worldNow } from "../support/seed-world.ts";
 
 let database: Database;
@@ -30,13 +31,7 @@ afterAll(async () => await database?.close());
 
 async function link(from: string, to: string, nofollow = false): Promise<void> {
   const [a, b] = [keyOf(from), keyOf(to)];
-  await database.pool.query("insert into link values ($1, $2, $3, $4, 'words', $5)", [
-    a.hostHash,
-    a.urlHash,
-    b.hostHash,
-    b.urlHash,
-    nofollow,
-  ]);
+  await addLinks(database.pool, [{ from: a, to: b, anchor: "words", nofollow }]);
 }
 
 function keyOf(url: string) {

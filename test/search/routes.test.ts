@@ -5,6 +5,7 @@ import { describeApi } from "#coordinator/open-api";
 import { urlKeyOf } from "#core/url-key";
 import type { Database } from "#db/server-database";
 import { testDatabase } from "../support/database.ts";
+import { addLinks } from "../support/links.ts";
 import { faultsOf, type JsonSchema } from "../support/schema-check.ts";
 import { seedHost, seedPage, seedUrl, seedWorld } from "../support/seed-world.ts";
 import { webServer } from "../support/web-server.ts";
@@ -41,13 +42,7 @@ afterAll(async () => {
 async function link(from: string, to: string, anchor: string): Promise<void> {
   const [a, b] = [from, to].map((url) => urlKeyOf(url));
   if (typeof a !== "object" || typeof b !== "object") throw new Error(`${from}, ${to}`);
-  await database.pool.query("insert into link values ($1, $2, $3, $4, $5, false)", [
-    a.hostHash,
-    a.urlHash,
-    b.hostHash,
-    b.urlHash,
-    anchor,
-  ]);
+  await addLinks(database.pool, [{ from: a, to: b, anchor }]);
 }
 
 const { schemas } = describeApi().components as { schemas: Record<string, JsonSchema> };

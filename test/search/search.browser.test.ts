@@ -6,6 +6,7 @@ import type { Database } from "#db/server-database";
 import { browserPath } from "../support/browser.ts";
 import { type BrowserSite, browserSite, looksRight } from "../support/browser-page.ts";
 import { testDatabase } from "../support/database.ts";
+import { addLinks } from "../support/links.ts";
 import { seedPage, seedUrl, seedWorld, worldNow } from "../support/seed-world.ts";
 import { webServer } from "../support/web-server.ts";
 
@@ -120,11 +121,5 @@ async function seedHarbour({ pool }: Database): Promise<void> {
 async function link(pool: Database["pool"], from: string, to: string, anchor: string): Promise<void> {
   const [a, b] = [urlKeyOf(from), urlKeyOf(to)];
   if (typeof a === "string" || typeof b === "string") throw new Error(`${from}, ${to}`);
-  await pool.query("insert into link values ($1, $2, $3, $4, $5, false)", [
-    a.hostHash,
-    a.urlHash,
-    b.hostHash,
-    b.urlHash,
-    anchor,
-  ]);
+  await addLinks(pool, [{ from: a, to: b, anchor }]);
 }

@@ -1,8 +1,14 @@
 /** Coordinators at one database follow what operators change, whatever else stands there. */
 import { afterAll, beforeAll, beforeEach, expect, it } from "vitest";
 import { readCoordinatorConfig } from "#coordinator/config";
+import { KnownUrls } from "#coordinator/frontier/known-urls";
 import { following } from "#coordinator/live-config";
-import { queueSettings, recalibrationRule, takeResultsSettings } from "#coordinator/room-settings";
+import {
+  outboxSettings,
+  queueSettings,
+  recalibrationRule,
+  takeResultsSettings,
+} from "#coordinator/room-settings";
 import type { NewPolicyVersion } from "#coordinator/settings/change";
 import { createPolicyStore } from "#coordinator/settings/settings-store";
 import { policyDuties } from "#coordinator/settings/start";
@@ -70,6 +76,7 @@ it("what keeps its settings from the start reads them as they are now", async ()
   const queue = following(() => queueSettings(config));
   const rule = following(() => recalibrationRule(config));
   const taking = takeResultsSettings(config);
+  const outbox = outboxSettings(config, new KnownUrls(16));
   const changes = [
     { name: "delegation.policy", before: null, after: "ipmicra" },
     { name: "probe.pace.perSecond", before: null, after: 700 },
@@ -84,7 +91,7 @@ it("what keeps its settings from the start reads them as they are now", async ()
   expect(queue.round).toMatchObject({ policy: "ipmicra", probe: { pace: { perSecond: 700 } } });
   expect(rule).toMatchObject({ factor: 2, inARow: 2 });
   expect(taking.recrawl.intervalSeconds).toBe(86_400);
-  expect(taking.newHosts?.left(asCrawlerId(1), noon)).toBe(7);
+  expect(outbox.newHosts?.left(asCrawlerId(1), noon)).toBe(7);
   await stop();
 });
 

@@ -5,6 +5,12 @@ import type { Delegation, DelegationStore, FinishedRound } from "#coordinator/de
 import { createDelegationStore } from "#coordinator/delegation/store";
 import type { CrawlScope } from "#coordinator/frontier/frontier";
 import { createFrontierStore } from "#coordinator/frontier/frontier-store";
+import {
+  type AppliedLinks,
+  applyLinks,
+  defaultOutboxBounds,
+  type OutboxSettings,
+} from "#coordinator/frontier/link-outbox-store";
 import type { ArrivedResult } from "#coordinator/results/accepted-result";
 import { createResultStore } from "#coordinator/results/result-store";
 import { asLeaseId, asSubnetId, type CrawlerId, type LeaseId, type SubnetId } from "#core/ids";
@@ -56,8 +62,13 @@ export async function newWorld() {
       now: at,
     });
 
-  const take = async (crawlerId: CrawlerId, arrived: readonly ArrivedResult[], at: Date = noon) =>
-    await results.take({
+  /** What results did to other hosts counts from now on. */
+  const applyOutbox = async (at: Date = noon, differences: Partial<OutboxSettings> = {}) =>
+    await emptyOutbox(pool, at, differences);
+
+  /** Its links count at once. */
+  const take = async (crawlerId: CrawlerId, arrived: readonly ArrivedResult[], at: Date = noon) => {
+    const taken = await results.take({
       crawlerId,
       spoolId,
       results: arrived,
@@ -65,6 +76,9 @@ export async function newWorld() {
       now: at,
       lastSequence: arrived.at(-1)?.sequence ?? 0,
     });
+    await applyOutbox(at);
+    return taken;
+  };
 
   /** A crawler that has the host's subnet, and the host's URLs in the frontier, resolved and due. */
   const delegatedHost = async (crawlerName: string, ...urls: string[]): Promise<CrawlerId> => {
@@ -90,6 +104,7 @@ export async function newWorld() {
     resolve,
     lease,
     take,
+    applyOutbox,
     delegatedHost,
     rows: async <Row extends object>(sql: string): Promise<Row[]> => (await pool.query<Row>(sql)).rows,
     /** Everything as it was on the first day. Cheaper than a new schema for each test. */
@@ -106,11 +121,27 @@ async function delegationsIn(store: DelegationStore): Promise<Delegation[]> {
   return found;
 }
 
+/** Applies all that waits; gives what each bite was. */
+export async function emptyOutbox(
+  pool: Pool,
+  at: Date,
+  differences: Partial<OutboxSettings> = {},
+): Promise<AppliedLinks[]> {
+  const settings = { ...defaultOutboxBounds, scope, ...differences };
+  const bites: AppliedLinks[] = [];
+  for (;;) {
+    const applied = await applyLinks(pool, settings, at);
+    if (applied === null) return bites;
+    bites.push(applied);
+  }
+}
+
 /** Rows are deleted, in the order of the references: truncating some fifty partitions takes ten times as long. */
 const emptied = [
-  "link",
+  "out_link",
   "page_links",
   "page_change_inbox",
+  "link_outbox",
   "page_fetch",
   "page",
   "text_band",
@@ -135,6 +166,7 @@ const emptied = [
 async function reset(pool: Pool): Promise<void> {
   await pool.query(
     `${emptied.map((table) => `delete from ${table};`).join("\n")}
+     update link_outbox_bite set outbox_numbers = '{}', reached_host = null, reached_url = null;
      insert into registry_generation (generation, state, applied_at)
      overriding system value
      values (1, 'applied', '2030-01-01T12:00:00Z');

@@ -1,6 +1,8 @@
 /** A small random graph in the frontier's tables, some of it beyond the frontier, and what its ranks should be. */
 import type { Pool } from "pg";
 import { seededRandom } from "#core/random";
+import type { UrlAddress } from "#core/url-key";
+import { addLinks } from "../support/links.ts";
 import { densePageRank } from "./dense-page-rank.ts";
 
 export interface SeededGraph {
@@ -33,15 +35,11 @@ export async function seedGraph(pool: Pool, seed: number, damping: number): Prom
      from unnest($1::bigint[], $2::bigint[]) with ordinality as given (host, url, place)`,
     [known.map(({ host }) => host), known.map(({ url }) => url)],
   );
-  await pool.query(
-    `insert into link (host_hash, url_hash, to_host_hash, to_url_hash, anchor, nofollow)
-     select *, '', false from unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::bigint[])`,
-    [
-      distinct.map(([from]) => nodes[from]!.host),
-      distinct.map(([from]) => nodes[from]!.url),
-      distinct.map(([, to]) => nodes[to]!.host),
-      distinct.map(([, to]) => nodes[to]!.url),
-    ],
+  const address = (node: number) =>
+    ({ hostHash: nodes[node]!.host, urlHash: nodes[node]!.url }) as UrlAddress;
+  await addLinks(
+    pool,
+    distinct.map(([from, to]) => ({ from: address(from), to: address(to) })),
   );
   return expectedOf(nodes, distinct, damping);
 }

@@ -16,7 +16,7 @@ let said: string[];
 beforeAll(async () => {
   database = await testDatabase();
   await seedGraph(database.pool, 3, 0.85);
-  await database.pool.query("analyze link");
+  await database.pool.query("analyze out_link");
 });
 beforeEach(() => {
   said = [];

@@ -49,7 +49,7 @@ const columns: Readonly<Record<string, string>> = {
   sql_rank_a: "host_hash bigint, url_hash bigint, links bigint, page_rank float8",
   sql_rank_b: "host_hash bigint, url_hash bigint, links bigint, page_rank float8",
 };
-const spread = ["frontier_url", "link", "url_rank"];
+const spread = ["frontier_url", "out_link", "url_rank"];
 const odd = [1, 3, 5, 7];
 
 /** Null: the server has no postgres_fdw. The near tables have no primary keys any more: foreign parts allow none. */

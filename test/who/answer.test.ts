@@ -7,6 +7,7 @@ import type { WhoAnswer } from "#coordinator/who/who-report";
 import { type UrlKey, urlKeyOf } from "#core/url-key";
 import type { Database } from "#db/server-database";
 import { testDatabase } from "../support/database.ts";
+import { addLinks } from "../support/links.ts";
 import { seedHost, seedPage, seedUrl, seedWorld, worldNow } from "../support/seed-world.ts";
 import { tinyResolver } from "../support/web-server.ts";
 
@@ -216,8 +217,7 @@ describe("why something is not being crawled", () => {
     const store = createChannelStore(database.pool);
     await store.add(readChannel({ ...settings, prefixes: ["www.example.org/docs/"] }), worldNow);
     const [from, to] = [urlKeyOf(seen), urlKeyOf("https://www.example.org/docs/deep")] as UrlKey[];
-    const link = [from!.hostHash, from!.urlHash, to!.hostHash, to!.urlHash];
-    await database.pool.query("insert into link values ($1, $2, $3, $4, '', false)", link);
+    await addLinks(database.pool, [{ from: from!, to: to! }]);
     const [old, deep, elsewhere] = [
       await who("https://www.example.org/docs/old/1"),
       await who("https://www.example.org/docs/deep"),
@@ -228,7 +228,7 @@ describe("why something is not being crawled", () => {
     const taken = await who(seen);
     const [channel] = await store.list();
     await store.remove(channel!.channelId, worldNow);
-    await database.pool.query("delete from link");
+    await database.pool.query("delete from out_link");
     await database.pool.query("delete from frontier_url where url = $1", [seen]);
 
     const by = `channel ${channel!.channelId} (www.example.org/docs/) leaves it out, since`;

@@ -13,6 +13,9 @@ const mostHosts = 200_000;
 
 const mostUrls = 50_000;
 
+/** On average (test/bench/results/ingest.md). */
+const linksOfPage = 100;
+
 /** The latest rounds that probes are counted over. */
 const latestRounds = 1000;
 
@@ -37,9 +40,16 @@ export function createPolicySamples(pool: Pool, now: () => Date): PolicySamples 
       return { urls, share: urls === 0 ? 0 : deep / urls };
     },
     links: async (most) => {
-      const { table } = await sampled(pool, "link", most);
+      const { table } = await sampled(pool, "out_link", most / linksOfPage);
       const { rows } = await pool.query<{ links: number; nofollow: number; hosts: number; unknown: number }>(
-        `with named as (select to_host_hash, nofollow from ${table} limit $1)
+        `with named as (
+           select case when t.place is null then o.host_hash else o.hosts[t.place] end as to_host_hash,
+             coalesce(t.ordinal = any (o.nofollows), false) as nofollow
+           from ${table.replace("out_link", "out_link o")}
+           cross join lateral unnest(array_fill(null::smallint, array[o.own_links::int]) || o.places)
+             with ordinality as t (place, ordinal)
+           limit $1
+         )
          select (select count(*)::int from named) as links,
            (select count(*)::int from named where nofollow) as nofollow,
            count(*)::int as hosts,
@@ -108,7 +118,7 @@ async function count(pool: Pool, select: string, values: unknown[]): Promise<num
 /** The table, or blocks of it that hold about so many rows; `name` is ours. */
 async function sampled(
   pool: Pool,
-  name: "frontier_host" | "frontier_url" | "link",
+  name: "frontier_host" | "frontier_url" | "out_link",
   mostRows: number,
 ): Promise<{ readonly table: string; readonly share: number }> {
   const { rows } = await pool.query<{ rows: number }>(

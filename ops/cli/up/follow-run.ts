@@ -83,7 +83,8 @@ export async function followRun(run: FollowedRun): Promise<RunOutcome> {
 }
 
 function isFinished(progress: FrontierProgress): boolean {
-  return progress.hosts > 0 && progress.urlsPending === 0 && progress.hostsUnresolved === 0;
+  const { hosts, urlsPending, hostsUnresolved, linksWaiting } = progress;
+  return hosts > 0 && urlsPending === 0 && hostsUnresolved === 0 && linksWaiting === 0;
 }
 
 function whatItWaitsFor(progress: FrontierProgress, crawlersOnline: number): string {

@@ -10,6 +10,7 @@ import { rankCommand } from "#ops/cli/commands/rank";
 import { rankProgressText } from "#ops/cli/graph/rank-progress-line";
 import { inProcess, said } from "../../support/command-in-process.ts";
 import { testDatabase } from "../../support/database.ts";
+import { addLinks } from "../../support/links.ts";
 import { temporaryFolder } from "../../support/temporary-folder.ts";
 
 const [home, about, other, beyond] = [
@@ -47,15 +48,9 @@ beforeAll(async () => {
     "insert into frontier_url (host_hash, url_hash, url) select * from unnest($1::bigint[], $2::bigint[], $3::text[])",
     [known.map(({ hostHash }) => hostHash), known.map(({ urlHash }) => urlHash), known.map(({ url }) => url)],
   );
-  await database.pool.query(
-    `insert into link (host_hash, url_hash, to_host_hash, to_url_hash, anchor, nofollow)
-     select *, '', false from unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::bigint[])`,
-    [
-      links.map(([from]) => from.hostHash),
-      links.map(([from]) => from.urlHash),
-      links.map(([, to]) => to.hostHash),
-      links.map(([, to]) => to.urlHash),
-    ],
+  await addLinks(
+    database.pool,
+    links.map(([from, to]) => ({ from, to })),
   );
 });
 afterAll(async () => {

@@ -53,6 +53,7 @@ describe("the line of a run", () => {
     hostsDelegated: 0,
     urls: 0,
     urlsPending: 0,
+    linksWaiting: 0,
     subnetsWaiting: 0,
     subnetsDelegated: 0,
     pages: 0,

@@ -37,9 +37,9 @@ const whatHappened = `
   insert into page_fetch (host_hash, url_hash, crawler_id, fetched_at, outcome, total_ms, first_byte_ms, wire_bytes, body_bytes, shipped_bytes)
     select host_hash, at, 1, '2026-03-01T11:59:00Z'::timestamptz - at * interval '1 minute', 'fetched', 40, 40, 1, 1, 1
     from frontier_host, generate_series(0, 47) as at where host = 'www.example.org';
-  insert into link (host_hash, url_hash, to_host_hash, to_url_hash, anchor, nofollow)
-    select host_hash, 1, to_host, 1, '', to_host = 2
-    from frontier_host, unnest(array[host_hash, 1, 2, 3]) as to_host where host = 'www.example.org';
+  insert into out_link (host_hash, url_hash, visit, visited_at, digest, own_links, urls, hosts, places, nofollows, anchors)
+    select host_hash, 1, 1, '2026-03-01', 0, 1, '{1,2,3,4}', '{1,2,3}', '{1,2,3}', '{3}', repeat(e'\\n', 3)
+    from frontier_host where host = 'www.example.org';
   insert into lease (crawler_id, host_hash, host, granted_at, expires_at, closed_at, url_count, open_urls, ending)
     select 1, 1, 'www.example.org', '2026-03-01T11:00:00Z', '2026-03-01T11:05:00Z',
       '2026-03-01T11:00:00Z'::timestamptz + seconds * interval '1 second', urls, 0, ending

@@ -1,7 +1,6 @@
 /** What random visits leave in the web graph equals a count from scratch. */
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { changeRatio } from "#coordinator/results/link-writes";
-import { mostKeptVisits, readPageLinks } from "#coordinator/results/page-link-writes";
+import { changeRatio, mostKeptVisits, readPageLinks } from "#coordinator/results/link-writes";
 import { nameOf } from "#core/link-set";
 import { seededRandom } from "#core/random";
 import type { FetchOutcome } from "#protocol/result";

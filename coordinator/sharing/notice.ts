@@ -1,0 +1,70 @@
+/**
+ * What coordinators of one database tell each other, by Postgres' NOTIFY: what has changed (whoever hears of it reads it in
+ * the database), and probes for crawlers that are connected elsewhere. A notice has under 8000 bytes.
+ */
+import { z } from "zod";
+import { address, hostName } from "#protocol/fields";
+import { probeMethod, probeOutcome } from "#protocol/messages";
+
+/** Numbers in one notice: each takes 11 bytes at most. */
+export const mostNumbers = 500;
+
+const from = z.int().min(1);
+const id = z.int().min(1);
+const ids = z.array(id).max(mostNumbers);
+
+/** As `Fleet.probe` takes it. */
+const target = z.object({
+  host: hostName,
+  address,
+  byName: z.boolean().optional(),
+  port: z.int().min(1).max(65_535),
+  secure: z.boolean(),
+  method: probeMethod,
+  tries: z.int().min(1).max(20),
+  deadlineMs: z.int().min(1).max(60_000),
+});
+
+const notice = z.discriminatedUnion("type", [
+  /** One has come or gone, or gave up the lead. */
+  z.object({ type: z.literal("presence"), from }),
+  /** Crawlers came, left or have changed; null: many. */
+  z.object({ type: z.literal("crawlers"), from, ids: ids.nullable() }),
+  z.object({ type: z.literal("delegations"), from, ids }),
+  /** These crawlers have measured others. */
+  z.object({ type: z.literal("rtts"), from, ids }),
+  /** There are rows in round_request. */
+  z.object({ type: z.literal("requests"), from }),
+  /** Pages and bytes that crawlers have fetched since the last such notice. */
+  z.object({
+    type: z.literal("spent"),
+    from,
+    of: z.array(z.tuple([id, z.int().min(0), z.number().min(0)])).max(mostNumbers / 4),
+  }),
+  /** To the coordinator that the crawler is connected to. */
+  z.object({ type: z.literal("probe"), from, to: id, requestId: z.int().min(1), crawlerId: id, target }),
+  z.object({ type: z.literal("probed"), from, to: id, requestId: z.int().min(1), outcome: probeOutcome }),
+]);
+
+export type Notice = z.infer<typeof notice>;
+
+/** Null: of a coordinator of another release, or not for this one. */
+export function noticeIn(text: string, own: number): Notice | null {
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    return null;
+  }
+  const { data } = notice.safeParse(value);
+  if (data === undefined || data.from === own) return null;
+  return "to" in data && data.to !== own ? null : data;
+}
+
+/** In pieces that notices have room for. */
+export function inPieces<Item>(items: Iterable<Item>, most: number): Item[][] {
+  const all = [...items];
+  return Array.from({ length: Math.ceil(all.length / most) }, (_, at) =>
+    all.slice(at * most, (at + 1) * most),
+  );
+}

@@ -1,0 +1,223 @@
+/**
+ * Several coordinators on one database, each with crawlers of its own: one fleet for all of them, one that leads, and a
+ * memory that follows what the others change (crawlers/coordinator-presence-store, sharing/common-memory).
+ */
+import type { Pool } from "pg";
+import type { RoundCause } from "#core/delegation-cause";
+import type { CrawlerId, SubnetId } from "#core/ids";
+import type { Log } from "#core/log";
+import { jobs, type Timekeeper } from "#core/scheduler";
+import type { CoordinatorMessage } from "#protocol/coordinator-messages";
+import { isCoordinatorUrl } from "#protocol/invitation";
+import type { CrawlerHello } from "#protocol/messages";
+import { refreshCrawlers } from "../balance/presence.ts";
+import {
+  type CoordinatorPresence,
+  coordinatorAddresses,
+  socketUrl,
+} from "../crawlers/coordinator-presence-store.ts";
+import type { CrawlerStore, DayBudget } from "../crawlers/crawler.ts";
+import type { DelegationStore } from "../delegation/delegation.ts";
+import type { DeniedTargets } from "../delegation/denied-targets.ts";
+import type { DelegationQueue } from "../delegation/queue.ts";
+import type { CoordinatorState } from "../delegation/state.ts";
+import type { Refusal } from "../gateway/connection.ts";
+import type { FleetLine } from "../gateway/deferred-gateway.ts";
+import { CommonMemory } from "./common-memory.ts";
+import type { Notice } from "./notice.ts";
+import { NoticeLine } from "./notice-store.ts";
+import { RelayedProbes } from "./relayed-probes.ts";
+import { DenyLists, leaveRequests, takeRequests } from "./request-store.ts";
+
+export interface SharingPorts {
+  readonly pool: Pool;
+  readonly presence: CoordinatorPresence;
+  readonly fleet: FleetLine;
+  readonly state: CoordinatorState;
+  readonly crawlers: CrawlerStore;
+  readonly delegations: DelegationStore;
+  readonly budget: DayBudget;
+  readonly denied: () => DeniedTargets;
+  readonly queue: () => Pick<DelegationQueue, "request">;
+  /** All that memory follows, as the database has it now. */
+  readonly readAnew: () => Promise<void>;
+  readonly timekeeper: Pick<Timekeeper, "hurry">;
+  readonly log: Log;
+  readonly now: () => Date;
+}
+
+export interface Sharing {
+  /** Notices are heard from now on, and wait until `start`. */
+  listen(): Promise<void>;
+  start(): Promise<void>;
+  /** Crawlers reach this coordinator there. */
+  stateAddress(webUrl: string): Promise<void>;
+  onHello(crawlerId: CrawlerId, hello: CrawlerHello): void;
+  onWelcome(crawlerId: CrawlerId): void;
+  onLeave(crawlerId: CrawlerId): void;
+  onPeerReport(crawlerId: CrawlerId): void;
+  /** Asks for rounds, whoever leads. */
+  request(subnetIds: readonly SubnetId[], cause: RoundCause): void;
+  /** Where crawlers reach a coordinator of this database. */
+  addresses(): readonly string[];
+  /** Nobody is waited for any longer. */
+  close(): void;
+  stop(): Promise<void>;
+}
+
+/** It is the same crawler, or a copy of it: its tickets tell (crawlers/admit-crawler). */
+const elsewhere: Refusal = {
+  code: "replaced",
+  reason: "this crawler is connected to another coordinator of this fleet by now",
+  retry: true,
+};
+
+/** To listen on, and not to connect to. */
+const everyAddress = /^(0\.0\.0\.0|\[::\])$/;
+
+/** However many notices were lost: so often all crawlers are read anew. */
+const refreshMs = 60_000;
+
+export function sharing(ports: SharingPorts): Sharing {
+  const { pool, presence, fleet, state, timekeeper, log, now } = ports;
+  const denyLists = new DenyLists(pool);
+  const saving = new Map<CrawlerId, Promise<void>>();
+  let early: (Notice | null)[] | null = [];
+  let addresses: readonly string[] = [];
+  let refreshing: NodeJS.Timeout | undefined;
+  const line = new NoticeLine(pool, presence.number, (notice) => {
+    if (early !== null) early.push(notice);
+    else hear(notice);
+  });
+  const memory = new CommonMemory({
+    ...ports,
+    number: presence.number,
+    others: () => presence.others,
+    line,
+    denyLists,
+    refreshCrawlers: async (crawlerIds) => await refreshCrawlers(ports, crawlerIds),
+    endSessions: (crawlerIds) => {
+      for (const crawlerId of crawlerIds) fleet.refuse(crawlerId, elsewhere);
+    },
+    nowMs: () => performance.now(),
+  });
+  const relayed = new RelayedProbes({
+    coordinatorOf: (crawlerId) => {
+      const { coordinatorNumber = presence.number } = state.crawler(crawlerId) ?? {};
+      return presence.others.has(coordinatorNumber) ? coordinatorNumber : null;
+    },
+    line,
+    gateway: {
+      probe: async (crawlerId, target) =>
+        fleet.isHere(crawlerId)
+          ? await fleet.probe(crawlerId, target)
+          : { type: "failed", method: target.method, reason: "the crawler is not connected" },
+    },
+    log,
+  });
+  fleet.join({
+    online: () => memory.elsewhere(),
+    probe: async (crawlerId, target) => await relayed.probe(crawlerId, target),
+  });
+  ports.budget.onSpend = (crawlerId, spent) => memory.noteSpent(crawlerId, spent);
+
+  const takeLeft = async () => {
+    if (!presence.holdsLead) return;
+    for (const { subnetId, cause } of await takeRequests(pool)) ports.queue().request([subnetId], cause);
+  };
+  const failing = (words: string) => (error: unknown) => log.error({ error }, words);
+  const hear = (notice: Notice | null) => {
+    if (notice?.type === "probe") void relayed.onAsked(notice);
+    else if (notice?.type === "probed") relayed.onAnswered(notice);
+    else if (notice?.type === "presence")
+      presence.look().then(tellAddresses).catch(failing("the other coordinators could not be looked at"));
+    else if (notice?.type === "requests")
+      takeLeft().catch(failing("rounds that others asked for were not taken"));
+    else {
+      memory.hear(notice);
+      if (notice === null) takeLeft().catch(failing("rounds that others asked for were not taken"));
+    }
+  };
+  const tellAddresses = async () => {
+    const known = await coordinatorAddresses(pool);
+    if (known.join() === addresses.join()) return;
+    addresses = known;
+    const message: CoordinatorMessage = { type: "coordinator:addresses", urls: [...known] };
+    for (const crawlerId of fleet.here()) fleet.send(crawlerId, message);
+  };
+  const comeBack = async () => {
+    await presence.takeBack(fleet.here());
+    await memory.readAll();
+    for (const crawlerId of fleet.here()) memory.note("crawlers", crawlerId);
+  };
+  return {
+    listen: async () => await line.listen(),
+    start: async () => {
+      for (const [crawlerId, denies] of await denyLists.read(null)) ports.denied().setList(crawlerId, denies);
+      for (const notice of early ?? []) hear(notice);
+      early = null;
+      presence.follow({
+        onLead: async () => {
+          await memory.readAll();
+          await takeLeft();
+          timekeeper.hurry(jobs.handOver);
+          timekeeper.hurry(jobs.delegate);
+        },
+        onOthers: () => {
+          relayed.onOthers(presence.others);
+          memory.onOthers();
+          tellAddresses().catch(failing("crawlers could not be told of other coordinators"));
+        },
+        onRegained: comeBack,
+        onTakenOver: async (taken) => {
+          log.warn({ crawlers: taken }, "crawlers of a coordinator that is gone have come to no other");
+          await refreshCrawlers(ports);
+          await line.send({ type: "crawlers", ids: null });
+        },
+        log,
+        now,
+      });
+      memory.onOthers();
+      await line.send({ type: "presence" });
+      refreshing = setInterval(() => {
+        if (presence.others.size > 0)
+          refreshCrawlers(ports).catch(failing("crawlers of other coordinators could not be read"));
+        tellAddresses().catch(failing("crawlers could not be told of other coordinators"));
+      }, refreshMs);
+    },
+    stateAddress: async (webUrl) => {
+      const url = socketUrl(webUrl);
+      const isPlace = isCoordinatorUrl(url) && !everyAddress.test(new URL(url).hostname);
+      if (isPlace) await presence.stateAddress(url);
+      await tellAddresses();
+      await line.send({ type: "presence" });
+    },
+    onHello: (crawlerId, hello) => {
+      const save = denyLists
+        .save(crawlerId, hello.denies)
+        .catch(failing("what a crawler denies could not be kept"))
+        .finally(() => saving.delete(crawlerId));
+      saving.set(crawlerId, save);
+    },
+    onWelcome: (crawlerId) => {
+      void (saving.get(crawlerId) ?? Promise.resolve()).then(() => memory.note("crawlers", crawlerId));
+    },
+    onLeave: (crawlerId) => memory.note("crawlers", crawlerId),
+    onPeerReport: (crawlerId) => memory.note("rtts", crawlerId),
+    request: (subnetIds, cause) => {
+      if (subnetIds.length === 0) return;
+      if (presence.holdsLead) return ports.queue().request(subnetIds, cause);
+      leaveRequests(pool, subnetIds, cause)
+        .then(async () => await line.send({ type: "requests" }))
+        .catch(failing("rounds could not be asked for"));
+    },
+    addresses: () => addresses,
+    close: () => relayed.close(),
+    stop: async () => {
+      clearInterval(refreshing);
+      relayed.close();
+      await memory.stop();
+      await line.stop();
+    },
+  };
+}

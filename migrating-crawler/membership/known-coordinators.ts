@@ -1,0 +1,34 @@
+/**
+ * Other coordinators of the same fleet, as one told this crawler in a session: `coordinators.json` in its home, so that a
+ * crawler that starts while its first coordinator is away finds another. Nothing depends on it: a file that cannot be
+ * read or written only costs that.
+ */
+import { join } from "node:path";
+import { z } from "zod";
+import { mostCoordinators } from "#protocol/coordinator-messages";
+import { isCoordinatorUrl } from "#protocol/invitation";
+import type { CrawlerLog } from "../core/log.ts";
+import { readPrivateJson, writePrivateJson } from "./private-file.ts";
+
+const schema = z.object({
+  urls: z.array(z.string().max(1000).refine(isCoordinatorUrl)).max(mostCoordinators),
+});
+
+const fileIn = (home: string) => join(home, "coordinators.json");
+
+export function readKnownCoordinators(home: string, log: CrawlerLog): readonly string[] {
+  try {
+    return readPrivateJson(fileIn(home), schema, "It can be removed.")?.urls ?? [];
+  } catch (error) {
+    log.warn({ file: fileIn(home), error }, "the addresses of other coordinators cannot be read");
+    return [];
+  }
+}
+
+export function keepKnownCoordinators(home: string, urls: readonly string[], log: CrawlerLog): void {
+  try {
+    writePrivateJson(fileIn(home), { urls });
+  } catch (error) {
+    log.warn({ file: fileIn(home), error }, "the addresses of other coordinators cannot be kept");
+  }
+}

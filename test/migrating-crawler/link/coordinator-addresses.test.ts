@@ -1,0 +1,169 @@
+/** Several coordinators: which is next, who may name one, and a link that goes from one to another, over real sockets. */
+import { afterEach, describe, expect, test, vi } from "vitest";
+import { asCrawlerId } from "#core/ids";
+import { CoordinatorAddresses } from "#crawler/link/coordinator-addresses";
+import { CoordinatorLink } from "#crawler/link/coordinator-link";
+import { helloOf, type LoopbackGateway, startGateway } from "../../gateway/gateway-on-loopback.ts";
+
+const [athens, berlin, cairo] = ["a", "b", "c"].map((host) => `wss://${host}.example/crawler`) as [
+  string,
+  string,
+  string,
+];
+
+describe("which coordinator is next", () => {
+  test("each of the others in turn, then the first again", () => {
+    const addresses = new CoordinatorAddresses({ own: [athens, berlin], learned: [cairo] });
+    const asked = [addresses.current];
+    for (let times = 0; times < 3; times += 1) {
+      expect(addresses.next(0)).toBe(0);
+      asked.push(addresses.current);
+    }
+
+    expect(asked).toEqual([athens, berlin, cairo, athens]);
+  });
+
+  test("none that has said when to come back, before that; of such alone, the one that said it for the least", () => {
+    const addresses = new CoordinatorAddresses({ own: [athens, berlin] });
+    addresses.comeBackTo(5000, 0);
+    addresses.next(0);
+    const first = addresses.current;
+    addresses.comeBackTo(9000, 0);
+    const waitMs = addresses.next(1000);
+
+    expect([first, addresses.current, waitMs]).toEqual([berlin, athens, 4000]);
+  });
+});
+
+describe("who may name a coordinator", () => {
+  test("what is said in a session is kept, in place of what was said before", () => {
+    const kept: (readonly string[])[] = [];
+    const addresses = new CoordinatorAddresses({ own: [athens], keep: (urls) => kept.push(urls) });
+
+    addresses.learn([athens, berlin]);
+    addresses.learn([berlin, athens]);
+    addresses.learn([cairo]);
+
+    expect(kept).toEqual([[berlin], [cairo]]);
+    expect(addresses.all).toEqual([athens, cairo]);
+  });
+
+  test("nothing in the clear, where the first is not; nothing that is no coordinator's URL; no more than 16", () => {
+    const addresses = new CoordinatorAddresses({ own: [athens] });
+    const many = Array.from({ length: 40 }, (_, at) => `wss://c${at}.example/crawler`);
+
+    addresses.learn([
+      "ws://127.0.0.1:7411/crawler",
+      "http://b.example/",
+      "wss://u:p@b.example/",
+      "no",
+      berlin,
+    ]);
+    const few = addresses.all;
+    addresses.learn(many);
+
+    expect(few).toEqual([athens, berlin]);
+    expect(addresses.size).toBe(17);
+  });
+});
+
+const cleanups: (() => Promise<unknown>)[] = [];
+afterEach(async () => {
+  for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
+});
+
+async function gateway(options: Partial<Parameters<typeof startGateway>[0]> = {}): Promise<LoopbackGateway> {
+  const started = await startGateway({ zlibSync: null, ...options });
+  cleanups.push(() => started.close());
+  return started;
+}
+
+/** Welcomes that name these coordinators. */
+const naming = (coordinators: readonly string[]) => ({
+  handlers: {
+    onArrive: async () => ({ acknowledgedSequence: 0, welcome: { coordinators: [...coordinators] } }),
+  },
+});
+
+function linkTo(addresses: CoordinatorAddresses) {
+  const up: string[] = [];
+  const stops: string[] = [];
+  const link = new CoordinatorLink({
+    url: addresses.current,
+    addresses,
+    hello: () => helloOf("amber", { protocolVersions: [5, 4] }),
+    heartbeat: () => ({
+      ...{ type: "crawler:heartbeat", openHosts: 0, spooledResults: 0, pages: 0 },
+      ...{ fetchedBytes: 0, shippedBytes: 0, holdingBack: [] },
+    }),
+    handlers: {
+      onWelcome: () => up.push(addresses.current),
+      onMessage: () => {},
+      onRoom: () => {},
+      onDown: () => {},
+      onStopped: (reason) => stops.push(reason),
+    },
+    log: { info() {}, warn() {} },
+    random: () => 0,
+    backOff: { firstMs: 10, mostMs: 40 },
+  });
+  cleanups.push(() => link.stop("the test is over"));
+  link.start();
+  return { link, up, stops };
+}
+
+describe("a link", () => {
+  test("goes to the coordinator that the lost one named in its welcome", async () => {
+    const second = await gateway();
+    const first = await gateway(naming([second.url]));
+    const { up } = linkTo(new CoordinatorAddresses({ own: [first.url] }));
+    await vi.waitFor(() => expect(up).toEqual([first.url]));
+
+    await first.close();
+    cleanups.pop();
+
+    await vi.waitFor(() => expect(up).toEqual([first.url, second.url]));
+  });
+
+  test("goes to one that it was told of during the session, and knows it in its next life", async () => {
+    const [first, second] = [await gateway(), await gateway()];
+    let kept: readonly string[] = [];
+    const keep = (urls: readonly string[]) => {
+      kept = urls;
+    };
+    const { link, up } = linkTo(new CoordinatorAddresses({ own: [first.url], keep }));
+    await vi.waitFor(() => expect(up.length).toBe(1));
+
+    first.gateway.send(asCrawlerId(1), { type: "coordinator:addresses", urls: [first.url, second.url] });
+    await vi.waitFor(() => expect(kept).toEqual([second.url]));
+    await link.stop("a new life begins");
+    await first.close();
+    const { up: later } = linkTo(new CoordinatorAddresses({ own: [first.url], learned: kept }));
+
+    await vi.waitFor(() => expect(later).toEqual([second.url]));
+  });
+
+  test("that one coordinator sends away until later asks the other meanwhile", async () => {
+    const refuse = {
+      code: "internal-error",
+      reason: "many wait",
+      retry: true,
+      retryAfterMs: 60_000,
+    } as const;
+    const full = await gateway({ handlers: { admit: async () => ({ refuse }) } });
+    const second = await gateway();
+    const { up } = linkTo(new CoordinatorAddresses({ own: [full.url, second.url] }));
+
+    await vi.waitFor(() => expect(up).toEqual([second.url]));
+  });
+
+  test("that is refused for good by one is not let in by asking another", async () => {
+    const refuse = { code: "revoked", reason: "shut out", retry: false } as const;
+    const first = await gateway({ handlers: { admit: async () => ({ refuse }) } });
+    const second = await gateway();
+    const { up, stops } = linkTo(new CoordinatorAddresses({ own: [first.url, second.url] }));
+    await vi.waitFor(() => expect(stops.length).toBe(1));
+
+    expect([up, second.seen.arrivals]).toEqual([[], []]);
+  });
+});
