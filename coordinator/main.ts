@@ -46,6 +46,7 @@ import {
   paceDuties,
   scheduleFrontier,
   scheduleHostWorths,
+  scheduleWakeUps,
 } from "./frontier/start.ts";
 import { FleetLine } from "./gateway/deferred-gateway.ts";
 import { CrawlerGateway } from "./gateway/gateway.ts";
@@ -431,6 +432,7 @@ function scheduleJobs(ground: Ground, rooms: Rooms): void {
   const ports = jobPorts(ground, rooms);
   const nowMs = () => performance.now();
   scheduleFrontier(ports, config);
+  scheduleWakeUps(timekeeper, ground.idle);
   scheduleDelegation(ports, config);
   scheduleBalance(ports, config);
   for (const room of [rooms.keys, rooms.watching, delegations, rooms.paces, rooms.outbox]) room.start();

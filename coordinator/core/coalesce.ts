@@ -55,3 +55,34 @@ interface Waiting<Item, Answer> {
   readonly resolve: (answer: Answer) => void;
   readonly reject: (error: unknown) => void;
 }
+
+/**
+ * So many pieces of work at a time, the others in the order in which they came: who waits here holds nothing, where a
+ * pool of connections would give up on it.
+ */
+export class AtOnce {
+  readonly #most: number;
+  readonly #waiting: (() => void)[] = [];
+  #working = 0;
+
+  constructor(most: number) {
+    this.#most = most;
+  }
+
+  get waiting(): number {
+    return this.#waiting.length;
+  }
+
+  async run<Done>(work: () => Promise<Done>): Promise<Done> {
+    if (this.#working >= this.#most) await new Promise<void>((resolve) => this.#waiting.push(resolve));
+    else this.#working += 1;
+    try {
+      return await work();
+    } finally {
+      // Whose turn comes takes the place over.
+      const next = this.#waiting.shift();
+      if (next === undefined) this.#working -= 1;
+      else next();
+    }
+  }
+}

@@ -89,7 +89,7 @@ const newsMs = 100;
 export function idleCrawlers(
   ports: Pick<PacePorts, "send" | "now"> & {
     readonly pool: Pool;
-    readonly timekeeper: Pick<Timekeeper, "every" | "hurry">;
+    readonly timekeeper: Pick<Timekeeper, "hurry">;
     readonly state: Pick<CoordinatorState, "ownerOf" | "watch">;
   },
 ): IdleCrawlers {
@@ -104,8 +104,11 @@ export function idleCrawlers(
     const owner = subnetId === null ? null : state.ownerOf(subnetId);
     if (owner !== null) idle.noteLater(owner);
   });
-  timekeeper.every(wakeDuty, wakeEveryMs, async () => await idle.turn());
   return idle;
+}
+
+export function scheduleWakeUps(timekeeper: Pick<Timekeeper, "every">, idle: IdleCrawlers): void {
+  timekeeper.every(wakeDuty, wakeEveryMs, async () => await idle.turn());
 }
 
 // What results do to other hosts waits in the outbox (frontier/link-outbox-store). One coordinator at a time applies it.

@@ -4,6 +4,7 @@
  */
 
 import type { Secrets } from "#core/access-types";
+import { AtOnce } from "#core/coalesce";
 import { asLeaseId, type CrawlerId } from "#core/ids";
 import type { IncidentNotes } from "#core/incidents";
 import type { Log } from "#core/log";
@@ -76,6 +77,11 @@ export interface FleetMessagePorts {
   readonly now: () => Date;
 }
 
+/** Of the coordinator's connections to the database (db/server-database), which jobs and pages need as well. */
+const resultsAtOnce = 4;
+const leasesAtOnce = 3;
+const othersAtOnce = 2;
+
 export function fleetMessageHandlers(ports: FleetMessagePorts, config: CoordinatorConfig): GatewayHandlers {
   const ownPartition = partitionOf(config.domainSets);
   const handOut = () => ({
@@ -87,6 +93,9 @@ export function fleetMessageHandlers(ports: FleetMessagePorts, config: Coordinat
     linkTypeChecks: config.frontier.linkTypeChecks,
     partition: ownPartition,
   });
+  const results = new AtOnce(resultsAtOnce);
+  const leases = new AtOnce(leasesAtOnce);
+  const others = new AtOnce(othersAtOnce);
   const taking = takeResultsSettings(config, ports.recrawlPlan);
   return {
     admit: async (introduction) =>
@@ -120,7 +129,9 @@ export function fleetMessageHandlers(ports: FleetMessagePorts, config: Coordinat
     onWelcome: (crawlerId) => ports.onWelcome?.(crawlerId),
     onCopy: (arrival, evidence) => noteCopy(arrival, evidence, { ...ports, now: ports.now() }),
     onResults: async (batch) => {
-      const taken = await takeResults(batch, ports.results, taking, ports.now());
+      const taken = await results.run(
+        async () => await takeResults(batch, ports.results, taking, ports.now()),
+      );
       const pages = taken.stored + (taken.checked?.length ?? 0);
       const bytes = pages === 0 ? 0 : wireBytesOf(batch);
       ports.budget.spend(batch.crawlerId, { pages, bytes }, ports.now());
@@ -156,7 +167,8 @@ export function fleetMessageHandlers(ports: FleetMessagePorts, config: Coordinat
             withoutWork(request) ??
             (await ports.idle.answer(
               crawlerId,
-              async () => await handOutTasks(request, ports.frontier, handOut(), now),
+              async () =>
+                await leases.run(async () => await handOutTasks(request, ports.frontier, handOut(), now)),
             ));
           ports.counters.leases("granted", tasks.leases.length);
           ports.send(crawlerId, tasks);
@@ -170,7 +182,7 @@ export function fleetMessageHandlers(ports: FleetMessagePorts, config: Coordinat
           ports.log.info({ crawlerId }, "a crawler has its new key");
           return;
         case "crawler:peer-rtts":
-          await takePeerReport(crawlerId, message, ports, now);
+          await others.run(async () => await takePeerReport(crawlerId, message, ports, now));
           ports.onPeerReport?.(crawlerId);
           return;
         case "crawler:move":
@@ -181,9 +193,12 @@ export function fleetMessageHandlers(ports: FleetMessagePorts, config: Coordinat
           return;
         case "crawler:lease-end":
           if (
-            await ports.frontier.returnLease(
-              { leaseId: asLeaseId(message.leaseId), crawlerId, hostWaitMs: message.hostWaitMs ?? 0 },
-              now,
+            await others.run(
+              async () =>
+                await ports.frontier.returnLease(
+                  { leaseId: asLeaseId(message.leaseId), crawlerId, hostWaitMs: message.hostWaitMs ?? 0 },
+                  now,
+                ),
             )
           ) {
             ports.counters.leases("returned", 1);

@@ -96,6 +96,37 @@ test("who would wait for too long is told when to come back, before or after its
   expect(begun).toEqual(["amber", "birch"]);
 });
 
+test("one that was recognised and leaves before its welcome has done nothing wrong either", async () => {
+  const gate = makeGate();
+  let arriving = 0;
+  running = await startGateway({
+    zlibSync: null,
+    settings: { limits: { connections: 10, connectionsPerAddress: 10, failuresPerAddressAndMinute: 1 } },
+    handlers: {
+      onArrive: async () => {
+        arriving += 1;
+        await gate.opened;
+        return { acknowledgedSequence: 0 };
+      },
+    },
+  });
+  const { url, gateway } = running;
+
+  for (const name of ["amber", "birch"]) {
+    const before = arriving;
+    const crawler = await RawCrawler.connect(url);
+    await crawler.send(helloOf(name));
+    await until(() => arriving > before, 5000);
+    crawler.socket.terminate();
+    await until(() => gateway.counts().connections === 0, 5000);
+  }
+  gate.open();
+  const cedar = await RawCrawler.connect(url);
+  await cedar.send(helloOf("cedar"));
+
+  expect(await cedar.next("coordinator:welcome")).toMatchObject({ type: "coordinator:welcome" });
+});
+
 test("those who are sent away come back one after another, as fast as others are let in", () => {
   let nowMs = 0;
   const line = new AdmissionLine({ atOnce: 2, mostWaitMs: 1000 }, () => nowMs);

@@ -9,7 +9,12 @@ import {
   encodeMessage,
   maxMessageBytes,
 } from "#protocol/codec";
-import { agreeOnVersion, type CoordinatorMessage, isKnownTo } from "#protocol/coordinator-messages";
+import {
+  agreeOnVersion,
+  type CoordinatorMessage,
+  inVersion,
+  isKnownTo,
+} from "#protocol/coordinator-messages";
 import type { CrawlerMessage } from "#protocol/messages";
 import { FrameReader, FrameWriter } from "#protocol/packed/message-frames";
 import { helloOf } from "../gateway/gateway-on-loopback.ts";
@@ -262,6 +267,8 @@ test("the pace of work is read as it was sent, and is said to nobody before vers
   expect(decodeCoordinatorMessage(encodeMessage(pace))).toEqual(pace);
   expect([4, 3, 2, 1].map((version) => isKnownTo(version, pace))).toEqual([true, false, false, false]);
   expect([5, 4].map((version) => isKnownTo(version, { type: "coordinator:wake" }))).toEqual([true, false]);
+  const busy = { code: "busy", reason: "many wait", retry: true } as const;
+  expect([5, 4].map((version) => inVersion(version, busy).code)).toEqual(["busy", "internal-error"]);
   expect([4, 3, 2].map((version) => isKnownTo(version, { type: "coordinator:move" }))).toEqual([
     true,
     true,

@@ -1,0 +1,70 @@
+/** Work that many ask for at once: gathered into few pieces, or so many at a time. */
+import { setImmediate as nextTurn } from "node:timers/promises";
+import { expect, test } from "vitest";
+import { AtOnce, Gathered } from "#core/coalesce";
+
+/** Pieces of work that end when they are told to. */
+function heldBack() {
+  const open: (() => void)[] = [];
+  return {
+    begun: () => open.length,
+    hold: async () => await new Promise<void>((resolve) => open.push(resolve)),
+    end: (index: number) => open[index]?.(),
+  };
+}
+
+test("who asks alone waits for nobody, and a crowd that comes one after the other goes together", async () => {
+  const pieces: (readonly string[])[] = [];
+  const gathered = new Gathered(async (items: readonly string[]) => {
+    pieces.push(items);
+    return items;
+  }, 10);
+
+  await gathered.ask("alone");
+  await gathered.ask("alone again");
+  const first = [gathered.ask("a"), gathered.ask("b"), gathered.ask("c")];
+  await Promise.all(first);
+  const later: Promise<string>[] = [];
+  for (const item of ["d", "e", "f"]) {
+    later.push(gathered.ask(item));
+    await nextTurn();
+  }
+
+  expect(await Promise.all(later)).toEqual(["d", "e", "f"]);
+  expect(pieces).toEqual([["alone"], ["alone again"], ["a", "b", "c"], ["d", "e", "f"]]);
+});
+
+test("so many pieces run at a time, the others in the order in which they came", async () => {
+  const held = heldBack();
+  const atOnce = new AtOnce(2);
+  const order: number[] = [];
+  const all = [0, 1, 2, 3].map((number) =>
+    atOnce.run(async () => {
+      order.push(number);
+      await held.hold();
+      return number;
+    }),
+  );
+  await nextTurn();
+  expect([held.begun(), atOnce.waiting]).toEqual([2, 2]);
+
+  held.end(1);
+  expect(await all[1]).toBe(1);
+  await nextTurn();
+  expect([order, atOnce.waiting]).toEqual([[0, 1, 2], 1]);
+  held.end(0);
+  await all[0];
+  await nextTurn();
+  for (const index of [2, 3]) held.end(index);
+
+  expect(await Promise.all(all)).toEqual([0, 1, 2, 3]);
+});
+
+test("a piece that fails makes room for the next, and is told to who asked for it alone", async () => {
+  const atOnce = new AtOnce(1);
+  const failing = atOnce.run(async () => await Promise.reject(new Error("the database is away")));
+  const next = atOnce.run(async () => "done");
+
+  await expect(failing).rejects.toThrow("the database is away");
+  expect(await next).toBe("done");
+});
