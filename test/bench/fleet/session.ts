@@ -160,6 +160,9 @@ export class FleetSession {
       case "coordinator:key":
         this.#send({ type: "crawler:key-kept" });
         return;
+      default:
+        // In protocols with a message that wakes idle crawlers, as in those without.
+        if ((message.type as string) === "coordinator:wake") this.#onWake();
     }
   }
 
@@ -194,6 +197,14 @@ export class FleetSession {
     if (this.#asked !== null) clearTimeout(this.#asked);
     this.#timer = null;
     this.#asked = null;
+  }
+
+  /** Something is due: what it was told of when to ask is over. */
+  #onWake(): void {
+    this.#earliestAskMs = 0;
+    if (this.#timer !== null) clearTimeout(this.#timer);
+    this.#timer = null;
+    this.#askSoon();
   }
 
   /** Asks so many times a second, whatever it was told; returns how to end that. */
