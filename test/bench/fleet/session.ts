@@ -49,6 +49,7 @@ export class FleetSession {
   readonly #tally: Tally;
   readonly #settings: SessionSettings;
   readonly #folder: Folder;
+  readonly #publicKey: string;
   readonly #link: CoordinatorLink;
   readonly #spoolId = randomUUID();
   readonly #instanceId = randomUUID();
@@ -73,6 +74,7 @@ export class FleetSession {
     this.#tally = tally;
     this.#settings = settings;
     this.#folder = folderOf(at);
+    this.#publicKey = publicKeyOf(at);
     this.#link = new CoordinatorLink({
       url: `${webUrl.replace("http", "ws")}/crawler`,
       hello: (connection) => this.#hello(connection ?? { challenge: "", binding: null }),
@@ -344,7 +346,7 @@ export class FleetSession {
         bytesPerDay: 1e12,
         concurrentHosts: this.#settings.concurrentHosts,
       },
-      identity: { publicKey: publicKeyOf(this.#at), signature, instanceId, ticket, binding },
+      identity: { publicKey: this.#publicKey, signature, instanceId, ticket, binding },
     };
   }
 
