@@ -44,7 +44,7 @@ async function admit(
   return await inTransaction(pool, async (client) => {
     const found = await splitByOwner(client, given, at.scope.maxDepth);
     const keys = found.own.map((url) => url.key);
-    const newHosts = at.scope.admitNewHosts ? await addHosts(client, keys, at.now) : 0;
+    const newHosts = at.scope.admitNewHosts ? (await addHosts(client, keys, at.now)).length : 0;
     await lockHosts(
       client,
       [...keys, ...links].map(({ hostHash }) => hostHash),

@@ -9,7 +9,7 @@
  * of 300 like it. Of later visits a third finds nothing new (304), a third another body with the same text and links,
  * and a third a tenth of the words and two links changed.
  *
- * Linux: the CPU of Postgres' processes is read from /proc. On a server of yours (DATABASE_URL) it is not.
+ * Linux: the CPU of Postgres' processes is read from /proc; of a server elsewhere (DATABASE_URL) it is not known.
  * Run: npm run bench -- ingest-pages (behind it, other numbers of pages and of visits)
  */
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
@@ -386,7 +386,12 @@ function hex(digits: number): string {
 
 /** Time on a processor, ms (Documentation/scheduler/sched-stats.rst). */
 function processorMs(pid: number): number {
-  return isEmbedded ? Number(readFileSync(`/proc/${pid}/schedstat`, "utf8").split(" ")[0]) / 1e6 : Number.NaN;
+  try {
+    return Number(readFileSync(`/proc/${pid}/schedstat`, "utf8").split(" ")[0]) / 1e6;
+  } catch {
+    // A server elsewhere.
+    return Number.NaN;
+  }
 }
 
 function ownCpuMs(): number {
