@@ -6,6 +6,8 @@ export interface AlertFacts {
   readonly crawlers: readonly CrawlerFacts[];
   /** Of the hosts that are due; seconds, null: none is due. */
   readonly queue: { readonly p95Seconds: number | null; readonly unplacedSeconds: number | null };
+  /** Links of results to other hosts than their own: how many wait to be applied, and how long the oldest has. */
+  readonly linkOutbox: { readonly effects: number; readonly ageSeconds: number };
   /** Over the last hour. */
   readonly hour: FigureFacts;
   /** Over the last 24 hours. */

@@ -3,6 +3,7 @@ import type { Pool } from "pg";
 import { accuracyEstimate } from "../delegation/accuracy.ts";
 import { waitingGoodbye } from "../fleet/fleet-entry.ts";
 import { nothingDueReason } from "../frontier/hand-out-tasks.ts";
+import { outboxBacklog } from "../frontier/link-outbox-store.ts";
 import { createReleaseFleetStore } from "../releases/fleet-store.ts";
 import { createReleaseStore, type ReleaseEntry } from "../releases/release-store.ts";
 import { mayRun } from "../releases/staging.ts";
@@ -19,17 +20,19 @@ const dayMinutes = 24 * 60;
 /** `reads`: those answers that pages need anyway, and that are kept for them. */
 export async function alertFacts(pool: Pool, reads: SharedReads, now: Date): Promise<AlertFacts> {
   const databaseMs = await roundTripMs(pool);
-  const [crawlers, queue, hour, day, upkeep, incidents, releases, counts, relatives] = await Promise.all([
-    crawlerFacts(pool, now),
-    reads.queueAges(now),
-    reads.figures(hourMinutes, now),
-    reads.figures(dayMinutes, now),
-    upkeepFacts(pool, now),
-    incidentFacts(pool, now),
-    releaseFacts(pool, now),
-    reads.accuracyCounts(now),
-    relativeFacts(pool),
-  ]);
+  const [crawlers, queue, hour, day, upkeep, incidents, releases, counts, relatives, linkOutbox] =
+    await Promise.all([
+      crawlerFacts(pool, now),
+      reads.queueAges(now),
+      reads.figures(hourMinutes, now),
+      reads.figures(dayMinutes, now),
+      upkeepFacts(pool, now),
+      incidentFacts(pool, now),
+      releaseFacts(pool, now),
+      reads.accuracyCounts(now),
+      relativeFacts(pool),
+      outboxBacklog(pool),
+    ]);
   const unplaced = queue.reasons.find(({ reason }) => reason === "no-delegation");
   const { samples, share } = accuracyEstimate(counts);
   return {
@@ -42,6 +45,7 @@ export async function alertFacts(pool: Pool, reads: SharedReads, now: Date): Pro
     incidents,
     releases,
     relatives,
+    linkOutbox,
     databaseMs,
     accuracy: { samples, share },
   };

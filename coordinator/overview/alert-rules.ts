@@ -426,6 +426,22 @@ export const alertRules = [
         : { words: `One in twenty hosts that are due waits for more than ${span(p95Seconds)}.` },
   },
   {
+    name: "link-outbox-late",
+    severity: "warning",
+    /** Minutes. Links count about a second after their results: so much later, more come than are applied, or nobody does it. */
+    threshold: 5,
+    looksFor: (minutes) => `links to other hosts wait for over ${minutes} minutes to count`,
+    link: "/",
+    advice:
+      "Look into the coordinators' log for apply-links, and whether the database is slow; a burst is made up for by itself.",
+    find: ({ linkOutbox: { effects, ageSeconds } }, minutes) =>
+      ageSeconds <= minutes * 60
+        ? null
+        : {
+            words: `${effects.toLocaleString("en-GB")} links of results to other hosts wait to count, for up to ${span(ageSeconds)}.`,
+          },
+  },
+  {
     name: "compression-poor",
     severity: "warning",
     /** A share. UCYMicra ships less than a twentieth of what is fetched. */

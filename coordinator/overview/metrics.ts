@@ -103,6 +103,8 @@ export interface OperationMetrics {
   /** `stat`: median, p95, oldest. */
   readonly queueAgeSeconds: Gauge<"stat">;
   /** One series a rule, 0 where it finds nothing; otherwise how many crawlers or releases it is about. */
+  readonly linkOutboxLinks: Gauge;
+  readonly linkOutboxAgeSeconds: Gauge;
   readonly alerts: Gauge<"name" | "severity">;
   readonly accuracyShare: Gauge;
   /** `end`: low, high. */
@@ -146,6 +148,14 @@ function createOperationMetrics(registry: Registry): OperationMetrics {
       "queue_age_seconds",
       "How long hosts that are due have waited: median, p95, oldest",
       ["stat"],
+    ),
+    linkOutboxLinks: gauge(
+      "link_outbox_links",
+      "URLs of other hosts that results named or linked to, and that wait to be applied",
+    ),
+    linkOutboxAgeSeconds: gauge(
+      "link_outbox_age_seconds",
+      "How long the oldest of them has waited; 0: none waits",
     ),
     alerts: gauge("alerts", "Alerts of nearcrawl alerts, by rule; the value is how many it is about", [
       "name",

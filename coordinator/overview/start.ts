@@ -148,6 +148,8 @@ export async function observeOperation({ reads, metrics, now }: ObservePorts): P
   setSeconds(metrics.registryTimestamp, facts.registryAppliedMs);
   observeAlerts(metrics, alertsOf(facts));
   observeQueue(metrics, queue);
+  metrics.linkOutboxLinks.set(facts.linkOutbox.effects);
+  metrics.linkOutboxAgeSeconds.set(facts.linkOutbox.ageSeconds);
   observeAccuracy(metrics, accuracyEstimate(counts));
   for (const [state, count] of urlStates(totals)) metrics.urls.set({ state }, count);
   metrics.leftOutUrls.set(leftOut.urls);

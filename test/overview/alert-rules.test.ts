@@ -29,6 +29,7 @@ const well: AlertFacts = {
   nowMs,
   crawlers: [athens, { ...athens, name: "berlin" }],
   queue: { p95Seconds: 300, unplacedSeconds: 20 },
+  linkOutbox: { effects: 900, ageSeconds: 0.4 },
   hour: { fetches: 2000, fetchedBytes: 80_000_000, shippedBytes: 3_000_000, ourFailures: 0 },
   day: { fetches: 40_000, fetchedBytes: 1.6e9, shippedBytes: 6e7, ourFailures: 0 },
   figuresAtMs: nowMs - minuteMs,
@@ -87,6 +88,10 @@ const rules: Readonly<Record<AlertName, readonly [not: Partial<AlertFacts>, foun
   "queue-age": [
     { queue: { p95Seconds: 86_400, unplacedSeconds: null } },
     { queue: { p95Seconds: 86_401, unplacedSeconds: null } },
+  ],
+  "link-outbox-late": [
+    { linkOutbox: { effects: 1_000_000, ageSeconds: 300 } },
+    { linkOutbox: { effects: 1, ageSeconds: 301 } },
   ],
   "compression-poor": [
     { day: { ...well.day, shippedBytes: 8e7 } },

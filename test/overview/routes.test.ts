@@ -144,6 +144,8 @@ it("the gauges say what the pages say", async () => {
     'nearcrawl_queue_hosts{reason="no-delegation"} 2',
     'nearcrawl_queue_hosts{reason="budget"} 0',
     'nearcrawl_queue_age_seconds{stat="oldest"} 60',
+    "nearcrawl_link_outbox_links 0",
+    "nearcrawl_link_outbox_age_seconds 0",
     'nearcrawl_alerts{name="crawler-offline",severity="warning"} 0',
     "nearcrawl_accuracy_ratio 0.95",
     "nearcrawl_accuracy_samples 20",
