@@ -31,7 +31,7 @@ async function visit(
   const { at, sequence, pagesPerHost = 100, links = [near, far] } = given;
   await world.pool.query("update frontier_host set not_before = $1, due_at = $1", [noon]);
   await world.pool.query(
-    "update frontier_url set next_fetch_at = case when url = $2 then $1 else 'infinity' end",
+    "update frontier_url set next_fetch_at = case when url = $2 then $1::timestamptz else 'infinity' end",
     [noon, root],
   );
   const [lease] = await world.lease(crawlerId, at);
