@@ -91,7 +91,7 @@ try {
   await createDelegationStore(pool).delegateOwnSubnet(subnetId, crawlerId, new Date());
   console.log(`${batches * pagesPerBatch} pages in ${batches} batches; a page:`);
 
-  for (let batch = 0; batch < warmUpBatches; batch++) await take(batch, 1);
+  for (let batch = 0; batch < warmUpBatches; batch++) await take(batch, 1, batch === warmUpBatches - 1);
   const later = Array.from({ length: batches }, (_, batch) => warmUpBatches + batch);
   const sizes: Sizes[] = [await sizesOf()];
   console.log(header);
@@ -100,7 +100,7 @@ try {
     const before = await measured();
     let [coordinatorMs, backendMs, walBytes, ends] = [0, 0, 0, 0];
     for (const batch of later) {
-      const took = await take(batch, visit);
+      const took = await take(batch, visit, batch === later.at(-1));
       coordinatorMs += took.coordinatorMs;
       backendMs += took.backendMs;
       walBytes += took.walBytes;
@@ -135,7 +135,7 @@ try {
       .join(", ")}`,
   );
 
-  async function take(batch: number, visit: number) {
+  async function take(batch: number, visit: number, isLast: boolean) {
     const results = await leasedBatch(crawlerId, subnetId, batch, visit);
     const { pid } = (await pool.query<{ pid: number }>("select pg_backend_pid() as pid")).rows[0]!;
     const walBefore = await walPosition();
@@ -148,7 +148,7 @@ try {
     );
     // What the batch does to other hosts is summed over so many batches, as in a busy second.
     batchesTaken += 1;
-    if (batchesTaken % batchesPerBite === 0) {
+    if (batchesTaken % batchesPerBite === 0 || isLast) {
       while ((await applyLinks(pool, { ...defaultOutboxBounds, scope, known }, new Date())) !== null);
     }
     const after = [processorMs(pid), ownCpuMs()] as const;
