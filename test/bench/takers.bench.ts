@@ -295,7 +295,7 @@ function keyOf(url: string) {
 // What applying costs: rows of 1,000 URLs, all in one bite, or each as a bite of its own, as if each batch applied its links
 // at once.
 
-const backlogRows = 40;
+const backlogRows = 10;
 const effectsPerRow = 1000;
 
 async function measureApplying(crawlerId: CrawlerId): Promise<void> {
