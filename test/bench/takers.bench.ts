@@ -5,26 +5,17 @@
  * few cores shows what one with many would: whether takers wait for each other. What they wait for locks is counted beside
  * it, from samples of pg_stat_activity. Of 20 links of a page 10 stay on its host, 5 lead to the popular one, and 5 to hosts
  * whose pages others take at the time. The outbox is applied every second, from as far away.
- * Beside it, what it costs to apply links, summed or row by row.
  * Run: npm run bench -- takers (behind it, the milliseconds of a statement and the number of rounds)
  */
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { mkdtempSync, rmSync } from "node:fs";
 import { loadavg, tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import type { Pool, PoolClient } from "pg";
 import { createCrawlerStore } from "#coordinator/crawlers/crawler-store";
-import { inTransaction } from "#coordinator/database/transaction";
 import { createDelegationStore } from "#coordinator/delegation/store";
-import { sumLinks } from "#coordinator/frontier/back-link-writes";
 import { createFrontierStore } from "#coordinator/frontier/frontier-store";
-import { effectsOf } from "#coordinator/frontier/link-outbox";
-import {
-  applyLinks,
-  defaultOutboxBounds,
-  outboxBacklog,
-  postEffects,
-} from "#coordinator/frontier/link-outbox-store";
+import { applyLinks, defaultOutboxBounds, outboxBacklog } from "#coordinator/frontier/link-outbox-store";
 import { defaultRecrawlSettings } from "#coordinator/recrawl/visit-findings";
 import { createResultStore } from "#coordinator/results/result-store";
 import { type ResultBatch, takeResults } from "#coordinator/results/take-results";
@@ -36,7 +27,6 @@ import { stopEmbeddedPostgres } from "#db/embedded-postgres";
 import { migrate } from "#db/migrate";
 import { openServerDatabase } from "#db/server-database";
 import type { FetchResult } from "#protocol/result";
-import { spread } from "./crawl/spread.ts";
 
 const statementMs = Number(process.argv[2] ?? 25);
 const rounds = Number(process.argv[3] ?? 5);
@@ -99,13 +89,12 @@ try {
     const { perSecond, lockShare } = measured[index]!;
     const share = median(perSecond) / (alone * takers);
     console.log(
-      `${takers} takers: ${spread(perSecond, 1)} results/s, ${share.toFixed(2)} × takers; waiting for locks ${spread(
+      `${takers} takers: ${line(perSecond, 1)} results/s, ${share.toFixed(2)} × takers; waiting for locks ${line(
         lockShare.map((one) => 100 * one),
         0,
       )} % of their time`,
     );
   }
-  await measureApplying(crawlers[0]!);
   console.log(
     `load average ${loadavg()
       .map((one) => one.toFixed(1))
@@ -292,76 +281,11 @@ function keyOf(url: string) {
   return key;
 }
 
-// What applying costs: rows of 1,000 URLs, all in one bite, or each as a bite of its own, as if each batch applied its links
-// at once.
-
-const backlogRows = 40;
-const effectsPerRow = 1000;
-
-async function measureApplying(crawlerId: CrawlerId): Promise<void> {
-  const spreadUrl = (run: number, n: number) => `http://s${n % 2000}.example/${run}/${n}`;
-  const rowsOf = (urlOf: (row: number, n: number) => string) =>
-    Array.from({ length: backlogRows }, (_, row) => {
-      const urls = new Set(Array.from({ length: effectsPerRow }, (_, n) => urlOf(row, n)));
-      const keys = [...urls].map(keyOf);
-      return effectsOf(
-        keys.map((key) => ({ key, depth: 1 })),
-        sumLinks(keys),
-      );
-    });
-  const kinds = [
-    [
-      "of one popular host, known",
-      () => rowsOf(() => `http://${popular}/${Math.floor(random() * popularUrls)}`),
-    ],
-    ["of 2,000 hosts, new", (run: number) => rowsOf((row, n) => spreadUrl(run, row * effectsPerRow + n))],
-    ["of 2,000 hosts, known", (run: number) => rowsOf((row, n) => spreadUrl(run, row * effectsPerRow + n))],
-  ] as const;
-  console.log(
-    `${backlogRows} rows of up to ${effectsPerRow} URLs, ${rounds} rounds: µs CPU of the backend and of the coordinator a URL, bytes of WAL a URL`,
-  );
-  const measured = kinds.map(() =>
-    [true, false].map(() => ({ backend: [] as number[], own: [] as number[], wal: [] as number[] })),
-  );
-  for (let round = 0; round <= rounds; round += 1) {
-    for (const [kind, [, makeRows]] of kinds.entries()) {
-      for (const [how, biteEffects] of [defaultOutboxBounds.biteEffects, 1].entries()) {
-        const rows = makeRows(2 * round + how);
-        const effects = rows.reduce((sum, row) => sum + row.length, 0);
-        await inTransaction(pool, async (client) => {
-          for (const row of rows) await postEffects(client, crawlerId, row);
-        });
-        const before = await costs();
-        const settings = { ...defaultOutboxBounds, scope, biteEffects };
-        while ((await applyLinks(applier.pool, settings, new Date())) !== null);
-        const after = await costs();
-        if (round === 0) continue;
-        const found = measured[kind]![how]!;
-        found.backend.push((1000 * (after.backendMs - before.backendMs)) / effects);
-        found.own.push((1000 * (after.ownMs - before.ownMs)) / effects);
-        found.wal.push((after.walBytes - before.walBytes) / effects);
-      }
-    }
-  }
-  for (const [kind, [name]] of kinds.entries()) {
-    for (const [how, found] of measured[kind]!.entries()) {
-      console.log(
-        `${name.padEnd(28)} ${how === 0 ? "summed  " : "row by row"} backend ${spread(found.backend, 1)}  coordinator ${spread(found.own, 1)}  WAL ${spread(found.wal, 0)}`,
-      );
-    }
-  }
-}
-
-/** Linux: a backend's time on a processor is read from /proc. Written-ahead is what all write, and nobody else does. */
-async function costs(): Promise<{ backendMs: number; ownMs: number; walBytes: number }> {
-  const { rows } = await pool.query<{ bytes: number }>(
-    "select (pg_current_wal_insert_lsn() - '0/0')::float8 as bytes",
-  );
-  const { user, system } = process.cpuUsage();
-  const backendMs = Number(readFileSync(`/proc/${applierPid}/schedstat`, "utf8").split(" ")[0]) / 1e6;
-  return { backendMs, ownMs: (user + system) / 1000, walBytes: rows[0]!.bytes };
-}
-
 function median(values: readonly number[]): number {
   return values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)]!;
+}
+
+function line(values: readonly number[], digits: number): string {
+  const [least, most] = [Math.min(...values), Math.max(...values)].map((one) => one.toFixed(digits));
+  return `${median(values).toFixed(digits)} (${least} to ${most})`;
 }
