@@ -52,6 +52,7 @@ import { gatewaySettings, recalibrationRule, watchRoom } from "./room-settings.t
 import { scheduleSearch } from "./search/start.ts";
 import { policyDuties, policyPart } from "./settings/start.ts";
 import { openWebServer, type RoomOptions } from "./start-web.ts";
+import { retentionDuties, storagePart } from "./storage/start.ts";
 import { scheduleSubmissions, submissionPart } from "./submissions/start.ts";
 import { createSubnetStore, ensureRootSubnets } from "./subnets/subnet-store.ts";
 import { createTreeSnapshots, noSnapshots } from "./subnets/tree-snapshot-store.ts";
@@ -180,6 +181,8 @@ async function openRooms(ground: Ground) {
   const others = async () => await ground.presence.others();
   const moves = moveDuties({ ...shared, ...stores, others, gateway: fleet });
   const optOuts = optOutDuties({ pool, gateway: fleet, timekeeper, config, log, now });
+  const nowMs = () => performance.now();
+  const retention = retentionDuties({ pool, timekeeper, log, now, nowMs }, config);
 
   const handlers = fleetMessageHandlers(
     {
@@ -223,7 +226,7 @@ async function openRooms(ground: Ground) {
   fleet.open(gateway);
   return {
     ...{ recalibration, probing, delegations, trusting, recrawls, paces, watching, releases, links, keys },
-    ...{ moves, optOuts, gateway, withoutRoom },
+    ...{ moves, optOuts, retention, gateway, withoutRoom },
   };
 }
 
@@ -235,6 +238,7 @@ async function goToWork(ground: Ground, rooms: Rooms): Promise<RunningCoordinato
   try {
     // Who is invited by the pages that listen now is to find a release.
     await ground.keepReleases(now());
+    await rooms.retention.begin();
     const { web, url } = await openWebServer({
       ...{ ...ground, metrics: ground.counters.metrics, live: liveOf(ground, rooms) },
       succession: succession(jobPorts(ground, rooms), config),
@@ -317,6 +321,7 @@ export function pagesOfRooms(options: RoomOptions): readonly WebPart[] {
     submissionPart(options),
     alertMutePart(options.pool),
     coordinatorPart(options),
+    storagePart(options),
     ...accessParts(options.pool, options),
   ];
 }
@@ -340,7 +345,7 @@ function scheduleJobs(ground: Ground, rooms: Rooms): void {
   scheduleFrontier(ports, config);
   scheduleDelegation(ports, config);
   scheduleBalance(ports, config);
-  for (const room of [rooms.keys, rooms.watching, delegations, rooms.paces]) room.start();
+  for (const room of [rooms.keys, rooms.watching, delegations, rooms.paces, rooms.retention]) room.start();
   scheduleSearch({ pool, timekeeper, now, nowMs });
   scheduleUpkeep({ pool, incidents, timekeeper, now });
   scheduleRanking({ database, timekeeper, log, now });

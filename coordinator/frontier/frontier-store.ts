@@ -1,5 +1,6 @@
 /** Tables frontier_host, frontier_url and lease: what is to be fetched, when, and who has it in hand. */
 import type { Pool } from "pg";
+import { deleteOldest, inTurns, type TurnClock } from "../database/bounded-work.ts";
 import { inTransaction } from "../database/transaction.ts";
 import { noteForeign, splitByOwner } from "../federation/foreign-url-store.ts";
 import { addHosts, addUrls, distinctUrls, lockHosts } from "./admission-writes.ts";
@@ -65,16 +66,25 @@ export function createRejectedUrlStore(pool: Pool): RejectedUrlStore {
   return {
     async record(rejected, source, now) {
       await pool.query(
-        `insert into rejected_url (url, reason, source, first_seen_at)
-         select distinct on (url) url, reason, $3, $4
+        `insert into rejected_url (url, reason, source, first_seen_at, last_seen_at)
+         select distinct on (url) url, reason, $3, $4, $4
          from unnest($1::text[], $2::text[]) as given (url, reason)
          on conflict (url) do update
            set times = rejected_url.times + 1,
-               reason = excluded.reason`,
+               reason = excluded.reason,
+               last_seen_at = greatest(rejected_url.last_seen_at, excluded.last_seen_at)`,
         [rejected.map((one) => one.url.replaceAll("\0", "")), rejected.map((one) => one.reason), source, now],
       );
     },
   };
+}
+
+const rejectedAtOnce = 5000;
+
+/** Those that nobody named again since then. */
+export async function forgetRejectedUrls(pool: Pool, before: Date, turn: TurnClock): Promise<number> {
+  const aged = { table: "rejected_url", column: "last_seen_at" };
+  return await inTurns(turn, async () => await deleteOldest(pool, aged, before, rejectedAtOnce));
 }
 
 // How far the crawl is, counted afresh: exact, and some ten milliseconds for tens of thousands of URLs.
