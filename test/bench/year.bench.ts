@@ -3,7 +3,7 @@
  * coordinator's jobs as the rooms schedule them, twice a day. After each month the rows and the size of every table and what
  * each job took; at the end, of every table and job, whether it is as it was or what it grows with.
  * A full-size crawl is one of 50,000 fetches a day. Linux: the CPU of the database's processes is read from /proc.
- * Run: npm run bench -- year [days] [hosts]
+ * Run: npm run bench -- year [days] [hosts] [file for the report]; Ctrl-C ends it with the months that there are.
  */
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { loadavg, tmpdir } from "node:os";
@@ -74,7 +74,11 @@ try {
   });
   const started = performance.now();
   await simulated.begin();
-  for (let day = 1; day <= days; day++) {
+  let isStopped = false;
+  process.once("SIGINT", () => {
+    isStopped = true;
+  });
+  for (let day = 1; day <= days && !(isStopped && months.length > 1); day++) {
     await simulated.nextDay();
     if (day % monthDays !== 0 && day !== days) continue;
     if (day === days && day % monthDays !== 0 && day % monthDays < 20) continue;
