@@ -3,18 +3,22 @@ import { afterEach, beforeEach, expect, it } from "vitest";
 import { readCoordinatorConfig } from "#coordinator/config";
 import { type RunningCoordinator, startCoordinator } from "#coordinator/main";
 import { randomSecrets } from "#coordinator/web/secrets";
-import type { CrawlerId } from "#core/ids";
+import type { CrawlerId, SubnetId } from "#core/ids";
 import { silentLog } from "#core/log";
 import type { CrawlerHello } from "#protocol/messages";
 import { helloOf } from "../gateway/gateway-on-loopback.ts";
 import { RawCrawler } from "../gateway/raw-crawler.ts";
 import { type FlowWorld, newFlowWorld } from "../support/flow-world.ts";
+import { noon, scope, seeds } from "../support/store-world.ts";
 import { until } from "../support/until.ts";
 
 let world: FlowWorld;
 let running: RunningCoordinator[];
+/** 5.1.1.0/24 and 5.1.2.0/24, in every coordinator's tree, and nothing to fetch in them yet. */
+let subnets: readonly SubnetId[];
 beforeEach(async () => {
   world = await newFlowWorld();
+  subnets = [await world.subnet("5.1.1.0", "5.1.1.255"), await world.subnet("5.1.2.0", "5.1.2.255")];
   running = [];
 });
 afterEach(async () => {
@@ -68,8 +72,16 @@ const ownerOf = async (subnetId: number) =>
       `select crawler_id as owner from delegation where subnet_id = ${subnetId}`,
     )
   )[0]?.owner;
+/** Something is to be fetched in the first or second subnet. */
+async function fill(number: 1 | 2): Promise<SubnetId> {
+  const subnetId = subnets[number - 1]!;
+  await world.frontier.admit(seeds(`http://s${number}.example/`), scope, noon);
+  await world.resolve(`s${number}.example`, `5.1.${number}.7`, subnetId);
+  return subnetId;
+}
+
 const decided = async (subnetId: number, owner: number) => {
-  await until(async () => (await ownerOf(subnetId)) === owner, 20_000);
+  await until(async () => (await ownerOf(subnetId)) === owner, 40_000);
 };
 
 it("a round finds the nearest wherever it is connected, also when the other coordinator has taken the lead", async () => {
@@ -82,13 +94,13 @@ it("a round finds the nearest wherever it is connected, also when the other coor
     5000,
   );
 
-  const first = await world.site(1);
+  const first = await fill(1);
   await decided(first, near.crawlerId);
   // The one that led ends; its crawler goes to the other.
   await athens.stop();
   running = [berlin];
   const again = await come("beech", berlin, 2);
-  const second = await world.site(2);
+  const second = await fill(2);
   await decided(second, again.crawlerId);
 
   expect([far.asked.includes("5.1.1.7"), near.asked.includes("5.1.1.7")]).toEqual([true, true]);
@@ -107,7 +119,7 @@ it("who denies a target at the other coordinator is not asked for it", async () 
   const linden = await come("linden", berlin, 4, { denies });
   await until(async () => (await world.rows("select from crawler_denies")).length === 1, 5000);
 
-  const [denied, allowed] = [await world.site(1), await world.site(2)];
+  const [denied, allowed] = [await fill(1), await fill(2)];
   await decided(denied, olive.crawlerId);
   await decided(allowed, linden.crawlerId);
 

@@ -67,7 +67,7 @@ it("one whose connection stands, and that is silent for 10 s, is no longer count
   ).rejects.toBeInstanceOf(NoLongerLeads);
   await silent.look();
 
-  expect(led).toEqual([false, false, false, false, false, true, true]);
+  expect(led).toEqual([false, false, false, false, true, true, true]);
   expect([silent.leads, observer.leads]).toEqual([false, true]);
   expect(await world.rows("select count(*)::int as rounds from probe_round")).toEqual([{ rounds: 1 }]);
 });
