@@ -1,6 +1,8 @@
 /** Tables frontier_host, frontier_url and lease: what is to be fetched, when, and who has it in hand. */
 import type { Pool } from "pg";
-import { inTransaction } from "../database/transaction.ts";
+import type { CrawlerId } from "#core/ids";
+import type { Lease } from "#protocol/lease";
+import { inTransaction, sqlStateOf } from "../database/transaction.ts";
 import { noteForeign, splitByOwner } from "../federation/foreign-url-store.ts";
 import { addHosts, addUrls, distinctUrls, lockHosts } from "./admission-writes.ts";
 import type {
@@ -8,20 +10,24 @@ import type {
   CrawlScope,
   FrontierProgress,
   FrontierStore,
+  LeaseRequest,
   RejectedUrlStore,
 } from "./frontier.ts";
-import { leaseHosts } from "./host-lease-writes.ts";
+import { type LeaseTerms, leaseHosts } from "./host-lease-writes.ts";
 import { reopenRefused, returnExpired, returnLease, returnLeasesOf } from "./lease-end-writes.ts";
 import { hostsToResolve, reassignSubnets, saveResolutions } from "./resolution-store.ts";
 import { SubnetTurns } from "./turn-store.ts";
 
 export function createFrontierStore(pool: Pool): FrontierStore {
   const turns = new SubnetTurns();
+  const together = new RequestsTogether(
+    async (requests, terms) => await leaseHosts(pool, requests, terms, turns),
+  );
   return {
     admit: async (urls, scope, now) => await admit(pool, urls, { scope, now }),
     hostsToResolve: async (limit, now) => await hostsToResolve(pool, limit, now),
     saveResolutions: async (resolutions, now) => await saveResolutions(pool, resolutions, now),
-    leaseHosts: async (request) => await leaseHosts(pool, request, turns),
+    leaseHosts: async (request) => await together.ask(request),
     returnLease: async (lease, now) => await returnLease(pool, lease, now),
     returnExpired: async (now) => await returnExpired(pool, now),
     reopenRefused: async (now) => await reopenRefused(pool, now),
@@ -30,6 +36,92 @@ export function createFrontierStore(pool: Pool): FrontierStore {
     progress: async () => await progress(pool),
   };
 }
+
+// Requests for work that arrive while others are being answered wait for those, and are then answered together: the more
+// crawlers ask, the less each costs.
+
+/** Answered together, at most. */
+const mostTogether = 64;
+
+/** Batches under way: while one computes here, another does in the database. */
+const mostBatches = 2;
+
+/** Class of Postgres' errors that come from values. */
+const dataException = "22";
+
+interface Waiting {
+  readonly request: LeaseRequest;
+  readonly resolve: (leases: Lease[]) => void;
+  readonly reject: (error: unknown) => void;
+}
+
+class RequestsTogether {
+  readonly #answer: (requests: readonly LeaseRequest[], terms: LeaseTerms) => Promise<Lease[][]>;
+  #waiting: Waiting[] = [];
+  /** Of a crawler one request is answered at a time: it would look for the same hosts twice. */
+  readonly #crawlers = new Set<CrawlerId>();
+  #batches = 0;
+
+  constructor(answer: (requests: readonly LeaseRequest[], terms: LeaseTerms) => Promise<Lease[][]>) {
+    this.#answer = answer;
+  }
+
+  async ask(request: LeaseRequest): Promise<Lease[]> {
+    return await new Promise((resolve, reject) => {
+      this.#waiting.push({ request, resolve, reject });
+      this.#begin();
+    });
+  }
+
+  #begin(): void {
+    if (this.#batches === mostBatches) return;
+    const batch = this.#nextBatch();
+    if (batch.length === 0) return;
+    this.#batches += 1;
+    for (const { request } of batch) this.#crawlers.add(request.crawlerId);
+    void this.#serve(batch).finally(() => {
+      this.#batches -= 1;
+      for (const { request } of batch) this.#crawlers.delete(request.crawlerId);
+      this.#begin();
+    });
+  }
+
+  /** Those that have waited longest, on the terms of the first of them. */
+  #nextBatch(): Waiting[] {
+    const batch: Waiting[] = [];
+    const others: Waiting[] = [];
+    const crawlers = new Set(this.#crawlers);
+    let terms: string | null = null;
+    for (const one of this.#waiting) {
+      const { crawlerId } = one.request;
+      const isOpen = batch.length < mostTogether && !crawlers.has(crawlerId);
+      if (isOpen && (terms === null || terms === termsKey(one.request))) {
+        terms ??= termsKey(one.request);
+        batch.push(one);
+        crawlers.add(crawlerId);
+      } else others.push(one);
+    }
+    this.#waiting = others;
+    return batch;
+  }
+
+  /** Where a value was wrong, each is tried by itself, so that nobody fails for what another asked. */
+  async #serve(batch: readonly Waiting[]): Promise<void> {
+    const requests = batch.map(({ request }) => request);
+    try {
+      const now = new Date(Math.max(...requests.map((request) => request.now.getTime())));
+      const leases = await this.#answer(requests, { ...requests[0]!, now });
+      for (const [index, { resolve }] of batch.entries()) resolve(leases[index]!);
+    } catch (error) {
+      const isOfOne = batch.length > 1 && sqlStateOf(error).startsWith(dataException);
+      if (isOfOne) for (const one of batch) await this.#serve([one]);
+      else for (const { reject } of batch) reject(error);
+    }
+  }
+}
+
+const termsKey = ({ leaseSeconds, addressRestSeconds, order }: LeaseRequest) =>
+  JSON.stringify([leaseSeconds, addressRestSeconds, order]);
 
 /** Depth 0 is a seed, which a person gave; every other depth is a link, and counts as one. */
 async function admit(

@@ -9,7 +9,13 @@ import type { Log } from "#core/log";
 import { jobs, type Timekeeper } from "#core/scheduler";
 import type { CoordinatorConfig } from "../config.ts";
 import type { JobPorts } from "../job-ports.ts";
-import { forgetWorths, type ReckonedUntil, reckonFromStart, reckonWorths } from "./order/order-sql.ts";
+import {
+  forgetShortlists,
+  forgetWorths,
+  type ReckonedUntil,
+  reckonFromStart,
+  reckonWorths,
+} from "./order/order-sql.ts";
 import { type FrontierOrder, worthShareOf } from "./order/strategies.ts";
 import { PaceOfFleet, type PacePorts } from "./pace.ts";
 import { resolveHosts } from "./resolve-hosts.ts";
@@ -34,6 +40,8 @@ export function scheduleHostWorths(duty: HostWorthDuty): void {
     const order = duty.order();
     const untilMs = duty.nowMs() + busyMs;
     let isMore = true;
+    while (isMore && duty.nowMs() < untilMs) isMore = await forgetShortlists(duty.pool, duty.now());
+    isMore = true;
     while (isMore && duty.nowMs() < untilMs) {
       if (worthShareOf(order) === 0) {
         isMore = await forgetWorths(duty.pool);

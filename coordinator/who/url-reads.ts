@@ -256,7 +256,7 @@ export async function waitingIn(pool: Pool, subnetId: number): Promise<WaitingRe
       `select host, due_at, url_count as urls
        from frontier_host
        where subnet_id = $1 and lease_id is null and state = 'resolved' and due_at is not null
-       order by due_at
+       order by greatest(due_at, not_before)
        limit ${waitingHostsShown}`,
       [subnetId],
     ),
