@@ -104,6 +104,7 @@ export const configSchema = z.strictObject({
   trust: policySections.trust.prefault({}),
   recrawl: policySections.recrawl.prefault({}),
   changes: policySections.changes.prefault({}),
+  retention: policySections.retention.prefault({}),
   pace: policySections.pace.prefault({}),
   registry: registry.prefault({}),
   /** The coordinator above this one, which gets what is not its own (WEB-SAILOR section 4.4); null: there is none. */

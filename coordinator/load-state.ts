@@ -35,7 +35,7 @@ export async function readWhatIsKnown(ports: KnownPorts, now: Date): Promise<voi
   await loadTree(ports);
   ports.state.setCrawlers(await ports.crawlers.list());
   await loadDelegations(ports);
-  ports.state.learnRtts(await ports.crawlers.rtts());
+  await ports.crawlers.readEachRtts((rtts) => ports.state.learnRtts(rtts));
   await relearnRtts(ports);
   const midnight = new Date(`${now.toISOString().slice(0, 10)}T00:00:00Z`);
   ports.budget.restore(await ports.results.fetchesSince(midnight), now);

@@ -68,6 +68,7 @@ import { scheduleSearch } from "./search/start.ts";
 import { policyDuties, policyPart } from "./settings/start.ts";
 import { type Sharing, sharing } from "./sharing/start.ts";
 import { openWebServer, type RoomOptions } from "./start-web.ts";
+import { retentionDuties, storagePart } from "./storage/start.ts";
 import { scheduleSubmissions, submissionPart } from "./submissions/start.ts";
 import { createSubnetStore, ensureRootSubnets } from "./subnets/subnet-store.ts";
 import { createTreeSnapshots, noSnapshots } from "./subnets/tree-snapshot-store.ts";
@@ -253,6 +254,8 @@ async function openRooms(ground: Ground) {
     others: async () => ground.presence.others.size,
   });
   const optOuts = optOutDuties({ pool, gateway: own, timekeeper, config, log, now });
+  const nowMs = () => performance.now();
+  const retention = retentionDuties({ pool, timekeeper, log, now, nowMs }, config);
 
   const handlers = fleetMessageHandlers(
     {
@@ -305,7 +308,7 @@ async function openRooms(ground: Ground) {
   fleet.open(gateway);
   return {
     ...{ recalibration, probing, delegations, trusting, recrawls, paces, watching, releases, links, keys },
-    ...{ moves, optOuts, outbox, gateway, withoutRoom },
+    ...{ moves, optOuts, outbox, retention, gateway, withoutRoom },
   };
 }
 
@@ -317,6 +320,7 @@ async function goToWork(ground: Ground, rooms: Rooms): Promise<RunningCoordinato
   try {
     // Who is invited by the pages that listen now is to find a release.
     await ground.keepReleases(now());
+    await rooms.retention.begin();
     const { web, url } = await openWebServer({
       ...{ ...ground, metrics: ground.counters.metrics, live: liveOf(ground, rooms) },
       succession: succession(jobPorts(ground, rooms), config),
@@ -403,6 +407,7 @@ export function pagesOfRooms(options: RoomOptions): readonly WebPart[] {
     submissionPart(options),
     alertMutePart(options.pool),
     coordinatorPart(options),
+    storagePart(options),
     ...accessParts(options.pool, options),
   ];
 }
@@ -435,7 +440,8 @@ function scheduleJobs(ground: Ground, rooms: Rooms): void {
   scheduleWakeUps(timekeeper, ground.idle);
   scheduleDelegation(ports, config);
   scheduleBalance(ports, config);
-  for (const room of [rooms.keys, rooms.watching, delegations, rooms.paces, rooms.outbox]) room.start();
+  const own = [rooms.keys, rooms.watching, delegations, rooms.paces, rooms.outbox, rooms.retention];
+  for (const room of own) room.start();
   scheduleSearch({ pool, timekeeper, now, nowMs });
   scheduleUpkeep({ pool, incidents, timekeeper, now });
   scheduleRanking({ database, timekeeper, log, now });

@@ -16,6 +16,7 @@ import { registryApi } from "./registry/registry-api.ts";
 import { releasesApi, versionsApi } from "./releases/releases-api.ts";
 import { searchApi } from "./search/search-api.ts";
 import { settingsApi } from "./settings/settings-api.ts";
+import { storageApi } from "./storage/storage-api.ts";
 import { submissionsApi } from "./submissions/submissions-api.ts";
 import { type ApiOperations, describeOperations, type OpenApi } from "./web/api-operation.ts";
 import { graphApi } from "./web-graph/web-graph-api.ts";
@@ -38,6 +39,7 @@ export const apiGroups: Readonly<Record<string, readonly ApiOperations[]>> = {
   registry: [registryApi, registryJobApi],
   releases: [releasesApi],
   search: [searchApi],
+  storage: [storageApi],
   urls: [submissionsApi],
   who: [whoApi],
 };

@@ -20,7 +20,8 @@ export const settingWords: Readonly<Record<string, string>> = {
     "What this coordinator's crawlers crawl: hosts in one of these sets of domains and languages. Empty: every host.",
   allowSpecialPurpose:
     'Private, loopback and other special-purpose addresses that may be crawled: a list of ranges such as ["10.0.0.0/8"], or true for all of them. Each crawler has to allow them, too (allowRanges).',
-  heartbeatSeconds: "Between two signs of life of a crawler.",
+  heartbeatSeconds:
+    "Between two signs of life of a crawler; in a large fleet 3 ms for each crawler, up to 30 s.",
   departureSeconds: "A crawler that is gone for so long hands its subnets to those that come next.",
   logLevel: "What is logged at least, as JSON lines on standard output.",
   "listen.host": "The address to listen at. Beyond loopback it needs TLS, or behindProxy.",

@@ -69,6 +69,7 @@ async function copyTables(
     const tables = inOrder(await tablesOf(from));
     const totalBytes = tables.reduce((sum, { bytes }) => sum + bytes, 0);
     await to.query(`truncate ${tables.map(({ name }) => `"${name}"`).join(", ")}`);
+    await makeRanges(from, to);
     let [rows, bytes] = [0, 0];
     for (const table of tables) {
       const before = bytes;
@@ -116,6 +117,27 @@ async function tablesOf(client: PoolClient): Promise<CopiedTable[]> {
      order by c.relname`,
   );
   return rows;
+}
+
+/**
+ * Parts by ranges are made while the program runs (one a day of fetches), and no migration knows them: the target gets those
+ * of the source. The tables are empty still, so that nothing has to be moved. A part that is parted itself (fetches that are
+ * older than their days) is one table there.
+ */
+async function makeRanges(from: PoolClient, to: PoolClient): Promise<void> {
+  // Bounds are told and read in one time zone.
+  for (const client of [from, to]) await client.query("set local timezone = 'UTC'");
+  const { rows } = await from.query<{ name: string; parent: string; bounds: string }>(
+    `select c.relname as name, p.relname as parent, pg_get_expr(c.relpartbound, c.oid) as bounds
+     from pg_partitioned_table t
+     join pg_class p on p.oid = t.partrelid
+     join pg_inherits i on i.inhparent = p.oid
+     join pg_class c on c.oid = i.inhrelid
+     where t.partstrat = 'r' and p.relnamespace = current_schema()::regnamespace and not p.relispartition
+     order by c.relname`,
+  );
+  for (const { name, parent, bounds } of rows)
+    await to.query(`create table if not exists "${name}" partition of "${parent}" ${bounds}`);
 }
 
 /** Each after those that it refers to. */

@@ -57,7 +57,7 @@ const coordinatorStoreys: readonly (readonly string[])[] = [
     ...["changes", "web-graph", "trust", "federation"],
   ],
   ["settings", "releases", "opt-outs", "registry", "access", "explore", "gateway", "sharing", "submissions"],
-  ["search", "who", "overview", "fleet"],
+  ["search", "who", "overview", "fleet", "storage"],
 ];
 /** Of `start.ts` of any room, and of files that lie in no room. */
 const wiring = ".";

@@ -41,7 +41,8 @@ export class HandOvers {
     const { state, online } = this.#ports;
     const now = this.#ports.now();
     const leaving = leavingCrawlers(state, this.#rule, now);
-    for (const crawlerId of this.#left.keys()) if (!leaving.includes(crawlerId)) this.#left.delete(crawlerId);
+    const isLeaving = new Set(leaving);
+    for (const crawlerId of this.#left.keys()) if (!isLeaving.has(crawlerId)) this.#left.delete(crawlerId);
     let rounds = roundsPerPass;
     for (const crawlerId of leaving) {
       if (online().every((other) => other === crawlerId)) continue;
@@ -102,6 +103,6 @@ function leavingCrawlers(state: CoordinatorState, rule: DepartureRule, now: Date
   const draining = state.crawlers
     .filter(({ drainingSince }) => drainingSince !== null)
     .map(({ crawlerId }) => crawlerId)
-    .filter((crawlerId) => state.subnetsOf(crawlerId).length > 0);
+    .filter((crawlerId) => state.subnetCountOf(crawlerId) > 0);
   return [...new Set([...draining, ...departedCrawlers(state, rule, now)])];
 }

@@ -14,6 +14,7 @@ import type { AnycastRanges } from "../delegation/anycast.ts";
 import type { Delegation, DelegationMove, DelegationStore, WaitingSubnet } from "../delegation/delegation.ts";
 import type { DeniedTargets } from "../delegation/denied-targets.ts";
 import { backOffLevels, type Level } from "../delegation/knowledge.ts";
+import { lookedAtWhole } from "../delegation/peers.ts";
 import type { Placement } from "../delegation/placement.ts";
 import { originOf, type ProbeSettings } from "../delegation/round-questions.ts";
 import type { CoordinatorState } from "../delegation/state.ts";
@@ -50,6 +51,9 @@ const mostShare = 0.5;
 
 /** Kept between two rankings of everything. */
 const keptCandidates = 2000;
+
+/** Crawlers of a large fleet whose subnets are ranked. */
+const ownersLookedAt = 256;
 
 /** Subnets ranked between two looks at whatever else is to be done. */
 const rankedAtOnce = 5000;
@@ -137,7 +141,22 @@ export class NewcomerSearch {
     const { fleet, state } = this.#ports;
     const isStaying = (crawlerId: CrawlerId) =>
       crawlerId !== this.#newcomer && (state.crawler(crawlerId)?.drainingSince ?? null) === null;
-    return fleet.online().filter(isStaying);
+    const online = fleet.online();
+    return (online.length > lookedAtWhole ? this.#nearestOf(online) : online).filter(isStaying);
+  }
+
+  /** Of a large fleet those that are next to the newcomer, and to those: whose subnets it can be near to. */
+  #nearestOf(online: readonly CrawlerId[]): CrawlerId[] {
+    const here = new Set(online);
+    const { matrix } = this.#ports.state.rtts;
+    const near = matrix.nearestOf(matrix.slotOf(this.#newcomer)).slots;
+    const found = new Set<number>(near);
+    for (const slot of near) {
+      if (found.size >= ownersLookedAt) break;
+      for (const next of matrix.nearestOf(slot).slots) found.add(next);
+    }
+    const crawlers = Array.from(found, (slot) => matrix.crawlerAt(slot));
+    return crawlers.filter((crawlerId) => here.has(crawlerId)).slice(0, ownersLookedAt);
   }
 
   /** Of an anycast range there is nothing to gain: it is near to many, and was given away by load. */

@@ -28,14 +28,16 @@ const returnsPerPass = 1000;
 const formerMs = 24 * 3_600_000;
 /** A former crawler gets a subnet back for this. */
 const returnMarginMs = 1;
-/** The newcomer has to know its distance to this share of the others, but is not waited for any longer than that. */
+/**
+ * The newcomer has to know its distance to this share of the others (in a large fleet to its landmarks and neighbours), but is
+ * not waited for any longer than that.
+ */
 const enoughDistances = 0.9;
 const patienceMs = 60_000;
 const roomsMs = 60_000;
 
 interface Newcomer {
   readonly search: NewcomerSearch;
-  readonly sinceMs: number;
   returned: number;
   isBack: boolean;
 }
@@ -43,6 +45,8 @@ interface Newcomer {
 export class NewcomerSettling {
   readonly #ports: SettlingPorts;
   readonly #newcomers = new Map<CrawlerId, Newcomer>();
+  /** Since when each waits. */
+  readonly #since = new Map<CrawlerId, number>();
   /** At the beginning of the pass. */
   #measured: readonly CrawlerId[] = [];
   #rooms = new Map<CrawlerId, number>();
@@ -55,8 +59,8 @@ export class NewcomerSettling {
   async pass(): Promise<void> {
     const waiting = this.#waiting();
     const here = new Set(waiting.map(({ crawlerId }) => crawlerId));
-    for (const crawlerId of this.#newcomers.keys())
-      if (!here.has(crawlerId)) this.#newcomers.delete(crawlerId);
+    for (const waited of [this.#newcomers, this.#since])
+      for (const crawlerId of waited.keys()) if (!here.has(crawlerId)) waited.delete(crawlerId);
     this.#measured = this.#withMeasurements();
     const ready = this.#firstReady(waiting);
     if (ready.length === 0) return;
@@ -81,23 +85,26 @@ export class NewcomerSettling {
       .filter(({ joiningSince, drainingSince }) => joiningSince !== null && drainingSince === null);
   }
 
-  /** As many as one pass settles; each of the others has begun to wait. */
+  /** As many as one pass settles; each of the others has begun to wait. Those that were begun with come first. */
   #firstReady(waiting: readonly CrawlerRecord[]): CrawlerRecord[] {
     const online = this.#ports.fleet.online();
+    const nowMs = this.#ports.now().getTime();
+    const [begun, others] = [true, false].map((isBegun) =>
+      waiting.filter(({ crawlerId }) => this.#newcomers.has(crawlerId) === isBegun),
+    );
     const ready: CrawlerRecord[] = [];
-    for (const crawler of waiting) {
-      const newcomer = this.#newcomerOf(crawler.crawlerId);
-      if (ready.length < probesPerPass && this.#isReady(crawler, newcomer, online)) ready.push(crawler);
+    for (const crawler of [...begun!, ...others!]) {
+      const sinceMs = this.#since.get(crawler.crawlerId) ?? nowMs;
+      this.#since.set(crawler.crawlerId, sinceMs);
+      if (ready.length < probesPerPass && this.#isReady(crawler, nowMs - sinceMs, online))
+        ready.push(crawler);
     }
     return ready;
   }
 
-  #isReady({ crawlerId }: CrawlerRecord, newcomer: Newcomer, online: readonly CrawlerId[]): boolean {
-    const { state, now } = this.#ports;
-    if (this.#isFirst(crawlerId) || now().getTime() - newcomer.sinceMs >= patienceMs) return true;
-    const others = online.filter((other) => other !== crawlerId);
-    const known = others.filter((other) => state.peerRtts.rttMs(crawlerId, other) !== null);
-    return known.length >= enoughDistances * others.length;
+  #isReady({ crawlerId }: CrawlerRecord, waitedMs: number, online: readonly CrawlerId[]): boolean {
+    if (this.#isFirst(crawlerId) || waitedMs >= patienceMs) return true;
+    return this.#ports.state.knowsDistances(crawlerId, online, enoughDistances);
   }
 
   /** Nothing of the others was measured yet: they have but the subnets that they stand in. */
@@ -123,7 +130,7 @@ export class NewcomerSettling {
     const known = this.#newcomers.get(crawlerId);
     if (known) return known;
     const search = new NewcomerSearch(crawlerId, this.#ports);
-    const newcomer = { search, sinceMs: this.#ports.now().getTime(), returned: 0, isBack: false };
+    const newcomer = { search, returned: 0, isBack: false };
     this.#newcomers.set(crawlerId, newcomer);
     return newcomer;
   }
@@ -233,6 +240,7 @@ export class NewcomerSettling {
     const { crawlers, log } = this.#ports;
     const newcomer = this.#newcomers.get(crawlerId);
     this.#newcomers.delete(crawlerId);
+    this.#since.delete(crawlerId);
     await crawlers.hasJoined(crawlerId);
     await refreshCrawlers(this.#ports, [crawlerId]);
     const { probes = 0, gained = 0 } = newcomer?.search.figures ?? {};

@@ -52,7 +52,10 @@ function countByPage(links: readonly ChangedLink[]): Map<string, number> {
   return counts;
 }
 
-/** By `nameOf`. A URL without a visit has no page, and had none. */
+/**
+ * By `nameOf`. A URL without a visit has no page, and had none. One without links that was away for longer than fetches are
+ * kept (retention.fetchDays) is taken for new.
+ */
 async function knownPages(
   client: PoolClient,
   replaced: readonly CountedResult[],
@@ -66,6 +69,9 @@ async function knownPages(
            'language', p.language)
        end as before,
        p.url_hash is not null or exists (
+         select from page_links l
+         where l.host_hash = given.host_hash and l.url_hash = given.url_hash and l.link_count > 0
+       ) or exists (
          select from page_fetch f
          where f.host_hash = given.host_hash and f.url_hash = given.url_hash and f.outcome = 'fetched'
        ) as "wasRead"

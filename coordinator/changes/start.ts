@@ -1,6 +1,7 @@
 /** What is done by the clock for the change feed: changes get their numbers, and the oldest are let go. */
 import type { Pool } from "pg";
 import type { Timekeeper } from "#core/scheduler";
+import { inTurns } from "../database/bounded-work.ts";
 import type { RoomOptions } from "../start-web.ts";
 import type { WebPart } from "../web/actions.ts";
 import { createChangeFeed } from "./change-feed-reads.ts";
@@ -27,20 +28,15 @@ const turnMs = 2000;
 const dayMs = 86_400_000;
 
 export function scheduleChanges(ports: ChangeDutyPorts): void {
-  const { pool, timekeeper, keepDays, now } = ports;
+  const { pool, timekeeper, keepDays, now, nowMs } = ports;
+  const turn = { nowMs, turnMs };
   timekeeper.every("number-changes", numberMs, async () => {
-    await inTurns(ports, async () => await numberChanges(pool, now()));
+    await inTurns(turn, async () => await numberChanges(pool, now()));
   });
   timekeeper.every("forget-changes", removeMs, async () => {
     const before = new Date(now().getTime() - keepDays() * dayMs);
-    await inTurns(ports, async () => await removeOldChanges(pool, before));
+    await inTurns(turn, async () => await removeOldChanges(pool, before));
   });
-}
-
-/** Batch after batch until nothing is left, or the turn is over. */
-async function inTurns({ nowMs }: ChangeDutyPorts, batch: () => Promise<number>): Promise<void> {
-  const endMs = nowMs() + turnMs;
-  while ((await batch()) > 0 && nowMs() < endMs);
 }
 
 // The pages' part about changes, with its store.

@@ -31,6 +31,13 @@ export function howMany(count: number, noun: string): string {
   return `${count.toLocaleString("en-GB")} ${noun}${count === 1 ? "" : "s"}`;
 }
 
+/** Of a URL's visits whose fetches are not kept any more; empty: all are. */
+export function earlierVisitsWords(visits: number, kept: number): string {
+  if (visits <= kept) return "";
+  const isOne = visits - kept === 1;
+  return `${howMany(visits - kept, "earlier visit")} ${isOne ? "is" : "are"} counted and not listed: fetches are kept for a time (policy retention.fetchDays)`;
+}
+
 // The Wilson score interval of a share (E. B. Wilson 1927, "Probable inference, the law of succession, and
 // statistical inference", JASA 22): holds for few samples and for shares near 0 and 1, where the usual ± does not.
 

@@ -9,7 +9,7 @@ import type { Log } from "./log.ts";
 
 /** What each coordinator does for itself: for its sessions, its memory and its figures. */
 const onEveryCoordinator: ReadonlySet<string> = new Set([
-  ...["observe", "observe-operation", "write-figures"],
+  ...["observe", "observe-operation", "write-figures", "write-heartbeats", "wake-idle-crawlers"],
   ...["rotate-keys", "rotate-welcomed-keys", "offer-releases", "honour-opt-outs", "pace-crawlers"],
   ...["measure-crawlers", "delegate-subnets", "recalibrate", "watch-hosts-and-leaves", "review-moves"],
   // Several share the work, host by host.

@@ -50,23 +50,15 @@ export function createCrawlerStore(pool: Pool, coordinatorNumber: number | null 
 
     markAbsent: async (reason, now) => await takeOverAtStart(pool, coordinatorNumber, { reason, now }),
 
-    saveRtts: async (rtts, now) => await saveRtts(pool, rtts, now),
+    saveRtts: async (rtts, now, keptByEach) => await saveRtts(pool, rtts, now, keptByEach),
 
     async rtts(from) {
-      const { rows } = await pool.query<{ from: number; to: number; rtt_ms: number; method: ProbeMethod }>(
-        `select from_crawler_id as "from", to_crawler_id as "to", rtt_ms, method
-         from crawler_rtt
-         ${from === undefined ? "" : "where from_crawler_id = any($1)"}
-         order by from_crawler_id, to_crawler_id`,
-        from === undefined ? [] : [from],
-      );
-      return rows.map((row) => ({
-        from: asCrawlerId(row.from),
-        to: asCrawlerId(row.to),
-        rttMs: row.rtt_ms,
-        method: row.method,
-      }));
+      const all: PeerRtt[] = [];
+      await readEachRtts(pool, (rtts) => all.push(...rtts), from);
+      return all;
     },
+
+    readEachRtts: async (visit) => await readEachRtts(pool, visit),
 
     drain: async (name, now, by) => await drainCrawler(pool, name, now, by),
     resume: async (name, now, by) => await resumeCrawler(pool, name, now, by),
@@ -245,16 +237,33 @@ async function list(pool: Pool, crawlerIds?: readonly CrawlerId[]): Promise<Craw
   }));
 }
 
-/** What a crawler says of peers that the registry doesn't hold is left out; of several values for a pair the last counts. */
-async function saveRtts(pool: Pool, rtts: readonly PeerRtt[], now: Date): Promise<void> {
+/** Of a large fleet, pairs that stay the same are written again after so long: most of what it measures says nothing new. */
+const rttWrittenAgain = "interval '30 minutes'";
+
+/** The measurement has not changed by more than jitter (as in the coordinator's memory, peer-matrix), and was written lately. */
+const isWritten = `
+  abs(r.rtt_ms - given.rtt_ms) <= 2 + 0.1 * r.rtt_ms and r.method = given.method
+    and r.measured_at > $5::timestamptz - ${rttWrittenAgain} and r.measured_at <= $5::timestamptz`;
+
+/**
+ * What a crawler says of peers that the registry doesn't hold is left out; of several values for a pair the last counts.
+ * Of each crawler the pairs that were written longest ago go when there are too many.
+ */
+async function saveRtts(
+  pool: Pool,
+  rtts: readonly PeerRtt[],
+  now: Date,
+  keptByEach = Number.POSITIVE_INFINITY,
+): Promise<void> {
   const latest = [...new Map(rtts.map((one) => [`${one.from}-${one.to}`, one])).values()];
   await pool.query(
     `insert into crawler_rtt (from_crawler_id, to_crawler_id, rtt_ms, method, measured_at)
-     select given.from_id, given.to_id, given.rtt_ms, given.method, $5
+     select given.from_id, given.to_id, given.rtt_ms, given.method, $5::timestamptz
      from unnest($1::int[], $2::int[], $3::real[], $4::text[]) as given (from_id, to_id, rtt_ms, method)
      join crawler f on f.crawler_id = given.from_id
      join crawler t on t.crawler_id = given.to_id
-     where given.from_id <> given.to_id
+     left join crawler_rtt r on r.from_crawler_id = given.from_id and r.to_crawler_id = given.to_id
+     where given.from_id <> given.to_id and ($6::boolean or (${isWritten}) is not true)
      order by given.from_id, given.to_id
      on conflict (from_crawler_id, to_crawler_id) do update
        set rtt_ms = excluded.rtt_ms, method = excluded.method, measured_at = excluded.measured_at`,
@@ -264,8 +273,59 @@ async function saveRtts(pool: Pool, rtts: readonly PeerRtt[], now: Date): Promis
       latest.map((one) => one.rttMs),
       latest.map((one) => one.method),
       now,
+      keptByEach === Number.POSITIVE_INFINITY,
     ],
   );
+  if (keptByEach === Number.POSITIVE_INFINITY) return;
+  await pool.query(
+    `delete from crawler_rtt r
+     using (
+       select given.from_id, old.to_crawler_id as to_id
+       from unnest($1::int[]) as given (from_id)
+       cross join lateral (
+         select to_crawler_id
+         from crawler_rtt
+         where from_crawler_id = given.from_id
+         order by measured_at desc, to_crawler_id
+         offset $2
+       ) old
+     ) forgotten
+     where r.from_crawler_id = forgotten.from_id and r.to_crawler_id = forgotten.to_id`,
+    [[...new Set(latest.map(({ from }) => from))], keptByEach],
+  );
+}
+
+/** Crawlers whose measurements are read at once: some 20,000 rows. */
+const rttsReadOf = 200;
+
+/** Every pair in ascending order. */
+/** Of all crawlers, or of those that have measured. */
+async function readEachRtts(
+  pool: Pool,
+  visit: (rtts: readonly PeerRtt[]) => void,
+  from?: readonly CrawlerId[],
+): Promise<void> {
+  const { rows: crawlers } = await pool.query<{ crawler_id: number }>(
+    "select crawler_id from crawler where $1::int[] is null or crawler_id = any($1) order by crawler_id",
+    [from ?? null],
+  );
+  for (let start = 0; start < crawlers.length; start += rttsReadOf) {
+    const { rows } = await pool.query<{ from: number; to: number; rtt_ms: number; method: ProbeMethod }>(
+      `select from_crawler_id as "from", to_crawler_id as "to", rtt_ms, method
+       from crawler_rtt
+       where from_crawler_id = any($1::int[])
+       order by from_crawler_id, to_crawler_id`,
+      [crawlers.slice(start, start + rttsReadOf).map(({ crawler_id }) => crawler_id)],
+    );
+    visit(
+      rows.map((row) => ({
+        from: asCrawlerId(row.from),
+        to: asCrawlerId(row.to),
+        rttMs: row.rtt_ms,
+        method: row.method,
+      })),
+    );
+  }
 }
 
 // Table crawler_absence: when a crawler was away, and why.

@@ -93,9 +93,12 @@ export interface CrawlerStore {
   list(crawlerIds?: readonly CrawlerId[]): Promise<CrawlerRecord[]>;
   /** At coordinator start: nobody is connected, but to other coordinators that run. */
   markAbsent(reason: string, now: Date): Promise<void>;
-  saveRtts(rtts: readonly PeerRtt[], now: Date): Promise<void>;
+  /** `keptByEach`: of what each of these crawlers measured, so many pairs are kept, the latest; left out: all. */
+  saveRtts(rtts: readonly PeerRtt[], now: Date, keptByEach?: number): Promise<void>;
   /** All, or those that these crawlers have measured. */
   rtts(from?: readonly CrawlerId[]): Promise<PeerRtt[]>;
+  /** The same, some at a time, without a list of them all. */
+  readEachRtts(visit: (rtts: readonly PeerRtt[]) => void): Promise<void>;
   /**
    * Has the crawler of this name hand its subnets over; false when there is none. Running coordinators are told.
    * `by`: the operator, when it is left out.

@@ -21,6 +21,7 @@ import {
   leastSum,
   mostSumMs,
   type PlacedAnswer,
+  someOf,
 } from "./anycast.ts";
 import type { CandidateFleet } from "./fleet.ts";
 import type { Placement } from "./placement.ts";
@@ -41,7 +42,7 @@ interface AnycastCrawler {
 }
 
 export interface AnycastView {
-  /** Of the fleet's candidates. */
+  /** Of the fleet's candidates, some where there are many. */
   readonly crawlers: ReadonlyMap<CrawlerId, AnycastCrawler>;
   /** What a crawler has to do, as a share of what it may: the smallest is preferred. */
   readonly loadOf: (crawlerId: CrawlerId) => number;
@@ -294,13 +295,14 @@ export class AnycastLook {
 
   #viewOf(questions: RoundQuestions): AnycastView {
     const { placement, fleet, state, ranges, nowMs, isLarge } = this.#context;
+    const crawlers = withOthers(crawlersOf(fleet, state), questions.asked, this.#context);
     return {
-      crawlers: crawlersOf(fleet, state),
+      crawlers,
       loadOf: (crawlerId) => {
         const pagesPerDay = state.crawler(crawlerId)?.pagesPerDay ?? 1;
         return state.subnetCountOf(crawlerId) / Math.max(1, pagesPerDay);
       },
-      fleet,
+      fleet: { candidates: [...crawlers.keys()], peerRtts: fleet.peerRtts },
       answers: questions.answers,
       asked: questions.asked,
       country: placement.country,
@@ -310,7 +312,15 @@ export class AnycastLook {
   }
 }
 
-type KnownCrawlers = ReadonlyMap<CrawlerId, AnycastCrawler>;
+interface KnownCrawlers {
+  /** Who may be asked, and over whom ways may lead: all, or of a large fleet some. */
+  readonly some: ReadonlyMap<CrawlerId, AnycastCrawler>;
+  /** Of a large fleet, by country. */
+  readonly byCountry: ReadonlyMap<string, readonly CrawlerId[]>;
+}
+
+/** Of each country of a large fleet. */
+const mostOfCountry = 8;
 
 /** Where the crawlers of the latest fleets stand: rounds follow each other with the same ones. */
 const known = new WeakMap<
@@ -321,9 +331,31 @@ const known = new WeakMap<
 function crawlersOf(fleet: CandidateFleet, state: CoordinatorState): KnownCrawlers {
   const before = known.get(fleet);
   if (before?.records === state.crawlers) return before.crawlers;
-  const crawlers = new Map(fleet.candidates.map((crawlerId) => [crawlerId, placedAnswers(crawlerId, state)]));
+  const some = new Map(
+    someOf(fleet.candidates).map((crawlerId) => [crawlerId, placedAnswers(crawlerId, state)]),
+  );
+  const byCountry = new Map<string, CrawlerId[]>();
+  for (const crawlerId of some.size < fleet.candidates.length ? fleet.candidates : []) {
+    const country = state.crawler(crawlerId)?.country ?? null;
+    if (country === null) continue;
+    const there = byCountry.get(country) ?? [];
+    byCountry.set(country, there);
+    if (there.length < mostOfCountry) there.push(crawlerId);
+  }
+  const crawlers = { some, byCountry };
   known.set(fleet, { records: state.crawlers, crawlers });
   return crawlers;
+}
+
+/** Those of a large fleet who were asked count, too, and some who stand in the target's country. */
+function withOthers(
+  { some, byCountry }: KnownCrawlers,
+  asked: ReadonlySet<CrawlerId>,
+  { fleet, placement, state }: AnycastContext,
+): AnycastView["crawlers"] {
+  if (some.size === fleet.candidates.length) return some;
+  const others = [...asked, ...(byCountry.get(placement.country ?? "") ?? [])];
+  return new Map([...some, ...others.map((one) => [one, placedAnswers(one, state)] as const)]);
 }
 
 function placedAnswers(crawlerId: CrawlerId, state: CoordinatorState): AnycastCrawler {

@@ -4,7 +4,7 @@
  */
 import type { CrawlerId } from "#core/ids";
 import { smallestOf } from "#core/small-collections";
-import type { PeerMatrix } from "./peers.ts";
+import { type NearestPeers, PeerMatrix } from "./peer-matrix.ts";
 import { type LearnedRtts, listedAsNearest } from "./policies/learned-rtts.ts";
 
 export interface MeasuredPeer {
@@ -13,78 +13,68 @@ export interface MeasuredPeer {
   readonly rttMs: number;
 }
 
-/** RTTs between crawlers, in ms. Both directions are one path: the smaller measurement counts. */
+/** RTTs between crawlers, in ms, as rounds read them. Both directions are one path: the smaller measurement counts. */
 export class PeerRttTable {
-  #slots = new Map<CrawlerId, number>();
-  #rows: readonly Float64Array[];
-  #revision = () => 0;
+  readonly #matrix: PeerMatrix;
 
-  constructor(measurements: readonly MeasuredPeer[]) {
-    for (const { from, to } of measurements) {
-      if (!this.#slots.has(from)) this.#slots.set(from, this.#slots.size);
-      if (!this.#slots.has(to)) this.#slots.set(to, this.#slots.size);
+  /** `matrix`: where the measurements go to. */
+  constructor(
+    measurements: readonly MeasuredPeer[],
+    matrix = new PeerMatrix(() => Number.POSITIVE_INFINITY),
+  ) {
+    this.#matrix = matrix;
+    for (const { from, to, rttMs } of measurements) {
+      const [a, b] = [matrix.slotOf(from), matrix.slotOf(to)];
+      if (!(matrix.rttMs(a, b) <= rttMs)) matrix.learn(a, b, rttMs, 0);
     }
-    const size = this.#slots.size;
-    this.#rows = Array.from({ length: size }, () => new Float64Array(size).fill(Number.NaN));
-    for (const { from, to, rttMs } of measurements) this.#set(from, to, rttMs);
   }
 
-  /** A table over a matrix, live: what is learned later shows here too, until a crawler gets a slot. */
+  /** A table over a matrix, live: what is learned later shows here too. */
   static over(matrix: PeerMatrix): PeerRttTable {
-    const table = new PeerRttTable([]);
-    table.#slots = new Map(matrix.slots);
-    table.#rows = matrix.rows;
-    table.#revision = () => matrix.revision;
-    return table;
+    return new PeerRttTable([], matrix);
   }
 
   /** Another number after every change that matters (see `PeerMatrix`); constant for a table of given measurements. */
   get revision(): number {
-    return this.#revision();
+    return this.#matrix.revision;
   }
 
   /** Null when neither side has measured the other. */
   rttMs(a: CrawlerId, b: CrawlerId): number | null {
-    const rttMs = this.#rows[this.#slots.get(a) ?? -1]?.[this.#slots.get(b) ?? -1];
-    return rttMs === undefined || Number.isNaN(rttMs) ? null : rttMs;
+    const { slots } = this.#matrix;
+    const rttMs = this.#matrix.rttMs(slots.get(a) ?? -1, slots.get(b) ?? -1);
+    return Number.isNaN(rttMs) ? null : rttMs;
   }
 
-  /** Where the crawlers stand in this table, for `rttsBetween`; −1 for one that measured nothing. */
+  /** Where the crawlers stand in this table, for the questions below; each gets its slot. */
   slotsOf(crawlerIds: readonly CrawlerId[]): Int32Array {
-    const slots = new Int32Array(crawlerIds.length);
-    for (let index = 0; index < slots.length; index++)
-      slots[index] = this.#slots.get(crawlerIds[index]!) ?? -1;
-    return slots;
+    return Int32Array.from(crawlerIds, (crawlerId: CrawlerId) => this.#matrix.slotOf(crawlerId));
   }
 
   /** The RTTs from one slot to many, in their order; NaN where unknown. */
   rttsBetween(from: number, to: Int32Array): Float64Array {
-    const row = this.#rows[from];
-    const rtts = new Float64Array(to.length).fill(Number.NaN);
-    if (row === undefined) return rtts;
-    for (let index = 0; index < to.length; index++) {
-      if (to[index]! >= 0) rtts[index] = row[to[index]!]!;
-    }
-    return rtts;
+    return this.#matrix.rttsBetween(from, to);
   }
 
-  #set(from: CrawlerId, to: CrawlerId, rttMs: number): void {
-    if (!(rttMs >= 0) || !Number.isFinite(rttMs)) return;
-    const a = this.#slots.get(from)!;
-    const b = this.#slots.get(to)!;
-    const known = this.#rows[a]![b]!;
-    if (known <= rttMs) return;
-    this.#rows[a]![b] = rttMs;
-    this.#rows[b]![a] = rttMs;
+  /** The nearest that are known of a slot, nearest first. */
+  nearestOf(slot: number): NearestPeers {
+    return this.#matrix.nearestOf(slot);
+  }
+
+  /** Every slot that the RTT to is known, in ascending order. */
+  eachKnown(slot: number, visit: (peer: number, rttMs: number) => void): void {
+    this.#matrix.eachKnown(slot, visit);
   }
 }
 
 export interface CandidateFleet {
   readonly candidates: readonly CrawlerId[];
-  readonly indexOf: ReadonlyMap<CrawlerId, number>;
+  readonly indexOf: Pick<ReadonlyMap<CrawlerId, number>, "get" | "has">;
   readonly peerRtts: PeerRttTable;
   /** The candidates' slots in that table. */
   readonly peerSlots: Int32Array;
+  /** Of a part of a larger fleet: that fleet, and the positions of these in it. */
+  readonly part?: { readonly whole: CandidateFleet; readonly members: readonly number[] };
 }
 
 /** The candidates of one round; a crawler named twice counts once. */
@@ -93,6 +83,42 @@ export function candidateFleet(crawlerIds: readonly CrawlerId[], peerRtts: PeerR
   for (const crawlerId of crawlerIds) if (!indexOf.has(crawlerId)) indexOf.set(crawlerId, indexOf.size);
   const candidates = [...indexOf.keys()];
   return { candidates, indexOf, peerRtts, peerSlots: peerRtts.slotsOf(candidates) };
+}
+
+/** Some of a fleet, by their positions in it. */
+export function partOfFleet(whole: CandidateFleet, members: readonly number[]): CandidateFleet {
+  const peerSlots = new Int32Array(members.length);
+  for (let index = 0; index < members.length; index++) peerSlots[index] = whole.peerSlots[members[index]!]!;
+  const get = (crawlerId: CrawlerId) => {
+    const member = whole.indexOf.get(crawlerId);
+    const index = member === undefined ? -1 : (positionsIn(fleet)[whole.peerSlots[member]!] ?? -1);
+    return index < 0 ? undefined : index;
+  };
+  const fleet: CandidateFleet = {
+    candidates: members.map((member) => whole.candidates[member]!),
+    indexOf: { get, has: (crawlerId) => get(crawlerId) !== undefined },
+    peerRtts: whole.peerRtts,
+    peerSlots,
+    part: { whole, members },
+  };
+  return fleet;
+}
+
+/** Where the crawlers of the part that was looked at last stand in it, by their slots; −1: not in it. Parts come and go by the ten thousand. */
+const positions = { of: null as CandidateFleet | null, bySlot: new Int32Array(0) };
+
+function positionsIn(fleet: CandidateFleet): Int32Array {
+  if (positions.of === fleet) return positions.bySlot;
+  for (const slot of positions.of?.peerSlots ?? []) positions.bySlot[slot] = -1;
+  const { peerSlots } = fleet;
+  let most = 0;
+  for (let index = 0; index < peerSlots.length; index++)
+    if (peerSlots[index]! > most) most = peerSlots[index]!;
+  if (most >= positions.bySlot.length)
+    positions.bySlot = new Int32Array(Math.ceil(1.25 * (most + 1))).fill(-1);
+  for (let index = 0; index < peerSlots.length; index++) positions.bySlot[peerSlots[index]!] = index;
+  positions.of = fleet;
+  return positions.bySlot;
 }
 
 /** The RTTs in ms from a candidate to all candidates, in their order; NaN where unknown. */
@@ -104,11 +130,12 @@ export function rttsToCandidates(fleet: CandidateFleet, index: number): Float64A
 // Made once a fleet and candidate, anew when the crawlers' RTTs changed.
 
 /** A candidate seen as a place: what a target beside it would measure. */
-interface CandidatePlace {
+export interface CandidatePlace {
   /** RTT in ms to every candidate, NaN where unknown; to itself `besideMs`. */
   readonly rttsMs: Float64Array;
-  /** The nearest candidates, itself first. */
-  readonly nearest: Int32Array;
+  /** The nearest candidates, itself first, and their RTTs in ms. */
+  readonly nearest: ArrayLike<number>;
+  readonly nearestMs: ArrayLike<number>;
 }
 
 /** A target beside a crawler is about so far from it. */
@@ -149,9 +176,12 @@ export class FleetView {
 
   #follow(learned: LearnedRtts): void {
     if (this.#learnedSlots === learned.slots) return;
-    this.#slotOf = Int32Array.from(this.#fleet.candidates, (crawlerId: CrawlerId) =>
-      learned.slotOf(crawlerId),
-    );
+    const { candidates, part } = this.#fleet;
+    const ofWhole = part === undefined ? null : viewOf(part.whole, learned).slotsIn(learned);
+    this.#slotOf =
+      part === undefined
+        ? Int32Array.from(candidates, (crawlerId: CrawlerId) => learned.slotOf(crawlerId))
+        : Int32Array.from(part.members, (member) => ofWhole![member]!);
     this.#indexOf = new Int32Array(learned.slots).fill(-1);
     this.#slotOf.forEach((slot, index) => {
       this.#indexOf[slot] = index;
@@ -171,7 +201,43 @@ export function viewOf(fleet: CandidateFleet, learned: LearnedRtts): FleetView {
 }
 
 function placeOf(fleet: CandidateFleet, index: number): CandidatePlace {
+  if (fleet.part !== undefined) return new ListedPlace(fleet, index);
+  const rttsMs = besideItself(fleet, index);
+  const nearest = smallestOf(rttsMs, listedAsNearest);
+  return { rttsMs, nearest, nearestMs: Float64Array.from(nearest, (one) => rttsMs[one]!) };
+}
+
+function besideItself(fleet: CandidateFleet, index: number): Float64Array {
   const rttsMs = rttsToCandidates(fleet, index);
   rttsMs[index] = besideMs;
-  return { rttsMs, nearest: smallestOf(rttsMs, listedAsNearest) };
+  return rttsMs;
+}
+
+/** In a part of a large fleet, which is another one in every round: of most places only who is nearest is asked. */
+class ListedPlace implements CandidatePlace {
+  readonly #fleet: CandidateFleet;
+  readonly #index: number;
+  readonly nearest: number[];
+  readonly nearestMs: number[];
+  #rttsMs: Float64Array | null = null;
+
+  constructor(fleet: CandidateFleet, index: number) {
+    const bySlot = positionsIn(fleet);
+    this.#fleet = fleet;
+    this.#index = index;
+    this.nearest = [index];
+    this.nearestMs = [besideMs];
+    const { slots, rttsMs } = fleet.peerRtts.nearestOf(fleet.peerSlots[index]!);
+    for (let rank = 0; rank < slots.length && this.nearest.length < listedAsNearest; rank++) {
+      const one = bySlot[slots[rank]!] ?? -1;
+      if (one < 0) continue;
+      this.nearest.push(one);
+      this.nearestMs.push(rttsMs[rank]!);
+    }
+  }
+
+  get rttsMs(): Float64Array {
+    this.#rttsMs ??= besideItself(this.#fleet, this.#index);
+    return this.#rttsMs;
+  }
 }

@@ -21,6 +21,7 @@ import type { DeniedTargets } from "./denied-targets.ts";
 import type { Placement } from "./placement.ts";
 import type { PolicyName } from "./policies/policies.ts";
 import type { PolicyParameters, RoundStep } from "./policies/round.ts";
+import { largestWholeFleet } from "./policies/short-list.ts";
 import { originOf, type ProbeSettings, RoundQuestions } from "./round-questions.ts";
 import { type Decided, decided, kept, remember } from "./round-result.ts";
 import type { CoordinatorState } from "./state.ts";
@@ -100,16 +101,26 @@ async function endingOf(round: LiveRound, questions: RoundQuestions): Promise<De
     const range = look?.proven(questions) ?? null;
     if (range !== null) return decidedByLoad(range);
     const step = questions.step();
-    const suspect = look?.next(questions, step) ?? null;
+    const suspect = allowed(look?.next(questions, step) ?? null, round);
     const doubted = suspect === null ? doubtedFetch(questions, step) : null;
     if (suspect !== null || doubted !== null) await questions.probe((suspect ?? doubted)!);
     else if (step.type !== "probe") {
       look?.noteNothing(questions);
-      return kept(round.subnet.subnetId, questions.fleet, round.ports.state, decided(step));
+      return keptOrNot(round, questions, decided(step));
     } else if (step.how === "get") await fetchFirst(round, questions, step.crawlerId);
     else await questions.probe(step.crawlerId);
   }
 }
+
+function keptOrNot({ subnet, ports }: LiveRound, { fleet }: RoundQuestions, decision: Decided): Decided {
+  const present = ports.state.ownerOf(subnet.subnetId);
+  const isCandidate = present !== null && fleet.indexOf.has(present) && !isDenied(present, subnet, ports);
+  return isCandidate ? kept(present, decision) : decision;
+}
+
+/** Whom the look-out for anycast chose, if its partner allows the target. */
+const allowed = (crawlerId: CrawlerId | null, { subnet, ports }: LiveRound) =>
+  crawlerId !== null && isDenied(crawlerId, subnet, ports) ? null : crawlerId;
 
 /**
  * One fetch is one try, taken while the crawler was busy, where a probe is the smallest of several: before the
@@ -187,6 +198,7 @@ function openQuestions(
     knowledge: state.knowledge,
     parameters,
     random: ports.random(),
+    mayTake: (crawlerId: CrawlerId) => !isDenied(crawlerId, subnet, ports),
   };
   const target = { ...originOf(subnet), address: subnet.address };
   const { method: wanted, tries, deadlineMs } = settings.probe;
@@ -203,12 +215,20 @@ function openQuestions(
   });
 }
 
-function candidatesFor(subnet: WaitingSubnet, ports: RoundPorts): CrawlerId[] {
+/** Of a large fleet `nearest` asks of the few that it looks at whether their partners allow the target, and nobody asks of all. */
+function candidatesFor(
+  subnet: WaitingSubnet,
+  ports: RoundPorts & { readonly settings: RoundSettings },
+): CrawlerId[] {
   const excluded = ports.excluded(subnet);
-  const nowMs = ports.now().getTime();
-  return ports.fleet
-    .online()
-    .filter((crawlerId) => !excluded.has(crawlerId) && !ports.denied?.denies(crawlerId, subnet, nowMs));
+  const online = ports.fleet.online();
+  const able = excluded.size === 0 ? [...online] : online.filter((crawlerId) => !excluded.has(crawlerId));
+  if (ports.settings.policy === "nearest" && able.length > largestWholeFleet) return able;
+  return able.filter((crawlerId) => !isDenied(crawlerId, subnet, ports));
+}
+
+function isDenied(crawlerId: CrawlerId, subnet: WaitingSubnet, { denied, now }: RoundPorts): boolean {
+  return (denied?.deniesAnything ?? false) && denied!.denies(crawlerId, subnet, now().getTime());
 }
 
 /** The settings' method, unless none of the candidates can use it. */

@@ -76,8 +76,9 @@ async function withProbes(pool: Pool, row: RoundRow): Promise<RecordedRound> {
 export async function historyOf(pool: Pool, subnetId: number, limit: number): Promise<DelegationChange[]> {
   const { rows } = await pool.query<Omit<DelegationChange, "changedAt"> & { changed_at: Date }>(
     `select h.subnet_id as "subnetId", h.changed_at, f.name as "from", t.name as "to", h.cause,
-       h.round_id as "roundId", h.reason
+       r.round_id as "roundId", h.reason
      from delegation_history h
+     left join probe_round r on r.round_id = h.round_id
      left join crawler f on f.crawler_id = h.from_crawler_id
      left join crawler t on t.crawler_id = h.to_crawler_id
      where h.subnet_id = $1
@@ -134,6 +135,7 @@ export interface DelegationChange {
   readonly from: string | null;
   readonly to: string | null;
   readonly cause: ChangeCause;
+  /** Null: there was none, or it is not kept any more (retention.roundDays). */
   readonly roundId: number | null;
   readonly reason: string;
 }

@@ -1,9 +1,8 @@
 /** How a round's last step becomes what is stored, and what memory keeps of it. */
 
-import type { SubnetId } from "#core/ids";
+import type { CrawlerId } from "#core/ids";
 import type { AnycastRanges } from "./anycast.ts";
 import type { FinishedRound } from "./delegation.ts";
-import type { CandidateFleet } from "./fleet.ts";
 import type { Placement } from "./placement.ts";
 import type { RoundStep } from "./policies/round.ts";
 import type { CoordinatorState } from "./state.ts";
@@ -23,16 +22,9 @@ export function decided(step: Exclude<RoundStep, { type: "probe" }>): Decided {
   return { crawlerId, measured, rttMs, runnerUpId, runnerUpRttMs, reason };
 }
 
-/** Where nobody answered, a subnet stays with the crawler that has it: a guess is no reason to move it. */
-export function kept(
-  subnetId: SubnetId,
-  fleet: CandidateFleet,
-  state: CoordinatorState,
-  decision: Decided,
-): Decided {
-  const present = state.ownerOf(subnetId);
-  if (decision.measured || decision.crawlerId === null || present === null) return decision;
-  if (!fleet.indexOf.has(present) || decision.crawlerId === present) return decision;
+/** Where nobody answered, a subnet stays with the candidate that has it: a guess is no reason to move it. */
+export function kept(present: CrawlerId, decision: Decided): Decided {
+  if (decision.measured || decision.crawlerId === null || decision.crawlerId === present) return decision;
   return {
     ...decision,
     crawlerId: present,

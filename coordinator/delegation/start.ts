@@ -23,7 +23,7 @@ import { queueSettings } from "../room-settings.ts";
 import { AnycastRanges, watchedFleet } from "./anycast.ts";
 import type { DelegationStore } from "./delegation.ts";
 import { DeniedTargets } from "./denied-targets.ts";
-import { PeerTurns, peerTurnMs } from "./measure-peers.ts";
+import { PeerTurns } from "./measure-peers.ts";
 import {
   type DelegateBySetsPorts,
   delegateBySets,
@@ -308,7 +308,11 @@ export function scheduleDelegation(ports: JobPorts, config: CoordinatorConfig): 
     if (ports.settling.isSettled(online, ports.state, performance.now())) await ports.queue.fill();
   });
   const peers = new PeerTurns(ports);
-  timekeeper.every(jobs.measurePeers, peerTurnMs, async () => peers.next());
+  timekeeper.every(
+    jobs.measurePeers,
+    () => peers.everyMs,
+    async () => peers.next(),
+  );
   const recalibrateMs = () => config.recalibration.everySeconds * 1000;
   timekeeper.every("recalibrate", recalibrateMs, async () => {
     const found = await ports.recalibration.findSlow();

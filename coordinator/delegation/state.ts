@@ -12,7 +12,8 @@ import type { Delegation, DelegationMove } from "./delegation.ts";
 import { DelegationTable } from "./delegation-table.ts";
 import { type CandidateFleet, candidateFleet, PeerRttTable } from "./fleet.ts";
 import { DelegationKnowledge } from "./knowledge.ts";
-import { landmarksOf, PeerMatrix } from "./peers.ts";
+import { PeerMatrix } from "./peer-matrix.ts";
+import { landmarkCount, landmarksOf, lookedAtWhole, neighbourCount } from "./peers.ts";
 import { type Placement, placementOf } from "./placement.ts";
 import { LearnedRtts } from "./policies/learned-rtts.ts";
 
@@ -128,6 +129,17 @@ export class CoordinatorState {
     return this.rtts.coverage(crawlerIds);
   }
 
+  /** Whether a crawler knows its distance to this share of the others; of a large fleet, to as many as are its landmarks and neighbours. */
+  knowsDistances(crawlerId: CrawlerId, online: readonly CrawlerId[], share: number): boolean {
+    const { matrix } = this.rtts;
+    const slotOf = (one: CrawlerId) => matrix.slots.get(one) ?? -1;
+    if (online.length > lookedAtWhole)
+      return matrix.knownOf(slotOf(crawlerId)) >= landmarkCount + neighbourCount;
+    const others = online.filter((other) => other !== crawlerId);
+    const known = others.filter((other) => !Number.isNaN(matrix.rttMs(slotOf(crawlerId), slotOf(other))));
+    return known.length >= share * others.length;
+  }
+
   /** The same fleet again while the candidates and what is known of their distances are the same. */
   fleetOf(candidates: readonly CrawlerId[]): CandidateFleet {
     return this.#fleets.of(candidates, this.peerRtts);
@@ -211,23 +223,14 @@ export class CoordinatorState {
 
 class PeerRtts {
   readonly matrix = new PeerMatrix();
-  #table: PeerRttTable | null = null;
-  #tableSize = 0;
+  /** What is learned shows in it. */
+  readonly table = PeerRttTable.over(this.matrix);
 
   /** Measured at this time; at the start it is not known when, and 0 stands for long ago. */
   learn(rtts: readonly PeerRtt[], atMs: number): void {
     for (const { from, to, rttMs } of rtts) {
       this.matrix.learn(this.matrix.slotOf(from), this.matrix.slotOf(to), rttMs, atMs);
     }
-  }
-
-  /** The same table as long as the crawlers that are known are the same; what is learned shows in it. */
-  get table(): PeerRttTable {
-    if (this.#table === null || this.#tableSize !== this.matrix.size) {
-      this.#table = PeerRttTable.over(this.matrix);
-      this.#tableSize = this.matrix.size;
-    }
-    return this.#table;
   }
 
   hasMeasured(from: CrawlerId, to: CrawlerId): boolean {
@@ -237,11 +240,13 @@ class PeerRtts {
 
   /**
    * How far a fleet has got with measuring itself, 0 to 1: the share of its pairs that somebody has measured;
-   * in a large fleet, of the pairs with a landmark.
+   * in a large fleet, of the pairs of its landmarks with a part of it.
    */
   coverage(crawlerIds: readonly CrawlerId[]): number {
-    const slots = crawlerIds.map((crawlerId) => this.matrix.slots.get(crawlerId) ?? -1);
-    const landmarks = landmarksOf(crawlerIds).map((crawlerId) => this.matrix.slots.get(crawlerId) ?? -1);
+    const slotOf = (crawlerId: CrawlerId) => this.matrix.slots.get(crawlerId) ?? -1;
+    const landmarks = landmarksOf(crawlerIds).map(slotOf);
+    const every = Math.ceil(crawlerIds.length / crawlersLookedAt);
+    const slots = crawlerIds.filter((_, index) => index % every === 0).map(slotOf);
     const rows = landmarks.length > 0 ? landmarks : slots;
     let pairs = 0;
     let known = 0;
@@ -255,6 +260,9 @@ class PeerRtts {
     return pairs === 0 ? 1 : known / pairs;
   }
 }
+
+/** Of a large fleet, to tell how far it has got. */
+const crawlersLookedAt = 500;
 
 // The fleets of the latest rounds. Nearly every round has the candidates of the one before, and a fleet of 200
 // takes longer to make than a whole look-up.

@@ -7,7 +7,7 @@ import type { HostHash, UrlHash } from "#core/ids";
 import { nameOf, type UrlKey } from "#core/url-key";
 import { withinChannels } from "../channels/channel-reads.ts";
 import { prepared } from "../database/transaction.ts";
-import { addBackLinks, type LinkedUrl, withoutOptedOut } from "./back-link-writes.ts";
+import { addBackLinks, type LinkedUrl, linksWithin, withoutOptedOut } from "./back-link-writes.ts";
 import {
   badUrls,
   fewestUrls,
@@ -37,29 +37,37 @@ export function distinctUrls(urls: readonly AdmittedUrl[], maxDepth: number): Ad
 }
 
 /**
- * Adds the hosts that the frontier does not hold, but for those that opted out, `most` of them; gives their number.
- * Before `lockHosts`, which locks them too. They are due at once, which their first URLs will be.
+ * Adds the hosts that the frontier does not hold, but for those that opted out, `most` of them; gives those it added.
+ * Before `lockHosts`, which locks them too. They are due at once, which their first URLs will be. `outsideLinks`: to each,
+ * where they are counted with it, which spares writing its row once more.
  */
 export async function addHosts(
   client: PoolClient,
   given: readonly UrlKey[],
   now: Date,
-  most: number | null = null,
-): Promise<number> {
+  { most = null, outsideLinks }: { most?: number | null; outsideLinks?: ReadonlyMap<HostHash, number> } = {},
+): Promise<HostHash[]> {
   const oneOfEach = [...new Map(given.map((key) => [key.hostHash, key])).values()];
   const keys = await withoutOptedOut(client, oneOfEach);
-  const { rowCount } = await prepared(
+  const { rows } = await prepared<{ host_hash: HostHash }>(
     client,
-    `insert into frontier_host (host_hash, host, resolve_at, admitted_at, due_at)
-     select host_hash, host, $3, $3, $3
-     from unnest($1::bigint[], $2::text[]) as given (host_hash, host)
+    `insert into frontier_host (host_hash, host, resolve_at, admitted_at, due_at, outside_links)
+     select host_hash, host, $3, $3, $3, greatest(0, ${linksWithin("links::bigint")})
+     from unnest($1::bigint[], $2::text[], $5::int[]) as given (host_hash, host, links)
      where not exists (select from frontier_host known where known.host_hash = given.host_hash)
      order by host_hash
      limit $4
-     on conflict (host_hash) do nothing`,
-    [keys.map((key) => key.hostHash), keys.map((key) => key.host), now, most],
+     on conflict (host_hash) do nothing
+     returning host_hash`,
+    [
+      keys.map((key) => key.hostHash),
+      keys.map((key) => key.host),
+      now,
+      most,
+      keys.map((key) => outsideLinks?.get(key.hostHash) ?? 0),
+    ],
   );
-  return rowCount ?? 0;
+  return rows.map((row) => row.host_hash);
 }
 
 /** Locks the rows of these hosts in the order of their hashes, until the transaction ends. */

@@ -1,30 +1,29 @@
 /**
- * Which hosts a crawler gets next: those of its subnets that have no finer delegation, and those of its finer
+ * Which hosts crawlers get next: those of their subnets that have no finer delegation, and those of their finer
  * delegations; longest due first, with at most a share for any one subnet (frontier/subnet-share), and with a share
  * for the worthiest where the order asks for them (frontier/order/host-turns).
  *
- * Of everything that is due, the front is looked at in the order of an index. Where it does not hold enough (others'
- * hosts have been due for longer, or one subnet of the crawler has all of it), the crawler's subnets are looked into in
- * turn, a few at a time. Each step reads a bounded number of rows, however many hosts there are.
+ * Many crawlers' requests are answered together: each step is one statement for all that it concerns. Where it is known
+ * which of a crawler's subnets have something due, those are looked into. Otherwise the front of all that is due is, in
+ * the order of an index; and where it does not hold enough (others' hosts have been due for longer, or one subnet has
+ * all of it), the crawler's subnets in turn, a few at a time. Each step reads a bounded number of rows, however many
+ * hosts there are.
  */
 import type { PoolClient } from "pg";
-import type { HostHash } from "#core/ids";
-import { prepared } from "../database/transaction.ts";
-import { isHeld, type Partition, withHeldHosts } from "../domain-sets/partition.ts";
+import type { CrawlerId, HostHash, SubnetId } from "#core/ids";
+import { columnsOf, prepared } from "../database/transaction.ts";
+import { isHeld, layerTexts, type Partition, withHeldHosts } from "../domain-sets/partition.ts";
 import { largestShare, splitByShare } from "./budgets.ts";
-import type { FrontierStore } from "./frontier.ts";
+import type { LeaseRequest } from "./frontier.ts";
 import { hostsByTurns } from "./order/mix.ts";
 import { worthShareOf } from "./order/strategies.ts";
 import { addressKeysOf, isFreeFor, maxAddresses, type SubnetTurns } from "./turn-store.ts";
 
-export type LeaseRequest = Parameters<FrontierStore["leaseHosts"]>[0];
-
 export interface HostRow {
   host_hash: HostHash;
   host: string;
-  due_at: Date;
-  /** Set where it goes by that: the least score of what is leased of it. */
-  leastWorth?: number | null;
+  /** Whose it is to be. */
+  crawler_id: CrawlerId;
   addresses: string[];
   /** What has to be the crawler's turn (address-turns.ts). */
   address_keys: string[];
@@ -35,12 +34,28 @@ export interface HostRow {
   usual_ms: number | null;
 }
 
-/** Of a subnet, or of a finer delegation, which counts as one; `subnet_id` is the subnet's. */
-interface DueHost extends HostRow {
+/** As it was found, not locked. */
+interface DueHost {
+  host_hash: HostHash;
+  crawler_id: CrawlerId;
+  due_at: Date;
+  /** That it counts for: a subnet, or a finer delegation, which counts as one. */
   subnet: string;
-  subnet_id: number;
+  subnet_id: SubnetId;
   /** What its best new URL is worth (host-worths.ts); null: not known, or there is none. */
   worth: number | null;
+  /** Set where it goes by that: the least score of what is leased of it. */
+  leastWorth?: number | null;
+}
+
+/** A host that is locked, with what was found of it. */
+export interface LockedHost extends HostRow {
+  readonly leastWorth: number | null;
+}
+
+/** What a crawler's request comes to. */
+export interface Asked extends LeaseNeeds {
+  readonly request: LeaseRequest;
 }
 
 /** Most leases in one message (messages.ts). */
@@ -52,217 +67,440 @@ const front = 2_000;
 /** Times that a crawler's subnets are looked into for one request, a few of them each time. */
 const mostLooks = 8;
 
-/** Locks them; hosts that another coordinator has in hand are passed over. */
+/**
+ * Hosts of one subnet that are looked at, for those at whose addresses it is the crawler's turn: where many names share
+ * an address that is taken, those behind them wait.
+ */
+const mostOfSubnet = 500;
+
+/** Looked for again where others had a host's row in hand, once. */
+const tries = 2;
+
+/** Locks them; hosts that another coordinator has in hand are passed over. Each crawler asks once. */
 export async function lockDueHosts(
   client: PoolClient,
-  request: LeaseRequest & Pick<LeaseNeeds, "hasFinerDelegations">,
-  turns: SubnetTurns,
-): Promise<HostRow[]> {
-  const wanted = Math.min(request.hosts, maxLeases);
-  if (wanted < 1) return [];
-  const recent = turns.recentOf(request.crawlerId);
-  const finer = request.hasFinerDelegations ? await lockBy(client, byFiner, request) : [];
-  const early = [...(await lockBy(client, atFront, request)), ...finer];
-  const byTurns = await withWorthiest(client, early.sort(longestDueFirst), { request, turns, wanted });
-  const { within, beyond } = splitByShare(byTurns, { wanted, recent });
-  const isEnough = within.length === wanted;
-  const others = isEnough ? [] : await lockInTurn(client, { request, turns, wanted, within, beyond });
-  const shared = splitByShare([...within, ...others], { wanted, recent });
-  const chosen = [...shared.within, ...beyond, ...shared.beyond].slice(0, wanted);
-  turns.note(
-    request.crawlerId,
-    chosen.map(({ subnet }) => subnet),
+  asked: readonly Asked[],
+  at: { readonly turns: SubnetTurns; readonly now: Date },
+): Promise<LockedHost[]> {
+  const locked: LockedHost[] = [];
+  for (const alike of byPartition(asked)) {
+    const searches = alike.map((one) => new Search(one, at.turns));
+    const find = new Finder(client, alike[0]!.partition, at.now);
+    for (let pass = 0; pass < tries; pass++) {
+      const open = searches.filter((search) => search.isShort);
+      if (open.length === 0) break;
+      await searchAll(find, open, at.turns);
+      locked.push(...(await lockChosen(client, open, at)));
+    }
+  }
+  return locked;
+}
+
+/** The hosts of a statement are held by one partition. */
+function byPartition(asked: readonly Asked[]): Asked[][] {
+  const groups = new Map<string, Asked[]>();
+  for (const one of asked) {
+    const key = one.partition.length === 0 ? "" : JSON.stringify(one.partition.map(layerTexts));
+    const group = groups.get(key);
+    if (group === undefined) groups.set(key, [one]);
+    else group.push(one);
+  }
+  return [...groups.values()];
+}
+
+async function searchAll(find: Finder, searches: readonly Search[], turns: SubnetTurns): Promise<void> {
+  await find.into(
+    searches.filter(({ asked }) => asked.hasFinerDelegations),
+    byFiner,
+    (search) => search.missing,
   );
-  return chosen.sort(longestDueFirst);
-}
-
-/** Under an order that asks what hosts are worth some of them go by that (frontier/order/host-turns). */
-async function withWorthiest(
-  client: PoolClient,
-  longestDue: readonly DueHost[],
-  at: { readonly request: LeaseRequest; readonly turns: SubnetTurns; readonly wanted: number },
-): Promise<readonly DueHost[]> {
-  const { request, turns, wanted } = at;
-  const byWorth = turns.byWorth(request.crawlerId, wanted, worthShareOf(request.order));
-  if (byWorth === 0) return longestDue;
+  const anywhere = searches.filter((search) => search.dueSubnets === undefined);
+  await find.into(anywhere, atFront, (search) => search.missing);
+  const known = searches.filter((search) => search.dueSubnets !== undefined);
+  await lookIntoDue(find, known);
   // One more tells what those that come next are worth.
-  const worthiest = await lockBy(client, atWorth, { ...request, hosts: byWorth + 1 });
-  return hostsByTurns({ worthiest, longestDue }, { wanted, byWorth });
+  const byWorth = searches.filter((search) => search.byWorth > 0);
+  const worthiest = await find.all(byWorth, atWorth, (search) => search.byWorth + 1);
+  for (const search of byWorth) search.goByWorth(worthiest.get(search.crawlerId) ?? []);
+  for (const search of searches) search.share();
+  await lookInTurn(find, anywhere, turns);
+  const idle = anywhere.filter((search) => search.isFruitless && search.hasMoreSubnets);
+  await find.into(idle, bySubnets, (search) => search.missing);
+  for (const search of searches) search.share();
 }
 
-const longestDueFirst = (a: HostRow, b: HostRow) => a.due_at.getTime() - b.due_at.getTime();
+/** What was found for one crawler, and what of it is chosen. */
+class Search {
+  readonly asked: Asked;
+  readonly crawlerId: CrawlerId;
+  /** Given with the request, without those that were looked into. */
+  dueSubnets: SubnetId[] | undefined;
+  byWorth: number;
+  /** True: there are subnets that were not looked into in turn. */
+  hasMoreSubnets = true;
+  readonly looked = new Set<SubnetId>();
+  readonly #turns: SubnetTurns;
+  readonly #known = new Set<HostHash>();
+  #hosts: DueHost[] = [];
+  #within: readonly DueHost[] = [];
+  #beyond: readonly DueHost[] = [];
+  #missing: number;
 
-/** May be leased at time $2. */
-const isOpen = (host: string) => `${host}.state = 'resolved'
-       and ${host}.lease_id is null
-       and ${host}.due_at <= $2
-       and ${host}.not_before <= $2`;
+  constructor(asked: Asked, turns: SubnetTurns) {
+    const { request } = asked;
+    this.asked = asked;
+    this.crawlerId = request.crawlerId;
+    this.dueSubnets = request.dueSubnets === undefined ? undefined : [...request.dueSubnets];
+    this.#missing = Math.min(request.hosts, maxLeases);
+    this.#turns = turns;
+    this.byWorth = turns.byWorth(request.crawlerId, this.#missing, worthShareOf(request.order));
+  }
 
+  /** Hosts that it has yet to get. */
+  get missing(): number {
+    return this.#missing;
+  }
+
+  get isShort(): boolean {
+    return this.#missing > 0;
+  }
+
+  /** Without going beyond a subnet's share. */
+  get lacking(): number {
+    return this.#missing - this.#within.length;
+  }
+
+  get isEnough(): boolean {
+    return this.#within.length + this.#beyond.length >= this.#missing;
+  }
+
+  get isFruitless(): boolean {
+    return this.#hosts.length === 0;
+  }
+
+  /** A subnet that has had its share. */
+  isFull(subnetId: SubnetId): boolean {
+    return this.#beyond.some((host) => host.subnet_id === subnetId);
+  }
+
+  /** Gives those of them that are new, so many at most. */
+  add(hosts: readonly DueHost[], most = hosts.length): DueHost[] {
+    const added = hosts.filter(({ host_hash }) => !this.#known.has(host_hash)).slice(0, most);
+    for (const { host_hash } of added) this.#known.add(host_hash);
+    this.#hosts.push(...added);
+    return added;
+  }
+
+  /** Under an order that asks what hosts are worth some of them go by that (frontier/order/host-turns). */
+  goByWorth(worthiest: readonly DueHost[]): void {
+    const longestDue = this.#hosts.toSorted(longestDueFirst);
+    const { byWorth } = this;
+    this.#hosts = hostsByTurns({ worthiest, longestDue }, { wanted: this.#missing, byWorth });
+    for (const { host_hash } of this.#hosts) this.#known.add(host_hash);
+  }
+
+  /** Before the crawler's other subnets are looked into, and after. */
+  share(): void {
+    if (this.byWorth === 0 && this.#within.length + this.#beyond.length === 0)
+      this.#hosts.sort(longestDueFirst);
+    const recent = this.#turns.recentOf(this.crawlerId);
+    const { within, beyond } = splitByShare(this.#hosts, { wanted: this.#missing, recent });
+    this.#within = within;
+    this.#beyond = beyond;
+  }
+
+  chosen(): DueHost[] {
+    return [...this.#within, ...this.#beyond].slice(0, this.#missing);
+  }
+
+  /** Of those chosen the crawler got these; where others had some in hand, it is to be looked for more. */
+  got(hosts: readonly DueHost[]): void {
+    this.#turns.note(
+      this.crawlerId,
+      hosts.map(({ subnet }) => subnet),
+    );
+    this.#missing = hosts.length === this.chosen().length ? 0 : this.#missing - hosts.length;
+    this.byWorth = 0;
+    this.hasMoreSubnets = true;
+    this.#hosts = [];
+    this.#within = [];
+    this.#beyond = [];
+    this.looked.clear();
+    const { dueSubnets } = this.asked.request;
+    if (dueSubnets !== undefined) this.dueSubnets = [...dueSubnets];
+  }
+}
+
+const longestDueFirst = (a: DueHost, b: DueHost) => a.due_at.getTime() - b.due_at.getTime();
+
+/** Into the subnets of which it is known that something is due, as many at a time as hosts are missing. */
+async function lookIntoDue(find: Finder, searches: readonly Search[]): Promise<void> {
+  for (let look = 0; look < mostLooks; look++) {
+    const open = searches.filter((search) => search.lacking > 0 && search.dueSubnets!.length > 0);
+    if (open.length === 0) return;
+    const looks = open.flatMap((search) => {
+      const subnets = search.dueSubnets!.splice(0, Math.max(search.lacking, leastSubnets));
+      const most = Math.min(largestShare(search.missing), Math.ceil((2 * search.missing) / subnets.length));
+      return subnets.map((subnetId) => ({ crawlerId: search.crawlerId, subnetId, most }));
+    });
+    const found = await find.inTurn(looks);
+    for (const search of open) {
+      search.add(found.get(search.crawlerId) ?? []);
+      search.share();
+    }
+  }
+}
+
+/** Looked into at a time, where fewer hosts are missing. */
+const leastSubnets = 8;
+
+/**
+ * Hosts of the crawlers' other subnets, from the one whose turn it is: one look where hosts beyond the share would do
+ * as well, otherwise until there are enough. All of a crawler's subnets are swept where it has more of them than that,
+ * and nothing else was found.
+ */
+async function lookInTurn(find: Finder, searches: readonly Search[], turns: SubnetTurns): Promise<void> {
+  let open = searches.filter((search) => search.lacking > 0);
+  for (let look = 0; look < mostLooks && open.length > 0; look++) {
+    const crawlerIds = open.map(({ crawlerId }) => crawlerId);
+    const next = await turns.next(find.client, crawlerIds);
+    const subnetsOf = new Map<Search, readonly SubnetId[]>();
+    for (const search of open) {
+      const subnets = (next.get(search.crawlerId) ?? []).filter(
+        (id) => !search.looked.has(id) && !search.isFull(id),
+      );
+      if (subnets.length === 0) search.hasMoreSubnets = false;
+      else subnetsOf.set(search, subnets);
+    }
+    const found = await find.inTurn(
+      [...subnetsOf].flatMap(([{ crawlerId, missing }, subnets]) =>
+        subnets.map((subnetId) => ({ crawlerId, subnetId, most: largestShare(missing) })),
+      ),
+    );
+    for (const [search, subnets] of subnetsOf) {
+      for (const id of subnets) search.looked.add(id);
+      const { lacking } = search;
+      const got = search.add(found.get(search.crawlerId) ?? [], lacking);
+      const last = got.reduce((most, { subnet_id }) => Math.max(most, subnets.indexOf(subnet_id)), -1);
+      turns.reach(search.crawlerId, got.length === lacking ? subnets[last]! : subnets.at(-1)!);
+      search.share();
+    }
+    open = [...subnetsOf.keys()].filter((search) => search.lacking > 0 && !search.isEnough);
+  }
+}
+
+/** May be leased at time $2: due, and rested. */
+const isReady = (host: string) => `${host}.state = 'resolved'
+         and ${host}.lease_id is null
+         and ${host}.due_at is not null
+         and greatest(${host}.due_at, ${host}.not_before) <= $2`;
+
+const foundColumns = ["host_hash", "due_at", "subnet_id", "finer_id", "worth"] as const;
+/** What it takes beside them to tell whether a host may be had. */
+const soughtColumns = [
+  ...foundColumns,
+  "host",
+  "language",
+  "addresses",
+  "seen_addresses",
+  "not_before",
+] as const;
+const columns = (names: readonly string[], of: string) => names.map((name) => `${of}.${name}`).join(", ");
+
+/** How hosts are found for the crawlers `asked`, so many for each; $1 are their ids, $2 is the time. */
 interface Way {
-  readonly from: string;
-  readonly where: string;
+  /** What is the same for all of them. */
+  readonly before: string;
+  /** The rows `h` of one crawler, in their order. */
+  readonly hosts: string;
   readonly order: string;
 }
 
-/** The sum hides the order from the planner, which would go through everybody's hosts in it to find these few. */
-const ownOrder = "h.due_at + interval '0', h.host_hash";
+/** So many rows of an index, of which those are sought that lie in subnets of the crawlers asked for. */
+const fromIndex = (rows: {
+  readonly where: string;
+  readonly order: string;
+  readonly limit: number;
+}): Way => ({
+  before: `with sought as materialized (
+       select ${columns(soughtColumns, "f")}, own.crawler_id
+       from (
+         select ${columns(soughtColumns, "i")}
+         from frontier_host i
+         where i.state = 'resolved' and i.lease_id is null and ${rows.where}
+         order by ${rows.order}, i.host_hash
+         limit ${rows.limit}
+       ) f
+       cross join lateral (
+         select d.crawler_id
+         from delegation d
+         where d.subnet_id = f.subnet_id and d.crawler_id = any($1::int[])
+         offset 0
+       ) own
+       where f.finer_id is null and f.due_at <= $2 and f.not_before <= $2 and ${isHeld("f")}
+     )`,
+  // One host after the other, until there are enough: turns at addresses are looked up for no more.
+  hosts: `
+       select *
+       from (
+         select *
+         from sought i
+         where i.crawler_id = asked.crawler_id
+         order by ${rows.order}, i.host_hash
+         offset 0
+       ) f
+       where ${isFreeFor("f", "asked.crawler_id")}
+       limit asked.wanted`,
+  order: `${rows.order.replaceAll("i.", "h.")}, h.host_hash`,
+});
 
-/** One host after the other, until there are enough: joined otherwise, all of the front would be read each time. */
-const atFront: Way = {
-  from: `frontier_host h`,
-  where: `h.finer_id is null
-       and h.host_hash = any(array(
-         select first.host_hash
-         from (
-           select f.host_hash, f.subnet_id, f.due_at, f.addresses, f.seen_addresses, f.host, f.language
-           from frontier_host f
-           where ${isOpen("f")} and f.finer_id is null
-           order by f.due_at, f.host_hash
-           limit ${front}
-         ) first
-         cross join lateral (
-           select d.crawler_id
-           from delegation d
-           where d.subnet_id = first.subnet_id and d.crawler_id = $1
-           offset 0
-         ) own
-         where ${isFreeFor("first", "own.crawler_id")} and ${isHeld("first")}
-         order by first.due_at, first.host_hash
-         limit $3
-       ))`,
-  order: ownOrder,
-};
+/** The longest due of everybody's. */
+const atFront = fromIndex({ where: "i.due_at <= $2", order: "i.due_at", limit: front });
 
 /**
  * The worthiest of everybody's, as far as an index has them in order. Of those that are looked at first some rest or are
  * not due any more.
  */
-const atWorth: Way = {
-  from: "frontier_host h",
-  where: `h.finer_id is null
-       and h.host_hash = any(array(
-         select f.host_hash
-         from (
-           select *
-           from frontier_host best
-           where best.worth is not null and best.state = 'resolved' and best.lease_id is null
-           order by best.worth desc, best.host_hash
-           limit ${2 * front}
-         ) f
-         cross join lateral (
-           select d.crawler_id
-           from delegation d
-           where d.subnet_id = f.subnet_id and d.crawler_id = $1
-           offset 0
-         ) own
-         where ${isOpen("f")} and f.finer_id is null and ${isFreeFor("f", "own.crawler_id")} and ${isHeld("f")}
-         order by f.worth desc, f.host_hash
-         limit $3
-       ))`,
-  order: "h.worth desc, h.host_hash",
-};
+const atWorth = fromIndex({ where: "i.worth is not null", order: "i.worth desc", limit: 2 * front });
 
 const byFiner: Way = {
-  from: "frontier_host h join finer_delegation d on d.finer_id = h.finer_id",
-  where: `d.crawler_id = $1 and ${isFreeFor("h")} and ${isHeld("h")}`,
+  before: "",
+  hosts: `
+       select ${columns(foundColumns, "f")}
+       from finer_delegation d
+       join frontier_host f on f.finer_id = d.finer_id
+       where d.crawler_id = asked.crawler_id
+         and ${isReady("f")} and ${isFreeFor("f", "asked.crawler_id")} and ${isHeld("f")}
+       order by f.due_at, f.host_hash
+       limit asked.wanted`,
   order: "h.due_at, h.host_hash",
 };
 
-/** The first of each subnet of $4, then the second of each, and so on up to $5 of each; but for the hosts $6. */
-const inTurn: Way = {
-  from: "frontier_host h",
-  where: `h.finer_id is null
-       and h.host_hash = any(array(
-         select one.host_hash
-         from unnest($4::int[]) with ordinality as turn (subnet_id, ordinal)
-         cross join lateral (
-           select f.host_hash, row_number() over (order by f.due_at, f.host_hash) as place
-           from (
-             select f.host_hash, f.due_at
-             from frontier_host f
-             where f.subnet_id = turn.subnet_id
-               and ${isOpen("f")}
-               and f.finer_id is null
-               and f.host_hash <> all($6::bigint[])
-               and ${isFreeFor("f")}
-               and ${isHeld("f")}
-             order by f.due_at, f.host_hash
-             limit $5
-           ) f
-         ) one
-         order by one.place, turn.ordinal
-         limit $3
-       ))`,
-  order: ownOrder,
-};
-
-/** Everything that is due for the crawler. */
-const bySubnets: Way = {
-  from: "frontier_host h join delegation d on d.subnet_id = h.subnet_id and h.finer_id is null",
-  where: `d.crawler_id = $1 and ${isFreeFor("h")} and ${isHeld("h")}`,
-  order: ownOrder,
-};
-
 /**
- * Hosts of the crawler's other subnets, from the one whose turn it is: one look where hosts `beyond` the share would do
- * as well, otherwise until there are enough. All of a crawler's subnets are swept where it has more of them than that,
- * and nothing else was found.
+ * Everything that is due for the crawler. The sum hides the order from the planner, which would go through everybody's
+ * hosts in it to find these few.
  */
-async function lockInTurn(
-  client: PoolClient,
-  at: {
-    readonly request: LeaseRequest;
-    readonly turns: SubnetTurns;
-    readonly wanted: number;
-    readonly within: readonly DueHost[];
-    readonly beyond: readonly DueHost[];
-  },
-): Promise<DueHost[]> {
-  const { request, turns, wanted, within, beyond } = at;
-  const locked: DueHost[] = [];
-  const looked = new Set<number>();
-  const full = new Set(beyond.map(({ subnet_id }) => subnet_id));
-  for (let look = 0; look < mostLooks; look++) {
-    const subnets = (await turns.next(client, request.crawlerId)).filter(
-      (id) => !looked.has(id) && !full.has(id),
-    );
-    if (subnets.length === 0) return locked;
-    for (const id of subnets) looked.add(id);
-    const known = [...within, ...beyond, ...locked].map(({ host_hash }) => host_hash);
-    const hosts = wanted - within.length - locked.length;
-    const got = await lockBy(client, inTurn, { ...request, hosts }, [subnets, largestShare(wanted), known]);
-    locked.push(...got);
-    const last = got.reduce((most, { subnet_id }) => Math.max(most, subnets.indexOf(subnet_id)), -1);
-    turns.reach(request.crawlerId, got.length === hosts ? subnets[last]! : subnets.at(-1)!);
-    if (got.length === hosts || within.length + beyond.length + locked.length >= wanted) return locked;
+const bySubnets: Way = {
+  before: "",
+  hosts: `
+       select ${columns(foundColumns, "f")}
+       from delegation d
+       join frontier_host f on f.subnet_id = d.subnet_id and f.finer_id is null
+       where d.crawler_id = asked.crawler_id
+         and ${isReady("f")} and ${isFreeFor("f", "asked.crawler_id")} and ${isHeld("f")}
+       order by f.due_at + interval '0', f.host_hash
+       limit asked.wanted`,
+  order: "h.due_at, h.host_hash",
+};
+
+/** The first of each subnet that a crawler asks for, then the second of each, and so on, so many of each at most. */
+const inTurn = `
+     select asked.crawler_id, ${columns(foundColumns, "h")}
+     from unnest($1::int[], $3::int[], $4::int[]) with ordinality as asked (crawler_id, most, subnet_id, turn)
+     join delegation d on d.subnet_id = asked.subnet_id and d.crawler_id = asked.crawler_id
+     cross join lateral (
+       select *, row_number() over () as place
+       from (
+         select *
+         from (
+           select ${columns(soughtColumns, "i")}
+           from frontier_host i
+           where i.subnet_id = asked.subnet_id and ${isReady("i")} and i.finer_id is null
+           order by greatest(i.due_at, i.not_before)
+           limit ${mostOfSubnet}
+         ) f
+         where ${isFreeFor("f", "asked.crawler_id")} and ${isHeld("f")}
+         limit asked.most
+       ) one
+     ) h
+     order by h.place, asked.turn`;
+
+/** Asks for many crawlers at once; nothing where there is nobody. */
+class Finder {
+  readonly client: PoolClient;
+  readonly #partition: Partition;
+  readonly #now: Date;
+
+  constructor(client: PoolClient, partition: Partition, now: Date) {
+    this.client = client;
+    this.#partition = partition;
+    this.#now = now;
   }
-  const isNothing = within.length + beyond.length + locked.length === 0;
-  return isNothing ? await lockBy(client, bySubnets, request) : locked;
+
+  async into(searches: readonly Search[], way: Way, wanted: (search: Search) => number): Promise<void> {
+    const found = await this.all(searches, way, wanted);
+    for (const search of searches) search.add(found.get(search.crawlerId) ?? []);
+  }
+
+  async all(
+    searches: readonly Search[],
+    way: Way,
+    wanted: (search: Search) => number,
+  ): Promise<ReadonlyMap<CrawlerId, DueHost[]>> {
+    if (searches.length === 0) return new Map();
+    return await this.#find(
+      `${way.before}
+     select asked.crawler_id, ${columns(foundColumns, "h")}
+     from unnest($1::int[], $3::int[]) as asked (crawler_id, wanted)
+     cross join lateral (${way.hosts}
+     ) h
+     order by ${way.order}`,
+      [searches.map(({ crawlerId }) => crawlerId), this.#now, searches.map(wanted)],
+    );
+  }
+
+  async inTurn(
+    looks: readonly { readonly crawlerId: CrawlerId; readonly subnetId: SubnetId; readonly most: number }[],
+  ): Promise<ReadonlyMap<CrawlerId, DueHost[]>> {
+    if (looks.length === 0) return new Map();
+    const [crawlerIds, most, subnetIds] = columnsOf(looks, ["crawlerId", "most", "subnetId"]);
+    return await this.#find(inTurn, [crawlerIds, this.#now, most, subnetIds]);
+  }
+
+  async #find(statement: string, given: readonly unknown[]): Promise<ReadonlyMap<CrawlerId, DueHost[]>> {
+    const { text, values } = withHeldHosts(statement, this.#partition, given.length + 1);
+    const { rows } = await prepared<DueHost & { finer_id: number | null }>(this.client, text, [
+      ...given,
+      ...values,
+    ]);
+    const found = new Map<CrawlerId, DueHost[]>();
+    for (const row of rows) {
+      const host = {
+        ...row,
+        subnet: row.finer_id === null ? String(row.subnet_id) : `finer ${row.finer_id}`,
+      };
+      const hosts = found.get(row.crawler_id);
+      if (hosts === undefined) found.set(row.crawler_id, [host]);
+      else hosts.push(host);
+    }
+    return found;
+  }
 }
 
-async function lockBy(
+/** Those that nobody else has got meanwhile, and that nobody has in hand; in the order in which they are due. */
+async function lockChosen(
   client: PoolClient,
-  way: Way,
-  request: LeaseRequest,
-  further: readonly unknown[] = [],
-): Promise<DueHost[]> {
-  const { text, values } = withHeldHosts(
-    `select h.host_hash, h.host, h.due_at, h.worth, h.crawl_delay_ms, h.back_off_ms, h.backed_off_at, h.usual_ms,
+  searches: readonly Search[],
+  { now }: { readonly now: Date },
+): Promise<LockedHost[]> {
+  const chosen = new Map(searches.flatMap((search) => search.chosen().map((host) => [host.host_hash, host])));
+  if (chosen.size === 0) return [];
+  const { rows } = await prepared<Omit<HostRow, "crawler_id">>(
+    client,
+    `select h.host_hash, h.host, h.crawl_delay_ms, h.back_off_ms, h.backed_off_at, h.usual_ms,
        array(select host(a) from unnest(h.addresses[1:${maxAddresses}]) a) as addresses,
-       ${addressKeysOf("h")}::text[] as address_keys,
-       h.subnet_id, coalesce('finer ' || h.finer_id, h.subnet_id::text) as subnet
-     from ${way.from}
-     where ${way.where}
-       and ${isOpen("h")}
-     order by ${way.order}
-     limit $3
+       ${addressKeysOf("h")}::text[] as address_keys
+     from frontier_host h
+     where h.host_hash = any($1::bigint[]) and ${isReady("h")}
      for update of h skip locked`,
-    request.partition ?? [],
-    4 + further.length,
+    [[...chosen.keys()], now],
   );
-  const given = [request.crawlerId, request.now, Math.min(request.hosts, maxLeases), ...further];
-  const { rows } = await prepared<DueHost>(client, text, [...given, ...values]);
-  return rows;
+  const locked = new Set(rows.map((row) => row.host_hash));
+  for (const search of searches) search.got(search.chosen().filter(({ host_hash }) => locked.has(host_hash)));
+  return rows
+    .map((row) => ({ row, as: chosen.get(row.host_hash)! }))
+    .sort((a, b) => longestDueFirst(a.as, b.as))
+    .map(({ row, as }) => ({ ...row, crawler_id: as.crawler_id, leastWorth: as.leastWorth ?? null }));
 }
 
 // What a request for leases has to look at, asked at once, so that what a crawler has none of costs it nothing.

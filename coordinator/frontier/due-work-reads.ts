@@ -28,10 +28,11 @@ export interface DueWorkReads {
   openOf(hosts: readonly HostHash[]): Promise<OpenWork[]>;
 }
 
+/** As the index of hosts by readiness has it. */
 const isOpen = (now: string) => `h.state = 'resolved'
   and h.lease_id is null
-  and h.due_at <= ${now}
-  and h.not_before <= ${now}`;
+  and h.due_at is not null
+  and greatest(h.due_at, h.not_before) <= ${now}`;
 
 /** A look into an index for each subnet, which ends with the first host that is open. */
 const withWork = `

@@ -15,6 +15,9 @@ export interface FetchLine {
   readonly changed: boolean | null;
 }
 
+/** Of one URL, the latest. */
+export const visitsListed = 50;
+
 export interface UrlReport {
   /** Canonical. */
   readonly url: string;

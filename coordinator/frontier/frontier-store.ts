@@ -1,9 +1,11 @@
 /** Tables frontier_host, frontier_url and lease: what is to be fetched, when, and who has it in hand. */
 import type { Pool } from "pg";
 import { Gathered } from "#core/coalesce";
-import type { HostHash } from "#core/ids";
+import type { CrawlerId, HostHash } from "#core/ids";
 import { hostHashOf } from "#core/url-key";
-import { inTransaction } from "../database/transaction.ts";
+import type { Lease } from "#protocol/lease";
+import { deleteOldest, inTurns, type TurnClock } from "../database/bounded-work.ts";
+import { inTransaction, sqlStateOf } from "../database/transaction.ts";
 import { noteForeign, splitByOwner } from "../federation/foreign-url-store.ts";
 import { addHosts, addUrls, distinctUrls, lockHosts } from "./admission-writes.ts";
 import { sumLinks } from "./back-link-writes.ts";
@@ -12,9 +14,10 @@ import type {
   CrawlScope,
   FrontierProgress,
   FrontierStore,
+  LeaseRequest,
   RejectedUrlStore,
 } from "./frontier.ts";
-import { leaseHosts } from "./host-lease-writes.ts";
+import { type LeaseTerms, leaseHosts } from "./host-lease-writes.ts";
 import {
   haveOpenLeases,
   type LetGo,
@@ -27,7 +30,7 @@ import { hostsToResolve, reassignSubnets, saveResolutions } from "./resolution-s
 import { SubnetTurns } from "./turn-store.ts";
 
 /** Crawlers that arrive at once, of which one statement tells. */
-const mostTogether = 200;
+const mostArriving = 200;
 
 /** `onOpened`: these hosts may be leased from now on, as far as they are due; called when that is committed. */
 export function createFrontierStore(
@@ -37,13 +40,16 @@ export function createFrontierStore(
   const turns = new SubnetTurns();
   const withLeases = new Gathered(
     async (given: readonly LetGo[]) => await haveOpenLeases(pool, given),
-    mostTogether,
+    mostArriving,
   );
   const opened = async (ending: Promise<HostHash[]>): Promise<number> => {
     const hosts = await ending;
     onOpened(hosts);
     return hosts.length;
   };
+  const together = new RequestsTogether(
+    async (requests, terms) => await leaseHosts(pool, requests, terms, turns),
+  );
   return {
     async admit(urls, scope, now) {
       const admitted = await admit(pool, urls, { scope, now });
@@ -55,7 +61,7 @@ export function createFrontierStore(
       await saveResolutions(pool, resolutions, now);
       onOpened(resolutions.map(({ host }) => hostHashOf(host)));
     },
-    leaseHosts: async (request) => await leaseHosts(pool, request, turns),
+    leaseHosts: async (request) => await together.ask(request),
     returnLease: async (lease, now) => (await opened(returnLease(pool, lease, now))) === 1,
     returnExpired: async (now) => await opened(returnExpired(pool, now)),
     reopenRefused: async (now) => await reopenRefused(pool, now),
@@ -67,6 +73,92 @@ export function createFrontierStore(
     progress: async () => await progress(pool),
   };
 }
+
+// Requests for work that arrive while others are being answered wait for those, and are then answered together: the more
+// crawlers ask, the less each costs.
+
+/** Answered together, at most. */
+const mostTogether = 64;
+
+/** Batches under way: while one computes here, another does in the database. */
+const mostBatches = 2;
+
+/** Class of Postgres' errors that come from values. */
+const dataException = "22";
+
+interface Waiting {
+  readonly request: LeaseRequest;
+  readonly resolve: (leases: Lease[]) => void;
+  readonly reject: (error: unknown) => void;
+}
+
+class RequestsTogether {
+  readonly #answer: (requests: readonly LeaseRequest[], terms: LeaseTerms) => Promise<Lease[][]>;
+  #waiting: Waiting[] = [];
+  /** Of a crawler one request is answered at a time: it would look for the same hosts twice. */
+  readonly #crawlers = new Set<CrawlerId>();
+  #batches = 0;
+
+  constructor(answer: (requests: readonly LeaseRequest[], terms: LeaseTerms) => Promise<Lease[][]>) {
+    this.#answer = answer;
+  }
+
+  async ask(request: LeaseRequest): Promise<Lease[]> {
+    return await new Promise((resolve, reject) => {
+      this.#waiting.push({ request, resolve, reject });
+      this.#begin();
+    });
+  }
+
+  #begin(): void {
+    if (this.#batches === mostBatches) return;
+    const batch = this.#nextBatch();
+    if (batch.length === 0) return;
+    this.#batches += 1;
+    for (const { request } of batch) this.#crawlers.add(request.crawlerId);
+    void this.#serve(batch).finally(() => {
+      this.#batches -= 1;
+      for (const { request } of batch) this.#crawlers.delete(request.crawlerId);
+      this.#begin();
+    });
+  }
+
+  /** Those that have waited longest, on the terms of the first of them. */
+  #nextBatch(): Waiting[] {
+    const batch: Waiting[] = [];
+    const others: Waiting[] = [];
+    const crawlers = new Set(this.#crawlers);
+    let terms: string | null = null;
+    for (const one of this.#waiting) {
+      const { crawlerId } = one.request;
+      const isOpen = batch.length < mostTogether && !crawlers.has(crawlerId);
+      if (isOpen && (terms === null || terms === termsKey(one.request))) {
+        terms ??= termsKey(one.request);
+        batch.push(one);
+        crawlers.add(crawlerId);
+      } else others.push(one);
+    }
+    this.#waiting = others;
+    return batch;
+  }
+
+  /** Where a value was wrong, each is tried by itself, so that nobody fails for what another asked. */
+  async #serve(batch: readonly Waiting[]): Promise<void> {
+    const requests = batch.map(({ request }) => request);
+    try {
+      const now = new Date(Math.max(...requests.map((request) => request.now.getTime())));
+      const leases = await this.#answer(requests, { ...requests[0]!, now });
+      for (const [index, { resolve }] of batch.entries()) resolve(leases[index]!);
+    } catch (error) {
+      const isOfOne = batch.length > 1 && sqlStateOf(error).startsWith(dataException);
+      if (isOfOne) for (const one of batch) await this.#serve([one]);
+      else for (const { reject } of batch) reject(error);
+    }
+  }
+}
+
+const termsKey = ({ leaseSeconds, addressRestSeconds, order }: LeaseRequest) =>
+  JSON.stringify([leaseSeconds, addressRestSeconds, order]);
 
 /** Depth 0 is a seed, which a person gave; every other depth is a link, and counts as one. */
 async function admit(
@@ -80,7 +172,7 @@ async function admit(
   return await inTransaction(pool, async (client) => {
     const found = await splitByOwner(client, given, at.scope.maxDepth);
     const keys = found.own.map((url) => url.key);
-    const newHosts = at.scope.admitNewHosts ? await addHosts(client, keys, at.now) : 0;
+    const newHosts = at.scope.admitNewHosts ? (await addHosts(client, keys, at.now)).length : 0;
     await lockHosts(
       client,
       [...keys, ...links].map(({ hostHash }) => hostHash),
@@ -102,16 +194,25 @@ export function createRejectedUrlStore(pool: Pool): RejectedUrlStore {
   return {
     async record(rejected, source, now) {
       await pool.query(
-        `insert into rejected_url (url, reason, source, first_seen_at)
-         select distinct on (url) url, reason, $3, $4
+        `insert into rejected_url (url, reason, source, first_seen_at, last_seen_at)
+         select distinct on (url) url, reason, $3, $4, $4
          from unnest($1::text[], $2::text[]) as given (url, reason)
          on conflict (url) do update
            set times = rejected_url.times + 1,
-               reason = excluded.reason`,
+               reason = excluded.reason,
+               last_seen_at = greatest(rejected_url.last_seen_at, excluded.last_seen_at)`,
         [rejected.map((one) => one.url.replaceAll("\0", "")), rejected.map((one) => one.reason), source, now],
       );
     },
   };
+}
+
+const rejectedAtOnce = 5000;
+
+/** Those that nobody named again since then. */
+export async function forgetRejectedUrls(pool: Pool, before: Date, turn: TurnClock): Promise<number> {
+  const aged = { table: "rejected_url", column: "last_seen_at" };
+  return await inTurns(turn, async () => await deleteOldest(pool, aged, before, rejectedAtOnce));
 }
 
 // How far the crawl is, counted afresh: exact, and some ten milliseconds for tens of thousands of URLs.

@@ -63,6 +63,25 @@ export interface ReturnedLease {
   readonly hostWaitMs?: number;
 }
 
+export interface LeaseRequest {
+  readonly crawlerId: CrawlerId;
+  /** The coordinator's own domain sets, beside those that are stored of the crawler; left out: every host. */
+  readonly partition?: Partition;
+  readonly hosts: number;
+  readonly urlsPerHost: number;
+  readonly leaseSeconds: number;
+  /** An address is left alone for so long before another crawler than the last one asks it; 10 when left out. */
+  readonly addressRestSeconds?: number;
+  /** Which due URLs of a host go first; the longest due when left out. */
+  readonly order?: FrontierOrder;
+  /**
+   * The crawler's subnets that are known to have something due, the longest due first: hosts are sought there alone, and in
+   * its finer delegations. Left out: wherever the crawler's subnets have something.
+   */
+  readonly dueSubnets?: readonly SubnetId[];
+  readonly now: Date;
+}
+
 export interface FrontierStore {
   /**
    * Adds unknown URLs (and hosts), one row per URL; counts a back-link for known ones. Returns how many were new.
@@ -78,19 +97,7 @@ export interface FrontierStore {
   /** Addresses, subnet and refusals; a refused host's URLs are recorded as refused with the reason. */
   saveResolutions(resolutions: readonly Resolution[], now: Date): Promise<void>;
   /** Leases host slices that this crawler's delegations cover and politeness allows, longest due first. */
-  leaseHosts(request: {
-    crawlerId: CrawlerId;
-    /** The coordinator's own domain sets, beside those that are stored of the crawler; left out: every host. */
-    partition?: Partition;
-    hosts: number;
-    urlsPerHost: number;
-    leaseSeconds: number;
-    /** An address is left alone for so long before another crawler than the last one asks it; 10 when left out. */
-    addressRestSeconds?: number;
-    /** Which due URLs of a host go first; the longest due when left out. */
-    order?: FrontierOrder;
-    now: Date;
-  }): Promise<Lease[]>;
+  leaseHosts(request: LeaseRequest): Promise<Lease[]>;
   /** Returns what is left of a lease to the frontier, if this crawler owns it. */
   returnLease(lease: ReturnedLease, now: Date): Promise<boolean>;
   /**

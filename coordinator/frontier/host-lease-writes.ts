@@ -4,106 +4,122 @@ import type { HostHash } from "#core/ids";
 import type { Lease } from "#protocol/lease";
 import { withKnownTexts } from "../channels/known-text-store.ts";
 import { inTransaction, prepared } from "../database/transaction.ts";
-import { type HostRow, type LeaseRequest, lockDueHosts } from "./due-host-reads.ts";
+import { type HostRow, type LockedHost, lockDueHosts } from "./due-host-reads.ts";
+import type { LeaseRequest } from "./frontier.ts";
 import { leasedHosts, leaseNeeds, leaseValues, openLeases } from "./open-lease-reads.ts";
-import { leaseOrder, nextCarry } from "./order/order-sql.ts";
+import { dueUrlsLookedAt, type LeaseOrder, leasedColumns, leaseOrder } from "./order/order-sql.ts";
 import { hostsInTurn, type SubnetTurns } from "./turn-store.ts";
 
 /** What of a host's due URLs (`u`, of frontier_url) is leased first. */
 const dueUrlsFirst = "u.next_fetch_at, u.depth, u.url_hash";
 
-export async function leaseHosts(pool: Pool, request: LeaseRequest, turns: SubnetTurns): Promise<Lease[]> {
+/** What is the same for all requests that are answered together. */
+export type LeaseTerms = Pick<LeaseRequest, "leaseSeconds" | "addressRestSeconds" | "order" | "now">;
+
+/**
+ * Answers requests of as many crawlers in one transaction, each as it would be by itself: as many statements for all of
+ * them as for one.
+ */
+export async function leaseHosts(
+  pool: Pool,
+  requests: readonly LeaseRequest[],
+  terms: LeaseTerms,
+  turns: SubnetTurns,
+): Promise<Lease[][]> {
   return await inTransaction(pool, async (client) => {
-    const needs = await leaseNeeds(client, request);
-    const due = await lockDueHosts(client, { ...request, ...needs }, turns);
-    const hosts = await hostsInTurn(client, due, request);
-    if (hosts.length === 0) return [];
-    const slices = byHost(await leaseDueUrls(client, hosts, request));
+    const asked = await leaseNeeds(client, requests);
+    const due = await lockDueHosts(client, asked, { turns, now: terms.now });
+    const hosts = await hostsInTurn(client, due, terms);
+    if (hosts.length === 0) return requests.map(() => []);
+    const slices = await leaseDueUrls(client, hosts, { requests, terms });
     const leases = hosts.flatMap((host) => {
-      const slice = slices.get(host.host_hash)?.sort(byTurn);
-      return slice === undefined ? [] : [leaseOf(host, slice, request)];
+      const slice = slices.get(host.host_hash);
+      return slice === undefined ? [] : [{ of: host.crawler_id, lease: leaseOf(host, slice, terms) }];
     });
-    return needs.hasKnownTexts ? await withKnownTexts(client, leases) : leases;
+    const told = asked.some((one) => one.hasKnownTexts)
+      ? await withKnownTexts(
+          client,
+          leases.map(({ lease }) => lease),
+        )
+      : leases.map(({ lease }) => lease);
+    return requests.map(({ crawlerId }) => told.filter((_, index) => leases[index]!.of === crawlerId));
   });
 }
 
-function byHost(urls: readonly UrlRow[]): Map<HostHash, UrlRow[]> {
-  const slices = new Map<HostHash, UrlRow[]>();
-  for (const url of urls) {
-    const slice = slices.get(url.host_hash);
-    if (slice === undefined) slices.set(url.host_hash, [url]);
-    else slice.push(url);
-  }
-  return slices;
+export interface LeasedUrl {
+  readonly url: string;
+  readonly etag: string | null;
+  readonly last_modified: string | null;
+  readonly digest: string | null;
+  readonly redirects: number;
 }
 
-const byTurn = (a: UrlRow, b: UrlRow) => a.turn - b.turn || a.depth - b.depth || (a.url < b.url ? -1 : 1);
+interface SliceRow {
+  readonly lease_id: string;
+  readonly host_hash: HostHash;
+  /** Of each its values in the order of `LeasedUrl`. */
+  readonly urls: [string, string | null, string | null, string | null, number][];
+}
 
-export interface UrlRow {
-  lease_id: string;
-  host_hash: HostHash;
-  url: string;
-  depth: number;
-  etag: string | null;
-  last_modified: string | null;
-  digest: string | null;
-  redirects: number;
-  /** In the order that the operator chose; 0 for all: it says nothing. */
-  turn: number;
+interface Slice {
+  readonly leaseId: string;
+  readonly urls: readonly LeasedUrl[];
 }
 
 async function leaseDueUrls(
   client: PoolClient,
-  hosts: readonly HostRow[],
-  request: LeaseRequest,
-): Promise<UrlRow[]> {
-  const order = leaseOrder(request.order);
-  const statement = leaseStatement(order === null ? longestDue : inOrder(order.picked));
-  const least = hosts.map((host) => host.leastWorth ?? null);
-  const values = [...leaseValues(hosts, request), ...(order === null ? [] : [order.newShare, least])];
-  const { rows } = await prepared<UrlRow>(client, statement, values);
-  return rows;
+  hosts: readonly LockedHost[],
+  { requests, terms }: { readonly requests: readonly LeaseRequest[]; readonly terms: LeaseTerms },
+): Promise<ReadonlyMap<HostHash, Slice>> {
+  const order = leaseOrder(terms.order);
+  const statement = leaseStatement(order === null ? longestDue : inOrder(order));
+  const urlsPerHost = new Map(requests.map((request) => [request.crawlerId, request.urlsPerHost]));
+  const values = leaseValues(hosts, terms, (crawlerId) => urlsPerHost.get(crawlerId)!);
+  const ofOrder = order === null ? [] : [order.newShare, hosts.map(({ leastWorth }) => leastWorth)];
+  const { rows } = await prepared<SliceRow>(client, statement, [...values, ...ofOrder]);
+  return new Map(
+    rows.map((row) => [row.host_hash, { leaseId: row.lease_id, urls: row.urls.map(asLeasedUrl) }]),
+  );
 }
 
-/** An index has them in this order, so that it costs nothing. */
+const asLeasedUrl = ([url, etag, last_modified, digest, redirects]: SliceRow["urls"][number]) => ({
+  ...{ url, etag, last_modified, digest, redirects },
+});
+
+/** An index has them in this order; where very many became due in one moment, some of those are looked at. */
 const longestDue: Slices = {
-  urls: `
-      select u.*, 0 as turn
-      from frontier_url u
-      where u.host_hash = h.host_hash and u.state = 'due' and u.next_fetch_at <= $2
+  before: "",
+  due: `
+    select h.host_hash, u.url_hash, 0 as turn, ${leasedColumns("u")}
+    from ${leasedHosts}
+    cross join lateral (
+      select u.*
+      from (
+        select *
+        from frontier_url
+        where host_hash = h.host_hash and state = 'due' and next_fetch_at <= $2
+        order by next_fetch_at
+        limit ${dueUrlsLookedAt}
+      ) u
       order by ${dueUrlsFirst}
-      limit $7`,
-  keeps: "",
+      limit h.slots
+    ) u`,
+  after: "",
   kept: "",
   from: "",
 };
 
-const afterSlice = nextCarry("h", { isMixed: "left_over.is_mixed", taken: "left_over.urls" });
-
 /** What the host is worth without the slice, and what the mix leaves over, is kept with it. */
-const inOrder = (picked: string): Slices => ({
-  urls: `
-      select u.*, item.turn, picked.is_mixed, picked.rest_worth
-      from (${picked}) picked
-      cross join lateral unnest(picked.items) with ordinality as item (url_hash, turn)
-      join frontier_url u on u.host_hash = h.host_hash and u.url_hash = item.url_hash`,
-  keeps: ", u.is_mixed, u.rest_worth",
+const inOrder = (order: LeaseOrder): Slices => ({
+  ...order,
   kept: `,
-        worth = left_over.rest_worth,
-        mix_carry = case when left_over.urls is null then h.mix_carry else ${afterSlice} end`,
+        worth = left_over.rest_worth, mix_carry = coalesce(left_over.next_carry, h.mix_carry)`,
   from: `
-    left join (
-      select host_hash, count(*) as urls, bool_and(is_mixed) as is_mixed, max(rest_worth) as rest_worth
-      from due
-      group by host_hash
-    ) left_over on left_over.host_hash = given.host_hash`,
+    left join left_over on left_over.host_hash = given.host_hash`,
 });
 
-interface Slices {
-  /** The URLs of host `h`. */
-  readonly urls: string;
-  /** Further columns of them, and what they are kept for, with where it comes from. */
-  readonly keeps: string;
+interface Slices extends Pick<LeaseOrder, "before" | "due" | "after"> {
+  /** Further columns of hosts, and where they come from. */
   readonly kept: string;
   readonly from: string;
 }
@@ -112,17 +128,18 @@ interface Slices {
  * Writes leases and hosts, and no URL: what is due of a host is nobody else's while it has a lease. A host that has
  * nothing due after all gets no lease, and is due again when its next URL is.
  */
-const leaseStatement = ({ urls, keeps, kept, from }: Slices) => `
-  with due as materialized (
-    select h.host_hash, u.url_hash, u.url, u.depth, u.etag, u.last_modified, encode(u.digest, 'hex') as digest,
-      u.redirects, u.turn${keeps}
+const leaseStatement = ({ before, due, after, kept, from }: Slices) => `
+  with ${before}due as materialized (${due}
+  )${after}, slice as materialized (
+    select h.host_hash, h.host, h.addresses, h.crawler_id, of_host.items, of_host.urls
     from ${leasedHosts}
-    cross join lateral (${urls}
-    ) u
-  ), slice as (
-    select h.host_hash, h.host, h.addresses, of_host.items
-    from ${leasedHosts}
-    join (select host_hash, array_agg(url_hash) as items from due group by host_hash) of_host using (host_hash)
+    join (
+      select host_hash, array_agg(url_hash) as items, json_agg(
+          json_build_array(url, etag, last_modified, encode(digest, 'hex'), redirects) order by turn, depth, url
+        ) as urls
+      from due
+      group by host_hash
+    ) of_host using (host_hash)
   ), ${openLeases("pages")}, held as (
     update frontier_host h
     set lease_id = opened.lease_id,
@@ -137,22 +154,25 @@ const leaseStatement = ({ urls, keeps, kept, from }: Slices) => `
     left join opened on opened.host_hash = given.host_hash${from}
     where h.host_hash = given.host_hash
   )
-  select opened.lease_id, due.host_hash, due.url, due.depth, due.etag, due.last_modified, due.digest, due.redirects,
-    due.turn
-  from due
-  join opened on opened.host_hash = due.host_hash`;
+  select opened.lease_id, opened.host_hash, slice.urls
+  from opened
+  join slice on slice.host_hash = opened.host_hash`;
 
 /** The lease as its crawler gets it; all URLs of the slice are under one lease. */
-export function leaseOf(host: HostRow, slice: readonly UrlRow[], request: LeaseRequest): Lease {
-  const pace = paceOf(host, request.now);
+export function leaseOf(
+  host: HostRow,
+  { leaseId, urls }: Slice,
+  { leaseSeconds, now }: Pick<LeaseTerms, "leaseSeconds" | "now">,
+): Lease {
+  const pace = paceOf(host, now);
   return {
-    leaseId: slice[0]!.lease_id,
+    leaseId,
     host: host.host,
     addresses: host.addresses,
-    expiresInSeconds: request.leaseSeconds,
+    expiresInSeconds: leaseSeconds,
     waitMs: 0,
     ...(pace === null ? {} : { pace }),
-    urls: slice.map((url) => ({
+    urls: urls.map((url) => ({
       url: url.url,
       etag: url.etag,
       lastModified: url.last_modified,

@@ -281,20 +281,27 @@ async function applyEffects(
   const named = effects.flatMap((effect) => effect.named ?? []);
   const found = await splitByOwner(client, named, scope.maxDepth);
   const keys = found.own.map(({ key }) => key);
+  const links = effects.filter((effect) => effect.links !== 0);
+  const outsideLinks = new Map<HostHash, number>();
+  for (const { hostHash, links: count } of links)
+    outsideLinks.set(hostHash, (outsideLinks.get(hostHash) ?? 0) + count);
   const isOpen = scope.admitNewHosts && keys.length > 0;
   const welcome = isOpen
-    ? await welcomeHosts(client, { keys, namers, budget: settings.newHosts, now })
+    ? await welcomeHosts(client, { keys, namers, budget: settings.newHosts, outsideLinks, now })
     : null;
   await lockHosts(
     client,
     effects.map(({ hostHash }) => hostHash),
   );
-  const links = effects.filter((effect) => effect.links !== 0);
   const limits = { pagesPerHost: scope.pagesPerHost, budgeted: true, links, now };
   const { newUrls, held } = await addUrls(client, found.own, limits);
-  await addOutsideLinks(client, links);
+  for (const hostHash of welcome?.newHosts ?? []) outsideLinks.delete(hostHash);
+  await addOutsideLinks(
+    client,
+    [...outsideLinks].map(([hostHash, count]) => ({ hostHash, links: count })),
+  );
   await noteForeign(client, found, { links, now });
-  return { newUrls, held, newHosts: welcome?.newHosts ?? 0, hostsBy: welcome?.hostsBy ?? new Map() };
+  return { newUrls, held, newHosts: welcome?.newHosts.length ?? 0, hostsBy: welcome?.hostsBy ?? new Map() };
 }
 
 type HostsBy = Map<CrawlerId, { admitted: number; leftOut: number }>;
@@ -306,10 +313,11 @@ async function welcomeHosts(
     readonly keys: readonly UrlKey[];
     readonly namers: SummedEffects["namers"];
     readonly budget: NewHostBudget | undefined;
+    readonly outsideLinks: ReadonlyMap<HostHash, number>;
     readonly now: Date;
   },
-): Promise<{ newHosts: number; hostsBy: HostsBy }> {
-  const { namers, budget, now } = given;
+): Promise<{ newHosts: readonly HostHash[]; hostsBy: HostsBy }> {
+  const { namers, budget, outsideLinks, now } = given;
   const hostsBy: HostsBy = new Map();
   const keys = await withoutOptedOut(client, await unknownHosts(client, given.keys));
   const countOf = (crawlerId: CrawlerId) => {
@@ -326,7 +334,8 @@ async function welcomeHosts(
     else for (const crawlerId of by) countOf(crawlerId).leftOut += 1;
     return payer !== undefined;
   });
-  return { newHosts: welcome.length === 0 ? 0 : await addHosts(client, welcome, now), hostsBy };
+  const newHosts = welcome.length === 0 ? [] : await addHosts(client, welcome, now, { outsideLinks });
+  return { newHosts, hostsBy };
 }
 
 /** A key of each. */

@@ -1,20 +1,22 @@
 /** How leases are opened, of pages that are due as of comparisons: one for each host of a slice, which holds the host. */
 import type { PoolClient } from "pg";
+import type { CrawlerId } from "#core/ids";
 import { maxLeaseUrls } from "#protocol/lease";
 import { prepared } from "../database/transaction.ts";
 import { partitionOf } from "../domain-sets/partition.ts";
-import type { HostRow, LeaseNeeds, LeaseRequest } from "./due-host-reads.ts";
+import type { Asked, HostRow } from "./due-host-reads.ts";
+import type { LeaseRequest } from "./frontier.ts";
 
 /**
- * The part `opened` (lease_id, host_hash) of a statement that has `slice` before it (host_hash, host, addresses, and
- * `items`, an array of what is leased of the host, which may be empty), and `leaseValues` for its parameters. The hosts
+ * The part `opened` (lease_id, host_hash) of a statement that has `slice` before it (host_hash, host, addresses, crawler_id,
+ * and `items`, an array of what is leased of the host, which may be empty), and `leaseValues` for its parameters. The hosts
  * are locked, and to be given their leases by the caller.
  */
 export const openLeases = (of: "pages" | "checks"): string => `
   opened as (
     insert into lease (crawler_id, host_hash, host, granted_at, expires_at, url_count, open_urls, open_url_hashes,
       is_check, addresses)
-    select $1, host_hash, host, $2, $2::timestamptz + make_interval(secs => $3), cardinality(items), cardinality(items),
+    select crawler_id, host_hash, host, $2, $2::timestamptz + make_interval(secs => $3), cardinality(items), cardinality(items),
       ${of === "checks" ? "'{}'" : "items"}, ${of === "checks"}, string_to_array(addresses, ' ')::cidr[]
     from slice
     where cardinality(items) > 0
@@ -27,19 +29,24 @@ export const leasedItems = `(
   from slice
   join opened on opened.host_hash = slice.host_hash)`;
 
-/** The hosts that are leased, as rows; their URLs at most are `$7`. */
-export const leasedHosts = `unnest($4::bigint[], $5::text[], $6::text[]) as h (host_hash, host, addresses)`;
+/** The hosts that are leased, as rows; of each `slots` URLs at most. */
+export const leasedHosts = `unnest($4::bigint[], $5::text[], $6::text[], $1::int[], $7::int[])
+      as h (host_hash, host, addresses, crawler_id, slots)`;
 
-/** $1 to $7: the crawler, the time, the lease's seconds, `leasedHosts`, and how many URLs of each. */
-export function leaseValues(hosts: readonly HostRow[], request: LeaseRequest): readonly unknown[] {
+/** $1 to $7: whose each host is to be, the time, the leases' seconds, and the others of `leasedHosts`. */
+export function leaseValues(
+  hosts: readonly HostRow[],
+  { now, leaseSeconds }: Pick<LeaseRequest, "now" | "leaseSeconds">,
+  urlsPerHost: (crawlerId: CrawlerId) => number,
+): readonly unknown[] {
   return [
-    request.crawlerId,
-    request.now,
-    request.leaseSeconds,
+    hosts.map((host) => host.crawler_id),
+    now,
+    leaseSeconds,
     hosts.map((host) => host.host_hash),
     hosts.map((host) => host.host),
     hosts.map((host) => host.address_keys.join(" ")),
-    slotsOf(request),
+    hosts.map((host) => Math.min(urlsPerHost(host.crawler_id), maxLeaseUrls)),
   ];
 }
 
@@ -50,36 +57,35 @@ export const urlsInHand = (hostHash: string): string => `coalesce((
   where in_hand.host_hash = ${hostHash} and in_hand.closed_at is null
 ), '{}')`;
 
-/** URLs of one host in a lease, at most. */
-function slotsOf({ urlsPerHost }: LeaseRequest): number {
-  return Math.min(urlsPerHost, maxLeaseUrls);
-}
-
 interface NeedsRow {
+  readonly crawler_id: CrawlerId;
   readonly operator: string[];
   readonly partner: string[];
   readonly finer: boolean;
   readonly known: boolean;
 }
 
-export async function leaseNeeds(
-  client: PoolClient,
-  { crawlerId, partition = [] }: LeaseRequest,
-): Promise<LeaseNeeds> {
+/** Of each request what it takes to answer it. */
+export async function leaseNeeds(client: PoolClient, requests: readonly LeaseRequest[]): Promise<Asked[]> {
   const { rows } = await prepared<NeedsRow>(
     client,
-    `select c.domain_sets as operator, c.partner_domain_sets as partner,
+    `select c.crawler_id, c.domain_sets as operator, c.partner_domain_sets as partner,
        exists (select from finer_delegation f where f.crawler_id = c.crawler_id) as finer,
        exists (select from channel where duplicate_share > 0) as known
      from crawler c
-     where c.crawler_id = $1`,
-    [crawlerId],
+     where c.crawler_id = any($1::int[])`,
+    [requests.map(({ crawlerId }) => crawlerId)],
   );
-  const row = rows[0];
-  if (row === undefined) return { partition, hasFinerDelegations: false, hasKnownTexts: false };
-  return {
-    partition: [...partition, ...partitionOf(row.operator, row.partner)],
-    hasFinerDelegations: row.finer,
-    hasKnownTexts: row.known,
-  };
+  const byCrawler = new Map(rows.map((row) => [row.crawler_id, row]));
+  return requests.map((request) => {
+    const { partition = [], crawlerId } = request;
+    const row = byCrawler.get(crawlerId);
+    if (row === undefined) return { request, partition, hasFinerDelegations: false, hasKnownTexts: false };
+    return {
+      request,
+      partition: [...partition, ...partitionOf(row.operator, row.partner)],
+      hasFinerDelegations: row.finer,
+      hasKnownTexts: row.known,
+    };
+  });
 }

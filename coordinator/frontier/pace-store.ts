@@ -16,8 +16,8 @@ export function createPaceStore(pool: Pool, own: Partition = []): PaceStore {
 
 const isDue = `h.state = 'resolved'
          and h.lease_id is null
-         and h.due_at <= $2
-         and h.not_before <= $2
+         and h.due_at is not null
+         and greatest(h.due_at, h.not_before) <= $2
          and ${isHeld("h")}`;
 
 interface Counting {

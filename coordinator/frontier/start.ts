@@ -15,7 +15,13 @@ import type { Counters } from "../overview/counters.ts";
 import { createDueWorkReads } from "./due-work-reads.ts";
 import { IdleCrawlers } from "./idle-crawlers.ts";
 import { type AppliedLinks, applyLinks, type OutboxSettings } from "./link-outbox-store.ts";
-import { forgetWorths, type ReckonedUntil, reckonFromStart, reckonWorths } from "./order/order-sql.ts";
+import {
+  forgetShortlists,
+  forgetWorths,
+  type ReckonedUntil,
+  reckonFromStart,
+  reckonWorths,
+} from "./order/order-sql.ts";
 import { type FrontierOrder, worthShareOf } from "./order/strategies.ts";
 import { PaceOfFleet, type PacePorts } from "./pace.ts";
 import { resolveHosts } from "./resolve-hosts.ts";
@@ -40,6 +46,8 @@ export function scheduleHostWorths(duty: HostWorthDuty): void {
     const order = duty.order();
     const untilMs = duty.nowMs() + busyMs;
     let isMore = true;
+    while (isMore && duty.nowMs() < untilMs) isMore = await forgetShortlists(duty.pool, duty.now());
+    isMore = true;
     while (isMore && duty.nowMs() < untilMs) {
       if (worthShareOf(order) === 0) {
         isMore = await forgetWorths(duty.pool);

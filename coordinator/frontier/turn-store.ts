@@ -6,7 +6,7 @@
  * a minute: its crawler begins nothing more there until the address is anybody's.
  */
 import type { Pool, PoolClient } from "pg";
-import type { CrawlerId, HostHash } from "#core/ids";
+import type { CrawlerId, HostHash, SubnetId } from "#core/ids";
 import { prepared } from "../database/transaction.ts";
 import { hostsInARow } from "./budgets.ts";
 import { shareOf } from "./order/mix.ts";
@@ -26,16 +26,15 @@ export const addressKeysOf = (host: string): string => `array(
   from unnest(${host}.addresses[1:${maxAddresses}] || ${host}.seen_addresses) a)`;
 
 /** SQL: true for a turn `t` in which the crawler may begin nothing at time $2. */
-const isTaken = (crawlerId = "$1") => `(
+const isTaken = (crawlerId: string) => `(
   (t.crawler_id <> ${crawlerId} or t.since <= $2::timestamptz - interval '${turnSeconds} s')
   and (t.leases > 0 or t.free_at > $2))`;
 
 /**
  * SQL: none of the host's addresses is taken. Counted and not asked for by `exists`, which the planner makes a join of
- * the whole table of; this looks up a host's few addresses, of the hosts that come so far. `crawlerId`: where it is a
- * column of a table that is joined to the hosts, others' hosts are not looked up.
+ * the whole table of; this looks up a host's few addresses, of the hosts that come so far. `crawlerId` is an expression.
  */
-export const isFreeFor = (host: string, crawlerId?: string): string => `(
+export const isFreeFor = (host: string, crawlerId: string): string => `(
   select count(*)
   from unnest(${host}.addresses[1:${maxAddresses}] || ${host}.seen_addresses) a
   cross join lateral (select from address_turn t where t.address = address_key(a) and ${isTaken(crawlerId)} offset 0) t
@@ -44,47 +43,59 @@ export const isFreeFor = (host: string, crawlerId?: string): string => `(
 /** Longest rest that a crawler keeps for an address by itself (migrating-crawler/limits/address-pace.ts). */
 const defaultRestSeconds = 10;
 
-/** Of these hosts, which are locked, those whose addresses are all the crawler's turn now: leases on them may begin. */
-export async function hostsInTurn<Host extends { readonly address_keys: readonly string[] }>(
+interface HostOfTurn {
+  readonly crawler_id: CrawlerId;
+  readonly address_keys: readonly string[];
+}
+
+/** Of these hosts, which are locked, those whose addresses are all their crawler's turn now: leases may begin on them. */
+export async function hostsInTurn<Host extends HostOfTurn>(
   client: PoolClient,
   hosts: readonly Host[],
-  request: { readonly crawlerId: CrawlerId; readonly addressRestSeconds?: number; readonly now: Date },
+  at: { readonly addressRestSeconds?: number; readonly now: Date },
 ): Promise<Host[]> {
   if (hosts.length === 0) return [];
-  const { crawlerId, addressRestSeconds: restSeconds = defaultRestSeconds, now } = request;
-  const addresses = hosts.flatMap((host) => host.address_keys);
-  const turns = await takeTurns(client, { crawlerId, addresses, restSeconds, now });
-  return hosts.filter((host) => host.address_keys.every((key) => turns.has(key)));
+  const turns = await takeTurns(client, hosts, at);
+  return hosts.filter(({ address_keys, crawler_id }) =>
+    address_keys.every((key) => turns.get(key) === crawler_id),
+  );
 }
 
 /**
- * Takes the turns at these addresses, as far as they are free, until the transaction's leases are counted; gives
- * those that were got. In the order of the addresses, so that two who want the same ones wait for each other.
+ * Takes the turns at these hosts' addresses, as far as they are free, until the transaction's leases are counted; gives
+ * whose they are of those that were got: of two crawlers that want the same one, it is theirs whose host comes first. In the
+ * order of the addresses, so that two who want the same ones wait for each other.
  */
 async function takeTurns(
   client: PoolClient,
-  turn: {
-    readonly crawlerId: CrawlerId;
-    readonly addresses: readonly string[];
-    readonly restSeconds: number;
-    readonly now: Date;
-  },
-): Promise<ReadonlySet<string>> {
-  const { crawlerId, addresses, restSeconds, now } = turn;
-  const { rows } = await prepared<{ address: string }>(
+  hosts: readonly HostOfTurn[],
+  {
+    addressRestSeconds = defaultRestSeconds,
+    now,
+  }: { readonly addressRestSeconds?: number; readonly now: Date },
+): Promise<ReadonlyMap<string, CrawlerId>> {
+  const wanted = hosts.flatMap(({ address_keys, crawler_id }) =>
+    address_keys.map((address) => ({ address, crawler_id })),
+  );
+  const { rows } = await prepared<{ address: string; crawler_id: CrawlerId }>(
     client,
     `insert into address_turn as t (address, crawler_id, rest_seconds, since)
-     select distinct address, $1::int, $4::real, $2::timestamptz
-     from unnest($3::cidr[]) as given (address)
-     order by address
+     select distinct on (address) address, crawler_id, $4::real, $2::timestamptz
+     from unnest($3::cidr[], $1::int[]) with ordinality as given (address, crawler_id, place)
+     order by address, place
      on conflict (address) do update
      set crawler_id = excluded.crawler_id, rest_seconds = excluded.rest_seconds,
          since = case when t.crawler_id = excluded.crawler_id and t.leases > 0 then t.since else excluded.since end
-     where not ${isTaken()}
-     returning text(address) as address`,
-    [crawlerId, now, addresses, restSeconds],
+     where not ${isTaken("excluded.crawler_id")}
+     returning text(address) as address, crawler_id`,
+    [
+      wanted.map(({ crawler_id }) => crawler_id),
+      now,
+      wanted.map(({ address }) => address),
+      addressRestSeconds,
+    ],
   );
-  return new Set(rows.map((row) => row.address));
+  return new Map(rows.map((row) => [row.address, row.crawler_id]));
 }
 
 /**
@@ -136,7 +147,7 @@ const subnetsAtATime = 64;
 
 export class SubnetTurns {
   readonly #recent = new Map<CrawlerId, readonly string[]>();
-  readonly #reached = new Map<CrawlerId, number>();
+  readonly #reached = new Map<CrawlerId, SubnetId>();
   readonly #carried = new Map<CrawlerId, number>();
 
   /** The subnets of the latest hosts, the latest last. */
@@ -148,19 +159,33 @@ export class SubnetTurns {
     this.#recent.set(crawlerId, [...this.recentOf(crawlerId), ...subnets].slice(-hostsInARow));
   }
 
-  /** The next of the crawler's subnets in turn, after the one reached; from the start again at the end. */
-  async next(client: PoolClient, crawlerId: CrawlerId): Promise<number[]> {
-    const reached = this.#reached.get(crawlerId) ?? 0;
-    const { rows } = await prepared<{ subnet_id: number }>(
+  /** The next of each crawler's subnets in turn, after the one reached; from the start again at the end. */
+  async next(
+    client: PoolClient,
+    crawlerIds: readonly CrawlerId[],
+  ): Promise<ReadonlyMap<CrawlerId, readonly SubnetId[]>> {
+    const { rows } = await prepared<{ crawler_id: CrawlerId; later: SubnetId[]; earlier: SubnetId[] }>(
       client,
-      `(select subnet_id from delegation where crawler_id = $1 and subnet_id > $2 order by subnet_id limit ${subnetsAtATime})
-       union all
-       (select subnet_id from delegation where crawler_id = $1 and subnet_id <= $2 order by subnet_id limit ${subnetsAtATime})`,
-      [crawlerId, reached],
+      `select asked.crawler_id,
+         array(
+           select subnet_id from delegation
+           where crawler_id = asked.crawler_id and subnet_id > asked.reached
+           order by subnet_id limit ${subnetsAtATime}
+         ) as later,
+         array(
+           select subnet_id from delegation
+           where crawler_id = asked.crawler_id and subnet_id <= asked.reached
+           order by subnet_id limit ${subnetsAtATime}
+         ) as earlier
+       from unnest($1::int[], $2::int[]) as asked (crawler_id, reached)`,
+      [crawlerIds, crawlerIds.map((crawlerId) => this.#reached.get(crawlerId) ?? 0)],
     );
-    const ids = rows.map((row) => row.subnet_id).sort((a, b) => a - b);
-    const [later, earlier] = [ids.filter((id) => id > reached), ids.filter((id) => id <= reached)];
-    return [...later, ...earlier].slice(0, subnetsAtATime);
+    return new Map(
+      rows.map(({ crawler_id, later, earlier }) => [
+        crawler_id,
+        [...later, ...earlier].slice(0, subnetsAtATime),
+      ]),
+    );
   }
 
   /** Of so many hosts those that go by their worth; what falls between two whole numbers is carried on. */
@@ -170,7 +195,7 @@ export class SubnetTurns {
     return slots;
   }
 
-  reach(crawlerId: CrawlerId, subnetId: number): void {
+  reach(crawlerId: CrawlerId, subnetId: SubnetId): void {
     this.#reached.set(crawlerId, subnetId);
   }
 }

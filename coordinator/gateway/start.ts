@@ -79,7 +79,8 @@ export interface FleetMessagePorts {
 
 /** Of the coordinator's connections to the database (db/server-database), which jobs and pages need as well. */
 const resultsAtOnce = 4;
-const leasesAtOnce = 3;
+/** They are answered together, 64 at a time (frontier/frontier-store). */
+const leasesAtOnce = 128;
 const othersAtOnce = 2;
 
 export function fleetMessageHandlers(ports: FleetMessagePorts, config: CoordinatorConfig): GatewayHandlers {

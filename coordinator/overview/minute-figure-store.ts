@@ -1,4 +1,4 @@
-/** Tables minute_figures and crawler_figures: what happened in each minute, and at each crawler in each quarter of an hour. */
+/** Tables minute_figures, day_figures and crawler_figures: what happened in each minute and day, and at each crawler in each quarter of an hour. */
 import type { Pool, PoolClient } from "pg";
 import { inTransaction } from "../database/transaction.ts";
 import type { CrawlerFigures, FigureStore, Figures } from "./minute-figures.ts";
@@ -17,6 +17,7 @@ export function createFigureStore(pool: Pool): FigureStore {
         await addMinute(client, minute, figures);
         await addQuarters(client, minute, crawlers);
       }),
+    sumDays: async (now) => await sumDays(pool, now),
     forget: async ({ minutes, quarters }) => {
       const { rowCount } = await pool.query("delete from minute_figures where minute < $1", [minutes]);
       await pool.query("delete from crawler_figures where quarter < $1", [quarters]);
@@ -49,6 +50,35 @@ async function addMinute(client: PoolClient, minute: Date, figures: Figures): Pr
     ],
   );
 }
+
+/**
+ * Days (UTC) as the sums of their minutes: those since the day before the last that was summed, again, since coordinators
+ * write late. Days older than minutes are kept stay as they are.
+ */
+async function sumDays(pool: Pool, now: Date): Promise<number> {
+  const { rowCount } = await pool.query(
+    `insert into day_figures (day, minutes, ${summedColumns})
+     select (minute at time zone 'UTC')::date, count(*), ${summedColumns.map((name) => `sum(${name})`)}
+     from minute_figures
+     where minute >= coalesce(
+         (
+           select max(day) - 1 from day_figures where minutes > 0 and day <= ($1::timestamptz at time zone 'UTC')::date
+         )::timestamp at time zone 'UTC',
+         '-infinity'
+       )
+     group by 1
+     order by 1
+     on conflict (day) do update
+     set minutes = excluded.minutes, ${summedColumns.map((name) => `${name} = excluded.${name}`)}`,
+    [now],
+  );
+  return rowCount ?? 0;
+}
+
+const summedColumns = [
+  ...["fetches", "pages", "fetched_bytes", "shipped_bytes", "rounds", "probes"],
+  ...["target_failures", "network_failures", "crawler_failures", "our_failures"],
+] as const;
 
 /** A crawler that was removed meanwhile leaves no figures. In one order, so that two coordinators do not wait for each other. */
 async function addQuarters(
@@ -90,6 +120,29 @@ async function addQuarters(
 
 const minuteMs = 60_000;
 
+const dayMinutes = 1440;
+
+/** Points of days and more are sums of day_figures: minutes are not kept for so long. */
+const ofMinutes = `
+  select floor(extract(epoch from minute - $1::timestamptz) / $3)::int as step,
+    round(avg(pages), 1)::float8 as "pagesPerMinute",
+    round(avg(fetched_bytes))::float8 as "fetchedBytesPerMinute",
+    round(avg(probes), 1)::float8 as "probesPerMinute"
+  from minute_figures
+  where minute >= $1 and minute < $2
+  group by step`;
+
+const ofDays = `
+  select floor(extract(epoch from day::timestamp at time zone 'UTC' - $1::timestamptz) / $3)::int as step,
+    round(sum(pages) / sum(minutes), 1)::float8 as "pagesPerMinute",
+    round(sum(fetched_bytes) / sum(minutes))::float8 as "fetchedBytesPerMinute",
+    round(sum(probes) / sum(minutes), 1)::float8 as "probesPerMinute"
+  from day_figures
+  where minutes > 0
+    and day::timestamp at time zone 'UTC' >= $1
+    and day::timestamp at time zone 'UTC' < $2
+  group by step`;
+
 /** Ends with the last whole minute: the one under way is not written yet. */
 export async function history(pool: Pool, range: HistoryRange, now: Date): Promise<History> {
   const { minutes, stepMinutes } = historyRanges[range];
@@ -98,13 +151,7 @@ export async function history(pool: Pool, range: HistoryRange, now: Date): Promi
   const untilMs = Math.floor(now.getTime() / stepMs) * stepMs + (stepMinutes === 1 ? 0 : stepMs);
   const sinceMs = untilMs - minutes * minuteMs;
   const { rows } = await pool.query<HistoryPoint & { step: number }>(
-    `select floor(extract(epoch from minute - $1::timestamptz) / $3)::int as step,
-       round(avg(pages), 1)::float8 as "pagesPerMinute",
-       round(avg(fetched_bytes))::float8 as "fetchedBytesPerMinute",
-       round(avg(probes), 1)::float8 as "probesPerMinute"
-     from minute_figures
-     where minute >= $1 and minute < $2
-     group by step`,
+    stepMinutes < dayMinutes ? ofMinutes : ofDays,
     [new Date(sinceMs), new Date(untilMs), stepMs / 1000],
   );
   const points: (HistoryPoint | null)[] = Array.from({ length: minutes / stepMinutes }, () => null);

@@ -70,8 +70,12 @@ export class MinuteFigures {
   }
 }
 
-/** Removes what nobody looks at any more. */
-export async function forgetFigures(store: Pick<FigureStore, "forget">, now: Date): Promise<number> {
+/** Removes what nobody looks at any more; what is left of it are the sums of its days. */
+export async function forgetFigures(
+  store: Pick<FigureStore, "sumDays" | "forget">,
+  now: Date,
+): Promise<number> {
+  await store.sumDays(now);
   const before = (days: number) => new Date(now.getTime() - days * dayMs);
   return await store.forget({ minutes: before(minuteDays), quarters: before(quarterDays) });
 }
@@ -160,12 +164,14 @@ export interface CrawlerFigures {
 export interface FigureStore {
   /** Adds to what is there of that minute, and of the quarter of an hour around it. */
   add(minute: Date, figures: Figures, crawlers: readonly CrawlerFigures[]): Promise<void>;
+  /** Sums up the minutes of the days that are not summed up yet. */
+  sumDays(now: Date): Promise<number>;
   /** Removes what is older; returns how many minutes. */
   forget(before: { readonly minutes: Date; readonly quarters: Date }): Promise<number>;
 }
 
 /** How long the minutes are kept. */
-const minuteDays = 90;
+export const minuteDays = 90;
 
 /** And the crawlers' quarters: a week is what anybody compares crawlers over. */
-const quarterDays = 7;
+export const quarterDays = 7;

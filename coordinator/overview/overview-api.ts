@@ -5,7 +5,7 @@ import { fleetLine } from "../fleet/fleet-api.ts";
 import { type ApiOperations, dateTime, errorAnswer, refusals, tooMany } from "../web/api-operation.ts";
 import { delegationCause } from "../who/who-api.ts";
 import { alertNames } from "./alert-rules.ts";
-import { waitReasons } from "./overview-types.ts";
+import { historyRangeNames, waitReasons } from "./overview-types.ts";
 
 const totals = z
   .strictObject({
@@ -80,7 +80,7 @@ const historyPoint = z
 
 const history = z
   .strictObject({
-    range: z.enum(["1h", "24h", "7d"]),
+    range: z.enum(historyRangeNames),
     stepMinutes: z.int(),
     points: z.array(historyPoint).describe("Oldest first, one for each step."),
     since: dateTime().describe("When the first step begins."),
@@ -413,7 +413,7 @@ export const overviewApi = {
         },
       },
       400: errorAnswer("It cannot be answered", {
-        error: { status: 400, message: "range: must be one of 1h, 24h, 7d" },
+        error: { status: 400, message: "range: must be one of 1h, 24h, 7d, 1y" },
       }),
     },
   },

@@ -194,6 +194,7 @@ const times: Readonly<Record<HistoryRange, readonly [string, string, string]>> =
   "1h": ["60 min ago", "30 min ago", "now"],
   "24h": ["24 h ago", "12 h ago", "now"],
   "7d": ["7 days ago", "3½ days ago", "now"],
+  "1y": ["52 weeks ago", "26 weeks ago", "now"],
 };
 
 function historySection(history: History): Html {

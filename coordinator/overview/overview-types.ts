@@ -8,6 +8,7 @@ export const historyRanges = {
   "1h": { words: "1 hour", minutes: 60, stepMinutes: 1 },
   "24h": { words: "24 hours", minutes: 24 * 60, stepMinutes: 15 },
   "7d": { words: "7 days", minutes: 7 * 24 * 60, stepMinutes: 120 },
+  "1y": { words: "1 year", minutes: 52 * 7 * 24 * 60, stepMinutes: 7 * 24 * 60 },
 } as const;
 
 export type HistoryRange = keyof typeof historyRanges;

@@ -28,6 +28,7 @@ export const rangeWords: Readonly<Record<HistoryRange, string>> = {
   "1h": "the last hour",
   "24h": "the last 24 hours",
   "7d": "the last 7 days",
+  "1y": "the last 52 weeks",
 };
 
 /** Why this one waits, in a sentence. */

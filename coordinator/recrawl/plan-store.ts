@@ -1,8 +1,8 @@
 /** Tables recrawl_plan and recrawl_host: how often pages are fetched again, and why. */
 import type { Pool } from "pg";
 import type { HostHash } from "#core/ids";
-import { releaseAdvisoryLock, tryAdvisoryLock } from "#db/advisory-lock";
 import { channelOfUrl } from "../channels/channel-reads.ts";
+import { alone } from "../database/bounded-work.ts";
 import { inTransaction } from "../database/transaction.ts";
 import type { MeasuredFetches, RecrawlPlan, RecrawlPlanStore } from "./make-plan.ts";
 import { groupRecords, keepRecords, rankedPages, sampledPages } from "./sample-store.ts";
@@ -39,7 +39,7 @@ export function createRecrawlPlanStore(pool: Pool): RecrawlPlanStore {
       const { rows } = await pool.query<{ id: string }>("select coalesce(max(lease_id), 0) as id from lease");
       return String(rows[0]!.id);
     },
-    alone: async (work) => await alone(pool, work),
+    alone: async (work) => await alone(pool, lockName, work),
   };
 }
 
@@ -150,23 +150,6 @@ async function groupChannels(
      order by recrawl_group`,
   );
   return rows;
-}
-
-/** The lock is a connection's: a coordinator that is killed leaves none behind. */
-async function alone<T>(pool: Pool, work: () => Promise<T>): Promise<T | null> {
-  const client = await pool.connect();
-  try {
-    const { rows } = await client.query<{ schema: string }>("select current_schema() as schema");
-    const { schema } = rows[0]!;
-    if (!(await tryAdvisoryLock(client, lockName, schema))) return null;
-    try {
-      return await work();
-    } finally {
-      await releaseAdvisoryLock(client, lockName, schema);
-    }
-  } finally {
-    client.release();
-  }
 }
 
 // What the fleet fetched, again and for the first time, what it may, and how much of its work is late.

@@ -109,7 +109,7 @@ interface PackedLinks {
   readonly anchors: string;
 }
 
-export interface OutLinkRow extends PackedLinks, UrlAddress {
+interface OutLinkRow extends PackedLinks, UrlAddress {
   readonly visit: number;
   readonly visitedAt: Date;
 }
@@ -162,7 +162,7 @@ function digestOf({
   return hash.readBigInt64BE(0).toString();
 }
 
-export async function writeOutLinks(client: PoolClient, rows: readonly OutLinkRow[]): Promise<void> {
+async function writeOutLinks(client: PoolClient, rows: readonly OutLinkRow[]): Promise<void> {
   if (rows.length === 0) return;
   await client.query(
     `insert into out_link (host_hash, url_hash, visit, visited_at, digest, own_links, urls, hosts, places, nofollows,

@@ -1,5 +1,5 @@
 /** One page of the index: its facts, its text's beginning, who fetched it, links, pages like it. */
-import { bytesText, howMany } from "#core/format";
+import { bytesText, earlierVisitsWords, howMany } from "#core/format";
 import { fetchAgainForm } from "../submissions/page.ts";
 import { askAbout, country, countText, crawlerLink, instant, msOrDash } from "../web/format.ts";
 import { type Html, html, nothing, pathWith, safeHref } from "../web/html.ts";
@@ -93,7 +93,7 @@ function crawlKnows(page: PageFacts): Html[] {
     fact("Who crawls it", askAbout(page.url, "the answer")),
     fact("Found", page.discoveredAt && instant(page.discoveredAt)),
     fact("Links from a start", page.depth),
-    fact("Visits", countText(page.visits)),
+    fact("Visits", visitsText(page)),
     fact("Next fetch", page.nextFetchAt && instant(page.nextFetchAt)),
     fact("robots.txt", page.robots && html`${page.robots.state}, ${instant(page.robots.at)}`),
     fact("ETag", etag && html`<span class="mono">${etag}</span>`),
@@ -102,6 +102,11 @@ function crawlKnows(page: PageFacts): Html[] {
     fact("SHA-256 of the body", html`<span class="mono break">${page.digest}</span>`),
     fact("Simhash of the text", html`<span class="mono">${page.simhash}</span>`),
   ];
+}
+
+function visitsText({ visits, fetches }: PageFacts): Html {
+  const words = fetches.more ? "" : earlierVisitsWords(visits, fetches.total);
+  return html`${countText(visits)}${words === "" ? nothing : html` <span class="small">${words}</span>`}`;
 }
 
 function list<T>(

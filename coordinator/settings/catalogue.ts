@@ -41,6 +41,7 @@ const groupTitles: Readonly<Record<PolicySectionName, string>> = {
   lease: "Leases",
   frontier: "Order of the frontier",
   changes: "Change feed",
+  retention: "Retention",
   pace: "Pace of crawlers",
 };
 

@@ -39,7 +39,7 @@ interface Around {
 
 function groupSection({ name, title, policies }: PoliciesAnswer["groups"][number], around: Around): Html {
   const rows = policies.map((policy) => policyRow(policy, around));
-  const heading = html`<h2 id="${name}">${title}</h2>`;
+  const heading = html`<h2 id="${name}">${title}</h2>${name === "retention" ? retentionNote : nothing}`;
   if (!around.mayChange) return html`<section class="policies">${heading}${rows}</section>`;
   return html`<section class="policies">${heading}
 <form method="post" action="/policies/preview">
@@ -48,6 +48,8 @@ ${rows}
 <p class="actions"><button type="submit">Preview</button><span class="small">Shows what would change. Nothing is saved yet.</span></p>
 </form></section>`;
 }
+
+const retentionNote = html`<p class="small">What each table takes now, and what these come to: <a href="/storage">Storage</a>.</p>`;
 
 function policyRow(policy: ShownPolicy, around: Around): Html {
   const { mayChange, refused } = around;

@@ -350,6 +350,46 @@ const changes = z.strictObject({
   }),
 });
 
+/** How long is kept what grows day by day (storage/table-ends). */
+const retention = z.strictObject({
+  fetchDays: policy(z.int().min(2).max(3650).default(30), {
+    title: "Keep fetches for",
+    help: "How long each fetch is kept with its times, sizes and outcome. Later, the counts of its URL, its host and the day are left. The most disk goes here: 250 bytes a fetch.",
+    unit: "days",
+    origin: "our judgement, what a distrusted crawler fetched is looked for over 30 days",
+  }),
+  leaseHours: policy(z.int().min(6).max(8760).default(24), {
+    title: "Keep closed leases for",
+    help: "How long a lease is kept after it was closed. Later, the figures of the day say how many ended how.",
+    unit: "hours",
+    origin: "our judgement, a lease is needed while it is open",
+  }),
+  roundDays: policy(z.int().min(1).max(3650).default(90), {
+    title: "Keep probe rounds for",
+    help: "How long probe rounds are kept with their answers. The latest of each subnet, and those that decide a delegation, stay.",
+    unit: "days",
+    origin: "our judgement, three times recalibration.refreshDays",
+  }),
+  historyDays: policy(z.int().min(1).max(36_500).default(730), {
+    title: "Keep changes of delegations for",
+    help: "How long it is told which crawler had a subnet before, and why it changed.",
+    unit: "days",
+    origin: "our judgement, a year and the one before it",
+  }),
+  rejectedDays: policy(z.int().min(1).max(3650).default(90), {
+    title: "Keep rejected URLs for",
+    help: "How long a URL without a place in the frontier is kept with the reason, after it was last named.",
+    unit: "days",
+    origin: "our judgement",
+  }),
+  recordDays: policy(z.int().min(30).max(36_500).default(1095), {
+    title: "Keep records for",
+    help: "How long the audit log is kept, and complaints, opt-outs, moves, invitations and tokens after they ended.",
+    unit: "days",
+    origin: "our judgement, three years",
+  }),
+});
+
 /** By the names of the sections in the coordinator's file. */
 export const policySections = {
   delegation,
@@ -362,6 +402,7 @@ export const policySections = {
   lease,
   frontier,
   changes,
+  retention,
   pace: workPace,
 } as const;
 

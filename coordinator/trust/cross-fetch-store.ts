@@ -7,7 +7,7 @@ import { inTransaction } from "../database/transaction.ts";
 import { partitionOfLease } from "../domain-sets/domain-set-store.ts";
 import { isHeld, withHeldHosts } from "../domain-sets/partition.ts";
 import type { HostRow } from "../frontier/due-host-reads.ts";
-import { leaseOf, type UrlRow } from "../frontier/host-lease-writes.ts";
+import { type LeasedUrl, leaseOf } from "../frontier/host-lease-writes.ts";
 import { settleHosts } from "../frontier/lease-end-writes.ts";
 import { leasedHosts, leasedItems, leaseValues, openLeases } from "../frontier/open-lease-reads.ts";
 import { addressKeysOf, hostsInTurn, isFreeFor, maxAddresses } from "../frontier/turn-store.ts";
@@ -167,13 +167,15 @@ export async function leaseChecks(pool: Pool, request: CheckLeaseRequest): Promi
     );
     return hosts.flatMap((host) => {
       const slice = urls.filter((url) => url.host_hash === host.host_hash);
-      return slice.length === 0 ? [] : [leaseOf(host, slice, request)];
+      return slice.length === 0 ? [] : [leaseOf(host, { leaseId: slice[0]!.lease_id, urls: slice }, request)];
     });
   });
 }
 
 /** Open comparisons are few: what is open is gone through. */
-const isFor = `c.verdict is null and $1 = any(c.wanted) and c.next_by > $2`;
+const isForCrawler = (crawlerId: string) =>
+  `c.verdict is null and ${crawlerId} = any(c.wanted) and c.next_by > $2`;
+const isFor = isForCrawler("$1");
 
 async function isWanted(pool: Pool, { crawlerId, now }: CheckLeaseRequest): Promise<boolean> {
   const { rows } = await pool.query<{ found: boolean }>(
@@ -186,7 +188,7 @@ async function isWanted(pool: Pool, { crawlerId, now }: CheckLeaseRequest): Prom
 /** Hosts that nobody has in hand and that have rested; those of which the time runs out first. */
 async function lockHostsOfChecks(client: PoolClient, request: CheckLeaseRequest): Promise<HostRow[]> {
   const { text, values } = withHeldHosts(
-    `select h.host_hash, h.host, h.due_at, h.crawl_delay_ms, h.back_off_ms, h.backed_off_at, h.usual_ms,
+    `select h.host_hash, h.host, $1::int as crawler_id, h.crawl_delay_ms, h.back_off_ms, h.backed_off_at, h.usual_ms,
        array(select host(a) from unnest(h.addresses[1:${maxAddresses}]) a) as addresses,
        ${addressKeysOf("h")}::text[] as address_keys
      from (
@@ -201,7 +203,7 @@ async function lockHostsOfChecks(client: PoolClient, request: CheckLeaseRequest)
        and h.lease_id is null
        and h.not_before <= $2
        and ${isHeld("h")}
-       and ${isFreeFor("h")}
+       and ${isFreeFor("h", "$1")}
      order by c.next_by, h.host_hash
      limit $3
      for update of h skip locked`,
@@ -213,20 +215,25 @@ async function lockHostsOfChecks(client: PoolClient, request: CheckLeaseRequest)
   return rows;
 }
 
+interface CheckRow extends LeasedUrl {
+  readonly lease_id: string;
+  readonly host_hash: HostHash;
+}
+
 /** Without validators: what the page was before is none of this crawler's business. */
 async function leaseUrls(
   client: PoolClient,
   hosts: readonly HostRow[],
   request: CheckLeaseRequest,
-): Promise<UrlRow[]> {
-  const { rows } = await client.query<UrlRow>(
+): Promise<CheckRow[]> {
+  const { rows } = await client.query<CheckRow>(
     `with slice as materialized (
-       select h.host_hash, h.host, h.addresses, array(
+       select h.host_hash, h.host, h.addresses, h.crawler_id, array(
          select check_id
          from double_check c
-         where c.host_hash = h.host_hash and ${isFor}
+         where c.host_hash = h.host_hash and ${isForCrawler("h.crawler_id")}
          order by c.next_by, c.check_id
-         limit $7
+         limit h.slots
        ) as items
        from ${leasedHosts}
      ), ${openLeases("checks")}, held as (
@@ -239,9 +246,8 @@ async function leaseUrls(
      set lease_id = one.lease_id
      from ${leasedItems} one
      where c.check_id = one.item
-     returning c.lease_id, c.host_hash, c.url, 0 as depth, null as etag, null as last_modified, null as digest,
-       0 as redirects`,
-    [...leaseValues(hosts, request)],
+     returning c.lease_id, c.host_hash, c.url, null as etag, null as last_modified, null as digest, 0 as redirects`,
+    [...leaseValues(hosts, request, () => request.urlsPerHost)],
   );
   return rows;
 }

@@ -2,7 +2,7 @@
 import type { Pool, PoolClient } from "pg";
 import type { HostHash } from "#core/ids";
 import { writeCopy } from "#db/copy";
-import { inTransaction } from "../database/transaction.ts";
+import { inTransaction, sqlStateOf } from "../database/transaction.ts";
 import { readRelatives } from "../federation/foreign-url-store.ts";
 import { lockHosts } from "../frontier/admission-writes.ts";
 import type { WebGraph } from "./graph-reads.ts";
@@ -33,31 +33,91 @@ export async function writeRanks(
   at: Date,
 ): Promise<void> {
   const keys = index.keys;
-  await client.query("delete from url_rank");
-  const into = { table: "url_rank", columns: ["host_hash", "url_hash", "page_rank", "ranked_at"] };
-  await writeCopy(client, into, async (rows) => {
-    for (let node = 0; node < knownNodes; node++) {
-      rows.row();
-      rows.int64(keys[4 * node]!, keys[4 * node + 1]!);
-      rows.int64(keys[4 * node + 2]!, keys[4 * node + 3]!);
-      rows.float32(ranks[node]!);
-      rows.timestamp(at);
-      if (rows.isFull) await rows.flush();
-    }
+  await replaceRanks(client, async (table) => {
+    const into = { table, columns: ["host_hash", "url_hash", "page_rank", "ranked_at"] };
+    await writeCopy(client, into, async (rows) => {
+      for (let node = 0; node < knownNodes; node++) {
+        rows.row();
+        rows.int64(keys[4 * node]!, keys[4 * node + 1]!);
+        rows.int64(keys[4 * node + 2]!, keys[4 * node + 3]!);
+        rows.float32(ranks[node]!);
+        rows.timestamp(at);
+        if (rows.isFull) await rows.flush();
+      }
+    });
   });
 }
 
 /** The same from a table of the SQL engine, without leaving the database. */
 export async function copyRanks(client: PoolClient, table: string, at: Date): Promise<void> {
-  await client.query("delete from url_rank");
-  await client.query(
-    `insert into url_rank (host_hash, url_hash, page_rank, ranked_at)
-     select u.host_hash, u.url_hash, r.page_rank, $1::timestamptz
-     from ${table} r
-     join frontier_url u on u.host_hash = r.host_hash and u.url_hash = r.url_hash`,
-    [at],
-  );
+  await replaceRanks(client, async (into) => {
+    await client.query(
+      `insert into ${into} (host_hash, url_hash, page_rank, ranked_at)
+       select u.host_hash, u.url_hash, r.page_rank, $1::timestamptz
+       from ${table} r
+       join frontier_url u on u.host_hash = r.host_hash and u.url_hash = r.url_hash`,
+      [at],
+    );
+  });
 }
+
+/** How long others wait behind the swap, at most; then it stands back, and tries again after the same time. */
+const swapLockMs = 500;
+
+const mostSwapTries = 120;
+
+/**
+ * A table beside the one in use is filled and takes its place, in the caller's transaction. Deleted and inserted, every
+ * ranking would leave a dead row for each live one, in the table and in its index. The table in use is locked at the very
+ * end: who reads it keeps the swap waiting, and not for longer than that anybody behind it. Where parts of it lie on other
+ * servers, it is emptied and filled where it is.
+ */
+async function replaceRanks(client: PoolClient, fill: (table: string) => Promise<void>): Promise<void> {
+  const { rows } = await client.query<{ parts: number; isHere: boolean }>(
+    `select count(*)::int as parts, bool_and(c.relkind = 'r') as "isHere"
+     from pg_inherits i
+     join pg_class c on c.oid = i.inhrelid
+     where i.inhparent = 'url_rank'::regclass`,
+  );
+  const { parts, isHere } = rows[0]!;
+  if (!isHere) {
+    await client.query("delete from url_rank");
+    return await fill("url_rank");
+  }
+  await client.query("create table url_rank_next (like url_rank) partition by hash (host_hash)");
+  for (let part = 0; part < parts; part++)
+    await client.query(
+      `create table url_rank_next_${part} partition of url_rank_next for values with (modulus ${parts}, remainder ${part})`,
+    );
+  await fill("url_rank_next");
+  await client.query("alter table url_rank_next add primary key (host_hash, url_hash)");
+  await client.query("analyze url_rank_next");
+  await lockRanks(client);
+  await client.query("drop table url_rank");
+  await client.query("alter table url_rank_next rename to url_rank");
+  await client.query("alter index url_rank_next_pkey rename to url_rank_pkey");
+  for (let part = 0; part < parts; part++) {
+    await client.query(`alter table url_rank_next_${part} rename to url_rank_${part}`);
+    await client.query(`alter index url_rank_next_${part}_pkey rename to url_rank_${part}_pkey`);
+  }
+}
+
+async function lockRanks(client: PoolClient): Promise<void> {
+  await client.query(`set local lock_timeout = ${swapLockMs}`);
+  for (let attempt = 1; ; attempt++) {
+    await client.query("savepoint before_swap");
+    try {
+      await client.query("lock table url_rank in access exclusive mode");
+      return;
+    } catch (error) {
+      if (sqlStateOf(error) !== lockNotAvailable || attempt === mostSwapTries) throw error;
+      await client.query("rollback to savepoint before_swap");
+      await client.query("select pg_sleep($1)", [swapLockMs / 1000]);
+    }
+  }
+}
+
+const lockNotAvailable = "55P03";
 
 export async function writeSummary(client: PoolClient, summary: GraphSummary, at: Date): Promise<void> {
   await client.query(

@@ -1,14 +1,15 @@
 /** The parts of the answer below the verdict: URL, host, history, organisation, crawler, lists of subnets. */
 import { changeCauseWords } from "#core/delegation-cause";
-import { bytesText, howMany, msText, rttText } from "#core/format";
+import { bytesText, earlierVisitsWords, howMany, msText, rttText } from "#core/format";
 import type { FinerReport } from "../delegation/overrides/who-reads.ts";
 import type { DelegationChange } from "../delegation/round-reads.ts";
-import type {
-  FetchLine,
-  HostReport,
-  PageReport,
-  UrlReport,
-  WaitingReport,
+import {
+  type FetchLine,
+  type HostReport,
+  type PageReport,
+  type UrlReport,
+  visitsListed,
+  type WaitingReport,
 } from "../frontier/frontier-reports.ts";
 import type { OrganisationReport } from "../subnets/holder-reads.ts";
 import type { ChainSubnet, SubnetLine, SubnetList } from "../subnets/subnet-reads.ts";
@@ -49,7 +50,7 @@ ${url.worth ? fact("Counts as", worthWords[url.worth]) : nothing}
 ${url.page ? fact("Page", html`${url.page.title || "(no title)"} <span class="small">${howMany(url.page.words, "word")}${url.page.language ? `, ${url.page.language}` : ""}</span>`) : nothing}
 ${url.page ? pageFacts(url.page) : nothing}
 </dl>
-${fetchTable(url.fetches, false)}</section>`;
+${fetchTable(url.fetches, false)}${notKept(url)}</section>`;
 }
 
 function pageFacts(page: PageReport): Html {
@@ -91,6 +92,12 @@ function nextUrls(host: HostReport): Html {
   return html`<details><summary>Next to be fetched</summary><ol class="plain">${host.nextUrls.map(
     (next) => html`<li>${askAbout(next.url)} <span class="small">${instant(next.nextFetchAt)}</span></li>`,
   )}</ol></details>`;
+}
+
+/** Said where the list is not merely cut. */
+function notKept({ visits, fetches }: UrlReport): Html {
+  const words = fetches.length < visitsListed ? earlierVisitsWords(visits, fetches.length) : "";
+  return words === "" ? nothing : html`<p class="small">${words}.</p>`;
 }
 
 function fetchTable(fetches: readonly FetchLine[], withUrl: boolean): Html {

@@ -5,14 +5,17 @@ import type { UrlKey } from "#core/url-key";
 import { iso, isoOrNull, roundMs } from "../database/cached-read.ts";
 import { hostPageColumns } from "../frontier/admission-writes.ts";
 import { type HostPages, hostBudget, type PageWorth } from "../frontier/budgets.ts";
-import type { FetchLine, HostReport, UrlReport, WaitingReport } from "../frontier/frontier-reports.ts";
+import {
+  type FetchLine,
+  type HostReport,
+  type UrlReport,
+  visitsListed,
+  type WaitingReport,
+} from "../frontier/frontier-reports.ts";
 import { urlsInHand } from "../frontier/open-lease-reads.ts";
 import { pageReport } from "../search/page-reads.ts";
 
 const fetchesShown = 20;
-
-/** Of one URL: its history. */
-const visitsShown = 50;
 
 const nextUrlsShown = 10;
 const waitingHostsShown = 8;
@@ -218,7 +221,7 @@ async function fetchesOf(pool: Pool, hostHash: HostHash, urlHash: string | null)
        from page_fetch
        where host_hash = $1 and ($2::bigint is null or url_hash = $2::bigint)
        order by fetched_at desc
-       limit ${urlHash === null ? fetchesShown : visitsShown}
+       limit ${urlHash === null ? fetchesShown : visitsListed}
      ) f
      left join frontier_url u using (host_hash, url_hash)
      left join crawler c using (crawler_id)
@@ -256,7 +259,7 @@ export async function waitingIn(pool: Pool, subnetId: number): Promise<WaitingRe
       `select host, due_at, url_count as urls
        from frontier_host
        where subnet_id = $1 and lease_id is null and state = 'resolved' and due_at is not null
-       order by due_at
+       order by greatest(due_at, not_before)
        limit ${waitingHostsShown}`,
       [subnetId],
     ),

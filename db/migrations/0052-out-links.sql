@@ -2,8 +2,7 @@
 -- hundred, which took 40 of the 135 KB of log and 20 of the 61 KB of disk that taking it in cost. Its latest links stand
 -- there once: page_links keeps what the visits before it differ by. What reads links one by one finds them in a view
 -- under the old name; who links to a page is looked up in an index of the links to other hosts.
--- Old coordinators: stop them first. They write rows of links. All pages' links are written anew once: a minute for a
--- million links.
+-- Old coordinators: stop them first. They write rows of links. The links of all pages are written anew once.
 -- Up Migration
 
 create table out_link (

@@ -4,7 +4,8 @@
  * first, each by itself until it said to come back, so that a crawler is with a living coordinator within seconds.
  *
  * Nobody else can lead it astray: an address is learned from a coordinator whose certificate was checked alone, every
- * address is held to the same certificate or authorities, and none is taken in the clear where the first was not.
+ * address is held to the same certificate or authorities, none is taken in the clear where the first was not, and none
+ * with another path: a coordinator cannot choose what is asked of somebody else's machine.
  */
 import { mostCoordinators } from "#protocol/coordinator-messages";
 import { isCoordinatorUrl } from "#protocol/invitation";
@@ -82,12 +83,15 @@ export class CoordinatorAddresses {
   }
 
   #good(urls: readonly string[]): readonly string[] {
-    const isSecure = this.#own[0]!.startsWith("wss:");
+    const first = new URL(this.#own[0]!);
+    const isAlike = ({ pathname, search, hash }: URL) =>
+      pathname === first.pathname && search === first.search && hash === "";
     const good = urls.filter(
       (url) =>
         url.length <= mostCharacters &&
         isCoordinatorUrl(url) &&
-        !(isSecure && url.startsWith("ws:")) &&
+        !(first.protocol === "wss:" && url.startsWith("ws:")) &&
+        isAlike(new URL(url)) &&
         !this.#own.includes(url),
     );
     return [...new Set(good)].slice(0, mostCoordinators);

@@ -2,7 +2,7 @@
 
 import type { FinerReport } from "#coordinator/delegation/overrides/who-reads";
 import type { ProbeRound } from "#coordinator/delegation/round-reads";
-import type { FetchLine } from "#coordinator/frontier/frontier-reports";
+import { type FetchLine, visitsListed } from "#coordinator/frontier/frontier-reports";
 import type { SubnetLine, SubnetList } from "#coordinator/subnets/subnet-reads";
 import { hostFactsText, worthWords } from "#coordinator/who/explain-host";
 import {
@@ -17,7 +17,7 @@ import {
 import type { WhoAnswer } from "#coordinator/who/who-report";
 import { probeText, takenForText, verdictOf, whence } from "#coordinator/who/words";
 import { delegationCauseWords, roundCauseWords } from "#core/delegation-cause";
-import { bytesText, howMany, instantWords, msText, rttText } from "#core/format";
+import { bytesText, earlierVisitsWords, howMany, instantWords, msText, rttText } from "#core/format";
 import { formatTable, printable } from "./output.ts";
 
 export function whoText(answer: WhoAnswer): string {
@@ -168,7 +168,13 @@ function urlLines(url: NonNullable<WhoAnswer["url"]>, { at, order }: WhoAnswer):
     ...(validatorWords(url) === "" ? [] : [printable(`  validators: ${validatorWords(url)}`, 300)]),
     `  key: ${url.id.hostHash} / ${url.id.urlHash}`,
     ...fetchTable(url.fetches),
+    ...notKept(url),
   ];
+}
+
+function notKept({ visits, fetches }: NonNullable<WhoAnswer["url"]>): string[] {
+  const words = fetches.length < visitsListed ? earlierVisitsWords(visits, fetches.length) : "";
+  return words === "" ? [] : [`  ${words}`];
 }
 
 function hostLines(host: NonNullable<WhoAnswer["host"]>): string[] {

@@ -30,7 +30,7 @@ import {
 } from "./delegation/registry-world.ts";
 
 const policy = policyNames.find((name) => name === process.argv[2]) ?? "nearest";
-const fleets = process.argv[3] ? [Number(process.argv[3])] : [12, 50, 200, 1000];
+const fleets = process.argv[3] ? [Number(process.argv[3])] : [12, 50, 200, 1000, 3000, 10_000];
 const subnets = 1_500_000;
 const delegatedBefore = 200_000;
 const runs = 5;
@@ -38,6 +38,7 @@ const delegated = 1_000_000;
 
 let probes = 0;
 let decisions = 0;
+const chosen: { readonly crawlerId: CrawlerId; readonly answersMs: Float32Array }[] = [];
 const noAnswers = new Float32Array();
 const world = registryWorld(subnets, 20260301);
 console.log(`${world.tree.size} subnets, policy ${policy}, ${runs} runs`);
@@ -46,7 +47,7 @@ if (process.argv[3] === undefined) measureMemory();
 
 async function measureCpu(count: number): Promise<void> {
   const crawlers = crawlersIn(count);
-  const decisionsPerRun = count > 200 ? 500 : 2000;
+  const decisionsPerRun = count > 1000 ? 200 : count > 200 ? 500 : 2000;
   const state = stateWith(world, crawlers, delegatedBefore);
   const taken = new Set([...state.delegations()].map(({ subnetId }) => subnetId));
   const targets = targetsIn(world, 4 * (runs + 1) * decisionsPerRun, taken);
@@ -62,21 +63,46 @@ async function measureCpu(count: number): Promise<void> {
     "live round": (at: number) => live(targets[at]!, answersMs[at]!),
   };
   const times = Object.keys(ways).map((): number[] => []);
+  const single = Object.keys(ways).map((): number[] => []);
   for (let run = 0; run <= runs; run += 1) {
     for (const [way, once] of Object.values(ways).entries()) {
       // Every way has targets of its own: what is delegated once is not decided again.
       const first = (way * (runs + 1) + run) * decisionsPerRun;
       const start = cpuUs();
-      for (let at = first; at < first + decisionsPerRun; at += 1) await once(at);
+      let before = start;
+      for (let at = first; at < first + decisionsPerRun; at += 1) {
+        await once(at);
+        // A look-up is over sooner than the clock is read.
+        if (way < 2) continue;
+        const after = cpuUs();
+        if (run > 0) single[way]!.push(after - before);
+        before = after;
+      }
       if (run > 0) times[way]!.push((cpuUs() - start) / decisionsPerRun);
     }
   }
   console.log(`\n${count} crawlers, µs of CPU time, median (lowest to highest):`);
   Object.keys(ways).forEach((name, way) => {
     const ratio = (median(times[way]!) / median(times[0]!)).toFixed(1);
-    console.log(`${name.padEnd(16)} ${spread(times[way]!)}, ratio ${ratio}`);
+    const each = single[way]!.toSorted((a, b) => a - b);
+    const [half, most] = [0.5, 0.95].map((share) => each[Math.floor(share * each.length)]);
+    const spreadOfEach = half === undefined ? "" : `, of single ones the median ${half}, 95 % within ${most}`;
+    console.log(`${name.padEnd(16)} ${spread(times[way]!)}, ratio ${ratio}${spreadOfEach}`);
   });
-  console.log(`probes per decision ${(probes / decisions).toFixed(2)}`);
+  // By how much the crawlers that were chosen are slower than the nearest.
+  const off = chosen.map(
+    ({ crawlerId, answersMs }) =>
+      answersMs[crawlerId - 1]! - answersMs.reduce((least, ms) => Math.min(least, ms)),
+  );
+  console.log(
+    `probes per decision ${(probes / decisions).toFixed(2)}; slower than the best by ${(off.reduce((sum, ms) => sum + ms, 0) / off.length).toFixed(2)} ms on average, ` +
+      `within 5 ms of it ${((100 * off.filter((ms) => ms <= 5).length) / off.length).toFixed(1)} %`,
+  );
+  const { matrix } = state.rtts;
+  console.log(
+    `RTTs between crawlers: ${matrix.entries} entries, ${(matrix.bytes / 1e6).toFixed(1)} MB; past subnets kept ${state.learnedRtts("connect").size}`,
+  );
+  chosen.length = 0;
   probes = 0;
   decisions = 0;
 }
@@ -131,6 +157,7 @@ function decide(
   decisions += 1;
   if (step.type === "nobody") throw new Error("nobody");
   learnFromRound(round);
+  chosen.push({ crawlerId: step.crawlerId, answersMs });
   const { crawlerId, measured, rttMs, runnerUpId, runnerUpRttMs } = step;
   state.setDelegation({ subnetId, crawlerId, measured, rttMs, runnerUpId, runnerUpRttMs });
 }

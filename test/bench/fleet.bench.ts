@@ -15,7 +15,7 @@
  * `npm run bench -- fleet --help` lists all options. Every step is bounded in time, and nothing is left behind.
  */
 import { execFileSync } from "node:child_process";
-import { writeFileSync } from "node:fs";
+import { readFileSync, writeFileSync } from "node:fs";
 import { cpus } from "node:os";
 import { parseArgs } from "node:util";
 import { FleetBox } from "./fleet/box.ts";
@@ -44,6 +44,7 @@ const texts = {
   crawlers: ["100", "sizes of the fleet, one after the other: 100,1000"],
   steps: [Object.keys(steps).join(","), "what is done, in this order"],
   settings: ["{}", "of the coordinator, as JSON"],
+  from: ["", "files of --json, comma between: their figures in one table, in place of a run"],
   out: ["", "a file for the table, in Markdown"],
   json: ["", "a file for all figures"],
   title: ["", "the heading of the table in the file"],
@@ -68,8 +69,14 @@ const sizes = text("crawlers")
   .split(",")
   .map((one) => within("--crawlers", Number(one), 1, 20_000));
 const wanted = text("steps").split(",").map(stepOf);
-const runs: Run[] = [];
-for (const crawlers of sizes) runs.push(await run(crawlers));
+let runs: Run[] = [];
+if (text("from") === "") for (const crawlers of sizes) runs.push(await run(crawlers));
+else
+  runs = joined(
+    text("from")
+      .split(",")
+      .flatMap((file) => JSON.parse(readFileSync(file, "utf8")).runs),
+  );
 report();
 process.exit();
 
@@ -122,9 +129,19 @@ function stepSettings(): StepSettings {
   };
 }
 
+/** Steps of the same fleet that were measured one after the other, as one run. */
+function joined(parts: readonly Run[]): Run[] {
+  const found = [...new Set(parts.map(({ crawlers }) => crawlers))].sort((a, b) => a - b);
+  return found.map((crawlers) => {
+    const same = parts.filter((part) => part.crawlers === crawlers);
+    const figures = same.flatMap((part) => part.figures);
+    return { crawlers, figures, notes: same.flatMap((part) => part.notes) };
+  });
+}
+
 function report(): void {
   const table = tableOf(runs);
-  if (runs.length > 1) console.log(`\n${printed(table)}`);
+  if (runs.length > 1 || text("from") !== "") console.log(`\n${printed(table)}`);
   if (text("json") !== "")
     writeFileSync(text("json"), `${JSON.stringify({ commit: commit(), runs }, null, 2)}\n`);
   if (text("out") === "") return;

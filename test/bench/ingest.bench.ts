@@ -47,7 +47,7 @@ const kinds: readonly Kind[] = [
   {
     name: "own text, without the web graph",
     words: 300,
-    without: /page_links|(insert into|delete from|update) link\b/,
+    without: /page_links|out_link/,
   },
 ];
 

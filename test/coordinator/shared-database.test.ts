@@ -130,6 +130,14 @@ it("a crawler that has moved to another coordinator stays there when the session
 
 it("when one is killed, another says of its crawlers that they are gone, and gives away what they had", async () => {
   const { olive, linden, subnets } = await fleet();
+  const many = await Promise.all(Array.from({ length: 40 }, async (_, at) => await world.site(10 + at)));
+  for (const subnetId of many) {
+    const probes: [CrawlerId, number][] = [
+      [olive, 5],
+      [linden, 20],
+    ];
+    await world.delegations.saveRound(roundOf(subnetId, probes));
+  }
   // Of a process that was killed: a row, and no connection any more.
   const killed = 999_999;
   await world.pool.query("insert into running_coordinator (coordinator_number) values ($1)", [killed]);
@@ -144,6 +152,11 @@ it("when one is killed, another says of its crawlers that they are gone, and giv
   const owner = await ownerOf(subnets.olive);
   aheadMs += 2 * departureMs;
   await until(async () => (await ownerOf(subnets.olive)) === linden, 30_000);
+
+  const waiting = `select count(*)::int as hosts
+    from frontier_host h join delegation d using (subnet_id) join crawler c using (crawler_id)
+    where h.due_at is not null and c.name <> 'linden'`;
+  await until(async () => (await first(waiting, [])).hosts === 1, 30_000);
 
   expect([before, owner]).toEqual(["online", olive]);
   expect(await world.rows("select offline_reason from crawler where name = 'olive'")).toEqual([

@@ -133,6 +133,29 @@ test("a distance between crawlers is the latest one measured; strangers are left
   expect(await world.crawlers.rtts()).toEqual([{ ...measured, rttMs: 20 }]);
 });
 
+test("of a large fleet so many distances are kept of each crawler, the latest, and what says nothing new is not written", async () => {
+  const [north, south, east, west] = await Promise.all(["north", "south", "east", "west"].map(world.crawler));
+  const from = north!;
+  const to = (crawler: CrawlerId | undefined, rttMs: number) =>
+    ({ from, to: crawler!, rttMs, method: "connect" }) as const;
+  const writtenAt = async (crawler: CrawlerId | undefined) =>
+    (
+      await world.rows<{ at: Date }>(
+        `select measured_at as at from crawler_rtt where to_crawler_id = ${crawler!}`,
+      )
+    )[0]?.at;
+
+  await world.crawlers.saveRtts([to(south, 30)], noon, 2);
+  await world.crawlers.saveRtts([to(south, 31), to(east, 40)], secondsAfterNoon(60), 2);
+  expect([await writtenAt(south), await writtenAt(east)]).toEqual([noon, secondsAfterNoon(60)]);
+
+  await world.crawlers.saveRtts([to(south, 31)], secondsAfterNoon(2400), 2);
+  await world.crawlers.saveRtts([to(west, 50)], secondsAfterNoon(2460), 2);
+
+  const kept = (await world.crawlers.rtts()).toSorted((a, b) => a.rttMs - b.rttMs);
+  expect(kept).toEqual([to(south, 31), to(west, 50)]);
+});
+
 /** State, and since when it drains, as a coordinator that starts now would read it. */
 const standing = async () =>
   (await world.crawlers.list()).map(({ state, drainingSince }) => [state, drainingSince] as const);

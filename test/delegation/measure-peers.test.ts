@@ -145,6 +145,21 @@ it("asks again each minute for what a new crawler was not answered, and leaves t
   ]);
 });
 
+it("lets a storm of 1,500 arrivals wait in line: no more a second than can be taken in, and of nobody more than 48 in ten minutes", () => {
+  const { state, online, clock, sent, turns } = fleet(1500);
+  const perTurn: number[] = [];
+
+  for (let second = 0; second < 600; second += 2) {
+    perTurn.push(turns.next(), turns.next());
+    clock.ms += 2000;
+  }
+
+  expect(Math.max(...perTurn)).toBeLessThanOrEqual(3200);
+  expect(Math.max(...sent.values())).toBeLessThanOrEqual(48);
+  expect(sent.size).toBe(1500);
+  expect(state.rttCoverage(online)).toBe(1);
+});
+
 it("the way to an address that is stated and not seen is measured by nobody", () => {
   const { state, addresses, turns } = fleet(3);
   state.setCrawlers(

@@ -1,13 +1,14 @@
 /** Whom crawlers measure: everybody in a small fleet; landmarks, neighbours and the longest left alone in a large one. */
 import { describe, expect, it } from "vitest";
 import { PeerRttTable } from "#coordinator/delegation/fleet";
+import { PeerMatrix } from "#coordinator/delegation/peer-matrix";
 import {
-  estimatedRow,
   isNewcomer,
+  LandmarkEstimates,
   landmarkCount,
   landmarksOf,
   neighbourCount,
-  PeerMatrix,
+  PeerSearch,
   type PeerTurn,
   peerRefreshMs,
   peersFor,
@@ -28,8 +29,9 @@ function turnOf(online: readonly CrawlerId[], matrix = new PeerMatrix(), nowMs =
 /** Everybody takes a turn and answers; returns how many measurements that took. */
 function everybodyMeasures(turn: PeerTurn): number {
   let measurements = 0;
+  const search = new PeerSearch(turn);
   for (const crawlerId of turn.online) {
-    for (const peer of peersFor(crawlerId, turn)) {
+    for (const peer of peersFor(crawlerId, turn, { search })) {
       const { matrix } = turn;
       matrix.learn(matrix.slotOf(crawlerId), matrix.slotOf(peer), rttMs(crawlerId, peer), turn.nowMs);
       measurements += 1;
@@ -201,17 +203,18 @@ describe("estimates", () => {
   }
 
   it("lie half way between the bounds that the landmarks leave", () => {
-    const row = estimatedRow(matrix, matrix.slotOf(one!), [west!, east!]);
+    const estimates = new LandmarkEstimates(matrix, [west!, east!]);
 
     // At least |40 − 45| = 5, at most 40 + 45 = 85.
-    expect(row[matrix.slotOf(other!)]).toBe(45);
-    expect(row[matrix.slotOf(one!)]).toBeNaN();
+    expect(estimates.between(matrix.slotOf(one!), matrix.slotOf(other!))).toBe(45);
+    expect(estimates.between(matrix.slotOf(one!), matrix.slotOf(one!))).toBeNaN();
   });
 
   it("say nothing of a crawler that no common landmark knows", () => {
     const lonely = matrix.slotOf(asCrawlerId(500));
 
-    expect(estimatedRow(matrix, lonely, [west!, east!])[matrix.slotOf(one!)]).toBeNaN();
+    const estimates = new LandmarkEstimates(matrix, [west!, east!]);
+    expect(estimates.between(lonely, matrix.slotOf(one!))).toBeNaN();
   });
 
   it("are apart from what was measured: to the table the pair stays unknown until it is", () => {

@@ -47,6 +47,8 @@ export interface RoundSetup {
   readonly parameters?: Partial<PolicyParameters>;
   readonly random?: number;
   readonly locationHint?: readonly (number | null)[];
+  readonly listFrom?: number;
+  readonly mayTake?: (crawlerId: CrawlerId) => boolean;
 }
 
 export function inputOf(setup: RoundSetup): RoundInput {
@@ -59,6 +61,8 @@ export function inputOf(setup: RoundSetup): RoundInput {
     parameters: { ...defaultParameters, ...setup.parameters },
     ...(setup.random === undefined ? {} : { random: setup.random }),
     ...(setup.locationHint === undefined ? {} : { locationHint: setup.locationHint }),
+    ...(setup.listFrom === undefined ? {} : { listFrom: setup.listFrom }),
+    ...(setup.mayTake === undefined ? {} : { mayTake: setup.mayTake }),
   };
 }
 

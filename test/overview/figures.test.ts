@@ -15,7 +15,7 @@ beforeAll(async () => {
 });
 beforeEach(async () => {
   await world.reset();
-  await world.pool.query("truncate minute_figures, crawler_figures");
+  await world.pool.query("truncate minute_figures, crawler_figures, day_figures");
   athens = await world.crawler("athens");
 });
 afterAll(async () => await world.close());
@@ -142,3 +142,36 @@ it("minutes are kept for 90 days, quarters for 7", async () => {
   expect((await world.pool.query("select from minute_figures")).rowCount).toBe(1);
   expect((await world.pool.query("select from crawler_figures")).rowCount).toBe(1);
 });
+
+it("days are the sums of their minutes, which may go; a year's points are means over the minutes that were written", async () => {
+  await world.pool.query(
+    `insert into minute_figures (minute, fetches, pages, fetched_bytes, probes)
+     select $1::timestamptz - make_interval(days => day, mins => minute), 20, 10 + day, 1000, 4
+     from generate_series(0, 100, 10) day, generate_series(1, 2) minute`,
+    [noon],
+  );
+
+  await forgetFigures(store(), noon);
+  const { rows: minutes } = await world.pool.query("select count(*)::int as minutes from minute_figures");
+  // Written late, by another coordinator.
+  await store().add(secondsAfterNoon(-120), { ...nothing, fetches: 5, pages: 5 }, []);
+  await forgetFigures(store(), secondsAfterNoon(3600));
+  const { rows: days } = await world.pool.query(
+    "select day::text, minutes, fetches::int, pages::int from day_figures order by day",
+  );
+  const { points, since } = await history(world.pool, "1y", noon);
+
+  expect(minutes).toEqual([{ minutes: 18 }]);
+  expect(days).toHaveLength(11);
+  expect(days[0]).toEqual({ day: "2029-09-23", minutes: 2, fetches: 40, pages: 220 });
+  expect(days.at(-1)).toEqual({ day: "2030-01-01", minutes: 2, fetches: 45, pages: 25 });
+  expect(points).toHaveLength(52);
+  expect(points.filter((point) => point !== null)).toHaveLength(11);
+  expect(points.at(-1)).toMatchObject({ pagesPerMinute: 12.5, probesPerMinute: 4 });
+  expect(new Date(since).getTime()).toBe(Date.parse("2030-01-03T00:00:00Z") - 364 * 86_400_000);
+});
+
+const nothing = {
+  ...{ fetches: 0, pages: 0, fetchedBytes: 0, shippedBytes: 0, rounds: 0, probes: 0 },
+  failures: { target: 0, network: 0, crawler: 0, us: 0 },
+};

@@ -149,3 +149,22 @@ describe("its record", () => {
     expect(body).toContain("1st of 1 old URL due on its host");
   });
 });
+
+describe("visits whose fetches are not kept any more", () => {
+  it("are counted, and said to be missing from the list; a list that is only cut says nothing", async () => {
+    const cut = await who(page);
+    await database.pool.query(
+      "delete from page_fetch where fetched_at < $1::timestamptz - interval '30 days'",
+      [worldNow],
+    );
+
+    const answer = await who(page);
+
+    const words =
+      "48 earlier visits are counted and not listed: fetches are kept for a time (policy retention.fetchDays)";
+    expect(answer.url?.fetches).toHaveLength(12);
+    expect(whoText(answer)).toContain(words);
+    expect(whoBody(answer, nobody).markup).toContain(words);
+    expect(whoText(cut)).not.toContain("not listed");
+  });
+});

@@ -83,9 +83,14 @@ async function lookFromAfar(place: HostPlace, fetcher: CrawlerId, ports: Delegat
 
 function farthestFrom(fetcher: CrawlerId, { fleet, state, excluded }: DelegateHostsPorts): CrawlerId | null {
   const full = excluded();
-  const others = fleet.online().filter((crawlerId) => crawlerId !== fetcher && !full.has(crawlerId));
-  const rttOf = (crawlerId: CrawlerId) => state.peerRtts.rttMs(fetcher, crawlerId) ?? 0;
-  return others.toSorted((a, b) => rttOf(b) - rttOf(a))[0] ?? null;
+  let farthest: CrawlerId | null = null;
+  let farthestMs = -1;
+  for (const crawlerId of fleet.online()) {
+    if (crawlerId === fetcher || full.has(crawlerId)) continue;
+    const rttMs = state.peerRtts.rttMs(fetcher, crawlerId) ?? 0;
+    if (rttMs > farthestMs) [farthest, farthestMs] = [crawlerId, rttMs];
+  }
+  return farthest;
 }
 
 /** True when the host is delegated by itself now. */

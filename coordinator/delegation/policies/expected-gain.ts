@@ -27,6 +27,8 @@ export interface Outlook {
   readonly best: number;
   /** Who was asked, with or without an answer. */
   readonly asked: ReadonlySet<number>;
+  /** Crawlers of the whole fleet, of which these may be a part. */
+  readonly fleetSize: number;
 }
 
 export interface ExpectedGain {
@@ -71,7 +73,7 @@ export function expectedGains(outlook: Outlook): ExpectedGain[] {
   const bestMs = rttsMs[best]!;
   const gains: ExpectedGain[] = [];
   const perFleet =
-    fitted.constant + fitted.fleet * Math.log(candidates) + fitted.bestRtt * Math.log(bestMs + 1);
+    fitted.constant + fitted.fleet * Math.log(outlook.fleetSize) + fitted.bestRtt * Math.log(bestMs + 1);
   const perRound = perFleet + fitted.answers * Math.log(outlook.asked.size);
   for (let index = 0; index < candidates; index++) {
     if (outlook.asked.has(index)) continue;
@@ -123,12 +125,11 @@ function sumsOver(mixture: RttMixture, bestMs: number): Sums {
   for (let at = 0; at < candidates; at++) {
     weight += weights[at]!;
     if (weights[at]! < leastCounted) continue;
-    const { rttsMs, nearest: order } = view.placeOf(at);
+    const { nearest: order, nearestMs } = view.placeOf(at);
     for (let rank = 0; rank < order.length; rank++) {
-      const index = order[rank]!;
-      const rttMs = rttsMs[index]!;
+      const rttMs = nearestMs[rank]!;
       if (rttMs > reachMs) break;
-      promisesMs[index]! += weights[at]! * promise(bestMs, rttMs, measuredSpreadMs(rttMs, bestMs));
+      promisesMs[order[rank]!]! += weights[at]! * promise(bestMs, rttMs, measuredSpreadMs(rttMs, bestMs));
     }
   }
   for (let at = 0; at < vectors.length; at++) {
@@ -136,14 +137,14 @@ function sumsOver(mixture: RttMixture, bestMs: number): Sums {
     weight += own;
     nearest[winners[at]!]! += own;
     if (own < leastCounted) continue;
-    const { rttsMs, spreadsMs, nearest: order, measured } = vectors[at]!;
+    const { slots, rttsMs, spreadsMs, nearest: order, measured } = vectors[at]!;
     for (let rank = 0; rank < order.length; rank++) {
-      const slot = order[rank]!;
-      const rttMs = rttsMs[slot]!;
+      const entry = order[rank]!;
+      const rttMs = rttsMs[entry]!;
       if (rttMs > reachMs) break;
-      const index = indices[slot]!;
+      const index = indices[slots === null ? entry : slots[entry]!]!;
       if (index < 0) continue;
-      const spreadMs = spreadsMs[slot]!;
+      const spreadMs = spreadsMs[entry]!;
       const scaleMs =
         spreadMs === 0 ? measuredSpreadMs(rttMs, bestMs) : expectedSpreadMs(rttMs, spreadMs, bestMs);
       promisesMs[index]! += own * promise(bestMs, rttMs, scaleMs);

@@ -12,19 +12,38 @@ import { seededRandom } from "#core/random";
 import { smallestOf } from "#core/small-collections";
 import type { PlaceKey, Placement } from "../placement.ts";
 
-/** A past subnet as the crawlers see it. Indexed by the crawlers' slots; crawlers that came later have none. */
+/**
+ * A past subnet as the crawlers see it: an entry for each slot, or, where a round looked at a part of a large fleet, for
+ * some slots. Crawlers that came later have none.
+ */
 export interface LearnedVector {
   /** The crawler that was found nearest. */
   readonly crawlerId: CrawlerId;
   readonly placement: Placement;
+  /** The slots of the entries, ascending; null: the entry of each slot is its number. */
+  readonly slots: Int32Array | null;
   /** Measured or expected RTT in ms; NaN: nothing known. */
   readonly rttsMs: Float32Array;
   /** How far off the expectation may be, in ms (one standard deviation); 0 where it was measured. */
   readonly spreadsMs: Float32Array;
   /** Slots of the crawlers that measured it. */
   readonly measured: Int32Array;
-  /** Slots of the nearest crawlers, nearest first. */
+  /** Entries of the nearest crawlers, nearest first. */
   readonly nearest: Int32Array;
+}
+
+/** The entry of a slot; −1, or one beyond the last, where there is none. */
+export function entryOf({ slots }: LearnedVector, slot: number): number {
+  if (slots === null) return slot;
+  let low = 0;
+  let high = slots.length - 1;
+  while (low <= high) {
+    const middle = (low + high) >>> 1;
+    if (slots[middle]! === slot) return middle;
+    if (slots[middle]! < slot) low = middle + 1;
+    else high = middle - 1;
+  }
+  return -1;
 }
 
 /** Subnets that a fleet keeps by their winners, all crawlers together. */
@@ -48,6 +67,7 @@ export class LearnedRtts {
   /** Whether rounds gained what was expected of them. */
   readonly calibration = new GainCalibration();
   readonly #slots = new Map<CrawlerId, number>();
+  readonly #crawlers: CrawlerId[] = [];
   readonly #kept = new Map<CrawlerId, LearnedVector[]>();
   readonly #byHolder = new Map<PlaceKey, LearnedVector[]>();
   readonly #byNeighbourhood = new Map<PlaceKey, LearnedVector[]>();
@@ -57,7 +77,7 @@ export class LearnedRtts {
   slotOf(crawlerId: CrawlerId): number {
     const known = this.#slots.get(crawlerId);
     if (known !== undefined) return known;
-    const slot = this.#slots.size;
+    const slot = this.#crawlers.push(crawlerId) - 1;
     this.#slots.set(crawlerId, slot);
     return slot;
   }
@@ -88,6 +108,11 @@ export class LearnedRtts {
     return alike;
   }
 
+  /** Crawlers that were nearest to a past subnet, as far as is known. */
+  nearestTo({ slots, nearest }: LearnedVector, most: number): CrawlerId[] {
+    return Array.from(nearest.subarray(0, most), (entry) => this.#crawlers[slots?.[entry] ?? entry]!);
+  }
+
   keep(vector: Omit<LearnedVector, "nearest">): void {
     const { crawlerId, placement } = vector;
     this.slotOf(crawlerId);
@@ -113,7 +138,8 @@ export class LearnedRtts {
       return;
     }
     lists.set(key, [entry]);
-    const mostKeys = roomForAlike / (keptAlike * this.#slots.size);
+    const entries = entry.slots === null ? this.#slots.size : entry.rttsMs.length;
+    const mostKeys = roomForAlike / (keptAlike * entries);
     const [oldest] = lists.size > mostKeys ? lists.keys() : [];
     if (oldest !== undefined) lists.delete(oldest);
   }

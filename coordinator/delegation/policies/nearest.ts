@@ -42,7 +42,14 @@ import {
   wasAsked,
   withObservation,
 } from "./round.ts";
-import { observeMixture, type RttMixture, startMixture, vectorOf } from "./rtt-mixture.ts";
+import {
+  observeMixture,
+  type RttMixture,
+  startMixture,
+  vectorOf,
+  withMoreCandidates,
+} from "./rtt-mixture.ts";
+import { calledByAnswer, calledWhenExhausted, firstList, type ShortList, withCalled } from "./short-list.ts";
 
 /** How far off the fit of an answer to a target beside a candidate may be: the longer the path, the farther. */
 const fitScaleMs = 5;
@@ -66,6 +73,8 @@ export interface NearestState extends RoundState {
   readonly mixture: RttMixture;
   /** What each probe but the first was expected to save, in ms, in the order of the probes. */
   readonly expectedMs: readonly number[];
+  /** Of a large fleet the part that everything else here speaks of; null: the whole. */
+  readonly list: ShortList | null;
 }
 
 export const nearestPolicy = {
@@ -73,18 +82,22 @@ export const nearestPolicy = {
   words: "asks who is expected to save the most, until nobody is expected to save more than λ",
   usesEarlierRounds: true,
   start(input) {
-    const { placement, fleet, learned } = input;
-    const prior = priorOf(placement, fleet, input.knowledge, input.locationHint ?? null);
-    const floor = priorFloor(prior.shares.length);
-    const beliefs = prior.shares.map((share) => share + floor);
+    const { placement, learned, knowledge } = input;
+    const prior = priorOf(placement, input.fleet, knowledge, input.locationHint ?? null);
+    const list = firstList(input, prior.shares);
+    const fleet = list?.fleet ?? input.fleet;
+    const shares = list === null ? prior.shares : sharesOf(list, list.members);
+    const floor = priorFloor(input.fleet.candidates.length);
+    const beliefs = shares.map((share) => share + floor);
     return {
-      ...openState("nearest", input, prior),
+      ...openState("nearest", { ...input, fleet }, { ...prior, shares }),
       placement,
       beliefs,
       fits: new Float64Array(beliefs.length).fill(1),
       gapsMs: new Float64Array(beliefs.length),
       mixture: startMixture({ fleet, placement, learned, beliefs }),
       expectedMs: [],
+      list,
     };
   },
   step(state) {
@@ -97,12 +110,18 @@ export const nearestPolicy = {
   learn: learnFromNearest,
 } as const satisfies DelegationPolicy<NearestState>;
 
+const sharesOf = ({ shares }: ShortList, members: readonly number[]) =>
+  Float64Array.from(members, (member) => shares[member]!);
+
+/** Crawlers of the whole fleet. */
+const fleetSize = ({ list, fleet }: NearestState) => (list?.whole ?? fleet).candidates.length;
+
 /** What a finished round teaches: where its subnet lies, and whether its probes saved what was expected. */
 function learnFromNearest(state: NearestState): void {
   const winner = fastestIndex(state);
   if (winner < 0) return;
   noteGains(state);
-  state.mixture.learned.keep(vectorOf(state.fleet.candidates[winner]!, state));
+  state.mixture.learned.keep(vectorOf(state.fleet.candidates[winner]!, state, state.list !== null));
 }
 
 function noteGains(state: NearestState): void {
@@ -117,18 +136,36 @@ function noteGains(state: NearestState): void {
   });
 }
 
-function observeNearest(state: NearestState, crawlerId: CrawlerId, observation: Observation): NearestState {
+function observeNearest(before: NearestState, crawlerId: CrawlerId, observation: Observation): NearestState {
+  const state = withAsked(before, crawlerId);
   const asked = state.fleet.indexOf.get(crawlerId);
-  if (asked === undefined || wasAsked(state, crawlerId)) return state;
+  if (asked === undefined || wasAsked(state, crawlerId)) return before;
   const expectedMs = [...state.expectedMs, expectedOf(state, asked)];
   const rttMs = rttOf(observation);
   if (rttMs === null)
-    return withObservation({ ...state, expectedMs }, crawlerId, observation, bounds(state.gapsMs));
+    return withCalledIn(
+      withObservation({ ...state, expectedMs }, crawlerId, observation, boundsFor(state, state.gapsMs)),
+    );
   const fits = state.fits.slice();
   const gapsMs = state.gapsMs.slice();
-  const peers = state.mixture.view.placeOf(asked).rttsMs;
+  noteGaps({ fits, gapsMs, from: 0 }, { peers: state.mixture.view.placeOf(asked).rttsMs, asked, rttMs });
+  const mixture = observeMixture(state.mixture, asked, rttMs);
+  return withCalledIn(
+    withObservation({ ...state, fits, gapsMs, mixture, expectedMs }, crawlerId, observation, bounds(gapsMs)),
+  );
+}
+
+/** What an answer says of the candidates from a position on. */
+function noteGaps(
+  {
+    fits,
+    gapsMs,
+    from,
+  }: { readonly fits: Float64Array; readonly gapsMs: Float64Array; readonly from: number },
+  { peers, asked, rttMs }: { readonly peers: Float64Array; readonly asked: number; readonly rttMs: number },
+): void {
   const scaleMs = fitScaleMs + fitScalePerMs * rttMs;
-  for (let index = 0; index < peers.length; index++) {
+  for (let index = from; index < peers.length; index++) {
     const peerRttMs = index === asked ? 0 : peers[index]!;
     const known = !Number.isNaN(peerRttMs);
     // Where the crawlers have not measured each other, the answer neither fits nor rules out.
@@ -137,13 +174,63 @@ function observeNearest(state: NearestState, crawlerId: CrawlerId, observation: 
     const off = gapMs / scaleMs;
     fits[index]! /= 1 + off * off;
   }
-  const mixture = observeMixture(state.mixture, asked, rttMs);
-  return withObservation(
-    { ...state, fits, gapsMs, mixture, expectedMs },
-    crawlerId,
-    observation,
-    bounds(gapsMs),
+}
+
+/** Somebody was asked who is not on the list: for another reason than the policy's. */
+function withAsked(state: NearestState, crawlerId: CrawlerId): NearestState {
+  const member = state.fleet.indexOf.has(crawlerId) ? undefined : state.list?.whole.indexOf.get(crawlerId);
+  return member === undefined ? state : withMore(state, [member]);
+}
+
+/** Whom the last answer calls in. */
+function withCalledIn(state: NearestState): NearestState {
+  const { list, probes, rttsMs } = state;
+  if (list === null) return state;
+  const last = state.fleet.indexOf.get(probes.at(-1)!.crawlerId)!;
+  const rttMs = rttsMs[last]!;
+  const called =
+    fastestIndex(state) === last
+      ? calledByAnswer(list, {
+          asked: list.members[last]!,
+          rttMs,
+          scaleMs: fitScaleMs + fitScalePerMs * rttMs,
+        })
+      : [];
+  const isExhausted = called.length === 0 && probes.length === state.fleet.candidates.length;
+  const more = isExhausted ? calledWhenExhausted(list) : called;
+  return more.length === 0 ? state : withMore(state, more);
+}
+
+/** With more of the fleet at the end of the list, as if they had been there from the beginning. */
+function withMore(state: NearestState, members: readonly number[]): NearestState {
+  const list = withCalled(state.list!, members);
+  const { fleet } = list;
+  const before = state.beliefs.length;
+  const shares = joined(state.prior.shares, sharesOf(list, members));
+  const floor = priorFloor(list.whole.candidates.length);
+  const beliefs = joined(
+    state.beliefs,
+    shares.subarray(before).map((share) => share + floor),
   );
+  const fits = joined(state.fits, new Float64Array(members.length).fill(1));
+  const gapsMs = joined(state.gapsMs, new Float64Array(members.length));
+  const answers = state.probes.flatMap(({ crawlerId, observation }) => {
+    const rttMs = rttOf(observation);
+    return rttMs === null ? [] : [{ index: fleet.indexOf.get(crawlerId)!, rttMs }];
+  });
+  const mixture = withMoreCandidates(state.mixture, { fleet, beliefs, answers });
+  for (const { index: asked, rttMs } of answers)
+    noteGaps({ fits, gapsMs, from: before }, { peers: mixture.view.placeOf(asked).rttsMs, asked, rttMs });
+  const rttsMs = joined(state.rttsMs, new Float64Array(members.length).fill(Number.NaN));
+  const prior = { ...state.prior, shares };
+  return { ...state, list, fleet, prior, beliefs, fits, gapsMs, mixture, rttsMs };
+}
+
+function joined(some: Float64Array, more: Float64Array): Float64Array {
+  const all = new Float64Array(some.length + more.length);
+  all.set(some);
+  all.set(more, some.length);
+  return all;
 }
 
 /** What was expected of asking this candidate now; 0 before any answer. */
@@ -167,17 +254,21 @@ function gainsOf(state: NearestState, best: number): readonly ExpectedGain[] {
 function outlookOf(state: NearestState, best: number): Outlook {
   const { mixture, beliefs, fits, gapsMs, rttsMs, probes } = state;
   const asked = new Set(probes.map(({ crawlerId }) => state.fleet.indexOf.get(crawlerId)!));
-  return { mixture, beliefs, fits, gapsMs, rttsMs, best, asked };
+  return { mixture, beliefs, fits, gapsMs, rttsMs, best, asked, fleetSize: fleetSize(state) };
 }
 
 function bounds(gapsMs: Float64Array): Float64Array {
   return gapsMs.map((gapMs) => trustInTriangle * gapMs);
 }
 
+/** What is noted with an answer; a list is another one after the next. */
+const boundsFor = ({ list }: NearestState, gapsMs: Float64Array) =>
+  list === null ? bounds(gapsMs) : new Float64Array(0);
+
 /** Nobody has answered yet: the likeliest that was not asked. */
 function firstAnswer(state: NearestState): RoundStep {
   if (state.probes.length === state.fleet.candidates.length || looksSilent(state))
-    return decidedByPrior(state);
+    return decidedByPrior(state, fleetSize(state));
   const open = state.beliefs.map((belief, index) =>
     wasAsked(state, state.fleet.candidates[index]!) ? Number.NEGATIVE_INFINITY : belief,
   );
@@ -213,11 +304,11 @@ function mostWorthAsking(state: NearestState, best: number): Worth | null {
   const { lambdaMs } = state.parameters;
   const { scale } = state.mixture.learned.calibration;
   const newHolder = 1 + worthOfNewHolder * state.prior.unfamiliarity;
+  const viewWorth = worthOfNewView * Math.min(1, 12 / fleetSize(state));
   let most: Worth | null = null;
   let mostWorth = 0;
   for (const gain of gainsOf(state, best)) {
-    const newView =
-      1 + (worthOfNewView * Math.min(1, 12 / state.beliefs.length)) / (1 + gain.alikeMeasured) ** 2;
+    const newView = 1 + viewWorth / (1 + gain.alikeMeasured) ** 2;
     const worth = gain.gainMs * newHolder * newView;
     if (worth <= mostWorth) continue;
     mostWorth = worth;
@@ -261,7 +352,13 @@ function ruledOutBy(
 function ruledOutCrawler(state: NearestState, index: number): RuledOutCrawler {
   const crawlerId = state.fleet.candidates[index]!;
   const lowerBoundMs = trustInTriangle * state.gapsMs[index]!;
-  const decisive = state.probes.find((probe) => probe.lowerBoundsMs[index]! >= lowerBoundMs)!;
+  const { peerRtts } = state.fleet;
+  const decisive = state.probes.find(({ crawlerId: asked, observation }) => {
+    const peerRttMs = peerRtts.rttMs(asked, crawlerId);
+    const rttMs = rttOf(observation);
+    if (peerRttMs === null || rttMs === null) return false;
+    return trustInTriangle * Math.abs(peerRttMs - rttMs) >= lowerBoundMs;
+  })!;
   return {
     crawlerId,
     lowerBoundMs,

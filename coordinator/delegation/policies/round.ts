@@ -51,6 +51,10 @@ export interface RoundInput {
   readonly learned: LearnedRtts;
   /** nearest: kilometres from the target to each candidate, in the fleet's order. */
   readonly locationHint?: LocationHint;
+  /** nearest: the largest fleet that is looked at whole. */
+  readonly listFrom?: number;
+  /** nearest, of a fleet that is not: candidates that may not take the subnet after all are not asked. */
+  readonly mayTake?: (crawlerId: CrawlerId) => boolean;
 }
 
 export type Observation = { readonly rttMs: number } | { readonly failed: string };
@@ -188,13 +192,13 @@ export function decidedFor(state: RoundState, index: number, verdict: Verdict): 
 }
 
 /** Nobody answered: the likeliest candidate by past delegations, marked to be tried again. */
-export function decidedByPrior(state: RoundState): Decision {
+export function decidedByPrior(state: RoundState, candidates = state.fleet.candidates.length): Decision {
   const index = likeliestIndex(state.prior.shares);
   return decidedFor(state, index, {
     type: "by-prior",
     share: Math.min(1, state.prior.shares[index] ?? 0),
     ...askedCrawlers(state),
-    candidates: state.fleet.candidates.length,
+    candidates,
   });
 }
 

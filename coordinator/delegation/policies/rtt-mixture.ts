@@ -12,9 +12,10 @@
  */
 
 import type { CrawlerId } from "#core/ids";
-import { type CandidateFleet, type FleetView, viewOf } from "../fleet.ts";
+import { smallestOf } from "#core/small-collections";
+import { type CandidateFleet, type CandidatePlace, type FleetView, viewOf } from "../fleet.ts";
 import type { Placement } from "../placement.ts";
-import type { LearnedRtts, LearnedVector } from "./learned-rtts.ts";
+import { entryOf, type LearnedRtts, type LearnedVector } from "./learned-rtts.ts";
 import { type RoundState, rttOf, trustInTriangle } from "./round.ts";
 
 export interface RttMixture {
@@ -26,6 +27,8 @@ export interface RttMixture {
   readonly winners: Int32Array;
   /** Of the candidates first, then of the vectors; the largest is about 1 once something was answered. */
   readonly weights: Float64Array;
+  /** By what the weights were divided for that, all answers together. */
+  readonly dividedBy: number;
 }
 
 /** Weight of a past subnet against one of which nothing is shared. */
@@ -85,6 +88,7 @@ export function startMixture(given: {
     vectors,
     winners: Int32Array.from(winners),
     weights,
+    dividedBy: 1,
   };
 }
 
@@ -92,28 +96,63 @@ export function startMixture(given: {
 export function observeMixture(mixture: RttMixture, index: number, rttMs: number): RttMixture {
   const { view, learned, vectors, fleet } = mixture;
   const weights = mixture.weights.slice();
-  const fromHere = view.placeOf(index).rttsMs;
   const measuredMs = measuredScale.ms + measuredScale.perMs * rttMs;
   const expectedMs = expectedScale.ms + expectedScale.perMs * rttMs;
   const candidates = fleet.candidates.length;
   const unknown = likelihood(expectedMs, expectedMs);
-  for (let at = 0; at < candidates; at++) {
-    const there = fromHere[at]!;
-    weights[at]! *= Number.isNaN(there) ? unknown : likelihood(there - rttMs, measuredMs);
-  }
+  weighCandidates(weights, { from: 0, to: candidates }, { fromHere: view.placeOf(index).rttsMs, rttMs });
   const slot = view.slotsIn(learned)[index]!;
   for (let at = 0; at < vectors.length; at++) {
     const vector = vectors[at]!;
-    const there = vector.rttsMs[slot];
+    const entry = entryOf(vector, slot);
+    const there = vector.rttsMs[entry];
     if (there === undefined || Number.isNaN(there)) {
       weights[candidates + at]! *= unknown;
       continue;
     }
-    const spreadMs = vector.spreadsMs[slot]!;
+    const spreadMs = vector.spreadsMs[entry]!;
     const scaleMs = spreadMs === 0 ? measuredMs : expectedMs + expectedScale.perSpread * spreadMs;
     weights[candidates + at]! *= likelihood(there - rttMs, scaleMs);
   }
   return kept({ ...mixture, weights });
+}
+
+/** By how well a target beside each of these candidates fits an answer. */
+function weighCandidates(
+  weights: Float64Array,
+  { from, to }: { readonly from: number; readonly to: number },
+  { fromHere, rttMs }: { readonly fromHere: Float64Array; readonly rttMs: number },
+): void {
+  const measuredMs = measuredScale.ms + measuredScale.perMs * rttMs;
+  const expectedMs = expectedScale.ms + expectedScale.perMs * rttMs;
+  const unknown = likelihood(expectedMs, expectedMs);
+  for (let at = from; at < to; at++) {
+    const there = fromHere[at]!;
+    weights[at]! *= Number.isNaN(there) ? unknown : likelihood(there - rttMs, measuredMs);
+  }
+}
+
+/** The mixture of a fleet that has grown at its end: the new candidates are weighed by the answers so far. */
+export function withMoreCandidates(
+  mixture: RttMixture,
+  grown: {
+    readonly fleet: CandidateFleet;
+    /** Of all candidates. */
+    readonly beliefs: Float64Array;
+    readonly answers: readonly { readonly index: number; readonly rttMs: number }[];
+  },
+): RttMixture {
+  const { fleet, beliefs, answers } = grown;
+  const view = viewOf(fleet, mixture.learned);
+  const before = mixture.weights.length - mixture.vectors.length;
+  const after = beliefs.length;
+  const weights = new Float64Array(after + mixture.vectors.length);
+  weights.set(mixture.weights.subarray(0, before));
+  weights.set(mixture.weights.subarray(before), after);
+  for (let at = before; at < after; at++) weights[at] = beliefs[at]! / mixture.dividedBy;
+  for (const { index, rttMs } of answers)
+    weighCandidates(weights, { from: before, to: after }, { fromHere: view.placeOf(index).rttsMs, rttMs });
+  return { ...mixture, fleet, view, weights };
 }
 
 /** Scaled to 1 at most, and without the vectors that no longer count. */
@@ -133,7 +172,8 @@ function kept(mixture: RttMixture): RttMixture {
     leftWinners[left.length] = winners[at]!;
     left.push(vectors[at]!);
   }
-  return { ...mixture, weights: weights.subarray(0, end), vectors: left, winners: leftWinners };
+  const dividedBy = mixture.dividedBy * most;
+  return { ...mixture, weights: weights.subarray(0, end), vectors: left, winners: leftWinners, dividedBy };
 }
 
 function likelihood(errorMs: number, scaleMs: number): number {
@@ -184,32 +224,66 @@ const weightOfExpected = 0.1;
 /** Of a place's own spread, what goes into the mean's (variances). */
 const spreadHandedOn = 0.43;
 
-/** Of a round that this crawler won. */
-export function vectorOf(crawlerId: CrawlerId, round: MeasuredRound): Omit<LearnedVector, "nearest"> {
+/** Of a round that this crawler won. `isPart`: it looked at a part of the fleet, and the vector knows of these alone. */
+export function vectorOf(
+  crawlerId: CrawlerId,
+  round: MeasuredRound,
+  isPart = false,
+): Omit<LearnedVector, "nearest"> {
   const { mixture, fleet, placement } = round;
   const slots = mixture.view.slotsIn(mixture.learned);
   const means = meansOver(mixture);
   const mostMs = upperBounds(round);
-  const rttsMs = new Float32Array(mixture.learned.slots).fill(Number.NaN);
-  const spreadsMs = new Float32Array(mixture.learned.slots);
+  const rttsMs = new Float32Array(isPart ? slots.length : mixture.learned.slots).fill(Number.NaN);
+  const spreadsMs = new Float32Array(rttsMs.length);
+  const entryAt = (index: number) => (isPart ? index : slots[index]!);
   means.rttsMs.forEach((meanMs, index) => {
     if (Number.isNaN(meanMs)) return;
     const leastMs = trustInTriangle * round.gapsMs[index]!;
     const keptMs = Math.min(mostMs[index]!, Math.max(leastMs, meanMs));
-    rttsMs[slots[index]!] = keptMs;
+    rttsMs[entryAt(index)] = keptMs;
     // Never 0: that stands for measured.
-    spreadsMs[slots[index]!] = Math.max(0.1, Math.hypot(means.spreadsMs[index]!, keptMs - meanMs));
+    spreadsMs[entryAt(index)] = Math.max(0.1, Math.hypot(means.spreadsMs[index]!, keptMs - meanMs));
   });
   const measured: number[] = [];
   for (const probe of round.probes) {
     const rttMs = rttOf(probe.observation);
     if (rttMs === null) continue;
-    const slot = slots[fleet.indexOf.get(probe.crawlerId)!]!;
-    rttsMs[slot] = rttMs;
-    spreadsMs[slot] = 0;
-    measured.push(slot);
+    const index = fleet.indexOf.get(probe.crawlerId)!;
+    rttsMs[entryAt(index)] = rttMs;
+    spreadsMs[entryAt(index)] = 0;
+    measured.push(slots[index]!);
   }
-  return { crawlerId, placement, rttsMs, spreadsMs, measured: Int32Array.from(measured) };
+  const vector = {
+    crawlerId,
+    placement,
+    slots: null,
+    rttsMs,
+    spreadsMs,
+    measured: Int32Array.from(measured),
+  };
+  return isPart ? withNearest(vector, slots) : vector;
+}
+
+/** Entries that a vector of a part of the fleet keeps, besides what was measured. */
+const entriesKept = 64;
+
+/** The nearest and whatever was measured, by ascending slot; the others are no candidates for being the nearest. */
+function withNearest(
+  vector: Omit<LearnedVector, "nearest">,
+  slots: Int32Array,
+): Omit<LearnedVector, "nearest"> {
+  const kept = new Set<number>(smallestOf(vector.rttsMs, entriesKept));
+  vector.spreadsMs.forEach((spreadMs, at) => {
+    if (spreadMs === 0 && !Number.isNaN(vector.rttsMs[at]!)) kept.add(at);
+  });
+  const order = Array.from(kept).sort((a, b) => slots[a]! - slots[b]!);
+  return {
+    ...vector,
+    slots: Int32Array.from(order, (at) => slots[at]!),
+    rttsMs: Float32Array.from(order, (at) => vector.rttsMs[at]!),
+    spreadsMs: Float32Array.from(order, (at) => vector.spreadsMs[at]!),
+  };
 }
 
 /** Weighted sums per candidate, from which mean and variance follow. */
@@ -229,12 +303,22 @@ function meansOver(mixture: RttMixture): { rttsMs: Float64Array; spreadsMs: Floa
     firsts: new Float64Array(candidates),
     seconds: new Float64Array(candidates),
   };
-  for (let at = 0; at < candidates; at++)
-    if (weights[at]! >= leastCounted) addPlace(moments, weights[at]!, view.placeOf(at).rttsMs);
+  // Of a list, whose places come and go, only who is near is worked out; the vector keeps no more.
+  const isPart = mixture.fleet.part !== undefined;
+  for (let at = 0; at < candidates; at++) {
+    if (weights[at]! < leastCounted) continue;
+    const place = view.placeOf(at);
+    if (isPart) addNearest(moments, weights[at]!, place);
+    else addPlace(moments, weights[at]!, place.rttsMs);
+  }
   const slots = view.slotsIn(mixture.learned);
-  for (let at = 0; at < vectors.length; at++)
-    if (weights[candidates + at]! >= leastCounted)
-      addVector(moments, weights[candidates + at]!, vectors[at]!, slots);
+  const indices = view.indicesIn(mixture.learned);
+  for (let at = 0; at < vectors.length; at++) {
+    const weight = weights[candidates + at]!;
+    if (weight < leastCounted) continue;
+    if (vectors[at]!.slots === null) addVector(moments, weight, vectors[at]!, slots);
+    else addEntries(moments, weight, vectors[at]!, indices);
+  }
   const means = moments.firsts.map((first, index) => first / moments.weights[index]!);
   const spreads = moments.seconds.map((second, index) =>
     Math.sqrt(Math.max(0, second / moments.weights[index]! - means[index]! * means[index]!)),
@@ -252,18 +336,55 @@ function addPlace({ weights, firsts, seconds }: Moments, weight: number, rttsMs:
   }
 }
 
-function addVector(moments: Moments, weight: number, vector: LearnedVector, slots: Int32Array): void {
-  const { weights, firsts, seconds } = moments;
-  const { rttsMs, spreadsMs } = vector;
-  for (let index = 0; index < weights.length; index++) {
-    const rttMs = rttsMs[slots[index]!];
-    if (rttMs === undefined || Number.isNaN(rttMs)) continue;
-    const spreadMs = spreadsMs[slots[index]!]!;
-    const counted = spreadMs === 0 ? weight : weight * weightOfExpected;
-    weights[index]! += counted;
-    firsts[index]! += counted * rttMs;
-    seconds[index]! += counted * (rttMs * rttMs + spreadHandedOn * spreadMs * spreadMs);
+function addNearest(
+  { weights, firsts, seconds }: Moments,
+  weight: number,
+  { nearest, nearestMs }: CandidatePlace,
+): void {
+  for (let rank = 0; rank < nearest.length; rank++) {
+    const [index, rttMs] = [nearest[rank]!, nearestMs[rank]!];
+    weights[index]! += weight;
+    firsts[index]! += weight * rttMs;
+    seconds[index]! += weight * rttMs * rttMs;
   }
+}
+
+function addVector(
+  moments: Moments,
+  weight: number,
+  { rttsMs, spreadsMs }: LearnedVector,
+  slots: Int32Array,
+): void {
+  for (let index = 0; index < slots.length; index++)
+    addEntry(moments, weight, index, rttsMs[slots[index]!], spreadsMs[slots[index]!]!);
+}
+
+/** A vector that knows of few: entry by entry. */
+function addEntries(
+  moments: Moments,
+  weight: number,
+  { slots, rttsMs, spreadsMs }: LearnedVector,
+  indices: Int32Array,
+): void {
+  for (let entry = 0; entry < slots!.length; entry++) {
+    const index = indices[slots![entry]!]!;
+    if (index >= 0) addEntry(moments, weight, index, rttsMs[entry], spreadsMs[entry]!);
+  }
+}
+
+/** By position: it is called for every entry of every vector. */
+function addEntry(
+  { weights, firsts, seconds }: Moments,
+  weight: number,
+  index: number,
+  rttMs: number | undefined,
+  spreadMs: number,
+): void {
+  if (rttMs === undefined || Number.isNaN(rttMs)) return;
+  const counted = spreadMs === 0 ? weight : weight * weightOfExpected;
+  weights[index]! += counted;
+  firsts[index]! += counted * rttMs;
+  seconds[index]! += counted * (rttMs * rttMs + spreadHandedOn * spreadMs * spreadMs);
 }
 
 /** At most y + D from a crawler that answered (triangle inequality); infinite where nothing is known. */

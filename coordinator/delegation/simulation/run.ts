@@ -55,6 +55,8 @@ export interface SimulationRunSettings {
   readonly observe: ProbeModel;
   /** For the policy `random`. */
   readonly draw: () => number;
+  /** The largest fleet that `nearest` looks at whole, where it is not the usual one. */
+  readonly listFrom?: number;
 }
 
 /** Crawler ids start at 1, as in the database. */
@@ -80,6 +82,7 @@ export class SimulationRun {
       knowledge: this.#knowledge,
       learned: new LearnedRtts(),
       parameters: { ...defaultParameters, ...settings.variant.parameters },
+      ...(settings.listFrom === undefined ? {} : { listFrom: settings.listFrom }),
     };
   }
 

@@ -49,43 +49,61 @@ export function rankJoin(name: OrderName): string {
   return "left join url_rank r on r.host_hash = u.host_hash and r.url_hash = u.url_hash";
 }
 
+const soonFirst = "u.score desc, u.next_fetch_at, u.depth, u.url_hash";
+
 /**
- * The due URLs of host `h` as they follow each other: `url_hash`, `is_new`, the `score`, and the `place` in its list (1:
- * first).
- * Looked at are the longest due (dueUrlsLookedAt), without those of `except`, an array of hashes. `now`: the instant's
+ * The due URLs of host `h` that are looked at, the longest due (dueUrlsLookedAt), without those of `except`, an array of
+ * hashes: `url_hash`, `is_new`, the `score`, and by what those of one score follow each other. `now`: the instant's
  * parameter.
  */
-export function placedUrls(name: OrderName, now: string, except?: string): string {
-  return `
-         select u.url_hash, ${isNewSql} as is_new, ${scoreSql(name, now)} as score,
-           row_number() over (
-             partition by ${isNewSql}
-             order by ${scoreSql(name, now)} desc, u.next_fetch_at, u.depth, u.url_hash
-           ) as place
-         from (
+function scoredUrls(name: OrderName, now: string, except?: string): string {
+  const looked = `
            select *
            from frontier_url
            where host_hash = h.host_hash and state = 'due' and next_fetch_at <= ${now}
              ${except === undefined ? "" : `and url_hash <> all(${except})`}
            order by next_fetch_at
-           limit ${dueUrlsLookedAt}
-         ) u
-         ${rankJoin(name)}`;
+           limit ${dueUrlsLookedAt}`;
+  const columns = `u.url_hash, ${isNewSql} as is_new, ${scoreSql(name, now)} as score, u.next_fetch_at, u.depth`;
+  if (name !== "pagerank") return `select ${columns} from (${looked}) u`;
+  return `
+         with looked as materialized (${looked}
+         )
+         select ${columns}
+         from looked u
+         left join (${ranksOf("h.host_hash", "array(select url_hash from looked)")}) r on r.url_hash = u.url_hash`;
+}
+
+/** Of these URLs of a host; the offset has the planner ask for nothing but them. */
+const ranksOf = (hostHash: string, urlHashes: string) =>
+  `select url_hash, page_rank from url_rank where host_hash = ${hostHash} and url_hash = any(${urlHashes}) offset 0`;
+
+/**
+ * The due URLs of host `h` as they follow each other: `url_hash`, `is_new`, the `score`, and the `place` in its list (1:
+ * first). As above otherwise.
+ */
+export function placedUrls(name: OrderName, now: string, except?: string): string {
+  return `
+         select u.url_hash, u.is_new, u.score, row_number() over (partition by u.is_new order by ${soonFirst}) as place
+         from (${scoredUrls(name, now, except)}) u`;
 }
 
 /** The best score of the new URLs that are due of host `h`, as frontier/order/host-turns has it; as above otherwise. */
 export function worthSql(name: OrderName, now: string): string {
-  return `(select max(placed.score) filter (where placed.is_new) from (${placedUrls(name, now)}) placed)`;
+  return `(select max(u.score) filter (where u.is_new) from (${scoredUrls(name, now)}) u)`;
 }
 
-/** How a lease's URLs of one host are chosen, as frontier/order/mix and host-turns do it. */
+/**
+ * How leases' URLs are chosen, as frontier/order/mix and host-turns do it: parts of a statement, `before` the part `due` and
+ * `after` it. `$2` is the instant, `$4` are the hosts, `$7` so many URLs of each at most, `$8` is the share for new ones, `$9`
+ * the least score of those that go by their worth (null: new and old ones are mixed).
+ */
 export interface LeaseOrder {
-  /**
-   * One row about host `h`: the keys of its `items` in their order, `is_mixed`, and `rest_worth`, what its best new URL
-   * is worth without them. `$2` is the instant, `$7` the most of them, `$8` the share for new ones, `$9`, beside the hosts
-   * of `$4`, the least score of those that go by their worth (null: new and old ones are mixed).
-   */
-  readonly picked: string;
+  readonly before: string;
+  /** What `due` is: the leased of each host in their order (`host_hash`, `turn`, `is_new`, columns of frontier_url). */
+  readonly due: string;
+  /** The last of these is `left_over`, of each host: `rest_worth`, what its best new URL is worth without them, `next_carry`. */
+  readonly after: string;
   /** `$8`. */
   readonly newShare: number;
 }
@@ -93,41 +111,176 @@ export interface LeaseOrder {
 /** Null: the longest due first, which needs none of this. */
 export function leaseOrder(order: FrontierOrder | undefined): LeaseOrder | null {
   if (order === undefined || order.name === "breadth-first") return null;
-  return { picked: picked(order.name), newShare: order.newShare };
+  return { before: before(order.name), due, after: after(order.name), newShare: order.newShare };
 }
 
-/** Of host `h`, a row of frontier_host. */
-const carried = (h: string) =>
-  `coalesce(${h}.mix_carry, ((${h}.host_hash % 1000 + 1000) % 1000) / 1000.0::float8)`;
+// Table url_shortlist: of a host with many due URLs the first of both lists, so that not each lease scores all that are
+// looked at. A lease takes the next of them, as far as they are still due. Made anew by the lease that finds them used up,
+// old, or of another order. What comes to be due meanwhile, or gains links, waits for the next shortlist.
 
-const exactSlots = (h: string) => `($7::int * $8::float8 + ${carried(h)})`;
-const wholeSlots = (h: string) => `least($7::int, greatest(0, floor(${exactSlots(h)} + ${roundingError})))`;
+/** A host with fewer due URLs has no shortlist. */
+const fewUrls = 100;
 
-/** What host `h`, a row of frontier_host, carries to its next lease, after `taken` URLs in one that was mixed or not. */
-export const nextCarry = (h: string, { isMixed, taken }: { isMixed: string; taken: string }): string => `case
-          when ${isMixed} then least(1, ${exactSlots(h)} - ${wholeSlots(h)})
-          else greatest(-${mostOwed}, ${carried(h)} - ${taken} * (1 - $8::float8)) end`;
+/** Of new and of old ones, each: fifteen slices of twenty. */
+const listedUrls = 300;
 
-const leastScore = "($9::float8[])[array_position($4::bigint[], h.host_hash)]";
+/** A host that is asked once a second has fifteen to thirty slices of twenty fetched meanwhile. */
+const listMinutes = 10;
 
-const picked = (name: OrderName) => `
-       select array_agg(url_hash order by turn) filter (where is_taken) as items, not bool_or(is_worthy) as is_mixed,
-         max(score) filter (where is_new and not is_taken) as rest_worth
-       from (
-         select *, turn <= $7::int and (is_worthy or not bool_or(is_worthy) over ()) as is_taken
-         from (
-           select url_hash, is_new, score, coalesce(is_new and score >= ${leastScore}, false) as is_worthy,
-             row_number() over (
-               order by coalesce(is_new and score >= ${leastScore}, false) desc, place / greatest(quota, 0.5), is_new desc
-             ) as turn
-           from (
-             select url_hash, is_new, score, place,
-               case when is_new then mix.for_new else $7::int - mix.for_new end as quota
-             from (select ${wholeSlots("own")} as for_new from frontier_host own where own.host_hash = h.host_hash) mix
-             cross join (${placedUrls(name, "$2")}) placed
-           ) listed
-         ) in_turn
-       ) told`;
+/** Looked at beyond those that are wanted, since some may not be due any more. */
+const spareUrls = 4;
+
+const carried = "coalesce(own.mix_carry, ((own.host_hash % 1000 + 1000) % 1000) / 1000.0::float8)";
+
+/** As places are given out: the most urgent of both lists, each in proportion to its quota (placeOf in mix.ts). */
+const byQuota = (u: string, h: string) =>
+  `${u}.place / greatest(case when ${u}.is_new then ${h}.for_new else ${h}.slots - ${h}.for_new end, 0.5), ${u}.is_new desc`;
+
+const before = (name: OrderName) => `
+  asked as materialized (
+    select *, least(slots, greatest(0, floor(exact + ${roundingError})))::int as for_new
+    from (
+      select own.host_hash, h.slots, h.least_worth, own.carried, h.slots * $8::float8 + own.carried as exact
+      from unnest($4::bigint[], $7::int[], $9::float8[]) as h (host_hash, slots, least_worth)
+      cross join lateral (
+        select host_hash, ${carried} as carried from frontier_host own where host_hash = h.host_hash offset 0
+      ) own
+    ) h
+  ), listed as materialized (
+    select h.*, worthy.urls = 0 as is_mixed,
+      s.new_urls[s.new_used + 1:s.new_used + case
+        when worthy.urls > 0 then worthy.urls
+        else ${spareUrls} + greatest(h.for_new, h.slots - cardinality(s.old_urls) + s.old_used)
+      end] as new_urls,
+      s.old_urls[s.old_used + 1:s.old_used + ${spareUrls}
+        + greatest(h.slots - h.for_new, h.slots - cardinality(s.new_urls) + s.new_used)] as old_urls
+    from asked h
+    cross join lateral (select * from url_shortlist where host_hash = h.host_hash offset 0) s
+    cross join lateral (
+      select count(*)::int as urls
+      from unnest(s.new_worths[s.new_used + 1:s.new_used + ${spareUrls} + h.slots]) as worth
+      where worth >= h.least_worth::real
+    ) worthy
+    where s.order_name = '${name}'
+      and s.made_at > $2::timestamptz - interval '${listMinutes} min'
+      and s.made_at < $2::timestamptz + interval '${listMinutes} min'
+      and cardinality(s.new_urls) - s.new_used + cardinality(s.old_urls) - s.old_used > h.slots
+  ), placed as materialized (
+    select h.host_hash, h.slots, u.url_hash, u.is_new, u.score, h.for_new,
+      coalesce(u.is_new and u.score >= h.least_worth, false) as is_worthy,
+      row_number() over (partition by h.host_hash, u.is_new order by ${soonFirst}) as place
+    from asked h
+    cross join lateral (
+      with scored as materialized (${scoredUrls(name, "$2")})
+      (select * from scored u where u.is_new order by ${soonFirst} limit h.slots + ${listedUrls})
+      union all
+      (select * from scored u where not u.is_new order by ${soonFirst} limit h.slots + ${listedUrls})
+    ) u
+    where h.host_hash <> all(array(select host_hash from listed))
+  ), in_turn as materialized (
+    select *, turn <= slots and (is_worthy or not has_worthy) as is_taken
+    from (
+      select *, bool_or(is_worthy) over (partition by host_hash) as has_worthy,
+        row_number() over (partition by host_hash order by is_worthy desc, ${byQuota("p", "p")}) as turn
+      from placed p
+    ) p
+  ), `;
+
+const due = `
+    select l.host_hash, u.url_hash, row_number() over () as turn, u.is_new, u.listed_at, ${leasedColumns("u")}
+    from listed l
+    cross join lateral (
+      select *
+      from (
+        select *, row_number() over (partition by is_new order by listed_at) as place
+        from (
+          select *, one.url_hash = any(l.new_urls) as is_new,
+            coalesce(array_position(l.new_urls, one.url_hash), array_position(l.old_urls, one.url_hash)) as listed_at
+          from frontier_url one
+          where host_hash = l.host_hash and url_hash = any(l.new_urls || case when l.is_mixed then l.old_urls else '{}' end)
+            and state = 'due' and next_fetch_at <= $2
+        ) u
+      ) u
+      order by ${byQuota("u", "l")}
+      limit l.slots
+    ) u
+    union all
+    select u.host_hash, u.url_hash, array_position(p.items, u.url_hash), null, null, ${leasedColumns("u")}
+    from (
+      select host_hash, array_agg(url_hash order by turn) as items from in_turn where is_taken group by host_hash
+    ) p
+    cross join lateral (
+      select * from frontier_url where host_hash = p.host_hash and url_hash = any(p.items) offset 0
+    ) u`;
+
+/** Of frontier_url what a lease tells. */
+export function leasedColumns(u: string): string {
+  return ["url", "depth", "etag", "last_modified", "digest", "redirects"]
+    .map((name) => `${u}.${name}`)
+    .join(", ");
+}
+
+/** What is carried on after a lease: of a mixed one, in which new URLs had so many places; of one of new URLs alone. */
+const carryAfter = (one: { isMixed: string; placesOfNew: string; taken: string }) => `case
+        when ${one.isMixed} then least(1, h.exact - ${one.placesOfNew})
+        else greatest(-${mostOwed}, h.carried - ${one.taken} * (1 - $8::float8)) end`;
+
+const after = (name: OrderName) => `, list_used as (
+    -- What was not due any more and stood before the leased ones is gone past, or all that was looked at.
+    update url_shortlist s
+    set new_used = s.new_used + coalesce(taken.last_new, case when taken.urls is null then cardinality(l.new_urls) else 0 end),
+      old_used = s.old_used + case when not l.is_mixed then 0
+        else coalesce(taken.last_old, case when taken.urls is null then cardinality(l.old_urls) else 0 end) end
+    from listed l
+    left join (
+      select host_hash, count(*) as urls, max(listed_at) filter (where is_new) as last_new,
+        max(listed_at) filter (where not is_new) as last_old
+      from due
+      group by host_hash
+    ) taken using (host_hash)
+    where s.host_hash = l.host_hash
+    returning s.host_hash, taken.urls, l.is_mixed, s.new_worths[s.new_used + 1]::float8 as rest_worth
+  ), list_made as (
+    insert into url_shortlist (host_hash, order_name, made_at, new_urls, new_worths, old_urls)
+    select host_hash, '${name}', $2,
+      coalesce(array_agg(url_hash order by place) filter (where is_new), '{}'),
+      coalesce(array_agg(score order by place) filter (where is_new), '{}'),
+      coalesce(array_agg(url_hash order by place) filter (where not is_new), '{}')
+    from (select *, count(*) over (partition by host_hash) as looked_at from in_turn) p
+    where looked_at > ${fewUrls} and not is_taken
+    group by host_hash
+    on conflict (host_hash) do update
+    set order_name = excluded.order_name, made_at = excluded.made_at, new_urls = excluded.new_urls,
+      new_worths = excluded.new_worths, old_urls = excluded.old_urls, new_used = 0, old_used = 0
+  ), left_over as (
+    select h.host_hash, p.rest_worth, ${carryAfter({ isMixed: "p.is_mixed", placesOfNew: "h.for_new", taken: "p.urls" })} as next_carry
+    from asked h
+    join (
+      select host_hash, is_mixed, urls, rest_worth from list_used
+      union all
+      select host_hash, not bool_or(has_worthy), count(*) filter (where is_taken),
+        max(score) filter (where is_new and not is_taken)
+      from in_turn
+      group by host_hash
+    ) p using (host_hash)
+  )`;
+
+/** Lists that no lease will take from any more, a batch of them; true: there may be more. */
+export async function forgetShortlists(pool: Pool, now: Date): Promise<boolean> {
+  const { rowCount } = await pool.query(
+    `delete from url_shortlist
+     where host_hash = any(array(
+       select host_hash
+       from url_shortlist
+       where made_at < $1::timestamptz - interval '${listMinutes} min'
+       order by made_at
+       limit ${hostsAtATime}
+       for update skip locked
+     ))`,
+    [now],
+  );
+  return rowCount === hostsAtATime;
+}
 
 // Column worth of frontier_host: what the best due URL of a host is worth under the frontier's order. A lease leaves it
 // as it is without the URLs that it takes (lease-hosts.ts); what links, ranks and time make of it is reckoned here, host

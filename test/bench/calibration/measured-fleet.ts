@@ -1,6 +1,7 @@
 /** A generated fleet that measures itself turn by turn (delegation/peer-plan), and how well `nearest` does meanwhile. */
 import { type CandidateFleet, candidateFleet, PeerRttTable } from "#coordinator/delegation/fleet";
-import { landmarksOf, PeerMatrix, peerRefreshMs, peersFor } from "#coordinator/delegation/peers";
+import { PeerMatrix } from "#coordinator/delegation/peer-matrix";
+import { landmarksOf, PeerSearch, peerRefreshMs, peersFor } from "#coordinator/delegation/peers";
 import {
   type DelegatedTarget,
   type Figures,
@@ -31,9 +32,10 @@ export class MeasuredFleet {
     const nowMs = startMs + this.#turns * peerRefreshMs;
     const turn = { matrix: this.#matrix, online: this.#online, landmarks: landmarksOf(this.#online), nowMs };
     this.#turns += 1;
+    const search = new PeerSearch(turn);
     let most = 0;
     for (const [from, crawlerId] of this.#online.entries()) {
-      const peers = peersFor(crawlerId, turn);
+      const peers = peersFor(crawlerId, turn, { search });
       most = Math.max(most, peers.length);
       for (const peer of peers) {
         const to = peer - 1;
@@ -52,20 +54,26 @@ export class MeasuredFleet {
   }
 
   /** With what is measured so far; the rest is unknown to the policy. */
-  figures(seed: number): Figures {
-    return figuresWith(this.#instance, candidateFleet(this.#online, PeerRttTable.over(this.#matrix)), seed);
+  figures(seed: number, listFrom?: number): Figures {
+    const fleet = candidateFleet(this.#online, PeerRttTable.over(this.#matrix));
+    return figuresWith(this.#instance, fleet, seed, listFrom);
   }
 
   /** With every pair measured. */
-  fullFigures(seed: number): Figures {
+  fullFigures(seed: number, listFrom?: number): Figures {
     const full = this.#instance.crawlerRtt.flatMap((row, from) =>
       row.map((rttMs, to) => ({ from: idOf(from), to: idOf(to), rttMs })),
     );
-    return figuresWith(this.#instance, candidateFleet(this.#online, new PeerRttTable(full)), seed);
+    return figuresWith(this.#instance, candidateFleet(this.#online, new PeerRttTable(full)), seed, listFrom);
   }
 }
 
-function figuresWith(instance: SimulationInstance, fleet: CandidateFleet, seed: number): Figures {
+function figuresWith(
+  instance: SimulationInstance,
+  fleet: CandidateFleet,
+  seed: number,
+  listFrom?: number,
+): Figures {
   const draw = seededRandom(seed);
   const placementOf = placementNumbers();
   const run = new SimulationRun({
@@ -74,6 +82,7 @@ function figuresWith(instance: SimulationInstance, fleet: CandidateFleet, seed: 
     crawlerPlacements: instance.crawlers.map(placementOf),
     observe: ({ rttMs }) => ({ rttMs }),
     draw,
+    ...(listFrom === undefined ? {} : { listFrom }),
   });
   const delegated = shuffledIndices(instance.targets.length, draw).map((target): DelegatedTarget => {
     const host = instance.targets[target]!;

@@ -9,6 +9,7 @@ import { type SubnetTree, treeOfRows } from "#coordinator/subnets/subnet-tree";
 import { asCrawlerId, type CrawlerId, type SubnetId } from "#core/ids";
 import { formatAddress } from "#core/ip/address";
 import { mix32, seededRandom } from "#core/random";
+import { smallestOf } from "#core/small-collections";
 import { registryLikeIpv4 } from "../ip-tree/registry-like-ranges.ts";
 
 const countries = 200;
@@ -66,11 +67,19 @@ export interface Crawlers {
   readonly peerRttMs: (from: number, to: number) => number;
   /** The RTT in ms from the crawler at an index to an address, the same for a whole /20. */
   readonly rttMs: (crawler: number, address: number) => number;
+  /** The indices of the two that are nearest to an address. */
+  readonly nearestTwo: (address: number) => readonly [first: number, second: number];
+  /** The indices of so many that are nearest to a crawler, by the straight way. */
+  readonly neighbours: (crawler: number, most: number) => Int32Array;
 }
 
 export function crawlersIn(count: number): Crawlers {
   const homeCountries = Array.from({ length: count }, (_, index) => mix32(index + 77) % countries);
   const homes = homeCountries.map((country, index) => spotOf(country, index, 30));
+  const rttMs = (crawler: number, address: number) => {
+    const at = spotOf(countryOf(address), address >>> 12, 20);
+    return rttBetween(homes[crawler]!, at, mix32(address >>> 12) + crawler);
+  };
   return {
     ids: homes.map((_, index) => asCrawlerId(index + 1)),
     // A ms is 53 km at most, so that no two crawlers are nearer to each other than light allows.
@@ -81,9 +90,26 @@ export function crawlersIn(count: number): Crawlers {
     })),
     peerRttMs: (from, to) =>
       from === to ? 0 : rttBetween(homes[from]!, homes[to]!, mix32(Math.min(from, to)) + Math.max(from, to)),
-    rttMs: (crawler, address) => {
-      const at = spotOf(countryOf(address), address >>> 12, 20);
-      return rttBetween(homes[crawler]!, at, mix32(address >>> 12) + crawler);
+    rttMs,
+    nearestTwo: (address) => {
+      const [x, y] = spotOf(countryOf(address), address >>> 12, 20);
+      let [first, second] = [-1, -1];
+      let [firstMs, secondMs] = [Number.POSITIVE_INFINITY, Number.POSITIVE_INFINITY];
+      for (let index = 0; index < homes.length; index++) {
+        const [homeX, homeY] = homes[index]!;
+        // No way is shorter than the straight one.
+        if (1 + Math.hypot(homeX - x, homeY - y) >= secondMs) continue;
+        const ms = rttMs(index, address);
+        if (ms < firstMs) [first, second, firstMs, secondMs] = [index, first, ms, firstMs];
+        else if (ms < secondMs) [second, secondMs] = [index, ms];
+      }
+      return [first, second];
+    },
+    neighbours: (crawler, most) => {
+      const [x, y] = homes[crawler]!;
+      const straight = Float64Array.from(homes, ([homeX, homeY]: Spot) => Math.hypot(homeX - x, homeY - y));
+      straight[crawler] = Number.NaN;
+      return smallestOf(straight, most);
     },
   };
 }

@@ -100,6 +100,28 @@ export async function addWork(pool: Pool, work: WorkSettings): Promise<number> {
   return hosts;
 }
 
+/** What is due of a step and in nobody's hands is not due any more. */
+export async function putOff(pool: Pool, name: string): Promise<void> {
+  await pool.query(
+    `with chosen as (
+       select host_hash
+       from frontier_host
+       where host like $1 || '-%' and lease_id is null and due_at is not null
+       for update skip locked
+     ), urls as (
+       update frontier_url u
+       set next_fetch_at = now() + interval '1 year'
+       from chosen c
+       where u.host_hash = c.host_hash and u.state = 'due'
+     )
+     update frontier_host h
+     set due_at = now() + interval '1 year'
+     from chosen c
+     where h.host_hash = c.host_hash`,
+    [name],
+  );
+}
+
 /** As core/url-key has it. */
 function hashOf(column: string): string {
   return `('x' || encode(substr(sha256(convert_to(${column}, 'UTF8')), 1, 8), 'hex'))::bit(64)::bigint`;

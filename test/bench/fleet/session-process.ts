@@ -100,7 +100,8 @@ function readSlowly(share: number): void {
 /** The links say only where to; the system may be told from where. */
 function spreadAddresses(from: number, to: number): void {
   const connect = net.connect as (options: object) => net.Socket;
-  const firstAddress = Math.floor(from / crawlersPerAddress);
+  // Twice as far apart as one process needs: no two use the same.
+  const firstAddress = 2 * Math.floor(from / crawlersPerAddress);
   const addresses = Math.ceil((to - from) / crawlersPerAddress) + 1;
   let connections = 0;
   Object.assign(net, {

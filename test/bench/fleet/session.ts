@@ -49,6 +49,7 @@ export class FleetSession {
   readonly #tally: Tally;
   readonly #settings: SessionSettings;
   readonly #folder: Folder;
+  readonly #publicKey: string;
   readonly #link: CoordinatorLink;
   readonly #spoolId = randomUUID();
   readonly #instanceId = randomUUID();
@@ -73,6 +74,7 @@ export class FleetSession {
     this.#tally = tally;
     this.#settings = settings;
     this.#folder = folderOf(at);
+    this.#publicKey = publicKeyOf(at);
     this.#link = new CoordinatorLink({
       url: `${webUrl.replace("http", "ws")}/crawler`,
       hello: (connection) => this.#hello(connection ?? { challenge: "", binding: null }),
@@ -163,6 +165,8 @@ export class FleetSession {
       case "coordinator:key":
         this.#send({ type: "crawler:key-kept" });
         return;
+      default:
+      // In protocols with a message that wakes idle crawlers, as in those without.
     }
   }
 
@@ -178,13 +182,6 @@ export class FleetSession {
       },
       Math.max(gatherMs, this.#earliestAskMs - performance.now()),
     );
-  }
-
-  #onWake(): void {
-    this.#earliestAskMs = 0;
-    if (this.#timer !== null) clearTimeout(this.#timer);
-    this.#timer = null;
-    this.#askSoon();
   }
 
   #ask(): void {
@@ -204,6 +201,14 @@ export class FleetSession {
     if (this.#asked !== null) clearTimeout(this.#asked);
     this.#timer = null;
     this.#asked = null;
+  }
+
+  /** Something is due: what it was told of when to ask is over. */
+  #onWake(): void {
+    this.#earliestAskMs = 0;
+    if (this.#timer !== null) clearTimeout(this.#timer);
+    this.#timer = null;
+    this.#askSoon();
   }
 
   /** Asks so many times a second, whatever it was told; returns how to end that. */
@@ -343,7 +348,7 @@ export class FleetSession {
         bytesPerDay: 1e12,
         concurrentHosts: this.#settings.concurrentHosts,
       },
-      identity: { publicKey: publicKeyOf(this.#at), signature, instanceId, ticket, binding },
+      identity: { publicKey: this.#publicKey, signature, instanceId, ticket, binding },
     };
   }
 

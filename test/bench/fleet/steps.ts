@@ -3,7 +3,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import type { FleetBox } from "./box.ts";
 import { Change, type FigureList } from "./figures.ts";
 import { PageWatch } from "./page-watch.ts";
-import { addWork } from "./seed.ts";
+import { addWork, putOff } from "./seed.ts";
 import type { SessionSettings } from "./session.ts";
 
 export interface StepSettings {
@@ -28,6 +28,8 @@ export type Step = (box: FleetBox, settings: StepSettings, figures: FigureList) 
 
 const healthEveryMs = 100;
 const pageEveryMs = 1000;
+/** Until nobody has a slice any more, at the end of a step. */
+const endSeconds = 20;
 /** Until due work is noticed by those that were idle. */
 const noticeSeconds = 90;
 
@@ -214,6 +216,16 @@ async function working(
   list.add(step, "sessions lost", change.count("lost"));
   await state(box, step, list);
   for (const [reason, count] of change.each("reasons").slice(0, 6)) list.note(step, `${count} × ${reason}`);
+  await endWork(box, step);
+}
+
+/** The next step is not to find this one's work. */
+async function endWork(box: FleetBox, step: string): Promise<void> {
+  const isOver = async () => {
+    await putOff(box.pool, step);
+    return box.tally.counts.openSlices === 0;
+  };
+  await box.until(isOver, endSeconds, () => `${box.tally.counts.openSlices} slices are not back yet`);
 }
 
 function cores(change: Change, step: string, list: FigureList): void {
@@ -335,6 +347,7 @@ export const bad: Step = async (box, settings, list) => {
     brief(came, `bad, all cut off, time ${time}`, box, list);
   }
   await state(box, "bad", list);
+  await endWork(box, "bad");
 };
 
 /** Some seconds of calm work, while something else goes on. */

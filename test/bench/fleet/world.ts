@@ -3,7 +3,7 @@
  * space, each /20 in one of 400 towns on the globe. Names, keys, addresses, places and round trips follow from the
  * numbers, so every process of the benchmark knows the same world without being told.
  */
-import { createHash, createPrivateKey, createPublicKey, type KeyObject, sign } from "node:crypto";
+import { createHash, createPrivateKey, type KeyObject, sign } from "node:crypto";
 import { mix32, seededRandom } from "#core/random";
 
 /** First addresses of the /20s: none of these is special-purpose. */
@@ -84,7 +84,7 @@ export function folderOf(at: number): Folder {
 
 /** In base64url, as the database has it. */
 export function publicKeyOf(at: number): string {
-  return createPublicKey(privateKeyOf(at)).export({ format: "jwk" }).x ?? "";
+  return privateKeyOf(at).export({ format: "jwk" }).x ?? "";
 }
 
 /** The key is made for each signature: ten thousand of them would be kept for nothing. */
@@ -92,12 +92,10 @@ export function signAs(at: number, text: string): string {
   return sign(null, Buffer.from(text), privateKeyOf(at)).toString("base64url");
 }
 
-/** An Ed25519 key in PKCS #8 (RFC 8410 section 7) is this and 32 bytes. */
-const keyHead = Buffer.from("302e020100300506032b657004220420", "hex");
-
+/** Ed25519 from 32 bytes (RFC 8037), which takes a tenth of the time that PKCS #8 does; `x` must stand there and is reckoned anew. */
 function privateKeyOf(at: number): KeyObject {
-  const der = Buffer.concat([keyHead, digestOf(`identity ${at}`)]);
-  return createPrivateKey({ key: der, format: "der", type: "pkcs8" });
+  const d = digestOf(`identity ${at}`).toString("base64url");
+  return createPrivateKey({ key: { kty: "OKP", crv: "Ed25519", d, x: d }, format: "jwk" });
 }
 
 function digestOf(text: string): Buffer {

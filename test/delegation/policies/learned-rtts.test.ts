@@ -98,6 +98,7 @@ describe("what finished rounds measured", () => {
           holderKey: `h${number >> 1}`,
           ancestorKeys: [`p${number}`],
         }),
+        slots: null,
         rttsMs: Float32Array.of(1, 2),
         spreadsMs: Float32Array.of(0, 0),
         measured: Int32Array.of(0, 1),

@@ -1,6 +1,6 @@
 /** The order of a host's due URLs, asked of Postgres, is what the strategies of core/order say. Seeded random rows. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { hostWorth, mixLists } from "#coordinator/frontier/order/mix";
+import { hostWorth, mixLists, owedAfter } from "#coordinator/frontier/order/mix";
 import {
   dueUrlsLookedAt,
   leaseOrder,
@@ -113,28 +113,57 @@ describe.each(orderNames)("%s", (name) => {
 
 describe.each(orderNames.filter((name) => name !== "breadth-first"))("%s", (name) => {
   it("leases the URLs that the strategy puts first, new and old ones in the wanted shares", async () => {
-    const { items, isMixed } = await picked(name, null);
+    const { items, carry } = await picked(name, null);
 
     expect(items).toEqual((await expectedLease(name, 20, 14)).map((url) => url.urlHash));
-    expect(isMixed).toBe(true);
+    expect(carry).toBeCloseTo(0, 9);
   });
 
   it("leases of a host that goes by its worth the new URLs that are worth as much as the next host", async () => {
     const urgent = (await urgentFirst(name)).filter(isNew);
     const least = scoreOf(orderStrategy(name), urgent[5]!);
 
-    const { items, isMixed } = await picked(name, least * (1 - 1e-9));
+    const { items, carry } = await picked(name, least * (1 - 1e-9));
 
     const worthy = urgent.filter((url) => scoreOf(orderStrategy(name), url) >= least);
     expect(items).toEqual(worthy.slice(0, 20).map((url) => url.urlHash));
-    expect(isMixed).toBe(false);
+    expect(carry).toBeCloseTo(owedAfter(items.length, 0.7, 0), 9);
   });
 
   it("leases a slice like any other of a host that is worth less than was thought", async () => {
-    const { items, isMixed } = await picked(name, 1e9);
+    const { items, carry } = await picked(name, 1e9);
 
     expect(items).toHaveLength(20);
-    expect(isMixed).toBe(true);
+    expect(carry).toBeCloseTo(0, 9);
+  });
+
+  it("leases from a shortlist, without a look at the others, what the strategy puts next", async () => {
+    const urgent = await urgentFirst(name);
+    const newUrls = urgent.filter(isNew);
+    const oldUrls = urgent.filter((url) => !isNew(url));
+
+    await picked(name, null);
+    const second = await picked(name, null, { listed: true });
+    const worthy = await picked(name, scoreOf(orderStrategy(name), newUrls[32]!) * (1 - 1e-6), {
+      listed: true,
+    });
+    await fetched([newUrls[36]!, oldUrls[13]!]);
+    const last = await picked(name, null, { listed: true });
+    await due([newUrls[36]!, oldUrls[13]!]);
+
+    const expected = (from: number, oldFrom: number, without: readonly Seeded[] = []) => {
+      const left = (urls: readonly Seeded[]) => urls.filter((url) => !without.includes(url));
+      const lists = { newUrls: left(newUrls.slice(from)), oldUrls: left(oldUrls.slice(oldFrom)) };
+      return mixLists(lists, 20, 14).map((url) => url.urlHash);
+    };
+    const least = scoreOf(orderStrategy(name), newUrls[32]!);
+    const worthyUrls = newUrls
+      .slice(28)
+      .filter((url) => scoreOf(orderStrategy(name), url) >= least * (1 - 1e-6));
+    expect(second.items).toEqual(expected(14, 6));
+    expect(second.restWorth / scoreOf(orderStrategy(name), newUrls[28]!)).toBeCloseTo(1, 5);
+    expect(worthy.items).toEqual(worthyUrls.slice(0, 20).map((url) => url.urlHash));
+    expect(last.items).toEqual(expected(28 + worthy.items.length, 12, [newUrls[36]!, oldUrls[13]!]));
   });
 
   it("tells what the host is worth with them and without them, as the strategy does", async () => {
@@ -153,17 +182,33 @@ describe.each(orderNames.filter((name) => name !== "breadth-first"))("%s", (name
   });
 });
 
-/** Of 20 slots 14 are for new URLs. `least`: the least worth, of a host that goes by its worth. */
-async function picked(name: OrderName, least: number | null) {
+/**
+ * Of 20 slots 14 are for new URLs. `least`: the least worth, of a host that goes by its worth. `listed`: the shortlist that
+ * the lease before made stands; it is made anew otherwise.
+ */
+async function picked(name: OrderName, least: number | null, { listed = false } = {}) {
+  if (!listed) await database.pool.query("delete from url_shortlist");
   const order = leaseOrder({ name, newShare: 0.7 })!;
-  const { rows } = await database.pool.query<{ items: string[]; isMixed: boolean; restWorth: number }>(
-    `select picked.items, picked.is_mixed as "isMixed", picked.rest_worth as "restWorth"
-     from (select unnest($4::bigint[]) as host_hash, $1::text as a, $3::text as b, $5::text as c, $6::text as d) h
-     cross join lateral (${order.picked}) picked`,
-    ["", now, "", [hostHash], "", "", 20, order.newShare, [least]],
+  const { rows } = await database.pool.query<{ items: string[]; restWorth: number; carry: number }>(
+    `with ${order.before}due as materialized (${order.due})${order.after}
+     select array(select url_hash from due order by turn) as items, left_over.rest_worth as "restWorth",
+       left_over.next_carry as carry
+     from left_over, (select $1::text as a, $3::text as b, $5::text as c, $6::text as d) others`,
+    ["", now, "", [hostHash], "", "", [20], order.newShare, [least]],
   );
   return rows[0]!;
 }
+
+const dueIn = async (urls: readonly Seeded[], seconds: (url: Seeded) => number) =>
+  await database.pool.query(
+    `update frontier_url u
+     set next_fetch_at = $1::timestamptz + make_interval(secs => given.seconds)
+     from unnest($2::bigint[], $3::float8[]) as given (url_hash, seconds)
+     where u.host_hash = ${hostHash} and u.url_hash = given.url_hash`,
+    [now, urls.map(({ urlHash }) => urlHash), urls.map(seconds)],
+  );
+const fetched = async (urls: readonly Seeded[]) => await dueIn(urls, () => 600);
+const due = async (urls: readonly Seeded[]) => await dueIn(urls, ({ dueSeconds }) => -dueSeconds);
 
 async function urgentFirst(name: OrderName): Promise<Seeded[]> {
   const strategy = orderStrategy(name);

@@ -48,7 +48,7 @@ describe("who may name a coordinator", () => {
     expect(addresses.all).toEqual([athens, cairo]);
   });
 
-  test("nothing in the clear, where the first is not; nothing that is no coordinator's URL; no more than 16", () => {
+  test("nothing in the clear, where the first is not; no other path; nothing that is no coordinator's URL; no more than 16", () => {
     const addresses = new CoordinatorAddresses({ own: [athens] });
     const many = Array.from({ length: 40 }, (_, at) => `wss://c${at}.example/crawler`);
 
@@ -57,6 +57,7 @@ describe("who may name a coordinator", () => {
       "http://b.example/",
       "wss://u:p@b.example/",
       "no",
+      "wss://10.0.0.1/admin?delete=all",
       berlin,
     ]);
     const few = addresses.all;

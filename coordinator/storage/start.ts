@@ -1,0 +1,98 @@
+/** What is let go by the clock, by the policies of retention; and the page that says what the database holds. */
+import type { Pool } from "pg";
+import type { Log } from "#core/log";
+import type { Timekeeper } from "#core/scheduler";
+import type { CoordinatorConfig } from "../config.ts";
+import { deleteOldest, inTurns } from "../database/bounded-work.ts";
+import { forgetDelegationChanges, OldRounds } from "../delegation/old-round-store.ts";
+import { forgetClosedLeases } from "../frontier/closed-lease-store.ts";
+import { forgetRejectedUrls } from "../frontier/frontier-store.ts";
+import { keepFetchDays } from "../results/fetch-day-store.ts";
+import type { RoomOptions } from "../start-web.ts";
+import type { WebPart } from "../web/actions.ts";
+import { storageFacts } from "./storage-reads.ts";
+import { storageRoutes } from "./storage-routes.ts";
+import { storageAnswer } from "./table-ends.ts";
+
+export interface RetentionPorts {
+  readonly pool: Pool;
+  readonly timekeeper: Pick<Timekeeper, "every">;
+  readonly log: Pick<Log, "info" | "warn">;
+  readonly now: () => Date;
+  /** A clock that never goes back. */
+  readonly nowMs: () => number;
+}
+
+export interface RetentionDuties {
+  /** Before results are taken: the day's own table is there. Fails for nothing, since results find a place without it. */
+  begin(): Promise<void>;
+  start(): void;
+}
+
+const minuteMs = 60_000;
+const hourMs = 60 * minuteMs;
+const dayMs = 24 * hourMs;
+
+/** Of one table; the rest waits for the next turn. */
+const turnMs = 2000;
+
+const recordsAtOnce = 1000;
+
+/** Deeds and requests of people, and what came of them: few rows, so those without an index are looked through. */
+const records = [
+  { table: "audit_entry", column: "at" },
+  { table: "opt_out", column: "ended_at" },
+  { table: "complaint", column: "closed_at" },
+  {
+    table: "crawler_move",
+    column: "changed_at",
+    condition: "step not in ('asked', 'emptying', 'packing', 'sending')",
+  },
+  { table: "invitation", column: "expires_at" },
+  { table: "operator_token", column: "coalesce(revoked_at, expires_at)" },
+  { table: "run", column: "started_at", condition: "finished_at is not null" },
+] as const;
+
+export function retentionDuties(
+  ports: RetentionPorts,
+  config: Pick<CoordinatorConfig, "retention">,
+): RetentionDuties {
+  const { pool, timekeeper, log, now, nowMs } = ports;
+  const turn = { nowMs, turnMs };
+  const rounds = new OldRounds(pool);
+  const ago = (spanMs: number) => new Date(now().getTime() - spanMs);
+  const keepDays = async () => {
+    const kept = await keepFetchDays(pool, { keepDays: config.retention.fetchDays, now: now() });
+    if (kept !== null && kept.made.length + kept.dropped.length + kept.moved > 0)
+      log.info({ ...kept }, "the days of fetches are kept");
+  };
+  return {
+    begin: async () => {
+      await keepDays().catch((error: unknown) => {
+        log.warn({ error }, "no day was made for fetches, which lie without one until it is");
+      });
+    },
+    start: () => {
+      timekeeper.every("keep-fetch-days", 10 * minuteMs, keepDays);
+      timekeeper.every("forget-leases", minuteMs, async () => {
+        await forgetClosedLeases(pool, ago(config.retention.leaseHours * hourMs), turn);
+      });
+      timekeeper.every("forget-rounds", 10 * minuteMs, async () => {
+        await rounds.forget(ago(config.retention.roundDays * dayMs), turn);
+        await forgetDelegationChanges(pool, ago(config.retention.historyDays * dayMs), turn);
+      });
+      timekeeper.every("forget-records", hourMs, async () => {
+        await forgetRejectedUrls(pool, ago(config.retention.rejectedDays * dayMs), turn);
+        const before = ago(config.retention.recordDays * dayMs);
+        for (const record of records)
+          await inTurns(turn, async () => await deleteOldest(pool, record, before, recordsAtOnce));
+      });
+    },
+  };
+}
+
+// The pages' part about what the database holds.
+
+export function storagePart({ pool, config }: Pick<RoomOptions, "pool" | "config">): WebPart {
+  return storageRoutes(async (now) => storageAnswer(await storageFacts(pool, now), config, now));
+}

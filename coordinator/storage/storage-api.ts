@@ -1,0 +1,85 @@
+/** The API of what the database holds and how long: what it answers. */
+import { z } from "zod";
+import { type ApiOperations, dateTime } from "../web/api-operation.ts";
+
+const storedTable = z
+  .strictObject({
+    table: z.string(),
+    rows: z.number().describe("As the database estimates them."),
+    bytes: z.number().describe("Without indexes."),
+    indexBytes: z.number(),
+    parts: z.int().describe("Tables that it consists of."),
+    keptDays: z.number().nullable().describe("After so many days rows go; null: they do not go by age."),
+    policy: z.string().nullable().describe("The policy that says so; null: it is fixed."),
+    end: z.string().describe("What goes and what stays, or what the number of its rows follows."),
+    since: dateTime().nullable().describe("Of the oldest row; null: there is none, or its rows have no age."),
+    expectedBytes: z
+      .number()
+      .nullable()
+      .describe(
+        "With indexes, when the oldest row is as old as it may be, at the pace of the last day; null: that cannot be told.",
+      ),
+  })
+  .meta({ id: "StoredTable" });
+
+const storage = z
+  .strictObject({
+    now: dateTime(),
+    bytes: z.number().describe("Of all tables with their indexes."),
+    expectedBytes: z
+      .number()
+      .nullable()
+      .describe(
+        "When all tables whose rows go by age have reached their ends, and the others are as they are.",
+      ),
+    tables: z.array(storedTable).describe("The largest first."),
+  })
+  .meta({ id: "Storage" });
+
+export const storageApi = {
+  storage: {
+    method: "get",
+    path: "/api/storage",
+    needs: "read",
+    summary: "What the database holds: how large each table is, how long its rows are kept",
+    description:
+      "Needs the scope read where the pages are not open to everybody. Sizes are of this moment; how long rows are kept is set by the policies retention.* and changes.keepDays. Also as CSV: format=csv.",
+    answers: {
+      200: {
+        description: "The same as its page",
+        schema: storage,
+        example: {
+          now: "2026-03-01T12:00:00.000Z",
+          bytes: 41_200_000_000,
+          expectedBytes: 52_300_000_000,
+          tables: [
+            {
+              table: "page_fetch",
+              rows: 86_400_000,
+              bytes: 10_900_000_000,
+              indexBytes: 10_300_000_000,
+              parts: 15,
+              keptDays: 30,
+              policy: "retention.fetchDays",
+              end: "a part for each day is dropped; the counts of URL, host and day stay",
+              since: "2026-02-19T00:00:00.000Z",
+              expectedBytes: 63_600_000_000,
+            },
+            {
+              table: "frontier_url",
+              rows: 40_000_000,
+              bytes: 9_000_000_000,
+              indexBytes: 4_000_000_000,
+              parts: 8,
+              keptDays: null,
+              policy: null,
+              end: "for each URL known",
+              since: null,
+              expectedBytes: null,
+            },
+          ],
+        },
+      },
+    },
+  },
+} satisfies ApiOperations;

@@ -1,0 +1,74 @@
+/** /storage: how large each table is, how long its rows are kept, and what that comes to; a page, JSON and CSV. */
+import { bytesText } from "#core/format";
+import type { WebPart } from "../web/actions.ts";
+import { tile } from "../web/components.ts";
+import { countText, instant } from "../web/format.ts";
+import { type CsvTable, type Html, html } from "../web/html.ts";
+import { storageApi } from "./storage-api.ts";
+import { type StorageAnswer, type StoredTable, sizeOf } from "./table-ends.ts";
+
+export function storageRoutes(read: (now: Date) => Promise<StorageAnswer>): WebPart {
+  return ({ views }) => {
+    views.describe({
+      ...{ path: "/storage", operation: storageApi.storage, section: "/policies" },
+      view: async ({ now }) => {
+        const value = await read(now);
+        return {
+          status: 200,
+          value,
+          title: "Storage",
+          body: () => storageBody(value),
+          csv: () => storageCsv(value),
+        };
+      },
+    });
+  };
+}
+
+function storageBody({ bytes, expectedBytes, tables }: StorageAnswer): Html {
+  const aged = tables.filter(({ keptDays }) => keptDays !== null);
+  const others = tables.filter(({ keptDays }) => keptDays === null);
+  return html`<h1>Storage</h1>
+<p class="lead">What the database holds, and for how long. Rows that go by age are dropped by the running coordinators; how old they may become is set by the policies <a href="/policies#retention">Retention</a>.</p>
+<dl class="tiles">
+${tile("All tables, with their indexes", bytesText(bytes))}
+${tile("Expected", expectedBytes === null ? "–" : bytesText(expectedBytes), "at the pace of the last day, when the oldest rows are as old as they may be")}
+</dl>
+<section><h2>What goes by age</h2>
+<div class="scroll" tabindex="0" role="region" aria-label="Tables whose rows go by age"><table>
+<thead><tr><th scope="col">Table</th><th scope="col" class="number">Takes</th><th scope="col" class="number">Expected</th><th scope="col" class="number">Rows, about</th><th scope="col">Kept</th><th scope="col">Since</th><th scope="col">What goes, what stays</th></tr></thead>
+<tbody>${aged.map(agedRow)}</tbody></table></div></section>
+<section><h2>What stays with what is known</h2>
+<div class="scroll" tabindex="0" role="region" aria-label="Tables whose rows do not go by age"><table>
+<thead><tr><th scope="col">Table</th><th scope="col" class="number">Takes</th><th scope="col" class="number">Rows, about</th><th scope="col">Has rows</th></tr></thead>
+<tbody>${others.map(otherRow)}</tbody></table></div></section>`;
+}
+
+function agedRow(table: StoredTable): Html {
+  const { expectedBytes, policy, since, end } = table;
+  const kept = policy === null ? keptText(table) : html`<a href="/policies#${policy}">${keptText(table)}</a>`;
+  return html`<tr><th scope="row"><code>${table.table}</code></th><td class="number">${bytesText(sizeOf(table))}</td><td class="number">${expectedBytes === null ? "–" : bytesText(expectedBytes)}</td><td class="number">${countText(table.rows)}</td><td>${kept}</td><td>${since === null ? "–" : instant(since)}</td><td class="wide">${end}</td></tr>`;
+}
+
+function otherRow(table: StoredTable): Html {
+  return html`<tr><th scope="row"><code>${table.table}</code></th><td class="number">${bytesText(sizeOf(table))}</td><td class="number">${countText(table.rows)}</td><td class="wide">${table.end}</td></tr>`;
+}
+
+/** For the command, too. */
+export function keptText({ keptDays }: Pick<StoredTable, "keptDays">): string {
+  if (keptDays === null) return "–";
+  if (keptDays < 3) return `${Math.round(keptDays * 24)} hours`;
+  return `${countText(keptDays)} days`;
+}
+
+const columns = [
+  ...["table", "rows", "bytes", "indexBytes", "parts", "keptDays", "policy", "end", "since"],
+  "expectedBytes",
+] as const;
+
+function storageCsv({ tables }: StorageAnswer): CsvTable {
+  return {
+    columns,
+    rows: tables.map((table) => columns.map((column) => table[column as keyof StoredTable])),
+  };
+}

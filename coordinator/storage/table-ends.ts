@@ -1,0 +1,253 @@
+/**
+ * How long each table keeps its rows, and what bounds those that have no end. A table that is not in this list fails the
+ * suite (test/storage): whoever makes one says here where it ends.
+ */
+import { incidentDays } from "#core/incidents";
+import type { DeepReadonly, PolicyName, PolicySettings } from "../settings/schema.ts";
+import { submissionBounds } from "../submissions/submission.ts";
+import { evidenceDays } from "../trust/judge-crawler.ts";
+
+export type KeepPolicy = Extract<PolicyName, `retention.${string}` | "changes.keepDays">;
+
+export type TableEnd =
+  /** Rows go when they are as old as a policy says. */
+  | { readonly type: "policy"; readonly policy: KeepPolicy; readonly words: string }
+  /** Rows go after so many days. */
+  | { readonly type: "days"; readonly days: number; readonly words: string }
+  /** There is a row, or some of them, for each of these, and they go with them if at all. */
+  | { readonly type: "each"; readonly words: string }
+  /** No more than so many rows; null: rows that are on their way. */
+  | { readonly type: "bounded"; readonly mostRows: number | null; readonly words: string };
+
+const each = (words: string): TableEnd => ({ type: "each", words });
+const bounded = (words: string, mostRows: number | null = null): TableEnd => ({
+  ...{ type: "bounded", mostRows, words },
+});
+const days = (count: number, words: string): TableEnd => ({ type: "days", days: count, words });
+const policy = (name: KeepPolicy, words: string): TableEnd => ({ type: "policy", policy: name, words });
+
+const oneRow = bounded("one row", 1);
+const rangesRegistered = each("range that a registry ever held: its row can come back with its delegation");
+const registryChanges = each("range or holder that an import changed: every import can be undone");
+const crawlersRegistered = each("crawler that was ever registered");
+const byHand = each("change that a person made");
+
+/** By table; parts go with theirs. */
+export const tableEnds: Readonly<Record<string, TableEnd>> = {
+  // The crawl.
+  frontier_host: each("host known"),
+  frontier_url: each("URL known"),
+  page: each("page in the index"),
+  text_band: each("text in the index, four rows"),
+  link: each("link of a page"),
+  page_links: each("page, its latest five visits that found other links"),
+  url_rank: each("URL known, as last ranked"),
+  recrawl_host: each("host and channel known"),
+  host_disagreement: each("host of which pages were compared"),
+  search_word: each("word of the index"),
+  foreign_url: bounded("so many URLs of other coordinators, told or to be told"),
+  page_fetch: policy(
+    "retention.fetchDays",
+    "a part for each day is dropped; the counts of URL, host and day stay",
+  ),
+  lease: policy("retention.leaseHours", "after it was closed; the figures of the day count it"),
+  address_turn: bounded("addresses leased in the last hour"),
+  page_change: policy("changes.keepDays", "readers that were away longer start over"),
+  page_change_inbox: bounded("changes without a number yet"),
+  change_feed: oneRow,
+  rejected_url: policy("retention.rejectedDays", "after it was last named"),
+  submission: days(submissionBounds.keepDays, "receipts"),
+  submission_url: days(submissionBounds.keepDays, "with their receipts"),
+  channel: byHand,
+  // Delegation.
+  delegation: each("subnet delegated"),
+  finer_delegation: each("host or part of a subnet that another crawler has"),
+  probe_round: policy(
+    "retention.roundDays",
+    "the latest of each subnet, and those that decide a delegation, stay",
+  ),
+  probe: policy("retention.roundDays", "with their rounds"),
+  delegation_history: policy("retention.historyDays", "who had a subnet before"),
+  accuracy_sample: days(90, "three times as long as they count"),
+  // The fleet.
+  crawler: crawlersRegistered,
+  crawler_trust: crawlersRegistered,
+  crawler_rtt: each("pair of crawlers that measured each other"),
+  crawler_key: each("key that a crawler kept"),
+  crawler_absence: each("crawler, its latest absences"),
+  crawler_move: policy("retention.recordDays", "after it ended"),
+  spool: each("spool that a crawler ever began, 40 bytes"),
+  result_seal: days(7, "the latest of each spool stays"),
+  invitation: policy("retention.recordDays", "after it ran out"),
+  double_check: days(evidenceDays, "after the verdict"),
+  check_outcome: days(evidenceDays, "with their checks"),
+  release: each("release published"),
+  release_bundle: each("release published"),
+  release_offer: each("crawler and release that it was offered"),
+  release_key: each("key that signed releases"),
+  release_key_rotation: each("change of the keys that sign releases"),
+  release_revocation: each("list of revoked releases"),
+  release_timestamp: oneRow,
+  // The registries.
+  registry_generation: each("import"),
+  registry_source: each("file of an import"),
+  registry_job: bounded("the latest hundred jobs", 100),
+  subnet: rangesRegistered,
+  holder: each("holder that a registry ever named"),
+  subnet_before: registryChanges,
+  subnet_after: registryChanges,
+  holder_before: registryChanges,
+  holder_after: registryChanges,
+  // Figures, plans and whoever watches.
+  minute_figures: days(90, "the figures of the day stay"),
+  day_figures: each("day, one row"),
+  crawler_figures: days(7, "by quarter of an hour and crawler"),
+  incident: days(incidentDays, "by hour, kind and crawler"),
+  alert_mute: days(30, "after it ended"),
+  graph_summary: bounded("the latest hundred rankings", 100),
+  recrawl_plan: bounded("the latest thousand plans", 1000),
+  search_upkeep: oneRow,
+  run: policy("retention.recordDays", "runs of nearcrawl up"),
+  // People.
+  audit_entry: policy("retention.recordDays", "who changed what"),
+  opt_out: policy("retention.recordDays", "after it ended; one in force stays"),
+  complaint: policy("retention.recordDays", "after it was closed; an open one stays"),
+  operator_token: policy("retention.recordDays", "after it was revoked or ran out"),
+  sign_in_link: days(30, "after it ran out"),
+  web_session: days(30, "after it ended"),
+  setting: byHand,
+  policy_version: byHand,
+  policy_file: oneRow,
+  // Coordinators and their software.
+  coordinator_self: oneRow,
+  coordinator_place: oneRow,
+  coordinator_version: each("version of the software"),
+  related_coordinator: byHand,
+  migration: each("version of the tables"),
+};
+
+type KeepSettings = DeepReadonly<Pick<PolicySettings, "retention" | "changes">>;
+
+/** Null: its rows have no age at which they go. */
+export function keptDays(end: TableEnd, { retention, changes }: KeepSettings): number | null {
+  if (end.type === "days") return end.days;
+  if (end.type !== "policy") return null;
+  switch (end.policy) {
+    case "changes.keepDays":
+      return changes.keepDays;
+    case "retention.leaseHours":
+      return retention.leaseHours / 24;
+    default:
+      return retention[
+        end.policy.slice("retention.".length) as Exclude<keyof typeof retention, "leaseHours">
+      ];
+  }
+}
+
+// What a table takes, now and when it has reached its end.
+
+export interface TableSize {
+  readonly table: string;
+  /** As the database estimates them. */
+  readonly rows: number;
+  /** With what of its rows is stored beside it. */
+  readonly bytes: number;
+  readonly indexBytes: number;
+  /** Tables that it consists of. */
+  readonly parts: number;
+}
+
+export interface StoredTable extends TableSize {
+  readonly keptDays: number | null;
+  /** The policy that says so. */
+  readonly policy: KeepPolicy | null;
+  readonly end: string;
+  /** The oldest row is from then; null: there is none, or rows have no age. */
+  readonly since: string | null;
+  /** What it takes, indexes included, when its oldest row is as old as it may be, at the pace of the last day; null: that cannot be told. */
+  readonly expectedBytes: number | null;
+}
+
+export interface StorageFacts {
+  readonly sizes: readonly TableSize[];
+  /** By table: its oldest row's instant. */
+  readonly oldest: ReadonlyMap<string, Date>;
+  /** By table: rows that were added in the last day. */
+  readonly addedADay: ReadonlyMap<string, number>;
+  readonly delegations: number;
+}
+
+export interface StorageAnswer {
+  readonly now: string;
+  readonly bytes: number;
+  /** Null: it cannot be told of every table whose rows go by age. */
+  readonly expectedBytes: number | null;
+  /** The largest first. */
+  readonly tables: readonly StoredTable[];
+}
+
+export function storageAnswer(facts: StorageFacts, settings: KeepSettings, now: Date): StorageAnswer {
+  const tables = facts.sizes
+    .map((size) => storedTable(size, facts, { settings, now }))
+    .sort((a, b) => sizeOf(b) - sizeOf(a) || a.table.localeCompare(b.table));
+  const bytes = tables.reduce((sum, table) => sum + sizeOf(table), 0);
+  const expected = tables.map((table) => (table.keptDays === null ? sizeOf(table) : table.expectedBytes));
+  const isKnown = expected.every((one) => one !== null);
+  return {
+    now: now.toISOString(),
+    bytes,
+    expectedBytes: isKnown ? expected.reduce((sum: number, one) => sum + (one ?? 0), 0) : null,
+    tables,
+  };
+}
+
+export const sizeOf = ({ bytes, indexBytes }: Pick<TableSize, "bytes" | "indexBytes">) => bytes + indexBytes;
+
+const unknownEnd = bounded("not known to this version");
+
+function storedTable(
+  size: TableSize,
+  facts: StorageFacts,
+  { settings, now }: { readonly settings: KeepSettings; readonly now: Date },
+): StoredTable {
+  const end = tableEnds[size.table] ?? unknownEnd;
+  const kept = keptDays(end, settings);
+  const since = facts.oldest.get(size.table) ?? null;
+  return {
+    ...size,
+    keptDays: kept,
+    policy: end.type === "policy" ? end.policy : null,
+    end: endWords(end),
+    since: since?.toISOString() ?? null,
+    expectedBytes: kept === null ? null : expectedBytes(size, kept, { facts, since, now }),
+  };
+}
+
+function endWords(end: TableEnd): string {
+  return end.type === "each" ? `for each ${end.words}` : end.words;
+}
+
+const dayMs = 86_400_000;
+
+/** What small tables take before there is anything in them is no measure of a row. */
+const fewRows = 1000;
+
+function expectedBytes(
+  size: TableSize,
+  kept: number,
+  { facts, since, now }: { readonly facts: StorageFacts; readonly since: Date | null; readonly now: Date },
+): number | null {
+  const total = sizeOf(size);
+  if (size.rows < fewRows) return total;
+  const added = facts.addedADay.get(size.table);
+  const rowBytes = total / size.rows;
+  if (added !== undefined) {
+    const staying = size.table === "probe_round" ? facts.delegations : 0;
+    return Math.round((added * kept + staying) * rowBytes);
+  }
+  if (since === null) return null;
+  const agedDays = (now.getTime() - since.getTime()) / dayMs;
+  // Less than a day is no pace.
+  if (agedDays < Math.min(1, kept)) return null;
+  return Math.round(total * Math.max(1, kept / agedDays));
+}

@@ -1,0 +1,98 @@
+/** The short list of a large fleet: the same decision where everybody is on it, bounded where not. */
+import { describe, expect, it } from "vitest";
+import { DelegationKnowledge } from "#coordinator/delegation/knowledge";
+import { type NearestState, nearestPolicy } from "#coordinator/delegation/policies/nearest";
+import { seededRandom } from "#core/random";
+import { id, inputOf, placement, type RoundSetup, runRound } from "../rounds.ts";
+
+/** Crawlers in a square of 200 ms, and a target in it; of each pair of crawlers in `unknown` nothing was measured. */
+function squareWorld(crawlers: number, seed: number, unknown = 0): RoundSetup {
+  const draw = seededRandom(seed);
+  const spots = Array.from({ length: crawlers + 1 }, () => [200 * draw(), 200 * draw()] as const);
+  const apartMs = (a: number, b: number) =>
+    1 + Math.hypot(spots[a]![0] - spots[b]![0], spots[a]![1] - spots[b]![1]);
+  const knowledge = new DelegationKnowledge();
+  for (let subnet = 0; subnet < 60; subnet++) {
+    const owner = id(1 + Math.floor(draw() * crawlers));
+    knowledge.record(
+      placement({ subnetKey: `s${subnet}`, holderKey: `h${subnet % 7}`, country: "gr" }),
+      owner,
+    );
+  }
+  return {
+    policy: "nearest",
+    answers: Array.from({ length: crawlers }, (_, index) => apartMs(index, crawlers)),
+    peers: Array.from({ length: crawlers }, (_, a) =>
+      Array.from({ length: crawlers }, (_, b) => (a === b ? 0 : draw() < unknown ? null : apartMs(a, b))),
+    ),
+    knowledge,
+    placement: placement({ subnetKey: "t", holderKey: `h${seed % 9}`, country: "gr" }),
+  };
+}
+
+describe("the short list", () => {
+  it("decides as the whole fleet does where everybody is on it, who is asked and in which order included", () => {
+    const start = Math.floor(Math.random() * 1e6);
+    for (let seed = start; seed < start + 12; seed++) {
+      const world = squareWorld(30, seed, seed % 2 === 0 ? 0 : 0.3);
+
+      const whole = runRound(world);
+      const listed = runRound({ ...world, listFrom: 0 });
+
+      expect(listed, `seed ${seed}`).toEqual(whole);
+    }
+  });
+
+  it("is short, calls the neighbours of the best answer in, and finds the nearest of 400 among them", () => {
+    const world = squareWorld(400, 5);
+    const input = inputOf({ ...world, listFrom: 256 });
+    let state: NearestState = nearestPolicy.start(input);
+    const first = state.fleet.candidates.length;
+
+    expect(first).toBeGreaterThanOrEqual(80);
+    expect(first).toBeLessThanOrEqual(200);
+    for (let step = nearestPolicy.step(state); step.type === "probe"; step = nearestPolicy.step(state))
+      state = nearestPolicy.observe(state, step.crawlerId, {
+        rttMs: world.answers[step.crawlerId - 1] as number,
+      });
+
+    const best = Math.min(...(world.answers as number[]));
+    expect(state.fleet.candidates.length).toBeGreaterThan(first);
+    expect(state.fleet.candidates.length).toBeLessThanOrEqual(first + 24 * state.probes.length);
+    expect(nearestPolicy.step(state)).toMatchObject({ type: "decided" });
+    expect(Math.min(...state.rttsMs.filter((ms) => !Number.isNaN(ms)))).toBeLessThanOrEqual(best + 5);
+  });
+
+  it("takes the answer of somebody who is not on it", () => {
+    const world = squareWorld(400, 5);
+    const state = nearestPolicy.start(inputOf({ ...world, listFrom: 256 }));
+    const stranger = inputOf({ ...world, listFrom: 256 }).fleet.candidates.find(
+      (one) => !state.fleet.indexOf.has(one),
+    )!;
+
+    const after = nearestPolicy.observe(state, stranger, { rttMs: 3 });
+
+    expect(after.probes.map(({ crawlerId }) => crawlerId)).toEqual([stranger]);
+    expect(after.rttsMs[after.fleet.indexOf.get(stranger)!]).toBe(3);
+  });
+
+  it("asks the next likeliest when nobody on it answered, and everybody in the end", () => {
+    const world = squareWorld(300, 9);
+    const silent = {
+      ...world,
+      answers: world.answers.map(() => "no route"),
+      parameters: { giveUpAfter: 1000 },
+    };
+
+    expect(new Set(runRound(silent).asked).size).toBe(300);
+  });
+
+  it("holds nobody whose partner denies the target", () => {
+    const world = squareWorld(400, 11);
+
+    const { asked } = runRound({ ...world, listFrom: 256, mayTake: (crawlerId) => crawlerId % 2 === 0 });
+
+    expect(asked.length).toBeGreaterThan(0);
+    expect(asked.filter((crawlerId) => crawlerId % 2 === 1)).toEqual([]);
+  });
+});

@@ -1,0 +1,98 @@
+/** When the outbox is applied: soon in a small crawl, every second under load; and who is told what came of it. */
+import { afterAll, beforeAll, beforeEach, expect, it } from "vitest";
+import { inTransaction } from "#coordinator/database/transaction";
+import { NewHostBudget } from "#coordinator/frontier/budgets";
+import { effectsOf } from "#coordinator/frontier/link-outbox";
+import { defaultOutboxBounds, postEffects } from "#coordinator/frontier/link-outbox-store";
+import { outboxDuties } from "#coordinator/frontier/start";
+import { Counters } from "#coordinator/overview/counters";
+import type { CrawlerId } from "#core/ids";
+import type { Incident } from "#core/incidents";
+import { silentLog } from "#core/log";
+import { keyOf, newWorld, noon, scope, type World } from "../support/store-world.ts";
+
+let world: World;
+let north: CrawlerId;
+beforeAll(async () => {
+  world = await newWorld();
+});
+beforeEach(async () => {
+  await world.reset();
+  north = await world.crawler("north");
+});
+afterAll(async () => await world.close());
+
+/** The clock is turned by hand: what is to be done every second is done by `turn`. */
+function duties(newHosts = new NewHostBudget(100)) {
+  const hurried: [string, number | undefined][] = [];
+  const incidents: Incident[] = [];
+  const turns: (() => Promise<unknown>)[] = [];
+  const applying = outboxDuties(
+    {
+      pool: world.pool,
+      timekeeper: {
+        every: (_name, _everyMs, work) => void turns.push(work),
+        hurry: (name, delayMs) => void hurried.push([name, delayMs]),
+        stopping: new AbortController().signal,
+      },
+      counters: new Counters(),
+      incidents: { note: (one: Incident) => void incidents.push(one) },
+      log: silentLog,
+      now: () => noon,
+    },
+    { ...defaultOutboxBounds, scope, newHosts },
+  );
+  applying.start();
+  return { applying, hurried, incidents, turn: async () => await turns[0]!() };
+}
+
+const post = async (...urls: string[]) =>
+  await inTransaction(world.pool, async (client) => {
+    const named = urls.map((url) => ({ key: keyOf(url), depth: 1 }));
+    await postEffects(client, north, effectsOf(named, []));
+  });
+
+it("is hurried by results, and hurries the look-up of new hosts, while little comes", async () => {
+  const { applying, hurried, turn } = duties();
+
+  await post("http://new.example/");
+  applying.onPosted();
+  await turn();
+  await post("http://new.example/x");
+  applying.onPosted();
+  await turn();
+
+  expect(hurried).toEqual([
+    ["apply-links", 100],
+    ["resolve-hosts", undefined],
+    ["apply-links", 100],
+  ]);
+  expect(await world.rows("select url from frontier_url order by url")).toEqual([
+    { url: "http://new.example/" },
+    { url: "http://new.example/x" },
+  ]);
+});
+
+it("waits for the next second while much comes", async () => {
+  const { applying, hurried, turn } = duties();
+
+  await post(...Array.from({ length: 2000 }, (_, n) => `http://large.example/${n}`));
+  await turn();
+  hurried.length = 0;
+  applying.onPosted();
+  expect(hurried).toEqual([]);
+  await turn();
+  applying.onPosted();
+
+  expect(hurried).toEqual([["apply-links", 100]]);
+});
+
+it("tells of a crawler whose results name more new hosts than it may", async () => {
+  const { incidents, turn } = duties(new NewHostBudget(2));
+
+  await post(...Array.from({ length: 5 }, (_, n) => `http://h${n}.example/`));
+  await turn();
+
+  expect(incidents).toMatchObject([{ kind: "link-flood", crawlerId: north, count: 1 }]);
+  expect(await world.rows("select from frontier_host")).toHaveLength(2);
+});

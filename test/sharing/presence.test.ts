@@ -1,0 +1,107 @@
+/** Which coordinator leads, over real locks and rows; how long somebody was silent is told by the observer's own clock. */
+import { afterAll, afterEach, beforeAll, expect, it } from "vitest";
+import { CoordinatorPresence, coordinatorAddresses } from "#coordinator/crawlers/coordinator-presence-store";
+import { createDelegationStore } from "#coordinator/delegation/store";
+import { leaveRequests, takeRequests } from "#coordinator/sharing/request-store";
+import { NoLongerLeads } from "#core/errors";
+import { type FlowWorld, newFlowWorld } from "../support/flow-world.ts";
+import { noon, roundOf } from "../support/store-world.ts";
+import { until } from "../support/until.ts";
+
+let world: FlowWorld;
+const begun: CoordinatorPresence[] = [];
+beforeAll(async () => {
+  world = await newFlowWorld();
+});
+afterEach(async () => {
+  await Promise.all(begun.splice(0).map((presence) => presence.end()));
+  await world.reset();
+});
+afterAll(async () => await world.close());
+
+async function begin(nowMs?: () => number): Promise<CoordinatorPresence> {
+  const presence = await CoordinatorPresence.begin(world.pool, nowMs);
+  begun.push(presence);
+  return presence;
+}
+
+it("of twenty that start at once, one leads", async () => {
+  const all = await Promise.all(Array.from({ length: 20 }, async () => await begin()));
+
+  expect(all.filter(({ leads }) => leads).length).toBe(1);
+});
+
+it("the lead of one that ends goes to one of the others, once", async () => {
+  const first = await begin();
+  const others = [await begin(), await begin()];
+  const before = [first, ...others].map(({ leads }) => leads);
+
+  await first.end();
+  await until(async () => {
+    await Promise.all(others.map((one) => one.look()));
+    return others.some(({ leads }) => leads);
+  }, 5000);
+
+  expect(before).toEqual([true, false, false]);
+  expect(others.filter(({ leads }) => leads).length).toBe(1);
+});
+
+it("one whose connection stands, and that is silent for 10 s, is no longer counted on; what it still decides is not written", async () => {
+  let aheadMs = 0;
+  const silent = await begin();
+  const observer = await begin(() => aheadMs);
+  const olive = await world.arrived("olive");
+  const subnetId = await world.site(1);
+  const store = createDelegationStore(world.pool, () => [], silent.number);
+  await store.saveRound(roundOf(subnetId, [[olive, 5]]));
+  const led = [];
+  for (let look = 0; look < 7; look += 1) {
+    aheadMs += 2000;
+    await observer.look();
+    led.push(observer.leads);
+  }
+
+  await expect(store.saveRound(roundOf(subnetId, [[olive, 7]]))).rejects.toBeInstanceOf(NoLongerLeads);
+  await expect(
+    store.move([{ subnetId, from: olive, to: olive, cause: "home", reason: "", rttMs: 1 }], noon),
+  ).rejects.toBeInstanceOf(NoLongerLeads);
+  await silent.look();
+
+  expect(led).toEqual([false, false, false, false, true, true, true]);
+  expect([silent.leads, observer.leads]).toEqual([false, true]);
+  expect(await world.rows("select count(*)::int as rounds from probe_round")).toEqual([{ rounds: 1 }]);
+});
+
+it("a database that stood still for all makes nobody silent", async () => {
+  let aheadMs = 0;
+  const first = await begin();
+  const observer = await begin(() => aheadMs);
+
+  aheadMs = 60_000;
+  await observer.look();
+  await first.look();
+  aheadMs += 2000;
+  await observer.look();
+
+  expect([first.leads, observer.leads]).toEqual([true, false]);
+});
+
+it("what is asked for at one that does not lead is taken once by the one that does", async () => {
+  const subnets = [await world.site(1), await world.site(2), await world.site(3)];
+
+  await leaveRequests(world.pool, subnets.slice(0, 2), "slow-fetches");
+  await leaveRequests(world.pool, subnets, "denied");
+  const taken = await Promise.all([takeRequests(world.pool), takeRequests(world.pool)]);
+
+  const causes = new Map(taken.flat().map(({ subnetId, cause }) => [subnetId, cause]));
+  expect(taken.flat().length).toBe(3);
+  expect(subnets.map((subnetId) => causes.get(subnetId))).toEqual(["slow-fetches", "slow-fetches", "denied"]);
+});
+
+it("addresses are those at which somebody was reached within a day", async () => {
+  await (await begin()).stateAddress("wss://a.example/crawler");
+  await world.pool.query("update coordinator_address set seen_at = now() - interval '25 hours'");
+  await (await begin()).stateAddress("wss://b.example/crawler");
+
+  expect(await coordinatorAddresses(world.pool)).toEqual(["wss://b.example/crawler"]);
+});

@@ -1,0 +1,133 @@
+/** /storage and `nearcrawl storage`: sizes, how long rows are kept, and what that comes to. */
+import type { FastifyInstance } from "fastify";
+import { afterAll, beforeAll, expect, it } from "vitest";
+import { readCoordinatorConfig } from "#coordinator/config";
+import { describeApi } from "#coordinator/open-api";
+import { policySections } from "#coordinator/settings/schema";
+import { createPolicyStore } from "#coordinator/settings/settings-store";
+import { storagePart } from "#coordinator/storage/start";
+import { type StorageAnswer, type StorageFacts, storageAnswer } from "#coordinator/storage/table-ends";
+import type { Database } from "#db/server-database";
+import { storageCommand } from "#ops/cli/commands/storage";
+import { inProcess } from "../support/command-in-process.ts";
+import { testDatabase } from "../support/database.ts";
+import { faultsOf, type JsonSchema } from "../support/schema-check.ts";
+import { worldNow } from "../support/seed-world.ts";
+import { webServer } from "../support/web-server.ts";
+
+let database: Database;
+let app: FastifyInstance;
+beforeAll(async () => {
+  database = await testDatabase();
+  const config = readCoordinatorConfig({ retention: { fetchDays: 14 } });
+  app = webServer(database, { parts: [storagePart({ pool: database.pool, config })] });
+  await database.pool.query(
+    `insert into page_fetch (host_hash, url_hash, crawler_id, fetched_at, outcome, total_ms, wire_bytes, body_bytes,
+       shipped_bytes)
+     select n, n, 1, $1::timestamptz - make_interval(mins => n), 'fetched', 1, 1, 1, 1 from generate_series(1, 2000) n`,
+    [worldNow],
+  );
+  await database.pool.query("analyze page_fetch");
+});
+afterAll(async () => {
+  await app?.close();
+  await database?.close();
+});
+
+const settings = {
+  retention: policySections.retention.parse({}),
+  changes: policySections.changes.parse({}),
+};
+const size = (table: string, rows: number, bytes: number) => ({
+  table,
+  rows,
+  bytes,
+  indexBytes: 0,
+  parts: 1,
+});
+const facts = (differences: Partial<StorageFacts>): StorageFacts => ({
+  ...{ sizes: [], oldest: new Map(), addedADay: new Map(), delegations: 0 },
+  ...differences,
+});
+const daysBefore = (days: number) => new Date(worldNow.getTime() - days * 86_400_000);
+
+it("expects of fetches what a day adds for as long as they are kept, and of rounds those that stay as well", () => {
+  const answer = storageAnswer(
+    facts({
+      sizes: [size("page_fetch", 10_000, 2_500_000), size("probe_round", 2000, 400_000)],
+      addedADay: new Map([
+        ["page_fetch", 4000],
+        ["probe_round", 100],
+      ]),
+      delegations: 1000,
+    }),
+    settings,
+    worldNow,
+  );
+
+  const expected = Object.fromEntries(answer.tables.map((table) => [table.table, table.expectedBytes]));
+  expect(expected).toEqual({ page_fetch: 4000 * 30 * 250, probe_round: (100 * 90 + 1000) * 200 });
+  expect(answer.expectedBytes).toBe(30_000_000 + 2_000_000);
+});
+
+it("goes by the age of the oldest row where it knows no day's, says nothing before a day, and no less than there is", () => {
+  const of = (oldest: Date | null) =>
+    storageAnswer(
+      facts({
+        sizes: [size("delegation_history", 10_000, 1_000_000)],
+        oldest: new Map(oldest === null ? [] : [["delegation_history", oldest]]),
+      }),
+      settings,
+      worldNow,
+    );
+
+  expect(of(daysBefore(73)).tables[0]?.expectedBytes).toBe(10_000_000);
+  expect(of(daysBefore(1000)).tables[0]?.expectedBytes).toBe(1_000_000);
+  expect(of(daysBefore(0.5)).tables[0]?.expectedBytes).toBeNull();
+  expect(of(null).expectedBytes).toBeNull();
+});
+
+it("is a page, JSON that fits its description, and CSV, with the policies in force", async () => {
+  const page = await app.inject({ url: "/storage", headers: { accept: "text/html" } });
+  const json = await app.inject("/api/storage");
+  const csv = await app.inject("/storage?format=csv");
+
+  const { schemas } = describeApi().components as { schemas: Record<string, JsonSchema> };
+  expect(faultsOf(json.json(), { $ref: "#/components/schemas/Storage" }, schemas)).toEqual([]);
+  const answer = json.json() as StorageAnswer;
+  const fetches = answer.tables.find(({ table }) => table === "page_fetch");
+  expect(fetches).toMatchObject({ keptDays: 14, policy: "retention.fetchDays", rows: 2000, parts: 1 });
+  expect(fetches!.since).toBe(new Date(worldNow.getTime() - 2000 * 60_000).toISOString());
+  expect(fetches!.bytes).toBeGreaterThan(100_000);
+  expect(answer.tables.find(({ table }) => table === "frontier_url")).toMatchObject({
+    ...{ keptDays: null, policy: null, end: "for each URL known", expectedBytes: null },
+  });
+  expect(answer.bytes).toBe(answer.tables.reduce((sum, one) => sum + one.bytes + one.indexBytes, 0));
+  expect(page.body).toContain('<a href="/policies#retention.fetchDays">14 days</a>');
+  expect(page.body).toContain("24 hours");
+  expect(csv.body.split("\r\n")[0]).toBe(
+    "table,rows,bytes,indexBytes,parts,keptDays,policy,end,since,expectedBytes",
+  );
+});
+
+it("nearcrawl storage prints the same, with what operators have changed", async () => {
+  const { url, schema } = database;
+  const run = async (...args: readonly string[]) =>
+    await inProcess(storageCommand(), [...args, "--database-url", url, "--schema", schema]);
+  await createPolicyStore(database.pool).save(
+    {
+      ...{ changedAt: worldNow, changedBy: "anna", words: "disk", takesBack: null },
+      changes: [{ name: "retention.fetchDays", before: null, after: 7 }],
+    },
+    0,
+  );
+
+  const text = await run();
+  const json = await run("--json");
+
+  expect([text.code, json.code]).toEqual([0, 0]);
+  expect(text.out).toMatch(/^\S+ \S+ in all tables with their indexes/);
+  expect(text.out).toMatch(/page_fetch .* 2,000 +7 days +2026-02-2\d +a part for each day is dropped/);
+  const answer = JSON.parse(json.out) as StorageAnswer;
+  expect(answer.tables.find(({ table }) => table === "page_fetch")?.keptDays).toBe(7);
+});
