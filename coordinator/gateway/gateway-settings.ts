@@ -237,8 +237,8 @@ interface Waiting {
   readonly skip: () => void;
 }
 
-/** Before anything was measured. */
-const firstGuessMs = 10;
+/** From one admission to the next, before anything was measured. */
+const firstGuessMs = 4;
 
 /** Nobody is sent away for longer: 10,000 crawlers are let in within it, at 150 a second. */
 const mostAwayMs = 60_000;
@@ -255,24 +255,25 @@ export class AdmissionLine {
   /** Where the line begins: what is before it has had its turn. */
   #head = 0;
   readonly #starts = new Set<{ readonly atMs: number }>();
-  #workMs = firstGuessMs;
+  #workMs: number;
   #lastReturnMs = Number.NEGATIVE_INFINITY;
 
   /** `nowMs`: monotonic. */
   constructor(settings: AdmissionLineSettings, nowMs: () => number) {
     this.#settings = settings;
     this.#nowMs = nowMs;
+    this.#workMs = firstGuessMs * settings.atOnce;
   }
 
   get waiting(): number {
     return this.#line.length - this.#head;
   }
 
-  /** When the next one who is sent away is to come back; null: there is room in the line. */
-  comeBackMs(): number | null {
+  /** When the next one who is sent away is to come back; null: there is room in the line. `coming`: on the way into it. */
+  comeBackMs(coming = 0): number | null {
     const { mostWaitMs } = this.#settings;
     const eachMs = this.#eachMs();
-    if (this.waiting * eachMs <= mostWaitMs) return null;
+    if ((this.waiting + coming) * eachMs <= mostWaitMs) return null;
     const nowMs = this.#nowMs();
     const firstMs = nowMs + mostWaitMs / 2;
     const returnMs = Math.max(firstMs, this.#lastReturnMs + eachMs);

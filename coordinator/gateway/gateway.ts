@@ -182,6 +182,11 @@ export class CrawlerGateway implements Fleet {
   /** In turns of the loop: a fleet that connects at the same moment must not keep everybody else from being served. */
   #queueUpgrade(upgrade: Upgrade): void {
     upgrade.stream.on("error", () => upgrade.stream.destroy());
+    const laterMs = this.#line.comeBackMs(this.#upgrades.length);
+    if (laterMs !== null) {
+      this.#sendAway(upgrade.stream, laterMs);
+      return;
+    }
     this.#upgrades.push(upgrade);
     if (this.#upgrades.length === 1) this.#takeUpgrades();
   }
@@ -204,12 +209,6 @@ export class CrawlerGateway implements Fleet {
       turnAway(stream, "503 Service Unavailable", shuttingDown.reason);
       return;
     }
-    const laterMs = this.#line.comeBackMs();
-    if (laterMs !== null) {
-      const later = comeBackLater(this.#line.waiting, laterMs);
-      turnAway(stream, "503 Service Unavailable", later.reason, laterMs);
-      return;
-    }
     const full = this.#limits.open(address);
     if (full !== null) {
       this.#handlers.onIncident?.(turnedAway(address, full));
@@ -224,6 +223,11 @@ export class CrawlerGateway implements Fleet {
       const settings = { ...this.#settings, remoteAddress: address, challenge, tlsBinding, pool: this.#pool };
       this.#connected.add(new CrawlerSession(socket, stream, settings, this.#sessionHandlers));
     });
+  }
+
+  #sendAway(stream: Duplex, laterMs: number): void {
+    const { reason } = comeBackLater(this.#line.waiting, laterMs);
+    turnAway(stream, "503 Service Unavailable", reason, laterMs);
   }
 
   readonly #sessionHandlers: SessionHandlers = {

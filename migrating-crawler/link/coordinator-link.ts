@@ -112,6 +112,7 @@ export class CoordinatorLink {
 
   /** Throws ConfigError for a URL that is wrong or would send the key in the clear. */
   constructor(settings: LinkSettings) {
+    checkUrl(settings.url);
     const { url, addresses = new CoordinatorAddresses({ own: [url] }) } = settings;
     for (const one of addresses.all) checkUrl(one);
     this.#settings = settings;

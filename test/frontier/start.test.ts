@@ -65,7 +65,9 @@ it("is hurried by results, and hurries the look-up of new hosts, while little co
   expect(hurried).toEqual([
     ["apply-links", 100],
     ["resolve-hosts", undefined],
+    ["wake-idle-crawlers", 100],
     ["apply-links", 100],
+    ["wake-idle-crawlers", 100],
   ]);
   expect(await world.rows("select url from frontier_url order by url")).toEqual([
     { url: "http://new.example/" },

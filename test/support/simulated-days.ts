@@ -12,6 +12,7 @@ import { createAuditLog } from "#coordinator/database/audit-log";
 import { createAccuracyStore } from "#coordinator/delegation/accuracy-store";
 import { createDelegationStore } from "#coordinator/delegation/store";
 import { createFrontierStore } from "#coordinator/frontier/frontier-store";
+import { applyLinks, defaultOutboxBounds } from "#coordinator/frontier/link-outbox-store";
 import { frontierOrder } from "#coordinator/frontier/order/strategies";
 import { scheduleHostWorths } from "#coordinator/frontier/start";
 import { createIncidentStore } from "#coordinator/overview/incident-store";
@@ -399,6 +400,11 @@ export class SimulatedDays {
     const order = frontierOrder(policySections.frontier.parse({ order: "pagerank" }));
     scheduleHostWorths({ ...ports, order: () => order });
     await recrawlDuties(ports, { recrawl: policySections.recrawl.parse({ strategy: "optimal" }) }).start();
+    timekeeper.every(
+      "apply-links",
+      0,
+      async () => await applyLinks(pool, { ...defaultOutboxBounds, scope }, now()),
+    );
     timekeeper.every("return-expired-leases", 0, async () => await frontier.returnExpired(now()));
     timekeeper.every("reopen-refused", 0, async () => await frontier.reopenRefused(now()));
     timekeeper.every("forget-figures", 0, async () => {

@@ -48,6 +48,7 @@ const partnersReads = [
 ];
 const staffsReads = [
   "/",
+  "/storage",
   "/alerts",
   "/accuracy",
   "/who",

@@ -85,6 +85,7 @@ describe("live events", () => {
       "figures",
       "fleet",
       "history-1h",
+      "history-1y",
       "history-24h",
       "history-7d",
       "map",
