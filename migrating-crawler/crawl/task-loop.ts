@@ -111,8 +111,7 @@ export class TaskLoop {
     this.#up = true;
     this.#wanted = 0;
     this.#answered();
-    this.#earliestAskMs = 0;
-    this.askSoon();
+    this.onWake();
   }
 
   /**

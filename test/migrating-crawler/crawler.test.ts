@@ -214,6 +214,37 @@ describe("a crawler", () => {
     await vi.waitFor(() => expect(crawler.status().spooledResults).toBe(0), 10_000);
   });
 
+  it("asks at once when it is woken, and in a new session, however long it was told to wait", async () => {
+    const asksOf = (world: LoopbackGateway) =>
+      world.seen.messages.filter(({ message }) => message.type === "crawler:ready").length;
+    const withoutWork = async (port?: number) => {
+      const world: LoopbackGateway = await startGateway({
+        zlibSync: null,
+        ...(port === undefined ? {} : { port }),
+        handlers: {
+          async onMessage(crawlerId, message, { wireBytes }) {
+            world.seen.messages.push({ crawlerId, message, wireBytes });
+            if (message.type !== "crawler:ready") return;
+            const nothing = { leases: [], askAgainMs: 600_000, reason: "nothing is due" };
+            world.gateway.send(crawlerId, { type: "coordinator:tasks", ...nothing });
+          },
+        },
+      });
+      cleanups.push(() => world.close());
+      return world;
+    };
+    const first = await withoutWork();
+    const crawler = await run(first);
+    await vi.waitFor(() => expect(crawler.status().holdingBack).toEqual(["nothing is due"]), 10_000);
+
+    first.gateway.send(asCrawlerId(1), { type: "coordinator:wake" });
+    await vi.waitFor(() => expect(asksOf(first)).toBe(2), 10_000);
+    await first.close();
+    const second = await withoutWork(first.port);
+
+    await vi.waitFor(() => expect(asksOf(second)).toBe(1), 10_000);
+  });
+
   it("lets go of its leases when the coordinator stays away for longer than it keeps them", async () => {
     const origin = await site((request, response) => {
       if (request.url === "/robots.txt") return void response.end("User-agent: *\nCrawl-delay: 30");
