@@ -20,16 +20,17 @@ import type {
 import { type LeaseTerms, leaseHosts } from "./host-lease-writes.ts";
 import {
   haveOpenLeases,
+  type LeaseEnd,
   type LetGo,
   reopenRefused,
   returnExpired,
-  returnLease,
+  returnLeases,
   returnLeasesOf,
 } from "./lease-end-writes.ts";
 import { hostsToResolve, reassignSubnets, saveResolutions } from "./resolution-store.ts";
 import { SubnetTurns } from "./turn-store.ts";
 
-/** Crawlers that arrive at once, of which one statement tells. */
+/** Crawlers that arrive at once, or leases that are given back, of which one statement tells. */
 const mostArriving = 200;
 
 /** `onOpened`: these hosts may be leased from now on, as far as they are due; called when that is committed. */
@@ -38,6 +39,10 @@ export function createFrontierStore(
   onOpened: (hosts: readonly HostHash[]) => void = () => {},
 ): FrontierStore {
   const turns = new SubnetTurns();
+  const ends = new Gathered(
+    async (given: readonly LeaseEnd[]) => await returnLeases(pool, given),
+    mostArriving,
+  );
   const withLeases = new Gathered(
     async (given: readonly LetGo[]) => await haveOpenLeases(pool, given),
     mostArriving,
@@ -62,7 +67,11 @@ export function createFrontierStore(
       onOpened(resolutions.map(({ host }) => hostHashOf(host)));
     },
     leaseHosts: async (request) => await together.ask(request),
-    returnLease: async (lease, now) => (await opened(returnLease(pool, lease, now))) === 1,
+    async returnLease(lease, now) {
+      const host = await ends.ask({ lease, now });
+      if (host !== null) onOpened([host]);
+      return host !== null;
+    },
     returnExpired: async (now) => await opened(returnExpired(pool, now)),
     reopenRefused: async (now) => await reopenRefused(pool, now),
     async returnLeasesOf(crawlerId, now, held = []) {

@@ -5,35 +5,57 @@
  */
 import type { Pool, PoolClient } from "pg";
 import type { CrawlerId, HostHash, LeaseId } from "#core/ids";
-import { inTransaction } from "../database/transaction.ts";
+import { columnsOf, inTransaction } from "../database/transaction.ts";
 import { lockHosts } from "./admission-writes.ts";
 import type { ReturnedLease } from "./frontier.ts";
 
-/** All of these return the hosts that are in nobody's hands any more. */
-export async function returnLease(pool: Pool, lease: ReturnedLease, now: Date): Promise<HostHash[]> {
-  if (!isLeaseNumber(lease.leaseId)) return [];
-  return await inTransaction(pool, async (client) => {
+export interface LeaseEnd {
+  readonly lease: ReturnedLease;
+  readonly now: Date;
+}
+
+/** Of each, the host that is in nobody's hands any more; null: it was not that crawler's open lease. */
+export async function returnLeases(pool: Pool, ends: readonly LeaseEnd[]): Promise<(HostHash | null)[]> {
+  const given = ends.filter(({ lease }) => isLeaseNumber(lease.leaseId));
+  const now = new Date(Math.max(...ends.map((end) => end.now.getTime())));
+  const hosts = await inTransaction(pool, async (client) => {
     const { rows } = await client.query<OpenLease>(
-      `select lease_id, host_hash
-       from lease
-       where lease_id = $1 and crawler_id = $2 and closed_at is null
-       for update`,
-      [lease.leaseId, lease.crawlerId],
+      `select l.lease_id, l.host_hash
+       from (select distinct * from unnest($1::bigint[], $2::int[])) as given (lease_id, crawler_id)
+       join lease l on l.lease_id = given.lease_id and l.crawler_id = given.crawler_id
+       where l.closed_at is null
+       order by l.lease_id
+       for update of l`,
+      [given.map(({ lease }) => lease.leaseId), given.map(({ lease }) => lease.crawlerId)],
     );
-    if (lease.hostWaitMs) await keepOff(client, rows, new Date(now.getTime() + lease.hostWaitMs));
-    return await close(client, rows, { ending: "returned", now });
+    const hostOf = new Map(rows.map((row) => [row.lease_id, row.host_hash]));
+    const waits = given.flatMap(({ lease: { leaseId, hostWaitMs }, now: at }) => {
+      const host = hostOf.get(leaseId);
+      return host !== undefined && hostWaitMs ? [{ host, until: new Date(at.getTime() + hostWaitMs) }] : [];
+    });
+    await lockHosts(client, [...hostOf.values()]);
+    if (waits.length > 0) await keepOff(client, waits);
+    await close(client, rows, { ending: "returned", now });
+    return hostOf;
+  });
+  return ends.map(({ lease: { leaseId } }) => {
+    const host = hosts.get(leaseId) ?? null;
+    hosts.delete(leaseId);
+    return host;
   });
 }
 
-/** The crawler has learnt that the hosts must be left alone, though none of its results could say so. */
-async function keepOff(client: PoolClient, leases: readonly OpenLease[], until: Date): Promise<void> {
-  const hosts = leases.map((lease) => lease.host_hash);
-  await lockHosts(client, hosts);
+/** The crawler has learnt that the hosts, which are locked, must be left alone, though none of its results could say so. */
+async function keepOff(
+  client: PoolClient,
+  waits: readonly { readonly host: HostHash; readonly until: Date }[],
+): Promise<void> {
   await client.query(
-    `update frontier_host
-     set not_before = greatest(not_before, $2)
-     where host_hash = any($1::bigint[])`,
-    [hosts, until],
+    `update frontier_host h
+     set not_before = greatest(h.not_before, given.until)
+     from unnest($1::bigint[], $2::timestamptz[]) as given (host_hash, until)
+     where h.host_hash = given.host_hash`,
+    columnsOf(waits, ["host", "until"]),
   );
 }
 

@@ -81,7 +81,7 @@ export interface FleetMessagePorts {
 const resultsAtOnce = 4;
 /** They are answered together, 64 at a time (frontier/frontier-store). */
 const leasesAtOnce = 128;
-const othersAtOnce = 2;
+const reportsAtOnce = 2;
 
 export function fleetMessageHandlers(ports: FleetMessagePorts, config: CoordinatorConfig): GatewayHandlers {
   const ownPartition = partitionOf(config.domainSets);
@@ -96,7 +96,7 @@ export function fleetMessageHandlers(ports: FleetMessagePorts, config: Coordinat
   });
   const results = new AtOnce(resultsAtOnce);
   const leases = new AtOnce(leasesAtOnce);
-  const others = new AtOnce(othersAtOnce);
+  const reports = new AtOnce(reportsAtOnce);
   const taking = takeResultsSettings(config, ports.recrawlPlan);
   return {
     admit: async (introduction) =>
@@ -183,7 +183,7 @@ export function fleetMessageHandlers(ports: FleetMessagePorts, config: Coordinat
           ports.log.info({ crawlerId }, "a crawler has its new key");
           return;
         case "crawler:peer-rtts":
-          await others.run(async () => await takePeerReport(crawlerId, message, ports, now));
+          await reports.run(async () => await takePeerReport(crawlerId, message, ports, now));
           ports.onPeerReport?.(crawlerId);
           return;
         case "crawler:move":
@@ -194,12 +194,9 @@ export function fleetMessageHandlers(ports: FleetMessagePorts, config: Coordinat
           return;
         case "crawler:lease-end":
           if (
-            await others.run(
-              async () =>
-                await ports.frontier.returnLease(
-                  { leaseId: asLeaseId(message.leaseId), crawlerId, hostWaitMs: message.hostWaitMs ?? 0 },
-                  now,
-                ),
+            await ports.frontier.returnLease(
+              { leaseId: asLeaseId(message.leaseId), crawlerId, hostWaitMs: message.hostWaitMs ?? 0 },
+              now,
             )
           ) {
             ports.counters.leases("returned", 1);

@@ -273,6 +273,22 @@ test("a lease that is given back leaves its URLs due, and a second time nothing 
   ]);
 });
 
+test("leases given back together end once each, and only those of whoever gives them back", async () => {
+  const north = await world.delegatedHost("north", "http://a.example/", "http://b.example/");
+  const south = await world.crawler("south");
+  const [first, second] = (await world.lease(north)).map((lease) => asLeaseId(lease.leaseId));
+  const ends = [
+    ...[first, first, second].map((leaseId) => ({ leaseId: leaseId!, crawlerId: north })),
+    { leaseId: second!, crawlerId: south },
+    { leaseId: asLeaseId("9999999999999999999"), crawlerId: north },
+  ];
+
+  const ended = await Promise.all(ends.map((end) => world.frontier.returnLease(end, noon)));
+
+  expect(ended).toEqual([true, false, true, false, false]);
+  expect(await world.rows("select from lease where closed_at is null")).toEqual([]);
+});
+
 test("a host that has to rest is not leased before, though no result of its lease came", async () => {
   const crawlerId = await world.delegatedHost("north", "http://a.example/");
   const [lease] = await world.lease(crawlerId);
