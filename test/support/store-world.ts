@@ -1,4 +1,5 @@
 /** A tiny world for the stores: subnets by name of their range, crawlers by name, one clock that stands still. */
+import { setTimeout as delay } from "node:timers/promises";
 import type { Pool } from "pg";
 import { createCrawlerStore } from "#coordinator/crawlers/crawler-store";
 import type { Delegation, DelegationStore, FinishedRound } from "#coordinator/delegation/delegation";
@@ -10,6 +11,7 @@ import {
   applyLinks,
   defaultOutboxBounds,
   type OutboxSettings,
+  outboxBacklog,
 } from "#coordinator/frontier/link-outbox-store";
 import type { ArrivedResult } from "#coordinator/results/accepted-result";
 import { createResultStore } from "#coordinator/results/result-store";
@@ -129,11 +131,17 @@ export async function emptyOutbox(
 ): Promise<AppliedLinks[]> {
   const settings = { ...defaultOutboxBounds, scope, ...differences };
   const bites: AppliedLinks[] = [];
-  for (;;) {
+  // Another may be at it, with a bite that was opened before the latest came.
+  for (let inVain = 0; inVain < 200; ) {
     const applied = await applyLinks(pool, settings, at);
-    if (applied === null) return bites;
-    bites.push(applied);
+    if (applied !== null) bites.push(applied);
+    else if ((await outboxBacklog(pool)).rows === 0) return bites;
+    else {
+      inVain += 1;
+      await delay(10);
+    }
   }
+  return bites;
 }
 
 /** Rows are deleted, in the order of the references: truncating some fifty partitions takes ten times as long. */
