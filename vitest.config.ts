@@ -19,6 +19,8 @@ const all = ["test/**/*.test.ts"];
 /** Tests whose subject is time on the wire: beside all others they would measure how busy the machine is; four wait together. */
 const alone = [
   "test/end-to-end/{hosts-and-parts,live-rounds,route-change,one-crawler-per-address,swapped-fleet}.test.ts",
+  "test/end-to-end/{whole-way,changing-fleet}.test.ts",
+  "test/ops/world/running-world.test.ts",
 ];
 
 export default defineConfig({
