@@ -19,9 +19,9 @@ const all = ["test/**/*.test.ts"];
 /** Tests whose subject is time on the wire: beside all others they would measure how busy the machine is; four wait together. */
 const alone = [
   "test/end-to-end/{hosts-and-parts,live-rounds,route-change,one-crawler-per-address,swapped-fleet}.test.ts",
-  "test/end-to-end/{whole-way,changing-fleet}.test.ts",
-  "test/ops/world/running-world.test.ts",
 ];
+/** Those that measure distances to the millisecond: one after the other, when nothing else runs. */
+const last = ["test/end-to-end/whole-way.test.ts", "test/ops/world/running-world.test.ts"];
 
 export default defineConfig({
   ...doors,
@@ -36,7 +36,7 @@ export default defineConfig({
           ...bounds,
           name: "all",
           include: all,
-          exclude: alone,
+          exclude: [...alone, ...last],
           isolate: false,
           sequence: { groupOrder: 0 },
         },
@@ -44,6 +44,10 @@ export default defineConfig({
       {
         ...doors,
         test: { ...bounds, name: "alone", include: alone, maxWorkers: 4, sequence: { groupOrder: 1 } },
+      },
+      {
+        ...doors,
+        test: { ...bounds, name: "last", include: last, maxWorkers: 1, sequence: { groupOrder: 2 } },
       },
     ],
   },
