@@ -75,6 +75,12 @@ export function ask(
 }
 
 /**
+ * The most that a wait of this length may take: far from a second round trip, and more than the milliseconds
+ * by which timers of a busy machine are late even at the best of many tries.
+ */
+export const latestMs = (expectedMs: number) => expectedMs * 1.1 + 5;
+
+/**
  * The shortest of several times: a busy machine makes single tries late, never early. Stops as soon as one
  * is short enough.
  */
