@@ -15,12 +15,7 @@ export class BoxProcess {
 
   constructor(file: string, onMessage: (message: { readonly type: string }) => void) {
     this.#child = fork(join(import.meta.dirname, file), [], {
-      execArgv: [
-        ...(process.env.PROF && file.includes("coordinator") ? ["--import", "/tmp/prof-hook2.mjs"] : []),
-        "--conditions=nearcrawl-source",
-        "--import",
-        "tsx",
-      ],
+      execArgv: ["--conditions=nearcrawl-source", "--import", "tsx"],
       stdio: ["ignore", "pipe", "pipe", "ipc"],
     });
     this.#child.on("message", (message) => onMessage(message as { readonly type: string }));
