@@ -5,7 +5,7 @@
  */
 
 import type { Secrets } from "#core/access-types";
-import { Gathered } from "#core/coalesce";
+import { arrivalLingerMs, Gathered } from "#core/coalesce";
 import { asLeaseId, type CrawlerId, type SubnetId } from "#core/ids";
 import { parseAddress } from "#core/ip/address";
 import { specialPurposeOf } from "#core/ip/special-purpose";
@@ -58,7 +58,7 @@ interface RefreshPorts {
  * is never replaced by what was read before.
  */
 export async function refreshCrawlers(ports: RefreshPorts, crawlerIds?: readonly CrawlerId[]): Promise<void> {
-  const reading = readings.get(ports.state) ?? new Gathered(readCrawlers, mostTogether);
+  const reading = readings.get(ports.state) ?? new Gathered(readCrawlers, mostTogether, arrivalLingerMs);
   readings.set(ports.state, reading);
   await reading.ask({ ports, crawlerIds: crawlerIds ?? null });
 }

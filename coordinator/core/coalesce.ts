@@ -1,7 +1,13 @@
 import { setTimeout as delay } from "node:timers/promises";
 
-/** Of thousands who ask one after the other, so long is gathered: a piece of work costs about as much as 20 items in it. */
-const lingerMs = 40;
+/** Of thousands who ask one after the other, so long is gathered at most: a piece of work costs about as much as 20 items in it. */
+const usualLingerMs = 40;
+
+/** For what a fleet that arrives at once asks for, of which each has to wait its turn in any case. */
+export const arrivalLingerMs = 250;
+
+/** For each that the last piece was made for: a few hardly wait. */
+const lingerEachMs = 20;
 
 /**
  * The same work for many who ask at once: one piece is under way at a time, and whoever asks meanwhile goes together in
@@ -10,13 +16,19 @@ const lingerMs = 40;
 export class Gathered<Item, Answer> {
   readonly #work: (items: readonly Item[]) => Promise<readonly Answer[]>;
   readonly #most: number;
+  readonly #mostLingerMs: number;
   #waiting: Waiting<Item, Answer>[] = [];
   #isWorking = false;
 
   /** `work` begins after all of its items were asked for, and answers in their order; `most` of them at once. */
-  constructor(work: (items: readonly Item[]) => Promise<readonly Answer[]>, most: number) {
+  constructor(
+    work: (items: readonly Item[]) => Promise<readonly Answer[]>,
+    most: number,
+    mostLingerMs = usualLingerMs,
+  ) {
     this.#work = work;
     this.#most = most;
+    this.#mostLingerMs = mostLingerMs;
   }
 
   ask(item: Item): Promise<Answer> {
@@ -33,7 +45,7 @@ export class Gathered<Item, Answer> {
       this.#waiting = this.#waiting.slice(this.#most);
       await this.#answer(together);
       const isCrowd = together.length > 1 && this.#waiting.length < this.#most;
-      if (isCrowd) await delay(lingerMs);
+      if (isCrowd) await delay(Math.min(this.#mostLingerMs, lingerEachMs * together.length));
     }
     this.#isWorking = false;
   }

@@ -27,7 +27,8 @@ interface Duty {
   timer: NodeJS.Timeout | null;
   dueMs: number;
   running: Promise<void> | null;
-  again: boolean;
+  /** It was hurried while it runs: once more so many ms after its end; null: as its interval says. */
+  againMs: number | null;
 }
 
 export class Timekeeper {
@@ -62,7 +63,7 @@ export class Timekeeper {
       timer: null,
       dueMs: 0,
       running: null,
-      again: false,
+      againMs: null,
     };
     this.#duties.set(name, duty);
     this.#scheduleNext(duty);
@@ -78,11 +79,11 @@ export class Timekeeper {
     }
   }
 
-  /** Runs a flow now, or within `delayMs` if it would run later; when it is under way, once more right after. */
+  /** Runs a flow now, or within `delayMs` if it would run later; when it is under way, once more so long after its end. */
   hurry(name: string, delayMs = 0): void {
     const duty = this.#duties.get(name);
     if (!duty || this.#stopped) return;
-    if (duty.running) duty.again = true;
+    if (duty.running) duty.againMs = Math.min(delayMs, duty.againMs ?? delayMs);
     else if (performance.now() + delayMs < duty.dueMs) this.#schedule(duty, delayMs);
   }
 
@@ -118,10 +119,10 @@ export class Timekeeper {
     }
     duty.running = null;
     if (this.#stopped) return;
-    const again = duty.again;
-    duty.again = false;
-    if (again) this.#schedule(duty, 0);
-    else this.#scheduleNext(duty);
+    const { againMs } = duty;
+    duty.againMs = null;
+    if (againMs === null || againMs >= duty.everyMs()) this.#scheduleNext(duty);
+    else this.#schedule(duty, againMs);
   }
 }
 

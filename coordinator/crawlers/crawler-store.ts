@@ -1,6 +1,6 @@
 /** Tables crawler, spool and crawler_rtt: the crawler registry, and how far the crawlers are from each other. */
 import type { Pool } from "pg";
-import { Gathered } from "#core/coalesce";
+import { arrivalLingerMs, Gathered } from "#core/coalesce";
 import { asCrawlerId, asSubnetId, type CrawlerId } from "#core/ids";
 import type { ProbeMethod } from "#protocol/messages";
 import { ChannelListener } from "../database/channel-listener.ts";
@@ -27,14 +27,22 @@ export function createCrawlerStore(pool: Pool, coordinatorNumber: number | null 
   const arrivals = new Gathered(
     async (given: readonly ArrivingCrawler[]) => await arrive(pool, given, coordinatorNumber),
     mostTogether,
+    arrivalLingerMs,
   );
   const departures = new Gathered(
     async (given: readonly Departure[]) => await crawlersLeave(pool, given, coordinatorNumber),
     mostTogether,
+    arrivalLingerMs,
   );
   const keys = new Gathered(
     async (shown: readonly ShownKey[]) => await crawlersOfKeys(pool, shown),
     mostTogether,
+    arrivalLingerMs,
+  );
+  const measured = new Gathered(
+    async (reports: readonly MeasuredPeers[]) => await saveReports(pool, reports),
+    mostTogether,
+    arrivalLingerMs,
   );
   return {
     register: async (crawler) => await registerCrawler(pool, crawler),
@@ -50,7 +58,8 @@ export function createCrawlerStore(pool: Pool, coordinatorNumber: number | null 
 
     markAbsent: async (reason, now) => await takeOverAtStart(pool, coordinatorNumber, { reason, now }),
 
-    saveRtts: async (rtts, now, keptByEach) => await saveRtts(pool, rtts, now, keptByEach),
+    saveRtts: async (rtts, now, keptByEach = Number.POSITIVE_INFINITY) =>
+      await measured.ask({ rtts, now, keptByEach }),
 
     async rtts(from) {
       const all: PeerRtt[] = [];
@@ -249,12 +258,7 @@ const isWritten = `
  * What a crawler says of peers that the registry doesn't hold is left out; of several values for a pair the last counts.
  * Of each crawler the pairs that were written longest ago go when there are too many.
  */
-async function saveRtts(
-  pool: Pool,
-  rtts: readonly PeerRtt[],
-  now: Date,
-  keptByEach = Number.POSITIVE_INFINITY,
-): Promise<void> {
+async function saveRtts(pool: Pool, { rtts, now, keptByEach }: MeasuredPeers): Promise<void> {
   const latest = [...new Map(rtts.map((one) => [`${one.from}-${one.to}`, one])).values()];
   await pool.query(
     `insert into crawler_rtt (from_crawler_id, to_crawler_id, rtt_ms, method, measured_at)
@@ -293,6 +297,19 @@ async function saveRtts(
      where r.from_crawler_id = forgotten.from_id and r.to_crawler_id = forgotten.to_id`,
     [[...new Set(latest.map(({ from }) => from))], keptByEach],
   );
+}
+
+interface MeasuredPeers {
+  readonly rtts: readonly PeerRtt[];
+  readonly now: Date;
+  /** Infinite: all are kept, and each is written. */
+  readonly keptByEach: number;
+}
+
+/** They came within a moment: the last one's time is that of all, as is the size of the fleet. */
+async function saveReports(pool: Pool, reports: readonly MeasuredPeers[]): Promise<readonly undefined[]> {
+  await saveRtts(pool, { ...reports.at(-1)!, rtts: reports.flatMap(({ rtts }) => rtts) });
+  return reports.map(() => undefined);
 }
 
 /** Crawlers whose measurements are read at once: some 20,000 rows. */

@@ -1,7 +1,7 @@
 /** Tables crawler and crawler_key: tickets and addresses of identities, keys that are issued, kept and replaced. */
 import type { Pool } from "pg";
 import type { AskedRotation, FleetKeys } from "#core/access-types";
-import { Gathered } from "#core/coalesce";
+import { arrivalLingerMs, Gathered } from "#core/coalesce";
 import { asCrawlerId, type CrawlerId } from "#core/ids";
 import { notify } from "#db/schema-channel";
 import type { KeyScope } from "#protocol/identity";
@@ -37,14 +37,17 @@ export function createIdentityStore(pool: Pool): IdentityStore {
   const arrivals = new Gathered(
     async (seen: readonly NotedArrival[]) => await noteArrivals(pool, seen),
     mostTogether,
+    arrivalLingerMs,
   );
   const trades = new Gathered(
     async (given: readonly TicketTrade[]) => await tradeIn(pool, given),
     mostTogether,
+    arrivalLingerMs,
   );
   const keyUses = new Gathered(
     async (used: readonly KeyUse[]) => await noteKeyUses(pool, used),
     mostTogether,
+    arrivalLingerMs,
   );
   return {
     noteArrival: async (arrival, now) => await arrivals.ask({ ...arrival, now }),

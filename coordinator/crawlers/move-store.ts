@@ -3,7 +3,7 @@
  * transaction as the move's step. Locks: crawlers by number, then the move.
  */
 import type { Pool, PoolClient } from "pg";
-import { Gathered } from "#core/coalesce";
+import { arrivalLingerMs, Gathered } from "#core/coalesce";
 import { asCrawlerId, type CrawlerId } from "#core/ids";
 import { notify } from "#db/schema-channel";
 import { inTransaction } from "../database/transaction.ts";
@@ -16,6 +16,7 @@ export function createMoveStore(pool: Pool): MoveStore {
   const unmoved = new Gathered(
     async (arrivals: readonly Parameters<MoveStore["arrives"]>[0][]) => await haveNoMove(pool, arrivals),
     mostTogether,
+    arrivalLingerMs,
   );
   return {
     ask: async (asked, now) => await inTransaction(pool, async (client) => await askMove(client, asked, now)),

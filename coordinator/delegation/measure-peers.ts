@@ -31,8 +31,11 @@ const turnsPerRefresh = peerRefreshMs / peerTurnMs;
 /** A large fleet is looked at so often. */
 const largeTurnMs = 2000;
 
-/** Measurements asked for in a second at most, of a large fleet: a tenth of a core to take in, all parts together. */
-const largestPerSecond = 1600;
+/** Measurements asked for in a second at most, of a large fleet: those of 10,000 newcomers are spread over ten minutes. */
+const largestPerSecond = 800;
+
+/** The same while more crawlers arrive than are let in at once. */
+const crowdedPerSecond = 100;
 
 /** Where a crawler's host answers, or refuses: either is an answer from it. */
 const peerPort = 443;
@@ -44,6 +47,8 @@ export interface SendPeersPorts {
     /** Of them, those that are connected to this coordinator; left out: all. */
     here?(): readonly CrawlerId[];
     send(crawlerId: CrawlerId, message: CoordinatorMessage): boolean;
+    /** More arrive than are let in at once; left out: never. */
+    isCrowded?(): boolean;
   };
   readonly now: () => Date;
 }
@@ -123,11 +128,12 @@ export class PeerTurns {
     const start = this.#last === null ? 0 : here.indexOf(this.#last) + 1;
     let search: PeerSearch | null = null;
     let asked = 0;
+    const perSecond = this.#ports.gateway.isCrowded?.() ? crowdedPerSecond : largestPerSecond;
     for (let step = 0; step < here.length; step++) {
       const crawlerId = here[(start + step) % here.length]!;
       const most = this.#leftFor(crawlerId, turn);
       if (most === 0) continue;
-      if (asked + most > largestPerSecond * (largeTurnMs / 1000)) break;
+      if (asked + most > perSecond * (largeTurnMs / 1000)) break;
       search ??= new PeerSearch(turn);
       asked += this.#ask(crawlerId, this.#takeShare(crawlerId, turn, { search, most }));
       this.#last = crawlerId;

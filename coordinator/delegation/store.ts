@@ -1,6 +1,6 @@
 /** Tables delegation, delegation_history, probe_round and probe: which crawler has a subnet, since when and why. */
 import type { Pool, PoolClient } from "pg";
-import { Gathered } from "#core/coalesce";
+import { arrivalLingerMs, Gathered } from "#core/coalesce";
 import { asCrawlerId, asRoundId, asSubnetId, type CrawlerId, type RoundId, type SubnetId } from "#core/ids";
 import { type CopiedRow, readCopy } from "#db/copy";
 import type { ProbeMethod } from "#protocol/messages";
@@ -40,6 +40,7 @@ export function createDelegationStore(
   const own = new Gathered(
     async (taken: readonly OwnSubnet[]) => await ownSubnets(pool, taken),
     mostTogether,
+    arrivalLingerMs,
   );
   return {
     readEach: async (visit) => await readEach(pool, visit),

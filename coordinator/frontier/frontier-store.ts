@@ -1,6 +1,6 @@
 /** Tables frontier_host, frontier_url and lease: what is to be fetched, when, and who has it in hand. */
 import type { Pool } from "pg";
-import { Gathered } from "#core/coalesce";
+import { arrivalLingerMs, Gathered } from "#core/coalesce";
 import type { CrawlerId, HostHash } from "#core/ids";
 import { hostHashOf } from "#core/url-key";
 import type { Lease } from "#protocol/lease";
@@ -46,6 +46,7 @@ export function createFrontierStore(
   const withLeases = new Gathered(
     async (given: readonly LetGo[]) => await haveOpenLeases(pool, given),
     mostArriving,
+    arrivalLingerMs,
   );
   const opened = async (ending: Promise<HostHash[]>): Promise<number> => {
     const hosts = await ending;

@@ -6,7 +6,7 @@ import type { CrawlerId } from "#core/ids";
 import type { Fleet } from "../crawlers/crawler.ts";
 import type { CrawlerGateway } from "./gateway.ts";
 
-type Line = Pick<CrawlerGateway, "online" | "isConnected" | "probe" | "send" | "refuse">;
+type Line = Pick<CrawlerGateway, "online" | "isConnected" | "isCrowded" | "probe" | "send" | "refuse">;
 
 /** Crawlers that are connected to other coordinators. */
 export interface Elsewhere {
@@ -37,6 +37,11 @@ export class FleetLine implements Fleet {
   /** Those that are connected to this coordinator, who alone can send them messages. */
   here(): readonly CrawlerId[] {
     return this.#gateway?.online() ?? [];
+  }
+
+  /** More arrive at this coordinator than it lets in at once. */
+  isCrowded(): boolean {
+    return this.#gateway?.isCrowded ?? false;
   }
 
   isHere(crawlerId: CrawlerId): boolean {

@@ -80,6 +80,8 @@ export class CrawlerGateway implements Fleet {
   readonly #refusals = new Map<string, number>();
   /** Not looked at yet, in the order in which they came. */
   #upgrades: Upgrade[] = [];
+  /** They have not said hello yet. */
+  readonly #silent = new Set<CrawlerSession>();
   #closing = false;
 
   /** `zlibSync`: what `loadZlibSync()` gave. */
@@ -164,6 +166,11 @@ export class CrawlerGateway implements Fleet {
     return this.#line.waiting;
   }
 
+  /** More come at once than are let in: what can wait leaves the processor to them. */
+  get isCrowded(): boolean {
+    return this.#line.waiting + this.#upgrades.length > 0;
+  }
+
   /** For metrics: connections (strangers included), and refusals by code since the start. */
   counts(): { readonly connections: number; readonly refusals: Readonly<Record<string, number>> } {
     return { connections: this.#connected.size, refusals: Object.fromEntries(this.#refusals) };
@@ -182,7 +189,7 @@ export class CrawlerGateway implements Fleet {
   /** In turns of the loop: a fleet that connects at the same moment must not keep everybody else from being served. */
   #queueUpgrade(upgrade: Upgrade): void {
     upgrade.stream.on("error", () => upgrade.stream.destroy());
-    const laterMs = this.#line.comeBackMs(this.#upgrades.length);
+    const laterMs = this.#line.comeBackMs(this.#upgrades.length + this.#silent.size);
     if (laterMs !== null) {
       this.#sendAway(upgrade.stream, laterMs);
       return;
@@ -221,7 +228,9 @@ export class CrawlerGateway implements Fleet {
     this.#sockets.handleUpgrade(request, stream, head, (socket) => {
       const tlsBinding = tlsBindingOf(stream);
       const settings = { ...this.#settings, remoteAddress: address, challenge, tlsBinding, pool: this.#pool };
-      this.#connected.add(new CrawlerSession(socket, stream, settings, this.#sessionHandlers));
+      const session = new CrawlerSession(socket, stream, settings, this.#sessionHandlers);
+      this.#connected.add(session);
+      this.#silent.add(session);
     });
   }
 
@@ -232,6 +241,7 @@ export class CrawlerGateway implements Fleet {
 
   readonly #sessionHandlers: SessionHandlers = {
     onHello: (session, hello, version) => {
+      this.#silent.delete(session);
       const laterMs = this.#line.comeBackMs();
       if (laterMs !== null) {
         session.refuse(comeBackLater(this.#line.waiting, laterMs));
@@ -335,6 +345,7 @@ export class CrawlerGateway implements Fleet {
 
   #onEnd(session: CrawlerSession, reason: string, refusal: Refusal | null): void {
     this.#connected.delete(session);
+    this.#silent.delete(session);
     if (refusal) this.#refusals.set(refusal.code, (this.#refusals.get(refusal.code) ?? 0) + 1);
     const { crawlerId, remoteAddress, hello } = session;
     const incident = incidentOf({ crawlerId, remoteAddress, name: hello?.name ?? null }, refusal);

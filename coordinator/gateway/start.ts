@@ -81,7 +81,6 @@ export interface FleetMessagePorts {
 const resultsAtOnce = 4;
 /** They are answered together, 64 at a time (frontier/frontier-store). */
 const leasesAtOnce = 128;
-const reportsAtOnce = 2;
 
 export function fleetMessageHandlers(ports: FleetMessagePorts, config: CoordinatorConfig): GatewayHandlers {
   const ownPartition = partitionOf(config.domainSets);
@@ -96,7 +95,6 @@ export function fleetMessageHandlers(ports: FleetMessagePorts, config: Coordinat
   });
   const results = new AtOnce(resultsAtOnce);
   const leases = new AtOnce(leasesAtOnce);
-  const reports = new AtOnce(reportsAtOnce);
   const taking = takeResultsSettings(config, ports.recrawlPlan);
   return {
     admit: async (introduction) =>
@@ -183,7 +181,7 @@ export function fleetMessageHandlers(ports: FleetMessagePorts, config: Coordinat
           ports.log.info({ crawlerId }, "a crawler has its new key");
           return;
         case "crawler:peer-rtts":
-          await reports.run(async () => await takePeerReport(crawlerId, message, ports, now));
+          await takePeerReport(crawlerId, message, ports, now);
           ports.onPeerReport?.(crawlerId);
           return;
         case "crawler:move":

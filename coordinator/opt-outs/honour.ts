@@ -7,7 +7,7 @@
  * which takes no request to a site that wants none, and which only who holds the domain can make.
  */
 
-import { Gathered } from "#core/coalesce";
+import { arrivalLingerMs, Gathered } from "#core/coalesce";
 import type { CrawlerId } from "#core/ids";
 import { isHostName } from "#core/ip/url-host";
 import type { CoordinatorMessage } from "#protocol/coordinator-messages";
@@ -46,10 +46,14 @@ export class OptOutHonours {
   readonly #told = new Map<string, number>();
 
   /** For all that are welcomed at once. */
-  readonly #sites = new Gathered(async (crawlerIds: readonly CrawlerId[]) => {
-    const sites = await this.#sitesOfLate();
-    return crawlerIds.map(() => sites);
-  }, mostTogether);
+  readonly #sites = new Gathered(
+    async (crawlerIds: readonly CrawlerId[]) => {
+      const sites = await this.#sitesOfLate();
+      return crawlerIds.map(() => sites);
+    },
+    mostTogether,
+    arrivalLingerMs,
+  );
 
   constructor(ports: OptOutPorts) {
     this.#ports = ports;

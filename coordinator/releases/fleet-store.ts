@@ -1,6 +1,6 @@
 /** Table release_offer and what crawlers run: who was offered which release, and what became of it there. */
 import type { Pool } from "pg";
-import { Gathered } from "#core/coalesce";
+import { arrivalLingerMs, Gathered } from "#core/coalesce";
 import { asCrawlerId, type CrawlerId } from "#core/ids";
 import { columnsOf } from "../database/transaction.ts";
 import type { DockEntry, ReleaseCounts, ReleaseFleetStore } from "./release-store.ts";
@@ -38,6 +38,7 @@ export function createReleaseFleetStore(pool: Pool): ReleaseFleetStore {
   const arrivals = new Gathered(
     async (given: readonly ArrivedRelease[]) => await noteReleases(pool, given),
     mostTogether,
+    arrivalLingerMs,
   );
   return {
     arrived: async (crawlerId, runs) => await arrivals.ask({ crawlerId, runs }),

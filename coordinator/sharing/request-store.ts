@@ -1,6 +1,6 @@
 /** Tables round_request and crawler_denies: what coordinators that do not lead leave to the one that does. */
 import type { Pool } from "pg";
-import { Gathered } from "#core/coalesce";
+import { arrivalLingerMs, Gathered } from "#core/coalesce";
 import type { RoundCause } from "#core/delegation-cause";
 import { asCrawlerId, asSubnetId, type CrawlerId, type SubnetId } from "#core/ids";
 import type { CrawlerHello } from "#protocol/messages";
@@ -52,10 +52,14 @@ export class DenyLists {
 
   constructor(pool: Pool) {
     this.#pool = pool;
-    this.#saving = new Gathered(async (given) => {
-      await save(pool, given);
-      return given.map(() => null);
-    }, mostTogether);
+    this.#saving = new Gathered(
+      async (given) => {
+        await save(pool, given);
+        return given.map(() => null);
+      },
+      mostTogether,
+      arrivalLingerMs,
+    );
   }
 
   async save(crawlerId: CrawlerId, denies: Denies): Promise<void> {

@@ -1,6 +1,6 @@
 /** Tables double_check, check_outcome, host_disagreement and crawler_trust: pages fetched twice, and who is believed. */
 import type { Pool } from "pg";
-import { Gathered } from "#core/coalesce";
+import { arrivalLingerMs, Gathered } from "#core/coalesce";
 import { asCrawlerId, asSubnetId, type CrawlerId, type HostHash, type LeaseId } from "#core/ids";
 import type { ProbeMethod } from "#protocol/messages";
 import { isLeaseNumber } from "../frontier/lease-end-writes.ts";
@@ -18,6 +18,7 @@ export function createTrustStore(pool: Pool): TrustStore {
   const software = new Gathered(
     async (given: readonly RunningSoftware[]) => await areOffered(pool, given),
     mostTogether,
+    arrivalLingerMs,
   );
   return {
     ranAs: async (version) => {

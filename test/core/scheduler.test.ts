@@ -48,6 +48,25 @@ it("never overlaps a flow with itself: the next turn counts from the end of the 
   expect(started).toBe(2);
 });
 
+it("runs a flow that is hurried while it is under way once more, so long after its end", async () => {
+  const { timekeeper } = newTimekeeper();
+  const starts: number[] = [];
+  timekeeper.every("look", 5000, async () => {
+    starts.push(performance.now());
+    await new Promise((resolve) => setTimeout(resolve, 100));
+  });
+
+  // Somebody comes every 10 ms, and wants a look within a second.
+  for (let times = 0; times < 400; times += 1) {
+    timekeeper.hurry("look", 1000);
+    await pass(10);
+  }
+  await pass(10_000);
+
+  const from = starts[0]!;
+  expect(starts.map((startMs) => startMs - from)).toEqual([0, 1100, 2200, 3300, 8400]);
+});
+
 it("holds up no other flow while one is under way", async () => {
   const { timekeeper } = newTimekeeper();
   const gate = makeGate();

@@ -1,5 +1,6 @@
 /** Many come at once: they are let in in order, nothing is begun for who has gone, and the rest are told when to come. */
 import { get } from "node:http";
+import { setTimeout as delay } from "node:timers/promises";
 import { afterEach, expect, test } from "vitest";
 import { AdmissionLine } from "#coordinator/gateway/gateway-settings";
 import { makeGate } from "../support/gate.ts";
@@ -72,21 +73,19 @@ test("nothing is begun for who has gone while it waited, and it has done nothing
 });
 
 test("who would wait for too long is told when to come back, before or after its hello", async () => {
-  const { gate, begun, come, url, port } = await slowGateway({ admission: { atOnce: 1, mostWaitMs: 0 } });
+  const { gate, begun, come, url, port, gateway } = await slowGateway({
+    admission: { atOnce: 1, mostWaitMs: 400 },
+  });
   const connected = await RawCrawler.connect(url);
   await come("amber");
   const second = await come("birch");
+  // Amber is being looked at for as long as nobody behind it may wait.
+  await delay(450);
 
   await connected.send(helloOf("cedar"));
   const refusal = await connected.next("coordinator:refuse");
-  const upgrade = { Connection: "Upgrade", Upgrade: "websocket", "Sec-WebSocket-Version": "13" };
-  const headers = { ...upgrade, "Sec-WebSocket-Key": "AAAAAAAAAAAAAAAAAAAAAA==" };
-  const answer = await new Promise<{ status: number | undefined; after: string | undefined }>((resolve) => {
-    get({ host: "127.0.0.1", port, path: "/crawler", headers }, (response) => {
-      response.resume();
-      resolve({ status: response.statusCode, after: response.headers["retry-after"] });
-    });
-  });
+  const answer = await upgradeAnswer(port);
+  expect(gateway.isCrowded).toBe(true);
   gate.open();
   await second.next("coordinator:welcome");
 
@@ -95,6 +94,29 @@ test("who would wait for too long is told when to come back, before or after its
   expect(answer).toMatchObject({ status: 503, after: expect.stringMatching(/^\d+$/) });
   expect(begun).toEqual(["amber", "birch"]);
 });
+
+test("who has connected and said nothing yet counts as one who waits", async () => {
+  const { url, port, gateway } = await slowGateway({ admission: { atOnce: 1, mostWaitMs: 10 } });
+  for (let times = 0; times < 3; times += 1) await RawCrawler.connect(url);
+
+  expect(gateway.isCrowded).toBe(false);
+  expect(await upgradeAnswer(port)).toMatchObject({ status: 503 });
+});
+
+async function upgradeAnswer(port: number) {
+  const upgrade = { Connection: "Upgrade", Upgrade: "websocket", "Sec-WebSocket-Version": "13" };
+  const headers = { ...upgrade, "Sec-WebSocket-Key": "AAAAAAAAAAAAAAAAAAAAAA==" };
+  return await new Promise<{ status: number | undefined; after: string | undefined }>((resolve) => {
+    const asked = get({ host: "127.0.0.1", port, path: "/crawler", headers }, (response) => {
+      response.resume();
+      resolve({ status: response.statusCode, after: response.headers["retry-after"] });
+    });
+    asked.on("upgrade", (response, socket) => {
+      socket.destroy();
+      resolve({ status: response.statusCode, after: undefined });
+    });
+  });
+}
 
 test("one that was recognised and leaves before its welcome has done nothing wrong either", async () => {
   const gate = makeGate();
@@ -137,7 +159,8 @@ test("those who are sent away come back one after another, as fast as others are
     );
   void never();
   void never();
-  nowMs = 400;
+  // Each is worked on twice: one of two comes in after 200 ms.
+  nowMs = 200;
   for (let waiting = 0; waiting < 6; waiting += 1) void never();
 
   const times = Array.from({ length: 600 }, () => line.comeBackMs() ?? 0);
