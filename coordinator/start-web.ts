@@ -157,10 +157,13 @@ function urlOf(web: FastifyInstance, config: CoordinatorConfig): string {
   return `${config.tls ? "https" : "http"}://${host}:${port}`;
 }
 
+/** A fleet may connect within a second: who finds no place here tries again after seconds only. The system's own bound holds. */
+const backlog = 4096;
+
 async function listen(web: FastifyInstance, { host, port }: CoordinatorConfig["listen"]): Promise<void> {
   for (let tried = 0; ; tried += 1) {
     try {
-      await web.listen({ host, port: port === 0 ? 0 : port + tried });
+      await web.listen({ host, port: port === 0 ? 0 : port + tried, backlog });
       return;
     } catch (error) {
       const taken = (error as NodeJS.ErrnoException).code === "EADDRINUSE";
