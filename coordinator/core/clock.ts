@@ -84,3 +84,49 @@ export class KeyedTurns<Key> {
     while (this.#last.size > 0) await Promise.all(this.#last.values());
   }
 }
+
+/**
+ * Work in short pieces, of which so many ms at most are done in one turn of the event loop, in the order in which they
+ * came: what comes in thousands keeps nothing else from its turn.
+ */
+export class LoopTurns {
+  readonly #mostMs: number;
+  #waiting: (() => void)[] = [];
+  #spentMs = 0;
+  #isCounting = false;
+
+  constructor(mostMs: number) {
+    this.#mostMs = mostMs;
+  }
+
+  get waiting(): number {
+    return this.#waiting.length;
+  }
+
+  /** At once, where this turn has room and nobody waits. `work` must not throw. */
+  take(work: () => void): void {
+    if (this.#waiting.length > 0 || this.#spentMs >= this.#mostMs) this.#waiting.push(work);
+    else this.#do(work);
+    if (this.#isCounting) return;
+    this.#isCounting = true;
+    setImmediate(() => this.#next());
+  }
+
+  #next(): void {
+    this.#spentMs = 0;
+    let done = 0;
+    while (done < this.#waiting.length && this.#spentMs < this.#mostMs) {
+      this.#do(this.#waiting[done]!);
+      done += 1;
+    }
+    this.#waiting = this.#waiting.slice(done);
+    this.#isCounting = this.#spentMs > 0;
+    if (this.#isCounting) setImmediate(() => this.#next());
+  }
+
+  #do(work: () => void): void {
+    const startMs = performance.now();
+    work();
+    this.#spentMs += performance.now() - startMs;
+  }
+}

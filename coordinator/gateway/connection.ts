@@ -6,6 +6,7 @@
 import { randomBytes } from "node:crypto";
 import type { Duplex } from "node:stream";
 import { WebSocket } from "ws";
+import type { LoopTurns } from "#core/clock";
 import { ProtocolError } from "#core/errors";
 import { encodeMessage, maxHelloBytes, maxMessageBytes } from "#protocol/codec";
 import type { CoordinatorMessage, CoordinatorRefuse } from "#protocol/coordinator-messages";
@@ -23,10 +24,14 @@ export interface ConnectionSettings {
   readonly stream: Duplex;
   /** What the crawler may make us inflate; beyond it, it is not read for a while. */
   readonly inflatedBytesPerSecond: number;
+  /** Whoever is not known yet is read in turn. */
+  readonly strangers: LoopTurns;
   readonly handlers: ConnectionHandlers;
 }
 
 export interface ConnectionHandlers {
+  /** A stranger's message has come whole, and is read in its turn. */
+  onArrived(): void;
   /** May throw ProtocolError, which refuses the crawler. `numbers` are empty before protocol version 2. */
   onMessage(message: ReceivedParts, size: MessageSize): void;
   /** Something of ours failed on a message; the crawler gets refused. */
@@ -53,6 +58,7 @@ export class CrawlerConnection {
   readonly #stream: Duplex;
   readonly #handlers: ConnectionHandlers;
   readonly #deflater = new HistoryDeflater();
+  readonly #strangers: LoopTurns;
   readonly #budget: ByteBudget;
   readonly #controlFrames = new ByteBudget(controlFramesPerSecond, () => performance.now());
   #inflater: MessageInflater = new NodeInflater();
@@ -67,10 +73,11 @@ export class CrawlerConnection {
   #lastTransmission: Promise<void> = Promise.resolve();
   readonly counts = { messagesIn: 0, wireBytesIn: 0, inflatedBytesIn: 0, messagesOut: 0, wireBytesOut: 0 };
 
-  constructor({ socket, stream, inflatedBytesPerSecond, handlers }: ConnectionSettings) {
+  constructor({ socket, stream, inflatedBytesPerSecond, strangers, handlers }: ConnectionSettings) {
     this.#socket = socket;
     this.#stream = stream;
     this.#handlers = handlers;
+    this.#strangers = strangers;
     this.#budget = new ByteBudget(inflatedBytesPerSecond, () => performance.now());
     socket.on("message", (data, isBinary) => this.#receive(data as Buffer, isBinary));
     socket.on("ping", () => this.#countControlFrame());
@@ -210,7 +217,12 @@ export class CrawlerConnection {
     if (this.#ended) return;
     if (isBinary) this.#frames.push(data);
     else this.#refuseMessage(new ProtocolError("a text frame; messages are binary"));
-    this.#drain();
+    if (this.#accepted) {
+      this.#drain();
+      return;
+    }
+    this.#handlers.onArrived();
+    this.#strangers.take(() => this.#drain());
   }
 
   #drain(): void {

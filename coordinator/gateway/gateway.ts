@@ -9,7 +9,7 @@ import type { IncomingMessage, Server } from "node:http";
 import type { Server as SecureServer } from "node:https";
 import type { Duplex } from "node:stream";
 import { WebSocketServer } from "ws";
-import { KeyedTurns } from "#core/clock";
+import { KeyedTurns, LoopTurns } from "#core/clock";
 import type { CrawlerId } from "#core/ids";
 import { isHostName } from "#core/ip/url-host";
 import type { Log } from "#core/log";
@@ -45,14 +45,11 @@ import { CrawlerSession, type SessionHandlers } from "./session.ts";
 /** Pieces of one message: each costs memory, also an empty one. Our crawlers send messages whole. */
 const maxFragments = 1024;
 
-/** Of each turn of the loop. */
-const upgradingMs = 5;
-
-interface Upgrade {
-  readonly request: IncomingMessage;
-  readonly stream: Duplex;
-  readonly head: Buffer;
-}
+/**
+ * Of each turn of the loop, for strangers: their upgrades and hellos. Node accepts one connection a turn, so that turns
+ * have to be short where thousands connect, and who else connects waits behind all of these.
+ */
+const strangersMs = 1;
 
 export class CrawlerGateway implements Fleet {
   readonly #settings: GatewaySettings;
@@ -78,8 +75,9 @@ export class CrawlerGateway implements Fleet {
   /** A fleet that goes at once must not keep the database from those that come. */
   readonly #departures: AdmissionLine;
   readonly #refusals = new Map<string, number>();
-  /** Not looked at yet, in the order in which they came. */
-  #upgrades: Upgrade[] = [];
+  readonly #strangers = new LoopTurns(strangersMs);
+  /** Not looked at yet. */
+  #upgrades = 0;
   /** They have not said hello yet. */
   readonly #silent = new Set<CrawlerSession>();
   #closing = false;
@@ -114,7 +112,7 @@ export class CrawlerGateway implements Fleet {
   /** Upgrades at the path are ours from now on; others are left to other listeners, or turned away. */
   attach(server: Server | SecureServer): void {
     server.on("upgrade", (request: IncomingMessage, stream: Duplex, head: Buffer) => {
-      if (pathOf(request) === this.#settings.path) this.#queueUpgrade({ request, stream, head });
+      if (pathOf(request) === this.#settings.path) this.#queueUpgrade(request, stream, head);
       else if (server.listenerCount("upgrade") === 1)
         turnAway(stream, "404 Not Found", "there is nothing here");
     });
@@ -168,7 +166,7 @@ export class CrawlerGateway implements Fleet {
 
   /** More come at once than are let in: what can wait leaves the processor to them. */
   get isCrowded(): boolean {
-    return this.#line.waiting + this.#upgrades.length > 0;
+    return this.#line.waiting + this.#strangers.waiting > 0;
   }
 
   /** For metrics: connections (strangers included), and refusals by code since the start. */
@@ -187,29 +185,21 @@ export class CrawlerGateway implements Fleet {
   }
 
   /** In turns of the loop: a fleet that connects at the same moment must not keep everybody else from being served. */
-  #queueUpgrade(upgrade: Upgrade): void {
-    upgrade.stream.on("error", () => upgrade.stream.destroy());
-    const laterMs = this.#line.comeBackMs(this.#upgrades.length + this.#silent.size);
+  #queueUpgrade(request: IncomingMessage, stream: Duplex, head: Buffer): void {
+    stream.on("error", () => stream.destroy());
+    const laterMs = this.#line.comeBackMs(this.#upgrades + this.#silent.size);
     if (laterMs !== null) {
-      this.#sendAway(upgrade.stream, laterMs);
+      this.#sendAway(stream, laterMs);
       return;
     }
-    this.#upgrades.push(upgrade);
-    if (this.#upgrades.length === 1) this.#takeUpgrades();
+    this.#upgrades += 1;
+    this.#strangers.take(() => {
+      this.#upgrades -= 1;
+      this.#onUpgrade(request, stream, head);
+    });
   }
 
-  #takeUpgrades(): void {
-    const untilMs = performance.now() + upgradingMs;
-    let taken = 0;
-    while (taken < this.#upgrades.length && performance.now() < untilMs) {
-      this.#onUpgrade(this.#upgrades[taken]!);
-      taken += 1;
-    }
-    this.#upgrades = this.#upgrades.slice(taken);
-    if (this.#upgrades.length > 0) setImmediate(() => this.#takeUpgrades());
-  }
-
-  #onUpgrade({ request, stream, head }: Upgrade): void {
+  #onUpgrade(request: IncomingMessage, stream: Duplex, head: Buffer): void {
     if (stream.destroyed) return;
     const address = this.#settings.remoteAddressOf(request);
     if (this.#closing) {
@@ -227,7 +217,8 @@ export class CrawlerGateway implements Fleet {
     this.#challenges.set(request, challenge);
     this.#sockets.handleUpgrade(request, stream, head, (socket) => {
       const tlsBinding = tlsBindingOf(stream);
-      const settings = { ...this.#settings, remoteAddress: address, challenge, tlsBinding, pool: this.#pool };
+      const shared = { pool: this.#pool, strangers: this.#strangers };
+      const settings = { ...this.#settings, remoteAddress: address, challenge, tlsBinding, ...shared };
       const session = new CrawlerSession(socket, stream, settings, this.#sessionHandlers);
       this.#connected.add(session);
       this.#silent.add(session);

@@ -8,6 +8,7 @@
  */
 import type { Duplex } from "node:stream";
 import type { WebSocket } from "ws";
+import type { LoopTurns } from "#core/clock";
 import { ProtocolError } from "#core/errors";
 import { asCrawlerId, type CrawlerId } from "#core/ids";
 import { decodeCrawlerMessage, decodeHello, decodePackedMessage } from "#protocol/codec";
@@ -45,6 +46,8 @@ export interface SessionSettings {
   readonly lingerMs: number;
   readonly inflatedBytesPerSecond: number;
   readonly pool: InflaterPool;
+  /** Hellos take turns with other strangers'. */
+  readonly strangers: LoopTurns;
 }
 
 /** `seals`: those that end with one of the results. */
@@ -105,7 +108,10 @@ export class CrawlerSession {
       socket,
       stream,
       inflatedBytesPerSecond: settings.inflatedBytesPerSecond,
+      strangers: settings.strangers,
       handlers: {
+        // What is late then is our look at it.
+        onArrived: () => clearTimeout(this.#helloDeadline),
         onMessage: (message, size) => this.#receive(message, size),
         onFault: (error) => handlers.onFault(this, error),
         onEnd: (reason, refusal) => this.#onEnd(reason, refusal),
@@ -199,7 +205,6 @@ export class CrawlerSession {
 
   #takeHello(bytes: Buffer): void {
     const decoded = decodeHello(bytes);
-    clearTimeout(this.#helloDeadline);
     if (decoded.type === "wrong-version") {
       this.refuse({ code: "wrong-version", reason: decoded.reason, retry: false });
       return;

@@ -1,10 +1,20 @@
 /** The gateway's bookkeeping of bytes, connections and turns, with a clock set by hand. */
+import { once } from "node:events";
+import type { AddressInfo } from "node:net";
+import { setImmediate as nextTurn } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
+import { WebSocketServer } from "ws";
+import { defaultGatewaySettings } from "#coordinator/gateway/gateway-settings";
 import { ByteBudget } from "#coordinator/gateway/liveness";
+import { CrawlerSession } from "#coordinator/gateway/session";
 import { ConnectionLimits } from "#coordinator/web/limits";
 import { hashCrawlerKey } from "#coordinator/web/secrets";
-import { KeyedTurns } from "#core/clock";
+import { KeyedTurns, LoopTurns } from "#core/clock";
+import type { CrawlerHello } from "#protocol/messages";
+import { InflaterPool } from "#protocol/zlib-sync-inflater";
 import { makeGate } from "../support/gate.ts";
+import { helloOf } from "./gateway-on-loopback.ts";
+import { RawCrawler } from "./raw-crawler.ts";
 
 describe("the byte budget", () => {
   test("a second's worth may be spent at once, more has to be waited for", () => {
@@ -103,6 +113,67 @@ describe("turns", () => {
     await turns.allTaken();
 
     expect(came).toBe(true);
+  });
+});
+
+describe("turns of the event loop", () => {
+  const busyFor = (ms: number) => {
+    const untilMs = performance.now() + ms;
+    while (performance.now() < untilMs);
+  };
+
+  test("short work is done at once, long work leaves the rest to later turns, in order", async () => {
+    const turns = new LoopTurns(1);
+    const done: string[] = [];
+    for (const name of ["a", "b"]) turns.take(() => void done.push(name));
+    expect(done).toEqual(["a", "b"]);
+
+    for (const name of ["c", "d", "e"])
+      turns.take(() => {
+        busyFor(2);
+        done.push(name);
+      });
+    turns.take(() => void done.push("f"));
+    expect([done.join(""), turns.waiting]).toEqual(["abc", 3]);
+    await nextTurn();
+    expect([done.join(""), turns.waiting]).toEqual(["abcd", 2]);
+    while (turns.waiting > 0) await nextTurn();
+
+    expect(done.join("")).toBe("abcdef");
+  });
+
+  test("a hello that has come and is looked at late was not late", async () => {
+    const server = new WebSocketServer({ port: 0, host: "127.0.0.1", perMessageDeflate: false });
+    const strangers = new LoopTurns(1);
+    const ended: string[] = [];
+    const helloed = new Promise<CrawlerHello>((resolve) => {
+      server.on("connection", (socket, { socket: stream }) => {
+        const shared = {
+          pool: new InflaterPool(null),
+          strangers,
+          remoteAddress: "127.0.0.1",
+          tlsBinding: null,
+        };
+        const settings = { ...defaultGatewaySettings, ...shared, challenge: "", helloTimeoutMs: 100 };
+        const none = async () => {};
+        new CrawlerSession(socket, stream, settings, {
+          onHello: (_, hello) => resolve(hello),
+          ...{ onResults: none, onMessage: none, onProbeReport() {}, onFault() {} },
+          onEnd: (_, reason) => void ended.push(reason),
+        });
+        // Others were here before: half a second of them.
+        for (let others = 0; others < 100; others += 1) strangers.take(() => busyFor(5));
+      });
+    });
+    await once(server, "listening");
+    const { port } = server.address() as AddressInfo;
+    const crawler = await RawCrawler.connect(`ws://127.0.0.1:${port}`);
+    await crawler.send(helloOf("amber"));
+
+    expect(await helloed).toMatchObject({ name: "amber" });
+    expect(ended).toEqual([]);
+    crawler.socket.terminate();
+    server.close();
   });
 });
 
