@@ -282,6 +282,7 @@ async function openRooms(ground: Ground) {
       onLeft: (crawlerId) => others.onLeave(crawlerId),
       onPeerReport: (crawlerId) => others.onPeerReport(crawlerId),
       addresses: () => others.addresses(),
+      isCrowded: () => fleet.isCrowded(),
       onFetched: async (batch) => {
         recalibration.note(batch);
         delegations.note(batch);

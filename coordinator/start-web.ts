@@ -157,7 +157,10 @@ function urlOf(web: FastifyInstance, config: CoordinatorConfig): string {
   return `${config.tls ? "https" : "http"}://${host}:${port}`;
 }
 
-/** A fleet may connect within a second: who finds no place here tries again after seconds only. The system's own bound holds. */
+/**
+ * A fleet may connect within a second: who finds no place here tries again after seconds only. Node accepts one a turn of
+ * its loop, some hundreds a second beside other work: with many more, they would have given up by their turn.
+ */
 const backlog = 4096;
 
 async function listen(web: FastifyInstance, { host, port }: CoordinatorConfig["listen"]): Promise<void> {

@@ -85,6 +85,8 @@ export class KeyedTurns<Key> {
   }
 }
 
+const mostPassed = 8;
+
 /**
  * Work in short pieces, of which so many ms at most are done in one turn of the event loop, in the order in which they
  * came: what comes in thousands keeps nothing else from its turn.
@@ -93,10 +95,14 @@ export class LoopTurns {
   readonly #mostMs: number;
   #waiting: (() => void)[] = [];
   #spentMs = 0;
+  readonly #isPreceded: () => boolean;
   #isCounting = false;
+  #passed = 0;
 
-  constructor(mostMs: number) {
+  /** `isPreceded`: something else comes first; one turn of nine is taken all the same. */
+  constructor(mostMs: number, isPreceded = () => false) {
     this.#mostMs = mostMs;
+    this.#isPreceded = isPreceded;
   }
 
   get waiting(): number {
@@ -105,7 +111,8 @@ export class LoopTurns {
 
   /** At once, where this turn has room and nobody waits. `work` must not throw. */
   take(work: () => void): void {
-    if (this.#waiting.length > 0 || this.#spentMs >= this.#mostMs) this.#waiting.push(work);
+    const mustWait = this.#waiting.length > 0 || this.#spentMs >= this.#mostMs || this.#isPreceded();
+    if (mustWait) this.#waiting.push(work);
     else this.#do(work);
     if (this.#isCounting) return;
     this.#isCounting = true;
@@ -113,6 +120,12 @@ export class LoopTurns {
   }
 
   #next(): void {
+    if (this.#waiting.length > 0 && this.#passed < mostPassed && this.#isPreceded()) {
+      this.#passed += 1;
+      setImmediate(() => this.#next());
+      return;
+    }
+    this.#passed = 0;
     this.#spentMs = 0;
     let done = 0;
     while (done < this.#waiting.length && this.#spentMs < this.#mostMs) {

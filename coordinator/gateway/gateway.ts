@@ -22,6 +22,7 @@ import type { Admitted } from "../crawlers/admit-crawler.ts";
 import type { Fleet } from "../crawlers/crawler.ts";
 import { heartbeatMsFor } from "../crawlers/heartbeats.ts";
 import { ConnectionLimits } from "../web/limits.ts";
+import { AcceptPressure } from "./arrivals-first.ts";
 import type { Refusal } from "./connection.ts";
 import {
   AdmissionLine,
@@ -51,6 +52,9 @@ const maxFragments = 1024;
  */
 const strangersMs = 1;
 
+/** Crawlers that are on their way in. */
+const crowd = 16;
+
 export class CrawlerGateway implements Fleet {
   readonly #settings: GatewaySettings;
   readonly #handlers: GatewayHandlers;
@@ -75,7 +79,8 @@ export class CrawlerGateway implements Fleet {
   /** A fleet that goes at once must not keep the database from those that come. */
   readonly #departures: AdmissionLine;
   readonly #refusals = new Map<string, number>();
-  readonly #strangers = new LoopTurns(strangersMs);
+  readonly #pressure = new AcceptPressure();
+  readonly #strangers = new LoopTurns(strangersMs, () => this.#pressure.isLasting);
   /** Not looked at yet. */
   #upgrades = 0;
   /** They have not said hello yet. */
@@ -111,6 +116,7 @@ export class CrawlerGateway implements Fleet {
 
   /** Upgrades at the path are ours from now on; others are left to other listeners, or turned away. */
   attach(server: Server | SecureServer): void {
+    server.on("connection", () => this.#pressure.accepted());
     server.on("upgrade", (request: IncomingMessage, stream: Duplex, head: Buffer) => {
       if (pathOf(request) === this.#settings.path) this.#queueUpgrade(request, stream, head);
       else if (server.listenerCount("upgrade") === 1)
@@ -164,9 +170,9 @@ export class CrawlerGateway implements Fleet {
     return this.#line.waiting;
   }
 
-  /** More come at once than are let in: what can wait leaves the processor to them. */
+  /** Many come at once: what can wait leaves the processor to them. */
   get isCrowded(): boolean {
-    return this.#line.waiting + this.#strangers.waiting > 0;
+    return this.#pressure.isPressing || this.#strangers.waiting + this.#admissions.size >= crowd;
   }
 
   /** For metrics: connections (strangers included), and refusals by code since the start. */
@@ -342,7 +348,7 @@ export class CrawlerGateway implements Fleet {
     const incident = incidentOf({ crawlerId, remoteAddress, name: hello?.name ?? null }, refusal);
     if (incident !== null) this.#handlers.onIncident?.(incident);
     if (crawlerId === null) {
-      const isBlameless = refusal ? blameless.has(refusal.code) : this.#waiting.has(session);
+      const isBlameless = refusal ? blameless.has(refusal.code) : this.#hasWaited(session);
       if (!isBlameless) this.#limits.countFailure(remoteAddress);
       this.#log.warn(
         { remoteAddress, name: session.hello?.name, reason },
@@ -354,6 +360,11 @@ export class CrawlerGateway implements Fleet {
     this.#log.debug({ crawlerId, name: session.hello?.name, reason }, "a session has ended");
     this.#probes.abandon(crawlerId, reason);
     void this.#turns.take(crawlerId, () => this.#depart(session, crawlerId, reason));
+  }
+
+  /** It has left because of us: it was not looked at yet, or nobody is looked at in time. */
+  #hasWaited(session: CrawlerSession): boolean {
+    return this.#waiting.has(session) || session.hasUnread || this.isCrowded;
   }
 
   async #depart(session: CrawlerSession, crawlerId: CrawlerId, reason: string): Promise<void> {

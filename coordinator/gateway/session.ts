@@ -91,6 +91,7 @@ export class CrawlerSession {
   /** Null: this crawler has no key to sign with. */
   #sealCheck: SealCheck | null = null;
   #seals: Seal[] = [];
+  #hasUnread = false;
   #leavesForGood = false;
   #mostCredits = 0;
   #lastSequence: number | null = null;
@@ -110,8 +111,7 @@ export class CrawlerSession {
       inflatedBytesPerSecond: settings.inflatedBytesPerSecond,
       strangers: settings.strangers,
       handlers: {
-        // What is late then is our look at it.
-        onArrived: () => clearTimeout(this.#helloDeadline),
+        onArrived: () => this.#onArrived(),
         onMessage: (message, size) => this.#receive(message, size),
         onFault: (error) => handlers.onFault(this, error),
         onEnd: (reason, refusal) => this.#onEnd(reason, refusal),
@@ -125,6 +125,10 @@ export class CrawlerSession {
   /** Null until the welcome. */
   get crawlerId(): CrawlerId | null {
     return this.#crawlerId;
+  }
+  /** What has come as its hello was not looked at yet. */
+  get hasUnread(): boolean {
+    return this.#hasUnread;
   }
   /** Null until a valid one has come. */
   get hello(): CrawlerHello | null {
@@ -203,7 +207,14 @@ export class CrawlerSession {
     else this.#take(decodeCrawlerMessage(received.text), size, received);
   }
 
+  /** What is late from now on is our look at it. */
+  #onArrived(): void {
+    clearTimeout(this.#helloDeadline);
+    this.#hasUnread = this.#state === "awaiting-hello";
+  }
+
   #takeHello(bytes: Buffer): void {
+    this.#hasUnread = false;
     const decoded = decodeHello(bytes);
     if (decoded.type === "wrong-version") {
       this.refuse({ code: "wrong-version", reason: decoded.reason, retry: false });

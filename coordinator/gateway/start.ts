@@ -33,6 +33,7 @@ import type { ResultStore } from "../results/accepted-result.ts";
 import { type ResultBatch, takeResults } from "../results/take-results.ts";
 import { introductionOf, seenFrom, takeResultsSettings } from "../room-settings.ts";
 import { withoutChecks } from "../trust/double-checks.ts";
+import { ArrivalsFirst } from "./arrivals-first.ts";
 import type { GatewayHandlers, WelcomeExtras } from "./gateway-settings.ts";
 
 export interface FleetMessagePorts {
@@ -72,6 +73,8 @@ export interface FleetMessagePorts {
   readonly onLeft?: (crawlerId: CrawlerId) => void;
   /** It has measured other crawlers. */
   readonly onPeerReport?: (crawlerId: CrawlerId) => void;
+  /** More crawlers arrive than are let in at once; left out: never. */
+  readonly isCrowded?: () => boolean;
   /** Where crawlers reach a coordinator of this database; left out, nobody is told. */
   readonly addresses?: () => readonly string[];
   readonly now: () => Date;
@@ -95,6 +98,7 @@ export function fleetMessageHandlers(ports: FleetMessagePorts, config: Coordinat
   });
   const results = new AtOnce(resultsAtOnce);
   const leases = new AtOnce(leasesAtOnce);
+  const arrivals = new ArrivalsFirst(ports.isCrowded ?? (() => false), () => performance.now());
   const taking = takeResultsSettings(config, ports.recrawlPlan);
   return {
     admit: async (introduction) =>
@@ -128,9 +132,10 @@ export function fleetMessageHandlers(ports: FleetMessagePorts, config: Coordinat
     onWelcome: (crawlerId) => ports.onWelcome?.(crawlerId),
     onCopy: (arrival, evidence) => noteCopy(arrival, evidence, { ...ports, now: ports.now() }),
     onResults: async (batch) => {
-      const taken = await results.run(
-        async () => await takeResults(batch, ports.results, taking, ports.now()),
-      );
+      const taken = await results.run(async () => {
+        await arrivals.turn();
+        return await takeResults(batch, ports.results, taking, ports.now());
+      });
       const pages = taken.stored + (taken.checked?.length ?? 0);
       const bytes = pages === 0 ? 0 : wireBytesOf(batch);
       ports.budget.spend(batch.crawlerId, { pages, bytes }, ports.now());
@@ -167,7 +172,10 @@ export function fleetMessageHandlers(ports: FleetMessagePorts, config: Coordinat
             (await ports.idle.answer(
               crawlerId,
               async () =>
-                await leases.run(async () => await handOutTasks(request, ports.frontier, handOut(), now)),
+                await leases.run(async () => {
+                  await arrivals.turn();
+                  return await handOutTasks(request, ports.frontier, handOut(), ports.now());
+                }),
             ));
           ports.counters.leases("granted", tasks.leases.length);
           ports.send(crawlerId, tasks);

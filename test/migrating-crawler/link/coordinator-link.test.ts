@@ -308,6 +308,30 @@ describe("when the coordinator is lost or refuses", () => {
     expect(link.isUp).toBe(true);
   });
 
+  test.each([
+    { heartbeatMs: 10_000, backMs: [5, 10] },
+    { heartbeatMs: 30_000, backMs: [5, 10_000] },
+  ])(
+    "crawlers that send a heartbeat every $heartbeatMs ms are back over $backMs ms",
+    async ({ heartbeatMs, backMs }) => {
+      const { url, gateway } = await start({ settings: { heartbeatMs } });
+      const told: number[] = [];
+      for (const chance of [0, 0.999]) {
+        const warn = (fields: object) => void told.push((fields as { waitMs: number }).waitMs);
+        const { link, heard } = makeLink(url, { random: () => chance, log: { info() {}, warn } });
+        link.start();
+        await vi.waitFor(() => expect(heard.welcomes.length).toBe(1));
+        gateway.refuse(asCrawlerId(1), { code: "internal-error", reason: "lost", retry: true });
+        await vi.waitFor(() => expect(heard.downs.length).toBe(1));
+        await link.stop("the wait is known");
+      }
+
+      expect(told.map((waitMs) => Math.round(waitMs / 5) * 5)).toEqual(
+        backMs.map((waitMs) => Math.round(waitMs / 5) * 5),
+      );
+    },
+  );
+
   test("attempts wait twice as long each time, up to the most, with jitter", async () => {
     const waits: number[] = [];
     const log = { info() {}, warn: (fields: object) => waits.push((fields as { waitMs: number }).waitMs) };

@@ -1,0 +1,87 @@
+/** Who comes before whom where a whole fleet arrives: connections, those that arrive, those that are there. */
+import { setImmediate as nextTurn } from "node:timers/promises";
+import { describe, expect, test } from "vitest";
+import { AcceptPressure, ArrivalsFirst } from "#coordinator/gateway/arrivals-first";
+import { LoopTurns } from "#core/clock";
+
+describe("work of crawlers that are there", () => {
+  test("waits while many arrive, and goes on when they are in", async () => {
+    let isCrowded = true;
+    const arrivals = new ArrivalsFirst(
+      () => isCrowded,
+      () => performance.now(),
+    );
+    let isDone = false;
+    const work = arrivals.turn().then(() => {
+      isDone = true;
+    });
+    await new Promise((resolve) => setTimeout(resolve, 300));
+    expect(isDone).toBe(false);
+
+    isCrowded = false;
+    await work;
+    expect(isDone).toBe(true);
+  });
+
+  test("is held up for 45 s in one go, and for a third of the time by a fleet that never stops arriving", () => {
+    let nowMs = 0;
+    const arrivals = new ArrivalsFirst(
+      () => true,
+      () => nowMs,
+    );
+    const heldMs = (seconds: number) => {
+      let held = 0;
+      for (const untilMs = nowMs + seconds * 1000; nowMs < untilMs; nowMs += 200)
+        if (arrivals.isHolding) held += 200;
+      return held;
+    };
+
+    expect(arrivals.isHolding).toBe(true);
+    const firstMs = heldMs(60);
+    const laterShare = heldMs(3600) / 3_600_000;
+
+    expect(firstMs).toBeGreaterThan(44_000);
+    expect(firstMs).toBeLessThan(46_000);
+    expect(laterShare).toBeGreaterThan(0.3);
+    expect(laterShare).toBeLessThan(0.36);
+  });
+});
+
+describe("connections that wait to be accepted", () => {
+  test("are noticed where turn after turn of the loop has one, and no longer when one has none", async () => {
+    const pressure = new AcceptPressure();
+    for (let turns = 0; turns < 10; turns += 1) {
+      pressure.accepted();
+      await nextTurn();
+    }
+    expect(pressure.isPressing).toBe(false);
+    for (let turns = 0; turns < 10; turns += 1) {
+      pressure.accepted();
+      await nextTurn();
+    }
+    expect([pressure.isPressing, pressure.isLasting]).toEqual([true, false]);
+
+    await nextTurn();
+    await nextTurn();
+    expect(pressure.isPressing).toBe(false);
+  });
+
+  test("go before the hellos of those that were accepted, in eight turns of nine", async () => {
+    const turns = new LoopTurns(1, () => true);
+    const done: number[] = [];
+    let passed = 0;
+    // Each takes longer than a turn's share.
+    const hello = () => {
+      done.push(passed);
+      for (const untilMs = performance.now() + 2; performance.now() < untilMs; );
+    };
+    turns.take(hello);
+    turns.take(hello);
+    while (turns.waiting > 0) {
+      await nextTurn();
+      passed += 1;
+    }
+
+    expect(done).toEqual([8, 17]);
+  });
+});
