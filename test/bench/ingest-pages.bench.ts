@@ -341,9 +341,11 @@ async function leasedBatch(
       now,
     );
   }
-  // What these hosts' pages link to is due as well, and left alone.
+  // What was taken before is due as well, and left alone. Hosts that are merely linked to are not resolved.
   const keys = urls.map(keyOf);
-  await pool.query("update frontier_host set not_before = 'infinity' where not_before < 'infinity'");
+  await pool.query(
+    "update frontier_host set not_before = 'infinity' where not_before < 'infinity' and state = 'resolved'",
+  );
   await pool.query(
     "update frontier_host set not_before = '-infinity', due_at = $2 where host_hash = any($1)",
     [keys.map((key) => key.hostHash), new Date(now.getTime() - 1e6)],
