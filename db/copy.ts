@@ -7,6 +7,8 @@ import { from as copyFrom, to as copyTo } from "pg-copy-streams";
 import { DatabaseError } from "#core/errors";
 
 const flushBytes = 262_144;
+/** Grows with what is written: most of what is copied in a transaction of results is short. */
+const leastBytes = 32_768;
 const postgresEpochMs = Date.UTC(2000, 0, 1);
 
 /**
@@ -38,7 +40,8 @@ export async function writeCopy(
 export class CopyWriter {
   readonly #stream: Writable;
   readonly #columns: number;
-  #bytes: Buffer = Buffer.allocUnsafe(2 * flushBytes);
+  #hasEnded = false;
+  #bytes: Buffer = Buffer.allocUnsafe(leastBytes);
   #length = 0;
 
   constructor(stream: Writable, columns: number) {
@@ -72,6 +75,13 @@ export class CopyWriter {
     this.#putInt32(8);
     this.#putInt32(high | 0);
     this.#putInt32(low | 0);
+  }
+
+  /** Of its decimal text. */
+  bigint(value: string): void {
+    this.#putInt32(8);
+    this.#makeRoom(8);
+    this.#length = this.#bytes.writeBigInt64BE(BigInt(value), this.#length);
   }
 
   float32(value: number): void {
@@ -121,7 +131,7 @@ export class CopyWriter {
   async flush(): Promise<void> {
     if (this.#length === 0) return;
     const hasRoom = this.#stream.write(this.#bytes.subarray(0, this.#length));
-    this.#bytes = Buffer.allocUnsafe(2 * flushBytes);
+    this.#bytes = Buffer.allocUnsafe(this.#hasEnded ? 0 : 2 * flushBytes);
     this.#length = 0;
     if (!hasRoom) await once(this.#stream, "drain");
   }
@@ -129,6 +139,7 @@ export class CopyWriter {
   /** Called once, by `writeCopy`. */
   async end(): Promise<void> {
     this.#putInt16(-1);
+    this.#hasEnded = true;
     await this.flush();
     this.#stream.end();
   }

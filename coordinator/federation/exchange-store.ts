@@ -281,8 +281,7 @@ export async function admitGiven(
   const urls = distinctUrls(own, scope.maxDepth);
   const hosts = [...new Set(own.map(({ key }) => key.hostHash))];
   const welcome = urls.filter(({ depth }) => scope.admitNewHosts || depth === 0).map(({ key }) => key);
-  const newHosts =
-    welcome.length === 0 ? 0 : (await addHosts(client, welcome, now, { most: mostNewHosts })).length;
+  const newHosts = welcome.length === 0 ? 0 : (await addHosts(client, welcome, now, mostNewHosts)).length;
   await lockHosts(client, hosts);
   if (at.from === parentId) await markGiven(client, hosts);
   const limits = { pagesPerHost: scope.pagesPerHost, budgeted: true, links: [], now };

@@ -6,24 +6,19 @@ import type { PoolClient } from "pg";
 import type { HostHash, UrlHash } from "#core/ids";
 import { nameOf, type UrlKey } from "#core/url-key";
 import { withinChannels } from "../channels/channel-reads.ts";
-import { prepared } from "../database/transaction.ts";
+import { listOf, prepared } from "../database/transaction.ts";
 import { addBackLinks, type LinkedUrl, linksWithin, withoutOptedOut } from "./back-link-writes.ts";
-import {
-  badUrls,
-  fewestUrls,
-  firstUrls,
-  goodPageUrls,
-  type HostPages,
-  outsideLinkUrls,
-  trappedLinksPerUrl,
-} from "./budgets.ts";
 import type { AdmittedUrl } from "./frontier.ts";
-
-/** URLs over a host's budget that are held for when it has earned more; what comes beyond them is left out. */
-const mostHeldUrls = 1000;
-
-/** URLs of a host that are admitted because they were named as its sitemaps or feeds, over all time. */
-const mostListUrls = 60;
+import { hostBudgetSql } from "./host-budget-sql.ts";
+import { writeNewUrls } from "./new-url-writes.ts";
+import {
+  type HostCounts,
+  type HostRoom,
+  mostHeldUrls,
+  type PlacedUrl,
+  placeUrls,
+  roomAtFirst,
+} from "./place-urls.ts";
 
 /** One entry per URL, with its smallest depth; without those that are too deep. */
 export function distinctUrls(urls: readonly AdmittedUrl[], maxDepth: number): AdmittedUrl[] {
@@ -38,36 +33,87 @@ export function distinctUrls(urls: readonly AdmittedUrl[], maxDepth: number): Ad
 
 /**
  * Adds the hosts that the frontier does not hold, but for those that opted out, `most` of them; gives those it added.
- * Before `lockHosts`, which locks them too. They are due at once, which their first URLs will be. `outsideLinks`: to each,
- * where they are counted with it, which spares writing its row once more.
+ * Before `lockHosts`, which locks them too. They are due at once, which their first URLs will be.
  */
 export async function addHosts(
   client: PoolClient,
   given: readonly UrlKey[],
   now: Date,
-  { most = null, outsideLinks }: { most?: number | null; outsideLinks?: ReadonlyMap<HostHash, number> } = {},
+  most: number | null = null,
 ): Promise<HostHash[]> {
   const oneOfEach = [...new Map(given.map((key) => [key.hostHash, key])).values()];
-  const keys = await withoutOptedOut(client, oneOfEach);
+  return await insertHosts(client, await withoutOptedOut(client, oneOfEach), { most, now });
+}
+
+/** What new hosts have from the start, by host: that spares writing their rows once more. */
+interface HostsAtFirst {
+  readonly most?: number | null;
+  readonly outsideLinks?: ReadonlyMap<HostHash, number>;
+  readonly counts?: ReadonlyMap<HostHash, HostCounts>;
+  readonly now: Date;
+}
+
+/** A key of each. */
+async function insertHosts(
+  client: PoolClient,
+  keys: readonly UrlKey[],
+  { most = null, outsideLinks, counts, now }: HostsAtFirst,
+): Promise<HostHash[]> {
+  if (keys.length === 0) return [];
+  const of = (figure: keyof HostCounts) =>
+    listOf(keys.map(({ hostHash }) => counts?.get(hostHash)?.[figure] ?? 0));
   const { rows } = await prepared<{ host_hash: HostHash }>(
     client,
-    `insert into frontier_host (host_hash, host, resolve_at, admitted_at, due_at, outside_links)
-     select host_hash, host, $3, $3, $3, greatest(0, ${linksWithin("links::bigint")})
-     from unnest($1::bigint[], $2::text[], $5::int[]) as given (host_hash, host, links)
+    `insert into frontier_host (host_hash, host, resolve_at, admitted_at, due_at, outside_links, url_count, held_urls,
+       list_urls, left_out_urls)
+     select host_hash, host, $3, $3, $3, greatest(0, ${linksWithin("links::bigint")}), urls, held, lists, left_out
+     from unnest($1::bigint[], $2::text[], $5::int[], $6::int[], $7::int[], $8::int[], $9::int[])
+       as given (host_hash, host, links, urls, held, lists, left_out)
      where not exists (select from frontier_host known where known.host_hash = given.host_hash)
      order by host_hash
      limit $4
      on conflict (host_hash) do nothing
      returning host_hash`,
     [
-      keys.map((key) => key.hostHash),
+      listOf(keys.map((key) => key.hostHash)),
       keys.map((key) => key.host),
       now,
       most,
-      keys.map((key) => outsideLinks?.get(key.hostHash) ?? 0),
+      listOf(keys.map((key) => outsideLinks?.get(key.hostHash) ?? 0)),
+      of("urls"),
+      of("held"),
+      of("lists"),
+      of("leftOut"),
     ],
   );
   return rows.map((row) => row.host_hash);
+}
+
+/** Hosts that came with their first URLs: those still have to be written, by `addUrls`. */
+export interface WelcomedHosts {
+  readonly hosts: ReadonlySet<HostHash>;
+  readonly placed: readonly PlacedUrl[];
+}
+
+/**
+ * Adds hosts that the frontier does not hold and that did not opt out (`keys`, one of each), with those of the URLs that
+ * are theirs counted; before `lockHosts`. A host that somebody else added meanwhile is not among those given back.
+ */
+export async function welcomeHosts(
+  client: PoolClient,
+  keys: readonly UrlKey[],
+  urls: readonly AdmittedUrl[],
+  at: Pick<Admission, "pagesPerHost" | "now"> & { readonly outsideLinks: ReadonlyMap<HostHash, number> },
+): Promise<WelcomedHosts> {
+  const fresh = { refused: null, ...roomAtFirst(at.pagesPerHost), lists: 0 };
+  const rooms = new Map(keys.map(({ hostHash }) => [hostHash, fresh]));
+  const theirs = await withinChannels(
+    client,
+    urls.filter(({ key }) => rooms.has(key.hostHash)),
+  );
+  const { placed, counts } = placeUrls(theirs, rooms);
+  const hosts = new Set(await insertHosts(client, keys, { ...at, counts }));
+  return { hosts, placed: placed.filter(({ url }) => hosts.has(url.key.hostHash)) };
 }
 
 /** Locks the rows of these hosts in the order of their hashes, until the transaction ends. */
@@ -75,7 +121,7 @@ export async function lockHosts(client: PoolClient, hosts: Iterable<HostHash>): 
   await prepared(
     client,
     "select from frontier_host where host_hash = any($1::bigint[]) order by host_hash for update",
-    [[...new Set(hosts)]],
+    [listOf(new Set(hosts))],
   );
 }
 
@@ -84,6 +130,10 @@ export interface Admission {
   readonly pagesPerHost: number;
   /** Whether the hosts' budgets hold too; what is over them is held. */
   readonly budgeted: boolean;
+  /** Hosts that this transaction added, whose URLs are counted. */
+  readonly welcomed?: WelcomedHosts;
+  /** Links from other hosts that came, less those that went, to be counted by host. */
+  readonly outsideLinks?: ReadonlyMap<HostHash, number>;
   /** Links that came and went, which count for a URL that the frontier holds, or does from now on; each URL once. */
   readonly links: readonly LinkedUrl[];
   readonly now: Date;
@@ -97,16 +147,34 @@ export interface Admission {
 export async function addUrls(
   client: PoolClient,
   given: readonly AdmittedUrl[],
-  { links, ...limits }: Admission,
+  { links, welcomed = nobody, outsideLinks = new Map(), ...limits }: Admission,
 ): Promise<AddedUrls> {
-  const urls = await withinChannels(client, given);
+  const urls = await withinChannels(
+    client,
+    given.filter(({ key }) => !welcomed.hosts.has(key.hostHash)),
+  );
+  const known = await knownAmong(client, urls);
+  const unknown = urls.filter((_url, index) => !known.has(index));
+  const { placed, counts } = placeUrls(unknown, await roomsOf(client, unknown, limits));
   const linksTo = new Map(links.map((one) => [nameOf(one), one]));
-  const counts = urls.map(({ key }) => linksTo.get(nameOf(key))?.links ?? 0);
-  const written = urls.length === 0 ? nothingAdded : await writeUrls(client, { urls, counts }, limits);
-  for (const { key } of urls) linksTo.delete(nameOf(key));
+  const added = [...welcomed.placed, ...placed].map((one) => {
+    const name = nameOf(one.url.key);
+    const count = linksTo.get(name)?.links ?? 0;
+    linksTo.delete(name);
+    return { ...one, links: count };
+  });
+  await writeNewUrls(client, added, limits.now);
+  const theirs = [...outsideLinks].filter(([hostHash]) => !welcomed.hosts.has(hostHash));
+  await countAtHosts(client, { counts, outsideLinks: new Map(theirs) }, limits.now);
   await addBackLinks(client, [...linksTo.values()]);
-  return written;
+  const seen = urls.filter((_url, index) => known.has(index));
+  return {
+    newUrls: added.filter(({ state }) => state !== "held").length,
+    held: [...seen, ...added.map(({ url }) => url)].map(({ key }) => key.urlHash),
+  };
 }
+
+const nobody: WelcomedHosts = { hosts: new Set(), placed: [] };
 
 export interface AddedUrls {
   /** Without those that are merely held. */
@@ -115,121 +183,86 @@ export interface AddedUrls {
   readonly held: readonly UrlHash[];
 }
 
-const nothingAdded: AddedUrls = { newUrls: 0, held: [] };
-
-/**
- * The statement of `addUrls`: what is known counts its new links, what is unknown is inserted with them. The hosts are
- * read by the list of their hashes: joined by hash, the planner may go through all hosts that there are.
- */
-const writeStatement = (budgeted: boolean): string => {
-  const budget = budgeted ? hostBudgetSql("h", "$5::int") : "$5::int";
-  return `with host as materialized (
-       select h.host_hash, h.state, h.state_reason, h.list_urls, greatest(0, ${budget} - h.url_count) as open,
-         greatest(0, least(${mostHeldUrls}, $5::int - greatest(${budget}, h.url_count)) - h.held_urls) as holds
-       from frontier_host h
-       where h.host_hash = any($11::bigint[]) and h.opt_out_id is null
-     ), looked_up as materialized (
-       select given.*, exists (
+/** Places among those given. The planner would read all URLs that there are, if it were left the choice. */
+async function knownAmong(client: PoolClient, urls: readonly AdmittedUrl[]): Promise<ReadonlySet<number>> {
+  if (urls.length === 0) return new Set();
+  const { rows } = await prepared<{ known: number[] }>(
+    client,
+    `with looked_up as materialized (
+       select ordinal, exists (
            select from frontier_url u where u.host_hash = given.host_hash and u.url_hash = given.url_hash
          ) as is_known
-       from unnest($1::bigint[], $2::bigint[], $3::text[], $4::smallint[], $7::smallint[], $8::smallint[], $9::boolean[],
-           $10::int[])
-         with ordinality as given (host_hash, url_hash, url, depth, redirects, lists, is_list, links, ordinal)
-     ), linked as (
-       update frontier_url u
-       set back_links = greatest(0, u.back_links + k.links)
-       from looked_up k
-       where k.is_known and k.links <> 0 and u.host_hash = k.host_hash and u.url_hash = k.url_hash
-     ), unknown as (
-       select *, row_number() over (partition by host_hash, is_list order by depth, ordinal) as kind_place
-       from looked_up
-       where not is_known
-     ), placed as (
-       select n.*, h.state as host_state, h.state_reason, h.open, h.holds,
-         row_number() over (partition by n.host_hash order by n.depth, n.ordinal) as place
-       from unknown n
-       join host h on h.host_hash = n.host_hash
-       where not n.is_list or n.kind_place <= ${mostListUrls} - h.list_urls
-     ), added as (
-       insert into frontier_url (host_hash, url_hash, url, state, depth, redirects, lists, back_links, discovered_at,
-         next_fetch_at, last_outcome, last_reason)
-       select host_hash, url_hash, url,
-         case when host_state = 'refused' then 'refused' when place <= open then 'due' else 'held' end,
-         depth, redirects, lists, greatest(0, links), $6, $6,
-         case when host_state = 'refused' then 'refused-address' end,
-         case when host_state = 'refused' then state_reason end
-       from placed
-       where place <= open + case when host_state = 'refused' then 0 else holds end
-       returning host_hash, url_hash, state
-     ), counted as (
-       update frontier_host h
-       set url_count = h.url_count + a.urls,
-           held_urls = h.held_urls + a.held,
-           list_urls = h.list_urls + a.lists,
-           left_out_urls = h.left_out_urls + a.left_out,
-           due_at = case when a.due > 0 then least(h.due_at, $6) else h.due_at end
-       from (
-         select n.host_hash, count(*) filter (where added.state <> 'held')::int as urls,
-           count(*) filter (where added.state = 'held')::int as held,
-           count(*) filter (where n.is_list and added.state is not null)::int as lists,
-           count(*) filter (where added.state = 'due') as due,
-           count(*) filter (where added.state is null) as left_out
-         from unknown n
-         join host on host.host_hash = n.host_hash
-         left join added on added.host_hash = n.host_hash and added.url_hash = n.url_hash
-         group by n.host_hash
-       ) a
-       where h.host_hash = a.host_hash
+       from unnest($1::bigint[], $2::bigint[]) with ordinality as given (host_hash, url_hash, ordinal)
      )
-     select (select count(*) filter (where state <> 'held')::int from added) as added,
-       array(
-         select n.url_hash::text
-         from unknown n
-         where not exists (select from added a where a.host_hash = n.host_hash and a.url_hash = n.url_hash)
-       ) as "leftOut"`;
-};
+     select coalesce(array_agg(ordinal::int), '{}') as known from looked_up where is_known`,
+    [listOf(urls.map(({ key }) => key.hostHash)), listOf(urls.map(({ key }) => key.urlHash))],
+  );
+  return new Set(rows[0]!.known.map((ordinal) => ordinal - 1));
+}
 
-// The host's budget (frontier/host-budget.ts) as SQL, for statements that hold many hosts.
-
-/** The columns of frontier_host by the names of the rule's figures. */
-export const hostPageColumns: Readonly<Record<keyof HostPages, string>> = {
-  good: "good_pages",
-  nearDuplicates: "near_duplicates",
-  notFound: "not_found_pages",
-  empty: "empty_pages",
-  failed: "failed_urls",
-  trappedLinks: "trapped_links",
-  outsideLinks: "outside_links",
-};
-
-const writeWithin = { budget: writeStatement(true), limit: writeStatement(false) };
-
-async function writeUrls(
+/** Of hosts that opted out there is none. */
+async function roomsOf(
   client: PoolClient,
-  { urls, counts }: { readonly urls: readonly AdmittedUrl[]; readonly counts: readonly number[] },
-  limits: Omit<Admission, "links">,
-): Promise<AddedUrls> {
-  const { rows } = await prepared<{ added: number; leftOut: UrlHash[] }>(
+  urls: readonly AdmittedUrl[],
+  { budgeted, pagesPerHost }: Pick<Admission, "budgeted" | "pagesPerHost">,
+): Promise<ReadonlyMap<HostHash, HostRoom>> {
+  if (urls.length === 0) return new Map();
+  const { rows } = await prepared<HostRoom & { hostHash: HostHash }>(
     client,
-    limits.budgeted ? writeWithin.budget : writeWithin.limit,
+    budgeted ? readRooms.budget : readRooms.limit,
+    [listOf(new Set(urls.map(({ key }) => key.hostHash))), pagesPerHost],
+  );
+  return new Map(rows.map((row) => [row.hostHash, row]));
+}
+
+/** The hosts are read by the list of their hashes: joined by hash, the planner may go through all hosts that there are. */
+const roomStatement = (budget: string): string =>
+  `select h.host_hash as "hostHash", case when h.state = 'refused' then coalesce(h.state_reason, '') end as refused,
+     greatest(0, ${budget} - h.url_count) as open,
+     greatest(0, least(${mostHeldUrls}, $2::int - greatest(${budget}, h.url_count)) - h.held_urls) as holds,
+     h.list_urls as lists
+   from frontier_host h
+   where h.host_hash = any($1::bigint[]) and h.opt_out_id is null`;
+
+const readRooms = { budget: roomStatement(hostBudgetSql("h", "$2::int")), limit: roomStatement("$2::int") };
+
+/** Each host's row is written once. */
+async function countAtHosts(
+  client: PoolClient,
+  given: {
+    readonly counts: ReadonlyMap<HostHash, HostCounts>;
+    readonly outsideLinks: ReadonlyMap<HostHash, number>;
+  },
+  now: Date,
+): Promise<void> {
+  const { counts, outsideLinks } = given;
+  const linked = [...outsideLinks].filter(([, links]) => links !== 0).map(([hostHash]) => hostHash);
+  const hosts = [...new Set([...counts.keys(), ...linked])];
+  if (hosts.length === 0) return;
+  const of = (figure: keyof HostCounts) => listOf(hosts.map((host) => counts.get(host)?.[figure] ?? 0));
+  await prepared(
+    client,
+    `update frontier_host h
+     set url_count = h.url_count + a.urls,
+         held_urls = h.held_urls + a.held,
+         list_urls = h.list_urls + a.lists,
+         left_out_urls = h.left_out_urls + a.left_out,
+         outside_links = greatest(0, ${linksWithin("h.outside_links + a.links")}),
+         due_at = case when a.due > 0 then least(h.due_at, $8) else h.due_at end
+     from unnest($1::bigint[], $2::int[], $3::int[], $4::int[], $5::int[], $6::int[], $7::bigint[])
+       as a (host_hash, due, urls, held, lists, left_out, links)
+     where h.host_hash = a.host_hash`,
     [
-      urls.map(({ key }) => key.hostHash),
-      urls.map(({ key }) => key.urlHash),
-      urls.map(({ key }) => key.url),
-      urls.map(({ depth }) => depth),
-      limits.pagesPerHost,
-      limits.now,
-      urls.map(({ redirects = 0 }) => redirects),
-      urls.map(({ lists = 0 }) => lists),
-      urls.map(({ isList = false }) => isList),
-      counts,
-      [...new Set(urls.map(({ key }) => key.hostHash))],
+      listOf(hosts),
+      of("due"),
+      of("urls"),
+      of("held"),
+      of("lists"),
+      of("leftOut"),
+      listOf(hosts.map((host) => outsideLinks.get(host) ?? 0)),
+      now,
     ],
   );
-  const { added: newUrls, leftOut } = rows[0]!;
-  const without = new Set(leftOut);
-  const hashes = urls.map(({ key }) => key.urlHash);
-  return { newUrls, held: without.size === 0 ? hashes : hashes.filter((hash) => !without.has(hash)) };
 }
 
 /**
@@ -298,13 +331,4 @@ export async function releaseHeld(
      where h.host_hash = r.host_hash`,
     [hosts, pagesPerHost],
   );
-}
-
-/** `host` is the alias of frontier_host, `limit` an SQL expression. */
-export function hostBudgetSql(host: string, limit: string): string {
-  const { good, nearDuplicates, notFound, empty, failed, trappedLinks, outsideLinks } = hostPageColumns;
-  const bad = [nearDuplicates, notFound, empty, failed].map((column) => `${host}.${column}`).join(" + ");
-  return `least(${limit}, greatest(${fewestUrls}, ${firstUrls} + ${goodPageUrls} * ${host}.${good}
-    + ${outsideLinkUrls} * least(${host}.${good}, ${host}.${outsideLinks})
-    - ${badUrls} * (${bad}) - ${host}.${trappedLinks} / ${trappedLinksPerUrl}))`;
 }

@@ -3,7 +3,7 @@ import type { PoolClient } from "pg";
 import type { HostHash } from "#core/ids";
 import { domainsAbove, nameOf, type UrlAddress, type UrlKey } from "#core/url-key";
 import { mostLinks } from "#protocol/exchange";
-import { columnsOf, prepared } from "../database/transaction.ts";
+import { listOf, prepared } from "../database/transaction.ts";
 
 /** How many links to a URL came, less those that went. */
 export interface LinkedUrl extends UrlAddress {
@@ -25,7 +25,11 @@ export async function addBackLinks(client: PoolClient, targets: readonly LinkedU
      set back_links = greatest(0, u.back_links + t.links)
      from unnest($1::bigint[], $2::bigint[], $3::int[]) as t (host_hash, url_hash, links)
      where u.host_hash = t.host_hash and u.url_hash = t.url_hash`,
-    columnsOf(targets, ["hostHash", "urlHash", "links"]),
+    [
+      listOf(targets.map(({ hostHash }) => hostHash)),
+      listOf(targets.map(({ urlHash }) => urlHash)),
+      listOf(targets.map(({ links }) => links)),
+    ],
   );
 }
 

@@ -7,10 +7,9 @@
 import type { Pool, PoolClient } from "pg";
 import { asCrawlerId, type CrawlerId, type HostHash, type UrlHash } from "#core/ids";
 import type { UrlKey } from "#core/url-key";
-import { inTransaction, isFaultyValue } from "../database/transaction.ts";
+import { inTransaction, isFaultyValue, listOf, prepared } from "../database/transaction.ts";
 import { noteForeign, splitByOwner } from "../federation/foreign-url-store.ts";
-import { addOutsideLinks } from "../results/host-writes.ts";
-import { type AddedUrls, addHosts, addUrls, lockHosts } from "./admission-writes.ts";
+import { type AddedUrls, addUrls, lockHosts, welcomeHosts } from "./admission-writes.ts";
 import { withoutOptedOut } from "./back-link-writes.ts";
 import type { NewHostBudget } from "./budgets.ts";
 import type { CrawlScope } from "./frontier.ts";
@@ -285,39 +284,34 @@ async function applyEffects(
   const outsideLinks = new Map<HostHash, number>();
   for (const { hostHash, links: count } of links)
     outsideLinks.set(hostHash, (outsideLinks.get(hostHash) ?? 0) + count);
+  const limits = { pagesPerHost: scope.pagesPerHost, budgeted: true, links, outsideLinks, now };
   const isOpen = scope.admitNewHosts && keys.length > 0;
-  const welcome = isOpen
-    ? await welcomeHosts(client, { keys, namers, budget: settings.newHosts, outsideLinks, now })
-    : null;
+  const { welcome, hostsBy } = isOpen
+    ? await newHostsToAdd(client, { keys, namers, budget: settings.newHosts, now })
+    : { welcome: [], hostsBy: new Map() };
+  const welcomed = await welcomeHosts(client, welcome, found.own, limits);
   await lockHosts(
     client,
-    effects.map(({ hostHash }) => hostHash),
+    effects.map(({ hostHash }) => hostHash).filter((hostHash) => !welcomed.hosts.has(hostHash)),
   );
-  const limits = { pagesPerHost: scope.pagesPerHost, budgeted: true, links, now };
-  const { newUrls, held } = await addUrls(client, found.own, limits);
-  for (const hostHash of welcome?.newHosts ?? []) outsideLinks.delete(hostHash);
-  await addOutsideLinks(
-    client,
-    [...outsideLinks].map(([hostHash, count]) => ({ hostHash, links: count })),
-  );
+  const { newUrls, held } = await addUrls(client, found.own, { ...limits, welcomed });
   await noteForeign(client, found, { links, now });
-  return { newUrls, held, newHosts: welcome?.newHosts.length ?? 0, hostsBy: welcome?.hostsBy ?? new Map() };
+  return { newUrls, held, newHosts: welcomed.hosts.size, hostsBy };
 }
 
 type HostsBy = Map<CrawlerId, { admitted: number; leftOut: number }>;
 
-/** Adds the hosts that nobody knows, as far as those whose results name them may name any. */
-async function welcomeHosts(
+/** Hosts that nobody knows, a key of each, as far as those whose results name them may name any. */
+async function newHostsToAdd(
   client: PoolClient,
   given: {
     readonly keys: readonly UrlKey[];
     readonly namers: SummedEffects["namers"];
     readonly budget: NewHostBudget | undefined;
-    readonly outsideLinks: ReadonlyMap<HostHash, number>;
     readonly now: Date;
   },
-): Promise<{ newHosts: readonly HostHash[]; hostsBy: HostsBy }> {
-  const { namers, budget, outsideLinks, now } = given;
+): Promise<{ welcome: readonly UrlKey[]; hostsBy: HostsBy }> {
+  const { namers, budget, now } = given;
   const hostsBy: HostsBy = new Map();
   const keys = await withoutOptedOut(client, await unknownHosts(client, given.keys));
   const countOf = (crawlerId: CrawlerId) => {
@@ -334,21 +328,19 @@ async function welcomeHosts(
     else for (const crawlerId of by) countOf(crawlerId).leftOut += 1;
     return payer !== undefined;
   });
-  const newHosts = welcome.length === 0 ? [] : await addHosts(client, welcome, now, { outsideLinks });
-  return { newHosts, hostsBy };
+  return { welcome, hostsBy };
 }
 
 /** A key of each. */
 async function unknownHosts(client: PoolClient, keys: readonly UrlKey[]): Promise<UrlKey[]> {
   const oneOfEach = new Map(keys.map((key) => [key.hostHash, key]));
-  const { rows } = await client.query<{ host_hash: HostHash }>(
-    `select host_hash
-     from unnest($1::bigint[]) as given (host_hash)
-     where not exists (select from frontier_host known where known.host_hash = given.host_hash)
-     order by host_hash`,
-    [[...oneOfEach.keys()]],
+  const { rows } = await prepared<{ host_hash: HostHash }>(
+    client,
+    "select host_hash from frontier_host where host_hash = any($1::bigint[])",
+    [listOf(oneOfEach.keys())],
   );
-  return rows.map((row) => oneOfEach.get(row.host_hash)!);
+  for (const row of rows) oneOfEach.delete(row.host_hash);
+  return [...oneOfEach.values()];
 }
 
 export interface OutboxBacklog {

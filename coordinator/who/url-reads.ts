@@ -3,7 +3,6 @@ import type { Pool } from "pg";
 import type { HostHash } from "#core/ids";
 import type { UrlKey } from "#core/url-key";
 import { iso, isoOrNull, roundMs } from "../database/cached-read.ts";
-import { hostPageColumns } from "../frontier/admission-writes.ts";
 import { type HostPages, hostBudget, type PageWorth } from "../frontier/budgets.ts";
 import {
   type FetchLine,
@@ -12,6 +11,7 @@ import {
   visitsListed,
   type WaitingReport,
 } from "../frontier/frontier-reports.ts";
+import { hostPageColumns } from "../frontier/host-budget-sql.ts";
 import { urlsInHand } from "../frontier/open-lease-reads.ts";
 import { pageReport } from "../search/page-reads.ts";
 

@@ -54,7 +54,7 @@ const spoolId = "00000000-0000-4000-8000-000000000001";
 
 const ms = (value: number) => value.toFixed(2).padStart(7);
 const kb = (bytes: number) => (bytes / 1024).toFixed(1).padStart(8);
-const header = `         Postgres Node   both  vacuum  WAL KB  with vac  pages  disk KB  links`;
+const header = `         Postgres Node   both  vacuum  WAL KB  with vac  pages  records  disk KB  links`;
 
 const random = seededRandom(1);
 const home = mkdtempSync(join(tmpdir(), "nearcrawl-bench-"));
@@ -80,6 +80,7 @@ try {
   // A minute between its looks is longer than a step takes.
   if (isEmbedded) await pool.query("alter system set autovacuum_naptime = '1s'");
   if (isEmbedded) await pool.query("select pg_reload_conf()");
+  if (isEmbedded) await pool.query("create extension pg_walinspect with schema public");
   const crawlerId = await createCrawlerStore(pool).register({ name: "north", keyHash: "k" });
   await pool.query("insert into registry_generation (state, applied_at) values ('applied', now())");
   const { rows } = await pool.query<{ subnet_id: number }>(
@@ -123,12 +124,14 @@ try {
         each(after.fullPages - before.fullPages)
           .toFixed(2)
           .padStart(6),
+        kb(each(await recordBytes(before.at, after.at))),
         kb(each(disk)),
         each(ends).toFixed(0).padStart(6),
       ].join(" "),
     );
   }
   printSizes(sizes);
+  await printHotUpdates();
   console.log(
     `load average ${loadavg()
       .map((one) => one.toFixed(1))
@@ -341,9 +344,11 @@ async function leasedBatch(
       now,
     );
   }
-  // What these hosts' pages link to is due as well, and left alone.
+  // What was taken before is due as well, and left alone. Hosts that are merely linked to are not resolved.
   const keys = urls.map(keyOf);
-  await pool.query("update frontier_host set not_before = 'infinity' where not_before < 'infinity'");
+  await pool.query(
+    "update frontier_host set not_before = 'infinity' where not_before < 'infinity' and state = 'resolved'",
+  );
   await pool.query(
     "update frontier_host set not_before = '-infinity', due_at = $2 where host_hash = any($1)",
     [keys.map((key) => key.hostHash), new Date(now.getTime() - 1e6)],
@@ -410,7 +415,40 @@ async function measured() {
   const { rows } = await pool.query<{ wal: number; full: number }>(
     "select wal_bytes::float8 as wal, wal_fpi::float8 as full from pg_stat_wal",
   );
-  return { walBytes: rows[0]!.wal, fullPages: rows[0]!.full, backgroundMs: backgroundMs() };
+  const at = await pool.query<{ lsn: string }>("select pg_current_wal_insert_lsn()::text as lsn");
+  return {
+    walBytes: rows[0]!.wal,
+    fullPages: rows[0]!.full,
+    backgroundMs: backgroundMs(),
+    at: at.rows[0]!.lsn,
+  };
+}
+
+/** Of all that was logged, without whole pages; pg_walinspect tells. */
+async function recordBytes(from: string, to: string): Promise<number> {
+  if (!isEmbedded) return Number.NaN;
+  const { rows } = await pool.query<{ bytes: number }>(
+    "select sum(record_size)::float8 as bytes from public.pg_get_wal_stats($1::pg_lsn, $2::pg_lsn, false)",
+    [from, to],
+  );
+  return rows[0]!.bytes;
+}
+
+/** How many of a table's updates wrote no index (HOT). */
+async function printHotUpdates(): Promise<void> {
+  const { rows } = await pool.query<{ name: string; updates: number; share: number }>(
+    `select p.relname as name, sum(s.n_tup_upd)::float8 as updates,
+       (100 * sum(s.n_tup_hot_upd) / nullif(sum(s.n_tup_upd), 0))::float8 as share
+     from pg_stat_user_tables s
+     join pg_inherits i on i.inhrelid = s.relid
+     join pg_class p on p.oid = i.inhparent
+     where s.schemaname = current_schema()
+     group by 1
+     having sum(s.n_tup_upd) > 100
+     order by 2 desc`,
+  );
+  for (const { name, updates, share } of rows)
+    console.log(`${name}: ${updates} updates, ${share.toFixed(0)} % of them in place`);
 }
 
 /** Of autovacuum: its launcher, and its workers, which have ended and are in the postmaster's account. */

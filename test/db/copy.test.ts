@@ -72,6 +72,22 @@ describe("rows by binary COPY", () => {
     expect(written).toEqual([{ hash: "-4294967311", rank: 0.25, at: new Date("1999-12-31T23:59:59.999Z") }]);
   });
 
+  it("hold bigints by their decimal text", async () => {
+    const hashes = ["-9223372036854775808", "-1", "9223372036854775807"];
+    const written = await withClient(async (client) => {
+      await client.query("create temp table hashes (hash bigint)");
+      await writeCopy(client, { table: "hashes", columns: ["hash"] }, async (out) => {
+        for (const hash of hashes) {
+          out.row();
+          out.bigint(hash);
+        }
+      });
+      return (await client.query<{ hash: string }>("select hash from hashes order by hash")).rows;
+    });
+
+    expect(written.map(({ hash }) => hash)).toEqual(hashes);
+  });
+
   it("are read as the server holds them, however the chunks fall", async () => {
     const count = 30_000;
 

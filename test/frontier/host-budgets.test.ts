@@ -1,7 +1,7 @@
 /** Budgets of hosts: they grow with pages of quality and shrink with trash; what is found beyond them waits. */
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { hostBudgetSql } from "#coordinator/frontier/admission-writes";
 import { hostBudget } from "#coordinator/frontier/budgets";
+import { hostBudgetSql } from "#coordinator/frontier/host-budget-sql";
 import { nobody } from "#coordinator/web/page-frame";
 import { answerWho } from "#coordinator/who/answer";
 import { whoBody } from "#coordinator/who/page";

@@ -4,7 +4,7 @@
  */
 import type { Pool } from "pg";
 import { asCrawlerId, asSubnetId } from "#core/ids";
-import { hostBudgetSql } from "../../frontier/admission-writes.ts";
+import { hostBudgetSql } from "../../frontier/host-budget-sql.ts";
 import { sampledRounds } from "./round-sample-reads.ts";
 import type { FrontierSizes, PolicySamples, ProbeRates } from "./types.ts";
 

@@ -1,0 +1,56 @@
+/**
+ * Rows of URLs that the frontier did not hold, in bulk: by COPY, so that the rows that fit into a block are one record of
+ * the log together. Their hosts are locked, so nobody else writes the same.
+ */
+import type { PoolClient } from "pg";
+import { writeCopy } from "#db/copy";
+import type { PlacedUrl } from "./place-urls.ts";
+
+export interface NewUrl extends PlacedUrl {
+  /** Links to it that came, less those that went. */
+  readonly links: number;
+}
+
+const columns = [
+  "host_hash",
+  "url_hash",
+  "url",
+  "state",
+  "depth",
+  "redirects",
+  "lists",
+  "back_links",
+  "discovered_at",
+  "next_fetch_at",
+  "last_outcome",
+  "last_reason",
+];
+
+const deepest = 32_767;
+const mostLinks = 2_147_483_647;
+
+/** Their indexes are written host by host, as they are given. */
+export async function writeNewUrls(client: PoolClient, urls: readonly NewUrl[], now: Date): Promise<void> {
+  if (urls.length === 0) return;
+  await writeCopy(client, { table: "frontier_url", columns }, async (rows) => {
+    for (const { url, state, reason, links } of urls) {
+      const { key, depth, redirects = 0, lists = 0 } = url;
+      rows.row();
+      rows.bigint(key.hostHash);
+      rows.bigint(key.urlHash);
+      rows.text(key.url);
+      rows.text(state);
+      rows.int16(Math.min(deepest, depth));
+      rows.int16(redirects);
+      rows.int16(lists);
+      rows.int32(Math.max(0, Math.min(mostLinks, links)));
+      rows.timestamp(now);
+      rows.timestamp(now);
+      if (state === "refused") rows.text("refused-address");
+      else rows.null();
+      if (reason === null || reason === "") rows.null();
+      else rows.text(reason);
+      if (rows.isFull) await rows.flush();
+    }
+  });
+}
