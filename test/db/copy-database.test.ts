@@ -73,7 +73,8 @@ it("every row, every sequence and what is computed arrive, and new rows go on fr
   expect(await contentsOf(to.pool)).toEqual(expected);
   expect(copied.rows).toBeGreaterThan(10);
   expect(progress.at(-1)).toBe(copied.bytes);
-  if (server !== null)
+  // From the newer server that comes with Nearcrawl, unless the tests use another.
+  if (server !== null && process.env.DATABASE_URL === undefined)
     expect(await postgresVersion(to.pool)).toBeLessThan(await postgresVersion(source.pool));
   const found = "select url_hash from page where lexemes @@ to_tsquery('simple', 'κόσμε')";
   expect((await to.pool.query(found)).rows).toEqual((await source.pool.query(found)).rows);
