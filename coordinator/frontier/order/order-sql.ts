@@ -204,9 +204,14 @@ const due = `
         from (
           select one.url_hash, ${leasedColumns("one")}, one.url_hash = any(l.new_urls) as is_new,
             coalesce(array_position(l.new_urls, one.url_hash), array_position(l.old_urls, one.url_hash)) as listed_at
-          from frontier_url one
-          where host_hash = l.host_hash and url_hash = any(l.new_urls || l.old_urls)
-            and state = 'due' and next_fetch_at <= $2
+          from (
+            -- By key: where most hosts have few URLs, the planner would read all that are due of a host to find these.
+            select *
+            from frontier_url
+            where host_hash = l.host_hash and url_hash = any(l.new_urls || l.old_urls)
+            offset 0
+          ) one
+          where state = 'due' and next_fetch_at <= $2
         ) u
       ) u
       order by ${byQuota("u", "l")}
