@@ -179,8 +179,8 @@ export function splitByShare<Host extends { readonly subnet: string }>(
   return { within, beyond };
 }
 
-function countEach(subnets: readonly string[]): Map<string, number> {
-  const counts = new Map<string, number>();
+export function countEach<Subnet>(subnets: readonly Subnet[]): Map<Subnet, number> {
+  const counts = new Map<Subnet, number>();
   for (const subnet of subnets) counts.set(subnet, (counts.get(subnet) ?? 0) + 1);
   return counts;
 }

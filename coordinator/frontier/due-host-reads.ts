@@ -13,7 +13,7 @@ import type { PoolClient } from "pg";
 import type { CrawlerId, HostHash, SubnetId } from "#core/ids";
 import { columnsOf, prepared } from "../database/transaction.ts";
 import { isHeld, layerTexts, type Partition, withHeldHosts } from "../domain-sets/partition.ts";
-import { largestShare, splitByShare } from "./budgets.ts";
+import { countEach, largestShare, splitByShare } from "./budgets.ts";
 import type { LeaseRequest } from "./frontier.ts";
 import { hostsByTurns } from "./order/mix.ts";
 import { worthShareOf } from "./order/strategies.ts";
@@ -51,11 +51,15 @@ interface DueHost {
 /** A host that is locked, with what was found of it. */
 export interface LockedHost extends HostRow {
   readonly leastWorth: number | null;
+  /** Carried from its lease before (frontier/order/mix); null: no lease of it was mixed yet. */
+  readonly mix_carry: number | null;
 }
 
 /** What a crawler's request comes to. */
 export interface Asked extends LeaseNeeds {
   readonly request: LeaseRequest;
+  /** Where it has due work, if at all; null: of that nothing is known, and the crawler has many subnets. */
+  readonly dueSubnets: readonly SubnetId[] | null;
 }
 
 /** Most leases in one message (messages.ts). */
@@ -114,9 +118,9 @@ async function searchAll(find: Finder, searches: readonly Search[], turns: Subne
     byFiner,
     (search) => search.missing,
   );
-  const anywhere = searches.filter((search) => search.dueSubnets === undefined);
+  const anywhere = searches.filter((search) => search.dueSubnets === null);
   await find.into(anywhere, atFront, (search) => search.missing);
-  const known = searches.filter((search) => search.dueSubnets !== undefined);
+  const known = searches.filter((search) => search.dueSubnets !== null);
   await lookIntoDue(find, known);
   // One more tells what those that come next are worth.
   const byWorth = searches.filter((search) => search.byWorth > 0);
@@ -133,8 +137,10 @@ async function searchAll(find: Finder, searches: readonly Search[], turns: Subne
 class Search {
   readonly asked: Asked;
   readonly crawlerId: CrawlerId;
-  /** Given with the request, without those that were looked into. */
-  dueSubnets: SubnetId[] | undefined;
+  /** What was asked with, without those that were looked into. */
+  dueSubnets: SubnetId[] | null;
+  /** Of those, what may have more than was looked for. */
+  fullSubnets: SubnetId[] = [];
   byWorth: number;
   /** True: there are subnets that were not looked into in turn. */
   hasMoreSubnets = true;
@@ -147,10 +153,10 @@ class Search {
   #missing: number;
 
   constructor(asked: Asked, turns: SubnetTurns) {
-    const { request } = asked;
+    const { request, dueSubnets } = asked;
     this.asked = asked;
     this.crawlerId = request.crawlerId;
-    this.dueSubnets = request.dueSubnets === undefined ? undefined : [...request.dueSubnets];
+    this.dueSubnets = dueSubnets === null ? null : [...dueSubnets];
     this.#missing = Math.min(request.hosts, maxLeases);
     this.#turns = turns;
     this.byWorth = turns.byWorth(request.crawlerId, this.#missing, worthShareOf(request.order));
@@ -226,28 +232,49 @@ class Search {
     this.#within = [];
     this.#beyond = [];
     this.looked.clear();
-    const { dueSubnets } = this.asked.request;
-    if (dueSubnets !== undefined) this.dueSubnets = [...dueSubnets];
+    this.fullSubnets = [];
+    const { dueSubnets } = this.asked;
+    this.dueSubnets = dueSubnets === null ? null : [...dueSubnets];
   }
 }
 
 const longestDueFirst = (a: DueHost, b: DueHost) => a.due_at.getTime() - b.due_at.getTime();
 
-/** Into the subnets of which it is known that something is due, as many at a time as hosts are missing. */
+/**
+ * Into the subnets of which it is known that something is due, as many at a time as hosts are missing; and once more into
+ * those that had more, where all of them together did not have enough.
+ */
 async function lookIntoDue(find: Finder, searches: readonly Search[]): Promise<void> {
   for (let look = 0; look < mostLooks; look++) {
     const open = searches.filter((search) => search.lacking > 0 && search.dueSubnets!.length > 0);
-    if (open.length === 0) return;
-    const looks = open.flatMap((search) => {
+    if (open.length === 0) break;
+    await lookInto(find, open, (search) => {
       const subnets = search.dueSubnets!.splice(0, Math.max(search.lacking, leastSubnets));
       const most = Math.min(largestShare(search.missing), Math.ceil((2 * search.missing) / subnets.length));
-      return subnets.map((subnetId) => ({ crawlerId: search.crawlerId, subnetId, most }));
+      return { subnets, most };
     });
-    const found = await find.inTurn(looks);
-    for (const search of open) {
-      search.add(found.get(search.crawlerId) ?? []);
-      search.share();
-    }
+  }
+  const short = searches.filter((search) => !search.isEnough && search.fullSubnets.length > 0);
+  await lookInto(find, short, ({ fullSubnets: subnets, missing: most }) => ({ subnets, most }));
+}
+
+async function lookInto(
+  find: Finder,
+  searches: readonly Search[],
+  into: (search: Search) => { readonly subnets: readonly SubnetId[]; readonly most: number },
+): Promise<void> {
+  const looks = searches.map((search) => ({ search, ...into(search) }));
+  const found = await find.inTurn(
+    looks.flatMap(({ search: { crawlerId }, subnets, most }) =>
+      subnets.map((subnetId) => ({ crawlerId, subnetId, most })),
+    ),
+  );
+  for (const { search, subnets, most } of looks) {
+    const hosts = found.get(search.crawlerId) ?? [];
+    search.add(hosts);
+    search.share();
+    const had = countEach(hosts.map(({ subnet_id }) => subnet_id));
+    search.fullSubnets = [...search.fullSubnets, ...subnets.filter((id) => (had.get(id) ?? 0) === most)];
   }
 }
 
@@ -295,6 +322,12 @@ const isReady = (host: string) => `${host}.state = 'resolved'
          and ${host}.due_at is not null
          and greatest(${host}.due_at, ${host}.not_before) <= $2`;
 
+/** The same of hosts that are known by key, without the words of an index that the planner would go through for it. */
+const isReadyOfKnown = (host: string) => `${host}.state = 'resolved'
+         and num_nonnulls(${host}.lease_id) = 0
+         and greatest(${host}.due_at, ${host}.not_before) <= $2
+         and num_nonnulls(${host}.due_at) = 1`;
+
 const foundColumns = ["host_hash", "due_at", "subnet_id", "finer_id", "worth"] as const;
 /** What it takes beside them to tell whether a host may be had. */
 const soughtColumns = [
@@ -316,16 +349,19 @@ interface Way {
   readonly order: string;
 }
 
-/** So many rows of an index, of which those are sought that lie in subnets of the crawlers asked for. */
+/**
+ * So many rows of an index, of which those are sought that lie in subnets of the crawlers asked for. They are put together
+ * by crawler before: looked for anew for each crawler, they would be gone through as often as there are crawlers.
+ */
 const fromIndex = (rows: {
   readonly where: string;
   readonly order: string;
   readonly limit: number;
 }): Way => ({
   before: `with sought as materialized (
-       select ${columns(soughtColumns, "f")}, own.crawler_id
+       select own.crawler_id, array_agg(f.host_hash order by ${rows.order.replaceAll("i.", "f.")}, f.host_hash) as host_hashes
        from (
-         select ${columns(soughtColumns, "i")}
+         select i.host_hash, i.host, i.language, i.due_at, i.not_before, i.subnet_id, i.finer_id, i.worth
          from frontier_host i
          where i.state = 'resolved' and i.lease_id is null and ${rows.where}
          order by ${rows.order}, i.host_hash
@@ -338,17 +374,20 @@ const fromIndex = (rows: {
          offset 0
        ) own
        where f.finer_id is null and f.due_at <= $2 and f.not_before <= $2 and ${isHeld("f")}
+       group by own.crawler_id
      )`,
   // One host after the other, until there are enough: turns at addresses are looked up for no more.
   hosts: `
-       select *
+       select ${columns(foundColumns, "f")}
        from (
-         select *
-         from sought i
-         where i.crawler_id = asked.crawler_id
-         order by ${rows.order}, i.host_hash
+         select one.host_hash
+         from sought
+         cross join unnest(sought.host_hashes) with ordinality as one (host_hash, place)
+         where sought.crawler_id = asked.crawler_id
+         order by one.place
          offset 0
-       ) f
+       ) one
+       cross join lateral (select * from frontier_host where host_hash = one.host_hash offset 0) f
        where ${isFreeFor("f", "asked.crawler_id")}
        limit asked.wanted`,
   order: `${rows.order.replaceAll("i.", "h.")}, h.host_hash`,
@@ -485,13 +524,13 @@ async function lockChosen(
 ): Promise<LockedHost[]> {
   const chosen = new Map(searches.flatMap((search) => search.chosen().map((host) => [host.host_hash, host])));
   if (chosen.size === 0) return [];
-  const { rows } = await prepared<Omit<HostRow, "crawler_id">>(
+  const { rows } = await prepared<Omit<LockedHost, "crawler_id" | "leastWorth">>(
     client,
-    `select h.host_hash, h.host, h.crawl_delay_ms, h.back_off_ms, h.backed_off_at, h.usual_ms,
+    `select h.host_hash, h.host, h.crawl_delay_ms, h.back_off_ms, h.backed_off_at, h.usual_ms, h.mix_carry,
        array(select host(a) from unnest(h.addresses[1:${maxAddresses}]) a) as addresses,
        ${addressKeysOf("h")}::text[] as address_keys
      from frontier_host h
-     where h.host_hash = any($1::bigint[]) and ${isReady("h")}
+     where h.host_hash = any($1::bigint[]) and ${isReadyOfKnown("h")}
      for update of h skip locked`,
     [[...chosen.keys()], now],
   );

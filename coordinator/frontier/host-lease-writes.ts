@@ -27,6 +27,7 @@ export async function leaseHosts(
   turns: SubnetTurns,
 ): Promise<Lease[][]> {
   return await inTransaction(pool, async (client) => {
+    await client.query(plannedOnce);
     const asked = await leaseNeeds(client, requests);
     const due = await lockDueHosts(client, asked, { turns, now: terms.now });
     const hosts = await hostsInTurn(client, due, terms);
@@ -45,6 +46,13 @@ export async function leaseHosts(
     return requests.map(({ crawlerId }) => told.filter((_, index) => leases[index]!.of === crawlerId));
   });
 }
+
+/**
+ * Each connection plans the statements of a lease once. Left to itself the server plans them anew for each batch, which is
+ * most of what a short one costs: it takes parts of tables that are never read for expensive. For the same reason it would
+ * compile them.
+ */
+const plannedOnce = "set local plan_cache_mode = force_generic_plan; set local jit = off";
 
 export interface LeasedUrl {
   readonly url: string;
@@ -75,7 +83,10 @@ async function leaseDueUrls(
   const statement = leaseStatement(order === null ? longestDue : inOrder(order));
   const urlsPerHost = new Map(requests.map((request) => [request.crawlerId, request.urlsPerHost]));
   const values = leaseValues(hosts, terms, (crawlerId) => urlsPerHost.get(crawlerId)!);
-  const ofOrder = order === null ? [] : [order.newShare, hosts.map(({ leastWorth }) => leastWorth)];
+  const ofOrder =
+    order === null
+      ? []
+      : [order.newShare, hosts.map(({ leastWorth }) => leastWorth), hosts.map((host) => host.mix_carry)];
   const { rows } = await prepared<SliceRow>(client, statement, [...values, ...ofOrder]);
   return new Map(
     rows.map((row) => [row.host_hash, { leaseId: row.lease_id, urls: row.urls.map(asLeasedUrl) }]),
@@ -152,7 +163,7 @@ const leaseStatement = ({ before, due, after, kept, from }: Slices) => `
         ) else h.due_at end${kept}
     from unnest($4::bigint[]) as given (host_hash)
     left join opened on opened.host_hash = given.host_hash${from}
-    where h.host_hash = given.host_hash
+    where h.host_hash = given.host_hash and h.host_hash = any($4::bigint[])
   )
   select opened.lease_id, opened.host_hash, slice.urls
   from opened

@@ -5,7 +5,7 @@
  */
 import type { Pool, PoolClient } from "pg";
 import type { CrawlerId, HostHash, LeaseId } from "#core/ids";
-import { columnsOf, inTransaction } from "../database/transaction.ts";
+import { columnsOf, inTransaction, prepared } from "../database/transaction.ts";
 import { lockHosts } from "./admission-writes.ts";
 import type { ReturnedLease } from "./frontier.ts";
 
@@ -19,11 +19,12 @@ export async function returnLeases(pool: Pool, ends: readonly LeaseEnd[]): Promi
   const given = ends.filter(({ lease }) => isLeaseNumber(lease.leaseId));
   const now = new Date(Math.max(...ends.map((end) => end.now.getTime())));
   const hosts = await inTransaction(pool, async (client) => {
-    const { rows } = await client.query<OpenLease>(
+    const { rows } = await prepared<OpenLease>(
+      client,
       `select l.lease_id, l.host_hash
        from (select distinct * from unnest($1::bigint[], $2::int[])) as given (lease_id, crawler_id)
        join lease l on l.lease_id = given.lease_id and l.crawler_id = given.crawler_id
-       where l.closed_at is null
+       where l.closed_at is null and l.lease_id = any($1::bigint[])
        order by l.lease_id
        for update of l`,
       [given.map(({ lease }) => lease.leaseId), given.map(({ lease }) => lease.crawlerId)],
@@ -33,9 +34,7 @@ export async function returnLeases(pool: Pool, ends: readonly LeaseEnd[]): Promi
       const host = hostOf.get(leaseId);
       return host !== undefined && hostWaitMs ? [{ host, until: new Date(at.getTime() + hostWaitMs) }] : [];
     });
-    await lockHosts(client, [...hostOf.values()]);
-    if (waits.length > 0) await keepOff(client, waits);
-    await close(client, rows, { ending: "returned", now });
+    await close(client, rows, { ending: "returned", now, waits });
     return hostOf;
   });
   return ends.map(({ lease: { leaseId } }) => {
@@ -45,11 +44,14 @@ export async function returnLeases(pool: Pool, ends: readonly LeaseEnd[]): Promi
   });
 }
 
-/** The crawler has learnt that the hosts, which are locked, must be left alone, though none of its results could say so. */
-async function keepOff(
-  client: PoolClient,
-  waits: readonly { readonly host: HostHash; readonly until: Date }[],
-): Promise<void> {
+/** A crawler has learnt that the host must be left alone, though none of its results could say so. */
+interface HostWait {
+  readonly host: HostHash;
+  readonly until: Date;
+}
+
+/** The hosts are locked. */
+async function keepOff(client: PoolClient, waits: readonly HostWait[]): Promise<void> {
   await client.query(
     `update frontier_host h
      set not_before = greatest(h.not_before, given.until)
@@ -151,13 +153,19 @@ interface OpenLease {
 async function close(
   client: PoolClient,
   leases: readonly OpenLease[],
-  as: { readonly ending: "expired" | "returned"; readonly now: Date },
+  as: {
+    readonly ending: "expired" | "returned";
+    readonly now: Date;
+    readonly waits?: readonly HostWait[];
+  },
 ): Promise<HostHash[]> {
   if (leases.length === 0) return [];
   const ids = leases.map((lease) => lease.lease_id);
   const hosts = leases.map((lease) => lease.host_hash);
   await lockHosts(client, hosts);
-  await client.query(
+  if (as.waits !== undefined && as.waits.length > 0) await keepOff(client, as.waits);
+  await prepared(
+    client,
     `update lease
      set closed_at = $2, ending = $3, open_url_hashes = '{}'
      where lease_id = any($1::bigint[])`,
@@ -218,7 +226,8 @@ export async function reopenRefused(pool: Pool, now: Date): Promise<number> {
  * host that opted out nothing is due.
  */
 export async function settleHosts(client: PoolClient, hosts: readonly HostHash[]): Promise<void> {
-  await client.query(
+  await prepared(
+    client,
     `update frontier_host h
      set due_at = (
            select min(u.next_fetch_at)

@@ -1,6 +1,6 @@
 /** How leases are opened, of pages that are due as of comparisons: one for each host of a slice, which holds the host. */
 import type { PoolClient } from "pg";
-import type { CrawlerId } from "#core/ids";
+import type { CrawlerId, SubnetId } from "#core/ids";
 import { maxLeaseUrls } from "#protocol/lease";
 import { prepared } from "../database/transaction.ts";
 import { partitionOf } from "../domain-sets/partition.ts";
@@ -63,7 +63,11 @@ interface NeedsRow {
   readonly partner: string[];
   readonly finer: boolean;
   readonly known: boolean;
+  readonly subnets: SubnetId[];
 }
+
+/** A crawler with no more subnets than these is looked into all of them: everybody's front need not be gone through for it. */
+const fewSubnets = 8;
 
 /** Of each request what it takes to answer it. */
 export async function leaseNeeds(client: PoolClient, requests: readonly LeaseRequest[]): Promise<Asked[]> {
@@ -71,7 +75,12 @@ export async function leaseNeeds(client: PoolClient, requests: readonly LeaseReq
     client,
     `select c.crawler_id, c.domain_sets as operator, c.partner_domain_sets as partner,
        exists (select from finer_delegation f where f.crawler_id = c.crawler_id) as finer,
-       exists (select from channel where duplicate_share > 0) as known
+       exists (select from channel where duplicate_share > 0) as known,
+       array(
+         select d.subnet_id from delegation d
+         where d.crawler_id = c.crawler_id
+         order by d.subnet_id limit ${fewSubnets + 1}
+       ) as subnets
      from crawler c
      where c.crawler_id = any($1::int[])`,
     [requests.map(({ crawlerId }) => crawlerId)],
@@ -80,9 +89,12 @@ export async function leaseNeeds(client: PoolClient, requests: readonly LeaseReq
   return requests.map((request) => {
     const { partition = [], crawlerId } = request;
     const row = byCrawler.get(crawlerId);
-    if (row === undefined) return { request, partition, hasFinerDelegations: false, hasKnownTexts: false };
+    if (row === undefined)
+      return { request, partition, dueSubnets: [], hasFinerDelegations: false, hasKnownTexts: false };
+    const own = row.subnets.length > fewSubnets ? null : row.subnets;
     return {
       request,
+      dueSubnets: request.dueSubnets ?? own,
       partition: [...partition, ...partitionOf(row.operator, row.partner)],
       hasFinerDelegations: row.finer,
       hasKnownTexts: row.known,

@@ -96,7 +96,7 @@ export function worthSql(name: OrderName, now: string): string {
 /**
  * How leases' URLs are chosen, as frontier/order/mix and host-turns do it: parts of a statement, `before` the part `due` and
  * `after` it. `$2` is the instant, `$4` are the hosts, `$7` so many URLs of each at most, `$8` is the share for new ones, `$9`
- * the least score of those that go by their worth (null: new and old ones are mixed).
+ * the least score of those that go by their worth (null: new and old ones are mixed), `$10` what was carried to each.
  */
 export interface LeaseOrder {
   readonly before: string;
@@ -130,60 +130,68 @@ const listMinutes = 10;
 /** Looked at beyond those that are wanted, since some may not be due any more. */
 const spareUrls = 4;
 
-const carried = "coalesce(own.mix_carry, ((own.host_hash % 1000 + 1000) % 1000) / 1000.0::float8)";
+const carried = "coalesce(h.mix_carry, ((h.host_hash % 1000 + 1000) % 1000) / 1000.0::float8)";
 
 /** As places are given out: the most urgent of both lists, each in proportion to its quota (placeOf in mix.ts). */
 const byQuota = (u: string, h: string) =>
   `${u}.place / greatest(case when ${u}.is_new then ${h}.for_new else ${h}.slots - ${h}.for_new end, 0.5), ${u}.is_new desc`;
 
+/** The next of a list from `used` on, as far as a lease may come, and one more, whose score is told. */
+const nextOf = (list: string, used: string) => `${list}[${used} + 1:${used} + h.slots + ${spareUrls + 1}]`;
+
+const urgentFirst = (which: string) => `(
+      select * from scored u where ${which} order by ${soonFirst} limit h.slots + ${listedUrls}
+    ) u`;
+
+/**
+ * Both lists of each host: what is kept of them (`kept`), or made anew (`made`). From then on they are as one: `listed` has
+ * what is looked at, each list in its order, and `due` what of that is leased.
+ */
 const before = (name: OrderName) => `
   asked as materialized (
     select *, least(slots, greatest(0, floor(exact + ${roundingError})))::int as for_new
     from (
-      select own.host_hash, h.slots, h.least_worth, own.carried, h.slots * $8::float8 + own.carried as exact
-      from unnest($4::bigint[], $7::int[], $9::float8[]) as h (host_hash, slots, least_worth)
-      cross join lateral (
-        select host_hash, ${carried} as carried from frontier_host own where host_hash = h.host_hash offset 0
-      ) own
+      select h.host_hash, h.slots, h.least_worth, ${carried} as carried, h.slots * $8::float8 + ${carried} as exact
+      from unnest($4::bigint[], $7::int[], $9::float8[], $10::float8[]) as h (host_hash, slots, least_worth, mix_carry)
     ) h
-  ), listed as materialized (
-    select h.*, worthy.urls = 0 as is_mixed,
-      s.new_urls[s.new_used + 1:s.new_used + case
-        when worthy.urls > 0 then worthy.urls
-        else ${spareUrls} + greatest(h.for_new, h.slots - cardinality(s.old_urls) + s.old_used)
-      end] as new_urls,
-      s.old_urls[s.old_used + 1:s.old_used + ${spareUrls}
-        + greatest(h.slots - h.for_new, h.slots - cardinality(s.new_urls) + s.new_used)] as old_urls
+  ), kept as materialized (
+    select h.*, ${nextOf("s.new_urls", "s.new_used")} as new_urls, ${nextOf("s.old_urls", "s.old_used")} as old_urls,
+      ${nextOf("s.new_worths", "s.new_used")} as worths
     from asked h
     cross join lateral (select * from url_shortlist where host_hash = h.host_hash offset 0) s
-    cross join lateral (
-      select count(*)::int as urls
-      from unnest(s.new_worths[s.new_used + 1:s.new_used + ${spareUrls} + h.slots]) as worth
-      where worth >= h.least_worth::real
-    ) worthy
     where s.order_name = '${name}'
       and s.made_at > $2::timestamptz - interval '${listMinutes} min'
       and s.made_at < $2::timestamptz + interval '${listMinutes} min'
-      and cardinality(s.new_urls) - s.new_used + cardinality(s.old_urls) - s.old_used > h.slots
-  ), placed as materialized (
-    select h.host_hash, h.slots, u.url_hash, u.is_new, u.score, h.for_new,
-      coalesce(u.is_new and u.score >= h.least_worth, false) as is_worthy,
-      row_number() over (partition by h.host_hash, u.is_new order by ${soonFirst}) as place
+  ), enough as materialized (
+    select * from kept where cardinality(new_urls) + cardinality(old_urls) > slots
+  ), made as materialized (
+    select h.*, m.looked_at, coalesce(m.new_urls, '{}') as new_urls, coalesce(m.worths, '{}') as worths,
+      coalesce(m.old_urls, '{}') as old_urls
     from asked h
     cross join lateral (
       with scored as materialized (${scoredUrls(name, "$2")})
-      (select * from scored u where u.is_new order by ${soonFirst} limit h.slots + ${listedUrls})
-      union all
-      (select * from scored u where not u.is_new order by ${soonFirst} limit h.slots + ${listedUrls})
-    ) u
-    where h.host_hash <> all(array(select host_hash from listed))
-  ), in_turn as materialized (
-    select *, turn <= slots and (is_worthy or not has_worthy) as is_taken
+      select looked.looked_at, new_ones.urls as new_urls, new_ones.worths, old_ones.urls as old_urls
+      from (select count(*) as looked_at from scored) looked,
+        (select array_agg(url_hash) as urls, array_agg(score) as worths from ${urgentFirst("u.is_new")}) new_ones,
+        (select array_agg(url_hash) as urls from ${urgentFirst("not u.is_new")}) old_ones
+    ) m
+    where h.host_hash <> all(array(select host_hash from enough))
+  ), listed as materialized (
+    select l.host_hash, l.slots, l.for_new, l.exact, l.carried, l.worths, l.is_made, worthy = 0 as is_mixed,
+      l.new_urls[:case when worthy > 0 then worthy
+        else ${spareUrls} + greatest(for_new, slots - cardinality(l.old_urls)) end] as new_urls,
+      case when worthy > 0 then '{}' else
+        l.old_urls[:${spareUrls} + greatest(slots - for_new, slots - cardinality(l.new_urls))] end as old_urls
     from (
-      select *, bool_or(is_worthy) over (partition by host_hash) as has_worthy,
-        row_number() over (partition by host_hash order by is_worthy desc, ${byQuota("p", "p")}) as turn
-      from placed p
-    ) p
+      select host_hash, slots, for_new, exact, carried, new_urls, old_urls, worths::float8[] as worths, false as is_made,
+        (select count(*)::int from unnest(worths[:slots + ${spareUrls}]) as worth where worth >= least_worth::real) as worthy
+      from enough
+      union all
+      select host_hash, slots, for_new, exact, carried, ${nextOf("new_urls", "0")}, ${nextOf("old_urls", "0")},
+        ${nextOf("worths", "0")}, true,
+        (select count(*)::int from unnest(worths[:slots]) as worth where worth >= least_worth)
+      from made h
+    ) l
   ), `;
 
 const due = `
@@ -194,23 +202,20 @@ const due = `
       from (
         select *, row_number() over (partition by is_new order by listed_at) as place
         from (
-          select *, one.url_hash = any(l.new_urls) as is_new,
+          select one.url_hash, ${leasedColumns("one")}, one.url_hash = any(l.new_urls) as is_new,
             coalesce(array_position(l.new_urls, one.url_hash), array_position(l.old_urls, one.url_hash)) as listed_at
-          from frontier_url one
-          where host_hash = l.host_hash and url_hash = any(l.new_urls || case when l.is_mixed then l.old_urls else '{}' end)
-            and state = 'due' and next_fetch_at <= $2
+          from (
+            -- By key: where most hosts have few URLs, the planner would read all that are due of a host to find these.
+            select *
+            from frontier_url
+            where host_hash = l.host_hash and url_hash = any(l.new_urls || l.old_urls)
+            offset 0
+          ) one
+          where state = 'due' and next_fetch_at <= $2
         ) u
       ) u
       order by ${byQuota("u", "l")}
       limit l.slots
-    ) u
-    union all
-    select u.host_hash, u.url_hash, array_position(p.items, u.url_hash), null, null, ${leasedColumns("u")}
-    from (
-      select host_hash, array_agg(url_hash order by turn) as items from in_turn where is_taken group by host_hash
-    ) p
-    cross join lateral (
-      select * from frontier_url where host_hash = p.host_hash and url_hash = any(p.items) offset 0
     ) u`;
 
 /** Of frontier_url what a lease tells. */
@@ -225,12 +230,11 @@ const carryAfter = (one: { isMixed: string; placesOfNew: string; taken: string }
         when ${one.isMixed} then least(1, h.exact - ${one.placesOfNew})
         else greatest(-${mostOwed}, h.carried - ${one.taken} * (1 - $8::float8)) end`;
 
-const after = (name: OrderName) => `, list_used as (
+const after = (name: OrderName) => `, used as materialized (
     -- What was not due any more and stood before the leased ones is gone past, or all that was looked at.
-    update url_shortlist s
-    set new_used = s.new_used + coalesce(taken.last_new, case when taken.urls is null then cardinality(l.new_urls) else 0 end),
-      old_used = s.old_used + case when not l.is_mixed then 0
-        else coalesce(taken.last_old, case when taken.urls is null then cardinality(l.old_urls) else 0 end) end
+    select l.host_hash, l.is_made, l.is_mixed, l.exact, l.for_new, l.carried, taken.urls, l.worths,
+      coalesce(taken.last_new, case when taken.urls is null then cardinality(l.new_urls) else 0 end) as new_used,
+      coalesce(taken.last_old, case when taken.urls is null then cardinality(l.old_urls) else 0 end) as old_used
     from listed l
     left join (
       select host_hash, count(*) as urls, max(listed_at) filter (where is_new) as last_new,
@@ -238,31 +242,27 @@ const after = (name: OrderName) => `, list_used as (
       from due
       group by host_hash
     ) taken using (host_hash)
-    where s.host_hash = l.host_hash
-    returning s.host_hash, taken.urls, l.is_mixed, s.new_worths[s.new_used + 1]::float8 as rest_worth
+    where cardinality(l.new_urls) + cardinality(l.old_urls) > 0
+  ), list_used as (
+    update url_shortlist s
+    set new_used = s.new_used + u.new_used, old_used = s.old_used + u.old_used
+    from used u
+    where s.host_hash = u.host_hash and not u.is_made
+      and s.host_hash = any($4::bigint[])
   ), list_made as (
-    insert into url_shortlist (host_hash, order_name, made_at, new_urls, new_worths, old_urls)
-    select host_hash, '${name}', $2,
-      coalesce(array_agg(url_hash order by place) filter (where is_new), '{}'),
-      coalesce(array_agg(score order by place) filter (where is_new), '{}'),
-      coalesce(array_agg(url_hash order by place) filter (where not is_new), '{}')
-    from (select *, count(*) over (partition by host_hash) as looked_at from in_turn) p
-    where looked_at > ${fewUrls} and not is_taken
-    group by host_hash
+    insert into url_shortlist (host_hash, order_name, made_at, new_urls, new_worths, old_urls, new_used, old_used)
+    select m.host_hash, '${name}', $2, m.new_urls, m.worths, m.old_urls, u.new_used, u.old_used
+    from made m
+    join used u using (host_hash)
+    where m.looked_at > ${fewUrls}
     on conflict (host_hash) do update
     set order_name = excluded.order_name, made_at = excluded.made_at, new_urls = excluded.new_urls,
-      new_worths = excluded.new_worths, old_urls = excluded.old_urls, new_used = 0, old_used = 0
+      new_worths = excluded.new_worths, old_urls = excluded.old_urls, new_used = excluded.new_used,
+      old_used = excluded.old_used
   ), left_over as (
-    select h.host_hash, p.rest_worth, ${carryAfter({ isMixed: "p.is_mixed", placesOfNew: "h.for_new", taken: "p.urls" })} as next_carry
-    from asked h
-    join (
-      select host_hash, is_mixed, urls, rest_worth from list_used
-      union all
-      select host_hash, not bool_or(has_worthy), count(*) filter (where is_taken),
-        max(score) filter (where is_new and not is_taken)
-      from in_turn
-      group by host_hash
-    ) p using (host_hash)
+    select h.host_hash, h.worths[h.new_used + 1] as rest_worth,
+      ${carryAfter({ isMixed: "h.is_mixed", placesOfNew: "h.for_new", taken: "h.urls" })} as next_carry
+    from used h
   )`;
 
 /** Lists that no lease will take from any more, a batch of them; true: there may be more. */

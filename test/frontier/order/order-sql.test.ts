@@ -194,7 +194,7 @@ async function picked(name: OrderName, least: number | null, { listed = false } 
      select array(select url_hash from due order by turn) as items, left_over.rest_worth as "restWorth",
        left_over.next_carry as carry
      from left_over, (select $1::text as a, $3::text as b, $5::text as c, $6::text as d) others`,
-    ["", now, "", [hostHash], "", "", [20], order.newShare, [least]],
+    ["", now, "", [hostHash], "", "", [20], order.newShare, [least], [0]],
   );
   return rows[0]!;
 }
