@@ -196,6 +196,10 @@ function tableVerdict(name: string): string {
   if (end.type === "each")
     return Math.abs(grown / urls - 1) < 0.1 ? "grows with URLs known" : `grows: for each ${end.words}`;
   if (end.type === "bounded" && end.mostRows !== null) return `grows to ${end.mostRows} rows`;
+  // As many days as before, in each of which more is written.
+  const crawlers = growth((month) => month.rows.get("crawler") ?? 0);
+  if (kept !== null && name.startsWith("crawler") && grown <= 1.1 * crawlers) return "grows with crawlers";
+  if (kept !== null && grown <= 1.1 * urls) return "grows with URLs known, and so with fetches a day";
   return `**GROWS** ${grown.toFixed(2)} times since the middle of the year`;
 }
 
