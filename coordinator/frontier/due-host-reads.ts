@@ -153,12 +153,12 @@ class Search {
   #missing: number;
 
   constructor(asked: Asked, turns: SubnetTurns) {
-    const { request, dueSubnets } = asked;
+    const { request } = asked;
     this.asked = asked;
     this.crawlerId = request.crawlerId;
-    this.dueSubnets = dueSubnets === null ? null : [...dueSubnets];
     this.#missing = Math.min(request.hosts, maxLeases);
     this.#turns = turns;
+    this.dueSubnets = this.#subnets();
     this.byWorth = turns.byWorth(request.crawlerId, this.#missing, worthShareOf(request.order));
   }
 
@@ -233,8 +233,18 @@ class Search {
     this.#beyond = [];
     this.looked.clear();
     this.fullSubnets = [];
-    const { dueSubnets } = this.asked;
-    this.dueSubnets = dueSubnets === null ? null : [...dueSubnets];
+    const last = hosts.at(-1);
+    if (this.dueSubnets !== null && last !== undefined) this.#turns.reach(this.crawlerId, last.subnet_id);
+    this.dueSubnets = this.#subnets();
+  }
+
+  /** Those named are in an order already; of all that it has, those whose turn it is go first among equals. */
+  #subnets(): SubnetId[] | null {
+    const { dueSubnets, request } = this.asked;
+    if (dueSubnets === null) return null;
+    return request.dueSubnets === undefined
+      ? this.#turns.inTurn(this.crawlerId, dueSubnets)
+      : [...dueSubnets];
   }
 }
 

@@ -195,6 +195,12 @@ export class SubnetTurns {
     return slots;
   }
 
+  /** All of a crawler's subnets, in their order, as their turn is: those after the one reached first. */
+  inTurn(crawlerId: CrawlerId, subnets: readonly SubnetId[]): SubnetId[] {
+    const reached = this.#reached.get(crawlerId) ?? 0;
+    return [...subnets.filter((id) => id > reached), ...subnets.filter((id) => id <= reached)];
+  }
+
   reach(crawlerId: CrawlerId, subnetId: SubnetId): void {
     this.#reached.set(crawlerId, subnetId);
   }

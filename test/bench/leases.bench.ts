@@ -1,90 +1,238 @@
 /**
- * What handing out work costs: leases of 20 hosts with 20 URLs each, out of 50,000 hosts that are due for twelve
- * crawlers, with every address its host's own, and with four hosts of different crawlers at each address. Run: npm
- * run bench -- leases
+ * What handing out work costs, in parts, of which those are measured that are named behind the word; all without one:
+ *
+ *   orders    slices of 20 URLs of 20 hosts with 2,000 due URLs each, in every order, against breadth-first
+ *   host      one host with 2,000, 100,000 and 1,000,000 due URLs
+ *   subnet    20 of 1,000, 100,000 and 1,000,000 hosts in one subnet; and of a crawler that others stand before
+ *   lopsided  12 crawlers, of which the first has 90 % of the subnets
+ *   sharing   50,000 hosts, with every address its host's own, and with four hosts of different crawlers at each
+ *   turns     2,000 crawlers that ask, give back and ask again: slices a second
+ *
+ * Run: npm run bench -- leases [part …] [--most 100000] (no host or subnet larger than that) [--rounds 3]
  */
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { createCrawlerStore } from "#coordinator/crawlers/crawler-store";
-import { createFrontierStore } from "#coordinator/frontier/frontier-store";
-import { openDatabase } from "#db/connect";
-import { stopEmbeddedPostgres } from "#db/embedded-postgres";
-import { migrate } from "#db/migrate";
+import { parseArgs } from "node:util";
+import type { FrontierOrder, OrderName } from "#coordinator/frontier/order/strategies";
+import { orderNames } from "#coordinator/frontier/order/strategies";
+import {
+  type LeaseTimes,
+  type LeaseWorld,
+  leaseWorld,
+  measureAsks,
+  measureTurns,
+  seedFleet,
+  seedHosts,
+  seedRanks,
+} from "./leases/lease-world.ts";
 
-const hosts = Number(process.argv[2] ?? 50_000);
-const crawlers = 12;
-const rounds = 60;
-const home = mkdtempSync(join(tmpdir(), "nearcrawl-bench-"));
-const database = await openDatabase({
-  databaseUrl: process.env.DATABASE_URL ?? null,
-  home,
-  schema: `bench_${process.pid}`,
+const { values, positionals } = parseArgs({
+  allowPositionals: true,
+  options: {
+    most: { type: "string", default: "1000000" },
+    rounds: { type: "string", default: "3" },
+  },
 });
-const { pool } = database;
+const most = Number(values.most);
+const rounds = Number(values.rounds);
+const sizes = [2_000, 100_000, 1_000_000].filter((size) => size <= most);
 
+const parts: Readonly<Record<string, (world: LeaseWorld) => Promise<void>>> = {
+  orders,
+  host,
+  subnet,
+  lopsided,
+  sharing,
+  turns,
+};
+const world = await leaseWorld();
 try {
-  await migrate(database);
-  await pool.query("insert into registry_generation (state, applied_at) values ('applied', now())");
-  for (let n = 0; n < crawlers; n++) {
-    await createCrawlerStore(pool).register({ name: `c${n}`, keyHash: `k${n}` });
+  for (const [name, measure] of Object.entries(parts)) {
+    if (positionals.length > 0 && !positionals.includes(name)) continue;
+    console.log(`\n## ${name}`);
+    await measure(world);
   }
-  await pool.query(
-    `insert into subnet (first_address, last_address, registry, added_in)
-     select ('11.' || n || '.0.0')::inet, ('11.' || n || '.255.255')::inet, 'arin', 1
-     from generate_series(0, ${crawlers - 1}) n`,
-  );
-  await pool.query(
-    `insert into delegation (subnet_id, crawler_id, cause, measured, delegated_at)
-     select s.subnet_id, c.crawler_id, 'own-subnet', true, now()
-     from subnet s join crawler c on c.crawler_id = s.subnet_id`,
-  );
-  for (const perAddress of [1, 4]) await report(perAddress);
 } finally {
-  await pool.query(`drop schema "${database.schema}" cascade`);
-  await database.close();
-  if (!process.env.DATABASE_URL) await stopEmbeddedPostgres(home);
-  rmSync(home, { recursive: true, force: true });
+  await world.close();
 }
 
-async function report(perAddress: number): Promise<void> {
-  await pool.query("delete from lease");
-  await pool.query("delete from frontier_url");
-  await pool.query("delete from frontier_host");
-  await pool.query(
-    `insert into frontier_host (host_hash, host, state, addresses, subnet_id, due_at, url_count)
-     select n, 'h' || n || '.example', 'resolved', array['12.0.0.0'::inet + n / ${perAddress}],
-       1 + n % ${crawlers}, now() - make_interval(secs => n % 1000), 20
-     from generate_series(1, ${hosts}) n`,
-  );
-  await pool.query(
-    `insert into frontier_url (host_hash, url_hash, url, next_fetch_at)
-     select n, page, 'http://h' || n || '.example/' || page, now() - interval '1 hour'
-     from generate_series(1, ${hosts}) n, generate_series(1, 20) page`,
-  );
-  await pool.query("analyze frontier_host, frontier_url");
-  const frontier = createFrontierStore(pool);
-  const took: number[] = [];
-  let leased = 0;
-  for (let round = 0; round < rounds; round++) {
-    const { rows } = await pool.query<{ crawler_id: number }>("select crawler_id from crawler order by 1");
-    const crawlerId = rows[round % crawlers]!.crawler_id as Parameters<
-      typeof frontier.leaseHosts
-    >[0]["crawlerId"];
-    const startMs = performance.now();
-    const leases = await frontier.leaseHosts({
-      crawlerId,
-      hosts: 20,
-      urlsPerHost: 20,
-      leaseSeconds: 300,
-      now: new Date(),
-    });
-    if (round >= crawlers) took.push(performance.now() - startMs);
-    leased += leases.length;
-  }
-  const sorted = took.toSorted((a, b) => a - b);
-  const at = (part: number) => sorted[Math.floor(part * (sorted.length - 1))]!.toFixed(1);
+function inOrder(name: OrderName): FrontierOrder {
+  return { name, newShare: 0.9, worthShare: 0.75 };
+}
+
+/**
+ * Each order has a crawler and 20 hosts of its own, and they ask in turn, so that what else the machine does meets all of
+ * them. A list used up is made anew after 13 to 30 leases of its host.
+ */
+async function orders(on: LeaseWorld): Promise<void> {
+  const asksOfEach = 20;
+  await seedFleet(on.pool, { crawlers: orderNames.length, subnets: 100 });
+  await seedHosts(on.pool, { hosts: 100, urlsPerHost: 2_000, subnets: 100 });
+  await seedRanks(on.pool);
+  const crawlerOf = (name: OrderName) => orderNames.indexOf(name) + 1;
+  const ask = (name: OrderName) => ({
+    ...{ crawler: crawlerOf(name), hosts: 20, urlsPerHost: 20, order: inOrder(name) },
+  });
   console.log(
-    `${perAddress} host${perAddress === 1 ? "" : "s"} an address: ${leased} leases in ${rounds} asks; an ask takes ${at(0.5)} ms (${at(0.1)} to ${at(0.9)})`,
+    "| round | order | ms an ask, median (10 to 90 %, most) | Postgres ms | coordinator ms | in all, × breadth-first | Postgres, × breadth-first |",
   );
+  console.log("|---|---|---|---|---|---|---|");
+  // Round 0 makes plans, fills caches and makes the first lists: it is told, and counts for nothing.
+  for (let round = 0; round <= rounds; round++) {
+    const times = new Map<OrderName, LeaseTimes>();
+    for (let turn = 0; turn < asksOfEach; turn++) {
+      for (const name of orderNames) {
+        const one = await measureAsks(on, [[ask(name)]], { atOnce: 1, finish: true });
+        const before = times.get(name);
+        times.set(name, before === undefined ? one : sumOf(before, one));
+      }
+    }
+    const least = times.get("breadth-first")!;
+    for (const [name, one] of times) {
+      const inAll = (one.serverMs + one.ownMs) / (least.serverMs + least.ownMs);
+      console.log(
+        `| ${round} | ${name} | ${costs(one)} | ${inAll.toFixed(2)} | ${(one.serverMs / least.serverMs).toFixed(2)} |`,
+      );
+    }
+  }
+}
+
+function sumOf(a: LeaseTimes, b: LeaseTimes): LeaseTimes {
+  return {
+    slices: a.slices + b.slices,
+    urls: a.urls + b.urls,
+    asks: a.asks + b.asks,
+    empty: a.empty + b.empty,
+    serverMs: a.serverMs + b.serverMs,
+    ownMs: a.ownMs + b.ownMs,
+    tookMs: [...a.tookMs, ...b.tookMs],
+    wallMs: a.wallMs + b.wallMs,
+  };
+}
+
+async function host(on: LeaseWorld): Promise<void> {
+  await seedFleet(on.pool, { crawlers: 1, subnets: 1 });
+  console.log("| due URLs | order | ms an ask, median (10 to 90 %, most) | Postgres ms | coordinator ms |");
+  console.log("|---|---|---|---|---|");
+  for (const urlsPerHost of sizes) {
+    await seedHosts(on.pool, { hosts: 1, urlsPerHost, subnets: 1 });
+    await seedRanks(on.pool);
+    for (const name of orderNames) {
+      await on.pool.query("truncate url_shortlist");
+      const ask = { crawler: 1, hosts: 1, urlsPerHost: 20, order: inOrder(name) };
+      // All orders together lease less than the smallest host has due.
+      const asks = Array.from({ length: 15 }, () => [ask]);
+      const times = await measureAsks(on, asks, { atOnce: 1, finish: true });
+      console.log(`| ${urlsPerHost} | ${name} | ${costs(times)} |`);
+    }
+  }
+}
+
+/** Crawler 1 has the subnet; crawler 2 has 20 hosts of another, all of which became due after them. */
+async function subnet(on: LeaseWorld): Promise<void> {
+  console.log(
+    "| hosts in the subnet | who asks | order | ms an ask, median (10 to 90 %, most) | Postgres ms | coordinator ms |",
+  );
+  console.log("|---|---|---|---|---|---|");
+  for (const hosts of sizes) {
+    await seedFleet(on.pool, { crawlers: 2, subnets: 2 });
+    await seedHosts(on.pool, { hosts, urlsPerHost: 1, subnets: 1 });
+    await on.pool.query("update delegation set crawler_id = subnet_id");
+    await on.pool.query(
+      `insert into frontier_host (host_hash, host, state, addresses, subnet_id, due_at, url_count)
+       select n, 'late' || n || '.example', 'resolved', array['64.0.0.0'::inet + n], 2, now() - interval '1 minute', 1
+       from generate_series(1, 2000) n`,
+    );
+    await on.pool.query(
+      `insert into frontier_url (host_hash, url_hash, url, next_fetch_at)
+       select n, n, 'http://late' || n || '.example/', now() - interval '1 minute' from generate_series(1, 2000) n`,
+    );
+    await on.pool.query("analyze frontier_host, frontier_url");
+    for (const name of ["breadth-first", "back-links"] as const) {
+      for (const crawler of [1, 2]) {
+        const ask = { crawler, hosts: 20, urlsPerHost: 20, order: inOrder(name) };
+        const asks = Array.from({ length: 40 }, () => [ask]);
+        const times = await measureAsks(on, asks, { atOnce: 1, finish: false });
+        const who = crawler === 1 ? "whose it is" : "another";
+        console.log(`| ${hosts} | ${who} | ${name} | ${costs(times)} |`);
+      }
+    }
+  }
+}
+
+async function lopsided(on: LeaseWorld): Promise<void> {
+  const [crawlers, subnets] = [12, 1_000];
+  console.log(
+    "| order | who asks | asks | slices | ms an ask, median (10 to 90 %, most) | Postgres ms | coordinator ms |",
+  );
+  console.log("|---|---|---|---|---|---|---|");
+  for (const name of ["breadth-first", "back-links"] as const) {
+    await seedFleet(on.pool, { crawlers, subnets, firstShare: 0.9 });
+    await seedHosts(on.pool, { hosts: 50_000, urlsPerHost: 20, subnets });
+    const ask = (crawler: number) => ({ crawler, hosts: 20, urlsPerHost: 20, order: inOrder(name) });
+    const first = Array.from({ length: 40 }, () => [ask(1)]);
+    const others = Array.from({ length: 4 }, () => Array.from({ length: 11 }, (_, index) => ask(index + 2)));
+    const all = Array.from({ length: 10 }, () => Array.from({ length: 12 }, (_, index) => ask(index + 1)));
+    for (const [who, asks, atOnce] of [
+      ["the first", first, 1],
+      ["the others", others, 1],
+      ["all at once", all, 12],
+    ] as const) {
+      const times = await measureAsks(on, asks, { atOnce, finish: false });
+      console.log(`| ${name} | ${who} | ${times.asks} | ${times.slices} | ${costs(times)} |`);
+    }
+  }
+}
+
+async function sharing(on: LeaseWorld): Promise<void> {
+  const crawlers = 12;
+  await seedFleet(on.pool, { crawlers, subnets: crawlers });
+  console.log(
+    "| hosts an address | slices | ms an ask, median (10 to 90 %, most) | Postgres ms | coordinator ms |",
+  );
+  console.log("|---|---|---|---|---|");
+  for (const perAddress of [1, 4]) {
+    await seedHosts(on.pool, { hosts: 50_000, urlsPerHost: 20, subnets: crawlers, perAddress });
+    const asks = Array.from({ length: 5 }, () =>
+      Array.from({ length: crawlers }, (_, index) => ({ crawler: index + 1, hosts: 20, urlsPerHost: 20 })),
+    );
+    const times = await measureAsks(on, asks, { atOnce: 1, finish: false });
+    console.log(`| ${perAddress} | ${times.slices} | ${costs(times)} |`);
+  }
+}
+
+/** As in the fleet's bench: hosts of one URL, five subnets a crawler. */
+async function turns(on: LeaseWorld): Promise<void> {
+  const crawlers = 2_000;
+  await seedFleet(on.pool, { crawlers, subnets: 5 * crawlers });
+  console.log(
+    "| order | asked at once | hosts an ask | slices | slices/s | Postgres ms a slice | coordinator ms a slice | in all |",
+  );
+  console.log("|---|---|---|---|---|---|---|---|");
+  for (const name of ["breadth-first", "back-links"] as const) {
+    await seedHosts(on.pool, { hosts: 20_000, urlsPerHost: 1, subnets: 5 * crawlers });
+    for (const hosts of [1, 2, 8]) {
+      for (let round = 0; round < rounds; round++) {
+        const times = await measureTurns(on, {
+          crawlers,
+          asks: Math.ceil(8 / hosts),
+          hosts,
+          order: inOrder(name),
+        });
+        const { slices, serverMs, ownMs, wallMs } = times;
+        const each = (ms: number) => (ms / slices).toFixed(3);
+        console.log(
+          `| ${name} | ${crawlers} | ${hosts} | ${slices} | ${((1000 * slices) / wallMs).toFixed(0)} | ${each(serverMs)} | ${each(ownMs)} | ${each(serverMs + ownMs)} |`,
+        );
+      }
+    }
+  }
+}
+
+function costs({ tookMs, serverMs, ownMs, asks }: LeaseTimes): string {
+  return `${spread(tookMs)} | ${(serverMs / asks).toFixed(2)} | ${(ownMs / asks).toFixed(2)}`;
+}
+
+function spread(tookMs: readonly number[]): string {
+  const sorted = tookMs.toSorted((a, b) => a - b);
+  const at = (part: number) => sorted[Math.floor(part * (sorted.length - 1))]!.toFixed(1);
+  return `${at(0.5)} (${at(0.1)} to ${at(0.9)}, ${at(1)})`;
 }

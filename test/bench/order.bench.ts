@@ -4,7 +4,8 @@
  *
  *   npm run bench -- order.bench        # table 5.3, pictures and the simulated crawls
  *   npm run bench -- order.bench live         # a minute of crawling in the emulated Internet
- *   npm run bench -- order.bench cost         # what each order costs a lease
+ *
+ * What each order costs a lease: npm run bench -- leases orders
  */
 import { writeFileSync } from "node:fs";
 import { comparePeaks, estimateCrawl, thesisAssumptions } from "#coordinator/overview/estimate";
@@ -13,7 +14,6 @@ import { orderLists, ordersOf, runOf } from "#ops/cli/commands/simulate";
 import { formatTable } from "#ops/cli/output";
 import { type OrderWeb, orderWeb } from "#ops/simulate/order/order-web";
 import { simulateOrder } from "#ops/simulate/order/simulate-order";
-import { measureLeaseCost } from "./order/lease-cost.ts";
 import { crawlInOrder } from "./order/live-order.ts";
 import { coveragePicture, mixPicture, type OrderCurve, pendingPicture } from "./order/order-pictures.ts";
 
@@ -30,7 +30,6 @@ const live = {
 };
 
 if (part === "live") await measureLive();
-else if (part === "cost") await measureCost();
 else compute();
 process.exit();
 
@@ -87,11 +86,6 @@ async function measureLive(): Promise<void> {
   const measured = withMeasures(given, measures);
   console.log(estimateText({ assumptions: given, estimate: estimateCrawl(given), table53, measured }));
   write("anansi-mix.svg", mixPicture(curve, live.newShare));
-}
-
-async function measureCost(): Promise<void> {
-  for (const { urlsPerHost, order, medianMs } of await measureLeaseCost())
-    console.log(`${urlsPerHost} due URLs a host, ${order}: ${medianMs.toFixed(1)} ms for 20 slices`);
 }
 
 function write(name: string, svg: string): void {

@@ -9,7 +9,7 @@ import type { Pool } from "pg";
 import type { FrontierStore } from "#coordinator/frontier/frontier";
 import { createFrontierStore } from "#coordinator/frontier/frontier-store";
 import type { FrontierOrder } from "#coordinator/frontier/order/strategies";
-import { asCrawlerId } from "#core/ids";
+import { asCrawlerId, asLeaseId } from "#core/ids";
 import { openDatabase } from "#db/connect";
 import { stopEmbeddedPostgres } from "#db/embedded-postgres";
 import { migrate } from "#db/migrate";
@@ -133,13 +133,19 @@ export interface Ask {
   readonly dueSubnets?: readonly number[];
 }
 
+/** Sums over all requests: `serverMs` and `ownMs` of processor time, Postgres' and this process'. */
 export interface LeaseTimes {
   readonly slices: number;
   readonly urls: number;
   readonly asks: number;
+  /** Requests that got nothing. */
   readonly empty: number;
   readonly serverMs: number;
   readonly ownMs: number;
+  /** Of each request, from asking to the answer. */
+  readonly tookMs: readonly number[];
+  /** From the first request to the last answer, without what is done between rounds. */
+  readonly wallMs: number;
 }
 
 /** Asks so many at a time; what is leased is finished (its URLs due in a week) between rounds, outside the measure. */
@@ -148,13 +154,16 @@ export async function measureAsks(
   rounds: readonly (readonly Ask[])[],
   options: { readonly atOnce: number; readonly finish: boolean; readonly restSeconds?: number },
 ): Promise<LeaseTimes> {
-  const sums = { slices: 0, urls: 0, asks: 0, empty: 0, serverMs: 0, ownMs: 0 };
+  const sums = { slices: 0, urls: 0, asks: 0, empty: 0, serverMs: 0, ownMs: 0, wallMs: 0 };
+  const tookMs: number[] = [];
   for (const asks of rounds) {
     const waiting = [...asks];
     const before = processorTime(world.server);
+    const beganMs = performance.now();
     const lane = async () => {
       for (let ask = waiting.shift(); ask !== undefined; ask = waiting.shift()) {
         const { crawler, dueSubnets, ...request } = ask;
+        const askedMs = performance.now();
         const leases = await world.frontier.leaseHosts({
           ...request,
           ...(dueSubnets === undefined ? {} : { dueSubnets: dueSubnets as never }),
@@ -163,6 +172,7 @@ export async function measureAsks(
           addressRestSeconds: options.restSeconds ?? 0,
           now: new Date(),
         });
+        tookMs.push(performance.now() - askedMs);
         sums.asks += 1;
         sums.slices += leases.length;
         sums.empty += leases.length === 0 ? 1 : 0;
@@ -170,12 +180,64 @@ export async function measureAsks(
       }
     };
     await Promise.all(Array.from({ length: options.atOnce }, lane));
+    sums.wallMs += performance.now() - beganMs;
     const after = processorTime(world.server);
     sums.serverMs += after.serverMs - before.serverMs;
     sums.ownMs += after.ownMs - before.ownMs;
     if (options.finish) await finishLeases(world.pool);
   }
-  return sums;
+  return { ...sums, tookMs };
+}
+
+export interface Turns {
+  readonly crawlers: number;
+  /** Requests of each crawler, one after the other. */
+  readonly asks: number;
+  readonly hosts: number;
+  readonly order?: FrontierOrder;
+}
+
+/** Every crawler asks, gives back at once what it got, and asks again: what handing out costs, with nothing fetched. */
+export async function measureTurns(
+  world: LeaseWorld,
+  { crawlers, asks, hosts, order }: Turns,
+): Promise<LeaseTimes> {
+  const sums = { slices: 0, urls: 0, asks: 0, empty: 0 };
+  const tookMs: number[] = [];
+  const lane = async (crawler: number) => {
+    const crawlerId = asCrawlerId(crawler);
+    const request = { crawlerId, hosts, urlsPerHost: 20, leaseSeconds: 300, addressRestSeconds: 10 };
+    for (let ask = 0; ask < asks; ask++) {
+      const askedMs = performance.now();
+      const leases = await world.frontier.leaseHosts({
+        ...request,
+        ...(order ? { order } : {}),
+        now: new Date(),
+      });
+      tookMs.push(performance.now() - askedMs);
+      sums.asks += 1;
+      sums.slices += leases.length;
+      sums.empty += leases.length === 0 ? 1 : 0;
+      for (const { urls } of leases) sums.urls += urls.length;
+      await Promise.all(
+        leases.map(async ({ leaseId }) =>
+          world.frontier.returnLease({ leaseId: asLeaseId(leaseId), crawlerId }, new Date()),
+        ),
+      );
+    }
+  };
+  const before = processorTime(world.server);
+  const beganMs = performance.now();
+  await Promise.all(Array.from({ length: crawlers }, async (_, index) => lane(index + 1)));
+  const wallMs = performance.now() - beganMs;
+  const after = processorTime(world.server);
+  return {
+    ...sums,
+    serverMs: after.serverMs - before.serverMs,
+    ownMs: after.ownMs - before.ownMs,
+    tookMs,
+    wallMs,
+  };
 }
 
 /** As results do it, without pages: what was leased is due again in a week. */
