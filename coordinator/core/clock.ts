@@ -85,23 +85,32 @@ export class KeyedTurns<Key> {
   }
 }
 
-const mostPassed = 8;
+/** In one turn, however long the rest of it was. */
+const mostTurnMs = 20;
+/** Of the time that the rest of a turn takes: to work, and to work that something else precedes. */
+const turnShare = 1;
+const precededShare = 0.25;
 
 /**
- * Work in short pieces, of which so many ms at most are done in one turn of the event loop, in the order in which they
- * came: what comes in thousands keeps nothing else from its turn.
+ * Work in short pieces, of which so many ms are done in one turn of the event loop, or as long as the rest of the turn
+ * took, in the order in which they came: what comes in thousands keeps nothing else from its turn, and is not kept from its
+ * own where turns are long.
  */
 export class LoopTurns {
-  readonly #mostMs: number;
+  readonly #leastMs: number;
+  readonly #isPreceded: () => boolean;
+  readonly #nowMs: () => number;
   #waiting: (() => void)[] = [];
   #spentMs = 0;
-  readonly #isPreceded: () => boolean;
+  #budgetMs: number;
+  #endedAtMs = 0;
   #isCounting = false;
-  #passed = 0;
 
-  /** `isPreceded`: something else comes first; one turn of nine is taken all the same. */
-  constructor(mostMs: number, isPreceded = () => false) {
-    this.#mostMs = mostMs;
+  /** `isPreceded`: something else comes first; a fifth of the time remains. `nowMs`: monotonic. */
+  constructor(leastMs: number, isPreceded = () => false, nowMs = () => performance.now()) {
+    this.#nowMs = nowMs;
+    this.#leastMs = leastMs;
+    this.#budgetMs = leastMs;
     this.#isPreceded = isPreceded;
   }
 
@@ -111,35 +120,35 @@ export class LoopTurns {
 
   /** At once, where this turn has room and nobody waits. `work` must not throw. */
   take(work: () => void): void {
-    const mustWait = this.#waiting.length > 0 || this.#spentMs >= this.#mostMs || this.#isPreceded();
+    const mustWait = this.#waiting.length > 0 || this.#spentMs >= this.#budgetMs || this.#isPreceded();
     if (mustWait) this.#waiting.push(work);
     else this.#do(work);
     if (this.#isCounting) return;
     this.#isCounting = true;
+    this.#endedAtMs = this.#nowMs();
     setImmediate(() => this.#next());
   }
 
   #next(): void {
-    if (this.#waiting.length > 0 && this.#passed < mostPassed && this.#isPreceded()) {
-      this.#passed += 1;
-      setImmediate(() => this.#next());
-      return;
-    }
-    this.#passed = 0;
+    const restMs = this.#nowMs() - this.#endedAtMs - this.#spentMs;
+    this.#budgetMs = this.#isPreceded()
+      ? Math.min(mostTurnMs, precededShare * restMs)
+      : Math.min(mostTurnMs, Math.max(this.#leastMs, turnShare * restMs));
     this.#spentMs = 0;
     let done = 0;
-    while (done < this.#waiting.length && this.#spentMs < this.#mostMs) {
+    while (done < this.#waiting.length && (done === 0 || this.#spentMs < this.#budgetMs)) {
       this.#do(this.#waiting[done]!);
       done += 1;
     }
     this.#waiting = this.#waiting.slice(done);
     this.#isCounting = this.#spentMs > 0;
+    this.#endedAtMs = this.#nowMs() - this.#spentMs;
     if (this.#isCounting) setImmediate(() => this.#next());
   }
 
   #do(work: () => void): void {
-    const startMs = performance.now();
+    const startMs = this.#nowMs();
     work();
-    this.#spentMs += performance.now() - startMs;
+    this.#spentMs += this.#nowMs() - startMs;
   }
 }

@@ -8,14 +8,16 @@ export class KeptAnswer<T> {
   readonly #ask: () => Promise<T>;
   readonly #nowMs: () => number;
   readonly #leastMs: number;
+  readonly #freeMs: number;
   #answer: { readonly value: T; readonly staleAtMs: number } | null = null;
   #asking: Promise<T> | null = null;
 
-  /** `leastMs`: so long it is kept in any case. */
-  constructor(ask: () => Promise<T>, nowMs: () => number, leastMs = defaultLeastMs) {
+  /** `leastMs`: so long it is kept in any case. `freeMs`: what asking may take without being kept for it. */
+  constructor(ask: () => Promise<T>, nowMs: () => number, leastMs = defaultLeastMs, freeMs = 0) {
     this.#ask = ask;
     this.#nowMs = nowMs;
     this.#leastMs = leastMs;
+    this.#freeMs = freeMs;
   }
 
   async get(): Promise<T> {
@@ -30,7 +32,7 @@ export class KeptAnswer<T> {
     const startedMs = this.#nowMs();
     const value = await this.#ask();
     const doneMs = this.#nowMs();
-    const keepMs = Math.max(this.#leastMs, rest * (doneMs - startedMs));
+    const keepMs = Math.max(this.#leastMs, rest * (doneMs - startedMs - this.#freeMs));
     this.#answer = { value, staleAtMs: doneMs + keepMs };
     return value;
   }

@@ -22,6 +22,9 @@ import type {
 
 const hourMs = 3_600_000;
 
+/** Reading a fleet of some hundreds: what operators have just changed is to be seen. One of 10,000 is kept for seconds. */
+const smallFleetMs = 100;
+
 /** `now` is the clock of the figures that are kept; `nowMs` one that never goes back. */
 export function createFleetReads(pool: Pool, now: () => Date, nowMs: () => number): FleetReads {
   const figures = new KeptAnswer(() => fleetFigures(pool, now()), nowMs);
@@ -31,8 +34,9 @@ export function createFleetReads(pool: Pool, now: () => Date, nowMs: () => numbe
     24: new KeptAnswer(() => failureShares(pool, since(24)), nowMs),
   } as const;
   const kept = async () => await figures.get();
+  const fleet = new KeptAnswer(async () => await fleetList(pool, now(), kept), nowMs, 0, smallFleetMs);
   return {
-    fleet: async (at) => await fleetList(pool, at, kept),
+    fleet: async () => await fleet.get(),
     crawler: async (name, at) => await fleetEntry(pool, name, at, kept),
     activityOf: async (crawlerId) => await crawlerActivity(pool, crawlerId),
     workOf: async (name) => await crawlerWork(pool, name),

@@ -86,7 +86,7 @@ export const defaultGatewaySettings: Omit<GatewaySettings, "userAgent"> = {
   // A fleet of 10,000, half of it twice: with a connection that has died and one that takes its place.
   limits: { connections: 15_000, connectionsPerAddress: 500, failuresPerAddressAndMinute: 60 },
   // Those that are worked on together go to the database together. A crawler gives up after 30 s without a word.
-  admission: { atOnce: 1024, mostWaitMs: 10_000 },
+  admission: { atOnce: 1024, mostWaitMs: 6000 },
   remoteAddressOf: (request) => request.socket.remoteAddress ?? "unknown",
 };
 
@@ -270,6 +270,11 @@ export class AdmissionLine {
 
   get waiting(): number {
     return this.#line.length - this.#head;
+  }
+
+  /** They have had a turn, or two, and are not in yet. */
+  get working(): number {
+    return this.#starts.size;
   }
 
   /** When the next one who is sent away is to come back; null: there is room in the line. `coming`: on the way into it. */

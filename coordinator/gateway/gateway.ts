@@ -193,7 +193,7 @@ export class CrawlerGateway implements Fleet {
   /** In turns of the loop: a fleet that connects at the same moment must not keep everybody else from being served. */
   #queueUpgrade(request: IncomingMessage, stream: Duplex, head: Buffer): void {
     stream.on("error", () => stream.destroy());
-    const laterMs = this.#line.comeBackMs(this.#upgrades + this.#silent.size);
+    const laterMs = this.#line.comeBackMs(this.#upgrades + this.#silent.size + this.#line.working);
     if (laterMs !== null) {
       this.#sendAway(stream, laterMs);
       return;

@@ -66,22 +66,34 @@ describe("connections that wait to be accepted", () => {
     expect(pressure.isPressing).toBe(false);
   });
 
-  test("go before the hellos of those that were accepted, in eight turns of nine", async () => {
-    const turns = new LoopTurns(1, () => true);
-    const done: number[] = [];
-    let passed = 0;
-    // Each takes longer than a turn's share.
-    const hello = () => {
-      done.push(passed);
-      for (const untilMs = performance.now() + 2; performance.now() < untilMs; );
+  test("leave a fifth of the time to the hellos of those that were accepted, however long turns are", async () => {
+    const share = async (isPreceded: boolean) => {
+      let nowMs = 0;
+      const turns = new LoopTurns(
+        1,
+        () => isPreceded,
+        () => nowMs,
+      );
+      let helloMs = 0;
+      const hello = () => {
+        nowMs += 0.5;
+        helloMs += 0.5;
+      };
+      for (let count = 0; count < 400; count += 1) turns.take(hello);
+      let otherMs = 0;
+      for (let count = 0; count < 20; count += 1) {
+        nowMs += 8;
+        otherMs += 8;
+        await nextTurn();
+      }
+      const part = helloMs / (helloMs + otherMs);
+      while (turns.waiting > 0) await nextTurn();
+      return part;
     };
-    turns.take(hello);
-    turns.take(hello);
-    while (turns.waiting > 0) {
-      await nextTurn();
-      passed += 1;
-    }
 
-    expect(done).toEqual([8, 17]);
+    const [first, preceded] = [await share(false), await share(true)];
+
+    expect(first).toBeCloseTo(0.5, 1);
+    expect(preceded).toBeCloseTo(0.2, 1);
   });
 });
