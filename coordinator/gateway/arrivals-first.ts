@@ -51,6 +51,20 @@ export class AcceptPressure {
   }
 }
 
+/** Batches of results that wait to be taken in: each slice that is handed out makes more of them. */
+const mostResultsWaiting = 32;
+/** A request for work waits no longer for others' results. */
+const mostBehindMs = 10_000;
+
+/** Requests for work wait while results do: what was fetched is worth more than what is to be fetched. `waiting`: batches. */
+export async function afterResults(
+  waiting: () => number,
+  pause: (ms: number) => Promise<unknown> = delay,
+): Promise<void> {
+  for (let waitedMs = 0; waitedMs < mostBehindMs && waiting() > mostResultsWaiting; waitedMs += lookMs)
+    await pause(lookMs);
+}
+
 export class ArrivalsFirst {
   readonly #isCrowded: () => boolean;
   readonly #nowMs: () => number;

@@ -33,7 +33,7 @@ import type { ResultStore } from "../results/accepted-result.ts";
 import { type ResultBatch, takeResults } from "../results/take-results.ts";
 import { introductionOf, seenFrom, takeResultsSettings } from "../room-settings.ts";
 import { withoutChecks } from "../trust/double-checks.ts";
-import { ArrivalsFirst } from "./arrivals-first.ts";
+import { ArrivalsFirst, afterResults } from "./arrivals-first.ts";
 import type { GatewayHandlers, WelcomeExtras } from "./gateway-settings.ts";
 
 export interface FleetMessagePorts {
@@ -174,6 +174,7 @@ export function fleetMessageHandlers(ports: FleetMessagePorts, config: Coordinat
               async () =>
                 await leases.run(async () => {
                   await arrivals.turn();
+                  await afterResults(() => results.waiting);
                   return await handOutTasks(request, ports.frontier, handOut(), ports.now());
                 }),
             ));

@@ -1,7 +1,7 @@
 /** Who comes before whom where a whole fleet arrives: connections, those that arrive, those that are there. */
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
-import { AcceptPressure, ArrivalsFirst } from "#coordinator/gateway/arrivals-first";
+import { AcceptPressure, ArrivalsFirst, afterResults } from "#coordinator/gateway/arrivals-first";
 import { LoopTurns } from "#core/clock";
 
 describe("work of crawlers that are there", () => {
@@ -45,6 +45,23 @@ describe("work of crawlers that are there", () => {
     expect(laterShare).toBeGreaterThan(0.3);
     expect(laterShare).toBeLessThan(0.36);
   });
+});
+
+test("requests for work wait while many results do, and for ten seconds at most", async () => {
+  const waitedMs = async (waiting: (afterMs: number) => number) => {
+    let passedMs = 0;
+    await afterResults(
+      () => waiting(passedMs),
+      async (ms) => {
+        passedMs += ms;
+      },
+    );
+    return passedMs;
+  };
+
+  expect(await waitedMs(() => 32)).toBe(0);
+  expect(await waitedMs((afterMs) => (afterMs < 3000 ? 33 : 32))).toBe(3000);
+  expect(await waitedMs(() => 1000)).toBe(10_000);
 });
 
 describe("connections that wait to be accepted", () => {
