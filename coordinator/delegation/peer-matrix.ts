@@ -120,24 +120,30 @@ export class PeerMatrix {
 
   /** The RTTs from one slot to many, in their order; NaN where unknown. */
   rttsBetween(from: number, to: Int32Array): Float64Array {
-    const rttsMs = new Float64Array(to.length).fill(Number.NaN);
+    const rttsMs = new Float64Array(to.length);
+    this.rttsInto(rttsMs, from, to, 0);
+    return rttsMs;
+  }
+
+  /** The same into the beginning of `into`, from the position `first` of `to` on; what lies before it is left alone. */
+  rttsInto(into: Float64Array, from: number, to: Int32Array, first: number): void {
+    into.fill(Number.NaN, first, to.length);
     const row = this.#rows[from];
-    if (row === undefined) return rttsMs;
-    if (row.length > 8 * to.length) {
-      for (let index = 0; index < to.length; index++) rttsMs[index] = row.bestOf(to[index]!);
-      return rttsMs;
+    if (row === undefined) return;
+    if (row.length > 8 * (to.length - first)) {
+      for (let index = first; index < to.length; index++) into[index] = row.bestOf(to[index]!);
+      return;
     }
     if (this.#scratch.length < this.#ids.length)
       this.#scratch = new Float64Array(Math.ceil(1.25 * this.#ids.length)).fill(Number.NaN);
     const scratch = this.#scratch;
     const { length, peers, bestMs } = row;
     for (let at = 0; at < length; at++) scratch[peers[at]!] = bestMs[at]!;
-    for (let index = 0; index < to.length; index++) {
+    for (let index = first; index < to.length; index++) {
       const slot = to[index]!;
-      if (slot >= 0) rttsMs[index] = scratch[slot]!;
+      if (slot >= 0) into[index] = scratch[slot]!;
     }
     for (let at = 0; at < length; at++) scratch[peers[at]!] = Number.NaN;
-    return rttsMs;
   }
 
   /** Every slot that the RTT to is known, in ascending order. */
@@ -146,6 +152,19 @@ export class PeerMatrix {
     if (row === undefined) return;
     for (let at = 0; at < row.length; at++)
       if (!Number.isNaN(row.bestMs[at]!)) visit(row.peers[at]!, row.bestMs[at]!);
+  }
+
+  /** Every slot whose RTT lies between these, both included, in ascending order. */
+  eachWithin(
+    slot: number,
+    { leastMs, mostMs }: { readonly leastMs: number; readonly mostMs: number },
+    visit: (peer: number) => void,
+  ): void {
+    const row = this.#rows[slot];
+    if (row === undefined) return;
+    const { length, peers, bestMs } = row;
+    for (let at = 0; at < length; at++)
+      if (bestMs[at]! >= leastMs && bestMs[at]! <= mostMs) visit(peers[at]!);
   }
 
   /** The nearest that are known, kept until something changes there. */
