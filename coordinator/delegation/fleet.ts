@@ -4,7 +4,7 @@
  */
 import type { CrawlerId } from "#core/ids";
 import { smallestOf } from "#core/small-collections";
-import { type NearestPeers, PeerMatrix } from "./peer-matrix.ts";
+import { type NearestPeers, type NearestStretch, PeerMatrix } from "./peer-matrix.ts";
 import { type LearnedRtts, listedAsNearest } from "./policies/learned-rtts.ts";
 
 export interface MeasuredPeer {
@@ -59,6 +59,11 @@ export class PeerRttTable {
   /** The nearest that are known of a slot, nearest first. */
   nearestOf(slot: number): NearestPeers {
     return this.#matrix.nearestOf(slot);
+  }
+
+  /** The same for one who asks of many: the answer is good until the next question. */
+  nearestAtHand(slot: number): NearestStretch {
+    return this.#matrix.nearestAtHand(slot);
   }
 
   /** The same into the beginning of `into`, from the position `first` of `to` on; what lies before it is left alone. */
@@ -276,16 +281,16 @@ class PartView implements FleetView {
   nearestTo(index: number): NearestCandidates {
     const { peerRtts, peerSlots } = this.#fleet;
     const positions = peerPositions.of(peerSlots);
-    const peers = peerRtts.nearestOf(peerSlots[index]!);
+    const { from, to, slots, rttsMs } = peerRtts.nearestAtHand(peerSlots[index]!);
     const { nearest } = lastAsked;
     nearest.indices[0] = index;
     nearest.rttsMs[0] = besideMs;
     let count = 1;
-    for (let rank = 0; rank < peers.slots.length && count < listedAsNearest; rank++) {
-      const one = positions[peers.slots[rank]!] ?? -1;
+    for (let at = from; at < to && count < listedAsNearest; at++) {
+      const one = positions[slots[at]!] ?? -1;
       if (one < 0) continue;
       nearest.indices[count] = one;
-      nearest.rttsMs[count] = peers.rttsMs[rank]!;
+      nearest.rttsMs[count] = rttsMs[at]!;
       count += 1;
     }
     nearest.count = count;

@@ -100,7 +100,9 @@ export class DelegationKnowledge {
 
   /** How many subnets at and under this level the candidates own, all together. */
   totalAmong(fleet: CandidateFleet, { kind, key }: Level): number {
-    return kind === "root" ? this.#rootOf(fleet).total : this.#counts[kind].total(key, this.#indicesIn(fleet));
+    return kind === "root"
+      ? this.#rootOf(fleet).total
+      : this.#counts[kind].total(key, this.#indicesIn(fleet));
   }
 
   /** Adds each candidate's count at this level, times the weight, to its place in `shares`. */
@@ -154,7 +156,8 @@ export class DelegationKnowledge {
   #rootOf(fleet: CandidateFleet): RootCounts {
     if (this.#root?.fleet === fleet) return this.#root;
     const { length } = fleet.candidates;
-    const counts = this.#root?.counts.length === length ? this.#root.counts.fill(0) : new Float64Array(length);
+    const counts =
+      this.#root?.counts.length === length ? this.#root.counts.fill(0) : new Float64Array(length);
     const indices = this.#indicesIn(fleet);
     const total = this.#counts.root.total(rootLevel.key, indices);
     this.#counts.root.addTo(counts, rootLevel.key, indices, 1);

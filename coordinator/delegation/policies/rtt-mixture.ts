@@ -96,7 +96,11 @@ export function startMixture(given: {
 /** The mixture after the candidate at `index` answered. `fromHere`: RTTs in ms from it to all candidates. */
 export function observeMixture(
   mixture: RttMixture,
-  { index, rttMs, fromHere }: { readonly index: number; readonly rttMs: number; readonly fromHere: Float64Array },
+  {
+    index,
+    rttMs,
+    fromHere,
+  }: { readonly index: number; readonly rttMs: number; readonly fromHere: Float64Array },
 ): RttMixture {
   const { view, learned, vectors, fleet } = mixture;
   const weights = mixture.weights.slice();
