@@ -122,6 +122,9 @@ export function crawlersWithoutRoom(
 /** Rounds start by the thousand a second; what is full is looked at so often. */
 const roomKeptMs = 200;
 
+/** Of a large fleet less often, for looking takes longer: every 2 s among 10,000. */
+const roomKeptMsPerCrawler = 0.2;
+
 /** The same, looked at anew after a moment, and at once when the crawlers are others. */
 export function watchRoom(state: CoordinatorState, budget: DayBudget): (now: Date) => ReadonlySet<CrawlerId> {
   let seen: { crawlers: CoordinatorState["crawlers"]; atMs: number; full: ReadonlySet<CrawlerId> } | null =
@@ -130,7 +133,8 @@ export function watchRoom(state: CoordinatorState, budget: DayBudget): (now: Dat
     const { crawlers } = state;
     const atMs = now.getTime();
     // Clocks may also be set back.
-    const isFresh = seen !== null && seen.crawlers === crawlers && Math.abs(atMs - seen.atMs) < roomKeptMs;
+    const keptMs = Math.max(roomKeptMs, roomKeptMsPerCrawler * crawlers.length);
+    const isFresh = seen !== null && seen.crawlers === crawlers && Math.abs(atMs - seen.atMs) < keptMs;
     if (!isFresh) seen = { crawlers, atMs, full: crawlersWithoutRoom(state, budget, now) };
     return seen!.full;
   };

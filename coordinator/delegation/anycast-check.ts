@@ -252,6 +252,8 @@ export class AnycastLook {
   #seen: { readonly probes: number; readonly view: AnycastView } | null = null;
   #checked = false;
   #confirmations = 0;
+  /** Of a large fleet, whom this round looks at. */
+  #crawlers: Map<CrawlerId, AnycastCrawler> | null = null;
 
   constructor(context: AnycastContext) {
     this.#context = context;
@@ -295,20 +297,39 @@ export class AnycastLook {
 
   #viewOf(questions: RoundQuestions): AnycastView {
     const { placement, fleet, state, ranges, nowMs, isLarge } = this.#context;
-    const crawlers = withOthers(crawlersOf(fleet, state), questions.asked, this.#context);
+    const { asked } = questions;
+    const crawlers = this.#crawlersWith(asked);
     return {
       crawlers,
       loadOf: (crawlerId) => {
         const pagesPerDay = state.crawler(crawlerId)?.pagesPerDay ?? 1;
         return state.subnetCountOf(crawlerId) / Math.max(1, pagesPerDay);
       },
-      fleet: { candidates: [...crawlers.keys()], peerRtts: fleet.peerRtts },
+      fleet: {
+        candidates: crawlers.size === fleet.candidates.length ? fleet.candidates : [...crawlers.keys()],
+        peerRtts: fleet.peerRtts,
+      },
       answers: questions.answers,
-      asked: questions.asked,
+      asked,
       country: placement.country,
       holder: ranges.ofHolder(placement.holderKey, nowMs),
       isLarge,
     };
+  }
+
+  /** Those of a large fleet who were asked count, too, and some who stand in the target's country. */
+  #crawlersWith(asked: ReadonlySet<CrawlerId>): AnycastView["crawlers"] {
+    const { fleet, placement, state } = this.#context;
+    const { some, byCountry } = crawlersOf(fleet, state);
+    if (some.size === fleet.candidates.length) return some;
+    const inCountry = byCountry.get(placement.country ?? "") ?? [];
+    // One map for the round: each answer adds one crawler to some 260.
+    this.#crawlers ??= new Map([
+      ...some,
+      ...inCountry.map((one) => [one, placedAnswers(one, state)] as const),
+    ]);
+    for (const one of asked) if (!this.#crawlers.has(one)) this.#crawlers.set(one, placedAnswers(one, state));
+    return this.#crawlers;
   }
 }
 
@@ -345,17 +366,6 @@ function crawlersOf(fleet: CandidateFleet, state: CoordinatorState): KnownCrawle
   const crawlers = { some, byCountry };
   known.set(fleet, { records: state.crawlers, crawlers });
   return crawlers;
-}
-
-/** Those of a large fleet who were asked count, too, and some who stand in the target's country. */
-function withOthers(
-  { some, byCountry }: KnownCrawlers,
-  asked: ReadonlySet<CrawlerId>,
-  { fleet, placement, state }: AnycastContext,
-): AnycastView["crawlers"] {
-  if (some.size === fleet.candidates.length) return some;
-  const others = [...asked, ...(byCountry.get(placement.country ?? "") ?? [])];
-  return new Map([...some, ...others.map((one) => [one, placedAnswers(one, state)] as const)]);
 }
 
 function placedAnswers(crawlerId: CrawlerId, state: CoordinatorState): AnycastCrawler {

@@ -4,7 +4,7 @@
  */
 import type { CrawlerId } from "#core/ids";
 import { smallestOf } from "#core/small-collections";
-import { type NearestPeers, PeerMatrix } from "./peer-matrix.ts";
+import { type NearestPeers, type NearestStretch, PeerMatrix } from "./peer-matrix.ts";
 import { type LearnedRtts, listedAsNearest } from "./policies/learned-rtts.ts";
 
 export interface MeasuredPeer {
@@ -61,9 +61,23 @@ export class PeerRttTable {
     return this.#matrix.nearestOf(slot);
   }
 
-  /** Every slot that the RTT to is known, in ascending order. */
-  eachKnown(slot: number, visit: (peer: number, rttMs: number) => void): void {
-    this.#matrix.eachKnown(slot, visit);
+  /** The same for one who asks of many: the answer is good until the next question. */
+  nearestAtHand(slot: number): NearestStretch {
+    return this.#matrix.nearestAtHand(slot);
+  }
+
+  /** The same into the beginning of `into`, from the position `first` of `to` on; what lies before it is left alone. */
+  rttsInto(into: Float64Array, from: number, to: Int32Array, first: number): void {
+    this.#matrix.rttsInto(into, from, to, first);
+  }
+
+  /** Every slot whose RTT lies between these, both included, in ascending order. */
+  eachWithin(
+    slot: number,
+    rangeMs: { readonly leastMs: number; readonly mostMs: number },
+    visit: (peer: number) => void,
+  ): void {
+    this.#matrix.eachWithin(slot, rangeMs, visit);
   }
 }
 
@@ -88,38 +102,49 @@ export function candidateFleet(crawlerIds: readonly CrawlerId[], peerRtts: PeerR
 /** Some of a fleet, by their positions in it. */
 export function partOfFleet(whole: CandidateFleet, members: readonly number[]): CandidateFleet {
   const peerSlots = new Int32Array(members.length);
-  for (let index = 0; index < members.length; index++) peerSlots[index] = whole.peerSlots[members[index]!]!;
+  const candidates: CrawlerId[] = [];
+  for (const member of members) {
+    peerSlots[candidates.length] = whole.peerSlots[member]!;
+    candidates.push(whole.candidates[member]!);
+  }
   const get = (crawlerId: CrawlerId) => {
     const member = whole.indexOf.get(crawlerId);
-    const index = member === undefined ? -1 : (positionsIn(fleet)[whole.peerSlots[member]!] ?? -1);
+    if (member === undefined) return undefined;
+    const index = peerPositions.of(peerSlots)[whole.peerSlots[member]!] ?? -1;
     return index < 0 ? undefined : index;
   };
-  const fleet: CandidateFleet = {
-    candidates: members.map((member) => whole.candidates[member]!),
-    indexOf: { get, has: (crawlerId) => get(crawlerId) !== undefined },
+  const has = (crawlerId: CrawlerId) => get(crawlerId) !== undefined;
+  return {
+    candidates,
+    indexOf: { get, has },
     peerRtts: whole.peerRtts,
     peerSlots,
     part: { whole, members },
   };
-  return fleet;
 }
 
-/** Where the crawlers of the part that was looked at last stand in it, by their slots; −1: not in it. Parts come and go by the ten thousand. */
-const positions = { of: null as CandidateFleet | null, bySlot: new Int32Array(0) };
+/** Where the slots of the list that was looked at last stand in it. Parts of a fleet come and go by the ten thousand: none keeps its own. */
+class LatestPositions {
+  #slots: Int32Array = new Int32Array(0);
+  #bySlot = new Int32Array(0);
 
-function positionsIn(fleet: CandidateFleet): Int32Array {
-  if (positions.of === fleet) return positions.bySlot;
-  for (const slot of positions.of?.peerSlots ?? []) positions.bySlot[slot] = -1;
-  const { peerSlots } = fleet;
-  let most = 0;
-  for (let index = 0; index < peerSlots.length; index++)
-    if (peerSlots[index]! > most) most = peerSlots[index]!;
-  if (most >= positions.bySlot.length)
-    positions.bySlot = new Int32Array(Math.ceil(1.25 * (most + 1))).fill(-1);
-  for (let index = 0; index < peerSlots.length; index++) positions.bySlot[peerSlots[index]!] = index;
-  positions.of = fleet;
-  return positions.bySlot;
+  /** By slot the position, −1 where it is not in the list; good until another list is looked at. */
+  of(slots: Int32Array, leastLength = 0): Int32Array {
+    if (this.#slots === slots && this.#bySlot.length >= leastLength) return this.#bySlot;
+    const before = this.#slots;
+    for (let index = 0; index < before.length; index++) this.#bySlot[before[index]!] = -1;
+    let most = leastLength - 1;
+    for (let index = 0; index < slots.length; index++) if (slots[index]! > most) most = slots[index]!;
+    if (most >= this.#bySlot.length) this.#bySlot = new Int32Array(Math.ceil(1.25 * (most + 1))).fill(-1);
+    const bySlot = this.#bySlot;
+    for (let index = 0; index < slots.length; index++) bySlot[slots[index]!] = index;
+    this.#slots = slots;
+    return bySlot;
+  }
 }
+
+const peerPositions = new LatestPositions();
+const learnedPositions = new LatestPositions();
 
 /** The RTTs in ms from a candidate to all candidates, in their order; NaN where unknown. */
 export function rttsToCandidates(fleet: CandidateFleet, index: number): Float64Array {
@@ -127,23 +152,50 @@ export function rttsToCandidates(fleet: CandidateFleet, index: number): Float64A
 }
 
 // What a round reads again and again of a fleet: per candidate the RTTs to the others and who stands nearest.
-// Made once a fleet and candidate, anew when the crawlers' RTTs changed.
 
-/** A candidate seen as a place: what a target beside it would measure. */
-export interface CandidatePlace {
-  /** RTT in ms to every candidate, NaN where unknown; to itself `besideMs`. */
-  readonly rttsMs: Float64Array;
-  /** The nearest candidates, itself first, and their RTTs in ms. */
-  readonly nearest: ArrayLike<number>;
-  readonly nearestMs: ArrayLike<number>;
+/** The nearest candidates of one, itself first unless another is nearer than `besideMs`, and their RTTs in ms. */
+export interface NearestCandidates {
+  readonly count: number;
+  readonly indices: ArrayLike<number>;
+  readonly rttsMs: ArrayLike<number>;
 }
 
 /** A target beside a crawler is about so far from it. */
 const besideMs = 1;
 
-export class FleetView {
+/** A candidate seen as a place: what a target beside it would measure. Answers are good until the next question. */
+export interface FleetView {
+  /**
+   * RTT in ms from the candidate at `index` to every candidate, NaN where unknown; to itself `besideMs`. The caller
+   * reads none before the position `first`.
+   */
+  rttsFrom(index: number, first?: number): Float64Array;
+  nearestTo(index: number): NearestCandidates;
+  /** The candidates' slots in what was learned. */
+  slotsIn(learned: LearnedRtts): Int32Array;
+  /** The candidate of each slot, −1 for crawlers that are none. */
+  indicesIn(learned: LearnedRtts): Int32Array;
+}
+
+const views = new WeakMap<CandidateFleet, WeakMap<LearnedRtts, FleetView>>();
+
+export function viewOf(fleet: CandidateFleet, learned: LearnedRtts): FleetView {
+  if (fleet.part !== undefined) return new PartView(fleet, fleet.part);
+  const known = views.get(fleet) ?? new WeakMap<LearnedRtts, FleetView>();
+  views.set(fleet, known);
+  const view = known.get(learned) ?? new WholeView(fleet);
+  known.set(learned, view);
+  return view;
+}
+
+interface WholePlace extends NearestCandidates {
+  readonly fromHereMs: Float64Array;
+}
+
+/** Made once a fleet and candidate, anew when the crawlers' RTTs changed. */
+class WholeView implements FleetView {
   readonly #fleet: CandidateFleet;
-  readonly #places: (CandidatePlace | undefined)[] = [];
+  readonly #places: (WholePlace | undefined)[] = [];
   #revision = -1;
   #learnedSlots = -1;
   #slotOf = new Int32Array(0);
@@ -153,35 +205,37 @@ export class FleetView {
     this.#fleet = fleet;
   }
 
-  placeOf(index: number): CandidatePlace {
-    if (this.#revision !== this.#fleet.peerRtts.revision) {
-      this.#revision = this.#fleet.peerRtts.revision;
-      this.#places.length = 0;
-    }
-    this.#places[index] ??= placeOf(this.#fleet, index);
-    return this.#places[index];
+  rttsFrom(index: number): Float64Array {
+    return this.#placeOf(index).fromHereMs;
   }
 
-  /** The candidates' slots in what was learned. */
+  nearestTo(index: number): NearestCandidates {
+    return this.#placeOf(index);
+  }
+
   slotsIn(learned: LearnedRtts): Int32Array {
     this.#follow(learned);
     return this.#slotOf;
   }
 
-  /** The candidate of each slot, −1 for crawlers that are none. */
   indicesIn(learned: LearnedRtts): Int32Array {
     this.#follow(learned);
     return this.#indexOf;
   }
 
+  #placeOf(index: number): WholePlace {
+    if (this.#revision !== this.#fleet.peerRtts.revision) {
+      this.#revision = this.#fleet.peerRtts.revision;
+      this.#places.length = 0;
+    }
+    this.#places[index] ??= wholePlace(this.#fleet, index);
+    return this.#places[index];
+  }
+
   #follow(learned: LearnedRtts): void {
     if (this.#learnedSlots === learned.slots) return;
-    const { candidates, part } = this.#fleet;
-    const ofWhole = part === undefined ? null : viewOf(part.whole, learned).slotsIn(learned);
-    this.#slotOf =
-      part === undefined
-        ? Int32Array.from(candidates, (crawlerId: CrawlerId) => learned.slotOf(crawlerId))
-        : Int32Array.from(part.members, (member) => ofWhole![member]!);
+    const slotOf = (crawlerId: CrawlerId) => learned.slotOf(crawlerId);
+    this.#slotOf = Int32Array.from(this.#fleet.candidates, slotOf);
     this.#indexOf = new Int32Array(learned.slots).fill(-1);
     this.#slotOf.forEach((slot, index) => {
       this.#indexOf[slot] = index;
@@ -190,54 +244,70 @@ export class FleetView {
   }
 }
 
-const views = new WeakMap<CandidateFleet, WeakMap<LearnedRtts, FleetView>>();
-
-export function viewOf(fleet: CandidateFleet, learned: LearnedRtts): FleetView {
-  const known = views.get(fleet) ?? new WeakMap<LearnedRtts, FleetView>();
-  views.set(fleet, known);
-  const view = known.get(learned) ?? new FleetView(fleet);
-  known.set(learned, view);
-  return view;
+function wholePlace(fleet: CandidateFleet, index: number): WholePlace {
+  const fromHereMs = rttsToCandidates(fleet, index);
+  fromHereMs[index] = besideMs;
+  const indices = smallestOf(fromHereMs, listedAsNearest);
+  const rttsMs = Float64Array.from(indices, (one) => fromHereMs[one]!);
+  return { fromHereMs, count: indices.length, indices, rttsMs };
 }
 
-function placeOf(fleet: CandidateFleet, index: number): CandidatePlace {
-  if (fleet.part !== undefined) return new ListedPlace(fleet, index);
-  const rttsMs = besideItself(fleet, index);
-  const nearest = smallestOf(rttsMs, listedAsNearest);
-  return { rttsMs, nearest, nearestMs: Float64Array.from(nearest, (one) => rttsMs[one]!) };
-}
+/** What a part of a large fleet was asked last; such a part lives for one answer, so it keeps nothing of its own. */
+const lastAsked = {
+  fromHereMs: new Float64Array(0),
+  nearest: { count: 0, indices: new Int32Array(listedAsNearest), rttsMs: new Float64Array(listedAsNearest) },
+};
 
-function besideItself(fleet: CandidateFleet, index: number): Float64Array {
-  const rttsMs = rttsToCandidates(fleet, index);
-  rttsMs[index] = besideMs;
-  return rttsMs;
-}
-
-/** In a part of a large fleet, which is another one in every round: of most places only who is nearest is asked. */
-class ListedPlace implements CandidatePlace {
+class PartView implements FleetView {
   readonly #fleet: CandidateFleet;
-  readonly #index: number;
-  readonly nearest: number[];
-  readonly nearestMs: number[];
-  #rttsMs: Float64Array | null = null;
+  readonly #part: NonNullable<CandidateFleet["part"]>;
+  #slotOf: Int32Array | null = null;
 
-  constructor(fleet: CandidateFleet, index: number) {
-    const bySlot = positionsIn(fleet);
+  constructor(fleet: CandidateFleet, part: NonNullable<CandidateFleet["part"]>) {
     this.#fleet = fleet;
-    this.#index = index;
-    this.nearest = [index];
-    this.nearestMs = [besideMs];
-    const { slots, rttsMs } = fleet.peerRtts.nearestOf(fleet.peerSlots[index]!);
-    for (let rank = 0; rank < slots.length && this.nearest.length < listedAsNearest; rank++) {
-      const one = bySlot[slots[rank]!] ?? -1;
-      if (one < 0) continue;
-      this.nearest.push(one);
-      this.nearestMs.push(rttsMs[rank]!);
-    }
+    this.#part = part;
   }
 
-  get rttsMs(): Float64Array {
-    this.#rttsMs ??= besideItself(this.#fleet, this.#index);
-    return this.#rttsMs;
+  rttsFrom(index: number, first = 0): Float64Array {
+    const { peerRtts, peerSlots } = this.#fleet;
+    if (lastAsked.fromHereMs.length < peerSlots.length)
+      lastAsked.fromHereMs = new Float64Array(2 * peerSlots.length);
+    const { fromHereMs } = lastAsked;
+    peerRtts.rttsInto(fromHereMs, peerSlots[index]!, peerSlots, first);
+    fromHereMs[index] = besideMs;
+    return fromHereMs;
+  }
+
+  nearestTo(index: number): NearestCandidates {
+    const { peerRtts, peerSlots } = this.#fleet;
+    const positions = peerPositions.of(peerSlots);
+    const { from, to, slots, rttsMs } = peerRtts.nearestAtHand(peerSlots[index]!);
+    const { nearest } = lastAsked;
+    nearest.indices[0] = index;
+    nearest.rttsMs[0] = besideMs;
+    let count = 1;
+    for (let at = from; at < to && count < listedAsNearest; at++) {
+      const one = positions[slots[at]!] ?? -1;
+      if (one < 0) continue;
+      nearest.indices[count] = one;
+      nearest.rttsMs[count] = rttsMs[at]!;
+      count += 1;
+    }
+    nearest.count = count;
+    return nearest;
+  }
+
+  slotsIn(learned: LearnedRtts): Int32Array {
+    if (this.#slotOf !== null) return this.#slotOf;
+    const { whole, members } = this.#part;
+    const ofWhole = viewOf(whole, learned).slotsIn(learned);
+    const slotOf = new Int32Array(members.length);
+    for (let index = 0; index < members.length; index++) slotOf[index] = ofWhole[members[index]!]!;
+    this.#slotOf = slotOf;
+    return slotOf;
+  }
+
+  indicesIn(learned: LearnedRtts): Int32Array {
+    return learnedPositions.of(this.slotsIn(learned), learned.slots);
   }
 }

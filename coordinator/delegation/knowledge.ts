@@ -65,12 +65,14 @@ export class DelegationKnowledge {
   };
   readonly #crawlers: CrawlerId[] = [];
   readonly #slots = new Map<CrawlerId, number>();
-  readonly #fleetIndices = new WeakMap<CandidateFleet, Int32Array>();
+  readonly #fleetIndices = new WeakMap<CandidateFleet, FleetIndices>();
+  #root: RootCounts | null = null;
 
   /** The subnet is delegated to the crawler: by a round, a move, or because the crawler stands in it. */
   record(placement: Placement, crawlerId: CrawlerId): void {
     const slot = this.#slotOf(crawlerId);
     this.#eachKey(placement, (counts, key) => counts.raise(key, slot));
+    this.#countAtRoot(slot, 1);
   }
 
   /**
@@ -79,7 +81,9 @@ export class DelegationKnowledge {
    */
   forget(placement: Placement, crawlerId: CrawlerId): void {
     const slot = this.#slots.get(crawlerId);
-    if (slot !== undefined) this.#eachKey(placement, (counts, key) => counts.lower(key, slot));
+    if (slot === undefined) return;
+    this.#eachKey(placement, (counts, key) => counts.lower(key, slot));
+    this.#countAtRoot(slot, -1);
   }
 
   /** Who owns how many subnets at and under this level, first come first. */
@@ -96,12 +100,19 @@ export class DelegationKnowledge {
 
   /** How many subnets at and under this level the candidates own, all together. */
   totalAmong(fleet: CandidateFleet, { kind, key }: Level): number {
-    return this.#counts[kind].total(key, this.#indicesIn(fleet));
+    return kind === "root"
+      ? this.#rootOf(fleet).total
+      : this.#counts[kind].total(key, this.#indicesIn(fleet));
   }
 
   /** Adds each candidate's count at this level, times the weight, to its place in `shares`. */
   addAmong(fleet: CandidateFleet, { kind, key }: Level, weight: number, shares: Float64Array): void {
-    this.#counts[kind].addTo(shares, key, this.#indicesIn(fleet), weight);
+    if (kind !== "root") {
+      this.#counts[kind].addTo(shares, key, this.#indicesIn(fleet), weight);
+      return;
+    }
+    const { counts } = this.#rootOf(fleet);
+    for (let index = 0; index < counts.length; index++) shares[index]! += counts[index]! * weight;
   }
 
   /** What the counts take in memory, in bytes, but for the keys that are texts. */
@@ -124,13 +135,45 @@ export class DelegationKnowledge {
     change(root, rootLevel.key);
   }
 
-  /** The fleet's index of the crawler in each slot, −1 for one that is no candidate. Made once a fleet. */
+  /** The fleet's index of the crawler in each slot, −1 for one that is no candidate. Made once a fleet; new slots are added. */
   #indicesIn(fleet: CandidateFleet): Int32Array {
-    const known = this.#fleetIndices.get(fleet);
-    if (known?.length === this.#crawlers.length) return known;
-    const indices = Int32Array.from(this.#crawlers, (crawlerId) => fleet.indexOf.get(crawlerId) ?? -1);
-    this.#fleetIndices.set(fleet, indices);
-    return indices;
+    const slots = this.#crawlers.length;
+    let known = this.#fleetIndices.get(fleet);
+    if (known?.slots === slots) return known.indices;
+    if (known === undefined || known.indices.length < slots) {
+      const indices = new Int32Array(Math.ceil(1.25 * slots)).fill(-1);
+      if (known !== undefined) indices.set(known.indices);
+      known = { indices, slots: known?.slots ?? 0 };
+      this.#fleetIndices.set(fleet, known);
+    }
+    for (let slot = known.slots; slot < slots; slot++)
+      known.indices[slot] = fleet.indexOf.get(this.#crawlers[slot]!) ?? -1;
+    known.slots = slots;
+    return known.indices;
+  }
+
+  /** Nearly everybody owns something somewhere: the root's list is as long as the fleet, and every round asks for it. */
+  #rootOf(fleet: CandidateFleet): RootCounts {
+    if (this.#root?.fleet === fleet) return this.#root;
+    const { length } = fleet.candidates;
+    const counts =
+      this.#root?.counts.length === length ? this.#root.counts.fill(0) : new Float64Array(length);
+    const indices = this.#indicesIn(fleet);
+    const total = this.#counts.root.total(rootLevel.key, indices);
+    this.#counts.root.addTo(counts, rootLevel.key, indices, 1);
+    this.#root = { fleet, counts, total };
+    return this.#root;
+  }
+
+  #countAtRoot(slot: number, change: 1 | -1): void {
+    if (this.#root === null) return;
+    const index = this.#indicesIn(this.#root.fleet)[slot]!;
+    if (index < 0) return;
+    const after = this.#root.counts[index]! + change;
+    // It owned nothing that could be taken back.
+    if (after < 0) return;
+    this.#root.counts[index] = after;
+    this.#root.total += change;
   }
 
   #slotOf(crawlerId: CrawlerId): number {
@@ -140,6 +183,20 @@ export class DelegationKnowledge {
     this.#slots.set(crawlerId, slot);
     return slot;
   }
+}
+
+interface FleetIndices {
+  readonly indices: Int32Array;
+  /** How many slots are filled in. */
+  slots: number;
+}
+
+/** What the candidates of the latest fleet own in all, kept up with what is recorded. */
+interface RootCounts {
+  readonly fleet: CandidateFleet;
+  /** By the candidate's index. */
+  readonly counts: Float64Array;
+  total: number;
 }
 
 type ChangeCount = (counts: OwnerCounts, key: PlaceKey) => void;

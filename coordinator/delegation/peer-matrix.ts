@@ -29,8 +29,17 @@ export interface NearestPeers {
   readonly rttsMs: Float64Array;
 }
 
+/** The same as a stretch of longer columns: from the position `from` up to, not including, `to`. */
+export interface NearestStretch extends NearestPeers {
+  readonly from: number;
+  readonly to: number;
+}
+
 /** Nearest peers that are kept at hand for a crawler. */
-const nearestAtHand = 32;
+const mostAtHand = 32;
+
+/** They are not known, or no longer: something changed in the crawler's row. */
+const stale = -1;
 
 export class PeerMatrix {
   readonly #slots = new Map<CrawlerId, number>();
@@ -39,6 +48,14 @@ export class PeerMatrix {
   readonly #keptByEach: (crawlers: number) => number;
   #scratch = new Float64Array(0);
   #revision = 0;
+  /** Of each slot the nearest at hand, side by side: rounds ask for those of a hundred crawlers in no order. */
+  readonly #nearest = {
+    from: 0,
+    to: 0,
+    counts: new Int8Array(0),
+    slots: new Int32Array(0),
+    rttsMs: new Float64Array(0),
+  };
 
   /** `keptByEach`: measurements that a crawler keeps in a fleet of this size. */
   constructor(keptByEach: (crawlers: number) => number = peersKeptByEach) {
@@ -68,7 +85,8 @@ export class PeerMatrix {
 
   /** What the rows take, in bytes. */
   get bytes(): number {
-    let bytes = this.#scratch.byteLength;
+    const { counts, slots, rttsMs } = this.#nearest;
+    let bytes = this.#scratch.byteLength + counts.byteLength + slots.byteLength + rttsMs.byteLength;
     for (const row of this.#rows) bytes += row.bytes;
     return bytes;
   }
@@ -120,24 +138,30 @@ export class PeerMatrix {
 
   /** The RTTs from one slot to many, in their order; NaN where unknown. */
   rttsBetween(from: number, to: Int32Array): Float64Array {
-    const rttsMs = new Float64Array(to.length).fill(Number.NaN);
+    const rttsMs = new Float64Array(to.length);
+    this.rttsInto(rttsMs, from, to, 0);
+    return rttsMs;
+  }
+
+  /** The same into the beginning of `into`, from the position `first` of `to` on; what lies before it is left alone. */
+  rttsInto(into: Float64Array, from: number, to: Int32Array, first: number): void {
+    into.fill(Number.NaN, first, to.length);
     const row = this.#rows[from];
-    if (row === undefined) return rttsMs;
-    if (row.length > 8 * to.length) {
-      for (let index = 0; index < to.length; index++) rttsMs[index] = row.bestOf(to[index]!);
-      return rttsMs;
+    if (row === undefined) return;
+    if (row.length > 8 * (to.length - first)) {
+      for (let index = first; index < to.length; index++) into[index] = row.bestOf(to[index]!);
+      return;
     }
     if (this.#scratch.length < this.#ids.length)
       this.#scratch = new Float64Array(Math.ceil(1.25 * this.#ids.length)).fill(Number.NaN);
     const scratch = this.#scratch;
     const { length, peers, bestMs } = row;
     for (let at = 0; at < length; at++) scratch[peers[at]!] = bestMs[at]!;
-    for (let index = 0; index < to.length; index++) {
+    for (let index = first; index < to.length; index++) {
       const slot = to[index]!;
-      if (slot >= 0) rttsMs[index] = scratch[slot]!;
+      if (slot >= 0) into[index] = scratch[slot]!;
     }
     for (let at = 0; at < length; at++) scratch[peers[at]!] = Number.NaN;
-    return rttsMs;
   }
 
   /** Every slot that the RTT to is known, in ascending order. */
@@ -148,9 +172,60 @@ export class PeerMatrix {
       if (!Number.isNaN(row.bestMs[at]!)) visit(row.peers[at]!, row.bestMs[at]!);
   }
 
+  /** Every slot whose RTT lies between these, both included, in ascending order. */
+  eachWithin(
+    slot: number,
+    { leastMs, mostMs }: { readonly leastMs: number; readonly mostMs: number },
+    visit: (peer: number) => void,
+  ): void {
+    const row = this.#rows[slot];
+    if (row === undefined) return;
+    const { length, peers, bestMs } = row;
+    for (let at = 0; at < length; at++)
+      if (bestMs[at]! >= leastMs && bestMs[at]! <= mostMs) visit(peers[at]!);
+  }
+
   /** The nearest that are known, kept until something changes there. */
   nearestOf(slot: number): NearestPeers {
-    return this.#rows[slot]?.nearest() ?? nobody;
+    const { from, to, slots, rttsMs } = this.nearestAtHand(slot);
+    return { slots: slots.subarray(from, to), rttsMs: rttsMs.subarray(from, to) };
+  }
+
+  /** The same for one who asks of many: the answer is good until the next question. */
+  nearestAtHand(slot: number): NearestStretch {
+    const nearest = this.#nearest;
+    if (slot < 0 || slot >= this.#rows.length) {
+      nearest.from = 0;
+      nearest.to = 0;
+      return nearest;
+    }
+    if (slot >= nearest.counts.length) this.#growNearest();
+    if (nearest.counts[slot] === stale) this.#findNearest(slot);
+    nearest.from = slot * mostAtHand;
+    nearest.to = nearest.from + nearest.counts[slot]!;
+    return nearest;
+  }
+
+  #findNearest(slot: number): void {
+    const { counts, slots, rttsMs } = this.#nearest;
+    const { bestMs, peers, length } = this.#rows[slot]!;
+    const order = smallestOf(bestMs.subarray(0, length), mostAtHand);
+    for (let rank = 0; rank < order.length; rank++) {
+      slots[slot * mostAtHand + rank] = peers[order[rank]!]!;
+      rttsMs[slot * mostAtHand + rank] = bestMs[order[rank]!]!;
+    }
+    counts[slot] = order.length;
+  }
+
+  #growNearest(): void {
+    const { counts, slots, rttsMs } = this.#nearest;
+    const crawlers = Math.ceil(1.25 * this.#rows.length);
+    this.#nearest.counts = new Int8Array(crawlers).fill(stale);
+    this.#nearest.counts.set(counts);
+    this.#nearest.slots = new Int32Array(crawlers * mostAtHand);
+    this.#nearest.slots.set(slots);
+    this.#nearest.rttsMs = new Float64Array(crawlers * mostAtHand);
+    this.#nearest.rttsMs.set(rttsMs);
   }
 
   hasMeasured(from: number, to: number): boolean {
@@ -175,6 +250,7 @@ export class PeerMatrix {
     const row = this.#rows[slot]!;
     if (isOther(row.bestMs[at]!, bestMs)) this.#revision += 1;
     row.setBest(at, bestMs);
+    if (slot < this.#nearest.counts.length) this.#nearest.counts[slot] = stale;
   }
 
   /** What `from` measured of the other is forgotten; what the other measured of it is the other's to keep. */
@@ -200,8 +276,6 @@ function isOther(beforeMs: number, nowMs: number): boolean {
   return !(Math.abs(nowMs - beforeMs) <= 2 + 0.1 * beforeMs);
 }
 
-const nobody: NearestPeers = { slots: new Int32Array(0), rttsMs: new Float64Array(0) };
-
 /** One crawler's peers in ascending order of their slots; a place in it is good until the next entry comes or goes. */
 class PeerRow {
   length = 0;
@@ -216,7 +290,6 @@ class PeerRow {
   known = 0;
   /** Entries that it measured or was asked to. */
   touched = 0;
-  #nearest: NearestPeers | null = null;
 
   get bytes(): number {
     return this.peers.byteLength + this.bestMs.byteLength + this.ownMs.byteLength + this.ownAt.byteLength;
@@ -250,7 +323,6 @@ class PeerRow {
   setBest(at: number, bestMs: number): void {
     this.known += Number(Number.isNaN(this.bestMs[at]!)) - Number(Number.isNaN(bestMs));
     this.bestMs[at] = bestMs;
-    this.#nearest = null;
   }
 
   touch(at: number, atSeconds: number): void {
@@ -273,19 +345,6 @@ class PeerRow {
     if (this.ownAt[at] !== 0 || !Number.isNaN(this.bestMs[at]!)) return;
     this.#shift(at + 1, at);
     this.length -= 1;
-  }
-
-  nearest(): NearestPeers {
-    this.#nearest ??= this.#findNearest();
-    return this.#nearest;
-  }
-
-  #findNearest(): NearestPeers {
-    const order = smallestOf(this.bestMs.subarray(0, this.length), nearestAtHand);
-    return {
-      slots: Int32Array.from(order, (at) => this.peers[at]!),
-      rttsMs: Float64Array.from(order, (at) => this.bestMs[at]!),
-    };
   }
 
   /** The first place whose peer is not below this one. */

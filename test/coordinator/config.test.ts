@@ -174,6 +174,26 @@ describe("the settings reach the parts", () => {
     state.setCrawlers([{ ...crawler, pagesPerDay: 99 }]);
     expect([...room(later(-60_000))]).toEqual([]);
   });
+
+  it("of a fleet of 10,000 after 2 s, not five times a second", () => {
+    const crawlers = Array.from({ length: 10_000 }, (_, index) => ({
+      crawlerId: (index + 1) as CrawlerId,
+      pagesPerDay: 10,
+      bytesPerDay: 1e9,
+      state: "online",
+    })) as CrawlerRecord[];
+    const now = new Date("2030-01-01T12:00:00Z");
+    const later = (ms: number) => new Date(now.getTime() + ms);
+    const [state, budget] = [new CoordinatorState(), new DayBudget()];
+    state.setCrawlers(crawlers);
+    const room = watchRoom(state, budget);
+    const before = room(now);
+
+    budget.spend(1 as CrawlerId, { pages: 10, bytes: 9 }, now);
+
+    expect(room(later(1999))).toBe(before);
+    expect([...room(later(2000))]).toEqual([1]);
+  });
 });
 
 describe("who crawls the public web", () => {

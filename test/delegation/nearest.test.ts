@@ -181,4 +181,23 @@ describe("nearest", () => {
     ]);
     expect(first.probes).toHaveLength(1);
   });
+
+  it("rules nobody out whom nobody has measured, not even by an answer of 0 ms", () => {
+    const round = runRound({
+      policy: "nearest",
+      answers: [0, 5],
+      peers: [
+        [0, null],
+        [null, 0],
+      ],
+      placement: here,
+      knowledge: knowing(1),
+    });
+
+    expect(round.end).toMatchObject({
+      crawlerId: 1,
+      rttMs: 0,
+      reason: { type: "expected-gain", ruledOut: [], ruledOutCount: 0 },
+    });
+  });
 });

@@ -64,6 +64,8 @@ describe("rows of peers", () => {
 
     for (let step = 0; step < 4000; step++) {
       const [from, to, atMs] = [any(), any(), noonMs + step * 1000];
+      // What is asked for is kept, and must not outlive a change.
+      matrix.nearestOf(any());
       if (draw() < 0.2) {
         if (from === to) continue;
         for (const one of [matrix, squares]) one.touch(from, to, atMs);

@@ -9,34 +9,28 @@
  * trees of four kinds, and over generated worlds. In a fleet they do not fit, `GainCalibration` scales them.
  */
 
+import type { CandidateColumns } from "./candidate-columns.ts";
 import { trustInTriangle } from "./round.ts";
 import { largestOf, type RttMixture } from "./rtt-mixture.ts";
 
 /** What is known of the candidates after the answers so far, in the fleet's order. */
 export interface Outlook {
   readonly mixture: RttMixture;
-  /** Belief in each candidate before any answer, above 0. */
-  readonly beliefs: Float64Array;
-  /** How well the answers fit a target beside the candidate (design section 5), 1 at best. */
-  readonly fits: Float64Array;
-  /** |D − y| at most over the answers, in ms: what the triangle inequality asks of the candidate at least. */
-  readonly gapsMs: Float64Array;
-  /** NaN where nobody answered. */
-  readonly rttsMs: Float64Array;
+  readonly columns: CandidateColumns;
   /** The candidate with the best answer. */
   readonly best: number;
-  /** Who was asked, with or without an answer. */
-  readonly asked: ReadonlySet<number>;
+  /** How many were asked, with or without an answer. */
+  readonly askedCount: number;
   /** Crawlers of the whole fleet, of which these may be a part. */
   readonly fleetSize: number;
 }
 
-export interface ExpectedGain {
-  readonly index: number;
-  /** Saved by this probe for the subnet at hand, in ms. */
-  readonly gainMs: number;
+/** A column each, in the fleet's order. */
+export interface ExpectedGains {
+  /** Saved by this probe for the subnet at hand, in ms; NaN: it was asked, or cannot be nearer. */
+  readonly gainsMs: Float64Array;
   /** How many past subnets like this one the candidate has measured. */
-  readonly alikeMeasured: number;
+  readonly alikeMeasured: Float64Array;
 }
 
 /** Places lighter than this, against the heaviest, say nothing any more. */
@@ -62,27 +56,29 @@ const fitted = {
 } as const;
 
 /** For every candidate that may be nearer than the best: what asking it is expected to save. */
-export function expectedGains(outlook: Outlook): ExpectedGain[] {
-  const { mixture, rttsMs, best } = outlook;
+export function expectedGains(outlook: Outlook): ExpectedGains {
+  const { mixture, best } = outlook;
+  const { rttsMs, beliefs, fits, gapsMs, asked } = outlook.columns;
   const { weights } = mixture;
   const candidates = rttsMs.length;
-  const sums = sumsOver(mixture, rttsMs[best]!);
-  const total = sums.weight;
-  const strongestFit = strongest(outlook);
-  const fromBest = mixture.view.placeOf(best).rttsMs;
   const bestMs = rttsMs[best]!;
-  const gains: ExpectedGain[] = [];
+  const sums = sumsOver(mixture, bestMs);
+  const total = sums.weight;
+  const strongestFit = strongest(outlook.columns);
+  const fromBest = mixture.view.rttsFrom(best);
+  const { gainsMs, alikeMeasured } = sums;
   const perFleet =
     fitted.constant + fitted.fleet * Math.log(outlook.fleetSize) + fitted.bestRtt * Math.log(bestMs + 1);
-  const perRound = perFleet + fitted.answers * Math.log(outlook.asked.size);
+  const perRound = perFleet + fitted.answers * Math.log(outlook.askedCount);
   for (let index = 0; index < candidates; index++) {
-    if (outlook.asked.has(index)) continue;
+    gainsMs[index] = Number.NaN;
+    if (asked[index] === 1) continue;
     const promiseMs = sums.promisesMs[index]! / total;
     const share = (sums.nearest[index]! + weights[index]!) / total;
-    const gapMs = outlook.gapsMs[index]!;
+    const gapMs = gapsMs[index]!;
     if (promiseMs <= leastShare && share <= leastShare && trustInTriangle * gapMs >= bestMs) continue;
-    const belief = outlook.beliefs[index]!;
-    const fit = Math.max(-10, Math.log(belief * outlook.fits[index]!) - strongestFit);
+    const belief = beliefs[index]!;
+    const fit = Math.max(-10, Math.log(belief * fits[index]!) - strongestFit);
     const apartMs = fromBest[index]!;
     const apart = Math.log((Number.isNaN(apartMs) ? bestMs : apartMs) + 2);
     const apartByBest = apart - Math.log(bestMs + 1);
@@ -95,10 +91,9 @@ export function expectedGains(outlook: Outlook): ExpectedGain[] {
       fitted.belief * Math.log(belief) +
       fitted.apart * apart +
       fitted.apartByBest * apartByBest * apartByBest;
-    const gainMs = Math.exp(Math.min(6, exponent));
-    gains.push({ index, gainMs, alikeMeasured: sums.alikeMeasured[index]! });
+    gainsMs[index] = Math.exp(Math.min(6, exponent));
   }
-  return gains;
+  return { gainsMs, alikeMeasured };
 }
 
 interface Sums {
@@ -109,29 +104,32 @@ interface Sums {
   readonly nearest: Float64Array;
   /** Per candidate: past subnets like this one that it measured, each counted by its likeness. */
   readonly alikeMeasured: Float64Array;
+  /** Room for the result. */
+  readonly gainsMs: Float64Array;
 }
 
 function sumsOver(mixture: RttMixture, bestMs: number): Sums {
   const { weights, vectors, winners, view, learned } = mixture;
   const candidates = weights.length - vectors.length;
-  const promisesMs = new Float64Array(candidates);
-  const nearest = new Float64Array(candidates);
-  const alikeMeasured = new Float64Array(candidates);
+  // One piece of memory: four would cost more than what is put into them.
+  const { buffer } = new Float64Array(4 * candidates);
+  const column = (at: number) => new Float64Array(buffer, 8 * at * candidates, candidates);
+  const [promisesMs, nearest, alikeMeasured, gainsMs] = [column(0), column(1), column(2), column(3)];
   const heaviest = largestOf(weights);
   const leastCounted = heaviest * leastWeight;
-  const indices = view.indicesIn(learned);
   const reachMs = 2.5 * bestMs + 3;
   let weight = 0;
   for (let at = 0; at < candidates; at++) {
     weight += weights[at]!;
     if (weights[at]! < leastCounted) continue;
-    const { nearest: order, nearestMs } = view.placeOf(at);
-    for (let rank = 0; rank < order.length; rank++) {
-      const rttMs = nearestMs[rank]!;
+    const { count, indices: order, rttsMs } = view.nearestTo(at);
+    for (let rank = 0; rank < count; rank++) {
+      const rttMs = rttsMs[rank]!;
       if (rttMs > reachMs) break;
       promisesMs[order[rank]!]! += weights[at]! * promise(bestMs, rttMs, measuredSpreadMs(rttMs, bestMs));
     }
   }
+  const indices = vectors.length === 0 ? noIndices : view.indicesIn(learned);
   for (let at = 0; at < vectors.length; at++) {
     const own = weights[candidates + at]!;
     weight += own;
@@ -156,8 +154,10 @@ function sumsOver(mixture: RttMixture, bestMs: number): Sums {
       if (index >= 0) alikeMeasured[index]! += likeness;
     }
   }
-  return { weight, promisesMs, nearest, alikeMeasured };
+  return { weight, promisesMs, nearest, alikeMeasured, gainsMs };
 }
+
+const noIndices = new Int32Array(0);
 
 function measuredSpreadMs(rttMs: number, bestMs: number): number {
   return measuredSpread.ms + measuredSpread.perMs * Math.min(rttMs, 1.5 * bestMs);
@@ -175,7 +175,7 @@ function promise(bestMs: number, expectedMs: number, spreadMs: number): number {
   return z >= 1.5 ? bestMs - expectedMs : (spreadMs * (z + 1.5) * (z + 1.5)) / 6;
 }
 
-function strongest({ beliefs, fits }: Outlook): number {
+function strongest({ beliefs, fits }: CandidateColumns): number {
   let most = 0;
   for (let index = 0; index < beliefs.length; index++) most = Math.max(most, beliefs[index]! * fits[index]!);
   return Math.log(most);

@@ -21,7 +21,8 @@ import type { CrawlerId } from "#core/ids";
 import { smallestOf } from "#core/small-collections";
 import type { Placement } from "../placement.ts";
 import { priorOf } from "../prior.ts";
-import { type ExpectedGain, expectedGains, type Outlook } from "./expected-gain.ts";
+import { type CandidateColumns, copiedColumns, emptyColumns } from "./candidate-columns.ts";
+import { type ExpectedGains, expectedGains } from "./expected-gain.ts";
 import { maxNamedCrawlers, type ReasonOf, type RuledOutCrawler } from "./reason.ts";
 import {
   askedCrawlers,
@@ -30,23 +31,20 @@ import {
   decidedByPrior,
   decidedFor,
   fastestIndex,
-  likeliestIndex,
   looksSilent,
   type Observation,
-  openState,
   probeStep,
   type RoundState,
   type RoundStep,
   rttOf,
   trustInTriangle,
-  wasAsked,
-  withObservation,
 } from "./round.ts";
 import {
   observeMixture,
   type RttMixture,
   startMixture,
   vectorOf,
+  weighNewCandidates,
   withMoreCandidates,
 } from "./rtt-mixture.ts";
 import { calledByAnswer, calledWhenExhausted, firstList, type ShortList, withCalled } from "./short-list.ts";
@@ -64,17 +62,15 @@ const priorFloor = (candidates: number) => 0.008 / Math.sqrt(candidates);
 
 export interface NearestState extends RoundState {
   readonly placement: Placement;
-  /** Belief that the candidate is the nearest before any answer, above 0. */
-  readonly beliefs: Float64Array;
-  /** How well the answers fit a target beside the candidate: the product of 1/(1 + (gap/scale)²). */
-  readonly fits: Float64Array;
-  /** Of the triangle inequality, in ms: |D − y| at most over the answers. */
-  readonly gapsMs: Float64Array;
+  /** `rttsMs` and the prior's shares are two of them. */
+  readonly columns: CandidateColumns;
   readonly mixture: RttMixture;
   /** What each probe but the first was expected to save, in ms, in the order of the probes. */
   readonly expectedMs: readonly number[];
   /** Of a large fleet the part that everything else here speaks of; null: the whole. */
   readonly list: ShortList | null;
+  /** The gains are asked for more than once (the step, the reason, the next answer), and worked out once. */
+  readonly memo: { gains: ExpectedGains | null };
 }
 
 export const nearestPolicy = {
@@ -86,18 +82,22 @@ export const nearestPolicy = {
     const prior = priorOf(placement, input.fleet, knowledge, input.locationHint ?? null);
     const list = firstList(input, prior.shares);
     const fleet = list?.fleet ?? input.fleet;
-    const shares = list === null ? prior.shares : sharesOf(list, list.members);
-    const floor = priorFloor(input.fleet.candidates.length);
-    const beliefs = shares.map((share) => share + floor);
+    const columns = emptyColumns(fleet.candidates.length);
+    if (list === null) columns.shares.set(prior.shares);
+    noteBeliefs(columns, { from: 0, list, floor: priorFloor(input.fleet.candidates.length) });
     return {
-      ...openState("nearest", { ...input, fleet }, { ...prior, shares }),
+      policy: "nearest",
+      fleet,
+      parameters: input.parameters,
+      prior: { ...prior, shares: columns.shares },
+      rttsMs: columns.rttsMs,
+      probes: [],
       placement,
-      beliefs,
-      fits: new Float64Array(beliefs.length).fill(1),
-      gapsMs: new Float64Array(beliefs.length),
-      mixture: startMixture({ fleet, placement, learned, beliefs }),
+      columns,
+      mixture: startMixture({ fleet, placement, learned, beliefs: columns.beliefs }),
       expectedMs: [],
       list,
+      memo: { gains: null },
     };
   },
   step(state) {
@@ -110,11 +110,19 @@ export const nearestPolicy = {
   learn: learnFromNearest,
 } as const satisfies DelegationPolicy<NearestState>;
 
-const sharesOf = ({ shares }: ShortList, members: readonly number[]) =>
-  Float64Array.from(members, (member) => shares[member]!);
+/** Beliefs of the candidates from a position on; of a list their shares, too. */
+function noteBeliefs(
+  { shares, beliefs }: CandidateColumns,
+  { from, list, floor }: { readonly from: number; readonly list: ShortList | null; readonly floor: number },
+): void {
+  for (let index = from; index < beliefs.length; index++) {
+    if (list !== null) shares[index] = list.shares[list.members[index]!]!;
+    beliefs[index] = shares[index]! + floor;
+  }
+}
 
 /** Crawlers of the whole fleet. */
-const fleetSize = ({ list, fleet }: NearestState) => (list?.whole ?? fleet).candidates.length;
+const fleetSizeOf = ({ list, fleet }: NearestState) => (list?.whole ?? fleet).candidates.length;
 
 /** What a finished round teaches: where its subnet lies, and whether its probes saved what was expected. */
 function learnFromNearest(state: NearestState): void {
@@ -139,38 +147,58 @@ function noteGains(state: NearestState): void {
 function observeNearest(before: NearestState, crawlerId: CrawlerId, observation: Observation): NearestState {
   const state = withAsked(before, crawlerId);
   const asked = state.fleet.indexOf.get(crawlerId);
-  if (asked === undefined || wasAsked(state, crawlerId)) return before;
+  if (asked === undefined || state.columns.asked[asked] === 1) return before;
   const expectedMs = [...state.expectedMs, expectedOf(state, asked)];
   const rttMs = rttOf(observation);
-  if (rttMs === null)
-    return withCalledIn(
-      withObservation({ ...state, expectedMs }, crawlerId, observation, boundsFor(state, state.gapsMs)),
-    );
-  const fits = state.fits.slice();
-  const gapsMs = state.gapsMs.slice();
-  noteGaps({ fits, gapsMs, from: 0 }, { peers: state.mixture.view.placeOf(asked).rttsMs, asked, rttMs });
-  const mixture = observeMixture(state.mixture, asked, rttMs);
-  return withCalledIn(
-    withObservation({ ...state, fits, gapsMs, mixture, expectedMs }, crawlerId, observation, bounds(gapsMs)),
-  );
+  const called = whomToCall(state, asked, rttMs);
+  const after = called.length === 0 ? withOwnColumns(state) : withMore(state, called);
+  const { columns } = after;
+  columns.asked[asked] = 1;
+  columns.rttsMs[asked] = rttMs ?? Number.NaN;
+  let { mixture } = after;
+  if (rttMs !== null) {
+    const answer = { probe: state.probes.length, asked, rttMs, fromHere: mixture.view.rttsFrom(asked) };
+    noteAnswer(columns, 0, answer);
+    mixture = observeMixture(mixture, { index: asked, rttMs, fromHere: answer.fromHere });
+  }
+  // What is noted with an answer; a list is another one after the next.
+  const lowerBoundsMs = state.list === null ? bounds(columns.gapsMs) : noBounds;
+  const heard: Observation =
+    rttMs === null && "rttMs" in observation ? { failed: "no valid time" } : observation;
+  const probes = [...state.probes, { crawlerId, observation: heard, lowerBoundsMs }];
+  return { ...after, mixture, expectedMs, probes };
 }
 
-/** What an answer says of the candidates from a position on. */
-function noteGaps(
-  {
-    fits,
-    gapsMs,
-    from,
-  }: { readonly fits: Float64Array; readonly gapsMs: Float64Array; readonly from: number },
-  { peers, asked, rttMs }: { readonly peers: Float64Array; readonly asked: number; readonly rttMs: number },
+const noBounds = new Float64Array(0);
+
+interface Answer {
+  /** The probe's position in the round. */
+  readonly probe: number;
+  /** The candidate's position. */
+  readonly asked: number;
+  readonly rttMs: number;
+  /** RTTs in ms from it to all candidates, NaN where unknown. */
+  readonly fromHere: Float64Array;
+}
+
+/** What an answer says of the candidates from a position on, written into columns that nobody else has seen yet. */
+function noteAnswer(
+  { fits, gapsMs, gapProbes, gapApartMs, mostMs }: CandidateColumns,
+  from: number,
+  { probe, asked, rttMs, fromHere }: Answer,
 ): void {
   const scaleMs = fitScaleMs + fitScalePerMs * rttMs;
-  for (let index = from; index < peers.length; index++) {
-    const peerRttMs = index === asked ? 0 : peers[index]!;
-    const known = !Number.isNaN(peerRttMs);
+  for (let index = from; index < fits.length; index++) {
+    const apartMs = index === asked ? 0 : fromHere[index]!;
+    const known = !Number.isNaN(apartMs);
     // Where the crawlers have not measured each other, the answer neither fits nor rules out.
-    const gapMs = known ? Math.abs(peerRttMs - rttMs) : rttMs;
-    if (known && gapMs > gapsMs[index]!) gapsMs[index] = gapMs;
+    const gapMs = known ? Math.abs(apartMs - rttMs) : rttMs;
+    if (known && (gapMs > gapsMs[index]! || gapProbes[index]! < 0)) {
+      gapsMs[index] = gapMs;
+      gapProbes[index] = probe;
+      gapApartMs[index] = apartMs;
+    }
+    if (rttMs + apartMs < mostMs[index]!) mostMs[index] = rttMs + apartMs;
     const off = gapMs / scaleMs;
     fits[index]! /= 1 + off * off;
   }
@@ -182,97 +210,83 @@ function withAsked(state: NearestState, crawlerId: CrawlerId): NearestState {
   return member === undefined ? state : withMore(state, [member]);
 }
 
-/** Whom the last answer calls in. */
-function withCalledIn(state: NearestState): NearestState {
+/** Whom the answer of the candidate at `asked` calls in, null being none; positions in the whole fleet. */
+function whomToCall(state: NearestState, asked: number, rttMs: number | null): readonly number[] {
   const { list, probes, rttsMs } = state;
-  if (list === null) return state;
-  const last = state.fleet.indexOf.get(probes.at(-1)!.crawlerId)!;
-  const rttMs = rttsMs[last]!;
-  const called =
-    fastestIndex(state) === last
-      ? calledByAnswer(list, {
-          asked: list.members[last]!,
-          rttMs,
-          scaleMs: fitScaleMs + fitScalePerMs * rttMs,
-        })
-      : [];
-  const isExhausted = called.length === 0 && probes.length === state.fleet.candidates.length;
-  const more = isExhausted ? calledWhenExhausted(list) : called;
-  return more.length === 0 ? state : withMore(state, more);
+  if (list === null) return [];
+  const best = fastestIndex(state);
+  const bestMs = rttsMs[best] ?? Number.POSITIVE_INFINITY;
+  const isFastest = rttMs !== null && (rttMs < bestMs || (rttMs === bestMs && asked < best));
+  const called = isFastest
+    ? calledByAnswer(list, {
+        asked: list.members[asked]!,
+        rttMs,
+        scaleMs: fitScaleMs + fitScalePerMs * rttMs,
+      })
+    : [];
+  const isExhausted = called.length === 0 && probes.length + 1 === state.fleet.candidates.length;
+  return isExhausted ? calledWhenExhausted(list) : called;
 }
+
+/** The same with columns that nobody else has seen yet. */
+const withOwnColumns = (state: NearestState): NearestState =>
+  withColumns(state, copiedColumns(state.columns, state.columns.rttsMs.length));
+
+const withColumns = (state: NearestState, columns: CandidateColumns): NearestState => ({
+  ...state,
+  columns,
+  rttsMs: columns.rttsMs,
+  prior: { shares: columns.shares, unfamiliarity: state.prior.unfamiliarity },
+  memo: { gains: null },
+});
 
 /** With more of the fleet at the end of the list, as if they had been there from the beginning. */
 function withMore(state: NearestState, members: readonly number[]): NearestState {
   const list = withCalled(state.list!, members);
   const { fleet } = list;
-  const before = state.beliefs.length;
-  const shares = joined(state.prior.shares, sharesOf(list, members));
-  const floor = priorFloor(list.whole.candidates.length);
-  const beliefs = joined(
-    state.beliefs,
-    shares.subarray(before).map((share) => share + floor),
-  );
-  const fits = joined(state.fits, new Float64Array(members.length).fill(1));
-  const gapsMs = joined(state.gapsMs, new Float64Array(members.length));
-  const answers = state.probes.flatMap(({ crawlerId, observation }) => {
+  const before = state.rttsMs.length;
+  const columns = copiedColumns(state.columns, list.members.length);
+  noteBeliefs(columns, { from: before, list, floor: priorFloor(list.whole.candidates.length) });
+  const mixture = withMoreCandidates(state.mixture, { fleet, beliefs: columns.beliefs });
+  state.probes.forEach(({ crawlerId, observation }, probe) => {
     const rttMs = rttOf(observation);
-    return rttMs === null ? [] : [{ index: fleet.indexOf.get(crawlerId)!, rttMs }];
+    if (rttMs === null) return;
+    const asked = fleet.indexOf.get(crawlerId)!;
+    const fromHere = mixture.view.rttsFrom(asked, before);
+    weighNewCandidates(mixture, before, { fromHere, rttMs });
+    noteAnswer(columns, before, { probe, asked, rttMs, fromHere });
   });
-  const mixture = withMoreCandidates(state.mixture, { fleet, beliefs, answers });
-  for (const { index: asked, rttMs } of answers)
-    noteGaps({ fits, gapsMs, from: before }, { peers: mixture.view.placeOf(asked).rttsMs, asked, rttMs });
-  const rttsMs = joined(state.rttsMs, new Float64Array(members.length).fill(Number.NaN));
-  const prior = { ...state.prior, shares };
-  return { ...state, list, fleet, prior, beliefs, fits, gapsMs, mixture, rttsMs };
-}
-
-function joined(some: Float64Array, more: Float64Array): Float64Array {
-  const all = new Float64Array(some.length + more.length);
-  all.set(some);
-  all.set(more, some.length);
-  return all;
+  return withColumns({ ...state, list, fleet, mixture }, columns);
 }
 
 /** What was expected of asking this candidate now; 0 before any answer. */
 function expectedOf(state: NearestState, index: number): number {
   const best = fastestIndex(state);
   if (best < 0) return 0;
-  return gainsOf(state, best).find((gain) => gain.index === index)?.gainMs ?? 0;
+  const gainMs = gainsOf(state, best).gainsMs[index]!;
+  return Number.isNaN(gainMs) ? 0 : gainMs;
 }
 
-/** A state is looked at more than once (the step, the reason, the next answer); its gains are worked out once. */
-const knownGains = new WeakMap<NearestState, readonly ExpectedGain[]>();
-
-function gainsOf(state: NearestState, best: number): readonly ExpectedGain[] {
-  const known = knownGains.get(state);
-  if (known !== undefined) return known;
-  const gains = expectedGains(outlookOf(state, best));
-  knownGains.set(state, gains);
-  return gains;
-}
-
-function outlookOf(state: NearestState, best: number): Outlook {
-  const { mixture, beliefs, fits, gapsMs, rttsMs, probes } = state;
-  const asked = new Set(probes.map(({ crawlerId }) => state.fleet.indexOf.get(crawlerId)!));
-  return { mixture, beliefs, fits, gapsMs, rttsMs, best, asked, fleetSize: fleetSize(state) };
+function gainsOf(state: NearestState, best: number): ExpectedGains {
+  const { mixture, columns, probes, memo } = state;
+  const fleetSize = fleetSizeOf(state);
+  memo.gains ??= expectedGains({ mixture, columns, best, askedCount: probes.length, fleetSize });
+  return memo.gains;
 }
 
 function bounds(gapsMs: Float64Array): Float64Array {
   return gapsMs.map((gapMs) => trustInTriangle * gapMs);
 }
 
-/** What is noted with an answer; a list is another one after the next. */
-const boundsFor = ({ list }: NearestState, gapsMs: Float64Array) =>
-  list === null ? bounds(gapsMs) : new Float64Array(0);
-
 /** Nobody has answered yet: the likeliest that was not asked. */
 function firstAnswer(state: NearestState): RoundStep {
   if (state.probes.length === state.fleet.candidates.length || looksSilent(state))
-    return decidedByPrior(state, fleetSize(state));
-  const open = state.beliefs.map((belief, index) =>
-    wasAsked(state, state.fleet.candidates[index]!) ? Number.NEGATIVE_INFINITY : belief,
-  );
-  return probeStep(state, state.fleet.candidates[likeliestIndex(open)]!);
+    return decidedByPrior(state, fleetSizeOf(state));
+  const { beliefs, asked } = state.columns;
+  let likeliest = -1;
+  for (let index = 0; index < beliefs.length; index++)
+    if (asked[index] === 0 && !(beliefs[index]! <= (beliefs[likeliest] ?? 0))) likeliest = index;
+  return probeStep(state, state.fleet.candidates[likeliest]!);
 }
 
 function nextOrStop(state: NearestState, best: number): RoundStep {
@@ -281,7 +295,7 @@ function nextOrStop(state: NearestState, best: number): RoundStep {
   if (next !== null && next.gainMs >= next.costMs)
     return probeStep(state, state.fleet.candidates[next.index]!);
   const allAsked = state.probes.length === state.fleet.candidates.length;
-  return decidedFor(state, best, {
+  const reason = {
     type: "expected-gain",
     stop: next ? "gain-below-cost" : allAsked ? "all-asked" : "all-ruled-out",
     rttMs: state.rttsMs[best]!,
@@ -291,10 +305,14 @@ function nextOrStop(state: NearestState, best: number): RoundStep {
     certainty: certaintyOf(state, best),
     ...askedCrawlers(state),
     ...ruledOutBy(state, best),
-  });
+  } as const;
+  return decidedFor(state, best, reason, state.columns.mostMs);
 }
 
-interface Worth extends ExpectedGain {
+interface Worth {
+  readonly index: number;
+  /** Expected of the probe, in ms. */
+  readonly gainMs: number;
   /** What the probe must save: λ, or less where it teaches something for later. */
   readonly costMs: number;
 }
@@ -304,27 +322,37 @@ function mostWorthAsking(state: NearestState, best: number): Worth | null {
   const { lambdaMs } = state.parameters;
   const { scale } = state.mixture.learned.calibration;
   const newHolder = 1 + worthOfNewHolder * state.prior.unfamiliarity;
-  const viewWorth = worthOfNewView * Math.min(1, 12 / fleetSize(state));
-  let most: Worth | null = null;
+  const viewWorth = worthOfNewView * Math.min(1, 12 / fleetSizeOf(state));
+  const { gainsMs, alikeMeasured } = gainsOf(state, best);
+  let most = -1;
   let mostWorth = 0;
-  for (const gain of gainsOf(state, best)) {
-    const newView = 1 + viewWorth / (1 + gain.alikeMeasured) ** 2;
-    const worth = gain.gainMs * newHolder * newView;
+  let newViewOfMost = 1;
+  for (let index = 0; index < gainsMs.length; index++) {
+    const gainMs = gainsMs[index]!;
+    if (Number.isNaN(gainMs)) continue;
+    const newView = 1 + viewWorth / (1 + alikeMeasured[index]!) ** 2;
+    const worth = gainMs * newHolder * newView;
     if (worth <= mostWorth) continue;
+    most = index;
     mostWorth = worth;
-    most = { ...gain, gainMs: gain.gainMs * scale, costMs: lambdaMs / (newHolder * newView) };
+    newViewOfMost = newView;
   }
-  return most;
+  if (most < 0) return null;
+  return { index: most, gainMs: gainsMs[most]! * scale, costMs: lambdaMs / (newHolder * newViewOfMost) };
 }
 
 function namedNext(state: NearestState, { index, gainMs }: Worth): ReasonOf<"expected-gain">["next"] {
   const crawlerId = state.fleet.candidates[index]!;
-  return { crawlerId, expectedGainMs: gainMs, lowerBoundMs: trustInTriangle * state.gapsMs[index]! };
+  return {
+    crawlerId,
+    expectedGainMs: gainMs,
+    lowerBoundMs: trustInTriangle * state.columns.gapsMs[index]!,
+  };
 }
 
 /** Belief that the best so far is the nearest: its share of what the answers leave of all beliefs. */
 function certaintyOf(state: NearestState, best: number): number {
-  const { beliefs, fits, gapsMs, rttsMs } = state;
+  const { beliefs, fits, gapsMs, rttsMs } = state.columns;
   const bestMs = rttsMs[best]!;
   let total = 0;
   for (let index = 0; index < beliefs.length; index++) {
@@ -339,31 +367,29 @@ function ruledOutBy(
   state: NearestState,
   best: number,
 ): { ruledOut: RuledOutCrawler[]; ruledOutCount: number } {
-  const lowerBoundsMs = bounds(state.gapsMs);
+  const { gapsMs, gapProbes, asked } = state.columns;
   const bestRttMs = state.rttsMs[best]!;
-  const open = lowerBoundsMs.map((lowerBoundMs) => (lowerBoundMs >= bestRttMs ? lowerBoundMs : Number.NaN));
-  for (const { crawlerId } of state.probes) open[state.fleet.indexOf.get(crawlerId)!] = Number.NaN;
+  const open = new Float64Array(gapsMs.length).fill(Number.NaN);
   let ruledOutCount = 0;
-  for (let index = 0; index < open.length; index++) if (!Number.isNaN(open[index]!)) ruledOutCount += 1;
+  for (let index = 0; index < open.length; index++) {
+    const lowerBoundMs = trustInTriangle * gapsMs[index]!;
+    // Of an answer of 0 ms nobody can be nearer, but that is no figure of theirs where nobody measured them.
+    if (asked[index] === 1 || gapProbes[index]! < 0 || lowerBoundMs < bestRttMs) continue;
+    open[index] = lowerBoundMs;
+    ruledOutCount += 1;
+  }
   const named = smallestOf(open, maxNamedCrawlers);
   return { ruledOut: Array.from(named, (index) => ruledOutCrawler(state, index)), ruledOutCount };
 }
 
 function ruledOutCrawler(state: NearestState, index: number): RuledOutCrawler {
-  const crawlerId = state.fleet.candidates[index]!;
-  const lowerBoundMs = trustInTriangle * state.gapsMs[index]!;
-  const { peerRtts } = state.fleet;
-  const decisive = state.probes.find(({ crawlerId: asked, observation }) => {
-    const peerRttMs = peerRtts.rttMs(asked, crawlerId);
-    const rttMs = rttOf(observation);
-    if (peerRttMs === null || rttMs === null) return false;
-    return trustInTriangle * Math.abs(peerRttMs - rttMs) >= lowerBoundMs;
-  })!;
+  const { gapsMs, gapProbes, gapApartMs } = state.columns;
+  const decisive = state.probes[gapProbes[index]!]!;
   return {
-    crawlerId,
-    lowerBoundMs,
+    crawlerId: state.fleet.candidates[index]!,
+    lowerBoundMs: trustInTriangle * gapsMs[index]!,
     by: decisive.crawlerId,
     byRttMs: rttOf(decisive.observation)!,
-    peerRttMs: state.fleet.peerRtts.rttMs(decisive.crawlerId, crawlerId)!,
+    peerRttMs: gapApartMs[index]!,
   };
 }

@@ -178,8 +178,14 @@ export function askedCrawlers(state: RoundState): { asked: AskedCrawler[]; asked
 // How every policy closes a round: who takes the subnet, who would take over, and the shared reasons.
 
 /** The decision for the candidate at `index`, with the runner-up that the answers and the triangle suggest. */
-export function decidedFor(state: RoundState, index: number, verdict: Verdict): Decision {
-  const runnerUp = runnerUpOf(state, index);
+export function decidedFor(
+  state: RoundState,
+  index: number,
+  verdict: Verdict,
+  /** What the triangle says already of each candidate: RTT in ms at most; infinite where nothing is known. */
+  knownMostMs?: Float64Array,
+): Decision {
+  const runnerUp = runnerUpOf(state, index, knownMostMs);
   return {
     type: "decided",
     crawlerId: state.fleet.candidates[index]!,
@@ -221,8 +227,8 @@ export function likeliestIndex(shares: Float64Array): number {
  * `y + D[a][c]` over the crawlers that answered (triangle inequality). Before any answer: the likeliest.
  * A crawler that failed to answer is taken last.
  */
-function runnerUpOf(state: RoundState, winner: number): RunnerUp {
-  const upperMs = upperBounds(state);
+function runnerUpOf(state: RoundState, winner: number, knownMostMs?: Float64Array): RunnerUp {
+  const upperMs = withAnswers(state, knownMostMs?.slice() ?? mostByTriangle(state));
   const { shares } = state.prior;
   let best = -1;
   for (let index = 0; index < upperMs.length; index++) {
@@ -240,10 +246,10 @@ function runnerUpOf(state: RoundState, winner: number): RunnerUp {
 /** Stands for an RTT of which nothing is known: above every real one, below a crawler that failed. */
 const unknownMs = 1e9;
 
-/** Per candidate its RTT, or an upper bound; `unknownMs` where nothing is known, infinite after a failure. */
-function upperBounds(state: RoundState): Float64Array {
+/** Per candidate the least y + D over the crawlers that answered; infinite where nothing is known. */
+function mostByTriangle(state: RoundState): Float64Array {
   const { candidates, indexOf } = state.fleet;
-  const atMostMs = new Float64Array(candidates.length).fill(unknownMs);
+  const atMostMs = new Float64Array(candidates.length).fill(Number.POSITIVE_INFINITY);
   for (const { crawlerId } of state.probes) {
     const asked = indexOf.get(crawlerId)!;
     const rttMs = state.rttsMs[asked]!;
@@ -253,8 +259,15 @@ function upperBounds(state: RoundState): Float64Array {
       if (rttMs + peers[index]! < atMostMs[index]!) atMostMs[index] = rttMs + peers[index]!;
     }
   }
+  return atMostMs;
+}
+
+/** Per candidate its RTT, or that bound; `unknownMs` where nothing is known, infinite after a failure. */
+function withAnswers(state: RoundState, atMostMs: Float64Array): Float64Array {
+  for (let index = 0; index < atMostMs.length; index++)
+    if (!(atMostMs[index]! < unknownMs)) atMostMs[index] = unknownMs;
   for (const { crawlerId } of state.probes) {
-    const index = indexOf.get(crawlerId)!;
+    const index = state.fleet.indexOf.get(crawlerId)!;
     const rttMs = state.rttsMs[index]!;
     atMostMs[index] = Number.isNaN(rttMs) ? Number.POSITIVE_INFINITY : rttMs;
   }

@@ -13,8 +13,9 @@
 
 import type { CrawlerId } from "#core/ids";
 import { smallestOf } from "#core/small-collections";
-import { type CandidateFleet, type CandidatePlace, type FleetView, viewOf } from "../fleet.ts";
+import { type CandidateFleet, type FleetView, type NearestCandidates, viewOf } from "../fleet.ts";
 import type { Placement } from "../placement.ts";
+import type { CandidateColumns } from "./candidate-columns.ts";
 import { entryOf, type LearnedRtts, type LearnedVector } from "./learned-rtts.ts";
 import { type RoundState, rttOf, trustInTriangle } from "./round.ts";
 
@@ -92,16 +93,23 @@ export function startMixture(given: {
   };
 }
 
-/** The mixture after the candidate at `index` answered. */
-export function observeMixture(mixture: RttMixture, index: number, rttMs: number): RttMixture {
+/** The mixture after the candidate at `index` answered. `fromHere`: RTTs in ms from it to all candidates. */
+export function observeMixture(
+  mixture: RttMixture,
+  {
+    index,
+    rttMs,
+    fromHere,
+  }: { readonly index: number; readonly rttMs: number; readonly fromHere: Float64Array },
+): RttMixture {
   const { view, learned, vectors, fleet } = mixture;
   const weights = mixture.weights.slice();
   const measuredMs = measuredScale.ms + measuredScale.perMs * rttMs;
   const expectedMs = expectedScale.ms + expectedScale.perMs * rttMs;
   const candidates = fleet.candidates.length;
   const unknown = likelihood(expectedMs, expectedMs);
-  weighCandidates(weights, { from: 0, to: candidates }, { fromHere: view.placeOf(index).rttsMs, rttMs });
-  const slot = view.slotsIn(learned)[index]!;
+  weighCandidates(weights, { from: 0, to: candidates }, { fromHere, rttMs });
+  const slot = vectors.length === 0 ? -1 : view.slotsIn(learned)[index]!;
   for (let at = 0; at < vectors.length; at++) {
     const vector = vectors[at]!;
     const entry = entryOf(vector, slot);
@@ -114,7 +122,7 @@ export function observeMixture(mixture: RttMixture, index: number, rttMs: number
     const scaleMs = spreadMs === 0 ? measuredMs : expectedMs + expectedScale.perSpread * spreadMs;
     weights[candidates + at]! *= likelihood(there - rttMs, scaleMs);
   }
-  return kept({ ...mixture, weights });
+  return kept(mixture, weights);
 }
 
 /** By how well a target beside each of these candidates fits an answer. */
@@ -132,36 +140,39 @@ function weighCandidates(
   }
 }
 
-/** The mixture of a fleet that has grown at its end: the new candidates are weighed by the answers so far. */
+/** The mixture of a fleet that has grown at its end, before the new candidates are weighed (`weighNewCandidates`). */
 export function withMoreCandidates(
   mixture: RttMixture,
-  grown: {
-    readonly fleet: CandidateFleet;
-    /** Of all candidates. */
-    readonly beliefs: Float64Array;
-    readonly answers: readonly { readonly index: number; readonly rttMs: number }[];
-  },
+  /** `beliefs`: of all candidates. */
+  { fleet, beliefs }: { readonly fleet: CandidateFleet; readonly beliefs: Float64Array },
 ): RttMixture {
-  const { fleet, beliefs, answers } = grown;
-  const view = viewOf(fleet, mixture.learned);
   const before = mixture.weights.length - mixture.vectors.length;
   const after = beliefs.length;
   const weights = new Float64Array(after + mixture.vectors.length);
   weights.set(mixture.weights.subarray(0, before));
   weights.set(mixture.weights.subarray(before), after);
   for (let at = before; at < after; at++) weights[at] = beliefs[at]! / mixture.dividedBy;
-  for (const { index, rttMs } of answers)
-    weighCandidates(weights, { from: before, to: after }, { fromHere: view.placeOf(index).rttsMs, rttMs });
-  return { ...mixture, fleet, view, weights };
+  return { ...mixture, fleet, view: viewOf(fleet, mixture.learned), weights };
+}
+
+/** Weighs those from `first` on by an answer from before they came; of a mixture that nobody else has seen yet. */
+export function weighNewCandidates(
+  { weights, fleet }: RttMixture,
+  first: number,
+  answer: { readonly fromHere: Float64Array; readonly rttMs: number },
+): void {
+  weighCandidates(weights, { from: first, to: fleet.candidates.length }, answer);
 }
 
 /** Scaled to 1 at most, and without the vectors that no longer count. */
-function kept(mixture: RttMixture): RttMixture {
-  const { weights, vectors, winners } = mixture;
+function kept(mixture: RttMixture, weights: Float64Array): RttMixture {
+  const { vectors, winners } = mixture;
   const candidates = weights.length - vectors.length;
   const most = largestOf(weights);
-  if (!(most > 0)) return mixture;
+  if (!(most > 0)) return { ...mixture, weights };
   for (let at = 0; at < weights.length; at++) weights[at]! /= most;
+  const dividedBy = mixture.dividedBy * most;
+  if (vectors.length === 0) return { ...mixture, weights, dividedBy };
   const left: LearnedVector[] = [];
   let end = candidates;
   const leftWinners = new Int32Array(vectors.length);
@@ -172,7 +183,6 @@ function kept(mixture: RttMixture): RttMixture {
     leftWinners[left.length] = winners[at]!;
     left.push(vectors[at]!);
   }
-  const dividedBy = mixture.dividedBy * most;
   return { ...mixture, weights: weights.subarray(0, end), vectors: left, winners: leftWinners, dividedBy };
 }
 
@@ -212,7 +222,7 @@ export function largestOf(values: Float64Array): number {
 interface MeasuredRound extends RoundState {
   readonly placement: Placement;
   readonly mixture: RttMixture;
-  readonly gapsMs: Float64Array;
+  readonly columns: CandidateColumns;
 }
 
 /** Places lighter than this, against the heaviest, are left out of the mean. */
@@ -233,18 +243,18 @@ export function vectorOf(
   const { mixture, fleet, placement } = round;
   const slots = mixture.view.slotsIn(mixture.learned);
   const means = meansOver(mixture);
-  const mostMs = upperBounds(round);
+  const { gapsMs, mostMs } = round.columns;
   const rttsMs = new Float32Array(isPart ? slots.length : mixture.learned.slots).fill(Number.NaN);
   const spreadsMs = new Float32Array(rttsMs.length);
   const entryAt = (index: number) => (isPart ? index : slots[index]!);
-  means.rttsMs.forEach((meanMs, index) => {
-    if (Number.isNaN(meanMs)) return;
-    const leastMs = trustInTriangle * round.gapsMs[index]!;
-    const keptMs = Math.min(mostMs[index]!, Math.max(leastMs, meanMs));
+  for (let index = 0; index < slots.length; index++) {
+    const meanMs = means.rttsMs[index]!;
+    if (Number.isNaN(meanMs)) continue;
+    const keptMs = Math.min(mostMs[index]!, Math.max(trustInTriangle * gapsMs[index]!, meanMs));
     rttsMs[entryAt(index)] = keptMs;
     // Never 0: that stands for measured.
     spreadsMs[entryAt(index)] = Math.max(0.1, Math.hypot(means.spreadsMs[index]!, keptMs - meanMs));
-  });
+  }
   const measured: number[] = [];
   for (const probe of round.probes) {
     const rttMs = rttOf(probe.observation);
@@ -273,17 +283,24 @@ function withNearest(
   vector: Omit<LearnedVector, "nearest">,
   slots: Int32Array,
 ): Omit<LearnedVector, "nearest"> {
-  const kept = new Set<number>(smallestOf(vector.rttsMs, entriesKept));
-  vector.spreadsMs.forEach((spreadMs, at) => {
-    if (spreadMs === 0 && !Number.isNaN(vector.rttsMs[at]!)) kept.add(at);
-  });
-  const order = Array.from(kept).sort((a, b) => slots[a]! - slots[b]!);
-  return {
-    ...vector,
-    slots: Int32Array.from(order, (at) => slots[at]!),
-    rttsMs: Float32Array.from(order, (at) => vector.rttsMs[at]!),
-    spreadsMs: Float32Array.from(order, (at) => vector.spreadsMs[at]!),
+  const isKept = new Uint8Array(slots.length);
+  for (const at of smallestOf(vector.rttsMs, entriesKept)) isKept[at] = 1;
+  const order: number[] = [];
+  for (let at = 0; at < slots.length; at++)
+    if (isKept[at] === 1 || (vector.spreadsMs[at] === 0 && !Number.isNaN(vector.rttsMs[at]!))) order.push(at);
+  order.sort((a, b) => slots[a]! - slots[b]!);
+  const entries = {
+    slots: new Int32Array(order.length),
+    rttsMs: new Float32Array(order.length),
+    spreadsMs: new Float32Array(order.length),
   };
+  for (let entry = 0; entry < order.length; entry++) {
+    const at = order[entry]!;
+    entries.slots[entry] = slots[at]!;
+    entries.rttsMs[entry] = vector.rttsMs[at]!;
+    entries.spreadsMs[entry] = vector.spreadsMs[at]!;
+  }
+  return { ...vector, ...entries };
 }
 
 /** Weighted sums per candidate, from which mean and variance follow. */
@@ -307,9 +324,8 @@ function meansOver(mixture: RttMixture): { rttsMs: Float64Array; spreadsMs: Floa
   const isPart = mixture.fleet.part !== undefined;
   for (let at = 0; at < candidates; at++) {
     if (weights[at]! < leastCounted) continue;
-    const place = view.placeOf(at);
-    if (isPart) addNearest(moments, weights[at]!, place);
-    else addPlace(moments, weights[at]!, place.rttsMs);
+    if (isPart) addNearest(moments, weights[at]!, view.nearestTo(at));
+    else addPlace(moments, weights[at]!, view.rttsFrom(at));
   }
   const slots = view.slotsIn(mixture.learned);
   const indices = view.indicesIn(mixture.learned);
@@ -319,10 +335,13 @@ function meansOver(mixture: RttMixture): { rttsMs: Float64Array; spreadsMs: Floa
     if (vectors[at]!.slots === null) addVector(moments, weight, vectors[at]!, slots);
     else addEntries(moments, weight, vectors[at]!, indices);
   }
-  const means = moments.firsts.map((first, index) => first / moments.weights[index]!);
-  const spreads = moments.seconds.map((second, index) =>
-    Math.sqrt(Math.max(0, second / moments.weights[index]! - means[index]! * means[index]!)),
-  );
+  // The sums make way for what follows from them.
+  const { firsts: means, seconds: spreads } = moments;
+  for (let index = 0; index < candidates; index++) {
+    means[index]! /= moments.weights[index]!;
+    const variance = spreads[index]! / moments.weights[index]! - means[index]! * means[index]!;
+    spreads[index] = Math.sqrt(Math.max(0, variance));
+  }
   return { rttsMs: means, spreadsMs: spreads };
 }
 
@@ -339,10 +358,11 @@ function addPlace({ weights, firsts, seconds }: Moments, weight: number, rttsMs:
 function addNearest(
   { weights, firsts, seconds }: Moments,
   weight: number,
-  { nearest, nearestMs }: CandidatePlace,
+  { count, indices, rttsMs }: NearestCandidates,
 ): void {
-  for (let rank = 0; rank < nearest.length; rank++) {
-    const [index, rttMs] = [nearest[rank]!, nearestMs[rank]!];
+  for (let rank = 0; rank < count; rank++) {
+    const index = indices[rank]!;
+    const rttMs = rttsMs[rank]!;
     weights[index]! += weight;
     firsts[index]! += weight * rttMs;
     seconds[index]! += weight * rttMs * rttMs;
@@ -385,17 +405,4 @@ function addEntry(
   weights[index]! += counted;
   firsts[index]! += counted * rttMs;
   seconds[index]! += counted * (rttMs * rttMs + spreadHandedOn * spreadMs * spreadMs);
-}
-
-/** At most y + D from a crawler that answered (triangle inequality); infinite where nothing is known. */
-function upperBounds({ probes, fleet, mixture }: MeasuredRound): Float64Array {
-  const mostMs = new Float64Array(fleet.candidates.length).fill(Number.POSITIVE_INFINITY);
-  for (const { crawlerId, observation } of probes) {
-    const rttMs = rttOf(observation);
-    if (rttMs === null) continue;
-    const apart = mixture.view.placeOf(fleet.indexOf.get(crawlerId)!).rttsMs;
-    for (let index = 0; index < mostMs.length; index++)
-      if (rttMs + apart[index]! < mostMs[index]!) mostMs[index] = rttMs + apart[index]!;
-  }
-  return mostMs;
 }

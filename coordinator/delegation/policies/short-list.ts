@@ -95,28 +95,23 @@ export function calledByAnswer(
   const slot = whole.peerSlots[answer.asked]!;
   const isNew = (index: number | undefined): index is number =>
     index !== undefined && index >= 0 && !fleet.indexOf.has(whole.candidates[index]!) && mayTake(index);
-  const called = new Set<number>();
+  const called: number[] = [];
   for (const peer of whole.peerRtts.nearestOf(slot).slots) {
-    if (called.size === calledAsNeighbours) break;
+    if (called.length === calledAsNeighbours) break;
     const index = indexOfSlot[peer];
-    if (isNew(index)) called.add(index);
+    if (isNew(index)) called.push(index);
   }
   const reachMs = fittingPart * answer.scaleMs;
-  const fitting: number[] = [];
-  whole.peerRtts.eachKnown(slot, (peer, rttMs) => {
-    if (Math.abs(rttMs - answer.rttMs) > reachMs) return;
+  const fitting = new Likeliest(shares, calledAsFitting);
+  const rangeMs = { leastMs: answer.rttMs - reachMs, mostMs: answer.rttMs + reachMs };
+  whole.peerRtts.eachWithin(slot, rangeMs, (peer) => {
     const index = indexOfSlot[peer];
-    if (index !== undefined && index >= 0 && shares[index]! > 0) fitting.push(index);
+    // Who is likely enough is few; whether they are new takes longer to tell.
+    if (index !== undefined && index >= 0 && fitting.takes(index) && isNew(index) && !called.includes(index))
+      fitting.add(index);
   });
-  fitting.sort((a, b) => shares[b]! - shares[a]! || a - b);
-  let wanted = calledAsFitting;
-  for (const index of fitting) {
-    if (wanted === 0) break;
-    if (!isNew(index)) continue;
-    called.add(index);
-    wanted -= 1;
-  }
-  return [...called];
+  for (const index of fitting.found) called.push(index);
+  return called;
 }
 
 /** Everybody on the list was asked: who comes next. */
@@ -143,20 +138,39 @@ function listOf(
   return { whole, shares, mayTake, members, fleet: partOfFleet(whole, members) };
 }
 
-/** Positions of those of whom anything is believed, the likeliest first. */
-function likeliestOf(shares: Float64Array, most: number): number[] {
-  const found: number[] = [];
-  let least = 0;
-  for (let index = 0; index < shares.length; index++) {
-    const share = shares[index]!;
-    if (share <= least) continue;
-    if (found.length === most) found.pop();
-    let at = found.length;
-    while (at > 0 && shares[found[at - 1]!]! < share) at -= 1;
-    found.splice(at, 0, index);
-    if (found.length === most) least = shares[found[most - 1]!]!;
+/** Positions of those of whom anything is believed, the likeliest first; of equals the one that was added first. */
+class Likeliest {
+  readonly found: number[] = [];
+  readonly #shares: Float64Array;
+  readonly #most: number;
+  /** Who is no likelier is not taken. */
+  #least = 0;
+
+  constructor(shares: Float64Array, most: number) {
+    this.#shares = shares;
+    this.#most = most;
   }
-  return found;
+
+  takes(index: number): boolean {
+    return this.#shares[index]! > this.#least;
+  }
+
+  /** One that it takes. */
+  add(index: number): void {
+    const shares = this.#shares;
+    const found = this.found;
+    const share = shares[index]!;
+    let at = found.length < this.#most ? found.push(index) - 1 : found.length - 1;
+    for (; at > 0 && shares[found[at - 1]!]! < share; at--) found[at] = found[at - 1]!;
+    found[at] = index;
+    if (found.length === this.#most) this.#least = shares[found[found.length - 1]!]!;
+  }
+}
+
+function likeliestOf(shares: Float64Array, most: number): readonly number[] {
+  const likeliest = new Likeliest(shares, most);
+  for (let index = 0; index < shares.length; index++) if (likeliest.takes(index)) likeliest.add(index);
+  return likeliest.found;
 }
 
 interface Chart {

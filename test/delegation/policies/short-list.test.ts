@@ -76,6 +76,25 @@ describe("the short list", () => {
     expect(after.rttsMs[after.fleet.indexOf.get(stranger)!]).toBe(3);
   });
 
+  it("leaves the state before an answer as it was: another answer to the same question counts as if it were the first", () => {
+    const world = squareWorld(400, 5);
+    const input = inputOf({ ...world, listFrom: 256 });
+    const before = nearestPolicy.start(input);
+    const [first, second] = before.fleet.candidates;
+    const fresh = nearestPolicy.observe(nearestPolicy.start(input), first!, { rttMs: 40 });
+    const expected = nearestPolicy.step(nearestPolicy.observe(fresh, second!, { rttMs: 30 }));
+
+    // Two that call different crawlers in, and then the one that counts.
+    nearestPolicy.observe(before, second!, { rttMs: 2 });
+    nearestPolicy.observe(nearestPolicy.observe(before, first!, { rttMs: 90 }), second!, { rttMs: 1 });
+    const after = nearestPolicy.observe(before, first!, { rttMs: 40 });
+    nearestPolicy.observe(after, second!, { rttMs: 90 });
+
+    expect(nearestPolicy.step(nearestPolicy.observe(after, second!, { rttMs: 30 }))).toEqual(expected);
+    expect(before.probes).toEqual([]);
+    expect(before.rttsMs.every(Number.isNaN)).toBe(true);
+  });
+
   it("asks the next likeliest when nobody on it answered, and everybody in the end", () => {
     const world = squareWorld(300, 9);
     const silent = {
