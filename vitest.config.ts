@@ -18,7 +18,7 @@ const bounds = {
 const all = ["test/**/*.test.ts"];
 /** Tests whose subject is time on the wire: beside all others they would measure how busy the machine is; four wait together. */
 const alone = [
-  "test/end-to-end/{hosts-and-parts,live-rounds,route-change,one-crawler-per-address,swapped-fleet}.test.ts",
+  "test/end-to-end/{changing-pages,hosts-and-parts,live-rounds,route-change,one-crawler-per-address,swapped-fleet}.test.ts",
 ];
 /** Those that measure distances to the millisecond: one after the other, when nothing else runs. */
 const last = ["test/end-to-end/whole-way.test.ts", "test/ops/world/running-world.test.ts"];

@@ -150,6 +150,11 @@ export async function newCoordinator() {
     leaseOf: async (host: string): Promise<Lease[]> => {
       await resolveAs(() => "198.51.100.7");
       await dueAgain();
+      // Due for longer than the others: it is among those that are leased.
+      await world.pool.query("update frontier_host set due_at = $1 where host = $2", [
+        secondsAfterNoon(-60),
+        host,
+      ]);
       second += 10;
       const leases = await world.lease(crawlerId, secondsAfterNoon(second));
       const others = leases.filter((lease) => lease.host !== host);
