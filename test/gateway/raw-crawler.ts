@@ -63,8 +63,13 @@ export class RawCrawler {
     return this.sendText(JSON.stringify(message));
   }
 
+  /** What is said as the connection closes is lost. */
   async sendText(text: string): Promise<void> {
-    this.sendBytes(await this.deflater.deflate(text));
+    const bytes = await this.deflater.deflate(text).catch((error: unknown) => {
+      if (this.#isClosed) return null;
+      throw error;
+    });
+    if (bytes !== null) this.sendBytes(bytes);
   }
 
   sendBytes(bytes: Buffer): void {
