@@ -83,7 +83,7 @@ export async function crawlerView(
   if (!isPartner && !mayDo(actor, "fleet-read")) return { ...detail, operation, inside: null };
   const inside = await insideOf(entry, asked, ports);
   if (!isPartner) return { ...detail, operation, inside };
-  return asPartnerSees({ ...detail, operation, inside }, actor, await ports.reads.fleet(now));
+  return asPartnerSees({ ...detail, operation, inside }, actor, await ports.reads.fleet());
 }
 
 function publicPart(entry: FleetEntry): Omit<Operation, "activity" | "work" | "absences" | "failures"> {

@@ -41,7 +41,8 @@ export interface OfferEntry {
 
 export interface FleetReads {
   /** By name; figures may be some seconds old. */
-  fleet(now: Date): Promise<readonly FleetEntry[]>;
+  /** Of a large fleet, as it was some seconds ago. */
+  fleet(): Promise<readonly FleetEntry[]>;
   crawler(name: string, now: Date): Promise<FleetEntry | null>;
   activityOf(crawlerId: number): Promise<CrawlerActivity>;
   workOf(name: string): Promise<CrawlerWork>;

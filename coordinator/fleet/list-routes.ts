@@ -73,7 +73,7 @@ async function fleetShown(asked: AskedView, ports: FleetPorts) {
   if (typeof query === "string") return query;
   const isInside = mayDo(asked.visit.actor, "fleet-read");
   const [fleet, invitations] = await Promise.all([
-    ports.reads.fleet(asked.now),
+    ports.reads.fleet(),
     isInside ? ports.invitations.list(asked.now) : null,
   ]);
   const view = fleetView(fleet, query);

@@ -9,6 +9,8 @@ import { setTimeout as delay } from "node:timers/promises";
 const mostHeldMs = 45_000;
 /** Of the time in which work goes on, what may be held up later. */
 const regained = 0.5;
+/** Once all is used up, so much is regained before anything is held up again. */
+const leastHeldMs = 10_000;
 const lookMs = 200;
 
 /** Turns of the loop in a row, each of which had a connection to accept. */
@@ -79,20 +81,18 @@ export class ArrivalsFirst {
     this.#lookedAtMs = nowMs();
   }
 
-  /** Whether work is to wait now. */
-  get isHolding(): boolean {
+  /** Whether work is to wait now; what it has waited since the last look is used up. */
+  holds(): boolean {
     const nowMs = this.#nowMs();
     const passedMs = nowMs - this.#lookedAtMs;
     this.#lookedAtMs = nowMs;
     const changeMs = this.#isHolding ? -passedMs : regained * passedMs;
     this.#leftMs = Math.max(0, Math.min(mostHeldMs, this.#leftMs + changeMs));
-    // Once all is used up, a moment's gain holds nothing up again.
-    const enoughMs = this.#isHolding ? 0 : Math.min(mostHeldMs, 50 * lookMs);
-    this.#isHolding = this.#leftMs > enoughMs && this.#isCrowded();
+    this.#isHolding = this.#leftMs > (this.#isHolding ? 0 : leastHeldMs) && this.#isCrowded();
     return this.#isHolding;
   }
 
   async turn(): Promise<void> {
-    while (this.isHolding) await delay(lookMs);
+    while (this.holds()) await delay(lookMs);
   }
 }

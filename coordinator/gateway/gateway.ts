@@ -172,6 +172,7 @@ export class CrawlerGateway implements Fleet {
 
   /** Many come at once: what can wait leaves the processor to them. */
   get isCrowded(): boolean {
+    if (this.#closing) return false;
     return this.#pressure.isPressing || this.#strangers.waiting + this.#admissions.size >= crowd;
   }
 
@@ -348,7 +349,9 @@ export class CrawlerGateway implements Fleet {
     const incident = incidentOf({ crawlerId, remoteAddress, name: hello?.name ?? null }, refusal);
     if (incident !== null) this.#handlers.onIncident?.(incident);
     if (crawlerId === null) {
-      const isBlameless = refusal ? blameless.has(refusal.code) : this.#hasWaited(session);
+      const isBlameless = refusal
+        ? blameless.has(refusal.code)
+        : this.#waiting.has(session) || session.hasUnread;
       if (!isBlameless) this.#limits.countFailure(remoteAddress);
       this.#log.warn(
         { remoteAddress, name: session.hello?.name, reason },
@@ -360,11 +363,6 @@ export class CrawlerGateway implements Fleet {
     this.#log.debug({ crawlerId, name: session.hello?.name, reason }, "a session has ended");
     this.#probes.abandon(crawlerId, reason);
     void this.#turns.take(crawlerId, () => this.#depart(session, crawlerId, reason));
-  }
-
-  /** It has left because of us: it was not looked at yet, or nobody is looked at in time. */
-  #hasWaited(session: CrawlerSession): boolean {
-    return this.#waiting.has(session) || session.hasUnread || this.isCrowded;
   }
 
   async #depart(session: CrawlerSession, crawlerId: CrawlerId, reason: string): Promise<void> {

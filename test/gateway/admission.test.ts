@@ -100,6 +100,19 @@ test("who has connected and said nothing yet counts as one who waits", async () 
   expect(await upgradeAnswer(port)).toMatchObject({ status: 503 });
 });
 
+test("who connects and leaves without a word is to blame, however many others come at that moment", async () => {
+  running = await startGateway({
+    zlibSync: null,
+    settings: { limits: { connections: 1000, connectionsPerAddress: 500, failuresPerAddressAndMinute: 30 } },
+  });
+  const { url, gateway, port } = running;
+  const strangers = await Promise.all(Array.from({ length: 60 }, () => RawCrawler.connect(url)));
+  for (const { socket } of strangers) socket.terminate();
+  await until(() => gateway.counts().connections === 0, 5000);
+
+  expect(await upgradeAnswer(port)).toMatchObject({ status: 429 });
+});
+
 async function upgradeAnswer(port: number) {
   const upgrade = { Connection: "Upgrade", Upgrade: "websocket", "Sec-WebSocket-Version": "13" };
   const headers = { ...upgrade, "Sec-WebSocket-Key": "AAAAAAAAAAAAAAAAAAAAAA==" };

@@ -25,7 +25,7 @@ afterAll(async () => await world.close());
 const size = { wireBytes: 10, inflatedBytes: 20 };
 
 /** North has http://a.example/ and two pages more, and is connected. */
-async function connected(pagesPerDay = 1000) {
+async function connected(pagesPerDay = 1000, isCrowded = () => false) {
   const north = await world.delegatedHost(
     "north",
     "http://a.example/",
@@ -61,6 +61,7 @@ async function connected(pagesPerDay = 1000) {
       incidents: { note: ({ kind }) => happened.push(kind) },
       identities: createIdentityStore(world.pool),
       secrets: randomSecrets,
+      isCrowded,
       now: () => noon,
     },
     readCoordinatorConfig({ scope: { admitNewHosts: true } }),
@@ -104,6 +105,25 @@ it("answers a crawler that is ready with leases, and counts them", async () => {
   expect(await counters.metrics.registry.getSingleMetricAsString("nearcrawl_leases_total")).toContain(
     'event="granted"} 1',
   );
+});
+
+it("lets work and results wait while many crawlers arrive", async () => {
+  let isCrowded = false;
+  const { ask, handlers, north } = await connected(1000, () => isCrowded);
+  const [lease] = (await ask()).leases;
+  const one = arrivedResult({ sequence: 1, leaseId: lease!.leaseId, url: "http://a.example/" });
+  isCrowded = true;
+  const done: string[] = [];
+  const batch = { crawlerId: north, spoolId, results: [{ ...one, wireBytes: 70 }] };
+  const taken = handlers.onResults(batch).then(() => done.push("results"));
+  const asked = ask().then(() => done.push("work"));
+
+  await new Promise((resolve) => setTimeout(resolve, 500));
+  expect(done).toEqual([]);
+  isCrowded = false;
+  await Promise.all([taken, asked]);
+
+  expect(done.sort()).toEqual(["results", "work"]);
 });
 
 it("gives a crawler no more in a day than its partner allows, and nothing while it is drained", async () => {
