@@ -104,10 +104,14 @@ async function deleteWithoutDay(pool: Pool, before: Date): Promise<number> {
   return rowCount ?? 0;
 }
 
-/** Gives how many rows were moved. Who writes into the default part meanwhile waits, and finds the day. */
+/**
+ * Gives how many rows were moved. Who writes meanwhile waits before it looks for a part, and finds the day: behind the default
+ * part's lock alone it would have chosen that part already, and fail on it.
+ */
 async function makeDay(pool: Pool, day: number): Promise<number> {
   const [name, from, to] = [nameOf(day), dayStart(day).toISOString(), dayStart(day + 1).toISOString()];
   return await inShortLocks(pool, async (client) => {
+    await client.query("lock table only page_fetch in share row exclusive mode");
     await client.query("lock table page_fetch_default in access exclusive mode");
     await client.query(`create table ${name} (like page_fetch)`);
     const { rowCount } = await client.query(

@@ -6,6 +6,7 @@ import { copyDatabase } from "#db/copy-database";
 import { migrate } from "#db/migrate";
 import { type Database, openServerDatabase } from "#db/server-database";
 import { testDatabase } from "../support/database.ts";
+import { until } from "../support/until.ts";
 
 let database: Database;
 beforeAll(async () => {
@@ -122,6 +123,29 @@ it("is done by one of two coordinators while results come in, and none of these 
   const counted = await counts();
   expect(counted.page_fetch_default).toBeUndefined();
   expect(Object.values(counted).reduce((sum, rows) => sum + rows, 0)).toBe(240);
+});
+
+it("a fetch that is written while its day is made waits, and lies in its day", async () => {
+  await fetched(noon);
+  const reader = await database.pool.connect();
+  await reader.query("begin; select count(*) from page_fetch_default");
+  // The day waits for the reader, and the fetch for the day.
+  const made = keep(noon);
+  const waiting = async (most: number) =>
+    await until(async () => {
+      const { rows } = await database.pool.query<{ waiting: number }>(
+        "select count(*)::int as waiting from pg_locks where not granted and relation in ('page_fetch'::regclass, 'page_fetch_default'::regclass)",
+      );
+      return rows[0]!.waiting >= most;
+    }, 1500);
+  await waiting(1);
+  const written = fetched(daysAfter(0));
+  await waiting(2);
+  await reader.query("rollback");
+  reader.release();
+  await Promise.all([made, written]);
+
+  expect(await counts()).toEqual({ page_fetch_20310310: 2 });
 });
 
 it("gives way where a reader holds the table, and does it at the next turn", async () => {
