@@ -72,13 +72,19 @@ function storyOf(home: string): Story {
 
 /** Null when no dock runs here: what it waited for then is no longer so. */
 function waitsForIn(home: string): string | null {
-  if (runningDock(home) === null || spoolHolder(home) !== null) return null;
+  if (runningDock(home) === null || crawlerProcess(home) !== null) return null;
   return readReleaseState(home)?.waitsFor?.reason ?? null;
+}
+
+/** Not the supervisor, which has the spool open itself while it tells the coordinator why nothing runs. */
+function crawlerProcess(home: string): number | null {
+  const holder = spoolHolder(home);
+  return holder === runningDock(home) ? null : holder;
 }
 
 function restingWords(home: string, program: string, waitsFor: string | null): string {
   const dock = runningDock(home);
-  const holder = spoolHolder(home);
+  const holder = crawlerProcess(home);
   if (holder !== null)
     return `A crawler runs here as process ${holder}, but does not answer: it begins or ends just now, or its release knows no status yet.`;
   if (dock !== null && waitsFor !== null)
