@@ -23,6 +23,8 @@ const listen = z.strictObject({
   host: z.string().min(1).max(253).default("127.0.0.1"),
   /** 0 takes any free port. */
   port: z.int().min(0).max(65_535).default(7411),
+  /** Pages, API and /health here as well, in no line behind crawlers that connect; 0 takes any free port; null: none. */
+  pagesPort: z.int().min(0).max(65_535).nullable().default(null),
 });
 
 const tls = z.strictObject({ certificateFile: z.string().min(1), keyFile: z.string().min(1) });

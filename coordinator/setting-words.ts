@@ -26,6 +26,8 @@ export const settingWords: Readonly<Record<string, string>> = {
   logLevel: "What is logged at least, as JSON lines on standard output.",
   "listen.host": "The address to listen at. Beyond loopback it needs TLS, or behindProxy.",
   "listen.port": "0 takes any free port. The next 20 ports are tried where it is taken.",
+  "listen.pagesPort":
+    "A further port for pages, API and /health, with no crawlers on it: where thousands connect in the same second, nobody waits behind them here. Not set: none.",
   "tls.certificateFile": "PEM, with its chain. Read at the start.",
   "tls.keyFile": "PEM.",
   "access.anonymous":

@@ -1,7 +1,8 @@
 /** The coordinator's web server with everything it shows, listening. */
 
+import { once } from "node:events";
 import { readFileSync } from "node:fs";
-import { createServer } from "node:http";
+import { createServer, type RequestListener, type Server } from "node:http";
 import { createServer as createSecureServer } from "node:https";
 import type { AddressInfo } from "node:net";
 import { fileURLToPath } from "node:url";
@@ -130,8 +131,14 @@ export async function openWebServer(options: OpenWebOptions): Promise<{ web: Fas
     },
   });
   web.addHook("onClose", async () => await pool.end());
+  const pagesServer = config.listen.pagesPort === null ? null : serverOf(tls, web.routing);
+  web.addHook("preClose", async () => {
+    pagesServer?.close();
+    pagesServer?.closeAllConnections();
+  });
   try {
     await listen(web, config.listen);
+    if (pagesServer !== null) await listenForPages(pagesServer, config.listen, log);
     const url = urlOf(web, config);
     const certificatePin = tls === null ? null : pinOf(tls.cert);
     await stateCoordinatorPlace(
@@ -175,6 +182,21 @@ async function listen(web: FastifyInstance, { host, port }: CoordinatorConfig["l
       }
     }
   }
+}
+
+/** A line of its own, which crawlers that connect do not stand in: Node accepts one of each a turn of its loop. */
+async function listenForPages(
+  server: Server,
+  { host, pagesPort }: CoordinatorConfig["listen"],
+  log: Log,
+): Promise<void> {
+  server.listen({ host, port: pagesPort });
+  try {
+    await once(server, "listening");
+  } catch (error) {
+    throw new ConfigError([`listen.pagesPort: ${host}:${pagesPort}: ${(error as Error).message}`]);
+  }
+  log.info({ host, port: (server.address() as AddressInfo).port }, "pages have a port of their own, too");
 }
 
 function readTls(config: CoordinatorConfig): { cert: Buffer; key: Buffer } | null {
@@ -241,6 +263,10 @@ const patience = {
   connectionsCheckingInterval: 2000,
 };
 
+function serverOf(tls: WebSettings["tls"], handler: RequestListener): Server {
+  return tls ? createSecureServer({ ...patience, ...tls }, handler) : createServer(patience, handler);
+}
+
 const unaudited = { record: async () => {} };
 
 /** In the source folder and in dist alike: beside this file's folder. */
@@ -250,10 +276,7 @@ export function createWebServer(ports: WebPorts): FastifyInstance {
   const { settings } = ports;
   const guarded = { version: settings.version, secure: settings.tls !== null };
   const app = fastify({
-    serverFactory: (handler) =>
-      settings.tls
-        ? createSecureServer({ ...patience, ...settings.tls }, handler)
-        : createServer(patience, handler),
+    serverFactory: (handler) => serverOf(settings.tls, handler),
     bodyLimit: 1024,
     routerOptions: { maxParamLength: 200 },
     forceCloseConnections: true,

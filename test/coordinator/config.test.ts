@@ -29,7 +29,7 @@ describe("settings", () => {
   it("have a default each, on loopback", () => {
     const config = readCoordinatorConfig({});
 
-    expect(config.listen).toEqual({ host: "127.0.0.1", port: 7411 });
+    expect(config.listen).toEqual({ host: "127.0.0.1", port: 7411, pagesPort: null });
     expect(config.delegation).toMatchObject({ policy: "nearest", thresholdMs: 50, lambdaMs: 2 });
     expect(config.allowSpecialPurpose).toBe(false);
   });

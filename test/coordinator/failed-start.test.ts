@@ -1,4 +1,4 @@
-/** A coordinator that cannot listen says so and leaves nothing running. */
+/** Where a coordinator listens; one that cannot says so and leaves nothing running. */
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterEach, expect, it, vi } from "vitest";
@@ -6,7 +6,9 @@ import { readCoordinatorConfig } from "#coordinator/config";
 import { startCoordinator } from "#coordinator/main";
 import { silentLog } from "#core/log";
 import { Timekeeper } from "#core/scheduler";
+import { RawCrawler } from "../gateway/raw-crawler.ts";
 import { testDatabase } from "../support/database.ts";
+import { freePort } from "../support/free-port.ts";
 
 afterEach(() => vi.restoreAllMocks());
 
@@ -55,10 +57,35 @@ it("takes the next port when the one asked for is taken", async () => {
   await database.close();
 });
 
-async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  const { port } = server.address() as AddressInfo;
-  await new Promise((resolve) => server.close(resolve));
-  return port;
-}
+it("serves pages and no crawlers at the pages' own port, too, until it stops", async () => {
+  const database = await testDatabase();
+  const pagesPort = await freePort();
+  const config = readCoordinatorConfig({ listen: { port: 0, pagesPort } });
+  const pages = `http://127.0.0.1:${pagesPort}`;
+
+  const coordinator = await startCoordinator({ config, database, log: silentLog, version: "test" });
+  const health = [await fetch(`${coordinator.webUrl}/health`), await fetch(`${pages}/health`)];
+  const crawler = RawCrawler.connect(`${pages.replace("http", "ws")}/crawler`);
+  await expect(crawler).rejects.toThrow("404");
+  const events = await fetch(`${pages}/events`);
+  await coordinator.stop();
+  await database.close();
+
+  expect(health.map(({ status }) => status)).toEqual([200, 200]);
+  expect(events.status).toBe(200);
+  await expect(fetch(`${pages}/health`)).rejects.toThrow("fetch failed");
+});
+
+it("gives up when the pages' port is taken", async () => {
+  const database = await testDatabase();
+  const other = createServer();
+  await new Promise<void>((resolve) => other.listen(0, "127.0.0.1", resolve));
+  const { port: pagesPort } = other.address() as AddressInfo;
+  const config = readCoordinatorConfig({ listen: { port: 0, pagesPort } });
+
+  await expect(startCoordinator({ config, database, log: silentLog, version: "test" })).rejects.toThrow(
+    new RegExp(`listen.pagesPort: 127.0.0.1:${pagesPort}: .*EADDRINUSE`),
+  );
+  other.close();
+  await database.close();
+});

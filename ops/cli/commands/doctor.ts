@@ -14,7 +14,7 @@ import {
   contactFindings,
   databaseFindings,
   folderFindings,
-  listenFinding,
+  listenFindings,
   nodeFinding,
   publicUrlFindings,
   resolverFinding,
@@ -65,15 +65,15 @@ async function examine(options: DoctorOptions): Promise<Finding[]> {
 async function examineWith(config: CoordinatorConfig, context: CommandContext): Promise<Finding[]> {
   const isRunning = context.currentRun !== null && isProcessRunning(context.currentRun.pid);
   const now = () => new Date();
-  const [contact, dns, port, address] = await Promise.all([
+  const [contact, dns, ports, address] = await Promise.all([
     contactFindings(config),
     resolverFinding(config),
-    listenFinding(config, isRunning),
+    listenFindings(config, isRunning),
     publicUrlFindings(config, { isRunning, now }),
   ]);
   const folder = folderFindings(context.home);
   const tls = tlsFindings(config, now());
-  return [...folder, ...contact, dns, ...tls, port, ...address, ...(await database(context, now))];
+  return [...folder, ...contact, dns, ...tls, ...ports, ...address, ...(await database(context, now))];
 }
 
 /** The embedded one is looked at where it is there, and not made. */

@@ -129,13 +129,28 @@ export function expiryFinding(what: string, end: Date, now: Date): Finding {
   return ok("tls", `${what} is good until ${date}.`);
 }
 
-/** Whether it listens, and whether the port is free where it does not. */
-export async function listenFinding({ listen }: CoordinatorConfig, isRunning: boolean): Promise<Finding> {
-  const host = listen.host === "::" || listen.host === "0.0.0.0" ? "127.0.0.1" : listen.host;
-  const place = `${listen.host}:${listen.port}`;
-  if (listen.port === 0) return note("port", "port 0: any free one is taken, which partners cannot know.");
+/** Whether it listens at each of its ports, and whether they are free where it does not. */
+export async function listenFindings({ listen }: CoordinatorConfig, isRunning: boolean): Promise<Finding[]> {
+  const { host, port, pagesPort } = listen;
+  const pages =
+    pagesPort === null ? [] : [portFinding({ host, port: pagesPort, name: "pagesPort", isRunning })];
+  return await Promise.all([portFinding({ host, port, name: "port", isRunning }), ...pages]);
+}
+
+interface PortAsked {
+  readonly host: string;
+  readonly port: number;
+  /** Of the setting. */
+  readonly name: "port" | "pagesPort";
+  readonly isRunning: boolean;
+}
+
+async function portFinding({ host, port, name, isRunning }: PortAsked): Promise<Finding> {
+  const place = `${host}:${port}`;
+  const who = name === "port" ? "partners" : "who looks at pages";
+  if (port === 0) return note("port", `${name} 0: any free one is taken, which ${who} cannot know.`);
   const isTaken = await new Promise<boolean>((resolve) => {
-    const socket = connect({ host, port: listen.port });
+    const socket = connect({ host: host === "::" || host === "0.0.0.0" ? "127.0.0.1" : host, port });
     const end = (taken: boolean) => {
       socket.destroy();
       resolve(taken);
@@ -152,7 +167,7 @@ export async function listenFinding({ listen }: CoordinatorConfig, isRunning: bo
           `a coordinator runs, and nothing listens at ${place}: journalctl -u nearcrawl-coordinator.`,
         );
   return isTaken
-    ? mend("port", `something else listens at ${place}: end it, or choose another port (listen.port).`)
+    ? mend("port", `something else listens at ${place}: end it, or choose another port (listen.${name}).`)
     : ok("port", `${place} is free.`);
 }
 

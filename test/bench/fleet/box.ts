@@ -51,6 +51,7 @@ export class FleetBox {
   readonly home: string;
   readonly tally = new Tally();
   readonly #port: number;
+  readonly #pagesPort: number;
   #database: Database | null = null;
   #coordinator: BoxProcess | null = null;
   #sessions: BoxProcess[] = [];
@@ -60,14 +61,15 @@ export class FleetBox {
   #cpuBeforeMs = 0;
   #lastCpuMs = 0;
 
-  private constructor(settings: BoxSettings, home: string, port: number) {
+  private constructor(settings: BoxSettings, home: string, ports: readonly [number, number]) {
     this.settings = settings;
     this.home = home;
-    this.#port = port;
+    [this.#port, this.#pagesPort] = ports;
   }
 
   static async open(settings: BoxSettings): Promise<FleetBox> {
-    const box = new FleetBox(settings, mkdtempSync(join(tmpdir(), "nearcrawl-fleet-")), await freePort());
+    const home = mkdtempSync(join(tmpdir(), "nearcrawl-fleet-"));
+    const box = new FleetBox(settings, home, [await freePort(), await freePort()]);
     try {
       await box.#begin();
       return box;
@@ -79,6 +81,11 @@ export class FleetBox {
 
   get webUrl(): string {
     return `http://127.0.0.1:${this.#port}`;
+  }
+
+  /** Without crawlers. */
+  get pagesUrl(): string {
+    return `http://127.0.0.1:${this.#pagesPort}`;
   }
 
   get pool(): Pool {
@@ -99,7 +106,8 @@ export class FleetBox {
     const coordinator = new BoxProcess("coordinator-process.ts", () => {});
     this.#coordinator = coordinator;
     const { home, settings } = this;
-    const order = { type: "start", home, schema, port: this.#port, settings: settings.coordinator } as const;
+    const ports = { port: this.#port, pagesPort: this.#pagesPort };
+    const order = { type: "start", home, schema, ...ports, settings: settings.coordinator } as const;
     const listening = await coordinator.ask(order satisfies CoordinatorOrder, "listening", startMs);
     if (listening === null) throw new Error(`the coordinator does not listen: ${coordinator.words}`);
   }

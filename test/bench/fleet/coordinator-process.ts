@@ -16,6 +16,7 @@ export type CoordinatorOrder =
       readonly home: string;
       readonly schema: string;
       readonly port: number;
+      readonly pagesPort: number;
       readonly settings: object;
     }
   | { readonly type: "figures" }
@@ -64,11 +65,11 @@ process.on("message", async (order: CoordinatorOrder) => {
 process.once("disconnect", () => process.exit());
 
 async function start(order: Extract<CoordinatorOrder, { type: "start" }>): Promise<string> {
-  const { home, schema, port, settings } = order;
+  const { home, schema, port, pagesPort, settings } = order;
   const database = await openDatabase({ databaseUrl: null, home, schema });
   await migrate(database);
   const coordinator = await startCoordinator({
-    config: readCoordinatorConfig({ contact: "bench@example.org", ...settings, listen: { port } }),
+    config: readCoordinatorConfig({ contact: "bench@example.org", ...settings, listen: { port, pagesPort } }),
     ...{ database, log: countingLog() },
     version: "bench",
     snapshotFolder: join(home, "snapshots"),

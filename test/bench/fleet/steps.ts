@@ -56,6 +56,8 @@ interface Arrival {
   /** Seconds by the share of the fleet that was up. */
   readonly reached: ReadonlyMap<number, number>;
   readonly health: PageWatch;
+  /** At the crawlers' port. */
+  readonly healthInLine: PageWatch;
   readonly page: PageWatch;
 }
 
@@ -68,8 +70,9 @@ async function arrival(box: FleetBox, seconds: number, begin: () => Promise<unkn
   const before = await box.standing();
   const startMs = performance.now();
   await begin();
-  const health = new PageWatch(`${box.webUrl}/health`, healthEveryMs);
-  const page = new PageWatch(`${box.webUrl}/fleet`, pageEveryMs);
+  const health = new PageWatch(`${box.pagesUrl}/health`, healthEveryMs);
+  const healthInLine = new PageWatch(`${box.webUrl}/health`, healthEveryMs);
+  const page = new PageWatch(`${box.pagesUrl}/fleet`, pageEveryMs);
   const reached = new Map<number, number>();
   const isUp = () => {
     for (const share of shares)
@@ -81,14 +84,15 @@ async function arrival(box: FleetBox, seconds: number, begin: () => Promise<unkn
     const attempts = counts.welcomes + counts.failedAttempts;
     return `${counts.up} up, ${attempts} attempts ended, ${counts.lost} sessions lost so far`;
   });
-  await Promise.all([health.stop(), page.stop()]);
-  return { change: new Change(before, await box.standing()), reached, health, page };
+  await Promise.all([health.stop(), healthInLine.stop(), page.stop()]);
+  return { change: new Change(before, await box.standing()), reached, health, healthInLine, page };
 }
 
 async function full(arrived: Arrival, step: string, box: FleetBox, list: FigureList): Promise<void> {
-  const { change, health, page } = arrived;
+  const { change, health, healthInLine, page } = arrived;
   brief(arrived, step, box, list);
   list.times(step, "welcome", change.times("welcome"));
+  list.times(step, "/health at the crawlers' port", healthInLine.times);
   list.times(step, "/fleet", page.times);
   list.add(step, "/health failed", health.failed);
   list.add(step, "coordinator's processor", change.of("coordinatorCpuMs") / 1000, "s");
@@ -354,7 +358,7 @@ export const bad: Step = async (box, settings, list) => {
 async function beside(what: string, box: FleetBox, settings: StepSettings, list: FigureList): Promise<void> {
   box.settings.say(`  ${what}`);
   const step = `bad, ${what}`;
-  const health = new PageWatch(`${box.webUrl}/health`, healthEveryMs);
+  const health = new PageWatch(`${box.pagesUrl}/health`, healthEveryMs);
   const change = await watched(box, settings.badSeconds);
   await health.stop();
   list.add(step, "slices a second", change.count("slices") / change.seconds);

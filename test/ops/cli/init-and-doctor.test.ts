@@ -6,12 +6,14 @@ import { chmodSync, existsSync, readdirSync, readFileSync, statSync, writeFileSy
 import { createServer, type Server } from "node:net";
 import { join, resolve } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { readCoordinatorConfig } from "#coordinator/config";
 import type { Database } from "#db/server-database";
 import { coordinatorUnit, usualCoordinatorPaths } from "#ops/cli/setup/coordinator-unit";
 import {
   clockFinding,
   diskFinding,
   expiryFinding,
+  listenFindings,
   nodeFinding,
   serverFindings,
   versionFinding,
@@ -242,6 +244,19 @@ describe("a coordinator by its settings file", { timeout: 90_000 }, () => {
       expect([code, err]).toEqual([2, expect.stringContaining("coordinator.toml")]);
     },
   );
+});
+
+it("looks at the pages' own port, too, and names the setting of the one that is taken", async () => {
+  const taken = createServer().listen(0, "127.0.0.1");
+  await once(taken, "listening");
+  const { port: pagesPort } = taken.address() as { port: number };
+  const config = readCoordinatorConfig({ listen: { port: await freePort(), pagesPort } });
+
+  const findings = await listenFindings(config, false);
+  taken.close();
+
+  expect(findings.map(({ state }) => state)).toEqual(["ok", "mend"]);
+  expect(findings[1]!.words).toMatch(/end it, or choose another port \(listen\.pagesPort\)/);
 });
 
 it("judges versions, room, clock and the server's settings", () => {
