@@ -51,4 +51,11 @@ export class Histogram {
     }
     return this.#most;
   }
+
+  /** The share of those that took no longer; null when there is none. */
+  within(ms: number): number | null {
+    if (this.#total === 0) return null;
+    const atMost = this.#counts.slice(0, Math.round(Math.log(ms / leastMs) / step) + 1);
+    return atMost.reduce((sum, count = 0) => sum + (count ?? 0), 0) / this.#total;
+  }
 }

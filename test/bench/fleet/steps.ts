@@ -27,6 +27,7 @@ export interface StepSettings {
 export type Step = (box: FleetBox, settings: StepSettings, figures: FigureList) => Promise<void>;
 
 const healthEveryMs = 100;
+const healthAimMs = 100;
 const pageEveryMs = 1000;
 /** Until nobody has a slice any more, at the end of a step. */
 const endSeconds = 20;
@@ -92,6 +93,7 @@ async function full(arrived: Arrival, step: string, box: FleetBox, list: FigureL
   const { change, health, healthInLine, page } = arrived;
   brief(arrived, step, box, list);
   list.times(step, "welcome", change.times("welcome"));
+  list.add(step, `/health within ${healthAimMs} ms`, 100 * (health.times.within(healthAimMs) ?? 0), "%");
   list.times(step, "/health at the crawlers' port", healthInLine.times);
   list.times(step, "/fleet", page.times);
   list.add(step, "/health failed", health.failed);
