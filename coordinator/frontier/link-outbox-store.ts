@@ -217,7 +217,7 @@ interface Applied {
   readonly floods: readonly CrawlerId[];
 }
 
-/** Null: somebody else has moved the bite on, or is at it. */
+/** Null: somebody else has moved the bite on. */
 async function applyStep(pool: Pool, at: StepAt): Promise<Applied | null> {
   const { newHosts } = at.settings;
   const done = await inTransaction(pool, async (client) => {
@@ -242,6 +242,7 @@ async function leaveOut(client: PoolClient, step: Step): Promise<Applied | null>
   return { newUrls: 0, newHosts: 0, floods: [] };
 }
 
+/** Who only looks has it for a moment, which is waited for: nobody else would go on with this bite until it is stalled. */
 async function holdBite(client: PoolClient, { bite, reached }: Step): Promise<boolean> {
   const { rowCount } = await client.query(
     `select from link_outbox_bite
@@ -249,7 +250,7 @@ async function holdBite(client: PoolClient, { bite, reached }: Step): Promise<bo
        and outbox_numbers <> '{}'
        and reached_host is not distinct from $2
        and reached_url is not distinct from $3
-     for update skip locked`,
+     for update`,
     [bite.number, reached?.hostHash ?? null, reached?.urlHash ?? null],
   );
   return rowCount === 1;

@@ -226,6 +226,25 @@ describe("the outbox", () => {
     ]);
   });
 
+  it("is applied by who opened a bite, though somebody looks for one between its statements", async () => {
+    const crawlerId = await world.crawler("north");
+    const named = [{ key: keyOf("http://b.example/"), depth: 1 }];
+    await inTransaction(world.pool, async (client) => {
+      await postEffects(client, crawlerId, effectsOf(named, []));
+    });
+    const looker = await world.pool.connect();
+    const lookedAt = watched(world.pool, async (_client, text) => {
+      if (!/from link_outbox_bite\s+where bite_number/.test(text)) return;
+      await looker.query("begin; select from link_outbox_bite for update");
+      setTimeout(async () => await looker.query("rollback"), 50);
+    });
+
+    const applied = await applyLinks(lookedAt, settings, noon);
+    looker.release();
+
+    expect(applied).toMatchObject({ effects: 1, newUrls: 1 });
+  });
+
   it("takes away what a page no longer links to", async () => {
     const crawlerId = await world.delegatedHost("north", "http://a.example/");
     const visit = async (links: string[], at: Date) =>
