@@ -13,17 +13,31 @@ const passingCodes: readonly string[] = ["40P01", "40001"];
 
 const maxTries = 10;
 
-/** Runs `work` in one transaction; after a collision again, so it must change nothing but the database. */
-export async function inTransaction<T>(pool: Pool, work: (client: PoolClient) => Promise<T>): Promise<T> {
+/**
+ * Runs `work` in one transaction; after a collision again, so it must change nothing but the database. `settings`: SQL that
+ * sets what holds for it.
+ */
+export async function inTransaction<T>(
+  pool: Pool,
+  work: (client: PoolClient) => Promise<T>,
+  settings = "",
+): Promise<T> {
   for (let attempt = 1; ; attempt++) {
     try {
-      return await once(pool, work);
+      return await once(pool, work, settings);
     } catch (error) {
-      if (!passingCodes.includes(sqlStateOf(error)) || attempt === maxTries) throw error;
+      if (!isPassing(error) || attempt === maxTries) throw error;
       await delay(5 * attempt);
     }
   }
 }
+
+const isPassing = (error: unknown): boolean =>
+  passingCodes.includes(sqlStateOf(error)) || isOutdatedPlan(error);
+
+/** feature_not_supported: a migration changed what a statement answers that this connection had prepared. */
+const isOutdatedPlan = (error: unknown): boolean =>
+  sqlStateOf(error) === "0A000" && /cached plan/.test((error as Error).message);
 
 /** The five characters that Postgres names an error by; empty for any other error. */
 export function sqlStateOf(error: unknown): string {
@@ -50,15 +64,16 @@ export function listOf(values: Iterable<string | number>): string {
   return `{${[...values].join()}}`;
 }
 
-async function once<T>(pool: Pool, work: (client: PoolClient) => Promise<T>): Promise<T> {
+async function once<T>(pool: Pool, work: (client: PoolClient) => Promise<T>, settings: string): Promise<T> {
   const client = await pool.connect();
   let broken = false;
   try {
-    await client.query("begin");
+    await client.query(settings === "" ? "begin" : `begin; ${settings}`);
     const result = await work(client);
     await client.query("commit");
     return result;
   } catch (error) {
+    broken = isOutdatedPlan(error);
     // A connection that cannot even roll back is closed instead of going back to the pool.
     await client.query("rollback").catch(() => {
       broken = true;
@@ -118,6 +133,23 @@ export async function prepared<Row extends QueryResultRow>(
 ): Promise<QueryResult<Row>> {
   const name = nameOf(text);
   return await client.query<Row>({ ...(name === null ? {} : { name }), text, values: [...values] });
+}
+
+/**
+ * Settings of a transaction in which each connection plans what it has prepared once. Left to itself the server plans it
+ * anew for each batch, as a plan for any values seems expensive to it: it counts parts of tables that are never read. A plan
+ * that is made once may be of a time when tables were empty, and is made by their indexes.
+ */
+export const plannedOnce = `set local plan_cache_mode = force_generic_plan; set local jit = off;
+  set local enable_seqscan = off`;
+
+/** The same connection; what is asked of it with values is prepared. */
+export function preparing(client: PoolClient): PoolClient {
+  const query = (text: unknown, values?: unknown) =>
+    typeof text === "string" && Array.isArray(values)
+      ? prepared(client, text, values)
+      : (client.query as (...all: unknown[]) => unknown)(text, values);
+  return Object.assign(Object.create(client) as PoolClient, { query });
 }
 
 const names = new Map<string, string>();

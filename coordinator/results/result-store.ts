@@ -7,7 +7,7 @@ import { nameOf, type UrlAddress } from "#core/url-key";
 import { maxRedirects } from "#protocol/result";
 import { watchChanges } from "../changes/change-writes.ts";
 import { withTexts } from "../channels/known-text-store.ts";
-import { inTransaction, isFaultyValue } from "../database/transaction.ts";
+import { inTransaction, isFaultyValue, plannedOnce, preparing } from "../database/transaction.ts";
 import { noteForeign, splitByOwner } from "../federation/foreign-url-store.ts";
 import {
   type AddedUrls,
@@ -65,7 +65,11 @@ async function take(pool: Pool, batch: ResultBatch): Promise<TakenResults> {
 }
 
 async function takeAtOnce(pool: Pool, batch: ResultBatch): Promise<TakenResults> {
-  const { taken, held } = await inTransaction(pool, async (client) => await takeBatch(client, batch));
+  const { taken, held } = await inTransaction(
+    pool,
+    async (client) => await takeBatch(preparing(client), batch),
+    plannedOnce,
+  );
   batch.known?.add(held, batch.now);
   return taken;
 }

@@ -1,6 +1,8 @@
 /** Transactions that collide run again; what fails for good changes nothing. */
+import type { PoolClient } from "pg";
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
-import { inTransaction } from "#coordinator/database/transaction";
+import { inTransaction, preparing } from "#coordinator/database/transaction";
+import { createPool } from "#db/server-database";
 import { newWorld, type World } from "../support/store-world.ts";
 
 let world: World;
@@ -66,4 +68,21 @@ test("a connection that breaks in the middle is not used again", async () => {
 
   await expect(failing).rejects.toThrow();
   expect(await world.rows("select from crawler where pages_per_day = 1")).toEqual([]);
+});
+
+test("a statement that a connection had prepared before a migration is asked by another connection", async () => {
+  const pool = createPool(world.database.url, 1);
+  await pool.query("create table outdated as select 1 as first");
+  const rows = async () => {
+    const work = async (client: PoolClient) =>
+      await preparing(client).query("select * from outdated where first = $1", [1]);
+    return (await inTransaction(pool, work)).rows;
+  };
+
+  expect(await rows()).toEqual([{ first: 1 }]);
+  await pool.query("alter table outdated add second integer");
+  expect(await rows()).toEqual([{ first: 1, second: null }]);
+
+  await pool.query("drop table outdated");
+  await pool.end();
 });

@@ -1,6 +1,8 @@
 /** Results: exactly once, only under a lease, and what they change in the frontier. */
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
+import { createResultStore } from "#coordinator/results/result-store";
 import { asLeaseId, type CrawlerId } from "#core/ids";
+import { createPool } from "#db/server-database";
 import {
   arrivedResult,
   newWorld,
@@ -313,4 +315,35 @@ test("sequences without a result are acknowledged, and the acknowledgement never
   await world.results.take({ ...nothing, lastSequence: 3 });
 
   expect(await acknowledged()).toBe("7");
+});
+
+test("whatever the batches, each connection prepares the same statements, and plans none of them anew", async () => {
+  const pool = createPool(world.database.url, 1);
+  const store = createResultStore(pool);
+  const urls = Array.from({ length: 10 }, (_, at) => `${root}${at}`);
+  const { crawlerId, leaseId } = await leased(...urls);
+  const plans = async () =>
+    (
+      await pool.query(
+        `select count(*)::int as statements, bool_or(statement like '%into page_fetch%') as "ofFetches", sum(custom_plans)::int as anew, sum(generic_plans)::int > 0 as once
+         from pg_prepared_statements`,
+      )
+    ).rows;
+  const take = async (from: number, to: number) => {
+    const results = urls.slice(from, to).map((url, at) => {
+      const links = Array.from({ length: from + at }, (_, link) => `${root}of-${from + at}/${link}`);
+      return arrivedResult({ sequence: from + at + 1, leaseId, url, links });
+    });
+    await store.take({ crawlerId, spoolId, results, scope, now: noon, lastSequence: to });
+  };
+
+  await take(0, 1);
+  await take(1, 4);
+  const first = await plans();
+  await take(4, 10);
+
+  expect(await counted("page")).toBe(10);
+  expect(first).toEqual([{ statements: expect.any(Number), ofFetches: true, anew: 0, once: true }]);
+  expect(await plans()).toEqual(first);
+  await pool.end();
 });
