@@ -22,7 +22,7 @@ export async function addBackLinks(client: PoolClient, targets: readonly LinkedU
   await prepared(
     client,
     `update frontier_url u
-     set back_links = greatest(0, u.back_links + t.links)
+     set back_links = greatest(0, ${linksWithin("u.back_links::bigint + t.links")})
      from unnest($1::bigint[], $2::bigint[], $3::int[]) as t (host_hash, url_hash, links)
      where u.host_hash = t.host_hash and u.url_hash = t.url_hash`,
     [
