@@ -142,10 +142,10 @@ export const channelOfUrl = (u: string) => `coalesce((
 // What channels leave out of what is admitted to the frontier.
 
 /** Without those that the channel they lie in does not want. */
-export async function withinChannels(
+export async function withinChannels<Url extends AdmittedUrl>(
   client: PoolClient,
-  urls: readonly AdmittedUrl[],
-): Promise<readonly AdmittedUrl[]> {
+  urls: readonly Url[],
+): Promise<readonly Url[]> {
   if (urls.length === 0) return urls;
   const hosts = [...new Set(urls.map(({ key }) => key.hostHash))];
   const channels = await channelsOf(client, hosts);
