@@ -257,7 +257,7 @@ async function countAtHosts(
     client,
     `update frontier_host h
      set url_count = h.url_count + a.urls,
-         held_urls = h.held_urls + a.held,
+         held_urls = greatest(0, h.held_urls + a.held),
          list_urls = h.list_urls + a.lists,
          left_out_urls = h.left_out_urls + a.left_out,
          outside_links = greatest(0, ${linksWithin("h.outside_links + a.links")}),

@@ -11,7 +11,7 @@ import type { AdmittedUrl } from "./frontier.ts";
 import { hostBudgetSql } from "./host-budget-sql.ts";
 import { deepest, linksIn, type NewUrl } from "./new-url-writes.ts";
 
-/** Of a row: what is left of it when some come out is not written anew, but what is asked of it reads it whole. */
+/** Of a row, which is read whole when one of its URLs is looked for. */
 const mostUrls = 64;
 const mostChars = 16_384;
 
@@ -49,24 +49,25 @@ export async function writeHeld(client: PoolClient, urls: readonly NewUrl[], now
   );
 }
 
-/** Those of a row are found alike. */
+/** Those of a row were found alike; they are given host by host, the shallowest first. */
 function rowsOf(urls: readonly NewUrl[]): Row[] {
   const rows: Row[] = [];
-  const open = new Map<string, Row>();
   for (const one of urls) {
-    const { key, depth, redirects = 0, lists = 0 } = one.url;
-    const name = `${key.hostHash} ${depth} ${redirects} ${lists}`;
-    let row = open.get(name);
-    if (row === undefined || row.urls.length >= mostUrls || row.chars >= mostChars) {
-      row = { urls: [], chars: 0 };
-      open.set(name, row);
-      rows.push(row);
-    }
-    row.urls.push(one);
-    row.chars += key.url.length;
+    const row = rows.at(-1);
+    const hasRoom = row !== undefined && row.urls.length < mostUrls && row.chars < mostChars;
+    if (hasRoom && areAlike(row.urls[0]!.url, one.url)) {
+      row.urls.push(one);
+      row.chars += one.url.key.url.length;
+    } else rows.push({ urls: [one], chars: one.url.key.url.length });
   }
   return rows;
 }
+
+const areAlike = (a: AdmittedUrl, b: AdmittedUrl): boolean =>
+  a.key.hostHash === b.key.hostHash &&
+  a.depth === b.depth &&
+  (a.redirects ?? 0) === (b.redirects ?? 0) &&
+  (a.lists ?? 0) === (b.lists ?? 0);
 
 /** Of those given. */
 export async function heldAmong(

@@ -182,6 +182,7 @@ describe("who asks for a held URL", () => {
     expect(report).toMatchObject({ state: "held", foundBy: "link", depth: 1, backLinks: 1, visits: 0 });
     expect(report?.discoveredAt).toBe(noon.toISOString());
     expect(host?.urlStates).toEqual({ due: 48, held: 13 });
+    expect(await reports.crawlTotals()).toMatchObject({ urls: 61, urlsDue: 48 });
   });
 
   it("by handing it in is told that it is known and waits", async () => {
