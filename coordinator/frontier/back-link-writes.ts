@@ -80,9 +80,10 @@ export const optOutOfHost = `(select o.opt_out_id from opt_out o
 /** Keys whose hosts have not opted out. Call before hosts are added; the answer holds until the transaction ends. */
 export async function withoutOptedOut(client: PoolClient, keys: readonly UrlKey[]): Promise<UrlKey[]> {
   if (keys.length === 0) return [];
-  await client.query(`select pg_advisory_xact_lock_shared(${optOutLock})`);
+  await prepared(client, `select pg_advisory_xact_lock_shared(${optOutLock})`, []);
   const domainsOf = new Map(keys.map(({ host }) => [host, domainsAbove(host)]));
-  const { rows } = await client.query<{ site: string }>(
+  const { rows } = await prepared<{ site: string }>(
+    client,
     "select site from opt_out where ended_at is null and in_force_at is not null and site = any($1::text[])",
     [[...new Set([...domainsOf.values()].flat())]],
   );

@@ -243,7 +243,8 @@ async function leaveOut(client: PoolClient, step: Step): Promise<Applied | null>
 }
 
 async function holdBite(client: PoolClient, { bite, reached }: Step): Promise<boolean> {
-  const { rowCount } = await client.query(
+  const { rowCount } = await prepared(
+    client,
     `select from link_outbox_bite
      where bite_number = $1
        and outbox_numbers <> '{}'
@@ -264,7 +265,8 @@ async function moveOn(client: PoolClient, { bite, effects, isLast }: Step): Prom
     return;
   }
   const { hostHash, urlHash } = effects.at(-1)!;
-  await client.query(
+  await prepared(
+    client,
     "update link_outbox_bite set reached_host = $1, reached_url = $2, moved_at = clock_timestamp()",
     [hostHash, urlHash],
   );
