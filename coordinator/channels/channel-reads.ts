@@ -2,6 +2,7 @@
 import type { Pool, PoolClient } from "pg";
 import type { HostHash } from "#core/ids";
 import { mostKnownDigests } from "#protocol/known-digests";
+import { listOf, prepared } from "../database/transaction.ts";
 import type { AdmittedUrl } from "../frontier/frontier.ts";
 import { type ChannelRules, channelHolds, leftOut, parseUrlPattern, type UrlPattern } from "./channel.ts";
 
@@ -29,13 +30,14 @@ export async function channelsWhere(
   condition: string,
   values: readonly unknown[],
 ): Promise<KeptChannel[]> {
-  const { rows } = await client.query<ChannelRow>(
+  const { rows } = await prepared<ChannelRow>(
+    client,
     `select channel_id, host_hash, host, directories, seeds, include, exclude, max_depth, created_at, expected_pages,
        counted_at, settled
      from channel
      where ${condition}
      order by host, channel_id`,
-    [...values],
+    values,
   );
   return rows.map(channelOf);
 }
@@ -142,10 +144,10 @@ export const channelOfUrl = (u: string) => `coalesce((
 // What channels leave out of what is admitted to the frontier.
 
 /** Without those that the channel they lie in does not want. */
-export async function withinChannels(
+export async function withinChannels<Url extends AdmittedUrl>(
   client: PoolClient,
-  urls: readonly AdmittedUrl[],
-): Promise<readonly AdmittedUrl[]> {
+  urls: readonly Url[],
+): Promise<readonly Url[]> {
   if (urls.length === 0) return urls;
   const hosts = [...new Set(urls.map(({ key }) => key.hostHash))];
   const channels = await channelsOf(client, hosts);
@@ -161,7 +163,7 @@ async function channelsOf(
   hosts: readonly HostHash[],
 ): Promise<ReadonlyMap<HostHash, readonly KeptChannel[]>> {
   const byHost = new Map<HostHash, KeptChannel[]>();
-  for (const channel of await channelsWhere(client, "host_hash = any ($1::bigint[])", [hosts])) {
+  for (const channel of await channelsWhere(client, "host_hash = any ($1::bigint[])", [listOf(hosts)])) {
     byHost.set(channel.hostHash, [...(byHost.get(channel.hostHash) ?? []), channel]);
   }
   return byHost;

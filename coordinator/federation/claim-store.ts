@@ -269,12 +269,18 @@ async function move(
        using given
        where u.host_hash = given.host_hash
        returning u.*, given.peer_id
+     ), unpacked as (
+       delete from held_urls b using given where b.host_hash = given.host_hash
      ), kept as (
        insert into foreign_url as f
          (host_hash, url_hash, url, peer_id, depth, redirects, lists, links, waits_since)
        select host_hash, url_hash, url, peer_id, depth, redirects, lists, ${linksWithin("back_links")}, $3
-       from moved
-       where state <> 'gone'
+       from (
+         select host_hash, url_hash, url, peer_id, depth, redirects, lists, back_links from moved where state <> 'gone'
+         union all
+         select host_hash, url_hash, url, peer_id, depth, redirects, lists, back_links
+         from held_url join given using (host_hash)
+       ) known
        order by host_hash, url_hash
        on conflict (host_hash, url_hash) do update
        set links = ${linksWithin("f.links::bigint + excluded.links")}, waits_since = coalesce(f.waits_since, $3)

@@ -4,10 +4,11 @@
  */
 import type { Pool, PoolClient } from "pg";
 import type { HostHash } from "#core/ids";
-import { exchangeVersion, maxChain } from "#protocol/exchange";
-import { columnsOf, inTransaction } from "../database/transaction.ts";
+import { nameOf } from "#core/url-key";
+import { exchangeVersion, maxChain, mostLinks } from "#protocol/exchange";
+import { inTransaction } from "../database/transaction.ts";
 import { addHosts, addUrls, distinctUrls, lockHosts } from "../frontier/admission-writes.ts";
-import { linksWithin } from "../frontier/back-link-writes.ts";
+import type { LinkedUrl } from "../frontier/back-link-writes.ts";
 import { addOutsideLinks } from "../results/host-writes.ts";
 import {
   type Claims,
@@ -284,9 +285,10 @@ export async function admitGiven(
   const newHosts = welcome.length === 0 ? 0 : (await addHosts(client, welcome, now, mostNewHosts)).length;
   await lockHosts(client, hosts);
   if (at.from === parentId) await markGiven(client, hosts);
-  const limits = { pagesPerHost: scope.pagesPerHost, budgeted: true, links: [], now };
+  const links = givenLinks(own);
+  const limits = { pagesPerHost: scope.pagesPerHost, budgeted: true, links, now };
   const { newUrls: admitted } = await addUrls(client, urls, limits);
-  await countGivenLinks(client, own);
+  await addOutsideLinks(client, links);
   return { admitted, newHosts };
 }
 
@@ -297,25 +299,13 @@ async function markGiven(client: PoolClient, hosts: readonly HostHash[]): Promis
   );
 }
 
-/** Differences; they are links from hosts of others, unless a coordinator sends what it handed over. The hosts are locked. */
-async function countGivenLinks(
-  client: PoolClient,
-  given: readonly Pick<GivenUrl, "key" | "links">[],
-): Promise<void> {
-  const rows = given
-    .filter(({ links }) => links !== 0)
-    .map(({ key, links }) => ({ hostHash: key.hostHash, urlHash: key.urlHash, links }));
-  if (rows.length === 0) return;
-  await client.query(
-    `update frontier_url u
-     set back_links = greatest(0, ${linksWithin("u.back_links + c.links")})
-     from (
-       select host_hash, url_hash, sum(links) as links
-       from unnest($1::bigint[], $2::bigint[], $3::int[]) as given (host_hash, url_hash, links)
-       group by host_hash, url_hash
-     ) c
-     where u.host_hash = c.host_hash and u.url_hash = c.url_hash`,
-    columnsOf(rows, ["hostHash", "urlHash", "links"]),
-  );
-  await addOutsideLinks(client, rows);
+/** Differences, each URL once; they are links from hosts of others, unless a coordinator sends what it handed over. */
+function givenLinks(given: readonly Pick<GivenUrl, "key" | "links">[]): LinkedUrl[] {
+  const sums = new Map<string, LinkedUrl>();
+  for (const { key, links } of given) {
+    const { hostHash, urlHash } = key;
+    const sum = (sums.get(nameOf(key))?.links ?? 0) + links;
+    sums.set(nameOf(key), { hostHash, urlHash, links: Math.max(-mostLinks, Math.min(mostLinks, sum)) });
+  }
+  return [...sums.values()].filter(({ links }) => links !== 0);
 }

@@ -7,7 +7,7 @@ import { LRUCache } from "lru-cache";
 import type { Pool, PoolClient } from "pg";
 import type { HostHash } from "#core/ids";
 import type { UrlKey } from "#core/url-key";
-import { columnsOf } from "../database/transaction.ts";
+import { columnsOf, prepared } from "../database/transaction.ts";
 import { distinctUrls } from "../frontier/admission-writes.ts";
 import { type LinkedUrl, linksWithin } from "../frontier/back-link-writes.ts";
 import type { AdmittedUrl } from "../frontier/frontier.ts";
@@ -210,7 +210,7 @@ const lockName = "nearcrawl-claims";
  * finds what it placed. Waits while somebody claims something else, and so comes before any host is locked.
  */
 export async function holdRelatives(client: PoolClient): Promise<KnownRelatives | null> {
-  await client.query(`select pg_advisory_xact_lock_shared(${lockKeys})`, [lockName]);
+  await prepared(client, `select pg_advisory_xact_lock_shared(${lockKeys})`, [lockName]);
   return await readRelatives(client);
 }
 
@@ -223,8 +223,10 @@ const lockKeys = "hashtext($1), hashtext(current_schema())";
 
 /** Null: this coordinator is alone, and everything is its own. */
 export async function readRelatives(client: Pool | PoolClient): Promise<KnownRelatives | null> {
-  const { rows } = await client.query<{ peer_id: number; name: string; claims: string[] }>(
+  const { rows } = await prepared<{ peer_id: number; name: string; claims: string[] }>(
+    client,
     "select peer_id, name, claims from related_coordinator order by peer_id",
+    [],
   );
   if (rows.length === 0) return null;
   const [parent] = rows.filter(({ peer_id }) => peer_id === parentId);

@@ -4,11 +4,12 @@
  */
 import type { PoolClient } from "pg";
 import type { HostHash, UrlHash } from "#core/ids";
-import { nameOf, type UrlKey } from "#core/url-key";
+import { nameOf, type UrlAddress, type UrlKey, urlKeyOf } from "#core/url-key";
 import { withinChannels } from "../channels/channel-reads.ts";
 import { listOf, prepared } from "../database/transaction.ts";
 import { addBackLinks, type LinkedUrl, linksWithin, withoutOptedOut } from "./back-link-writes.ts";
 import type { AdmittedUrl } from "./frontier.ts";
+import { type HeldUrl, heldAmong, takeNamed, takeWithinBudget, writeHeld } from "./held-url-store.ts";
 import { hostBudgetSql } from "./host-budget-sql.ts";
 import { writeNewUrls } from "./new-url-writes.ts";
 import {
@@ -154,8 +155,14 @@ export async function addUrls(
     given.filter(({ key }) => !welcomed.hosts.has(key.hostHash)),
   );
   const known = await knownAmong(client, urls);
-  const unknown = urls.filter((_url, index) => !known.has(index));
-  const { placed, counts } = placeUrls(unknown, await roomsOf(client, unknown, limits));
+  const beyond = urls.filter((_url, index) => !known.has(index));
+  const rooms = await roomsOf(client, beyond, limits);
+  const held = await heldAmong(
+    client,
+    beyond.filter(({ key }) => rooms.get(key.hostHash)?.holdsSome === true),
+  );
+  const unknown = beyond.filter((url) => !held.has(url));
+  const { placed, counts } = placeUrls(unknown, rooms);
   const linksTo = new Map(links.map((one) => [nameOf(one), one]));
   const added = [...welcomed.placed, ...placed].map((one) => {
     const name = nameOf(one.url.key);
@@ -163,13 +170,19 @@ export async function addUrls(
     linksTo.delete(name);
     return { ...one, links: count };
   });
-  await writeNewUrls(client, added, limits.now);
+  const isHeld = ({ state }: PlacedUrl) => state === "held";
+  await writeNewUrls(
+    client,
+    added.filter((one) => !isHeld(one)),
+    limits.now,
+  );
+  await writeHeld(client, added.filter(isHeld), limits.now);
   const theirs = [...outsideLinks].filter(([hostHash]) => !welcomed.hosts.has(hostHash));
   await countAtHosts(client, { counts, outsideLinks: new Map(theirs) }, limits.now);
   await addBackLinks(client, [...linksTo.values()]);
-  const seen = urls.filter((_url, index) => known.has(index));
+  const seen = urls.filter((url, index) => known.has(index) || held.has(url));
   return {
-    newUrls: added.filter(({ state }) => state !== "held").length,
+    newUrls: added.filter((one) => !isHeld(one)).length,
     held: [...seen, ...added.map(({ url }) => url)].map(({ key }) => key.urlHash),
   };
 }
@@ -205,9 +218,9 @@ async function roomsOf(
   client: PoolClient,
   urls: readonly AdmittedUrl[],
   { budgeted, pagesPerHost }: Pick<Admission, "budgeted" | "pagesPerHost">,
-): Promise<ReadonlyMap<HostHash, HostRoom>> {
+): Promise<ReadonlyMap<HostHash, HostRoom & { readonly holdsSome: boolean }>> {
   if (urls.length === 0) return new Map();
-  const { rows } = await prepared<HostRoom & { hostHash: HostHash }>(
+  const { rows } = await prepared<HostRoom & { hostHash: HostHash; holdsSome: boolean }>(
     client,
     budgeted ? readRooms.budget : readRooms.limit,
     [listOf(new Set(urls.map(({ key }) => key.hostHash))), pagesPerHost],
@@ -220,7 +233,7 @@ const roomStatement = (budget: string): string =>
   `select h.host_hash as "hostHash", case when h.state = 'refused' then coalesce(h.state_reason, '') end as refused,
      greatest(0, ${budget} - h.url_count) as open,
      greatest(0, least(${mostHeldUrls}, $2::int - greatest(${budget}, h.url_count)) - h.held_urls) as holds,
-     h.list_urls as lists
+     h.list_urls as lists, h.held_urls > 0 as "holdsSome"
    from frontier_host h
    where h.host_hash = any($1::bigint[]) and h.opt_out_id is null`;
 
@@ -244,7 +257,7 @@ async function countAtHosts(
     client,
     `update frontier_host h
      set url_count = h.url_count + a.urls,
-         held_urls = h.held_urls + a.held,
+         held_urls = greatest(0, h.held_urls + a.held),
          list_urls = h.list_urls + a.lists,
          left_out_urls = h.left_out_urls + a.left_out,
          outside_links = greatest(0, ${linksWithin("h.outside_links + a.links")}),
@@ -295,40 +308,54 @@ export async function hastenChanged(
   );
 }
 
-// URLs that were found while their host's budget was used up, and wait for it to grow (frontier/host-budget.ts).
+// URLs that were found while their host's budget was used up, and wait for it to grow (frontier/budgets.ts).
 
 /** Held URLs of these hosts, which are locked, become due as far as the budgets have grown; the shallowest first. */
 export async function releaseHeld(
   client: PoolClient,
   hosts: readonly HostHash[],
-  pagesPerHost: number,
+  { pagesPerHost, now }: Pick<Admission, "pagesPerHost" | "now">,
 ): Promise<void> {
-  await client.query(
-    `with room as (
-       select h.host_hash, ${hostBudgetSql("h", "$2::int")} - h.url_count as urls
-       from frontier_host h
-       where h.host_hash = any($1::bigint[])
-         and h.held_urls > 0
-         and h.state <> 'refused'
-         and h.url_count < ${hostBudgetSql("h", "$2::int")}
-     ), released as (
-       update frontier_url u
-       set state = 'due'
-       from room
-       cross join lateral (
-         select url_hash
-         from frontier_url
-         where host_hash = room.host_hash and state = 'held'
-         order by depth, discovered_at, url_hash
-         limit room.urls
-       ) first
-       where u.host_hash = room.host_hash and u.url_hash = first.url_hash
-       returning u.host_hash
-     )
-     update frontier_host h
-     set url_count = h.url_count + r.urls, held_urls = h.held_urls - r.urls
-     from (select host_hash, count(*)::int as urls from released group by host_hash) r
-     where h.host_hash = r.host_hash`,
-    [hosts, pagesPerHost],
+  await letIn(client, await takeWithinBudget(client, hosts, pagesPerHost), now);
+}
+
+/** Those of the URLs that are held become due, whatever the budgets of their hosts, which are locked. */
+export async function releaseNamed(
+  client: PoolClient,
+  keys: readonly UrlAddress[],
+  now: Date,
+): Promise<void> {
+  await letIn(client, await takeNamed(client, keys), now);
+}
+
+/** What a channel leaves out by now goes, and what the frontier holds (an old coordinator did not see it held) is in it. */
+async function letIn(client: PoolClient, taken: readonly HeldUrl[], now: Date): Promise<void> {
+  if (taken.length === 0) return;
+  const counts = new Map<HostHash, HostCounts>();
+  const countOf = (host: HostHash) => {
+    const count = counts.get(host) ?? { urls: 0, due: 0, held: 0, lists: 0, leftOut: 0 };
+    counts.set(host, count);
+    return count;
+  };
+  const urls = taken.flatMap(({ host_hash, url, ...held }) => {
+    countOf(host_hash).held -= 1;
+    const key = urlKeyOf(url);
+    return typeof key === "string" ? [] : [{ ...held, key }];
+  });
+  const wanted = await withinChannels(client, urls);
+  const known = await knownAmong(client, wanted);
+  const due = wanted.filter((_url, index) => !known.has(index));
+  for (const { key } of due) {
+    const count = countOf(key.hostHash);
+    count.urls += 1;
+    count.due += 1;
+  }
+  await writeNewUrls(
+    client,
+    due.map(({ back_links: links, discovered_at: foundAt, ...url }) => ({
+      ...{ url, state: "due", reason: null, links, foundAt },
+    })),
+    now,
   );
+  await countAtHosts(client, { counts, outsideLinks: new Map() }, now);
 }

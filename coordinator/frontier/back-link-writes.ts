@@ -22,7 +22,7 @@ export async function addBackLinks(client: PoolClient, targets: readonly LinkedU
   await prepared(
     client,
     `update frontier_url u
-     set back_links = greatest(0, u.back_links + t.links)
+     set back_links = greatest(0, ${linksWithin("u.back_links::bigint + t.links")})
      from unnest($1::bigint[], $2::bigint[], $3::int[]) as t (host_hash, url_hash, links)
      where u.host_hash = t.host_hash and u.url_hash = t.url_hash`,
     [
@@ -80,9 +80,10 @@ export const optOutOfHost = `(select o.opt_out_id from opt_out o
 /** Keys whose hosts have not opted out. Call before hosts are added; the answer holds until the transaction ends. */
 export async function withoutOptedOut(client: PoolClient, keys: readonly UrlKey[]): Promise<UrlKey[]> {
   if (keys.length === 0) return [];
-  await client.query(`select pg_advisory_xact_lock_shared(${optOutLock})`);
+  await prepared(client, `select pg_advisory_xact_lock_shared(${optOutLock})`, []);
   const domainsOf = new Map(keys.map(({ host }) => [host, domainsAbove(host)]));
-  const { rows } = await client.query<{ site: string }>(
+  const { rows } = await prepared<{ site: string }>(
+    client,
     "select site from opt_out where ended_at is null and in_force_at is not null and site = any($1::text[])",
     [[...new Set([...domainsOf.values()].flat())]],
   );

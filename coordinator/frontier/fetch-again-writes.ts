@@ -3,7 +3,7 @@ import type { Pool } from "pg";
 import type { HostHash } from "#core/ids";
 import type { UrlKey } from "#core/url-key";
 import { inTransaction } from "../database/transaction.ts";
-import { lockHosts } from "./admission-writes.ts";
+import { lockHosts, releaseNamed } from "./admission-writes.ts";
 import { isGivenUp, settleHosts } from "./lease-end-writes.ts";
 import { urlsInHand } from "./open-lease-reads.ts";
 
@@ -21,25 +21,24 @@ export async function fetchAgain(
   const hosts: readonly HostHash[] = [...new Set(keys.map(({ hostHash }) => hostHash))];
   return await inTransaction(pool, async (client) => {
     await lockHosts(client, hosts);
+    await releaseNamed(client, keys, now);
     const { rows } = await client.query<{ urls: number }>(
       `with chosen as materialized (
-         select u.host_hash, u.url_hash, u.state = 'held' as is_held
+         select u.host_hash, u.url_hash
          from (select distinct * from unnest($1::bigint[], $2::bigint[]) as given (host_hash, url_hash)) given
          join frontier_url u using (host_hash, url_hash)
          join frontier_host h on h.host_hash = u.host_hash and h.state <> 'refused'
-         where (u.state in ('due', 'held') or ${isGivenUp}) and u.url_hash <> all (${urlsInHand("u.host_hash")})
+         where (u.state = 'due' or ${isGivenUp}) and u.url_hash <> all (${urlsInHand("u.host_hash")})
        ), due as (
          update frontier_url u
          set state = 'due', next_fetch_at = least(u.next_fetch_at, $3)
          from chosen
          where u.host_hash = chosen.host_hash and u.url_hash = chosen.url_hash
          returning u.host_hash
-       ), counted as (
+       ), looked_up as (
          update frontier_host h
-         set url_count = h.url_count + c.held, held_urls = h.held_urls - c.held,
-           resolve_at = case when h.state = 'unresolvable' then least(h.resolve_at, $3) else h.resolve_at end
-         from (select host_hash, count(*) filter (where is_held)::int as held from chosen group by host_hash) c
-         where h.host_hash = c.host_hash
+         set resolve_at = least(h.resolve_at, $3)
+         where h.host_hash in (select host_hash from chosen) and h.state = 'unresolvable'
        )
        select count(*)::int as urls from due`,
       [keys.map(({ hostHash }) => hostHash), keys.map(({ urlHash }) => urlHash), now],

@@ -244,7 +244,8 @@ async function leaveOut(client: PoolClient, step: Step): Promise<Applied | null>
 
 /** Who only looks has it for a moment, which is waited for: nobody else would go on with this bite until it is stalled. */
 async function holdBite(client: PoolClient, { bite, reached }: Step): Promise<boolean> {
-  const { rowCount } = await client.query(
+  const { rowCount } = await prepared(
+    client,
     `select from link_outbox_bite
      where bite_number = $1
        and outbox_numbers <> '{}'
@@ -265,7 +266,8 @@ async function moveOn(client: PoolClient, { bite, effects, isLast }: Step): Prom
     return;
   }
   const { hostHash, urlHash } = effects.at(-1)!;
-  await client.query(
+  await prepared(
+    client,
     "update link_outbox_bite set reached_host = $1, reached_url = $2, moved_at = clock_timestamp()",
     [hostHash, urlHash],
   );

@@ -9,6 +9,8 @@ import type { PlacedUrl } from "./place-urls.ts";
 export interface NewUrl extends PlacedUrl {
   /** Links to it that came, less those that went. */
   readonly links: number;
+  /** Absent: now. */
+  readonly foundAt?: Date;
 }
 
 const columns = [
@@ -26,14 +28,16 @@ const columns = [
   "last_reason",
 ];
 
-const deepest = 32_767;
+/** As their columns hold them. */
+export const deepest = 32_767;
 const mostLinks = 2_147_483_647;
+export const linksIn = (links: number): number => Math.max(0, Math.min(mostLinks, links));
 
 /** Their indexes are written host by host, as they are given. */
 export async function writeNewUrls(client: PoolClient, urls: readonly NewUrl[], now: Date): Promise<void> {
   if (urls.length === 0) return;
   await writeCopy(client, { table: "frontier_url", columns }, async (rows) => {
-    for (const { url, state, reason, links } of urls) {
+    for (const { url, state, reason, links, foundAt = now } of urls) {
       const { key, depth, redirects = 0, lists = 0 } = url;
       rows.row();
       rows.bigint(key.hostHash);
@@ -43,9 +47,9 @@ export async function writeNewUrls(client: PoolClient, urls: readonly NewUrl[], 
       rows.int16(Math.min(deepest, depth));
       rows.int16(redirects);
       rows.int16(lists);
-      rows.int32(Math.max(0, Math.min(mostLinks, links)));
-      rows.timestamp(now);
-      rows.timestamp(now);
+      rows.int32(linksIn(links));
+      rows.timestamp(foundAt);
+      rows.timestamp(foundAt);
       if (state === "refused") rows.text("refused-address");
       else rows.null();
       if (reason === null || reason === "") rows.null();

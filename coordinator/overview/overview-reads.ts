@@ -81,7 +81,7 @@ function totalsSql(samples: Samples): string {
     from ${part("frontier_host")}
   ) hosts,
   (
-    select ${count("frontier_url")} as urls,
+    select ${count("frontier_url")} + (select ${sum("frontier_host", "held_urls")} from ${part("frontier_host")}) as urls,
       greatest(0, ${states("frontier_url", "state = 'due'")} - (${urlsUnderLeases})) as "urlsDue",
       (${urlsUnderLeases}) as "urlsLeased",
       ${states("frontier_url", "state = 'refused'")} as "urlsRefused",

@@ -254,7 +254,7 @@ async function store(
   await write.countLeasesDown(client, batch);
   await updateHosts(client, batch, worths);
   await noteSeenAddresses(client, crawlerId, results.flatMap(seenAddress));
-  await releaseHeld(client, [...pageHosts], scope.pagesPerHost);
+  await releaseHeld(client, [...pageHosts], { pagesPerHost: scope.pagesPerHost, now });
   const nearLinks = sumLinks(added.near, removed.near);
   const limits = { pagesPerHost: scope.pagesPerHost, budgeted: true, links: nearLinks, now };
   const { newUrls, held } = await addUrls(client, urls.filter(isNew), limits);

@@ -3,6 +3,7 @@ import type { Pool } from "pg";
 import type { UrlKey } from "#core/url-key";
 import { iso, isoOrNull, roundMs } from "../database/cached-read.ts";
 import type { PageReport } from "../frontier/frontier-reports.ts";
+import { isHeldUrl } from "../frontier/held-url-store.ts";
 import { linksTo } from "../results/link-sql.ts";
 import {
   type AlikePage,
@@ -92,9 +93,10 @@ const pageSql = `
 async function withoutPage(pool: Pool, key: PageKey): Promise<NoPage> {
   const { rows } = await pool.query<{ outcome: string | null; at: Date | null; opted_out: boolean }>(
     `select u.last_outcome as outcome, u.last_fetched_at as at, h.opt_out_id is not null as opted_out
-     from frontier_url u
+     from (select $1::bigint as host_hash, $2::bigint as url_hash) given
+     left join frontier_url u using (host_hash, url_hash)
      left join frontier_host h using (host_hash)
-     where u.host_hash = $1 and u.url_hash = $2`,
+     where u.url_hash is not null or ${isHeldUrl("given.host_hash", "given.url_hash")}`,
     [key.hostHash, key.urlHash],
   );
   const row = rows[0];
@@ -208,8 +210,8 @@ async function fetchesOf(pool: Pool, key: PageKey, stretch: Stretch): Promise<Li
 
 async function outLinks(pool: Pool, key: PageKey, stretch: Stretch): Promise<Listed<OutLink>> {
   const { rows } = await pool.query<OutLink>(
-    `select u.url, l.anchor, l.nofollow,
-       case when u.url is null then 'unknown'
+    `select coalesce(u.url, held.url) as url, l.anchor, l.nofollow,
+       case when coalesce(u.url, held.url) is null then 'unknown'
             when p.url_hash is not null and not p.noindex and h.opt_out_id is null then 'indexed'
             when u.last_fetched_at is not null then 'fetched'
             else 'not-fetched' end as state
@@ -220,6 +222,9 @@ async function outLinks(pool: Pool, key: PageKey, stretch: Stretch): Promise<Lis
        limit $3 offset $4
      ) l
      left join frontier_url u on u.host_hash = l.to_host_hash and u.url_hash = l.to_url_hash
+     left join lateral (
+       select url from held_url where host_hash = l.to_host_hash and url_hash = l.to_url_hash limit 1
+     ) held on u.url is null
      left join page p on p.host_hash = l.to_host_hash and p.url_hash = l.to_url_hash
      left join frontier_host h on h.host_hash = l.to_host_hash
      order by l.to_host_hash, l.to_url_hash`,

@@ -37,6 +37,7 @@ export const tableEnds: Readonly<Record<string, TableEnd>> = {
   // The crawl.
   frontier_host: each("host known"),
   frontier_url: each("URL known"),
+  held_urls: each("host with URLs over its budget, a thousand at most, 64 to a row"),
   page: each("page in the index"),
   text_band: each("text in the index, four rows"),
   out_link: each("page with links, all of them in one row"),

@@ -5,6 +5,7 @@ import type { UrlKey } from "#core/url-key";
 import { clean, inTransaction } from "../database/transaction.ts";
 import { fetchAgain } from "../frontier/fetch-again-writes.ts";
 import { createFrontierStore, createRejectedUrlStore } from "../frontier/frontier-store.ts";
+import { isHeldUrl } from "../frontier/held-url-store.ts";
 import { urlsInHand } from "../frontier/open-lease-reads.ts";
 import { leavingChannel } from "../frontier/report-reads.ts";
 import {
@@ -99,11 +100,16 @@ const columnsOf = (keys: readonly UrlKey[]) => [
   keys.map(({ urlHash }) => urlHash),
 ];
 
+/** SQL: of the URL of row `given`, with its row of frontier_url as `u` if there is one; null: it is not known. */
+const stateOf = (given: string) =>
+  `coalesce(u.state, case when ${isHeldUrl(`${given}.host_hash`, `${given}.url_hash`)} then 'held' end)`;
+
 async function knownAmong(pool: Pool, keys: readonly UrlKey[]): Promise<ReadonlySet<string>> {
   const { rows } = await pool.query<{ host_hash: HostHash; url_hash: UrlHash }>(
-    `select u.host_hash, u.url_hash
+    `select given.host_hash, given.url_hash
      from unnest($1::bigint[], $2::bigint[]) as given (host_hash, url_hash)
-     join frontier_url u using (host_hash, url_hash)`,
+     left join frontier_url u using (host_hash, url_hash)
+     where ${stateOf("given")} is not null`,
     columnsOf(keys),
   );
   return new Set(rows.map((row) => nameOf({ hostHash: row.host_hash, urlHash: row.url_hash })));
@@ -120,7 +126,7 @@ async function factsOf(
   keys: readonly UrlKey[],
 ): Promise<ReadonlyMap<string, Omit<HandedInFacts, "before">>> {
   const { rows } = await pool.query<FactsRow>(
-    `select given.host_hash, given.url_hash, u.url_hash is not null as "now", u.state,
+    `select given.host_hash, given.url_hash, ${stateOf("given")} is not null as "now", ${stateOf("given")} as state,
        u.last_reason as "lastReason", h.state as "hostState", h.state_reason as "hostReason",
        h.opt_out_id is not null as "optedOut", r.name as owner,
        exists (select from channel c where c.host_hash = given.host_hash) as has_channels
@@ -249,7 +255,7 @@ async function followedUrls(
   const { rows } = await pool.query<FollowedRow>(
     `with given as materialized (${given.sql})
      select s.place, s.url, s.answer, s.reason, s.submitted_at as "submittedAt",
-       u.state, u.url_hash is not null and u.url_hash = any (${urlsInHand("s.host_hash")}) as "inHand",
+       ${stateOf("s")} as state, u.url_hash is not null and u.url_hash = any (${urlsInHand("s.host_hash")}) as "inHand",
        u.next_fetch_at as "nextFetchAt", u.last_fetched_at as "lastFetchedAt", u.last_outcome as "lastOutcome",
        u.last_status as "lastStatus", u.last_reason as "lastReason",
        h.state as "hostState", h.state_reason as "hostReason", h.resolve_at as "resolveAt",

@@ -62,7 +62,7 @@ export async function urlReport(pool: Pool, key: UrlKey): Promise<UrlReport | nu
      where u.host_hash = $1 and u.url_hash = $2`,
     [key.hostHash, key.urlHash],
   );
-  const row = rows[0];
+  const row = rows[0] ?? (await heldUrl(pool, key));
   if (!row) return null;
   return {
     url: row.url,
@@ -93,6 +93,35 @@ export async function urlReport(pool: Pool, key: UrlKey): Promise<UrlReport | nu
     fetches: await fetchesOf(pool, key.hostHash, key.urlHash),
   };
 }
+
+async function heldUrl(pool: Pool, { hostHash, urlHash }: UrlKey): Promise<UrlRow | null> {
+  const { rows } = await pool.query<Omit<UrlRow, keyof typeof neverFetched>>(
+    `select url, depth, redirects, lists, back_links, discovered_at, discovered_at as next_fetch_at
+     from held_url
+     where host_hash = $1 and url_hash = $2`,
+    [hostHash, urlHash],
+  );
+  return rows[0] ? { ...rows[0], ...neverFetched } : null;
+}
+
+const neverFetched = {
+  state: "held",
+  visits: 0,
+  failures: 0,
+  last_fetched_at: null,
+  last_outcome: null,
+  last_status: null,
+  last_reason: null,
+  worth: null,
+  etag: null,
+  last_modified: null,
+  digest: null,
+  changes_per_day: null,
+  compared_visits: 0,
+  content_changes: 0,
+  out_links: null,
+  change_ratio: null,
+} as const;
 
 function foundBy({ depth, redirects, lists }: UrlRow): UrlReport["foundBy"] {
   if (redirects > 0) return "redirect";
@@ -146,7 +175,7 @@ export async function hostReport(pool: Pool, hostHash: HostHash): Promise<HostRe
     resolveFailures: row.resolve_failures,
     addresses: row.addresses,
     urlCount: row.url_count,
-    urlStates,
+    urlStates: row.held_urls === 0 ? urlStates : { ...urlStates, held: row.held_urls },
     // Of a host under a lease, what else there is of it.
     dueAt: row.lease_crawler === null ? isoOrNull(row.due_at) : (nextUrls[0]?.nextFetchAt ?? null),
     notBefore: isoOrNull(row.not_before),

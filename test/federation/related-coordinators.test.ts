@@ -245,6 +245,24 @@ describe("owners that change", () => {
     expect(await top.frontier()).toEqual({ "http://x.com/": 0 });
   });
 
+  it("what a host holds over its budget goes along, and is held there with its links", async () => {
+    const urls = Array.from({ length: 70 }, (_, number) => `http://a.gr/${number}`);
+    await top.seed("http://x.com/", "http://y.com/");
+    await top.crawl((url) => (/x|y/.test(url) ? urls : []));
+    const holds = async ({ world }: typeof top) =>
+      await world.rows("select back_links, count(*)::int as urls from held_url group by 1");
+    const before = await holds(top);
+    const child = await below(low, top, [".gr"]);
+    await child.turn();
+
+    await top.settle();
+    await exchangeAll([child]);
+
+    expect(before).toEqual([{ back_links: 2, urls: 20 }]);
+    expect([await holds(top), await holds(low)]).toEqual([[], before]);
+    expect(Object.values(await low.frontier())).toEqual(Array.from({ length: 50 }, () => 2));
+  });
+
   it("a leased host goes when it is not, too, where more hosts than a piece has came after it", async () => {
     const hosts = Array.from({ length: 120 }, (_, number) => `h${number}.gr`);
     const byHash = hosts.sort((a, b) => (BigInt(hostHashOf(a)) < BigInt(hostHashOf(b)) ? -1 : 1));

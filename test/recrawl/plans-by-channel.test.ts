@@ -138,7 +138,7 @@ test("the most urgent channel alone has six updates: its group's records are its
   await visits(0, 4, ["news"]);
   const made = secondsAfterNoon(4 * hour);
   plan = (await planRecrawls({ ...ports(), now: made }))!;
-  await world.pool.query("update frontier_url set state = 'held' where url like '%archive%'");
+  await world.pool.query("update frontier_url set state = 'refused' where url like '%archive%'");
   await visits(5, 6, ["news"]);
 
   const { records, withEnoughUpdates } = await store().groupRecords(

@@ -331,7 +331,7 @@ test("whatever the batches, each connection prepares the same statements, and pl
     ).rows;
   const take = async (from: number, to: number) => {
     const results = urls.slice(from, to).map((url, at) => {
-      const links = Array.from({ length: from + at }, (_, link) => `${root}of-${from + at}/${link}`);
+      const links = Array.from({ length: (from + at) % 4 }, (_, link) => `${root}of-${from + at}/${link}`);
       return arrivedResult({ sequence: from + at + 1, leaseId, url, links });
     });
     await store.take({ crawlerId, spoolId, results, scope, now: noon, lastSequence: to });

@@ -60,7 +60,10 @@ export async function newShippingWorld(plan: () => PlanInForce = () => fixedPlan
   const urls = async (...states: string[]): Promise<string[]> => {
     const wanted = states.length > 0 ? states : ["due", "leased", "refused", "gone"];
     const { rows } = await world.pool.query<{ url: string }>(
-      "select url from frontier_url where state = any($1) order by url",
+      `select url from frontier_url where state = any($1)
+       union all
+       select url from held_url where 'held' = any($1)
+       order by url`,
       [wanted],
     );
     return rows.map(({ url }) => url);

@@ -105,7 +105,11 @@ test("what was given up and what is held is due again; a crawler's work in hand 
     "http://a.example/held",
   );
   await world.rows("update frontier_url set state = 'gone' where url like '%/gone'");
-  await world.rows("update frontier_url set state = 'held' where url like '%/held'");
+  await world.rows(
+    `with held as (delete from frontier_url where url like '%/held' returning *)
+     insert into held_urls (host_hash, held_at, depth, redirects, lists, url_hashes, links, urls)
+     select host_hash, discovered_at, depth, redirects, lists, array[url_hash], array[back_links], url from held`,
+  );
   await world.rows("update frontier_host set held_urls = 1, url_count = 2");
   const [lease] = await world.lease(crawlerId);
 

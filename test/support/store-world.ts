@@ -156,6 +156,7 @@ const emptied = [
   "lease",
   "address_turn",
   "frontier_url",
+  "held_urls",
   "frontier_host",
   "recrawl_plan",
   "recrawl_host",

@@ -255,7 +255,11 @@ async function outcomesOf(database: Database): Promise<string> {
   }>(
     `select coalesce(last_outcome, state) as outcome, count(*)::int as urls, min(url) as example,
        coalesce(min(last_reason), '') as reason
-     from frontier_url
+     from (
+       select url, state, last_outcome, last_reason from frontier_url
+       union all
+       select url, 'held', null, null from held_url
+     ) u
      group by 1
      order by 2 desc`,
   );
