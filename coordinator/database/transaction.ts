@@ -13,11 +13,18 @@ const passingCodes: readonly string[] = ["40P01", "40001"];
 
 const maxTries = 10;
 
-/** Runs `work` in one transaction; after a collision again, so it must change nothing but the database. */
-export async function inTransaction<T>(pool: Pool, work: (client: PoolClient) => Promise<T>): Promise<T> {
+/**
+ * Runs `work` in one transaction; after a collision again, so it must change nothing but the database. `settings`: SQL that
+ * sets what holds for it.
+ */
+export async function inTransaction<T>(
+  pool: Pool,
+  work: (client: PoolClient) => Promise<T>,
+  settings = "",
+): Promise<T> {
   for (let attempt = 1; ; attempt++) {
     try {
-      return await once(pool, work);
+      return await once(pool, work, settings);
     } catch (error) {
       if (!passingCodes.includes(sqlStateOf(error)) || attempt === maxTries) throw error;
       await delay(5 * attempt);
@@ -50,11 +57,11 @@ export function listOf(values: Iterable<string | number>): string {
   return `{${[...values].join()}}`;
 }
 
-async function once<T>(pool: Pool, work: (client: PoolClient) => Promise<T>): Promise<T> {
+async function once<T>(pool: Pool, work: (client: PoolClient) => Promise<T>, settings: string): Promise<T> {
   const client = await pool.connect();
   let broken = false;
   try {
-    await client.query("begin");
+    await client.query(`begin; ${settings}`);
     const result = await work(client);
     await client.query("commit");
     return result;
@@ -119,6 +126,16 @@ export async function prepared<Row extends QueryResultRow>(
   const name = nameOf(text);
   return await client.query<Row>({ ...(name === null ? {} : { name }), text, values: [...values] });
 }
+
+/**
+ * Settings of a transaction in which each connection plans prepared statements once. Left to itself the server plans them
+ * anew for each batch, which is most of what a short one costs: it takes parts of tables that are never read for expensive.
+ * For the same reason it would compile them. A plan that is made once knows no sizes: it would go through tables that were
+ * empty then, and compare each row of a batch with all others. So tables are read by their indexes, and lists are joined by
+ * hash; what is to be looked up by key, row after row, must be said to be so (`cross join lateral`, `offset 0`).
+ */
+export const plannedOnce = `set local plan_cache_mode = force_generic_plan; set local jit = off;
+  set local enable_seqscan = off; set local enable_nestloop = off`;
 
 const names = new Map<string, string>();
 
