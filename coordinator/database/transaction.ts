@@ -136,12 +136,20 @@ export async function prepared<Row extends QueryResultRow>(
 }
 
 /**
- * Settings of a transaction in which each connection plans what it has prepared once. Left to itself the server plans it
- * anew for each batch, as a plan for any values seems expensive to it: it counts parts of tables that are never read. A plan
- * that is made once may be of a time when tables were empty, and is made by their indexes.
+ * Settings of a transaction in which each connection plans prepared statements once. Left to itself the server plans them
+ * anew for each batch, which is most of what a short one costs: it takes parts of tables that are never read for expensive.
+ * For the same reason it would compile them. A plan that is made once knows no sizes, and would go through tables that were
+ * empty then: they are read by their indexes.
  */
 export const plannedOnce = `set local plan_cache_mode = force_generic_plan; set local jit = off;
   set local enable_seqscan = off`;
+
+/**
+ * The same for batches in which lists of hundreds meet: a plan that knows no sizes would compare each of one with all of
+ * another. Lists are joined by hash; what is to be looked up by key, row after row, must be said to be so (`cross join
+ * lateral`, `offset 0`).
+ */
+export const plannedOnceByHash = `${plannedOnce}; set local enable_nestloop = off`;
 
 /** The same connection; what is asked of it with values is prepared. */
 export function preparing(client: PoolClient): PoolClient {

@@ -301,11 +301,21 @@ function tellSlowCrawlers({ recalibration, log }: JobPorts): void {
 
 // Who owns nothing yet is decided, and old and slow decisions are made again, by the clock.
 
+/** To look for subnets that wait is to go through all due hosts: while there are none, it takes a twentieth of the time. */
+const looksShare = 20;
+const oftenestMs = 250;
+const seldomestMs = 10_000;
+
 export function scheduleDelegation(ports: JobPorts, config: CoordinatorConfig): void {
   const { timekeeper } = ports;
-  timekeeper.every(jobs.delegate, 250, async () => {
+  let inVainMs = 0;
+  const delegateMs = () => Math.min(seldomestMs, Math.max(oftenestMs, looksShare * inVainMs));
+  timekeeper.every(jobs.delegate, delegateMs, async () => {
     const online = ports.gateway.online();
-    if (ports.settling.isSettled(online, ports.state, performance.now())) await ports.queue.fill();
+    const beganMs = performance.now();
+    const isSettled = ports.settling.isSettled(online, ports.state, beganMs);
+    const started = isSettled ? await ports.queue.fill() : 0;
+    inVainMs = started > 0 ? 0 : performance.now() - beganMs;
   });
   const peers = new PeerTurns(ports);
   timekeeper.every(

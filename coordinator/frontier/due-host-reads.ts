@@ -417,27 +417,30 @@ const byFiner: Way = {
   hosts: `
        select ${columns(foundColumns, "f")}
        from finer_delegation d
-       join frontier_host f on f.finer_id = d.finer_id
+       cross join lateral (
+         select * from frontier_host i where i.finer_id = d.finer_id and ${isReady("i")} offset 0
+       ) f
        where d.crawler_id = asked.crawler_id
-         and ${isReady("f")} and ${isFreeFor("f", "asked.crawler_id")} and ${isHeld("f")}
+         and ${isFreeFor("f", "asked.crawler_id")} and ${isHeld("f")}
        order by f.due_at, f.host_hash
        limit asked.wanted`,
   order: "h.due_at, h.host_hash",
 };
 
-/**
- * Everything that is due for the crawler. The sum hides the order from the planner, which would go through everybody's
- * hosts in it to find these few.
- */
+/** Everything that is due for the crawler. */
 const bySubnets: Way = {
   before: "",
   hosts: `
        select ${columns(foundColumns, "f")}
        from delegation d
-       join frontier_host f on f.subnet_id = d.subnet_id and f.finer_id is null
+       cross join lateral (
+         select * from frontier_host i
+         where i.subnet_id = d.subnet_id and i.finer_id is null and ${isReady("i")}
+         offset 0
+       ) f
        where d.crawler_id = asked.crawler_id
-         and ${isReady("f")} and ${isFreeFor("f", "asked.crawler_id")} and ${isHeld("f")}
-       order by f.due_at + interval '0', f.host_hash
+         and ${isFreeFor("f", "asked.crawler_id")} and ${isHeld("f")}
+       order by f.due_at, f.host_hash
        limit asked.wanted`,
   order: "h.due_at, h.host_hash",
 };
@@ -446,7 +449,9 @@ const bySubnets: Way = {
 const inTurn = `
      select asked.crawler_id, ${columns(foundColumns, "h")}
      from unnest($1::int[], $3::int[], $4::int[]) with ordinality as asked (crawler_id, most, subnet_id, turn)
-     join delegation d on d.subnet_id = asked.subnet_id and d.crawler_id = asked.crawler_id
+     cross join lateral (
+       select from delegation where subnet_id = asked.subnet_id and crawler_id = asked.crawler_id offset 0
+     ) d
      cross join lateral (
        select *, row_number() over () as place
        from (

@@ -88,7 +88,7 @@ export function createFrontierStore(
 // crawlers ask, the less each costs.
 
 /** Answered together, at most. */
-const mostTogether = 64;
+const mostTogether = 128;
 
 /** Batches under way: while one computes here, another does in the database. */
 const mostBatches = 2;

@@ -3,7 +3,7 @@ import type { Pool, PoolClient } from "pg";
 import type { HostHash } from "#core/ids";
 import type { Lease } from "#protocol/lease";
 import { withKnownTexts } from "../channels/known-text-store.ts";
-import { inTransaction, prepared } from "../database/transaction.ts";
+import { inTransaction, plannedOnceByHash, prepared } from "../database/transaction.ts";
 import { type HostRow, type LockedHost, lockDueHosts } from "./due-host-reads.ts";
 import type { LeaseRequest } from "./frontier.ts";
 import { leasedHosts, leaseNeeds, leaseValues, openLeases } from "./open-lease-reads.ts";
@@ -26,8 +26,7 @@ export async function leaseHosts(
   terms: LeaseTerms,
   turns: SubnetTurns,
 ): Promise<Lease[][]> {
-  return await inTransaction(pool, async (client) => {
-    await client.query(plannedOnce);
+  const answer = async (client: PoolClient) => {
     const asked = await leaseNeeds(client, requests);
     const due = await lockDueHosts(client, asked, { turns, now: terms.now });
     const hosts = await hostsInTurn(client, due, terms);
@@ -44,15 +43,9 @@ export async function leaseHosts(
         )
       : leases.map(({ lease }) => lease);
     return requests.map(({ crawlerId }) => told.filter((_, index) => leases[index]!.of === crawlerId));
-  });
+  };
+  return await inTransaction(pool, answer, plannedOnceByHash);
 }
-
-/**
- * Each connection plans the statements of a lease once. Left to itself the server plans them anew for each batch, which is
- * most of what a short one costs: it takes parts of tables that are never read for expensive. For the same reason it would
- * compile them.
- */
-const plannedOnce = "set local plan_cache_mode = force_generic_plan; set local jit = off";
 
 export interface LeasedUrl {
   readonly url: string;

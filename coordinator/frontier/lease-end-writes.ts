@@ -5,7 +5,7 @@
  */
 import type { Pool, PoolClient } from "pg";
 import type { CrawlerId, HostHash, LeaseId } from "#core/ids";
-import { columnsOf, inTransaction, prepared } from "../database/transaction.ts";
+import { inTransaction, plannedOnceByHash, prepared } from "../database/transaction.ts";
 import { lockHosts } from "./admission-writes.ts";
 import type { ReturnedLease } from "./frontier.ts";
 
@@ -18,25 +18,21 @@ export interface LeaseEnd {
 export async function returnLeases(pool: Pool, ends: readonly LeaseEnd[]): Promise<(HostHash | null)[]> {
   const given = ends.filter(({ lease }) => isLeaseNumber(lease.leaseId));
   const now = new Date(Math.max(...ends.map((end) => end.now.getTime())));
-  const hosts = await inTransaction(pool, async (client) => {
-    const { rows } = await prepared<OpenLease>(
-      client,
-      `select l.lease_id, l.host_hash
-       from (select distinct * from unnest($1::bigint[], $2::int[])) as given (lease_id, crawler_id)
-       join lease l on l.lease_id = given.lease_id and l.crawler_id = given.crawler_id
-       where l.closed_at is null and l.lease_id = any($1::bigint[])
-       order by l.lease_id
-       for update of l`,
-      [given.map(({ lease }) => lease.leaseId), given.map(({ lease }) => lease.crawlerId)],
-    );
+  const giveBack = async (client: PoolClient) => {
+    const { rows } = await prepared<OpenLease>(client, lockLeasesAndHosts, [
+      given.map(({ lease }) => lease.leaseId),
+      given.map(({ lease }) => lease.crawlerId),
+    ]);
     const hostOf = new Map(rows.map((row) => [row.lease_id, row.host_hash]));
     const waits = given.flatMap(({ lease: { leaseId, hostWaitMs }, now: at }) => {
       const host = hostOf.get(leaseId);
       return host !== undefined && hostWaitMs ? [{ host, until: new Date(at.getTime() + hostWaitMs) }] : [];
     });
-    await close(client, rows, { ending: "returned", now, waits });
+    if (rows.length > 0)
+      await prepared(client, closeLeases, valuesOf(rows, { ending: "returned", now, waits }));
     return hostOf;
-  });
+  };
+  const hosts = await inTransaction(pool, giveBack, plannedOnceByHash);
   return ends.map(({ lease: { leaseId } }) => {
     const host = hosts.get(leaseId) ?? null;
     hosts.delete(leaseId);
@@ -44,21 +40,30 @@ export async function returnLeases(pool: Pool, ends: readonly LeaseEnd[]): Promi
   });
 }
 
+/** Those of the leases given that are their crawlers' and open; and their hosts, which the statements that follow write. */
+const lockLeasesAndHosts = `
+  with held as materialized (
+    select l.lease_id, l.host_hash
+    from (select distinct * from unnest($1::bigint[], $2::int[])) as given (lease_id, crawler_id)
+    join lease l on l.lease_id = given.lease_id and l.crawler_id = given.crawler_id
+    where num_nulls(l.closed_at) = 1 and l.lease_id = any($1::bigint[])
+    order by l.lease_id
+    for update of l
+  ), locked as materialized (
+    select
+    from frontier_host
+    where host_hash = any(array(select host_hash from held))
+    order by host_hash
+    for update
+  )
+  select lease_id, host_hash
+  from held
+  where (select count(*) from locked) > 0`;
+
 /** A crawler has learnt that the host must be left alone, though none of its results could say so. */
 interface HostWait {
   readonly host: HostHash;
   readonly until: Date;
-}
-
-/** The hosts are locked. */
-async function keepOff(client: PoolClient, waits: readonly HostWait[]): Promise<void> {
-  await client.query(
-    `update frontier_host h
-     set not_before = greatest(h.not_before, given.until)
-     from unnest($1::bigint[], $2::timestamptz[]) as given (host_hash, until)
-     where h.host_hash = given.host_hash`,
-    columnsOf(waits, ["host", "until"]),
-  );
 }
 
 export interface LetGo {
@@ -149,30 +154,52 @@ interface OpenLease {
   host_hash: HostHash;
 }
 
+interface Closing {
+  readonly ending: "expired" | "returned";
+  readonly now: Date;
+  readonly waits?: readonly HostWait[];
+}
+
 /** Closes open leases, which are locked. Their URLs' rows are as they were, and their hosts anybody's. */
-async function close(
-  client: PoolClient,
-  leases: readonly OpenLease[],
-  as: {
-    readonly ending: "expired" | "returned";
-    readonly now: Date;
-    readonly waits?: readonly HostWait[];
-  },
-): Promise<HostHash[]> {
+async function close(client: PoolClient, leases: readonly OpenLease[], as: Closing): Promise<HostHash[]> {
   if (leases.length === 0) return [];
-  const ids = leases.map((lease) => lease.lease_id);
   const hosts = leases.map((lease) => lease.host_hash);
   await lockHosts(client, hosts);
-  if (as.waits !== undefined && as.waits.length > 0) await keepOff(client, as.waits);
-  await prepared(
-    client,
-    `update lease
-     set closed_at = $2, ending = $3, open_url_hashes = '{}'
-     where lease_id = any($1::bigint[])`,
-    [ids, as.now, as.ending],
-  );
-  await settleHosts(client, hosts);
+  // Not prepared: a plan that is made here would be one for other settings than those of `returnLeases`.
+  await client.query(closeLeases, valuesOf(leases, as));
   return hosts;
+}
+
+/** The leases and their hosts are locked. */
+const closeLeases = `
+  with closed as (
+    update lease
+    set closed_at = $2, ending = $3, open_url_hashes = '{}'
+    where lease_id = any($1::bigint[])
+  )
+  update frontier_host h
+  set lease_id = null, due_at = ${dueAtOf("h")}, not_before = greatest(h.not_before, given.until)
+  from unnest($4::bigint[], $5::timestamptz[]) as given (host_hash, until)
+  where h.host_hash = given.host_hash and h.host_hash = any($4::bigint[])`;
+
+function valuesOf(leases: readonly OpenLease[], { ending, now, waits = [] }: Closing): unknown[] {
+  const untilOf = new Map(waits.map(({ host, until }) => [host, until]));
+  return [
+    leases.map((lease) => lease.lease_id),
+    now,
+    ending,
+    leases.map((lease) => lease.host_hash),
+    leases.map((lease) => untilOf.get(lease.host_hash) ?? null),
+  ];
+}
+
+/** SQL: when something of a host is next due. Of one that opted out nothing is. */
+function dueAtOf(host: string): string {
+  return `(
+    select min(u.next_fetch_at)
+    from frontier_url u
+    where u.host_hash = ${host}.host_hash and u.state = 'due' and ${host}.opt_out_id is null
+  )`;
 }
 
 /**
@@ -221,19 +248,12 @@ export async function reopenRefused(pool: Pool, now: Date): Promise<number> {
   });
 }
 
-/**
- * Brings hosts, which are locked, in line with their URLs and leases: when something is due, and who holds them. Of a
- * host that opted out nothing is due.
- */
+/** Brings hosts, which are locked, in line with their URLs and leases: when something is due, and who holds them. */
 export async function settleHosts(client: PoolClient, hosts: readonly HostHash[]): Promise<void> {
   await prepared(
     client,
     `update frontier_host h
-     set due_at = (
-           select min(u.next_fetch_at)
-           from frontier_url u
-           where u.host_hash = h.host_hash and u.state = 'due' and h.opt_out_id is null
-         ),
+     set due_at = ${dueAtOf("h")},
          lease_id = (
            select l.lease_id
            from lease l

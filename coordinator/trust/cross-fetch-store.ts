@@ -3,7 +3,7 @@ import type { Pool, PoolClient } from "pg";
 import type { CrawlerId, HostHash, UrlHash } from "#core/ids";
 import type { UrlKey } from "#core/url-key";
 import type { Lease } from "#protocol/lease";
-import { inTransaction } from "../database/transaction.ts";
+import { inTransaction, prepared } from "../database/transaction.ts";
 import { partitionOfLease } from "../domain-sets/domain-set-store.ts";
 import { isHeld, withHeldHosts } from "../domain-sets/partition.ts";
 import type { HostRow } from "../frontier/due-host-reads.ts";
@@ -178,7 +178,8 @@ const isForCrawler = (crawlerId: string) =>
 const isFor = isForCrawler("$1");
 
 async function isWanted(pool: Pool, { crawlerId, now }: CheckLeaseRequest): Promise<boolean> {
-  const { rows } = await pool.query<{ found: boolean }>(
+  const { rows } = await prepared<{ found: boolean }>(
+    pool,
     `select exists (select from double_check c where ${isFor}) as found`,
     [crawlerId, now],
   );

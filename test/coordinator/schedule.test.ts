@@ -41,6 +41,7 @@ async function scheduled(fleet: TableFleet, settings: object = {}) {
   const requested: [readonly SubnetId[], RoundCause][] = [];
   const full = new Set<CrawlerId>();
   let fills = 0;
+  let fill = async () => 1;
   const ports: JobPorts = {
     ...world,
     state,
@@ -58,7 +59,10 @@ async function scheduled(fleet: TableFleet, settings: object = {}) {
       send: (crawlerId, message) => sent.push([crawlerId, message]) > 0,
     },
     queue: {
-      fill: async () => ++fills,
+      fill: async () => {
+        fills += 1;
+        return await fill();
+      },
       request: (subnetIds, cause) => {
         if (subnetIds.length > 0) requested.push([subnetIds, cause]);
       },
@@ -91,6 +95,9 @@ async function scheduled(fleet: TableFleet, settings: object = {}) {
     requested,
     full,
     filled: () => fills,
+    fillWith: (other: () => Promise<number>) => {
+      fill = other;
+    },
     names: [...duties.keys()],
   };
 }
@@ -190,6 +197,24 @@ it("starts rounds only when the fleet has settled", async () => {
   await duties.run("delegate-subnets");
 
   expect(duties.filled()).toBe(1);
+});
+
+it("looks for subnets that wait less often the longer it takes to find none", async () => {
+  const duties = await scheduled(new TableFleet([await world.arrived("north")]));
+  const slowly = (started: number) => async () => {
+    await world.rows("select pg_sleep(0.1)");
+    return started;
+  };
+  const afterLook = async (look: () => Promise<number>) => {
+    duties.fillWith(look);
+    await duties.run("delegate-subnets");
+    return duties.everyMs("delegate-subnets");
+  };
+
+  expect(duties.everyMs("delegate-subnets")).toBe(250);
+  expect(await afterLook(slowly(0))).toBeGreaterThanOrEqual(2000);
+  expect(await afterLook(slowly(3))).toBe(250);
+  expect(await afterLook(async () => 0)).toBe(250);
 });
 
 it("tells the crawlers whom to measure", async () => {

@@ -1,11 +1,12 @@
 /** Requests for work that are answered in one transaction: each gets what it would get by itself, for a bounded price. */
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import type { LeaseRequest } from "#coordinator/frontier/frontier";
 import { createFrontierStore } from "#coordinator/frontier/frontier-store";
 import { leaseHosts } from "#coordinator/frontier/host-lease-writes";
+import { returnLeases } from "#coordinator/frontier/lease-end-writes";
 import type { FrontierOrder } from "#coordinator/frontier/order/strategies";
 import { SubnetTurns } from "#coordinator/frontier/turn-store";
-import type { CrawlerId, SubnetId } from "#core/ids";
+import { asLeaseId, type CrawlerId, type SubnetId } from "#core/ids";
 import { seededRandom } from "#core/random";
 import { openServerDatabase } from "#db/server-database";
 import type { Lease } from "#protocol/lease";
@@ -260,6 +261,89 @@ describe("a request reads a bounded number of rows", () => {
 
       expect(read.hosts).toBeLessThan(7000);
       expect(read.urls).toBeLessThan(2500);
+    },
+  );
+});
+
+describe("a connection that planned while tables were empty", () => {
+  let north: CrawlerId;
+  let connection: Awaited<ReturnType<typeof openServerDatabase>>;
+  beforeEach(async () => {
+    north = await world.crawler("north");
+    await seed({
+      subnetId: await subnetOf(north, 0),
+      ...{ hosts: 40, urls: 1, dueSeconds: 1000, name: "h" },
+    });
+    // As it is after a night without work: the planner knows that they are empty.
+    await world.rows("truncate lease, address_turn");
+    for (const table of ["lease", "address_turn"]) await world.rows(`vacuum analyze ${table}`);
+    connection = await openServerDatabase({
+      databaseUrl: world.database.url,
+      schema: world.database.schema,
+      maxConnections: 1,
+    });
+  });
+  afterEach(async () => await connection.close());
+
+  async function leaseAndReturn(order?: FrontierOrder): Promise<void> {
+    const { pool } = connection;
+    const asked = [request(north, { hosts: 10 })];
+    const [leases] = await leaseHosts(pool, asked, terms(order), new SubnetTurns());
+    const ends = leases!.map(({ leaseId }) => ({
+      lease: { leaseId: asLeaseId(leaseId), crawlerId: north },
+      now: noon,
+    }));
+    expect((await returnLeases(pool, ends)).filter((host) => host !== null)).toHaveLength(10);
+  }
+
+  it("reads addresses and leases by key when they are full", async () => {
+    const rowsRead = async () => {
+      await connection.pool.query("select pg_stat_force_next_flush()");
+      const { rows } = await connection.pool.query<{ read: number }>(
+        `select sum(coalesce(seq_tup_read, 0) + coalesce(idx_tup_fetch, 0))::int as read
+         from pg_stat_user_tables where schemaname = current_schema() and relname in ('lease', 'address_turn')`,
+      );
+      return rows[0]!.read;
+    };
+    await leaseAndReturn();
+    await world.rows(
+      `insert into address_turn (address, crawler_id, rest_seconds, since)
+       select ('64.0.0.0'::inet + n)::cidr, ${north}, 10, now() from generate_series(1, 3000) n`,
+    );
+    await world.rows(
+      `insert into lease (crawler_id, host_hash, host, granted_at, expires_at, url_count, open_urls)
+       select ${north}, n, 'other' || n || '.example', now(), now() + interval '1 hour', 1, 1
+       from generate_series(1, 3000) n`,
+    );
+    const before = await rowsRead();
+
+    await leaseAndReturn();
+
+    expect((await rowsRead()) - before).toBeLessThan(500);
+  });
+
+  it.each([undefined, { name: "back-links", newShare: 0.7, worthShare: 0.5 } as const])(
+    "compares no row of a batch with every other (%j)",
+    async (order) => {
+      await leaseAndReturn(order);
+
+      const { rows } = await connection.pool.query<{ name: string; text: string; parameters: number }>(
+        `select name, statement as text, cardinality(parameter_types) as parameters from pg_prepared_statements
+         where name like 'nearcrawl-%'`,
+      );
+      expect(rows.length).toBeGreaterThan(5);
+      // The plans that were made, and no new ones.
+      await connection.pool.query("set plan_cache_mode = force_generic_plan");
+      const joinedByGoingThrough: string[] = [];
+      for (const { name, text, parameters } of rows) {
+        const values = Array.from({ length: parameters }, () => "null").join();
+        const plan = await connection.pool.query<{ "QUERY PLAN": string }>(
+          `explain execute "${name}" (${values})`,
+        );
+        if (plan.rows.some((line) => line["QUERY PLAN"].includes("Join Filter")))
+          joinedByGoingThrough.push(text);
+      }
+      expect(joinedByGoingThrough).toEqual([]);
     },
   );
 });
