@@ -1,6 +1,6 @@
 /**
  * What it costs to take in real pages: CPU of Postgres and of the coordinator, write-ahead log and disk, a page, at first
- * sight and at four later visits, with autovacuum at work. Batches of 100 go through the flow that the gateway uses.
+ * sight and at four later visits, with autovacuum at work. Batches, of 100 unless told otherwise, go through the flow that the gateway uses.
  *
  * The pages are those of the shared data (NEARCRAWL_DATA, suites/pages), extracted by the crawler; without them, made-up
  * ones of about their size, and the bench says so. Each bench host has the pages of one site: five of its URLs are
@@ -10,7 +10,7 @@
  * and a third a tenth of the words and two links changed.
  *
  * Linux: the CPU of Postgres' processes is read from /proc; of a server elsewhere (DATABASE_URL) it is not known.
- * Run: npm run bench -- ingest-pages (behind it, other numbers of pages and of visits)
+ * Run: npm run bench -- ingest-pages [pages [visits [hosts of a batch [pages of each]]]] (3000 5 20 5; 1 1: each page alone)
  */
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { loadavg, tmpdir } from "node:os";
@@ -35,12 +35,12 @@ import { resultOf } from "./extracted-result.ts";
 
 const pages = Number(process.argv[2] ?? 3000);
 const visits = Number(process.argv[3] ?? 5);
-const urlsPerHost = 5;
-const hostsPerBatch = 20;
+const hostsPerBatch = Number(process.argv[4] ?? 20);
+const urlsPerHost = Number(process.argv[5] ?? 5);
 const pagesPerBatch = urlsPerHost * hostsPerBatch;
 const batches = Math.ceil(pages / pagesPerBatch);
 /** They fill caches and the first pages of every table, and are not in the figures. */
-const warmUpBatches = 5;
+const warmUpBatches = Math.ceil(500 / pagesPerBatch);
 /** Pages with fewer are left out: with those above it, the mean is the 106 links of a page of the web. */
 const fewestLinks = 5;
 const navigationShare = 0.6;
@@ -48,8 +48,8 @@ const sharedHosts = 1 / 3;
 const likeEachHost = 300;
 const ticksPerSecond = 100;
 const scope = { pagesPerHost: 1000, maxDepth: 8, admitNewHosts: true };
-/** Of 1,000 results a second. */
-const batchesPerBite = 10;
+/** Of 1,000 results, as in a busy second. */
+const batchesPerBite = Math.ceil(1000 / pagesPerBatch);
 const spoolId = "00000000-0000-4000-8000-000000000001";
 
 const ms = (value: number) => value.toFixed(2).padStart(7);
@@ -149,7 +149,7 @@ try {
       { scope, recrawl: defaultRecrawlSettings },
       new Date(),
     );
-    // What the batch does to other hosts is summed over so many batches, as in a busy second.
+    // What the batch does to other hosts is summed over so many batches.
     batchesTaken += 1;
     if (batchesTaken % batchesPerBite === 0 || isLast) {
       while ((await applyLinks(pool, { ...defaultOutboxBounds, scope, known }, new Date())) !== null);

@@ -140,13 +140,15 @@ async function takeAtOnce(crawlers: readonly CrawlerId[]): Promise<{ perSecond: 
   return { perSecond: all.length / seconds, lockShare: waits / Math.max(1, samples * crawlers.length) };
 }
 
-/** As if each statement went to another machine and back. */
+/** As if each statement went to another machine and back; but for COPY, a stream that has to be there at once. */
 function awayFrom(near: Pool): Pool {
   const connect = async () => {
     const client = await near.connect();
-    const query = async (...given: Parameters<PoolClient["query"]>) => {
-      await delay(statementMs);
-      return await client.query(...given);
+    const query = (...given: Parameters<PoolClient["query"]>) => {
+      const [statement] = given as unknown[];
+      if (typeof statement === "object" && statement !== null && "submit" in statement)
+        return client.query(...given);
+      return delay(statementMs).then(async () => await client.query(...given));
     };
     return { query, release: (broken?: boolean) => client.release(broken) };
   };

@@ -239,14 +239,18 @@ export class FleetSession {
     this.#slices.add(lease.leaseId);
     this.#tally.counts.openSlices += 1;
     const isReturned = answer === "returns";
-    const workMs = isReturned ? fetchMs : fetchMs * lease.urls.length;
-    setTimeout(() => {
-      this.#slices.delete(lease.leaseId);
-      this.#tally.counts.openSlices -= 1;
-      if (isReturned) this.#giveBack(lease.leaseId);
-      else this.#keep(lease);
-      this.#askSoon();
-    }, workMs);
+    const meanMs = isReturned ? fetchMs : fetchMs * lease.urls.length;
+    setTimeout(
+      () => {
+        this.#slices.delete(lease.leaseId);
+        this.#tally.counts.openSlices -= 1;
+        if (isReturned) this.#giveBack(lease.leaseId);
+        else this.#keep(lease);
+        this.#askSoon();
+        // All of a wave would end in the same second, and none begin until then.
+      },
+      2 * meanMs * Math.random(),
+    );
   }
 
   #giveBack(leaseId: string): void {
