@@ -35,9 +35,12 @@ export async function inTransaction<T>(
 const isPassing = (error: unknown): boolean =>
   passingCodes.includes(sqlStateOf(error)) || isOutdatedPlan(error);
 
-/** feature_not_supported: a migration changed what a statement answers that this connection had prepared. */
+/**
+ * feature_not_supported, of the function that looks a plan over: a migration changed what a statement answers that this
+ * connection had prepared. The server may say so in any language.
+ */
 const isOutdatedPlan = (error: unknown): boolean =>
-  sqlStateOf(error) === "0A000" && /cached plan/.test((error as Error).message);
+  sqlStateOf(error) === "0A000" && (error as { routine?: unknown }).routine === "RevalidateCachedQuery";
 
 /** The five characters that Postgres names an error by; empty for any other error. */
 export function sqlStateOf(error: unknown): string {
