@@ -3,6 +3,7 @@
  * suite (test/storage): whoever makes one says here where it ends.
  */
 import { incidentDays } from "#core/incidents";
+import { journalDays } from "../journal/epoch.ts";
 import type { DeepReadonly, PolicyName, PolicySettings } from "../settings/schema.ts";
 import { submissionBounds } from "../submissions/submission.ts";
 import { evidenceDays } from "../trust/judge-crawler.ts";
@@ -118,6 +119,8 @@ export const tableEnds: Readonly<Record<string, TableEnd>> = {
   search_upkeep: oneRow,
   run: policy("retention.recordDays", "runs of nearcrawl up"),
   // People.
+  journal_entry: days(journalDays, "the latest thousand stay; files beside the database keep them"),
+  database_epoch: each("time that the database went back"),
   audit_entry: policy("retention.recordDays", "who changed what"),
   opt_out: policy("retention.recordDays", "after it ended; one in force stays"),
   complaint: policy("retention.recordDays", "after it was closed; an open one stays"),

@@ -15,6 +15,7 @@ import { z } from "zod";
 import { ConfigError } from "#core/errors";
 import { openDatabase } from "#db/connect";
 import type { Database } from "#db/server-database";
+import { isJournaled, keepJournal } from "./audit-command-change.ts";
 
 export const exitCodes = { done: 0, failed: 1, usage: 2, notFound: 3, alerts: 4, interrupted: 130 } as const;
 
@@ -58,6 +59,9 @@ export function commandContext(
   };
 }
 
+/** Where the journals of a home's databases are (coordinator/journal). */
+export const journalRootOf = (home: string) => join(home, "journal");
+
 /** The coordinator's, which `nearcrawl init` writes. */
 export const usualSettingsFile = (home: string) => join(home, "coordinator.toml");
 
@@ -85,7 +89,9 @@ export async function withDatabase<T>(
     schema: context.schema,
   });
   try {
-    return await work(database);
+    const answer = await work(database);
+    if (isJournaled(database.pool)) await keepJournal(database.pool, journalRootOf(context.home));
+    return answer;
   } finally {
     await database.close();
   }
