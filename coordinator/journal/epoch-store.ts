@@ -4,8 +4,14 @@ import { join } from "node:path";
 import type { Pool, PoolClient } from "pg";
 import { z } from "zod";
 import { sqlStateOf } from "../database/transaction.ts";
-import { type Epoch, type EpochCause, firstNumberOf, type ServerState, type Witness } from "./epoch.ts";
-import type { Replay } from "./replay-store.ts";
+import {
+  type Epoch,
+  type EpochCause,
+  firstNumberOf,
+  type Replay,
+  type ServerState,
+  type Witness,
+} from "./epoch.ts";
 
 interface EpochRow {
   epoch: number;
@@ -15,7 +21,7 @@ interface EpochRow {
   words: string;
   system_identifier: string | null;
   timeline: number | null;
-  replay: unknown;
+  replay: Replay | null;
 }
 
 /** The one that is on. */
@@ -136,6 +142,7 @@ export async function noteReplay(client: PoolClient, epoch: number, replay: Repl
          select coalesce(jsonb_object_agg(kind, count::int + coalesce((replay -> 'replayed' ->> kind)::int, 0)), '{}')
          from jsonb_each_text($2::jsonb -> 'replayed') as given (kind, count)
        ),
+       'outdated', $2::jsonb -> 'outdated',
        'failed', $2::jsonb -> 'failed'
      )
      where epoch = $1`,

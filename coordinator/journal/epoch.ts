@@ -23,7 +23,22 @@ export interface Epoch extends Omit<ServerState, "position"> {
   readonly beganAt: Date;
   readonly cause: EpochCause;
   readonly words: string;
-  readonly replay: unknown;
+  /** What the journal put back as it began; null: it was not held against it. */
+  readonly replay: Replay | null;
+}
+
+/** What became of entries of the journal that the database had lost. */
+export interface Replay {
+  /** Rows that were put back, by table. */
+  readonly replayed: Readonly<Record<string, number>>;
+  /** Entries whose row somebody changed since: that change stays. */
+  readonly outdated: number;
+  readonly failed: readonly { readonly kind: string; readonly key: string; readonly words: string }[];
+}
+
+/** Rows that were put back, in all. */
+export function replayedRows({ replayed }: Pick<Replay, "replayed">): number {
+  return Object.values(replayed).reduce((sum, one) => sum + one, 0);
 }
 
 export type EpochCause = "created" | "server" | "timeline" | "position" | "journal" | "operator";

@@ -4,15 +4,8 @@
  */
 import type { PoolClient } from "pg";
 import { sqlStateOf } from "../database/transaction.ts";
+import type { Replay } from "./epoch.ts";
 import type { JournalEntry } from "./journal-file-store.ts";
-
-export interface Replay {
-  /** Rows that were put back, by table. */
-  readonly replayed: Readonly<Record<string, number>>;
-  /** Entries whose row somebody changed since: that change stays. */
-  readonly outdated: number;
-  readonly failed: readonly { readonly kind: string; readonly key: string; readonly words: string }[];
-}
 
 export const noReplay: Replay = { replayed: {}, outdated: 0, failed: [] };
 

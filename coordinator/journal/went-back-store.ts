@@ -8,7 +8,15 @@ import type { Log } from "#core/log";
 import { createAuditLog } from "../database/audit-log.ts";
 import { inTransaction } from "../database/transaction.ts";
 import { returnLeasesOf } from "../frontier/lease-end-writes.ts";
-import { type Epoch, type EpochCause, journalDays, type Witness, whyWentBack } from "./epoch.ts";
+import {
+  type Epoch,
+  type EpochCause,
+  journalDays,
+  type Replay,
+  replayedRows,
+  type Witness,
+  whyWentBack,
+} from "./epoch.ts";
 import {
   beginEpoch,
   currentEpoch,
@@ -20,7 +28,7 @@ import {
 } from "./epoch-store.ts";
 import type { JournalContents, JournalEntry } from "./journal-file-store.ts";
 import { Journal, knownEntries } from "./journal-store.ts";
-import { noReplay, type Replay, replayEntries } from "./replay-store.ts";
+import { noReplay, replayEntries } from "./replay-store.ts";
 
 export interface ReviewPorts {
   readonly pool: Pool;
@@ -156,11 +164,10 @@ async function noteInAudit(
   now: Date,
 ): Promise<void> {
   const { replayed, failed } = replay;
-  const count = Object.values(replayed).reduce((sum, one) => sum + one, 0);
   await createAuditLog(client).record({
     ...{ actor: "coordinator", via: "coordinator", remoteAddress: null, at: now },
     ...{ action: "database-epoch-began", target: `epoch ${epoch}` },
-    words: `The database went back: ${words}. The journal put ${count} rows back; ${failed.length} could not be.`,
+    words: `The database went back: ${words}. The journal put ${replayedRows(replay)} rows back; ${failed.length} could not be.`,
     after: { cause, replayed, failed: failed.length },
   });
 }

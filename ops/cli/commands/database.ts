@@ -1,6 +1,7 @@
 /** `nearcrawl database`: how to reach the database with psql, how to move it, and how to stop the embedded one. */
 import { Command } from "commander";
 import { coordinatorRuns } from "#coordinator/crawlers/coordinator-presence-store";
+import { replayedRows } from "#coordinator/journal/epoch";
 import { reviewDatabase } from "#coordinator/journal/went-back-store";
 import { UsageError } from "#core/errors";
 import { bytesText, howMany } from "#core/format";
@@ -65,7 +66,7 @@ function restoredCommand(): Command {
         return await reviewDatabase({ pool, journalRoot, log, now: () => new Date() }, { words });
       });
       const { replayed = {}, failed = [] } = began?.replay ?? {};
-      const rows = Object.values(replayed).reduce((sum, one) => sum + one, 0);
+      const rows = replayedRows({ replayed });
       printAnswer(
         options,
         { epoch, replayed, failed },

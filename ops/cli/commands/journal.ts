@@ -1,6 +1,7 @@
 /** `nearcrawl journal`: what must outlive the database, as it stands in files beside it; where the two differ, and replaying it. */
 import { join } from "node:path";
 import { Command } from "commander";
+import { journalDays, type Replay } from "#coordinator/journal/epoch";
 import { currentEpoch, epochs } from "#coordinator/journal/epoch-store";
 import {
   type JournalContents,
@@ -8,7 +9,6 @@ import {
   JournalFolder,
 } from "#coordinator/journal/journal-file-store";
 import { knownEntries } from "#coordinator/journal/journal-store";
-import type { Replay } from "#coordinator/journal/replay-store";
 import { replayByHand } from "#coordinator/journal/went-back-store";
 import { UsageError } from "#core/errors";
 import { recordCommand } from "../audit-command-change.ts";
@@ -123,20 +123,17 @@ async function compare(options: JournalOptions): Promise<void> {
       pool,
       contents.entries.map(({ entryId }) => entryId),
     );
-    const { rows } = await pool.query<{ oldest: Date | null }>("select min(at) as oldest from journal_entry");
-    const oldestMs = rows[0]?.oldest?.getTime() ?? Number.NEGATIVE_INFINITY;
+    // The database has let go of what is older.
+    const sinceMs = Date.now() - (journalDays - 1) * 86_400_000;
     const unknown = contents.entries.filter(
       // What is of an epoch before was put back as it began.
-      ({ entryId, at, epoch: of }) => of === epoch.epoch && !known.has(entryId) && Date.parse(at) >= oldestMs,
+      ({ entryId, at, epoch: of }) => of === epoch.epoch && !known.has(entryId) && Date.parse(at) >= sinceMs,
     );
     return { folder, entries: contents.entries.length, faults: contents.faults, unknown, epochs: all };
   });
   const { folder, entries, faults, unknown } = answer;
   const [epoch] = answer.epochs;
-  const replay = (epoch?.replay ?? null) as {
-    failed?: readonly { kind: string; key: string; words: string }[];
-  } | null;
-  const failed = replay?.failed ?? [];
+  const failed = epoch?.replay?.failed ?? [];
   const differs = faults.length + unknown.length + failed.length > 0;
   const lines = [
     ...faultLines(faults),
