@@ -3,7 +3,7 @@ import { existsSync, readdirSync, readFileSync, renameSync, rmSync, statSync, wr
 import { dirname, join } from "node:path";
 import { z } from "zod";
 import { isRunning } from "#core/running-process";
-import { type BackupManifest, bytesOf, readManifest } from "./backup-manifest.ts";
+import { type BackupManifest, bytesOf, manifestFileOf, readManifest } from "./backup-manifest.ts";
 
 /** Unless somebody names another. */
 export const backupsFolderOf = (home: string) => join(home, "backups");
@@ -29,8 +29,9 @@ export function noteBackup(home: string, last: { readonly folder: string; readon
   const folders = new Set([dirname(last.folder), ...(readNote(home)?.folders ?? [])]);
   const file = noteFileOf(home);
   const unfinished = `${file}.new-${process.pid}`;
+  // Others may look how old the last one is.
   writeFileSync(unfinished, `${JSON.stringify({ folders: [...folders].slice(0, 100), last }, null, 2)}\n`, {
-    mode: 0o600,
+    mode: 0o644,
   });
   renameSync(unfinished, file);
 }
@@ -56,9 +57,9 @@ export function listBackups(home: string): KnownBackup[] {
 }
 
 function backupsIn(parent: string): KnownBackup[] {
-  const names = existsSync(parent) ? readdirSync(parent) : [];
+  const names = namesIn(parent);
   return names
-    .filter((name) => existsSync(join(parent, name, "backup.json")) && !unfinishedName.test(name))
+    .filter((name) => existsSync(manifestFileOf(join(parent, name))) && !unfinishedName.test(name))
     .flatMap((name) => {
       const folder = join(parent, name);
       try {
@@ -69,6 +70,15 @@ function backupsIn(parent: string): KnownBackup[] {
         return [];
       }
     });
+}
+
+/** None where it is not there, or not for this user. */
+function namesIn(folder: string): string[] {
+  try {
+    return readdirSync(folder);
+  } catch {
+    return [];
+  }
 }
 
 const unfinishedName = /\.unfinished-(\d+)$/;
@@ -101,25 +111,35 @@ export function isAbandoned(path: string, pid: number): boolean {
   return statSync(path).birthtimeMs < Date.now() - process.uptime() * 1000;
 }
 
-/**
- * When the newest complete backup of a home ended; null: none was ever made. Where a folder is out of reach (a disk that
- * is not mounted now), what was noted of it counts; where it is there and empty, it does not.
- */
-export function lastBackup(home: string): LastBackup | null {
-  const note = readNote(home);
-  const newest = listBackups(home)[0]?.manifest.endedAt ?? null;
-  const noted = note !== null && !existsSync(dirname(note.last.folder)) ? note.last.at : null;
-  if (note === null && newest === null) return null;
-  const at = [newest, noted]
-    .filter((one) => one !== null)
-    .sort()
-    .at(-1);
-  return { at: at === undefined ? null : new Date(at) };
+export interface LastBackup {
+  /** When it ended; null: there was one, and there is none any more. */
+  readonly at: Date | null;
 }
 
-export interface LastBackup {
-  /** Null: there was one, and it is gone. */
-  readonly at: Date | null;
+/**
+ * The newest complete backup of a home; null: none was ever made. Where what was noted is out of reach (a disk that is not
+ * mounted now, a folder of another user's), the note counts; where it is gone, the newest of the others does.
+ */
+export function lastBackup(home: string): LastBackup | null {
+  const last = readNote(home)?.last;
+  if (last !== undefined && !isGone(last.folder)) return { at: new Date(last.at) };
+  const newest = listBackups(home)[0]?.manifest.endedAt;
+  if (newest !== undefined) return { at: new Date(newest) };
+  return last === undefined ? null : { at: null };
+}
+
+/** The folder that it was in is there, and it is not. */
+function isGone(backup: string): boolean {
+  return canRead(dirname(backup)) && !existsSync(manifestFileOf(backup));
+}
+
+function canRead(folder: string): boolean {
+  try {
+    readdirSync(folder);
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 // <backup>/verified.json

@@ -20,7 +20,7 @@ import {
   writeFileSync,
 } from "node:fs";
 import { totalmem } from "node:os";
-import { join, resolve } from "node:path";
+import { dirname, join, resolve } from "node:path";
 import { DatabaseError } from "#core/errors";
 import { isRunning } from "#core/running-process";
 import { freeBytesAt } from "./copy-files.ts";
@@ -49,6 +49,11 @@ export interface Cluster {
 
 export function dataFolderOf(home: string): string {
   return join(home, "postgres");
+}
+
+/** The home whose embedded server keeps its data in that folder of this machine; null: another server does. */
+export function homeOf(dataFolder: string): string | null {
+  return existsSync(join(dataFolder, "nearcrawl.conf")) ? dirname(dataFolder) : null;
 }
 
 export function logFileOf(home: string): string {

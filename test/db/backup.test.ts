@@ -9,6 +9,7 @@ import {
   mkdtempSync,
   readdirSync,
   readFileSync,
+  renameSync,
   rmSync,
   statSync,
   writeFileSync,
@@ -16,6 +17,8 @@ import {
 import { join, resolve } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, expect, inject, it } from "vitest";
+import { stateCoordinatorPlace } from "#coordinator/crawlers/coordinator-presence-store";
+import { backupFacts } from "#coordinator/overview/alert-reads";
 import { type Backup, backupDatabase, segmentsBetween } from "#db/backup-database";
 import { lastBackup, listBackups } from "#db/backup-folder";
 import { type BackupManifest, readManifest } from "#db/backup-manifest";
@@ -23,7 +26,7 @@ import { openDatabase } from "#db/connect";
 import { serverIsAlive, stopEmbeddedPostgres } from "#db/embedded-postgres";
 import { migrate } from "#db/migrate";
 import { planRestore, restoreDatabase } from "#db/restore-database";
-import type { Database } from "#db/server-database";
+import { type Database, openServerDatabase } from "#db/server-database";
 import { verifyBackup } from "#db/verify-backup";
 import { databaseCommand } from "#ops/cli/commands/database";
 import { inProcess } from "../support/command-in-process.ts";
@@ -159,6 +162,7 @@ it("names the log's segments from the first byte to the last", () => {
 });
 
 it("is taken while others write, restores into an empty home, and has no gap", async () => {
+  expect(await backupFacts(database.pool)).toBeNull();
   const progress: number[] = [];
   backup = await writing(async () => {
     while (after < 100) await database.pool.query("select");
@@ -465,6 +469,56 @@ it("a server that an older version started without the log for backups is to be 
   await opened.close();
   expect(rows).toEqual([{ level: "replica" }]);
 });
+
+it("is a fact for alerts once there was one, unless nobody wants to know", async () => {
+  const { pool } = database;
+  const place = { webUrl: "http://127.0.0.1:7411", certificatePin: null };
+  const facts = {
+    kind: "copy",
+    lastMs: Date.parse(backup.manifest.endedAt),
+    isFailing: false,
+    warnAfterHours: 48,
+  };
+  expect(await backupFacts(pool)).toEqual(facts);
+  await stateCoordinatorPlace(pool, { ...place, backupWarnHours: 24 }, new Date());
+  expect(await backupFacts(pool)).toEqual({ ...facts, warnAfterHours: 24 });
+  await stateCoordinatorPlace(pool, { ...place, backupWarnHours: null }, new Date());
+  expect(await backupFacts(pool)).toBeNull();
+  await pool.query("delete from coordinator_place");
+  rmSync(join(home, "backups.json"));
+  renameSync(join(home, "backups"), join(home, "kept"));
+  expect(await backupFacts(pool)).toBeNull();
+  renameSync(join(home, "kept"), join(home, "backups"));
+});
+
+it("of a server that is reached over the network and archives its log, how that goes is the fact", async () => {
+  const own = "listen_addresses = '127.0.0.7'\narchive_mode = on\narchive_command = 'true'\n";
+  appendFileSync(join(elsewhere, "postgres/postgresql.conf"), own);
+  const opened = await openDatabase({ databaseUrl: null, home: elsewhere, schema: "nearcrawl" });
+  const { pool } = await openServerDatabase({
+    databaseUrl: "postgres://nearcrawl@127.0.0.7:5432/nearcrawl",
+    schema: "nearcrawl",
+    maxConnections: 1,
+  });
+  const write = async () => {
+    await pool.query("insert into numbered select coalesce(max(number), 0) + 1 from numbered");
+    await pool.query("select pg_switch_wal()");
+  };
+
+  await write();
+  await until(async () => (await backupFacts(pool))?.lastMs !== null, 60_000);
+  expect(await backupFacts(pool)).toMatchObject({ kind: "archive", isFailing: false, warnAfterHours: 48 });
+
+  await pool.query("alter system set archive_command = 'false'");
+  await pool.query("select pg_reload_conf()");
+  await until(async () => {
+    await write();
+    return (await backupFacts(pool))?.isFailing === true;
+  }, 60_000);
+
+  await pool.end();
+  await opened.close();
+}, 120_000);
 
 it("is as old as the newest that can be found; on a disk that is away, as was noted", async () => {
   const place = join(folder, "place");
