@@ -72,6 +72,12 @@ const domainSets = z.array(z.string()).superRefine((texts, context) => {
   if (typeof layer === "string") context.addIssue({ code: "custom", message: layer });
 });
 
+/** What is expected of backups. */
+const backup = z.strictObject({
+  /** Of an embedded database once a first backup was made, of a server that archives its log; null: nobody is told. */
+  warnAfterHours: z.number().min(1).max(8760).nullable().default(48),
+});
+
 /** The web pages; what changes something is for those who have signed in, wherever it listens. */
 const access = z.strictObject({
   /** What people may who have not signed in; null: read where only this machine reaches the pages, else nothing. */
@@ -109,6 +115,7 @@ export const configSchema = z.strictObject({
   retention: policySections.retention.prefault({}),
   pace: policySections.pace.prefault({}),
   registry: registry.prefault({}),
+  backup: backup.prefault({}),
   /** The coordinator above this one, which gets what is not its own (WEB-SAILOR section 4.4); null: there is none. */
   parent: parentSettings.nullable().default(null),
   coordinators: coordinatorsSettings.prefault({}),

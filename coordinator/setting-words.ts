@@ -57,6 +57,8 @@ export const settingWords: Readonly<Record<string, string>> = {
     "Time for one registry job; a first fetch of everything over a slow line takes hours.",
   "registry.shrinkageWarningShare":
     "A plan in which a registry loses a larger share of its subnets or addresses has to be confirmed.",
+  "backup.warnAfterHours":
+    "The alert backup-too-old, when the last backup of the embedded database (once there was a first one) or the last archived log of a server is older. Not set (null): never.",
   "parent.url": "The coordinator above this one.",
   "parent.key": "What `nearcrawl coordinators invite` printed there.",
   "parent.certificatePin":

@@ -151,6 +151,7 @@ export async function openWebServer(options: OpenWebOptions): Promise<{ web: Fas
         certificatePin,
         hasPublicUrl: config.publicUrl !== null,
         domainSets: config.domainSets,
+        backupWarnHours: config.backup.warnAfterHours,
       },
       new Date(),
     );

@@ -64,6 +64,14 @@ async function runPending(database: Database): Promise<void> {
   }
 }
 
+/** Names of the migrations that this software has, in order. */
+export function migrationNames(): string[] {
+  return readdirSync(migrationsFolder())
+    .filter((file) => file.endsWith(".sql"))
+    .map((file) => file.slice(0, -".sql".length))
+    .sort();
+}
+
 /** Names of the migrations that this software has and the schema of this connection lacks, in order. */
 export async function pendingMigrations(pool: Pick<Pool, "query">): Promise<string[]> {
   const { rows } = await pool.query<{ name: string }>("select name from migration");

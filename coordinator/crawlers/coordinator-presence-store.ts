@@ -420,6 +420,8 @@ export function socketUrl(text: string): string {
 
 // Table coordinator_place: where partners reach the coordinator and what it crawls, as it said itself when it last started.
 
+const usualBackupHours = 48;
+
 interface CoordinatorPlace {
   /** http:// or https://. */
   readonly webUrl: string;
@@ -429,16 +431,23 @@ interface CoordinatorPlace {
   readonly hasPublicUrl?: boolean;
   /** Its own (`domainSets` of its settings), as text; left out: none. */
   readonly domainSets?: readonly string[];
+  /** After how many hours without a backup people are told (`backup.warnAfterHours`); null: never; left out: 48. */
+  readonly backupWarnHours?: number | null;
 }
 
 export async function stateCoordinatorPlace(pool: Pool, place: CoordinatorPlace, now: Date): Promise<void> {
   await pool.query(
-    `insert into coordinator_place (web_url, certificate_pin, has_public_url, domain_sets, stated_at)
-     values ($1, $2, $3, $4, $5)
+    `insert into coordinator_place (web_url, certificate_pin, has_public_url, domain_sets, backup_warn_hours, stated_at)
+     values ($1, $2, $3, $4, $5, $6)
      on conflict (only_one) do update
        set web_url = excluded.web_url, certificate_pin = excluded.certificate_pin,
-           has_public_url = excluded.has_public_url, domain_sets = excluded.domain_sets, stated_at = excluded.stated_at`,
-    [place.webUrl, place.certificatePin, place.hasPublicUrl ?? false, place.domainSets ?? [], now],
+           has_public_url = excluded.has_public_url, domain_sets = excluded.domain_sets,
+           backup_warn_hours = excluded.backup_warn_hours, stated_at = excluded.stated_at`,
+    [
+      ...[place.webUrl, place.certificatePin, place.hasPublicUrl ?? false, place.domainSets ?? []],
+      place.backupWarnHours === undefined ? usualBackupHours : place.backupWarnHours,
+      now,
+    ],
   );
 }
 

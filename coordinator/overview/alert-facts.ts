@@ -29,8 +29,20 @@ export interface AlertFacts {
   /** Above and below this coordinator; absent: nobody. */
   readonly relatives?: readonly RelativeFacts[];
   readonly accuracy: { readonly samples: number; readonly share: number | null };
+  /** Absent: none is expected. */
+  readonly backup?: BackupFacts;
   /** That hold now; absent: none. */
   readonly mutes?: readonly AlertMute[];
+}
+
+export interface BackupFacts {
+  /** Of the embedded server: copies of it; of one's own: what it archives of its log. */
+  readonly kind: "copy" | "archive";
+  /** Null: there is none (any more). */
+  readonly lastMs: number | null;
+  /** The archiving fails since the last that succeeded. */
+  readonly isFailing: boolean;
+  readonly warnAfterHours: number;
 }
 
 export interface AlertMute {

@@ -1,5 +1,7 @@
 /** What the alert rules look at (overview/alert-facts), read in a few small queries; none of them scans what grows. */
 import type { Pool } from "pg";
+import { lastBackup } from "#db/backup-folder";
+import { homeOf } from "#db/embedded-cluster";
 import { accuracyEstimate } from "../delegation/accuracy.ts";
 import { waitingGoodbye } from "../fleet/fleet-entry.ts";
 import { nothingDueReason } from "../frontier/hand-out-tasks.ts";
@@ -7,20 +9,29 @@ import { outboxBacklog } from "../frontier/link-outbox-store.ts";
 import { createReleaseFleetStore } from "../releases/fleet-store.ts";
 import { createReleaseStore, type ReleaseEntry } from "../releases/release-store.ts";
 import { mayRun } from "../releases/staging.ts";
-import type { AlertFacts, CrawlerFacts, IncidentFacts, RelativeFacts, ReleaseFacts } from "./alert-facts.ts";
+import type {
+  AlertFacts,
+  BackupFacts,
+  CrawlerFacts,
+  IncidentFacts,
+  RelativeFacts,
+  ReleaseFacts,
+} from "./alert-facts.ts";
 import type { OperationReads, SpanFigures } from "./overview-types.ts";
 
 type SharedReads = Pick<OperationReads, "queueAges" | "figures" | "accuracyCounts">;
 
 const crawlersLooked = 1000;
 const kindsLooked = 200;
+/** Where no coordinator has stated any yet, as in the settings' schema. */
+const usualBackupHours = 48;
 const hourMinutes = 60;
 const dayMinutes = 24 * 60;
 
 /** `reads`: those answers that pages need anyway, and that are kept for them. */
 export async function alertFacts(pool: Pool, reads: SharedReads, now: Date): Promise<AlertFacts> {
   const databaseMs = await roundTripMs(pool);
-  const [crawlers, queue, hour, day, upkeep, incidents, releases, counts, relatives, linkOutbox] =
+  const [crawlers, queue, hour, day, upkeep, incidents, releases, counts, relatives, linkOutbox, backup] =
     await Promise.all([
       crawlerFacts(pool, now),
       reads.queueAges(now),
@@ -32,6 +43,7 @@ export async function alertFacts(pool: Pool, reads: SharedReads, now: Date): Pro
       reads.accuracyCounts(now),
       relativeFacts(pool),
       outboxBacklog(pool),
+      backupFacts(pool),
     ]);
   const unplaced = queue.reasons.find(({ reason }) => reason === "no-delegation");
   const { samples, share } = accuracyEstimate(counts);
@@ -48,6 +60,7 @@ export async function alertFacts(pool: Pool, reads: SharedReads, now: Date): Pro
     linkOutbox,
     databaseMs,
     accuracy: { samples, share },
+    ...(backup === null ? {} : { backup }),
   };
 }
 
@@ -215,6 +228,41 @@ async function releaseFacts(pool: Pool, now: Date): Promise<ReleaseFacts[]> {
       turnedDown: refused + returned,
     };
   });
+}
+
+/**
+ * Of an embedded server on this machine its last backup, once there was one; of a server that archives its log how that
+ * goes. Null: nobody wants to know, or nothing is expected.
+ */
+export async function backupFacts(pool: Pool): Promise<BackupFacts | null> {
+  const { rows } = await pool.query<{
+    hours: number | null;
+    data_folder: string | null;
+    archives: boolean;
+    archived_at: Date | null;
+    is_failing: boolean;
+  }>(
+    `select case when p.only_one is null then ${usualBackupHours} else p.backup_warn_hours end as hours,
+       case when inet_server_addr() is null then (select setting from pg_settings where name = 'data_directory') end
+         as data_folder,
+       current_setting('archive_mode') <> 'off' as archives, a.last_archived_time as archived_at,
+       coalesce(a.last_failed_time > coalesce(a.last_archived_time, '-infinity'), false) as is_failing
+     from pg_stat_archiver a
+     left join coordinator_place p on true`,
+  );
+  const { hours, data_folder, archives, archived_at, is_failing } = rows[0]!;
+  if (hours === null) return null;
+  const home = data_folder === null ? null : homeOf(data_folder);
+  const last = home === null ? null : lastBackup(home);
+  if (last !== null)
+    return { kind: "copy", lastMs: last.at?.getTime() ?? null, isFailing: false, warnAfterHours: hours };
+  if (home !== null || !archives) return null;
+  return {
+    kind: "archive",
+    lastMs: archived_at?.getTime() ?? null,
+    isFailing: is_failing,
+    warnAfterHours: hours,
+  };
 }
 
 // What the alert rules look at of the coordinators above and below.

@@ -108,6 +108,39 @@ export const alertRules = [
     },
   },
   {
+    name: "backup-too-old",
+    severity: "warning",
+    /** Hours, unless backup.warnAfterHours says otherwise: a daily backup may be missed once. */
+    threshold: 48,
+    looksFor: (hours) =>
+      `the last backup of the embedded database, once there was one, is over ${hours} hours old (backup.warnAfterHours), or a server that archives its log has archived none for so long or fails to`,
+    link: "/",
+    find: ({ backup, nowMs }) => {
+      if (backup === undefined) return null;
+      const { kind, lastMs, isFailing, warnAfterHours } = backup;
+      const isOld = lastMs === null || nowMs - lastMs > warnAfterHours * 3_600_000;
+      if (!isOld && !isFailing) return null;
+      const age = lastMs === null ? null : span((nowMs - lastMs) / 1000);
+      if (kind === "copy") {
+        return {
+          words:
+            age === null
+              ? "There is no backup of the database any more."
+              : `The last backup of the database is ${age} old.`,
+          advice:
+            "Make one: nearcrawl database backup. The timer nearcrawl-backup.timer makes one each day; its last run says why it failed (runbook: backup and restore).",
+        };
+      }
+      return {
+        words: isFailing
+          ? `The database's server fails to archive its log; the last piece that it archived ${age === null ? "is not known" : `is ${age} old`}.`
+          : `The database's server has archived nothing of its log ${age === null ? "yet" : `for ${age}`}.`,
+        advice:
+          "Its log says why archive_command fails; with pgBackRest: pgbackrest --stanza=nearcrawl check (runbook: backup and restore). Until then its disk fills up.",
+      };
+    },
+  },
+  {
     name: "release-missing",
     severity: "warning",
     threshold: anything,

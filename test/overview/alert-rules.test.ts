@@ -60,6 +60,7 @@ const release = {
   words: "",
   turnedDown: 0,
 } as const;
+const copy = { kind: "copy", lastMs: nowMs, isFailing: false, warnAfterHours: 48 } as const;
 const withCrawler = (differences: Partial<CrawlerFacts>): Partial<AlertFacts> => ({
   crawlers: [athens, { ...athens, name: "berlin", ...differences }],
 });
@@ -98,6 +99,10 @@ const rules: Readonly<Record<AlertName, readonly [not: Partial<AlertFacts>, foun
     { day: { ...well.day, shippedBytes: 8.1e7 } },
   ],
   "registry-old": [{ registryAppliedMs: nowMs - 100 * dayMs }, { registryAppliedMs: nowMs - 101 * dayMs }],
+  "backup-too-old": [
+    { backup: { ...copy, lastMs: nowMs - 48 * hourMs } },
+    { backup: { ...copy, lastMs: nowMs - 48 * hourMs - 1 } },
+  ],
   incidents: [{}, { incidents: [{ kind: "flood", crawler: "berlin", count: 3 }] }],
   "release-missing": [
     { openInvitations: 1, releases: [{ ...release, version: "1.3.0", stage: "one" }, release] },
@@ -210,6 +215,16 @@ it("the critical stand first", () => {
   const alerts = alertsOf({ ...well, databaseMs: 9000, crawlers: [] });
 
   expect(alerts.map(({ severity }) => severity)).toEqual(["critical", "warning"]);
+});
+
+it("an archive that fails is told at once, and a backup that is gone as such", () => {
+  const words = (backup: AlertFacts["backup"]) => alertsOf({ ...well, ...(backup && { backup }) })[0]?.words;
+
+  expect(words({ ...copy, lastMs: null })).toBe("There is no backup of the database any more.");
+  expect(words({ ...copy, warnAfterHours: 24 * 7, lastMs: nowMs - 3 * dayMs })).toBeUndefined();
+  expect(words({ ...copy, kind: "archive", isFailing: true })).toMatch(/fails to archive its log/);
+  expect(words({ ...copy, kind: "archive", lastMs: null })).toMatch(/has archived nothing of its log yet/);
+  expect(words(undefined)).toBeUndefined();
 });
 
 it("what is muted is told to nobody until its hour, target by target or all of a rule", () => {

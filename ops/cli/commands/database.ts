@@ -1,4 +1,4 @@
-/** `nearcrawl database`: how to reach the database with psql, how to move it, and how to stop the embedded one. */
+/** `nearcrawl database`: how to reach the database with psql, how to move it, back it up, and stop the embedded one. */
 import { Command } from "commander";
 import { coordinatorRuns } from "#coordinator/crawlers/coordinator-presence-store";
 import { replayedRows } from "#coordinator/journal/epoch";
@@ -8,13 +8,14 @@ import { bytesText, howMany } from "#core/format";
 import { type CopiedDatabase, copyDatabase } from "#db/copy-database";
 import { startEmbeddedPostgres, stopEmbeddedPostgres } from "#db/embedded-postgres";
 import { type Database, openServerDatabase, withoutPassword } from "#db/server-database";
+import { backupCommand, backupsCommand, restoreCommand, verifyCommand } from "../backup/backup-commands.ts";
 import { type ContextOptions, commandContext, journalRootOf, withDatabase } from "../command-context.ts";
 import { ProgressLine, printAnswer, printJson } from "../output.ts";
 import { type DatabaseOptions, readDatabase, withDatabaseOptions } from "../read-database.ts";
 
 export function databaseCommand(): Command {
   const command = new Command("database").description(
-    "the database's address; moving it to another server; stopping the embedded one",
+    "the database's address; backups of the embedded one; moving it to another server; stopping it",
   );
   command.addCommand(
     new Command("url")
@@ -37,7 +38,8 @@ export function databaseCommand(): Command {
       }),
   );
   command.addCommand(copyCommand());
-  command.addCommand(restoredCommand());
+  for (const make of [restoredCommand, backupCommand, backupsCommand, verifyCommand, restoreCommand])
+    command.addCommand(make());
   command.addCommand(
     new Command("stop")
       .description("stop the embedded server (it starts again with the next command)")
