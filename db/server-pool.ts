@@ -22,23 +22,25 @@ const idleInTransactionMs = 600_000;
 /** A machine that is gone is noticed after so long without a word, and some seconds. */
 const keepAliveMs = 10_000;
 
-/** Between two looks at several servers. */
-const watchMs = 5000;
+const usualWatchMs = 5000;
 
 export interface ServerPoolOptions {
   readonly url: string;
   readonly maxConnections: number;
   /** A statement that takes longer is ended; 0: it may take its time. */
   readonly statementTimeoutMs: number;
+  /** Between two looks at several servers; left out: 5 s. */
+  readonly watchMs?: number;
 }
 
 export class ServerPool extends Pool {
   readonly #finder: PrimaryFinder;
   readonly #clients = new Set<ServerClient>();
   readonly #idle = new Set<ServerClient>();
+  readonly #watchMs: number;
   #watch: NodeJS.Timeout | undefined;
 
-  constructor({ url, maxConnections, statementTimeoutMs }: ServerPoolOptions) {
+  constructor({ url, maxConnections, statementTimeoutMs, watchMs = usualWatchMs }: ServerPoolOptions) {
     const serverUrl = readServerUrl(url);
     const finder = new PrimaryFinder(serverUrl);
     const { searchPath, wantsPrimary } = serverUrl;
@@ -56,6 +58,7 @@ export class ServerPool extends Pool {
     // pg hands it the pool's own options; its types do not say so.
     super({ ...config, Client: ServerClient as unknown as NonNullable<PoolConfig["Client"]> });
     this.#finder = finder;
+    this.#watchMs = watchMs;
     // Idle connections report to the pool, those in use to their client; an error nobody hears ends the process.
     this.on("error", () => {});
     this.on("connect", (client) => this.#note(client as unknown as ServerClient));
@@ -90,7 +93,7 @@ export class ServerPool extends Pool {
     this.#clients.add(client);
     client.onLost = (code) => this.#lost(client, code);
     if (!this.#finder.hasChoice || this.#watch !== undefined) return;
-    this.#watch = setInterval(() => void this.#look(), watchMs).unref();
+    this.#watch = setInterval(() => void this.#look(), this.#watchMs).unref();
   }
 
   #forget(client: ServerClient): void {
