@@ -12,6 +12,7 @@ import { askServers } from "#db/primary";
 import { createPool, type Database } from "#db/server-database";
 import { ServerPool } from "#db/server-pool";
 import { readServerUrl, withSearchPath } from "#db/server-url";
+import { serverStateFindings, serversFindings } from "#ops/cli/setup/doctor-checks";
 import { generateWorld } from "#ops/world/generate-world";
 import { noStandbyWords, ServerPair } from "../support/standby.ts";
 import { until } from "../support/until.ts";
@@ -90,6 +91,20 @@ describe.skipIf(noStandbyWords !== null)("a primary and its standby", { timeout:
     await expect(
       open(`postgresql://nearcrawl@${address}/nearcrawl?sslmode=disable&target_session_attrs=read-write`),
     ).rejects.toThrow(`${address} takes no writes: it is in recovery (a standby)`);
+  });
+
+  it("doctor tells which host is the primary, and how the others are", async () => {
+    await pair.caughtUp();
+    const { primary, standby } = pair;
+    const hosts = `${standby.address},${primary.address}:5432,127.0.0.1:1`;
+
+    const findings = await serversFindings(`postgresql://nearcrawl@${hosts}/nearcrawl?sslmode=disable`);
+
+    expect(findings.map(({ state, words }) => [state, words])).toEqual([
+      ["ok", `${standby.address} is in recovery (a standby), nothing behind.`],
+      ["ok", `${primary.address}:5432 is the primary (timeline 1).`],
+      ["note", "127.0.0.1:1 does not answer: connect ECONNREFUSED 127.0.0.1:1."],
+    ]);
   });
 
   it("servers of two clusters are no pair", async () => {
@@ -176,7 +191,10 @@ describe.skipIf(noStandbyWords !== null)("a primary and its standby", { timeout:
       await startEmbeddedPostgres(former.home);
       const both = `postgresql://nearcrawl@${former.address},${pair.primary.address}/nearcrawl?sslmode=disable`;
       const answers = await askServers(readServerUrl(both));
-      expect(answers.map(({ state }) => state)).toEqual(["primary", "primary"]);
+      expect(serverStateFindings(answers).map(({ state, words }) => [state, words])).toEqual([
+        ["mend", expect.stringMatching(/takes writes, too \(timeline 3\), beside 127\..*: stop it/)],
+        ["ok", expect.stringMatching(/is the primary \(timeline 4\)/)],
+      ]);
       const database = await open(both);
       expect(await serverOf(database.pool)).toBe(pair.primary.address);
       await database.close();
