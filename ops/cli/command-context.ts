@@ -12,9 +12,11 @@ import { homedir } from "node:os";
 import { join, resolve } from "node:path";
 import { parse } from "smol-toml";
 import { z } from "zod";
-import { ConfigError } from "#core/errors";
+import { ConfigError, UsageError } from "#core/errors";
+import { placedFaults } from "#crawler/settings/settings-file";
 import { openDatabase } from "#db/connect";
 import type { Database } from "#db/server-database";
+import { readServerUrl } from "#db/server-url";
 import { isJournaled, keepJournal } from "./audit-command-change.ts";
 
 export const exitCodes = { done: 0, failed: 1, usage: 2, notFound: 3, alerts: 4, interrupted: 130 } as const;
@@ -71,8 +73,11 @@ function databaseUrlIn(home: string): string | null {
   if (!existsSync(file)) return null;
   try {
     const { databaseUrl = null } = parse(readFileSync(file, "utf8"));
+    if (typeof databaseUrl === "string") readServerUrl(databaseUrl);
     if (databaseUrl === null || typeof databaseUrl === "string") return databaseUrl;
   } catch (error) {
+    if (error instanceof UsageError)
+      throw placedFaults(new ConfigError([`databaseUrl: ${error.message}`]), file);
     throw new ConfigError([`${file}: ${(error as Error).message.split("\n", 1)[0]}`]);
   }
   throw new ConfigError([`${file}: databaseUrl: must be a text`]);

@@ -18,6 +18,7 @@ import {
   nodeFinding,
   publicUrlFindings,
   resolverFinding,
+  serversFindings,
   tlsFindings,
 } from "../setup/doctor-checks.ts";
 
@@ -81,9 +82,18 @@ async function database(context: CommandContext, now: () => Date): Promise<Findi
   const isEmbedded = context.databaseUrl === null;
   if (isEmbedded && !existsSync(`${context.home}/postgres`))
     return [ok("postgres", "an embedded one, which the coordinator makes as it starts first.")];
+  const servers: Finding[] = [];
   try {
-    return await withDatabase(context, async ({ pool }) => await databaseFindings(pool, isEmbedded, now));
+    if (context.databaseUrl !== null) servers.push(...(await serversFindings(context.databaseUrl)));
+    const findings = await withDatabase(
+      context,
+      async ({ pool }) => await databaseFindings(pool, isEmbedded, now),
+    );
+    return [...servers, ...findings];
   } catch (error) {
-    return [mend("postgres", `${(error as Error).message}: is the server up, and databaseUrl right?`)];
+    return [
+      ...servers,
+      mend("postgres", `${(error as Error).message}: is the server up, and databaseUrl right?`),
+    ];
   }
 }
