@@ -14,6 +14,7 @@ import { parse } from "smol-toml";
 import { z } from "zod";
 import { ConfigError } from "#core/errors";
 import { openDatabase } from "#db/connect";
+import { refuseForeignSchema } from "#db/schema-state";
 import type { Database } from "#db/server-database";
 
 export const exitCodes = { done: 0, failed: 1, usage: 2, notFound: 3, alerts: 4, interrupted: 130 } as const;
@@ -74,10 +75,14 @@ function databaseUrlIn(home: string): string | null {
   throw new ConfigError([`${file}: databaseUrl: must be a text`]);
 }
 
-/** Opens the context's database (starting the embedded one where no server is named), runs, closes. */
+/**
+ * Opens the context's database (starting the embedded one where no server is named), runs, closes. Throws a DatabaseError
+ * where the schema is none of this program's: a newer version has migrated it, or an older one stopped half-way.
+ */
 export async function withDatabase<T>(
   context: CommandContext,
   work: (database: Database) => Promise<T>,
+  { anySchema = false }: { readonly anySchema?: boolean } = {},
 ): Promise<T> {
   const database = await openDatabase({
     databaseUrl: context.databaseUrl,
@@ -85,6 +90,7 @@ export async function withDatabase<T>(
     schema: context.schema,
   });
   try {
+    if (!anySchema) await refuseForeignSchema(database);
     return await work(database);
   } finally {
     await database.close();

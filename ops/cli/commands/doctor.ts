@@ -6,6 +6,7 @@ import { ConfigError } from "#core/errors";
 import { isRunning as isProcessRunning } from "#core/running-process";
 import { type Finding, mend, ok } from "#crawler/check/coordinator-findings";
 import { reportLines } from "#crawler/cli/check-command";
+import type { Database } from "#db/server-database";
 import { type CommandContext, commandContext, exitCodes, withDatabase } from "../command-context.ts";
 import { printAnswer } from "../output.ts";
 import { type DatabaseOptions, withDatabaseOptions } from "../read-database.ts";
@@ -82,7 +83,9 @@ async function database(context: CommandContext, now: () => Date): Promise<Findi
   if (isEmbedded && !existsSync(`${context.home}/postgres`))
     return [ok("postgres", "an embedded one, which the coordinator makes as it starts first.")];
   try {
-    return await withDatabase(context, async ({ pool }) => await databaseFindings(pool, isEmbedded, now));
+    const look = async ({ pool, schema }: Database) =>
+      await databaseFindings({ pool, schema, isEmbedded, now });
+    return await withDatabase(context, look, { anySchema: true });
   } catch (error) {
     return [mend("postgres", `${(error as Error).message}: is the server up, and databaseUrl right?`)];
   }
