@@ -1,6 +1,7 @@
 -- What lets a restore or a failover be lived through: epochs of the database, and the journal's rows, which are copied into
 -- files outside the database before whoever asked gets an answer (coordinator/journal).
--- Old coordinators may go on: their changes are journaled by the triggers.
+-- Changes of old coordinators are journaled by the triggers.
+-- needs: nothing
 -- Up Migration
 
 -- The database went back, or may have, at the beginning of each epoch but the first.

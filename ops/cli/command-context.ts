@@ -15,6 +15,7 @@ import { z } from "zod";
 import { ConfigError, UsageError } from "#core/errors";
 import { placedFaults } from "#crawler/settings/settings-file";
 import { openDatabase } from "#db/connect";
+import { refuseForeignSchema } from "#db/schema-state";
 import type { Database } from "#db/server-database";
 import { readServerUrl } from "#db/server-url";
 import { isJournaled, keepJournal } from "./audit-command-change.ts";
@@ -83,10 +84,14 @@ function databaseUrlIn(home: string): string | null {
   throw new ConfigError([`${file}: databaseUrl: must be a text`]);
 }
 
-/** Opens the context's database (starting the embedded one where no server is named), runs, closes. */
+/**
+ * Opens the context's database (starting the embedded one where no server is named), runs, closes. Throws a DatabaseError
+ * where the schema is none of this program's: a newer version has migrated it, or an older one stopped half-way.
+ */
 export async function withDatabase<T>(
   context: CommandContext,
   work: (database: Database) => Promise<T>,
+  { anySchema = false }: { readonly anySchema?: boolean } = {},
 ): Promise<T> {
   const database = await openDatabase({
     databaseUrl: context.databaseUrl,
@@ -94,6 +99,7 @@ export async function withDatabase<T>(
     schema: context.schema,
   });
   try {
+    if (!anySchema) await refuseForeignSchema(database);
     const answer = await work(database);
     if (isJournaled(database.pool)) await keepJournal(database.pool, journalRootOf(context.home));
     return answer;

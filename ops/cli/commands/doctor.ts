@@ -6,6 +6,7 @@ import { ConfigError } from "#core/errors";
 import { isRunning as isProcessRunning } from "#core/running-process";
 import { type Finding, mend, ok } from "#crawler/check/coordinator-findings";
 import { reportLines } from "#crawler/cli/check-command";
+import type { Database } from "#db/server-database";
 import { type CommandContext, commandContext, exitCodes, withDatabase } from "../command-context.ts";
 import { printAnswer } from "../output.ts";
 import { type DatabaseOptions, withDatabaseOptions } from "../read-database.ts";
@@ -85,11 +86,9 @@ async function database(context: CommandContext, now: () => Date): Promise<Findi
   const servers: Finding[] = [];
   try {
     if (context.databaseUrl !== null) servers.push(...(await serversFindings(context.databaseUrl)));
-    const findings = await withDatabase(
-      context,
-      async ({ pool }) => await databaseFindings(pool, isEmbedded, now),
-    );
-    return [...servers, ...findings];
+    const look = async ({ pool, schema }: Database) =>
+      await databaseFindings({ pool, schema, isEmbedded, now });
+    return [...servers, ...(await withDatabase(context, look, { anySchema: true }))];
   } catch (error) {
     return [
       ...servers,

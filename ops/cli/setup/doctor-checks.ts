@@ -9,8 +9,9 @@ import { contactFault, contactWarnings } from "#coordinator/opt-outs/start";
 import { bytesText, howMany } from "#core/format";
 import { createNameResolver } from "#core/name-resolver";
 import { type Finding, mend, note, ok } from "#crawler/check/coordinator-findings";
-import { pendingMigrations } from "#db/migrate";
+import { coordinatorWords, runningCoordinators } from "#db/coordinator-locks";
 import { askServers, type ServerAnswer, stateWords } from "#db/primary";
+import { type Migration, readSchemaState } from "#db/schema-state";
 import { wordsOf as databaseWordsOf, postgresVersion } from "#db/server-database";
 import { readServerUrl } from "#db/server-url";
 import { contactTrouble } from "./contact-check.ts";
@@ -235,7 +236,19 @@ interface ServerSettings {
   readonly maxWalBytes: number;
 }
 
-export async function databaseFindings(pool: Pool, isEmbedded: boolean, now: () => Date): Promise<Finding[]> {
+interface LookedAtDatabase {
+  readonly pool: Pool;
+  readonly schema: string;
+  readonly isEmbedded: boolean;
+  readonly now: () => Date;
+}
+
+export async function databaseFindings({
+  pool,
+  schema,
+  isEmbedded,
+  now,
+}: LookedAtDatabase): Promise<Finding[]> {
   const version = await postgresVersion(pool);
   const { rows } = await pool.query<ServerSettings & { readonly clock: Date }>(
     `select pg_encoding_to_char(encoding) as encoding, current_setting('fsync') as fsync,
@@ -252,7 +265,7 @@ export async function databaseFindings(pool: Pool, isEmbedded: boolean, now: () 
     ...(row === undefined || isEmbedded
       ? []
       : [clockFinding("the database server", row.clock.getTime() - now().getTime())]),
-    ...(await contentFindings(pool)),
+    ...(await contentFindings(pool, schema)),
   ];
 }
 
@@ -342,28 +355,11 @@ export function serverFindings(server: ServerSettings, isEmbedded: boolean): Fin
   return findings;
 }
 
-async function contentFindings(pool: Pool): Promise<Finding[]> {
-  const { rows: set } = await pool.query<{ is_set_up: boolean; may_create: boolean }>(
-    `select to_regclass('migration') is not null as is_set_up,
-       has_database_privilege(current_database(), 'create') as may_create`,
-  );
-  if (set[0]?.is_set_up !== true)
-    return set[0]?.may_create === true
-      ? [note("schema", "nothing is set up here yet: the coordinator makes its tables as it starts first.")]
-      : [
-          mend(
-            "schema",
-            "this user may not make tables here: make it the database's owner (alter database … owner to …).",
-          ),
-        ];
-  const pending = await pendingMigrations(pool);
-  if (pending.length > 0)
-    return [
-      note(
-        "schema",
-        `${howMany(pending.length, "migration")} will be applied at the coordinator's next start (${pending.at(-1)}).`,
-      ),
-    ];
+async function contentFindings(pool: Pool, schema: string): Promise<Finding[]> {
+  const state = await readSchemaState(pool, schema);
+  if (state === null) return [await emptySchemaFinding(pool)];
+  if (state.fault !== null) return [mend("schema", `${schema} ${state.fault}.`)];
+  if (state.pending.length > 0) return [await pendingFinding(pool, schema, state.pending)];
   const { rows } = await pool.query<{
     generation: number | null;
     keys: number;
@@ -395,4 +391,34 @@ async function contentFindings(pool: Pool): Promise<Finding[]> {
       ? ok("urls", "there is something to crawl.")
       : note("urls", "nothing to crawl yet: nearcrawl urls add URL."),
   ];
+}
+
+async function emptySchemaFinding(pool: Pool): Promise<Finding> {
+  const { rows } = await pool.query<{ may_create: boolean }>(
+    "select has_database_privilege(current_database(), 'create') as may_create",
+  );
+  return rows[0]?.may_create === true
+    ? note("schema", "nothing is set up here yet: the coordinator makes its tables as it starts first.")
+    : mend(
+        "schema",
+        "this user may not make tables here: make it the database's owner (alter database … owner to …).",
+      );
+}
+
+/** Which kind they are, and whether a coordinator that starts now would run them. */
+export async function pendingFinding(
+  pool: Pool,
+  schema: string,
+  pending: readonly Migration[],
+): Promise<Finding> {
+  const names = pending.map(({ name }) => name).join(", ");
+  const will = `${howMany(pending.length, "migration")} will be applied at the coordinator's next start (${names})`;
+  const stopping = pending.filter(({ needsAllStopped }) => needsAllStopped).map(({ name }) => name);
+  if (stopping.length === 0)
+    return note("schema", `${will}; coordinators of the last release may go on meanwhile.`);
+  const words = `${will}; ${stopping.join(", ")} ${stopping.length === 1 ? "needs" : "need"} all coordinators stopped`;
+  const running = await runningCoordinators(pool, schema);
+  return running.length === 0
+    ? note("schema", `${words}, and none runs.`)
+    : mend("schema", `${words}: stop ${running.map(coordinatorWords).join(", ")} first.`);
 }
