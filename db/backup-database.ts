@@ -402,7 +402,7 @@ async function schemasOf(client: PoolClient): Promise<BackedUpSchema[]> {
       newestMigration: await one(`select name as value from ${schema}.migration order by id desc limit 1`),
       epoch: epochs ? await one(`select max(epoch)::text as value from ${schema}.database_epoch`) : null,
       journalEntry: journal
-        ? await one(`select max(number)::text as value from ${schema}.journal_entry`)
+        ? await one(`select max(entry_number)::text as value from ${schema}.journal_entry`)
         : null,
     });
   }
