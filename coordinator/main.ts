@@ -52,6 +52,8 @@ import { FleetLine } from "./gateway/deferred-gateway.ts";
 import { CrawlerGateway } from "./gateway/gateway.ts";
 import { fleetMessageHandlers } from "./gateway/start.ts";
 import type { JobPorts } from "./job-ports.ts";
+import { journalDuties } from "./journal/start.ts";
+import { type ReviewedDatabase, reviewDatabase } from "./journal/went-back-store.ts";
 import { following } from "./live-config.ts";
 import { followRegistry, readAnew, readWhatIsKnown } from "./load-state.ts";
 import { optOutDuties } from "./opt-outs/start.ts";
@@ -80,6 +82,8 @@ import { graphPart, scheduleRanking } from "./web-graph/start.ts";
 export interface RunningCoordinator {
   /** Where its pages, its API and its crawlers' socket are. */
   readonly webUrl: string;
+  /** Resolves, with words, when the database went back: what the coordinator knows of it is not so any more, and it has to start over. */
+  readonly wentBack: Promise<string>;
   stop(): Promise<void>;
 }
 
@@ -94,10 +98,12 @@ const bunchMs = 1000;
 
 /** Reads what is known, listens, and goes to work. Rejects when it cannot listen or the database fails. */
 export async function startCoordinator(options: CoordinatorOptions): Promise<RunningCoordinator> {
-  const presence = await CoordinatorPresence.begin(options.database.pool, options.nowMs);
+  const { database, log, journalRoot = null, now = () => new Date() } = options;
+  const reviewed = await reviewDatabase({ pool: database.pool, journalRoot, log, now });
+  const presence = await CoordinatorPresence.begin(database.pool, options.nowMs);
   let ground: Ground | null = null;
   try {
-    ground = await layGround(options, presence);
+    ground = await layGround(options, presence, reviewed);
     const rooms = await openRooms(ground);
     return await goToWork(ground, rooms);
   } catch (error) {
@@ -111,7 +117,11 @@ type Ground = Awaited<ReturnType<typeof layGround>>;
 type Rooms = Awaited<ReturnType<typeof openRooms>>;
 
 /** What all rooms stand on: the stores, the settings in force, and what the database knows, read into memory. */
-async function layGround(options: CoordinatorOptions, presence: CoordinatorPresence) {
+async function layGround(
+  options: CoordinatorOptions,
+  presence: CoordinatorPresence,
+  reviewed: ReviewedDatabase,
+) {
   const { database, log, version, snapshotFolder = null, now = () => new Date() } = options;
   const { pool } = database;
   const timekeeper = new Timekeeper(log, () => presence.leads);
@@ -143,6 +153,10 @@ async function layGround(options: CoordinatorOptions, presence: CoordinatorPrese
       : createTreeSnapshots({ folder: snapshotFolder, schema: database.schema, log });
   const heartbeats = new Heartbeats(stores.crawlers);
   const { keepReleases = async () => {}, registryHost = null } = options;
+  const journal = journalDuties({
+    ...{ pool, reviewed, timekeeper, log, now },
+    keepDays: () => config.retention.recordDays,
+  });
   const rooms: LateRooms = {};
   const others: Sharing = sharing({
     ...{ ...stores, pool, presence, fleet, state, budget, timekeeper, log, now },
@@ -155,7 +169,20 @@ async function layGround(options: CoordinatorOptions, presence: CoordinatorPrese
   });
   const ground = {
     ...{ database, pool, log, version, now, startedAt: now(), presence, keepReleases, registryHost },
-    ...{ timekeeper, policies, config, state, budget, counters, fleet, idle, heartbeats, stores, incidents },
+    ...{
+      timekeeper,
+      policies,
+      config,
+      journal,
+      state,
+      budget,
+      counters,
+      fleet,
+      idle,
+      heartbeats,
+      stores,
+      incidents,
+    },
     ...{ knownUrls, snapshots },
     /** What other coordinators on this database are told and tell; and what it needs of rooms that are opened later. */
     ...{ others, late: rooms },
@@ -272,6 +299,7 @@ async function openRooms(ground: Ground) {
         log,
         now,
       },
+      hasGoneBack: () => ground.journal.hasGoneBack(),
       ...{ secrets: randomSecrets, recrawlPlan: recrawls.plan, send },
       onHello: (crawlerId, hello) => {
         for (const one of [probing, trusting, releases, others]) one.onHello(crawlerId, hello);
@@ -324,6 +352,7 @@ async function goToWork(ground: Ground, rooms: Rooms): Promise<RunningCoordinato
     await rooms.retention.begin();
     const { web, url } = await openWebServer({
       ...{ ...ground, metrics: ground.counters.metrics, live: liveOf(ground, rooms) },
+      beforeAnswer: ground.journal.catchUp,
       succession: succession(jobPorts(ground, rooms), config),
       access: (pool) => accessOver(pool, anonymousMayRead(ground.config)),
       rooms: pagesOfRooms,
@@ -332,6 +361,7 @@ async function goToWork(ground: Ground, rooms: Rooms): Promise<RunningCoordinato
       const { moves, recrawls, trusting } = rooms;
       await Promise.all([...followers, moves, recrawls, trusting].map((one) => one.start()));
       await ground.others.start();
+      await ground.journal.start();
       await ground.others.stateAddress(config.publicUrl ?? url);
     } catch (error) {
       await timekeeper.stop();
@@ -344,8 +374,10 @@ async function goToWork(ground: Ground, rooms: Rooms): Promise<RunningCoordinato
     log.info({ webUrl: url, subnets: ground.state.tree.size }, "coordinator listens");
     return {
       webUrl: url,
+      wentBack: ground.journal.wentBack,
       stop: async () => {
         await following.stop();
+        await ground.journal.stop();
         await ground.snapshots.idle();
         const roundsGivenUp = rooms.delegations.stop();
         rooms.probing.close();

@@ -4,7 +4,7 @@
  */
 export const settingWords: Readonly<Record<string, string>> = {
   databaseUrl:
-    "A Postgres server, 15 to 18, as postgres://user:password@host/database. Commands read it, too; --database-url and DATABASE_URL win over it. Left out: an embedded one in the home folder.",
+    "A Postgres server, 15 to 18, as postgres://user:password@host/database; several hosts, a primary and its standbys, as host1:5432,host2:5432. Commands read it, too; --database-url and DATABASE_URL win over it. Left out: an embedded one in the home folder.",
   contact:
     "Whom webmasters can write to: an e-mail address or a URL, shown on the contact page and, without publicUrl, in every request. Nobody crawls the public web without it or publicUrl.",
   publicUrl:

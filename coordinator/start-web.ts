@@ -64,13 +64,15 @@ export interface OpenWebOptions {
   readonly registryHost: RegistryHost | null;
   readonly state: CoordinatorState;
   readonly succession: FleetPorts["succession"];
+  /** Waited for before a request that changes something is answered: the change is in the journal, too. */
+  readonly beforeAnswer?: () => Promise<void>;
   /** Who may do what, by what the database knows. */
   readonly access: (pool: Pool) => Access;
   /** What each room adds to the pages, the API and the actions. */
   readonly rooms: (options: RoomOptions) => readonly WebPart[];
 }
 
-export interface RoomOptions extends Omit<OpenWebOptions, "rooms" | "access"> {
+export interface RoomOptions extends Omit<OpenWebOptions, "rooms" | "access" | "beforeAnswer"> {
   /** The pages' own connections: few and impatient. */
   readonly pool: Pool;
   readonly access: Access;
@@ -93,6 +95,7 @@ export async function openWebServer(options: OpenWebOptions): Promise<{ web: Fas
   const access = options.access(pool);
   const web = createWebServer({
     access,
+    ...(options.beforeAnswer === undefined ? {} : { beforeAnswer: options.beforeAnswer }),
     audit: createAuditLog(pool),
     reads: createReports(pool, () => performance.now()),
     resolver: options.resolver,
@@ -249,6 +252,8 @@ export interface WebPorts {
   readonly contact?: ContactPorts;
   /** Left out: nobody can sign in, and the pages are for whoever reaches them. */
   readonly access?: Access;
+  /** Waited for before a request that changes something is answered; left out: nothing is. */
+  readonly beforeAnswer?: () => Promise<void>;
   /** Where what is changed is written down; left out: nowhere. */
   readonly audit?: Pick<AuditLog, "record">;
   /** Further pages, API routes and actions (of the rooms). */
@@ -294,6 +299,7 @@ export function createWebServer(ports: WebPorts): FastifyInstance {
     ...(settings.bodyTimeoutMs === undefined ? {} : { bodyTimeoutMs: settings.bodyTimeoutMs }),
   });
   addRateLimits(app, settings);
+  if (ports.beforeAnswer) answerAfter(app, ports.beforeAnswer);
   app.register(fastifyStatic, { root: assetsFolder, prefix: "/assets/", maxAge: "1h", index: false });
   const overview = liveOverview(app, ports);
   const shared = { access, version: settings.version, now: ports.now };
@@ -308,4 +314,14 @@ export function createWebServer(ports: WebPorts): FastifyInstance {
   addContactRoutes(app, ports.contact ?? null, knowing);
   addOperation(app, { ...ports, access: shared.access });
   return app;
+}
+
+/** Answers of requests that change nothing go out at once. Where it fails, the answer is that failure. */
+function answerAfter(app: FastifyInstance, beforeAnswer: () => Promise<void>): void {
+  const waited = new WeakSet<FastifyRequest>();
+  app.addHook("onSend", async (request) => {
+    if (request.method === "GET" || request.method === "HEAD" || waited.has(request)) return;
+    waited.add(request);
+    await beforeAnswer();
+  });
 }

@@ -1,14 +1,27 @@
 /**
  * Brings the database's schema to the newest migration. The files db/migrations/NNNN-name.sql run in
  * order, each in one transaction, under an advisory lock: two processes that start at once take turns.
+ * A schema of another program's is left alone (schema-state.ts), and so is one on which coordinators run that a migration
+ * needs stopped.
  */
-import { existsSync, readdirSync } from "node:fs";
-import { dirname, join } from "node:path";
-import { fileURLToPath } from "node:url";
-import { runner } from "node-pg-migrate";
-import type { Pool, PoolClient } from "pg";
+import { PG_MIGRATE_LOCK_ID, runner } from "node-pg-migrate";
+import type { PoolClient } from "pg";
 import { DatabaseError } from "#core/errors";
+import { softwareVersion } from "#protocol/software-version";
+import { coordinatorWords, runningCoordinators } from "./coordinator-locks.ts";
+import {
+  foreignSchemaWords,
+  foundation,
+  isFromBeforeFoundationSql,
+  type Migration,
+  migrationsFolder,
+  ownMigrations,
+  ranMigrations,
+  schemaStateOf,
+} from "./schema-state.ts";
 import { type Database, wordsOf } from "./server-database.ts";
+
+export { pendingMigrations } from "./schema-state.ts";
 
 /**
  * How often a migration starts over when whoever reads the tables meanwhile stands in its way: Postgres ends one of two
@@ -17,15 +30,24 @@ import { type Database, wordsOf } from "./server-database.ts";
 const mostAttempts = 5;
 const deadlockDetected = "40P01";
 
-/** Creates the schema when it is not there and runs what it lacks; names the migrations that ran. */
-export async function migrate(database: Database): Promise<{ applied: string[] }> {
-  const before = new Set(await migrationsIn(database));
+/**
+ * Creates the schema when it is not there and runs what it lacks; names the migrations that ran. Throws a DatabaseError, with
+ * nothing touched, where the schema is none of this program's or coordinators run that must not.
+ */
+export async function migrate(
+  database: Database,
+  /** With the migrations, named in order. */
+  folder: string = migrationsFolder(),
+): Promise<{ applied: string[] }> {
+  const namesIn = async () => (await ranMigrations(database.pool, database.schema)).map(({ name }) => name);
+  const before = new Set(await namesIn());
   for (let attempt = 1; ; attempt++) {
     try {
-      await runPending(database);
-      return { applied: (await migrationsIn(database)).filter((name) => !before.has(name)) };
+      await runPending(database, folder);
+      return { applied: (await namesIn()).filter((name) => !before.has(name)) };
     } catch (error) {
       if ((error as { code?: unknown }).code === deadlockDetected && attempt < mostAttempts) continue;
+      if (error instanceof DatabaseError) throw error;
       throw new DatabaseError(
         `migration of schema ${database.schema} in ${database.description}: ${wordsOf(error)}`,
         { cause: error },
@@ -34,56 +56,75 @@ export async function migrate(database: Database): Promise<{ applied: string[] }
   }
 }
 
-/** In the order in which they ran; none where there is no schema yet. */
-async function migrationsIn({ pool, schema }: Database): Promise<string[]> {
-  const table = `"${schema}".migration`;
-  const { rows: found } = await pool.query("select to_regclass($1) is not null as there", [table]);
-  if (!found[0]?.there) return [];
-  const { rows } = await pool.query<{ name: string }>(`select name from ${table} order by id`);
-  return rows.map(({ name }) => name);
-}
-
-async function runPending(database: Database): Promise<void> {
+async function runPending(database: Database, folder: string): Promise<void> {
+  const { schema } = database;
   const client = await database.pool.connect();
+  const own = ownMigrations(folder);
   try {
-    await createSchema(client, database.schema);
+    // Programs from before the foundation take the same lock, which is node-pg-migrate's own.
+    await client.query(`select pg_advisory_lock(${PG_MIGRATE_LOCK_ID})`);
+    const state = schemaStateOf(await ranMigrations(client, schema), own);
+    if (state.fault !== null) throw new DatabaseError(foreignSchemaWords(database, state.fault));
+    await refuseWhereOthersRun(client, database, state.pending);
+    await createSchema(client, schema);
+    await prepareTable(client, schema);
+    await client.query("select set_config('nearcrawl.version', $1, false)", [softwareVersion]);
+    if (state.takesFoundationAsRun)
+      await client.query(`insert into "${schema}".migration (name, run_on) values ($1, now())`, [foundation]);
     await runner({
       dbClient: client,
-      dir: migrationsFolder(),
+      dir: folder,
       direction: "up",
       migrationsTable: "migration",
-      migrationsSchema: database.schema,
-      schema: [database.schema, "public"],
+      migrationsSchema: schema,
+      schema: [schema, "public"],
       singleTransaction: false,
-      advisoryLockMode: "wait",
+      // Both are seen to above.
+      noLock: true,
+      checkOrder: false,
       logger: silent,
     });
+    if (own.some(({ needsAllStopped }) => needsAllStopped))
+      await client.query(`delete from "${schema}".migration where ${isFromBeforeFoundationSql}`);
   } finally {
     // Closed rather than reused: a failed migration leaves a transaction and a lock behind.
     client.release(true);
   }
 }
 
-/** Names of the migrations that this software has, in order. */
-export function migrationNames(): string[] {
-  return readdirSync(migrationsFolder())
-    .filter((file) => file.endsWith(".sql"))
-    .map((file) => file.slice(0, -".sql".length))
-    .sort();
-}
-
-/** Names of the migrations that this software has and the schema of this connection lacks, in order. */
-export async function pendingMigrations(pool: Pick<Pool, "query">): Promise<string[]> {
-  const { rows } = await pool.query<{ name: string }>("select name from migration");
-  const ran = new Set(rows.map(({ name }) => name));
-  return readdirSync(migrationsFolder())
-    .filter((file) => file.endsWith(".sql"))
-    .map((file) => file.slice(0, -".sql".length))
-    .filter((name) => !ran.has(name))
-    .sort();
-}
-
 const silent = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
+
+async function refuseWhereOthersRun(
+  client: PoolClient,
+  { schema, description }: Database,
+  pending: readonly Migration[],
+): Promise<void> {
+  const demanding = pending.find(({ needsAllStopped }) => needsAllStopped);
+  if (demanding === undefined) return;
+  const running = await runningCoordinators(client, schema);
+  if (running.length === 0) return;
+  throw new DatabaseError(
+    `migration ${demanding.name} needs all coordinators stopped, and ${running.length === 1 ? "one runs" : `${running.length} run`} on schema ${schema} of ${description}: ${running.map(coordinatorWords).join(", ")}. Stop ${running.length === 1 ? "it" : "them"}, then start this again. Nothing was touched.`,
+  );
+}
+
+/** As node-pg-migrate makes it, and which version of this program ran each: said by the session that runs it. */
+async function prepareTable(client: PoolClient, schema: string): Promise<void> {
+  const table = `"${schema}".migration`;
+  const version = "version text default current_setting('nearcrawl.version', true)";
+  const { rows } = await client.query<{ there: boolean; says_version: boolean }>(
+    `select to_regclass($1) is not null as there,
+       exists (select from pg_attribute where attrelid = to_regclass($1) and attname = 'version') as says_version`,
+    [table],
+  );
+  const { there, says_version: saysVersion } = rows[0]!;
+  if (!there)
+    await client.query(
+      `create table ${table} (id serial primary key, name varchar(255) not null, run_on timestamp not null, ${version})`,
+    );
+  // Rows that are there get none: the default is what this session says, and it has said nothing yet.
+  else if (!saysVersion) await client.query(`alter table ${table} add column ${version}`);
+}
 
 /**
  * `create schema if not exists` asks for a right on the database even when the schema is there, and fails
@@ -96,17 +137,5 @@ async function createSchema(client: PoolClient, schema: string): Promise<void> {
     await client.query(`create schema if not exists "${schema}"`);
   } catch (error) {
     if ((error as { code?: unknown }).code !== "23505") throw error;
-  }
-}
-
-/** The package's db/migrations: beside this file in the source, further up from dist/. */
-function migrationsFolder(): string {
-  let folder = dirname(fileURLToPath(import.meta.url));
-  while (true) {
-    const candidate = join(folder, "db", "migrations");
-    if (existsSync(candidate) && existsSync(join(folder, "package.json"))) return candidate;
-    const parent = dirname(folder);
-    if (parent === folder) throw new DatabaseError("the package's folder db/migrations is missing");
-    folder = parent;
   }
 }

@@ -44,7 +44,6 @@ import {
   swapDataFolder,
 } from "./embedded-cluster.ts";
 import { readPidFile, serverIsAlive, stopEmbeddedPostgres } from "./embedded-postgres.ts";
-import { migrationNames } from "./migrate.ts";
 import {
   type CopyOptions,
   damaged,
@@ -53,6 +52,7 @@ import {
   removeLaidOut,
   sizeFaults,
 } from "./recover-backup.ts";
+import { ownMigrations } from "./schema-state.ts";
 import { wordsOf } from "./server-database.ts";
 
 export interface RestoreOptions extends CopyOptions {
@@ -191,7 +191,7 @@ async function checkVersions(home: string, backup: string, manifest: BackupManif
       `${backup} was made by Nearcrawl ${manifest.programVersion}, and this is ${softwareVersion}: restore it with that version or a newer one`,
     );
   }
-  const newest = migrationNames().at(-1) ?? "";
+  const newest = ownMigrations().at(-1)?.name ?? "";
   const unknown = manifest.schemas.find(
     ({ newestMigration }) => newestMigration !== null && numberOf(newestMigration) > numberOf(newest),
   );

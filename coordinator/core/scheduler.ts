@@ -11,6 +11,7 @@ import type { Log } from "./log.ts";
 const onEveryCoordinator: ReadonlySet<string> = new Set([
   ...["observe", "observe-operation", "write-figures", "write-heartbeats", "wake-idle-crawlers"],
   ...["rotate-keys", "rotate-welcomed-keys", "offer-releases", "honour-opt-outs", "pace-crawlers"],
+  ...["review-database", "keep-journal", "forget-journal"],
   ...["measure-crawlers", "delegate-subnets", "recalibrate", "watch-hosts-and-leaves", "review-moves"],
   // Several share the work, host by host.
   "resolve-hosts",
@@ -135,4 +136,5 @@ export const jobs = {
   handOver: "hand-over-subnets",
   settle: "settle-newcomers",
   rebalance: "rebalance-load",
+  reviewDatabase: "review-database",
 } as const;

@@ -126,7 +126,7 @@ export async function hasJoined(pool: Pool, crawlerId: CrawlerId): Promise<void>
 
 // What a crawler is given at most a day (table crawler). Running coordinators are told, and keep to it at once.
 
-/** What a crawler that never came has until its partner says (migration 0001). */
+/** What a crawler that never came has until its partner says (table `crawler`). */
 const before = { pages: 100_000, bytes: 10_000_000_000 } as const;
 
 interface BudgetRow {

@@ -15,6 +15,7 @@ import { NoLongerLeads } from "#core/errors";
 import type { CrawlerId } from "#core/ids";
 import { canParseUrl } from "#core/ip/url-host";
 import type { Log } from "#core/log";
+import { coordinatorLockKey, heldCoordinatorLocks } from "#db/coordinator-locks";
 import { notify } from "#db/schema-channel";
 import { mostCoordinators } from "#protocol/coordinator-messages";
 import { connectedState } from "./control-store.ts";
@@ -40,15 +41,10 @@ const addressHours = 24;
 /** How often it is said that an address is still good. */
 const addressMs = 300_000;
 
-const lockKey = "hashtext('nearcrawl coordinator ' || current_schema())";
+const lockKey = coordinatorLockKey();
 
 /** Numbers of the coordinators whose connection stands. */
-const running = `
-  select objid::bigint
-  from pg_locks
-  where locktype = 'advisory' and granted and objsubid = 2
-    and database = (select oid from pg_database where datname = current_database())
-    and classid::bigint = ${lockKey}::bigint & 4294967295`;
+const running = `select l.objid::bigint ${heldCoordinatorLocks()}`;
 
 /** Whether a coordinator works on this database now. */
 export async function coordinatorRuns(pool: Pool): Promise<boolean> {

@@ -1,5 +1,4 @@
 /** URLs over their hosts' budgets: packed apart from the frontier's rows, each once, and let in when the budget has grown. */
-import { readFileSync } from "node:fs";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { readChannel } from "#coordinator/channels/channel";
 import { createChannelStore } from "#coordinator/channels/channel-store";
@@ -209,41 +208,4 @@ describe("who asks for a held URL", () => {
     expect(page.outLinks.items.map(({ state }) => state)).not.toContain("unknown");
     expect(none).toEqual({ type: "no-page", outcome: null, at: null });
   });
-});
-
-it("migration 0065 packs what was held before, and its way down unpacks it", async () => {
-  const text = readFileSync("db/migrations/0065-held-urls.sql", "utf8");
-  const down = text.indexOf("-- Down Migration");
-  const all = async () =>
-    await world.rows(
-      `select host_hash, url_hash, url, state, depth, redirects, lists, back_links, discovered_at, next_fetch_at
-       from frontier_url order by host_hash, url_hash`,
-    );
-  await world.frontier.admit(seeds("http://b.example/"), scope, noon);
-  await world.pool.query(text.slice(down));
-  await world.pool.query(
-    `insert into frontier_url (host_hash, url_hash, url, state, depth, redirects, back_links, discovered_at, next_fetch_at)
-     select h.host_hash, n, 'http://' || h.host || '/' || n, 'held', n % 3, n % 2, n, t.at, t.at
-     from frontier_host h
-     cross join generate_series(1, 500) n
-     cross join lateral (select timestamptz '2030-01-01' + n % 5 * interval '1 minute' as at) t`,
-  );
-  const before = await all();
-
-  await world.pool.query(text.slice(0, down));
-  const packed = await world.rows<{ urls: number }>(
-    "select cardinality(url_hashes) as urls from held_urls order by 1 desc",
-  );
-  const left = await rowsOf("frontier_url");
-  await world.pool.query(text.slice(down));
-  const after = await all();
-  await world.pool.query(text.slice(0, down));
-
-  expect(packed.reduce((sum, { urls }) => sum + urls, 0)).toBe(1000);
-  expect(packed[0]?.urls).toBeLessThanOrEqual(64);
-  expect(left).toBe(2);
-  // Of a row's URLs the earliest time counts for all.
-  const withoutTimes = (rows: object[]) =>
-    rows.map((row) => ({ ...row, discovered_at: null, next_fetch_at: null }));
-  expect(withoutTimes(after)).toEqual(withoutTimes(before));
 });

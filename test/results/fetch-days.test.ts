@@ -1,5 +1,4 @@
 /** The parts of page_fetch: a table for each day, made ahead, dropped when it is old, and a place for what has no day. */
-import { readFileSync } from "node:fs";
 import { afterAll, beforeAll, beforeEach, expect, it } from "vitest";
 import { type KeptFetchDays, keepFetchDays } from "#coordinator/results/fetch-day-store";
 import { copyDatabase } from "#db/copy-database";
@@ -183,15 +182,13 @@ it("fetches from before there were days stay as they are until the last of them 
   const old = await openServerDatabase({ databaseUrl: database.url, schema: "old_days" });
   try {
     await migrate(old);
-    await undoLater(old);
-    await old.pool.query(undoDays);
+    await old.pool.query(beforeDays);
     await old.pool.query(
       `insert into page_fetch (host_hash, url_hash, crawler_id, fetched_at, outcome, total_ms, wire_bytes, body_bytes,
          shipped_bytes)
        select n, 1, 1, now() - interval '3 days', 'fetched', 1, 1, 1, 1 from generate_series(1, 20) n`,
     );
 
-    await migrate(old);
     const now = new Date();
     const kept = await keepFetchDays(old.pool, { keepDays: 5, now });
     const { rows: before } = await old.pool.query(
@@ -212,32 +209,13 @@ it("fetches from before there were days stay as they are until the last of them 
   }
 }, 120_000);
 
-/** Whatever came after 0055, the last first, as their own ways down have it. */
-async function undoLater({ pool }: Database): Promise<void> {
-  const { rows } = await pool.query<{ name: string }>(
-    "select name from migration where name > '0056' order by name desc",
-  );
-  for (const { name } of rows) {
-    const text = readFileSync(`db/migrations/${name}.sql`, "utf8");
-    await pool.query(text.slice(text.indexOf("-- Down Migration")));
-    await pool.query("delete from migration where name = $1", [name]);
-  }
-}
-
-/** Migrations 0054 and 0055 undone, in a schema in which they ran. */
-const undoDays = `
-  delete from migration where name in ('0054-fetches-by-day', '0055-ends-of-tables');
-  alter table delegation add foreign key (round_id) references probe_round;
-  alter table delegation_history add foreign key (round_id) references probe_round;
-  drop index finer_delegation_round, delegation_history_time;
-  alter table rejected_url drop column last_seen_at;
-  drop table day_figures;
-  create table page_fetch_hashed (like page_fetch) partition by hash (host_hash);
-  drop table page_fetch;
-  alter table page_fetch_hashed rename to page_fetch;
-  create table page_fetch_0 partition of page_fetch for values with (modulus 2, remainder 0);
-  create table page_fetch_1 partition of page_fetch for values with (modulus 2, remainder 1);
-  create index page_fetch_url on page_fetch (host_hash, url_hash, fetched_at);
-  create index page_fetch_host on page_fetch (host_hash, fetched_at);
-  create index page_fetch_time on page_fetch (fetched_at);
-  create index page_fetch_failed on page_fetch (fetched_at) where blame is not null`;
+/** As a database has them that is older than the days: eight tables once, which are one part up to the end of that day. */
+const beforeDays = `
+  create table page_fetch_before (like page_fetch) partition by hash (host_hash);
+  create table page_fetch_0 partition of page_fetch_before for values with (modulus 2, remainder 0);
+  create table page_fetch_1 partition of page_fetch_before for values with (modulus 2, remainder 1);
+  do $$
+  begin
+    execute format('alter table page_fetch attach partition page_fetch_before for values from (minvalue) to (%L)',
+      date_trunc('day', now(), 'UTC') + interval '1 day');
+  end $$`;

@@ -6,6 +6,7 @@ import { ConfigError } from "#core/errors";
 import { isRunning as isProcessRunning } from "#core/running-process";
 import { type Finding, mend, ok } from "#crawler/check/coordinator-findings";
 import { reportLines } from "#crawler/cli/check-command";
+import type { Database } from "#db/server-database";
 import { type CommandContext, commandContext, exitCodes, withDatabase } from "../command-context.ts";
 import { printAnswer } from "../output.ts";
 import { type DatabaseOptions, withDatabaseOptions } from "../read-database.ts";
@@ -18,6 +19,7 @@ import {
   nodeFinding,
   publicUrlFindings,
   resolverFinding,
+  serversFindings,
   tlsFindings,
 } from "../setup/doctor-checks.ts";
 
@@ -81,9 +83,16 @@ async function database(context: CommandContext, now: () => Date): Promise<Findi
   const isEmbedded = context.databaseUrl === null;
   if (isEmbedded && !existsSync(`${context.home}/postgres`))
     return [ok("postgres", "an embedded one, which the coordinator makes as it starts first.")];
+  const servers: Finding[] = [];
   try {
-    return await withDatabase(context, async ({ pool }) => await databaseFindings(pool, isEmbedded, now));
+    if (context.databaseUrl !== null) servers.push(...(await serversFindings(context.databaseUrl)));
+    const look = async ({ pool, schema }: Database) =>
+      await databaseFindings({ pool, schema, isEmbedded, now });
+    return [...servers, ...(await withDatabase(context, look, { anySchema: true }))];
   } catch (error) {
-    return [mend("postgres", `${(error as Error).message}: is the server up, and databaseUrl right?`)];
+    return [
+      ...servers,
+      mend("postgres", `${(error as Error).message}: is the server up, and databaseUrl right?`),
+    ];
   }
 }

@@ -9,8 +9,11 @@ import { contactFault, contactWarnings } from "#coordinator/opt-outs/start";
 import { bytesText, howMany } from "#core/format";
 import { createNameResolver } from "#core/name-resolver";
 import { type Finding, mend, note, ok } from "#crawler/check/coordinator-findings";
-import { pendingMigrations } from "#db/migrate";
-import { postgresVersion } from "#db/server-database";
+import { coordinatorWords, runningCoordinators } from "#db/coordinator-locks";
+import { askServers, type ServerAnswer, stateWords } from "#db/primary";
+import { type Migration, readSchemaState } from "#db/schema-state";
+import { wordsOf as databaseWordsOf, postgresVersion } from "#db/server-database";
+import { readServerUrl } from "#db/server-url";
 import { contactTrouble } from "./contact-check.ts";
 
 const askMs = 8000;
@@ -233,7 +236,19 @@ interface ServerSettings {
   readonly maxWalBytes: number;
 }
 
-export async function databaseFindings(pool: Pool, isEmbedded: boolean, now: () => Date): Promise<Finding[]> {
+interface LookedAtDatabase {
+  readonly pool: Pool;
+  readonly schema: string;
+  readonly isEmbedded: boolean;
+  readonly now: () => Date;
+}
+
+export async function databaseFindings({
+  pool,
+  schema,
+  isEmbedded,
+  now,
+}: LookedAtDatabase): Promise<Finding[]> {
   const version = await postgresVersion(pool);
   const { rows } = await pool.query<ServerSettings & { readonly clock: Date }>(
     `select pg_encoding_to_char(encoding) as encoding, current_setting('fsync') as fsync,
@@ -250,8 +265,51 @@ export async function databaseFindings(pool: Pool, isEmbedded: boolean, now: () 
     ...(row === undefined || isEmbedded
       ? []
       : [clockFinding("the database server", row.clock.getTime() - now().getTime())]),
-    ...(await contentFindings(pool)),
+    ...(await contentFindings(pool, schema)),
   ];
+}
+
+/** Of several hosts in the database URL: who is the primary, and how the others are. One host is told of as it is asked. */
+export async function serversFindings(databaseUrl: string): Promise<Finding[]> {
+  const url = readServerUrl(databaseUrl);
+  return url.servers.length === 1 ? [] : serverStateFindings(await askServers(url));
+}
+
+export function serverStateFindings(answers: readonly ServerAnswer[]): Finding[] {
+  const primaries = answers.flatMap((answer) => (answer.state === "primary" ? [answer] : []));
+  const newest = primaries.reduce((most, { timeline }) => Math.max(most, timeline), 0);
+  const [primary] = primaries.filter(({ timeline }) => timeline === newest);
+  return answers.map((answer) => {
+    const { name } = answer.server;
+    if (answer.state === "silent")
+      return note("postgres", `${name} does not answer: ${databaseWordsOf(answer.error)}.`);
+    if (answer === primary) return ok("postgres", `${name} is the primary (timeline ${answer.timeline}).`);
+    if (primary !== undefined && answer.systemIdentifier !== primary.systemIdentifier)
+      return mend(
+        "postgres",
+        `${name} is of another cluster than ${primary.server.name}: take it out of databaseUrl.`,
+      );
+    if (answer.state === "primary")
+      return mend(
+        "postgres",
+        `${name} takes writes, too (timeline ${answer.timeline}), beside ${primary?.server.name}: stop it, and make it a standby (pg_rewind).`,
+      );
+    return (answer.state === "standby" ? ok : note)(
+      "postgres",
+      `${name} ${stateWords[answer.state]}${lagWords(answer, primary)}.`,
+    );
+  });
+}
+
+function lagWords(
+  { position, replayedSecondsAgo }: Extract<ServerAnswer, { readonly position: bigint }>,
+  primary: { readonly position: bigint } | undefined,
+): string {
+  const behind = primary === undefined ? null : Math.max(0, Number(primary.position - position));
+  if (behind === null || behind === 0) return behind === 0 ? ", nothing behind" : "";
+  const since =
+    replayedSecondsAgo === null ? "" : `, its last transaction ${Math.round(replayedSecondsAgo)} s old`;
+  return `, ${bytesText(behind)} behind${since}`;
 }
 
 export function versionFinding(version: number, isEmbedded: boolean): Finding {
@@ -297,28 +355,11 @@ export function serverFindings(server: ServerSettings, isEmbedded: boolean): Fin
   return findings;
 }
 
-async function contentFindings(pool: Pool): Promise<Finding[]> {
-  const { rows: set } = await pool.query<{ is_set_up: boolean; may_create: boolean }>(
-    `select to_regclass('migration') is not null as is_set_up,
-       has_database_privilege(current_database(), 'create') as may_create`,
-  );
-  if (set[0]?.is_set_up !== true)
-    return set[0]?.may_create === true
-      ? [note("schema", "nothing is set up here yet: the coordinator makes its tables as it starts first.")]
-      : [
-          mend(
-            "schema",
-            "this user may not make tables here: make it the database's owner (alter database … owner to …).",
-          ),
-        ];
-  const pending = await pendingMigrations(pool);
-  if (pending.length > 0)
-    return [
-      note(
-        "schema",
-        `${howMany(pending.length, "migration")} will be applied at the coordinator's next start (${pending.at(-1)}).`,
-      ),
-    ];
+async function contentFindings(pool: Pool, schema: string): Promise<Finding[]> {
+  const state = await readSchemaState(pool, schema);
+  if (state === null) return [await emptySchemaFinding(pool)];
+  if (state.fault !== null) return [mend("schema", `${schema} ${state.fault}.`)];
+  if (state.pending.length > 0) return [await pendingFinding(pool, schema, state.pending)];
   const { rows } = await pool.query<{
     generation: number | null;
     keys: number;
@@ -350,4 +391,34 @@ async function contentFindings(pool: Pool): Promise<Finding[]> {
       ? ok("urls", "there is something to crawl.")
       : note("urls", "nothing to crawl yet: nearcrawl urls add URL."),
   ];
+}
+
+async function emptySchemaFinding(pool: Pool): Promise<Finding> {
+  const { rows } = await pool.query<{ may_create: boolean }>(
+    "select has_database_privilege(current_database(), 'create') as may_create",
+  );
+  return rows[0]?.may_create === true
+    ? note("schema", "nothing is set up here yet: the coordinator makes its tables as it starts first.")
+    : mend(
+        "schema",
+        "this user may not make tables here: make it the database's owner (alter database … owner to …).",
+      );
+}
+
+/** Which kind they are, and whether a coordinator that starts now would run them. */
+export async function pendingFinding(
+  pool: Pool,
+  schema: string,
+  pending: readonly Migration[],
+): Promise<Finding> {
+  const names = pending.map(({ name }) => name).join(", ");
+  const will = `${howMany(pending.length, "migration")} will be applied at the coordinator's next start (${names})`;
+  const stopping = pending.filter(({ needsAllStopped }) => needsAllStopped).map(({ name }) => name);
+  if (stopping.length === 0)
+    return note("schema", `${will}; coordinators of the last release may go on meanwhile.`);
+  const words = `${will}; ${stopping.join(", ")} ${stopping.length === 1 ? "needs" : "need"} all coordinators stopped`;
+  const running = await runningCoordinators(pool, schema);
+  return running.length === 0
+    ? note("schema", `${words}, and none runs.`)
+    : mend("schema", `${words}: stop ${running.map(coordinatorWords).join(", ")} first.`);
 }

@@ -9,6 +9,7 @@ import type { PoolClient } from "pg";
 import { UsageError } from "#core/errors";
 import { type OpenDatabaseOptions, openDatabase } from "#db/connect";
 import { migrate } from "#db/migrate";
+import { refuseForeignSchema } from "#db/schema-state";
 import type { Database } from "#db/server-database";
 
 /** The SQLSTATE of a lock that was not given within `lock_timeout`. */
@@ -41,6 +42,7 @@ export async function openRun(options: OpenRunOptions): Promise<OpenedRun> {
   const lock = new SchemaLock(database, options.onReturn);
   try {
     await lock.take();
+    if (!options.fresh) await refuseForeignSchema(database);
     const unfinished = options.disposable ? await unfinishedRun(database, options) : null;
     if (unfinished === null && options.disposable) {
       await database.pool.query(`drop schema if exists "${database.schema}" cascade`);

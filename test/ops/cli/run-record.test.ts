@@ -97,6 +97,18 @@ it("starts anew after a run that came to its end", async () => {
   expect(await marks(second)).toEqual([false, false]);
 });
 
+it("empties no schema that a newer version has migrated, unless it is asked for a fresh run", async () => {
+  await breakOff(await open());
+  await own.pool.query("insert into migration (name, run_on, version) values ('9001-later', now(), '9.0.0')");
+
+  await expect(open({ parameters: { sites: 51 } })).rejects.toThrow(/9001-later by version 9\.0\.0/);
+  const { rowCount } = await own.pool.query("select from rejected_url where url = 'mark'");
+  const fresh = await open({ fresh: true });
+
+  expect([rowCount, existsSync(join(folder, "mark"))]).toEqual([1, false]);
+  expect(await marks(fresh)).toEqual([false, false]);
+});
+
 it("keeps the data of the real web, whatever is asked for", async () => {
   const real = { disposable: false };
   const first = await open(real);

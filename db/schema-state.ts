@@ -1,0 +1,164 @@
+/**
+ * The migrations of a schema, held against those of this program: what is still to be run, and why a schema is none of this
+ * program's. Table `migration` has a row for each that ran, with the version of the program that ran it.
+ *
+ * 0065-foundation stands for the 55 migrations before it, none of which was ever released. A schema that has all of them has
+ * what it makes, and gets its row beside theirs: programs from before it find all of theirs there, and work on beside new ones.
+ * The rows go when a migration has run that no old program may work with: such a one refuses a schema that lacks its first.
+ */
+import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+import type { Pool, PoolClient } from "pg";
+import { DatabaseError } from "#core/errors";
+import { softwareVersion } from "#protocol/software-version";
+import type { Database } from "./server-database.ts";
+
+export interface Migration {
+  readonly name: string;
+  /** As its header says (`-- needs: all coordinators stopped`); others run while coordinators of the last release work on. */
+  readonly needsAllStopped: boolean;
+}
+
+export interface RanMigration {
+  readonly name: string;
+  /** Of the program that ran it; null: one that did not say. */
+  readonly version: string | null;
+}
+
+export interface SchemaState {
+  /** In the order in which they are to be run. */
+  readonly pending: readonly Migration[];
+  /** It has all that the foundation makes, by the migrations from before it. */
+  readonly takesFoundationAsRun: boolean;
+  /** Why this program leaves it alone: what comes after "schema … of …"; null: it does not. */
+  readonly fault: string | null;
+}
+
+export const foundation = "0065-foundation";
+
+const lastBeforeFoundation = "0065-held-urls";
+const countBeforeFoundation = 55;
+
+/** As a condition on table `migration`. */
+export const isFromBeforeFoundationSql = `name collate "C" < '0066' and name <> '${foundation}'`;
+
+const isFromBeforeFoundation = ({ name }: RanMigration) => name < "0066" && name !== foundation;
+
+export function schemaStateOf(ran: readonly RanMigration[], own: readonly Migration[]): SchemaState {
+  const before = ran.filter(isFromBeforeFoundation);
+  const names = new Set(ran.map(({ name }) => name));
+  const isComplete = before.length === countBeforeFoundation && names.has(lastBeforeFoundation);
+  const takesFoundationAsRun = !names.has(foundation) && isComplete;
+  if (takesFoundationAsRun) names.add(foundation);
+  const pending = own.filter(({ name }) => !names.has(name));
+  const fault =
+    unknownFault(ran, own) ??
+    (before.length > 0 && !names.has(foundation) ? betweenFault(before) : null) ??
+    orderFault(own, names);
+  return { pending, takesFoundationAsRun, fault };
+}
+
+function unknownFault(ran: readonly RanMigration[], own: readonly Migration[]): string | null {
+  const known = new Set(own.map(({ name }) => name));
+  const newest = ran.filter((one) => !known.has(one.name) && !isFromBeforeFoundation(one)).at(-1);
+  if (newest === undefined) return null;
+  const { name, version } = newest;
+  const isSame = version === softwareVersion;
+  const by =
+    version === null ? "a newer program" : isSame ? `a later build of ${version}` : `version ${version}`;
+  const use = version === null || isSame ? "that one" : `version ${version} or a newer one`;
+  return `was brought to migration ${name} by ${by}, and this program (${softwareVersion}) does not know it: use ${use}, or restore a backup from before`;
+}
+
+function betweenFault(before: readonly RanMigration[]): string {
+  const newest = before
+    .map(({ name }) => name)
+    .sort()
+    .at(-1);
+  return `stands at migration ${newest}, and this program (${softwareVersion}) begins with ${foundation}, which stands for all up to ${lastBeforeFoundation}: start the coordinator of a version that still has what comes after ${newest} once (its db/migrations ends with ${lastBeforeFoundation}.sql), then this one`;
+}
+
+/** They run in order, so that each finds what those before it made. */
+function orderFault(own: readonly Migration[], names: ReadonlySet<string>): string | null {
+  const skipped = own.find(
+    ({ name }, at) => !names.has(name) && own.slice(at).some((one) => names.has(one.name)),
+  );
+  if (skipped === undefined) return null;
+  const later = own.find(({ name }) => name > skipped.name && names.has(name))!;
+  return `has migration ${later.name} and lacks ${skipped.name}, which comes before it: builds of different branches have run on it; use the one that made it, or a backup`;
+}
+
+/** Of this program, in order. Throws where a header says what it may not. */
+export function ownMigrations(folder = migrationsFolder()): Migration[] {
+  return readdirSync(folder)
+    .filter((file) => file.endsWith(".sql"))
+    .sort()
+    .map((file) => {
+      const needs = needsIn(readFileSync(join(folder, file), "utf8"));
+      if (needs !== "nothing" && needs !== "all coordinators stopped")
+        throw new DatabaseError(
+          `${join(folder, file)}: "-- needs: ${needs}" must be "nothing" or "all coordinators stopped"`,
+        );
+      return { name: file.slice(0, -".sql".length), needsAllStopped: needs !== "nothing" };
+    });
+}
+
+/** Of the comment at the file's head. */
+const needsIn = (text: string): string =>
+  /^-- needs: *(.*?) *$/m.exec(text.split("-- Up Migration", 1)[0] as string)?.[1] ?? "nothing";
+
+/** The package's db/migrations: beside this file in the source, further up from dist/. */
+export function migrationsFolder(): string {
+  let folder = dirname(fileURLToPath(import.meta.url));
+  while (true) {
+    const candidate = join(folder, "db", "migrations");
+    if (existsSync(candidate) && existsSync(join(folder, "package.json"))) return candidate;
+    const parent = dirname(folder);
+    if (parent === folder) throw new DatabaseError("the package's folder db/migrations is missing");
+    folder = parent;
+  }
+}
+
+/** In the order in which they ran; none where there is no schema yet. */
+export async function ranMigrations(
+  client: Pick<Pool | PoolClient, "query">,
+  schema: string,
+): Promise<RanMigration[]> {
+  const table = `"${schema}".migration`;
+  const { rows: found } = await client.query<{ there: boolean }>(
+    "select to_regclass($1) is not null as there",
+    [table],
+  );
+  if (found[0]?.there !== true) return [];
+  // Programs from before the foundation made the table without the column.
+  const { rows } = await client.query<RanMigration>(
+    `select name, nullif(to_jsonb(m) ->> 'version', '') as version from ${table} m order by id`,
+  );
+  return rows;
+}
+
+/** Null: nothing is set up yet. */
+export async function readSchemaState(
+  client: Pick<Pool | PoolClient, "query">,
+  schema: string,
+): Promise<SchemaState | null> {
+  const ran = await ranMigrations(client, schema);
+  return ran.length === 0 ? null : schemaStateOf(ran, ownMigrations());
+}
+
+/** Throws where this program must leave the schema alone, before it has done anything to it. */
+export async function refuseForeignSchema(database: Database): Promise<void> {
+  const { fault } = schemaStateOf(await ranMigrations(database.pool, database.schema), ownMigrations());
+  if (fault !== null) throw new DatabaseError(foreignSchemaWords(database, fault));
+}
+
+export const foreignSchemaWords = ({ schema, description }: Database, fault: string): string =>
+  `schema ${schema} of ${description} ${fault}. Nothing was touched.`;
+
+/** Names of the migrations that this program has and the schema of this connection lacks, in order. */
+export async function pendingMigrations(pool: Pick<Pool, "query">): Promise<string[]> {
+  const { rows } = await pool.query<{ name: string }>("select name from migration order by id");
+  const ran = rows.map(({ name }) => ({ name, version: null }));
+  return schemaStateOf(ran, ownMigrations()).pending.map(({ name }) => name);
+}
