@@ -197,7 +197,7 @@ it("leaves the main fork of an unlogged table out, and recovery makes it anew", 
 });
 
 it("verifies as sound, comes up on trial, and says what is in it", async () => {
-  const files = await command("verify", backup.folder);
+  const files = await command("verify", "--home", home);
   expect(files).toMatchObject({
     code: 0,
     out: expect.stringMatching(/ is sound: [\d,]+ files, [\d.]+ MB, as of /),

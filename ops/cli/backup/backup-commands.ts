@@ -80,22 +80,28 @@ export function backupsCommand(): Command {
 }
 
 export function verifyCommand(): Command {
-  return new Command("verify")
-    .argument("<backup>", "its folder")
+  return withHome(new Command("verify"))
+    .argument("[backup]", "its folder (default: the newest of the home)")
     .description("hold every file of a backup against its size and digest")
     .option(
       "--start",
       "also restore it into a temporary folder (TMPDIR), start it, check its indexes and say what is in it",
     )
-    .option("--json", "print for programs")
     .addHelpText(
       "after",
       "\nExit codes: 0 it is sound, 1 it is damaged or does not start, 2 wrong usage or no backup, 130 interrupted.\n\nExample:\n  nearcrawl database verify /var/lib/nearcrawl/backups/2026-03-01T02-30-11Z --start",
     )
-    .action(async (folder: string, options: { start?: boolean; json?: boolean }) => {
+    .action(async (named: string | undefined, options: HomeOptions & { start?: boolean }) => {
+      const folder = named ?? newestBackup(commandContext(options).home);
       if (options.start) await verifyByStarting(folder, options);
       else await verifyFiles(folder, options);
     });
+}
+
+function newestBackup(home: string): string {
+  const [newest] = listBackups(home);
+  if (newest !== undefined) return newest.folder;
+  throw new UsageError(`there is no complete backup of ${home}: nearcrawl database backup makes one`);
 }
 
 async function verifyFiles(folder: string, options: { json?: boolean }): Promise<void> {
