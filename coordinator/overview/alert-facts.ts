@@ -16,6 +16,8 @@ export interface AlertFacts {
   readonly figuresAtMs: number | null;
   /** Of the registry in force; null: none was imported. */
   readonly registryAppliedMs: number | null;
+  /** What went wrong with it; absent: nothing. */
+  readonly registryAccident?: RegistryAccident | null;
   /** Of the last hour, by crawler and kind. */
   readonly incidents: readonly IncidentFacts[];
   /** Invitations that can still be used. */
@@ -31,6 +33,15 @@ export interface AlertFacts {
   readonly accuracy: { readonly samples: number; readonly share: number | null };
   /** That hold now; absent: none. */
   readonly mutes?: readonly AlertMute[];
+}
+
+export interface RegistryAccident {
+  /** Of the generation that was rolled back last, where none is in force any more; null: one is, or none ever was. */
+  readonly emptiedFrom: number | null;
+  /** Subnets are delegated, and none of them is in the tree in force. */
+  readonly noneInUse: boolean;
+  /** Why the latest import was refused, where nothing was applied since; null: it was not. */
+  readonly refusedWords: string | null;
 }
 
 export interface AlertMute {

@@ -42,6 +42,8 @@ const well: AlertFacts = {
   accuracy: { samples: 400, share: 0.96 },
 };
 
+const nothingWrong = { emptiedFrom: null, noneInUse: false, refusedWords: null };
+
 const parent: RelativeFacts = {
   kind: "parent",
   name: "https://top.example",
@@ -98,6 +100,14 @@ const rules: Readonly<Record<AlertName, readonly [not: Partial<AlertFacts>, foun
     { day: { ...well.day, shippedBytes: 8.1e7 } },
   ],
   "registry-old": [{ registryAppliedMs: nowMs - 100 * dayMs }, { registryAppliedMs: nowMs - 101 * dayMs }],
+  "registry-empty": [
+    { registryAccident: nothingWrong },
+    { registryAccident: { ...nothingWrong, emptiedFrom: 12 } },
+  ],
+  "registry-refused": [
+    { registryAccident: nothingWrong },
+    { registryAccident: { ...nothingWrong, refusedWords: "an import was refused: too many" } },
+  ],
   incidents: [{}, { incidents: [{ kind: "flood", crawler: "berlin", count: 3 }] }],
   "release-missing": [
     { openInvitations: 1, releases: [{ ...release, version: "1.3.0", stage: "one" }, release] },
