@@ -50,6 +50,8 @@ export function createPool(
     connectionTimeoutMillis: connectionTimeoutMs,
     idle_in_transaction_session_timeout: idleInTransactionMs,
     statement_timeout: statementTimeoutMs,
+    // A server that stands still ends nothing: its client does, a moment later.
+    ...(statementTimeoutMs > 0 ? { query_timeout: statementTimeoutMs + 1000 } : {}),
     application_name: "nearcrawl",
     keepAlive: true,
   });

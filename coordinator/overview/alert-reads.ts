@@ -8,6 +8,7 @@ import { createReleaseFleetStore } from "../releases/fleet-store.ts";
 import { createReleaseStore, type ReleaseEntry } from "../releases/release-store.ts";
 import { mayRun } from "../releases/staging.ts";
 import type { AlertFacts, CrawlerFacts, IncidentFacts, RelativeFacts, ReleaseFacts } from "./alert-facts.ts";
+import { diskFacts } from "./disk-sample-store.ts";
 import type { OperationReads, SpanFigures } from "./overview-types.ts";
 
 type SharedReads = Pick<OperationReads, "queueAges" | "figures" | "accuracyCounts">;
@@ -20,7 +21,7 @@ const dayMinutes = 24 * 60;
 /** `reads`: those answers that pages need anyway, and that are kept for them. */
 export async function alertFacts(pool: Pool, reads: SharedReads, now: Date): Promise<AlertFacts> {
   const databaseMs = await roundTripMs(pool);
-  const [crawlers, queue, hour, day, upkeep, incidents, releases, counts, relatives, linkOutbox] =
+  const [crawlers, queue, hour, day, upkeep, incidents, releases, counts, relatives, linkOutbox, disk] =
     await Promise.all([
       crawlerFacts(pool, now),
       reads.queueAges(now),
@@ -32,6 +33,7 @@ export async function alertFacts(pool: Pool, reads: SharedReads, now: Date): Pro
       reads.accuracyCounts(now),
       relativeFacts(pool),
       outboxBacklog(pool),
+      diskFacts(pool, now),
     ]);
   const unplaced = queue.reasons.find(({ reason }) => reason === "no-delegation");
   const { samples, share } = accuracyEstimate(counts);
@@ -46,6 +48,7 @@ export async function alertFacts(pool: Pool, reads: SharedReads, now: Date): Pro
     releases,
     relatives,
     linkOutbox,
+    ...(disk === null ? {} : { disk }),
     databaseMs,
     accuracy: { samples, share },
   };
@@ -69,6 +72,9 @@ interface CrawlerRow {
   draining_since: Date | null;
   distrusted: boolean;
   spooled: unknown;
+  disk_fault: unknown;
+  disk_free: unknown;
+  holding_back: unknown;
   fetches: number;
   own_failures: number;
   copied: boolean;
@@ -108,6 +114,8 @@ end`;
 async function crawlerFacts(pool: Pool, now: Date): Promise<CrawlerFacts[]> {
   const { rows } = await pool.query<CrawlerRow>(
     `select c.name, c.state, c.last_seen_at, c.draining_since, c.heartbeat -> 'spooledResults' as spooled,
+       c.heartbeat -> 'diskFault' as disk_fault, c.heartbeat -> 'diskFreeBytes' as disk_free,
+       c.heartbeat -> 'holdingBack' as holding_back,
        t.distrusted_at is not null or t.probes_doubted_at is not null as distrusted,
        coalesce(f.fetches, 0)::float8 as fetches, coalesce(f.own_failures, 0)::float8 as own_failures,
        exists (
@@ -139,6 +147,8 @@ async function crawlerFacts(pool: Pool, now: Date): Promise<CrawlerFacts[]> {
     drainingSinceMs: row.draining_since?.getTime() ?? null,
     distrusted: row.distrusted ?? false,
     waitingResults: typeof row.spooled === "number" ? row.spooled : 0,
+    diskFault: diskFaultOf(row),
+    diskFreeBytes: typeof row.disk_free === "number" ? row.disk_free : null,
     fetches: row.fetches,
     ownFailures: row.own_failures,
     copiedFolder: row.copied,
@@ -148,6 +158,17 @@ async function crawlerFacts(pool: Pool, now: Date): Promise<CrawlerFacts[]> {
     connectedMs: row.connected_at?.getTime() ?? null,
     idleWhy: row.idle_why,
   }));
+}
+
+/** Crawlers of older versions say so among what holds them back, while they wait to try again. */
+const spoolFault = /^the spool cannot be written: (.*)$/;
+
+function diskFaultOf({ disk_fault: fault, holding_back: words }: CrawlerRow): string | null {
+  if (typeof fault === "string") return fault;
+  const texts: readonly unknown[] = Array.isArray(words) ? words : [];
+  return (
+    texts.flatMap((text) => (typeof text === "string" ? (spoolFault.exec(text)?.[1] ?? []) : []))[0] ?? null
+  );
 }
 
 async function upkeepFacts(
