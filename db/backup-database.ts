@@ -28,6 +28,7 @@ import {
 import { openDatabase } from "./connect.ts";
 import { copyFile, forEach, freeBytesAt, syncAll, syncPath } from "./copy-files.ts";
 import { dataFolderOf, restoredFileOf } from "./embedded-cluster.ts";
+import { ranMigrations } from "./schema-state.ts";
 import { type Database, wordsOf } from "./server-database.ts";
 
 export interface BackupOptions {
@@ -397,12 +398,18 @@ async function schemasOf(client: PoolClient): Promise<BackedUpSchema[]> {
     const schema = client.escapeIdentifier(name);
     const one = async (sql: string) =>
       (await client.query<{ value: string | null }>(sql)).rows[0]?.value ?? null;
+    const migrations = await ranMigrations(client, name);
     schemas.push({
       name,
-      newestMigration: await one(`select name as value from ${schema}.migration order by id desc limit 1`),
+      newestMigration:
+        migrations
+          .map(({ name }) => name)
+          .sort()
+          .at(-1) ?? null,
+      migrations,
       epoch: epochs ? await one(`select max(epoch)::text as value from ${schema}.database_epoch`) : null,
       journalEntry: journal
-        ? await one(`select max(number)::text as value from ${schema}.journal_entry`)
+        ? await one(`select max(entry_number)::text as value from ${schema}.journal_entry`)
         : null,
     });
   }

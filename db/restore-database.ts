@@ -52,7 +52,7 @@ import {
   removeLaidOut,
   sizeFaults,
 } from "./recover-backup.ts";
-import { ownMigrations } from "./schema-state.ts";
+import { ownMigrations, schemaStateOf } from "./schema-state.ts";
 import { wordsOf } from "./server-database.ts";
 
 export interface RestoreOptions extends CopyOptions {
@@ -191,18 +191,11 @@ async function checkVersions(home: string, backup: string, manifest: BackupManif
       `${backup} was made by Nearcrawl ${manifest.programVersion}, and this is ${softwareVersion}: restore it with that version or a newer one`,
     );
   }
-  const newest = ownMigrations().at(-1)?.name ?? "";
-  const unknown = manifest.schemas.find(
-    ({ newestMigration }) => newestMigration !== null && numberOf(newestMigration) > numberOf(newest),
-  );
-  if (unknown === undefined) return;
-  throw new UsageError(
-    `${backup}: schema ${unknown.name} has migration ${unknown.newestMigration}, which this program does not know (its newest is ${newest}): restore it with the version that made it`,
-  );
+  for (const { name, migrations } of manifest.schemas) {
+    const { fault } = schemaStateOf(migrations, ownMigrations());
+    if (fault !== null) throw new UsageError(`${backup}: schema ${name} ${fault}`);
+  }
 }
-
-/** Of `0065-held-urls`. */
-const numberOf = (migration: string) => Number.parseInt(migration, 10);
 
 function checkRoom(home: string, bytes: number): void {
   let folder = home;

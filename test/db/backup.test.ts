@@ -26,6 +26,7 @@ import { openDatabase } from "#db/connect";
 import { serverIsAlive, stopEmbeddedPostgres } from "#db/embedded-postgres";
 import { migrate } from "#db/migrate";
 import { planRestore, restoreDatabase } from "#db/restore-database";
+import { ownMigrations } from "#db/schema-state";
 import { type Database, openServerDatabase } from "#db/server-database";
 import { verifyBackup } from "#db/verify-backup";
 import { databaseCommand } from "#ops/cli/commands/database";
@@ -181,8 +182,9 @@ it("is taken while others write, restores into an empty home, and has no gap", a
   expect(statSync(backup.folder).mode & 0o777).toBe(0o700);
   expect(contentsOf(elsewhere)).not.toContain(`restore.new-${process.pid}`);
   const { manifest } = backup;
-  expect(manifest.schemas.map(({ name }) => name)).toEqual(["nearcrawl"]);
-  expect(manifest.schemas[0]?.newestMigration).toMatch(/^\d{4}-/);
+  // The crawler's row is the journal's first entry.
+  expect(manifest.schemas).toMatchObject([{ name: "nearcrawl", epoch: "1", journalEntry: "1" }]);
+  expect(manifest.schemas[0]?.newestMigration).toBe(ownMigrations().at(-1)?.name);
   const paths = manifest.files.map(({ path }) => path).join("\n");
   expect(paths).not.toMatch(/postmaster|socket|server\.log|pgsql_tmp|pg_replslot\/./);
   expect(paths).toMatch(/^backup_label$/m);
@@ -258,7 +260,9 @@ it("is refused where it is cut short or damaged, and the home stays as it is", a
 });
 
 it("is refused where another Postgres, a newer program or an unknown migration made it, or its paths lead elsewhere", async () => {
-  const schemas = [{ name: "nearcrawl", newestMigration: "9001-later", epoch: null, journalEntry: null }];
+  const [own] = backup.manifest.schemas;
+  const later = { name: "9001-later", version: "99.0.0" };
+  const schemas = [{ ...own, migrations: [...own!.migrations, later] }];
   const files = [{ path: "../../etc/passwd", bytes: 0, sha256: "0".repeat(64) }];
   const found = contentsOf(elsewhere);
   const cases: readonly (readonly [string, RegExp])[] = [
@@ -267,7 +271,10 @@ it("is refused where another Postgres, a newer program or an unknown migration m
       /is of Postgres 17, and this program brings Postgres 18/,
     ],
     [withManifest("newer", { programVersion: "99.0.0" }), /was made by Nearcrawl 99\.0\.0, and this is/],
-    [withManifest("migrated", { schemas }), /has migration 9001-later, which this program does not know/],
+    [
+      withManifest("migrated", { schemas }),
+      /schema nearcrawl was brought to migration 9001-later by version 99\.0\.0, and this program/,
+    ],
     [withManifest("format-2", { format: 2 }), /is a backup of format 2, this program reads 1/],
     [withManifest("outside", { files }), /files\.0\.path: leads out of the backup/],
   ];
