@@ -17,6 +17,7 @@ import {
   putInForce,
 } from "./database/generations.ts";
 import { inTransaction, withImportLock } from "./database/import-lock.ts";
+import { requireMeant } from "./database/subnets-in-use.ts";
 import type { TreeDifference } from "./database/tree-difference.ts";
 import { writeDifference } from "./database/write-difference.ts";
 import {
@@ -54,10 +55,12 @@ export interface ApplyOptions {
   readonly onProgress?: OnProgress;
   /** A plan's fingerprint: files or a generation that are no longer those of the plan stop the import. */
   readonly planned?: string;
+  /** So many subnets in use are meant to go; needed where they are more than a few. */
+  readonly removeInUse?: number | null;
 }
 
 /**
- * Throws SourceFileError, or UsageError when it is not what was planned (tree unchanged), and DatabaseError when
+ * Throws SourceFileError, UsageError when it is not what was planned, or RemovesInUse (tree unchanged), and DatabaseError when
  * another import is running.
  */
 export async function applyImport(
@@ -80,6 +83,7 @@ export async function applyImport(
     const { plan, difference } = await compareState({ client, files, state, onProgress });
     lap();
     const current = plan.generation;
+    requireMeant(plan.inUse, options.removeInUse ?? null);
     const isNew = current === null || !changesNothing(plan) || !(await isMadeFrom(client, current, files));
     const generation = isNew
       ? await writeGeneration({ database, client, plan, state, difference, onProgress })

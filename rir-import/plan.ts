@@ -11,6 +11,7 @@ import { breakDown, type ChangeBreakdown } from "./database/change-breakdown.ts"
 import { readCurrentHolders, readCurrentTree } from "./database/current-tree.ts";
 import { type Difference, differencesOf, sampleDifferences } from "./database/differences.ts";
 import { currentGeneration } from "./database/generations.ts";
+import { readSubnetsInUse, type SubnetsInUse } from "./database/subnets-in-use.ts";
 import {
   type ChangeCounts,
   changeKinds,
@@ -36,6 +37,8 @@ export interface ImportPlan extends ChangeBreakdown {
   readonly samples: Readonly<Record<Difference["kind"], readonly Difference[]>>;
   readonly holders: HolderChanges;
   readonly delegations: DelegationChanges;
+  /** How many go of those that are in use. */
+  readonly inUse: SubnetsInUse;
 }
 
 export interface PlanOptions {
@@ -108,6 +111,7 @@ export async function compareState(work: {
     samples: sampleDifferences(state, difference, limit),
     holders: describeHolders(difference, (text) => state.texts.textAt(text), limit),
     delegations: await compareDelegations(client, difference, limit),
+    inUse: await inUseOf(client, difference),
     ...breakDown(state, { tree, difference, limit: Math.min(limit, mostLargest) }),
   };
   report("compare", 1, 1);
@@ -151,6 +155,14 @@ export function requirePlannedFiles(
 ): void {
   if (fingerprintOf(generation, files) === planned) return;
   throw new UsageError("the files are not those that the plan was made from: plan again");
+}
+
+async function inUseOf(client: PoolClient, { ipv4, ipv6 }: TreeDifference): Promise<SubnetsInUse> {
+  const inUse = await readSubnetsInUse(client);
+  const going = [ipv4, ipv6].map(
+    ({ current, removed }) => removed.filter((row) => inUse.has(current.ids[row] as number)).length,
+  );
+  return { total: inUse.size, going: going.reduce((sum, one) => sum + one, 0) };
 }
 
 // What an import does to delegations. A delegation is kept when its subnet stays. When its subnet goes, the

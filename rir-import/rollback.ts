@@ -9,6 +9,7 @@ import { UsageError } from "#core/errors";
 import type { Database } from "#db/server-database";
 import { clearInterrupted, currentGeneration, notifyRegistryChange } from "./database/generations.ts";
 import { inTransaction, withImportLock } from "./database/import-lock.ts";
+import { inUseOfRollback, requireMeant } from "./database/subnets-in-use.ts";
 
 export interface RolledBack {
   /** The newest first. */
@@ -24,27 +25,31 @@ export interface RollbackLimits {
   readonly expectedGeneration?: number | null;
   /** No registry may be in force afterwards. */
   readonly toEmpty?: boolean;
+  /** So many subnets in use are meant to go; needed where they are more than a few. */
+  readonly removeInUse?: number | null;
 }
 
 /**
  * Undoes that many imports, one unless told. Throws UsageError, and undoes nothing, when there are not so many, when
  * the generation in force is not the one that is given, or when nothing would be left and nobody has said that this is
- * meant; DatabaseError when an import is running.
+ * meant; RemovesInUse where many subnets in use would go; DatabaseError when an import is running.
  */
 export async function rollbackImport(
   database: Database,
   imports = 1,
-  { expectedGeneration = null, toEmpty = false }: RollbackLimits = {},
+  { expectedGeneration = null, toEmpty = false, removeInUse = null }: RollbackLimits = {},
 ): Promise<RolledBack> {
   return await withImportLock(database, async (client) => {
     if (expectedGeneration !== null) requireInForce(expectedGeneration, await currentGeneration(client));
     await clearInterrupted(client);
     return await inTransaction(client, async () => {
+      const inUse = await inUseOfRollback(client, imports);
       const rolledBack: number[] = [];
       const undone: Record<string, number> = {};
       while (rolledBack.length < imports) rolledBack.push(await undoNewest(client, undone, imports));
       const generation = await currentGeneration(client);
       if (generation === null && !toEmpty) throw new UsageError(emptyWords(rolledBack));
+      requireMeant(inUse, removeInUse);
       await notifyRegistryChange(client, database.schema, generation);
       return { rolledBack, generation, undone };
     });

@@ -16,6 +16,8 @@ export interface AlertFacts {
   readonly figuresAtMs: number | null;
   /** Of the registry in force; null: none was imported. */
   readonly registryAppliedMs: number | null;
+  /** What went wrong with it; absent: nothing. */
+  readonly registryAccident?: RegistryAccident | null;
   /** Of the last hour, by crawler and kind. */
   readonly incidents: readonly IncidentFacts[];
   /** Invitations that can still be used. */
@@ -43,6 +45,15 @@ export interface BackupFacts {
   /** The archiving fails since the last that succeeded. */
   readonly isFailing: boolean;
   readonly warnAfterHours: number;
+}
+
+export interface RegistryAccident {
+  /** Of the generation that was rolled back last, where none is in force any more; null: one is, or none ever was. */
+  readonly emptiedFrom: number | null;
+  /** Subnets are delegated, and none of them is in the tree in force. */
+  readonly noneInUse: boolean;
+  /** Why the latest import was refused, where nothing was applied since; null: it was not. */
+  readonly refusedWords: string | null;
 }
 
 export interface AlertMute {

@@ -14,6 +14,7 @@ import type {
   BackupFacts,
   CrawlerFacts,
   IncidentFacts,
+  RegistryAccident,
   RelativeFacts,
   ReleaseFacts,
 } from "./alert-facts.ts";
@@ -47,6 +48,7 @@ export async function alertFacts(pool: Pool, reads: SharedReads, now: Date): Pro
     ]);
   const unplaced = queue.reasons.find(({ reason }) => reason === "no-delegation");
   const { samples, share } = accuracyEstimate(counts);
+  const accident = await registryAccident(pool);
   return {
     nowMs: now.getTime(),
     crawlers,
@@ -54,6 +56,7 @@ export async function alertFacts(pool: Pool, reads: SharedReads, now: Date): Pro
     hour: figureFacts(hour),
     day: figureFacts(day),
     ...upkeep,
+    registryAccident: accident,
     incidents,
     releases,
     relatives,
@@ -194,6 +197,45 @@ async function upkeepFacts(
     openInvitations: row?.invitations ?? 0,
     statedUntilMs: row?.stated_until?.getTime() ?? null,
   };
+}
+
+/** Each is found by a key, however large the tree is; where no delegation counts any more, all of them are looked at. */
+async function registryAccident(pool: Pool): Promise<RegistryAccident> {
+  const { rows } = await pool.query<RegistryAccident>(
+    `with stand_in as (select generation from registry_generation where state = 'stand-in'),
+     refused as (
+       select words, at from audit_entry where action = 'registry-refused' order by entry_id desc limit 1
+     )
+     select (
+         select generation from registry_generation
+         where state = 'rolled-back' and not exists (select from registry_generation where state = 'applied')
+         order by rolled_back_at desc nulls last, generation
+         limit 1
+       ) as "emptiedFrom",
+       exists (
+         select from delegation d
+         cross join lateral (
+           select from subnet c
+           where c.subnet_id = d.subnet_id and c.added_in not in (select generation from stand_in)
+           offset 0
+         ) known
+         limit 1
+       ) and not exists (
+         select from delegation d
+         cross join lateral (
+           select from subnet c
+           where c.subnet_id = d.subnet_id and c.removed_in is null
+             and c.added_in not in (select generation from stand_in)
+           offset 0
+         ) in_force
+         limit 1
+       ) as "noneInUse",
+       (
+         select words from refused
+         where at > coalesce((select max(applied_at) from registry_generation), '-infinity')
+       ) as "refusedWords"`,
+  );
+  return rows[0]!;
 }
 
 /** Copied folders have an alert of their own. */

@@ -141,6 +141,42 @@ export const alertRules = [
     },
   },
   {
+    name: "registry-empty",
+    severity: "critical",
+    threshold: anything,
+    looksFor:
+      "no registry is in force although there was one, or none of the subnets that are delegated is in the tree in force",
+    link: "/registry",
+    find: ({ registryAccident }) => {
+      const { emptiedFrom = null, noneInUse = false } = registryAccident ?? {};
+      if (emptiedFrom !== null)
+        return {
+          words: `No registry is in force any more: generation ${emptiedFrom} was rolled back, and all of IPv4 and all of IPv6 are one subnet each, with one crawler.`,
+          advice:
+            "Put it in force again, with its delegations: nearcrawl rir rollforward, or the button on /registry (runbook: refreshing the registries).",
+        };
+      if (!noneInUse) return null;
+      return {
+        words: "None of the subnets that are delegated is in the tree in force: every host is placed anew.",
+        advice:
+          "The registry in force is another one than was crawled by: nearcrawl rir status, then rir rollback or rollforward (runbook: refreshing the registries).",
+      };
+    },
+  },
+  {
+    name: "registry-refused",
+    severity: "warning",
+    threshold: anything,
+    looksFor: "the latest import was refused, and nothing was applied since",
+    link: "/registry",
+    advice:
+      "Look at the plan: mostly a file is incomplete. If it is right, apply it with the number that it names (runbook: refreshing the registries).",
+    find: ({ registryAccident }) =>
+      typeof registryAccident?.refusedWords === "string"
+        ? { words: `${registryAccident.refusedWords.replace(/^an /, "An ").replace(/\.?$/, ".")}` }
+        : null,
+  },
+  {
     name: "release-missing",
     severity: "warning",
     threshold: anything,

@@ -1,8 +1,9 @@
 /** What operators start and stop on the registry's pages and over the API: each is a job (registry/jobs). */
 
+import { goingWords, isMuchInUse, type SubnetsInUse } from "#rir-import/database/subnets-in-use";
 import type { ActionFault, Actions, AskedAction, Outcome } from "../web/actions.ts";
 import type { BodyOf } from "../web/api-operation.ts";
-import { confirmationOf, unconfirmed } from "../web/form-fields.ts";
+import { confirmationOf, numberOrNull, unconfirmed } from "../web/form-fields.ts";
 import { registryJobApi } from "./job-api.ts";
 import { orderWords, type RegistryOrder } from "./jobs.ts";
 import {
@@ -15,6 +16,12 @@ import {
 
 const ticked = (value: string | undefined) => value !== undefined;
 const base = { section: "/registry" } as const;
+
+/** What is no number stays as it is, to be refused by its name. */
+const typedNumber = (text: string | undefined) => {
+  const value = numberOrNull(text);
+  return value === null ? {} : { removeInUse: value };
+};
 
 export function addRegistryActions(actions: Actions, ports: RegistryPorts): void {
   actions.describe({
@@ -37,9 +44,10 @@ export function addRegistryActions(actions: Actions, ports: RegistryPorts): void
     ...base,
     path: "/registry/apply",
     operation: registryJobApi.applyRegistry,
-    fromForm: ({ planId, confirmShrinkage }) => ({
+    fromForm: ({ planId, confirmShrinkage, removeInUse }) => ({
       planId: Number(planId),
       confirmShrinkage: ticked(confirmShrinkage),
+      ...typedNumber(removeInUse),
     }),
     act: async (asked) => await apply(asked, ports),
   });
@@ -50,7 +58,9 @@ export function addRegistryActions(actions: Actions, ports: RegistryPorts): void
     fromForm: (values) => {
       const { confirmation } = confirmationOf(values);
       const toEmpty = confirmation === emptyConfirmation;
-      return { generation: Number(values.generation), toEmpty, ...(toEmpty ? {} : { confirmation }) };
+      const meant = typedNumber(values.removeInUse);
+      const typed = toEmpty || "removeInUse" in meant ? meant : { confirmation };
+      return { generation: Number(values.generation), toEmpty, ...typed };
     },
     act: async (asked) => await rollBack(asked, ports),
   });
@@ -109,7 +119,7 @@ async function apply(
   asked: AskedAction<BodyOf<typeof registryJobApi.applyRegistry>>,
   ports: RegistryPorts,
 ): Promise<Outcome> {
-  const { planId, confirmShrinkage } = asked.body;
+  const { planId, confirmShrinkage, removeInUse } = asked.body;
   const job = await ports.store.find(planId);
   const known = job && (await knownPlan(job, ports, asked.now));
   if (!known) return noSuchPlan(planId);
@@ -118,22 +128,33 @@ async function apply(
     return shrinkageUnconfirmed(known.shrunk.map(({ registry }) => registry));
   }
   const { files, plan } = known;
-  return await start(asked, ports, { type: "apply", planId, fingerprint: plan.fingerprint, files });
+  const unmeant = notMeant(plan.inUse ?? null, removeInUse);
+  if (unmeant !== null) return unmeant;
+  const { fingerprint } = plan;
+  return await start(asked, ports, {
+    ...{ type: "apply", planId, fingerprint, files },
+    ...(removeInUse !== undefined && { removeInUse }),
+  });
 }
 
 async function rollBack(
   asked: AskedAction<BodyOf<typeof registryJobApi.rollBackRegistry>>,
   ports: RegistryPorts,
 ): Promise<Outcome> {
-  const { generation, toEmpty } = asked.body;
+  const { generation, toEmpty, removeInUse } = asked.body;
   const overview = await ports.overview(asked.now);
   if (overview.generation !== generation) return notInForce(generation, overview.generation);
   const isFirst = rollbackPreview(overview.history)?.becomes === null;
   if (isFirst && !toEmpty) return unconfirmedEmpty(generation);
   const text = rollbackConfirmation(generation);
-  const unmeant = unconfirmed(asked.body, { text, words: "what the page asks for" });
+  const unmeant =
+    notMeant(await ports.inUseOfRollback(), removeInUse) ??
+    unconfirmed(asked.body, { text, words: "what the page asks for" });
   if (unmeant !== null) return unmeant;
-  return await start(asked, ports, { type: "rollback", generation, toEmpty });
+  return await start(asked, ports, {
+    ...{ type: "rollback", generation, toEmpty },
+    ...(removeInUse !== undefined && { removeInUse }),
+  });
 }
 
 async function goForward(
@@ -165,6 +186,18 @@ async function cancel(
       words: `job ${jobId} is asked to end`,
     },
   };
+}
+
+/** Null: few of the subnets in use go, or as many as was said; or nobody has counted them, which the import does itself. */
+function notMeant(inUse: SubnetsInUse | null, removeInUse: number | undefined): ActionFault | null {
+  if (inUse === null || removeInUse === inUse.going) return null;
+  if (removeInUse === undefined && !isMuchInUse(inUse)) return null;
+  const said = removeInUse === undefined ? "" : `, and not ${removeInUse}`;
+  return fault(
+    422,
+    "To be confirmed",
+    `This removes ${goingWords(inUse)}, delegated or with hosts in the frontier${said}. If that is meant, type their number, ${inUse.going} (API: "removeInUse": ${inUse.going}).`,
+  );
 }
 
 const fault = (status: ActionFault["status"], title: string, words: string): ActionFault => ({

@@ -43,6 +43,7 @@ const registryOrder = z
       .describe("In force when it was asked for; of a rollforward the one that is to be.")
       .optional(),
     toEmpty: z.boolean().describe("Of a rollback: the tree may be empty afterwards.").optional(),
+    removeInUse: z.int().describe("So many subnets in use are meant to go.").optional(),
   })
   .meta({
     id: "RegistryOrder",
@@ -137,6 +138,23 @@ const registryDifference = z
   })
   .meta({ id: "RegistryDifference" });
 
+export const subnetsInUse = z
+  .strictObject({
+    total: z.int().describe("Delegated, or with hosts in the frontier."),
+    going: z
+      .int()
+      .describe("Of those, the ones that go; where they are more than 5 %, removeInUse has to name them."),
+  })
+  .meta({ id: "SubnetsInUse" });
+
+/** Of a body. */
+const removeInUse = z
+  .int()
+  .min(1)
+  .max(2_147_483_647)
+  .optional()
+  .describe("Needed where more than 5 % of the subnets in use go: how many.");
+
 const registryChange = z
   .strictObject({
     registry: z.enum(registries),
@@ -184,6 +202,7 @@ const registryImportPlan = z
     samples: z.record(z.string(), z.array(registryDifference)),
     holders: printed<ImportPlan["holders"]>(),
     delegations: printed<ImportPlan["delegations"]>(),
+    inUse: subnetsInUse.optional(),
     registries: z.array(registryChange),
     countries: z
       .array(
@@ -538,6 +557,7 @@ export const registryJobApi = {
           .boolean()
           .default(false)
           .describe("Needed where a registry would lose suspiciously much."),
+        removeInUse,
       }),
       example: { planId: 12 },
     },
@@ -600,6 +620,7 @@ export const registryJobApi = {
           .describe(
             "Needed for the first import: without it no registry is in force, and no subnet but the two roots of the address space.",
           ),
+        removeInUse,
         confirmation: typedConfirmation("What the page asks for, such as “roll back 12”"),
       }),
       example: { generation: 12 },

@@ -156,9 +156,16 @@ export type RegistryOrder =
       readonly planId: number;
       readonly fingerprint: string;
       readonly files: FilesPlace;
+      /** So many subnets in use are meant to go; left out: nobody had to say. */
+      readonly removeInUse?: number;
     }
   /** Stops when another generation is in force by then. */
-  | { readonly type: "rollback"; readonly generation: number; readonly toEmpty: boolean }
+  | {
+      readonly type: "rollback";
+      readonly generation: number;
+      readonly toEmpty: boolean;
+      readonly removeInUse?: number;
+    }
   /** Stops when another generation is in force by then than the one that it follows. */
   | { readonly type: "rollforward"; readonly generation: number };
 

@@ -1,5 +1,6 @@
 /** /registry: the generation in force and how old it is, the three steps of a refresh, and what a rollback would do. */
 import { bytesText, howMany } from "#core/format";
+import { goingWords, isMuchInUse, type SubnetsInUse } from "#rir-import/database/subnets-in-use";
 import type { CopyState, SourceRow } from "#rir-import/download/source-status";
 import type { RegistryPublisher } from "#rir-import/registry-publishers";
 import { ago, countText, instant } from "../web/format.ts";
@@ -17,7 +18,7 @@ import {
 export function registryPage(value: RegistryValue, viewer: PageViewer, mayAct: boolean): Html {
   const { runningJob } = value;
   return html`<div class="title-row"><h1>Registry</h1></div>
-${lead(value)}
+${emptied(value, viewer, mayAct) ?? lead(value)}
 ${value.warnings.length === 0 ? nothing : html`<div class="warning" role="note"><ul>${value.warnings.map((words) => html`<li>${words}</li>`)}</ul></div>`}
 ${runningJob === null ? outsideImport(value) : jobPanel(runningJob, viewer, mayAct)}
 ${tiles(value)}
@@ -30,6 +31,18 @@ ${cacheSection(value)}
 ${jobsSection(value)}
 ${publisherSection(value.publishers)}
 <script src="/assets/registry.js" defer></script>`;
+}
+
+/** Of forms that take away more of what is in use than goes by itself. */
+export const inUseField = ({ going }: SubnetsInUse): Html =>
+  html`<div><label for="removeInUse">More than 5 % of the subnets in use go. If that is meant, type how many: <strong>${String(going)}</strong></label> <input id="removeInUse" name="removeInUse" required maxlength="10" pattern="${String(going)}" inputmode="numeric" autocomplete="off" spellcheck="false"></div>`;
+
+/** Where no registry is in force any more, the way back is one step. */
+function emptied(value: RegistryValue, viewer: PageViewer, mayAct: boolean): Html | null {
+  const last = value.history.find(({ canRollForward }) => canRollForward);
+  if (value.generation !== null || last === undefined) return null;
+  const acting = mayAct && value.canStartJobs ? { viewer, runningJob: value.runningJob } : null;
+  return html`<div class="warning" role="alert"><p><strong>No registry is in force any more</strong>: generation ${last.generation} was rolled back, and all of IPv4 and all of IPv6 are one subnet each. It can be put in force again, with its delegations: <code>nearcrawl rir rollforward</code>.${forwardButton(last, acting)}</p></div>`;
 }
 
 function lead({ generation, appliedAt, ageDays, now }: RegistryValue): Html {
@@ -109,15 +122,20 @@ function disabled(runningJob: RegistryValue["runningJob"]): Html {
 function rollbackSection(value: RegistryValue, viewer: PageViewer, mayAct: boolean): Html {
   const { rollback } = value;
   if (rollback === null) return nothing;
-  const { generation, becomes, becomesAppliedAt, removed, broughtBack, restored } = rollback;
+  const { generation, becomes, becomesAppliedAt, removed, broughtBack, restored, inUse } = rollback;
   const after =
     becomes === null
       ? html`No registry would be in force, and no subnet but the two roots of the address space.`
       : html`Generation ${becomes}${becomesAppliedAt === null ? nothing : html`, applied ${instant(becomesAppliedAt)},`} would be in force again.`;
+  const isMuch = inUse !== null && isMuchInUse(inUse);
   const typed = becomes === null ? emptyConfirmation : rollbackConfirmation(generation);
-  const form = html`<form method="post" action="/registry/rollback" class="actions">${formToken(viewer)}<input type="hidden" name="generation" value="${generation}"><div><label for="confirmation">${becomes === null ? "It is the first import. To be left without a registry, type" : "To confirm, type"} <strong>${typed}</strong></label> <input id="confirmation" name="confirmation" required maxlength="40" pattern="${typed}" autocomplete="off" spellcheck="false"></div><button class="danger"${disabled(value.runningJob)}>Roll back generation ${generation}</button></form>`;
+  const textField =
+    isMuch && becomes !== null
+      ? nothing
+      : html`<div><label for="confirmation">${becomes === null ? "It is the first import. To be left without a registry, type" : "To confirm, type"} <strong>${typed}</strong></label> <input id="confirmation" name="confirmation" required maxlength="40" pattern="${typed}" autocomplete="off" spellcheck="false"></div>`;
+  const form = html`<form method="post" action="/registry/rollback" class="actions">${formToken(viewer)}<input type="hidden" name="generation" value="${generation}">${textField}${isMuch ? inUseField(inUse) : nothing}<button class="danger"${disabled(value.runningJob)}>Roll back generation ${generation}</button></form>`;
   return html`<section id="rollback"><h2>Roll back</h2>
-<p>${after} ${countText(removed)} subnets would go, ${countText(broughtBack)} come back, ${countText(restored)} be as they were; delegations come back with their subnets. What is rolled back can be put in force again below, as long as nothing else was applied in its place.</p>
+<p>${after} ${countText(removed)} subnets would go, ${countText(broughtBack)} come back, ${countText(restored)} be as they were; delegations come back with their subnets.${inUse === null ? nothing : html` Of those that would go: <strong>${goingWords(inUse)}</strong>, delegated or with hosts in the frontier.`} What is rolled back can be put in force again below, as long as nothing else was applied in its place.</p>
 ${mayAct && value.canStartJobs ? form : nothing}</section>`;
 }
 

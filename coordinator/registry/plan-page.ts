@@ -1,11 +1,13 @@
 /** /registry/plans/:id: what applying the plan would change, and the button that applies exactly this. */
 import type { Difference, SubnetWords } from "#rir-import/database/differences";
+import { goingWords, isMuchInUse } from "#rir-import/database/subnets-in-use";
 import type { ImportPlan } from "#rir-import/plan";
 import type { FileReport } from "#rir-import/read/file-report";
 import type { Shrinkage } from "#rir-import/shrinkage";
 import { askAbout, country, countText, instant, percentText } from "../web/format.ts";
 import { type Html, html, nothing, pathWith } from "../web/html.ts";
 import { formToken, type PageViewer } from "../web/page-frame.ts";
+import { inUseField } from "./page.ts";
 import type { KnownPlan } from "./registry-view.ts";
 
 export interface PlanPageQuery {
@@ -55,7 +57,9 @@ function applySection(known: KnownPlan, viewer: PageViewer, mayAct: boolean): Ht
     shrunk.length === 0
       ? nothing
       : html`<label class="choice"><input type="checkbox" name="confirmShrinkage" value="yes" required> ${shrunk.map(({ registry }) => registry).join(", ")} may lose that much: I have looked into it</label>`;
-  return html`${tried}<form method="post" action="/registry/apply" class="actions">${formToken(viewer)}<input type="hidden" name="planId" value="${jobId}">${confirm}<button>Apply this plan</button><span class="small">One transaction; coordinators go on serving, and it can be rolled back.</span></form>`;
+  const { inUse } = known.plan;
+  const meant = inUse !== undefined && isMuchInUse(inUse) ? inUseField(inUse) : nothing;
+  return html`${tried}<form method="post" action="/registry/apply" class="actions">${formToken(viewer)}<input type="hidden" name="planId" value="${jobId}">${confirm}${meant}<button>Apply this plan</button><span class="small">One transaction; coordinators go on serving, and it can be rolled back.</span></form>`;
 }
 
 function samplesSection({ plan, jobId }: KnownPlan, { kind, from }: PlanPageQuery): Html {
@@ -158,6 +162,7 @@ const countriesShown = 12;
 
 export function planReport(plan: ImportPlan, links: PlanLinks): Html {
   return html`${planTiles(plan)}
+${inUseWords(plan)}
 ${registrySection(plan, links)}
 ${largestSection(plan, links)}
 ${delegationSection(plan, links)}
@@ -179,6 +184,15 @@ ${tile("Holders", holders.added, `new; ${countText(holders.gone)} gone, ${countT
 ${tile("Delegations kept", delegations.kept, delegations.returned === 0 ? "as they are" : `and ${countText(delegations.returned)} that return`)}
 ${tile("Delegations lost", delegations.lost, `${countText(delegations.inherited)} pass to the subnet above`)}
 </dl>`;
+}
+
+/** Plans of older versions did not count them. */
+function inUseWords({ inUse }: ImportPlan): Html {
+  if (inUse === undefined) return nothing;
+  const words = html`${goingWords(inUse)} would go: delegated, or with hosts in the frontier.`;
+  return isMuchInUse(inUse)
+    ? html`<div class="warning" role="note"><p><strong>Subnets in use.</strong> ${words}</p></div>`
+    : html`<p class="small">${words}</p>`;
 }
 
 function tile(name: string, count: number, words: string): Html {

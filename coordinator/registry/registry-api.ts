@@ -2,7 +2,7 @@
 import { z } from "zod";
 import { registries } from "../subnets/subnet.ts";
 import { type ApiOperations, dateTime } from "../web/api-operation.ts";
-import { registryCounts, registryJob } from "./job-api.ts";
+import { registryCounts, registryJob, subnetsInUse } from "./job-api.ts";
 
 const registrySource = z
   .strictObject({
@@ -42,6 +42,7 @@ const registryRollback = z
     removed: z.int().describe("Subnets that would go."),
     broughtBack: z.int(),
     restored: z.int().describe("Subnets that would be what they were."),
+    inUse: subnetsInUse.nullable().describe("Null: not for this reader."),
   })
   .meta({ id: "RegistryRollback", description: "What rolling back the generation in force would do." });
 
@@ -177,6 +178,7 @@ export const registryApi = {
             removed: 40000,
             broughtBack: 12000,
             restored: 90000,
+            inUse: { total: 120000, going: 310 },
           },
           history: [
             {

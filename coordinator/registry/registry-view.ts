@@ -3,6 +3,7 @@ import { z } from "zod";
 import { type Actor, mayDo } from "#core/actor";
 import type { AuditLog } from "#core/audit";
 import { NearcrawlError } from "#core/errors";
+import type { SubnetsInUse } from "#rir-import/database/subnets-in-use";
 import type { SourceRow } from "#rir-import/download/source-status";
 import type { ImportPlan } from "#rir-import/plan";
 import { type RegistryPublisher, registryPublishers } from "#rir-import/registry-publishers";
@@ -19,6 +20,8 @@ import type {
 
 export interface RegistryPorts {
   readonly overview: (now: Date) => Promise<RegistryOverview>;
+  /** Of what rolling back the generation in force takes away. */
+  readonly inUseOfRollback: () => Promise<SubnetsInUse>;
   readonly store: Pick<RegistryJobStore, "list" | "find" | "askCancel">;
   /** Null: no jobs can be started here. */
   readonly runner: {
@@ -40,12 +43,15 @@ export async function registryValue(ports: RegistryPorts, actor: Actor, now: Dat
   const jobs = (await ports.store.list(jobsShown)).map((job) => seenJob(job, actor));
   const cache = await cacheValue(ports, now);
   const ageDays = daysSince(overview.appliedAt, now);
+  const rollback = rollbackPreview(history);
+  // It reads the frontier's hosts, for those who may roll back.
+  const inUse = rollback !== null && mayDo(actor, "registry-write") ? await ports.inUseOfRollback() : null;
   return {
     ...overview,
     now: now.toISOString(),
     ageDays,
     warnings: warningsOf(overview, { ageDays, cache }),
-    rollback: rollbackPreview(history),
+    rollback: rollback && { ...rollback, inUse },
     history: await withNames(history, ports, actor),
     cache,
     filesFolder: (await ports.runner?.host.filesFolder()) ?? null,
@@ -171,7 +177,7 @@ export interface RegistryValue extends Omit<RegistryOverview, "history"> {
   /** Plain sentences: what is old, unfinished or missing. */
   readonly warnings: readonly string[];
   /** What rolling back the generation in force would do; null: there is none. */
-  readonly rollback: RollbackPreview | null;
+  readonly rollback: (RollbackPreview & { readonly inUse: SubnetsInUse | null }) | null;
   readonly history: readonly PastGeneration[];
   readonly cache: CacheValue | null;
   /** Where files besides the cache may be imported from. */
@@ -187,7 +193,7 @@ export interface RegistryValue extends Omit<RegistryOverview, "history"> {
 /** Typed by whoever means to be left without a tree. */
 export const emptyConfirmation = "empty the tree";
 
-/** What people type before a generation is rolled back. */
+/** What people type before a generation is rolled back; in place of it the number of subnets in use, where many go. */
 export const rollbackConfirmation = (generation: number) => `roll back ${generation}`;
 
 interface RollbackPreview {

@@ -1,5 +1,6 @@
 /** The registry's pages with what they work on: the database, the jobs of this coordinator, the audit log. */
 import { createPool } from "#db/server-database";
+import { inUseOfRollback } from "#rir-import/database/subnets-in-use";
 import { registryOverview } from "#rir-import/status";
 import { createAuditLog } from "../database/audit-log.ts";
 import type { RoomOptions } from "../start-web.ts";
@@ -21,6 +22,7 @@ export function registryPart(
   const jobs = host && new RegistryJobs({ store, commands: host.commands, log, now });
   return registryRoutes({
     overview: async (at) => await registryOverview({ pool, schema }, at),
+    inUseOfRollback: async () => await inUseOfRollback(pool, 1),
     store,
     runner: host && jobs && { jobs, host },
     audit: createAuditLog(pool),

@@ -42,6 +42,8 @@ const well: AlertFacts = {
   accuracy: { samples: 400, share: 0.96 },
 };
 
+const nothingWrong = { emptiedFrom: null, noneInUse: false, refusedWords: null };
+
 const parent: RelativeFacts = {
   kind: "parent",
   name: "https://top.example",
@@ -102,6 +104,14 @@ const rules: Readonly<Record<AlertName, readonly [not: Partial<AlertFacts>, foun
   "backup-too-old": [
     { backup: { ...copy, lastMs: nowMs - 48 * hourMs } },
     { backup: { ...copy, lastMs: nowMs - 48 * hourMs - 1 } },
+  ],
+  "registry-empty": [
+    { registryAccident: nothingWrong },
+    { registryAccident: { ...nothingWrong, emptiedFrom: 12 } },
+  ],
+  "registry-refused": [
+    { registryAccident: nothingWrong },
+    { registryAccident: { ...nothingWrong, refusedWords: "an import was refused: too many" } },
   ],
   incidents: [{}, { incidents: [{ kind: "flood", crawler: "berlin", count: 3 }] }],
   "release-missing": [

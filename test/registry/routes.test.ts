@@ -13,6 +13,7 @@ import { sourceRows } from "#rir-import/download/source-status";
 import { planImport } from "#rir-import/plan";
 import { rollbackImport, rollForward } from "#rir-import/rollback";
 import { type SourceFolder, sourceFolder } from "../rir-import/source-folder.ts";
+import { delegate } from "../rir-import/tree-in-force.ts";
 import { CommandInHand } from "../support/command-in-hand.ts";
 import { testDatabase } from "../support/database.ts";
 import { faultsOf, type JsonSchema } from "../support/schema-check.ts";
@@ -291,6 +292,77 @@ describe("what is asked for", () => {
     ]);
     expect([wrong.statusCode, forward.statusCode]).toEqual([409, 202]);
     while ((await read("/api/registry")).json().generation !== current) await rollForward(database);
+  });
+
+  it("names the number of subnets in use where many go, by typing it, and by a program", async () => {
+    // Of a tree of their own: they are there as long as the test.
+    await delegate(database, "45.10.0.0/24", "amber");
+    await delegate(database, "45.10.1.0/24", "amber");
+    try {
+      const planId = await plan(nets(50) + net("45.11.0.0/24"));
+      const fewer = await plan(nets(50).replace(net("45.10.1.0/24"), ""));
+      const fits = (await read(`/api/registry/plans/${planId}`)).json();
+      const page = (await read(`/registry/plans/${fewer}`, operator)).body;
+      const before = commands.orders.length;
+      const unsaid = await send("apply", { planId: fewer });
+      const wrong = await form("apply", { planId: String(fewer), removeInUse: "2" }, operator);
+      const unordered = commands.orders.length - before;
+      const typed = await form("apply", { planId: String(fewer), removeInUse: "1" }, operator);
+      commands.end({});
+      await endOf((await read("/api/registry")).json().jobs[0].jobId);
+
+      expect(fits.plan.inUse).toEqual({ total: 2, going: 0 });
+      expect((await read(`/registry/plans/${planId}`, operator)).body).not.toContain("removeInUse");
+      expect(page).toContain("1 of the 2 subnets in use (50.0 %)");
+      expect(page).toContain('name="removeInUse" required maxlength="10" pattern="1"');
+      expect([unsaid, wrong, typed].map(({ statusCode }) => statusCode)).toEqual([422, 422, 303]);
+      expect([words(unsaid), wrong.body, unordered]).toEqual([
+        expect.stringContaining('"removeInUse": 1'),
+        expect.stringContaining("and not 2"),
+        0,
+      ]);
+      expect(commands.orders.at(-1)).toMatchObject({ type: "apply", planId: fewer, removeInUse: 1 });
+    } finally {
+      await database.pool.query("delete from delegation");
+    }
+  });
+
+  it("names it for a rollback, and one step leads back from a tree that was emptied", async () => {
+    const current = (await read("/api/registry")).json().generation;
+    await delegate(database, "45.10.0.0/24", "amber");
+    while ((await read("/api/registry")).json().rollback.becomes !== null) await rollbackImport(database);
+    const { generation } = (await read("/api/registry")).json();
+    const seen = (await read("/api/registry", operator)).json().rollback.inUse;
+    const staffSees = (await read("/api/registry", staff)).json().rollback.inUse;
+    const page = (await read("/registry", operator)).body;
+    const values = { generation: String(generation), confirmation: "empty the tree" };
+
+    const unsaid = await send("rollback", { generation, toEmpty: true });
+    const wrong = await form("rollback", { ...values, removeInUse: "7" }, operator);
+    const typed = await form("rollback", { ...values, removeInUse: "1" }, operator);
+    commands.end({});
+    await endOf((await read("/api/registry")).json().jobs[0].jobId);
+    await rollbackImport(database, 1, { toEmpty: true, removeInUse: 1 });
+    const emptied = (await read("/registry", operator)).body;
+    const forStaff = (await read("/registry", staff)).body;
+    const forward = await form("rollforward", { generation: String(generation) }, operator);
+    commands.end({});
+    await endOf((await read("/api/registry")).json().jobs[0].jobId);
+
+    expect([seen, staffSees]).toEqual([{ total: 1, going: 1 }, null]);
+    expect(page).toContain('name="removeInUse"');
+    expect([unsaid, wrong, typed, forward].map(({ statusCode }) => statusCode)).toEqual([422, 422, 303, 303]);
+    expect(commands.orders.slice(-2)).toEqual([
+      { type: "rollback", generation, toEmpty: true, removeInUse: 1 },
+      { type: "rollforward", generation },
+    ]);
+    const head = emptied.slice(emptied.indexOf("<h1>"), emptied.indexOf("</form>"));
+    expect(head).toContain("No registry is in force any more");
+    expect(head).toContain("Put in force again");
+    expect(forStaff).toContain("nearcrawl rir rollforward");
+    expect(forStaff).not.toContain("<form");
+    while ((await read("/api/registry")).json().generation !== current) await rollForward(database);
+    await database.pool.query("delete from delegation");
   });
 
   it("is not possible where the coordinator was not told how, and says what to do instead", async () => {

@@ -136,7 +136,7 @@ describe("apply", () => {
     ];
     await applyImport(database, [a]);
     const id = await delegate(database, "45.10.128.0/17", "zurich");
-    await applyImport(database, [b]);
+    await applyImport(database, [b], { removeInUse: 1 });
     expect(await delegationsInForce(database)).toEqual({});
 
     const { plan } = await applyImport(database, [a]);
@@ -247,7 +247,7 @@ describe("rollback", () => {
     await applyImport(database, [folder.write("a.db", stateA)]);
     await delegate(database, "45.10.128.0/17", "zurich");
     const before = await treeInForce(database);
-    await applyImport(database, [folder.write("b.db", stateB)]);
+    await applyImport(database, [folder.write("b.db", stateB)], { removeInUse: 1 });
 
     const rolledBack = await rollbackImport(database);
 
@@ -298,7 +298,7 @@ describe("rollback", () => {
     const [second, delegations] = [await treeInForce(database), await delegationsInForce(database)];
 
     for (let round = 0; round < 2; round += 1) {
-      await rollbackImport(database, 2, { toEmpty: true });
+      await rollbackImport(database, 2, { toEmpty: true, removeInUse: 1 });
       const empty = await treeInForce(database);
       await expect(rollForward(database, 2)).rejects.toThrow(
         "generation 2 follows generation 1, and no generation is in force",

@@ -270,13 +270,22 @@ function wordsOf(order: RegistryOrder, settings: RegistryHostSettings): readonly
     case "plan":
       return ["plan", ...filesOf(order.files, settings), "--samples", String(planSamples)];
     case "apply":
-      return ["apply", ...filesOf(order.files, settings), "--planned", order.fingerprint];
+      return ["apply", ...filesOf(order.files, settings), "--planned", order.fingerprint, ...meantOf(order)];
     case "rollback":
-      return ["rollback", "--in-force", String(order.generation), ...(order.toEmpty ? ["--to-empty"] : [])];
+      return [
+        "rollback",
+        "--in-force",
+        String(order.generation),
+        ...(order.toEmpty ? ["--to-empty"] : []),
+        ...meantOf(order),
+      ];
     case "rollforward":
       return ["rollforward", String(order.generation)];
   }
 }
+
+const meantOf = ({ removeInUse }: { readonly removeInUse?: number }) =>
+  removeInUse === undefined ? [] : ["--yes-remove", String(removeInUse)];
 
 /** The name is one of `foldersIn`: whoever asks was checked for that. */
 function filesOf(place: FilesPlace, { filesFolder }: RegistryHostSettings): readonly string[] {

@@ -1,16 +1,17 @@
 /** `nearcrawl rir apply`: makes the sources the tree in force. */
-import { Command } from "commander";
-import { UsageError } from "#core/errors";
+import { Command, Option } from "commander";
+import { RemovesInUse, UsageError } from "#core/errors";
 import { type AppliedImport, applyImport } from "#rir-import/apply";
 import { cachedSourceFiles } from "#rir-import/download/cache-manifest";
 import { fingerprintForm } from "#rir-import/plan";
+import { boundedInteger } from "../bounded-number.ts";
 import { printAnswer } from "../output.ts";
 import { cacheFolderOf, type DatabaseOptions, onDatabase, withMigrated } from "./cache-options.ts";
 import { recordRegistryChange } from "./job-steps.ts";
 import { withProgress } from "./lookup-command.ts";
 import { appliedText } from "./plan-text.ts";
 
-type Options = SourceOptions & { readonly planned?: string };
+type Options = SourceOptions & { readonly planned?: string; readonly yesRemove?: number };
 
 const help = `
 Subnets that stay keep their id and delegation; \`rir rollback\` undoes it. Interrupted at any moment, the old
@@ -18,6 +19,10 @@ tree serves on, and the next apply clears away what was left.
 
 With --planned, and the fingerprint that \`rir plan\` ends with, exactly that plan is applied: files that changed
 since, or another generation in force, stop the import with exit code 2, and nothing is changed.
+
+More than 5 % of the subnets in use (delegated, or with hosts in the frontier) go only with --yes-remove and their number,
+which \`rir plan\` and the refusal say; without it exit code 2, and nothing is changed. That an import was refused is in the audit
+log, and an alert.
 
 Examples:
   nearcrawl rir apply --cache
@@ -28,6 +33,7 @@ export function applyCommand(): Command {
   return onDatabase(withSources(new Command("apply")))
     .description("make the sources the tree in force, in one transaction; coordinators go on serving")
     .option("--planned <fingerprint>", "apply this plan and nothing else")
+    .addOption(yesRemoveOption())
     .addHelpText("after", help)
     .action(async (named: string[], options: Options) => {
       const { planned } = options;
@@ -39,7 +45,14 @@ export function applyCommand(): Command {
       const sources = await sourcesOf(named, options);
       const applied = await withProgress((onProgress) =>
         withMigrated(options, async (database) => {
-          const applied = await applyImport(database, sources, { onProgress, ...(planned && { planned }) });
+          const applied = await applyImport(database, sources, {
+            onProgress,
+            ...(planned && { planned }),
+            removeInUse: options.yesRemove ?? null,
+          }).catch(async (error: unknown) => {
+            if (error instanceof RemovesInUse) await recordRegistryChange(database.pool, refusalOf(error));
+            throw error;
+          });
           if (applied.isNew) await recordRegistryChange(database.pool, changeOf(applied));
           return applied;
         }),
@@ -47,6 +60,19 @@ export function applyCommand(): Command {
       printAnswer(options, applied, appliedText(applied));
     });
 }
+
+export const yesRemoveOption = () =>
+  new Option(
+    "--yes-remove <n>",
+    "so many subnets in use are meant to go: their exact number, where they are more than 5 %",
+  ).argParser(boundedInteger(1, 2_147_483_647));
+
+/** Nobody may be looking: a timer applies, too. */
+const refusalOf = ({ message }: RemovesInUse) => ({
+  action: "registry-refused",
+  target: "registry import",
+  words: `an import was refused: ${message}`,
+});
 
 function changeOf({ plan, generation }: AppliedImport) {
   const { added, returned, removed, changed, moved } = plan.changes;

@@ -3,6 +3,7 @@
 import { Command } from "commander";
 import type { AppliedImport } from "#rir-import/apply";
 import { checkSources, type SourceCheck } from "#rir-import/check";
+import { goingWords, isMuchInUse } from "#rir-import/database/subnets-in-use";
 import type { ImportPlan } from "#rir-import/plan";
 import type { RolledBack, RolledForward } from "#rir-import/rollback";
 import { shrunkRegistries } from "#rir-import/shrinkage";
@@ -27,7 +28,8 @@ export function planText(plan: ImportPlan): string {
     holdersText(plan),
     delegationsText(plan),
     shrinkageText(plan),
-    `apply exactly this with: nearcrawl rir apply … --planned ${plan.fingerprint}`,
+    inUseText(plan),
+    `apply exactly this with: nearcrawl rir apply … --planned ${plan.fingerprint}${isMuchInUse(plan.inUse) ? ` --yes-remove ${plan.inUse.going}` : ""}`,
   ];
   return parts.filter((part) => part !== "").join("\n\n");
 }
@@ -41,6 +43,11 @@ function shrinkageText({ registries }: ImportPlan): string {
         `WARNING: ${registry} would lose ${percent(lostSubnetsShare)} of its subnets, ${percent(lostIpv4Share)} of its IPv4 and ${percent(lostIpv6Share)} of its IPv6 addresses: is its file complete?`,
     )
     .join("\n");
+}
+
+function inUseText({ inUse }: ImportPlan): string {
+  const words = `${goingWords(inUse)} go: delegated, or with hosts in the frontier`;
+  return isMuchInUse(inUse) ? `WARNING: ${words}; that many go only when it is said to be meant` : words;
 }
 
 export function appliedText(applied: AppliedImport): string {

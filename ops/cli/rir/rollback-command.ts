@@ -2,25 +2,35 @@
 import { Command } from "commander";
 import { rollbackConfirmation, rollbackPreview } from "#coordinator/registry/registry-view";
 import { howMany } from "#core/format";
+import {
+  goingWords,
+  inUseOfRollback,
+  isMuchInUse,
+  type SubnetsInUse,
+} from "#rir-import/database/subnets-in-use";
 import { type RolledBack, type RolledForward, rollbackImport, rollForward } from "#rir-import/rollback";
 import { registryOverview } from "#rir-import/status";
 import { boundedInteger } from "../bounded-number.ts";
 import { type ConfirmOptions, confirmedByTyping, type Deed, yesOption } from "../confirm-by-typing.ts";
 import { printAnswer } from "../output.ts";
+import { yesRemoveOption } from "./apply-command.ts";
 import { type DatabaseOptions, onDatabase, withMigrated } from "./cache-options.ts";
 import { endWithCoordinator, recordRegistryChange } from "./job-steps.ts";
 import { rolledBackText, rolledForwardText } from "./plan-text.ts";
 
-type Options = DatabaseOptions & ConfirmOptions & { readonly inForce?: number; readonly toEmpty?: boolean };
+type Options = DatabaseOptions &
+  ConfirmOptions & { readonly inForce?: number; readonly toEmpty?: boolean; readonly yesRemove?: number };
 
 const help = `
 Exit code 2 when there are fewer imports, when another generation is in force than --in-force says, or when the
-first import would go without --to-empty; then nothing is undone. \`rir rollforward\` puts back in force what was undone.
+first import would go without --to-empty, or more than 5 % of the subnets in use (delegated, or with hosts in the frontier)
+without --yes-remove and their number, which the refusal says; then nothing is undone. \`rir rollforward\` puts back in force what was undone.
 
 Examples:
   nearcrawl rir rollback
   nearcrawl rir rollback 2
-  nearcrawl rir rollback --in-force 12`;
+  nearcrawl rir rollback --in-force 12
+  nearcrawl rir rollback --yes-remove 1204`;
 
 export function rollbackCommand(): Command {
   return onDatabase(new Command("rollback"))
@@ -35,15 +45,24 @@ export function rollbackCommand(): Command {
       "--to-empty",
       "the first import, too: no registry is in force then, and no subnet but the two roots of the address space",
     )
+    .addOption(yesRemoveOption())
     .addOption(yesOption())
     .addHelpText("after", help)
     .action(async (imports: number, options: Options) => {
-      if (!(await confirmedByTyping(options, async () => await deedOf(imports, options)))) return;
+      // On a terminal the number may be typed.
+      let removeInUse = options.yesRemove ?? null;
+      const deed = async () => {
+        const { inUse, ...deed } = await deedOf(imports, options);
+        if (inUse !== null && isMuchInUse(inUse)) removeInUse ??= inUse.going;
+        return deed.typed === "" ? null : deed;
+      };
+      if (!(await confirmedByTyping(options, deed))) return;
       endWithCoordinator();
       const rolledBack = await withMigrated(options, async (database) => {
         const rolledBack = await rollbackImport(database, imports, {
           expectedGeneration: options.inForce ?? null,
           toEmpty: options.toEmpty ?? false,
+          removeInUse,
         });
         await recordRegistryChange(database.pool, changeOf(rolledBack));
         return rolledBack;
@@ -52,19 +71,24 @@ export function rollbackCommand(): Command {
     });
 }
 
-async function deedOf(imports: number, options: Options): Promise<Deed | null> {
-  const { history } = await withMigrated(
-    options,
-    async (database) => await registryOverview(database, new Date()),
-  );
+/** With an empty `typed` there is nothing to roll back, and nothing to ask. */
+async function deedOf(
+  imports: number,
+  options: Options,
+): Promise<Deed & { readonly inUse: SubnetsInUse | null }> {
+  const { history, inUse } = await withMigrated(options, async (database) => ({
+    ...(await registryOverview(database, new Date())),
+    inUse: await inUseOfRollback(database.pool, imports),
+  }));
   const undone = rollbackPreview(history, imports);
-  if (undone === null) return null;
+  if (undone === null) return { follows: "", typed: "", asked: "", inUse: null };
   const { generation, becomes, removed, broughtBack, restored } = undone;
   const after = becomes === null ? "no registry is in force" : `generation ${becomes} is in force again`;
-  const typed = rollbackConfirmation(generation);
+  const isMuch = isMuchInUse(inUse) && options.yesRemove === undefined;
+  const typed = isMuch ? String(inUse.going) : rollbackConfirmation(generation);
   return {
-    follows: `After it ${after}: ${howMany(removed, "subnet")} go, ${broughtBack.toLocaleString("en-GB")} come back, ${restored.toLocaleString("en-GB")} are as they were; delegations come back with their subnets. nearcrawl rir rollforward undoes it, as long as nothing else is applied.`,
-    ...{ typed, asked: `“${typed}”` },
+    follows: `After it ${after}: ${howMany(removed, "subnet")} go, among them ${goingWords(inUse)}; ${broughtBack.toLocaleString("en-GB")} come back, ${restored.toLocaleString("en-GB")} are as they were; delegations come back with their subnets. nearcrawl rir rollforward undoes it, as long as nothing else is applied.`,
+    ...{ typed, asked: isMuch ? `how many subnets in use go (${typed})` : `“${typed}”`, inUse },
   };
 }
 

@@ -1,0 +1,85 @@
+/** `nearcrawl rir` where many subnets in use would go, and what `nearcrawl alerts` says of it. */
+import { afterAll, beforeAll, expect, it } from "vitest";
+import type { Database } from "#db/server-database";
+import { alertsCommand } from "#ops/cli/commands/alerts";
+import { rirCommand } from "#ops/cli/commands/rir";
+import { type SourceFolder, sourceFolder } from "../../rir-import/source-folder.ts";
+import { delegate } from "../../rir-import/tree-in-force.ts";
+import { inProcess } from "../../support/command-in-process.ts";
+import { testDatabase } from "../../support/database.ts";
+
+let database: Database;
+let folder: SourceFolder;
+beforeAll(async () => {
+  database = await testDatabase();
+  folder = sourceFolder();
+});
+afterAll(async () => {
+  folder.remove();
+  await database.close();
+});
+
+const place = () => ["--database-url", database.url, "--schema", database.schema];
+const rir = (name: string, ...words: readonly string[]) =>
+  inProcess(rirCommand(), [name, ...place(), ...words]);
+const registryAlerts = async () => {
+  const { out } = await inProcess(alertsCommand(), [...place(), "--json"]);
+  const { alerts } = JSON.parse(out) as {
+    alerts: { name: string; severity: string; words: string; advice: string }[];
+  };
+  return alerts.filter(({ name }) => /^registry-(empty|refused)$/.test(name));
+};
+const net = (n: number) => `inetnum: 45.10.${n}.0/24\nnetname: EX\ncountry: NL\nsource: RIPE\n\n`;
+const nets = (...numbers: readonly number[]) => numbers.map(net).join("");
+
+it("an import that would take away subnets in use says how many, is refused with an alert, and goes through with the number", async () => {
+  const whole = folder.write("whole.db", nets(0, 1, 2, 3));
+  const cut = folder.write("cut.db", nets(0, 1));
+  expect((await rir("apply", whole)).code).toBe(0);
+  for (const n of [1, 2, 3]) await delegate(database, `45.10.${n}.0/24`, "amber");
+
+  const plan = await rir("plan", cut);
+  const refused = await rir("apply", cut);
+  const wrong = await rir("apply", cut, "--yes-remove", "1");
+  const alerts = await registryAlerts();
+  const done = await rir("apply", cut, "--yes-remove", "2");
+
+  expect(plan.out).toContain("WARNING: 2 of the 3 subnets in use (66.7 %) go");
+  expect(plan.out).toMatch(/--planned \S+ --yes-remove 2\n$/);
+  expect(refused).toMatchObject({ code: 2, out: "" });
+  expect(refused.err).toMatch(/nearcrawl: this removes 2 of the 3 .*say --yes-remove 2\n$/);
+  expect(wrong).toMatchObject({ code: 2, err: expect.stringContaining(", and not 1.") });
+  expect(alerts).toMatchObject([{ name: "registry-refused", severity: "warning" }]);
+  expect(alerts[0]!.words).toMatch(/^An import was refused: this removes 2 of the 3 subnets in use/);
+  expect([done.code, await registryAlerts()]).toEqual([0, []]);
+});
+
+it("a rollback that empties the tree needs both words, is a critical alert, and is undone by one command", async () => {
+  expect((await rir("rollback", "--yes")).code).toBe(0);
+  expect((await rir("rollback", "--to-empty", "--yes")).err).toContain("removes 3 of the 3 subnets in use");
+
+  const emptied = await rir("rollback", "--to-empty", "--yes-remove", "3");
+  const alerts = await registryAlerts();
+  const { code } = await rir("rollforward");
+
+  expect(emptied).toMatchObject({ code: 0, out: expect.stringContaining("nearcrawl rir rollforward") });
+  expect(alerts).toMatchObject([
+    {
+      name: "registry-empty",
+      severity: "critical",
+      advice: expect.stringContaining("nearcrawl rir rollforward"),
+    },
+  ]);
+  expect([code, await registryAlerts()]).toEqual([0, []]);
+});
+
+it("a tree of which nothing is delegated although subnets are is a critical alert", async () => {
+  const other = folder.write("other.db", nets(100, 101));
+  expect((await rir("apply", other, "--yes-remove", "3")).code).toBe(0);
+
+  expect(await registryAlerts()).toMatchObject([
+    { name: "registry-empty", severity: "critical", words: expect.stringMatching(/^None of the subnets/) },
+  ]);
+  expect((await rir("rollback", "--json")).code).toBe(0);
+  expect(await registryAlerts()).toEqual([]);
+});
