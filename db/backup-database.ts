@@ -64,16 +64,34 @@ export async function backupDatabase(homeFolder: string, options: BackupOptions 
   const parent = backupsFolder(home, options.folder);
   removeUnfinishedBackups(parent);
   const unfinished = join(parent, `${nameAt(new Date())}.unfinished-${process.pid}`);
+  const { folder, manifest } = await placed(home, parent, unfinished, options);
+  const bytes = bytesOf(manifest);
+  const seconds = (performance.now() - startedMs) / 1000;
+  try {
+    noteBackup(home, { folder, at: manifest.endedAt });
+    const { keep } = options;
+    const removed = keep === undefined ? [] : removeOldBackups(parent, keep, manifest.systemIdentifier);
+    return { folder, manifest, bytes, seconds, removed };
+  } catch (error) {
+    throw new DatabaseError(`${folder} is complete, but older ones could not be seen to: ${wordsOf(error)}`, {
+      cause: error,
+    });
+  }
+}
+
+/** Complete under its own name, or nothing is left of it. */
+async function placed(
+  home: string,
+  parent: string,
+  unfinished: string,
+  options: BackupOptions,
+): Promise<Pick<Backup, "folder" | "manifest">> {
   try {
     const manifest = await takeBackup(home, unfinished, options);
     const folder = freeName(join(parent, nameAt(new Date(manifest.endedAt))));
     renameSync(unfinished, folder);
     await syncPath(parent);
-    noteBackup(home, { folder, at: manifest.endedAt });
-    const removed =
-      options.keep === undefined ? [] : removeOldBackups(parent, options.keep, manifest.systemIdentifier);
-    const seconds = (performance.now() - startedMs) / 1000;
-    return { folder, manifest, bytes: bytesOf(manifest), seconds, removed };
+    return { folder, manifest };
   } catch (error) {
     rmSync(unfinished, { recursive: true, force: true });
     if (error instanceof NearcrawlError || options.signal?.aborted) throw error;

@@ -38,6 +38,7 @@ import {
 import {
   dataFolderOf,
   finishSwap,
+  isBetweenFolders,
   makeHome,
   passable,
   restoredFileOf,
@@ -139,11 +140,12 @@ export async function restoreDatabase(
     return { home, backup, manifest, bytes, seconds, timeline, keptAside };
   } catch (error) {
     if (error instanceof NearcrawlError || options.signal?.aborted) throw error;
-    throw new DatabaseError(`the restore failed, and ${home} is as it was: ${wordsOf(error)}`, {
-      cause: error,
-    });
+    const state = isBetweenFolders(home)
+      ? "is between the two: the next start, or restore, finishes it"
+      : "is as it was";
+    throw new DatabaseError(`the restore failed, and ${home} ${state}: ${wordsOf(error)}`, { cause: error });
   } finally {
-    await removeLaidOut(aside);
+    if (!isBetweenFolders(home)) await removeLaidOut(aside);
   }
 }
 

@@ -283,6 +283,20 @@ it("is refused where another Postgres, a newer program or an unknown migration m
   expect(contentsOf(elsewhere)).toEqual(found);
 });
 
+it("that the server cannot recover says so in the server's words, and the home stays as it is", async () => {
+  const found = contentsOf(elsewhere);
+  const files = backup.manifest.files.filter(({ path }) => !/^pg_wal\/[0-9A-F]{24}$/.test(path));
+  const withoutLog = withManifest("without-log", { files });
+
+  await expect(restoreDatabase(elsewhere, withoutLog, { confirmed: true })).rejects.toThrow(
+    /does not start: it ended with exit code 1: .*could not locate required checkpoint record/s,
+  );
+  const { code, err } = await command("verify", withoutLog, "--start");
+
+  expect([code, err]).toEqual([1, expect.stringMatching(/could not locate required checkpoint record/)]);
+  expect(contentsOf(elsewhere)).toEqual(found);
+}, 60_000);
+
 it("is not restored while the server or a coordinator runs on the home", async () => {
   await expect(restoreDatabase(home, backup.folder)).rejects.toThrow(
     /the embedded server of .* runs \(process \d+\): stop the coordinator, then nearcrawl database stop/,
@@ -458,6 +472,12 @@ it("a restore that is killed leaves the home as it was, or finishes with the nex
   expect(serverIsAlive(join(elsewhere, unfinished!))).toBe(false);
   expect(existsSync(join(elsewhere, "postgres"))).toBe(false);
 
+  const [asideFolder] = readdirSync(elsewhere).filter((name) => name.startsWith("restore.new-"));
+  renameSync(join(elsewhere, asideFolder!), join(elsewhere, "elsewhere"));
+  await expect(numbersIn(elsewhere)).rejects.toThrow(
+    /a restore was interrupted, and .* cannot be put in its place .*: to have what was there before, mv '.*postgres\.before-.*' '.*postgres' && rm/,
+  );
+  renameSync(join(elsewhere, "elsewhere"), join(elsewhere, asideFolder!));
   expect((await numbersIn(elsewhere)).last).toBeGreaterThan(last);
   await expect(restoreDatabase(elsewhere, backup.folder)).rejects.toThrow(/was restored here already/);
   expect(existsSync(join(elsewhere, "restore-swap.json"))).toBe(false);
