@@ -54,8 +54,6 @@ beforeAll(async () => {
   await database.pool.query("create table numbered (number bigint primary key)");
   await database.pool.query("insert into crawler (name, state) values ('athens', 'offline')");
   await database.pool.query("create unlogged table fleeting as select 1 as one");
-  mkdirSync(join(home, "journal"));
-  writeFileSync(join(home, "journal/0001.jsonl"), "{}\n");
 });
 
 afterAll(async () => {
@@ -326,7 +324,12 @@ it("of another database, or restored already, needs to be confirmed", async () =
   });
   expect(readdirSync(elsewhere).filter((name) => name.startsWith("postgres."))).toEqual([]);
 
+  mkdirSync(join(elsewhere, "journal"));
+  writeFileSync(join(elsewhere, "journal/1.jsonl"), "{}\n");
+  const { mtimeMs } = statSync(join(elsewhere, "journal"));
+
   const { code, out } = await command("restore", backup.folder, "--home", elsewhere, "--json", "--yes");
+
   const again = JSON.parse(out);
   expect(code).toBe(0);
 
@@ -334,6 +337,9 @@ it("of another database, or restored already, needs to be confirmed", async () =
   expect(again.timeline).toBe(3);
   expect(again.keptAside).toMatch(/postgres\.before-/);
   expect(existsSync(join(again.keptAside, "PG_VERSION"))).toBe(true);
+  // What the database has lost is replayed from there.
+  expect(statSync(join(elsewhere, "journal")).mtimeMs).toBe(mtimeMs);
+  expect(readFileSync(join(elsewhere, "journal/1.jsonl"), "utf8")).toBe("{}\n");
 }, 60_000);
 
 it("interrupted, the command leaves nothing, ends with 130, and the server goes on", async () => {
