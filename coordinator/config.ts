@@ -140,6 +140,8 @@ export const configSchema = z.strictObject({
   signRequests: z.boolean().default(false),
   /** What is crawled by this coordinator's crawlers: hosts in one of these domain sets; empty: every host. */
   domainSets: domainSets.default([]),
+  /** What the disk of a database server of one's own has for it, in 10^9 bytes; null: not known. */
+  databaseGigabytes: z.number().positive().max(1e9).nullable().default(null),
   logLevel: z.enum(["debug", "info", "warn", "error", "silent"]).default("info"),
 });
 

@@ -3,6 +3,8 @@
  * it keeps in memory is read from the database first, so it can be killed and started at any moment.
  */
 import type { Server } from "node:http";
+import { hostname } from "node:os";
+import { EventLoopWatch } from "#core/event-loop-clock";
 import { IncidentLog } from "#core/incidents";
 import { createNameResolver } from "#core/name-resolver";
 import { jobs, Timekeeper } from "#core/scheduler";
@@ -19,6 +21,7 @@ import { createCrawlerStore } from "./crawlers/crawler-store.ts";
 import { Heartbeats } from "./crawlers/heartbeats.ts";
 import { createIdentityStore } from "./crawlers/identity-store.ts";
 import { keyDuties, moveDuties } from "./crawlers/start.ts";
+import { DatabaseWatch } from "./database/database-watch.ts";
 import { FleetSettling } from "./delegation/measure-peers.ts";
 import { heldBySomebody } from "./delegation/overrides/assign-by-sets.ts";
 import type { DelegationQueue } from "./delegation/queue.ts";
@@ -60,7 +63,9 @@ import { optOutDuties } from "./opt-outs/start.ts";
 import { Counters } from "./overview/counters.ts";
 import { createIncidentStore } from "./overview/incident-store.ts";
 import type { LiveState } from "./overview/overview.ts";
-import { alertMutePart, liveState, overviewDuties, scheduleUpkeep } from "./overview/start.ts";
+import { readinessReads } from "./overview/overview-reads.ts";
+import { OwnHealth } from "./overview/own-health.ts";
+import { alertMutePart, liveState, observeOwn, overviewDuties, scheduleUpkeep } from "./overview/start.ts";
 import { recrawlDuties, recrawlPart } from "./recrawl/start.ts";
 import { registryPart } from "./registry/start.ts";
 import { releaseDuties } from "./releases/start.ts";
@@ -99,16 +104,23 @@ const bunchMs = 1000;
 /** Reads what is known, listens, and goes to work. Rejects when it cannot listen or the database fails. */
 export async function startCoordinator(options: CoordinatorOptions): Promise<RunningCoordinator> {
   const { database, log, journalRoot = null, now = () => new Date() } = options;
-  const reviewed = await reviewDatabase({ pool: database.pool, journalRoot, log, now });
-  const presence = await CoordinatorPresence.begin(database.pool, options.nowMs);
+  const { pool } = database;
+  const watch = watchOwn(database.url, now);
+  let presence: CoordinatorPresence | null = null;
   let ground: Ground | null = null;
   try {
-    ground = await layGround(options, presence, reviewed);
+    const reviewed = await reviewDatabase({ pool, journalRoot, log, now });
+    const { port } = options.config.listen;
+    // A port that anybody gets names nobody.
+    const name = `${hostname()}:${port === 0 ? `process ${process.pid}` : port}`;
+    presence = await CoordinatorPresence.begin(pool, options.nowMs, name);
+    ground = await layGround(options, { presence, watch, reviewed });
     const rooms = await openRooms(ground);
     return await goToWork(ground, rooms);
   } catch (error) {
-    await presence.end();
+    await presence?.end();
     await ground?.others.stop();
+    await watch.close();
     throw error;
   }
 }
@@ -119,12 +131,28 @@ type Rooms = Awaited<ReturnType<typeof openRooms>>;
 /** What all rooms stand on: the stores, the settings in force, and what the database knows, read into memory. */
 async function layGround(
   options: CoordinatorOptions,
-  presence: CoordinatorPresence,
-  reviewed: ReviewedDatabase,
+  {
+    presence,
+    watch,
+    reviewed,
+  }: {
+    readonly presence: CoordinatorPresence;
+    readonly watch: OwnWatch;
+    readonly reviewed: ReviewedDatabase;
+  },
 ) {
   const { database, log, version, snapshotFolder = null, now = () => new Date() } = options;
   const { pool } = database;
-  const timekeeper = new Timekeeper(log, () => presence.leads);
+  const timekeeper = new Timekeeper(
+    log,
+    () => presence.leads,
+    (error) => watch.database.note(error),
+  );
+  const health = new OwnHealth({
+    ...{ database: watch.database, now, nowMs: () => performance.now(), lead: presence },
+    jobs: () => timekeeper.reports(),
+    eventLoop: () => watch.eventLoop.delay,
+  });
   const policies = await policyDuties({ pool, config: options.config, timekeeper, log, now });
   const { config } = policies;
   const state = new CoordinatorState();
@@ -183,7 +211,7 @@ async function layGround(
       stores,
       incidents,
     },
-    ...{ knownUrls, snapshots },
+    ...{ knownUrls, snapshots, watch, health },
     /** What other coordinators on this database are told and tell; and what it needs of rooms that are opened later. */
     ...{ others, late: rooms },
     resolver: createNameResolver({ servers: config.resolvers }),
@@ -196,6 +224,23 @@ async function layGround(
   await others.listen();
   await readWhatIsKnown({ ...stores, state, budget, snapshots }, now());
   return ground;
+}
+
+type OwnWatch = ReturnType<typeof watchOwn>;
+
+/** What is looked at beside the work: nothing of it waits for the pool that the work uses. */
+function watchOwn(databaseUrl: string, now: () => Date) {
+  const database = new DatabaseWatch(databaseUrl, { now, nowMs: () => performance.now() });
+  const eventLoop = new EventLoopWatch();
+  database.start();
+  return {
+    database,
+    eventLoop,
+    close: async () => {
+      eventLoop.close();
+      await database.close();
+    },
+  };
 }
 
 interface LateRooms {
@@ -268,6 +313,7 @@ async function openRooms(ground: Ground) {
       ...{ ...shared, ...stores, ...probing, counters, withoutRoom, version, request },
       random: Math.random,
       isSettled: () => ground.settling.settled,
+      health: ground.health,
     },
     config,
   );
@@ -333,6 +379,7 @@ async function openRooms(ground: Ground) {
       fleetSize: () => state.crawlers.length,
     },
     ...{ handlers, log, zlibSync: await loadZlibSync() },
+    onFault: (error) => ground.watch.database.note(error),
   });
   fleet.open(gateway);
   return {
@@ -353,6 +400,7 @@ async function goToWork(ground: Ground, rooms: Rooms): Promise<RunningCoordinato
     const { web, url } = await openWebServer({
       ...{ ...ground, metrics: ground.counters.metrics, live: liveOf(ground, rooms) },
       beforeAnswer: ground.journal.catchUp,
+      readiness: readinessReads(ground.watch.database.pool),
       succession: succession(jobPorts(ground, rooms), config),
       access: (pool) => accessOver(pool, anonymousMayRead(ground.config)),
       rooms: pagesOfRooms,
@@ -391,6 +439,7 @@ async function goToWork(ground: Ground, rooms: Rooms): Promise<RunningCoordinato
         await presence.end();
         await ground.others.stop();
         await web.close();
+        await ground.watch.close();
         log.info({}, "coordinator stopped");
       },
     };
@@ -485,5 +534,8 @@ function scheduleJobs(ground: Ground, rooms: Rooms): void {
   timekeeper.every("write-heartbeats", heartbeatsMs, async () => await ground.heartbeats.write());
   timekeeper.every("keep-releases", keepReleasesMs, async () => await keepReleases(now()));
   const live = liveOf(ground, rooms);
-  timekeeper.every("observe", observeMs, async () => counters.observe(live(), gateway.counts().refusals));
+  timekeeper.every("observe", observeMs, async () => {
+    counters.observe(live(), gateway.counts().refusals);
+    observeOwn(counters.metrics.operation, ground.health, ground.presence.leads);
+  });
 }

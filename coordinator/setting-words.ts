@@ -23,6 +23,8 @@ export const settingWords: Readonly<Record<string, string>> = {
   heartbeatSeconds:
     "Between two signs of life of a crawler; in a large fleet 3 ms for each crawler, up to 30 s.",
   departureSeconds: "A crawler that is gone for so long hands its subnets to those that come next.",
+  databaseGigabytes:
+    "What a Postgres server of one's own has room for, in GB (10^9 bytes): the alert disk-left then tells how many days are left. Of the embedded one the coordinator sees its disk itself.",
   logLevel: "What is logged at least, as JSON lines on standard output.",
   "listen.host": "The address to listen at. Beyond loopback it needs TLS, or behindProxy.",
   "listen.port": "0 takes any free port. The next 20 ports are tried where it is taken.",

@@ -271,6 +271,14 @@ export function serverIsAlive(home: string): boolean {
   return pid !== undefined && isRunning(pid) && serves(pid, dataFolderOf(home));
 }
 
+/** Of the server that runs there; null: none does. Nothing is asked and nothing started: it may be asleep. */
+export function runningServerUrl(homeFolder: string): string | null {
+  if (!existsSync(homeFolder)) return null;
+  const home = realpathSync(homeFolder);
+  const { socketFolder = null } = readPidFile(home) ?? {};
+  return socketFolder === null || !serverIsAlive(home) ? null : socketUrl(socketFolder, embeddedName);
+}
+
 /** True after a crash: the server is gone, but did not take leave. */
 export function serverCrashed(home: string): boolean {
   return existsSync(pidFileOf(home)) && !serverIsAlive(home);

@@ -48,6 +48,8 @@ export class ServerPool extends Pool {
       connectionString: serverUrl.connectionString(serverUrl.servers[0]!),
       max: maxConnections,
       connectionTimeoutMillis: connectionTimeoutMs,
+      // A server that stands still ends nothing: its client does, a moment later.
+      ...(statementTimeoutMs > 0 ? { query_timeout: statementTimeoutMs + 1000 } : {}),
       application_name: "nearcrawl",
       keepAlive: true,
       keepAliveInitialDelayMillis: keepAliveMs,

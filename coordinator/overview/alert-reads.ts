@@ -18,6 +18,7 @@ import type {
   RelativeFacts,
   ReleaseFacts,
 } from "./alert-facts.ts";
+import { diskFacts } from "./disk-sample-store.ts";
 import type { OperationReads, SpanFigures } from "./overview-types.ts";
 
 type SharedReads = Pick<OperationReads, "queueAges" | "figures" | "accuracyCounts">;
@@ -32,20 +33,33 @@ const dayMinutes = 24 * 60;
 /** `reads`: those answers that pages need anyway, and that are kept for them. */
 export async function alertFacts(pool: Pool, reads: SharedReads, now: Date): Promise<AlertFacts> {
   const databaseMs = await roundTripMs(pool);
-  const [crawlers, queue, hour, day, upkeep, incidents, releases, counts, relatives, linkOutbox, backup] =
-    await Promise.all([
-      crawlerFacts(pool, now),
-      reads.queueAges(now),
-      reads.figures(hourMinutes, now),
-      reads.figures(dayMinutes, now),
-      upkeepFacts(pool, now),
-      incidentFacts(pool, now),
-      releaseFacts(pool, now),
-      reads.accuracyCounts(now),
-      relativeFacts(pool),
-      outboxBacklog(pool),
-      backupFacts(pool),
-    ]);
+  const [
+    crawlers,
+    queue,
+    hour,
+    day,
+    upkeep,
+    incidents,
+    releases,
+    counts,
+    relatives,
+    linkOutbox,
+    backup,
+    disk,
+  ] = await Promise.all([
+    crawlerFacts(pool, now),
+    reads.queueAges(now),
+    reads.figures(hourMinutes, now),
+    reads.figures(dayMinutes, now),
+    upkeepFacts(pool, now),
+    incidentFacts(pool, now),
+    releaseFacts(pool, now),
+    reads.accuracyCounts(now),
+    relativeFacts(pool),
+    outboxBacklog(pool),
+    backupFacts(pool),
+    diskFacts(pool, now),
+  ]);
   const unplaced = queue.reasons.find(({ reason }) => reason === "no-delegation");
   const { samples, share } = accuracyEstimate(counts);
   const accident = await registryAccident(pool);
@@ -61,6 +75,7 @@ export async function alertFacts(pool: Pool, reads: SharedReads, now: Date): Pro
     releases,
     relatives,
     linkOutbox,
+    ...(disk === null ? {} : { disk }),
     databaseMs,
     accuracy: { samples, share },
     ...(backup === null ? {} : { backup }),
@@ -85,6 +100,9 @@ interface CrawlerRow {
   draining_since: Date | null;
   distrusted: boolean;
   spooled: unknown;
+  disk_fault: unknown;
+  disk_free: unknown;
+  holding_back: unknown;
   fetches: number;
   own_failures: number;
   copied: boolean;
@@ -124,6 +142,8 @@ end`;
 async function crawlerFacts(pool: Pool, now: Date): Promise<CrawlerFacts[]> {
   const { rows } = await pool.query<CrawlerRow>(
     `select c.name, c.state, c.last_seen_at, c.draining_since, c.heartbeat -> 'spooledResults' as spooled,
+       c.heartbeat -> 'diskFault' as disk_fault, c.heartbeat -> 'diskFreeBytes' as disk_free,
+       c.heartbeat -> 'holdingBack' as holding_back,
        t.distrusted_at is not null or t.probes_doubted_at is not null as distrusted,
        coalesce(f.fetches, 0)::float8 as fetches, coalesce(f.own_failures, 0)::float8 as own_failures,
        exists (
@@ -155,6 +175,8 @@ async function crawlerFacts(pool: Pool, now: Date): Promise<CrawlerFacts[]> {
     drainingSinceMs: row.draining_since?.getTime() ?? null,
     distrusted: row.distrusted ?? false,
     waitingResults: typeof row.spooled === "number" ? row.spooled : 0,
+    diskFault: diskFaultOf(row),
+    diskFreeBytes: typeof row.disk_free === "number" ? row.disk_free : null,
     fetches: row.fetches,
     ownFailures: row.own_failures,
     copiedFolder: row.copied,
@@ -164,6 +186,17 @@ async function crawlerFacts(pool: Pool, now: Date): Promise<CrawlerFacts[]> {
     connectedMs: row.connected_at?.getTime() ?? null,
     idleWhy: row.idle_why,
   }));
+}
+
+/** Crawlers of older versions say so among what holds them back, while they wait to try again. */
+const spoolFault = /^the spool cannot be written: (.*)$/;
+
+function diskFaultOf({ disk_fault: fault, holding_back: words }: CrawlerRow): string | null {
+  if (typeof fault === "string") return fault;
+  const texts: readonly unknown[] = Array.isArray(words) ? words : [];
+  return (
+    texts.flatMap((text) => (typeof text === "string" ? (spoolFault.exec(text)?.[1] ?? []) : []))[0] ?? null
+  );
 }
 
 async function upkeepFacts(

@@ -113,6 +113,7 @@ export const tableEnds: Readonly<Record<string, TableEnd>> = {
   day_figures: each("day, one row"),
   crawler_figures: days(7, "by quarter of an hour and crawler"),
   incident: days(incidentDays, "by hour, kind and crawler"),
+  disk_sample: days(14, "how fast the disk fills"),
   alert_mute: days(30, "after it ended"),
   graph_summary: bounded("the latest hundred rankings", 100),
   recrawl_plan: bounded("the latest thousand plans", 1000),
