@@ -47,8 +47,12 @@ let backup: Backup;
 /** Numbers that were committed before the backup began, and after it had ended. */
 let [before, after] = [0, 0];
 
+const { TMPDIR } = process.env;
+
 beforeAll(async () => {
   chmodSync(folder, 0o755);
+  // Where backups are tried.
+  process.env.TMPDIR = folder;
   database = await openDatabase({ databaseUrl: null, home, schema: "nearcrawl" });
   await migrate(database);
   await database.pool.query("create table numbered (number bigint primary key)");
@@ -57,6 +61,7 @@ beforeAll(async () => {
 });
 
 afterAll(async () => {
+  process.env.TMPDIR = TMPDIR;
   await database?.close();
   for (const one of [home, elsewhere]) await stopEmbeddedPostgres(one);
   if (hasDisk) await run("umount", ["--lazy", disk]);
