@@ -61,7 +61,8 @@ beforeAll(async () => {
 });
 
 afterAll(async () => {
-  process.env.TMPDIR = TMPDIR;
+  if (TMPDIR === undefined) delete process.env.TMPDIR;
+  else process.env.TMPDIR = TMPDIR;
   await database?.close();
   for (const one of [home, elsewhere]) await stopEmbeddedPostgres(one);
   if (hasDisk) await run("umount", ["--lazy", disk]);
