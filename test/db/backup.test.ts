@@ -200,6 +200,9 @@ it("leaves the main fork of an unlogged table out, and recovery makes it anew", 
   const paths = new Set(backup.manifest.files.map((file) => file.path));
 
   expect([paths.has(path), paths.has(`${path}_init`)]).toEqual([false, true]);
+  const opened = await openDatabase({ databaseUrl: null, home: elsewhere, schema: "nearcrawl" });
+  expect((await opened.pool.query("select * from fleeting")).rows).toEqual([]);
+  await opened.close();
 });
 
 it("verifies as sound, comes up on trial, and says what is in it", async () => {
