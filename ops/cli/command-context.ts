@@ -14,7 +14,7 @@ import { parse } from "smol-toml";
 import { z } from "zod";
 import { ConfigError, UsageError } from "#core/errors";
 import { placedFaults } from "#crawler/settings/settings-file";
-import { openDatabase } from "#db/connect";
+import { openDatabase, type ServerEvent } from "#db/connect";
 import type { Database } from "#db/server-database";
 import { readServerUrl } from "#db/server-url";
 
@@ -83,11 +83,13 @@ function databaseUrlIn(home: string): string | null {
 export async function withDatabase<T>(
   context: CommandContext,
   work: (database: Database) => Promise<T>,
+  onServer?: (event: ServerEvent) => void,
 ): Promise<T> {
   const database = await openDatabase({
     databaseUrl: context.databaseUrl,
     home: context.home,
     schema: context.schema,
+    ...(onServer && { onServer }),
   });
   try {
     return await work(database);
