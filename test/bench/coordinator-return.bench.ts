@@ -3,7 +3,7 @@
  * crawler that is back, to the last, and to the first result that is stored. The coordinator is the built command, started
  * again as `nearcrawl up` does (a supervisor that starts it at once, later each time in a row); crawlers are real, in this
  * process; the Internet is emulated.
- * Run: npm run bench -- coordinator-return [--kills 12] [--crawlers 12] [--write]
+ * Run: npm run bench -- coordinator-return [--kills 6] [--crawlers 12] [--write]
  *   --write: the figures go to test/bench/results/coordinator-return.md
  */
 import { execFileSync } from "node:child_process";
@@ -29,7 +29,7 @@ import { startWorld } from "#ops/world/main";
 
 const { values } = parseArgs({
   options: {
-    kills: { type: "string", default: "12" },
+    kills: { type: "string", default: "6" },
     crawlers: { type: "string", default: "12" },
     write: { type: "boolean", default: false },
   },
@@ -37,7 +37,7 @@ const { values } = parseArgs({
 const kills = Number(values.kills);
 const crawlerCount = Number(values.crawlers);
 const root = join(import.meta.dirname, "../..");
-const world = generateWorld({ seed: 29, sites: 40 * kills, crawlers: crawlerCount });
+const world = generateWorld({ seed: 29, sites: 1200, crawlers: crawlerCount });
 const scope = { pagesPerHost: 20, maxDepth: 5, admitNewHosts: false };
 
 execFileSync(process.execPath, [join(root, "ops/build.mjs"), "--unchecked"], { stdio: "ignore" });
@@ -92,10 +92,12 @@ for (const [index, { name, address }] of world.crawlers.entries()) {
   const settings = {
     coordinatorUrl: `${webUrl.replace("http", "ws")}/crawler`,
     ...{ key, name, home: join(folder, name), publicAddress: address, responseTimeFactor: 0 },
-    ...{ proxy: internet.proxyUrlOf(index), resolvers: [internet.dnsAddress], politenessFloorMs: 1000 },
+    ...{ proxy: internet.proxyUrlOf(index), resolvers: [internet.dnsAddress], politenessFloorMs: 20_000 },
     probeMethods: ["head", "connect"] as const,
   };
-  crawlers.push(await startCrawler(crawlerConfig({ ...settings, probeMethods: ["head", "connect"] }), { log }));
+  crawlers.push(
+    await startCrawler(crawlerConfig({ ...settings, probeMethods: ["head", "connect"] }), { log }),
+  );
 }
 const frontier = createFrontierStore(database.pool);
 await admitUrls(
@@ -147,7 +149,10 @@ const table = [
 ].join("\n");
 process.stdout.write(`${table}\n`);
 if (values.write) {
-  const commit = execFileSync("git", ["rev-parse", "--short", "HEAD"], { cwd: root, encoding: "utf8" }).trim();
+  const commit = execFileSync("git", ["rev-parse", "--short", "HEAD"], {
+    cwd: root,
+    encoding: "utf8",
+  }).trim();
   writeFileSync(
     join(root, "test/bench/results/coordinator-return.measured.md"),
     `${new Date().toISOString().slice(0, 10)}, commit ${commit}, ${cpus()[0]?.model.trim()}, ${cpus().length} cores: ${kills} kills, ${crawlerCount} crawlers.\n\n${table}\n`,

@@ -11,8 +11,8 @@ import { cpus } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { Client } from "pg";
-import { removeTemporaryFolders } from "../support/temporary-folder.ts";
 import { ServerPair } from "../support/standby.ts";
+import { removeTemporaryFolders } from "../support/temporary-folder.ts";
 
 const { values } = parseArgs({
   options: { commits: { type: "string", default: "300" }, write: { type: "boolean", default: false } },
@@ -65,7 +65,10 @@ const table = [
 process.stdout.write(`${table}\n`);
 if (values.write) {
   const root = join(import.meta.dirname, "../..");
-  const commit = execFileSync("git", ["rev-parse", "--short", "HEAD"], { cwd: root, encoding: "utf8" }).trim();
+  const commit = execFileSync("git", ["rev-parse", "--short", "HEAD"], {
+    cwd: root,
+    encoding: "utf8",
+  }).trim();
   writeFileSync(
     join(root, "test/bench/results/standby.md"),
     `# What a commit costs that waits for a standby
