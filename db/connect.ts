@@ -4,14 +4,28 @@
  */
 import { setTimeout as delay } from "node:timers/promises";
 import { Client, type PoolClient } from "pg";
+import { DatabaseError } from "#core/errors";
 import {
+  logSince,
   passingVisitor,
+  readPidFile,
   serverCrashed,
   serverIsAlive,
   startEmbeddedPostgres,
   stopEmbeddedPostgres,
 } from "./embedded-postgres.ts";
+import { mostRestarts, noteRestart, restartMinutes, restartsOf } from "./embedded-restarts.ts";
 import { type Database, openServerDatabase } from "./server-database.ts";
+
+/** The embedded server has died: it was started again, for the n-th time lately, or dies too often. */
+export type ServerEvent =
+  | { readonly type: "restarted"; readonly times: number }
+  | { readonly type: "given-up"; readonly error: DatabaseError };
+
+/** For people. */
+export function restartWords(times: number): string {
+  return `the embedded Postgres had died and was started again (${times} of at most ${mostRestarts} times in ${restartMinutes} minutes)`;
+}
 
 export interface OpenDatabaseOptions {
   /** A server to use; null: the embedded one. */
@@ -20,6 +34,8 @@ export interface OpenDatabaseOptions {
   readonly home: string;
   readonly schema: string;
   readonly maxConnections?: number;
+  /** What becomes of the embedded server while it is open, where it dies. */
+  readonly onServer?: (event: ServerEvent) => void;
 }
 
 /**
@@ -38,13 +54,12 @@ export async function openDatabase(options: OpenDatabaseOptions): Promise<Databa
  * Starts or attaches. `close` stops the server when this call started it and nobody else is connected;
  * otherwise it stays for the others.
  */
-async function openEmbeddedDatabase(options: {
-  readonly home: string;
-  readonly schema: string;
-  readonly maxConnections?: number;
-}): Promise<Database> {
+async function openEmbeddedDatabase({
+  onServer = () => {},
+  ...options
+}: Omit<OpenDatabaseOptions, "databaseUrl">): Promise<Database> {
   const server = await startEmbeddedPostgres(options.home);
-  const presence = new Presence(server.home, server.url);
+  const presence = new Presence(server.home, server.url, onServer);
   const ownBackends = new Set<number>();
   const leave = async (): Promise<void> => {
     await presence.settle();
@@ -75,20 +90,25 @@ function backendOf(client: PoolClient): number {
 
 /**
  * One idle connection. When it breaks and the server is found dead without having been stopped, the server
- * is started again: queries fail in between, and the pool finds it at the same socket afterwards.
+ * is started again: queries fail in between, and the pool finds it at the same socket afterwards. One that keeps dying is
+ * left alone, until somebody opens it anew.
  */
 class Presence {
   readonly #home: string;
   readonly #url: string;
+  readonly #onServer: (event: ServerEvent) => void;
   #client: Client | null = null;
+  /** Of the server that it is connected to. */
+  #pid: number | undefined;
   #ended = false;
   #recovery: Promise<void> = Promise.resolve();
   /** True when it was we who brought the server back. */
   restarted = false;
 
-  constructor(home: string, url: string) {
+  constructor(home: string, url: string, onServer: (event: ServerEvent) => void) {
     this.#home = home;
     this.#url = url;
+    this.#onServer = onServer;
   }
 
   async begin(): Promise<void> {
@@ -101,6 +121,7 @@ class Presence {
     client.on("error", () => {});
     await client.connect();
     this.#client = client;
+    this.#pid = readPidFile(this.#home)?.pid;
     client.once("end", () => {
       if (!this.#ended) this.#recovery = this.#lost();
     });
@@ -144,14 +165,27 @@ class Presence {
   /** A server that was stopped on purpose is not started again, but found when somebody else starts it. */
   async #lost(): Promise<void> {
     this.#client = null;
+    const pid = this.#pid ?? 0;
     while (!this.#ended && this.#client === null) {
       await delay(200);
       try {
-        if (serverCrashed(this.#home)) this.restarted ||= (await startEmbeddedPostgres(this.#home)).started;
+        if (serverCrashed(this.#home)) {
+          if (!noteRestart(this.#home)) return await this.#giveUp();
+          const { started } = await startEmbeddedPostgres(this.#home);
+          this.restarted ||= started;
+        }
         if (serverIsAlive(this.#home)) await this.begin();
       } catch {
         // The next turn looks again; queries meanwhile fail with the server's own words.
       }
     }
+    const restarts = restartsOf(this.#home);
+    if (restarts.includes(pid)) this.#onServer({ type: "restarted", times: restarts.length });
+  }
+
+  async #giveUp(): Promise<void> {
+    const log = await logSince(this.#home, 0).catch(() => "");
+    const words = `the embedded Postgres in ${this.#home} died ${mostRestarts + 1} times within ${restartMinutes} minutes, and is not started again by itself; the end of its log: ${log}`;
+    this.#onServer({ type: "given-up", error: new DatabaseError(words) });
   }
 }

@@ -234,7 +234,7 @@ function socketUrl(socketFolder: string, database: string): string {
 }
 
 /** What the log got since it had so many bytes; its last 2000 characters. */
-async function logSince(home: string, bytes: number): Promise<string> {
+export async function logSince(home: string, bytes: number): Promise<string> {
   const file = logFileOf(home);
   if (!existsSync(file)) return "";
   const handle = await open(file);

@@ -66,7 +66,13 @@ export interface LinkSettings {
   readonly sign?: ((text: string) => string) | undefined;
   /** From the start of an attempt to the welcome. */
   readonly welcomeTimeoutMs?: number;
-  readonly backOff?: { readonly firstMs: number; readonly mostMs: number };
+  /** `soonMs`: the most for `soonForMs` after a session is lost. */
+  readonly backOff?: {
+    readonly firstMs: number;
+    readonly mostMs: number;
+    readonly soonMs?: number;
+    readonly soonForMs?: number;
+  };
   /** Made anew for every connection; absent: streams that are made for results, 300 KB in both directions. */
   readonly compression?: () => LinkCompression;
 }
@@ -77,7 +83,11 @@ export interface OutgoingResult {
   readonly packed: PackedMessage;
 }
 
-const defaultBackOff = { firstMs: 500, mostMs: 60_000 };
+/**
+ * A coordinator that was killed is back within seconds: so long after the loss of a session, a crawler waits no longer than
+ * `soonMs` for the next attempt. Not in a large fleet, which would come back within these.
+ */
+const defaultBackOff = { firstMs: 500, mostMs: 60_000, soonMs: 2000, soonForMs: 20_000 };
 /** A coordinator that sends a crawler away for longer is asked again all the same. */
 const mostToldWaitMs = 600_000;
 const lateShare = 0.1;
@@ -107,6 +117,8 @@ export class CoordinatorLink {
   #refused: CoordinatorRefuse | null = null;
   /** Over so long the fleet comes back when all have lost their sessions. */
   #returnMs = 0;
+  /** When a session ended; the coordinator is not expected back at any moment before there was one. */
+  #lostAtMs = Number.NEGATIVE_INFINITY;
   #credits = 0;
   #acknowledged = 0;
   /** In this session. */
@@ -286,6 +298,7 @@ export class CoordinatorLink {
   }
 
   #onEnd(reason: string, retryAfterMs: number | null): void {
+    if (this.#up) this.#lostAtMs = performance.now();
     const spreadMs = this.#up && retryAfterMs === null ? this.#returnMs * this.#settings.random() : 0;
     this.#down();
     if (this.#stopped) return;
@@ -339,10 +352,13 @@ export class CoordinatorLink {
    * return at once.
    */
   #nextWaitMs(): number {
-    const { firstMs, mostMs } = this.#settings.backOff ?? defaultBackOff;
+    const backOff = { ...defaultBackOff, ...this.#settings.backOff };
+    const isSoon = this.#returnMs === 0 && performance.now() - this.#lostAtMs < backOff.soonForMs;
+    const mostMs = isSoon ? Math.min(backOff.mostMs, backOff.soonMs) : backOff.mostMs;
     const rounds = Math.floor(this.#attempts / this.#addresses.size);
-    const fullMs = Math.min(mostMs, firstMs * 2 ** Math.min(rounds, 30));
-    this.#attempts += 1;
+    const fullMs = Math.min(mostMs, backOff.firstMs * 2 ** Math.min(rounds, 30));
+    // What was cut short goes on from there.
+    if (!isSoon || fullMs < mostMs) this.#attempts += 1;
     return Math.round(fullMs * (0.5 + this.#settings.random() / 2));
   }
 

@@ -14,7 +14,7 @@ import { parse } from "smol-toml";
 import { z } from "zod";
 import { ConfigError, UsageError } from "#core/errors";
 import { placedFaults } from "#crawler/settings/settings-file";
-import { openDatabase } from "#db/connect";
+import { openDatabase, type ServerEvent } from "#db/connect";
 import { refuseForeignSchema } from "#db/schema-state";
 import type { Database } from "#db/server-database";
 import { readServerUrl } from "#db/server-url";
@@ -84,6 +84,13 @@ function databaseUrlIn(home: string): string | null {
   throw new ConfigError([`${file}: databaseUrl: must be a text`]);
 }
 
+interface WithDatabaseOptions {
+  /** Whatever migrations its schema has; left out, one of another program's is refused. */
+  readonly anySchema?: boolean;
+  /** What becomes of the embedded server. */
+  readonly onServer?: (event: ServerEvent) => void;
+}
+
 /**
  * Opens the context's database (starting the embedded one where no server is named), runs, closes. Throws a DatabaseError
  * where the schema is none of this program's: a newer version has migrated it, or an older one stopped half-way.
@@ -91,12 +98,13 @@ function databaseUrlIn(home: string): string | null {
 export async function withDatabase<T>(
   context: CommandContext,
   work: (database: Database) => Promise<T>,
-  { anySchema = false }: { readonly anySchema?: boolean } = {},
+  { anySchema = false, onServer }: WithDatabaseOptions = {},
 ): Promise<T> {
   const database = await openDatabase({
     databaseUrl: context.databaseUrl,
     home: context.home,
     schema: context.schema,
+    ...(onServer && { onServer }),
   });
   try {
     if (!anySchema) await refuseForeignSchema(database);

@@ -20,11 +20,12 @@ import { createInterface } from "node:readline/promises";
 import type { Readable, Writable } from "node:stream";
 import { fileURLToPath } from "node:url";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
-import { openDatabase } from "#db/connect";
+import { openDatabase, type ServerEvent } from "#db/connect";
 import { findPrograms } from "#db/embedded-binaries";
 import { startEmbeddedPostgres, stopEmbeddedPostgres } from "#db/embedded-postgres";
 import type { Database } from "#db/server-database";
 import { builtDoors } from "../support/built-command.ts";
+import { until } from "../support/until.ts";
 
 const isRoot = process.getuid?.() === 0;
 const serverUid = 65534;
@@ -183,6 +184,54 @@ test("kill -9 of the server while a database is open: it comes back by itself", 
   await database.close();
   expect(serverRuns()).toBe(false);
 });
+
+test("a server that dies again and again is started again three times, over all who use it, and then left, with words", async () => {
+  copyMadeHome();
+  const events: ServerEvent[] = [];
+  const onServer = (event: ServerEvent) => void events.push(event);
+  const one = await openDatabase({ databaseUrl: null, home, schema: "public", onServer });
+  const other = await openDatabase({ databaseUrl: null, home, schema: "public", onServer });
+  for (const times of [1, 2, 3]) {
+    const killed = serverPid();
+    process.kill(killed, "SIGKILL");
+    await until(() => events.length === 2 * times, 20_000);
+    expect(serverPid()).not.toBe(killed);
+  }
+  const restarts = events.splice(0);
+  const last = serverPid();
+  process.kill(last, "SIGKILL");
+  await until(() => events.length === 2, 20_000);
+
+  expect(restarts).toEqual([1, 1, 2, 2, 3, 3].map((times) => ({ type: "restarted", times })));
+  for (const event of events) {
+    if (event.type !== "given-up") throw new Error(event.type);
+    expect(event.error.message).toMatch(
+      /^the embedded Postgres in .* died 4 times within 10 minutes, and is not started again by itself; the end of its log: .*ready to accept connections/s,
+    );
+  }
+  expect(serverPid()).toBe(last);
+  await Promise.all([one.close(), other.close()]);
+
+  // Whoever opens it anew has a reason to.
+  const database = await open();
+  expect(serverPid()).not.toBe(last);
+  await database.close();
+}, 60_000);
+
+test("what is long ago does not count", async () => {
+  copyMadeHome();
+  const lines = [1, 2, 3, 4].map((pid) => `${pid} ${new Date(Date.now() - 601_000).toISOString()}\n`);
+  writeFileSync(join(home, "postgres-restarts"), `${lines.join("")}what is no line\n`);
+  const events: ServerEvent[] = [];
+  const onServer = (event: ServerEvent) => void events.push(event);
+  const database = await openDatabase({ databaseUrl: null, home, schema: "public", onServer });
+
+  process.kill(serverPid(), "SIGKILL");
+
+  await until(() => events.length > 0, 20_000);
+  expect(events).toEqual([{ type: "restarted", times: 1 }]);
+  await database.close();
+}, 30_000);
 
 test("kill -9 of the process that started the server: the server stays, and the next one attaches", async () => {
   copyMadeHome();

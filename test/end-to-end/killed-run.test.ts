@@ -1,9 +1,11 @@
 /**
  * `nearcrawl up` as a person runs it, with processes killed in the middle: Postgres and one of its backends, a crawler,
- * the coordinator, then `up` itself. Nothing is lost, nothing is stored twice, and the run comes to its end.
+ * the coordinator, then `up` itself, and Postgres too often. Nothing is lost, nothing is stored twice, and the run comes to its
+ * end.
  */
 import { type ChildProcess, spawn } from "node:child_process";
-import { readdirSync, readFileSync, rmSync } from "node:fs";
+import { appendFileSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { createFrontierStore } from "#coordinator/frontier/frontier-store";
 import { openDatabase } from "#db/connect";
@@ -115,6 +117,11 @@ describe.skipIf(process.platform !== "linux")(
       const [first] = pidsOf("settings/coordinator.json");
       process.kill(readPidFile(home)!.pid, "SIGKILL");
       await isBack();
+      expect(complaints).toContain(
+        "the embedded Postgres had died and was started again (1 of at most 3 times in 10 minutes)",
+      );
+      const log = readFileSync(join(home, "world/logs/coordinator.log"), "utf8");
+      expect(log).toContain("was started again (1 of at most 3 times in 10 minutes)");
       complaints = "";
 
       await pagesReach(5);
@@ -137,11 +144,24 @@ describe.skipIf(process.platform !== "linux")(
       await ended;
       await until(() => pidsOf("settings/").length === 0, 30_000);
 
+      // As if it had died three times by now.
+      for (const pid of [1, 2])
+        appendFileSync(join(home, "postgres-restarts"), `${pid} ${new Date().toISOString()}\n`);
+      const given = exitOf(await startUp());
+      await until(() => complaints.includes("web page:"), 60_000);
+      process.kill(readPidFile(home)!.pid, "SIGKILL");
+      expect(await given, complaints).toBe(1);
+      expect(complaints).toMatch(/died 4 times within 10 minutes, and is not started again by itself/);
+      expect(pidsOf("settings/")).toEqual([]);
+      rmSync(join(home, "postgres-restarts"));
+
       const code = await exitOf(await startUp());
 
       expect(code, complaints).toBe(0);
       const result = JSON.parse(output) as { finished: boolean; hostsFetched: number; hosts: number };
       expect(result).toMatchObject({ finished: true, hosts: sites, hostsFetched: sites });
+      // That run started the server, and ended it.
+      await startEmbeddedPostgres(home);
       const { rows } = await database.pool.query(
         `select (select count(*)::int from run) as runs,
          count(*)::int as fetches, count(distinct (host_hash, url_hash))::int as urls

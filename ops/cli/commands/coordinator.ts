@@ -13,6 +13,7 @@ import type { RegistryHost } from "#coordinator/registry/registry-view";
 import { linkMinutes } from "#core/access-types";
 import { UsageError } from "#core/errors";
 import { createLog, type Log } from "#core/log";
+import { restartWords, type ServerEvent } from "#db/connect";
 import { migrate } from "#db/migrate";
 import type { Database } from "#db/server-database";
 import { softwareVersion } from "#protocol/software-version";
@@ -22,6 +23,7 @@ import { recordCommand } from "../audit-command-change.ts";
 import {
   type ContextOptions,
   commandContext,
+  exitCodes,
   journalRootOf,
   withDatabase,
   writeCurrentRun,
@@ -99,7 +101,8 @@ async function runCoordinator(options: CoordinatorOptions): Promise<void> {
   for (const words of contactWarnings(config)) process.stderr.write(`nearcrawl: ${words}\n`);
   const log = createLog({ level: config.logLevel, name: "coordinator" });
   const version = softwareVersion;
-  await withDatabase(context, async (database) => {
+  const server = serverFollower(log);
+  const work = async (database: Database) => {
     await migrate(database);
     const asked = untilAskedToStop();
     let { listen } = config;
@@ -138,13 +141,46 @@ async function runCoordinator(options: CoordinatorOptions): Promise<void> {
         await sayWithoutRegistry(database);
       }
       if (isFirst) process.send?.({ type: "listening", webUrl });
-      const end = await Promise.race([asked, coordinator.wentBack.then(() => "went-back" as const)]);
+      const end = await Promise.race([
+        asked,
+        coordinator.wentBack.then(() => "went-back" as const),
+        // A supervisor sees for itself that the server is given up.
+        ...(process.send ? [] : [server.givenUp]),
+      ]);
+      if (server.error !== null)
+        setTimeout(() => process.exit(exitCodes.failed), stopWithoutDatabaseMs).unref();
       await coordinator.stop();
+      if (server.error !== null) throw server.error;
       if (end !== "went-back") return;
       // Where it is known to its crawlers.
       listen = { ...listen, port: Number(new URL(webUrl).port) || listen.port };
     }
-  });
+  };
+  await withDatabase(context, work, { onServer: server.onServer });
+}
+
+/** How long a coordinator whose database is gone may take to end. */
+const stopWithoutDatabaseMs = 5000;
+
+/** Logs what becomes of the embedded server. `givenUp` resolves when it died too often. */
+function serverFollower(log: Log) {
+  let giveUp: () => void = () => {};
+  const follower = {
+    error: null as Error | null,
+    givenUp: new Promise<void>((resolve) => {
+      giveUp = resolve;
+    }),
+    onServer: (event: ServerEvent) => {
+      if (event.type === "restarted") {
+        log.warn({ times: event.times }, restartWords(event.times));
+        return;
+      }
+      log.error({ error: event.error }, "the embedded Postgres died too often, and is not started again");
+      follower.error = event.error;
+      giveUp();
+    },
+  };
+  return follower;
 }
 
 /** What the coordinator does by itself is the coordinator's in the audit log. */

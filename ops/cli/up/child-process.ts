@@ -1,16 +1,19 @@
 /**
  * The separate processes of a run: the emulated Internet, the coordinator, the crawlers. Each is forked with
  * an IPC channel, so that it notices when its supervisor is gone (even by kill -9) and stops by itself. What
- * it prints goes to a log file. One that dies unasked is started again, later each time in a row.
+ * it prints goes to a log file. One that dies unasked is started again: at once, and later each time in a row.
  */
 import { type ChildProcess, fork } from "node:child_process";
 import { createWriteStream, mkdirSync, readFileSync } from "node:fs";
 import { dirname } from "node:path";
 
-const restartFirstMs = 1000;
+/** Somebody waits for it. */
+const restartAtOnceMs = 100;
+/** The second time in a row; then twice as long each time. */
+const restartAgainMs = 1000;
 const restartMostMs = 30_000;
 /** A process that lived so long is taken to be healthy: its next restart is quick again. */
-const healthyAfterMs = 30_000;
+const healthyAfterMs = 10_000;
 const stopGraceMs = 8000;
 
 export interface ChildSettings {
@@ -95,7 +98,8 @@ export class SupervisedProcess {
     const { name, logFile, onDeath, restart = true } = this.#settings;
     onDeath?.(`${name} ${how}${restart ? "; starting it again" : ""} (log: ${logFile})`);
     if (!restart) return;
-    const delayMs = Math.min(restartMostMs, restartFirstMs * 2 ** (this.#failuresInARow - 1));
+    const againMs = Math.min(restartMostMs, restartAgainMs * 2 ** (this.#failuresInARow - 2));
+    const delayMs = this.#failuresInARow === 1 ? restartAtOnceMs : againMs;
     this.#restart = setTimeout(() => this.start(), delayMs);
   }
 }

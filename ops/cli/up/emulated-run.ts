@@ -18,6 +18,7 @@ import { followRun, type RunOutcome, type ThroughOutages, throughOutages } from 
 import { comparePolicies, type PolicyRow, type WorldParameters } from "./policy-comparison.ts";
 import { type OpenedRun, openRun } from "./run-record.ts";
 import type { RunVoice } from "./run-voice.ts";
+import { ServerWatch } from "./server-watch.ts";
 import { SystemProcesses } from "./system-processes.ts";
 
 export interface EmulatedRunOptions {
@@ -43,21 +44,25 @@ export interface EmulatedRun {
 export async function runEmulated(options: EmulatedRunOptions): Promise<EmulatedRun> {
   const { context, parameters, voice } = options;
   const folder = join(context.home, options.schema);
-  const run = await openRun({
-    database: { databaseUrl: context.databaseUrl, home: context.home, schema: options.schema },
+  const { databaseUrl, home } = context;
+  const watch = new ServerWatch(voice);
+  const steadily = throughOutages(voice, Promise.race([options.stopRequested, watch.ended]));
+  const opening = openRun({
+    database: { databaseUrl, home, schema: options.schema, onServer: watch.onServer },
+    throughOutages: steadily,
     parameters,
     folder,
     fresh: options.fresh,
     disposable: true,
     onReturn: (words) => voice.note(words),
   });
-  const steadily = throughOutages(voice, options.stopRequested);
+  const run = await watch.over(opening);
   const processes = new SystemProcesses({ run: folder }, (words) => voice.note(words));
   const stop = async () => {
     await processes.stop();
     await run.close();
   };
-  try {
+  const crawl = async (): Promise<EmulatedRun> => {
     const world = await loadWorld(parameters);
     const registry = join(folder, "registry");
     if (!run.resumed)
@@ -78,6 +83,9 @@ export async function runEmulated(options: EmulatedRunOptions): Promise<Emulated
     );
     if (outcome.finished) await steadily(async () => await run.finish({ outcome, policies }));
     return { webUrl, resumed: run.resumed, outcome, policies, stop };
+  };
+  try {
+    return await watch.over(crawl());
   } catch (error) {
     await stop();
     throw error;

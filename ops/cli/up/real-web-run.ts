@@ -20,6 +20,7 @@ import { printable } from "../output.ts";
 import { followRun, type RunOutcome, type ThroughOutages, throughOutages } from "./follow-run.ts";
 import { openRun } from "./run-record.ts";
 import type { RunVoice } from "./run-voice.ts";
+import { ServerWatch } from "./server-watch.ts";
 import { SystemProcesses } from "./system-processes.ts";
 
 const parametersSchema = z.object({
@@ -126,21 +127,25 @@ const schema = "nearcrawl";
 export async function runRealWeb(options: RealWebRunOptions): Promise<RealWebRun> {
   const { context, parameters, voice } = options;
   const folder = join(context.home, schema);
-  const run = await openRun({
-    database: { databaseUrl: context.databaseUrl, home: context.home, schema },
+  const { databaseUrl, home } = context;
+  const watch = new ServerWatch(voice);
+  const steadily = throughOutages(voice, Promise.race([options.stopRequested, watch.ended]));
+  const opening = openRun({
+    database: { databaseUrl, home, schema, onServer: watch.onServer },
+    throughOutages: steadily,
     parameters: { ...parameters },
     folder,
     fresh: false,
     disposable: false,
     onReturn: (words) => voice.note(words),
   });
-  const steadily = throughOutages(voice, options.stopRequested);
+  const run = await watch.over(opening);
   const processes = new SystemProcesses({ run: folder }, (words) => voice.note(words));
   const stop = async () => {
     await processes.stop();
     await run.close();
   };
-  try {
+  const crawl = async (): Promise<RealWebRun> => {
     const { database } = run;
     const webUrl = await startProcesses(database, processes, { ...options, steadily });
     await steadily(async () => await admitSeeds(database, parameters, voice));
@@ -156,6 +161,9 @@ export async function runRealWeb(options: RealWebRunOptions): Promise<RealWebRun
     const found = await steadily(async () => await neverCrawled(database, parameters.urls));
     const summary = await steadily(async () => await outcomesOf(database));
     return { webUrl, outcome, summary, refused: { asked: parameters.refused, found }, stop };
+  };
+  try {
+    return await watch.over(crawl());
   } catch (error) {
     await stop();
     throw error;

@@ -11,6 +11,7 @@ import { type OpenDatabaseOptions, openDatabase } from "#db/connect";
 import { migrate } from "#db/migrate";
 import { refuseForeignSchema } from "#db/schema-state";
 import type { Database } from "#db/server-database";
+import type { ThroughOutages } from "./follow-run.ts";
 
 /** The SQLSTATE of a lock that was not given within `lock_timeout`. */
 const LOCK_NOT_AVAILABLE = "55P03";
@@ -33,6 +34,8 @@ export interface OpenRunOptions {
   readonly fresh: boolean;
   /** True for a demonstration: other parameters empty the schema. */
   readonly disposable: boolean;
+  /** The server that goes away while tables are made is waited for. */
+  readonly throughOutages: ThroughOutages;
   /** The database went away and is back: one line about it. */
   readonly onReturn: (words: string) => void;
 }
@@ -43,12 +46,15 @@ export async function openRun(options: OpenRunOptions): Promise<OpenedRun> {
   try {
     await lock.take();
     if (!options.fresh) await refuseForeignSchema(database);
-    const unfinished = options.disposable ? await unfinishedRun(database, options) : null;
-    if (unfinished === null && options.disposable) {
-      await database.pool.query(`drop schema if exists "${database.schema}" cascade`);
-      rmSync(options.folder, { recursive: true, force: true });
-    }
-    await migrate(database);
+    const unfinished = await options.throughOutages(async () => {
+      const found = options.disposable ? await unfinishedRun(database, options) : null;
+      if (found === null && options.disposable) {
+        await database.pool.query(`drop schema if exists "${database.schema}" cascade`);
+        rmSync(options.folder, { recursive: true, force: true });
+      }
+      await migrate(database);
+      return found;
+    });
     const runId = unfinished ?? (await startRun(database, options.parameters));
     return {
       database,

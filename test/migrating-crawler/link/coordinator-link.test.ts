@@ -332,6 +332,31 @@ describe("when the coordinator is lost or refuses", () => {
     },
   );
 
+  test.each([
+    { heartbeatMs: 10_000, first: [10, 20, 20, 20] },
+    { heartbeatMs: 11_000, first: [510, 20, 40, 80] },
+  ])(
+    "one that was there is looked for often for a while, in a fleet whose heartbeat takes $heartbeatMs ms: $first",
+    async ({ heartbeatMs, first }) => {
+      const { url, gateway, close } = await start({ settings: { heartbeatMs } });
+      const waits: number[] = [];
+      const log = { info() {}, warn: (fields: object) => waits.push((fields as { waitMs: number }).waitMs) };
+      const { link, heard } = makeLink(url, {
+        log,
+        random: () => 1,
+        backOff: { firstMs: 10, mostMs: 1000, soonMs: 20, soonForMs: 200 },
+      });
+      link.start();
+      await vi.waitFor(() => expect(heard.welcomes.length).toBe(1));
+      gateway.refuse(asCrawlerId(1), { code: "internal-error", reason: "lost", retry: true });
+      await close();
+      await vi.waitFor(() => expect(waits).toContain(80), { timeout: 5000 });
+
+      expect(waits.slice(0, 4)).toEqual(first);
+      expect(waits.slice(0, waits.indexOf(80) + 1).slice(-3)).toEqual([20, 40, 80]);
+    },
+  );
+
   test("attempts wait twice as long each time, up to the most, with jitter", async () => {
     const waits: number[] = [];
     const log = { info() {}, warn: (fields: object) => waits.push((fields as { waitMs: number }).waitMs) };

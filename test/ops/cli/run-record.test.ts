@@ -40,6 +40,7 @@ async function open(differences: Partial<OpenRunOptions> = {}): Promise<OpenedRu
     folder,
     fresh: false,
     disposable: true,
+    throughOutages: async (work) => await work(),
     onReturn: (words) => told.push(words),
     ...differences,
   });
