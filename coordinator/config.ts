@@ -72,6 +72,12 @@ const domainSets = z.array(z.string()).superRefine((texts, context) => {
   if (typeof layer === "string") context.addIssue({ code: "custom", message: layer });
 });
 
+/** What is expected of backups. */
+const backup = z.strictObject({
+  /** Of an embedded database once a first backup was made, of a server that archives its log; null: nobody is told. */
+  warnAfterHours: z.number().min(1).max(8760).nullable().default(48),
+});
+
 /** The web pages; what changes something is for those who have signed in, wherever it listens. */
 const access = z.strictObject({
   /** What people may who have not signed in; null: read where only this machine reaches the pages, else nothing. */
@@ -109,6 +115,7 @@ export const configSchema = z.strictObject({
   retention: policySections.retention.prefault({}),
   pace: policySections.pace.prefault({}),
   registry: registry.prefault({}),
+  backup: backup.prefault({}),
   /** The coordinator above this one, which gets what is not its own (WEB-SAILOR section 4.4); null: there is none. */
   parent: parentSettings.nullable().default(null),
   coordinators: coordinatorsSettings.prefault({}),
@@ -133,6 +140,8 @@ export const configSchema = z.strictObject({
   signRequests: z.boolean().default(false),
   /** What is crawled by this coordinator's crawlers: hosts in one of these domain sets; empty: every host. */
   domainSets: domainSets.default([]),
+  /** What the disk of a database server of one's own has for it, in 10^9 bytes; null: not known. */
+  databaseGigabytes: z.number().positive().max(1e9).nullable().default(null),
   logLevel: z.enum(["debug", "info", "warn", "error", "silent"]).default("info"),
 });
 
@@ -210,6 +219,8 @@ export interface CoordinatorOptions {
   readonly version: string;
   /** Where the tree is kept between two starts; null: it is built from the database each time. */
   readonly snapshotFolder?: string | null;
+  /** The folder of the journals beside the database (coordinator/journal); null: none is kept. */
+  readonly journalRoot?: string | null;
   /** Runs the registry's jobs; left out: none can be started from the pages. */
   readonly registryHost?: RegistryHost | null;
   /** Sees to it that there is a release of the crawler: before it listens, and now and then. Left out: operators do. */

@@ -3,6 +3,8 @@
  * it keeps in memory is read from the database first, so it can be killed and started at any moment.
  */
 import type { Server } from "node:http";
+import { hostname } from "node:os";
+import { EventLoopWatch } from "#core/event-loop-clock";
 import { IncidentLog } from "#core/incidents";
 import { createNameResolver } from "#core/name-resolver";
 import { jobs, Timekeeper } from "#core/scheduler";
@@ -19,6 +21,7 @@ import { createCrawlerStore } from "./crawlers/crawler-store.ts";
 import { Heartbeats } from "./crawlers/heartbeats.ts";
 import { createIdentityStore } from "./crawlers/identity-store.ts";
 import { keyDuties, moveDuties } from "./crawlers/start.ts";
+import { DatabaseWatch } from "./database/database-watch.ts";
 import { FleetSettling } from "./delegation/measure-peers.ts";
 import { heldBySomebody } from "./delegation/overrides/assign-by-sets.ts";
 import type { DelegationQueue } from "./delegation/queue.ts";
@@ -52,13 +55,17 @@ import { FleetLine } from "./gateway/deferred-gateway.ts";
 import { CrawlerGateway } from "./gateway/gateway.ts";
 import { fleetMessageHandlers } from "./gateway/start.ts";
 import type { JobPorts } from "./job-ports.ts";
+import { journalDuties } from "./journal/start.ts";
+import { type ReviewedDatabase, reviewDatabase } from "./journal/went-back-store.ts";
 import { following } from "./live-config.ts";
 import { followRegistry, readAnew, readWhatIsKnown } from "./load-state.ts";
 import { optOutDuties } from "./opt-outs/start.ts";
 import { Counters } from "./overview/counters.ts";
 import { createIncidentStore } from "./overview/incident-store.ts";
 import type { LiveState } from "./overview/overview.ts";
-import { alertMutePart, liveState, overviewDuties, scheduleUpkeep } from "./overview/start.ts";
+import { readinessReads } from "./overview/overview-reads.ts";
+import { OwnHealth } from "./overview/own-health.ts";
+import { alertMutePart, liveState, observeOwn, overviewDuties, scheduleUpkeep } from "./overview/start.ts";
 import { recrawlDuties, recrawlPart } from "./recrawl/start.ts";
 import { registryPart } from "./registry/start.ts";
 import { releaseDuties } from "./releases/start.ts";
@@ -80,6 +87,8 @@ import { graphPart, scheduleRanking } from "./web-graph/start.ts";
 export interface RunningCoordinator {
   /** Where its pages, its API and its crawlers' socket are. */
   readonly webUrl: string;
+  /** Resolves, with words, when the database went back: what the coordinator knows of it is not so any more, and it has to start over. */
+  readonly wentBack: Promise<string>;
   stop(): Promise<void>;
 }
 
@@ -94,15 +103,24 @@ const bunchMs = 1000;
 
 /** Reads what is known, listens, and goes to work. Rejects when it cannot listen or the database fails. */
 export async function startCoordinator(options: CoordinatorOptions): Promise<RunningCoordinator> {
-  const presence = await CoordinatorPresence.begin(options.database.pool, options.nowMs);
+  const { database, log, journalRoot = null, now = () => new Date() } = options;
+  const { pool } = database;
+  const watch = watchOwn(database.url, now);
+  let presence: CoordinatorPresence | null = null;
   let ground: Ground | null = null;
   try {
-    ground = await layGround(options, presence);
+    const reviewed = await reviewDatabase({ pool, journalRoot, log, now });
+    const { port } = options.config.listen;
+    // A port that anybody gets names nobody.
+    const name = `${hostname()}:${port === 0 ? `process ${process.pid}` : port}`;
+    presence = await CoordinatorPresence.begin(pool, options.nowMs, name);
+    ground = await layGround(options, { presence, watch, reviewed });
     const rooms = await openRooms(ground);
     return await goToWork(ground, rooms);
   } catch (error) {
-    await presence.end();
+    await presence?.end();
     await ground?.others.stop();
+    await watch.close();
     throw error;
   }
 }
@@ -111,10 +129,30 @@ type Ground = Awaited<ReturnType<typeof layGround>>;
 type Rooms = Awaited<ReturnType<typeof openRooms>>;
 
 /** What all rooms stand on: the stores, the settings in force, and what the database knows, read into memory. */
-async function layGround(options: CoordinatorOptions, presence: CoordinatorPresence) {
+async function layGround(
+  options: CoordinatorOptions,
+  {
+    presence,
+    watch,
+    reviewed,
+  }: {
+    readonly presence: CoordinatorPresence;
+    readonly watch: OwnWatch;
+    readonly reviewed: ReviewedDatabase;
+  },
+) {
   const { database, log, version, snapshotFolder = null, now = () => new Date() } = options;
   const { pool } = database;
-  const timekeeper = new Timekeeper(log, () => presence.leads);
+  const timekeeper = new Timekeeper(
+    log,
+    () => presence.leads,
+    (error) => watch.database.note(error),
+  );
+  const health = new OwnHealth({
+    ...{ database: watch.database, now, nowMs: () => performance.now(), lead: presence },
+    jobs: () => timekeeper.reports(),
+    eventLoop: () => watch.eventLoop.delay,
+  });
   const policies = await policyDuties({ pool, config: options.config, timekeeper, log, now });
   const { config } = policies;
   const state = new CoordinatorState();
@@ -143,6 +181,10 @@ async function layGround(options: CoordinatorOptions, presence: CoordinatorPrese
       : createTreeSnapshots({ folder: snapshotFolder, schema: database.schema, log });
   const heartbeats = new Heartbeats(stores.crawlers);
   const { keepReleases = async () => {}, registryHost = null } = options;
+  const journal = journalDuties({
+    ...{ pool, reviewed, timekeeper, log, now },
+    keepDays: () => config.retention.recordDays,
+  });
   const rooms: LateRooms = {};
   const others: Sharing = sharing({
     ...{ ...stores, pool, presence, fleet, state, budget, timekeeper, log, now },
@@ -155,8 +197,21 @@ async function layGround(options: CoordinatorOptions, presence: CoordinatorPrese
   });
   const ground = {
     ...{ database, pool, log, version, now, startedAt: now(), presence, keepReleases, registryHost },
-    ...{ timekeeper, policies, config, state, budget, counters, fleet, idle, heartbeats, stores, incidents },
-    ...{ knownUrls, snapshots },
+    ...{
+      timekeeper,
+      policies,
+      config,
+      journal,
+      state,
+      budget,
+      counters,
+      fleet,
+      idle,
+      heartbeats,
+      stores,
+      incidents,
+    },
+    ...{ knownUrls, snapshots, watch, health },
     /** What other coordinators on this database are told and tell; and what it needs of rooms that are opened later. */
     ...{ others, late: rooms },
     resolver: createNameResolver({ servers: config.resolvers }),
@@ -169,6 +224,23 @@ async function layGround(options: CoordinatorOptions, presence: CoordinatorPrese
   await others.listen();
   await readWhatIsKnown({ ...stores, state, budget, snapshots }, now());
   return ground;
+}
+
+type OwnWatch = ReturnType<typeof watchOwn>;
+
+/** What is looked at beside the work: nothing of it waits for the pool that the work uses. */
+function watchOwn(databaseUrl: string, now: () => Date) {
+  const database = new DatabaseWatch(databaseUrl, { now, nowMs: () => performance.now() });
+  const eventLoop = new EventLoopWatch();
+  database.start();
+  return {
+    database,
+    eventLoop,
+    close: async () => {
+      eventLoop.close();
+      await database.close();
+    },
+  };
 }
 
 interface LateRooms {
@@ -241,6 +313,7 @@ async function openRooms(ground: Ground) {
       ...{ ...shared, ...stores, ...probing, counters, withoutRoom, version, request },
       random: Math.random,
       isSettled: () => ground.settling.settled,
+      health: ground.health,
     },
     config,
   );
@@ -272,6 +345,7 @@ async function openRooms(ground: Ground) {
         log,
         now,
       },
+      hasGoneBack: () => ground.journal.hasGoneBack(),
       ...{ secrets: randomSecrets, recrawlPlan: recrawls.plan, send },
       onHello: (crawlerId, hello) => {
         for (const one of [probing, trusting, releases, others]) one.onHello(crawlerId, hello);
@@ -305,6 +379,7 @@ async function openRooms(ground: Ground) {
       fleetSize: () => state.crawlers.length,
     },
     ...{ handlers, log, zlibSync: await loadZlibSync() },
+    onFault: (error) => ground.watch.database.note(error),
   });
   fleet.open(gateway);
   return {
@@ -324,6 +399,8 @@ async function goToWork(ground: Ground, rooms: Rooms): Promise<RunningCoordinato
     await rooms.retention.begin();
     const { web, url } = await openWebServer({
       ...{ ...ground, metrics: ground.counters.metrics, live: liveOf(ground, rooms) },
+      beforeAnswer: ground.journal.catchUp,
+      readiness: readinessReads(ground.watch.database.pool),
       succession: succession(jobPorts(ground, rooms), config),
       access: (pool) => accessOver(pool, anonymousMayRead(ground.config)),
       rooms: pagesOfRooms,
@@ -332,6 +409,7 @@ async function goToWork(ground: Ground, rooms: Rooms): Promise<RunningCoordinato
       const { moves, recrawls, trusting } = rooms;
       await Promise.all([...followers, moves, recrawls, trusting].map((one) => one.start()));
       await ground.others.start();
+      await ground.journal.start();
       await ground.others.stateAddress(config.publicUrl ?? url);
     } catch (error) {
       await timekeeper.stop();
@@ -344,8 +422,10 @@ async function goToWork(ground: Ground, rooms: Rooms): Promise<RunningCoordinato
     log.info({ webUrl: url, subnets: ground.state.tree.size }, "coordinator listens");
     return {
       webUrl: url,
+      wentBack: ground.journal.wentBack,
       stop: async () => {
         await following.stop();
+        await ground.journal.stop();
         await ground.snapshots.idle();
         const roundsGivenUp = rooms.delegations.stop();
         rooms.probing.close();
@@ -359,6 +439,7 @@ async function goToWork(ground: Ground, rooms: Rooms): Promise<RunningCoordinato
         await presence.end();
         await ground.others.stop();
         await web.close();
+        await ground.watch.close();
         log.info({}, "coordinator stopped");
       },
     };
@@ -453,5 +534,8 @@ function scheduleJobs(ground: Ground, rooms: Rooms): void {
   timekeeper.every("write-heartbeats", heartbeatsMs, async () => await ground.heartbeats.write());
   timekeeper.every("keep-releases", keepReleasesMs, async () => await keepReleases(now()));
   const live = liveOf(ground, rooms);
-  timekeeper.every("observe", observeMs, async () => counters.observe(live(), gateway.counts().refusals));
+  timekeeper.every("observe", observeMs, async () => {
+    counters.observe(live(), gateway.counts().refusals);
+    observeOwn(counters.metrics.operation, ground.health, ground.presence.leads);
+  });
 }

@@ -4,7 +4,7 @@
  */
 export const settingWords: Readonly<Record<string, string>> = {
   databaseUrl:
-    "A Postgres server, 15 to 18, as postgres://user:password@host/database. Commands read it, too; --database-url and DATABASE_URL win over it. Left out: an embedded one in the home folder.",
+    "A Postgres server, 15 to 18, as postgres://user:password@host/database; several hosts, a primary and its standbys, as host1:5432,host2:5432. Commands read it, too; --database-url and DATABASE_URL win over it. Left out: an embedded one in the home folder.",
   contact:
     "Whom webmasters can write to: an e-mail address or a URL, shown on the contact page and, without publicUrl, in every request. Nobody crawls the public web without it or publicUrl.",
   publicUrl:
@@ -23,6 +23,8 @@ export const settingWords: Readonly<Record<string, string>> = {
   heartbeatSeconds:
     "Between two signs of life of a crawler; in a large fleet 3 ms for each crawler, up to 30 s.",
   departureSeconds: "A crawler that is gone for so long hands its subnets to those that come next.",
+  databaseGigabytes:
+    "What a Postgres server of one's own has room for, in GB (10^9 bytes): the alert disk-left then tells how many days are left. Of the embedded one the coordinator sees its disk itself.",
   logLevel: "What is logged at least, as JSON lines on standard output.",
   "listen.host": "The address to listen at. Beyond loopback it needs TLS, or behindProxy.",
   "listen.port": "0 takes any free port. The next 20 ports are tried where it is taken.",
@@ -57,6 +59,8 @@ export const settingWords: Readonly<Record<string, string>> = {
     "Time for one registry job; a first fetch of everything over a slow line takes hours.",
   "registry.shrinkageWarningShare":
     "A plan in which a registry loses a larger share of its subnets or addresses has to be confirmed.",
+  "backup.warnAfterHours":
+    "The alert backup-too-old, when the last backup of the embedded database (once there was a first one) or the last archived log of a server is older. Not set (null): never.",
   "parent.url": "The coordinator above this one.",
   "parent.key": "What `nearcrawl coordinators invite` printed there.",
   "parent.certificatePin":

@@ -35,6 +35,7 @@ import { createOptOutStore } from "./opt-outs/store.ts";
 import type { Metrics } from "./overview/metrics.ts";
 import type { LiveState, OverviewReads } from "./overview/overview.ts";
 import type { ReadinessReads } from "./overview/overview-types.ts";
+import { AlertsInTime, type OwnHealth, withOwnFacts } from "./overview/own-health.ts";
 import { addEvents, addOperation, addOverviewViews, liveOverview } from "./overview/routes.ts";
 import type { RegistryHost } from "./registry/registry-view.ts";
 import { addReleaseFiles, type ReleaseFilePorts } from "./releases/download-routes.ts";
@@ -48,6 +49,8 @@ import { Actions, type WebPart } from "./web/actions.ts";
 import { addApiRoutes } from "./web/api-page.ts";
 import { guard, refuseUnrouted } from "./web/guard.ts";
 import { addRateLimits } from "./web/rate-limits.ts";
+import { rememberingAccess } from "./web/remembered-access.ts";
+import { hashCrawlerKey } from "./web/secrets.ts";
 import { Views } from "./web/views.ts";
 import type { WhoReads } from "./who/place.ts";
 import { createReports } from "./who/reads.ts";
@@ -58,19 +61,25 @@ export interface OpenWebOptions {
   readonly database: Database;
   readonly resolver: NameResolver;
   readonly live: () => LiveState;
+  readonly health: OwnHealth;
+  /** The few questions of readiness are asked on connections of their own. */
+  readonly readiness: ReadinessReads;
   readonly metrics: Metrics;
   readonly version: string;
   readonly log: Log;
   readonly registryHost: RegistryHost | null;
   readonly state: CoordinatorState;
   readonly succession: FleetPorts["succession"];
+  /** Waited for before a request that changes something is answered: the change is in the journal, too. */
+  readonly beforeAnswer?: () => Promise<void>;
   /** Who may do what, by what the database knows. */
   readonly access: (pool: Pool) => Access;
   /** What each room adds to the pages, the API and the actions. */
   readonly rooms: (options: RoomOptions) => readonly WebPart[];
 }
 
-export interface RoomOptions extends Omit<OpenWebOptions, "rooms" | "access"> {
+export interface RoomOptions
+  extends Omit<OpenWebOptions, "rooms" | "access" | "beforeAnswer" | "health" | "readiness"> {
   /** The pages' own connections: few and impatient. */
   readonly pool: Pool;
   readonly access: Access;
@@ -90,11 +99,23 @@ export async function openWebServer(options: OpenWebOptions): Promise<{ web: Fas
   const tls = readTls(config);
   // Pages have connections of their own, few and impatient, so that they never starve the flows.
   const pool = createPool(database.url, readingConnections, readingTimeoutMs);
-  const access = options.access(pool);
+  const access = rememberingAccess(options.access(pool), {
+    silence: () => options.health.facts().silent?.words ?? null,
+    hash: hashCrawlerKey,
+    nowMs: () => performance.now(),
+  });
   const web = createWebServer({
     access,
+    ...(options.beforeAnswer === undefined ? {} : { beforeAnswer: options.beforeAnswer }),
     audit: createAuditLog(pool),
-    reads: createReports(pool, () => performance.now()),
+    reads: {
+      ...withOwnFacts(
+        createReports(pool, () => performance.now()),
+        options.health,
+      ),
+      ...options.readiness,
+    },
+    health: options.health,
     resolver: options.resolver,
     scope: following(() => config.scope),
     order: following(() => frontierOrder(config.frontier)),
@@ -148,6 +169,7 @@ export async function openWebServer(options: OpenWebOptions): Promise<{ web: Fas
         certificatePin,
         hasPublicUrl: config.publicUrl !== null,
         domainSets: config.domainSets,
+        backupWarnHours: config.backup.warnAfterHours,
       },
       new Date(),
     );
@@ -240,6 +262,7 @@ export interface WebPorts {
   readonly domainSets?: readonly string[];
   /** What the coordinator's memory knows now. */
   readonly live: () => LiveState;
+  readonly health: OwnHealth;
   readonly metrics: Metrics;
   readonly log: Log;
   readonly settings: WebSettings;
@@ -248,6 +271,8 @@ export interface WebPorts {
   readonly contact?: ContactPorts;
   /** Left out: nobody can sign in, and the pages are for whoever reaches them. */
   readonly access?: Access;
+  /** Waited for before a request that changes something is answered; left out: nothing is. */
+  readonly beforeAnswer?: () => Promise<void>;
   /** Where what is changed is written down; left out: nowhere. */
   readonly audit?: Pick<AuditLog, "record">;
   /** Further pages, API routes and actions (of the rooms). */
@@ -293,18 +318,30 @@ export function createWebServer(ports: WebPorts): FastifyInstance {
     ...(settings.bodyTimeoutMs === undefined ? {} : { bodyTimeoutMs: settings.bodyTimeoutMs }),
   });
   addRateLimits(app, settings);
+  if (ports.beforeAnswer) answerAfter(app, ports.beforeAnswer);
   app.register(fastifyStatic, { root: assetsFolder, prefix: "/assets/", maxAge: "1h", index: false });
   const overview = liveOverview(app, ports);
   const shared = { access, version: settings.version, now: ports.now };
   const views = new Views(app, shared);
   const actions = new Actions(app, { ...shared, audit: ports.audit ?? unaudited });
-  addOverviewViews(views, { ...ports, overview });
+  const alerts = new AlertsInTime(ports.reads, ports.health);
+  addOverviewViews(views, { ...ports, overview, alerts });
   addViews(views, ports);
   addApiRoutes(app, views, describeApi, settings.publicUrl ?? null);
   for (const addPart of ports.parts ?? []) addPart({ app, views, actions, access });
-  addEvents(app, { ...ports, access: shared.access }, overview);
+  addEvents(app, { ...ports, access: shared.access, alerts }, overview);
   if (ports.releaseFiles) addReleaseFiles(app, { ...ports.releaseFiles, version: settings.version });
   addContactRoutes(app, ports.contact ?? null, knowing);
   addOperation(app, { ...ports, access: shared.access });
   return app;
+}
+
+/** Answers of requests that change nothing go out at once. Where it fails, the answer is that failure. */
+function answerAfter(app: FastifyInstance, beforeAnswer: () => Promise<void>): void {
+  const waited = new WeakSet<FastifyRequest>();
+  app.addHook("onSend", async (request) => {
+    if (request.method === "GET" || request.method === "HEAD" || waited.has(request)) return;
+    waited.add(request);
+    await beforeAnswer();
+  });
 }

@@ -20,9 +20,10 @@ import {
   writeFileSync,
 } from "node:fs";
 import { totalmem } from "node:os";
-import { join, resolve } from "node:path";
+import { dirname, join, resolve } from "node:path";
 import { DatabaseError } from "#core/errors";
 import { isRunning } from "#core/running-process";
+import { freeBytesAt } from "./copy-files.ts";
 import {
   accountOf,
   findPrograms,
@@ -50,14 +51,59 @@ export function dataFolderOf(home: string): string {
   return join(home, "postgres");
 }
 
+/** The home whose embedded server keeps its data in that folder of this machine; null: another server does. */
+export function homeOf(dataFolder: string): string | null {
+  return existsSync(join(dataFolder, "nearcrawl.conf")) ? dirname(dataFolder) : null;
+}
+
 export function logFileOf(home: string): string {
   return join(dataFolderOf(home), "server.log");
+}
+
+/** In a data folder that came out of a backup: which one, and when. It is not backed up itself. */
+export const restoredFileOf = (dataFolder: string): string => join(dataFolder, "restored-from.json");
+
+// A restore puts one data folder aside and another in its place. A mark says so from before the first rename until after
+// the second: whoever starts the server in between finishes it, and makes no empty database.
+
+const swapFileOf = (home: string) => join(home, "restore-swap.json");
+
+interface Swap {
+  /** Complete and recovered; takes the place of <home>/postgres. */
+  readonly fresh: string;
+  /** Where what lay there goes; null: nothing did. */
+  readonly aside: string | null;
+}
+
+/** `between` is called after the first rename. */
+export function swapDataFolder(home: string, { fresh, aside }: Swap, between: () => void = () => {}): void {
+  writeFileSync(swapFileOf(home), `${JSON.stringify({ fresh, aside })}\n`, { mode: 0o600, flush: true });
+  if (aside !== null) renameSync(dataFolderOf(home), aside);
+  between();
+  finishSwap(home);
+}
+
+/** True where there was something to finish. Several may do so at once. */
+export function finishSwap(home: string): boolean {
+  const file = swapFileOf(home);
+  if (!existsSync(file)) return false;
+  const dataFolder = dataFolderOf(home);
+  const { fresh } = JSON.parse(readFileSync(file, "utf8")) as Swap;
+  const isMissing = !hasEntries(dataFolder);
+  try {
+    if (isMissing) renameSync(fresh, dataFolder);
+  } catch (error) {
+    if (!hasEntries(dataFolder)) throw error;
+  }
+  rmSync(file, { force: true });
+  return isMissing;
 }
 
 /** A data folder that this build can run, made when there is none, with its settings written anew. */
 export async function prepareCluster(home: string): Promise<Cluster> {
   try {
     const dataFolder = dataFolderOf(home);
+    finishSwap(home);
     if (!hasEntries(dataFolder)) await createCluster(home, dataFolder);
     if (existsSync(join(dataFolder, "PG_VERSION")) && !isServed(dataFolder)) giveOwnAccount(dataFolder, home);
     const account = accountOf(dataFolder);
@@ -92,7 +138,7 @@ export function makeHome(folder: string): string {
  * Lets the server's account into the home, and says which folder is closed where that is not ours to change.
  * A home that is closed to everybody (mktemp -d) is opened for passing, to that account's group alone.
  */
-function passable(home: string, account: ServerAccount): void {
+export function passable(home: string, account: ServerAccount): void {
   if (account === null) return;
   const { uid, gid, mode } = statSync(home);
   const isNobodys = (mode & 0o070) === 0 || ((mode & 0o070) === 0o010 && isShared(gid));
@@ -215,8 +261,14 @@ function writeSettings(dataFolder: string, socketFolder: string, account: Server
     work_mem: "8MB",
     fsync: "on",
     synchronous_commit: "on",
-    wal_level: "minimal",
-    max_wal_senders: "0",
+    // Backups while the server runs, and standbys that follow it (test/bench/results/backup.md has what it costs).
+    wal_level: "replica",
+    max_wal_senders: "8",
+    max_replication_slots: "8",
+    // For a standby without a slot that was away for a moment.
+    wal_keep_size: "512MB",
+    // A backup that stands still, or a standby that never comes back, loses its log before the disk is full of it.
+    max_slot_wal_keep_size: `${slotMegabytes(freeBytesAt(dataFolder))}MB`,
     // Each checkpoint makes the first change of a page cost the whole page: rarely, and on a schedule, not by size.
     max_wal_size: "4GB",
     checkpoint_timeout: "15min",
@@ -235,6 +287,14 @@ function writeSettings(dataFolder: string, socketFolder: string, account: Server
   );
   if (account !== null) chownSync(unfinished, account.uid, account.gid);
   renameSync(unfinished, file);
+}
+
+const gigabyteInMegabytes = 1024;
+
+/** How much log a slot may hold back: a quarter of the disk that is left, 1 GB at least and 16 GB at most. */
+export function slotMegabytes(freeBytes: number): number {
+  const quarter = Math.floor(freeBytes / 4 / megabyte);
+  return Math.max(gigabyteInMegabytes, Math.min(16 * gigabyteInMegabytes, quarter));
 }
 
 // How much memory the embedded Postgres keeps pages of its tables in, by what the machine (or its container) has.

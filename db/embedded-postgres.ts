@@ -59,23 +59,33 @@ const startDeadlineMs = 120_000;
 
 const lookAgainMs = 50;
 
+interface StartOptions {
+  /** A backup's log may take longer to replay than a crash's. */
+  readonly withinMs?: number;
+  readonly signal?: AbortSignal | undefined;
+}
+
 /** The running server of a home: started when need be. Throws DatabaseError with the end of the server's log. */
-export async function startEmbeddedPostgres(homeFolder: string): Promise<EmbeddedServer> {
+export async function startEmbeddedPostgres(
+  homeFolder: string,
+  { withinMs = startDeadlineMs, signal }: StartOptions = {},
+): Promise<EmbeddedServer> {
   const home = makeHome(homeFolder);
-  const deadline = performance.now() + startDeadlineMs;
+  const deadline = performance.now() + withinMs;
   let started = false;
   let lastFailure = "";
   while (performance.now() < deadline) {
+    signal?.throwIfAborted();
     const state = await look(home);
     if (state.type === "ready") return { home, url: socketUrl(state.socketFolder, embeddedName), started };
     if (state.type === "without-database") await createDatabase(state.socketFolder);
     else if (state.type === "silent" && !serverIsAlive(home)) {
-      lastFailure = await start(await prepareCluster(home));
+      lastFailure = await start(await prepareCluster(home), deadline, signal);
       started ||= lastFailure === "";
     } else await delay(lookAgainMs);
   }
   throw new DatabaseError(
-    `the embedded Postgres in ${home} did not become ready within ${startDeadlineMs / 1000} s: ${lastFailure} ${await logSince(home, 0)}`,
+    `the embedded Postgres in ${home} did not become ready within ${withinMs / 1000} s: ${lastFailure} ${await logSince(home, 0)}`,
   );
 }
 
@@ -142,7 +152,11 @@ const passingFailure =
  * sense. `pg_ctl start` would do, but hands the paths to a shell in double quotes: a folder with a `$` or a
  * quote in its name would be something else there. Detached (setsid), so that it outlives us.
  */
-async function start({ dataFolder, logFile, account, programs }: Cluster): Promise<string> {
+async function start(
+  { dataFolder, logFile, account, programs }: Cluster,
+  deadline: number,
+  signal: AbortSignal | undefined,
+): Promise<string> {
   const home = dirname(dataFolder);
   removeForeignPidFile(home);
   const before = startLog(logFile, account);
@@ -156,11 +170,12 @@ async function start({ dataFolder, logFile, account, programs }: Cluster): Promi
   closeSync(log);
   server.unref();
   const over = new AbortController();
+  const asked = signal === undefined ? over.signal : AbortSignal.any([over.signal, signal]);
   const failure = new Promise<string>((resolve) => {
     server.once("error", (error) => resolve(error.message));
     server.once("exit", (code, signal) => resolve(`it ended with ${signal ?? `exit code ${code}`}`));
   });
-  const ended = await Promise.race([failure, answered(home, server.pid, over.signal)]);
+  const ended = await Promise.race([failure, answered(home, server.pid, deadline, asked)]);
   over.abort();
   if (ended === "") return "";
   const said = `${ended}: ${await logSince(home, before)}`;
@@ -169,8 +184,12 @@ async function start({ dataFolder, logFile, account, programs }: Cluster): Promi
 }
 
 /** Resolves with "" when the process with this pid serves the home, or when nobody waits for it any more. */
-async function answered(home: string, pid: number | undefined, over: AbortSignal): Promise<string> {
-  const deadline = performance.now() + startDeadlineMs;
+async function answered(
+  home: string,
+  pid: number | undefined,
+  deadline: number,
+  over: AbortSignal,
+): Promise<string> {
   while (!over.aborted && performance.now() < deadline) {
     await delay(lookAgainMs);
     if (readPidFile(home)?.pid !== pid) continue;
@@ -247,6 +266,14 @@ export function readPidFile(home: string): { pid: number; socketFolder: string |
 export function serverIsAlive(home: string): boolean {
   const pid = readPidFile(home)?.pid;
   return pid !== undefined && isRunning(pid) && serves(pid, dataFolderOf(home));
+}
+
+/** Of the server that runs there; null: none does. Nothing is asked and nothing started: it may be asleep. */
+export function runningServerUrl(homeFolder: string): string | null {
+  if (!existsSync(homeFolder)) return null;
+  const home = realpathSync(homeFolder);
+  const { socketFolder = null } = readPidFile(home) ?? {};
+  return socketFolder === null || !serverIsAlive(home) ? null : socketUrl(socketFolder, embeddedName);
 }
 
 /** True after a crash: the server is gone, but did not take leave. */

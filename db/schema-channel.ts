@@ -10,7 +10,8 @@ export type Channel =
   | "nearcrawl_opt_outs"
   | "nearcrawl_releases"
   | "nearcrawl_policies"
-  | "nearcrawl_coordinators";
+  | "nearcrawl_coordinators"
+  | "nearcrawl_journal";
 
 /** SQL that tells all who listen to the channel in the connection's schema. `payload`: SQL of a text, such as "$1". */
 export function notify(channel: Channel, payload: string): string {

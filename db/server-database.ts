@@ -1,18 +1,17 @@
 /**
- * The pool of connections to one server, and the database of a server that a URL names.
+ * The pool of connections to a server, and the database of a server that a URL names.
  */
-import { Pool } from "pg";
+import { randomUUID } from "node:crypto";
+import type { Pool, PoolClient } from "pg";
 import { DatabaseError, UsageError } from "#core/errors";
-import { canParseUrl } from "#core/ip/url-host";
+import { ServerPool } from "./server-pool.ts";
+import { withoutPassword, withSearchPath } from "./server-url.ts";
+
+export { isConnectionLost } from "./server-pool.ts";
+export { withoutPassword, withSearchPath } from "./server-url.ts";
 
 /** Connections of one process at most, when the caller does not say; a coordinator listens on five and holds its lock on one. */
 const defaultMaxConnections = 16;
-
-/** How long a connection may take before it counts as failed. */
-const connectionTimeoutMs = 10_000;
-
-/** A transaction in which nothing happens for so long is ended: it would hold back vacuum and other writers. */
-const idleInTransactionMs = 600_000;
 
 /** Opens the database on the server of `databaseUrl`, and asks it one question, so that a wrong URL shows here. */
 export async function openServerDatabase(options: {
@@ -24,9 +23,10 @@ export async function openServerDatabase(options: {
   const description = withoutPassword(options.databaseUrl);
   const pool = createPool(url, options.maxConnections);
   try {
-    await pool.query("select 1");
+    await refuseTransactionPooling(pool, url, description);
   } catch (error) {
     await pool.end();
+    if (error instanceof UsageError) throw error;
     throw new DatabaseError(`the database ${description} cannot be used: ${wordsOf(error)}`, {
       cause: error,
     });
@@ -36,7 +36,7 @@ export async function openServerDatabase(options: {
 
 /**
  * A pool whose lost connections never end the process: a connection that breaks is dropped, its query fails
- * with the reason, and the next query opens a new one.
+ * with the reason, and the next query opens a new one, on whichever server of the URL is the primary then.
  */
 export function createPool(
   url: string,
@@ -44,80 +44,73 @@ export function createPool(
   /** A statement that takes longer is ended; by default it may take its time. */
   statementTimeoutMs = 0,
 ): Pool {
-  const pool = new Pool({
-    connectionString: url,
-    max: maxConnections,
-    connectionTimeoutMillis: connectionTimeoutMs,
-    idle_in_transaction_session_timeout: idleInTransactionMs,
-    statement_timeout: statementTimeoutMs,
-    application_name: "nearcrawl",
-    keepAlive: true,
-  });
-  // Idle connections report to the pool, those in use to their client; an error nobody hears ends the process.
-  pool.on("error", () => {});
-  pool.on("connect", (client) => client.on("error", () => {}));
-  return pool;
-}
-
-/** The URL with the schema first in the search path of every connection that it opens (psql's, too). */
-export function withSearchPath(databaseUrl: string, schema: string): string {
-  if (!/^[a-z_][a-z0-9_]{0,62}$/.test(schema)) {
-    throw new UsageError(
-      `schema "${schema}": lower-case letters, digits and underscores, at most 63, not starting with a digit`,
-    );
-  }
-  const parsed = parseDatabaseUrl(databaseUrl);
-  const own = parsed.searchParams.get("options");
-  parsed.searchParams.set("options", `${own === null ? "" : `${own} `}-c search_path=${schema},public`);
-  // libpq reads %20, but not the "+" that searchParams writes for a space.
-  parsed.search = parsed.search.replaceAll("+", "%20");
-  return parsed.href;
+  return new ServerPool({ url, maxConnections, statementTimeoutMs });
 }
 
 /**
- * True when a query failed because the server, or the way to it, went away: it was killed, restarts or recovers. The same
- * query may succeed a moment later, whether or not it had any effect the first time.
+ * Throws a UsageError where a pooler gives each transaction another session: notices and locks of a coordinator would be lost
+ * without a word. A connection straight to the server is known by its process, which a pooler does not tell.
  */
-export function isConnectionLost(error: unknown): boolean {
-  if (error instanceof AggregateError) return error.errors.some(isConnectionLost);
-  if (!(error instanceof Error)) return false;
-  const { code = "" } = error as { code?: unknown };
-  return (
-    (typeof code === "string" && lostCodes.test(code)) ||
-    lostWords.test(error.message) ||
-    isConnectionLost(error.cause)
+async function refuseTransactionPooling(pool: Pool, url: string, description: string): Promise<void> {
+  const one = await pool.connect();
+  try {
+    if ((await isDirect(one)) || (await keepsSession(one, url))) return;
+  } finally {
+    one.release();
+  }
+  throw new UsageError(
+    `the pooler at ${description} gives each transaction another session, in which notices and locks are lost: nearcrawl needs session pooling (PgBouncer: pool_mode = session)`,
   );
 }
 
-/** SQLSTATE: class 08, and what a server says that ends or has not begun; of the system, a socket that leads nowhere. */
-const lostCodes = /^(08...|57P0[123]|ECONNREFUSED|ECONNRESET|EPIPE|ENOTSOCK|ENOENT|ETIMEDOUT)$/;
+/** pg has the process behind a connection, its types don't. */
+async function isDirect(client: PoolClient): Promise<boolean> {
+  const { rows } = await client.query<{ pid: number }>("select pg_backend_pid() as pid");
+  return rows[0]!.pid === (client as PoolClient & { readonly processID: number }).processID;
+}
 
-/** Of pg's own errors, which have no code. */
-const lostWords =
-  /^(Connection terminated|timeout exceeded when trying to connect|Client has encountered|Client was closed)/;
+/** Beside another session of the same pooler. Other clients may come between, so it is tried a few times. */
+async function keepsSession(one: PoolClient, url: string): Promise<boolean> {
+  const others = createPool(url, 1);
+  try {
+    const other = await others.connect();
+    try {
+      for (let tried = 0; tried < 3; tried += 1) if (!(await keepsMark(one, other))) return false;
+      return true;
+    } finally {
+      other.release(true);
+    }
+  } finally {
+    await others.end();
+  }
+}
+
+async function keepsMark(one: PoolClient, other: PoolClient): Promise<boolean> {
+  const mark = randomUUID();
+  await one.query("select set_config('nearcrawl.session', $1, false)", [mark]);
+  try {
+    await other.query("begin");
+  } catch {
+    // Statement pooling allows none.
+    return false;
+  }
+  const [ofOther, own] = [await markOf(other), await markOf(one)];
+  await other.query("rollback");
+  return ofOther !== mark && own === mark;
+}
+
+async function markOf(client: PoolClient): Promise<string | null> {
+  const { rows } = await client.query<{ mark: string | null }>(
+    "select current_setting('nearcrawl.session', true) as mark",
+  );
+  return rows[0]!.mark;
+}
 
 /** What an error says, whatever it is: a refused connection may come as a bundle of errors without words. */
 export function wordsOf(error: unknown): string {
   if (error instanceof AggregateError) return error.errors.map(wordsOf).join("; ");
   if (!(error instanceof Error)) return String(error);
   return error.message === "" ? error.name : error.message;
-}
-
-/** Takes libpq's `user@/name?host=/folder`, too, which is no URL by the WHATWG's rules. */
-function parseDatabaseUrl(databaseUrl: string): URL {
-  const text = databaseUrl.replace(/^([^/]*\/\/[^/]*@)\//, "$1localhost/");
-  if (!/^postgres(ql)?:\/\//.test(text) || !canParseUrl(text)) {
-    throw new UsageError("the database URL is not of the form postgresql://user:password@host:port/name");
-  }
-  return new URL(text);
-}
-
-/** For people to read. */
-export function withoutPassword(databaseUrl: string): string {
-  const parsed = parseDatabaseUrl(databaseUrl);
-  if (parsed.password !== "") parsed.password = "";
-  parsed.searchParams.delete("password");
-  return parsed.href;
 }
 
 export interface Database {

@@ -56,7 +56,18 @@ const coordinatorStoreys: readonly (readonly string[])[] = [
     ...["channels", "recrawl", "frontier", "results", "delegation", "balance"],
     ...["changes", "web-graph", "trust", "federation"],
   ],
-  ["settings", "releases", "opt-outs", "registry", "access", "explore", "gateway", "sharing", "submissions"],
+  [
+    "settings",
+    "releases",
+    "opt-outs",
+    "registry",
+    "access",
+    "explore",
+    "gateway",
+    "sharing",
+    "submissions",
+    "journal",
+  ],
   ["search", "who", "overview", "fleet", "storage"],
 ];
 /** Of `start.ts` of any room, and of files that lie in no room. */

@@ -24,11 +24,17 @@ async function after(pool: Pool, since: number, { filter, limit }: ChangeQuery):
   let at = since;
   let end: number | null = null;
   for (let looked = rowsAtOnce; ; looked += rowsAtOnce) {
-    const wanted = { above: at, through: end ?? since + lookedAt(filter), most: rowsAtOnce };
+    const wanted = { above: at, through: end ?? at + lookedAt(filter), most: rowsAtOnce };
     const { state, rows } = await readRows(pool, filter, wanted);
-    if (state.removedThrough > at) return { type: "too-old", removedThrough: state.removedThrough };
-    if (at > state.last) return { type: "unknown", last: state.last };
-    end ??= Math.min(state.last, since + lookedAt(filter));
+    const fault = cursorFault(at, state);
+    if (fault !== null) return fault;
+    const jump = state.jumps.find(({ from }) => from >= at);
+    if (jump?.from === at) {
+      // Nothing was given between two epochs of the database: whoever has read what was before goes on behind.
+      at = jump.to;
+      continue;
+    }
+    end ??= Math.min(state.last, at + lookedAt(filter), jump?.from ?? state.last);
     // A later look may see changes that came meanwhile; the answer is of the first one's moment.
     for (const change of rows) {
       if (change.number > end) break;
@@ -38,8 +44,10 @@ async function after(pool: Pool, since: number, { filter, limit }: ChangeQuery):
       return { type: "read", changes, next: change.number, more: change.number < state.last };
     }
     at = rows.length < rowsAtOnce ? end : Math.min(end, rows.at(-1)!.number);
-    if (at >= end || looked >= mostLookedAt)
-      return { type: "read", changes, next: at, more: at < state.last };
+    if (at >= end || looked >= mostLookedAt) {
+      const next = state.jumps.find(({ from }) => from === at)?.to ?? at;
+      return { type: "read", changes, next, more: next < state.last };
+    }
   }
 }
 
@@ -84,7 +92,14 @@ type FoundRow = Omit<PageChange, "host" | "number"> & {
   readonly number: number | null;
   readonly last: number;
   readonly removedThrough: number;
+  readonly jumps: FeedState["jumps"];
 };
+
+const jumpsSql = `(
+  select coalesce(jsonb_agg(jsonb_build_object('from', feed_last_before, 'to', feed_begins, 'at', began_at) order by epoch), '[]')
+  from database_epoch
+  where feed_begins > 0
+)`;
 
 async function readRows(
   pool: Pool,
@@ -97,7 +112,8 @@ async function readRows(
       ? ["(cardinality($4::text[]) = 0 or kind = any ($4))", filter.kinds]
       : ["host_hash = $4::bigint", hostHashOf(filter.host)];
   const { rows } = await pool.query<FoundRow>(
-    `select f.last_number::float8 as last, f.removed_through::float8 as "removedThrough", ${rowSql}
+    `select f.last_number::float8 as last, f.removed_through::float8 as "removedThrough", ${jumpsSql} as jumps,
+       ${rowSql}
      from change_feed f
      left join lateral (
        select * from page_change
@@ -108,11 +124,11 @@ async function readRows(
      order by c.change_number ${latestFirst ? "desc" : ""}`,
     [above, through, most, by],
   );
-  const { last, removedThrough } = rows[0]!;
-  return { state: { last, removedThrough }, rows: rows.flatMap(changeOf) };
+  const { last, removedThrough, jumps } = rows[0]!;
+  return { state: { last, removedThrough, jumps }, rows: rows.flatMap(changeOf) };
 }
 
-function changeOf({ number, last: _, removedThrough: __, ...row }: FoundRow): PageChange[] {
+function changeOf({ number, last: _, removedThrough: __, jumps: ___, ...row }: FoundRow): PageChange[] {
   if (number === null) return [];
   return [{ ...row, number, host: urlHost(row.url) }];
 }
@@ -124,6 +140,21 @@ export interface FeedState {
   readonly last: number;
   /** Changes through this number are not kept any more. */
   readonly removedThrough: number;
+  /**
+   * Where the database went back (coordinator/journal): numbers after `from` were given to changes that are lost, and go on after
+   * `to`. In their order; `at`: ISO 8601.
+   */
+  readonly jumps: readonly { readonly from: number; readonly to: number; readonly at: string }[];
+}
+
+/** A cursor that nothing can be read from. */
+export type CursorFault = Exclude<ChangesRead, { readonly type: "read" }>;
+
+export function cursorFault(at: number, { last, removedThrough, jumps }: FeedState): CursorFault | null {
+  if (removedThrough > at) return { type: "too-old", removedThrough };
+  const lost = jumps.find(({ from, to }) => from < at && at < to);
+  if (lost !== undefined) return { type: "lost", goOnFrom: lost.from, wentBackAt: new Date(lost.at) };
+  return at > last ? { type: "unknown", last } : null;
 }
 
 export interface ChangeQuery {
@@ -144,6 +175,8 @@ export type ChangesRead =
     }
   /** Some of what came after the cursor is not kept any more. */
   | { readonly type: "too-old"; readonly removedThrough: number }
+  /** The database went back: what the cursor had read is lost in part, and `goOnFrom` is the last that is not. */
+  | { readonly type: "lost"; readonly goOnFrom: number; readonly wentBackAt: Date }
   /** There is no change of that number yet. */
   | { readonly type: "unknown"; readonly last: number };
 

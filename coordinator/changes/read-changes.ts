@@ -3,7 +3,7 @@
 import { UsageError } from "#core/errors";
 import { urlKeyOf } from "#core/url-key";
 import { domainSetHolds, parseDomainSet } from "../domain-sets/domain-set.ts";
-import type { ChangeFeed, ChangeQuery, ChangesRead, FeedState } from "./change-feed-reads.ts";
+import type { ChangeFeed, ChangeQuery, ChangesRead, CursorFault, FeedState } from "./change-feed-reads.ts";
 import { type ChangeKind, changeKinds } from "./page-change.ts";
 
 /** All as typed; an empty text asks for nothing. */
@@ -46,7 +46,7 @@ export function readSince(text: string): Since {
   const since = text.trim();
   if (since === "") return "latest";
   if (since === "earliest" || since === "now") return since;
-  if (!/^\d{1,15}$/.test(since))
+  if (!/^\d{1,16}$/.test(since) || !Number.isSafeInteger(Number(since)))
     throw new UsageError(
       `since: "${short(text)}" is no cursor; it is a whole number from the feed, earliest, or now`,
     );
@@ -64,12 +64,28 @@ export function startOf(since: Since, { last, removedThrough }: FeedState): numb
   return typeof since === "number" ? since : last;
 }
 
-export function tooOldWords(since: number, removedThrough: number): string {
-  return `The cursor ${since} is too old: changes through number ${removedThrough} are not kept any more (policy changes.keepDays), so some were missed. Look at what you follow once more, and go on with since=earliest, or with since=now for what is still to come.`;
-}
-
-export function unknownWords(since: number, last: number): string {
-  return `since: there is no change of number ${since} yet; the latest is ${last}. Cursors are numbers that this feed gave.`;
+/** Why nothing is read from a cursor, and the status that goes with it. */
+export function cursorWords(
+  since: number,
+  fault: CursorFault,
+): { readonly status: 400 | 410; readonly words: string } {
+  switch (fault.type) {
+    case "too-old":
+      return {
+        status: 410,
+        words: `The cursor ${since} is too old: changes through number ${fault.removedThrough} are not kept any more (policy changes.keepDays), so some were missed. Look at what you follow once more, and go on with since=earliest, or with since=now for what is still to come.`,
+      };
+    case "lost":
+      return {
+        status: 410,
+        words: `The cursor ${since} is of changes that are lost: on ${fault.wentBackAt.toISOString()} the database went back to an earlier state, and of what you have read everything after number ${fault.goOnFrom} is unknown to it. Its pages are fetched again; look at what you follow once more, and go on with since=${fault.goOnFrom}.`,
+      };
+    case "unknown":
+      return {
+        status: 400,
+        words: `since: there is no change of number ${since} yet; the latest is ${fault.last}. Cursors are numbers that this feed gave.`,
+      };
+  }
 }
 
 function kindsOf(text: string): ChangeKind[] {

@@ -9,18 +9,17 @@ import { EventStreams } from "../web/event-streams.ts";
 import { sendError } from "../web/guard.ts";
 import { errorBody, type PageError } from "../web/page-frame.ts";
 import { type AskedView, queryOf, sendRefusal } from "../web/views.ts";
-import type { ChangeFeed, ChangesRead } from "./change-feed-reads.ts";
+import { type ChangeFeed, type ChangesRead, type CursorFault, cursorFault } from "./change-feed-reads.ts";
 import { changesApi } from "./changes-api.ts";
 import { changesBody, changesCsv } from "./page.ts";
 import { type PageChange, toldChange } from "./page-change.ts";
 import {
   type ChangesAsked,
+  cursorWords,
   readChangeQuery,
   readChanges,
   readSince,
   startOf,
-  tooOldWords,
-  unknownWords,
 } from "./read-changes.ts";
 import { ChangeStream, mostChangeReaders } from "./stream-routes.ts";
 
@@ -68,8 +67,7 @@ async function changesView(query: AskedView["query"], feed: ChangeFeed) {
     const since = readSince(asked.since);
     const found = await readChanges(feed, since, readChangeQuery(asked));
     if (found.type === "read") return shown(asked, found);
-    const at = typeof since === "number" ? since : 0;
-    return found.type === "unknown" ? unknownWords(at, found.last) : tooOld(at, found.removedThrough);
+    return refused(typeof since === "number" ? since : 0, found);
   } catch (error) {
     if (error instanceof UsageError) return error.message;
     throw error;
@@ -98,11 +96,15 @@ function shown(asked: ChangesAsked, found: Extract<ChangesRead, { type: "read" }
   };
 }
 
-function tooOld(since: number, removedThrough: number) {
-  const error = { ...tooOldError, words: tooOldWords(since, removedThrough) };
+/** Of a cursor that cannot be gone on from, with the one that can. */
+function refused(since: number, fault: CursorFault) {
+  const { words } = cursorWords(since, fault);
+  if (fault.type === "unknown") return words;
+  const error = { ...goneError, words };
+  const earliest = fault.type === "lost" ? fault.goOnFrom : fault.removedThrough;
   return {
     status: 410,
-    value: { error: { status: 410, message: error.words }, earliest: removedThrough },
+    value: { error: { status: 410, message: words }, earliest },
     title: error.title,
     body: () => errorBody(error),
   };
@@ -125,10 +127,11 @@ async function follow(
     const { filter } = readChangeQuery(asked);
     const state = await feed.state();
     const at = startOf(since, state);
-    if (at > state.last) throw new UsageError(unknownWords(at, state.last));
-    if (at < state.removedThrough) {
-      const words = tooOldWords(at, state.removedThrough);
-      return sendError(request, reply, { ...tooOldError, words }, { version });
+    const fault = cursorFault(at, state);
+    if (fault !== null) {
+      const { status, words } = cursorWords(at, fault);
+      if (status === 400) throw new UsageError(words);
+      return sendError(request, reply, { ...goneError, words }, { version });
     }
     const response = streams.take(request, reply, { isFull: stream.full, version });
     if (response !== null) stream.listen(response, { at, filter });
@@ -145,7 +148,7 @@ function lastEventId(request: FastifyRequest): string | null {
   return typeof id === "string" && id !== "" ? id : null;
 }
 
-const tooOldError: Omit<PageError, "words"> = { status: 410, title: "That cursor is too old" };
+const goneError: Omit<PageError, "words"> = { status: 410, title: "That cursor leads nowhere any more" };
 const cannotBeAnswered: Omit<PageError, "words"> = { status: 400, title: "That cannot be answered" };
 const tooMany: PageError = {
   status: 503,

@@ -7,7 +7,7 @@
 import type { ServerResponse } from "node:http";
 import type { ChangeFeed, ChangesRead } from "./change-feed-reads.ts";
 import { type ChangeFilter, changeFits, everyChange, type PageChange, toldChange } from "./page-change.ts";
-import { tooOldWords, unknownWords } from "./read-changes.ts";
+import { cursorWords } from "./read-changes.ts";
 
 export const mostChangeReaders = 100;
 const tickMs = 500;
@@ -168,9 +168,7 @@ export class ChangeStream {
 
   /** A stream cannot answer with a status any more: the last event says what to do. */
   #turnAway({ at, response }: Reader, found: Exclude<ChangesRead, { type: "read" }>): void {
-    const message =
-      found.type === "too-old" ? tooOldWords(at, found.removedThrough) : unknownWords(at, found.last);
-    const status = found.type === "too-old" ? 410 : 400;
+    const { status, words: message } = cursorWords(at, found);
     response.end(`event: refused\ndata: ${JSON.stringify({ error: { status, message } })}\n\n`);
   }
 

@@ -11,6 +11,7 @@ import type { Log } from "./log.ts";
 const onEveryCoordinator: ReadonlySet<string> = new Set([
   ...["observe", "observe-operation", "write-figures", "write-heartbeats", "wake-idle-crawlers"],
   ...["rotate-keys", "rotate-welcomed-keys", "offer-releases", "honour-opt-outs", "pace-crawlers"],
+  ...["review-database", "keep-journal", "forget-journal"],
   ...["measure-crawlers", "delegate-subnets", "recalibrate", "watch-hosts-and-leaves", "review-moves"],
   // Several share the work, host by host.
   "resolve-hosts",
@@ -29,18 +30,41 @@ interface Duty {
   running: Promise<void> | null;
   /** It was hurried while it runs: once more so many ms after its end; null: as its interval says. */
   againMs: number | null;
+  /** Of `performance.now()`. */
+  startedMs: number | null;
+  endedMs: number | null;
+  failures: number;
+  failingSinceMs: number | null;
+  error: unknown;
+}
+
+/** How a flow fares, for whoever watches; times are those of `performance.now()`. */
+export interface DutyReport {
+  readonly name: string;
+  readonly everyMs: number;
+  /** Since when its turn is under way; null: it waits for the next. */
+  readonly runningSinceMs: number | null;
+  /** When a turn last ended without an error; null: none has. Turns that pass, since another coordinator leads, count. */
+  readonly succeededMs: number | null;
+  /** In a row, up to now. */
+  readonly failures: number;
+  readonly failingSinceMs: number | null;
+  /** Of its last turn; undefined: that ended well. */
+  readonly error: unknown;
 }
 
 export class Timekeeper {
   readonly #log: Log;
   readonly #leads: () => boolean;
+  readonly #onFailed: (error: unknown) => void;
   readonly #duties = new Map<string, Duty>();
   readonly #stopping = new AbortController();
 
-  /** `leads`: whether this coordinator does what one does for all; left out, there is no other. */
-  constructor(log: Log, leads = () => true) {
+  /** `leads`: whether this coordinator does what one does for all; left out, there is no other. `onFailed`: a turn threw this. */
+  constructor(log: Log, leads = () => true, onFailed: (error: unknown) => void = () => {}) {
     this.#log = log;
     this.#leads = leads;
+    this.#onFailed = onFailed;
   }
 
   /** Aborts when flows are to end: for work that `stop` would wait for too long. */
@@ -64,6 +88,11 @@ export class Timekeeper {
       dueMs: 0,
       running: null,
       againMs: null,
+      startedMs: null,
+      endedMs: null,
+      failures: 0,
+      failingSinceMs: null,
+      error: undefined,
     };
     this.#duties.set(name, duty);
     this.#scheduleNext(duty);
@@ -85,6 +114,18 @@ export class Timekeeper {
     if (!duty || this.#stopped) return;
     if (duty.running) duty.againMs = Math.min(delayMs, duty.againMs ?? delayMs);
     else if (performance.now() + delayMs < duty.dueMs) this.#schedule(duty, delayMs);
+  }
+
+  reports(): DutyReport[] {
+    return [...this.#duties.values()].map((duty) => ({
+      name: duty.name,
+      everyMs: duty.everyMs(),
+      runningSinceMs: duty.running === null ? null : duty.startedMs,
+      succeededMs: duty.endedMs,
+      failures: duty.failures,
+      failingSinceMs: duty.failingSinceMs,
+      error: duty.error,
+    }));
   }
 
   async stop(): Promise<void> {
@@ -112,10 +153,19 @@ export class Timekeeper {
   }
 
   async #run(duty: Duty): Promise<void> {
+    duty.startedMs = performance.now();
     try {
       if (onEveryCoordinator.has(duty.name) || this.#leads()) await duty.work();
+      duty.endedMs = performance.now();
+      duty.failures = 0;
+      duty.failingSinceMs = null;
+      duty.error = undefined;
     } catch (error) {
+      duty.failures += 1;
+      duty.failingSinceMs ??= performance.now();
+      duty.error = error;
       this.#log.error({ flow: duty.name, error }, "flow failed, will run again");
+      this.#onFailed(error);
     }
     duty.running = null;
     if (this.#stopped) return;
@@ -135,4 +185,5 @@ export const jobs = {
   handOver: "hand-over-subnets",
   settle: "settle-newcomers",
   rebalance: "rebalance-load",
+  reviewDatabase: "review-database",
 } as const;

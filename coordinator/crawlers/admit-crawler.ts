@@ -42,7 +42,7 @@ export interface Admitted {
 
 export interface AdmissionPorts {
   readonly crawlers: Pick<CrawlerStore, "authenticate">;
-  readonly identities: Pick<IdentityStore, "noteKeyUse" | "redeem">;
+  readonly identities: Pick<IdentityStore, "noteKeyUse" | "redeem" | "readmitted" | "issueKey">;
   readonly incidents: IncidentNotes;
   readonly secrets: Secrets;
 }
@@ -58,7 +58,7 @@ export async function admitCrawler(
   const { hello } = introduction;
   if (hello.key.startsWith(invitationPrefix)) return await redeem(introduction, ports, now);
   const holder = await ports.crawlers.authenticate(hello.name, ports.secrets.hash(hello.key));
-  if (holder === null) return { refuse: wrongKey };
+  if (holder === null) return (await readmit(introduction, ports, now)) ?? { refuse: wrongKey };
   const fault = identityFault(introduction, holder);
   if (holder.revoked) {
     // With its identity it is the crawler that was removed, which cannot know that yet, and the operator does.
@@ -73,6 +73,29 @@ export async function admitCrawler(
   await ports.identities.noteKeyUse(holder, now);
   const { crawlerId, publicKey } = holder;
   return { crawlerId, publicKey, first: [] };
+}
+
+/**
+ * After the database went back, a crawler whose key it does not know any more: its identity is enough, once, and it gets
+ * another key.
+ */
+async function readmit(
+  introduction: Introduction,
+  { identities, secrets }: AdmissionPorts,
+  now: Date,
+): Promise<Admitted | { readonly refuse: Refusal } | null> {
+  const { hello, version } = introduction;
+  const publicKey = version < identityVersion ? undefined : hello.identity?.publicKey;
+  if (publicKey === undefined || isPassedOn(introduction) || !isHelloSigned(introduction, publicKey))
+    return null;
+  const known = await identities.readmitted(hello.name, publicKey);
+  if (known === null) return null;
+  if (known.revoked) return { refuse: shutOut };
+  const { crawlerId, scopes } = known;
+  const { secret: key, hash: keyHash } = secrets.make();
+  await identities.issueKey({ crawlerId, keyHash, scopes }, now);
+  const given = { type: "coordinator:key" as const, key, scopes: [...scopes], oldKeySeconds: 0 };
+  return { crawlerId, publicKey, first: [given] };
 }
 
 interface IdentityFault {
@@ -203,6 +226,8 @@ interface TicketPorts {
   readonly identities: Pick<IdentityStore, "noteArrival" | "tradeTicket">;
   readonly incidents: IncidentNotes;
   readonly secrets: Secrets;
+  /** Whether the database is another than the coordinator took it for; left out: it is not asked. */
+  readonly hasGoneBack?: () => Promise<boolean>;
 }
 
 interface TicketHolder {
@@ -228,11 +253,21 @@ export async function takeTicket(
   const shown = identity.ticket === null ? null : ports.secrets.hash(identity.ticket);
   const { instanceId } = identity;
   const traded = await ports.identities.tradeTicket({ crawlerId, shown, next, instanceId, address, now });
-  if ("copied" in traded) return { refuse: noteCopy(arrival, traded.copied, { ...ports, now }) };
+  if ("copied" in traded) {
+    // Nobody is shut out for a ticket that the database has forgotten: the coordinator is about to start over.
+    if (await ports.hasGoneBack?.()) return { refuse: startsOver };
+    return { refuse: noteCopy(arrival, traded.copied, { ...ports, now }) };
+  }
   await ports.identities.noteArrival({ crawlerId, address, lastEnd: hello.lastEnd ?? null }, now);
   noteMove(arrival, traded, { ...ports, now });
   return { ticket };
 }
+
+const startsOver: Refusal = {
+  code: "busy",
+  reason: "the database went back to an earlier state, and the coordinator starts over",
+  retry: true,
+};
 
 /** Two machines have one identity, as `evidence` shows: the operator hears of it, and this one is refused. */
 export function noteCopy(

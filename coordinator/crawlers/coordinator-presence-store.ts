@@ -41,6 +41,9 @@ const addressHours = 24;
 /** How often it is said that an address is still good. */
 const addressMs = 300_000;
 
+/** Whoever is silent and did not come back is told of for so long. */
+const silentToldMs = 24 * 3_600_000;
+
 const lockKey = coordinatorLockKey();
 
 /** Numbers of the coordinators whose connection stands. */
@@ -103,11 +106,23 @@ interface Seen {
   readonly goneMs: number | null;
 }
 
+/** One that stopped beating without having said that it ends. */
+export interface SilentCoordinator {
+  /** Host and port, or its number. */
+  readonly name: string;
+  readonly forMs: number;
+}
+
 interface Look {
   readonly own_beats: number;
   readonly lead: number | null;
   readonly term: number;
-  readonly others: readonly { readonly number: number; readonly beats: number; readonly isLocked: boolean }[];
+  readonly others: readonly {
+    readonly number: number;
+    readonly beats: number;
+    readonly isLocked: boolean;
+    readonly name: string | null;
+  }[];
 }
 
 export class CoordinatorPresence {
@@ -115,10 +130,17 @@ export class CoordinatorPresence {
   readonly #pool: Pool;
   /** Monotonic. */
   readonly #nowMs: () => number;
+  readonly #name: string | null;
   #client: PoolClient | null = null;
   #hooks: PresenceHooks | null = null;
   #seen = new Map<number, Seen>();
   #others: ReadonlySet<number> = new Set();
+  /** By number; those that ended say so, and are not among them. */
+  readonly #silent = new Map<number, { readonly name: string; readonly sinceMs: number }>();
+  #othersNames: ReadonlySet<string> = new Set();
+  #leaderlessSinceMs: number | null = null;
+  /** As of the last look: whose the lead is; null: nobody's. */
+  #seenLead: number | null = null;
   /** The term that is this coordinator's, and whether its memory is up to date for it. */
   #term: number | null = null;
   #isReady = false;
@@ -129,18 +151,23 @@ export class CoordinatorPresence {
   #timer: NodeJS.Timeout | undefined;
   #stopped = false;
 
-  private constructor(pool: Pool, number: number, nowMs: () => number) {
+  private constructor(pool: Pool, number: number, nowMs: () => number, name: string | null) {
     this.#pool = pool;
     this.number = number;
     this.#nowMs = nowMs;
+    this.#name = name;
   }
 
-  /** Where nobody leads, this one does from the start. */
-  static async begin(pool: Pool, nowMs = () => performance.now()): Promise<CoordinatorPresence> {
+  /** Where nobody leads, this one does from the start. `name`: by which the others tell people of it. */
+  static async begin(
+    pool: Pool,
+    nowMs = () => performance.now(),
+    name: string | null = null,
+  ): Promise<CoordinatorPresence> {
     const { rows } = await pool.query<{ number: number }>(
       "select nextval('coordinator_number')::integer as number",
     );
-    const presence = new CoordinatorPresence(pool, rows[0]!.number, nowMs);
+    const presence = new CoordinatorPresence(pool, rows[0]!.number, nowMs, name);
     await presence.#lock();
     await presence.look();
     return presence;
@@ -161,6 +188,19 @@ export class CoordinatorPresence {
   /** Numbers of the others that run. */
   get others(): ReadonlySet<number> {
     return this.#others;
+  }
+
+  /** For how long nobody has led as far as is seen from here, or this one has not come to do so; 0: somebody does. */
+  get leaderlessMs(): number {
+    return this.#leaderlessSinceMs === null ? 0 : this.#nowMs() - this.#leaderlessSinceMs;
+  }
+
+  /** Those that are silent and have not come back, by the same name or as they were. */
+  get silentOthers(): readonly SilentCoordinator[] {
+    const nowMs = this.#nowMs();
+    return [...this.#silent.values()]
+      .filter(({ name, sinceMs }) => nowMs - sinceMs < silentToldMs && !this.#othersNames.has(name))
+      .map(({ name, sinceMs }) => ({ name, forMs: nowMs - sinceMs }));
   }
 
   /** By the clock from now on. */
@@ -198,7 +238,13 @@ export class CoordinatorPresence {
 
   /** Beats, sees who else does, and takes the lead where nobody has it. */
   async look(): Promise<void> {
-    await this.#inTurn(async () => await this.#look());
+    await this.#inTurn(async () => {
+      try {
+        await this.#look();
+      } finally {
+        this.#noteLead();
+      }
+    });
   }
 
   /** Of those connected here, the ones that others have taken for absent. */
@@ -215,9 +261,10 @@ export class CoordinatorPresence {
     const client = this.#client;
     if (client === null || this.#stopped) return;
     const beganMs = this.#nowMs();
-    const { rows } = await client.query<Look>(lookSql, [this.number]);
+    const { rows } = await client.query<Look>(lookSql, [this.number, this.#name]);
     const look = rows[0]!;
     this.#beatAtMs = beganMs;
+    this.#seenLead = look.lead;
     const wasGone = look.own_beats === 1 && this.#hooks !== null;
     this.#note(look);
     if (look.lead === this.number) this.#term ??= look.term;
@@ -229,16 +276,30 @@ export class CoordinatorPresence {
     if (this.#crawlerUrl !== null && beganMs - this.#saidUrlAtMs >= addressMs) await this.#sayAddress();
   }
 
+  #noteLead(): void {
+    const isLed =
+      this.#term === null
+        ? this.#seenLead !== null && this.#others.has(this.#seenLead)
+        : this.#isReady || this.#hooks === null;
+    this.#leaderlessSinceMs = isLed ? null : (this.#leaderlessSinceMs ?? this.#nowMs());
+  }
+
   #note({ others }: Look): void {
     const nowMs = this.#nowMs();
     const seen = new Map<number, Seen>();
-    for (const { number, beats, isLocked } of others) {
+    for (const { number, beats, isLocked, name } of others) {
       const before = this.#seen.get(number);
       const isSilent = before?.beats === beats;
       const [atMs, looks] = isSilent ? [before.atMs, before.looks + 1] : [nowMs, 0];
       const isGone = !isLocked || (nowMs - atMs >= silentMs && looks >= silentLooks);
       seen.set(number, { beats, atMs, looks, goneMs: isGone ? (before?.goneMs ?? nowMs) : null });
+      this.#noteSilence(number, { name: name ?? `number ${number}`, isGone });
     }
+    this.#othersNames = new Set(
+      others.flatMap(({ name, number }) =>
+        name !== null && seen.get(number)?.goneMs === null ? [name] : [],
+      ),
+    );
     // Whose row is gone has ended; what it could not say of its crawlers any more is found out in time.
     for (const [number, { goneMs, ...before }] of this.#seen) {
       const sinceMs = goneMs ?? nowMs;
@@ -250,6 +311,12 @@ export class CoordinatorPresence {
     const isSame = running.size === this.#others.size && [...running].every((one) => this.#others.has(one));
     this.#others = running;
     if (!isSame) this.#hooks?.onOthers();
+  }
+
+  /** One that was killed and started again at the same place is this one. */
+  #noteSilence(number: number, { name, isGone }: { readonly name: string; readonly isGone: boolean }): void {
+    if (!isGone || name === this.#name) this.#silent.delete(number);
+    else if (!this.#silent.has(number)) this.#silent.set(number, { name, sinceMs: this.#nowMs() });
   }
 
   async #takeLead(client: PoolClient, { lead, term }: Look): Promise<void> {
@@ -378,15 +445,16 @@ export class CoordinatorPresence {
 
 const lookSql = `
   with beat as (
-    insert into running_coordinator as r (coordinator_number, beats)
-    values ($1, 1)
+    insert into running_coordinator as r (coordinator_number, beats, name)
+    values ($1, 1, $2)
     on conflict (coordinator_number) do update set beats = r.beats + 1
     returning beats
   )
   select beat.beats::float8 as own_beats, l.coordinator_number as lead, coalesce(l.term, 0)::float8 as term,
     coalesce((
       select jsonb_agg(jsonb_build_object(
-        'number', o.coordinator_number, 'beats', o.beats, 'isLocked', o.coordinator_number in (${running})
+        'number', o.coordinator_number, 'beats', o.beats, 'isLocked', o.coordinator_number in (${running}),
+        'name', o.name
       ))
       from running_coordinator o
       where o.coordinator_number <> $1
@@ -416,6 +484,8 @@ export function socketUrl(text: string): string {
 
 // Table coordinator_place: where partners reach the coordinator and what it crawls, as it said itself when it last started.
 
+const usualBackupHours = 48;
+
 interface CoordinatorPlace {
   /** http:// or https://. */
   readonly webUrl: string;
@@ -425,16 +495,23 @@ interface CoordinatorPlace {
   readonly hasPublicUrl?: boolean;
   /** Its own (`domainSets` of its settings), as text; left out: none. */
   readonly domainSets?: readonly string[];
+  /** After how many hours without a backup people are told (`backup.warnAfterHours`); null: never; left out: 48. */
+  readonly backupWarnHours?: number | null;
 }
 
 export async function stateCoordinatorPlace(pool: Pool, place: CoordinatorPlace, now: Date): Promise<void> {
   await pool.query(
-    `insert into coordinator_place (web_url, certificate_pin, has_public_url, domain_sets, stated_at)
-     values ($1, $2, $3, $4, $5)
+    `insert into coordinator_place (web_url, certificate_pin, has_public_url, domain_sets, backup_warn_hours, stated_at)
+     values ($1, $2, $3, $4, $5, $6)
      on conflict (only_one) do update
        set web_url = excluded.web_url, certificate_pin = excluded.certificate_pin,
-           has_public_url = excluded.has_public_url, domain_sets = excluded.domain_sets, stated_at = excluded.stated_at`,
-    [place.webUrl, place.certificatePin, place.hasPublicUrl ?? false, place.domainSets ?? [], now],
+           has_public_url = excluded.has_public_url, domain_sets = excluded.domain_sets,
+           backup_warn_hours = excluded.backup_warn_hours, stated_at = excluded.stated_at`,
+    [
+      ...[place.webUrl, place.certificatePin, place.hasPublicUrl ?? false, place.domainSets ?? []],
+      place.backupWarnHours === undefined ? usualBackupHours : place.backupWarnHours,
+      now,
+    ],
   );
 }
 

@@ -79,6 +79,24 @@ export function createIdentityStore(pool: Pool): IdentityStore {
 
     dueRotations: async (crawlerIds, rule) => await dueRotations(pool, crawlerIds, rule),
 
+    async readmitted(name, publicKey) {
+      const { rows } = await pool.query<{ crawler_id: number; scopes: KeyScope[]; revoked: boolean }>(
+        `select c.crawler_id, k.scopes, c.revoked_at is not null as revoked
+         from crawler c
+         cross join lateral (
+           select scopes from crawler_key
+           where crawler_id = c.crawler_id
+           order by revoked_at is not null, key_id desc
+           limit 1
+         ) k
+         where c.name = $1 and c.public_key = $2 and c.readmit`,
+        [name, publicKey],
+      );
+      const [row] = rows;
+      if (!row) return null;
+      return { crawlerId: asCrawlerId(row.crawler_id), scopes: row.scopes, revoked: row.revoked };
+    },
+
     async shutOut(crawlerIds) {
       const { rows } = await pool.query<{ crawler_id: number }>(
         "select crawler_id from crawler where crawler_id = any($1) and revoked_at is not null",
@@ -143,14 +161,18 @@ async function tradeIn(pool: Pool, trades: readonly TicketTrade[]): Promise<Trad
     const folders = await foldersOf(pool, open);
     const changes = open.flatMap((trade) => {
       const { crawlerId, shown, next, instanceId, address, now } = trade;
-      const known = folders.get(crawlerId)!;
-      const verdict = judgeFolder(known, { ticket: shown, instanceId, address, at: now.toISOString() }, next);
+      const { readmit, ...known } = folders.get(crawlerId)!;
+      const verdict = judgeFolder(
+        readmit ? unknownFolder : known,
+        { ticket: shown, instanceId, address, at: now.toISOString() },
+        next,
+      );
       if ("copied" in verdict) done.set(trade, verdict);
       return "copied" in verdict ? [] : [{ trade, before: known.ticket, ...verdict }];
     });
     const { rows } = await pool.query<{ ticket_hash: string }>(
       `update crawler c
-       set ticket_hash = given.ticket, previous_ticket_hash = given.before, arrivals = given.arrivals::jsonb
+       set ticket_hash = given.ticket, previous_ticket_hash = given.before, arrivals = given.arrivals::jsonb, readmit = false
        from unnest($1::int[], $2::text[], $3::text[], $4::text[], $5::text[])
          as given (crawler_id, ticket, before, arrivals, judged)
        where c.crawler_id = given.crawler_id and c.ticket_hash is not distinct from given.judged
@@ -171,17 +193,21 @@ async function tradeIn(pool: Pool, trades: readonly TicketTrade[]): Promise<Trad
   return trades.map((trade) => done.get(trade)!);
 }
 
+/** What was known of a folder before the database went back says nothing of it (coordinator/journal). */
+const unknownFolder: KnownFolder = { ticket: null, ticketBefore: null, arrivals: [] };
+
 async function foldersOf(
   pool: Pool,
   trades: readonly TicketTrade[],
-): Promise<ReadonlyMap<CrawlerId, KnownFolder>> {
+): Promise<ReadonlyMap<CrawlerId, KnownFolder & { readonly readmit: boolean }>> {
   const { rows } = await pool.query<{
+    readmit: boolean;
     crawler_id: number;
     ticket_hash: string | null;
     previous_ticket_hash: string | null;
     arrivals: FolderArrival[];
   }>(
-    `select crawler_id, ticket_hash, previous_ticket_hash, arrivals
+    `select crawler_id, ticket_hash, previous_ticket_hash, arrivals, readmit
      from crawler
      where crawler_id = any($1)`,
     [trades.map(({ crawlerId }) => crawlerId)],
@@ -189,7 +215,10 @@ async function foldersOf(
   return new Map(
     rows.map((row) => [
       asCrawlerId(row.crawler_id),
-      { ticket: row.ticket_hash, ticketBefore: row.previous_ticket_hash, arrivals: row.arrivals },
+      {
+        ...{ ticket: row.ticket_hash, ticketBefore: row.previous_ticket_hash, arrivals: row.arrivals },
+        readmit: row.readmit,
+      },
     ]),
   );
 }

@@ -66,6 +66,18 @@ export interface IdentityStore {
     crawlerIds: readonly CrawlerId[],
     rule: { readonly maxAgeDays: number; readonly resendMs: number; readonly now: Date },
   ): Promise<DueRotation[]>;
+  /**
+   * The crawler with that name and identity, while the database went back since its last ticket: it may have got keys that the
+   * database does not know. Null: there is none, or it has been here since.
+   */
+  readmitted(
+    name: string,
+    publicKey: string,
+  ): Promise<{
+    readonly crawlerId: CrawlerId;
+    readonly scopes: readonly KeyScope[];
+    readonly revoked: boolean;
+  } | null>;
   /** Of these, the crawlers that their operator has shut out. */
   shutOut(crawlerIds: readonly CrawlerId[]): Promise<CrawlerId[]>;
   /** Takes an invitation and gives the crawler this key. */

@@ -1,5 +1,5 @@
 /** Table audit_entry: who changed what. Rows are added and never changed; what they hold is bounded here. */
-import type { Pool } from "pg";
+import type { Pool, PoolClient } from "pg";
 import type { AuditEntry, AuditLog, AuditQuery, AuditVia } from "#core/audit";
 import { clean } from "./transaction.ts";
 
@@ -8,14 +8,14 @@ const most = { actor: 120, action: 60, target: 300, words: 1000, remoteAddress: 
 const mostValueCharacters = 4000;
 const mostListed = 500;
 
-export function createAuditLog(pool: Pool): AuditLog {
+export function createAuditLog(pool: Pool | PoolClient): AuditLog {
   return {
     record: async (entry) => await record(pool, entry),
     list: async (query) => await list(pool, query),
   };
 }
 
-async function record(pool: Pool, entry: Omit<AuditEntry, "entryId">): Promise<void> {
+async function record(pool: Pool | PoolClient, entry: Omit<AuditEntry, "entryId">): Promise<void> {
   await pool.query(
     `insert into audit_entry (at, actor, via, action, target, words, before, after, remote_address)
      values ($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
@@ -72,7 +72,7 @@ interface AuditRow {
   remote_address: string | null;
 }
 
-async function list(pool: Pool, query: AuditQuery) {
+async function list(pool: Pool | PoolClient, query: AuditQuery) {
   const limit = Math.min(Math.max(1, query.limit), mostListed);
   const { rows } = await pool.query<AuditRow>(
     `select entry_id, at, actor, via, action, target, words, before, after, remote_address

@@ -59,6 +59,7 @@ export class CrawlerGateway implements Fleet {
   readonly #settings: GatewaySettings;
   readonly #handlers: GatewayHandlers;
   readonly #log: Log;
+  readonly #onFault: (error: unknown) => void;
   readonly #pool: InflaterPool;
   readonly #limits: ConnectionLimits;
   readonly #sockets: WebSocketServer;
@@ -92,11 +93,14 @@ export class CrawlerGateway implements Fleet {
     readonly settings: GatewaySettings;
     readonly handlers: GatewayHandlers;
     readonly log: Log;
+    /** What a crawler sent could not be handled, by this fault of ours. */
+    readonly onFault?: (error: unknown) => void;
     readonly zlibSync: ZlibSync | null;
   }) {
     this.#settings = options.settings;
     this.#handlers = options.handlers;
     this.#log = options.log;
+    this.#onFault = options.onFault ?? (() => {});
     this.#pool = new InflaterPool(options.zlibSync);
     const nowMs = () => performance.now();
     this.#limits = new ConnectionLimits(options.settings.limits, nowMs);
@@ -254,6 +258,7 @@ export class CrawlerGateway implements Fleet {
     onProbeReport: (crawlerId, requestId, outcome) => this.#probes.report(crawlerId, requestId, outcome),
     onFault: (session, error) => {
       this.#log.error({ crawlerId: session.crawlerId, error }, "a crawler's messages could not be handled");
+      this.#onFault(error);
     },
     onEnd: (session, reason, refusal) => this.#onEnd(session, reason, refusal),
   };
@@ -276,6 +281,7 @@ export class CrawlerGateway implements Fleet {
       await this.#newcomers.take(admitted.crawlerId, () => this.#letIn(session, admitted, version));
     } catch (error) {
       this.#log.error({ name: hello.name, error }, "a crawler's arrival could not be handled");
+      this.#onFault(error);
       session.refuse(unableToAdmit);
     }
   }

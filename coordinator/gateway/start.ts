@@ -77,6 +77,8 @@ export interface FleetMessagePorts {
   readonly isCrowded?: () => boolean;
   /** Where crawlers reach a coordinator of this database; left out, nobody is told. */
   readonly addresses?: () => readonly string[];
+  /** Whether the database is another than the coordinator took it for; left out: it is not asked. */
+  readonly hasGoneBack?: () => Promise<boolean>;
   readonly now: () => Date;
 }
 

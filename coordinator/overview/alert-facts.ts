@@ -31,8 +31,24 @@ export interface AlertFacts {
   /** Above and below this coordinator; absent: nobody. */
   readonly relatives?: readonly RelativeFacts[];
   readonly accuracy: { readonly samples: number; readonly share: number | null };
+  /** Absent: none is expected. */
+  readonly backup?: BackupFacts;
+  /** Of the disk that the embedded database lies on, or of the room that a server's was given; absent: not known. */
+  readonly disk?: DiskFacts;
+  /** What a coordinator that runs knows of itself, in memory; absent: none was asked. */
+  readonly own?: OwnFacts;
   /** That hold now; absent: none. */
   readonly mutes?: readonly AlertMute[];
+}
+
+export interface BackupFacts {
+  /** Of the embedded server: copies of it; of one's own: what it archives of its log. */
+  readonly kind: "copy" | "archive";
+  /** Null: there is none (any more). */
+  readonly lastMs: number | null;
+  /** The archiving fails since the last that succeeded. */
+  readonly isFailing: boolean;
+  readonly warnAfterHours: number;
 }
 
 export interface RegistryAccident {
@@ -42,6 +58,46 @@ export interface RegistryAccident {
   readonly noneInUse: boolean;
   /** Why the latest import was refused, where nothing was applied since; null: it was not. */
   readonly refusedWords: string | null;
+}
+
+export interface DiskFacts {
+  readonly freeBytes: number;
+  /** What it has lost of that over the last hours, as a day's pace; null: not measured for long enough. */
+  readonly lostBytesPerDay: number | null;
+}
+
+/** What needs no database to be known: while that is gone, it is all there is. */
+export interface OwnFacts {
+  /** Null: it answers. */
+  readonly silent: OwnFault | null;
+  /** Null: it can be written, as far as is known. */
+  readonly unwritable: OwnFault | null;
+  /** Over the last minute or two; null: not watched. */
+  readonly eventLoop: { readonly p99Ms: number; readonly mostMs: number } | null;
+  readonly jobs: readonly JobFacts[];
+  /** Since when nobody leads the coordinators of this database; null: one does. */
+  readonly leaderlessSinceMs: number | null;
+  /** Other coordinators of this database that went silent without having ended. */
+  readonly silentCoordinators: readonly { readonly name: string; readonly sinceMs: number }[];
+}
+
+interface OwnFault {
+  readonly words: string;
+  readonly sinceMs: number;
+}
+
+/** A duty of the clock (core/scheduler). */
+export interface JobFacts {
+  readonly name: string;
+  readonly everyMs: number;
+  readonly runningSinceMs: number | null;
+  /** When a turn last ended well; null: none has. */
+  readonly succeededMs: number | null;
+  /** In a row. */
+  readonly failures: number;
+  readonly failingSinceMs: number | null;
+  /** Of the last failure. */
+  readonly words: string | null;
 }
 
 export interface AlertMute {
@@ -76,6 +132,10 @@ export interface CrawlerFacts {
   readonly distrusted: boolean;
   /** On its disk, not yet acknowledged, as of its last heartbeat. */
   readonly waitingResults: number;
+  /** Why its disk takes no results, in its words; null or absent: it does. */
+  readonly diskFault?: string | null;
+  /** Free where its folder lies; null or absent: its version does not say. */
+  readonly diskFreeBytes?: number | null;
   /** Over the last hour. */
   readonly fetches: number;
   /** Of those, failed by its own or its machine's fault. */

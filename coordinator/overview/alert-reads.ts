@@ -1,5 +1,7 @@
 /** What the alert rules look at (overview/alert-facts), read in a few small queries; none of them scans what grows. */
 import type { Pool } from "pg";
+import { lastBackup } from "#db/backup-folder";
+import { homeOf } from "#db/embedded-cluster";
 import { accuracyEstimate } from "../delegation/accuracy.ts";
 import { waitingGoodbye } from "../fleet/fleet-entry.ts";
 import { nothingDueReason } from "../frontier/hand-out-tasks.ts";
@@ -9,37 +11,55 @@ import { createReleaseStore, type ReleaseEntry } from "../releases/release-store
 import { mayRun } from "../releases/staging.ts";
 import type {
   AlertFacts,
+  BackupFacts,
   CrawlerFacts,
   IncidentFacts,
   RegistryAccident,
   RelativeFacts,
   ReleaseFacts,
 } from "./alert-facts.ts";
+import { diskFacts } from "./disk-sample-store.ts";
 import type { OperationReads, SpanFigures } from "./overview-types.ts";
 
 type SharedReads = Pick<OperationReads, "queueAges" | "figures" | "accuracyCounts">;
 
 const crawlersLooked = 1000;
 const kindsLooked = 200;
+/** Where no coordinator has stated any yet, as in the settings' schema. */
+const usualBackupHours = 48;
 const hourMinutes = 60;
 const dayMinutes = 24 * 60;
 
 /** `reads`: those answers that pages need anyway, and that are kept for them. */
 export async function alertFacts(pool: Pool, reads: SharedReads, now: Date): Promise<AlertFacts> {
   const databaseMs = await roundTripMs(pool);
-  const [crawlers, queue, hour, day, upkeep, incidents, releases, counts, relatives, linkOutbox] =
-    await Promise.all([
-      crawlerFacts(pool, now),
-      reads.queueAges(now),
-      reads.figures(hourMinutes, now),
-      reads.figures(dayMinutes, now),
-      upkeepFacts(pool, now),
-      incidentFacts(pool, now),
-      releaseFacts(pool, now),
-      reads.accuracyCounts(now),
-      relativeFacts(pool),
-      outboxBacklog(pool),
-    ]);
+  const [
+    crawlers,
+    queue,
+    hour,
+    day,
+    upkeep,
+    incidents,
+    releases,
+    counts,
+    relatives,
+    linkOutbox,
+    backup,
+    disk,
+  ] = await Promise.all([
+    crawlerFacts(pool, now),
+    reads.queueAges(now),
+    reads.figures(hourMinutes, now),
+    reads.figures(dayMinutes, now),
+    upkeepFacts(pool, now),
+    incidentFacts(pool, now),
+    releaseFacts(pool, now),
+    reads.accuracyCounts(now),
+    relativeFacts(pool),
+    outboxBacklog(pool),
+    backupFacts(pool),
+    diskFacts(pool, now),
+  ]);
   const unplaced = queue.reasons.find(({ reason }) => reason === "no-delegation");
   const { samples, share } = accuracyEstimate(counts);
   const accident = await registryAccident(pool);
@@ -55,8 +75,10 @@ export async function alertFacts(pool: Pool, reads: SharedReads, now: Date): Pro
     releases,
     relatives,
     linkOutbox,
+    ...(disk === null ? {} : { disk }),
     databaseMs,
     accuracy: { samples, share },
+    ...(backup === null ? {} : { backup }),
   };
 }
 
@@ -78,6 +100,9 @@ interface CrawlerRow {
   draining_since: Date | null;
   distrusted: boolean;
   spooled: unknown;
+  disk_fault: unknown;
+  disk_free: unknown;
+  holding_back: unknown;
   fetches: number;
   own_failures: number;
   copied: boolean;
@@ -117,6 +142,8 @@ end`;
 async function crawlerFacts(pool: Pool, now: Date): Promise<CrawlerFacts[]> {
   const { rows } = await pool.query<CrawlerRow>(
     `select c.name, c.state, c.last_seen_at, c.draining_since, c.heartbeat -> 'spooledResults' as spooled,
+       c.heartbeat -> 'diskFault' as disk_fault, c.heartbeat -> 'diskFreeBytes' as disk_free,
+       c.heartbeat -> 'holdingBack' as holding_back,
        t.distrusted_at is not null or t.probes_doubted_at is not null as distrusted,
        coalesce(f.fetches, 0)::float8 as fetches, coalesce(f.own_failures, 0)::float8 as own_failures,
        exists (
@@ -148,6 +175,8 @@ async function crawlerFacts(pool: Pool, now: Date): Promise<CrawlerFacts[]> {
     drainingSinceMs: row.draining_since?.getTime() ?? null,
     distrusted: row.distrusted ?? false,
     waitingResults: typeof row.spooled === "number" ? row.spooled : 0,
+    diskFault: diskFaultOf(row),
+    diskFreeBytes: typeof row.disk_free === "number" ? row.disk_free : null,
     fetches: row.fetches,
     ownFailures: row.own_failures,
     copiedFolder: row.copied,
@@ -157,6 +186,17 @@ async function crawlerFacts(pool: Pool, now: Date): Promise<CrawlerFacts[]> {
     connectedMs: row.connected_at?.getTime() ?? null,
     idleWhy: row.idle_why,
   }));
+}
+
+/** Crawlers of older versions say so among what holds them back, while they wait to try again. */
+const spoolFault = /^the spool cannot be written: (.*)$/;
+
+function diskFaultOf({ disk_fault: fault, holding_back: words }: CrawlerRow): string | null {
+  if (typeof fault === "string") return fault;
+  const texts: readonly unknown[] = Array.isArray(words) ? words : [];
+  return (
+    texts.flatMap((text) => (typeof text === "string" ? (spoolFault.exec(text)?.[1] ?? []) : []))[0] ?? null
+  );
 }
 
 async function upkeepFacts(
@@ -263,6 +303,41 @@ async function releaseFacts(pool: Pool, now: Date): Promise<ReleaseFacts[]> {
       turnedDown: refused + returned,
     };
   });
+}
+
+/**
+ * Of an embedded server on this machine its last backup, once there was one; of a server that archives its log how that
+ * goes. Null: nobody wants to know, or nothing is expected.
+ */
+export async function backupFacts(pool: Pool): Promise<BackupFacts | null> {
+  const { rows } = await pool.query<{
+    hours: number | null;
+    data_folder: string | null;
+    archives: boolean;
+    archived_at: Date | null;
+    is_failing: boolean;
+  }>(
+    `select case when p.only_one is null then ${usualBackupHours} else p.backup_warn_hours end as hours,
+       case when inet_server_addr() is null then (select setting from pg_settings where name = 'data_directory') end
+         as data_folder,
+       current_setting('archive_mode') <> 'off' as archives, a.last_archived_time as archived_at,
+       coalesce(a.last_failed_time > coalesce(a.last_archived_time, '-infinity'), false) as is_failing
+     from pg_stat_archiver a
+     left join coordinator_place p on true`,
+  );
+  const { hours, data_folder, archives, archived_at, is_failing } = rows[0]!;
+  if (hours === null) return null;
+  const home = data_folder === null ? null : homeOf(data_folder);
+  const last = home === null ? null : lastBackup(home);
+  if (last !== null)
+    return { kind: "copy", lastMs: last.at?.getTime() ?? null, isFailing: false, warnAfterHours: hours };
+  if (home !== null || !archives) return null;
+  return {
+    kind: "archive",
+    lastMs: archived_at?.getTime() ?? null,
+    isFailing: is_failing,
+    warnAfterHours: hours,
+  };
 }
 
 // What the alert rules look at of the coordinators above and below.

@@ -2,7 +2,16 @@
  * What operators are told. Each rule is one object: its name, how bad it is, from where on it finds something, what it says and
  * what to do. Page, command, metrics and mail derive from the list; its name is its heading in ops/runbook/monitoring.md.
  */
-import type { AlertFacts, CrawlerFacts, IncidentFacts, RelativeFacts } from "./alert-facts.ts";
+import { bytesText } from "#core/format";
+import type {
+  AlertFacts,
+  AlertMute,
+  CrawlerFacts,
+  IncidentFacts,
+  JobFacts,
+  OwnFacts,
+  RelativeFacts,
+} from "./alert-facts.ts";
 import type { OperationReads } from "./overview-types.ts";
 
 /** `critical`: the crawl stands or does harm, look now. `warning`: look today. */
@@ -34,6 +43,8 @@ interface AlertRule {
   readonly link: string;
   /** Left out: each finding has its own. */
   readonly advice?: string;
+  /** What it finds needs no database: a coordinator knows it of itself, and says so while the database is gone. */
+  readonly isOwn?: true;
   find(facts: AlertFacts, threshold: number): Finding | null;
 }
 
@@ -54,24 +65,196 @@ const leastFetchedBytes = 10_000_000;
 const leastSamples = 30;
 /** Of rules that ask yes or no. */
 const anything = 0;
+/** Its crawlers have gone to others by then (crawlers/coordinator-presence-store). */
+const silentSeconds = 30;
+const leastOverdueMinutes = 10;
+/** Of jobs whose turn may take as long as the crawl is large. */
+const slowJobs: Readonly<Record<string, number>> = { "rank-pages": 12 * 60 };
+/** Others take a coordinator that has not beaten for 8 s for gone (crawlers/coordinator-presence-store). */
+const mostStandstillMs = 5000;
+/** Postgres needs some of it to make room at all: a checkpoint's log, the files of a sort. */
+const leastFreeBytes = 2e9;
 
 export const alertRules = [
+  {
+    name: "database-does-not-answer",
+    severity: "critical",
+    /** Seconds. It is asked every two; one that restarts is away for less. */
+    threshold: 4,
+    looksFor: (seconds) => `the database has not answered the simplest of questions for ${seconds} s`,
+    link: "/alerts",
+    advice:
+      "Start it, or look at its log, its machine and the way there. Crawlers finish what they hold and keep the results; all goes on by itself when it answers.",
+    isOwn: true,
+    find: ({ own, nowMs }, seconds) =>
+      own?.silent == null || nowMs - own.silent.sinceMs < seconds * 1000
+        ? null
+        : { words: `${sentence(own.silent.words)}, since ${clockTime(own.silent.sinceMs)}.` },
+  },
+  {
+    name: "database-cannot-write",
+    severity: "critical",
+    threshold: anything,
+    looksFor:
+      "a small write fails: the database's disk is full, it is read-only (a standby), or its files cannot grow",
+    link: "/storage",
+    advice:
+      "Make room where it lies, or point DATABASE_URL at the server that takes writes. Crawlers keep their results meanwhile; all goes on by itself.",
+    isOwn: true,
+    find: ({ own }) =>
+      own?.unwritable == null
+        ? null
+        : { words: `${sentence(own.unwritable.words)}, since ${clockTime(own.unwritable.sinceMs)}.` },
+  },
   {
     name: "coordinator-silent",
     severity: "critical",
     /** Minutes. They are written as they end; so many in a row are missing only when nobody writes. */
     threshold: 5,
-    looksFor: (minutes) => `no coordinator has written its figures for ${minutes} minutes`,
+    looksFor: (minutes) =>
+      `no coordinator has written its figures for ${minutes} minutes, or one of several went silent without having ended`,
     link: "/",
     advice:
       "Start it again; its log says why it ended. Crawlers finish what they hold and come back by themselves.",
+    isOwn: true,
     // Where none has ever written, none has run with this database yet.
-    find: ({ figuresAtMs, nowMs }, minutes) =>
-      figuresAtMs === null || nowMs - figuresAtMs <= (minutes + 1) * minuteMs
+    find: ({ figuresAtMs, own, nowMs }, minutes) => {
+      if (figuresAtMs !== null && nowMs - figuresAtMs > (minutes + 1) * minuteMs)
+        return {
+          words: `No coordinator has written its figures for ${minutesSince(figuresAtMs, nowMs)} minutes.`,
+        };
+      const silent = (own?.silentCoordinators ?? []).filter(
+        ({ sinceMs }) => nowMs - sinceMs >= silentSeconds * 1000,
+      );
+      return about(
+        silent.map(({ name }) => name),
+        "Coordinators of this database that went silent without having ended",
+      );
+    },
+  },
+  {
+    name: "nobody-leads",
+    severity: "critical",
+    /** Seconds. Another takes the lead 10 s after the last sign of the one before, and brings its memory up to date. */
+    threshold: 60,
+    looksFor: (seconds) => `no coordinator has led for ${seconds} s, although one runs`,
+    link: "/alerts",
+    advice:
+      "The log says why the lead is not taken (“could not be looked at”). Restart the coordinator that holds it: select * from fleet_lead.",
+    isOwn: true,
+    find: ({ own, nowMs }, seconds) =>
+      own?.leaderlessSinceMs == null || nowMs - own.leaderlessSinceMs < seconds * 1000
         ? null
         : {
-            words: `No coordinator has written its figures for ${minutesSince(figuresAtMs, nowMs)} minutes.`,
+            words: `Nobody leads the coordinators of this database since ${clockTime(own.leaderlessSinceMs)}: no rounds, no hand-overs, no balance.`,
           },
+  },
+  {
+    name: "job-failing",
+    severity: "warning",
+    /** Turns in a row. One or two fail whenever a database restarts. */
+    threshold: 3,
+    looksFor: (times) => `a job of the coordinator has failed ${times} times in a row`,
+    link: "/alerts",
+    advice: "The log has each failure with its reason (“flow failed, will run again”, by its name).",
+    isOwn: true,
+    // While nothing can be asked or written, that is the alert, and every job's failure.
+    find: ({ own }, times) =>
+      own === undefined || own.silent !== null || own.unwritable !== null
+        ? null
+        : about(
+            own.jobs
+              .filter(({ failures }) => failures >= times)
+              .sort((a, b) => b.failures - a.failures)
+              .map(({ name, failures, words }) => `${name} (${failures} times: ${words ?? "no words"})`),
+            "Jobs that fail whenever they run",
+          ),
+  },
+  {
+    name: "job-overdue",
+    severity: "warning",
+    /** Intervals, and ten minutes at the least; what may take its time by its nature, longer. */
+    threshold: 20,
+    looksFor: (times) =>
+      `a job's turn has not ended for ${times} times its interval (at least ${leastOverdueMinutes} minutes)`,
+    link: "/alerts",
+    advice:
+      "It waits for something: a lock (pg_stat_activity, pg_locks), a connection, a slow disk. Where several stand, restart the coordinator.",
+    isOwn: true,
+    find: ({ own, nowMs }, times) =>
+      own === undefined || own.silent !== null
+        ? null
+        : about(
+            own.jobs
+              .filter((job) => overdueMs(job, nowMs) > Math.max(times * job.everyMs, patienceMs(job)))
+              .sort((a, b) => overdueMs(b, nowMs) - overdueMs(a, nowMs))
+              .map((job) => `${job.name} (for ${span(overdueMs(job, nowMs) / 1000)})`),
+            "Jobs that do not come to an end",
+          ),
+  },
+  {
+    name: "event-loop-late",
+    severity: "warning",
+    /** Milliseconds that one turn in a hundred is late over a minute: a page takes several turns. */
+    threshold: 500,
+    looksFor: (ms) =>
+      `the coordinator's process is late: one turn in a hundred by over ${ms} ms within a minute, or one by over ${mostStandstillMs / 1000} s`,
+    link: "/alerts",
+    advice:
+      "Its processor is too slow or shared, its memory is short (swap), or one piece of work is too large: nearcrawl_event_loop_delay_seconds, top.",
+    isOwn: true,
+    find: ({ own }, ms) => {
+      if (own?.eventLoop == null) return null;
+      const { p99Ms, mostMs } = own.eventLoop;
+      if (p99Ms <= ms && mostMs <= mostStandstillMs) return null;
+      return {
+        words: `The coordinator's process is late: one turn in a hundred by ${Math.round(p99Ms)} ms, and one by ${Math.round(mostMs)} ms, within the last two minutes.`,
+      };
+    },
+  },
+  {
+    name: "crawler-disk",
+    severity: "warning",
+    /** Bytes. A crawler's spool is bounded by less than that; a machine below it is about to fail in other ways, too. */
+    threshold: 250e6,
+    looksFor: (bytes) =>
+      `a crawler that is connected cannot write its results, or has less than ${bytesText(bytes)} free on its disk`,
+    link: "/fleet",
+    advice:
+      "Its partner is to make room there (nearcrawl-crawler status says what it takes). It holds what it has in memory, and takes no new work.",
+    find: ({ crawlers }, bytes) =>
+      about(
+        crawlers
+          .filter(({ state }) => state !== "offline")
+          .filter(({ diskFault, diskFreeBytes }) => diskFault != null || (diskFreeBytes ?? bytes) < bytes)
+          .map(
+            ({ name, diskFault, diskFreeBytes }) =>
+              `${name} (${diskFault ?? `${bytesText(diskFreeBytes ?? 0)} are free`})`,
+          ),
+        "Crawlers whose disk is full, or nearly",
+      ),
+  },
+  {
+    name: "disk-left",
+    severity: "warning",
+    /** Days at the pace of the last day: time to order a disk, or to let less be kept. */
+    threshold: 14,
+    looksFor: (days) =>
+      `the disk of the database is full in under ${days} days at the pace of the last day, or has less than ${bytesText(leastFreeBytes)} free`,
+    link: "/storage",
+    advice:
+      "nearcrawl storage says what takes the room, and nearcrawl policy set retention.fetchDays=… gives some of it back; else a larger disk.",
+    find: ({ disk }, days) => {
+      if (disk === undefined) return null;
+      const { freeBytes, lostBytesPerDay } = disk;
+      const left = daysLeft(disk);
+      if (freeBytes >= leastFreeBytes && (left === null || left >= days)) return null;
+      const pace =
+        lostBytesPerDay === null || left === null
+          ? ""
+          : `; at the pace of the last day (${bytesText(lostBytesPerDay)} a day) it is full in ${left < 2 ? `${Math.round(left * 24)} hours` : `${Math.floor(left)} days`}`;
+      return { words: `${bytesText(Math.max(0, freeBytes))} are left for the database${pace}.` };
+    },
   },
   {
     name: "database-slow",
@@ -104,6 +287,39 @@ export const alertRules = [
       if (days <= mostDays) return null;
       return {
         words: `The registry in force was applied ${days} days ago; it is to be imported each quarter.`,
+      };
+    },
+  },
+  {
+    name: "backup-too-old",
+    severity: "warning",
+    /** Hours, unless backup.warnAfterHours says otherwise: a daily backup may be missed once. */
+    threshold: 48,
+    looksFor: (hours) =>
+      `the last backup of the embedded database, once there was one, is over ${hours} hours old (backup.warnAfterHours), or a server that archives its log has archived none for so long or fails to`,
+    link: "/",
+    find: ({ backup, nowMs }) => {
+      if (backup === undefined) return null;
+      const { kind, lastMs, isFailing, warnAfterHours } = backup;
+      const isOld = lastMs === null || nowMs - lastMs > warnAfterHours * 3_600_000;
+      if (!isOld && !isFailing) return null;
+      const age = lastMs === null ? null : span((nowMs - lastMs) / 1000);
+      if (kind === "copy") {
+        return {
+          words:
+            age === null
+              ? "There is no backup of the database any more."
+              : `The last backup of the database is ${age} old.`,
+          advice:
+            "Make one: nearcrawl database backup. The timer nearcrawl-backup.timer makes one each day; its last run says why it failed (runbook: backup and restore).",
+        };
+      }
+      return {
+        words: isFailing
+          ? `The database's server fails to archive its log; the last piece that it archived ${age === null ? "is not known" : `is ${age} old`}.`
+          : `The database's server has archived nothing of its log ${age === null ? "yet" : `for ${age}`}.`,
+        advice:
+          "Its log says why archive_command fails; with pgBackRest: pgbackrest --stanza=nearcrawl check (runbook: backup and restore). Until then its disk fills up.",
       };
     },
   },
@@ -567,6 +783,11 @@ export type AlertName = (typeof alertRules)[number]["name"];
 
 export const alertNames: readonly AlertName[] = alertRules.map(({ name }) => name);
 
+/** Of those that a coordinator knows of itself. */
+export const ownAlertNames: ReadonlySet<AlertName> = new Set(
+  alertRules.flatMap((rule) => ("isOwn" in rule ? [rule.name] : [])),
+);
+
 /** Every rule with what it looks for in words, the critical first. */
 export const listedRules = bySeverity(
   (alertRules as readonly (AlertRule & { readonly name: AlertName })[]).map(
@@ -582,6 +803,31 @@ export function alertsOf(facts: AlertFacts): Alert[] {
   const found = alertRules.flatMap((rule) => alertOf(rule, facts) ?? []);
   return bySeverity(found);
 }
+
+/** All that is known where the database cannot be asked: what a coordinator knows of itself. `mutes`: as last known. */
+export function ownAlertsOf(own: OwnFacts, nowMs: number, mutes: readonly AlertMute[] = []): Alert[] {
+  const facts = { ...nothingKnown, nowMs, own, mutes };
+  const asked = alertRules.filter(({ name }) => ownAlertNames.has(name));
+  return bySeverity(asked.flatMap((rule) => alertOf(rule, facts) ?? []));
+}
+
+/** No rule about the crawl finds anything in it; those are not asked. */
+const nothingKnown: AlertFacts = {
+  nowMs: 0,
+  crawlers: [],
+  queue: { p95Seconds: null, unplacedSeconds: null },
+  linkOutbox: { effects: 0, ageSeconds: 0 },
+  hour: { fetches: 0, fetchedBytes: 0, shippedBytes: 0, ourFailures: 0 },
+  day: { fetches: 0, fetchedBytes: 0, shippedBytes: 0, ourFailures: 0 },
+  figuresAtMs: null,
+  registryAppliedMs: null,
+  incidents: [],
+  openInvitations: 0,
+  releases: [],
+  statedUntilMs: null,
+  databaseMs: 0,
+  accuracy: { samples: 0, share: null },
+};
 
 /** What nobody is told of until an hour that somebody named, and who that was. */
 export interface MutedAlert extends Alert {
@@ -677,6 +923,22 @@ function percent(share: number): string {
   return `${(share * 100).toFixed(1)} %`;
 }
 
+/** How long its turn has been under way. */
+const overdueMs = ({ runningSinceMs }: JobFacts, nowMs: number): number =>
+  runningSinceMs === null ? 0 : nowMs - runningSinceMs;
+
+const patienceMs = ({ name }: JobFacts): number => (slowJobs[name] ?? leastOverdueMinutes) * minuteMs;
+
+/** Null: it does not fill, or nothing is known of how fast. */
+function daysLeft({ freeBytes, lostBytesPerDay }: NonNullable<AlertFacts["disk"]>): number | null {
+  return lostBytesPerDay === null || lostBytesPerDay <= 0 ? null : Math.max(0, freeBytes) / lostBytesPerDay;
+}
+
+const sentence = (words: string): string => words.slice(0, 1).toUpperCase() + words.slice(1);
+
+/** "14:03:07 UTC". */
+const clockTime = (ms: number): string => `${new Date(ms).toISOString().slice(11, 19)} UTC`;
+
 /** "90 minutes", "26 hours", "3 days". */
 function span(seconds: number): string {
   if (seconds < 2 * 3600) return `${Math.round(seconds / 60)} minutes`;
@@ -684,15 +946,17 @@ function span(seconds: number): string {
   return `${Math.round(seconds / 86_400)} days`;
 }
 
-// What operators are told now: the alert rules (core/alerts) over what is read at this moment.
+// What operators are told now: the alert rules over what is read at this moment.
 
 export interface AlertList {
   readonly at: string;
   readonly alerts: readonly Alert[];
   readonly muted: readonly MutedAlert[];
+  /** Why this is not all: the database could not be asked, and these are what is known without it. Null: it is. */
+  readonly incomplete: string | null;
 }
 
 export async function showAlerts(reads: Pick<OperationReads, "alertFacts">, now: Date): Promise<AlertList> {
   const facts = await reads.alertFacts(now);
-  return { at: now.toISOString(), alerts: alertsOf(facts), muted: mutedAlertsOf(facts) };
+  return { at: now.toISOString(), alerts: alertsOf(facts), muted: mutedAlertsOf(facts), incomplete: null };
 }

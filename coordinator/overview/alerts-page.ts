@@ -85,11 +85,16 @@ export const allIsWell = "Nothing needs attention.";
 
 // Every alert there is now, and which rules are looked at: a page for whoever was sent there by a message.
 
-export function alertsBody({ at, alerts, muted }: AlertList, reader: AlertReader, viewer: PageViewer): Html {
+export function alertsBody(
+  { at, alerts, muted, incomplete }: AlertList,
+  reader: AlertReader,
+  viewer: PageViewer,
+): Html {
   const counts = alerts.length === 0 ? "none" : alertCountWords(alerts);
   return html`<h1>Alerts</h1>
 <p class="lead"><strong>${counts}</strong> as of ${instant(at)}</p>
-<section>${alertList(alerts, reader, viewer)}</section>
+${incomplete === null ? nothing : html`<p class="notice">This is not all: ${incomplete}. Here is what the coordinator knows of itself.</p>`}
+<section>${incomplete !== null && alerts.length === 0 ? nothing : alertList(alerts, reader, viewer)}</section>
 ${mutedSection(muted, viewer)}
 <section><h2>What is looked at</h2>
 <p class="small">Each rule is also the metric <code>nearcrawl_alerts{name="…"}</code>, and <code>nearcrawl alerts</code> ends with exit code 4 while one finds something.</p>

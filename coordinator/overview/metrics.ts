@@ -106,6 +106,16 @@ export interface OperationMetrics {
   readonly linkOutboxLinks: Gauge;
   readonly linkOutboxAgeSeconds: Gauge;
   readonly alerts: Gauge<"name" | "severity">;
+  /** Of the coordinator itself, without the database. */
+  readonly databaseUp: Gauge;
+  readonly databaseWritable: Gauge;
+  readonly eventLoopDelay: Gauge<"stat">;
+  readonly leads: Gauge;
+  /** Unix time; a job that has not ended yet since the start has none. */
+  readonly jobSuccess: Gauge<"job">;
+  readonly jobFailures: Gauge<"job">;
+  readonly diskFreeBytes: Gauge;
+  readonly databaseBytes: Gauge;
   readonly accuracyShare: Gauge;
   /** `end`: low, high. */
   readonly accuracyInterval: Gauge<"end">;
@@ -161,6 +171,30 @@ function createOperationMetrics(registry: Registry): OperationMetrics {
       "name",
       "severity",
     ]),
+    databaseUp: gauge("database_up", "1 while the database answers the coordinator, looked at every 2 s"),
+    databaseWritable: gauge(
+      "database_writable",
+      "1 while the database can be written as far as is known, looked at every 30 s and after failures",
+    ),
+    eventLoopDelay: gauge(
+      "event_loop_delay_seconds",
+      "How late the process is, over the last minute or two: p99, longest",
+      ["stat"],
+    ),
+    leads: gauge("coordinator_leads", "1: this coordinator does what one does for all of a database"),
+    jobSuccess: gauge(
+      "job_last_success_timestamp_seconds",
+      "When the job's turn last ended without an error, Unix time",
+      ["job"],
+    ),
+    jobFailures: gauge("job_failures", "How often the job has failed in a row; 0: its last turn ended well", [
+      "job",
+    ]),
+    diskFreeBytes: gauge(
+      "database_free_bytes",
+      "Free where the embedded database lies, or left of databaseGigabytes",
+    ),
+    databaseBytes: gauge("database_bytes", "What the database takes"),
     accuracyShare: gauge(
       "accuracy_ratio",
       "Share of sampled subnets whose crawler is within 5 ms of the nearest, over 30 days (0 to 1)",

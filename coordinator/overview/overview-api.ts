@@ -191,8 +191,27 @@ const alertList = z
     muted: z
       .array(mutedAlert)
       .describe("What is the matter and told to nobody until an hour that somebody named."),
+    incomplete: z
+      .string()
+      .nullable()
+      .describe(
+        "Why this is not all: the database could not be asked within a second, and these are what the coordinator knows of itself. Null: it is all.",
+      ),
   })
   .meta({ id: "AlertList" });
+
+const healthFault = z
+  .strictObject({
+    code: z
+      .string()
+      .describe(
+        "The name of the alert, or migrations-missing (the database is older than the software), tree-missing (the registry's tree is not in memory yet), jobs-stand-still.",
+      ),
+    words: z.string(),
+    isInTheWay: z.boolean().describe("False: it can work, and somebody should look."),
+    since: dateTime().nullable().describe("Null: not known."),
+  })
+  .meta({ id: "HealthFault" });
 
 const accuracySample = z
   .strictObject({
@@ -437,7 +456,7 @@ export const overviewApi = {
     needs: "read",
     summary: "What needs attention now",
     description:
-      "The same list as on top of the overview, of `nearcrawl alerts`, and of the metric nearcrawl_alerts. The runbook (monitoring) has a section for each name.",
+      "The same list as on top of the overview, of `nearcrawl alerts`, and of the metric nearcrawl_alerts. The runbook (monitoring) has a section for each name. Answers within 2 s while the database is gone, too: then with what the coordinator knows of itself (`incomplete`).",
     answers: {
       200: {
         description: "The answer",
@@ -457,6 +476,7 @@ export const overviewApi = {
             },
           ],
           muted: [],
+          incomplete: null,
         },
       },
     },
@@ -676,26 +696,27 @@ export const operationApi = {
     needs: null,
     summary: "The coordinator can work",
     description:
-      "The database answers, can be written and has every migration of this software, and the tree of the registry in force is in memory. Whether it can be written is looked at every ten seconds at most; an answer takes five at most. For load balancers and process managers; needs no token.",
+      "200: the database answers and can be written, it has every migration of this software, the tree of the registry in force is in memory, and the jobs run. 503: something of that is in the way, and whoever asks should be sent to another coordinator. `faults` has also what is not in the way and deserves a look (`isInTheWay` false): a process that is late, a job that fails, nobody who leads, another coordinator that went silent. Answers within 2 s whatever the database does: it is asked on connections of its own. Whether it can be written is looked at every ten seconds at most, and at once after a failure. For load balancers and process managers; needs no token.",
     answers: {
       200: {
         description: "It can",
-        schema: z.strictObject({ ready: z.boolean() }),
-        example: { ready: true },
+        schema: z.strictObject({ ready: z.boolean(), faults: z.array(healthFault) }),
+        example: { ready: true, faults: [] },
       },
       503: {
-        description: "Something is missing",
-        schema: z.strictObject({
-          ready: z.boolean(),
-          reason: z.string(),
-          missing: z.array(
-            z.strictObject({ name: z.enum(["database", "writes", "migrations", "tree"]), words: z.string() }),
-          ),
-        }),
+        description: "Something is in the way",
+        schema: z.strictObject({ ready: z.boolean(), reason: z.string(), faults: z.array(healthFault) }),
         example: {
           ready: false,
-          reason: "the database does not answer",
-          missing: [{ name: "database", words: "the database does not answer" }],
+          reason: "the database cannot be written: its disk is full",
+          faults: [
+            {
+              code: "database-cannot-write",
+              words: "the database cannot be written: its disk is full",
+              isInTheWay: true,
+              since: "2026-03-01T12:00:00.000Z",
+            },
+          ],
         },
       },
     },

@@ -20,6 +20,7 @@ import {
   rateText,
 } from "../web/format.ts";
 import { type Html, html, nothing, pathWith } from "../web/html.ts";
+import type { Alert } from "./alert-rules.ts";
 import { type AlertReader, alertSection } from "./alerts-page.ts";
 import type { Blame } from "./minute-figures.ts";
 import type { Overview, RecentDelegation } from "./overview.ts";
@@ -61,14 +62,21 @@ ${live("recent")}`;
 
 const alertRegion = (reader: AlertReader) => `alerts-${reader}`;
 
+/** The alerts of every reader alone, while the rest cannot be read. */
+export function alertRegions(alerts: readonly Alert[]): Readonly<Record<string, Html>> {
+  return {
+    [alertRegion("operator")]: alertSection(alerts, "operator"),
+    [alertRegion("reader")]: alertSection(alerts, "reader"),
+  };
+}
+
 /** By name: what the live events carry, with the histories of every range, and the alerts of every reader, that a page may show. */
 export function overviewRegions(
   overview: Overview,
   histories: readonly History[],
 ): Readonly<Record<string, Html>> {
   return {
-    [alertRegion("operator")]: alertSection(overview.alerts, "operator"),
-    [alertRegion("reader")]: alertSection(overview.alerts, "reader"),
+    ...alertRegions(overview.alerts),
     figures: figures(overview),
     ...Object.fromEntries(
       histories.map((history) => [historyRegion(history.range), historySection(history)]),

@@ -138,14 +138,10 @@ export interface LeftOutUrls {
   readonly most: readonly { readonly host: string; readonly urls: number }[];
 }
 
-/** What a coordinator cannot work without. */
+/** What a coordinator cannot work without, beside a database that answers and can be written (database/database-watch). */
 export interface ReadinessReads {
-  /** Resolves when the database answers, rejects with its error when not. */
-  ping(): Promise<void>;
   /** Names of the migrations that this software has and the database lacks. */
   pendingMigrations(): Promise<readonly string[]>;
   /** Of the registry in force; null: none was imported. */
   currentGeneration(): Promise<number | null>;
-  /** Why the database cannot be written, for anybody to read; null: it can. Looked at every few seconds at most. */
-  writeFault(): Promise<string | null>;
 }

@@ -1,6 +1,5 @@
 /** The overview and what stands behind its numbers: alerts, the queue, samples of how near the delegations are. */
 
-import { setTimeout as delay } from "node:timers/promises";
 import type { FastifyInstance } from "fastify";
 import type { Log } from "#core/log";
 import { accuracyEstimate } from "../delegation/accuracy.ts";
@@ -8,13 +7,12 @@ import { accuracyBody, accuracyCsv } from "../delegation/accuracy-page.ts";
 import { type Access, refusalFor, type Visit } from "../web/access.ts";
 import { EventStreams } from "../web/event-streams.ts";
 import { type AskedView, sendRefusal, type Views } from "../web/views.ts";
-import { showAlerts } from "./alert-rules.ts";
 import { alertReader, alertsBody } from "./alerts-page.ts";
 import { LiveEvents, maxListeners, RateMeter } from "./live-event-routes.ts";
 import type { Metrics } from "./metrics.ts";
 import { type LiveState, type Overview, type OverviewReads, showOverview } from "./overview.ts";
 import { overviewApi } from "./overview-api.ts";
-import { overviewBody, overviewRegions } from "./overview-page.ts";
+import { alertRegions, overviewBody, overviewRegions } from "./overview-page.ts";
 import {
   type HistoryRange,
   historyRangeNames,
@@ -24,10 +22,12 @@ import {
   type WaitReason,
   waitReasons,
 } from "./overview-types.ts";
+import type { AlertsInTime, HealthFault, OwnHealth } from "./own-health.ts";
 import { queueBody, queueCsv } from "./queue-page.ts";
 
 export interface OverviewViewPorts {
   readonly reads: OperationReads;
+  readonly alerts: Pick<AlertsInTime, "list">;
   readonly overview: (range: HistoryRange) => Promise<Overview>;
 }
 
@@ -80,8 +80,8 @@ function titleOf({ alerts }: Overview): string {
   return alerts.length === 0 ? "Overview" : `(${alerts.length}) Overview`;
 }
 
-async function alertsView({ now }: AskedView, { reads }: OverviewViewPorts) {
-  const value = await showAlerts(reads, now);
+async function alertsView({ now }: AskedView, { alerts }: OverviewViewPorts) {
+  const value = await alerts.list(now);
   return {
     status: 200,
     value,
@@ -171,16 +171,25 @@ export function liveOverview(app: FastifyInstance, ports: LiveOverviewPorts): Sh
 }
 
 interface EventPorts extends LiveOverviewPorts {
+  readonly alerts: Pick<AlertsInTime, "list">;
   readonly access: Access;
   readonly log: Log;
   readonly settings: { readonly version: string };
 }
 
+/** Then the alerts alone are sent, and the rest of the page stays as it was. */
+const renderMs = 3000;
+
 /** Every range's history is among the regions: a page takes the one that it shows. */
 export function addEvents(app: FastifyInstance, ports: EventPorts, overview: ShowLiveOverview): void {
-  const render = async () => {
+  const everything = async () => {
     const histories = historyRangeNames.map(async (range) => await ports.reads.history(range, ports.now()));
-    const regions = overviewRegions(await overview("1h"), await Promise.all(histories));
+    return overviewRegions(await overview("1h"), await Promise.all(histories));
+  };
+  const render = async () => {
+    const alerts = await ports.alerts.list(ports.now());
+    const whole = alerts.incomplete === null ? await within(renderMs, everything()) : null;
+    const regions = whole ?? alertRegions(alerts.alerts);
     return Object.fromEntries(Object.entries(regions).map(([name, region]) => [name, region.markup]));
   };
   const events = new LiveEvents(render, (error) => ports.log.warn({ error }, "no live update could be made"));
@@ -208,10 +217,25 @@ const tooManyListeners = {
   words: "As many pages as can be kept live are live. This one stays as it is; reload it to see news.",
 };
 
+/** Null: it takes longer. What is not waited for may fail. */
+async function within<T>(mostMs: number, work: Promise<T>): Promise<T | null> {
+  let late: NodeJS.Timeout | undefined;
+  const waited = new Promise<null>((resolve) => {
+    late = setTimeout(() => resolve(null), mostMs);
+  });
+  try {
+    return await Promise.race([work, waited]);
+  } finally {
+    clearTimeout(late);
+    work.catch(() => {});
+  }
+}
+
 // For those who run the coordinator: whether it lives (/health), whether it can work (/ready), what it counts (/metrics).
 
 interface OperationPorts {
   readonly reads: ReadinessReads;
+  readonly health: Pick<OwnHealth, "look">;
   /** `treeGeneration`: of the tree in memory; null: it is empty. Left out where there is no tree (tests of pages). */
   readonly live: () => { readonly treeGeneration?: number | null };
   readonly access: Access;
@@ -223,25 +247,22 @@ interface OperationPorts {
 /** However busy the coordinator is: one line from memory, and one look at the database for all that ask. */
 const always = { config: { boundedElsewhere: true } } as const;
 
-/** What a coordinator cannot work without. */
-interface MissingPart {
-  readonly name: "database" | "writes" | "migrations" | "tree";
-  readonly words: string;
-}
-
 export function addOperation(app: FastifyInstance, ports: OperationPorts): void {
   const { settings } = ports;
   app.get("/health", always, async () => ({ status: "ok", version: settings.version }));
   // Whoever asks while it is being looked gets the same answer.
-  let looking: Promise<MissingPart[]> | null = null;
+  let looking: Promise<HealthFault[]> | null = null;
   app.get("/ready", always, async (_request, reply) => {
-    looking ??= whatIsMissing(ports).finally(() => {
+    looking ??= faultsNow(ports).finally(() => {
       looking = null;
     });
-    const missing = await looking;
-    if (missing.length === 0) return { ready: true };
-    const reason = missing.map(({ words }) => words).join("; ");
-    return reply.code(503).send({ ready: false, reason, missing });
+    const faults = await looking;
+    const inTheWay = faults.filter(({ isInTheWay }) => isInTheWay);
+    const told = faults.map(({ since, ...fault }) => ({ ...fault, since: since?.toISOString() ?? null }));
+    reply.header("cache-control", "no-store");
+    if (inTheWay.length === 0) return { ready: true, faults: told };
+    const reason = inTheWay.map(({ words }) => words).join("; ");
+    return reply.code(503).send({ ready: false, reason, faults: told });
   });
   app.get("/metrics", async (request, reply) => {
     const refusal = await refusalFor(ports.access, request, "metrics-read");
@@ -251,47 +272,43 @@ export function addOperation(app: FastifyInstance, ports: OperationPorts): void 
   });
 }
 
-/** Whoever asks waits no longer: a server whose disk hangs says nothing at all. */
-const answerSeconds = 5;
+/** As long as the look at the database takes at most: whoever asks waits no longer than that. */
+const factsMs = 1500;
 
-async function whatIsMissing(ports: OperationPorts): Promise<MissingPart[]> {
-  const answered = new AbortController();
-  const late = delay(answerSeconds * 1000, [tooLate], { signal: answered.signal }).catch(() => [tooLate]);
-  const missing = await Promise.race([lookWhatIsMissing(ports), late]);
-  answered.abort();
-  return missing;
+/** Where the database does not say whether it has all migrations, it is not known to lack any. */
+async function faultsNow(ports: OperationPorts): Promise<HealthFault[]> {
+  const [faults, missing] = await Promise.all([
+    ports.health.look(),
+    within(
+      factsMs,
+      missingParts(ports).catch((error: unknown) => {
+        ports.log.warn({ error }, "what readiness asks the database was not answered");
+        return null;
+      }),
+    ),
+  ]);
+  return [...(missing ?? []), ...faults];
 }
 
-/** Without the database nothing else can be told. A tree that is one import behind serves on, and counts as there. */
-async function lookWhatIsMissing({ reads, live, log }: OperationPorts): Promise<MissingPart[]> {
-  try {
-    await reads.ping();
-    const [pending, generation, writeFault] = await Promise.all([
-      reads.pendingMigrations(),
-      reads.currentGeneration(),
-      reads.writeFault(),
-    ]);
-    const missing: MissingPart[] = [];
-    if (writeFault !== null) missing.push({ name: "writes", words: writeFault });
-    if (pending.length > 0) missing.push({ name: "migrations", words: migrationWords(pending) });
-    if (generation !== null && live().treeGeneration === null) missing.push(noTree);
-    return missing;
-  } catch (error) {
-    log.warn({ error }, "not ready: the database does not answer");
-    return [{ name: "database", words: "the database does not answer" }];
-  }
+/** A tree that is one import behind serves on, and counts as there. */
+async function missingParts({ reads, live }: OperationPorts): Promise<HealthFault[]> {
+  const [pending, generation] = await Promise.all([reads.pendingMigrations(), reads.currentGeneration()]);
+  const missing: HealthFault[] = [];
+  if (pending.length > 0)
+    missing.push({
+      ...{ code: "migrations-missing", words: migrationWords(pending), since: null, isInTheWay: true },
+    });
+  if (generation !== null && live().treeGeneration === null) missing.push(noTree);
+  return missing;
 }
 
 function migrationWords(pending: readonly string[]): string {
   return `the database lacks ${pending.length === 1 ? "a migration" : `${pending.length} migrations`} (${pending.slice(0, 5).join(", ")}): start the coordinator of this version`;
 }
 
-const tooLate: MissingPart = {
-  name: "database",
-  words: `the database does not answer within ${answerSeconds} s`,
-};
-
-const noTree: MissingPart = {
-  name: "tree",
+const noTree: HealthFault = {
+  code: "tree-missing",
   words: "a registry is in force, and its tree is not in memory yet",
+  since: null,
+  isInTheWay: true,
 };

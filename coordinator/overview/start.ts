@@ -23,13 +23,15 @@ import type { WebPart } from "../web/actions.ts";
 import { createReports } from "../who/reads.ts";
 import { alertMuteRoutes } from "./alert-mute-routes.ts";
 import { createAlertMuteStore } from "./alert-mute-store.ts";
-import { alertRules, alertsOf } from "./alert-rules.ts";
+import { alertRules, alertsOf, ownAlertNames } from "./alert-rules.ts";
 import type { Counters } from "./counters.ts";
+import { sampleDisk } from "./disk-sample-store.ts";
 import { maxCrawlersMeasured, type OperationMetrics } from "./metrics.ts";
 import { createFigureStore } from "./minute-figure-store.ts";
 import { forgetFigures } from "./minute-figures.ts";
 import type { LiveState, OverviewReads } from "./overview.ts";
 import { type CrawlerGauge, type OperationReads, type QueueAges, waitReasons } from "./overview-types.ts";
+import { type OwnHealth, withOwnFacts } from "./own-health.ts";
 
 export interface OverviewDutyPorts extends Omit<SamplingPorts, "accuracy"> {
   readonly pool: Pool;
@@ -38,6 +40,7 @@ export interface OverviewDutyPorts extends Omit<SamplingPorts, "accuracy"> {
   /** True: the crawlers have measured each other, and rounds may begin. */
   readonly isSettled: () => boolean;
   readonly version: string;
+  readonly health: Pick<OwnHealth, "facts">;
   readonly log: Log;
 }
 
@@ -55,6 +58,9 @@ const observeMs = 30_000;
 
 const forgetMs = 3_600_000;
 
+/** The server looks at each of the database's files for it. */
+const diskMs = 600_000;
+
 /** How often it is looked whether a sample is due. */
 const sampleMs = 30_000;
 
@@ -63,12 +69,15 @@ const keptDays = 3 * accuracyDays;
 
 export function overviewDuties(
   ports: OverviewDutyPorts,
-  config: Pick<CoordinatorConfig, "probe" | "allowSpecialPurpose" | "accuracy">,
+  config: Pick<CoordinatorConfig, "probe" | "allowSpecialPurpose" | "accuracy" | "databaseGigabytes">,
 ): OverviewDuties {
   const { pool, timekeeper, counters, log, now } = ports;
   const figures = createFigureStore(pool);
   const accuracy = createAccuracyStore(pool);
-  const reads = createReports(pool, () => performance.now());
+  const reads = withOwnFacts(
+    createReports(pool, () => performance.now()),
+    ports.health,
+  );
   const metrics = counters.metrics.operation;
   return {
     start: () => {
@@ -76,6 +85,13 @@ export function overviewDuties(
       timekeeper.every("write-figures", figuresMs, async () => await counters.figures.turn(figures, now()));
       timekeeper.every("observe-operation", observeMs, async () => {
         await observeOperation({ reads, metrics, now });
+      });
+      timekeeper.every("measure-disk", diskMs, async () => {
+        const gigabytes = config.databaseGigabytes;
+        const roomBytes = gigabytes === null ? null : gigabytes * 1e9;
+        const { databaseBytes, freeBytes } = await sampleDisk(pool, { now: now(), roomBytes });
+        metrics.databaseBytes.set(databaseBytes);
+        if (freeBytes !== null) metrics.diskFreeBytes.set(freeBytes);
       });
       timekeeper.every("forget-figures", forgetMs, async () => {
         await forgetFigures(figures, now());
@@ -230,6 +246,32 @@ function observeCrawlers(
     for (const one of gauges) gauge.set({ crawler: one.name }, value(one));
   }
   metrics.waitingResults.set(gauges.reduce((sum, { waitingResults }) => sum + waitingResults, 0));
+}
+
+/** Without the database, so that it is told while that is gone. `leads`: this one does what one does for all. */
+export function observeOwn(
+  metrics: OperationMetrics,
+  health: Pick<OwnHealth, "facts" | "alerts">,
+  leads: boolean,
+): void {
+  const { silent, unwritable, eventLoop, jobs } = health.facts();
+  metrics.databaseUp.set(silent === null ? 1 : 0);
+  metrics.databaseWritable.set(unwritable === null ? 1 : 0);
+  metrics.leads.set(leads ? 1 : 0);
+  if (eventLoop !== null) {
+    metrics.eventLoopDelay.set({ stat: "p99" }, eventLoop.p99Ms / 1000);
+    metrics.eventLoopDelay.set({ stat: "longest" }, eventLoop.mostMs / 1000);
+  }
+  for (const { name, succeededMs, failures } of jobs) {
+    if (succeededMs !== null) metrics.jobSuccess.set({ job: name }, succeededMs / 1000);
+    metrics.jobFailures.set({ job: name }, failures);
+  }
+  const counts = new Map(health.alerts().map(({ name, count }) => [name, count]));
+  for (const { name, severity } of alertRules) {
+    // What the database knows of it as well is set by `observeOperation`.
+    if (!ownAlertNames.has(name) || (name === "coordinator-silent" && silent === null)) continue;
+    metrics.alerts.set({ name, severity }, counts.get(name) ?? 0);
+  }
 }
 
 // What is forgotten in time: incidents, seals and turns that nobody will ask about any more.

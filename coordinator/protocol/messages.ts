@@ -133,6 +133,10 @@ export const crawlerHeartbeat = z.object({
   bodyBytes: z.int().min(0).optional(),
   /** What holds the crawler back right now, in words; empty when nothing does. */
   holdingBack: z.array(words).max(10),
+  /** Why its disk takes no results; left out: it does, or its version does not say. */
+  diskFault: words.optional(),
+  /** Free where its folder lies; left out: its system, or its version, does not say. */
+  diskFreeBytes: z.int().min(0).optional(),
 });
 
 /** Asks for work: the crawler has room for so many more hosts. */

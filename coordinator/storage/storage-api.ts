@@ -22,6 +22,23 @@ const storedTable = z
   })
   .meta({ id: "StoredTable" });
 
+const wentBack = z
+  .strictObject({
+    epoch: z.int().describe("Of the database: it counts these times."),
+    beganAt: dateTime(),
+    words: z.string().describe("How it was noticed."),
+    replayed: z
+      .int()
+      .nullable()
+      .describe(
+        "Rows that the journal put back: opt-outs, revocations, crawlers, audit; null: there was no journal.",
+      ),
+    failed: z
+      .array(z.strictObject({ kind: z.string(), key: z.string(), words: z.string() }))
+      .describe("What could not be put back, and why."),
+  })
+  .meta({ id: "WentBack" });
+
 const storage = z
   .strictObject({
     now: dateTime(),
@@ -33,6 +50,11 @@ const storage = z
         "When all tables whose rows go by age have reached their ends, and the others are as they are.",
       ),
     tables: z.array(storedTable).describe("The largest first."),
+    wentBack: z
+      .array(wentBack)
+      .describe(
+        "When the database went back to an earlier state, by a restore or a failover; the latest first.",
+      ),
   })
   .meta({ id: "Storage" });
 
@@ -78,6 +100,7 @@ export const storageApi = {
               expectedBytes: null,
             },
           ],
+          wentBack: [],
         },
       },
     },

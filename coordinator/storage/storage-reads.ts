@@ -1,16 +1,21 @@
 /** The catalogue, and the ends of the tables that grow day by day: what the database takes. */
 import type { Pool } from "pg";
+import { epochs } from "../journal/epoch-store.ts";
 import { spanFigures } from "../overview/minute-figure-store.ts";
 import type { StorageFacts, TableSize } from "./table-ends.ts";
 
+/** Each is a restore or a failover. */
+const epochsShown = 20;
+
 export async function storageFacts(pool: Pool, now: Date): Promise<StorageFacts> {
-  const [sizes, oldest, day, delegations] = await Promise.all([
+  const [sizes, oldest, day, delegations, everyEpoch] = await Promise.all([
     tableSizes(pool),
     oldestRows(pool),
     spanFigures(pool, 1440, now),
     pool.query<{ rows: number }>(
       "select greatest(0, reltuples)::float8 as rows from pg_class where oid = 'delegation'::regclass",
     ),
+    epochs(pool, epochsShown),
   ]);
   const isAWholeDay = (await firstMinute(pool, now)) === null;
   return {
@@ -24,6 +29,7 @@ export async function storageFacts(pool: Pool, now: Date): Promise<StorageFacts>
         ])
       : new Map(),
     delegations: delegations.rows[0]!.rows,
+    epochs: everyEpoch,
   };
 }
 

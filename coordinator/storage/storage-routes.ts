@@ -25,7 +25,7 @@ export function storageRoutes(read: (now: Date) => Promise<StorageAnswer>): WebP
   };
 }
 
-function storageBody({ bytes, expectedBytes, tables }: StorageAnswer): Html {
+function storageBody({ bytes, expectedBytes, tables, wentBack }: StorageAnswer): Html {
   const aged = tables.filter(({ keptDays }) => keptDays !== null);
   const others = tables.filter(({ keptDays }) => keptDays === null);
   return html`<h1>Storage</h1>
@@ -41,7 +41,21 @@ ${tile("Expected", expectedBytes === null ? "–" : bytesText(expectedBytes), "a
 <section><h2>What stays with what is known</h2>
 <div class="scroll" tabindex="0" role="region" aria-label="Tables whose rows do not go by age"><table>
 <thead><tr><th scope="col">Table</th><th scope="col" class="number">Takes</th><th scope="col" class="number">Rows, about</th><th scope="col">Has rows</th></tr></thead>
-<tbody>${others.map(otherRow)}</tbody></table></div></section>`;
+<tbody>${others.map(otherRow)}</tbody></table></div></section>
+${wentBack.length === 0 ? "" : wentBackSection(wentBack)}`;
+}
+
+function wentBackSection(times: StorageAnswer["wentBack"]): Html {
+  return html`<section id="went-back"><h2>When the database went back</h2>
+<p>By a restore, or by a failover that lost its last changes. The journal beside the database has put back what people had asked for since.</p>
+<div class="scroll" tabindex="0" role="region" aria-label="Restores and failovers"><table>
+<thead><tr><th scope="col">When</th><th scope="col">Noticed by</th><th scope="col" class="number">Rows put back</th><th scope="col">Not put back</th></tr></thead>
+<tbody>${times.map(wentBackRow)}</tbody></table></div></section>`;
+}
+
+function wentBackRow({ beganAt, words, replayed, failed }: StorageAnswer["wentBack"][number]): Html {
+  const lost = failed.map((one) => html`<code>${one.kind}</code> ${one.key}: ${one.words}<br>`);
+  return html`<tr><td>${instant(beganAt)}</td><td class="wide">${words}</td><td class="number">${replayed === null ? "no journal" : countText(replayed)}</td><td class="wide">${failed.length === 0 ? "–" : lost}</td></tr>`;
 }
 
 function agedRow(table: StoredTable): Html {

@@ -3,6 +3,7 @@
  * suite (test/storage): whoever makes one says here where it ends.
  */
 import { incidentDays } from "#core/incidents";
+import { type Epoch, journalDays, type Replay, replayedRows } from "../journal/epoch.ts";
 import type { DeepReadonly, PolicyName, PolicySettings } from "../settings/schema.ts";
 import { submissionBounds } from "../submissions/submission.ts";
 import { evidenceDays } from "../trust/judge-crawler.ts";
@@ -112,12 +113,15 @@ export const tableEnds: Readonly<Record<string, TableEnd>> = {
   day_figures: each("day, one row"),
   crawler_figures: days(7, "by quarter of an hour and crawler"),
   incident: days(incidentDays, "by hour, kind and crawler"),
+  disk_sample: days(14, "how fast the disk fills"),
   alert_mute: days(30, "after it ended"),
   graph_summary: bounded("the latest hundred rankings", 100),
   recrawl_plan: bounded("the latest thousand plans", 1000),
   search_upkeep: oneRow,
   run: policy("retention.recordDays", "runs of nearcrawl up"),
   // People.
+  journal_entry: days(journalDays, "the latest thousand stay; files beside the database keep them"),
+  database_epoch: each("time that the database went back"),
   audit_entry: policy("retention.recordDays", "who changed what"),
   opt_out: policy("retention.recordDays", "after it ended; one in force stays"),
   complaint: policy("retention.recordDays", "after it was closed; an open one stays"),
@@ -184,6 +188,18 @@ export interface StorageFacts {
   /** By table: rows that were added in the last day. */
   readonly addedADay: ReadonlyMap<string, number>;
   readonly delegations: number;
+  /** The latest first. */
+  readonly epochs: readonly Epoch[];
+}
+
+/** A restore, or a failover that lost its tail. */
+export interface WentBack {
+  readonly epoch: number;
+  readonly beganAt: string;
+  readonly words: string;
+  /** Rows that the journal put back; null: there was no journal. */
+  readonly replayed: number | null;
+  readonly failed: Replay["failed"];
 }
 
 export interface StorageAnswer {
@@ -193,6 +209,8 @@ export interface StorageAnswer {
   readonly expectedBytes: number | null;
   /** The largest first. */
   readonly tables: readonly StoredTable[];
+  /** When the database went back to an earlier state; the latest first. */
+  readonly wentBack: readonly WentBack[];
 }
 
 export function storageAnswer(facts: StorageFacts, settings: KeepSettings, now: Date): StorageAnswer {
@@ -207,6 +225,15 @@ export function storageAnswer(facts: StorageFacts, settings: KeepSettings, now: 
     bytes,
     expectedBytes: isKnown ? expected.reduce((sum: number, one) => sum + (one ?? 0), 0) : null,
     tables,
+    wentBack: facts.epochs.filter(({ cause }) => cause !== "created").map(wentBack),
+  };
+}
+
+function wentBack({ epoch, beganAt, words, replay }: Epoch): WentBack {
+  return {
+    ...{ epoch, beganAt: beganAt.toISOString(), words },
+    replayed: replay === null ? null : replayedRows(replay),
+    failed: replay?.failed ?? [],
   };
 }
 

@@ -33,7 +33,7 @@ export function createReports(pool: Pool, nowMs: () => number): Reports {
     ...whoReads(pool),
     ...overviewReads(pool, nowMs),
     ...createSearchReads(pool, nowMs),
-    ...readinessReads(pool, nowMs),
+    ...readinessReads(pool),
   };
 }
 

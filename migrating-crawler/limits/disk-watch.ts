@@ -2,7 +2,7 @@
  * Everything in the crawler's folder against its limit on disk. Counted every half minute; between two counts the
  * spool, which alone grows fast, is asked. Near the limit nothing more is fetched, and the spool gets what is left.
  */
-import { readdir, stat } from "node:fs/promises";
+import { readdir, stat, statfs } from "node:fs/promises";
 import { join } from "node:path";
 import type { CrawlerLimits } from "../settings/limits-config.ts";
 import { bytesInWords, type LimitUsage } from "./limit-usage.ts";
@@ -21,6 +21,7 @@ export class DiskWatch {
   readonly #spoolBytes: () => number;
   /** Without the spool. */
   #otherBytes = 0;
+  #freeBytes: number | null = null;
   readonly #timer: NodeJS.Timeout;
 
   constructor(disk: Disk, settings: { readonly home: string; readonly spoolBytes: () => number }) {
@@ -58,7 +59,16 @@ export class DiskWatch {
     };
   }
 
+  /** Free where the folder lies, for this user; null: the system does not tell. */
+  get freeBytes(): number | null {
+    return this.#freeBytes;
+  }
+
   async look(): Promise<void> {
+    this.#freeBytes = await statfs(this.#home).then(
+      ({ bavail, bsize }) => bavail * bsize,
+      () => null,
+    );
     if (this.#disk.diskBytes === null) return;
     const all = await bytesIn(this.#home);
     this.#otherBytes = Math.max(0, all - (await bytesIn(join(this.#home, "spool"))));

@@ -230,6 +230,11 @@ export class Governor {
   }
 
   /** What the limits hold back right now, in words; empty when nothing. */
+  /** Null: the system does not tell. */
+  get diskFreeBytes(): number | null {
+    return this.#disk.freeBytes;
+  }
+
   holdingBack(openHosts: number): string[] {
     return this.usage(openHosts).flatMap(({ holdingBack }) => (holdingBack === "" ? [] : [holdingBack]));
   }

@@ -18,6 +18,10 @@ export interface CrawlerStatus {
   readonly timesSmaller: number | null;
   /** What holds the crawler back, in words; empty when nothing does. */
   readonly holdingBack: readonly string[];
+  /** Why the disk takes no results; null: it does. */
+  readonly diskFault: string | null;
+  /** Null: the system does not tell. */
+  readonly diskFreeBytes: number | null;
 }
 
 type Counted = "pages" | "pagesPerMinute" | "fetchedBytes" | "bodyBytes" | "timesSmaller";
@@ -39,6 +43,7 @@ export function crawlerStatus(known: Omit<CrawlerStatus, Counted>, tally: Tally)
 
 export function heartbeatOf(status: CrawlerStatus): CrawlerHeartbeat {
   const { openHosts, spooledResults, pages, fetchedBytes, shippedBytes, bodyBytes, holdingBack } = status;
+  const { diskFault, diskFreeBytes } = status;
   return {
     type: "crawler:heartbeat",
     openHosts,
@@ -48,6 +53,8 @@ export function heartbeatOf(status: CrawlerStatus): CrawlerHeartbeat {
     shippedBytes,
     bodyBytes,
     holdingBack: [...holdingBack].slice(0, 10),
+    ...(diskFault === null ? {} : { diskFault: diskFault.slice(0, 500) }),
+    ...(diskFreeBytes === null ? {} : { diskFreeBytes }),
   };
 }
 

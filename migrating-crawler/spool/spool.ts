@@ -92,6 +92,11 @@ export class Spool {
     return this.bytes < 0.9 * this.#maxBytes() && !this.#isResting();
   }
 
+  /** What the disk refused last, until it takes something again; null: nothing. */
+  get diskFault(): string | null {
+    return this.#fault?.words ?? null;
+  }
+
   /** Why there is no room, in words; empty when there is. */
   holdingBack(): string {
     if (this.#isResting()) return `the spool cannot be written: ${this.#fault!.words}`;

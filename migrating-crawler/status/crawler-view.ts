@@ -39,7 +39,7 @@ export class CrawlerView {
   }
 
   status(): CrawlerStatus {
-    const { config, link, record, loop, spool } = this.#rooms;
+    const { config, link, record, loop, spool, governor } = this.#rooms;
     const known = {
       name: config().name,
       connected: link.isUp,
@@ -48,6 +48,8 @@ export class CrawlerView {
       spooledResults: spool.waiting,
       shippedBytes: link.sentBytes,
       holdingBack: this.#holdingBack(),
+      diskFault: spool.diskFault,
+      diskFreeBytes: governor.diskFreeBytes,
     };
     return crawlerStatus(known, record.tally);
   }

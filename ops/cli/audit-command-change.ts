@@ -2,6 +2,7 @@
 import { hostname, userInfo } from "node:os";
 import type { Pool } from "pg";
 import { createAuditLog } from "#coordinator/database/audit-log";
+import { Journal } from "#coordinator/journal/journal-store";
 import type { Change } from "#core/audit";
 import { DatabaseError } from "#core/errors";
 import { printable } from "./output.ts";
@@ -13,6 +14,7 @@ const mostOfName = 50;
  * change is made and not written down.
  */
 export async function recordCommand(pool: Pool, change: Change): Promise<void> {
+  changed.add(pool);
   const who = { actor: commandActor(), via: "command" as const, remoteAddress: null, at: new Date() };
   try {
     await createAuditLog(pool).record({ ...change, ...who });
@@ -22,6 +24,18 @@ export async function recordCommand(pool: Pool, change: Change): Promise<void> {
       { cause: error },
     );
   }
+}
+
+/** Databases that a command has changed. */
+const changed = new WeakSet<Pool>();
+
+/** Whether what the command did has to be in the journal before it says that it is done. */
+export const isJournaled = (pool: Pool) => changed.has(pool);
+
+/** `root`: the folder of the home's journals. Throws a DatabaseError where it cannot be written. */
+export async function keepJournal(pool: Pool, root: string): Promise<void> {
+  const { journal } = await Journal.open(pool, root, () => new Date());
+  await journal.catchUp();
 }
 
 /** `root on db1`: who types commands here, as the audit log names them. */

@@ -12,10 +12,13 @@ import { homedir } from "node:os";
 import { join, resolve } from "node:path";
 import { parse } from "smol-toml";
 import { z } from "zod";
-import { ConfigError } from "#core/errors";
+import { ConfigError, UsageError } from "#core/errors";
+import { placedFaults } from "#crawler/settings/settings-file";
 import { openDatabase } from "#db/connect";
 import { refuseForeignSchema } from "#db/schema-state";
 import type { Database } from "#db/server-database";
+import { readServerUrl } from "#db/server-url";
+import { isJournaled, keepJournal } from "./audit-command-change.ts";
 
 export const exitCodes = { done: 0, failed: 1, usage: 2, notFound: 3, alerts: 4, interrupted: 130 } as const;
 
@@ -59,6 +62,9 @@ export function commandContext(
   };
 }
 
+/** Where the journals of a home's databases are (coordinator/journal). */
+export const journalRootOf = (home: string) => join(home, "journal");
+
 /** The coordinator's, which `nearcrawl init` writes. */
 export const usualSettingsFile = (home: string) => join(home, "coordinator.toml");
 
@@ -68,8 +74,11 @@ function databaseUrlIn(home: string): string | null {
   if (!existsSync(file)) return null;
   try {
     const { databaseUrl = null } = parse(readFileSync(file, "utf8"));
+    if (typeof databaseUrl === "string") readServerUrl(databaseUrl);
     if (databaseUrl === null || typeof databaseUrl === "string") return databaseUrl;
   } catch (error) {
+    if (error instanceof UsageError)
+      throw placedFaults(new ConfigError([`databaseUrl: ${error.message}`]), file);
     throw new ConfigError([`${file}: ${(error as Error).message.split("\n", 1)[0]}`]);
   }
   throw new ConfigError([`${file}: databaseUrl: must be a text`]);
@@ -91,7 +100,9 @@ export async function withDatabase<T>(
   });
   try {
     if (!anySchema) await refuseForeignSchema(database);
-    return await work(database);
+    const answer = await work(database);
+    if (isJournaled(database.pool)) await keepJournal(database.pool, journalRootOf(context.home));
+    return answer;
   } finally {
     await database.close();
   }

@@ -65,6 +65,7 @@ const commands: Readonly<Record<string, () => Promise<Command>>> = {
   estimate: async () => (await import("./commands/estimate.ts")).estimateCommand(),
   evaluate: async () => (await import("./commands/evaluate.ts")).evaluateCommand(),
   database: async () => (await import("./commands/database.ts")).databaseCommand(),
+  journal: async () => (await import("./commands/journal.ts")).journalCommand(),
   storage: async () => (await import("./commands/storage.ts")).storageCommand(),
   completion: async () =>
     (await import("./commands/completion.ts")).completionCommand(async () =>

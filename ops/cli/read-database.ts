@@ -12,17 +12,24 @@ export async function readDatabase<T>(
   context: CommandContext,
   read: (database: Database) => Promise<T>,
 ): Promise<T> {
-  return await withDatabase(context, async (database) => {
-    try {
-      return await read(database);
-    } catch (error) {
-      if (!notSetUp.has((error as { code?: string }).code ?? "")) throw error;
-      throw new DatabaseError(
-        `nothing has been set up in schema "${context.schema}" of ${database.description}: run nearcrawl up first`,
-        { cause: error },
-      );
-    }
-  });
+  return await withDatabase(context, async (database) => await readFrom(database, context, read));
+}
+
+/** Of one that is open already. */
+export async function readFrom<T>(
+  database: Database,
+  { schema }: Pick<CommandContext, "schema">,
+  read: (database: Database) => Promise<T>,
+): Promise<T> {
+  try {
+    return await read(database);
+  } catch (error) {
+    if (!notSetUp.has((error as { code?: string }).code ?? "")) throw error;
+    throw new DatabaseError(
+      `nothing has been set up in schema "${schema}" of ${database.description}: run nearcrawl up first`,
+      { cause: error },
+    );
+  }
 }
 
 // Options of every command that works at the coordinator's database and answers people or programs.

@@ -10,9 +10,10 @@
  * and a third a tenth of the words and two links changed.
  *
  * Linux: the CPU of Postgres' processes is read from /proc; of a server elsewhere (DATABASE_URL) it is not known.
+ * NEARCRAWL_BENCH_POSTGRES: lines for the embedded server's postgresql.conf, such as "wal_level = minimal".
  * Run: npm run bench -- ingest-pages [pages [visits [hosts of a batch [pages of each]]]] (3000 5 20 5; 1 1: each page alone)
  */
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { appendFileSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { loadavg, tmpdir } from "node:os";
 import { join } from "node:path";
 import { createCrawlerStore } from "#coordinator/crawlers/crawler-store";
@@ -27,6 +28,7 @@ import { asLeaseId, asSubnetId, type CrawlerId } from "#core/ids";
 import { seededRandom } from "#core/random";
 import { urlKeyOf } from "#core/url-key";
 import { openDatabase } from "#db/connect";
+import { prepareCluster } from "#db/embedded-cluster";
 import { readPidFile, stopEmbeddedPostgres } from "#db/embedded-postgres";
 import { migrate } from "#db/migrate";
 import type { FetchResult, PageExtract } from "#protocol/result";
@@ -58,6 +60,11 @@ const header = `         Postgres Node   both  vacuum  WAL KB  with vac  pages  
 
 const random = seededRandom(1);
 const home = mkdtempSync(join(tmpdir(), "nearcrawl-bench-"));
+const ownSettings = process.env.NEARCRAWL_BENCH_POSTGRES;
+if (ownSettings !== undefined) {
+  const { dataFolder } = await prepareCluster(home);
+  appendFileSync(join(dataFolder, "postgresql.conf"), `${ownSettings}\n`);
+}
 const database = await openDatabase({
   databaseUrl: process.env.DATABASE_URL ?? null,
   home,

@@ -6,7 +6,7 @@ const asked = { since: "", host: "", dset: "", prefix: "", kind: "", limit: "" }
 const query = (changed: Partial<typeof asked>) => readChangeQuery({ ...asked, ...changed });
 
 describe("a cursor", () => {
-  it.each(["-1", "1.5", "1e9", "0x10", "1234567890123456", "٣", "now!", "x".repeat(10_000)])(
+  it.each(["-1", "1.5", "1e9", "0x10", "12345678901234567", "٣", "now!", "x".repeat(10_000)])(
     "%j is none, and said so in few words",
     (text) => {
       expect(() => readSince(text)).toThrow(/^since: .{1,120}is no cursor/);

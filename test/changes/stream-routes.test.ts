@@ -33,7 +33,7 @@ function feedInMemory(): typeof feed {
     removeThrough(number: number) {
       removedThrough = number;
     },
-    state: async () => ({ last: changes.length, removedThrough }),
+    state: async () => ({ last: changes.length, removedThrough, jumps: [] }),
     async after(since: number, { filter, limit }: Parameters<ChangeFeed["after"]>[1]): Promise<ChangesRead> {
       made.reads += 1;
       if (since < removedThrough) return { type: "too-old", removedThrough };

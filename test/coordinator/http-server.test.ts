@@ -1,6 +1,8 @@
 import type { FastifyInstance } from "fastify";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { DatabaseWatch } from "#coordinator/database/database-watch";
 import { apiGroups, describeApi } from "#coordinator/open-api";
+import { OwnHealth } from "#coordinator/overview/own-health";
 import type { ApiOperation } from "#coordinator/web/api-operation";
 import { maxOpenRequests } from "#coordinator/web/limits";
 import { createReports } from "#coordinator/who/reads";
@@ -228,7 +230,7 @@ describe("every answer", () => {
 describe("operation", () => {
   it("health, readiness and metrics answer", async () => {
     expect((await app.inject("/health")).json()).toEqual({ status: "ok", version: softwareVersion });
-    expect((await app.inject("/ready")).json()).toEqual({ ready: true });
+    expect((await app.inject("/ready")).json()).toEqual({ ready: true, faults: [] });
     const metrics = await app.inject("/metrics");
     expect(metrics.headers["content-type"]).toContain("text/plain");
     expect(metrics.body).toContain("# TYPE nearcrawl_pages_total counter");
@@ -237,13 +239,18 @@ describe("operation", () => {
   it("without a database it is not ready, and a page says that something is wrong, without the details", async () => {
     const reads = createReports(database.pool, () => performance.now());
     const away = () => Promise.reject(new Error("connect ECONNREFUSED /secret/socket"));
-    const broken = webServer(database, { reads: { ...reads, ping: away, crawlTotals: away } });
+    const nowhere = { now: () => new Date(), nowMs: () => performance.now() };
+    const watch = new DatabaseWatch("postgresql:///nearcrawl?host=/nowhere/secret", nowhere);
+    const health = new OwnHealth({ database: watch, ...nowhere });
+    const broken = webServer(database, { reads: { ...reads, crawlTotals: away }, health });
 
     const ready = await broken.inject("/ready");
     const page = await broken.inject("/");
     await broken.close();
+    await watch.close();
 
     expect([ready.statusCode, ready.json().ready]).toEqual([503, false]);
+    expect(ready.json().reason).toBe("the database does not answer (ENOENT)");
     expect(page.statusCode).toBe(500);
     expect(page.body).not.toContain("secret");
   });

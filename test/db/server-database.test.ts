@@ -69,7 +69,8 @@ test("a database that is not there is refused in the server's own words", async 
 test("what is no database URL is a fault of usage, and is not repeated: it may hold a password", async () => {
   await expect(open("mysql://me:secret@h/d")).rejects.toMatchObject({
     code: "NC_USAGE",
-    message: "the database URL is not of the form postgresql://user:password@host:port/name",
+    message:
+      "the database URL is not of the form postgresql://user:password@host:port/name, or host1:port1,host2:port2 for several",
   });
 });
 

@@ -31,6 +31,8 @@ export interface FleetOptions {
   /** False: no registry is imported. */
   readonly hasRegistry?: boolean;
   readonly maxConnections?: number;
+  /** Migrated already; left out: a test's usual one. Closed with the fleet. */
+  readonly database?: Database;
   /** Of every coordinator, besides where it listens and whom it asks for names. */
   readonly settings: Readonly<Record<string, unknown>>;
   /** The coordinators' clock. */
@@ -48,7 +50,7 @@ export type EmulatedFleet = Awaited<ReturnType<typeof emulatedFleet>>;
 export async function emulatedFleet(options: FleetOptions) {
   const { world } = options;
   const folder = realpathSync(temporaryFolder("nearcrawl-fleet-"));
-  const database = await testDatabase({ maxConnections: options.maxConnections ?? 14 });
+  const database = options.database ?? (await testDatabase({ maxConnections: options.maxConnections ?? 14 }));
   if (options.hasRegistry !== false)
     await applyImport(database, await writeRegistryFiles(world, join(folder, "registry")), {});
   const internet = await startWorld(world, options.network);

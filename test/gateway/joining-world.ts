@@ -27,8 +27,11 @@ interface Invited {
   readonly pagesPerDay?: number;
 }
 
-/** `settings`: beside where it listens. */
-export async function newJoiningWorld(settings: Record<string, unknown> = {}) {
+/** `settings`: beside where it listens; `journalRoot`: null: no journal is kept. */
+export async function newJoiningWorld(
+  settings: Record<string, unknown> = {},
+  journalRoot: string | null = null,
+) {
   const database = await testDatabase();
   const { pool } = database;
   const config = readCoordinatorConfig({
@@ -36,7 +39,9 @@ export async function newJoiningWorld(settings: Record<string, unknown> = {}) {
     listen: { port: 0 },
     tls: { certificateFile: pemFile("cert"), keyFile: pemFile("key") },
   });
-  const coordinator = await startCoordinator({ config, database, log: silentLog, version: softwareVersion });
+  const given = { database, journalRoot, log: silentLog, version: softwareVersion };
+  let coordinator = await startCoordinator({ ...given, config });
+  const { port } = new URL(coordinator.webUrl);
   const url = `${coordinator.webUrl.replace("http", "ws")}/crawler`;
   const trusting = { ca: readFileSync(pemFile("cert")) };
   const identities = createIdentityStore(pool);
@@ -80,6 +85,14 @@ export async function newJoiningWorld(settings: Record<string, unknown> = {}) {
     joined,
     rows,
     stateOf,
+    /** Another coordinator at the same place, after the one before has ended; `between`: while none runs. */
+    startOver: async (between: () => Promise<void> = async () => {}): Promise<void> => {
+      await coordinator.stop();
+      await between();
+      const listen = { ...config.listen, port: Number(port) };
+      coordinator = await startCoordinator({ ...given, config: { ...config, listen } });
+    },
+    wentBack: async (): Promise<string> => await coordinator.wentBack,
     come: async (folder: CrawlerFolder, how: Parameters<typeof comeFrom>[2] = {}): Promise<Came> =>
       await comeFrom(folder, url, { ...how, options: trusting }),
     /** Until the coordinator has seen it. */

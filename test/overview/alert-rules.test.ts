@@ -1,7 +1,19 @@
 /** A crawl where nothing needs attention, and what is said as soon as one thing is otherwise. */
 import { describe, expect, it } from "vitest";
-import type { AlertFacts, CrawlerFacts, RelativeFacts } from "#coordinator/overview/alert-facts";
-import { type AlertName, alertRules, alertsOf, mutedAlertsOf } from "#coordinator/overview/alert-rules";
+import type {
+  AlertFacts,
+  CrawlerFacts,
+  JobFacts,
+  OwnFacts,
+  RelativeFacts,
+} from "#coordinator/overview/alert-facts";
+import {
+  type AlertName,
+  alertRules,
+  alertsOf,
+  mutedAlertsOf,
+  ownAlertsOf,
+} from "#coordinator/overview/alert-rules";
 
 const nowMs = Date.parse("2026-03-01T12:00:00Z");
 const minuteMs = 60_000;
@@ -62,12 +74,67 @@ const release = {
   words: "",
   turnedDown: 0,
 } as const;
+const copy = { kind: "copy", lastMs: nowMs, isFailing: false, warnAfterHours: 48 } as const;
 const withCrawler = (differences: Partial<CrawlerFacts>): Partial<AlertFacts> => ({
   crawlers: [athens, { ...athens, name: "berlin", ...differences }],
 });
 
+const healthy: OwnFacts = {
+  silent: null,
+  unwritable: null,
+  eventLoop: { p99Ms: 12, mostMs: 180 },
+  jobs: [],
+  leaderlessSinceMs: null,
+  silentCoordinators: [],
+};
+const withOwn = (differences: Partial<OwnFacts>): Partial<AlertFacts> => ({
+  own: { ...healthy, ...differences },
+});
+const job: JobFacts = {
+  name: "apply-links",
+  everyMs: 1000,
+  runningSinceMs: null,
+  succeededMs: nowMs - 500,
+  failures: 0,
+  failingSinceMs: null,
+  words: null,
+};
+const failing = (failures: number): JobFacts => ({
+  ...{ ...job, failures, failingSinceMs: nowMs - 5000, words: 'relation "link_outbox" is gone, 42P01' },
+});
+const fault = (words: string, seconds: number) => ({ words, sinceMs: nowMs - seconds * 1000 });
+
 /** What differs; the last value where nothing is said yet, and the first where something is. */
 const rules: Readonly<Record<AlertName, readonly [not: Partial<AlertFacts>, found: Partial<AlertFacts>]>> = {
+  "database-does-not-answer": [
+    withOwn({ silent: fault("the database does not answer within 1.5 s", 3.9) }),
+    withOwn({ silent: fault("the database does not answer within 1.5 s", 4) }),
+  ],
+  "database-cannot-write": [
+    withOwn({}),
+    withOwn({ unwritable: fault("the database cannot be written: its disk is full", 0) }),
+  ],
+  "nobody-leads": [
+    withOwn({ leaderlessSinceMs: nowMs - 59_999 }),
+    withOwn({ leaderlessSinceMs: nowMs - minuteMs }),
+  ],
+  "job-failing": [withOwn({ jobs: [failing(2)] }), withOwn({ jobs: [job, failing(3)] })],
+  "job-overdue": [
+    withOwn({ jobs: [{ ...job, runningSinceMs: nowMs - 10 * minuteMs }] }),
+    withOwn({ jobs: [{ ...job, runningSinceMs: nowMs - 10 * minuteMs - 1 }] }),
+  ],
+  "event-loop-late": [
+    withOwn({ eventLoop: { p99Ms: 500, mostMs: 5000 } }),
+    withOwn({ eventLoop: { p99Ms: 20, mostMs: 5001 } }),
+  ],
+  "crawler-disk": [
+    withCrawler({ diskFreeBytes: 250e6 }),
+    withCrawler({ diskFault: "the disk is full (ENOSPC)", diskFreeBytes: 0 }),
+  ],
+  "disk-left": [
+    { disk: { freeBytes: 14e9, lostBytesPerDay: 1e9 } },
+    { disk: { freeBytes: 14e9, lostBytesPerDay: 1.01e9 } },
+  ],
   "coordinator-silent": [{ figuresAtMs: nowMs - 6 * minuteMs }, { figuresAtMs: nowMs - 6 * minuteMs - 1 }],
   "no-crawler-connected": [withCrawler({ state: "offline" }), { crawlers: [] }],
   "errors-by-us": [{ hour: { ...well.hour, ourFailures: 20 } }, { hour: { ...well.hour, ourFailures: 21 } }],
@@ -100,6 +167,10 @@ const rules: Readonly<Record<AlertName, readonly [not: Partial<AlertFacts>, foun
     { day: { ...well.day, shippedBytes: 8.1e7 } },
   ],
   "registry-old": [{ registryAppliedMs: nowMs - 100 * dayMs }, { registryAppliedMs: nowMs - 101 * dayMs }],
+  "backup-too-old": [
+    { backup: { ...copy, lastMs: nowMs - 48 * hourMs } },
+    { backup: { ...copy, lastMs: nowMs - 48 * hourMs - 1 } },
+  ],
   "registry-empty": [
     { registryAccident: nothingWrong },
     { registryAccident: { ...nothingWrong, emptiedFrom: 12 } },
@@ -181,6 +252,70 @@ describe.each(Object.entries(rules))("%s", (name, [not, found]) => {
   });
 });
 
+it("jobs are named with what they said last, and are nobody's fault while the database is", () => {
+  const own = { ...healthy, jobs: [failing(7)] };
+  const full = fault("the database cannot be written: its disk is full", 1);
+
+  expect(alertsOf({ ...well, own })[0]).toMatchObject({
+    words: 'Jobs that fail whenever they run: apply-links (7 times: relation "link_outbox" is gone, 42P01).',
+    targets: [expect.stringMatching(/^apply-links /)],
+  });
+  expect(alertsOf({ ...well, own: { ...own, unwritable: full } }).map(({ name }) => name)).toEqual([
+    "database-cannot-write",
+  ]);
+});
+
+it("a job may take as long as is usual for it, or many times its interval", () => {
+  const running = (name: string, everyMs: number, minutes: number): JobFacts => ({
+    ...{ ...job, name, everyMs, runningSinceMs: nowMs - minutes * minuteMs },
+  });
+  const jobs = [running("rank-pages", 600_000, 700), running("keep-search", minuteMs, 20)];
+  const late = [running("rank-pages", 600_000, 721), running("keep-search", minuteMs, 21)];
+
+  expect(alertsOf({ ...well, own: { ...healthy, jobs } })).toEqual([]);
+  expect(alertsOf({ ...well, own: { ...healthy, jobs: late } })[0]?.words).toBe(
+    "Jobs that do not come to an end: rank-pages (for 12 hours), keep-search (for 21 minutes).",
+  );
+});
+
+it("a coordinator that went silent is named, after the time in which it may come back", () => {
+  const silent = (seconds: number): Partial<OwnFacts> => ({
+    silentCoordinators: [{ name: "web-2:7411", sinceMs: nowMs - seconds * 1000 }],
+  });
+
+  expect(alertsOf({ ...well, ...withOwn(silent(29)) })).toEqual([]);
+  expect(alertsOf({ ...well, ...withOwn(silent(30)) })[0]).toMatchObject({
+    name: "coordinator-silent",
+    targets: ["web-2:7411"],
+  });
+});
+
+it("without the database a coordinator tells what it knows of itself, and what is muted stays so", () => {
+  const own = {
+    ...healthy,
+    silent: fault("the database does not answer within 1.5 s", 60),
+    eventLoop: { p99Ms: 900, mostMs: 7000 },
+  };
+  const until = new Date(nowMs + 1);
+  const mute = { name: "event-loop-late", target: null, until, reason: "known", mutedBy: "anna" };
+
+  expect(ownAlertsOf(own, nowMs).map(({ name }) => name)).toEqual([
+    "database-does-not-answer",
+    "event-loop-late",
+  ]);
+  expect(ownAlertsOf(own, nowMs, [mute]).map(({ name }) => name)).toEqual(["database-does-not-answer"]);
+});
+
+it("a disk that is nearly full is told however slowly it fills, one that empties is not", () => {
+  expect(alertsOf({ ...well, disk: { freeBytes: 1.9e9, lostBytesPerDay: null } })[0]?.words).toBe(
+    "1.90 GB are left for the database.",
+  );
+  expect(alertsOf({ ...well, disk: { freeBytes: 3e9, lostBytesPerDay: 2e9 } })[0]?.words).toBe(
+    "3.00 GB are left for the database; at the pace of the last day (2.00 GB a day) it is full in 36 hours.",
+  );
+  expect(alertsOf({ ...well, disk: { freeBytes: 3e9, lostBytesPerDay: -1e9 } })).toEqual([]);
+});
+
 it("one alert names the crawlers it is about, the longest gone first, and only the first few", () => {
   const gone = Array.from({ length: 200 }, (_, index) => ({
     ...athens,
@@ -220,6 +355,16 @@ it("the critical stand first", () => {
   const alerts = alertsOf({ ...well, databaseMs: 9000, crawlers: [] });
 
   expect(alerts.map(({ severity }) => severity)).toEqual(["critical", "warning"]);
+});
+
+it("an archive that fails is told at once, and a backup that is gone as such", () => {
+  const words = (backup: AlertFacts["backup"]) => alertsOf({ ...well, ...(backup && { backup }) })[0]?.words;
+
+  expect(words({ ...copy, lastMs: null })).toBe("There is no backup of the database any more.");
+  expect(words({ ...copy, warnAfterHours: 24 * 7, lastMs: nowMs - 3 * dayMs })).toBeUndefined();
+  expect(words({ ...copy, kind: "archive", isFailing: true })).toMatch(/fails to archive its log/);
+  expect(words({ ...copy, kind: "archive", lastMs: null })).toMatch(/has archived nothing of its log yet/);
+  expect(words(undefined)).toBeUndefined();
 });
 
 it("what is muted is told to nobody until its hour, target by target or all of a rule", () => {

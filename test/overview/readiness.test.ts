@@ -4,13 +4,15 @@ import { chmodSync, mkdirSync, statfsSync, statSync, writeFileSync } from "node:
 import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
-import { afterAll, beforeAll, expect, it } from "vitest";
-import { createReports } from "#coordinator/who/reads";
+import { afterAll, afterEach, beforeAll, expect, it } from "vitest";
+import { DatabaseWatch } from "#coordinator/database/database-watch";
+import { OwnHealth } from "#coordinator/overview/own-health";
 import { openDatabase } from "#db/connect";
 import { readPidFile, startEmbeddedPostgres, stopEmbeddedPostgres } from "#db/embedded-postgres";
 import { migrate } from "#db/migrate";
 import type { Database } from "#db/server-database";
 import { temporaryFolder } from "../support/temporary-folder.ts";
+import { until } from "../support/until.ts";
 import { liveState, webServer } from "../support/web-server.ts";
 
 const run = promisify(execFile);
@@ -19,6 +21,7 @@ const root = temporaryFolder("nearcrawl-readiness-");
 chmodSync(root, 0o711);
 const disk = join(root, "disk");
 const home = join(disk, "home");
+const filler = join(disk, "filler");
 const diskBytes = 400 * 1024 * 1024;
 
 /** A disk of its own, which can be filled; not where this process may not mount one. */
@@ -28,8 +31,7 @@ let database: Database;
 
 beforeAll(async () => {
   ({ url } = await startEmbeddedPostgres(home));
-  // One connection: the one that a test slows down or holds back.
-  database = await openDatabase({ databaseUrl: url, home, schema: "nearcrawl", maxConnections: 1 });
+  database = await openDatabase({ databaseUrl: url, home, schema: "nearcrawl", maxConnections: 2 });
   await migrate(database);
 }, 120_000);
 
@@ -48,81 +50,207 @@ async function mountDisk(): Promise<boolean> {
   );
 }
 
-/** Each time as somebody who asks long after the last one. */
-async function ready(nowMs = () => performance.now()) {
-  const reads = createReports(database.pool, nowMs);
-  const server = webServer(database, { reads, live: () => ({ ...liveState, treeGeneration: null }) });
-  const answer = await server.inject("/ready");
-  await server.close();
-  return [answer.statusCode, answer.json()] as const;
+const clock = { now: () => new Date(), nowMs: () => performance.now() };
+const watches: DatabaseWatch[] = [];
+afterEach(async () => {
+  await rm(filler, { force: true });
+  for (const watch of watches.splice(0)) await watch.close();
+});
+
+function newWatch(nowMs = clock.nowMs): DatabaseWatch {
+  const watch = new DatabaseWatch(database.url, { ...clock, nowMs });
+  watches.push(watch);
+  return watch;
 }
 
-const notReady = (words: string) => [
-  503,
-  { ready: false, reason: words, missing: [{ name: "writes", words }] },
-];
+/** As whoever asks it over HTTP is told. */
+async function ready(watch = newWatch()) {
+  const health = new OwnHealth({ database: watch, ...clock });
+  const server = webServer(database, { health, live: () => ({ ...liveState, treeGeneration: null }) });
+  const beganMs = performance.now();
+  const answer = await server.inject("/ready");
+  const tookMs = performance.now() - beganMs;
+  await server.close();
+  return { status: answer.statusCode, tookMs, ...(answer.json() as { faults: readonly unknown[] }) };
+}
+
+const isReady = { status: 200, ready: true, faults: [] };
+const notReady = (code: string, words: string) => ({
+  ...{ status: 503, ready: false, reason: words },
+  faults: [{ code, words, isInTheWay: true, since: expect.stringMatching(/^\d{4}-.*Z$/) }],
+});
+
+/** Its log has begun a file, in which there is room. */
+async function fillDisk(): Promise<void> {
+  await database.pool.query("select pg_switch_wal()");
+  await database.pool.query("checkpoint");
+  const { bavail, bsize } = statfsSync(disk);
+  writeFileSync(filler, Buffer.alloc(bavail * bsize));
+}
+
+const backendsOf = async () => {
+  const { rows } = await database.pool.query<{ pid: number }>(
+    "select pid from pg_stat_activity where application_name = 'nearcrawl' and pid <> pg_backend_pid()",
+  );
+  return rows.map(({ pid }) => pid);
+};
 
 it("a server that can write is ready, and asking leaves nothing behind", async () => {
   const relations = async () => (await database.pool.query("select count(*)::int as n from pg_class")).rows;
   const before = await relations();
 
-  expect(await ready()).toEqual([200, { ready: true }]);
+  expect(await ready()).toMatchObject(isReady);
   expect(await relations()).toEqual(before);
 });
 
 it.runIf(hasDisk)("one whose disk is full is not, and says so, until there is room again", async () => {
-  const filler = join(disk, "filler");
-  const { bavail, bsize } = statfsSync(disk);
-  writeFileSync(filler, Buffer.alloc(bavail * bsize));
+  const watch = newWatch();
+  await fillDisk();
 
-  expect(await ready()).toEqual(notReady("the database cannot be written: its disk is full"));
+  const full = await ready(watch);
   await rm(filler);
-  expect(await ready()).toEqual([200, { ready: true }]);
+
+  expect(full).toMatchObject(
+    notReady("database-cannot-write", "the database cannot be written: its disk is full"),
+  );
+  expect(await ready(watch)).toMatchObject(isReady);
 });
 
+it.runIf(hasDisk)(
+  "the first write that fails on a full disk is an alert under its own name at once",
+  async () => {
+    const watch = newWatch();
+    await watch.look();
+    const filler = join(disk, "filler");
+    const { bavail, bsize } = statfsSync(disk);
+    writeFileSync(filler, Buffer.alloc(bavail * bsize));
+
+    // By its own clock it would look again in ten seconds, or half a minute.
+    const failure = await database.pool
+      .query("create table filled as select repeat('x', 1000) as x from generate_series(1, 5000)")
+      .catch((error: unknown) => error);
+    watch.note(failure);
+    await until(() => watch.state.unwritable !== null, 5000);
+    const told = new OwnHealth({ database: watch, ...clock }).alerts();
+    await rm(filler);
+
+    expect((failure as { code?: string }).code).toBe("53100");
+    expect(told.map(({ name }) => name)).toEqual(["database-cannot-write"]);
+    await watch.look();
+    expect(watch.state.unwritable).toBeNull();
+  },
+);
+
 it.runIf(process.platform === "linux")("one whose files the system does not let grow is not", async () => {
-  const { rows } = await database.pool.query<{ pid: number }>("select pg_backend_pid() as pid");
+  const watch = newWatch();
+  await watch.look();
+  const pids = await backendsOf();
   // Its log begins a file: what is written to that stays below the limit.
   await database.pool.query("select pg_switch_wal()");
-  // As the server's own user, which may do so without being root. The pool drops the connection with its error.
-  const { uid, gid } = statSync(`/proc/${rows[0]!.pid}`);
-  await run("prlimit", ["--pid", String(rows[0]!.pid), "--fsize=65536:"], { uid, gid });
+  // As the server's own user, which may do so without being root.
+  const { uid, gid } = statSync(`/proc/${pids[0]!}`);
+  for (const pid of pids) await run("prlimit", ["--pid", String(pid), "--fsize=65536:"], { uid, gid });
+  watch.note(Object.assign(new Error("could not extend file"), { code: "58030" }));
+  await until(() => watch.state.unwritable !== null, 5000);
 
-  expect(await ready()).toEqual(
-    notReady("the database cannot be written (SQLSTATE XX000): its log says why"),
+  expect(watch.state.unwritable?.words).toBe(
+    "the database cannot be written (SQLSTATE XX000): its log says why",
   );
 });
 
 it("one that is read-only, such as a standby, is not", async () => {
-  await database.pool.query("set default_transaction_read_only = on");
-
-  expect(await ready()).toEqual(notReady("the database cannot be written: it is read-only"));
-});
-
-it("one that says nothing is told of in bounded time", { timeout: 60_000 }, async () => {
-  const { pid } = readPidFile(home)!;
-  const { rows } = await database.pool.query<{ pid: number }>("select pg_backend_pid() as pid");
-  for (const one of [pid, rows[0]!.pid]) process.kill(one, "SIGSTOP");
+  await database.pool.query("alter database nearcrawl set default_transaction_read_only = on");
   const answer = await ready();
-  for (const one of [pid, rows[0]!.pid]) process.kill(one, "SIGCONT");
+  await database.pool.query("set default_transaction_read_only = off");
+  await database.pool.query("alter database nearcrawl reset default_transaction_read_only");
 
-  const words = "the database does not answer within 5 s";
-  expect(answer).toEqual([503, { ready: false, reason: words, missing: [{ name: "database", words }] }]);
+  expect(answer).toMatchObject(
+    notReady("database-cannot-write", "the database cannot be written: it is read-only"),
+  );
 });
+
+it("one that stands still is told within two seconds, however often it is asked, and is well when it goes on", async () => {
+  const watch = newWatch();
+  await watch.look();
+  const all = await stopServer();
+  const answers = await Promise.all([ready(watch), ready()]);
+  answers.push(await ready(watch));
+  for (const pid of all) process.kill(pid, "SIGCONT");
+
+  for (const answer of answers) {
+    expect(answer).toMatchObject(
+      notReady("database-does-not-answer", "the database does not answer within 1.5 s"),
+    );
+    expect(answer.tookMs).toBeLessThan(2000);
+  }
+  await until(() => watch.state.silent === null, 5000);
+  expect(await ready(watch)).toMatchObject(isReady);
+});
+
+/** The postmaster and everything that it started. */
+async function stopServer(): Promise<number[]> {
+  const { pid } = readPidFile(home)!;
+  const { stdout } = await run("ps", ["-o", "pid=", "--ppid", String(pid)]);
+  const all = [pid, ...stdout.trim().split(/\s+/).map(Number)];
+  for (const one of all) process.kill(one, "SIGSTOP");
+  return all;
+}
 
 it("is looked at every ten seconds, however often it is asked", async () => {
   let nowMs = 0;
-  let writes = 0;
-  const other = await openDatabase({ databaseUrl: url, home, schema: "nearcrawl" });
-  const reads = createReports(other.pool, () => nowMs);
-  other.pool.on("acquire", () => writes++);
+  const watch = newWatch(() => nowMs);
+  const tables = async () => {
+    const { rows } = await database.pool.query<{ written: string }>(
+      "select pg_current_xact_id()::text as written",
+    );
+    return Number(rows[0]!.written);
+  };
   const written = async (atMs: number) => {
     nowMs = atMs;
-    writes = 0;
-    await reads.writeFault();
-    return writes;
+    const before = await tables();
+    await watch.look();
+    // Its own number, and those of what was written in between.
+    return (await tables()) - before > 1;
   };
 
-  expect([await written(0), await written(9_999), await written(10_001)]).toEqual([1, 0, 1]);
-  await other.close();
+  expect([await written(0), await written(9_999), await written(10_001)]).toEqual([true, false, true]);
 });
+
+it("a connection that was lost is another one at the next look", async () => {
+  const watch = newWatch();
+  await watch.look();
+  for (const pid of await backendsOf()) await database.pool.query("select pg_terminate_backend($1)", [pid]);
+  await until(async () => (await backendsOf()).length === 0, 5000);
+
+  await watch.look();
+  expect((await watch.look()).silent).toBeNull();
+});
+
+it.runIf(hasDisk)(
+  "a server that ended for want of room for its log is told by its disk, and comes back",
+  async () => {
+    const watch = newWatch();
+    await watch.look();
+    await fillDisk();
+    // Each begins a file of the log; there is no room for another one.
+    const ended = await (async () => {
+      for (let files = 0; files < 100; files += 1)
+        await database.pool.query("select pg_switch_wal(), txid_current()");
+    })().catch((error: unknown) => error);
+    await until(async () => (await watch.look()).silent !== null, 10_000);
+    const { unwritable } = watch.state;
+    const answer = await ready(watch);
+    await rm(filler);
+
+    expect(ended).toBeInstanceOf(Error);
+    expect(unwritable?.words).toBe("the database cannot be written: its disk is full");
+    expect(answer.faults).toMatchObject([
+      { code: "database-does-not-answer" },
+      { code: "database-cannot-write" },
+    ]);
+    // It has ended for good; whoever runs it starts it again.
+    await startEmbeddedPostgres(home);
+    await until(async () => (await ready(watch)).status === 200, 20_000);
+  },
+  60_000,
+);

@@ -46,7 +46,7 @@ const size = (table: string, rows: number, bytes: number) => ({
   parts: 1,
 });
 const facts = (differences: Partial<StorageFacts>): StorageFacts => ({
-  ...{ sizes: [], oldest: new Map(), addedADay: new Map(), delegations: 0 },
+  ...{ sizes: [], oldest: new Map(), addedADay: new Map(), delegations: 0, epochs: [] },
   ...differences,
 });
 const daysBefore = (days: number) => new Date(worldNow.getTime() - days * 86_400_000);
@@ -108,6 +108,32 @@ it("is a page, JSON that fits its description, and CSV, with the policies in for
   expect(csv.body.split("\r\n")[0]).toBe(
     "table,rows,bytes,indexBytes,parts,keptDays,policy,end,since,expectedBytes",
   );
+});
+
+it("tells when the database went back, what the journal put back and what it could not", async () => {
+  await database.pool.query(
+    `insert into database_epoch (epoch, database_id, began_at, cause, words, replay)
+     select 2, database_id, $1, 'timeline', 'the server is on timeline 2, and was on 1', $2
+     from database_epoch`,
+    [
+      worldNow,
+      JSON.stringify({
+        replayed: { opt_out: 3, audit_entry: 4 },
+        failed: [{ kind: "crawler_key", key: "<nobody>", words: "there is no crawler named <nobody>" }],
+      }),
+    ],
+  );
+
+  const page = await app.inject({ url: "/storage", headers: { accept: "text/html" } });
+  const json = await app.inject("/api/storage");
+
+  const { schemas } = describeApi().components as { schemas: Record<string, JsonSchema> };
+  expect(faultsOf(json.json(), { $ref: "#/components/schemas/Storage" }, schemas)).toEqual([]);
+  expect((json.json() as StorageAnswer).wentBack).toMatchObject([{ epoch: 2, replayed: 7 }]);
+  expect(page.body).toMatch(
+    /timeline 2, and was on 1<\/td><td class="number">7<\/td>.*no crawler named &lt;nobody&gt;/,
+  );
+  await database.pool.query("delete from database_epoch where epoch = 2");
 });
 
 it("nearcrawl storage prints the same, with what operators have changed", async () => {

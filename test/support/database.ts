@@ -67,6 +67,33 @@ async function copied(name: string, options: TestDatabaseOptions): Promise<Datab
 }
 
 /**
+ * Remembers the database as it is, and gives what puts it back so, with all that was written since lost: what a restore of last
+ * night's backup does. Null on the server that DATABASE_URL names, where the database is not the test's own.
+ */
+export async function rememberedDatabase({ schema }: Database): Promise<(() => Promise<void>) | null> {
+  if (process.env.DATABASE_URL !== undefined) return null;
+  const { url } = await startEmbeddedPostgres(inject("databaseHome"));
+  const kept = `${schema}_kept`;
+  const withoutOthers = async (server: Client, work: () => Promise<unknown>) => {
+    await server.query(`alter database ${schema} allow_connections false`);
+    await server.query("select pg_terminate_backend(pid, 5000) from pg_stat_activity where datname = $1", [
+      schema,
+    ]);
+    await work();
+  };
+  await asServer(url, async (server) => {
+    await withoutOthers(server, async () => await server.query(copyOf(schema, kept)));
+    await server.query(`alter database ${schema} allow_connections true`);
+  });
+  return async () =>
+    await asServer(url, async (server) => {
+      await withoutOthers(server, async () => await server.query(`drop database ${schema} with (force)`));
+      await server.query(`alter database ${kept} rename to ${schema}`);
+      await server.query(`alter database ${schema} allow_connections true`);
+    });
+}
+
+/**
  * Once in a run. Its server need not outlive a power cut: where many tests write, a commit that waits for the disk takes
  * seconds, and so does everything that a crawler and its coordinator do after one another.
  */

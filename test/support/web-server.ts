@@ -3,12 +3,14 @@ import type { FastifyInstance } from "fastify";
 import { accessOver } from "#coordinator/access/start";
 import { createFleetOutside } from "#coordinator/crawlers/public-list-reads";
 import { createAuditLog } from "#coordinator/database/audit-log";
+import { DatabaseWatch } from "#coordinator/database/database-watch";
 import { fleetPart } from "#coordinator/fleet/start";
 import { createComplaintStore } from "#coordinator/opt-outs/complaint-store";
 import type { ContactPorts } from "#coordinator/opt-outs/contact-routes";
 import { createOptOutStore } from "#coordinator/opt-outs/store";
 import { createMetrics } from "#coordinator/overview/metrics";
 import type { LiveState } from "#coordinator/overview/overview";
+import { OwnHealth } from "#coordinator/overview/own-health";
 import { createReleaseKeyStore } from "#coordinator/releases/key-store";
 import { createReleaseFileStore, createReleaseStore } from "#coordinator/releases/release-store";
 import { createWebServer, type WebPorts } from "#coordinator/start-web";
@@ -64,7 +66,10 @@ export function testAccess(
 }
 
 export function webServer(database: Database, changed: Partial<WebPorts> = {}): FastifyInstance {
-  return createWebServer({
+  const clock = { now: () => new Date(), nowMs: () => performance.now() };
+  const watch = new DatabaseWatch(database.url, clock);
+  const server = createWebServer({
+    health: new OwnHealth({ database: watch, ...clock }),
     reads: createReports(database.pool, () => performance.now()),
     resolver: tinyResolver,
     scope: { pagesPerHost: 100, maxDepth: 8, admitNewHosts: false },
@@ -87,4 +92,6 @@ export function webServer(database: Database, changed: Partial<WebPorts> = {}): 
     contact: contactPorts(database),
     ...changed,
   });
+  server.addHook("onClose", async () => await watch.close());
+  return server;
 }

@@ -1,18 +1,23 @@
 /** `nearcrawl alerts`: what needs attention now; its exit code tells scripts. */
 import { Command, InvalidArgumentError } from "commander";
-import type { Pool } from "pg";
 import { alertMuted, alertUnmuted, isAlertName, muteWords } from "#coordinator/overview/alert-mute-routes";
 import { createAlertMuteStore } from "#coordinator/overview/alert-mute-store";
-import { type Alert, alertNames, type MutedAlert, showAlerts } from "#coordinator/overview/alert-rules";
-import { createReports } from "#coordinator/who/reads";
+import { type AlertList, alertNames } from "#coordinator/overview/alert-rules";
 import { instantWords } from "#core/format";
+import { canParseUrl } from "#core/ip/url-host";
+import { AlertsAnywhere } from "../alerts-anywhere.ts";
 import { commandActor, recordCommand } from "../audit-command-change.ts";
 import { boundedNumber } from "../bounded-number.ts";
 import { commandContext, exitCodes } from "../command-context.ts";
-import { printWatched, type WatchedOptions, withWatch } from "../fleet/watched.ts";
-import { printAnswer, printable } from "../output.ts";
+import { type WatchedOptions, withWatch } from "../fleet/watched.ts";
+import { paint, printAnswer, printable } from "../output.ts";
 import { type DatabaseOptions, readDatabase, withDatabaseOptions } from "../read-database.ts";
+import { watchAnswer } from "../watch-answer.ts";
 import { alertsText } from "./overview.ts";
+
+interface AlertOptions extends WatchedOptions {
+  readonly coordinator?: string;
+}
 
 interface MuteOptions extends DatabaseOptions {
   readonly of?: string;
@@ -27,23 +32,18 @@ const mostHours = 720;
 export function alertsCommand(): Command {
   const command = withWatch(withDatabaseOptions(new Command("alerts")))
     .description("what needs attention now, and what to do")
+    .option(
+      "--coordinator <url>",
+      "asked beside the database for what it knows of itself (default: the one that last ran in this home)",
+      checkedUrl,
+    )
     .addHelpText(
       "after",
-      "\nExit codes: 0 nothing needs attention, 1 failed, 2 wrong usage, 4 there are alerts.\nThe runbook (monitoring) has a section for each name.\n\nExamples:\n  nearcrawl alerts --json || mail -s nearcrawl ops@example.org\n  nearcrawl alerts mute crawler-offline --of berlin --hours 48 --reason 'moves to another room'\n  nearcrawl alerts unmute crawler-offline --of berlin",
+      "\nA database that does not answer within 1.5 s is the first alert, and the others are what the coordinator knows of itself.\nExit codes: 0 nothing needs attention, 1 failed, 2 wrong usage, 4 there are alerts (also when the database does not answer).\nThe runbook (monitoring) has a section for each name.\n\nExamples:\n  nearcrawl alerts --json || mail -s nearcrawl ops@example.org\n  nearcrawl alerts mute crawler-offline --of berlin --hours 48 --reason 'moves to another room'\n  nearcrawl alerts unmute crawler-offline --of berlin",
     )
     // Its sub-commands have options of the same names, and they are their own.
     .enablePositionalOptions()
-    .action(async (options: WatchedOptions) => {
-      const read = async (pool: Pool) => {
-        const list = await showAlerts(
-          createReports(pool, () => performance.now()),
-          new Date(),
-        );
-        if (!options.watch && list.alerts.length > 0) process.exitCode = exitCodes.alerts;
-        return list;
-      };
-      await printWatched(options, read, ({ alerts, muted }) => listText(alerts, muted));
-    });
+    .action(async (options: AlertOptions) => await tell(options));
   command.addCommand(
     withDatabaseOptions(new Command("mute"))
       .argument("<name>", "of the alert, as listed", checkedAlert)
@@ -66,17 +66,40 @@ export function alertsCommand(): Command {
   return command;
 }
 
+async function tell(options: AlertOptions): Promise<void> {
+  const source = new AlertsAnywhere(commandContext(options), options.coordinator ?? null);
+  try {
+    const ask = async () => await source.list(new Date());
+    if (options.watch) {
+      const text = async () => (options.json ? JSON.stringify(await ask()) : listText(await ask()));
+      await watchAnswer(text, { everySeconds: options.every });
+      return;
+    }
+    const list = await ask();
+    if (list.alerts.length > 0) process.exitCode = exitCodes.alerts;
+    printAnswer(options, list, listText(list));
+  } finally {
+    await source.close();
+  }
+}
+
+function checkedUrl(text: string): string {
+  if (/^https?:\/\/[^/]/.test(text) && canParseUrl(text)) return text;
+  throw new InvalidArgumentError("must look like http://127.0.0.1:7411");
+}
+
 function checkedAlert(name: string): string {
   if (isAlertName(name)) return name;
   throw new InvalidArgumentError(`there is no such alert; known are ${alertNames.join(", ")}`);
 }
 
-function listText(alerts: readonly Alert[], muted: readonly MutedAlert[]): string {
+function listText({ alerts, muted, incomplete }: AlertList): string {
   const lines = muted.map(
     ({ name, mutedTarget: target, until, mutedBy, reason, words }) =>
       `muted     ${printable(words, 300)}\n          ${muteWords({ name, target })}, until ${instantWords(until)}, by ${printable(mutedBy, 60)}: ${printable(reason, 300)}`,
   );
-  return [alertsText(alerts), ...lines].join("\n");
+  const rest = incomplete === null ? [] : [paint("soft", `not all is known: ${printable(incomplete, 600)}`)];
+  return [alertsText(alerts), ...lines, ...rest].join("\n");
 }
 
 async function mute(name: string, options: MuteOptions): Promise<void> {

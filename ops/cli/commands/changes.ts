@@ -17,12 +17,11 @@ import {
 } from "#coordinator/changes/page-change";
 import {
   changesLimit,
+  cursorWords,
   readChangeQuery,
   readChanges,
   readSince,
   startOf,
-  tooOldWords,
-  unknownWords,
 } from "#coordinator/changes/read-changes";
 import { UsageError } from "#core/errors";
 import { readerGone } from "#crawler/cli/closed-output";
@@ -85,8 +84,7 @@ type Found = Extract<ChangesRead, { type: "read" }>;
 
 function readable(since: ReturnType<typeof readSince>, found: ChangesRead): Omit<Found, "type"> {
   const at = typeof since === "number" ? since : 0;
-  if (found.type === "too-old") throw new UsageError(tooOldWords(at, found.removedThrough));
-  if (found.type === "unknown") throw new UsageError(unknownWords(at, found.last));
+  if (found.type !== "read") throw new UsageError(cursorWords(at, found).words);
   const { type: _, ...answer } = found;
   return answer;
 }
@@ -140,8 +138,7 @@ export async function followChanges(feed: ChangeFeed, settings: FollowSettings):
   try {
     while (!signal.aborted) {
       const found = await feed.after(at, query);
-      if (found.type === "too-old") throw new UsageError(tooOldWords(at, found.removedThrough));
-      if (found.type === "unknown") throw new UsageError(unknownWords(at, found.last));
+      if (found.type !== "read") throw new UsageError(cursorWords(at, found).words);
       for (const change of found.changes) stream.write(`${lineOf(change)}\n`);
       at = found.next;
       if (!found.more) await delay(lookAgainMs, undefined, { signal }).catch(() => {});

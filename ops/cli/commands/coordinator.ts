@@ -19,7 +19,13 @@ import { softwareVersion } from "#protocol/software-version";
 import { sourceRows } from "#rir-import/download/source-status";
 import { allowOption } from "../allow-option.ts";
 import { recordCommand } from "../audit-command-change.ts";
-import { type ContextOptions, commandContext, withDatabase, writeCurrentRun } from "../command-context.ts";
+import {
+  type ContextOptions,
+  commandContext,
+  journalRootOf,
+  withDatabase,
+  writeCurrentRun,
+} from "../command-context.ts";
 import { checkedContact, contactOption, requireContact } from "../contact-option.ts";
 import { newCrawlerKey } from "../crawler-key.ts";
 import { ownSignInLink } from "../issue-command-link.ts";
@@ -95,37 +101,49 @@ async function runCoordinator(options: CoordinatorOptions): Promise<void> {
   const version = softwareVersion;
   await withDatabase(context, async (database) => {
     await migrate(database);
-    const coordinator = await startCoordinator({
-      config,
-      database,
-      log,
-      version,
-      snapshotFolder: join(context.home, "snapshots"),
-      keepReleases: async (now) =>
-        await keepReleases({ stores: releaseStoresOf(database, log), home: context.home, version, log }, now),
-      registryHost: registryHost({
-        own: { entry: process.argv[1] ?? "", execArgv: process.execArgv },
-        home: context.home,
+    const asked = untilAskedToStop();
+    let { listen } = config;
+    for (let isFirst = true; ; isFirst = false) {
+      const coordinator = await startCoordinator({
+        config: { ...config, listen },
+        database,
+        log,
+        version,
+        snapshotFolder: join(context.home, "snapshots"),
+        journalRoot: journalRootOf(context.home),
+        keepReleases: async (now) =>
+          await keepReleases(
+            { stores: releaseStoresOf(database, log), home: context.home, version, log },
+            now,
+          ),
+        registryHost: registryHost({
+          own: { entry: process.argv[1] ?? "", execArgv: process.execArgv },
+          home: context.home,
+          schema: context.schema,
+          databaseUrl: database.url,
+          filesFolder: config.registry.filesFolder,
+          bounds: { minutes: config.registry.jobMinutes, megabytes: config.registry.jobMegabytes },
+        }),
+      });
+      const { webUrl } = coordinator;
+      writeCurrentRun(context.home, {
         schema: context.schema,
-        databaseUrl: database.url,
-        filesFolder: config.registry.filesFolder,
-        bounds: { minutes: config.registry.jobMinutes, megabytes: config.registry.jobMegabytes },
-      }),
-    });
-    writeCurrentRun(context.home, {
-      schema: context.schema,
-      webUrl: coordinator.webUrl,
-      pid: process.pid,
-      resolvers: config.resolvers,
-    });
-    process.stdout.write(`coordinator at ${coordinator.webUrl}, ${database.description}\n`);
-    if (!process.send) {
-      if (context.databaseUrl === null) await printSignInLink(database);
-      await sayWithoutRegistry(database);
+        webUrl,
+        pid: process.pid,
+        resolvers: config.resolvers,
+      });
+      process.stdout.write(`coordinator at ${webUrl}, ${database.description}\n`);
+      if (isFirst && !process.send) {
+        if (context.databaseUrl === null) await printSignInLink(database);
+        await sayWithoutRegistry(database);
+      }
+      if (isFirst) process.send?.({ type: "listening", webUrl });
+      const end = await Promise.race([asked, coordinator.wentBack.then(() => "went-back" as const)]);
+      await coordinator.stop();
+      if (end !== "went-back") return;
+      // Where it is known to its crawlers.
+      listen = { ...listen, port: Number(new URL(webUrl).port) || listen.port };
     }
-    process.send?.({ type: "listening", webUrl: coordinator.webUrl });
-    await untilAskedToStop();
-    await coordinator.stop();
   });
 }
 

@@ -1,18 +1,21 @@
-/** `nearcrawl database`: how to reach the database with psql, how to move it, and how to stop the embedded one. */
+/** `nearcrawl database`: how to reach the database with psql, how to move it, back it up, and stop the embedded one. */
 import { Command } from "commander";
 import { coordinatorRuns } from "#coordinator/crawlers/coordinator-presence-store";
+import { replayedRows } from "#coordinator/journal/epoch";
+import { reviewDatabase } from "#coordinator/journal/went-back-store";
 import { UsageError } from "#core/errors";
 import { bytesText, howMany } from "#core/format";
 import { type CopiedDatabase, copyDatabase } from "#db/copy-database";
 import { startEmbeddedPostgres, stopEmbeddedPostgres } from "#db/embedded-postgres";
 import { type Database, openServerDatabase, withoutPassword } from "#db/server-database";
-import { type ContextOptions, commandContext, withDatabase } from "../command-context.ts";
+import { backupCommand, backupsCommand, restoreCommand, verifyCommand } from "../backup/backup-commands.ts";
+import { type ContextOptions, commandContext, journalRootOf, withDatabase } from "../command-context.ts";
 import { ProgressLine, printAnswer, printJson } from "../output.ts";
 import { type DatabaseOptions, readDatabase, withDatabaseOptions } from "../read-database.ts";
 
 export function databaseCommand(): Command {
   const command = new Command("database").description(
-    "the database's address; moving it to another server; stopping the embedded one",
+    "the database's address; backups of the embedded one; moving it to another server; stopping it",
   );
   command.addCommand(
     new Command("url")
@@ -35,6 +38,8 @@ export function databaseCommand(): Command {
       }),
   );
   command.addCommand(copyCommand());
+  for (const make of [restoredCommand, backupCommand, backupsCommand, verifyCommand, restoreCommand])
+    command.addCommand(make());
   command.addCommand(
     new Command("stop")
       .description("stop the embedded server (it starts again with the next command)")
@@ -45,6 +50,31 @@ export function databaseCommand(): Command {
       }),
   );
   return command;
+}
+
+function restoredCommand(): Command {
+  return withDatabaseOptions(new Command("restored"))
+    .argument("[words]", "what happened, for the audit log", "an operator says that it was restored")
+    .description("say that the database went back to an earlier state, where nobody has noticed")
+    .addHelpText(
+      "after",
+      "\nCoordinators notice a restore and a failover by themselves (by the server's identity, its timeline and its write-ahead log, and by the\njournal). It begins an epoch: crawlers are let in by their signatures, leases return, the change feed's numbers jump, the journal\nis replayed, and running coordinators start over.\n\nExit codes: 0 done, 1 failed, 2 wrong usage.",
+    )
+    .action(async (words: string, options: DatabaseOptions) => {
+      const context = commandContext(options);
+      const log = { warn: () => {}, error: () => {} };
+      const { epoch, began } = await readDatabase(context, async ({ pool }) => {
+        const journalRoot = journalRootOf(context.home);
+        return await reviewDatabase({ pool, journalRoot, log, now: () => new Date() }, { words });
+      });
+      const { replayed = {}, failed = [] } = began?.replay ?? {};
+      const rows = replayedRows({ replayed });
+      printAnswer(
+        options,
+        { epoch, replayed, failed },
+        `epoch ${epoch} has begun; the journal put ${howMany(rows, "row")} back, ${failed.length} failed (nearcrawl journal compare)`,
+      );
+    });
 }
 
 interface CopyOptions extends DatabaseOptions {

@@ -2,11 +2,13 @@
 import { existsSync } from "node:fs";
 import { Command } from "commander";
 import { type CoordinatorConfig, readCoordinatorConfig } from "#coordinator/config";
+import { DatabaseWatch } from "#coordinator/database/database-watch";
 import { ConfigError } from "#core/errors";
 import { isRunning as isProcessRunning } from "#core/running-process";
 import { type Finding, mend, ok } from "#crawler/check/coordinator-findings";
 import { reportLines } from "#crawler/cli/check-command";
-import type { Database } from "#db/server-database";
+import { runningServerUrl } from "#db/embedded-postgres";
+import { type Database, withSearchPath } from "#db/server-database";
 import { type CommandContext, commandContext, exitCodes, withDatabase } from "../command-context.ts";
 import { printAnswer } from "../output.ts";
 import { type DatabaseOptions, withDatabaseOptions } from "../read-database.ts";
@@ -19,6 +21,7 @@ import {
   nodeFinding,
   publicUrlFindings,
   resolverFinding,
+  serversFindings,
   tlsFindings,
 } from "../setup/doctor-checks.ts";
 
@@ -82,11 +85,35 @@ async function database(context: CommandContext, now: () => Date): Promise<Findi
   const isEmbedded = context.databaseUrl === null;
   if (isEmbedded && !existsSync(`${context.home}/postgres`))
     return [ok("postgres", "an embedded one, which the coordinator makes as it starts first.")];
+  const silence = await silenceOf(context);
+  if (silence !== null) return [mend("postgres", silence)];
+  const servers: Finding[] = [];
   try {
+    if (context.databaseUrl !== null) servers.push(...(await serversFindings(context.databaseUrl)));
     const look = async ({ pool, schema }: Database) =>
       await databaseFindings({ pool, schema, isEmbedded, now });
-    return await withDatabase(context, look, { anySchema: true });
+    return [...servers, ...(await withDatabase(context, look, { anySchema: true }))];
   } catch (error) {
-    return [mend("postgres", `${(error as Error).message}: is the server up, and databaseUrl right?`)];
+    return [
+      ...servers,
+      mend("postgres", `${(error as Error).message}: is the server up, and databaseUrl right?`),
+    ];
   }
+}
+
+/** Why it does not answer, found out in a second and a half; null: it answers, or is started by whoever opens it. */
+async function silenceOf({ databaseUrl, home, schema }: CommandContext): Promise<string | null> {
+  const url = databaseUrl ?? runningServerUrl(home);
+  if (url === null) return null;
+  const watch = new DatabaseWatch(withSearchPath(url, schema), {
+    now: () => new Date(),
+    nowMs: () => performance.now(),
+    connectMs: 1400,
+  });
+  const { silent } = await watch.look();
+  // A server that stands still does not even take leave.
+  void watch.close();
+  return silent === null
+    ? null
+    : `${silent.words}: is the server up, and databaseUrl right? A process that was stopped (T in ps) goes on with kill -CONT.`;
 }

@@ -27,7 +27,7 @@ export function storageCommand(): Command {
     });
 }
 
-export function storageText({ bytes, expectedBytes, tables }: StorageAnswer): string {
+export function storageText({ bytes, expectedBytes, tables, wentBack }: StorageAnswer): string {
   const expected = expectedBytes === null ? "" : `, ${bytesText(expectedBytes)} expected`;
   const table = formatTable(
     [
@@ -44,5 +44,13 @@ export function storageText({ bytes, expectedBytes, tables }: StorageAnswer): st
       ...[one.keptDays === null ? "" : keptText(one), one.since?.slice(0, 10) ?? "", one.end],
     ]),
   );
-  return `${bytesText(bytes)} in all tables with their indexes${expected}\n\n${table}`;
+  return `${bytesText(bytes)} in all tables with their indexes${expected}\n\n${[table, ...wentBack.map(wentBackText)].join("\n")}`;
+}
+
+function wentBackText({ beganAt, words, replayed, failed }: StorageAnswer["wentBack"][number]): string {
+  const back =
+    replayed === null
+      ? "there was no journal"
+      : `${replayed} rows were put back, ${failed.length} could not be`;
+  return `went back ${beganAt}: ${words}; ${back}`;
 }

@@ -5,6 +5,7 @@ import { parse, stringify } from "smol-toml";
 import { type CoordinatorConfig, readCoordinatorConfig } from "#coordinator/config";
 import { ConfigError } from "#core/errors";
 import { placedFaults, readSettingsFile } from "#crawler/settings/settings-file";
+import { readServerUrl } from "#db/server-url";
 import { usualSettingsFile } from "../command-context.ts";
 
 /** The one that is named, else `coordinator.toml` in the home folder; null: neither is there. */
@@ -64,7 +65,8 @@ ${orExample("publicUrl", publicUrl, "https://search.example.org")}
 # True: something in front (nginx, Caddy) does TLS and passes X-Forwarded-For on.
 ${line("behindProxy", behindProxy)}
 
-# A Postgres server, 15 to 18. Left out: an embedded one beside this file. It may hold a password, so nobody else reads this file.
+# A Postgres server, 15 to 18; several hosts, a primary and its standbys: host1:5432,host2:5432 (ops/runbook/high-availability.md).
+# Left out: an embedded one beside this file. It may hold a password, so nobody else reads this file.
 ${orExample("databaseUrl", databaseUrl, "postgres://nearcrawl:PASSWORD@db.example.org/nearcrawl")}
 
 # DNS servers, as address:port. Left out: the system's.
@@ -89,6 +91,10 @@ export const unitFile = (home: string) => join(home, "nearcrawl-coordinator.serv
 
 /** A ConfigError for what cannot be a database's URL. */
 export function checkedDatabaseUrl(url: string): string {
-  if (/^postgres(?:ql)?:\/\/\S+$/.test(url)) return url;
-  throw new ConfigError(["databaseUrl: must look like postgres://user:password@host:5432/database"]);
+  try {
+    readServerUrl(url);
+    return url;
+  } catch (error) {
+    throw new ConfigError([`databaseUrl: ${(error as Error).message}`]);
+  }
 }

@@ -10,8 +10,10 @@ import { bytesText, howMany } from "#core/format";
 import { createNameResolver } from "#core/name-resolver";
 import { type Finding, mend, note, ok } from "#crawler/check/coordinator-findings";
 import { coordinatorWords, runningCoordinators } from "#db/coordinator-locks";
+import { askServers, type ServerAnswer, stateWords } from "#db/primary";
 import { type Migration, readSchemaState } from "#db/schema-state";
-import { postgresVersion } from "#db/server-database";
+import { wordsOf as databaseWordsOf, postgresVersion } from "#db/server-database";
+import { readServerUrl } from "#db/server-url";
 import { contactTrouble } from "./contact-check.ts";
 
 const askMs = 8000;
@@ -265,6 +267,49 @@ export async function databaseFindings({
       : [clockFinding("the database server", row.clock.getTime() - now().getTime())]),
     ...(await contentFindings(pool, schema)),
   ];
+}
+
+/** Of several hosts in the database URL: who is the primary, and how the others are. One host is told of as it is asked. */
+export async function serversFindings(databaseUrl: string): Promise<Finding[]> {
+  const url = readServerUrl(databaseUrl);
+  return url.servers.length === 1 ? [] : serverStateFindings(await askServers(url));
+}
+
+export function serverStateFindings(answers: readonly ServerAnswer[]): Finding[] {
+  const primaries = answers.flatMap((answer) => (answer.state === "primary" ? [answer] : []));
+  const newest = primaries.reduce((most, { timeline }) => Math.max(most, timeline), 0);
+  const [primary] = primaries.filter(({ timeline }) => timeline === newest);
+  return answers.map((answer) => {
+    const { name } = answer.server;
+    if (answer.state === "silent")
+      return note("postgres", `${name} does not answer: ${databaseWordsOf(answer.error)}.`);
+    if (answer === primary) return ok("postgres", `${name} is the primary (timeline ${answer.timeline}).`);
+    if (primary !== undefined && answer.systemIdentifier !== primary.systemIdentifier)
+      return mend(
+        "postgres",
+        `${name} is of another cluster than ${primary.server.name}: take it out of databaseUrl.`,
+      );
+    if (answer.state === "primary")
+      return mend(
+        "postgres",
+        `${name} takes writes, too (timeline ${answer.timeline}), beside ${primary?.server.name}: stop it, and make it a standby (pg_rewind).`,
+      );
+    return (answer.state === "standby" ? ok : note)(
+      "postgres",
+      `${name} ${stateWords[answer.state]}${lagWords(answer, primary)}.`,
+    );
+  });
+}
+
+function lagWords(
+  { position, replayedSecondsAgo }: Extract<ServerAnswer, { readonly position: bigint }>,
+  primary: { readonly position: bigint } | undefined,
+): string {
+  const behind = primary === undefined ? null : Math.max(0, Number(primary.position - position));
+  if (behind === null || behind === 0) return behind === 0 ? ", nothing behind" : "";
+  const since =
+    replayedSecondsAgo === null ? "" : `, its last transaction ${Math.round(replayedSecondsAgo)} s old`;
+  return `, ${bytesText(behind)} behind${since}`;
 }
 
 export function versionFinding(version: number, isEmbedded: boolean): Finding {

@@ -73,7 +73,10 @@ describe("init", () => {
     [["--contact", "nobody"], "must be an e-mail address or an http(s) URL"],
     [["--contact", "noc@mail.test-domain.org", "--tls-key", "/etc/key.pem"], "go together"],
     [["--contact", "noc@mail.test-domain.org", "--listen", "0.0.0.0:80"], "reachable from outside"],
-    [["--contact", "noc@mail.test-domain.org", "--database-url", "mysql://x"], "must look like postgres://"],
+    [
+      ["--contact", "noc@mail.test-domain.org", "--database-url", "mysql://x"],
+      "is not of the form postgresql://",
+    ],
     [["--contact", "noc@mail.test-domain.org", "--registries", "verisign"], "known are iana, afrinic"],
   ])("%j is refused with the reason, and nothing is written", async (args, words) => {
     const home = newHome();

@@ -1,0 +1,335 @@
+/**
+ * Whether the database answers and can be written, looked at on connections of its own: never behind a pool whose
+ * connections all wait. What was found is kept in memory, for while it holds nobody can ask the database for it.
+ *
+ *   answers    the simplest of questions, every two seconds. One that gets no answer stays asked: a server that was
+ *              asleep answers it as it wakes. After ten seconds it is asked anew, on a new connection.
+ *   is written every half minute, and at once where something failed that reads like a disk: the first failure of a
+ *              job is an alert under its own name a moment later.
+ */
+import { randomBytes } from "node:crypto";
+import { statfs } from "node:fs/promises";
+import { setTimeout as delay, setImmediate as nextTurn } from "node:timers/promises";
+import type { Pool, PoolClient } from "pg";
+import { createPool, isConnectionLost, wordsOf } from "#db/server-database";
+
+export interface DatabaseFault {
+  /** For anybody to read: no names, no addresses. */
+  readonly words: string;
+  readonly since: Date;
+}
+
+export interface DatabaseState {
+  /** Null: it answers. */
+  readonly silent: DatabaseFault | null;
+  /** Null: it can be written, as far as is known. */
+  readonly unwritable: DatabaseFault | null;
+}
+
+/** Whoever looks waits no longer. */
+export const lookMs = 1500;
+
+const pingEveryMs = 2000;
+const writeEveryMs = 30_000;
+/** Balancers and monitors ask every few seconds, several of them. */
+const writeKeptMs = 10_000;
+const noteAgainMs = 1000;
+/** A small write under load may wait for the disk; one that takes so long is none. */
+const mostWriteMs = 10_000;
+const askAnewMs = 10_000;
+
+const ownConnections = 3;
+const usualConnectMs = 5000;
+
+interface WatchOptions {
+  readonly now: () => Date;
+  readonly nowMs: () => number;
+  readonly connectMs?: number;
+}
+
+export class DatabaseWatch {
+  /** Its own connections, for the few other questions that readiness asks. */
+  readonly pool: Pool;
+  readonly #now: () => Date;
+  readonly #nowMs: () => number;
+  readonly #ping: Question;
+  readonly #write: Question;
+  #silent: DatabaseFault | null = null;
+  #unwritable: DatabaseFault | null = null;
+  #writtenAtMs = Number.NEGATIVE_INFINITY;
+  #isSuspect = false;
+  #notedAtMs = Number.NEGATIVE_INFINITY;
+  /** Of a server on this machine that says so. */
+  #folder: string | null = null;
+  #timer: NodeJS.Timeout | null = null;
+  #closed = false;
+
+  /** `nowMs` is a clock that never goes back. `connectMs`: what a connection may take. */
+  constructor(url: string, { now, nowMs, connectMs = usualConnectMs }: WatchOptions) {
+    this.#now = now;
+    this.#nowMs = nowMs;
+    this.pool = createPool(url, ownConnections);
+    this.pool.options.connectionTimeoutMillis = connectMs;
+    this.#ping = new Question(this.pool, async (client) => await this.#askSimplest(client));
+    this.#write = new Question(this.pool, writeAndTakeBack);
+  }
+
+  get state(): DatabaseState {
+    return { silent: this.#silent, unwritable: this.#unwritable };
+  }
+
+  /** By the clock from now on. */
+  start(): void {
+    if (this.#closed) return;
+    this.#timer = setTimeout(() => {
+      void this.#turn(this.#isSuspect ? 0 : writeEveryMs).finally(() => this.start());
+    }, pingEveryMs).unref();
+  }
+
+  /** As it is now, after at most `lookMs`. Whether it can be written is looked at every ten seconds at most. */
+  async look(): Promise<DatabaseState> {
+    await this.#turn(writeKeptMs);
+    return this.state;
+  }
+
+  /** Something failed: where it reads as if the database were the reason, that is looked at right away. */
+  note(error: unknown): void {
+    if (this.#closed) return;
+    if (isConnectionLost(error)) this.#ping.anew();
+    else if (!readsLikeDisk(error)) return;
+    this.#isSuspect = true;
+    // Where hundreds fail in a second, one look is enough; the next one is the clock's.
+    if (this.#nowMs() - this.#notedAtMs < noteAgainMs) return;
+    this.#notedAtMs = this.#nowMs();
+    void this.#turn(0);
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true;
+    if (this.#timer !== null) clearTimeout(this.#timer);
+    this.#ping.anew();
+    this.#write.anew();
+    await this.pool.end();
+  }
+
+  async #turn(writeOlderMs: number): Promise<void> {
+    if (this.#closed) return;
+    const isDue = this.#unwritable !== null || this.#nowMs() - this.#writtenAtMs >= writeOlderMs;
+    await Promise.all([this.#lookIfAnswers(), isDue ? this.#lookIfWritten() : null]);
+  }
+
+  async #askSimplest(client: PoolClient): Promise<void> {
+    if (this.#folder !== null) return void (await client.query("select 1"));
+    const { rows } = await client.query<{ folder: string | null }>(
+      `select (
+         select setting from pg_settings where name = 'data_directory' and inet_server_addr() is null
+       ) as folder`,
+    );
+    this.#folder = rows[0]?.folder ?? "";
+  }
+
+  async #lookIfAnswers(): Promise<void> {
+    const answer = await answerOf(this.#ping.ask(), lookMs);
+    if (answer === tooLate) {
+      this.#silent ??= { words: lateWords, since: this.#now() };
+      void this.#ping.asked?.then((answered) => {
+        if (answered === null) this.#answers();
+      });
+      if (this.#ping.waitedMs > askAnewMs) {
+        this.#ping.anew();
+        this.#write.anew();
+      }
+    } else if (answer !== null)
+      this.#silent = { words: silentWords(answer), since: this.#silent?.since ?? this.#now() };
+    else this.#answers();
+    // A server that cannot write its log ends, and does not come back: who asks it is told nothing of a disk.
+    if (this.#silent === null || !this.#folder) return;
+    if (await isDiskFull(this.#folder)) this.#sayUnwritable(fullWords);
+    else this.#unwritable = null;
+  }
+
+  /** What was written meanwhile has waited for the server, and not for its disk. */
+  #answers(): void {
+    if (this.#silent !== null) this.#write.anew();
+    this.#silent = null;
+  }
+
+  async #lookIfWritten(): Promise<void> {
+    const answer = await answerOf(this.#write.ask(), lookMs);
+    if (answer === tooLate) {
+      if (this.#write.waitedMs < mostWriteMs || this.#silent !== null) return;
+      this.#sayUnwritable(
+        `the database cannot be written: a small write has taken over ${mostWriteMs / 1000} s`,
+      );
+      this.#write.anew();
+      return;
+    }
+    this.#writtenAtMs = this.#nowMs();
+    this.#isSuspect = false;
+    const words = answer === null ? null : writeFaultWords(answer);
+    if (words === null) {
+      // A connection that was lost says nothing of the disk.
+      if (answer === null || !isConnectionLost(answer)) this.#unwritable = null;
+    } else this.#sayUnwritable(words);
+  }
+
+  #sayUnwritable(words: string): void {
+    this.#unwritable = { words, since: this.#unwritable?.since ?? this.#now() };
+  }
+}
+
+const tooLate: unique symbol = Symbol("too late");
+
+/** A loop that was blocked for longer runs its timers first: what has arrived meanwhile is read before it counts as late. */
+async function answerOf<T>(asked: Promise<T>, mostMs: number): Promise<T | typeof tooLate> {
+  const answered = new AbortController();
+  const late = delay(mostMs, undefined, { signal: answered.signal }).then(
+    async (): Promise<typeof tooLate> => {
+      for (let turns = 0; turns < 3; turns += 1) await nextTurn();
+      return tooLate;
+    },
+    (): typeof tooLate => tooLate,
+  );
+  try {
+    return await Promise.race([asked, late]);
+  } finally {
+    answered.abort();
+  }
+}
+
+/** One question on a connection that is kept; whoever asks while it is asked gets the same answer. */
+class Question {
+  readonly #pool: Pool;
+  readonly #put: (client: PoolClient) => Promise<void>;
+  #client: PoolClient | null = null;
+  #askedAtMs = 0;
+  #turn = 0;
+  /** Under way; its answer is null where all is well, else the error. */
+  asked: Promise<unknown> | null = null;
+
+  constructor(pool: Pool, put: (client: PoolClient) => Promise<void>) {
+    this.#pool = pool;
+    this.#put = put;
+  }
+
+  get waitedMs(): number {
+    return this.asked === null ? 0 : performance.now() - this.#askedAtMs;
+  }
+
+  ask(): Promise<unknown> {
+    if (this.asked !== null) return this.asked;
+    this.#askedAtMs = performance.now();
+    const turn = this.#turn;
+    const asked = this.#ask(turn).finally(() => {
+      if (turn === this.#turn) this.asked = null;
+    });
+    this.asked = asked;
+    return asked;
+  }
+
+  /** What is asked counts no more, and the next question gets another connection. */
+  anew(): void {
+    this.#turn += 1;
+    const client = this.#client;
+    this.#client = null;
+    this.asked = null;
+    client?.release(true);
+  }
+
+  async #ask(turn: number): Promise<unknown> {
+    let client = this.#client;
+    try {
+      if (client === null) {
+        client = await this.#pool.connect();
+        if (turn !== this.#turn) {
+          client.release(true);
+          return new Error("asked anew");
+        }
+        this.#client = client;
+      }
+      await this.#put(client);
+      return null;
+    } catch (error) {
+      if (client !== null && turn === this.#turn) {
+        this.#client = null;
+        client.release(true);
+      }
+      return error;
+    }
+  }
+}
+
+const lateWords = `the database does not answer within ${lookMs / 1000} s`;
+
+function silentWords(error: unknown): string {
+  const code = codeOf(error);
+  if (code === null && /timeout/i.test(wordsOf(error))) return lateWords;
+  if (code === "57P03") return "the database does not answer: it starts, stops or recovers";
+  if (code === "53300") return "the database does not answer: it has no connection left";
+  if (code !== null && !isSqlState(code)) return `the database does not answer (${code})`;
+  if (code !== null && /^28/.test(code)) return `the database lets nobody in (SQLSTATE ${code})`;
+  return code === null ? "the database does not answer" : `the database does not answer (SQLSTATE ${code})`;
+}
+
+/**
+ * A table of nine blocks is written and taken back, and the transaction around it committed, in one statement. Rows in
+ * blocks that exist, and the log in its files that are kept at hand, can still be written when the disk is full; new
+ * blocks cannot. Unlogged, for the blocks need not go to a standby. Nobody else sees the table, and nothing is left of it.
+ */
+async function writeAndTakeBack(client: PoolClient): Promise<void> {
+  const name = `ready_${randomBytes(6).toString("hex")}`;
+  await client.query(
+    `do $$
+     begin
+       create unlogged table ${name} (number bigint);
+       insert into ${name} select generate_series(1, 2000);
+       raise sqlstate '${takenBack}';
+     exception
+       when sqlstate '${takenBack}' then null;
+     end
+     $$`,
+  );
+}
+
+const fullWords = "the database cannot be written: its disk is full";
+
+/** Less than a file of its log needs. */
+const leastLogBytes = 16 * 2 ** 20;
+
+async function isDiskFull(folder: string): Promise<boolean> {
+  return await statfs(folder).then(
+    ({ bavail, bsize }) => bavail * bsize < leastLogBytes,
+    () => false,
+  );
+}
+
+/** Null: it says nothing of whether the database can be written. */
+function writeFaultWords(error: unknown): string | null {
+  const code = codeOf(error);
+  // Who writes need not be allowed to make tables: then nothing can be told.
+  if (code === null || code === insufficientPrivilege || !isSqlState(code) || isConnectionLost(error))
+    return null;
+  if (code === diskFull) return fullWords;
+  if (code === readOnly) return "the database cannot be written: it is read-only";
+  return `the database cannot be written (SQLSTATE ${code}): its log says why`;
+}
+
+/** Full, read-only, out of order; and what the server says where it can do no better. */
+const readsLikeDisk = (error: unknown) =>
+  /^(53[0-9A-Z]{3}|25006|58[0-9A-Z]{3}|XX00[012])$/.test(codeOf(error) ?? "") ||
+  /No space left on device/.test(wordsOf(error));
+
+const codeOf = (error: unknown): string | null => {
+  const { code } = (error ?? {}) as { code?: unknown };
+  return typeof code === "string" ? code : null;
+};
+
+/** Not one of the system's, such as EPIPE. */
+const isSqlState = (code: string) => /^(?=.*\d)[0-9A-Z]{5}$/.test(code);
+
+/** Of a class that Postgres leaves to others. */
+const takenBack = "NC001";
+
+const insufficientPrivilege = "42501";
+const diskFull = "53100";
+const readOnly = "25006";

@@ -1,0 +1,185 @@
+/** Table database_epoch: how often the database went back, and what a new epoch changes in the other tables. */
+import { mkdir, readFile, rename, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import type { Pool, PoolClient } from "pg";
+import { z } from "zod";
+import { sqlStateOf } from "../database/transaction.ts";
+import {
+  type Epoch,
+  type EpochCause,
+  firstNumberOf,
+  type Replay,
+  type ServerState,
+  type Witness,
+} from "./epoch.ts";
+
+interface EpochRow {
+  epoch: number;
+  database_id: string;
+  began_at: Date;
+  cause: EpochCause;
+  words: string;
+  system_identifier: string | null;
+  timeline: number | null;
+  replay: Replay | null;
+}
+
+/** The one that is on. */
+export async function currentEpoch(pool: Pool | PoolClient): Promise<Epoch> {
+  return (await epochs(pool, 1))[0]!;
+}
+
+/** The latest first. */
+export async function epochs(pool: Pool | PoolClient, most: number): Promise<Epoch[]> {
+  const { rows } = await pool.query<EpochRow>(
+    `select epoch, database_id, began_at, cause, words, system_identifier, timeline::float8 as timeline, replay
+     from database_epoch
+     order by epoch desc
+     limit $1`,
+    [most],
+  );
+  return rows.map((row) => ({
+    epoch: row.epoch,
+    databaseId: row.database_id,
+    beganAt: row.began_at,
+    cause: row.cause,
+    words: row.words,
+    systemIdentifier: row.system_identifier,
+    timeline: row.timeline,
+    replay: row.replay,
+  }));
+}
+
+/** insufficient_privilege: its administrator keeps that from us. */
+const forbidden = "42501";
+
+/** The server behind the connection; it must not be in recovery. */
+export async function serverState(pool: Pool | PoolClient): Promise<ServerState> {
+  const { rows } = await pool.query<{ timeline: number; position: string }>(
+    `select ('x' || substr(pg_walfile_name(lsn), 1, 8))::bit(32)::bigint::float8 as timeline, (lsn - '0/0')::text as position
+     from pg_current_wal_lsn() as lsn`,
+  );
+  const { timeline, position } = rows[0]!;
+  return { systemIdentifier: await systemIdentifier(pool), timeline, position: BigInt(position) };
+}
+
+async function systemIdentifier(pool: Pool | PoolClient): Promise<string | null> {
+  try {
+    const { rows } = await pool.query<{ id: string }>(
+      "select system_identifier::text as id from pg_control_system()",
+    );
+    return rows[0]?.id ?? null;
+  } catch (error) {
+    if (sqlStateOf(error) === forbidden) return null;
+    throw error;
+  }
+}
+
+/** Of the epoch that is on, where nothing was known yet. */
+export async function noteServer(pool: Pool, { epoch }: Epoch, server: ServerState): Promise<void> {
+  await pool.query(
+    `update database_epoch
+     set system_identifier = coalesce(system_identifier, $2), timeline = coalesce(timeline, $3)
+     where epoch = $1 and (system_identifier is null or timeline is null)`,
+    [epoch, server.systemIdentifier, server.timeline],
+  );
+}
+
+export interface BeginningEpoch {
+  /** The one that ends with it, and the newest that anybody has seen. */
+  readonly before: Epoch;
+  readonly newest: number;
+  readonly cause: EpochCause;
+  readonly words: string;
+  readonly server: ServerState;
+  readonly now: Date;
+}
+
+/**
+ * Begins an epoch, in a transaction of the caller; false: somebody has by now. Crawlers are let in by their signatures once,
+ * whoever had signed in signs in again, and numbers that others know go on later than all that may have been given.
+ */
+export async function beginEpoch(client: PoolClient, beginning: BeginningEpoch): Promise<boolean> {
+  const { before, newest, cause, words, server, now } = beginning;
+  await client.query("lock table database_epoch in exclusive mode");
+  if ((await currentEpoch(client)).epoch !== before.epoch) return false;
+  const first = firstNumberOf(now);
+  await client.query(
+    `insert into database_epoch
+       (epoch, database_id, began_at, cause, words, system_identifier, timeline, feed_last_before, feed_begins)
+     select $1, $2, $3, $4, $5, $6, $7, last_number, greatest(last_number, $8)
+     from change_feed`,
+    [
+      Math.max(before.epoch, newest) + 1,
+      before.databaseId,
+      now,
+      cause,
+      words,
+      server.systemIdentifier,
+      server.timeline,
+      first,
+    ],
+  );
+  await client.query("update change_feed set last_number = greatest(last_number, $1)", [first]);
+  await client.query(
+    `select setval(pg_get_serial_sequence('lease', 'lease_id'),
+       greatest($1, (select coalesce(max(lease_id), 0) + 1 from lease)), false)`,
+    [first],
+  );
+  // Others may run still, with numbers that the database has forgotten.
+  await client.query("select setval('coordinator_number', nextval('coordinator_number') + 1000)");
+  await client.query("update crawler set readmit = true where not readmit");
+  await client.query("delete from web_session");
+  return true;
+}
+
+/** What was put back is added to what was before, since each coordinator has a journal. */
+export async function noteReplay(client: PoolClient, epoch: number, replay: Replay): Promise<void> {
+  await client.query(
+    `update database_epoch
+     set replay = jsonb_build_object(
+       'replayed', coalesce(replay -> 'replayed', '{}') || (
+         select coalesce(jsonb_object_agg(kind, count::int + coalesce((replay -> 'replayed' ->> kind)::int, 0)), '{}')
+         from jsonb_each_text($2::jsonb -> 'replayed') as given (kind, count)
+       ),
+       'outdated', $2::jsonb -> 'outdated',
+       'failed', $2::jsonb -> 'failed'
+     )
+     where epoch = $1`,
+    [epoch, JSON.stringify(replay)],
+  );
+}
+
+// What a coordinator saw of the database at its last look, in a file beside the journal.
+
+const lookFile = "last-look.json";
+
+const lookSchema = z.object({
+  epoch: z.number().int().positive(),
+  systemIdentifier: z.string().max(30).nullable(),
+  timeline: z.number().int().nonnegative().nullable(),
+  position: z
+    .string()
+    .regex(/^\d{1,20}$/)
+    .nullable(),
+});
+
+/** Null: there is none, or it cannot be read; then nothing is concluded from it. */
+export async function readLastLook(folder: string): Promise<Witness["lastLook"]> {
+  try {
+    const { position, ...look } = lookSchema.parse(
+      JSON.parse(await readFile(join(folder, lookFile), "utf8")),
+    );
+    return { ...look, position: position === null ? null : BigInt(position) };
+  } catch {
+    return null;
+  }
+}
+
+export async function keepLastLook(folder: string, epoch: number, server: ServerState): Promise<void> {
+  await mkdir(folder, { recursive: true, mode: 0o700 });
+  const file = join(folder, lookFile);
+  const look = { epoch, ...server, position: server.position?.toString() ?? null };
+  await writeFile(`${file}.new`, `${JSON.stringify(look)}\n`, { mode: 0o600 });
+  await rename(`${file}.new`, file);
+}

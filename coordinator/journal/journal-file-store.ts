@@ -1,0 +1,208 @@
+/**
+ * The journal outside the database: a folder of files with a line for each entry, which are only ever added to. A line
+ * carries the digest of what it says, so that one that was cut short, or changed, is told from the others:
+ *
+ *   {"check":"5b3c0d1e2f4a6978","entry":{"entryId":…,"number":…,"epoch":…,"at":…,"kind":…,"key":…,"value":…}}
+ *
+ * Several processes add to it (coordinator and commands), so an entry may stand there twice.
+ */
+import { createHash } from "node:crypto";
+import { createReadStream } from "node:fs";
+import { type FileHandle, mkdir, open, readdir, stat, unlink } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import { createInterface } from "node:readline";
+import { z } from "zod";
+import { DatabaseError } from "#core/errors";
+
+const entrySchema = z.object({
+  /** The same in the database and in every journal. */
+  entryId: z.uuid(),
+  /** In the order in which they were made, within an epoch. */
+  number: z.number().int().nonnegative(),
+  epoch: z.number().int().positive(),
+  /** ISO 8601. */
+  at: z.iso.datetime(),
+  /** The table. */
+  kind: z.string().min(1).max(63),
+  /** Of the row in it. */
+  key: z.string().max(20_000),
+  /** The row, by its columns. */
+  value: z.record(z.string(), z.unknown()),
+});
+
+export type JournalEntry = z.infer<typeof entrySchema>;
+
+/** A line that cannot be used. */
+export interface JournalFault {
+  readonly file: string;
+  readonly line: number;
+  readonly words: string;
+}
+
+export interface JournalContents {
+  /** As they stand there, the oldest first; each once. */
+  readonly entries: readonly JournalEntry[];
+  readonly faults: readonly JournalFault[];
+}
+
+/** A file that is larger is followed by another one. */
+const mostFileBytes = 8_000_000;
+
+/** A row of the audit log with both values is 10 KB. */
+const mostLineCharacters = 200_000;
+
+const fileName = /^\d{8}T\d{9}Z\.jsonl$/;
+
+const newline = 0x0a;
+
+export class JournalFolder {
+  readonly folder: string;
+  readonly #mostFileBytes: number;
+  #turn: Promise<unknown> = Promise.resolve();
+
+  constructor(folder: string, mostBytes = mostFileBytes) {
+    this.folder = folder;
+    this.#mostFileBytes = mostBytes;
+  }
+
+  /** On the disk when it resolves. Throws a DatabaseError that names the folder: full, read-only, gone. */
+  async append(entries: readonly JournalEntry[], now: Date): Promise<void> {
+    if (entries.length === 0) return;
+    const done = this.#turn.then(async () => await this.#append(entries, now));
+    this.#turn = done.catch(() => {});
+    await done;
+  }
+
+  /** Everything; a folder that is not there holds nothing. */
+  async read(): Promise<JournalContents> {
+    const entries = new Map<string, JournalEntry>();
+    const faults: JournalFault[] = [];
+    for (const file of await this.#files()) await readLines(file, entries, faults);
+    return { entries: [...entries.values()], faults };
+  }
+
+  /** Files that were last written before then go; the latest stays. Returns how many went. */
+  async forget(before: Date): Promise<number> {
+    let gone = 0;
+    for (const file of (await this.#files()).slice(0, -1)) {
+      if ((await stat(file)).mtime >= before) continue;
+      await unlink(file);
+      gone += 1;
+    }
+    return gone;
+  }
+
+  async #append(entries: readonly JournalEntry[], now: Date): Promise<void> {
+    try {
+      const handle = await this.#open(now);
+      try {
+        const text = entries.map(lineOf).join("");
+        // In one piece: what several processes add is not mixed.
+        await handle.appendFile((await isTorn(handle)) ? `\n${text}` : text);
+        await handle.datasync();
+      } finally {
+        await handle.close();
+      }
+    } catch (error) {
+      throw new DatabaseError(
+        `the journal in ${this.folder} cannot be written: ${(error as Error).message}`,
+        {
+          cause: error,
+        },
+      );
+    }
+  }
+
+  async #open(now: Date): Promise<FileHandle> {
+    await mkdir(this.folder, { recursive: true, mode: 0o700 });
+    const last = (await this.#files()).at(-1);
+    const isRoomy = last !== undefined && (await stat(last)).size < this.#mostFileBytes;
+    if (isRoomy) return await open(last, "a+", 0o600);
+    const next = join(this.folder, `${now.toISOString().replaceAll(/[-:.]/g, "")}.jsonl`);
+    // A clock that went back makes no file before the last one.
+    const handle = await open(last !== undefined && next <= last ? last : next, "a+", 0o600);
+    await syncFolder(this.folder);
+    await syncFolder(dirname(this.folder));
+    return handle;
+  }
+
+  /** The oldest first. */
+  async #files(): Promise<string[]> {
+    try {
+      const names = await readdir(this.folder);
+      return names
+        .filter((name) => fileName.test(name))
+        .sort()
+        .map((name) => join(this.folder, name));
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code === "ENOENT") return [];
+      throw new DatabaseError(`the journal in ${this.folder} cannot be read: ${(error as Error).message}`, {
+        cause: error,
+      });
+    }
+  }
+}
+
+/** The file does not end with a line: whoever wrote it last was stopped in the middle. */
+async function isTorn(handle: FileHandle): Promise<boolean> {
+  const { size } = await handle.stat();
+  if (size === 0) return false;
+  const { buffer } = await handle.read(Buffer.alloc(1), 0, 1, size - 1);
+  return buffer[0] !== newline;
+}
+
+/** So that a new file's name is on the disk, too. */
+async function syncFolder(folder: string): Promise<void> {
+  const handle = await open(folder, "r");
+  try {
+    await handle.sync();
+  } finally {
+    await handle.close();
+  }
+}
+
+const head = '{"check":"';
+const middle = '","entry":';
+const checkCharacters = 16;
+
+function lineOf(entry: JournalEntry): string {
+  const text = JSON.stringify(entry);
+  return `${head}${checkOf(text)}${middle}${text}}\n`;
+}
+
+const checkOf = (text: string) => createHash("sha256").update(text).digest("hex").slice(0, checkCharacters);
+
+async function readLines(
+  file: string,
+  entries: Map<string, JournalEntry>,
+  faults: JournalFault[],
+): Promise<void> {
+  let line = 0;
+  const lines = createInterface({
+    input: createReadStream(file, "utf8"),
+    crlfDelay: Number.POSITIVE_INFINITY,
+  });
+  for await (const text of lines) {
+    line += 1;
+    if (text === "") continue;
+    const entry = entryOf(text);
+    if (typeof entry === "string") faults.push({ file, line, words: entry });
+    else entries.set(entry.entryId, entry);
+  }
+}
+
+/** Or what is wrong with the line. */
+function entryOf(line: string): JournalEntry | string {
+  const shown = () => `"${line.slice(0, 60)}${line.length > 60 ? "…" : ""}"`;
+  if (line.length > mostLineCharacters)
+    return `${line.length} characters are too many for an entry: ${shown()}`;
+  const textAt = head.length + checkCharacters + middle.length;
+  if (!line.startsWith(head) || line.slice(head.length + checkCharacters, textAt) !== middle)
+    return `no entry: ${shown()}`;
+  if (!line.endsWith("}}")) return `cut short: ${shown()}`;
+  const text = line.slice(textAt, -1);
+  if (checkOf(text) !== line.slice(head.length, head.length + checkCharacters))
+    return `it was changed since it was written, or cut short: ${shown()}`;
+  const entry = entrySchema.safeParse(JSON.parse(text));
+  return entry.success ? entry.data : `no entry: ${shown()}`;
+}

@@ -1,0 +1,77 @@
+/** The journal of a running coordinator: what is written is copied as it is written, and the database is looked at by the clock. */
+import type { Pool } from "pg";
+import type { Log } from "#core/log";
+import { jobs, type Timekeeper } from "#core/scheduler";
+import { journalDays } from "./epoch.ts";
+import { forgetEntries } from "./journal-store.ts";
+import { hasGoneBack, type ReviewedDatabase } from "./went-back-store.ts";
+
+export interface JournalPorts {
+  readonly pool: Pool;
+  readonly reviewed: ReviewedDatabase;
+  readonly timekeeper: Pick<Timekeeper, "every" | "hurry">;
+  /** Days: so long deeds of people are kept (policy retention.recordDays). */
+  readonly keepDays: () => number;
+  readonly log: Pick<Log, "warn" | "error">;
+  readonly now: () => Date;
+}
+
+export interface JournalDuties {
+  start(): Promise<void>;
+  stop(): Promise<void>;
+  /** Resolves when everything that was committed before is in the files; rejects where they cannot be written. */
+  catchUp(): Promise<void>;
+  /** Whether the database is another than the coordinator took it for; never rejects. */
+  hasGoneBack(): Promise<boolean>;
+  /** Resolves, with words, when the coordinator has to start over. */
+  readonly wentBack: Promise<string>;
+}
+
+const reviewMs = 5000;
+const catchUpMs = 60_000;
+const forgetMs = 3_600_000;
+const dayMs = 86_400_000;
+
+export function journalDuties(ports: JournalPorts): JournalDuties {
+  const { pool, reviewed, timekeeper, log, now } = ports;
+  const { journal } = reviewed;
+  let following: { stop(): Promise<void> } | null = null;
+  let tell: (words: string) => void = () => {};
+  const wentBack = new Promise<string>((resolve) => {
+    tell = resolve;
+  });
+  const failed = (error: unknown) =>
+    log.error({ error }, "the journal is behind the database, and is tried again");
+  const catchUp = async () => await journal?.catchUp();
+  const review = async (): Promise<boolean> => {
+    const why = await hasGoneBack(pool, reviewed.epoch, journal);
+    if (why === null) return false;
+    log.warn({ epoch: reviewed.epoch, why }, "the database went back: the coordinator starts over");
+    tell(why);
+    return true;
+  };
+  const ago = (days: number) => new Date(now().getTime() - days * dayMs);
+  return {
+    start: async () => {
+      timekeeper.every(jobs.reviewDatabase, reviewMs, review);
+      timekeeper.every("keep-journal", catchUpMs, catchUp);
+      timekeeper.every("forget-journal", forgetMs, async () => {
+        await forgetEntries(pool, ago(journalDays));
+        await journal?.files.forget(ago(ports.keepDays()));
+      });
+      following = (await journal?.follow(failed)) ?? null;
+      await catchUp();
+    },
+    stop: async () => await following?.stop(),
+    catchUp,
+    hasGoneBack: async () => {
+      try {
+        return await review();
+      } catch (error) {
+        log.error({ error }, "whether the database went back cannot be told");
+        return true;
+      }
+    },
+    wentBack,
+  };
+}

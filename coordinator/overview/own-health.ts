@@ -1,0 +1,196 @@
+/**
+ * What a coordinator knows of itself without asking the database: whether that answers and can be written, how late its
+ * own process is, how its jobs fare, whether somebody leads. The alerts of it are kept here in memory, and told while
+ * nothing else can be: by /ready, /alerts, /metrics and the live pages, each in bounded time.
+ */
+import type { EventLoopDelay } from "#core/event-loop-clock";
+import type { DutyReport } from "#core/scheduler";
+import type { SilentCoordinator } from "../crawlers/coordinator-presence-store.ts";
+import type { DatabaseFault, DatabaseState } from "../database/database-watch.ts";
+import type { AlertMute, JobFacts, OwnFacts } from "./alert-facts.ts";
+import { type Alert, type AlertList, type AlertName, ownAlertsOf, showAlerts } from "./alert-rules.ts";
+import type { OperationReads } from "./overview-types.ts";
+
+export interface OwnHealthPorts {
+  /** `look`: as it is now, within a second and a half. */
+  readonly database: { readonly state: DatabaseState; look(): Promise<DatabaseState> };
+  readonly now: () => Date;
+  /** The clock that jobs are told by. */
+  readonly nowMs: () => number;
+  /** Left out: it has none (tests of pages). */
+  readonly jobs?: () => readonly DutyReport[];
+  readonly eventLoop?: () => EventLoopDelay;
+  readonly lead?: { readonly leaderlessMs: number; readonly silentOthers: readonly SilentCoordinator[] };
+}
+
+/** What /ready tells: code and words are for anybody to read. */
+export interface HealthFault {
+  readonly code: AlertName | "migrations-missing" | "tree-missing" | "jobs-stand-still";
+  readonly words: string;
+  /** Null: it cannot be told. */
+  readonly since: Date | null;
+  /** True: whoever asks should be sent elsewhere; false: it works, and somebody should look. */
+  readonly isInTheWay: boolean;
+}
+
+/** Of a job's interval: those are the ones by which a coordinator that works is known. */
+const frequentMs = 10_000;
+const standstillMs = 60_000;
+
+const mostWords = 200;
+
+export class OwnHealth {
+  readonly #ports: OwnHealthPorts;
+
+  constructor(ports: OwnHealthPorts) {
+    this.#ports = ports;
+  }
+
+  facts(): OwnFacts {
+    const { database, eventLoop, jobs, lead, now } = this.#ports;
+    const { silent, unwritable } = database.state;
+    const at = now().getTime();
+    const { leaderlessMs = 0, silentOthers = [] } = lead ?? {};
+    return {
+      silent: faultFacts(silent),
+      unwritable: faultFacts(unwritable),
+      eventLoop: eventLoop?.() ?? null,
+      jobs: (jobs?.() ?? []).map((job) => this.#jobFacts(job, at)),
+      leaderlessSinceMs: leaderlessMs === 0 ? null : at - leaderlessMs,
+      silentCoordinators: silentOthers.map(({ name, forMs }) => ({ name, sinceMs: at - forMs })),
+    };
+  }
+
+  alerts(mutes: readonly AlertMute[] = []): Alert[] {
+    return ownAlertsOf(this.facts(), this.#ports.now().getTime(), mutes);
+  }
+
+  /** After the database was looked at: what is in the way of its work, and what somebody should look at. */
+  async look(): Promise<HealthFault[]> {
+    const { silent, unwritable } = await this.#ports.database.look();
+    const databaseFaults: HealthFault[] = [];
+    if (silent !== null) databaseFaults.push(inTheWay("database-does-not-answer", silent));
+    if (unwritable !== null) databaseFaults.push(inTheWay("database-cannot-write", unwritable));
+    const told = new Set<string>(["database-does-not-answer", "database-cannot-write"]);
+    const others = this.alerts().filter(({ name }) => !told.has(name));
+    return [
+      ...databaseFaults,
+      ...this.#standstill(),
+      ...others.map((alert) => ({
+        code: alert.name,
+        words: publicWords(alert),
+        since: null,
+        isInTheWay: false,
+      })),
+    ];
+  }
+
+  /** Most of the jobs that run every few seconds have not ended for a minute: nothing goes on here. */
+  #standstill(): HealthFault[] {
+    const nowMs = this.#ports.nowMs();
+    const frequent = (this.#ports.jobs?.() ?? []).filter(({ everyMs }) => everyMs <= frequentMs);
+    const standing = frequent.flatMap(({ runningSinceMs }) =>
+      runningSinceMs !== null && nowMs - runningSinceMs > standstillMs ? [runningSinceMs] : [],
+    );
+    if (standing.length === 0 || standing.length * 2 <= frequent.length) return [];
+    const since = new Date(this.#ports.now().getTime() - (nowMs - Math.min(...standing)));
+    const words = `${standing.length} of the ${frequent.length} jobs that run every few seconds have not ended for over ${standstillMs / 1000} s`;
+    return [{ code: "jobs-stand-still", words, since, isInTheWay: true }];
+  }
+
+  #jobFacts(job: DutyReport, at: number): JobFacts {
+    const { name, everyMs, failures, error } = job;
+    const then = (ms: number | null) => (ms === null ? null : at - (this.#ports.nowMs() - ms));
+    return {
+      ...{ name, everyMs, failures },
+      runningSinceMs: then(job.runningSinceMs),
+      succeededMs: then(job.succeededMs),
+      failingSinceMs: then(job.failingSinceMs),
+      words: error === undefined ? null : wordsOf(error),
+    };
+  }
+}
+
+const faultFacts = (fault: DatabaseFault | null): OwnFacts["silent"] =>
+  fault === null ? null : { words: fault.words, sinceMs: fault.since.getTime() };
+
+const inTheWay = (code: HealthFault["code"], { words, since }: DatabaseFault): HealthFault => ({
+  ...{ code, words, since, isInTheWay: true },
+});
+
+/** Errors and machines' names are for those who may read the alerts. */
+function publicWords({ name, count }: Alert): string {
+  switch (name) {
+    case "job-failing":
+      return `${count === 1 ? "a job fails" : `${count} jobs fail`} whenever it runs; /alerts names it`;
+    case "job-overdue":
+      return `${count === 1 ? "a job does" : `${count} jobs do`} not come to an end; /alerts names it`;
+    case "coordinator-silent":
+      return "another coordinator of this database went silent; /alerts names it";
+    case "nobody-leads":
+      return "nobody leads the coordinators of this database";
+    case "event-loop-late":
+      return "the process is late: it does other work before it answers";
+    default:
+      return `see /alerts (${name})`;
+  }
+}
+
+function wordsOf(error: unknown): string {
+  const words = error instanceof Error && error.message !== "" ? error.message : String(error);
+  const { code } = error as { readonly code?: unknown };
+  return `${words}${typeof code === "string" ? `, ${code}` : ""}`.replace(/\s+/g, " ").slice(0, mostWords);
+}
+
+// Alerts in bounded time: with what the database knows where it says so soon enough, else with what is known here.
+
+/** Facts are a few small queries; where they take longer, the database is not there or has much else to do. */
+const factsMs = 1000;
+
+/** The reads with what the coordinator knows of itself among the facts. */
+export function withOwnFacts<Reads extends Pick<OperationReads, "alertFacts">>(
+  reads: Reads,
+  health: Pick<OwnHealth, "facts">,
+): Reads {
+  return {
+    ...reads,
+    alertFacts: async (now: Date) => ({ ...(await reads.alertFacts(now)), own: health.facts() }),
+  };
+}
+
+export class AlertsInTime {
+  readonly #reads: Pick<OperationReads, "alertFacts">;
+  readonly #health: OwnHealth;
+  #mutes: readonly AlertMute[] = [];
+
+  /** `reads`: with own facts. */
+  constructor(reads: Pick<OperationReads, "alertFacts">, health: OwnHealth) {
+    this.#reads = reads;
+    this.#health = health;
+  }
+
+  async list(now: Date): Promise<AlertList> {
+    let late: NodeJS.Timeout | undefined;
+    const own = new Promise<AlertList>((resolve) => {
+      late = setTimeout(() => resolve(this.#own(now, "the database has not said within 1 s")), factsMs);
+    });
+    const reads = { alertFacts: async (at: Date) => this.#noted(await this.#reads.alertFacts(at)) };
+    const whole = showAlerts(reads, now).catch(() => this.#own(now, "the database could not be asked"));
+    try {
+      return await Promise.race([whole, own]);
+    } finally {
+      clearTimeout(late);
+    }
+  }
+
+  #own(now: Date, why: string): AlertList {
+    const { silent } = this.#health.facts();
+    const alerts = this.#health.alerts(this.#mutes);
+    return { at: now.toISOString(), alerts, muted: [], incomplete: silent?.words ?? why };
+  }
+
+  #noted<Facts extends { readonly mutes?: readonly AlertMute[] }>(facts: Facts): Facts {
+    this.#mutes = facts.mutes ?? [];
+    return facts;
+  }
+}

@@ -1,0 +1,410 @@
+/**
+ * An online backup of the embedded server, while everybody works on: Postgres' low-level API ("Making a Base Backup Using
+ * the Low Level API"), for its programs here are without pg_basebackup. Between pg_backup_start and pg_backup_stop the data
+ * folder's files are copied as they are; the write-ahead log of that time, copied after them, makes them one state: that
+ * of the stop. What is not to be copied is basebackup.c's list.
+ *
+ * A temporary replication slot holds that log back, and backup mode is the session's: both end with the connection,
+ * whatever becomes of this process. What is unfinished has a name of its own, and is renamed when all is on the disk.
+ */
+import { randomUUID } from "node:crypto";
+import { existsSync, mkdirSync, readdirSync, realpathSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { readdir, stat } from "node:fs/promises";
+import { join, relative, resolve, sep } from "node:path";
+import type { PoolClient } from "pg";
+import { DatabaseError, NearcrawlError, UsageError } from "#core/errors";
+import { bytesText } from "#core/format";
+import { softwareVersion } from "#protocol/software-version";
+import { backupsFolderOf, noteBackup, removeOldBackups, removeUnfinishedBackups } from "./backup-folder.ts";
+import {
+  type BackedUpFile,
+  type BackedUpSchema,
+  type BackupManifest,
+  backupFormat,
+  bytesOf,
+  dataOf,
+  manifestFileOf,
+} from "./backup-manifest.ts";
+import { openDatabase } from "./connect.ts";
+import { copyFile, forEach, freeBytesAt, syncAll, syncPath } from "./copy-files.ts";
+import { dataFolderOf, restoredFileOf } from "./embedded-cluster.ts";
+import { type Database, wordsOf } from "./server-database.ts";
+
+export interface BackupOptions {
+  /** Where the backup's folder goes; left out: `<home>/backups`. */
+  readonly folder?: string | undefined;
+  /** So many complete ones of this database stay in that folder, the new one included; left out: all. */
+  readonly keep?: number | undefined;
+  readonly signal?: AbortSignal | undefined;
+  readonly onProgress?: (progress: CopyProgress) => void;
+}
+
+export interface CopyProgress {
+  readonly bytes: number;
+  readonly totalBytes: number;
+}
+
+export interface Backup {
+  readonly folder: string;
+  readonly manifest: BackupManifest;
+  readonly bytes: number;
+  readonly seconds: number;
+  /** Folders of older backups that went (`keep`). */
+  readonly removed: readonly string[];
+}
+
+/** Throws a UsageError before anything is touched, a DatabaseError when it fails; then nothing of it is left. */
+export async function backupDatabase(homeFolder: string, options: BackupOptions = {}): Promise<Backup> {
+  const startedMs = performance.now();
+  if (!existsSync(join(dataFolderOf(homeFolder), "PG_VERSION"))) {
+    throw new UsageError(`there is no embedded database in ${homeFolder}: nothing to back up`);
+  }
+  const home = realpathSync(homeFolder);
+  const parent = backupsFolder(home, options.folder);
+  removeUnfinishedBackups(parent);
+  const unfinished = join(parent, `${nameAt(new Date())}.unfinished-${process.pid}`);
+  try {
+    const manifest = await takeBackup(home, unfinished, options);
+    const folder = freeName(join(parent, nameAt(new Date(manifest.endedAt))));
+    renameSync(unfinished, folder);
+    await syncPath(parent);
+    noteBackup(home, { folder, at: manifest.endedAt });
+    const removed =
+      options.keep === undefined ? [] : removeOldBackups(parent, options.keep, manifest.systemIdentifier);
+    const seconds = (performance.now() - startedMs) / 1000;
+    return { folder, manifest, bytes: bytesOf(manifest), seconds, removed };
+  } catch (error) {
+    rmSync(unfinished, { recursive: true, force: true });
+    if (error instanceof NearcrawlError || options.signal?.aborted) throw error;
+    throw new DatabaseError(`the backup failed, and nothing of it was kept: ${wordsOf(error)}`, {
+      cause: error,
+    });
+  }
+}
+
+/** `2026-03-01T12-00-00Z`: names that sort by time, and that every file system takes. */
+const nameAt = (at: Date) => `${at.toISOString().slice(0, 19).replaceAll(":", "-")}Z`;
+
+/** Another one may have ended in the same second. */
+function freeName(folder: string): string {
+  let name = folder;
+  for (let number = 2; existsSync(name); number++) name = `${folder}-${number}`;
+  return name;
+}
+
+function backupsFolder(home: string, named: string | undefined): string {
+  const folder = resolve(named ?? backupsFolderOf(home));
+  if (existsSync(manifestFileOf(folder))) {
+    throw new UsageError(`${folder} is a backup itself: name the folder that backups go to`);
+  }
+  const inside = relative(dataFolderOf(home), folder);
+  if (inside !== ".." && !inside.startsWith(`..${sep}`)) {
+    throw new UsageError(`${folder} lies in the data folder that is backed up: name another`);
+  }
+  try {
+    mkdirSync(folder, { recursive: true, mode: 0o700 });
+  } catch (error) {
+    throw new UsageError(`${folder} cannot be made: ${wordsOf(error)}`, { cause: error });
+  }
+  return folder;
+}
+
+async function takeBackup(home: string, folder: string, options: BackupOptions): Promise<BackupManifest> {
+  const database = await openDatabase({ databaseUrl: null, home, schema: "public", maxConnections: 1 });
+  let client: PoolClient | null = null;
+  try {
+    client = await database.pool.connect();
+    await checkServer(client);
+    const entries = await entriesOf(dataFolderOf(home));
+    checkRoom(folder, entries);
+    return await copyBetween(client, home, folder, entries, options);
+  } catch (error) {
+    client?.release(true);
+    client = null;
+    throw await withReason(error, database);
+  } finally {
+    // Closed rather than given back: with the session end its slot and backup mode.
+    client?.release(true);
+    await database.close();
+  }
+}
+
+/** A server that goes on, and has ended our connection, has ended its slot: nothing else of ours is ended so. */
+async function withReason(error: unknown, { pool }: Database): Promise<unknown> {
+  if ((error as { code?: unknown }).code !== "57P01") return error;
+  const answers = await pool.query("select").then(
+    () => true,
+    () => false,
+  );
+  if (!answers) return error;
+  return new DatabaseError(
+    "the backup failed, and nothing of it was kept: while it was taken, the server wrote more of its log than it may hold back (max_slot_wal_keep_size), and let go of it; back up in a quieter hour, make room on its disk, or raise that in postgresql.conf",
+    { cause: error },
+  );
+}
+
+async function checkServer(client: PoolClient): Promise<void> {
+  const { rows } = await client.query<{ level: string; standby: boolean; tablespaces: string[] }>(
+    `select current_setting('wal_level') as level, pg_is_in_recovery() as standby,
+       array(select spcname::text from pg_tablespace where spcname not in ('pg_default', 'pg_global')) as tablespaces`,
+  );
+  const { level, standby, tablespaces } = rows[0]!;
+  if (standby) throw new UsageError("this server is a standby: back up the one that it follows");
+  if (level === "minimal") {
+    throw new UsageError(
+      "the server still runs with wal_level = minimal, as an older version started it: stop it once (the coordinator, then nearcrawl database stop) and start it again, or take the setting out of its postgresql.conf",
+    );
+  }
+  if (tablespaces.length > 0) {
+    throw new UsageError(`tablespaces (${tablespaces.join(", ")}) are not backed up: use pgBackRest`);
+  }
+}
+
+interface DataEntries {
+  readonly folders: readonly string[];
+  readonly files: readonly { readonly path: string; readonly bytes: number }[];
+}
+
+/** Their contents are the running server's alone. */
+const emptied = new Set([
+  ...["pg_dynshmem", "pg_notify", "pg_replslot", "pg_serial", "pg_snapshots", "pg_stat_tmp", "pg_subtrans"],
+  // Its segments are copied last, as far as they are needed.
+  "pg_wal",
+]);
+
+const leftOut =
+  /^(postmaster\.(pid|opts)|(backup_label|tablespace_map|backup_manifest)(\.old)?|current_logfiles.*|(recovery|standby)\.signal|server\.log.*|.*\.new-\d+|postgresql\.auto\.conf\.tmp|socket)$/;
+
+const leftOutAnywhere = /^(pgsql_tmp.*|pg_internal\.init.*)$/;
+
+/** Tables of sessions (`t4_12345`). */
+const temporary = /^t\d+_\d+/;
+
+const controlFile = "global/pg_control";
+
+async function entriesOf(dataFolder: string): Promise<DataEntries> {
+  const folders: string[] = ["pg_wal/archive_status", "pg_wal/summaries"];
+  const files: { path: string; bytes: number }[] = [];
+  const read = async (under: string): Promise<void> => {
+    const entries = await readdir(join(dataFolder, under), { withFileTypes: true }).catch(ifGone);
+    const names = new Set(entries?.map(({ name }) => name));
+    for (const entry of entries ?? []) {
+      const path = under === "" ? entry.name : `${under}/${entry.name}`;
+      if ((under === "" && leftOut.test(entry.name)) || leftOutAnywhere.test(entry.name)) continue;
+      // pg_wal may be a link to another disk.
+      if (entry.isDirectory() || path === "pg_wal") {
+        folders.push(path);
+        if (!emptied.has(path)) await read(path);
+      } else if (entry.isFile() && !isOfSession(under, entry.name) && !isUnlogged(under, entry.name, names)) {
+        const bytes = (await stat(join(dataFolder, path)).catch(ifGone))?.size;
+        if (bytes !== undefined) files.push({ path, bytes });
+      }
+    }
+  };
+  await read("");
+  return {
+    folders: folders.sort(),
+    files: files.filter(({ path }) => path !== controlFile && path !== restoredFileOf("")),
+  };
+}
+
+const isOfSession = (under: string, name: string) => under.startsWith("base/") && temporary.test(name);
+
+/** Recovery makes such a table anew, empty, from its init fork. */
+function isUnlogged(under: string, name: string, names: ReadonlySet<string>): boolean {
+  const [, relation] = /^(\d+)(?:_(?:fsm|vm))?(?:\.\d+)?$/.exec(name) ?? [];
+  return relation !== undefined && under.startsWith("base/") && names.has(`${relation}_init`);
+}
+
+function ifGone(error: unknown): undefined {
+  if ((error as { code?: unknown }).code !== "ENOENT") throw error;
+}
+
+/** The log of the time that it takes, at least; how much that will be, nobody knows. */
+const leastLogBytes = 64 * 2 ** 20;
+
+function checkRoom(folder: string, { files }: DataEntries): void {
+  const parent = join(folder, "..");
+  const wanted = files.reduce((sum, { bytes }) => sum + bytes, leastLogBytes);
+  const free = freeBytesAt(parent);
+  if (free >= wanted) return;
+  throw new UsageError(
+    `${parent} has ${bytesText(free)} free, and the backup takes about ${bytesText(wanted)}: make room, or name a folder on another disk`,
+  );
+}
+
+async function copyBetween(
+  client: PoolClient,
+  home: string,
+  folder: string,
+  { folders, files: listed }: DataEntries,
+  { signal, onProgress }: BackupOptions,
+): Promise<BackupManifest> {
+  const [from, to] = [dataFolderOf(home), dataOf(folder)];
+  mkdirSync(to, { recursive: true, mode: 0o700 });
+  for (const path of folders) mkdirSync(join(to, path), { recursive: true, mode: 0o700 });
+  const totalBytes = listed.reduce((sum, { bytes }) => sum + bytes, 0);
+  let bytes = 0;
+  const onBytes = (more: number) => {
+    bytes += more;
+    onProgress?.({ bytes, totalBytes: Math.max(bytes, totalBytes) });
+  };
+  const files: BackedUpFile[] = [];
+  const copy = async (path: string, source = join(from, path)): Promise<boolean> => {
+    const copied = await copyFile(source, join(to, path), { signal, onBytes });
+    if (copied !== null) files.push({ path, ...copied });
+    return copied !== null;
+  };
+
+  const beganAt = new Date().toISOString();
+  const started = await startBackup(client);
+  await forEach(listed, async ({ path }) => void (await copy(path)));
+  await copyControlFile(copy, join(from, controlFile), signal);
+  const schemas = await schemasOf(client);
+  const stopped = await stopBackup(client);
+  const endedAt = new Date().toISOString();
+  writeFileSync(join(to, "backup_label"), stopped.label, { mode: 0o600, flag: "wx" });
+  const label = await copyFile(join(to, "backup_label"), null);
+  if (label !== null) files.push({ path: "backup_label", ...label });
+  await copyLog(started, stopped.lsn, copy, join(from, "pg_wal"));
+
+  const manifest: BackupManifest = {
+    format: backupFormat,
+    backupId: randomUUID(),
+    programVersion: softwareVersion,
+    postgresVersion: started.postgresVersion,
+    systemIdentifier: started.systemIdentifier,
+    timeline: started.timeline,
+    startLsn: started.lsn,
+    stopLsn: stopped.lsn,
+    ...{ beganAt, endedAt, schemas, folders: [...folders], files },
+  };
+  await syncAll(
+    [...files.map(({ path }) => join(to, path)), ...folders.map((path) => join(to, path))],
+    signal,
+  );
+  writeFileSync(manifestFileOf(folder), `${JSON.stringify(manifest, null, 1)}\n`, {
+    mode: 0o600,
+    flag: "wx",
+  });
+  await syncAll([to, manifestFileOf(folder), folder], signal);
+  return manifest;
+}
+
+interface StartedBackup {
+  readonly lsn: string;
+  readonly timeline: number;
+  readonly systemIdentifier: string;
+  readonly postgresVersion: number;
+  readonly segmentBytes: number;
+}
+
+async function startBackup(client: PoolClient): Promise<StartedBackup> {
+  // Kept from the checkpoint before, which is older than the one that the backup begins with.
+  await client.query(
+    "select pg_create_physical_replication_slot('nearcrawl_backup_' || pg_backend_pid(), true, true)",
+  );
+  const { rows } = await client.query<Omit<StartedBackup, "timeline"> & { segment: string }>(
+    `with started as materialized (select pg_backup_start('nearcrawl', fast => true) as lsn)
+     select lsn::text as lsn, pg_walfile_name(lsn) as segment,
+       (select system_identifier::text from pg_control_system()) as "systemIdentifier",
+       current_setting('server_version_num')::int / 10000 as "postgresVersion",
+       (select setting::int from pg_settings where name = 'wal_segment_size') as "segmentBytes"
+     from started`,
+  );
+  const { segment, ...started } = rows[0]!;
+  return { ...started, timeline: Number.parseInt(segment.slice(0, 8), 16) };
+}
+
+async function stopBackup(client: PoolClient): Promise<{ lsn: string; label: string }> {
+  const { rows } = await client.query<{ lsn: string; label: string }>(
+    "select lsn::text as lsn, labelfile as label from pg_backup_stop(wait_for_archive => false)",
+  );
+  return rows[0]!;
+}
+
+/** Written by the server at any time: what two looks in a row find the same is not half written. */
+async function copyControlFile(
+  copy: (path: string) => Promise<boolean>,
+  source: string,
+  signal: AbortSignal | undefined,
+): Promise<void> {
+  for (let attempt = 0; attempt < 100; attempt++) {
+    const [before, after] = [
+      await copyFile(source, null, { signal }),
+      await copyFile(source, null, { signal }),
+    ];
+    if (before !== null && before.sha256 === after?.sha256) break;
+  }
+  await copy(controlFile);
+}
+
+/** The segments from the start to the stop, and the histories of the timelines. */
+async function copyLog(
+  { lsn, timeline, segmentBytes }: StartedBackup,
+  stopLsn: string,
+  copy: (path: string, source: string) => Promise<boolean>,
+  logFolder: string,
+): Promise<void> {
+  for (const name of readdirSync(logFolder).filter((one) => /^[0-9A-F]{8}\.history$/.test(one)))
+    await copy(`pg_wal/${name}`, join(logFolder, name));
+  for (const name of segmentsBetween(timeline, lsn, stopLsn, segmentBytes)) {
+    if (await copy(`pg_wal/${name}`, join(logFolder, name))) continue;
+    throw new DatabaseError(
+      `the backup failed, and nothing of it was kept: ${name} of the server's log is gone`,
+    );
+  }
+}
+
+const bytesOfLog = 2n ** 32n;
+
+/** Names of the write-ahead log's files (timeline, then the segment's number in two halves). */
+export function segmentsBetween(
+  timeline: number,
+  startLsn: string,
+  stopLsn: string,
+  segmentBytes: number,
+): string[] {
+  const size = BigInt(segmentBytes);
+  const hex = (value: bigint) => value.toString(16).toUpperCase().padStart(8, "0");
+  const first = positionOf(startLsn) / size;
+  // A position on the border is the end of the segment before.
+  const last = (positionOf(stopLsn) - 1n) / size;
+  const perLog = bytesOfLog / size;
+  return Array.from({ length: Number(last - first) + 1 }, (_, at) => {
+    const segment = first + BigInt(at);
+    return hex(BigInt(timeline)) + hex(segment / perLog) + hex(segment % perLog);
+  });
+}
+
+function positionOf(lsn: string): bigint {
+  const [high = "0", low = "0"] = lsn.split("/");
+  return BigInt(`0x${high}`) * bytesOfLog + BigInt(`0x${low}`);
+}
+
+/** Those that migrations made, in the embedded server's one database. */
+async function schemasOf(client: PoolClient): Promise<BackedUpSchema[]> {
+  const { rows } = await client.query<{ name: string; epochs: boolean; journal: boolean }>(
+    `select n.nspname as name, to_regclass(quote_ident(n.nspname) || '.database_epoch') is not null as epochs,
+       to_regclass(quote_ident(n.nspname) || '.journal_entry') is not null as journal
+     from pg_class c
+     join pg_namespace n on n.oid = c.relnamespace
+     where c.relname = 'migration' and c.relkind = 'r'
+     order by 1`,
+  );
+  const schemas: BackedUpSchema[] = [];
+  for (const { name, epochs, journal } of rows) {
+    const schema = client.escapeIdentifier(name);
+    const one = async (sql: string) =>
+      (await client.query<{ value: string | null }>(sql)).rows[0]?.value ?? null;
+    schemas.push({
+      name,
+      newestMigration: await one(`select name as value from ${schema}.migration order by id desc limit 1`),
+      epoch: epochs ? await one(`select max(epoch)::text as value from ${schema}.database_epoch`) : null,
+      journalEntry: journal
+        ? await one(`select max(entry_number)::text as value from ${schema}.journal_entry`)
+        : null,
+    });
+  }
+  return schemas;
+}

@@ -1,0 +1,101 @@
+/** Files copied one by one, with their digests, so that what arrived is known, and brought to the disk before it counts. */
+import { createHash } from "node:crypto";
+import { statfsSync } from "node:fs";
+import { type FileHandle, open } from "node:fs/promises";
+
+const pieceBytes = 1 << 20;
+
+export interface CopiedFile {
+  readonly bytes: number;
+  readonly sha256: string;
+}
+
+export interface CopyWatch {
+  readonly signal?: AbortSignal | undefined;
+  readonly onBytes?: ((bytes: number) => void) | undefined;
+}
+
+/**
+ * As many bytes as the file had when it was opened: what grows meanwhile is not chased. `to` must not be there; null:
+ * digests only. The answer is null where the file is gone.
+ */
+export async function copyFile(
+  from: string,
+  to: string | null,
+  { signal, onBytes }: CopyWatch = {},
+): Promise<CopiedFile | null> {
+  const source = await openIfThere(from);
+  if (source === null) return null;
+  let target: FileHandle | null = null;
+  try {
+    const { size } = await source.stat();
+    target = to === null ? null : await open(to, "wx", 0o600);
+    const digest = createHash("sha256");
+    const piece = Buffer.allocUnsafe(Math.min(pieceBytes, Math.max(1, size)));
+    let bytes = 0;
+    while (bytes < size) {
+      signal?.throwIfAborted();
+      const wanted = Math.min(piece.length, size - bytes);
+      const { bytesRead } = await source.read(piece, 0, wanted, bytes);
+      if (bytesRead === 0) break;
+      const read = piece.subarray(0, bytesRead);
+      digest.update(read);
+      await target?.writeFile(read);
+      bytes += bytesRead;
+      onBytes?.(bytesRead);
+    }
+    return { bytes, sha256: digest.digest("hex") };
+  } finally {
+    await target?.close();
+    await source.close();
+  }
+}
+
+async function openIfThere(file: string): Promise<FileHandle | null> {
+  try {
+    return await open(file, "r");
+  } catch (error) {
+    if ((error as { code?: unknown }).code === "ENOENT") return null;
+    throw error;
+  }
+}
+
+/** As many as libuv has threads. */
+const atOnce = 4;
+
+/** `work` on each, a few at a time; the first that fails ends it, when those under way have ended. */
+export async function forEach<T>(items: readonly T[], work: (item: T) => Promise<void>): Promise<void> {
+  const left = items.values();
+  const failures: unknown[] = [];
+  const worker = async () => {
+    for (const item of left) {
+      if (failures.length > 0) return;
+      await work(item).catch((error: unknown) => failures.push(error));
+    }
+  };
+  await Promise.all(Array.from({ length: atOnce }, worker));
+  if (failures.length > 0) throw failures[0];
+}
+
+/** Files and folders are on the disk afterwards. */
+export async function syncAll(paths: readonly string[], signal?: AbortSignal): Promise<void> {
+  await forEach(paths, async (path) => {
+    signal?.throwIfAborted();
+    await syncPath(path);
+  });
+}
+
+export async function syncPath(path: string): Promise<void> {
+  const handle = await open(path, "r");
+  try {
+    await handle.sync();
+  } finally {
+    await handle.close();
+  }
+}
+
+/** What this user may still write there. */
+export function freeBytesAt(folder: string): number {
+  const { bavail, bsize } = statfsSync(folder);
+  return bavail * bsize;
+}

@@ -1,0 +1,163 @@
+/**
+ * A backup brought to life beside everything else: its files copied into a home of their own, held against the manifest on
+ * the way, and recovered there by the server of that home.
+ */
+import {
+  chownSync,
+  existsSync,
+  lchownSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
+import { join } from "node:path";
+import { Client } from "pg";
+import { DatabaseError, UsageError } from "#core/errors";
+import type { CopyProgress } from "./backup-database.ts";
+import { type BackupManifest, bytesOf, dataOf } from "./backup-manifest.ts";
+import { copyFile, forEach } from "./copy-files.ts";
+import { handOver, type ServerAccount } from "./embedded-binaries.ts";
+import { dataFolderOf } from "./embedded-cluster.ts";
+import { type EmbeddedServer, startEmbeddedPostgres, stopEmbeddedPostgres } from "./embedded-postgres.ts";
+
+export interface CopyOptions {
+  readonly signal?: AbortSignal | undefined;
+  readonly onProgress?: ((progress: CopyProgress) => void) | undefined;
+}
+
+/** What is missing or has another size; read of the folder alone. */
+export function sizeFaults(backup: string, { files }: BackupManifest): string[] {
+  return files.flatMap(({ path, bytes }) => {
+    const found = statSync(join(dataOf(backup), path), { throwIfNoEntry: false });
+    if (found === undefined) return [`${path} is missing`];
+    return found.size === bytes ? [] : [`${path} has ${found.size} bytes in place of ${bytes}`];
+  });
+}
+
+/** Holds every file against the manifest, copying it into `to` on the way (null: nowhere). Stops at nothing. */
+export async function digestFaults(
+  backup: string,
+  manifest: BackupManifest,
+  to: string | null,
+  { signal, onProgress }: CopyOptions,
+): Promise<string[]> {
+  const totalBytes = bytesOf(manifest);
+  const faults: string[] = [];
+  let bytes = 0;
+  const onBytes = (more: number) => {
+    bytes += more;
+    onProgress?.({ bytes, totalBytes });
+  };
+  await forEach(manifest.files, async ({ path, sha256 }) => {
+    const target = to === null ? null : join(to, path);
+    const found = await copyFile(join(dataOf(backup), path), target, { signal, onBytes });
+    if (found === null) faults.push(`${path} is missing`);
+    else if (found.sha256 !== sha256) faults.push(`${path} has another content than it had`);
+  });
+  return faults.sort();
+}
+
+const faultsShown = 5;
+
+/** A UsageError with the first of them. */
+export function damaged(backup: string, faults: readonly string[]): UsageError {
+  const more = faults.length > faultsShown ? `\n  and ${faults.length - faultsShown} more` : "";
+  return new UsageError(
+    `${backup} is cut short or damaged, and is not restored:\n  ${faults.slice(0, faultsShown).join("\n  ")}${more}`,
+  );
+}
+
+/**
+ * Makes `home` with the backup's files in its data folder. As root they go to the account that `accountFor` gives for the
+ * empty folder, by default one that nobody else has.
+ */
+export async function layOutBackup(
+  backup: string,
+  manifest: BackupManifest,
+  home: string,
+  options: CopyOptions & { readonly accountFor?: (folder: string) => ServerAccount },
+): Promise<void> {
+  const dataFolder = dataFolderOf(home);
+  mkdirSync(home, { mode: 0o711 });
+  mkdirSync(dataFolder, { mode: 0o700 });
+  const account = (options.accountFor ?? handOver)(dataFolder);
+  for (const path of manifest.folders) mkdirSync(join(dataFolder, path), { recursive: true, mode: 0o700 });
+  const faults = await digestFaults(backup, manifest, dataFolder, options);
+  if (faults.length > 0) throw damaged(backup, faults);
+  if (account === null) return;
+  for (const path of readdirSync(dataFolder, { recursive: true, encoding: "utf8" }))
+    lchownSync(join(dataFolder, path), account.uid, account.gid);
+}
+
+/** Past so long, nobody waits for the log to be replayed. */
+const recoveryDeadlineMs = 6 * 3_600_000;
+
+export interface RecoveredServer {
+  readonly server: EmbeddedServer;
+  readonly timeline: number;
+}
+
+/** What wins over every other setting of the data folder, for as long as the recovery takes. */
+const recoverySettings = [
+  // The log that is needed lies in pg_wal: no other place has any.
+  "restore_command = 'false'",
+  "recovery_target = 'immediate'",
+  "recovery_target_action = 'promote'",
+  "recovery_target_timeline = 'current'",
+  // Who asks meanwhile is told to wait.
+  "hot_standby = off",
+  // What is tried out must not reach the archive of what it was copied from.
+  "archive_mode = off",
+];
+
+/** Runs until `stopRecovered`. Throws a DatabaseError with the server's own words where the backup does not come up. */
+export async function recoverLaidOut(home: string, signal?: AbortSignal): Promise<RecoveredServer> {
+  const dataFolder = dataFolderOf(home);
+  const { uid, gid } = statSync(dataFolder);
+  const give = (file: string) => process.getuid?.() === 0 && chownSync(file, uid, gid);
+  const settings = join(dataFolder, "postgresql.auto.conf");
+  const before = existsSync(settings) ? readFileSync(settings, "utf8") : "";
+  writeFileSync(settings, `${before}\n${recoverySettings.join("\n")}\n`, { mode: 0o600 });
+  writeFileSync(join(dataFolder, "recovery.signal"), "", { mode: 0o600 });
+  for (const name of ["postgresql.auto.conf", "recovery.signal"]) give(join(dataFolder, name));
+  const server = await startEmbeddedPostgres(home, { withinMs: recoveryDeadlineMs, signal });
+  writeFileSync(settings, before);
+  return { server, timeline: await timelineOf(server.url) };
+}
+
+async function timelineOf(url: string): Promise<number> {
+  const client = new Client({ connectionString: url });
+  client.on("error", () => {});
+  await client.connect();
+  try {
+    const { rows } = await client.query<{ recovering: boolean; timeline: number }>(
+      `select pg_is_in_recovery() as recovering,
+         ('x' || left(pg_walfile_name(pg_current_wal_lsn()), 8))::bit(32)::int as timeline`,
+    );
+    if (rows[0]!.recovering) throw new DatabaseError("the backup is still being recovered");
+    return rows[0]!.timeline;
+  } finally {
+    await client.end();
+  }
+}
+
+/** Stops its server and removes the home, or what there is of it. */
+export async function removeLaidOut(home: string): Promise<void> {
+  await stopEmbeddedPostgres(home);
+  const socketFolder = socketFolderOutside(home);
+  rmSync(home, { recursive: true, force: true });
+  if (socketFolder !== null) rmSync(socketFolder, { recursive: true, force: true });
+}
+
+/** Where the home's path is long, its socket is elsewhere (embedded-cluster.ts). */
+function socketFolderOutside(home: string): string | null {
+  const file = join(dataFolderOf(home), "nearcrawl.conf");
+  if (!existsSync(file)) return null;
+  const folder = /^unix_socket_directories = '"(\/tmp\/nearcrawl-[0-9a-f]{16})"'$/m.exec(
+    readFileSync(file, "utf8"),
+  )?.[1];
+  return folder ?? null;
+}

@@ -1,0 +1,343 @@
+/**
+ * Puts a backup in the place of a home's data folder. What comes out of the backup is copied, held against its digests and
+ * recovered aside, by a server of its own; only then two renames put it in place, and what lay there is kept. Whatever
+ * goes wrong, or is killed, before that leaves the home as it was.
+ *
+ * The recovery ends where the backup did (recovery_target = 'immediate') and on a new timeline, one that neither the
+ * backup nor the folder before has had: by it the coordinator knows that its database went back.
+ */
+import {
+  chownSync,
+  closeSync,
+  copyFileSync,
+  existsSync,
+  lchownSync,
+  lstatSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  readSync,
+  writeFileSync,
+} from "node:fs";
+import { join, resolve } from "node:path";
+import { DatabaseError, NearcrawlError, UsageError } from "#core/errors";
+import { bytesText, instantWords } from "#core/format";
+import { isRunning } from "#core/running-process";
+import { compareVersions } from "#protocol/release";
+import { softwareVersion } from "#protocol/software-version";
+import { isAbandoned } from "./backup-folder.ts";
+import { type BackupManifest, bytesOf, readManifest } from "./backup-manifest.ts";
+import { freeBytesAt, syncAll, syncPath } from "./copy-files.ts";
+import {
+  accountOf,
+  findPrograms,
+  giveOwnAccount,
+  handOver,
+  type ServerAccount,
+} from "./embedded-binaries.ts";
+import {
+  dataFolderOf,
+  finishSwap,
+  makeHome,
+  passable,
+  restoredFileOf,
+  swapDataFolder,
+} from "./embedded-cluster.ts";
+import { readPidFile, serverIsAlive, stopEmbeddedPostgres } from "./embedded-postgres.ts";
+import {
+  type CopyOptions,
+  damaged,
+  layOutBackup,
+  recoverLaidOut,
+  removeLaidOut,
+  sizeFaults,
+} from "./recover-backup.ts";
+import { ownMigrations } from "./schema-state.ts";
+import { wordsOf } from "./server-database.ts";
+
+export interface RestoreOptions extends CopyOptions {
+  /** What `planRestore` has concerns about is meant. */
+  readonly confirmed?: boolean | undefined;
+  readonly onStep?: ((step: RestoreStep) => void) | undefined;
+}
+
+/** `recovered`: its server answers; `swap`: the old folder is aside, and the new one not in place yet. */
+export type RestoreStep = "copy" | "recover" | "recovered" | "swap" | "done";
+
+export interface RestorePlan {
+  readonly home: string;
+  readonly backup: string;
+  readonly manifest: BackupManifest;
+  readonly bytes: number;
+  /** Something lies where it goes. */
+  readonly replaces: boolean;
+  /** Why somebody should think twice; each in a sentence. */
+  readonly concerns: readonly string[];
+}
+
+export interface RestoredDatabase {
+  readonly home: string;
+  readonly backup: string;
+  readonly manifest: BackupManifest;
+  readonly bytes: number;
+  readonly seconds: number;
+  /** Of the server from now on; another than ever before. */
+  readonly timeline: number;
+  /** Where what lay there is; null: nothing did. */
+  readonly keptAside: string | null;
+}
+
+/** Everything that can be known before anything is touched. Throws a UsageError for what is refused. */
+export async function planRestore(homeFolder: string, backupFolder: string): Promise<RestorePlan> {
+  const [home, backup] = [resolve(homeFolder), resolve(backupFolder)];
+  const manifest = readManifest(backup);
+  checkIdle(home);
+  await checkVersions(home, backup, manifest);
+  const faults = sizeFaults(backup, manifest);
+  if (faults.length > 0) throw damaged(backup, faults);
+  const bytes = bytesOf(manifest);
+  checkRoom(home, bytes);
+  const dataFolder = dataFolderOf(home);
+  return {
+    ...{ home, backup, manifest, bytes },
+    replaces: existsSync(dataFolder) && readdirSync(dataFolder).length > 0,
+    concerns: concernsAbout(dataFolder, manifest),
+  };
+}
+
+/** Throws what `planRestore` throws, a UsageError where it is not confirmed, a DatabaseError where it fails. */
+export async function restoreDatabase(
+  homeFolder: string,
+  backupFolder: string,
+  options: RestoreOptions = {},
+): Promise<RestoredDatabase> {
+  const startedMs = performance.now();
+  const plan = await planRestore(homeFolder, backupFolder);
+  if (plan.concerns.length > 0 && options.confirmed !== true)
+    throw new UsageError(`not restored: ${plan.concerns.join(" ")} Say --yes if that is meant.`);
+  const { backup, manifest, bytes } = plan;
+  const home = makeHome(plan.home);
+  await removeUnfinished(home);
+  const aside = join(home, `restore.new-${process.pid}`);
+  try {
+    options.onStep?.("copy");
+    await layOutBackup(backup, manifest, aside, {
+      ...options,
+      accountFor: (folder) => accountFor(home, folder),
+    });
+    takeHistories(home, aside, manifest);
+    options.onStep?.("recover");
+    const { timeline } = await recoverLaidOut(aside, options.signal);
+    options.onStep?.("recovered");
+    await stopEmbeddedPostgres(aside);
+    noteRestore(dataFolderOf(aside), { backup, manifest });
+    await syncFolder(dataFolderOf(aside));
+    const keptAside = swapIn(home, aside, options);
+    await syncPath(home);
+    options.onStep?.("done");
+    const seconds = (performance.now() - startedMs) / 1000;
+    return { home, backup, manifest, bytes, seconds, timeline, keptAside };
+  } catch (error) {
+    if (error instanceof NearcrawlError || options.signal?.aborted) throw error;
+    throw new DatabaseError(`the restore failed, and ${home} is as it was: ${wordsOf(error)}`, {
+      cause: error,
+    });
+  } finally {
+    await removeLaidOut(aside);
+  }
+}
+
+/** Nobody works on the home. */
+function checkIdle(home: string): void {
+  if (serverIsAlive(home)) {
+    throw new UsageError(
+      `the embedded server of ${home} runs (process ${readPidFile(home)?.pid}): stop the coordinator, then nearcrawl database stop, then restore`,
+    );
+  }
+  const pid = runningCoordinator(home);
+  if (pid === null) return;
+  throw new UsageError(`a coordinator runs on ${home} (process ${pid}): stop it, then restore`);
+}
+
+/** What `nearcrawl up` or `coordinator` said of itself as it started; a number may be another program's by now. */
+function runningCoordinator(home: string): number | null {
+  try {
+    const { pid } = JSON.parse(readFileSync(join(home, "current-run.json"), "utf8")) as { pid: number };
+    if (pid === process.pid || !isRunning(pid)) return null;
+    return isNearcrawl(pid) ? pid : null;
+  } catch {
+    return null;
+  }
+}
+
+/** Where its command line cannot be read (no /proc), it passes for one. */
+function isNearcrawl(pid: number): boolean {
+  try {
+    return /nearcrawl|ops\/cli\/main/.test(readFileSync(`/proc/${pid}/cmdline`, "utf8"));
+  } catch {
+    return true;
+  }
+}
+
+async function checkVersions(home: string, backup: string, manifest: BackupManifest): Promise<void> {
+  const { majorVersion } = await findPrograms(home, null);
+  if (manifest.postgresVersion !== majorVersion) {
+    throw new UsageError(
+      `${backup} is of Postgres ${manifest.postgresVersion}, and this program brings Postgres ${majorVersion}: restore it with a program that brings ${manifest.postgresVersion}`,
+    );
+  }
+  if (compareVersions(manifest.programVersion, softwareVersion) > 0) {
+    throw new UsageError(
+      `${backup} was made by Nearcrawl ${manifest.programVersion}, and this is ${softwareVersion}: restore it with that version or a newer one`,
+    );
+  }
+  const newest = ownMigrations().at(-1)?.name ?? "";
+  const unknown = manifest.schemas.find(
+    ({ newestMigration }) => newestMigration !== null && numberOf(newestMigration) > numberOf(newest),
+  );
+  if (unknown === undefined) return;
+  throw new UsageError(
+    `${backup}: schema ${unknown.name} has migration ${unknown.newestMigration}, which this program does not know (its newest is ${newest}): restore it with the version that made it`,
+  );
+}
+
+/** Of `0065-held-urls`. */
+const numberOf = (migration: string) => Number.parseInt(migration, 10);
+
+function checkRoom(home: string, bytes: number): void {
+  let folder = home;
+  while (!existsSync(folder)) folder = join(folder, "..");
+  const free = freeBytesAt(folder);
+  if (free >= bytes) return;
+  throw new UsageError(
+    `${folder} has ${bytesText(free)} free, and the restored database takes ${bytesText(bytes)} beside what is there: make room first`,
+  );
+}
+
+function concernsAbout(dataFolder: string, manifest: BackupManifest): string[] {
+  const concerns: string[] = [];
+  const found = systemIdentifierOf(dataFolder);
+  if (found !== null && found !== manifest.systemIdentifier) {
+    concerns.push(
+      `The backup is of another database (system ${manifest.systemIdentifier}) than the one in ${dataFolder} (system ${found}).`,
+    );
+  }
+  const restored = readRestored(dataFolder);
+  if (restored?.backupId === manifest.backupId) {
+    concerns.push(
+      `This backup was restored here already, at ${instantWords(restored.restoredAt)}; what was done since then would be put aside.`,
+    );
+  }
+  return concerns;
+}
+
+/** The first field of its control file; null: there is none. */
+export function systemIdentifierOf(dataFolder: string): string | null {
+  const file = join(dataFolder, "global/pg_control");
+  if (!existsSync(file)) return null;
+  const handle = openSync(file, "r");
+  try {
+    const identifier = Buffer.alloc(8);
+    return readSync(handle, identifier) === 8 ? String(identifier.readBigUInt64LE()) : null;
+  } finally {
+    closeSync(handle);
+  }
+}
+
+interface RestoredFrom {
+  readonly backupId: string;
+  readonly backup: string;
+  /** Of the backup. */
+  readonly endedAt: string;
+  readonly restoredAt: string;
+}
+
+export function readRestored(dataFolder: string): RestoredFrom | null {
+  try {
+    return JSON.parse(readFileSync(restoredFileOf(dataFolder), "utf8")) as RestoredFrom;
+  } catch {
+    return null;
+  }
+}
+
+function noteRestore(
+  dataFolder: string,
+  { backup, manifest }: Pick<RestorePlan, "backup" | "manifest">,
+): void {
+  const { backupId, endedAt } = manifest;
+  const restored: RestoredFrom = { backupId, backup, endedAt, restoredAt: new Date().toISOString() };
+  const file = restoredFileOf(dataFolder);
+  writeFileSync(file, `${JSON.stringify(restored)}\n`, { mode: 0o600 });
+  giveAsFolder(dataFolder, file);
+}
+
+function giveAsFolder(dataFolder: string, file: string): void {
+  if (process.getuid?.() !== 0) return;
+  const { uid, gid } = lstatSync(dataFolder);
+  lchownSync(file, uid, gid);
+}
+
+/** That of the data folder that is there, else one of its own; either is let into the home. */
+function accountFor(home: string, folder: string): ServerAccount {
+  const before = dataFolderOf(home);
+  const account = existsSync(before) ? accountOf(before) : handOver(folder);
+  if (account === null) return null;
+  chownSync(folder, account.uid, account.gid);
+  giveOwnAccount(folder, home);
+  const own = accountOf(folder);
+  passable(home, own);
+  return own;
+}
+
+/** Timelines that the folder had after the backup: their numbers are not given again. */
+function takeHistories(home: string, aside: string, manifest: BackupManifest): void {
+  const from = join(dataFolderOf(home), "pg_wal");
+  if (systemIdentifierOf(dataFolderOf(home)) !== manifest.systemIdentifier || !existsSync(from)) return;
+  for (const name of readdirSync(from).filter((one) => /^[0-9A-F]{8}\.history$/.test(one))) {
+    const to = join(dataFolderOf(aside), "pg_wal", name);
+    if (existsSync(to)) continue;
+    copyFileSync(join(from, name), to);
+    giveAsFolder(dataFolderOf(aside), to);
+  }
+}
+
+async function syncFolder(folder: string): Promise<void> {
+  const entries = readdirSync(folder, { recursive: true, withFileTypes: true });
+  const paths = entries
+    .filter((entry) => entry.isFile() || entry.isDirectory())
+    .map((entry) => join(entry.parentPath, entry.name));
+  await syncAll([...paths, folder]);
+}
+
+function swapIn(home: string, aside: string, { onStep, signal }: RestoreOptions): string | null {
+  signal?.throwIfAborted();
+  // It took a while: somebody may have started it meanwhile.
+  checkIdle(home);
+  const dataFolder = dataFolderOf(home);
+  const kept = existsSync(dataFolder) ? freeName(`${dataFolder}.before-${stampAt(new Date())}`) : null;
+  swapDataFolder(home, { fresh: dataFolderOf(aside), aside: kept }, () => onStep?.("swap"));
+  return kept;
+}
+
+const stampAt = (at: Date) => `${at.toISOString().slice(0, 19).replaceAll(":", "-")}Z`;
+
+function freeName(folder: string): string {
+  let name = folder;
+  for (let number = 2; existsSync(name); number++) name = `${folder}-${number}`;
+  return name;
+}
+
+const unfinishedName = /^restore\.new-(\d+)$/;
+
+/** What restores that were killed left behind; where one was in the middle of the renames, it is done first. */
+async function removeUnfinished(home: string): Promise<void> {
+  finishSwap(home);
+  for (const name of readdirSync(home)) {
+    const pid = unfinishedName.exec(name)?.[1];
+    if (pid === undefined) continue;
+    const path = join(home, name);
+    if (!isAbandoned(path, Number(pid)))
+      throw new UsageError(`another restore into ${home} is under way (process ${pid}): wait for it`);
+    await removeLaidOut(path);
+  }
+}

@@ -1,0 +1,233 @@
+/**
+ * What needs attention, from whoever can say it: the database, asked within a second and a half before anything waits
+ * for it, and the coordinator that runs here, which knows of itself what no database tells. When neither says anything,
+ * that is the alert.
+ */
+import { request as requestPlain } from "node:http";
+import { request as requestTls } from "node:https";
+import { DatabaseWatch } from "#coordinator/database/database-watch";
+import type { OwnFacts } from "#coordinator/overview/alert-facts";
+import {
+  type Alert,
+  type AlertList,
+  type AlertName,
+  alertRules,
+  ownAlertNames,
+  ownAlertsOf,
+  showAlerts,
+} from "#coordinator/overview/alert-rules";
+import { createReports } from "#coordinator/who/reads";
+import { isRunning } from "#core/running-process";
+import { openDatabase } from "#db/connect";
+import { runningServerUrl } from "#db/embedded-postgres";
+import { type Database, withSearchPath } from "#db/server-database";
+import type { CommandContext } from "./command-context.ts";
+import { readFrom } from "./read-database.ts";
+
+/** A coordinator answers /ready within two seconds whatever the database does. */
+const askMs = 2500;
+const connectMs = 1400;
+
+/** Looks as often as it is asked; the database is opened once, and again after it was gone. */
+export class AlertsAnywhere {
+  readonly #context: CommandContext;
+  readonly #coordinatorUrl: string | null;
+  #database: Database | null = null;
+
+  /** `coordinatorUrl`: one to ask; null: the one that ran last in the home folder. */
+  constructor(context: CommandContext, coordinatorUrl: string | null) {
+    this.#context = context;
+    this.#coordinatorUrl = coordinatorUrl;
+  }
+
+  async list(now: Date): Promise<AlertList> {
+    const [database, coordinator] = await Promise.all([this.#lookAtDatabase(now), this.#askCoordinator()]);
+    const here = ownAlertsOf(database, now.getTime());
+    if (database.silent === null) {
+      const known = await readFrom(await this.#open(), this.#context, async ({ pool }) => {
+        return await showAlerts(
+          createReports(pool, () => performance.now()),
+          now,
+        );
+      });
+      return { ...known, alerts: merged([...here, ...coordinator.alerts, ...known.alerts]) };
+    }
+    await this.close();
+    const asked = coordinator.words === null ? "" : `; ${coordinator.words}`;
+    return {
+      at: now.toISOString(),
+      // The coordinator knows since when.
+      alerts: merged([...coordinator.alerts, ...here]),
+      muted: [],
+      incomplete: `${database.silent.words}${asked}`,
+    };
+  }
+
+  async close(): Promise<void> {
+    const database = this.#database;
+    this.#database = null;
+    await database?.close();
+  }
+
+  /** An embedded server that does not run is started by whoever opens the database: nothing is known of it yet. */
+  async #lookAtDatabase(now: Date): Promise<OwnFacts> {
+    const { databaseUrl, home, schema } = this.#context;
+    const url = databaseUrl ?? runningServerUrl(home);
+    if (url === null) return nothingKnown;
+    const clock = { now: () => now, nowMs: () => performance.now(), connectMs };
+    const watch = new DatabaseWatch(withSearchPath(url, schema), clock);
+    try {
+      const { silent, unwritable } = await watch.look();
+      // Whoever asks once need not wait whether it lasts.
+      const since = now.getTime() - silentLongEnoughMs;
+      return {
+        ...nothingKnown,
+        silent: silent === null ? null : { words: silent.words, sinceMs: since },
+        unwritable: unwritable === null ? null : { words: unwritable.words, sinceMs: now.getTime() },
+      };
+    } finally {
+      // A server that stands still does not even take leave.
+      void watch.close();
+    }
+  }
+
+  async #open(): Promise<Database> {
+    const { databaseUrl, home, schema } = this.#context;
+    this.#database ??= await openDatabase({ databaseUrl, home, schema });
+    return this.#database;
+  }
+
+  async #askCoordinator(): Promise<Told> {
+    const { currentRun } = this.#context;
+    const url = this.#coordinatorUrl ?? currentRun?.webUrl ?? null;
+    if (url === null) return { alerts: [], words: "no coordinator is known here to ask (--coordinator URL)" };
+    const [ready, list] = await Promise.all([ask(url, "/ready"), ask(url, "/api/alerts")]);
+    if (ready.type === "answer")
+      return {
+        alerts: ownAlertsIn(list) ?? faultsIn(ready.body).flatMap(alertOfFault),
+        words: `asked ${url}: ${
+          faultsIn(ready.body)
+            .map(({ words }) => words)
+            .join("; ") || "it is ready"
+        }`,
+      };
+    const words = `the coordinator at ${url} does not answer (${ready.words})`;
+    const mayRun = this.#coordinatorUrl !== null || (currentRun !== null && isRunning(currentRun.pid));
+    return { alerts: mayRun ? [standsStill(url, ready.words)] : [], words };
+  }
+}
+
+interface Told {
+  readonly alerts: readonly Alert[];
+  /** Who was asked, and what it said. */
+  readonly words: string | null;
+}
+
+/** As the rule has it (overview/alert-rules). */
+const silentLongEnoughMs = 4000;
+
+const nothingKnown: OwnFacts = {
+  silent: null,
+  unwritable: null,
+  eventLoop: null,
+  jobs: [],
+  leaderlessSinceMs: null,
+  silentCoordinators: [],
+};
+
+/** Of each name the first; the critical stand before the others. */
+function merged(alerts: readonly Alert[]): Alert[] {
+  const known = new Map<AlertName, Alert>();
+  for (const alert of alerts) if (!known.has(alert.name)) known.set(alert.name, alert);
+  const all = [...known.values()];
+  const order: readonly string[] = alertRules.map(({ name }) => name);
+  const rank = ({ name, severity }: Alert) =>
+    (severity === "critical" ? 0 : order.length) + order.indexOf(name);
+  return all.sort((a, b) => rank(a) - rank(b));
+}
+
+const standsStill = (url: string, words: string): Alert => ({
+  ...alertNamed("coordinator-silent"),
+  words: `The coordinator at ${url} runs and does not answer: ${words}.`,
+});
+
+function alertNamed(name: AlertName): Alert {
+  const rule = alertRules.find((one) => one.name === name)!;
+  const { severity, link } = rule;
+  const advice = "advice" in rule ? rule.advice : "";
+  return { name, severity, link, advice, words: "", targets: [], count: 1 };
+}
+
+interface Fault {
+  readonly code: string;
+  readonly words: string;
+  readonly since: string | null;
+}
+
+/** What is no alert (a migration that is missing) is told among the words. */
+function alertOfFault({ code, words, since }: Fault): Alert[] {
+  const name = code === "jobs-stand-still" ? "job-overdue" : code;
+  if (!(ownAlertNames as ReadonlySet<string>).has(name)) return [];
+  const sentence = `${words.slice(0, 1).toUpperCase()}${words.slice(1)}${since === null ? "" : `, since ${since.slice(11, 19)} UTC`}.`;
+  return [{ ...alertNamed(name as AlertName), words: sentence }];
+}
+
+type Asked =
+  | { readonly type: "answer"; readonly status: number; readonly body: unknown }
+  | { readonly type: "silence"; readonly words: string };
+
+function faultsIn(body: unknown): readonly Fault[] {
+  const { faults } = (body ?? {}) as { readonly faults?: unknown };
+  return Array.isArray(faults) ? (faults as Fault[]) : [];
+}
+
+/** Null: it may not be read without a token. */
+function ownAlertsIn(asked: Asked): readonly Alert[] | null {
+  if (asked.type === "silence" || asked.status !== 200) return null;
+  const { alerts } = (asked.body ?? {}) as { readonly alerts?: unknown };
+  return Array.isArray(alerts) ? (alerts as Alert[]).filter(({ name }) => ownAlertNames.has(name)) : null;
+}
+
+const mostAnswerBytes = 1_000_000;
+const thisMachine = /^(127\.|localhost$|\[::1\]$|0\.0\.0\.0$|\[::\]$)/;
+
+/** To this machine by its own address: its certificate is for another name. */
+function ask(webUrl: string, path: string): Promise<Asked> {
+  return new Promise((resolve) => {
+    const url = new URL(path, webUrl);
+    const isHere = thisMachine.test(url.hostname);
+    if (url.hostname === "0.0.0.0") url.hostname = "127.0.0.1";
+    if (url.hostname === "[::]") url.hostname = "[::1]";
+    const silence = (words: string) => resolve({ type: "silence", words });
+    const options = { headers: { accept: "application/json" }, agent: false as const };
+    const request =
+      url.protocol === "https:"
+        ? requestTls(url, { ...options, rejectUnauthorized: !isHere })
+        : requestPlain(url, options);
+    const late = setTimeout(() => {
+      silence(`no answer within ${askMs / 1000} s`);
+      request.destroy();
+    }, askMs);
+    request.on("error", (error: NodeJS.ErrnoException) => silence(error.code ?? error.message));
+    request.on("close", () => clearTimeout(late));
+    request.on("response", (response) => {
+      const pieces: Buffer[] = [];
+      let bytes = 0;
+      response.on("data", (piece: Buffer) => {
+        bytes += piece.length;
+        if (bytes <= mostAnswerBytes) pieces.push(piece);
+        else request.destroy();
+      });
+      response.on("end", () => {
+        try {
+          const body: unknown = JSON.parse(Buffer.concat(pieces).toString("utf8"));
+          resolve({ type: "answer", status: response.statusCode ?? 0, body });
+        } catch {
+          silence("it does not answer as a coordinator does");
+        }
+      });
+      response.on("error", () => silence("its answer broke off"));
+    });
+    request.end();
+  });
+}

@@ -1,0 +1,293 @@
+/** `nearcrawl database backup`, `backups`, `verify` and `restore`: of the embedded server of a home. */
+import { Command } from "commander";
+import { UsageError } from "#core/errors";
+import { bytesText, howMany, instantWords, spanWords, whenWords } from "#core/format";
+import { type Backup, backupDatabase, type CopyProgress } from "#db/backup-database";
+import { type KnownBackup, listBackups } from "#db/backup-folder";
+import { type BackupManifest, bytesOf } from "#db/backup-manifest";
+import {
+  planRestore,
+  type RestoredDatabase,
+  type RestorePlan,
+  type RestoreStep,
+  restoreDatabase,
+} from "#db/restore-database";
+import { withoutPassword } from "#db/server-database";
+import { type TriedBackup, tryBackup, type VerifiedBackup, verifyBackup } from "#db/verify-backup";
+import { boundedInteger } from "../bounded-number.ts";
+import { type CommandContext, commandContext, exitCodes } from "../command-context.ts";
+import { type ConfirmOptions, confirmedByTyping, yesOption } from "../confirm-by-typing.ts";
+import { formatTable, ProgressLine, printAnswer } from "../output.ts";
+
+interface HomeOptions {
+  readonly home?: string;
+  readonly json?: boolean;
+}
+
+const withHome = (command: Command) =>
+  command.option("--home <folder>", "where everything is kept").option("--json", "print for programs");
+
+const mostKept = 10_000;
+
+export function backupCommand(): Command {
+  return withHome(new Command("backup"))
+    .argument(
+      "[folder]",
+      "where backups go, each into a folder named by its time (default: backups in the home)",
+    )
+    .description("back up the embedded database while everything works on")
+    .option(
+      "--keep <n>",
+      "then remove the oldest of this database there, beyond n complete ones",
+      boundedInteger(1, mostKept),
+    )
+    .addHelpText(
+      "after",
+      "\nIt holds what was committed until its end. Interrupted or killed, it leaves nothing that counts as a backup, and the\nnext one removes the rest. A server of your own has its own tools (ops/runbook/backup-and-restore.md).\n\nExit codes: 0 done, 1 failed, 2 wrong usage, no embedded database, or too little room, 130 interrupted.\n\nExamples:\n  nearcrawl database backup --keep 7\n  nearcrawl database backup /mnt/backups --keep 30 --json",
+    )
+    .action(async (folder: string | undefined, options: HomeOptions & { keep?: number }) => {
+      const { home } = embeddedContext(options);
+      const backup = await interruptible(
+        async (signal, onProgress) =>
+          await backupDatabase(home, {
+            folder,
+            keep: options.keep,
+            signal,
+            onProgress: onProgress("copied"),
+          }),
+        "nothing of the backup was kept",
+      );
+      if (backup !== null) printAnswer(options, backupAnswer(backup), backupText(backup));
+    });
+}
+
+export function backupsCommand(): Command {
+  return withHome(new Command("backups"))
+    .description("list the complete backups of a home, newest first")
+    .addHelpText("after", "\nExit codes: 0 there are some, 2 wrong usage, 3 there is none.")
+    .action((options: HomeOptions) => {
+      const { home } = commandContext(options);
+      const backups = listBackups(home);
+      if (backups.length === 0) process.exitCode = exitCodes.notFound;
+      printAnswer(
+        options,
+        { home, backups: backups.map(listedAnswer) },
+        backups.length === 0
+          ? `there is no complete backup of ${home}: nearcrawl database backup makes one`
+          : backupsTable(backups),
+      );
+    });
+}
+
+export function verifyCommand(): Command {
+  return withHome(new Command("verify"))
+    .argument("[backup]", "its folder (default: the newest of the home)")
+    .description("hold every file of a backup against its size and digest")
+    .option(
+      "--start",
+      "also restore it into a temporary folder (TMPDIR), start it, check its indexes and say what is in it",
+    )
+    .addHelpText(
+      "after",
+      "\nExit codes: 0 it is sound, 1 it is damaged or does not start, 2 wrong usage or no backup, 130 interrupted.\n\nExample:\n  nearcrawl database verify /var/lib/nearcrawl/backups/2026-03-01T02-30-11Z --start",
+    )
+    .action(async (named: string | undefined, options: HomeOptions & { start?: boolean }) => {
+      const folder = named ?? newestBackup(commandContext(options).home);
+      if (options.start) await verifyByStarting(folder, options);
+      else await verifyFiles(folder, options);
+    });
+}
+
+function newestBackup(home: string): string {
+  const [newest] = listBackups(home);
+  if (newest !== undefined) return newest.folder;
+  throw new UsageError(`there is no complete backup of ${home}: nearcrawl database backup makes one`);
+}
+
+async function verifyFiles(folder: string, options: { json?: boolean }): Promise<void> {
+  const verified = await interruptible(
+    async (signal, onProgress) => await verifyBackup(folder, { signal, onProgress: onProgress("read") }),
+    "not verified",
+  );
+  if (verified === null) return;
+  if (verified.faults.length > 0) process.exitCode = exitCodes.failed;
+  const { manifest, ...rest } = verified;
+  printAnswer(options, { ...rest, manifest: factsOf(manifest) }, verifiedText(verified));
+}
+
+async function verifyByStarting(folder: string, options: { json?: boolean }): Promise<void> {
+  const tried = await interruptible(
+    async (signal, onProgress) => await tryBackup(folder, { signal, onProgress: onProgress("copied") }),
+    "not verified",
+  );
+  if (tried === null) return;
+  if (tried.faults.length > 0) process.exitCode = exitCodes.failed;
+  const { manifest, schemas, ...rest } = tried;
+  printAnswer(options, { ...rest, manifest: factsOf(manifest), contents: schemas }, triedText(tried));
+}
+
+interface RestoreCommandOptions extends HomeOptions, ConfirmOptions {}
+
+export function restoreCommand(): Command {
+  return withHome(new Command("restore"))
+    .argument("<backup>", "its folder")
+    .description("put a backup in the place of the embedded database; what lies there is kept aside")
+    .addOption(yesOption())
+    .addHelpText(
+      "after",
+      "\nStop the coordinator first. Without --yes, what is odd is refused where nobody can be asked: a backup of another\ndatabase, or one that was restored here already. Interrupted or killed, it leaves the home as it was.\n\nExit codes: 0 done, 1 failed, 2 refused: no backup, damaged, of another Postgres or a newer program, somebody works\non the home, too little room, or not confirmed; 130 interrupted.\n\nExample:\n  nearcrawl database stop && nearcrawl database restore /var/lib/nearcrawl/backups/2026-03-01T02-30-11Z",
+    )
+    .action(async (folder: string, options: RestoreCommandOptions) => {
+      const { home } = embeddedContext(options);
+      const plan = await planRestore(home, folder);
+      const isAsked = options.json !== true && process.stdin.isTTY === true;
+      const confirmed = await confirmedByTyping(options, async () => deedOf(plan));
+      if (!confirmed) return;
+      const restored = await interruptible(
+        async (signal, onProgress, onStep) =>
+          await restoreDatabase(home, folder, {
+            ...{ signal, onStep, confirmed: options.yes === true || isAsked },
+            onProgress: onProgress("copied"),
+          }),
+        `${home} is as it was`,
+      );
+      if (restored === null) return;
+      const { manifest, ...rest } = restored;
+      printAnswer(options, { ...rest, manifest: factsOf(manifest) }, restoredText(restored));
+    });
+}
+
+/** Of a server of one's own, its own tools make backups. */
+function embeddedContext(options: HomeOptions): CommandContext {
+  const context = commandContext(options);
+  if (context.databaseUrl === null) return context;
+  throw new UsageError(
+    `the database is ${withoutPassword(context.databaseUrl)}, not the embedded one: back it up and restore it with pgBackRest (ops/runbook/backup-and-restore.md)`,
+  );
+}
+
+type Interrupted<T> = (
+  signal: AbortSignal,
+  onProgress: (verb: string) => (progress: CopyProgress) => void,
+  onStep: (step: RestoreStep) => void,
+) => Promise<T>;
+
+/** Null: it was interrupted, which is said, and the exit code set. A second signal ends it at once. */
+async function interruptible<T>(work: Interrupted<T>, afterwards: string): Promise<T | null> {
+  const asked = new AbortController();
+  const stop = () => asked.abort();
+  process.once("SIGINT", stop).once("SIGTERM", stop);
+  const line = new ProgressLine();
+  const startedMs = performance.now();
+  const show = (verb: string) => (progress: CopyProgress) =>
+    line.show(progressText(verb, progress, (performance.now() - startedMs) / 1000));
+  const say = (step: RestoreStep) => {
+    if (step === "recover") line.show("its log is replayed …", Number.POSITIVE_INFINITY);
+  };
+  try {
+    return await work(asked.signal, show, say);
+  } catch (error) {
+    if (!asked.signal.aborted) throw error;
+    line.done();
+    process.stderr.write(`nearcrawl: interrupted: ${afterwards}\n`);
+    process.exitCode = exitCodes.interrupted;
+    return null;
+  } finally {
+    process.off("SIGINT", stop).off("SIGTERM", stop);
+    line.done();
+  }
+}
+
+function progressText(verb: string, { bytes, totalBytes }: CopyProgress, seconds: number): string {
+  const rate = Math.round(bytes / Math.max(0.001, seconds));
+  const left = seconds > 2 && bytes > 0 ? spanWords((seconds * (totalBytes - bytes)) / bytes) : "–";
+  return `${bytesText(bytes)} of ${bytesText(totalBytes)} ${verb}, ${bytesText(rate)}/s, ETA ${left}`;
+}
+
+/** Its files in number; their list stands in backup.json. */
+const factsOf = ({ files, folders: _, ...manifest }: BackupManifest) => ({
+  ...manifest,
+  files: files.length,
+});
+
+const backupAnswer = ({ manifest, ...rest }: Backup) => ({ ...rest, manifest: factsOf(manifest) });
+
+function backupText({ folder, manifest, bytes, seconds, removed }: Backup): string {
+  const lines = [
+    `${folder}: ${bytesText(bytes)} in ${howMany(manifest.files.length, "file")}, as of ${instantWords(manifest.endedAt)}, in ${seconds.toFixed(1)} s (${bytesText(Math.round(bytes / seconds))}/s)`,
+    ...removed.map((old) => `removed ${old}`),
+  ];
+  return lines.join("\n");
+}
+
+const listedAnswer = ({ manifest, ...rest }: KnownBackup) => ({ ...rest, manifest: factsOf(manifest) });
+
+function backupsTable(backups: readonly KnownBackup[]): string {
+  const now = new Date();
+  const rows = backups.map(({ folder, manifest, bytes, verified }) => [
+    instantWords(manifest.endedAt),
+    whenWords(manifest.endedAt, now),
+    bytesText(bytes),
+    verified === null ? "no" : `${verified.started ? "started" : "files"}, ${whenWords(verified.at, now)}`,
+    folder,
+  ]);
+  return formatTable(
+    [
+      { title: "as of" },
+      { title: "" },
+      { title: "size", align: "right" },
+      { title: "verified" },
+      { title: "folder" },
+    ],
+    rows,
+  );
+}
+
+function verifiedText({ folder, manifest, bytes, faults }: VerifiedBackup): string {
+  if (faults.length > 0) return `${folder} is damaged:\n${faults.map((fault) => `  ${fault}`).join("\n")}`;
+  return `${folder} is sound: ${howMany(manifest.files.length, "file")}, ${bytesText(bytes)}, as of ${instantWords(manifest.endedAt)}; --start also tries whether it comes up`;
+}
+
+function triedText({ folder, manifest, seconds, schemas, indexes, faults }: TriedBackup): string {
+  const lines = schemas.map(
+    ({ name, newestMigration, pages, crawlers, optOuts, lastChangeAt }) =>
+      `  schema ${name}: migration ${newestMigration ?? "none"}, ${count(pages, "page")}, ${count(crawlers, "crawler")}, ${count(optOuts, "opt-out")}, last change ${lastChangeAt === null ? "none" : instantWords(lastChangeAt)}`,
+  );
+  const head =
+    faults.length === 0
+      ? `${folder} is sound: it came up in ${seconds.toFixed(1)} s, as of ${instantWords(manifest.endedAt)}; ${howMany(indexes, "index").replace(/indexs$/, "indexes")} checked`
+      : `${folder} came up, and is damaged:\n${faults.map((fault) => `  ${fault}`).join("\n")}`;
+  return [head, ...lines].join("\n");
+}
+
+const count = (value: number | null, noun: string) => (value === null ? `no ${noun}s` : howMany(value, noun));
+
+function deedOf({ home, manifest, replaces, concerns, bytes }: RestorePlan) {
+  if (!replaces && concerns.length === 0) return null;
+  const follows = [
+    ...concerns,
+    `The database in ${home} is replaced by the backup of ${instantWords(manifest.endedAt)} (${bytesText(bytes)}): what was committed since then is not in it. What lies there now is kept beside it.`,
+  ];
+  return { follows: follows.join("\n"), typed: "restore", asked: "the word restore" };
+}
+
+function restoredText({ home, manifest, seconds, timeline, keptAside }: RestoredDatabase): string {
+  const schemas = manifest.schemas.map(
+    ({ name, newestMigration, journalEntry }) =>
+      `  schema      ${name}, migration ${newestMigration ?? "none"}${journalEntry === null ? "" : `, journal up to entry ${journalEntry}`}`,
+  );
+  const lines = [
+    `The database in ${home} is the backup of ${instantWords(manifest.endedAt)} (${bytesText(bytesOf(manifest))}), restored in ${seconds.toFixed(1)} s.`,
+    `  as of       ${instantWords(manifest.endedAt)}: what was committed later is not in it`,
+    ...schemas,
+    `  timeline    ${timeline} (the backup's was ${manifest.timeline})`,
+    ...(keptAside === null
+      ? []
+      : [`  before      ${keptAside} is what lay there; when all is well: rm -r '${keptAside}'`]),
+    "",
+    "Next: start the coordinator. By the new timeline it knows that its database went back: it begins a new epoch, lets",
+    "crawlers with a newer ticket in once they prove who they are, takes all leases back, and replays from the home's",
+    "journal the opt-outs and revocations that the backup does not have. What was fetched since is fetched again.",
+  ];
+  return lines.join("\n");
+}

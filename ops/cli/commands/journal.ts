@@ -1,0 +1,179 @@
+/** `nearcrawl journal`: what must outlive the database, as it stands in files beside it; where the two differ, and replaying it. */
+import { join } from "node:path";
+import { Command } from "commander";
+import { journalDays, type Replay } from "#coordinator/journal/epoch";
+import { currentEpoch, epochs } from "#coordinator/journal/epoch-store";
+import {
+  type JournalContents,
+  type JournalEntry,
+  JournalFolder,
+} from "#coordinator/journal/journal-file-store";
+import { knownEntries } from "#coordinator/journal/journal-store";
+import { replayByHand } from "#coordinator/journal/went-back-store";
+import { UsageError } from "#core/errors";
+import { recordCommand } from "../audit-command-change.ts";
+import { boundedInteger } from "../bounded-number.ts";
+import { commandContext, exitCodes, journalRootOf } from "../command-context.ts";
+import { formatTable, printAnswer, printable } from "../output.ts";
+import { type DatabaseOptions, readDatabase, withDatabaseOptions } from "../read-database.ts";
+
+interface JournalOptions extends DatabaseOptions {
+  readonly folder?: string;
+  readonly limit: number;
+}
+
+export function journalCommand(): Command {
+  const command = new Command("journal").description(
+    "opt-outs, revocations, crawlers and the audit log in files beside the database: what they hold, where the database differs",
+  );
+  command.addCommand(
+    withFolder(new Command("list"))
+      .description("what was journaled, the latest last")
+      .option("--limit <n>", "how many", boundedInteger(1, 100_000), 50)
+      .addHelpText("after", "\nExit codes: 0 done, 1 failed, 2 wrong usage, 3 nothing was journaled.")
+      .action(async (options: JournalOptions) => await list(options)),
+  );
+  command.addCommand(
+    withFolder(new Command("compare"))
+      .description("lines that cannot be used, and entries that the database does not know")
+      .addHelpText("after", "\nExit codes: 0 they agree, 1 failed, 2 wrong usage, 4 they differ.")
+      .action(async (options: JournalOptions) => await compare(options)),
+  );
+  command.addCommand(
+    withFolder(new Command("replay"))
+      .description("put back what the journal of a lost database knows, into this one")
+      .addHelpText(
+        "after",
+        "\nA coordinator does so by itself when its database was restored. By hand: into a new database, from the journal of one that was\nlost without a backup (--folder), or after clocks were put right. What was changed since stays as it is.\n\nExit codes: 0 done, 1 failed, 2 wrong usage, 4 some entries could not be put back.\n\nExample:\n  nearcrawl journal replay --folder /var/lib/nearcrawl/journal/0f8fad5b-d9cb-469f-a165-70867728950e",
+      )
+      .action(async (options: JournalOptions) => await replay(options)),
+  );
+  return command;
+}
+
+function withFolder(command: Command): Command {
+  return withDatabaseOptions(command).option(
+    "--folder <folder>",
+    "another journal (default: this database's, in the home)",
+  );
+}
+
+interface ReadJournal {
+  readonly folder: string;
+  readonly contents: JournalContents;
+}
+
+async function journalOf(options: JournalOptions, databaseId: string): Promise<ReadJournal> {
+  const folder = options.folder ?? join(journalRootOf(commandContext(options).home), databaseId);
+  const contents = await new JournalFolder(folder).read();
+  if (options.folder !== undefined && contents.entries.length + contents.faults.length === 0)
+    throw new UsageError(`--folder ${folder}: there is no journal (files such as 20260301T080000000Z.jsonl)`);
+  return { folder, contents };
+}
+
+async function list(options: JournalOptions): Promise<void> {
+  const { folder, contents } = await readDatabase(
+    commandContext(options),
+    async ({ pool }) => await journalOf(options, (await currentEpoch(pool)).databaseId),
+  );
+  const entries = contents.entries.slice(-options.limit);
+  printAnswer(options, { folder, entries, faults: contents.faults }, listText(folder, entries, contents));
+  if (contents.entries.length === 0) process.exitCode = exitCodes.notFound;
+}
+
+function listText(folder: string, entries: readonly JournalEntry[], { faults }: JournalContents): string {
+  if (entries.length === 0) return `nothing was journaled in ${folder}`;
+  const table = formatTable(
+    [
+      { title: "when (UTC)" },
+      { title: "epoch" },
+      { title: "what" },
+      { title: "which" },
+      { title: "as it is" },
+    ],
+    entries.map(({ at, epoch, kind, key, value }) => [
+      at.slice(0, 19).replace("T", " "),
+      String(epoch),
+      kind,
+      printable(key, 60),
+      printable(wordsOf(value), 160),
+    ]),
+  );
+  return [table, ...faultLines(faults), folder].join("\n");
+}
+
+/** What is set in it, without digests. */
+function wordsOf(value: JournalEntry["value"]): string {
+  if (typeof value.words === "string" && typeof value.action === "string") return value.words;
+  return Object.entries(value)
+    .filter(([name, one]) => one !== null && one !== "" && !/hash|signed|public_key|token/.test(name))
+    .map(([name, one]) => `${name} ${typeof one === "string" ? one : JSON.stringify(one)}`)
+    .join(", ");
+}
+
+const faultLines = (faults: JournalContents["faults"]) =>
+  faults.map(({ file, line, words }) => `${file}, line ${line}: ${printable(words, 200)}`);
+
+async function compare(options: JournalOptions): Promise<void> {
+  const answer = await readDatabase(commandContext(options), async ({ pool }) => {
+    const all = await epochs(pool, 20);
+    const epoch = all[0]!;
+    const { folder, contents } = await journalOf(options, epoch.databaseId);
+    const known = await knownEntries(
+      pool,
+      contents.entries.map(({ entryId }) => entryId),
+    );
+    // The database has let go of what is older.
+    const sinceMs = Date.now() - (journalDays - 1) * 86_400_000;
+    const unknown = contents.entries.filter(
+      // What is of an epoch before was put back as it began.
+      ({ entryId, at, epoch: of }) => of === epoch.epoch && !known.has(entryId) && Date.parse(at) >= sinceMs,
+    );
+    return { folder, entries: contents.entries.length, faults: contents.faults, unknown, epochs: all };
+  });
+  const { folder, entries, faults, unknown } = answer;
+  const [epoch] = answer.epochs;
+  const failed = epoch?.replay?.failed ?? [];
+  const differs = faults.length + unknown.length + failed.length > 0;
+  const lines = [
+    ...faultLines(faults),
+    ...unknown.map(({ at, kind, key }) => `not in the database: ${kind} ${printable(key, 100)} of ${at}`),
+    ...failed.map(
+      ({ kind, key, words }) =>
+        `could not be put back: ${kind} ${printable(key, 100)}: ${printable(words, 200)}`,
+    ),
+    differs ? `${folder} and the database differ` : `${entries} entries in ${folder}; the database agrees`,
+    `epoch ${epoch?.epoch} since ${epoch?.beganAt.toISOString()}: ${epoch?.words}`,
+  ];
+  printAnswer(options, answer, lines.join("\n"));
+  if (differs) process.exitCode = exitCodes.alerts;
+}
+
+async function replay(options: JournalOptions): Promise<void> {
+  const done = await readDatabase(
+    commandContext(options),
+    async ({ pool }): Promise<Replay & { folder: string }> => {
+      const { folder, contents } = await journalOf(options, (await currentEpoch(pool)).databaseId);
+      const replayed = await replayByHand(pool, contents, new Date());
+      await recordCommand(pool, {
+        action: "journal-replayed",
+        target: null,
+        words: `The journal was replayed by hand: ${wordsOfReplay(replayed)}.`,
+        after: { ...replayed, failed: replayed.failed.length },
+      });
+      return { folder, ...replayed };
+    },
+  );
+  const failed = done.failed.map(
+    ({ kind, key, words }) =>
+      `could not be put back: ${kind} ${printable(key, 100)}: ${printable(words, 200)}`,
+  );
+  printAnswer(options, done, [...failed, `${wordsOfReplay(done)}, from ${done.folder}`].join("\n"));
+  if (done.failed.length > 0) process.exitCode = exitCodes.alerts;
+}
+
+function wordsOfReplay({ replayed, outdated, failed }: Replay): string {
+  const kinds = Object.entries(replayed).map(([kind, count]) => `${kind} ${count}`);
+  const rows = kinds.length === 0 ? "nothing to put back" : `put back: ${kinds.join(", ")}`;
+  return `${rows}; ${outdated} changed since and left; ${failed.length} failed`;
+}

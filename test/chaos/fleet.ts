@@ -1,0 +1,377 @@
+/**
+ * The whole system as processes, for a chaos run: an embedded Postgres of its own, coordinators and crawlers as the built
+ * programs, relays between them, and the emulated Internet in this process, which is never hurt. Whatever dies unasked is
+ * started again after a second, as a service manager would, and is remembered.
+ */
+import { type ChildProcess, fork } from "node:child_process";
+import { chmodSync, createWriteStream, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { createCrawlerStore } from "#coordinator/crawlers/crawler-store";
+import { admitUrls } from "#coordinator/frontier/admit-urls";
+import { createFrontierStore, createRejectedUrlStore } from "#coordinator/frontier/frontier-store";
+import { openDatabase } from "#db/connect";
+import { readPidFile, startEmbeddedPostgres, stopEmbeddedPostgres } from "#db/embedded-postgres";
+import { migrate } from "#db/migrate";
+import type { Database } from "#db/server-database";
+import { newCrawlerKey } from "#ops/cli/crawler-key";
+import { generateWorld } from "#ops/world/generate-world";
+import { type RunningWorld, startWorld } from "#ops/world/main";
+import type { World } from "#ops/world/model";
+import { writeRegistryFiles } from "#ops/world/registry-files";
+import { applyImport } from "#rir-import/apply";
+import { until } from "../support/until.ts";
+import { closeDisk, type Disk, openDisk } from "./disks.ts";
+import { FaultyRelay } from "./relay.ts";
+
+export interface FleetSize {
+  readonly seed: number;
+  readonly sites: number;
+  readonly crawlers: number;
+  readonly coordinators: number;
+  /** Between two requests of a crawler to one host, at least. */
+  readonly floorMs: number;
+  readonly leaseSeconds: number;
+  readonly urlsPerLease: number;
+  /** Of each crawler. */
+  readonly concurrentHosts: number;
+  /** How long the first rounds wait for the fleet to assemble. */
+  readonly settleSeconds: number;
+  /** An address is left alone for so long before another crawler asks it. */
+  readonly addressRestSeconds: number;
+  /** So many fetches are stored before anything is broken. */
+  readonly fetchesBefore: number;
+  /** What lies on the disks stays in the folder afterwards, to be looked at. */
+  readonly keepsDisks?: boolean;
+}
+
+/** The built programs. */
+export interface Programs {
+  readonly command: string;
+  readonly crawler: string;
+}
+
+export const crawlScope = { pagesPerHost: 100, maxDepth: 20 } as const;
+
+const schema = "chaos";
+const databaseMegabytes = 900;
+const crawlerMegabytes = 48;
+
+/** What a supervisor of services waits before it starts again what died. */
+const restartMs = 1000;
+
+export interface Death {
+  readonly name: string;
+  /** ms since the epoch. */
+  readonly atMs: number;
+  readonly how: string;
+  readonly lastWords: string;
+}
+
+/** A process that is to run, or not; between the two it is killed, stopped and let go on. */
+export class KeptProcess {
+  readonly name: string;
+  readonly logFile: string;
+  readonly #start: () => ChildProcess;
+  readonly #deaths: Death[];
+  #child: ChildProcess | null = null;
+  #isWanted = false;
+
+  constructor(given: {
+    readonly name: string;
+    readonly logFile: string;
+    readonly start: () => ChildProcess;
+    readonly deaths: Death[];
+  }) {
+    this.name = given.name;
+    this.logFile = given.logFile;
+    this.#start = given.start;
+    this.#deaths = given.deaths;
+  }
+
+  get pid(): number | null {
+    return this.#child?.pid ?? null;
+  }
+
+  start(): ChildProcess {
+    this.#isWanted = true;
+    const child = this.#start();
+    this.#child = child;
+    const log = createWriteStream(this.logFile, { flags: "a" });
+    let lastWords = "";
+    for (const stream of [child.stdout, child.stderr]) {
+      stream?.pipe(log, { end: false });
+      stream?.on("data", (words: Buffer) => {
+        lastWords = `${lastWords}${words}`.slice(-600);
+      });
+    }
+    child.on("close", (code, signal) => {
+      log.end();
+      if (this.#child === child) this.#child = null;
+      if (!this.#isWanted) return;
+      const how = signal === null ? `ended with code ${code}` : `was ended by ${signal}`;
+      this.#deaths.push({ name: this.name, atMs: Date.now(), how, lastWords });
+      setTimeout(() => {
+        if (this.#isWanted && this.#child === null) this.start();
+      }, restartMs);
+    });
+    return child;
+  }
+
+  signal(signal: "SIGSTOP" | "SIGCONT"): void {
+    this.#child?.kill(signal);
+  }
+
+  async kill(): Promise<void> {
+    await this.#end("SIGKILL");
+  }
+
+  /** As asked; null: it did not run. Made to after the time that service managers give. */
+  async stop(withinMs: number): Promise<number | null> {
+    const child = this.#child;
+    const force = setTimeout(() => child?.kill("SIGKILL"), withinMs);
+    await this.#end("SIGTERM");
+    clearTimeout(force);
+    return child === null ? null : (child.exitCode ?? -1);
+  }
+
+  async #end(signal: NodeJS.Signals): Promise<void> {
+    this.#isWanted = false;
+    const child = this.#child;
+    if (child === null) return;
+    const gone = new Promise((done) => child.once("close", done));
+    child.kill(signal);
+    await gone;
+  }
+}
+
+interface RunningCoordinator {
+  readonly process: KeptProcess;
+  /** Where all reach it. */
+  readonly front: FaultyRelay;
+  /** To the database. */
+  readonly way: FaultyRelay;
+  webUrl: string;
+}
+
+interface RunningCrawler {
+  readonly name: string;
+  readonly home: string;
+  readonly disk: Disk;
+  readonly process: KeptProcess;
+  /** To the coordinator that it knows at first; it is told of others. */
+  readonly link: FaultyRelay;
+}
+
+export class ChaosFleet {
+  readonly deaths: Death[] = [];
+  readonly #cleanups: (() => unknown)[] = [];
+  readonly world: World;
+  readonly coordinators: RunningCoordinator[] = [];
+  readonly crawlers: RunningCrawler[] = [];
+  internet!: RunningWorld;
+  database!: Database;
+  databaseDisk!: Disk;
+  readonly #size: FleetSize;
+  readonly #folder: string;
+  readonly #programs: Programs;
+
+  private constructor(size: FleetSize, folder: string, programs: Programs) {
+    this.#size = size;
+    this.#folder = folder;
+    this.#programs = programs;
+    this.world = generateWorld({ seed: size.seed, sites: size.sites, crawlers: size.crawlers });
+  }
+
+  /** All of it runs, every crawler is connected, and all sites are admitted; `folder` is there. */
+  static async start(size: FleetSize, folder: string, programs: Programs): Promise<ChaosFleet> {
+    const fleet = new ChaosFleet(size, folder, programs);
+    try {
+      await fleet.#start();
+      return fleet;
+    } catch (error) {
+      await fleet.close();
+      throw error;
+    }
+  }
+
+  get databaseHome(): string {
+    return join(this.#folder, "database");
+  }
+
+  get logFolder(): string {
+    return join(this.#folder, "logs");
+  }
+
+  /** The server and everything that it has started. */
+  databasePids(): readonly number[] {
+    const server = readPidFile(this.databaseHome)?.pid;
+    if (server === undefined) return [];
+    const isChild = (pid: number) => {
+      try {
+        return readFileSync(`/proc/${pid}/stat`, "utf8").split(") ")[1]?.split(" ")[1] === String(server);
+      } catch {
+        return false;
+      }
+    };
+    const others = readdirSync("/proc").filter((name) => /^\d+$/.test(name));
+    return [server, ...others.map(Number).filter(isChild)];
+  }
+
+  /** Starts it where it has died. */
+  async startDatabase(): Promise<void> {
+    await startEmbeddedPostgres(this.databaseHome);
+  }
+
+  async close(): Promise<void> {
+    for (const cleanup of this.#cleanups.reverse()) {
+      try {
+        await cleanup();
+      } catch (error) {
+        process.stderr.write(`chaos: ${error instanceof Error ? error.message : String(error)}\n`);
+      }
+    }
+    this.#cleanups.length = 0;
+  }
+
+  async #start(): Promise<void> {
+    // The database's own user passes.
+    chmodSync(this.#folder, 0o711);
+    for (const name of ["logs", "settings", "ways", "coordinators", "crawlers"])
+      mkdirSync(join(this.#folder, name));
+    await this.#openDatabase();
+    this.internet = await startWorld(this.world);
+    this.#cleanups.push(() => this.internet.close());
+    await applyImport(
+      this.database,
+      await writeRegistryFiles(this.world, join(this.#folder, "registry")),
+      {},
+    );
+    await this.#admitSites();
+    for (let index = 0; index < this.#size.coordinators; index++) await this.#addCoordinator(index);
+    for (const index of this.world.crawlers.keys()) await this.#addCrawler(index);
+    await until(
+      async () => (await this.#count("crawler where state = 'online'")) === this.crawlers.length,
+      60_000,
+    );
+    const { fetchesBefore } = this.#size;
+    await until(async () => (await this.#count("page_fetch")) >= fetchesBefore, 60_000);
+  }
+
+  async #openDatabase(): Promise<void> {
+    this.databaseDisk = await openDisk(this.databaseHome, databaseMegabytes, 0o711);
+    this.#cleanups.push(() => closeDisk(this.databaseDisk, this.#size.keepsDisks ?? false));
+    const { url } = await startEmbeddedPostgres(this.databaseHome);
+    this.#cleanups.push(() => stopEmbeddedPostgres(this.databaseHome));
+    // By its URL: who opens it as the embedded one starts a killed server again.
+    this.database = await openDatabase({
+      databaseUrl: url,
+      home: this.databaseHome,
+      schema,
+      maxConnections: 4,
+    });
+    this.#cleanups.push(() => this.database.close());
+    // A log that stays within the disk.
+    await this.database.pool.query("alter system set max_wal_size = '256MB'");
+    await this.database.pool.query("select pg_reload_conf()");
+    await migrate(this.database);
+  }
+
+  async #admitSites(): Promise<void> {
+    const { pool } = this.database;
+    const ports = { frontier: createFrontierStore(pool), rejected: createRejectedUrlStore(pool) };
+    const urls = this.world.sites.map(({ host }) => `http://${host}/`);
+    await admitUrls(urls, ports, { scope: { ...crawlScope, admitNewHosts: true }, now: new Date() });
+  }
+
+  async #addCoordinator(index: number): Promise<void> {
+    const name = `coordinator-${index}`;
+    const home = join(this.#folder, "coordinators", String(index));
+    const ways = join(this.#folder, "ways", String(index));
+    for (const folder of [home, ways]) mkdirSync(folder);
+    const socketFolder = readPidFile(this.databaseHome)!.socketFolder!;
+    const way = await FaultyRelay.open(join(socketFolder, ".s.PGSQL.5432"), join(ways, ".s.PGSQL.5432"));
+    const front = await FaultyRelay.open(null);
+    for (const relay of [way, front]) this.#cleanups.push(() => relay.close());
+    const { command } = this.#programs;
+    const file = join(this.#folder, "settings", `${name}.json`);
+    const settings = (port: number) => ({
+      listen: { port },
+      publicUrl: `http://127.0.0.1:${front.port}`,
+      access: { anonymous: "read" },
+      resolvers: [this.internet.dnsAddress],
+      delegation: { expectedCrawlers: this.#size.crawlers, settleSeconds: this.#size.settleSeconds },
+      scope: { ...crawlScope, admitNewHosts: false },
+      lease: {
+        seconds: this.#size.leaseSeconds,
+        urlsPerHost: this.#size.urlsPerLease,
+        addressRestSeconds: this.#size.addressRestSeconds,
+      },
+      ...{ departureSeconds: 20, heartbeatSeconds: 2, logLevel: "info" },
+    });
+    const kept = new KeptProcess({
+      ...{ name, logFile: join(this.logFolder, `${name}.log`), deaths: this.deaths },
+      start: () =>
+        fork(command, ["coordinator", "--home", home, "--config", file, "--schema", schema], {
+          env: {
+            ...process.env,
+            DATABASE_URL: this.database.url.replace(/host=[^&]*/, `host=${encodeURIComponent(ways)}`),
+          },
+          execArgv: [],
+          stdio: ["ignore", "pipe", "pipe", "ipc"],
+        }),
+    });
+    writeFileSync(file, JSON.stringify(settings(0)));
+    const child = kept.start();
+    this.#cleanups.push(() => kept.kill());
+    const webUrl = await new Promise<string>((listening, failed) => {
+      child.on("message", (message: { type?: string; webUrl?: string }) => {
+        if (message.type === "listening") listening(message.webUrl ?? "");
+      });
+      child.once("exit", () => failed(new Error(`${name} did not start: see ${kept.logFile}`)));
+    });
+    const port = Number(new URL(webUrl).port);
+    front.target = port;
+    writeFileSync(file, JSON.stringify(settings(port)));
+    this.coordinators.push({ process: kept, front, way, webUrl });
+  }
+
+  async #addCrawler(index: number): Promise<void> {
+    const { name, address } = this.world.crawlers[index]!;
+    const home = join(this.#folder, "crawlers", name);
+    const disk = await openDisk(home, crawlerMegabytes);
+    this.#cleanups.push(() => closeDisk(disk, this.#size.keepsDisks ?? false));
+    const { key, keyHash } = newCrawlerKey();
+    await createCrawlerStore(this.database.pool).register({ name, keyHash });
+    const { front } = this.coordinators[index % this.coordinators.length]!;
+    const link = await FaultyRelay.open(front.target);
+    this.#cleanups.push(() => link.close());
+    const file = join(this.#folder, "settings", `${name}.json`);
+    const settings = {
+      coordinatorUrl: `ws://127.0.0.1:${link.port}/crawler`,
+      ...{ key, name, home, publicAddress: address },
+      ...{ proxy: this.internet.proxyUrlOf(index), coordinatorProxy: "none" },
+      resolvers: [this.internet.dnsAddressOf(index)],
+      ...{ politenessFloorMs: this.#size.floorMs, responseTimeFactor: 0 },
+      // A process that is stopped must not take its own absence for a site's silence.
+      timeouts: { connectMs: 60_000, firstByteMs: 60_000, idleMs: 60_000, totalMs: 120_000 },
+      limits: { priority: 0, extractionThreads: 0, concurrentHosts: this.#size.concurrentHosts },
+      ...{ probeMethods: ["head", "connect"], status: { port: 0 } },
+    };
+    writeFileSync(file, JSON.stringify(settings));
+    const kept = new KeptProcess({
+      ...{ name, logFile: join(this.logFolder, `${name}.log`), deaths: this.deaths },
+      start: () =>
+        fork(this.#programs.crawler, [file], { execArgv: [], stdio: ["ignore", "pipe", "pipe", "ipc"] }),
+    });
+    this.#cleanups.push(() => kept.kill());
+    kept.start();
+    this.crawlers.push({ name, home, disk, process: kept, link });
+  }
+
+  async #count(of: string): Promise<number> {
+    const { rows } = await this.database.pool.query<{ count: number }>(
+      `select count(*)::int as count from ${of}`,
+    );
+    return rows[0]!.count;
+  }
+}

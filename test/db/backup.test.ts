@@ -1,0 +1,547 @@
+/** Backups of the embedded server while it is written to, what is refused, and what is left when somebody is killed. */
+import { execFile, execFileSync, spawn } from "node:child_process";
+import { randomBytes } from "node:crypto";
+import {
+  appendFileSync,
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
+import { join, resolve } from "node:path";
+import { promisify } from "node:util";
+import { afterAll, beforeAll, expect, inject, it } from "vitest";
+import { stateCoordinatorPlace } from "#coordinator/crawlers/coordinator-presence-store";
+import { backupFacts } from "#coordinator/overview/alert-reads";
+import { type Backup, backupDatabase, segmentsBetween } from "#db/backup-database";
+import { lastBackup, listBackups } from "#db/backup-folder";
+import { type BackupManifest, readManifest } from "#db/backup-manifest";
+import { openDatabase } from "#db/connect";
+import { serverIsAlive, stopEmbeddedPostgres } from "#db/embedded-postgres";
+import { migrate } from "#db/migrate";
+import { planRestore, restoreDatabase } from "#db/restore-database";
+import { type Database, openServerDatabase } from "#db/server-database";
+import { verifyBackup } from "#db/verify-backup";
+import { databaseCommand } from "#ops/cli/commands/database";
+import { inProcess } from "../support/command-in-process.ts";
+import { until } from "../support/until.ts";
+
+const run = promisify(execFile);
+/** Beside the run's database, in memory where that is: nothing here has to outlive a power cut. */
+const folder = mkdtempSync(join(inject("databaseHome"), "backup-"));
+const home = join(folder, "home");
+const elsewhere = join(folder, "elsewhere");
+const disk = join(folder, "disk");
+const hasDisk = await mountDisk(disk, 130e6);
+if (!hasDisk) process.stdout.write("skipped: no small disk can be mounted, so none runs full\n");
+
+let database: Database;
+let backup: Backup;
+/** Numbers that were committed before the backup began, and after it had ended. */
+let [before, after] = [0, 0];
+
+beforeAll(async () => {
+  chmodSync(folder, 0o755);
+  database = await openDatabase({ databaseUrl: null, home, schema: "nearcrawl" });
+  await migrate(database);
+  await database.pool.query("create table numbered (number bigint primary key)");
+  await database.pool.query("insert into crawler (name, state) values ('athens', 'offline')");
+  await database.pool.query("create unlogged table fleeting as select 1 as one");
+  mkdirSync(join(home, "journal"));
+  writeFileSync(join(home, "journal/0001.jsonl"), "{}\n");
+});
+
+afterAll(async () => {
+  await database?.close();
+  for (const one of [home, elsewhere]) await stopEmbeddedPostgres(one);
+  if (hasDisk) await run("umount", ["--lazy", disk]);
+  rmSync(folder, { recursive: true, force: true });
+}, 60_000);
+
+async function mountDisk(at: string, bytes: number): Promise<boolean> {
+  mkdirSync(at, { mode: 0o711 });
+  return await run("mount", ["-t", "tmpfs", "-o", `size=${bytes},mode=0711`, "nearcrawl-test", at]).then(
+    () => true,
+    () => false,
+  );
+}
+
+/** Commits one number after the other while `work` goes on. */
+async function writing<T>(work: () => Promise<T>): Promise<T> {
+  let [number, goesOn] = [before, true];
+  const write = async () => {
+    while (goesOn) {
+      number += 1;
+      await database.pool.query("insert into numbered values ($1)", [number]);
+      after = number;
+    }
+  };
+  const writer = write();
+  try {
+    return await work();
+  } finally {
+    goesOn = false;
+    await writer;
+  }
+}
+
+async function numbersIn(where: string): Promise<{ count: number; last: number }> {
+  const opened = await openDatabase({ databaseUrl: null, home: where, schema: "nearcrawl" });
+  try {
+    const { rows } = await opened.pool.query<{ count: number; last: number }>(
+      "select count(*)::int as count, coalesce(max(number), 0)::int as last from numbered",
+    );
+    return rows[0]!;
+  } finally {
+    await opened.close();
+  }
+}
+
+/** The same files under another name, which a test may replace (and not write into). */
+function copied(name: string): string {
+  const copy = join(folder, name);
+  execFileSync("cp", ["-al", backup.folder, copy]);
+  return copy;
+}
+
+function withManifest(name: string, change: Partial<Record<keyof BackupManifest, unknown>>): string {
+  const copy = copied(name);
+  const file = join(copy, "backup.json");
+  const manifest = { ...readManifest(copy), ...change };
+  rmSync(file);
+  writeFileSync(file, JSON.stringify(manifest));
+  return copy;
+}
+
+function replaced(name: string, path: string, content: Buffer): string {
+  const copy = copied(name);
+  rmSync(join(copy, "data", path));
+  writeFileSync(join(copy, "data", path), content);
+  return copy;
+}
+
+/** What is in a folder, so that a change shows. */
+const contentsOf = (where: string) =>
+  existsSync(where) ? readdirSync(where, { recursive: true, encoding: "utf8" }).sort() : null;
+
+const fromSource = ["--conditions=nearcrawl-source", "--import", "tsx"];
+
+/** What the command says, and how it ends. */
+const command = async (...args: string[]) => await inProcess(databaseCommand(), args);
+
+async function killedIn(args: readonly string[]): Promise<void> {
+  const child = spawn(
+    process.execPath,
+    [...fromSource, resolve(import.meta.dirname, "../support/backup-process.ts"), ...args],
+    { stdio: ["ignore", "pipe", "inherit"] },
+  );
+  let said = "";
+  child.stdout.on("data", (text) => {
+    said += text;
+  });
+  const signal = await new Promise((done) => child.once("exit", (_, by) => done(by)));
+  expect([signal, said]).toEqual(["SIGKILL", ""]);
+}
+
+it("names the log's segments from the first byte to the last", () => {
+  const size = 16 * 2 ** 20;
+
+  expect(segmentsBetween(1, "0/30000D0", "0/310A608", size)).toEqual(["000000010000000000000003"]);
+  // A stop on the border is the end of the segment before.
+  expect(segmentsBetween(2, "0/FE000028", "1/1000000", size)).toEqual([
+    "0000000200000000000000FE",
+    "0000000200000000000000FF",
+    "000000020000000100000000",
+  ]);
+});
+
+it("is taken while others write, restores into an empty home, and has no gap", async () => {
+  expect(await backupFacts(database.pool)).toBeNull();
+  const progress: number[] = [];
+  backup = await writing(async () => {
+    while (after < 100) await database.pool.query("select");
+    before = after;
+    return await backupDatabase(home, { onProgress: ({ bytes }) => progress.push(bytes) });
+  });
+
+  const restored = await restoreDatabase(elsewhere, backup.folder);
+
+  const { count, last } = await numbersIn(elsewhere);
+  expect(count).toBe(last);
+  expect(last).toBeGreaterThanOrEqual(before);
+  expect(last).toBeLessThan(after);
+  expect(restored).toMatchObject({ home: elsewhere, timeline: 2, keptAside: null, bytes: backup.bytes });
+  expect(progress.at(-1)).toBeGreaterThan(backup.bytes / 2);
+  expect(statSync(backup.folder).mode & 0o777).toBe(0o700);
+  expect(contentsOf(elsewhere)).not.toContain(`restore.new-${process.pid}`);
+  const { manifest } = backup;
+  expect(manifest.schemas.map(({ name }) => name)).toEqual(["nearcrawl"]);
+  expect(manifest.schemas[0]?.newestMigration).toMatch(/^\d{4}-/);
+  const paths = manifest.files.map(({ path }) => path).join("\n");
+  expect(paths).not.toMatch(/postmaster|socket|server\.log|pgsql_tmp|pg_replslot\/./);
+  expect(paths).toMatch(/^backup_label$/m);
+}, 60_000);
+
+it("leaves the main fork of an unlogged table out, and recovery makes it anew", async () => {
+  const { rows } = await database.pool.query("select pg_relation_filepath('fleeting') as path");
+  const { path } = rows[0] as { path: string };
+  const paths = new Set(backup.manifest.files.map((file) => file.path));
+
+  expect([paths.has(path), paths.has(`${path}_init`)]).toEqual([false, true]);
+});
+
+it("verifies as sound, comes up on trial, and says what is in it", async () => {
+  const files = await command("verify", "--home", home);
+  expect(files).toMatchObject({
+    code: 0,
+    out: expect.stringMatching(/ is sound: [\d,]+ files, [\d.]+ MB, as of /),
+  });
+  expect(listBackups(home)).toMatchObject([{ folder: backup.folder, verified: { started: false } }]);
+
+  const { code, out } = await command("verify", backup.folder, "--start", "--json");
+
+  const tried = JSON.parse(out);
+  expect([code, tried.faults]).toEqual([0, []]);
+  expect(tried.indexes).toBeGreaterThan(100);
+  expect(tried.contents).toMatchObject([{ name: "nearcrawl", pages: 0, crawlers: 1, optOuts: 0 }]);
+  expect(tried.manifest).toMatchObject({
+    backupId: backup.manifest.backupId,
+    files: backup.manifest.files.length,
+  });
+  const listed = await command("backups", "--home", home, "--json");
+  expect(JSON.parse(listed.out).backups).toMatchObject([
+    { folder: backup.folder, bytes: backup.bytes, verified: { started: true } },
+  ]);
+  expect((await command("backups", "--home", home)).out).toMatch(/ UTC +(now|\d+ s ago) .* MB +started/);
+});
+
+it("is refused where it is cut short or damaged, and the home stays as it is", async () => {
+  const { files } = backup.manifest;
+  const large = files.find(({ bytes }) => bytes > 100_000)!;
+  const whole = readFileSync(join(backup.folder, "data", large.path));
+  const flipped = Buffer.from(whole);
+  flipped[5000]! ^= 1;
+  const missing = copied("missing");
+  rmSync(join(missing, "data", large.path));
+  const halfManifest = copied("half-manifest");
+  const text = readFileSync(join(halfManifest, "backup.json"));
+  rmSync(join(halfManifest, "backup.json"));
+  writeFileSync(join(halfManifest, "backup.json"), text.subarray(0, text.length / 2));
+  const noManifest = copied("no-manifest");
+  rmSync(join(noManifest, "backup.json"));
+  const found = contentsOf(elsewhere);
+  const cases: readonly (readonly [string, RegExp])[] = [
+    [missing, new RegExp(`damaged, and is not restored:\n  ${large.path} is missing`)],
+    [
+      replaced("short", large.path, whole.subarray(0, 8192)),
+      new RegExp(`${large.path} has 8192 bytes in place of ${large.bytes}`),
+    ],
+    [replaced("flipped", large.path, flipped), new RegExp(`${large.path} has another content than it had`)],
+    [halfManifest, /backup\.json is cut short or damaged/],
+    [noManifest, /is no complete backup: it has no backup\.json/],
+    [join(folder, "nowhere"), /is no complete backup/],
+  ];
+
+  for (const [bad, words] of cases) {
+    await expect(restoreDatabase(elsewhere, bad, { confirmed: true }), bad).rejects.toThrow(words);
+    const verified = await command("verify", bad, "--json");
+    expect([verified.code, bad]).toEqual([/backup/.test(words.source) ? 2 : 1, bad]);
+    if (verified.code === 1) expect(JSON.parse(verified.out).faults).toHaveLength(1);
+  }
+  expect(contentsOf(elsewhere)).toEqual(found);
+});
+
+it("is refused where another Postgres, a newer program or an unknown migration made it, or its paths lead elsewhere", async () => {
+  const schemas = [{ name: "nearcrawl", newestMigration: "9001-later", epoch: null, journalEntry: null }];
+  const files = [{ path: "../../etc/passwd", bytes: 0, sha256: "0".repeat(64) }];
+  const found = contentsOf(elsewhere);
+  const cases: readonly (readonly [string, RegExp])[] = [
+    [
+      withManifest("postgres-17", { postgresVersion: 17 }),
+      /is of Postgres 17, and this program brings Postgres 18/,
+    ],
+    [withManifest("newer", { programVersion: "99.0.0" }), /was made by Nearcrawl 99\.0\.0, and this is/],
+    [withManifest("migrated", { schemas }), /has migration 9001-later, which this program does not know/],
+    [withManifest("format-2", { format: 2 }), /is a backup of format 2, this program reads 1/],
+    [withManifest("outside", { files }), /files\.0\.path: leads out of the backup/],
+  ];
+
+  for (const [bad, words] of cases) await expect(restoreDatabase(elsewhere, bad), bad).rejects.toThrow(words);
+  expect(contentsOf(elsewhere)).toEqual(found);
+});
+
+it("is not restored while the server or a coordinator runs on the home", async () => {
+  await expect(restoreDatabase(home, backup.folder)).rejects.toThrow(
+    /the embedded server of .* runs \(process \d+\): stop the coordinator, then nearcrawl database stop/,
+  );
+  const coordinator = spawn(process.execPath, ["-e", "setInterval(() => {}, 1e9)", "nearcrawl"]);
+  writeFileSync(join(elsewhere, "current-run.json"), JSON.stringify({ pid: coordinator.pid }));
+  await expect(restoreDatabase(elsewhere, backup.folder)).rejects.toThrow(
+    `a coordinator runs on ${elsewhere} (process ${coordinator.pid}): stop it, then restore`,
+  );
+  coordinator.kill("SIGKILL");
+  await new Promise((done) => coordinator.once("exit", done));
+
+  await expect(planRestore(elsewhere, backup.folder)).resolves.toMatchObject({ replaces: true });
+});
+
+it("of another database, or restored already, needs to be confirmed", async () => {
+  const foreign = join(folder, "foreign");
+  mkdirSync(join(foreign, "postgres/global"), { recursive: true, mode: 0o700 });
+  writeFileSync(join(foreign, "postgres/global/pg_control"), randomBytes(8192));
+  await expect(restoreDatabase(foreign, backup.folder)).rejects.toThrow(
+    /not restored: The backup is of another database \(system \d+\) than the one in .*foreign\/postgres \(system \d+\)/,
+  );
+  const refused = await command("restore", backup.folder, "--home", elsewhere, "--json");
+  expect(refused).toMatchObject({
+    code: 2,
+    err: expect.stringMatching(/This backup was restored here already, at \d{4}-.* Say --yes/),
+  });
+  expect(readdirSync(elsewhere).filter((name) => name.startsWith("postgres."))).toEqual([]);
+
+  const { code, out } = await command("restore", backup.folder, "--home", elsewhere, "--json", "--yes");
+  const again = JSON.parse(out);
+  expect(code).toBe(0);
+
+  // The folder before had timeline 2, so its number is taken.
+  expect(again.timeline).toBe(3);
+  expect(again.keptAside).toMatch(/postgres\.before-/);
+  expect(existsSync(join(again.keptAside, "PG_VERSION"))).toBe(true);
+}, 60_000);
+
+it("interrupted, the command leaves nothing, ends with 130, and the server goes on", async () => {
+  const names = readdirSync(join(home, "backups"));
+  const main = resolve(import.meta.dirname, "../../ops/cli/main.ts");
+  const child = spawn(process.execPath, [...fromSource, main, "database", "backup", "--home", home]);
+  let said = "";
+  child.stderr.on("data", (text) => {
+    said += text;
+  });
+  await until(() => readdirSync(join(home, "backups")).length > names.length, 60_000);
+
+  child.kill("SIGINT");
+  const code = await new Promise((done) => child.once("exit", done));
+
+  expect([code, said]).toEqual([
+    130,
+    expect.stringMatching(/nearcrawl: interrupted: nothing of the backup was kept\n$/),
+  ]);
+  expect(readdirSync(join(home, "backups"))).toEqual(names);
+  const { rows } = await database.pool.query("select count(*)::int as slots from pg_replication_slots");
+  expect(rows).toEqual([{ slots: 0 }]);
+}, 60_000);
+
+it.runIf(hasDisk)(
+  "onto a disk that is too small is refused, and from one that runs full nothing is left",
+  async () => {
+    const filler = join(disk, "filler");
+    writeFileSync(filler, Buffer.alloc(60e6));
+    await expect(backupDatabase(home, { folder: disk })).rejects.toThrow(
+      /disk has [\d.]+ MB free, and the backup takes about [\d.]+ MB: make room/,
+    );
+    await expect(planRestore(join(disk, "home"), withManifest("huge", hugeManifest()))).rejects.toThrow(
+      /cut short/,
+    );
+    rmSync(filler);
+
+    const filled = backupDatabase(home, {
+      folder: disk,
+      onProgress: ({ bytes }) => bytes > 1e6 && !existsSync(filler) && fill(filler),
+    });
+
+    await expect(filled).rejects.toThrow(/the backup failed, and nothing of it was kept: ENOSPC/);
+    expect(readdirSync(disk)).toEqual(["filler"]);
+    await expect(planRestore(join(disk, "home"), backup.folder)).rejects.toThrow(
+      /disk has .* free, and the restored database takes .*: make room first/,
+    );
+  },
+);
+
+it("whose log the server could not keep fails, and says why", async () => {
+  const { pool } = database;
+  // As on a disk that fills up: no more than so much is held back for a backup that takes too long.
+  for (const [name, value] of [
+    ["max_slot_wal_keep_size", "1MB"],
+    ["wal_keep_size", "0"],
+    ["min_wal_size", "32MB"],
+    ["max_wal_size", "32MB"],
+  ])
+    await pool.query(`alter system set ${name} = '${value}'`);
+  await pool.query("select pg_reload_conf()");
+  const pressed = new AbortController();
+  const press = async () => {
+    while (!pressed.signal.aborted) {
+      await pool.query("insert into numbered select coalesce(max(number), 0) + 1 from numbered");
+      await pool.query("select pg_switch_wal()");
+      await pool.query("checkpoint");
+    }
+  };
+  const pressing = press();
+
+  const failing = backupDatabase(home).finally(() => pressed.abort());
+
+  await expect(failing).rejects.toThrow(
+    /nothing of it was kept: while it was taken, the server wrote more of its log than it may hold back/,
+  );
+  await pressing;
+  await pool.query("alter system reset all");
+  await pool.query("select pg_reload_conf()");
+  expect(readdirSync(join(home, "backups")).filter((name) => name.includes("unfinished"))).toEqual([]);
+});
+
+it("of a server of one's own, of no database or into an odd place, is refused with what to do", async () => {
+  const cases: readonly (readonly [readonly string[], RegExp])[] = [
+    [["--home", join(folder, "nothing")], /there is no embedded database in .*nothing: nothing to back up/],
+    [[backup.folder, "--home", home], /is a backup itself: name the folder that backups go to/],
+    [[join(home, "postgres/base"), "--home", home], /lies in the data folder that is backed up/],
+    [["--home", home, "--keep", "0"], /whole number from 1/],
+  ];
+  for (const [args, words] of cases) {
+    const { code, err } = await command("backup", ...args);
+    expect(code).toBe(2);
+    expect(err).toMatch(words);
+  }
+  const place = join(folder, "own");
+  mkdirSync(place);
+  writeFileSync(
+    join(place, "coordinator.toml"),
+    'databaseUrl = "postgres://a:secret@db.example.org/nearcrawl"\n',
+  );
+  for (const args of [["backup"], ["restore", backup.folder]]) {
+    const { code, err } = await command(...args, "--home", place);
+    expect([code, err]).toEqual([
+      2,
+      "nearcrawl: the database is postgres://a@db.example.org/nearcrawl, not the embedded one: back it up and restore it with pgBackRest (ops/runbook/backup-and-restore.md)\n",
+    ]);
+  }
+  expect((await command("backups", "--home", place)).code).toBe(3);
+});
+
+it("killed in the middle, counts for nothing, and the next one removes the rest", async () => {
+  await killedIn(["backup", home]);
+  const left = readdirSync(join(home, "backups")).filter((name) => name.includes(".unfinished-"));
+  expect(left).toHaveLength(1);
+  expect(listBackups(home).map((one) => one.folder)).toEqual([backup.folder]);
+  await expect(verifyBackup(join(home, "backups", left[0]!))).rejects.toThrow(/is no complete backup/);
+
+  const { code, out } = await command("backup", "--home", home, "--keep", "1", "--json");
+
+  const next = JSON.parse(out);
+  expect([code, next.removed]).toEqual([0, [backup.folder]]);
+  expect(readdirSync(join(home, "backups"))).toEqual([next.folder.split("/").at(-1)]);
+  expect(lastBackup(home)).toEqual({ at: new Date(next.manifest.endedAt) });
+  backup = { ...next, manifest: readManifest(next.folder) };
+}, 60_000);
+
+it("a restore that is killed leaves the home as it was, or finishes with the next start", async () => {
+  const { last } = await numbersIn(elsewhere);
+  await killedIn(["restore", elsewhere, backup.folder, "recovered"]);
+  const [unfinished] = readdirSync(elsewhere).filter((name) => name.startsWith("restore.new-"));
+  // The server that recovered it outlives who started it.
+  expect(serverIsAlive(join(elsewhere, unfinished!))).toBe(true);
+  expect((await numbersIn(elsewhere)).last).toBe(last);
+
+  await killedIn(["restore", elsewhere, backup.folder, "swap"]);
+  expect(serverIsAlive(join(elsewhere, unfinished!))).toBe(false);
+  expect(existsSync(join(elsewhere, "postgres"))).toBe(false);
+
+  expect((await numbersIn(elsewhere)).last).toBeGreaterThan(last);
+  await expect(restoreDatabase(elsewhere, backup.folder)).rejects.toThrow(/was restored here already/);
+  expect(existsSync(join(elsewhere, "restore-swap.json"))).toBe(false);
+}, 60_000);
+
+it("a server that an older version started without the log for backups is to be started again", async () => {
+  const settings = join(elsewhere, "postgres/postgresql.conf");
+  const asNow = readFileSync(settings, "utf8");
+  writeFileSync(settings, `${asNow}wal_level = minimal\nmax_wal_senders = 0\n`);
+  await expect(backupDatabase(elsewhere)).rejects.toThrow(/still runs with wal_level = minimal/);
+
+  writeFileSync(settings, asNow);
+
+  const opened = await openDatabase({ databaseUrl: null, home: elsewhere, schema: "nearcrawl" });
+  const { rows } = await opened.pool.query("select current_setting('wal_level') as level");
+  await opened.close();
+  expect(rows).toEqual([{ level: "replica" }]);
+});
+
+it("is a fact for alerts once there was one, unless nobody wants to know", async () => {
+  const { pool } = database;
+  const place = { webUrl: "http://127.0.0.1:7411", certificatePin: null };
+  const facts = {
+    kind: "copy",
+    lastMs: Date.parse(backup.manifest.endedAt),
+    isFailing: false,
+    warnAfterHours: 48,
+  };
+  expect(await backupFacts(pool)).toEqual(facts);
+  await stateCoordinatorPlace(pool, { ...place, backupWarnHours: 24 }, new Date());
+  expect(await backupFacts(pool)).toEqual({ ...facts, warnAfterHours: 24 });
+  await stateCoordinatorPlace(pool, { ...place, backupWarnHours: null }, new Date());
+  expect(await backupFacts(pool)).toBeNull();
+  await pool.query("delete from coordinator_place");
+  rmSync(join(home, "backups.json"));
+  renameSync(join(home, "backups"), join(home, "kept"));
+  expect(await backupFacts(pool)).toBeNull();
+  renameSync(join(home, "kept"), join(home, "backups"));
+});
+
+it("of a server that is reached over the network and archives its log, how that goes is the fact", async () => {
+  const own = "listen_addresses = '127.0.0.7'\narchive_mode = on\narchive_command = 'true'\n";
+  appendFileSync(join(elsewhere, "postgres/postgresql.conf"), own);
+  const opened = await openDatabase({ databaseUrl: null, home: elsewhere, schema: "nearcrawl" });
+  const { pool } = await openServerDatabase({
+    databaseUrl: "postgres://nearcrawl@127.0.0.7:5432/nearcrawl",
+    schema: "nearcrawl",
+    maxConnections: 1,
+  });
+  const write = async () => {
+    await pool.query("insert into numbered select coalesce(max(number), 0) + 1 from numbered");
+    await pool.query("select pg_switch_wal()");
+  };
+
+  await write();
+  await until(async () => (await backupFacts(pool))?.lastMs !== null, 60_000);
+  expect(await backupFacts(pool)).toMatchObject({ kind: "archive", isFailing: false, warnAfterHours: 48 });
+
+  await pool.query("alter system set archive_command = 'false'");
+  await pool.query("select pg_reload_conf()");
+  await until(async () => {
+    await write();
+    return (await backupFacts(pool))?.isFailing === true;
+  }, 60_000);
+
+  await pool.end();
+  await opened.close();
+}, 120_000);
+
+it("is as old as the newest that can be found; on a disk that is away, as was noted", async () => {
+  const place = join(folder, "place");
+  expect(lastBackup(place)).toBeNull();
+  const away = join(folder, "away");
+  mkdirSync(place);
+  const note = { folders: [away], last: { folder: join(away, "one"), at: "2026-01-02T03:04:05Z" } };
+  writeFileSync(join(place, "backups.json"), JSON.stringify(note));
+  expect(lastBackup(place)).toEqual({ at: new Date("2026-01-02T03:04:05Z") });
+
+  mkdirSync(away);
+  expect(lastBackup(place)).toEqual({ at: null });
+  execFileSync("cp", ["-al", backup.folder, join(away, "two")]);
+  expect(lastBackup(place)).toEqual({ at: new Date(backup.manifest.endedAt) });
+});
+
+/** Until nothing more goes in. */
+function fill(file: string): void {
+  try {
+    for (;;) appendFileSync(file, Buffer.alloc(1e6));
+  } catch {}
+}
+
+const hugeManifest = () => ({
+  files: [...backup.manifest.files, { path: "huge", bytes: 1e15, sha256: "0".repeat(64) }],
+});

@@ -1,0 +1,91 @@
+/** `nearcrawl journal` and `database restored`: what is beside the database, where it differs, and putting it back by hand. */
+import { appendFileSync, mkdirSync, readdirSync, rmSync } from "node:fs";
+import { join } from "node:path";
+import { afterAll, beforeAll, expect, it } from "vitest";
+import { currentEpoch } from "#coordinator/journal/epoch-store";
+import { JournalFolder } from "#coordinator/journal/journal-file-store";
+import type { Database } from "#db/server-database";
+import { databaseCommand } from "#ops/cli/commands/database";
+import { journalCommand } from "#ops/cli/commands/journal";
+import { optOutsCommand } from "#ops/cli/commands/opt-outs";
+import { inProcess } from "../../support/command-in-process.ts";
+import { testDatabase } from "../../support/database.ts";
+import { temporaryFolder } from "../../support/temporary-folder.ts";
+
+const home = temporaryFolder("nearcrawl-journal-home-");
+let database: Database;
+beforeAll(async () => {
+  database = await testDatabase();
+});
+afterAll(async () => await database?.close());
+
+const place = () => ["--home", home, "--database-url", database.url, "--schema", database.schema];
+const journal = async (...args: readonly string[]) =>
+  await inProcess(journalCommand(), [...args, ...place()]);
+const folder = async () => join(home, "journal", (await currentEpoch(database.pool)).databaseId);
+
+it("says where nothing was journaled", async () => {
+  const { code, out } = await journal("list");
+
+  expect([code, out]).toEqual([3, expect.stringMatching(/^nothing was journaled in /)]);
+});
+
+it("has what a command changed on the disk when the command ends, and lists it", async () => {
+  await inProcess(optOutsCommand(), ["add", "left.example", "--words", "by mail", ...place()]);
+
+  const { code, out } = await journal("list");
+  const json = await journal("list", "--json");
+
+  expect(code).toBe(0);
+  expect(out).toMatch(/opt_out +left\.example .* site left\.example/);
+  expect(out).toMatch(/audit_entry +.* left\.example is left alone/);
+  expect(JSON.parse(json.out)).toMatchObject({
+    faults: [],
+    entries: [{ kind: "opt_out" }, { kind: "audit_entry" }],
+  });
+  expect((await journal("compare")).code).toBe(0);
+});
+
+it("finds what the database does not know, and lines that cannot be used, and puts the lost back", async () => {
+  await database.pool.query("delete from journal_entry where kind = 'opt_out'; delete from opt_out");
+  const file = join(await folder(), readdirSync(await folder())[0]!);
+  appendFileSync(file, "torn");
+
+  const differs = await journal("compare");
+  const replayed = await journal("replay");
+
+  expect(differs.code).toBe(4);
+  expect(differs.out).toMatch(/line 3: no entry: "torn"\n.*not in the database: opt_out left\.example/s);
+  expect(replayed.out).toMatch(/^put back: opt_out 1; 0 changed since and left; 0 failed, from /);
+  const { rows } = await database.pool.query("select site from opt_out where ended_at is null");
+  expect(rows).toEqual([{ site: "left.example" }]);
+});
+
+it("takes the journal of a database that was lost without a backup", async () => {
+  const lost = join(home, "lost");
+  mkdirSync(lost);
+  const entries = (await new JournalFolder(await folder()).read()).entries.map((entry, index) => ({
+    ...entry,
+    entryId: `00000000-0000-4000-8000-${String(index).padStart(12, "0")}`,
+    ...(entry.kind === "opt_out"
+      ? { key: "other.example  ", value: { ...entry.value, site: "other.example" } }
+      : {}),
+  }));
+  await new JournalFolder(lost).append(entries, new Date());
+
+  const { code, out } = await journal("replay", "--folder", lost, "--json");
+  const empty = await journal("replay", "--folder", home);
+
+  expect(code).toBe(0);
+  expect(JSON.parse(out)).toMatchObject({ replayed: { opt_out: 1 }, failed: [] });
+  expect([empty.code, empty.err]).toEqual([2, expect.stringMatching(/there is no journal/)]);
+});
+
+it("begins an epoch where an operator says that the database was restored", async () => {
+  const restored = await inProcess(databaseCommand(), ["restored", "from the tape of Monday", ...place()]);
+
+  expect([restored.code, restored.out]).toEqual([0, expect.stringMatching(/^epoch 2 has begun/)]);
+  const { rows } = await database.pool.query("select cause, words from database_epoch where epoch = 2");
+  expect(rows).toEqual([{ cause: "operator", words: "from the tape of Monday" }]);
+  rmSync(home, { recursive: true });
+});

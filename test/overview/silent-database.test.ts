@@ -1,0 +1,155 @@
+/**
+ * A whole coordinator on a Postgres of its own, whose processes are stopped as by an operator's slip, a debugger or a disk
+ * that hangs: what is wrong is told in two seconds by everybody who is asked, and all goes on when they go on.
+ */
+import { execFile } from "node:child_process";
+import { promisify } from "node:util";
+import { afterAll, beforeAll, expect, it } from "vitest";
+import { createOperatorTokenStore } from "#coordinator/access/token-store";
+import { readCoordinatorConfig } from "#coordinator/config";
+import { type RunningCoordinator, startCoordinator } from "#coordinator/main";
+import type { AlertList } from "#coordinator/overview/alert-rules";
+import { randomSecrets } from "#coordinator/web/secrets";
+import { silentLog } from "#core/log";
+import { openDatabase } from "#db/connect";
+import { readPidFile, stopEmbeddedPostgres } from "#db/embedded-postgres";
+import { migrate } from "#db/migrate";
+import type { Database } from "#db/server-database";
+import { writeCurrentRun } from "#ops/cli/command-context";
+import { alertsCommand } from "#ops/cli/commands/alerts";
+import { doctorCommand } from "#ops/cli/commands/doctor";
+import { inProcess } from "../support/command-in-process.ts";
+import { temporaryFolder } from "../support/temporary-folder.ts";
+import { until } from "../support/until.ts";
+
+const run = promisify(execFile);
+const home = temporaryFolder("nearcrawl-silent-database-");
+const { secret: token, hash } = randomSecrets.make("nct_");
+let database: Database;
+let coordinator: RunningCoordinator;
+
+beforeAll(async () => {
+  database = await openDatabase({ databaseUrl: null, home, schema: "nearcrawl" });
+  await migrate(database);
+  const config = readCoordinatorConfig({ listen: { port: 0 }, access: { anonymous: "nothing" } });
+  coordinator = await startCoordinator({ config, database, log: silentLog, version: "test" });
+  const { webUrl } = coordinator;
+  writeCurrentRun(home, { schema: "nearcrawl", webUrl, pid: process.pid, resolvers: [] });
+  await createOperatorTokenStore(database.pool).create({
+    ...{ name: "prometheus", tokenHash: hash, scopes: ["read", "metrics-read"] },
+    ...{ createdAt: new Date(), expiresAt: null },
+  });
+}, 120_000);
+
+afterAll(async () => {
+  await coordinator?.stop();
+  await database?.close();
+  await stopEmbeddedPostgres(home);
+}, 60_000);
+
+async function ask(path: string, credentials = `Bearer ${token}`) {
+  const beganMs = performance.now();
+  const answer = await fetch(new URL(path, coordinator.webUrl), { headers: { authorization: credentials } });
+  const text = await answer.text();
+  return { status: answer.status, text, tookMs: performance.now() - beganMs };
+}
+
+const alerts = async () => JSON.parse((await ask("/api/alerts")).text) as AlertList;
+const names = ({ alerts: told }: Pick<AlertList, "alerts">) => told.map(({ name }) => name);
+const silence = "the database does not answer within 1.5 s";
+
+/** The postmaster and everything that it started. */
+async function signalServer(signal: "SIGSTOP" | "SIGCONT"): Promise<void> {
+  const { pid } = readPidFile(home)!;
+  const { stdout } = await run("ps", ["-o", "pid=", "--ppid", String(pid)]);
+  for (const one of [pid, ...stdout.trim().split(/\s+/).map(Number)]) process.kill(one, signal);
+}
+
+it("stopped processes of the database are told in two seconds by all who are asked, and all is well when they go on", {
+  timeout: 60_000,
+}, async () => {
+  const before = [await ask("/ready"), await ask("/metrics")];
+  const stream = await fetch(new URL("/events", coordinator.webUrl), {
+    headers: { authorization: `Bearer ${token}` },
+  });
+  await signalServer("SIGSTOP");
+  try {
+    const first = await Promise.all([ask("/ready"), ask("/api/alerts"), ask("/metrics")]);
+    expect(before.map(({ status }) => status)).toEqual([200, 200]);
+    expect(first[0]).toMatchObject({ status: 503, text: expect.stringContaining(silence) });
+    expect(JSON.parse(first[0].text).faults[0]).toMatchObject({ code: "database-does-not-answer" });
+    expect(first.map(({ tookMs }) => tookMs < 2000)).toEqual([true, true, true]);
+
+    // Restarts are shorter than that.
+    await until(async () => names(await alerts()).includes("database-does-not-answer"), 8000);
+    const list = await ask("/api/alerts");
+    const page = await ask("/alerts");
+    const metrics = await ask("/metrics");
+    const stranger = await ask("/api/alerts", "Bearer nct_nobody");
+    expect(JSON.parse(list.text)).toMatchObject({
+      incomplete: silence,
+      alerts: [
+        { name: "database-does-not-answer", severity: "critical", words: expect.stringContaining("since") },
+      ],
+    });
+    expect(page.text).toContain("This is not all: the database does not answer within 1.5 s.");
+    expect(metrics.text).toContain("nearcrawl_database_up 0\n");
+    await until(async () => {
+      const { text } = await ask("/metrics");
+      return text.includes('nearcrawl_alerts{name="database-does-not-answer",severity="critical"} 1\n');
+    }, 4000);
+    expect([stranger.status, stranger.text]).toEqual([503, expect.stringContaining("/ready tells anybody")]);
+    for (const { tookMs } of [list, page, metrics, stranger]) expect(tookMs).toBeLessThan(2000);
+    expect(await regionOf(stream)).toContain("database-does-not-answer");
+
+    const beganMs = performance.now();
+    const command = await inProcess(alertsCommand(), ["--home", home]);
+    const doctor = await inProcess(doctorCommand(), ["--home", home]);
+    const tookMs = performance.now() - beganMs;
+    expect(command.code).toBe(4);
+    expect(command.out).toMatch(
+      /^critical {2}The database does not answer within 1\.5 s, since \d\d:\d\d:\d\d UTC\./,
+    );
+    expect(command.out).toContain(`asked ${coordinator.webUrl}: ${silence}`);
+    expect(doctor.out).toContain(silence);
+    expect(tookMs).toBeLessThan(15_000);
+  } finally {
+    await signalServer("SIGCONT");
+  }
+  await until(async () => (await ask("/ready")).status === 200, 10_000);
+  await until(async () => (await alerts()).incomplete === null, 10_000);
+  expect(names(await alerts())).not.toContain("database-does-not-answer");
+});
+
+/** What the live page is sent of the alerts while it listens. */
+async function regionOf(stream: Response): Promise<string> {
+  const reader = stream.body!.getReader();
+  const decoder = new TextDecoder();
+  let text = "";
+  await until(async () => {
+    const { value } = await reader.read();
+    text += decoder.decode(value, { stream: true });
+    return text.includes("database-does-not-answer");
+  }, 8000);
+  await reader.cancel();
+  return text;
+}
+
+it("a job that fails whenever it runs is named with what it said, until it runs well", {
+  timeout: 30_000,
+}, async () => {
+  await database.pool.query("alter table link_outbox rename to link_outbox_away");
+  try {
+    await until(async () => names(await alerts()).includes("job-failing"), 15_000);
+    const told = (await alerts()).alerts.find(({ name }) => name === "job-failing")!;
+    const ready = JSON.parse((await ask("/ready", "")).text);
+
+    expect(told.words).toMatch(/apply-links \(\d+ times: relation "link_outbox" does not exist, 42P01\)/);
+    // Whoever balances is told that it works, and nothing of tables.
+    expect(ready).toMatchObject({ ready: true, faults: [{ code: "job-failing", isInTheWay: false }] });
+    expect(JSON.stringify(ready)).not.toContain("link_outbox");
+  } finally {
+    await database.pool.query("alter table link_outbox_away rename to link_outbox");
+  }
+  await until(async () => !names(await alerts()).includes("job-failing"), 15_000);
+});
