@@ -163,10 +163,10 @@ describe("a migration that needs all coordinators stopped", () => {
 
   it("is refused while one runs, which it names, and runs when that has ended; others need not wait", async () => {
     await rows("insert into migration (name, run_on) values ('0001-foundation', now())");
-    const presence = await CoordinatorPresence.begin(database.pool);
+    const presence = await CoordinatorPresence.begin(database.pool, undefined, "search.example.org:7411");
     const was = await trace();
     const named = new RegExp(
-      `9001-stop needs all coordinators stopped, and one runs.*coordinator ${presence.number} \\(`,
+      `9001-stop needs all coordinators stopped, and one runs.*coordinator ${presence.number} \\(search\\.example\\.org:7411, since `,
     );
     try {
       await expect(migrate(database, stopping)).rejects.toThrow(named);
