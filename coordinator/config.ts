@@ -74,8 +74,8 @@ const domainSets = z.array(z.string()).superRefine((texts, context) => {
 
 /** What is expected of backups. */
 const backup = z.strictObject({
-  /** Of an embedded database once a first backup was made, of a server that archives its log; null: nobody is told. */
-  warnAfterHours: z.number().min(1).max(8760).nullable().default(48),
+  /** Of an embedded database once a first backup was made, of a server that archives its log; 0 (which TOML can say) or null: nobody is told. */
+  warnAfterHours: z.number().min(0).max(8760).nullable().default(48),
 });
 
 /** The web pages; what changes something is for those who have signed in, wherever it listens. */

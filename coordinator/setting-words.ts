@@ -60,7 +60,7 @@ export const settingWords: Readonly<Record<string, string>> = {
   "registry.shrinkageWarningShare":
     "A plan in which a registry loses a larger share of its subnets or addresses has to be confirmed.",
   "backup.warnAfterHours":
-    "The alert backup-too-old, when the last backup of the embedded database (once there was a first one) or the last archived log of a server is older. Not set (null): never.",
+    "The alert backup-too-old, when the last backup of the embedded database (once there was a first one) or the last archived log of a server is older. 0: never.",
   "parent.url": "The coordinator above this one.",
   "parent.key": "What `nearcrawl coordinators invite` printed there.",
   "parent.certificatePin":

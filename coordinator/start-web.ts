@@ -169,7 +169,7 @@ export async function openWebServer(options: OpenWebOptions): Promise<{ web: Fas
         certificatePin,
         hasPublicUrl: config.publicUrl !== null,
         domainSets: config.domainSets,
-        backupWarnHours: config.backup.warnAfterHours,
+        backupWarnHours: config.backup.warnAfterHours || null,
       },
       new Date(),
     );

@@ -28,6 +28,7 @@ import {
 import { openDatabase } from "./connect.ts";
 import { copyFile, forEach, freeBytesAt, syncAll, syncPath } from "./copy-files.ts";
 import { dataFolderOf, restoredFileOf } from "./embedded-cluster.ts";
+import { ranMigrations } from "./schema-state.ts";
 import { type Database, wordsOf } from "./server-database.ts";
 
 export interface BackupOptions {
@@ -63,16 +64,34 @@ export async function backupDatabase(homeFolder: string, options: BackupOptions 
   const parent = backupsFolder(home, options.folder);
   removeUnfinishedBackups(parent);
   const unfinished = join(parent, `${nameAt(new Date())}.unfinished-${process.pid}`);
+  const { folder, manifest } = await placed(home, parent, unfinished, options);
+  const bytes = bytesOf(manifest);
+  const seconds = (performance.now() - startedMs) / 1000;
+  try {
+    noteBackup(home, { folder, at: manifest.endedAt });
+    const { keep } = options;
+    const removed = keep === undefined ? [] : removeOldBackups(parent, keep, manifest.systemIdentifier);
+    return { folder, manifest, bytes, seconds, removed };
+  } catch (error) {
+    throw new DatabaseError(`${folder} is complete, but older ones could not be seen to: ${wordsOf(error)}`, {
+      cause: error,
+    });
+  }
+}
+
+/** Complete under its own name, or nothing is left of it. */
+async function placed(
+  home: string,
+  parent: string,
+  unfinished: string,
+  options: BackupOptions,
+): Promise<Pick<Backup, "folder" | "manifest">> {
   try {
     const manifest = await takeBackup(home, unfinished, options);
     const folder = freeName(join(parent, nameAt(new Date(manifest.endedAt))));
     renameSync(unfinished, folder);
     await syncPath(parent);
-    noteBackup(home, { folder, at: manifest.endedAt });
-    const removed =
-      options.keep === undefined ? [] : removeOldBackups(parent, options.keep, manifest.systemIdentifier);
-    const seconds = (performance.now() - startedMs) / 1000;
-    return { folder, manifest, bytes: bytesOf(manifest), seconds, removed };
+    return { folder, manifest };
   } catch (error) {
     rmSync(unfinished, { recursive: true, force: true });
     if (error instanceof NearcrawlError || options.signal?.aborted) throw error;
@@ -397,9 +416,15 @@ async function schemasOf(client: PoolClient): Promise<BackedUpSchema[]> {
     const schema = client.escapeIdentifier(name);
     const one = async (sql: string) =>
       (await client.query<{ value: string | null }>(sql)).rows[0]?.value ?? null;
+    const migrations = await ranMigrations(client, name);
     schemas.push({
       name,
-      newestMigration: await one(`select name as value from ${schema}.migration order by id desc limit 1`),
+      newestMigration:
+        migrations
+          .map(({ name }) => name)
+          .sort()
+          .at(-1) ?? null,
+      migrations,
       epoch: epochs ? await one(`select max(epoch)::text as value from ${schema}.database_epoch`) : null,
       journalEntry: journal
         ? await one(`select max(entry_number)::text as value from ${schema}.journal_entry`)

@@ -108,7 +108,7 @@ export function removeUnfinishedBackups(parent: string): void {
 /** Whoever made it is gone. In a container each run may have the same number, so one of ours may be an earlier life's. */
 export function isAbandoned(path: string, pid: number): boolean {
   if (pid !== process.pid) return !isRunning(pid);
-  return statSync(path).birthtimeMs < Date.now() - process.uptime() * 1000;
+  return statSync(path).mtimeMs < Date.now() - process.uptime() * 1000;
 }
 
 export interface LastBackup {

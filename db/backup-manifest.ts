@@ -37,6 +37,8 @@ const manifestSchema = z.object({
     z.object({
       name: z.string(),
       newestMigration: z.string().nullable(),
+      /** In the order in which they ran, with the version of the program that ran each; null: it did not say. */
+      migrations: z.array(z.object({ name: z.string(), version: z.string().nullable() })),
       /** Of the journal outside the database, where the schema has one: what came later is replayed after a restore. */
       epoch: z.string().nullable(),
       journalEntry: z.string().nullable(),

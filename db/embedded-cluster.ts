@@ -83,21 +83,29 @@ export function swapDataFolder(home: string, { fresh, aside }: Swap, between: ()
   finishSwap(home);
 }
 
-/** True where there was something to finish. Several may do so at once. */
-export function finishSwap(home: string): boolean {
+/** Several may do so at once. */
+export function finishSwap(home: string): void {
   const file = swapFileOf(home);
-  if (!existsSync(file)) return false;
+  if (!existsSync(file)) return;
   const dataFolder = dataFolderOf(home);
-  const { fresh } = JSON.parse(readFileSync(file, "utf8")) as Swap;
-  const isMissing = !hasEntries(dataFolder);
+  const { fresh, aside } = JSON.parse(readFileSync(file, "utf8")) as Swap;
   try {
-    if (isMissing) renameSync(fresh, dataFolder);
+    if (!hasEntries(dataFolder)) renameSync(fresh, dataFolder);
   } catch (error) {
-    if (!hasEntries(dataFolder)) throw error;
+    if (!hasEntries(dataFolder)) {
+      const back = aside === null ? `rm '${file}'` : `mv '${aside}' '${dataFolder}' && rm '${file}'`;
+      throw new DatabaseError(
+        `a restore was interrupted, and ${fresh} cannot be put in its place (${wordsOf(error)}): to have what was there before, ${back}`,
+        { cause: error },
+      );
+    }
   }
   rmSync(file, { force: true });
-  return isMissing;
 }
+
+/** A restore has put the data folder aside, and nothing in its place yet. */
+export const isBetweenFolders = (home: string): boolean =>
+  existsSync(swapFileOf(home)) && !hasEntries(dataFolderOf(home));
 
 /** A data folder that this build can run, made when there is none, with its settings written anew. */
 export async function prepareCluster(home: string): Promise<Cluster> {

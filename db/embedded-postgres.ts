@@ -147,6 +147,9 @@ function stateOf(error: unknown, socketFolder: string): ServerState {
 const passingFailure =
   /could not access directory|lock file ".*" already exists|shared memory block .* in use|another (server|postmaster)|Address already in use|terminating/i;
 
+/** The data folder is not to be recovered: no other start would go better. */
+const lastingFailure = /startup process \(PID \d+\) (exited with exit code|was terminated by signal 6)/;
+
 /**
  * Starts the server and waits until it answers; returns "" or why it did not start, when looking again makes
  * sense. `pg_ctl start` would do, but hands the paths to a shell in double quotes: a folder with a `$` or a
@@ -179,7 +182,7 @@ async function start(
   over.abort();
   if (ended === "") return "";
   const said = `${ended}: ${await logSince(home, before)}`;
-  if (passingFailure.test(said)) return said;
+  if (passingFailure.test(said) && !lastingFailure.test(said)) return said;
   throw new DatabaseError(`the embedded Postgres in ${home} does not start: ${said}`);
 }
 

@@ -38,6 +38,7 @@ import {
 import {
   dataFolderOf,
   finishSwap,
+  isBetweenFolders,
   makeHome,
   passable,
   restoredFileOf,
@@ -52,7 +53,7 @@ import {
   removeLaidOut,
   sizeFaults,
 } from "./recover-backup.ts";
-import { ownMigrations } from "./schema-state.ts";
+import { ownMigrations, schemaStateOf } from "./schema-state.ts";
 import { wordsOf } from "./server-database.ts";
 
 export interface RestoreOptions extends CopyOptions {
@@ -139,11 +140,12 @@ export async function restoreDatabase(
     return { home, backup, manifest, bytes, seconds, timeline, keptAside };
   } catch (error) {
     if (error instanceof NearcrawlError || options.signal?.aborted) throw error;
-    throw new DatabaseError(`the restore failed, and ${home} is as it was: ${wordsOf(error)}`, {
-      cause: error,
-    });
+    const state = isBetweenFolders(home)
+      ? "is between the two: the next start, or restore, finishes it"
+      : "is as it was";
+    throw new DatabaseError(`the restore failed, and ${home} ${state}: ${wordsOf(error)}`, { cause: error });
   } finally {
-    await removeLaidOut(aside);
+    if (!isBetweenFolders(home)) await removeLaidOut(aside);
   }
 }
 
@@ -191,18 +193,11 @@ async function checkVersions(home: string, backup: string, manifest: BackupManif
       `${backup} was made by Nearcrawl ${manifest.programVersion}, and this is ${softwareVersion}: restore it with that version or a newer one`,
     );
   }
-  const newest = ownMigrations().at(-1)?.name ?? "";
-  const unknown = manifest.schemas.find(
-    ({ newestMigration }) => newestMigration !== null && numberOf(newestMigration) > numberOf(newest),
-  );
-  if (unknown === undefined) return;
-  throw new UsageError(
-    `${backup}: schema ${unknown.name} has migration ${unknown.newestMigration}, which this program does not know (its newest is ${newest}): restore it with the version that made it`,
-  );
+  for (const { name, migrations } of manifest.schemas) {
+    const { fault } = schemaStateOf(migrations, ownMigrations());
+    if (fault !== null) throw new UsageError(`${backup}: schema ${name} ${fault}`);
+  }
 }
-
-/** Of `0065-held-urls`. */
-const numberOf = (migration: string) => Number.parseInt(migration, 10);
 
 function checkRoom(home: string, bytes: number): void {
   let folder = home;

@@ -306,11 +306,11 @@ async function isDiskFull(folder: string): Promise<boolean> {
 /** Null: it says nothing of whether the database can be written. */
 function writeFaultWords(error: unknown): string | null {
   const code = codeOf(error);
+  if (code === readOnly) return "the database cannot be written: it is read-only";
   // Who writes need not be allowed to make tables: then nothing can be told.
   if (code === null || code === insufficientPrivilege || !isSqlState(code) || isConnectionLost(error))
     return null;
   if (code === diskFull) return fullWords;
-  if (code === readOnly) return "the database cannot be written: it is read-only";
   return `the database cannot be written (SQLSTATE ${code}): its log says why`;
 }
 

@@ -26,6 +26,7 @@ import { openDatabase } from "#db/connect";
 import { serverIsAlive, stopEmbeddedPostgres } from "#db/embedded-postgres";
 import { migrate } from "#db/migrate";
 import { planRestore, restoreDatabase } from "#db/restore-database";
+import { ownMigrations } from "#db/schema-state";
 import { type Database, openServerDatabase } from "#db/server-database";
 import { verifyBackup } from "#db/verify-backup";
 import { databaseCommand } from "#ops/cli/commands/database";
@@ -46,18 +47,22 @@ let backup: Backup;
 /** Numbers that were committed before the backup began, and after it had ended. */
 let [before, after] = [0, 0];
 
+const { TMPDIR } = process.env;
+
 beforeAll(async () => {
   chmodSync(folder, 0o755);
+  // Where backups are tried.
+  process.env.TMPDIR = folder;
   database = await openDatabase({ databaseUrl: null, home, schema: "nearcrawl" });
   await migrate(database);
   await database.pool.query("create table numbered (number bigint primary key)");
   await database.pool.query("insert into crawler (name, state) values ('athens', 'offline')");
   await database.pool.query("create unlogged table fleeting as select 1 as one");
-  mkdirSync(join(home, "journal"));
-  writeFileSync(join(home, "journal/0001.jsonl"), "{}\n");
 });
 
 afterAll(async () => {
+  if (TMPDIR === undefined) delete process.env.TMPDIR;
+  else process.env.TMPDIR = TMPDIR;
   await database?.close();
   for (const one of [home, elsewhere]) await stopEmbeddedPostgres(one);
   if (hasDisk) await run("umount", ["--lazy", disk]);
@@ -181,8 +186,9 @@ it("is taken while others write, restores into an empty home, and has no gap", a
   expect(statSync(backup.folder).mode & 0o777).toBe(0o700);
   expect(contentsOf(elsewhere)).not.toContain(`restore.new-${process.pid}`);
   const { manifest } = backup;
-  expect(manifest.schemas.map(({ name }) => name)).toEqual(["nearcrawl"]);
-  expect(manifest.schemas[0]?.newestMigration).toMatch(/^\d{4}-/);
+  // The crawler's row is the journal's first entry.
+  expect(manifest.schemas).toMatchObject([{ name: "nearcrawl", epoch: "1", journalEntry: "1" }]);
+  expect(manifest.schemas[0]?.newestMigration).toBe(ownMigrations().at(-1)?.name);
   const paths = manifest.files.map(({ path }) => path).join("\n");
   expect(paths).not.toMatch(/postmaster|socket|server\.log|pgsql_tmp|pg_replslot\/./);
   expect(paths).toMatch(/^backup_label$/m);
@@ -194,6 +200,9 @@ it("leaves the main fork of an unlogged table out, and recovery makes it anew", 
   const paths = new Set(backup.manifest.files.map((file) => file.path));
 
   expect([paths.has(path), paths.has(`${path}_init`)]).toEqual([false, true]);
+  const opened = await openDatabase({ databaseUrl: null, home: elsewhere, schema: "nearcrawl" });
+  expect((await opened.pool.query("select * from fleeting")).rows).toEqual([]);
+  await opened.close();
 });
 
 it("verifies as sound, comes up on trial, and says what is in it", async () => {
@@ -258,7 +267,9 @@ it("is refused where it is cut short or damaged, and the home stays as it is", a
 });
 
 it("is refused where another Postgres, a newer program or an unknown migration made it, or its paths lead elsewhere", async () => {
-  const schemas = [{ name: "nearcrawl", newestMigration: "9001-later", epoch: null, journalEntry: null }];
+  const [own] = backup.manifest.schemas;
+  const later = { name: "9001-later", version: "99.0.0" };
+  const schemas = [{ ...own, migrations: [...own!.migrations, later] }];
   const files = [{ path: "../../etc/passwd", bytes: 0, sha256: "0".repeat(64) }];
   const found = contentsOf(elsewhere);
   const cases: readonly (readonly [string, RegExp])[] = [
@@ -267,7 +278,10 @@ it("is refused where another Postgres, a newer program or an unknown migration m
       /is of Postgres 17, and this program brings Postgres 18/,
     ],
     [withManifest("newer", { programVersion: "99.0.0" }), /was made by Nearcrawl 99\.0\.0, and this is/],
-    [withManifest("migrated", { schemas }), /has migration 9001-later, which this program does not know/],
+    [
+      withManifest("migrated", { schemas }),
+      /schema nearcrawl was brought to migration 9001-later by version 99\.0\.0, and this program/,
+    ],
     [withManifest("format-2", { format: 2 }), /is a backup of format 2, this program reads 1/],
     [withManifest("outside", { files }), /files\.0\.path: leads out of the backup/],
   ];
@@ -275,6 +289,20 @@ it("is refused where another Postgres, a newer program or an unknown migration m
   for (const [bad, words] of cases) await expect(restoreDatabase(elsewhere, bad), bad).rejects.toThrow(words);
   expect(contentsOf(elsewhere)).toEqual(found);
 });
+
+it("that the server cannot recover says so in the server's words, and the home stays as it is", async () => {
+  const found = contentsOf(elsewhere);
+  const files = backup.manifest.files.filter(({ path }) => !/^pg_wal\/[0-9A-F]{24}$/.test(path));
+  const withoutLog = withManifest("without-log", { files });
+
+  await expect(restoreDatabase(elsewhere, withoutLog, { confirmed: true })).rejects.toThrow(
+    /does not start: it ended with exit code 1: .*could not locate required checkpoint record/s,
+  );
+  const { code, err } = await command("verify", withoutLog, "--start");
+
+  expect([code, err]).toEqual([1, expect.stringMatching(/could not locate required checkpoint record/)]);
+  expect(contentsOf(elsewhere)).toEqual(found);
+}, 60_000);
 
 it("is not restored while the server or a coordinator runs on the home", async () => {
   await expect(restoreDatabase(home, backup.folder)).rejects.toThrow(
@@ -305,7 +333,12 @@ it("of another database, or restored already, needs to be confirmed", async () =
   });
   expect(readdirSync(elsewhere).filter((name) => name.startsWith("postgres."))).toEqual([]);
 
+  mkdirSync(join(elsewhere, "journal"));
+  writeFileSync(join(elsewhere, "journal/1.jsonl"), "{}\n");
+  const { mtimeMs } = statSync(join(elsewhere, "journal"));
+
   const { code, out } = await command("restore", backup.folder, "--home", elsewhere, "--json", "--yes");
+
   const again = JSON.parse(out);
   expect(code).toBe(0);
 
@@ -313,6 +346,9 @@ it("of another database, or restored already, needs to be confirmed", async () =
   expect(again.timeline).toBe(3);
   expect(again.keptAside).toMatch(/postgres\.before-/);
   expect(existsSync(join(again.keptAside, "PG_VERSION"))).toBe(true);
+  // What the database has lost is replayed from there.
+  expect(statSync(join(elsewhere, "journal")).mtimeMs).toBe(mtimeMs);
+  expect(readFileSync(join(elsewhere, "journal/1.jsonl"), "utf8")).toBe("{}\n");
 }, 60_000);
 
 it("interrupted, the command leaves nothing, ends with 130, and the server goes on", async () => {
@@ -451,6 +487,12 @@ it("a restore that is killed leaves the home as it was, or finishes with the nex
   expect(serverIsAlive(join(elsewhere, unfinished!))).toBe(false);
   expect(existsSync(join(elsewhere, "postgres"))).toBe(false);
 
+  const [asideFolder] = readdirSync(elsewhere).filter((name) => name.startsWith("restore.new-"));
+  renameSync(join(elsewhere, asideFolder!), join(elsewhere, "elsewhere"));
+  await expect(numbersIn(elsewhere)).rejects.toThrow(
+    /a restore was interrupted, and .* cannot be put in its place .*: to have what was there before, mv '.*postgres\.before-.*' '.*postgres' && rm/,
+  );
+  renameSync(join(elsewhere, "elsewhere"), join(elsewhere, asideFolder!));
   expect((await numbersIn(elsewhere)).last).toBeGreaterThan(last);
   await expect(restoreDatabase(elsewhere, backup.folder)).rejects.toThrow(/was restored here already/);
   expect(existsSync(join(elsewhere, "restore-swap.json"))).toBe(false);

@@ -3,7 +3,7 @@
  * what most end-to-end tests begin with. A test adds only the settings that it is about.
  */
 import { type ChildProcess, spawn } from "node:child_process";
-import { realpathSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, realpathSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { createCrawlerStore } from "#coordinator/crawlers/crawler-store";
 import { admitUrls } from "#coordinator/frontier/admit-urls";
@@ -13,6 +13,8 @@ import type { RunningCoordinator } from "#coordinator/main";
 import type { RunningCrawler } from "#crawler/crawler-process";
 import type { CrawlerSurroundings } from "#crawler/link/crawler-surroundings";
 import { startCrawler } from "#crawler/main";
+import { openIdentity } from "#crawler/membership/identity";
+import { writeMembership } from "#crawler/membership/membership";
 import { type CrawlerSettings, crawlerConfig } from "#crawler/settings/config";
 import type { Database } from "#db/server-database";
 import { newCrawlerKey } from "#ops/cli/crawler-key";
@@ -22,6 +24,7 @@ import { writeRegistryFiles } from "#ops/world/registry-files";
 import { applyImport } from "#rir-import/apply";
 import { builtProgram } from "../support/built-command.ts";
 import { testDatabase } from "../support/database.ts";
+import { testReleaseKey } from "../support/releases.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
 import { crawlerUrl, startQuietCoordinator } from "./quiet-coordinator.ts";
 
@@ -37,6 +40,9 @@ export interface FleetOptions {
   readonly settings: Readonly<Record<string, unknown>>;
   /** The coordinators' clock. */
   readonly now?: () => Date;
+  /** Crawlers have joined: they have identities, and tickets from their first session on. */
+  readonly haveJoined?: boolean;
+  readonly journalRoot?: string;
   /** Of every crawler, besides where it connects and how it reaches the world. */
   readonly crawlerSettings: Partial<CrawlerSettings>;
 }
@@ -56,12 +62,18 @@ export async function emulatedFleet(options: FleetOptions) {
   const internet = await startWorld(world, options.network);
   const coordinators: RunningCoordinator[] = [];
   const crawlers = new Map<number, RunningCrawler>();
+  const settingsOfStarted = new Map<number, CrawlerSettings>();
   const children: ChildProcess[] = [];
   const rows = rowsOf(database);
 
-  async function addCoordinator(): Promise<RunningCoordinator> {
-    const { settings, now } = options;
-    const coordinator = await startQuietCoordinator({ database, internet, settings, ...(now && { now }) });
+  /** `port`: of one that was there before; left out, any free one. */
+  async function addCoordinator(port = 0): Promise<RunningCoordinator> {
+    const { settings, now, journalRoot } = options;
+    const coordinator = await startQuietCoordinator({
+      ...{ database, internet, settings, port },
+      ...(now && { now }),
+      ...(journalRoot && { journalRoot }),
+    });
     coordinators.push(coordinator);
     return coordinator;
   }
@@ -71,6 +83,7 @@ export async function emulatedFleet(options: FleetOptions) {
     const { name, address } = world.crawlers[index]!;
     const { key, keyHash } = newCrawlerKey();
     await createCrawlerStore(database.pool).register({ name, keyHash });
+    if (options.haveJoined === true) await joinAs(name, key);
     return {
       coordinatorUrl: crawlerUrl(coordinators.at(-1)!.webUrl),
       key,
@@ -86,12 +99,26 @@ export async function emulatedFleet(options: FleetOptions) {
     };
   }
 
+  /** As after an invitation. */
+  async function joinAs(name: string, key: string): Promise<void> {
+    const home = join(folder, name);
+    mkdirSync(home, { recursive: true, mode: 0o700 });
+    const { publicKey } = openIdentity(home);
+    writeMembership(home, {
+      ...{ name, key, coordinatorUrl: crawlerUrl(coordinators.at(-1)!.webUrl), certificatePin: null },
+      ...{ releaseKeys: [testReleaseKey.publicKey], releaseThreshold: 1, ticket: null },
+    });
+    await database.pool.query("update crawler set public_key = $2 where name = $1", [name, publicKey]);
+  }
+
   async function startOne(
     index: number,
     own: Partial<CrawlerSettings> = {},
     surroundings: Partial<CrawlerSurroundings> = {},
   ): Promise<void> {
-    crawlers.set(index, await startCrawler(crawlerConfig(await settingsOf(index, own)), surroundings));
+    const settings = await settingsOf(index, own);
+    settingsOfStarted.set(index, settings);
+    crawlers.set(index, await startCrawler(crawlerConfig(settings), surroundings));
   }
 
   return {
@@ -114,6 +141,15 @@ export async function emulatedFleet(options: FleetOptions) {
       const child = await startProcess(folder, await settingsOf(index, {}));
       children.push(child);
       return child;
+    },
+    /** From the same folder as before. */
+    restartOne: async (index: number) => {
+      await crawlers.get(index)?.stop();
+      crawlers.set(index, await startCrawler(crawlerConfig(settingsOfStarted.get(index)!)));
+    },
+    stopCoordinator: async (coordinator: RunningCoordinator) => {
+      coordinators.splice(coordinators.indexOf(coordinator), 1);
+      await coordinator.stop();
     },
     stopOne: async (index: number) => {
       await crawlers.get(index)!.stop();

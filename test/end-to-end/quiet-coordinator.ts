@@ -15,14 +15,17 @@ export interface QuietCoordinator {
   /** Default: any free one. */
   readonly port?: number;
   readonly now?: () => Date;
+  /** Of the journals beside the database; left out: none is kept. */
+  readonly journalRoot?: string;
 }
 
 export async function startQuietCoordinator(given: QuietCoordinator): Promise<RunningCoordinator> {
-  const { database, internet, settings, port = 0, now } = given;
+  const { database, internet, settings, port = 0, now, journalRoot = null } = given;
   return await startCoordinator({
     database,
     log: silentLog,
     version: softwareVersion,
+    journalRoot,
     ...(now && { now }),
     config: readCoordinatorConfig({
       listen: { host: "127.0.0.1", port },

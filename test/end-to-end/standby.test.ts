@@ -65,7 +65,7 @@ const fetchesOf = async (fleet: EmulatedFleet) =>
 const isCrawled = async (fleet: EmulatedFleet) => {
   const { due, leases } = await fleet
     .one<{ due: number; leases: number }>(
-      `select (select count(*)::int from frontier_url where state = 'pending' and visits = 0) as due,
+      `select (select count(*)::int from frontier_url where state = 'due' and visits = 0) as due,
          (select count(*)::int from lease where closed_at is null) as leases`,
     )
     .catch(() => ({ due: 1, leases: 1 }));
