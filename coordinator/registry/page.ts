@@ -37,6 +37,9 @@ ${publisherSection(value.publishers)}
 export const inUseField = ({ going }: SubnetsInUse): Html =>
   html`<div><label for="removeInUse">More than 5 % of the subnets in use go. If that is meant, type how many: <strong>${String(going)}</strong></label> <input id="removeInUse" name="removeInUse" required maxlength="10" pattern="${String(going)}" inputmode="numeric" autocomplete="off" spellcheck="false"></div>`;
 
+/** Where counting takes longer than a page waits: the refusal says the number. */
+const uncountedField = html`<div><label for="removeInUse">Where more than 5 % of the subnets in use go, how many (the answer says it)</label> <input id="removeInUse" name="removeInUse" maxlength="10" inputmode="numeric" autocomplete="off" spellcheck="false"></div>`;
+
 /** Where no registry is in force any more, the way back is one step. */
 function emptied(value: RegistryValue, viewer: PageViewer, mayAct: boolean): Html | null {
   const last = value.history.find(({ canRollForward }) => canRollForward);
@@ -133,7 +136,7 @@ function rollbackSection(value: RegistryValue, viewer: PageViewer, mayAct: boole
     isMuch && becomes !== null
       ? nothing
       : html`<div><label for="confirmation">${becomes === null ? "It is the first import. To be left without a registry, type" : "To confirm, type"} <strong>${typed}</strong></label> <input id="confirmation" name="confirmation" required maxlength="40" pattern="${typed}" autocomplete="off" spellcheck="false"></div>`;
-  const form = html`<form method="post" action="/registry/rollback" class="actions">${formToken(viewer)}<input type="hidden" name="generation" value="${generation}">${textField}${isMuch ? inUseField(inUse) : nothing}<button class="danger"${disabled(value.runningJob)}>Roll back generation ${generation}</button></form>`;
+  const form = html`<form method="post" action="/registry/rollback" class="actions">${formToken(viewer)}<input type="hidden" name="generation" value="${generation}">${textField}${inUse === null ? uncountedField : isMuch ? inUseField(inUse) : nothing}<button class="danger"${disabled(value.runningJob)}>Roll back generation ${generation}</button></form>`;
   return html`<section id="rollback"><h2>Roll back</h2>
 <p>${after} ${countText(removed)} subnets would go, ${countText(broughtBack)} come back, ${countText(restored)} be as they were; delegations come back with their subnets.${inUse === null ? nothing : html` Of those that would go: <strong>${goingWords(inUse)}</strong>, delegated or with hosts in the frontier.`} What is rolled back can be put in force again below, as long as nothing else was applied in its place.</p>
 ${mayAct && value.canStartJobs ? form : nothing}</section>`;

@@ -42,7 +42,9 @@ const registryRollback = z
     removed: z.int().describe("Subnets that would go."),
     broughtBack: z.int(),
     restored: z.int().describe("Subnets that would be what they were."),
-    inUse: subnetsInUse.nullable().describe("Null: not for this reader."),
+    inUse: subnetsInUse
+      .nullable()
+      .describe("Null: not for this reader, or it takes longer than a page waits."),
   })
   .meta({ id: "RegistryRollback", description: "What rolling back the generation in force would do." });
 

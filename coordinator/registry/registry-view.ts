@@ -22,6 +22,8 @@ export interface RegistryPorts {
   readonly overview: (now: Date) => Promise<RegistryOverview>;
   /** Of what rolling back the generation in force takes away. */
   readonly inUseOfRollback: () => Promise<SubnetsInUse>;
+  /** The same, for a page; null: it would take too long. */
+  readonly inUseSoon: () => Promise<SubnetsInUse | null>;
   readonly store: Pick<RegistryJobStore, "list" | "find" | "askCancel">;
   /** Null: no jobs can be started here. */
   readonly runner: {
@@ -44,8 +46,8 @@ export async function registryValue(ports: RegistryPorts, actor: Actor, now: Dat
   const cache = await cacheValue(ports, now);
   const ageDays = daysSince(overview.appliedAt, now);
   const rollback = rollbackPreview(history);
-  // It reads the frontier's hosts, for those who may roll back.
-  const inUse = rollback !== null && mayDo(actor, "registry-write") ? await ports.inUseOfRollback() : null;
+  // For those who may roll back.
+  const inUse = rollback !== null && mayDo(actor, "registry-write") ? await ports.inUseSoon() : null;
   return {
     ...overview,
     now: now.toISOString(),

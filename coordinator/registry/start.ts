@@ -1,6 +1,6 @@
 /** The registry's pages with what they work on: the database, the jobs of this coordinator, the audit log. */
 import { createPool } from "#db/server-database";
-import { inUseOfRollback } from "#rir-import/database/subnets-in-use";
+import { inUseOfRollback, inUseOfRollbackWithin } from "#rir-import/database/subnets-in-use";
 import { registryOverview } from "#rir-import/status";
 import { createAuditLog } from "../database/audit-log.ts";
 import type { RoomOptions } from "../start-web.ts";
@@ -8,6 +8,9 @@ import type { WebPart } from "../web/actions.ts";
 import { createRegistryJobStore } from "./job-store.ts";
 import { RegistryJobs } from "./jobs.ts";
 import { registryRoutes } from "./routes.ts";
+
+/** A page waits no longer for the count of what a rollback takes away; who rolls back is told in any case. */
+const inUseMs = 1500;
 
 export function registryPart(
   options: Pick<RoomOptions, "database" | "pool" | "log" | "registryHost"> & {
@@ -23,6 +26,7 @@ export function registryPart(
   return registryRoutes({
     overview: async (at) => await registryOverview({ pool, schema }, at),
     inUseOfRollback: async () => await inUseOfRollback(pool, 1),
+    inUseSoon: async () => await inUseOfRollbackWithin(pool, 1, inUseMs),
     store,
     runner: host && jobs && { jobs, host },
     audit: createAuditLog(pool),

@@ -2,7 +2,7 @@
  * Subnets in use: delegated to a crawler, or with hosts in the frontier. An import or a rollback that takes away more than a
  * few of them is an accident more often than not, and has to be meant: who asks for it names their number.
  */
-import type { PoolClient } from "pg";
+import type { Pool, PoolClient } from "pg";
 import { RemovesInUse } from "#core/errors";
 
 export interface SubnetsInUse {
@@ -74,3 +74,25 @@ export async function inUseOfRollback(
   );
   return rows[0]!;
 }
+
+/** The same, for somebody who waits: null when it takes longer. A large frontier is read through. */
+export async function inUseOfRollbackWithin(
+  pool: Pool,
+  imports: number,
+  withinMs: number,
+): Promise<SubnetsInUse | null> {
+  const client = await pool.connect();
+  try {
+    await client.query("begin read only");
+    await client.query(`set local statement_timeout = ${Math.max(1, Math.round(withinMs))}`);
+    return await inUseOfRollback(client, imports);
+  } catch (error) {
+    if ((error as { code?: unknown }).code === queryCanceled) return null;
+    throw error;
+  } finally {
+    await client.query("rollback").catch(() => {});
+    client.release();
+  }
+}
+
+const queryCanceled = "57014";

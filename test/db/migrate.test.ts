@@ -8,7 +8,7 @@ import { migrate, pendingMigrations } from "#db/migrate";
 import { foundation, ownMigrations } from "#db/schema-state";
 import type { Database } from "#db/server-database";
 import { whoCommand } from "#ops/cli/commands/who";
-import { pendingFinding } from "#ops/cli/setup/doctor-checks";
+import { databaseFindings, pendingFinding } from "#ops/cli/setup/doctor-checks";
 import { softwareVersion } from "#protocol/software-version";
 import { inProcess } from "../support/command-in-process.ts";
 import { testDatabase } from "../support/database.ts";
@@ -137,7 +137,14 @@ describe("a schema of a newer version", () => {
     const args = ["--database-url", database.url, "--schema", database.schema, "192.0.2.1"];
     const { code, err } = await inProcess(whoCommand(), args);
 
+    const { pool, schema } = database;
+    const findings = await databaseFindings({ pool, schema, isEmbedded: true, now: () => new Date() });
+
     expect({ code, err }).toMatchObject({ code: 1, err: expect.stringMatching(words) });
+    expect(findings.find((one) => one.subject === "schema")).toMatchObject({
+      state: "mend",
+      words: expect.stringContaining("9002-b by version 0.9.0"),
+    });
     expect(await trace()).toEqual(was);
   });
 
@@ -163,10 +170,10 @@ describe("a migration that needs all coordinators stopped", () => {
 
   it("is refused while one runs, which it names, and runs when that has ended; others need not wait", async () => {
     await rows("insert into migration (name, run_on) values ('0001-foundation', now())");
-    const presence = await CoordinatorPresence.begin(database.pool);
+    const presence = await CoordinatorPresence.begin(database.pool, undefined, "search.example.org:7411");
     const was = await trace();
     const named = new RegExp(
-      `9001-stop needs all coordinators stopped, and one runs.*coordinator ${presence.number} \\(`,
+      `9001-stop needs all coordinators stopped, and one runs.*coordinator ${presence.number} \\(search\\.example\\.org:7411, since `,
     );
     try {
       await expect(migrate(database, stopping)).rejects.toThrow(named);

@@ -32,6 +32,6 @@ export function builtRelease(ref: string): string {
   for (const name of readdirSync(ours).filter((one) => !one.startsWith(".")))
     symlinkSync(join(ours, name), join(theirs, name));
   execFileSync(process.execPath, [join(folder, "ops/build.mjs"), "--unchecked"], { stdio: "ignore" });
-  if (!existsSync(join(folder, "dist/ops/cli/main.js"))) throw new Error(`${ref} was not built`);
+  if (!existsSync(join(folder, "dist"))) throw new Error(`${ref} was not built`);
   return folder;
 }

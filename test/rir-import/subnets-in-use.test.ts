@@ -4,6 +4,7 @@ import { ensureRootSubnets } from "#coordinator/subnets/subnet-store";
 import { RemovesInUse } from "#core/errors";
 import type { Database } from "#db/server-database";
 import { applyImport } from "#rir-import/apply";
+import { inUseOfRollbackWithin } from "#rir-import/database/subnets-in-use";
 import { planImport } from "#rir-import/plan";
 import { rollbackImport, rollForward } from "#rir-import/rollback";
 import { testDatabase } from "../support/database.ts";
@@ -111,6 +112,26 @@ describe("a rollback", () => {
 
     await expect(rollbackImport(database)).rejects.toThrow("removes 2 of the 22");
     await expect(rollbackImport(database, 2)).rejects.toThrow("removes 12 of the 22");
+  });
+
+  it("is counted for whoever waits as long as that may take, and no longer", async () => {
+    await apply(nets(0, 10));
+    await delegateAll(0, 4);
+    const locked = await database.pool.connect();
+    try {
+      const soon = await inUseOfRollbackWithin(database.pool, 1, 10_000);
+      await locked.query("begin; lock table delegation in access exclusive mode");
+      const late = await inUseOfRollbackWithin(database.pool, 1, 50);
+      await locked.query("rollback");
+
+      expect([soon, late]).toEqual([{ total: 4, going: 4 }, null]);
+      // Its connection is as it was.
+      expect((await database.pool.query("show statement_timeout")).rows).toEqual([
+        { statement_timeout: "0" },
+      ]);
+    } finally {
+      locked.release(true);
+    }
   });
 
   it("to an empty tree needs both words, and one step puts everything in force again", async () => {
