@@ -72,15 +72,14 @@ export class OwnHealth {
     if (silent !== null) databaseFaults.push(inTheWay("database-does-not-answer", silent));
     if (unwritable !== null) databaseFaults.push(inTheWay("database-cannot-write", unwritable));
     const told = new Set<string>(["database-does-not-answer", "database-cannot-write"]);
+    const facts = this.facts();
     const others = this.alerts().filter(({ name }) => !told.has(name));
     return [
       ...databaseFaults,
       ...this.#standstill(),
       ...others.map((alert) => ({
-        code: alert.name,
-        words: publicWords(alert),
-        since: null,
-        isInTheWay: false,
+        ...{ code: alert.name, words: publicWords(alert), isInTheWay: false },
+        since: sinceOf(alert.name, facts),
       })),
     ];
   }
@@ -109,6 +108,18 @@ export class OwnHealth {
       words: error === undefined ? null : wordsOf(error),
     };
   }
+}
+
+/** Null: that it holds is all that is known. */
+function sinceOf(name: AlertName, facts: OwnFacts): Date | null {
+  const times: Partial<Record<AlertName, readonly (number | null)[]>> = {
+    "job-failing": facts.jobs.map(({ failingSinceMs }) => failingSinceMs),
+    "job-overdue": facts.jobs.map(({ runningSinceMs }) => runningSinceMs),
+    "nobody-leads": [facts.leaderlessSinceMs],
+    "coordinator-silent": facts.silentCoordinators.map(({ sinceMs }) => sinceMs),
+  };
+  const known = (times[name] ?? []).filter((ms) => ms !== null);
+  return known.length === 0 ? null : new Date(Math.min(...known));
 }
 
 const faultFacts = (fault: DatabaseFault | null): OwnFacts["silent"] =>

@@ -216,6 +216,18 @@ it("is looked at every ten seconds, however often it is asked", async () => {
   expect([await written(0), await written(9_999), await written(10_001)]).toEqual([true, false, true]);
 });
 
+it("a connection that others have lost is no silence while the database answers", async () => {
+  const watch = newWatch();
+  const lost = Object.assign(new Error("terminating connection"), { code: "57P01" });
+
+  const looks = [watch.look(), watch.look()];
+  watch.note(lost);
+  await Promise.all(looks);
+
+  expect(watch.state.silent).toBeNull();
+  expect((await watch.look()).silent).toBeNull();
+});
+
 it("a connection that was lost is another one at the next look", async () => {
   const watch = newWatch();
   await watch.look();
