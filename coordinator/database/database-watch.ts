@@ -27,7 +27,7 @@ export interface DatabaseState {
 }
 
 /** Whoever looks waits no longer. */
-export const lookMs = 1500;
+export const lookMs = 1000;
 
 const pingEveryMs = 2000;
 const writeEveryMs = 30_000;
@@ -131,7 +131,9 @@ export class DatabaseWatch {
   }
 
   async #lookIfAnswers(): Promise<void> {
-    const answer = await answerOf(this.#ping.ask(), lookMs);
+    // Whoever comes while it is asked waits for the rest of the time.
+    const leftMs = Math.max(0, lookMs - this.#ping.waitedMs);
+    const answer = await answerOf(this.#ping.ask(), leftMs);
     if (answer === askedAnew) return;
     if (answer === tooLate) {
       this.#silent ??= { words: lateWords, since: this.#now() };

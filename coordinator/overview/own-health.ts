@@ -5,6 +5,7 @@
  */
 import type { EventLoopDelay } from "#core/event-loop-clock";
 import type { DutyReport } from "#core/scheduler";
+import { within } from "#core/within";
 import type { SilentCoordinator } from "../crawlers/coordinator-presence-store.ts";
 import type { DatabaseFault, DatabaseState } from "../database/database-watch.ts";
 import type { AlertMute, JobFacts, OwnFacts } from "./alert-facts.ts";
@@ -12,7 +13,7 @@ import { type Alert, type AlertList, type AlertName, ownAlertsOf, showAlerts } f
 import type { OperationReads } from "./overview-types.ts";
 
 export interface OwnHealthPorts {
-  /** `look`: as it is now, within a second and a half. */
+  /** `look`: as it is now, within a second. */
   readonly database: { readonly state: DatabaseState; look(): Promise<DatabaseState> };
   readonly now: () => Date;
   /** The clock that jobs are told by. */
@@ -63,6 +64,11 @@ export class OwnHealth {
 
   alerts(mutes: readonly AlertMute[] = []): Alert[] {
     return ownAlertsOf(this.facts(), this.#ports.now().getTime(), mutes);
+  }
+
+  /** Why the database cannot be asked, after a look at it; null: it answers. */
+  async silence(): Promise<string | null> {
+    return (await this.#ports.database.look()).silent?.words ?? null;
   }
 
   /** After the database was looked at: what is in the way of its work, and what somebody should look at. */
@@ -155,8 +161,10 @@ function wordsOf(error: unknown): string {
 
 // Alerts in bounded time: with what the database knows where it says so soon enough, else with what is known here.
 
-/** Facts are a few small queries; where they take longer, the database is not there or has much else to do. */
-const factsMs = 1000;
+/** Facts are a few small queries; where they take longer, it is looked whether the database answers at all. */
+const factsMs = 300;
+/** A database that answers, and is slow, is waited for. */
+const slowFactsMs = 5000;
 
 /** The reads with what the coordinator knows of itself among the facts. */
 export function withOwnFacts<Reads extends Pick<OperationReads, "alertFacts">>(
@@ -181,17 +189,15 @@ export class AlertsInTime {
   }
 
   async list(now: Date): Promise<AlertList> {
-    let late: NodeJS.Timeout | undefined;
-    const own = new Promise<AlertList>((resolve) => {
-      late = setTimeout(() => resolve(this.#own(now, "the database has not said within 1 s")), factsMs);
-    });
+    if (this.#health.facts().silent !== null) return this.#own(now, "");
     const reads = { alertFacts: async (at: Date) => this.#noted(await this.#reads.alertFacts(at)) };
     const whole = showAlerts(reads, now).catch(() => this.#own(now, "the database could not be asked"));
-    try {
-      return await Promise.race([whole, own]);
-    } finally {
-      clearTimeout(late);
-    }
+    return (
+      (await within(factsMs, whole)) ??
+      ((await this.#health.silence()) !== null ? this.#own(now, "") : null) ??
+      (await within(slowFactsMs, whole)) ??
+      this.#own(now, `the database has not said within ${slowFactsMs / 1000} s`)
+    );
   }
 
   #own(now: Date, why: string): AlertList {

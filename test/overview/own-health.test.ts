@@ -92,7 +92,7 @@ it("a loop that was blocked is late by as much", async () => {
     await new Promise((resolve) => setTimeout(resolve, 60));
     const beganMs = performance.now();
     while (performance.now() - beganMs < 300) Math.sqrt(beganMs);
-    await until(() => watch.delay.mostMs > 0, 2000);
+    await until(() => watch.delay.mostMs > 200, 2000);
 
     expect(watch.delay.mostMs).toBeGreaterThan(200);
     expect(watch.delay.p99Ms).toBe(0);
