@@ -184,8 +184,12 @@ const renderMs = 10_000;
 /** Every range's history is among the regions: a page takes the one that it shows. */
 export function addEvents(app: FastifyInstance, ports: EventPorts, overview: ShowLiveOverview): void {
   const everything = async () => {
-    const histories = historyRangeNames.map(async (range) => await ports.reads.history(range, ports.now()));
-    return overviewRegions(await overview("1h"), await Promise.all(histories));
+    // Together: one that fails alone, while another is awaited, would end the process.
+    const [shown, histories] = await Promise.all([
+      overview("1h"),
+      Promise.all(historyRangeNames.map(async (range) => await ports.reads.history(range, ports.now()))),
+    ]);
+    return overviewRegions(shown, histories);
   };
   const unlessItFails = (regions: ReturnType<typeof everything>) =>
     regions.catch((error: unknown) => {
