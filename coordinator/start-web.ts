@@ -101,6 +101,7 @@ export async function openWebServer(options: OpenWebOptions): Promise<{ web: Fas
   const pool = createPool(database.url, readingConnections, readingTimeoutMs);
   const access = rememberingAccess(options.access(pool), {
     silence: () => options.health.facts().silent?.words ?? null,
+    look: async () => await options.health.silence(),
     hash: hashCrawlerKey,
     nowMs: () => performance.now(),
   });

@@ -27,7 +27,7 @@ export interface DatabaseState {
 }
 
 /** Whoever looks waits no longer. */
-export const lookMs = 1500;
+export const lookMs = 1000;
 
 const pingEveryMs = 2000;
 const writeEveryMs = 30_000;
@@ -70,6 +70,8 @@ export class DatabaseWatch {
     this.#nowMs = nowMs;
     this.pool = createPool(url, ownConnections);
     this.pool.options.connectionTimeoutMillis = connectMs;
+    // A way that is cut without a word holds none of them for ever.
+    this.pool.options.query_timeout = askAnewMs;
     this.#ping = new Question(this.pool, async (client) => await this.#askSimplest(client));
     this.#write = new Question(this.pool, writeAndTakeBack);
   }
@@ -129,7 +131,10 @@ export class DatabaseWatch {
   }
 
   async #lookIfAnswers(): Promise<void> {
-    const answer = await answerOf(this.#ping.ask(), lookMs);
+    // Whoever comes while it is asked waits for the rest of the time.
+    const leftMs = Math.max(0, lookMs - this.#ping.waitedMs);
+    const answer = await answerOf(this.#ping.ask(), leftMs);
+    if (answer === askedAnew) return;
     if (answer === tooLate) {
       this.#silent ??= { words: lateWords, since: this.#now() };
       void this.#ping.asked?.then((answered) => {
@@ -144,7 +149,8 @@ export class DatabaseWatch {
     else this.#answers();
     // A server that cannot write its log ends, and does not come back: who asks it is told nothing of a disk.
     if (this.#silent === null || !this.#folder) return;
-    if (await isDiskFull(this.#folder)) this.#sayUnwritable(fullWords);
+    const isFull = await answerOf(isDiskFull(this.#folder), diskMs);
+    if (isFull === true) this.#sayUnwritable(fullWords);
     else this.#unwritable = null;
   }
 
@@ -156,6 +162,7 @@ export class DatabaseWatch {
 
   async #lookIfWritten(): Promise<void> {
     const answer = await answerOf(this.#write.ask(), lookMs);
+    if (answer === askedAnew) return;
     if (answer === tooLate) {
       if (this.#write.waitedMs < mostWriteMs || this.#silent !== null) return;
       this.#sayUnwritable(
@@ -179,6 +186,10 @@ export class DatabaseWatch {
 }
 
 const tooLate: unique symbol = Symbol("too late");
+/** Somebody gave the question up, and it says nothing of the database. */
+const askedAnew: unique symbol = Symbol("asked anew");
+/** A disk that hangs is waited for no longer. */
+const diskMs = 200;
 
 /** A loop that was blocked for longer runs its timers first: what has arrived meanwhile is read before it counts as late. */
 async function answerOf<T>(asked: Promise<T>, mostMs: number): Promise<T | typeof tooLate> {
@@ -243,17 +254,16 @@ class Question {
         client = await this.#pool.connect();
         if (turn !== this.#turn) {
           client.release(true);
-          return new Error("asked anew");
+          return askedAnew;
         }
         this.#client = client;
       }
       await this.#put(client);
-      return null;
+      return turn === this.#turn ? null : askedAnew;
     } catch (error) {
-      if (client !== null && turn === this.#turn) {
-        this.#client = null;
-        client.release(true);
-      }
+      if (turn !== this.#turn) return askedAnew;
+      this.#client = null;
+      client?.release(true);
       return error;
     }
   }

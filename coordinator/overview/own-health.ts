@@ -5,6 +5,7 @@
  */
 import type { EventLoopDelay } from "#core/event-loop-clock";
 import type { DutyReport } from "#core/scheduler";
+import { within } from "#core/within";
 import type { SilentCoordinator } from "../crawlers/coordinator-presence-store.ts";
 import type { DatabaseFault, DatabaseState } from "../database/database-watch.ts";
 import type { AlertMute, JobFacts, OwnFacts } from "./alert-facts.ts";
@@ -12,7 +13,7 @@ import { type Alert, type AlertList, type AlertName, ownAlertsOf, showAlerts } f
 import type { OperationReads } from "./overview-types.ts";
 
 export interface OwnHealthPorts {
-  /** `look`: as it is now, within a second and a half. */
+  /** `look`: as it is now, within a second. */
   readonly database: { readonly state: DatabaseState; look(): Promise<DatabaseState> };
   readonly now: () => Date;
   /** The clock that jobs are told by. */
@@ -65,6 +66,11 @@ export class OwnHealth {
     return ownAlertsOf(this.facts(), this.#ports.now().getTime(), mutes);
   }
 
+  /** Why the database cannot be asked, after a look at it; null: it answers. */
+  async silence(): Promise<string | null> {
+    return (await this.#ports.database.look()).silent?.words ?? null;
+  }
+
   /** After the database was looked at: what is in the way of its work, and what somebody should look at. */
   async look(): Promise<HealthFault[]> {
     const { silent, unwritable } = await this.#ports.database.look();
@@ -72,15 +78,14 @@ export class OwnHealth {
     if (silent !== null) databaseFaults.push(inTheWay("database-does-not-answer", silent));
     if (unwritable !== null) databaseFaults.push(inTheWay("database-cannot-write", unwritable));
     const told = new Set<string>(["database-does-not-answer", "database-cannot-write"]);
+    const facts = this.facts();
     const others = this.alerts().filter(({ name }) => !told.has(name));
     return [
       ...databaseFaults,
       ...this.#standstill(),
       ...others.map((alert) => ({
-        code: alert.name,
-        words: publicWords(alert),
-        since: null,
-        isInTheWay: false,
+        ...{ code: alert.name, words: publicWords(alert), isInTheWay: false },
+        since: sinceOf(alert.name, facts),
       })),
     ];
   }
@@ -109,6 +114,18 @@ export class OwnHealth {
       words: error === undefined ? null : wordsOf(error),
     };
   }
+}
+
+/** Null: that it holds is all that is known. */
+function sinceOf(name: AlertName, facts: OwnFacts): Date | null {
+  const times: Partial<Record<AlertName, readonly (number | null)[]>> = {
+    "job-failing": facts.jobs.map(({ failingSinceMs }) => failingSinceMs),
+    "job-overdue": facts.jobs.map(({ runningSinceMs }) => runningSinceMs),
+    "nobody-leads": [facts.leaderlessSinceMs],
+    "coordinator-silent": facts.silentCoordinators.map(({ sinceMs }) => sinceMs),
+  };
+  const known = (times[name] ?? []).filter((ms) => ms !== null);
+  return known.length === 0 ? null : new Date(Math.min(...known));
 }
 
 const faultFacts = (fault: DatabaseFault | null): OwnFacts["silent"] =>
@@ -144,8 +161,10 @@ function wordsOf(error: unknown): string {
 
 // Alerts in bounded time: with what the database knows where it says so soon enough, else with what is known here.
 
-/** Facts are a few small queries; where they take longer, the database is not there or has much else to do. */
-const factsMs = 1000;
+/** Facts are a few small queries; where they take longer, it is looked whether the database answers at all. */
+const factsMs = 300;
+/** A database that answers, and is slow, is waited for. */
+const slowFactsMs = 5000;
 
 /** The reads with what the coordinator knows of itself among the facts. */
 export function withOwnFacts<Reads extends Pick<OperationReads, "alertFacts">>(
@@ -170,17 +189,15 @@ export class AlertsInTime {
   }
 
   async list(now: Date): Promise<AlertList> {
-    let late: NodeJS.Timeout | undefined;
-    const own = new Promise<AlertList>((resolve) => {
-      late = setTimeout(() => resolve(this.#own(now, "the database has not said within 1 s")), factsMs);
-    });
+    if (this.#health.facts().silent !== null) return this.#own(now, "");
     const reads = { alertFacts: async (at: Date) => this.#noted(await this.#reads.alertFacts(at)) };
     const whole = showAlerts(reads, now).catch(() => this.#own(now, "the database could not be asked"));
-    try {
-      return await Promise.race([whole, own]);
-    } finally {
-      clearTimeout(late);
-    }
+    return (
+      (await within(factsMs, whole)) ??
+      ((await this.#health.silence()) !== null ? this.#own(now, "") : null) ??
+      (await within(slowFactsMs, whole)) ??
+      this.#own(now, `the database has not said within ${slowFactsMs / 1000} s`)
+    );
   }
 
   #own(now: Date, why: string): AlertList {

@@ -2,6 +2,7 @@
 
 import type { FastifyInstance } from "fastify";
 import type { Log } from "#core/log";
+import { within } from "#core/within";
 import { accuracyEstimate } from "../delegation/accuracy.ts";
 import { accuracyBody, accuracyCsv } from "../delegation/accuracy-page.ts";
 import { type Access, refusalFor, type Visit } from "../web/access.ts";
@@ -178,17 +179,26 @@ interface EventPorts extends LiveOverviewPorts {
 }
 
 /** Then the alerts alone are sent, and the rest of the page stays as it was. */
-const renderMs = 3000;
+const renderMs = 10_000;
 
 /** Every range's history is among the regions: a page takes the one that it shows. */
 export function addEvents(app: FastifyInstance, ports: EventPorts, overview: ShowLiveOverview): void {
   const everything = async () => {
-    const histories = historyRangeNames.map(async (range) => await ports.reads.history(range, ports.now()));
-    return overviewRegions(await overview("1h"), await Promise.all(histories));
+    // Together: one that fails alone, while another is awaited, would end the process.
+    const [shown, histories] = await Promise.all([
+      overview("1h"),
+      Promise.all(historyRangeNames.map(async (range) => await ports.reads.history(range, ports.now()))),
+    ]);
+    return overviewRegions(shown, histories);
   };
+  const unlessItFails = (regions: ReturnType<typeof everything>) =>
+    regions.catch((error: unknown) => {
+      ports.log.warn({ error }, "no live update could be made of all regions");
+      return null;
+    });
   const render = async () => {
     const alerts = await ports.alerts.list(ports.now());
-    const whole = alerts.incomplete === null ? await within(renderMs, everything()) : null;
+    const whole = alerts.incomplete === null ? await within(renderMs, unlessItFails(everything())) : null;
     const regions = whole ?? alertRegions(alerts.alerts);
     return Object.fromEntries(Object.entries(regions).map(([name, region]) => [name, region.markup]));
   };
@@ -216,20 +226,6 @@ const tooManyListeners = {
   title: "Too many listeners",
   words: "As many pages as can be kept live are live. This one stays as it is; reload it to see news.",
 };
-
-/** Null: it takes longer. What is not waited for may fail. */
-async function within<T>(mostMs: number, work: Promise<T>): Promise<T | null> {
-  let late: NodeJS.Timeout | undefined;
-  const waited = new Promise<null>((resolve) => {
-    late = setTimeout(() => resolve(null), mostMs);
-  });
-  try {
-    return await Promise.race([work, waited]);
-  } finally {
-    clearTimeout(late);
-    work.catch(() => {});
-  }
-}
 
 // For those who run the coordinator: whether it lives (/health), whether it can work (/ready), what it counts (/metrics).
 
@@ -273,7 +269,7 @@ export function addOperation(app: FastifyInstance, ports: OperationPorts): void 
 }
 
 /** As long as the look at the database takes at most: whoever asks waits no longer than that. */
-const factsMs = 1500;
+const factsMs = 1000;
 
 /** Where the database does not say whether it has all migrations, it is not known to lack any. */
 async function faultsNow(ports: OperationPorts): Promise<HealthFault[]> {

@@ -5,11 +5,14 @@
  */
 import type { FastifyRequest } from "fastify";
 import type { Scope } from "#core/actor";
+import { within } from "#core/within";
 import { type Access, isRefusal, type Refusal, sessionSecretOf, type Visit } from "./access.ts";
 
 export interface RememberingPorts {
   /** Why the database cannot be asked; null: it can. */
   readonly silence: () => string | null;
+  /** The same, after a look at it, which takes a second at most. */
+  readonly look: () => Promise<string | null>;
   readonly hash: (secret: string) => string;
   /** A clock that never goes back. */
   readonly nowMs: () => number;
@@ -21,8 +24,8 @@ const rememberedMs = 900_000;
 const mostRemembered = 1000;
 /** The pages' own statements are ended by the server at that age, if it lives. */
 const lookUpMs = 5000;
-/** Of who only reads and is remembered: an answer within two seconds is worth more than the latest word on who asks. */
-const rememberedLookUpMs = 500;
+/** Where it takes longer, it is looked whether the database answers at all. */
+const usualMs = 300;
 
 export function rememberingAccess(access: Access, ports: RememberingPorts): Access {
   const known = new Map<string, { readonly visit: Visit; readonly atMs: number }>();
@@ -50,15 +53,11 @@ export function rememberingAccess(access: Access, ports: RememberingPorts): Acce
       const credential = ports.hash(secret);
       const silence = ports.silence();
       if (silence !== null) return fromMemory(credential, silence);
-      const isReading = request.method === "GET" || request.method === "HEAD";
-      let late: NodeJS.Timeout | undefined;
-      const waited = new Promise<null>((resolve) => {
-        const mostMs = isReading && known.has(credential) ? rememberedLookUpMs : lookUpMs;
-        late = setTimeout(() => resolve(null), mostMs);
-      });
       // A look-up that fails is one that gives nobody, and so is one that is not waited for any longer.
       const looked = access.identify(request).catch(() => null);
-      const visit = await Promise.race([looked, waited]).finally(() => clearTimeout(late));
+      const visit =
+        (await within(usualMs, looked)) ??
+        ((await ports.look()) === null ? await within(lookUpMs, looked) : null);
       if (visit === null) return fromMemory(credential, "the database did not say");
       if (isRefusal(visit) || visit.actor.role === "anybody") known.delete(credential);
       else remember(credential, visit);

@@ -117,6 +117,7 @@ function coordinatorPart({ config, record }: RunningParts): StatusReport["coordi
     contactPage: userAgent === null ? null : (contactPageOf(userAgent)?.href ?? null),
     userAgent,
     connectedSince: record.connectedSince?.toISOString() ?? null,
+    notConnectedSince: record.notConnectedSince?.toISOString() ?? null,
     notConnectedBecause: record.downReason,
   };
 }

@@ -222,8 +222,10 @@ ${row("Waits on disk", `${plural(shipping.waitingResults, "result")}, ${bytesInW
 }
 
 function connectionCard({ coordinator, crawler, at }: StatusReport): Markup {
-  const { url, connectedSince, notConnectedBecause, contactPage, userAgent } = coordinator;
-  const link = connectedSince === null ? notConnectedBecause : `connected for ${since(connectedSince, at)}`;
+  const { url, connectedSince, notConnectedSince, notConnectedBecause, contactPage, userAgent } = coordinator;
+  const down = notConnectedSince === null ? "" : `, for ${since(notConnectedSince, at)}`;
+  const link =
+    connectedSince === null ? `${notConnectedBecause}${down}` : `connected for ${since(connectedSince, at)}`;
   return html`<section><h2>For whom</h2><dl>
 ${row("Coordinator", url)}
 ${row("Link", link)}

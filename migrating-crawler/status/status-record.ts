@@ -37,6 +37,8 @@ export class StatusRecord {
   /** Of the last session. */
   welcome: CoordinatorWelcome | null = null;
   connectedSince: Date | null = null;
+  /** Since when there is no link: the start, or the end of the last session. Null: there is one. */
+  notConnectedSince: Date | null;
   /** Why there is no link, in words; empty when there is one. */
   downReason = "not connected to the coordinator yet";
   /** The coordinator's words when it takes no results for a while. */
@@ -66,6 +68,7 @@ export class StatusRecord {
     this.#settings = settings;
     this.#now = settings.now ?? (() => new Date());
     this.startedAt = this.#now();
+    this.notConnectedSince = this.startedAt;
     this.#time = new LocalTime(settings.timeZone);
     this.#file = new KeptFile({ ...settings.kept, ...storyFile });
     this.#story = this.#file.read(storyFrom) ?? emptyStory;
@@ -84,6 +87,7 @@ export class StatusRecord {
   welcomed(welcome: CoordinatorWelcome): void {
     this.welcome = welcome;
     this.connectedSince = this.#now();
+    this.notConnectedSince = null;
     this.downReason = "";
   }
 
@@ -99,6 +103,7 @@ export class StatusRecord {
       });
     }
     this.connectedSince = null;
+    this.notConnectedSince ??= this.#now();
     this.downReason = words;
   }
 

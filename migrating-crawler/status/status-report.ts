@@ -53,6 +53,8 @@ export interface StatusReport {
     /** Of every request to a site. */
     readonly userAgent: string | null;
     readonly connectedSince: string | null;
+    /** Since when there is no link; null: there is one, or no crawler runs. */
+    readonly notConnectedSince: string | null;
     /** Why there is no link; empty when there is one. */
     readonly notConnectedBecause: string;
   };

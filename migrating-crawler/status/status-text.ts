@@ -39,7 +39,7 @@ function head(report: StatusReport): string[] {
   const { crawler, coordinator, versions, words, at } = report;
   const link =
     coordinator.connectedSince === null
-      ? `${coordinator.url ?? "none"} (not connected: ${coordinator.notConnectedBecause})`
+      ? `${coordinator.url ?? "none"} (not connected${forHowLong(coordinator.notConnectedSince, at)}: ${coordinator.notConnectedBecause})`
       : `${coordinator.url}, connected for ${since(coordinator.connectedSince, at)}`;
   const identity = crawler.fingerprint === null ? "none of its own" : `${crawler.fingerprint}…`;
   const address = crawler.publicAddress === null ? "" : `, seen at ${crawler.publicAddress}`;
@@ -279,3 +279,6 @@ function resetWords({ resetsAt, limit, holdingBack }: LimitReport, now: Date): s
   if (limit === "hours") return holdingBack === "" ? `open for ${left} more` : `opens in ${left}`;
   return `starts over in ${left}`;
 }
+
+const forHowLong = (then: string | null, at: string): string =>
+  then === null ? "" : ` for ${since(then, at)}`;

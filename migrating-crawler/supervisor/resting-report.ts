@@ -30,7 +30,7 @@ export function restingReport(home: string, program: string, now: Date): StatusR
     crawler: crawlerPart(home, config),
     coordinator: {
       url: config?.coordinatorUrl ?? null,
-      ...{ contactPage: null, userAgent: null, connectedSince: null },
+      ...{ contactPage: null, userAgent: null, connectedSince: null, notConnectedSince: null },
       notConnectedBecause: "no crawler runs here",
     },
     pause: sinceAndWhy(readPause(home)),

@@ -1,5 +1,5 @@
 /**
- * What needs attention, from whoever can say it: the database, asked within a second and a half before anything waits
+ * What needs attention, from whoever can say it: the database, asked within a second before anything waits
  * for it, and the coordinator that runs here, which knows of itself what no database tells. When neither says anything,
  * that is the alert.
  */
@@ -26,7 +26,7 @@ import { readFrom } from "./read-database.ts";
 
 /** A coordinator answers /ready within two seconds whatever the database does. */
 const askMs = 2500;
-const connectMs = 1400;
+const connectMs = 900;
 
 /** Looks as often as it is asked; the database is opened once, and again after it was gone. */
 export class AlertsAnywhere {

@@ -107,8 +107,8 @@ const fault = (words: string, seconds: number) => ({ words, sinceMs: nowMs - sec
 /** What differs; the last value where nothing is said yet, and the first where something is. */
 const rules: Readonly<Record<AlertName, readonly [not: Partial<AlertFacts>, found: Partial<AlertFacts>]>> = {
   "database-does-not-answer": [
-    withOwn({ silent: fault("the database does not answer within 1.5 s", 3.9) }),
-    withOwn({ silent: fault("the database does not answer within 1.5 s", 4) }),
+    withOwn({ silent: fault("the database does not answer within 1 s", 3.9) }),
+    withOwn({ silent: fault("the database does not answer within 1 s", 4) }),
   ],
   "database-cannot-write": [
     withOwn({}),
@@ -293,7 +293,7 @@ it("a coordinator that went silent is named, after the time in which it may come
 it("without the database a coordinator tells what it knows of itself, and what is muted stays so", () => {
   const own = {
     ...healthy,
-    silent: fault("the database does not answer within 1.5 s", 60),
+    silent: fault("the database does not answer within 1 s", 60),
     eventLoop: { p99Ms: 900, mostMs: 7000 },
   };
   const until = new Date(nowMs + 1);

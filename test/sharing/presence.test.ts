@@ -4,6 +4,7 @@ import { CoordinatorPresence, coordinatorAddresses } from "#coordinator/crawlers
 import { createDelegationStore } from "#coordinator/delegation/store";
 import { leaveRequests, takeRequests } from "#coordinator/sharing/request-store";
 import { NoLongerLeads } from "#core/errors";
+import { silentLog } from "#core/log";
 import { type FlowWorld, newFlowWorld } from "../support/flow-world.ts";
 import { noon, roundOf } from "../support/store-world.ts";
 import { until } from "../support/until.ts";
@@ -19,8 +20,8 @@ afterEach(async () => {
 });
 afterAll(async () => await world.close());
 
-async function begin(nowMs?: () => number): Promise<CoordinatorPresence> {
-  const presence = await CoordinatorPresence.begin(world.pool, nowMs);
+async function begin(nowMs?: () => number, name?: string): Promise<CoordinatorPresence> {
+  const presence = await CoordinatorPresence.begin(world.pool, nowMs, name);
   begun.push(presence);
   return presence;
 }
@@ -84,6 +85,71 @@ it("a database that stood still for all makes nobody silent", async () => {
   await observer.look();
 
   expect([first.leads, observer.leads]).toEqual([true, false]);
+});
+
+it("one that goes silent is named to people until it is back at its place, and one that ends is not", async () => {
+  let aheadMs = 0;
+  const observer = await begin(() => aheadMs, "web-1:7411");
+  const silent = await begin(undefined, "web-2:7411");
+  const ended = await begin(undefined, "web-3:7411");
+  await observer.look();
+  await ended.end();
+  const told = [];
+  for (let look = 0; look < 7; look += 1) {
+    aheadMs += 2000;
+    await observer.look();
+    told.push(observer.silentOthers.map(({ name }) => name));
+  }
+  aheadMs += 30_000;
+  const later = observer.silentOthers;
+  await silent.look();
+  await observer.look();
+  const awake = observer.silentOthers;
+  for (let look = 0; look < 7; look += 1) {
+    aheadMs += 2000;
+    await observer.look();
+  }
+  const again = observer.silentOthers.length;
+  await begin(undefined, "web-2:7411");
+  await observer.look();
+
+  expect(told.map((names) => names.join())).toEqual([
+    "",
+    "",
+    "",
+    "",
+    "web-2:7411",
+    "web-2:7411",
+    "web-2:7411",
+  ]);
+  expect(later).toEqual([{ name: "web-2:7411", forMs: 34_000 }]);
+  expect([awake, again, observer.silentOthers]).toEqual([[], 1, []]);
+});
+
+it("a lead that is held, and cannot be taken up, leaves nobody who leads", async () => {
+  let aheadMs = 0;
+  let isBroken = true;
+  const first = await begin();
+  const second = await begin(() => aheadMs);
+  const hooks = {
+    ...{ onOthers: () => {}, onRegained: async () => {}, onTakenOver: async () => {} },
+    ...{ log: silentLog, now: () => noon },
+    onLead: async () => {
+      if (isBroken) throw new Error("memory cannot be read");
+    },
+  };
+  second.follow(hooks);
+  const ledMs = second.leaderlessMs;
+  await first.end();
+  await expect(until(async () => second.look().then(() => second.holdsLead), 5000)).rejects.toThrow("memory");
+  aheadMs += 61_000;
+  const leaderlessMs = second.leaderlessMs;
+  isBroken = false;
+  await second.look();
+
+  expect([ledMs, second.holdsLead, second.leads]).toEqual([0, true, true]);
+  expect(leaderlessMs).toBeGreaterThanOrEqual(61_000);
+  expect(second.leaderlessMs).toBe(0);
 });
 
 it("what is asked for at one that does not lead is taken once by the one that does", async () => {

@@ -10,6 +10,7 @@ import type { ContactPorts } from "#coordinator/opt-outs/contact-routes";
 import { createOptOutStore } from "#coordinator/opt-outs/store";
 import { createMetrics } from "#coordinator/overview/metrics";
 import type { LiveState } from "#coordinator/overview/overview";
+import { readinessReads } from "#coordinator/overview/overview-reads";
 import { OwnHealth } from "#coordinator/overview/own-health";
 import { createReleaseKeyStore } from "#coordinator/releases/key-store";
 import { createReleaseFileStore, createReleaseStore } from "#coordinator/releases/release-store";
@@ -70,7 +71,7 @@ export function webServer(database: Database, changed: Partial<WebPorts> = {}): 
   const watch = new DatabaseWatch(database.url, clock);
   const server = createWebServer({
     health: new OwnHealth({ database: watch, ...clock }),
-    reads: createReports(database.pool, () => performance.now()),
+    reads: { ...createReports(database.pool, () => performance.now()), ...readinessReads(watch.pool) },
     resolver: tinyResolver,
     scope: { pagesPerHost: 100, maxDepth: 8, admitNewHosts: false },
     order: { name: "anansi", newShare: 0.9 },

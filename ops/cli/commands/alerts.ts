@@ -39,7 +39,7 @@ export function alertsCommand(): Command {
     )
     .addHelpText(
       "after",
-      "\nA database that does not answer within 1.5 s is the first alert, and the others are what the coordinator knows of itself.\nExit codes: 0 nothing needs attention, 1 failed, 2 wrong usage, 4 there are alerts (also when the database does not answer).\nThe runbook (monitoring) has a section for each name.\n\nExamples:\n  nearcrawl alerts --json || mail -s nearcrawl ops@example.org\n  nearcrawl alerts mute crawler-offline --of berlin --hours 48 --reason 'moves to another room'\n  nearcrawl alerts unmute crawler-offline --of berlin",
+      "\nA database that does not answer within 1 s is the first alert, and the others are what the coordinator knows of itself.\nExit codes: 0 nothing needs attention, 1 failed, 2 wrong usage, 4 there are alerts (also when the database does not answer).\nThe runbook (monitoring) has a section for each name.\n\nExamples:\n  nearcrawl alerts --json || mail -s nearcrawl ops@example.org\n  nearcrawl alerts mute crawler-offline --of berlin --hours 48 --reason 'moves to another room'\n  nearcrawl alerts unmute crawler-offline --of berlin",
     )
     // Its sub-commands have options of the same names, and they are their own.
     .enablePositionalOptions()

@@ -38,6 +38,7 @@ import type { ReleaseStores } from "../release/publish-release.ts";
 import { cacheFolderOf, settingsOf } from "../rir/cache-options.ts";
 import { askerVariables } from "../rir/job-steps.ts";
 import { readCoordinatorSettings, settingsFileOf, withPlaces } from "../setup/coordinator-settings.ts";
+import { keepWatchdogCalm } from "../systemd-watchdog.ts";
 import { untilAskedToStop } from "../until-asked-to-stop.ts";
 
 interface CoordinatorOptions extends ContextOptions {
@@ -100,6 +101,8 @@ async function runCoordinator(options: CoordinatorOptions): Promise<void> {
   const config = withPlaces(file, () => requireContact(coordinatorSettings(file, options)));
   for (const words of contactWarnings(config)) process.stderr.write(`nearcrawl: ${words}\n`);
   const log = createLog({ level: config.logLevel, name: "coordinator" });
+  // From here on: a migration may take longer than a watchdog waits.
+  keepWatchdogCalm((words) => process.stderr.write(`nearcrawl: ${words}\n`));
   const version = softwareVersion;
   const server = serverFollower(log);
   const work = async (database: Database) => {

@@ -101,14 +101,14 @@ async function database(context: CommandContext, now: () => Date): Promise<Findi
   }
 }
 
-/** Why it does not answer, found out in a second and a half; null: it answers, or is started by whoever opens it. */
+/** Why it does not answer, found out in a second; null: it answers, or is started by whoever opens it. */
 async function silenceOf({ databaseUrl, home, schema }: CommandContext): Promise<string | null> {
   const url = databaseUrl ?? runningServerUrl(home);
   if (url === null) return null;
   const watch = new DatabaseWatch(withSearchPath(url, schema), {
     now: () => new Date(),
     nowMs: () => performance.now(),
-    connectMs: 1400,
+    connectMs: 900,
   });
   const { silent } = await watch.look();
   // A server that stands still does not even take leave.

@@ -48,6 +48,9 @@ TimeoutStopSec=90s
 Restart=on-failure
 RestartSec=5s
 RestartPreventExitStatus=2
+# A coordinator whose process takes no turn for so long is ended and started again; systemd-notify tells that it does.
+WatchdogSec=5min
+NotifyAccess=all
 LimitNOFILE=65536
 LimitCORE=0
 UMask=0027

@@ -268,8 +268,10 @@ describe("a disk that takes nothing", () => {
     spool.append("7", result(next));
     rmSync(blocked, { recursive: true });
 
+    const fault = spool.diskFault;
     expect(spool.append("7", result(next))).toBe(next);
 
+    expect([fault, spool.diskFault]).toEqual([expect.stringMatching(/EEXIST|EISDIR/), null]);
     expect(spool.hasRoom()).toBe(true);
     expect(spool.holdingBack()).toBe("");
   });
@@ -286,6 +288,7 @@ describe("a disk that takes nothing", () => {
 
     expect(kept).toBeNull();
     expect(spool.holdingBack()).toBe("the spool cannot be written: the disk is full (ENOSPC)");
+    expect(spool.diskFault).toBe("the disk is full (ENOSPC)");
     expect(spool.last).toBe(next - 1);
   });
 

@@ -24,6 +24,7 @@ export function sampleReport(changes: Partial<StatusReport> = {}): StatusReport 
       contactPage: "https://search.example/about-crawler",
       userAgent: "Nearcrawl/0.1 (+https://search.example/about-crawler)",
       connectedSince: "2026-11-22T12:56:00.000Z",
+      notConnectedSince: null,
       notConnectedBecause: "",
     },
     pause: null,

@@ -11,6 +11,7 @@ import {
   type Story,
 } from "#crawler/status/status-history";
 import { StatusRecord } from "#crawler/status/status-record";
+import type { CoordinatorWelcome } from "#protocol/coordinator-messages";
 import type { FetchResult } from "#protocol/result";
 import { temporaryFolder } from "../../support/temporary-folder.ts";
 import { until } from "../../support/until.ts";
@@ -108,6 +109,20 @@ describe("the record", () => {
 
     expect(record.story.errors).toMatchObject([{ host: "search.example", code: "link-down" }]);
     expect(record.downReason).toBe("no link to the coordinator: connect ECONNREFUSED");
+  });
+
+  it("tells since when the coordinator is not reached, however often it is tried for whatever reason", () => {
+    const record = open();
+    const atStart = record.notConnectedSince;
+    record.welcomed({} as CoordinatorWelcome);
+    const whileConnected = record.notConnectedSince;
+    now = new Date("2026-11-22T13:00:00Z");
+    record.down("nothing heard from the coordinator for 25 s");
+    now = new Date("2026-11-22T14:00:00Z");
+    record.down("connect ECONNREFUSED");
+
+    expect([atStart, whileConnected]).toEqual([new Date("2026-11-22T12:00:00Z"), null]);
+    expect(record.notConnectedSince).toEqual(new Date("2026-11-22T13:00:00Z"));
   });
 
   it("keeps how processes before it ended, each end once", () => {

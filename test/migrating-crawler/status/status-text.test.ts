@@ -75,6 +75,15 @@ describe("the status in words", () => {
     expect(text).toContain("gone [2J forged");
   });
 
+  it("says for how long the coordinator has not been reached", () => {
+    const { coordinator, at } = sampleReport();
+    const then = new Date(Date.parse(at) - 12 * 60_000).toISOString();
+    const notConnectedBecause = "no link to the coordinator: nothing heard from the coordinator for 25 s";
+    const down = { ...coordinator, connectedSince: null, notConnectedSince: then, notConnectedBecause };
+
+    expect(textOf({ coordinator: down })).toContain(`(not connected for 12 min: ${notConnectedBecause})`);
+  });
+
   it("fits into one line where nothing can be drawn over", () => {
     expect(statusLine(sampleReport())).toBe(
       "2026-11-22 13:00 UTC  Crawling: 2 sites open, 7 URLs in the last minute. today 50 pages, 0 bytes, 1 error",

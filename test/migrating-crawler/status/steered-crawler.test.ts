@@ -96,6 +96,7 @@ describe("a crawler at work", () => {
       coordinator: {
         url: world.url,
         contactPage: "https://crawl.example/about-crawler",
+        notConnectedSince: null,
         notConnectedBecause: "",
       },
       work: { today: { urls: 4, fetched: 2, refusedByRobots: 1, failed: 1 }, lastMinute: { urls: 4 } },

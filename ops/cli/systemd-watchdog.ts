@@ -1,0 +1,37 @@
+/**
+ * A sign of life for systemd's watchdog (sd_watchdog_enabled(3)), where the unit sets one: a coordinator whose loop stands
+ * still is ended and started again. It says that the process takes turns, and nothing of the database: to start it anew
+ * would not bring that back. Node has no datagrams on Unix sockets, so systemd-notify sends them, a few times a minute.
+ */
+import { spawn } from "node:child_process";
+
+/** Lost ones are made up for by the next, before the time is over. */
+const signsInTime = 3;
+
+export function signOfLifeMs(env: NodeJS.ProcessEnv, processId: number): number | null {
+  const { NOTIFY_SOCKET: socket = "", WATCHDOG_USEC: microseconds = "", WATCHDOG_PID: pid = "" } = env;
+  const isOurs = pid === "" || pid === String(processId);
+  if (socket === "" || !isOurs || !/^[1-9]\d{0,14}$/.test(microseconds)) return null;
+  return Math.max(1, Math.floor(Number(microseconds) / 1000 / signsInTime));
+}
+
+/** Nothing where no watchdog waits. `onFault`: none can be sent, so the watchdog will end this process. */
+export function keepWatchdogCalm(
+  onFault: (words: string) => void,
+  env: NodeJS.ProcessEnv = process.env,
+): { stop(): void } {
+  const everyMs = signOfLifeMs(env, process.pid);
+  if (everyMs === null) return { stop: () => {} };
+  let hasFailed = false;
+  const say = () => {
+    const notify = spawn("systemd-notify", ["WATCHDOG=1"], { env, stdio: "ignore" });
+    notify.on("error", ({ message }) => {
+      if (!hasFailed) onFault(`systemd's watchdog cannot be told that this process lives: ${message}`);
+      hasFailed = true;
+    });
+    notify.unref();
+  };
+  say();
+  const timer = setInterval(say, everyMs).unref();
+  return { stop: () => clearInterval(timer) };
+}

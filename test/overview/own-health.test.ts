@@ -1,0 +1,113 @@
+/** What a coordinator knows of itself: jobs that fail or hang, a process that is late. Real timers, real time where it counts. */
+import { afterEach, expect, it } from "vitest";
+import { AlertsInTime, OwnHealth } from "#coordinator/overview/own-health";
+import { EventLoopWatch } from "#core/event-loop-clock";
+import { silentLog } from "#core/log";
+import { Timekeeper } from "#core/scheduler";
+import { makeGate } from "../support/gate.ts";
+import { until } from "../support/until.ts";
+
+const running: Timekeeper[] = [];
+let gate = makeGate();
+afterEach(async () => {
+  gate.open();
+  gate = makeGate();
+  await Promise.all(running.splice(0).map((timekeeper) => timekeeper.stop()));
+});
+
+const well = { silent: null, unwritable: null };
+let aheadMs = 0;
+
+function healthWith(state = well) {
+  const noted: unknown[] = [];
+  const timekeeper = new Timekeeper(
+    silentLog,
+    () => true,
+    (error) => noted.push(error),
+  );
+  running.push(timekeeper);
+  const health = new OwnHealth({
+    database: { state, look: async () => state },
+    now: () => new Date(Date.now() + aheadMs),
+    nowMs: () => performance.now() + aheadMs,
+    jobs: () => timekeeper.reports(),
+  });
+  return { timekeeper, health, noted };
+}
+
+const names = (health: OwnHealth) => health.alerts().map(({ name }) => name);
+
+it("a job that fails three times in a row is named with its last words, and no longer when it has run well", async () => {
+  const { timekeeper, health, noted } = healthWith();
+  let isBroken = true;
+  timekeeper.every("apply-links", 1, async () => {
+    if (isBroken) throw Object.assign(new Error("could not extend file"), { code: "53100" });
+  });
+  await until(() => names(health).length > 0, 2000);
+
+  expect(health.alerts()[0]).toMatchObject({
+    name: "job-failing",
+    words: expect.stringMatching(/apply-links \(\d+ times: could not extend file, 53100\)\.$/),
+  });
+  // Each failure is told to whoever watches the database.
+  expect(noted.length).toBeGreaterThan(2);
+  expect(await health.look()).toMatchObject([
+    { code: "job-failing", isInTheWay: false, since: expect.any(Date) },
+  ]);
+  isBroken = false;
+  await until(() => names(health).length === 0, 2000);
+});
+
+it("a job that does not end is overdue after ten minutes, and most of the frequent ones are in the way after one", async () => {
+  const { timekeeper, health } = healthWith();
+  for (const name of ["apply-links", "resolve-hosts"]) timekeeper.every(name, 1, () => gate.opened);
+  timekeeper.every("observe", 1, async () => {});
+  await until(
+    () => timekeeper.reports().filter(({ runningSinceMs }) => runningSinceMs !== null).length >= 2,
+    2000,
+  );
+
+  const inTime = await health.look();
+  aheadMs = 61_000;
+  const standing = await health.look();
+  aheadMs = 601_000;
+  const overdue = names(health);
+  aheadMs = 0;
+
+  expect(inTime).toEqual([]);
+  expect(standing).toMatchObject([
+    {
+      code: "jobs-stand-still",
+      words: "2 of the 3 jobs that run every few seconds have not ended for over 60 s",
+      isInTheWay: true,
+    },
+  ]);
+  expect(overdue).toEqual(["job-overdue"]);
+});
+
+it("a loop that was blocked is late by as much", async () => {
+  const watch = new EventLoopWatch();
+  try {
+    // Its first turn has been.
+    await new Promise((resolve) => setTimeout(resolve, 60));
+    const beganMs = performance.now();
+    while (performance.now() - beganMs < 300) Math.sqrt(beganMs);
+    await until(() => watch.delay.mostMs > 200, 2000);
+
+    expect(watch.delay.mostMs).toBeGreaterThan(200);
+    expect(watch.delay.p99Ms).toBe(0);
+  } finally {
+    watch.close();
+  }
+});
+
+it("alerts that the database cannot add to are told with what is known, and what was muted stays muted", async () => {
+  const silent = { words: "the database does not answer (ECONNREFUSED)", since: new Date(Date.now() - 5000) };
+  const { health } = healthWith({ ...well, silent } as never);
+  const alerts = new AlertsInTime({ alertFacts: () => Promise.reject(new Error("away")) }, health);
+
+  expect(await alerts.list(new Date())).toMatchObject({
+    alerts: [{ name: "database-does-not-answer" }],
+    incomplete: "the database does not answer (ECONNREFUSED)",
+  });
+});
