@@ -96,7 +96,7 @@ function askedFor(options: Options) {
       urlsPerLease: 4,
       fetchesBefore: 0,
     },
-    sites: Math.ceil(20 + 80 * minutes),
+    sites: Math.ceil(20 + 50 * minutes),
     ...{
       lengthMs: minutes * 60_000,
       faultsPerMinute: 8,
