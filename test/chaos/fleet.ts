@@ -40,6 +40,8 @@ export interface FleetSize {
   readonly addressRestSeconds: number;
   /** So many fetches are stored before anything is broken. */
   readonly fetchesBefore: number;
+  /** How long a page stays as it is, on average. */
+  readonly changeEveryMs: number;
   /** What lies on the disks stays in the folder afterwards, to be looked at. */
   readonly keepsDisks?: boolean;
 }
@@ -239,7 +241,10 @@ export class ChaosFleet {
     for (const name of ["logs", "settings", "ways", "coordinators", "crawlers"])
       mkdirSync(join(this.#folder, name));
     await this.#openDatabase();
-    this.internet = await startWorld(this.world);
+    const changesPerDay = () => (86_400 * 1000) / this.#size.changeEveryMs;
+    this.internet = await startWorld(this.world, {
+      changes: { seed: this.#size.seed, startMs: Date.now(), changesPerDay },
+    });
     this.#cleanups.push(() => this.internet.close());
     await applyImport(
       this.database,

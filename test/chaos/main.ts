@@ -103,6 +103,8 @@ function askedFor(options: Options) {
       restMs: 300_000,
       settleSeconds: 3,
       addressRestSeconds: 1,
+      changeEveryMs: 60_000,
+      wantedAgain: 12,
     },
     ...(options.kinds === undefined ? {} : { kinds: kindsIn(options.kinds) }),
   };

@@ -1,6 +1,9 @@
 /** One chaos run: a fleet, the faults of a plan, rest, and the checks. */
 import { setTimeout as delay } from "node:timers/promises";
 import type { Pool } from "pg";
+import { fetchAgain } from "#coordinator/frontier/fetch-again-writes";
+import type { UrlAddress } from "#core/url-key";
+import { isConnectionLost } from "#db/server-database";
 import { contradictionsIn, damagedIndexes, databaseChecks } from "../support/database-checks.ts";
 import * as check from "./checks.ts";
 import { applyFault, targetWords } from "./faults.ts";
@@ -12,6 +15,8 @@ export interface ChaosRun extends FleetSize {
   readonly faultsPerMinute: number;
   readonly kinds?: readonly FaultKind[];
   readonly longestMs?: number;
+  /** Pages that somebody wants again, every ten seconds. */
+  readonly wantedAgain: number;
   /** The fleet is left alone for so long at most until all is fetched. */
   readonly restMs: number;
 }
@@ -53,7 +58,10 @@ export async function runChaos(
     say(
       `seed ${run.seed}: ${run.sites} sites, ${run.crawlers} crawlers, ${run.coordinators} coordinators; ${plan.length} faults in ${(run.lengthMs / 1000).toFixed(0)} s`,
     );
-    const { done, pauses } = await doPlan(fleet, plan, { run, say });
+    const over = new AbortController();
+    const wanting = wantAgain(fleet, run, over.signal);
+    const { done, pauses } = await doPlan(fleet, plan, { run, say }).finally(() => over.abort());
+    await wanting;
     const restedMs = await rest(fleet, run.restMs, say);
     const totals = await overviewTotals(fleet);
     const verdicts = await judge(fleet, { run, pauses, lateness, totals, faults: done });
@@ -106,6 +114,35 @@ async function doPlan(
   return { done: done.sort((a, b) => a.atMs - b.atMs), pauses };
 }
 
+const wantEveryMs = 10_000;
+
+/** Visited pages are to be fetched again, some of which have changed; while the database is away, nobody can ask. */
+async function wantAgain(fleet: ChaosFleet, run: ChaosRun, over: AbortSignal): Promise<void> {
+  const { pool } = fleet.database;
+  for (let at = 1; run.wantedAgain > 0; at += 1) {
+    await delay(wantEveryMs, undefined, { signal: over }).catch(() => {});
+    if (over.aborted) return;
+    try {
+      const { rows } = await pool.query<UrlAddress>(
+        `select host_hash as "hostHash", url_hash as "urlHash"
+         from frontier_url
+         where visits > 0
+         order by hashint8(url_hash + $1)
+         limit $2`,
+        [run.seed + at, run.wantedAgain],
+      );
+      await fetchAgain(pool, rows, new Date());
+    } catch (error) {
+      if (!isOfOutage(error)) throw error;
+    }
+  }
+}
+
+/** Without connection, or without disk (SQLSTATE 53100 and what a server says that writes nothing: 58xxx, XX000). */
+function isOfOutage(error: unknown): boolean {
+  return isConnectionLost(error) || /^(53|58|XX)/.test(String((error as { code?: unknown }).code));
+}
+
 /** Until all that can be fetched is, and nothing is on its way; then the crawlers stop, and give back what they hold. */
 async function rest(fleet: ChaosFleet, mostMs: number, say: Say): Promise<number> {
   await fleet.startDatabase();
@@ -138,7 +175,7 @@ async function waitingIn(pool: Pool): Promise<number> {
        + (select count(*) from page_change_inbox)
        + (select count(*) from frontier_host where state = 'unresolved')
        + (select count(*) from frontier_url u join frontier_host h using (host_hash)
-          where u.visits = 0 and u.state = 'due' and h.state = 'resolved')
+          where u.next_fetch_at <= now() and u.state = 'due' and h.state = 'resolved')
      )::int as waiting`,
   );
   return rows[0]!.waiting;
@@ -161,22 +198,31 @@ interface Totals {
   readonly pages: number;
 }
 
-/** As the coordinators' own overviews have them. */
-async function overviewTotals(fleet: ChaosFleet): Promise<readonly Totals[]> {
+/** As the coordinators' own overviews have them; words of one that does not answer. */
+async function overviewTotals(fleet: ChaosFleet): Promise<readonly (Totals | string)[]> {
   return await Promise.all(
-    fleet.coordinators.map(async ({ webUrl }) => {
-      const answer = await fetch(`${webUrl}/api/overview`, { headers: { accept: "application/json" } });
-      const { totals } = (await answer.json()) as { totals: Totals };
-      return totals;
+    fleet.coordinators.map(async ({ webUrl, process }) => {
+      try {
+        const signal = AbortSignal.timeout(answerMs);
+        const answer = await fetch(`${webUrl}/api/overview`, {
+          headers: { accept: "application/json" },
+          signal,
+        });
+        return ((await answer.json()) as { totals: Totals }).totals;
+      } catch (error) {
+        return `${process.name} does not answer: ${String((error as Error).cause ?? error)}`;
+      }
     }),
   );
 }
+
+const answerMs = 30_000;
 
 interface Evidence {
   readonly run: ChaosRun;
   readonly pauses: readonly check.Pause[];
   readonly lateness: check.LatenessWatch;
-  readonly totals: readonly Totals[];
+  readonly totals: readonly (Totals | string)[];
   readonly faults: readonly DoneFault[];
 }
 
@@ -243,17 +289,18 @@ async function judge(fleet: ChaosFleet, evidence: Evidence): Promise<readonly ch
   ];
 }
 
-async function wrongTotals(pool: Pool, totals: readonly Totals[]): Promise<readonly object[]> {
+async function wrongTotals(pool: Pool, totals: Evidence["totals"]): Promise<readonly object[]> {
   const { rows } = await pool.query<Totals>(
     `select (select count(*)::int from frontier_host) as hosts, (select count(*)::int from page) as pages,
        (select count(*)::int from frontier_url) + (select count(*)::int from held_url) as urls`,
   );
   const counted = rows[0]!;
-  return totals.flatMap(({ hosts, urls, pages }) =>
-    hosts === counted.hosts && urls === counted.urls && pages === counted.pages
-      ? []
-      : [{ overview: { hosts, urls, pages }, counted }],
-  );
+  return totals.flatMap((told): object[] => {
+    if (typeof told === "string") return [{ overview: told }];
+    const { hosts, urls, pages } = told;
+    const isRight = hosts === counted.hosts && urls === counted.urls && pages === counted.pages;
+    return isRight ? [] : [{ overview: { hosts, urls, pages }, counted }];
+  });
 }
 
 /** A start that finds no database, or a disk on which nothing can be kept. */
