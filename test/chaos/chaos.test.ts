@@ -18,7 +18,7 @@ import { type ChaosRun, runChaos } from "./run-chaos.ts";
 /** Drawn: one fault of each kind. */
 const short: ChaosRun = {
   ...{ seed: 0, sites: 3, crawlers: 2, coordinators: 1, floorMs: 100, leaseSeconds: 5, concurrentHosts: 4 },
-  ...{ lengthMs: 2500, faultsPerMinute: 170, longestMs: 500, restMs: 90_000, settleSeconds: 0 },
+  ...{ lengthMs: 2500, faultsPerMinute: 170, longestMs: 500, stillMs: 60_000, settleSeconds: 0 },
   ...{ addressRestSeconds: 0, urlsPerLease: 20, fetchesBefore: 2 },
   ...{ changeEveryMs: 60_000, wantedAgain: 0 },
   kinds: ["kill-crawler", "kill-coordinator", "kill-database", "cut-link", "stop-crawler"],

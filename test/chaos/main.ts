@@ -100,7 +100,7 @@ function askedFor(options: Options) {
     ...{
       lengthMs: minutes * 60_000,
       faultsPerMinute: 8,
-      restMs: 300_000,
+      stillMs: 240_000,
       settleSeconds: 3,
       addressRestSeconds: 1,
       changeEveryMs: 60_000,

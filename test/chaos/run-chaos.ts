@@ -17,8 +17,8 @@ export interface ChaosRun extends FleetSize {
   readonly longestMs?: number;
   /** Pages that somebody wants again, every ten seconds. */
   readonly wantedAgain: number;
-  /** The fleet is left alone for so long at most until all is fetched. */
-  readonly restMs: number;
+  /** The fleet is left alone until all is fetched, or nothing has moved for so long. */
+  readonly stillMs: number;
 }
 
 export interface DoneFault {
@@ -62,7 +62,7 @@ export async function runChaos(
     const wanting = wantAgain(fleet, run, over.signal);
     const { done, pauses } = await doPlan(fleet, plan, { run, say }).finally(() => over.abort());
     await wanting;
-    const restedMs = await rest(fleet, run.restMs, say);
+    const restedMs = await rest(fleet, run.stillMs, say);
     const totals = await overviewTotals(fleet);
     const verdicts = await judge(fleet, { run, pauses, lateness, totals, faults: done });
     const figures = await figuresOf(fleet);
@@ -143,28 +143,35 @@ function isOfOutage(error: unknown): boolean {
   return isConnectionLost(error) || /^(53|58|XX)/.test(String((error as { code?: unknown }).code));
 }
 
-/** Until all that can be fetched is, and nothing is on its way; then the crawlers stop, and give back what they hold. */
-async function rest(fleet: ChaosFleet, mostMs: number, say: Say): Promise<number> {
+const stopMs = 60_000;
+
+/**
+ * Until all that can be fetched is, and nothing is on its way, or nothing has moved for so long; then the crawlers stop, and
+ * give back what they hold.
+ */
+async function rest(fleet: ChaosFleet, stillMs: number, say: Say): Promise<number> {
   await fleet.startDatabase();
   const { pool } = fleet.database;
   const beganMs = performance.now();
   const restedMs = () => performance.now() - beganMs;
-  let toldMs = 0;
+  let [toldMs, movedMs, last] = [0, 0, ""];
   for (;;) {
     const left = await check.unfetchedUrls(pool, fleet.world);
     const waiting = await waitingIn(pool);
     if (left.length === 0 && waiting === 0) break;
-    if (restedMs() > mostMs) break;
+    const now = `${left.length} URLs to be fetched, ${waiting} effects and changes on their way`;
+    if (now !== last) [movedMs, last] = [restedMs(), now];
+    if (restedMs() - movedMs > stillMs) break;
     if (restedMs() - toldMs > 10_000) {
       toldMs = restedMs();
-      say(`rest    ${left.length} URLs to be fetched, ${waiting} effects and changes on their way`);
+      say(`rest    ${now}`);
     }
     await delay(250);
   }
   const fetchedMs = restedMs();
-  await Promise.all(fleet.crawlers.map(async ({ process }) => await process.stop(20_000)));
+  await Promise.all(fleet.crawlers.map(async ({ process }) => await process.stop(stopMs)));
   const stoppedMs = restedMs();
-  while ((await openIn(pool)) > 0 && restedMs() - stoppedMs < mostMs) await delay(200);
+  while ((await openIn(pool)) > 0 && restedMs() - stoppedMs < stillMs) await delay(200);
   return fetchedMs;
 }
 
