@@ -35,6 +35,7 @@ export interface ChaosOutcome {
   readonly faults: readonly DoneFault[];
   readonly verdicts: readonly check.Verdict[];
   readonly restedMs: number;
+  /** Without the start. */
   readonly seconds: number;
   readonly figures: { readonly urls: number; readonly fetches: number; readonly requests: number };
   /** Whether disks could be filled for real. */
@@ -43,36 +44,54 @@ export interface ChaosOutcome {
 
 type Say = (line: string) => void;
 
-/** `folder` is there and empty; what lies in it afterwards is the caller's. */
+/** `folder` is there and empty; what lies in it afterwards is the caller's. Rejects with the signal's reason when it aborts. */
 export async function runChaos(
   run: ChaosRun,
   programs: Programs,
   folder: string,
   say: Say,
+  stopping: AbortSignal = new AbortController().signal,
 ): Promise<ChaosOutcome> {
-  const startMs = performance.now();
-  const plan = drawPlan(run);
-  const lateness = new check.LatenessWatch();
   const fleet = await ChaosFleet.start(run, folder, programs);
+  const lateness = new check.LatenessWatch();
   try {
-    say(
-      `seed ${run.seed}: ${run.sites} sites, ${run.crawlers} crawlers, ${run.coordinators} coordinators; ${plan.length} faults in ${(run.lengthMs / 1000).toFixed(0)} s`,
-    );
-    const over = new AbortController();
-    const wanting = wantAgain(fleet, run, over.signal);
-    const { done, pauses } = await doPlan(fleet, plan, { run, say }).finally(() => over.abort());
-    await wanting;
-    const restedMs = await rest(fleet, run.stillMs, say);
-    const totals = await overviewTotals(fleet);
-    const verdicts = await judge(fleet, { run, pauses, lateness, totals, faults: done });
-    const figures = await figuresOf(fleet);
-    const disks = fleet.databaseDisk.type;
-    const seconds = (performance.now() - startMs) / 1000;
-    return { seed: run.seed, plan, faults: done, verdicts, restedMs, seconds, figures, disks };
+    const broken = breakAndJudge(fleet, run, { lateness, say });
+    return await Promise.race([broken, abortOf(stopping)]);
   } finally {
     lateness.stop();
     await fleet.close();
   }
+}
+
+function abortOf(signal: AbortSignal): Promise<never> {
+  return new Promise((_, fail) => {
+    if (signal.aborted) fail(signal.reason);
+    signal.addEventListener("abort", () => fail(signal.reason));
+  });
+}
+
+async function breakAndJudge(
+  fleet: ChaosFleet,
+  run: ChaosRun,
+  { lateness, say }: { readonly lateness: check.LatenessWatch; readonly say: Say },
+): Promise<ChaosOutcome> {
+  const startMs = performance.now();
+  const { seed, sites, crawlers, coordinators, lengthMs } = run;
+  const plan = drawPlan(run);
+  const size = `${sites} sites, ${crawlers} crawlers, ${coordinators} coordinators`;
+  say(`seed ${seed}: ${size}; ${plan.length} faults in ${(lengthMs / 1000).toFixed(0)} s`);
+  const over = new AbortController();
+  const [{ done, pauses }] = await Promise.all([
+    doPlan(fleet, plan, { run, say }).finally(() => over.abort()),
+    wantAgain(fleet, run, over.signal),
+  ]);
+  const restedMs = await rest(fleet, run.stillMs, say);
+  const totals = await overviewTotals(fleet);
+  const verdicts = await judge(fleet, { run, pauses, lateness, totals, faults: done });
+  const figures = await figuresOf(fleet);
+  const disks = fleet.databaseDisk.type;
+  const seconds = (performance.now() - startMs) / 1000;
+  return { seed, plan, faults: done, verdicts, restedMs, seconds, figures, disks };
 }
 
 /** A fault waits until the one before it at the same thing is undone, which may take longer than was planned. */
