@@ -2,7 +2,11 @@
  * Chaos (npm run chaos), short: a plan of one seed against real processes. And what it stands on: that the same seed draws
  * the same faults, that a relay does what it is told, and that each check says so when something is wrong.
  */
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { rm } from "node:fs/promises";
 import { connect, createServer, type Socket } from "node:net";
+import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { Database } from "#db/server-database";
 import { builtProgram } from "../support/built-command.ts";
@@ -11,6 +15,7 @@ import { contradictionsIn } from "../support/database-checks.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
 import { until } from "../support/until.ts";
 import { hastyRequests, requestsWithoutLease } from "./checks.ts";
+import { closeDisk, fillDisk, openDisk } from "./disks.ts";
 import { areOfOneThing, drawPlan, faultKinds, type PlanSize } from "./plan.ts";
 import { FaultyRelay } from "./relay.ts";
 import { type ChaosRun, runChaos } from "./run-chaos.ts";
@@ -18,8 +23,9 @@ import { type ChaosRun, runChaos } from "./run-chaos.ts";
 /** Drawn: one fault of each kind. */
 const short: ChaosRun = {
   ...{ seed: 0, sites: 3, crawlers: 2, coordinators: 1, floorMs: 100, leaseSeconds: 5, concurrentHosts: 4 },
-  ...{ lengthMs: 2500, faultsPerMinute: 170, longestMs: 500, restMs: 90_000, settleSeconds: 0 },
+  ...{ lengthMs: 2500, faultsPerMinute: 170, longestMs: 500, stillMs: 60_000, settleSeconds: 0 },
   ...{ addressRestSeconds: 0, urlsPerLease: 20, fetchesBefore: 2 },
+  ...{ changeEveryMs: 60_000, wantedAgain: 0 },
   kinds: ["kill-crawler", "kill-coordinator", "kill-database", "cut-link", "stop-crawler"],
 };
 
@@ -110,6 +116,50 @@ describe("a relay", () => {
 
     await until(() => socket.destroyed, 10_000);
     relay.set({ type: "open" });
+  });
+});
+
+describe.runIf(process.platform === "linux")("a disk", () => {
+  /** A process that writes 8 KB when it is asked to, and says how that went. */
+  async function writerIn(folder: string) {
+    const script = `process.on("message", () => {
+      try { require("node:fs").writeFileSync(${JSON.stringify(join(folder, "file"))}, Buffer.alloc(8192)); process.send("written"); }
+      catch (error) { process.send(error.code); }
+    });`;
+    const child = spawn(process.execPath, ["-e", script], { stdio: ["ignore", "ignore", "inherit", "ipc"] });
+    const write = async () => {
+      const answer = once(child, "message");
+      child.send("write");
+      return (await answer)[0] as string;
+    };
+    return { pid: child.pid!, write, end: () => child.kill("SIGKILL") };
+  }
+
+  it("that this process may not mount: files do not grow until there is room again", async () => {
+    const folder = temporaryFolder("nearcrawl-disk-");
+    const writer = await writerIn(folder);
+
+    expect(await writer.write()).toBe("written");
+    const empty = await fillDisk({ type: "limited", folder }, [writer.pid]);
+    expect(await writer.write()).toBe("EFBIG");
+    await empty();
+    expect(await writer.write()).toBe("written");
+    writer.end();
+  });
+
+  it("that it may: there is no room until it is emptied", async ({ skip }) => {
+    const disk = await openDisk(temporaryFolder("nearcrawl-disk-"), 1);
+    if (disk.type === "limited") skip("this process may not mount a file system");
+    const writer = await writerIn(disk.folder);
+
+    expect(await writer.write()).toBe("written");
+    await rm(join(disk.folder, "file"));
+    const empty = await fillDisk(disk, [writer.pid]);
+    expect(await writer.write()).toBe("ENOSPC");
+    await empty();
+    expect(await writer.write()).toBe("written");
+    writer.end();
+    await closeDisk(disk, false);
   });
 });
 

@@ -272,9 +272,17 @@ export function leftDrafts(crawlers: readonly StoppedCrawler[]): readonly object
 
 // What processes have said.
 
-/** Words of what a fault does to those around it: a connection that ends, a server that is not there, a full disk. */
-const expectedWords =
-  /connection|timeout|timed out|ECONN|EPIPE|ENOENT|ENOSPC|EFBIG|57P0\d|terminat|starting up|shutting down|recovery mode|No space left|not yet accepting|does not answer|could not (extend|write)|disk/i;
+/** What faults make processes say, by what they do to those around them. */
+const expectedLines: readonly RegExp[] = [
+  // The database, or the way to it, is gone, stands still or comes back (SQLSTATE 57P0x, 08xxx).
+  /connection|ECONN|EPIPE|ENOENT|57P0\d|terminat|starting up|shutting down|recovery mode|not yet accepting|does not answer/i,
+  // Somebody stood still, or the line is slow.
+  /timeout|timed out/i,
+  // The disk is full.
+  /ENOSPC|EFBIG|No space left|could not (extend|write)|disk/i,
+  // Another coordinator has taken the lead from one that stood still.
+  /NoLongerLeads/,
+];
 
 /** Error lines of the logs that no fault explains, and lines that are none. */
 export function unexpectedLines(folder: string, mostRows = 20): readonly object[] {
@@ -293,8 +301,10 @@ function isUnexpected(line: string): boolean {
   try {
     const { level } = JSON.parse(line) as { level?: unknown };
     const isError = level === "error" || (typeof level === "number" && level >= 50);
-    return isError && !expectedWords.test(line);
+    return isError && !isExpected(line);
   } catch {
-    return !expectedWords.test(line);
+    return !isExpected(line);
   }
 }
+
+const isExpected = (line: string): boolean => expectedLines.some((expected) => expected.test(line));

@@ -40,6 +40,8 @@ export interface FleetSize {
   readonly addressRestSeconds: number;
   /** So many fetches are stored before anything is broken. */
   readonly fetchesBefore: number;
+  /** How long a page stays as it is, on average. */
+  readonly changeEveryMs: number;
   /** What lies on the disks stays in the folder afterwards, to be looked at. */
   readonly keepsDisks?: boolean;
 }
@@ -55,6 +57,9 @@ export const crawlScope = { pagesPerHost: 100, maxDepth: 20 } as const;
 const schema = "chaos";
 const databaseMegabytes = 900;
 const crawlerMegabytes = 48;
+
+/** Alone it takes seconds. */
+const startMs = 240_000;
 
 /** What a supervisor of services waits before it starts again what died. */
 const restartMs = 1000;
@@ -75,6 +80,7 @@ export class KeptProcess {
   readonly #deaths: Death[];
   #child: ChildProcess | null = null;
   #isWanted = false;
+  #isClosed = false;
 
   constructor(given: {
     readonly name: string;
@@ -92,7 +98,8 @@ export class KeptProcess {
     return this.#child?.pid ?? null;
   }
 
-  start(): ChildProcess {
+  start(): ChildProcess | null {
+    if (this.#isClosed) return null;
     this.#isWanted = true;
     const child = this.#start();
     this.#child = child;
@@ -117,8 +124,9 @@ export class KeptProcess {
     return child;
   }
 
-  signal(signal: "SIGSTOP" | "SIGCONT"): void {
-    this.#child?.kill(signal);
+  /** It does not start again, whoever wants it to. */
+  close(): void {
+    this.#isClosed = true;
   }
 
   async kill(): Promise<void> {
@@ -171,6 +179,7 @@ export class ChaosFleet {
   internet!: RunningWorld;
   database!: Database;
   databaseDisk!: Disk;
+  #isClosed = false;
   readonly #size: FleetSize;
   readonly #folder: string;
   readonly #programs: Programs;
@@ -219,10 +228,14 @@ export class ChaosFleet {
 
   /** Starts it where it has died. */
   async startDatabase(): Promise<void> {
-    await startEmbeddedPostgres(this.databaseHome);
+    if (!this.#isClosed) await startEmbeddedPostgres(this.databaseHome);
   }
 
+  /** In the middle of a fault as well: what comes to undo it afterwards finds nothing to do. */
   async close(): Promise<void> {
+    this.#isClosed = true;
+    for (const { process } of [...this.crawlers, ...this.coordinators]) process.close();
+    for (const pid of this.databasePids()) process.kill(pid, "SIGCONT");
     for (const cleanup of this.#cleanups.reverse()) {
       try {
         await cleanup();
@@ -239,7 +252,10 @@ export class ChaosFleet {
     for (const name of ["logs", "settings", "ways", "coordinators", "crawlers"])
       mkdirSync(join(this.#folder, name));
     await this.#openDatabase();
-    this.internet = await startWorld(this.world);
+    const changesPerDay = () => (86_400 * 1000) / this.#size.changeEveryMs;
+    this.internet = await startWorld(this.world, {
+      changes: { seed: this.#size.seed, startMs: Date.now(), changesPerDay },
+    });
     this.#cleanups.push(() => this.internet.close());
     await applyImport(
       this.database,
@@ -251,10 +267,10 @@ export class ChaosFleet {
     for (const index of this.world.crawlers.keys()) await this.#addCrawler(index);
     await until(
       async () => (await this.#count("crawler where state = 'online'")) === this.crawlers.length,
-      60_000,
+      startMs,
     );
     const { fetchesBefore } = this.#size;
-    await until(async () => (await this.#count("page_fetch")) >= fetchesBefore, 60_000);
+    await until(async () => (await this.#count("page_fetch")) >= fetchesBefore, startMs);
   }
 
   async #openDatabase(): Promise<void> {
@@ -321,7 +337,7 @@ export class ChaosFleet {
         }),
     });
     writeFileSync(file, JSON.stringify(settings(0)));
-    const child = kept.start();
+    const child = kept.start()!;
     this.#cleanups.push(() => kept.kill());
     const webUrl = await new Promise<string>((listening, failed) => {
       child.on("message", (message: { type?: string; webUrl?: string }) => {

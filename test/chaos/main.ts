@@ -7,10 +7,18 @@ import { Command } from "commander";
 import { UsageError } from "#core/errors";
 import { formatTable, printJson } from "#ops/cli/output";
 import type { Verdict } from "./checks.ts";
-import { type FaultKind, faultKinds } from "./plan.ts";
-import { type ChaosOutcome, runChaos } from "./run-chaos.ts";
+import type { Programs } from "./fleet.ts";
+import { drawPlan, type FaultKind, faultKinds } from "./plan.ts";
+import { type ChaosOutcome, type ChaosRun, runChaos } from "./run-chaos.ts";
 
-const exitCodes = { held: 0, failed: 1, usage: 2 } as const;
+const exitCodes = { held: 0, failed: 1, usage: 2, interrupted: 130 } as const;
+
+class Interrupted extends Error {}
+
+/** Ctrl-C: what runs is ended, disks are taken away, and what was found until then is said. */
+const stopping = new AbortController();
+for (const signal of ["SIGINT", "SIGTERM"] as const)
+  process.once(signal, () => stopping.abort(new Interrupted("interrupted")));
 
 const helpText = `
 The emulated Internet, an embedded Postgres, coordinators and crawlers as processes of their own; for so many minutes they
@@ -24,7 +32,8 @@ Examples:
   npm run chaos -- --minutes 2 --kinds kill-database,fill-database-disk --keep
 
 Disks are filled where this process may mount a file system in memory; elsewhere files are kept from growing. Linux only.
-Exit codes: 0 everything held for every seed; 1 a check failed, or a run could not be brought to its end; 2 wrong usage.
+Exit codes: 0 everything held for every seed; 1 a check failed, or a run could not be brought to its end; 2 wrong usage;
+130 interrupted.
 `;
 
 interface Options {
@@ -65,23 +74,43 @@ async function run(options: Options): Promise<void> {
     crawler: join(root, "dist/migrating-crawler/main.js"),
   };
   const outcomes: ChaosOutcome[] = [];
+  const keepsDisks = options.keep ?? false;
   for (const seed of asked.seeds) {
     const folder = mkdtempSync(join(tmpdir(), "nearcrawl-chaos-"));
-    const outcome = await runChaos(
-      { ...asked.size, seed, keepsDisks: options.keep ?? false },
-      programs,
-      folder,
-      say,
-    );
-    outcomes.push(outcome);
-    const failed = failedOf(outcome);
-    if (!options.json) say(outcomeText(outcome));
-    if (failed.length > 0 && options.keep) say(`kept: ${folder}`);
+    const outcome = await oneRun({ ...asked.size, seed, keepsDisks }, programs, { folder, say });
+    const failed = outcome === null ? [] : failedOf(outcome);
+    if (outcome !== null) {
+      outcomes.push(outcome);
+      if (!options.json) say(outcomeText(outcome));
+    }
+    if (failed.length > 0 && keepsDisks) say(`kept: ${folder}`);
     else rmSync(folder, { recursive: true, force: true });
     if (failed.length > 0) process.exitCode = exitCodes.failed;
+    if (outcome === null) process.exitCode = exitCodes.interrupted;
+    if (outcome === null) break;
   }
   if (options.json) printJson(outcomes);
   else if (outcomes.length > 1) say(summaryText(outcomes));
+}
+
+/** Null: it was interrupted. A run that breaks off is one that failed: those after it go on. */
+async function oneRun(
+  asked: ChaosRun,
+  programs: Programs,
+  { folder, say }: { readonly folder: string; readonly say: (line: string) => void },
+): Promise<ChaosOutcome | null> {
+  try {
+    return await runChaos(asked, programs, folder, say, stopping.signal);
+  } catch (error) {
+    if (error instanceof Interrupted) return null;
+    const words = "the run comes to its end";
+    const rows = [{ error: (error as Error).stack ?? String(error) }];
+    return {
+      ...{ seed: asked.seed, plan: drawPlan(asked), faults: [], restedMs: 0, seconds: 0, disks: "limited" },
+      verdicts: [{ check: "run", words, rows, skipped: null }],
+      figures: { urls: 0, fetches: 0, requests: 0 },
+    };
+  }
 }
 
 function askedFor(options: Options) {
@@ -96,13 +125,15 @@ function askedFor(options: Options) {
       urlsPerLease: 4,
       fetchesBefore: 0,
     },
-    sites: Math.ceil(20 + 80 * minutes),
+    sites: Math.ceil(20 + 50 * minutes),
     ...{
       lengthMs: minutes * 60_000,
       faultsPerMinute: 8,
-      restMs: 300_000,
+      stillMs: 240_000,
       settleSeconds: 3,
       addressRestSeconds: 1,
+      changeEveryMs: 60_000,
+      wantedAgain: 12,
     },
     ...(options.kinds === undefined ? {} : { kinds: kindsIn(options.kinds) }),
   };

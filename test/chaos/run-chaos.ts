@@ -1,6 +1,9 @@
 /** One chaos run: a fleet, the faults of a plan, rest, and the checks. */
 import { setTimeout as delay } from "node:timers/promises";
 import type { Pool } from "pg";
+import { fetchAgain } from "#coordinator/frontier/fetch-again-writes";
+import type { UrlAddress } from "#core/url-key";
+import { isConnectionLost } from "#db/server-database";
 import { contradictionsIn, damagedIndexes, databaseChecks } from "../support/database-checks.ts";
 import * as check from "./checks.ts";
 import { applyFault, targetWords } from "./faults.ts";
@@ -12,8 +15,10 @@ export interface ChaosRun extends FleetSize {
   readonly faultsPerMinute: number;
   readonly kinds?: readonly FaultKind[];
   readonly longestMs?: number;
-  /** The fleet is left alone for so long at most until all is fetched. */
-  readonly restMs: number;
+  /** Pages that somebody wants again, every ten seconds. */
+  readonly wantedAgain: number;
+  /** The fleet is left alone until all is fetched, or nothing has moved for so long. */
+  readonly stillMs: number;
 }
 
 export interface DoneFault {
@@ -30,6 +35,7 @@ export interface ChaosOutcome {
   readonly faults: readonly DoneFault[];
   readonly verdicts: readonly check.Verdict[];
   readonly restedMs: number;
+  /** Without the start. */
   readonly seconds: number;
   readonly figures: { readonly urls: number; readonly fetches: number; readonly requests: number };
   /** Whether disks could be filled for real. */
@@ -38,33 +44,54 @@ export interface ChaosOutcome {
 
 type Say = (line: string) => void;
 
-/** `folder` is there and empty; what lies in it afterwards is the caller's. */
+/** `folder` is there and empty; what lies in it afterwards is the caller's. Rejects with the signal's reason when it aborts. */
 export async function runChaos(
   run: ChaosRun,
   programs: Programs,
   folder: string,
   say: Say,
+  stopping: AbortSignal = new AbortController().signal,
 ): Promise<ChaosOutcome> {
-  const startMs = performance.now();
-  const plan = drawPlan(run);
-  const lateness = new check.LatenessWatch();
   const fleet = await ChaosFleet.start(run, folder, programs);
+  const lateness = new check.LatenessWatch();
   try {
-    say(
-      `seed ${run.seed}: ${run.sites} sites, ${run.crawlers} crawlers, ${run.coordinators} coordinators; ${plan.length} faults in ${(run.lengthMs / 1000).toFixed(0)} s`,
-    );
-    const { done, pauses } = await doPlan(fleet, plan, { run, say });
-    const restedMs = await rest(fleet, run.restMs, say);
-    const totals = await overviewTotals(fleet);
-    const verdicts = await judge(fleet, { run, pauses, lateness, totals, faults: done });
-    const figures = await figuresOf(fleet);
-    const disks = fleet.databaseDisk.type;
-    const seconds = (performance.now() - startMs) / 1000;
-    return { seed: run.seed, plan, faults: done, verdicts, restedMs, seconds, figures, disks };
+    const broken = breakAndJudge(fleet, run, { lateness, say });
+    return await Promise.race([broken, abortOf(stopping)]);
   } finally {
     lateness.stop();
     await fleet.close();
   }
+}
+
+function abortOf(signal: AbortSignal): Promise<never> {
+  return new Promise((_, fail) => {
+    if (signal.aborted) fail(signal.reason);
+    signal.addEventListener("abort", () => fail(signal.reason));
+  });
+}
+
+async function breakAndJudge(
+  fleet: ChaosFleet,
+  run: ChaosRun,
+  { lateness, say }: { readonly lateness: check.LatenessWatch; readonly say: Say },
+): Promise<ChaosOutcome> {
+  const startMs = performance.now();
+  const { seed, sites, crawlers, coordinators, lengthMs } = run;
+  const plan = drawPlan(run);
+  const size = `${sites} sites, ${crawlers} crawlers, ${coordinators} coordinators`;
+  say(`seed ${seed}: ${size}; ${plan.length} faults in ${(lengthMs / 1000).toFixed(0)} s`);
+  const over = new AbortController();
+  const [{ done, pauses }] = await Promise.all([
+    doPlan(fleet, plan, { run, say }).finally(() => over.abort()),
+    wantAgain(fleet, run, over.signal),
+  ]);
+  const restedMs = await rest(fleet, run.stillMs, say);
+  const totals = await overviewTotals(fleet);
+  const verdicts = await judge(fleet, { run, pauses, lateness, totals, faults: done });
+  const figures = await figuresOf(fleet);
+  const disks = fleet.databaseDisk.type;
+  const seconds = (performance.now() - startMs) / 1000;
+  return { seed, plan, faults: done, verdicts, restedMs, seconds, figures, disks };
 }
 
 /** A fault waits until the one before it at the same thing is undone, which may take longer than was planned. */
@@ -106,28 +133,64 @@ async function doPlan(
   return { done: done.sort((a, b) => a.atMs - b.atMs), pauses };
 }
 
-/** Until all that can be fetched is, and nothing is on its way; then the crawlers stop, and give back what they hold. */
-async function rest(fleet: ChaosFleet, mostMs: number, say: Say): Promise<number> {
+const wantEveryMs = 10_000;
+
+/** Visited pages are to be fetched again, some of which have changed; while the database is away, nobody can ask. */
+async function wantAgain(fleet: ChaosFleet, run: ChaosRun, over: AbortSignal): Promise<void> {
+  const { pool } = fleet.database;
+  for (let at = 1; run.wantedAgain > 0; at += 1) {
+    await delay(wantEveryMs, undefined, { signal: over }).catch(() => {});
+    if (over.aborted) return;
+    try {
+      const { rows } = await pool.query<UrlAddress>(
+        `select host_hash as "hostHash", url_hash as "urlHash"
+         from frontier_url
+         where visits > 0
+         order by hashint8(url_hash + $1)
+         limit $2`,
+        [run.seed + at, run.wantedAgain],
+      );
+      await fetchAgain(pool, rows, new Date());
+    } catch (error) {
+      if (!isOfOutage(error)) throw error;
+    }
+  }
+}
+
+/** Without connection, or without disk (SQLSTATE 53100 and what a server says that writes nothing: 58xxx, XX000). */
+function isOfOutage(error: unknown): boolean {
+  return isConnectionLost(error) || /^(53|58|XX)/.test(String((error as { code?: unknown }).code));
+}
+
+const stopMs = 60_000;
+
+/**
+ * Until all that can be fetched is, and nothing is on its way, or nothing has moved for so long; then the crawlers stop, and
+ * give back what they hold.
+ */
+async function rest(fleet: ChaosFleet, stillMs: number, say: Say): Promise<number> {
   await fleet.startDatabase();
   const { pool } = fleet.database;
   const beganMs = performance.now();
   const restedMs = () => performance.now() - beganMs;
-  let toldMs = 0;
+  let [toldMs, movedMs, last] = [0, 0, ""];
   for (;;) {
     const left = await check.unfetchedUrls(pool, fleet.world);
     const waiting = await waitingIn(pool);
     if (left.length === 0 && waiting === 0) break;
-    if (restedMs() > mostMs) break;
+    const now = `${left.length} URLs to be fetched, ${waiting} effects and changes on their way`;
+    if (now !== last) [movedMs, last] = [restedMs(), now];
+    if (restedMs() - movedMs > stillMs) break;
     if (restedMs() - toldMs > 10_000) {
       toldMs = restedMs();
-      say(`rest    ${left.length} URLs to be fetched, ${waiting} effects and changes on their way`);
+      say(`rest    ${now}`);
     }
     await delay(250);
   }
   const fetchedMs = restedMs();
-  await Promise.all(fleet.crawlers.map(async ({ process }) => await process.stop(20_000)));
+  await Promise.all(fleet.crawlers.map(async ({ process }) => await process.stop(stopMs)));
   const stoppedMs = restedMs();
-  while ((await openIn(pool)) > 0 && restedMs() - stoppedMs < mostMs) await delay(200);
+  while ((await openIn(pool)) > 0 && restedMs() - stoppedMs < stillMs) await delay(200);
   return fetchedMs;
 }
 
@@ -138,7 +201,7 @@ async function waitingIn(pool: Pool): Promise<number> {
        + (select count(*) from page_change_inbox)
        + (select count(*) from frontier_host where state = 'unresolved')
        + (select count(*) from frontier_url u join frontier_host h using (host_hash)
-          where u.visits = 0 and u.state = 'due' and h.state = 'resolved')
+          where u.next_fetch_at <= now() and u.state = 'due' and h.state = 'resolved')
      )::int as waiting`,
   );
   return rows[0]!.waiting;
@@ -161,22 +224,31 @@ interface Totals {
   readonly pages: number;
 }
 
-/** As the coordinators' own overviews have them. */
-async function overviewTotals(fleet: ChaosFleet): Promise<readonly Totals[]> {
+/** As the coordinators' own overviews have them; words of one that does not answer. */
+async function overviewTotals(fleet: ChaosFleet): Promise<readonly (Totals | string)[]> {
   return await Promise.all(
-    fleet.coordinators.map(async ({ webUrl }) => {
-      const answer = await fetch(`${webUrl}/api/overview`, { headers: { accept: "application/json" } });
-      const { totals } = (await answer.json()) as { totals: Totals };
-      return totals;
+    fleet.coordinators.map(async ({ webUrl, process }) => {
+      try {
+        const signal = AbortSignal.timeout(answerMs);
+        const answer = await fetch(`${webUrl}/api/overview`, {
+          headers: { accept: "application/json" },
+          signal,
+        });
+        return ((await answer.json()) as { totals: Totals }).totals;
+      } catch (error) {
+        return `${process.name} does not answer: ${String((error as Error).cause ?? error)}`;
+      }
     }),
   );
 }
+
+const answerMs = 30_000;
 
 interface Evidence {
   readonly run: ChaosRun;
   readonly pauses: readonly check.Pause[];
   readonly lateness: check.LatenessWatch;
-  readonly totals: readonly Totals[];
+  readonly totals: readonly (Totals | string)[];
   readonly faults: readonly DoneFault[];
 }
 
@@ -243,17 +315,18 @@ async function judge(fleet: ChaosFleet, evidence: Evidence): Promise<readonly ch
   ];
 }
 
-async function wrongTotals(pool: Pool, totals: readonly Totals[]): Promise<readonly object[]> {
+async function wrongTotals(pool: Pool, totals: Evidence["totals"]): Promise<readonly object[]> {
   const { rows } = await pool.query<Totals>(
     `select (select count(*)::int from frontier_host) as hosts, (select count(*)::int from page) as pages,
        (select count(*)::int from frontier_url) + (select count(*)::int from held_url) as urls`,
   );
   const counted = rows[0]!;
-  return totals.flatMap(({ hosts, urls, pages }) =>
-    hosts === counted.hosts && urls === counted.urls && pages === counted.pages
-      ? []
-      : [{ overview: { hosts, urls, pages }, counted }],
-  );
+  return totals.flatMap((told): object[] => {
+    if (typeof told === "string") return [{ overview: told }];
+    const { hosts, urls, pages } = told;
+    const isRight = hosts === counted.hosts && urls === counted.urls && pages === counted.pages;
+    return isRight ? [] : [{ overview: { hosts, urls, pages }, counted }];
+  });
 }
 
 /** A start that finds no database, or a disk on which nothing can be kept. */

@@ -12,6 +12,7 @@ import { openDatabase } from "#db/connect";
 import { readPidFile, startEmbeddedPostgres, stopEmbeddedPostgres } from "#db/embedded-postgres";
 import type { Database } from "#db/server-database";
 import { builtProgram, projectRoot } from "../support/built-command.ts";
+import { contradictionsIn, databaseChecks } from "../support/database-checks.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
 import { until } from "../support/until.ts";
 
@@ -169,10 +170,9 @@ describe.skipIf(process.platform !== "linux")(
       );
       expect(rows[0].runs).toBe(1);
       expect(rows[0].fetches).toBe(rows[0].urls);
-      const rounds = await database.pool.query(
-        "select count(*)::int as open from lease where closed_at is null",
-      );
-      expect(rounds.rows[0].open).toBe(0);
+      // A run that is done does not wait until every change has its number.
+      const checks = databaseChecks.filter(({ name }) => name !== "change-feed");
+      expect(await contradictionsIn(database.pool, checks)).toEqual([]);
     });
   },
 );

@@ -38,6 +38,10 @@ export class MeasuredProcess {
     return this.ask<Usage>({ type: "usage" }, "usage");
   }
 
+  tell(message: object): void {
+    if (this.#child.connected) this.#child.send(message, () => {});
+  }
+
   /** The CPU profile of the main thread while the work is done, into the file. */
   async profile(file: string, work: () => Promise<unknown>): Promise<void> {
     await this.ask({ type: "profile" }, "profiling");

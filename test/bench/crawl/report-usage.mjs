@@ -1,7 +1,8 @@
 // Preloaded into every process that the crawl benchmark measures: answers over the IPC channel what the process
-// has used so far (CPU of all its threads; memory now and at its peak), and takes a CPU profile when asked.
+// has used so far (CPU of all its threads; memory now and at its peak; what its heap holds on to), and takes a CPU profile when asked.
 import { writeFileSync } from "node:fs";
 import { Session } from "node:inspector/promises";
+import { collectGarbage } from "../soak/collect-garbage.mjs";
 
 const session = new Session();
 
@@ -15,6 +16,10 @@ process.on("message", async (message) => {
       rssBytes: process.memoryUsage.rss(),
       peakBytes: maxRSS * 1024,
     });
+  } else if (message?.type === "heap") {
+    collectGarbage();
+    const { heapUsed, external } = process.memoryUsage();
+    process.send({ type: "heap", heapBytes: heapUsed, externalBytes: external });
   } else if (message?.type === "profile") {
     session.connect();
     await session.post("Profiler.enable");
