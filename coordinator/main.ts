@@ -152,6 +152,7 @@ async function layGround(
     ...{ database: watch.database, now, nowMs: () => performance.now(), lead: presence },
     jobs: () => timekeeper.reports(),
     eventLoop: () => watch.eventLoop.delay,
+    journal: () => journal.fault(),
   });
   const policies = await policyDuties({ pool, config: options.config, timekeeper, log, now });
   const { config } = policies;

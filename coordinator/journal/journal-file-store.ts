@@ -39,6 +39,9 @@ export interface JournalFault {
   readonly words: string;
 }
 
+/** The files cannot be read or written; what has changed is in the database alone until they can. */
+export class JournalError extends DatabaseError {}
+
 export interface JournalContents {
   /** As they stand there, the oldest first; each once. */
   readonly entries: readonly JournalEntry[];
@@ -104,12 +107,9 @@ export class JournalFolder {
         await handle.close();
       }
     } catch (error) {
-      throw new DatabaseError(
-        `the journal in ${this.folder} cannot be written: ${(error as Error).message}`,
-        {
-          cause: error,
-        },
-      );
+      throw new JournalError(`the journal in ${this.folder} cannot be written: ${(error as Error).message}`, {
+        cause: error,
+      });
     }
   }
 
@@ -136,7 +136,7 @@ export class JournalFolder {
         .map((name) => join(this.folder, name));
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code === "ENOENT") return [];
-      throw new DatabaseError(`the journal in ${this.folder} cannot be read: ${(error as Error).message}`, {
+      throw new JournalError(`the journal in ${this.folder} cannot be read: ${(error as Error).message}`, {
         cause: error,
       });
     }

@@ -129,10 +129,8 @@ export class Journal {
   }
 
   /** What others write is copied as they write it. */
-  async follow(onFailure: (error: unknown) => void): Promise<{ stop(): Promise<void> }> {
-    const listener = new ChannelListener(this.#pool, "nearcrawl_journal", () => {
-      this.catchUp().catch(onFailure);
-    });
+  async follow(onNotice: () => void): Promise<{ stop(): Promise<void> }> {
+    const listener = new ChannelListener(this.#pool, "nearcrawl_journal", onNotice);
     await listener.listen();
     return {
       stop: async () => {

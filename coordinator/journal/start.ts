@@ -3,6 +3,7 @@ import type { Pool } from "pg";
 import type { Log } from "#core/log";
 import { jobs, type Timekeeper } from "#core/scheduler";
 import { journalDays } from "./epoch.ts";
+import { JournalError } from "./journal-file-store.ts";
 import { forgetEntries } from "./journal-store.ts";
 import { hasGoneBack, type ReviewedDatabase } from "./went-back-store.ts";
 
@@ -25,6 +26,8 @@ export interface JournalDuties {
   hasGoneBack(): Promise<boolean>;
   /** Resolves, with words, when the coordinator has to start over. */
   readonly wentBack: Promise<string>;
+  /** Why the files lack what the database has; null: they do not. */
+  readonly fault: () => { readonly words: string; readonly since: Date } | null;
 }
 
 const reviewMs = 5000;
@@ -42,7 +45,18 @@ export function journalDuties(ports: JournalPorts): JournalDuties {
   });
   const failed = (error: unknown) =>
     log.error({ error }, "the journal is behind the database, and is tried again");
-  const catchUp = async () => await journal?.catchUp();
+  let fault: { readonly words: string; readonly since: Date } | null = null;
+  const catchUp = async () => {
+    try {
+      await journal?.catchUp();
+      fault = null;
+    } catch (error) {
+      // A database that does not answer has faults of its own.
+      if (error instanceof JournalError)
+        fault = { words: "the journal beside the database cannot be written", since: fault?.since ?? now() };
+      throw error;
+    }
+  };
   const review = async (): Promise<boolean> => {
     const why = await hasGoneBack(pool, reviewed.epoch, journal);
     if (why === null) return false;
@@ -59,7 +73,7 @@ export function journalDuties(ports: JournalPorts): JournalDuties {
         await forgetEntries(pool, ago(journalDays));
         await journal?.files.forget(ago(ports.keepDays()));
       });
-      following = (await journal?.follow(failed)) ?? null;
+      following = (await journal?.follow(() => void catchUp().catch(failed))) ?? null;
       await catchUp();
     },
     stop: async () => await following?.stop(),
@@ -73,5 +87,6 @@ export function journalDuties(ports: JournalPorts): JournalDuties {
       }
     },
     wentBack,
+    fault: () => fault,
   };
 }

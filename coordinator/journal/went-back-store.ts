@@ -133,7 +133,8 @@ async function putBack(
   const { epoch } = await currentEpoch(client);
   const lost = await lostEntries(client, contents, epoch);
   const replay = lost.length === 0 ? noReplay : await replayEntries(client, lost, now);
-  if (lost.length > 0 || isNew) await noteReplay(client, epoch, replay);
+  // Where there was no journal, nothing is noted, which says so.
+  if (contents.entries.length > 0 && (lost.length > 0 || isNew)) await noteReplay(client, epoch, replay);
   if (isNew) await noteInAudit(client, { epoch, cause, words, replay }, now);
   return { cause, words, replay };
 }

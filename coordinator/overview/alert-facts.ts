@@ -33,12 +33,20 @@ export interface AlertFacts {
   readonly accuracy: { readonly samples: number; readonly share: number | null };
   /** Absent: none is expected. */
   readonly backup?: BackupFacts;
+  /** The last time that the database went back (coordinator/journal); absent: it never did. */
+  readonly wentBack?: WentBackFacts;
   /** Of the disk that the embedded database lies on, or of the room that a server's was given; absent: not known. */
   readonly disk?: DiskFacts;
   /** What a coordinator that runs knows of itself, in memory; absent: none was asked. */
   readonly own?: OwnFacts;
   /** That hold now; absent: none. */
   readonly mutes?: readonly AlertMute[];
+}
+
+export interface WentBackFacts {
+  readonly atMs: number;
+  /** Of the journal's entries, those that could not be put back; null: there was no journal. */
+  readonly failed: number | null;
 }
 
 export interface BackupFacts {
@@ -72,6 +80,8 @@ export interface OwnFacts {
   readonly silent: OwnFault | null;
   /** Null: it can be written, as far as is known. */
   readonly unwritable: OwnFault | null;
+  /** Of the journal beside the database; null: everything that was changed is in it. */
+  readonly journal: OwnFault | null;
   /** Over the last minute or two; null: not watched. */
   readonly eventLoop: { readonly p99Ms: number; readonly mostMs: number } | null;
   readonly jobs: readonly JobFacts[];

@@ -6,6 +6,7 @@ import { accuracyEstimate } from "../delegation/accuracy.ts";
 import { waitingGoodbye } from "../fleet/fleet-entry.ts";
 import { nothingDueReason } from "../frontier/hand-out-tasks.ts";
 import { outboxBacklog } from "../frontier/link-outbox-store.ts";
+import { epochs } from "../journal/epoch-store.ts";
 import { createReleaseFleetStore } from "../releases/fleet-store.ts";
 import { createReleaseStore, type ReleaseEntry } from "../releases/release-store.ts";
 import { mayRun } from "../releases/staging.ts";
@@ -63,6 +64,7 @@ export async function alertFacts(pool: Pool, reads: SharedReads, now: Date): Pro
   const unplaced = queue.reasons.find(({ reason }) => reason === "no-delegation");
   const { samples, share } = accuracyEstimate(counts);
   const accident = await registryAccident(pool);
+  const [epoch] = await epochs(pool, 1);
   return {
     nowMs: now.getTime(),
     crawlers,
@@ -79,6 +81,9 @@ export async function alertFacts(pool: Pool, reads: SharedReads, now: Date): Pro
     databaseMs,
     accuracy: { samples, share },
     ...(backup === null ? {} : { backup }),
+    ...(epoch === undefined || epoch.cause === "created"
+      ? {}
+      : { wentBack: { atMs: epoch.beganAt.getTime(), failed: epoch.replay?.failed.length ?? null } }),
   };
 }
 

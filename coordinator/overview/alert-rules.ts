@@ -107,6 +107,43 @@ export const alertRules = [
         : { words: `${sentence(own.unwritable.words)}, since ${clockTime(own.unwritable.sinceMs)}.` },
   },
   {
+    name: "journal-cannot-write",
+    severity: "critical",
+    threshold: anything,
+    looksFor:
+      "what people change cannot be written to the journal beside the database, and is answered with an error",
+    link: "/storage",
+    advice:
+      "Make room in the home folder, or give the coordinator's user the right to write there. What was changed is in the database, and is journaled by itself then (runbook: bad days).",
+    isOwn: true,
+    find: ({ own }) =>
+      own?.journal == null
+        ? null
+        : { words: `${sentence(own.journal.words)}, since ${clockTime(own.journal.sinceMs)}.` },
+  },
+  {
+    name: "journal-differs",
+    severity: "warning",
+    /** Days. By then somebody has looked, or nobody will. */
+    threshold: 30,
+    looksFor: (days) =>
+      `the database went back to an earlier state in the last ${days} days, and the journal could not put everything back, or there was none`,
+    link: "/storage#went-back",
+    advice:
+      "nearcrawl journal compare names what is missing; mend it by hand, or replay another journal (nearcrawl journal replay). Then it ends, or mute it (runbook: bad days).",
+    find: ({ wentBack, nowMs }, days) => {
+      if (wentBack === undefined || wentBack.failed === 0 || nowMs - wentBack.atMs > days * dayMs)
+        return null;
+      const since = `The database went back to an earlier state ${Math.floor((nowMs - wentBack.atMs) / dayMs)} days ago`;
+      return {
+        words:
+          wentBack.failed === null
+            ? `${since}, and there was no journal: opt-outs and revocations from between are not known any more.`
+            : `${since}, and ${wentBack.failed} entries of the journal could not be put back.`,
+      };
+    },
+  },
+  {
     name: "coordinator-silent",
     severity: "critical",
     /** Minutes. They are written as they end; so many in a row are missing only when nobody writes. */

@@ -21,6 +21,7 @@ export interface OwnHealthPorts {
   /** Left out: it has none (tests of pages). */
   readonly jobs?: () => readonly DutyReport[];
   readonly eventLoop?: () => EventLoopDelay;
+  readonly journal?: () => DatabaseFault | null;
   readonly lead?: { readonly leaderlessMs: number; readonly silentOthers: readonly SilentCoordinator[] };
 }
 
@@ -48,13 +49,14 @@ export class OwnHealth {
   }
 
   facts(): OwnFacts {
-    const { database, eventLoop, jobs, lead, now } = this.#ports;
+    const { database, eventLoop, jobs, journal, lead, now } = this.#ports;
     const { silent, unwritable } = database.state;
     const at = now().getTime();
     const { leaderlessMs = 0, silentOthers = [] } = lead ?? {};
     return {
       silent: faultFacts(silent),
       unwritable: faultFacts(unwritable),
+      journal: faultFacts(journal?.() ?? null),
       eventLoop: eventLoop?.() ?? null,
       jobs: (jobs?.() ?? []).map((job) => this.#jobFacts(job, at)),
       leaderlessSinceMs: leaderlessMs === 0 ? null : at - leaderlessMs,
@@ -144,6 +146,8 @@ function publicWords({ name, count }: Alert): string {
       return `${count === 1 ? "a job does" : `${count} jobs do`} not come to an end; /alerts names it`;
     case "coordinator-silent":
       return "another coordinator of this database went silent; /alerts names it";
+    case "journal-cannot-write":
+      return "the journal beside the database cannot be written";
     case "nobody-leads":
       return "nobody leads the coordinators of this database";
     case "event-loop-late":

@@ -155,6 +155,10 @@ export const setAtStart: readonly { readonly names: readonly string[]; readonly 
   },
   { names: ["access.anonymous"], why: "who may read without signing in is no matter of a moment" },
   { names: ["registry"], why: "it is about what this machine may read and run" },
+  {
+    names: ["backup", "databaseGigabytes"],
+    why: "they are about the database's machine, which is not told from here",
+  },
   { names: ["finer.everySeconds", "accuracy.subnetsPerHour", "logLevel"], why: "nothing about them hurries" },
 ];
 

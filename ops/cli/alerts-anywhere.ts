@@ -129,6 +129,7 @@ const silentLongEnoughMs = 4000;
 const nothingKnown: OwnFacts = {
   silent: null,
   unwritable: null,
+  journal: null,
   eventLoop: null,
   jobs: [],
   leaderlessSinceMs: null,

@@ -82,6 +82,7 @@ const withCrawler = (differences: Partial<CrawlerFacts>): Partial<AlertFacts> =>
 const healthy: OwnFacts = {
   silent: null,
   unwritable: null,
+  journal: null,
   eventLoop: { p99Ms: 12, mostMs: 180 },
   jobs: [],
   leaderlessSinceMs: null,
@@ -113,6 +114,14 @@ const rules: Readonly<Record<AlertName, readonly [not: Partial<AlertFacts>, foun
   "database-cannot-write": [
     withOwn({}),
     withOwn({ unwritable: fault("the database cannot be written: its disk is full", 0) }),
+  ],
+  "journal-cannot-write": [
+    withOwn({}),
+    withOwn({ journal: fault("the journal beside the database cannot be written", 0) }),
+  ],
+  "journal-differs": [
+    { wentBack: { atMs: nowMs - 1, failed: 0 } },
+    { wentBack: { atMs: nowMs - 29 * dayMs, failed: null } },
   ],
   "nobody-leads": [
     withOwn({ leaderlessSinceMs: nowMs - 59_999 }),
