@@ -34,6 +34,8 @@ const { values } = parseArgs({
     write: { type: "boolean", default: false },
   },
 });
+// The coordinator is the built command, and needs nothing that this process was started with.
+process.execArgv = [];
 const kills = Number(values.kills);
 const crawlerCount = Number(values.crawlers);
 const root = join(import.meta.dirname, "../..");
