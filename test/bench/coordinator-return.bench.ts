@@ -8,7 +8,7 @@
  */
 import { execFileSync } from "node:child_process";
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { cpus, tmpdir } from "node:os";
+import { cpus, loadavg, tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { parseArgs } from "node:util";
@@ -34,6 +34,8 @@ const { values } = parseArgs({
     write: { type: "boolean", default: false },
   },
 });
+// The coordinator is the built command, and needs nothing that this process was started with.
+process.execArgv = [];
 const kills = Number(values.kills);
 const crawlerCount = Number(values.crawlers);
 const root = join(import.meta.dirname, "../..");
@@ -153,9 +155,17 @@ if (values.write) {
     cwd: root,
     encoding: "utf8",
   }).trim();
+  const place = `commit ${commit}, ${cpus()[0]?.model.trim()}, ${cpus().length} cores, load ${loadavg()[0]!.toFixed(0)}`;
   writeFileSync(
-    join(root, "test/bench/results/coordinator-return.measured.md"),
-    `${new Date().toISOString().slice(0, 10)}, commit ${commit}, ${cpus()[0]?.model.trim()}, ${cpus().length} cores: ${kills} kills, ${crawlerCount} crawlers.\n\n${table}\n`,
+    join(root, "test/bench/results/coordinator-return.md"),
+    `# How soon results flow again after a coordinator is killed
+
+${new Date().toISOString().slice(0, 10)}, ${place}. ${kills} kills of one coordinator, which \`up\`'s
+supervisor starts again; ${crawlerCount} crawlers, one Postgres, and the emulated Internet on the same machine.
+\`npm run bench -- coordinator-return --write\`
+
+${table}
+`,
   );
 }
 await Promise.all(crawlers.map((one) => one.stop()));

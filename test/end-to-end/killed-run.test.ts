@@ -138,6 +138,8 @@ describe.skipIf(process.platform !== "linux")(
 
       await pagesReach(18);
       process.kill(first!, "SIGKILL");
+      // How soon results flow again: npm run bench -- coordinator-return.
+      await until(() => pidsOf("settings/coordinator.json").some((pid) => pid !== first), 30_000);
 
       await pagesReach(32);
       const ended = exitOf(running!);

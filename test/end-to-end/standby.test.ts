@@ -184,6 +184,10 @@ describe.skipIf(noStandbyWords !== null)("a primary and its standby", { timeout:
       await until(async () => await isCrawled(fleet), 40_000);
       const { fetches: all, urls } = await fetchesOf(fleet);
       expect(all).toBe(urls);
+      const { online } = await fleet.one<{ online: number }>(
+        "select count(*)::int as online from crawler where state = 'online'",
+      );
+      expect(online).toBe(world.crawlers.length);
       // Its lock is there by itself.
       await until(async () => (await coordinatorLocks(fleet)) === 1, 5000);
 
@@ -203,6 +207,11 @@ describe.skipIf(noStandbyWords !== null)("a primary and its standby", { timeout:
     }
   });
 });
+
+/*
+ * Here, with the epoch: a coordinator that starts anew on the standby that lost its tail lets in the crawlers that show newer
+ * tickets than it knows. `ServerPair.cut`, a session that is given a ticket, `killPrimary`, `promote`, then another coordinator.
+ */
 
 const pidOf = async (client: Pick<Pool, "query">): Promise<number> =>
   (await client.query<{ pid: number }>("select pg_backend_pid() as pid")).rows[0]!.pid;

@@ -25,8 +25,8 @@ export interface ChildSettings {
   readonly secrets?: Readonly<Record<string, string>>;
   /** Called with every IPC message. */
   readonly onMessage?: (message: unknown) => void;
-  /** Called when it died unasked, before it is started again. */
-  readonly onDeath?: (words: string) => void;
+  /** Called when it died unasked, before it is started again; `code`: null where a signal ended it. */
+  readonly onDeath?: (words: string, code: number | null) => void;
   /** False: it cannot be replaced while the others run (they know its ports); its death is only reported. */
   readonly restart?: boolean;
 }
@@ -69,15 +69,17 @@ export class SupervisedProcess {
     log.on("error", () => {});
     // The last words may come after the exit.
     child.on("close", () => log.end());
-    const ended = (how: string) => {
+    const ended = (how: string, code: number | null) => {
       this.#child = null;
-      if (!this.#stopping) this.#died(how, performance.now() - startedMs);
+      if (!this.#stopping) this.#died({ how, code, livedMs: performance.now() - startedMs });
     };
     child.on("error", (error) => {
       log.write(`${this.#settings.name}: ${error.message}\n`);
-      if (child.pid === undefined) ended(`could not be started: ${error.message}`);
+      if (child.pid === undefined) ended(`could not be started: ${error.message}`, null);
     });
-    child.on("exit", (code, signal) => ended(signal ? `was ended by ${signal}` : `ended with code ${code}`));
+    child.on("exit", (code, signal) =>
+      ended(signal ? `was ended by ${signal}` : `ended with code ${code}`, code),
+    );
   }
 
   /** Asks it to stop, and makes it after some seconds. */
@@ -93,15 +95,21 @@ export class SupervisedProcess {
     clearTimeout(force);
   }
 
-  #died(how: string, livedMs: number): void {
+  #died({ how, code, livedMs }: Death): void {
     this.#failuresInARow = livedMs > healthyAfterMs ? 1 : this.#failuresInARow + 1;
     const { name, logFile, onDeath, restart = true } = this.#settings;
-    onDeath?.(`${name} ${how}${restart ? "; starting it again" : ""} (log: ${logFile})`);
+    onDeath?.(`${name} ${how}${restart ? "; starting it again" : ""} (log: ${logFile})`, code);
     if (!restart) return;
     const againMs = Math.min(restartMostMs, restartAgainMs * 2 ** (this.#failuresInARow - 2));
     const delayMs = this.#failuresInARow === 1 ? restartAtOnceMs : againMs;
     this.#restart = setTimeout(() => this.start(), delayMs);
   }
+}
+
+interface Death {
+  readonly how: string;
+  readonly code: number | null;
+  readonly livedMs: number;
 }
 
 /** The last lines of a log file, for an error message; empty when there are none. */

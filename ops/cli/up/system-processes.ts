@@ -6,6 +6,7 @@ import { existsSync, mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { StartError } from "#core/errors";
+import { exitCodes } from "../command-context.ts";
 import { type ChildSettings, lastLines, SupervisedProcess } from "./child-process.ts";
 
 /** The sources run as .ts, the build as .js. */
@@ -32,6 +33,9 @@ export interface CrawlerSettings {
 }
 
 const announceMs = 30_000;
+
+/** Before it has come up: a database that dies and is started again may end it once or twice. Wrong settings do not pass. */
+const mostDeaths = 3;
 
 type StartedProcess = Omit<ChildSettings, "logFile">;
 
@@ -119,6 +123,7 @@ export class SystemProcesses {
         announceMs,
       );
       let announced = false;
+      let deaths = 0;
       this.#start({
         ...process,
         onMessage: (message) => {
@@ -127,9 +132,11 @@ export class SystemProcesses {
           clearTimeout(late);
           resolve(message as Announced);
         },
-        onDeath: (words) => {
-          if (announced) process.onDeath?.(words);
-          else fail(words);
+        onDeath: (words, code) => {
+          deaths += 1;
+          const mayCome = process.restart !== false && code === exitCodes.failed && deaths < mostDeaths;
+          if (announced) process.onDeath?.(words, code);
+          else if (!mayCome) fail(words);
         },
       });
     });
@@ -139,8 +146,8 @@ export class SystemProcesses {
     const started = new SupervisedProcess({
       ...process,
       logFile: this.#logFile(process.name),
-      onDeath: (words) => {
-        process.onDeath?.(words);
+      onDeath: (words, code) => {
+        process.onDeath?.(words, code);
         this.#onDeath(words);
       },
     });

@@ -50,6 +50,18 @@ describe("a command's context", () => {
     expect(commandContext({}, env).schema).not.toBe("");
   });
 
+  it("names file and line of a database URL that is wrong, and not its password", () => {
+    mkdirSync(home, { recursive: true });
+    const url = "postgres://me:secret@10.0.0.1,10.0.0.2:99999/d";
+    writeFileSync(join(home, "coordinator.toml"), `contact = "a@example.org"\ndatabaseUrl = "${url}"\n`);
+    const context = () => commandContext({}, { NEARCRAWL_HOME: home });
+
+    expect(context).toThrow(
+      `${home}/coordinator.toml:2: databaseUrl: the database URL: port "99999" of host "10.0.0.2": must be a number from 1 to 65535`,
+    );
+    expect(context).not.toThrow("secret");
+  });
+
   it("keeps what the latest run said of itself", () => {
     writeCurrentRun(home, { ...run, schema: "first" });
     writeCurrentRun(home, run);
