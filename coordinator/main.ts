@@ -99,7 +99,7 @@ const bunchMs = 1000;
 
 /** Reads what is known, listens, and goes to work. Rejects when it cannot listen or the database fails. */
 export async function startCoordinator(options: CoordinatorOptions): Promise<RunningCoordinator> {
-  const watch = watchOwn(options.database.url, options.now ?? (() => new Date()));
+  const watch = watchOwn(options);
   let presence: CoordinatorPresence | null = null;
   let ground: Ground | null = null;
   try {
@@ -194,8 +194,8 @@ async function layGround(options: CoordinatorOptions, presence: CoordinatorPrese
 type OwnWatch = ReturnType<typeof watchOwn>;
 
 /** What is looked at beside the work: nothing of it waits for the pool that the work uses. */
-function watchOwn(databaseUrl: string, now: () => Date) {
-  const database = new DatabaseWatch(databaseUrl, { now, nowMs: () => performance.now() });
+function watchOwn({ database: { url }, log, now = () => new Date() }: CoordinatorOptions) {
+  const database = new DatabaseWatch(url, { now, nowMs: () => performance.now(), log });
   const eventLoop = new EventLoopWatch();
   database.start();
   return {
