@@ -155,7 +155,10 @@ export const setAtStart: readonly { readonly names: readonly string[]; readonly 
   },
   { names: ["access.anonymous"], why: "who may read without signing in is no matter of a moment" },
   { names: ["registry"], why: "it is about what this machine may read and run" },
-  { names: ["finer.everySeconds", "accuracy.subnetsPerHour", "logLevel"], why: "nothing about them hurries" },
+  {
+    names: ["finer.everySeconds", "accuracy.subnetsPerHour", "databaseGigabytes", "logLevel"],
+    why: "nothing about them hurries",
+  },
 ];
 
 // Policies as values: read from settings, put over them, checked by the one schema, and spoken.
