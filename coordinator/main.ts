@@ -105,7 +105,7 @@ const bunchMs = 1000;
 export async function startCoordinator(options: CoordinatorOptions): Promise<RunningCoordinator> {
   const { database, log, journalRoot = null, now = () => new Date() } = options;
   const { pool } = database;
-  const watch = watchOwn(database.url, now);
+  const watch = watchOwn(options);
   let presence: CoordinatorPresence | null = null;
   let ground: Ground | null = null;
   try {
@@ -230,8 +230,8 @@ async function layGround(
 type OwnWatch = ReturnType<typeof watchOwn>;
 
 /** What is looked at beside the work: nothing of it waits for the pool that the work uses. */
-function watchOwn(databaseUrl: string, now: () => Date) {
-  const database = new DatabaseWatch(databaseUrl, { now, nowMs: () => performance.now() });
+function watchOwn({ database: { url }, log, now = () => new Date() }: CoordinatorOptions) {
+  const database = new DatabaseWatch(url, { now, nowMs: () => performance.now(), log });
   const eventLoop = new EventLoopWatch();
   database.start();
   return {

@@ -11,6 +11,8 @@ import { randomBytes } from "node:crypto";
 import { statfs } from "node:fs/promises";
 import { setTimeout as delay, setImmediate as nextTurn } from "node:timers/promises";
 import type { Pool, PoolClient } from "pg";
+import { type Log, silentLog } from "#core/log";
+import { within } from "#core/within";
 import { createPool, isConnectionLost, wordsOf } from "#db/server-database";
 
 export interface DatabaseFault {
@@ -38,12 +40,15 @@ const noteAgainMs = 1000;
 const mostWriteMs = 10_000;
 const askAnewMs = 10_000;
 
+const closeMs = 500;
 const ownConnections = 3;
 const usualConnectMs = 5000;
 
 interface WatchOptions {
   readonly now: () => Date;
   readonly nowMs: () => number;
+  /** Told when something begins and ends. */
+  readonly log?: Pick<Log, "warn" | "info">;
   readonly connectMs?: number;
 }
 
@@ -51,6 +56,7 @@ export class DatabaseWatch {
   /** Its own connections, for the few other questions that readiness asks. */
   readonly pool: Pool;
   readonly #now: () => Date;
+  readonly #log: Pick<Log, "warn" | "info">;
   readonly #nowMs: () => number;
   readonly #ping: Question;
   readonly #write: Question;
@@ -65,8 +71,9 @@ export class DatabaseWatch {
   #closed = false;
 
   /** `nowMs` is a clock that never goes back. `connectMs`: what a connection may take. */
-  constructor(url: string, { now, nowMs, connectMs = usualConnectMs }: WatchOptions) {
+  constructor(url: string, { now, nowMs, log = silentLog, connectMs = usualConnectMs }: WatchOptions) {
     this.#now = now;
+    this.#log = log;
     this.#nowMs = nowMs;
     this.pool = createPool(url, ownConnections);
     this.pool.options.connectionTimeoutMillis = connectMs;
@@ -111,7 +118,8 @@ export class DatabaseWatch {
     if (this.#timer !== null) clearTimeout(this.#timer);
     this.#ping.anew();
     this.#write.anew();
-    await this.pool.end();
+    // A server that stands still does not even take leave; what waits for it ends by itself, in ten seconds.
+    await within(closeMs, this.pool.end());
   }
 
   async #turn(writeOlderMs: number): Promise<void> {
@@ -136,7 +144,7 @@ export class DatabaseWatch {
     const answer = await answerOf(this.#ping.ask(), leftMs);
     if (answer === askedAnew) return;
     if (answer === tooLate) {
-      this.#silent ??= { words: lateWords, since: this.#now() };
+      this.#saySilent(this.#silent?.words ?? lateWords);
       void this.#ping.asked?.then((answered) => {
         if (answered === null) this.#answers();
       });
@@ -144,19 +152,25 @@ export class DatabaseWatch {
         this.#ping.anew();
         this.#write.anew();
       }
-    } else if (answer !== null)
-      this.#silent = { words: silentWords(answer), since: this.#silent?.since ?? this.#now() };
+    } else if (answer !== null) this.#saySilent(silentWords(answer));
     else this.#answers();
     // A server that cannot write its log ends, and does not come back: who asks it is told nothing of a disk.
     if (this.#silent === null || !this.#folder) return;
     const isFull = await answerOf(isDiskFull(this.#folder), diskMs);
     if (isFull === true) this.#sayUnwritable(fullWords);
-    else this.#unwritable = null;
+    else this.#sayWritable();
+  }
+
+  #saySilent(words: string): void {
+    if (this.#silent === null) this.#log.warn({ words }, "the database does not answer");
+    this.#silent = { words, since: this.#silent?.since ?? this.#now() };
   }
 
   /** What was written meanwhile has waited for the server, and not for its disk. */
   #answers(): void {
-    if (this.#silent !== null) this.#write.anew();
+    if (this.#silent === null) return;
+    this.#log.info({ since: this.#silent.since }, "the database answers again");
+    this.#write.anew();
     this.#silent = null;
   }
 
@@ -176,11 +190,18 @@ export class DatabaseWatch {
     const words = answer === null ? null : writeFaultWords(answer);
     if (words === null) {
       // A connection that was lost says nothing of the disk.
-      if (answer === null || !isConnectionLost(answer)) this.#unwritable = null;
+      if (answer === null || !isConnectionLost(answer)) this.#sayWritable();
     } else this.#sayUnwritable(words);
   }
 
+  #sayWritable(): void {
+    if (this.#unwritable === null) return;
+    this.#log.info({ since: this.#unwritable.since }, "the database is no longer known to take no writes");
+    this.#unwritable = null;
+  }
+
   #sayUnwritable(words: string): void {
+    if (this.#unwritable === null) this.#log.warn({ words }, "the database cannot be written");
     this.#unwritable = { words, since: this.#unwritable?.since ?? this.#now() };
   }
 }

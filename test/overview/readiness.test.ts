@@ -232,6 +232,7 @@ it("is looked at every ten seconds, however often it is asked", async () => {
 it("a connection that others have lost is no silence while the database answers", async () => {
   const watch = newWatch();
   const lost = Object.assign(new Error("terminating connection"), { code: "57P01" });
+  await watch.look();
 
   const looks = [watch.look(), watch.look()];
   watch.note(lost);

@@ -34,12 +34,15 @@ const home = temporaryFolder("nearcrawl-silent-database-");
 const { secret: token, hash } = randomSecrets.make("nct_");
 let database: Database;
 let coordinator: RunningCoordinator;
+const said: string[] = [];
 
 beforeAll(async () => {
   database = await openDatabase({ databaseUrl: null, home, schema: "nearcrawl" });
   await migrate(database);
   const config = readCoordinatorConfig({ listen: { port: 0 }, access: { anonymous: "nothing" } });
-  coordinator = await startCoordinator({ config, database, log: silentLog, version: "test" });
+  const note = (_: object, words: string) => void said.push(words);
+  const log = { ...silentLog, info: note, warn: note };
+  coordinator = await startCoordinator({ config, database, log, version: "test" });
   const { webUrl } = coordinator;
   writeCurrentRun(home, { schema: "nearcrawl", webUrl, pid: process.pid, resolvers: [] });
   await createOperatorTokenStore(database.pool).create({
@@ -126,6 +129,10 @@ it("stopped processes of the database are told in two seconds by all who are ask
   await until(async () => (await ask("/ready")).status === 200, 10_000);
   await until(async () => (await alerts()).incomplete === null, 10_000);
   expect(names(await alerts())).not.toContain("database-does-not-answer");
+  expect(said.filter((words) => /^the database (does not answer|answers again)/.test(words))).toEqual([
+    "the database does not answer",
+    "the database answers again",
+  ]);
 });
 
 /** What the live page is sent of the alerts while it listens. */
