@@ -189,7 +189,10 @@ export class SoakFleet {
       recrawl: { intervalHours: 20 },
       ...{ retention, changes, logLevel: "warn" },
     };
-    const order: CoordinatorOrder = { type: "start", home: this.home, schema, port, pagesPort, settings };
+    const order: CoordinatorOrder = {
+      ...{ type: "start", home: this.home, schema, port, pagesPort, settings },
+      longestDutyMs: 1000 * this.#size.daySeconds,
+    };
     const listening = await this.#coordinator.ask<{ webUrl: string }>(order, "listening", 60_000);
     if (listening === null) throw new Error(`the coordinator does not listen: ${this.#coordinator.words}`);
     this.#coordinatorUrl = `${listening.webUrl.replace("http", "ws")}/crawler`;
