@@ -187,6 +187,8 @@ export class SoakFleet {
       scope: { ...scope, admitNewHosts: false },
       lease: { seconds: 60, addressRestSeconds: 0 },
       recrawl: { intervalHours: 20 },
+      // Days pass between a page's fetch and the second one that it is compared with: honest crawlers would be distrusted.
+      trust: { share: 0, newcomerShare: 0 },
       ...{ retention, changes, logLevel: "warn" },
     };
     const order: CoordinatorOrder = {
