@@ -234,6 +234,16 @@ describe("the checks of the tables", () => {
       ["delegation-history"],
     ],
     [
+      "a subnet that was decided as new twice, and parts of it that overlap",
+      `insert into probe_round (subnet_id, cause, policy, target_url, target_address, started_at, decided_at, crawler_id, reason)
+         select 1, 'new-subnet', 'nearest', '', '192.0.2.1', now(), now(), 1, '{}' from generate_series(1, 2);
+       insert into finer_delegation (subnet_id, first_address, last_address, crawler_id, round_id, cause, measured, found_at,
+           delegated_at, review_at)
+         select 1, first::inet, '192.0.2.127', 2, (select min(round_id) from probe_round), 'split', true, now(), now(), now()
+         from unnest(array['192.0.2.0', '192.0.2.64']) as first`,
+      ["one-delegation", "rounds-twice"],
+    ],
+    [
       "a lease that stays open, under another one",
       `insert into lease (crawler_id, host_hash, host, granted_at, expires_at, url_count, open_urls)
          values (2, 10, 'a.example', now() - interval '45 s', now(), 1, 1)`,

@@ -19,6 +19,7 @@ export const applyFault: Readonly<Record<FaultKind, Apply>> = {
   "kill-coordinator": async ({ coordinators }, { target }) => await killed(coordinators[target]!.process),
   "stop-coordinator": ({ coordinators }, { target }) => stopped(coordinators[target]!.process),
   "kill-backend": async (fleet) => {
+    await databaseAnswers(fleet);
     const { rows } = await fleet.database.pool.query<{ pid: number }>(
       `select pid from pg_stat_activity
        where backend_type = 'client backend' and application_name = 'nearcrawl' and pid <> pg_backend_pid()
@@ -27,7 +28,7 @@ export const applyFault: Readonly<Record<FaultKind, Apply>> = {
     );
     if (rows[0] !== undefined) signalTo([rows[0].pid], "SIGKILL");
     // The server ends all others' and recovers by itself.
-    return async () => await answers(fleet);
+    return async () => await databaseAnswers(fleet);
   },
   "kill-database": async (fleet) => {
     signalTo(fleet.databasePids().slice(0, 1), "SIGKILL");
@@ -123,7 +124,7 @@ function signalTo(pids: readonly number[], signal: NodeJS.Signals): void {
 
 const answersWithinMs = 60_000;
 
-async function answers({ database }: ChaosFleet): Promise<void> {
+export async function databaseAnswers({ database }: ChaosFleet): Promise<void> {
   await until(async () => {
     const one = database.pool.query("select").then(
       () => true,

@@ -6,7 +6,7 @@ import type { UrlAddress } from "#core/url-key";
 import { isConnectionLost } from "#db/server-database";
 import { contradictionsIn, damagedIndexes, databaseChecks } from "../support/database-checks.ts";
 import * as check from "./checks.ts";
-import { applyFault, targetWords } from "./faults.ts";
+import { applyFault, databaseAnswers, targetWords } from "./faults.ts";
 import { ChaosFleet, type Death, type FleetSize, type Programs } from "./fleet.ts";
 import { areOfOneThing, drawPlan, type FaultKind, type PlannedFault } from "./plan.ts";
 
@@ -125,7 +125,10 @@ async function doPlan(
     await delay(Math.max(0, fault.atMs - at()));
     const before = underWay.filter((one) => areOfOneThing(one.fault, fault));
     await Promise.allSettled(before.map(({ end }) => end));
-    underWay.push({ fault, end: breakAndMend(fault) });
+    const end = breakAndMend(fault);
+    // Looked at when all are over.
+    end.catch(() => {});
+    underWay.push({ fault, end });
   }
   const ends = await Promise.allSettled(underWay.map(({ end }) => end));
   for (const end of ends) if (end.status === "rejected") throw end.reason;
@@ -170,6 +173,7 @@ const stopMs = 60_000;
  */
 async function rest(fleet: ChaosFleet, stillMs: number, say: Say): Promise<number> {
   await fleet.startDatabase();
+  await databaseAnswers(fleet);
   const { pool } = fleet.database;
   const beganMs = performance.now();
   const restedMs = () => performance.now() - beganMs;

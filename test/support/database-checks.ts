@@ -225,13 +225,14 @@ export const databaseChecks: readonly DatabaseCheck[] = [
   },
   {
     name: "one-delegation",
-    words: "no subnet, host or part of a subnet is given to two crawlers",
+    words:
+      "no address of a subnet's parts is given to two crawlers; of subnets and hosts the keys see to that",
     sql: `
-      select subnet_id, null::bigint as host_hash, count(*)::int as times from delegation group by 1 having count(*) > 1
-      union all
-      select subnet_id, host_hash, count(*)::int from finer_delegation
-      group by subnet_id, host_hash, first_address
-      having count(*) > 1`,
+      select a.subnet_id, a.first_address, a.last_address, a.crawler_id, b.first_address as other_first_address,
+        b.last_address as other_last_address, b.crawler_id as other_crawler_id
+      from finer_delegation a
+      join finer_delegation b on b.subnet_id = a.subnet_id and b.finer_id > a.finer_id
+      where a.first_address <= b.last_address and b.first_address <= a.last_address`,
   },
   {
     name: "rounds-twice",

@@ -20,6 +20,8 @@ export type CoordinatorOrder =
       readonly port: number;
       readonly pagesPort: number;
       readonly settings: object;
+      /** Duties that are done less often are done so often: where a day takes a minute. */
+      readonly longestDutyMs?: number;
     }
   /** `collects`: garbage is collected first, so that the heap is what is held on to. */
   | { readonly type: "figures"; readonly collects?: boolean }
@@ -75,10 +77,13 @@ process.on("message", async (order: CoordinatorOrder) => {
 // Whoever started this is gone: nobody else would end it.
 process.once("disconnect", () => process.exit());
 
+let longestDutyMs = Number.POSITIVE_INFINITY;
+
 /** How long each duty takes, whoever schedules it. */
 const schedule = Timekeeper.prototype.every;
 Timekeeper.prototype.every = function timed(name, every, work) {
-  schedule.call(this, name, every, async () => {
+  const everyMs = () => Math.min(longestDutyMs, typeof every === "number" ? every : every());
+  schedule.call(this, name, everyMs, async () => {
     const beganMs = performance.now();
     try {
       await work();
@@ -91,6 +96,7 @@ Timekeeper.prototype.every = function timed(name, every, work) {
 
 async function start(order: Extract<CoordinatorOrder, { type: "start" }>): Promise<string> {
   const { home, schema, port, pagesPort, settings } = order;
+  longestDutyMs = order.longestDutyMs ?? longestDutyMs;
   const database = await openDatabase({ databaseUrl: null, home, schema });
   await migrate(database);
   const coordinator = await startCoordinator({

@@ -187,9 +187,14 @@ export class SoakFleet {
       scope: { ...scope, admitNewHosts: false },
       lease: { seconds: 60, addressRestSeconds: 0 },
       recrawl: { intervalHours: 20 },
+      // Days pass between a page's fetch and the second one that it is compared with: honest crawlers would be distrusted.
+      trust: { share: 0, newcomerShare: 0 },
       ...{ retention, changes, logLevel: "warn" },
     };
-    const order: CoordinatorOrder = { type: "start", home: this.home, schema, port, pagesPort, settings };
+    const order: CoordinatorOrder = {
+      ...{ type: "start", home: this.home, schema, port, pagesPort, settings },
+      longestDutyMs: 1000 * this.#size.daySeconds,
+    };
     const listening = await this.#coordinator.ask<{ webUrl: string }>(order, "listening", 60_000);
     if (listening === null) throw new Error(`the coordinator does not listen: ${this.#coordinator.words}`);
     this.#coordinatorUrl = `${listening.webUrl.replace("http", "ws")}/crawler`;
