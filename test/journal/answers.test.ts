@@ -1,0 +1,70 @@
+/** Whoever changes something gets an answer when it is in the journal, and an error while the journal takes nothing. */
+import { mkdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterAll, beforeAll, expect, it } from "vitest";
+import { readCoordinatorConfig } from "#coordinator/config";
+import { currentEpoch } from "#coordinator/journal/epoch-store";
+import { JournalFolder } from "#coordinator/journal/journal-file-store";
+import { type RunningCoordinator, startCoordinator } from "#coordinator/main";
+import { silentLog } from "#core/log";
+import type { Database } from "#db/server-database";
+import { softwareVersion } from "#protocol/software-version";
+import { testDatabase } from "../support/database.ts";
+import { temporaryFolder } from "../support/temporary-folder.ts";
+
+const journalRoot = temporaryFolder("nearcrawl-journal-");
+let database: Database;
+let coordinator: RunningCoordinator;
+let folder: string;
+beforeAll(async () => {
+  database = await testDatabase();
+  coordinator = await startCoordinator({
+    ...{ database, journalRoot, log: silentLog, version: softwareVersion },
+    config: readCoordinatorConfig({ listen: { port: 0 }, access: { anonymous: "read" } }),
+  });
+  folder = join(journalRoot, (await currentEpoch(database.pool)).databaseId);
+});
+afterAll(async () => {
+  await coordinator?.stop();
+  await database?.close();
+});
+
+const optOut = async (site: string) =>
+  await fetch(`${coordinator.webUrl}/about-crawler/opt-out`, {
+    method: "POST",
+    headers: { accept: "application/json", "content-type": "application/x-www-form-urlencoded" },
+    body: new URLSearchParams({ site }),
+  });
+const journaled = async () =>
+  (await new JournalFolder(folder).read()).entries
+    .map(({ value }) => value.site)
+    .filter((site) => site !== undefined);
+const alerts = async () =>
+  (
+    (await (await fetch(`${coordinator.webUrl}/api/alerts`)).json()) as { alerts: { name: string }[] }
+  ).alerts.map(({ name }) => name);
+
+it("answers when it is on the disk", async () => {
+  const { status } = await optOut("one.example");
+  const there = await journaled();
+
+  expect([status, there]).toEqual([201, ["one.example"]]);
+});
+
+it("answers with an error while the files take nothing, tells an alert, and writes what is missing later", async () => {
+  renameSync(folder, `${folder}.away`);
+  writeFileSync(folder, "");
+  const refused = await optOut("two.example");
+  const told = await alerts();
+  const page = await fetch(`${coordinator.webUrl}/about-crawler`);
+  rmSync(folder);
+  renameSync(`${folder}.away`, folder);
+  mkdirSync(folder, { recursive: true });
+
+  const again = await optOut("three.example");
+
+  expect([refused.status, page.status, again.status]).toEqual([500, 200, 201]);
+  expect(told).toContain("journal-cannot-write");
+  expect(await journaled()).toEqual(["one.example", "two.example", "three.example"]);
+  expect(await alerts()).not.toContain("journal-cannot-write");
+});
