@@ -15,6 +15,7 @@ import {
   writeFileSync,
 } from "node:fs";
 import { createRequire } from "node:module";
+import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { createInterface } from "node:readline/promises";
 import type { Readable, Writable } from "node:stream";
@@ -32,7 +33,9 @@ const serverUid = 65534;
 const daemonUid = 1;
 
 /** A home whose server was made and has stopped: a copy of it spares a test the making. */
-const madeHome = mkdtempSync("/tmp/nearcrawl-embedded-");
+/** Short enough for the socket beside the database; the run's own folder is below it. */
+const short = join(dirname(tmpdir()), "nearcrawl-embedded-");
+const madeHome = mkdtempSync(short);
 let folder: string;
 let home: string;
 let children: ChildProcessByStdio<Writable, Readable, null>[] = [];
@@ -45,7 +48,7 @@ beforeAll(async () => {
 afterAll(() => rmSync(madeHome, { recursive: true, force: true }));
 
 beforeEach(() => {
-  folder = mkdtempSync("/tmp/nearcrawl-embedded-");
+  folder = mkdtempSync(short);
   chmodSync(folder, 0o755);
   home = join(folder, "home");
 });

@@ -70,7 +70,7 @@ it("fetches pages that change more than twice as often as those that do not", as
     const [often, seldom] = [now.changing - before.changing, now.still - before.still];
     if (seldom > 20) before = now;
     return often >= Math.max(8, 2 * seldom);
-  }, 40_000);
+  }, 60_000);
 
   const { rates, strategy } = await fleet.one<{ rates: number[]; strategy: string }>(
     `select array_agg(changes_per_day::float8 order by url = any($1) desc, url) as rates,

@@ -5,6 +5,7 @@
 import type { Pool } from "pg";
 import { afterAll, beforeAll, describe, expect, inject, it } from "vitest";
 import { ChannelListener } from "#coordinator/database/channel-listener";
+import type { RunningCoordinator } from "#coordinator/main";
 import { openDatabase } from "#db/connect";
 import { startEmbeddedPostgres } from "#db/embedded-postgres";
 import { migrate } from "#db/migrate";
@@ -36,21 +37,22 @@ async function migrateAt(url: string): Promise<void> {
   await database.close();
 }
 
-async function crawlingFleet(): Promise<EmulatedFleet> {
+async function crawlingFleet(): Promise<EmulatedFleet & { readonly coordinator: RunningCoordinator }> {
   const fleet = await emulatedFleet({
     world,
     database: await open(pair.url),
     hasRegistry: false,
+    haveJoined: true,
     settings: {
       ...{ scope, delegation: { settleSeconds: 0 } },
       lease: { seconds: 3, urlsPerHost: 2, hostsPerRequest: 4, addressRestSeconds: 0 },
     },
     crawlerSettings: { politenessFloorMs: 150 },
   });
-  await fleet.addCoordinator();
+  const coordinator = await fleet.addCoordinator();
   await fleet.startAll();
   await fleet.admit(frontPages(world.sites), { ...scope, admitNewHosts: true });
-  return fleet;
+  return { ...fleet, coordinator };
 }
 
 const fetchesOf = async (fleet: EmulatedFleet) =>
@@ -71,6 +73,13 @@ const isCrawled = async (fleet: EmulatedFleet) => {
     .catch(() => ({ due: 1, leases: 1 }));
   return due === 0 && leases === 0 && (await fetchesOf(fleet)).hosts === world.sites.length;
 };
+
+const online = async (fleet: EmulatedFleet) =>
+  (
+    await fleet
+      .one<{ online: number }>("select count(*)::int as online from crawler where state = 'online'")
+      .catch(() => ({ online: 0 }))
+  ).online;
 
 const serverOf = async (pool: Pick<Pool, "query">) =>
   (await pool.query<{ address: string }>("select host(inet_server_addr()) as address")).rows[0]!.address;
@@ -174,6 +183,8 @@ describe.skipIf(noStandbyWords !== null)("a primary and its standby", { timeout:
 
       await pair.cut();
       const copied = await fetches();
+      // Tickets that the standby never hears of.
+      for (let times = 0; times < 2; times += 1) await fleet.restartOne(0);
       await until(async () => (await fetches()) >= copied + 6, 30_000);
       await pair.killPrimary();
       const former = pair.primary;
@@ -181,13 +192,20 @@ describe.skipIf(noStandbyWords !== null)("a primary and its standby", { timeout:
       await until(async () => (await fetches()) > 0, 20_000);
       expect(await fetches()).toBeLessThan(copied + 6);
 
+      // The coordinator finds out, and starts over; whoever comes with a ticket that is lost is let in.
+      expect(await fleet.coordinator.wentBack).toMatch(/timeline \d, and was on \d/);
+      await fleet.stopCoordinator(fleet.coordinator);
+      await fleet.addCoordinator(Number(new URL(fleet.coordinator.webUrl).port));
+      await until(async () => (await online(fleet)) === world.crawlers.length, 20_000);
+      const { refused } = await fleet.one<{ refused: number }>(
+        "select count(*)::int as refused from incident where kind = 'copied-folder'",
+      );
+      expect(refused).toBe(0);
+
       await until(async () => await isCrawled(fleet), 40_000);
       const { fetches: all, urls } = await fetchesOf(fleet);
       expect(all).toBe(urls);
-      const { online } = await fleet.one<{ online: number }>(
-        "select count(*)::int as online from crawler where state = 'online'",
-      );
-      expect(online).toBe(world.crawlers.length);
+      expect(await online(fleet)).toBe(world.crawlers.length);
       // Its lock is there by itself.
       await until(async () => (await coordinatorLocks(fleet)) === 1, 5000);
 
@@ -207,11 +225,6 @@ describe.skipIf(noStandbyWords !== null)("a primary and its standby", { timeout:
     }
   });
 });
-
-/*
- * Here, with the epoch: a coordinator that starts anew on the standby that lost its tail lets in the crawlers that show newer
- * tickets than it knows. `ServerPair.cut`, a session that is given a ticket, `killPrimary`, `promote`, then another coordinator.
- */
 
 const pidOf = async (client: Pick<Pool, "query">): Promise<number> =>
   (await client.query<{ pid: number }>("select pg_backend_pid() as pid")).rows[0]!.pid;
