@@ -1,4 +1,5 @@
 import { defineConfig } from "vitest/config";
+import { BaseSequencer, type TestSpecification } from "vitest/node";
 
 /** The doors of package.json lead to the source, for the tests and for the global set-up alike. */
 // Not "import": it would reach Node, whose require() would then load the wrong half of a package.
@@ -16,7 +17,21 @@ const bounds = {
 };
 
 const all = ["test/**/*.test.ts"];
-/** Tests whose subject is time on the wire: beside all others they would measure how busy the machine is; four wait together. */
+
+/** Half a minute each: one that began last would be waited for by itself. A run that knows how long they took knows better. */
+const long =
+  /(evening|packed-program|two-coordinators|changing-fleet|killed-run|fleet-in-a-box|restore-drill|standby|backup|hosts-and-parts|chaos|messages)\.test\.ts$/;
+
+class LongFirst extends BaseSequencer {
+  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
+    const sorted = await super.sort(files);
+    return [
+      ...sorted.filter(({ moduleId }) => long.test(moduleId)),
+      ...sorted.filter(({ moduleId }) => !long.test(moduleId)),
+    ];
+  }
+}
+/** Tests whose subject is time on the wire: beside all others they would measure how busy the machine is; three wait together. */
 const alone = [
   "test/end-to-end/{changing-pages,hosts-and-parts,live-rounds,route-change,one-crawler-per-address,swapped-fleet}.test.ts",
 ];
@@ -28,6 +43,7 @@ export default defineConfig({
   test: {
     // Once for all of them: projects that are stated in full inherit no set-up of their own.
     globalSetup: ["test/support/global-setup.ts"],
+    sequence: { sequencer: LongFirst },
     projects: [
       // Files share a process and its modules, loaded once and not hundreds of times: each closes what it opens.
       {
@@ -38,12 +54,13 @@ export default defineConfig({
           include: all,
           exclude: [...alone, ...last],
           isolate: false,
+          maxWorkers: 5,
           sequence: { groupOrder: 0 },
         },
       },
       {
         ...doors,
-        test: { ...bounds, name: "alone", include: alone, maxWorkers: 4, sequence: { groupOrder: 1 } },
+        test: { ...bounds, name: "alone", include: alone, maxWorkers: 3, sequence: { groupOrder: 1 } },
       },
       {
         ...doors,
