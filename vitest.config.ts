@@ -54,13 +54,19 @@ export default defineConfig({
           include: all,
           exclude: [...alone, ...last],
           isolate: false,
-          maxWorkers: 5,
           sequence: { groupOrder: 0 },
         },
       },
       {
         ...doors,
-        test: { ...bounds, name: "alone", include: alone, maxWorkers: 3, sequence: { groupOrder: 1 } },
+        test: {
+          ...bounds,
+          name: "alone",
+          include: alone,
+          isolate: false,
+          maxWorkers: 3,
+          sequence: { groupOrder: 1 },
+        },
       },
       {
         ...doors,

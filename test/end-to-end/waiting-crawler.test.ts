@@ -124,7 +124,10 @@ it("a release that its administrator has not accepted, and a refusal by the coor
   });
   startDock(`[releases]\npolicy = "ask"\n`);
   await until(async () => (await reason()).includes("administrator"), soonMs);
-  await until(async () => (await partner.run("status")).text.includes("administrator"), soonMs);
+  await until(
+    async () => (await partner.run("status")).text.includes("this machine's administrator"),
+    soonMs,
+  );
   const asked = await partner.run("status");
   const record = await crawlerRecord(world.pool, "athens", new Date());
   for (const stop of docks.splice(0)) await stop();
@@ -139,7 +142,10 @@ it("a release that its administrator has not accepted, and a refusal by the coor
   for (const stop of docks.splice(0)) await stop();
   const joined = await partner.run("join", anew, "--again");
   startDock(`[releases]\npolicy = "ask"\n`);
-  await until(async () => (await partner.run("status")).text.includes("administrator"), soonMs);
+  await until(
+    async () => (await partner.run("status")).text.includes("this machine's administrator"),
+    soonMs,
+  );
 
   expect(asked.text).toMatch(/this machine's administrator: release 2\.0\.0 is offered, and by \[releases\]/);
   expect(recordText(record!)).toContain("What to do: Its partner decides which releases run there");
