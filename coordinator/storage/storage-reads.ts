@@ -76,6 +76,7 @@ const oldestSql: Readonly<Record<string, string>> = {
   rejected_url: "select min(last_seen_at) from rejected_url",
   page_change: "select noted_at from page_change order by change_number limit 1",
   audit_entry: "select min(at) from audit_entry",
+  journal_entry: "select min(at) from journal_entry",
   submission: "select min(submitted_at) from submission",
   incident: "select min(last_at) from incident",
   minute_figures: "select min(minute) from minute_figures",

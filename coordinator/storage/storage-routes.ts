@@ -34,6 +34,7 @@ function storageBody({ bytes, expectedBytes, tables, wentBack }: StorageAnswer):
 ${tile("All tables, with their indexes", bytesText(bytes))}
 ${tile("Expected", expectedBytes === null ? "–" : bytesText(expectedBytes), "at the pace of the last day, when the oldest rows are as old as they may be")}
 </dl>
+${wentBack.length === 0 ? "" : wentBackSection(wentBack)}
 <section><h2>What goes by age</h2>
 <div class="scroll" tabindex="0" role="region" aria-label="Tables whose rows go by age"><table>
 <thead><tr><th scope="col">Table</th><th scope="col" class="number">Takes</th><th scope="col" class="number">Expected</th><th scope="col" class="number">Rows, about</th><th scope="col">Kept</th><th scope="col">Since</th><th scope="col">What goes, what stays</th></tr></thead>
@@ -41,8 +42,7 @@ ${tile("Expected", expectedBytes === null ? "–" : bytesText(expectedBytes), "a
 <section><h2>What stays with what is known</h2>
 <div class="scroll" tabindex="0" role="region" aria-label="Tables whose rows do not go by age"><table>
 <thead><tr><th scope="col">Table</th><th scope="col" class="number">Takes</th><th scope="col" class="number">Rows, about</th><th scope="col">Has rows</th></tr></thead>
-<tbody>${others.map(otherRow)}</tbody></table></div></section>
-${wentBack.length === 0 ? "" : wentBackSection(wentBack)}`;
+<tbody>${others.map(otherRow)}</tbody></table></div></section>`;
 }
 
 function wentBackSection(times: StorageAnswer["wentBack"]): Html {

@@ -84,7 +84,8 @@ create trigger note_in_journal after update of name, public_key, revoked_at, gra
 create trigger note_in_journal after insert or update of kept_at, expires_at, revoked_at on crawler_key
   for each row execute function note_in_journal('{crawler,key_hash}', '{key_id,last_used_at,replaced_by}');
 create trigger note_in_journal after insert or update of distrusted_at, probes_doubted_at, restored_at on crawler_trust
-  for each row execute function note_in_journal('{crawler}', '{pages,watched_until_page,score}');
+  for each row when (num_nonnulls(new.distrusted_at, new.probes_doubted_at, new.restored_at) > 0)
+  execute function note_in_journal('{crawler}', '{pages,watched_until_page,score}');
 create trigger note_in_journal after insert or update of redeemed_at, kept_at, revoked_at, crawler_id on invitation
   for each row execute function note_in_journal('{secret_hash}', '{invitation_id,downloaded_at}');
 create trigger note_in_journal after insert or update of revoked_at, expires_at on operator_token
