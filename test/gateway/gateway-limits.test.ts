@@ -154,15 +154,15 @@ describe("turns of the event loop", () => {
           remoteAddress: "127.0.0.1",
           tlsBinding: null,
         };
-        const settings = { ...defaultGatewaySettings, ...shared, challenge: "", helloTimeoutMs: 100 };
+        const settings = { ...defaultGatewaySettings, ...shared, challenge: "", helloTimeoutMs: 500 };
         const none = async () => {};
         new CrawlerSession(socket, stream, settings, {
           onHello: (_, hello) => resolve(hello),
           ...{ onResults: none, onMessage: none, onProbeReport() {}, onFault() {} },
           onEnd: (_, reason) => void ended.push(reason),
         });
-        // Others were here before: half a second of them.
-        for (let others = 0; others < 100; others += 1) strangers.take(() => busyFor(5));
+        // Others were here before: a second of them, twice as long as a hello may take, which comes at once.
+        for (let others = 0; others < 200; others += 1) strangers.take(() => busyFor(5));
       });
     });
     await once(server, "listening");
