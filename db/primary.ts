@@ -155,14 +155,16 @@ interface AnswerRow {
   readonly replayedSecondsAgo: number | null;
 }
 
-/** The timeline of a file's name is the one that is written; what the control file says follows with the next checkpoint. */
+/** SQL: a primary's, by the name of the file that it writes; what the control file says follows with the next checkpoint. */
+export const writtenTimelineSql = "('x' || left(pg_walfile_name(pg_current_wal_lsn()), 8))::bit(32)::integer";
+
 const question = `
   select pg_is_in_recovery() as "isStandby",
     current_setting('transaction_read_only') = 'on' as "isReadOnly",
     (case when pg_is_in_recovery() then pg_last_wal_replay_lsn() else pg_current_wal_lsn() end - '0/0')::text as position,
     case
       when pg_is_in_recovery() then 0
-      else ('x' || left(pg_walfile_name(pg_current_wal_lsn()), 8))::bit(32)::integer
+      else ${writtenTimelineSql}
     end as timeline,
     (select system_identifier::text from pg_control_system()) as "systemIdentifier",
     extract(epoch from clock_timestamp() - pg_last_xact_replay_timestamp())::float8 as "replayedSecondsAgo"`;

@@ -3,6 +3,7 @@ import { mkdir, readFile, rename, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { Pool, PoolClient } from "pg";
 import { z } from "zod";
+import { writtenTimelineSql } from "#db/primary";
 import { sqlStateOf } from "../database/transaction.ts";
 import {
   type Epoch,
@@ -56,8 +57,7 @@ const forbidden = "42501";
 /** The server behind the connection; it must not be in recovery. */
 export async function serverState(pool: Pool | PoolClient): Promise<ServerState> {
   const { rows } = await pool.query<{ timeline: number; position: string }>(
-    `select ('x' || substr(pg_walfile_name(lsn), 1, 8))::bit(32)::bigint::float8 as timeline, (lsn - '0/0')::text as position
-     from pg_current_wal_lsn() as lsn`,
+    `select ${writtenTimelineSql} as timeline, (pg_current_wal_lsn() - '0/0')::text as position`,
   );
   const { timeline, position } = rows[0]!;
   return { systemIdentifier: await systemIdentifier(pool), timeline, position: BigInt(position) };

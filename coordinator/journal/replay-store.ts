@@ -164,7 +164,7 @@ async function putBack(
 
 /** It was invited again: what the identity before showed says nothing of it. */
 const anotherIdentity = `,
-       readmit = true,
+       readmit = t.readmit or t.public_key is distinct from g.public_key,
        ticket_hash = case when t.public_key is not distinct from g.public_key then t.ticket_hash end,
        previous_ticket_hash = case when t.public_key is not distinct from g.public_key then t.previous_ticket_hash end`;
 

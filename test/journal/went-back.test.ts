@@ -52,6 +52,10 @@ it("goes on after a restore as if nobody had been away", async (context) => {
   await seedChange(world.pool, { url: "http://kept.example/" });
   await numberChanges(world.pool, new Date());
   const lifted = await optOuts.request(optOutOf("lifted.example"), new Date());
+  await world.pool.query(
+    `insert into web_session (session_hash, name, role, issued_by, started_at, last_used_at, ends_at)
+     values ('h', 'anna', 'operator', 'root', now(), now(), now() + interval '1 day')`,
+  );
   const goBack = await rememberedDatabase(world.database);
   if (goBack === null) return context.skip();
   // What the backup does not hold: sessions, another key, a newcomer, revocations, opt-outs, a change, a lease.
@@ -88,6 +92,8 @@ it("goes on after a restore as if nobody had been away", async (context) => {
   expect(await world.incidentKinds()).not.toContain("copied-folder");
   expect((await tokens.list()).find(({ name }) => name === "dashboard")?.revokedAt).not.toBeNull();
   expect(await tokens.use(token.hash, new Date())).toBeNull();
+  // One that was ended since the backup would be good again.
+  expect(await world.rows("select name from web_session")).toEqual([]);
   expect((await optOuts.list({ open: true, most: 10 })).map(({ target }) => target)).toEqual([
     "left.example",
   ]);
