@@ -2,6 +2,7 @@
 import type { Pool } from "pg";
 import type { Log } from "#core/log";
 import { jobs, type Timekeeper } from "#core/scheduler";
+import { within } from "#core/within";
 import { journalDays } from "./epoch.ts";
 import { JournalError } from "./journal-file-store.ts";
 import { forgetEntries } from "./journal-store.ts";
@@ -32,6 +33,8 @@ export interface JournalDuties {
 
 const reviewMs = 5000;
 const catchUpMs = 60_000;
+/** A server that stands still does not hold up the end. */
+const lastCatchUpMs = 2000;
 const forgetMs = 3_600_000;
 const dayMs = 86_400_000;
 
@@ -76,7 +79,11 @@ export function journalDuties(ports: JournalPorts): JournalDuties {
       following = (await journal?.follow(() => void catchUp().catch(failed))) ?? null;
       await catchUp();
     },
-    stop: async () => await following?.stop(),
+    stop: async () => {
+      // What was written a moment ago, by whomever, may be the last that is seen of it.
+      await within(lastCatchUpMs, catchUp()).catch(failed);
+      await following?.stop();
+    },
     catchUp,
     hasGoneBack: async () => {
       try {

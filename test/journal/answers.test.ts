@@ -6,6 +6,7 @@ import { readCoordinatorConfig } from "#coordinator/config";
 import { currentEpoch } from "#coordinator/journal/epoch-store";
 import { JournalFolder } from "#coordinator/journal/journal-file-store";
 import { type RunningCoordinator, startCoordinator } from "#coordinator/main";
+import { createOptOutStore } from "#coordinator/opt-outs/store";
 import { silentLog } from "#core/log";
 import type { Database } from "#db/server-database";
 import { softwareVersion } from "#protocol/software-version";
@@ -16,12 +17,14 @@ const journalRoot = temporaryFolder("nearcrawl-journal-");
 let database: Database;
 let coordinator: RunningCoordinator;
 let folder: string;
-beforeAll(async () => {
-  database = await testDatabase();
-  coordinator = await startCoordinator({
+const start = async () =>
+  await startCoordinator({
     ...{ database, journalRoot, log: silentLog, version: softwareVersion },
     config: readCoordinatorConfig({ listen: { port: 0 }, access: { anonymous: "read" } }),
   });
+beforeAll(async () => {
+  database = await testDatabase();
+  coordinator = await start();
   folder = join(journalRoot, (await currentEpoch(database.pool)).databaseId);
 });
 afterAll(async () => {
@@ -67,4 +70,25 @@ it("answers with an error while the files take nothing, tells an alert, and writ
   expect(told).toContain("journal-cannot-write");
   expect(await journaled()).toEqual(["one.example", "two.example", "three.example"]);
   expect(await alerts()).not.toContain("journal-cannot-write");
+});
+
+it("writes at its end what others wrote while it could not hear of it", async () => {
+  const { rowCount } = await database.pool.query(
+    `select pg_terminate_backend(pid, 5000) from pg_stat_activity
+     where datname = current_database() and query ilike 'listen %journal%'`,
+  );
+  await createOptOutStore(database.pool).request(
+    {
+      target: { site: "four.example", network: null },
+      ...{ source: "operator", words: "", replyTo: null, requester: null, confirmed: true },
+    },
+    new Date(),
+  );
+  await coordinator.stop();
+
+  const there = await journaled();
+  coordinator = await start();
+
+  expect(rowCount).toBe(1);
+  expect(there).toContain("four.example");
 });
