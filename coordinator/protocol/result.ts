@@ -7,6 +7,7 @@ import { createHash, type Hash } from "node:crypto";
 import { z } from "zod";
 import { digest, listOf, milliseconds, url } from "./fields.ts";
 import { NumberWriter } from "./packed/numbers.ts";
+import { maxPreferences, statedPreference } from "./preferences.ts";
 
 const count = z.int().min(0);
 
@@ -38,6 +39,8 @@ const fetchOutcome = z.discriminatedUnion("type", [
     type: z.literal("http-error"),
     status: z.int().min(100).max(999),
     retryAfterSeconds: z.int().min(0).max(31_536_000).nullable(),
+    /** With a 402, what the site asks for a page (`crawler-price`), as written; absent: it names no price. */
+    price: z.string().max(80).optional(),
   }),
   z.object({ type: z.literal("refused-by-robots"), rule: z.string().max(300) }),
   z.object({ type: z.literal("refused-address"), address: z.string().max(45), block: z.string().max(80) }),
@@ -211,6 +214,8 @@ export const fetchResultSchema = z.object({
   pace: hostPaceReport.optional(),
   /** Absent: robots.txt was not asked for since the last result. */
   robots: robotsReport.optional(),
+  /** What the site states of the uses of this page, from all places; absent: nothing was found. */
+  preferences: listOf(statedPreference, maxPreferences).optional(),
   /** How the site was spoken to: `1.1` or `2`, and the verified TLS version, null without TLS. Absent: not at all. */
   connection: z.object({ http: z.enum(["1.1", "2"]), tls: z.string().max(10).nullable() }).optional(),
   /** Present exactly when the outcome is `fetched`. */
