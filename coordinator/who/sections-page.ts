@@ -80,6 +80,7 @@ ${fact("URLs", html`${countText(host.urlCount)} <span class="small">${states.joi
 ${fact("Budget", html`${howMany(host.budget.earnedUrls, "URL")} earned <span class="small">${howMany(host.budget.pages.good, "good page")}${host.budget.heldUrls > 0 ? `, ${countText(host.budget.heldUrls)} held back` : ""}${host.budget.leftOutUrls > 0 ? `, ${countText(host.budget.leftOutUrls)} times one left out` : ""}</span>`)}
 ${host.robots ? fact("robots.txt", html`${robotsWords[host.robots.state]} <span class="small">${instant(host.robots.at)}</span>`) : nothing}
 ${host.pace && host.pace.crawlDelayMs > 0 ? fact("Crawl-delay", `${host.pace.crawlDelayMs / 1000} s`) : nothing}
+${host.capDelayMs === null ? nothing : fact("Cap", html`one request every ${host.capDelayMs / 1000} s <a class="small" href="/fleet/site-caps">caps</a>`)}
 ${host.connection ? fact("Connection", connectionText(host.connection)) : nothing}
 ${host.dueAt ? fact("Next fetch", due(host.dueAt, at)) : nothing}
 ${host.lease ? fact("In the hands of", html`${crawlerLink(host.lease.crawler)} <span class="small">until ${instant(host.lease.expiresAt)}</span>`) : nothing}
