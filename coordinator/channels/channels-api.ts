@@ -92,13 +92,10 @@ export const channelsApi = {
     parameters: {
       query: {
         channel: z.string().optional().meta({ description: "Its number.", example: "3" }),
-        submission: z
-          .string()
-          .optional()
-          .meta({
-            description: "The channels and hosts of the URLs that were handed in with it.",
-            example: "7",
-          }),
+        submission: z.string().optional().meta({
+          description: "The channels and hosts of the URLs that were handed in with it.",
+          example: "7",
+        }),
         host: z.string().optional().meta({ description: "The whole host.", example: "www.example.org" }),
         format: z.enum(["csv"]).optional().meta({ description: "csv: as a table.", example: "csv" }),
       },

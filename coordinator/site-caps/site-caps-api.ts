@@ -36,7 +36,7 @@ const example = {
 export const siteCapsApi = {
   siteCaps: {
     method: "get",
-    path: "/api/site-caps",
+    path: "/api/fleet/site-caps",
     needs: "read",
     summary: "Sites that operators have slowed down",
     description: "What robots.txt, answers and the usual rest ask for holds beside a cap: the slowest does.",
@@ -51,7 +51,7 @@ export const siteCapsApi = {
   },
   setSiteCap: {
     method: "post",
-    path: "/api/site-caps",
+    path: "/api/fleet/site-caps",
     needs: "policy-write",
     summary: "Keep a site's requests so far apart",
     description:
@@ -67,7 +67,7 @@ export const siteCapsApi = {
   },
   removeSiteCap: {
     method: "post",
-    path: "/api/site-caps/{site}/remove",
+    path: "/api/fleet/site-caps/{site}/remove",
     needs: "policy-write",
     summary: "Let a site be crawled at its usual pace",
     description:

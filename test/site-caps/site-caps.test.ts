@@ -51,8 +51,12 @@ const cap = async (host: string) =>
   )[0]?.cap_delay_ms;
 
 it("holds for known hosts and for those that come later, the longest of several, and tells leases", async () => {
-  const set = await post("/api/site-caps", { site: "http://A.example/x", seconds: 10, words: "by phone" });
-  await post("/api/site-caps", { site: "www.a.example", seconds: 2.5 });
+  const set = await post("/api/fleet/site-caps", {
+    site: "http://A.example/x",
+    seconds: 10,
+    words: "by phone",
+  });
+  await post("/api/fleet/site-caps", { site: "www.a.example", seconds: 2.5 });
   await world.frontier.admit(seeds("http://later.a.example/", "http://ba.example/"), scope, noon);
 
   expect(set.statusCode, set.body).toBe(201);
@@ -106,8 +110,8 @@ it("stands in who, in the verdict and beside the host in hand", async () => {
 });
 
 it("ends, where another one holds for some of its hosts still", async () => {
-  const removed = await post("/api/site-caps/a.example/remove", {});
-  const again = await post("/api/site-caps/a.example/remove", {});
+  const removed = await post("/api/fleet/site-caps/a.example/remove", {});
+  const again = await post("/api/fleet/site-caps/a.example/remove", {});
   const { entries } = await createAuditLog(world.pool).list({ limit: 10 });
 
   expect([removed.statusCode, again.statusCode]).toEqual([200, 404]);
@@ -126,7 +130,7 @@ it("refuses what is no site and what is no time", async () => {
       { site: "a.example", seconds: 0 },
       { site: "a.example", seconds: 3601 },
       { site: "a.example" },
-    ].map(async (body) => (await post("/api/site-caps", body)).statusCode),
+    ].map(async (body) => (await post("/api/fleet/site-caps", body)).statusCode),
   );
 
   expect(answers).toEqual([422, 400, 400, 400]);
