@@ -78,7 +78,7 @@ const storeysOf: Readonly<Record<string, readonly (readonly string[])[]>> = {
   "migrating-crawler": [
     ["core"],
     ["settings", "limits", "net", "membership", "spool"],
-    ["extract", "traps", "warc", "fetch", "probe", "link"],
+    ["extract", "traps", "warc", "fetch", "preferences", "probe", "link"],
     ["crawl", "status", "move", "check"],
     [wiring],
     ["supervisor"],

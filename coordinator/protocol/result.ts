@@ -214,7 +214,10 @@ export const fetchResultSchema = z.object({
   pace: hostPaceReport.optional(),
   /** Absent: robots.txt was not asked for since the last result. */
   robots: robotsReport.optional(),
-  /** What the site states of the uses of this page, from all places; absent: nothing was found. */
+  /**
+   * What the site states of the uses of this page, from all places; absent: nothing was found. With `unchanged` what
+   * robots.txt, tdmrep.json and the header say: the page itself was not read, and what it said before still holds.
+   */
   preferences: listOf(statedPreference, maxPreferences).optional(),
   /** How the site was spoken to: `1.1` or `2`, and the verified TLS version, null without TLS. Absent: not at all. */
   connection: z.object({ http: z.enum(["1.1", "2"]), tls: z.string().max(10).nullable() }).optional(),

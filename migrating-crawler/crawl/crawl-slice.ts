@@ -7,6 +7,7 @@ import { canParseUrl, urlHost } from "#core/ip/url-host";
 import { maxMilliseconds } from "#protocol/fields";
 import { KnownDigests } from "#protocol/known-digests";
 import type { Lease } from "#protocol/lease";
+import { maySearch } from "#protocol/preferences";
 import type { FetchResult, HostPaceReport, PageExtract, RobotsReport } from "#protocol/result";
 import { type Extracted, extractPage, type FetchedBody } from "../extract/extract-page.ts";
 import type { ExtractPage } from "../extract/extraction-pool.ts";
@@ -168,8 +169,10 @@ async function fetchOne(slice: Slice, task: Task, robots: OriginRobots): Promise
   if (signal.aborted && outcome.type === "failed") return String(signal.reason);
   // What a limit broke off was never fetched: it goes back as it came, and the host's pace has noted the request.
   if (outcome.type === "failed" && outcome.code === heldBack) return outcome.reason;
+  if (result.preferences !== undefined) await tools.recorder?.state(task.url, result.preferences);
   const judged = await judge(slice, result, robots);
-  const short = withoutKnownText(await tellTypes(slice, judged, robots), slice.known);
+  const allowed = withoutDeniedText(await tellTypes(slice, judged, robots));
+  const short = withoutKnownText(allowed, slice.known);
   const full = keep(slice, told(slice, short, Math.max(waitMs, tools.gates.waitMs(lease.host, Date.now()))));
   const failures = tools.gates.failures(lease.host);
   if (full !== null || failures < mostFailures || outcome.type !== "failed") return full;
@@ -312,8 +315,9 @@ async function extractedResult(
 ): Promise<PageResult> {
   if (body === null) return result;
   try {
-    const { page, cut } = await extract({ ...body, quiet });
-    return { ...result, outcome: withCut(result.outcome, cut), page };
+    const { page, cut, stated } = await extract({ ...body, quiet });
+    const preferences = stated.length === 0 ? {} : { preferences: [...stated] };
+    return { ...result, outcome: withCut(result.outcome, cut), ...preferences, page };
   } catch (error) {
     return { ...result, outcome: outcomeOfFailure(failureOf(error)) };
   }
@@ -335,6 +339,18 @@ export function knownTexts({ known }: Pick<Lease, "known">): KnownDigests | null
   } catch {
     return null;
   }
+}
+
+/**
+ * Of a page that forbids to be indexed no text travels, but where its links lead does. The anchors of one whose use for
+ * search is denied stay here, too: they would be searched as text of other pages.
+ */
+export function withoutDeniedText(result: PageResult): PageResult {
+  const { page, preferences = [] } = result;
+  if (page === null || !page.robots.noindex || (page.kind ?? "page") !== "page") return result;
+  const { structured: _, ...rest } = page;
+  const links = maySearch(preferences) ? page.links : page.links.map((link) => ({ ...link, anchor: "" }));
+  return { ...result, page: { ...rest, title: "", description: "", headings: [], links } };
 }
 
 /** Without the text, where that is known. A page that forbids to be indexed has none to leave out. */

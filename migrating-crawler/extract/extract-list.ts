@@ -247,6 +247,12 @@ export function robotsDirectives(said: {
   };
 }
 
+/** The names of the directives that are for us, among the values of metas or headers. */
+export function directiveNames(values: string | readonly string[] | undefined): string[] {
+  const bounded = [values ?? []].flat().slice(0, maxValues);
+  return bounded.flatMap((value) => oursOf(value.slice(0, maxCharacters))).map(({ name }) => name);
+}
+
 interface Rule {
   readonly name: string;
   /** Behind the colon; empty without one. */

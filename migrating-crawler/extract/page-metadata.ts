@@ -2,6 +2,7 @@
  * What a page says of itself outside its text: metas, links in the head, JSON-LD, microdata and times. Kept as
  * written and bounded; what to make of it is for others (page-dates, structured-data, robots-directives).
  */
+import { isLicense, maxLicenseCharacters } from "../preferences/rsl.ts";
 import type { TagAttributes } from "./read-links.ts";
 
 const maxMetas = 300;
@@ -13,6 +14,8 @@ const maxItemTypes = 20;
 /** JSON-LD beyond this is not read: real pages have under 100 KB. */
 const maxJsonCharacters = 512 * 1024;
 const maxJsonScripts = 20;
+const maxTdmMetas = 10;
+const maxLicenseLinks = 5;
 
 /** A `time` element, or anything with a date property. */
 export interface NotedTime {
@@ -35,6 +38,12 @@ export class PageNotes {
   readonly itemTypes: string[] = [];
   /** The contents of the robots metas that concern us: for all bots, and by our name. */
   readonly robots: string[] = [];
+  /** Of the metas `tdm-reservation` and `tdm-policy`. */
+  readonly tdm = { reservation: [] as string[], policy: [] as string[] };
+  /** Where link elements say that the page's license is (RSL). */
+  readonly licenseLinks: string[] = [];
+  /** A license in a script element (RSL), the first. */
+  license = "";
   readonly feeds: string[] = [];
   readonly jsonLd: string[] = [];
   readonly times: NotedTime[] = [];
@@ -57,6 +66,8 @@ export class PageNotes {
     const href = tag.attribute("href");
     const rel = tag.attribute("rel");
     if (href === null || rel === null || href.length > 8192) return;
+    if (isLicense(rel, tag.attribute("type")) && this.licenseLinks.length < maxLicenseLinks)
+      this.licenseLinks.push(href);
     const relations = rel.toLowerCase().split(/\s+/);
     if (relations.includes("canonical")) this.canonical ??= href;
     const isFeed = relations.includes("alternate") && feedType.test(tag.attribute("type") ?? "");
@@ -85,12 +96,19 @@ export class PageNotes {
       this.jsonLd.push(text);
   }
 
+  noteLicense(xml: string): void {
+    if (this.license === "") this.license = xml.slice(0, maxLicenseCharacters);
+  }
+
   #keepMeta(written: string | null, content: string, isName: boolean): void {
     if (written === null || written.length > 100) return;
     const name = written.trim().toLowerCase();
     if (name === "description" && isName) this.description ??= content.slice(0, maxMetaCharacters);
     if (isName && robotNames.has(name)) {
       if (this.robots.length < maxRobotsMetas) this.robots.push(content.slice(0, 500));
+    } else if (isName && (name === "tdm-reservation" || name === "tdm-policy")) {
+      const values = name === "tdm-reservation" ? this.tdm.reservation : this.tdm.policy;
+      if (values.length < maxTdmMetas) values.push(content.slice(0, 500));
     } else if (name !== "" && this.metas.size < maxMetas && !this.metas.has(name)) {
       this.metas.set(name, content.slice(0, maxMetaCharacters));
     }

@@ -1,11 +1,13 @@
 /**
  * robots.txt as RFC 9309 reads it: groups of one agent merged, those for `*` when none names us, the longest
  * matching rule wins, Allow on a tie. Beyond the RFC, as the large crawlers do: Crawl-delay; a missing colon; and
- * the usual misspellings of `disallow`, because their writer meant it. Pure: bytes in, rules and verdicts out.
+ * the usual misspellings of `disallow`, because their writer meant it. What the file states of the uses of pages is read
+ * along with its rules (robots-uses.ts). Pure: bytes in, rules and verdicts out.
  */
 import { maxUrlLength } from "#protocol/fields";
 import { resolveUrl } from "../extract/resolve-url.ts";
 import { byPrecedence, type RobotsRule, robotsPath, robotsRule, ruleMatches } from "./robots-match.ts";
+import { isUseField, type RobotsUses, type UseField, UseLines, usesOf } from "./robots-uses.ts";
 
 /** A file names more sitemaps than this only by mistake or malice. */
 const maxSitemaps = 50;
@@ -26,6 +28,8 @@ export interface RobotsRules {
   readonly agents: readonly string[];
   /** The file is longer than `maxRobotsBytes`; what lies beyond was not read. */
   readonly cut: boolean;
+  /** What it states of the uses of what it lets be fetched. */
+  readonly uses: RobotsUses;
 }
 
 export interface RobotsVerdict {
@@ -87,10 +91,11 @@ const tooMuch: RobotsVerdict = {
 interface Group {
   readonly agents: string[];
   readonly rules: RobotsRule[];
+  readonly uses: UseLines;
   crawlDelaySeconds: number | null;
 }
 
-const newGroup = (): Group => ({ agents: [], rules: [], crawlDelaySeconds: null });
+const newGroup = (): Group => ({ agents: [], rules: [], uses: new UseLines(), crawlDelaySeconds: null });
 
 /** Reads the lines one by one. Rules go to the groups whose User-agent lines stand right before them. */
 class RobotsReading {
@@ -98,7 +103,10 @@ class RobotsReading {
   readonly #own = newGroup();
   readonly #all = newGroup();
   readonly #sitemaps: string[] = [];
+  /** Lines about uses that stand before any group, and licenses, which are for all wherever they stand. */
+  readonly #forAll = new UseLines();
   #isOurs = false;
+  #hasGroups = false;
   #heard = new Set<Group>();
   #inAgents = false;
 
@@ -112,16 +120,25 @@ class RobotsReading {
     else if (key === "crawl-delay") {
       for (const group of this.#heard) group.crawlDelaySeconds ??= secondsOf(value);
     } else if (key === "sitemap") this.#sitemap(value);
+    else if (isUseField(key)) this.#use(key, value, line);
   }
 
   rules(): Omit<RobotsRules, "cut"> {
-    const { agents, rules, crawlDelaySeconds } = this.#isOurs ? this.#own : this.#all;
-    return { agents, rules: rules.sort(byPrecedence), crawlDelaySeconds, sitemaps: this.#sitemaps };
+    const { agents, rules, uses, crawlDelaySeconds } = this.#isOurs ? this.#own : this.#all;
+    const sitemaps = this.#sitemaps;
+    return {
+      agents,
+      rules: rules.sort(byPrecedence),
+      crawlDelaySeconds,
+      sitemaps,
+      uses: usesOf(this.#forAll, uses),
+    };
   }
 
   #agent(value: string): void {
     if (!this.#inAgents) this.#heard = new Set();
     this.#inAgents = true;
+    this.#hasGroups = true;
     const isAll = /^\*([ \t]|$)/.test(value);
     if (!isAll && !addresses(value, this.#token)) return;
     const group = isAll ? this.#all : this.#own;
@@ -135,6 +152,16 @@ class RobotsReading {
     if (this.#heard.size === 0) return;
     const rules = rulesOf(allow, value, line);
     for (const group of this.#heard) group.rules.push(...rules);
+  }
+
+  /** `Content-Usage` is a rule like any other (attach-05 section 3): agents named after it begin a group of their own. */
+  #use(field: UseField, value: string, line: number): void {
+    const use = { field, value: textOf(value), line };
+    const isForAll = field === "license" || !this.#hasGroups;
+    if (isForAll) this.#forAll.take(use);
+    if (field === "license") return;
+    this.#inAgents = false;
+    for (const group of this.#heard) group.uses.take(use);
   }
 
   #sitemap(value: string): void {
@@ -189,6 +216,7 @@ function keyOf(key: string): string {
   if (key === "useragent" || key === "user agent") return "user-agent";
   if (key === "crawldelay" || key === "crawl delay") return "crawl-delay";
   if (key === "site-map") return "sitemap";
+  if (key === "content-signals") return "content-signal";
   return key;
 }
 
