@@ -107,7 +107,7 @@ export async function countPages(
 ): Promise<void> {
   await pool.query(
     `with pages as materialized (
-       select p.digest, max(p.fetched_at) as fetched_at, count(*) as urls
+       select p.digest, max(p.fetched_at) as fetched_at, count(*) as urls, bool_and(p.noindex) as is_silent
        from ${pagesOfChannel(mostCounted)}
        group by p.digest
      ), counted as (
@@ -118,7 +118,9 @@ export async function countPages(
      update channel c
      set settled = $2, counted_at = $3, known_turn = c.known_turn + 1,
          expected_pages = counted.pages, duplicate_share = counted.duplicate_share,
-         known_digests = array(select digest from pages order by fetched_at desc, digest limit ${mostKnownDigests})
+         known_digests = array(
+           select digest from pages where not is_silent order by fetched_at desc, digest limit ${mostKnownDigests}
+         )
      from counted
      where c.channel_id = $1`,
     [channelId, at.settled, at.now],

@@ -32,7 +32,13 @@ export interface HostRow {
   back_off_ms: number | null;
   backed_off_at: Date | null;
   usual_ms: number | null;
+  /** Answers 402 in a row; null: none. */
+  payments_asked: number | null;
 }
+
+/** SQL: what a HostRow tells of the pace of the host `h`. */
+export const paceColumns = `greatest(h.crawl_delay_ms, h.cap_delay_ms) as crawl_delay_ms, h.back_off_ms, h.backed_off_at,
+       h.usual_ms, h.payments_asked`;
 
 /** As it was found, not locked. */
 interface DueHost {
@@ -541,7 +547,7 @@ async function lockChosen(
   if (chosen.size === 0) return [];
   const { rows } = await prepared<Omit<LockedHost, "crawler_id" | "leastWorth">>(
     client,
-    `select h.host_hash, h.host, greatest(h.crawl_delay_ms, h.cap_delay_ms) as crawl_delay_ms, h.back_off_ms, h.backed_off_at, h.usual_ms, h.mix_carry,
+    `select h.host_hash, h.host, ${paceColumns}, h.mix_carry,
        array(select host(a) from unnest(h.addresses[1:${maxAddresses}]) a) as addresses,
        ${addressKeysOf("h")}::text[] as address_keys
      from frontier_host h

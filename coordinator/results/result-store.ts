@@ -40,6 +40,8 @@ import { writePages } from "./page-writes.ts";
 import type { Batch } from "./result-rows.ts";
 import * as write from "./result-writes.ts";
 import { recordSeals } from "./result-writes.ts";
+import { withoutUnwantedText } from "./stated-uses.ts";
+import { hearStatements } from "./stated-uses-store.ts";
 
 /** `known`: absent, the frontier is asked about every URL. */
 export function createResultStore(pool: Pool, known: KnownUrls | null = null): ResultStore {
@@ -188,7 +190,8 @@ async function takeBatch(
   );
   const sifted = await siftResults(client, batch, fresh);
   const { refused } = sifted;
-  const counted = await withTexts(client, sifted.counted);
+  const shown = await withTexts(client, sifted.counted.map(withoutUnwantedText));
+  const counted = await hearStatements(client, shown, batch.now);
   const { newUrls, posted, held } = counted.length === 0 ? nothingNew : await store(client, batch, counted);
   await acknowledge(client, batch);
   await recordSeals(client, batch);

@@ -43,6 +43,7 @@ export const tableEnds: Readonly<Record<string, TableEnd>> = {
   held_urls: each("host with URLs over its budget, a thousand at most, 64 to a row"),
   page: each("page in the index"),
   text_band: each("text in the index, four rows"),
+  preference_set: each("list of preferences that a page in the index, or a change in the feed, has"),
   out_link: each("page with links, all of them in one row"),
   link_outbox: bounded("what results did to other hosts, until it is applied"),
   link_outbox_bite: oneRow,
