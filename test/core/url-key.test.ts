@@ -90,7 +90,10 @@ describe("the octets of any text", () => {
     const random = seededRandom(21);
     const signs = "% % % 2 3 4 7 d D e E f 0 ~ / g %25 %7e %2F".split(" ");
     const texts = Array.from({ length: 30_000 }, () =>
-      Array.from({ length: 1 + Math.floor(random() * 12) }, () => signs[Math.floor(random() * signs.length)]).join(""),
+      Array.from(
+        { length: 1 + Math.floor(random() * 12) },
+        () => signs[Math.floor(random() * signs.length)],
+      ).join(""),
     );
 
     const wrong = texts.filter((text) => {
