@@ -3,6 +3,7 @@
  * matching rule wins, Allow on a tie. Beyond the RFC, as the large crawlers do: Crawl-delay; a missing colon; and
  * the usual misspellings of `disallow`, because their writer meant it. Pure: bytes in, rules and verdicts out.
  */
+import { withoutUser } from "#core/ip/url-host";
 import { maxUrlLength } from "#protocol/fields";
 import { resolveUrl } from "../extract/resolve-url.ts";
 import { byPrecedence, type RobotsRule, robotsPath, robotsRule, ruleMatches } from "./robots-match.ts";
@@ -20,7 +21,7 @@ export interface RobotsRules {
   /** In the order in which they are asked (`byPrecedence`). */
   readonly rules: readonly RobotsRule[];
   readonly crawlDelaySeconds: number | null;
-  /** As they stand in the file, wherever in it; `sitemapUrls` makes them absolute. */
+  /** As they stand in the file, wherever in it, without users; `sitemapUrls` makes them absolute. */
   readonly sitemaps: readonly string[];
   /** The User-agent lines of the groups that these rules come from, as written; empty when no group is for us. */
   readonly agents: readonly string[];
@@ -139,7 +140,7 @@ class RobotsReading {
 
   #sitemap(value: string): void {
     if (this.#sitemaps.length < maxSitemaps && value !== "" && value.length <= maxUrlLength) {
-      this.#sitemaps.push(textOf(value));
+      this.#sitemaps.push(withoutUser(textOf(value)));
     }
   }
 }
