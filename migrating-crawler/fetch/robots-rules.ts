@@ -37,10 +37,10 @@ export interface RobotsVerdict {
   readonly line: number | null;
 }
 
-/** The rules for one product token (`Nearcrawl`), or those for `*` when no group names it. */
-export function parseRobots(body: Uint8Array | string, productToken: string): RobotsRules {
+/** The rules for one agent (`Nearcrawl`), by its product token, or those for `*` when no group names it. */
+export function parseRobots(body: Uint8Array | string, agent: string): RobotsRules {
   const { lines, cut } = robotsText(body);
-  const reading = new RobotsReading(productToken);
+  const reading = new RobotsReading(agent);
   lines.forEach((line, index) => {
     const field = fieldOf(line);
     if (field !== null) reading.take(field, index + 1);
@@ -67,7 +67,7 @@ export function sitemapUrls(rules: Pick<RobotsRules, "sitemaps">, robotsUrl: str
   return [...new Set(rules.sitemaps.flatMap((sitemap) => resolveUrl(sitemap, robotsUrl) ?? []))];
 }
 
-/** The product token of a User-Agent: `FooBot` of `FooBot/1.2 (x)`. */
+/** The product token of a User-Agent, in lower case: `foobot` of `FooBot/1.2 (x)`. Of others it may have digits (`360Spider`). */
 export function agentToken(text: string): string {
   return (/^[^\s/;:,()#]+/.exec(text)?.[0] ?? "").toLowerCase();
 }
@@ -103,8 +103,8 @@ class RobotsReading {
   #heard = new Set<Group>();
   #inAgents = false;
 
-  constructor(productToken: string) {
-    this.#token = productToken.toLowerCase();
+  constructor(agent: string) {
+    this.#token = agentToken(agent);
   }
 
   take({ key, value }: Field, line: number): void {
