@@ -144,6 +144,8 @@ export const pageExtract = z.object({
     .optional(),
   /** RSS and Atom feeds that the page names. */
   feeds: listOf(url, 20).optional(),
+  /** Where the page sends its visitors after so many seconds (meta refresh); among its links, too. */
+  refresh: z.object({ url, seconds: count }).optional(),
   /** The Postgres text search configuration the lexemes were made with, such as `english`. */
   textSearchConfig: z.string().regex(/^[a-z_]{1,40}$/),
   /** The text in `tsvector` input form: `'word':1A,5 'other':2B`. */

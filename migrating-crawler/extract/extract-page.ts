@@ -1,7 +1,7 @@
 /** From a fetched body to what is shipped for it (design section 8). Every string and list fits the message. */
 import { composed } from "#protocol/composed";
 import type { PageExtract } from "#protocol/result";
-import { shipLinks } from "../traps/ship-links.ts";
+import { shipLinks, withoutSession } from "../traps/ship-links.ts";
 import { decodeText } from "./charset.ts";
 import { type Dictionary, dictionaryOf, textSearchConfigOf } from "./dictionaries.ts";
 import { mediaType } from "./document-kind.ts";
@@ -11,7 +11,7 @@ import { LexemeVector, type Weight } from "./lexemes.ts";
 import { linkResolver, type ResolveReference } from "./link-resolver.ts";
 import { mark } from "./open-elements.ts";
 import { pageDates } from "./page-dates.ts";
-import { PageNotes } from "./page-metadata.ts";
+import { declaredRefresh, PageNotes } from "./page-metadata.ts";
 import { type ReadLink, tidy } from "./read-links.ts";
 import { WorkTurns } from "./read-list.ts";
 import { countWords, type ReadPage, readPage, withoutSoftHyphens } from "./read-page.ts";
@@ -32,6 +32,8 @@ export interface FetchedBody {
   readonly robotsTag: string | readonly string[] | undefined;
   /** The `Link` headers, which may state a canonical URL. */
   readonly linkHeader?: string | readonly string[] | undefined;
+  /** The `Refresh` header, a meta refresh in other clothes. */
+  readonly refreshHeader?: string | readonly string[] | undefined;
   /** For `unavailable_after`; the machine's clock unless given. */
   readonly nowMs?: number;
   /** Major version of the Postgres that the lexemes are for; the newest unless given. */
@@ -76,7 +78,9 @@ function statedFacts(read: ReadPage, body: FetchedBody): StatedFacts {
   const robots = robotsOf(read, body);
   const canonical = notes.canonical ?? canonicalOfHeader(body.linkHeader);
   const structured = structuredData(notes);
-  const found = absoluteLinks(read.links, resolve, robots.nofollow);
+  const refresh = refreshOf(read, body, resolve);
+  const refreshed = refresh === null ? [] : [{ href: refresh.url, anchor: "", nofollow: false }];
+  const found = absoluteLinks([...refreshed, ...read.links], resolve, robots.nofollow);
   const { links, trapped } = shipLinks(found, body.url, new Date(body.nowMs ?? Date.now()));
   return {
     canonicalUrl: canonical === null ? null : resolve(canonical),
@@ -87,6 +91,7 @@ function statedFacts(read: ReadPage, body: FetchedBody): StatedFacts {
     ...datesOf(read, structured, body.url),
     ...structuredOf(structured),
     ...feedsOf(notes.feeds, resolve),
+    ...(refresh !== null && links.some((link) => link.url === refresh.url) ? { refresh } : {}),
     links,
     ...(trapped === 0 ? {} : { trappedLinks: trapped }),
     robots: { noindex: robots.noindex, nofollow: robots.nofollow },
@@ -210,6 +215,19 @@ function absoluteLinks(
     }
   }
   return [...found.values()];
+}
+
+/** Where the page sends its visitors, by a meta or by its header; null: nowhere, or to itself. */
+function refreshOf(
+  { notes }: ReadPage,
+  { url: from, refreshHeader }: FetchedBody,
+  resolve: ResolveReference,
+): { readonly url: string; readonly seconds: number } | null {
+  const [header] = [refreshHeader ?? []].flat();
+  const declared = notes.refresh ?? (header === undefined ? null : declaredRefresh(header));
+  const target = declared === null ? null : resolve(declared.reference);
+  if (declared === null || target === null || target === resolveUrl(from, from)) return null;
+  return { url: withoutSession(target), seconds: declared.seconds };
 }
 
 /** The target of the first `Link` with the relation `canonical` (RFC 8288, RFC 6596), as written. */

@@ -189,6 +189,7 @@ async function judge(
     contentLanguage: headerText(headers["content-language"], 100),
     robotsTag: headers["x-robots-tag"],
     linkHeader: headers.link,
+    refreshHeader: headers.refresh,
     nowMs: setting.now().getTime(),
   };
   return { ...known, ...sizes, outcome, timing: complete, body: toExtract };

@@ -204,6 +204,7 @@ export function pageText(page: PageExtract): string {
     ["simhash", page.simhash],
     ["soft 404", page.softNotFound ? "it says that there is no such page" : null],
     ["near", page.nearDuplicateOf],
+    ["refresh", page.refresh && `after ${page.refresh.seconds} s to ${page.refresh.url}`],
     ...(page.feeds ?? []).map((feed) => ["feed", feed] as const),
     ...page.headings.slice(0, shownHeadings).map(({ level, text }) => [`h${level}`, text] as const),
   ];
