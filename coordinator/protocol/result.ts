@@ -157,7 +157,10 @@ export const pageExtract = z.object({
   links: listOf(pageLink, maxListedUrls),
   /** Links left out because they look like a trap (endless calendars, session ids, repeated segments). */
   trappedLinks: count.optional(),
-  /** Of a sitemap or feed: entries left out, since they are of other hosts, no web addresses or too many. */
+  /**
+   * Of a sitemap or feed: entries left out, since they are of other hosts, no web addresses or too many. Of a page: URLs
+   * beyond `maxPageLinks`.
+   */
   leftOutLinks: count.optional(),
   robots: z.object({ noindex: z.boolean(), nofollow: z.boolean() }),
   /** SHA-256 of the decoded body, hex; and a 64-bit simhash of the text, hex. */

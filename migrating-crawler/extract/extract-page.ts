@@ -1,6 +1,6 @@
 /** From a fetched body to what is shipped for it (design section 8). Every string and list fits the message. */
 import { composed } from "#protocol/composed";
-import type { PageExtract } from "#protocol/result";
+import { maxPageLinks, type PageExtract } from "#protocol/result";
 import { shipLinks, withoutSession } from "../traps/ship-links.ts";
 import { decodeText } from "./charset.ts";
 import { type Dictionary, dictionaryOf, textSearchConfigOf } from "./dictionaries.ts";
@@ -81,7 +81,10 @@ function statedFacts(read: ReadPage, body: FetchedBody): StatedFacts {
   const refresh = refreshOf(read, body, resolve);
   const refreshed = refresh === null ? [] : [{ href: refresh.url, anchor: "", nofollow: false }];
   const found = absoluteLinks([...refreshed, ...read.links], resolve, robots.nofollow);
-  const { links, trapped } = shipLinks(found, body.url, new Date(body.nowMs ?? Date.now()));
+  const shipped = shipLinks(found, body.url, new Date(body.nowMs ?? Date.now()));
+  const { trapped } = shipped;
+  const links = shipped.links.slice(0, maxPageLinks);
+  const leftOut = shipped.links.length - links.length + read.leftOutLinks;
   return {
     canonicalUrl: canonical === null ? null : resolve(canonical),
     title: titleOf(read),
@@ -94,6 +97,7 @@ function statedFacts(read: ReadPage, body: FetchedBody): StatedFacts {
     ...(refresh !== null && links.some((link) => link.url === refresh.url) ? { refresh } : {}),
     links,
     ...(trapped === 0 ? {} : { trappedLinks: trapped }),
+    ...(leftOut === 0 ? {} : { leftOutLinks: leftOut }),
     robots: { noindex: robots.noindex, nofollow: robots.nofollow },
   };
 }
@@ -155,6 +159,7 @@ function plainPage(source: string): ReadPage {
     notes: new PageNotes(),
     headings: [],
     links: [],
+    leftOutLinks: 0,
     blocks: [{ text, words: countWords(text, 0, text.length), headingLevel: 0, linkCharacters: 0, marks: 0 }],
     alts: "",
     cut: false,
