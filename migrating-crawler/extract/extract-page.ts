@@ -1,12 +1,12 @@
 /** From a fetched body to what is shipped for it (design section 8). Every string and list fits the message. */
 import { composed } from "#protocol/composed";
 import { maySearch, type StatedPreference } from "#protocol/preferences";
-import type { PageExtract } from "#protocol/result";
+import { maxPageLinks, type PageExtract } from "#protocol/result";
 import { robotsWords } from "../preferences/robots-words.ts";
 import { inlineLicense, namedLicense } from "../preferences/rsl.ts";
 import { mergedStatements } from "../preferences/statements.ts";
 import { tdmReservation } from "../preferences/tdm-reservation.ts";
-import { shipLinks } from "../traps/ship-links.ts";
+import { shipLinks, withoutSession } from "../traps/ship-links.ts";
 import { decodeText } from "./charset.ts";
 import { type Dictionary, dictionaryOf, textSearchConfigOf } from "./dictionaries.ts";
 import { mediaType } from "./document-kind.ts";
@@ -22,7 +22,7 @@ import { LexemeVector, type Weight } from "./lexemes.ts";
 import { linkResolver, type ResolveReference } from "./link-resolver.ts";
 import { mark } from "./open-elements.ts";
 import { pageDates } from "./page-dates.ts";
-import { PageNotes } from "./page-metadata.ts";
+import { declaredRefresh, PageNotes } from "./page-metadata.ts";
 import { type ReadLink, tidy } from "./read-links.ts";
 import { WorkTurns } from "./read-list.ts";
 import { countWords, type ReadPage, readPage, withoutSoftHyphens } from "./read-page.ts";
@@ -45,6 +45,8 @@ export interface FetchedBody {
   readonly linkHeader?: string | readonly string[] | undefined;
   /** What the site states of the page's uses elsewhere: in robots.txt, in tdmrep.json, in the header. */
   readonly stated?: readonly StatedPreference[];
+  /** The `Refresh` header, a meta refresh in other clothes. */
+  readonly refreshHeader?: string | readonly string[] | undefined;
   /** For `unavailable_after`; the machine's clock unless given. */
   readonly nowMs?: number;
   /** Major version of the Postgres that the lexemes are for; the newest unless given. */
@@ -101,8 +103,13 @@ function statedFacts(read: ReadPage, body: FetchedBody, robots: RobotsDirectives
   const resolve = linkResolver(resolveUrl(notes.base ?? "", body.url) ?? body.url);
   const canonical = notes.canonical ?? canonicalOfHeader(body.linkHeader);
   const structured = structuredData(notes);
-  const found = absoluteLinks(read.links, resolve, robots.nofollow);
-  const { links, trapped } = shipLinks(found, body.url, new Date(body.nowMs ?? Date.now()));
+  const refresh = refreshOf(read, body, resolve);
+  const refreshed = refresh === null ? [] : [{ href: refresh.url, anchor: "", nofollow: false }];
+  const found = absoluteLinks([...refreshed, ...read.links], resolve, robots.nofollow);
+  const shipped = shipLinks(found, body.url, new Date(body.nowMs ?? Date.now()));
+  const { trapped } = shipped;
+  const links = shipped.links.slice(0, maxPageLinks);
+  const leftOut = shipped.links.length - links.length + read.leftOutLinks;
   return {
     canonicalUrl: canonical === null ? null : resolve(canonical),
     title: titleOf(read),
@@ -112,8 +119,10 @@ function statedFacts(read: ReadPage, body: FetchedBody, robots: RobotsDirectives
     ...datesOf(read, structured, body.url),
     ...structuredOf(structured),
     ...feedsOf(notes.feeds, resolve),
+    ...(refresh !== null && links.some((link) => link.url === refresh.url) ? { refresh } : {}),
     links,
     ...(trapped === 0 ? {} : { trappedLinks: trapped }),
+    ...(leftOut === 0 ? {} : { leftOutLinks: leftOut }),
     robots: { noindex: robots.noindex, nofollow: robots.nofollow },
   };
 }
@@ -185,6 +194,7 @@ function plainPage(source: string): ReadPage {
     notes: new PageNotes(),
     headings: [],
     links: [],
+    leftOutLinks: 0,
     blocks: [{ text, words: countWords(text, 0, text.length), headingLevel: 0, linkCharacters: 0, marks: 0 }],
     alts: "",
     cut: false,
@@ -245,6 +255,19 @@ function absoluteLinks(
     }
   }
   return [...found.values()];
+}
+
+/** Where the page sends its visitors, by a meta or by its header; null: nowhere, or to itself. */
+function refreshOf(
+  { notes }: ReadPage,
+  { url: from, refreshHeader }: FetchedBody,
+  resolve: ResolveReference,
+): { readonly url: string; readonly seconds: number } | null {
+  const [header] = [refreshHeader ?? []].flat();
+  const declared = notes.refresh ?? (header === undefined ? null : declaredRefresh(header));
+  const target = declared === null ? null : resolve(declared.reference);
+  if (declared === null || target === null || target === resolveUrl(from, from)) return null;
+  return { url: withoutSession(target), seconds: declared.seconds };
 }
 
 /** The target of the first `Link` with the relation `canonical` (RFC 8288, RFC 6596), as written. */
