@@ -7,11 +7,11 @@ import { canParseUrl, urlHost } from "#core/ip/url-host";
 import { maxMilliseconds } from "#protocol/fields";
 import { KnownDigests } from "#protocol/known-digests";
 import type { Lease } from "#protocol/lease";
-import { maySearch } from "#protocol/preferences";
+import { maySearch, type StatedPreference } from "#protocol/preferences";
 import type { FetchResult, HostPaceReport, PageExtract, RobotsReport } from "#protocol/result";
 import { type Extracted, extractPage, type FetchedBody } from "../extract/extract-page.ts";
 import type { ExtractPage } from "../extract/extraction-pool.ts";
-import { NoTurn } from "../fetch/ask-robots.ts";
+import { NoTurn, type TakeTurn } from "../fetch/ask-robots.ts";
 import {
   type FetchedPage,
   fetchPage,
@@ -21,6 +21,7 @@ import {
 } from "../fetch/fetch-page.ts";
 import type { OriginRobots, RobotsCache } from "../fetch/robots.ts";
 import type { SiteClient } from "../fetch/site-client.ts";
+import type { TdmFiles } from "../fetch/tdm-files.ts";
 import { answerOfFailure, type HostAnswer, isFinalFailure } from "../limits/request-outcome.ts";
 import { Failure, type FailureCode, failureOf } from "../net/failure.ts";
 import type { MissingAnswer, SiteMemory } from "../traps/site-memory.ts";
@@ -29,6 +30,7 @@ import { SiteVisit, type VisitTools } from "./site-visit.ts";
 
 export interface SliceTools extends VisitTools {
   readonly robots: RobotsCache;
+  readonly tdm: TdmFiles;
   readonly memory: SiteMemory;
   readonly userAgent: () => string;
   readonly quiet: () => Promise<void>;
@@ -113,8 +115,28 @@ async function crawlOne(slice: Slice, task: Task): Promise<SliceEnding> {
     robots = await askRobots(slice, visit.clientFor(origin));
   }
   if (!allows(robots, pathname + search)) return refuse(slice, task, robots);
-  const held = await visit.rest();
+  const held = (await askTdm(slice, origin, robots)) ?? (await visit.rest());
   return held ?? fetchOne(slice, task, robots);
+}
+
+/** Asks for the origin's tdmrep.json where that pays. */
+async function askTdm(slice: Slice, origin: string, robots: OriginRobots): Promise<SliceEnding> {
+  const { lease, tools, visit } = slice;
+  if (tools.tdm.known(origin) !== null) return null;
+  const urls = lease.urls.filter(({ url }) => url.startsWith(`${origin}/`)).length;
+  if (!tools.tdm.pays(urls)) return null;
+  const held = await visit.rest();
+  if (held !== null) return held;
+  await tools.tdm.ask(visit.clientFor(origin), smallTurns(visit), (path) => allows(robots, path));
+  return null;
+}
+
+/** Turns for what is no page. */
+function smallTurns(visit: SiteVisit): TakeTurn {
+  return async (asked) => {
+    const turn = await visit.turn(asked);
+    return (answer) => void turn.end(answer);
+  };
 }
 
 /** Rules, or a failure that asking again would not mend. */
@@ -126,10 +148,7 @@ function usable(robots: OriginRobots | null): OriginRobots | null {
 
 async function askRobots(slice: Slice, client: SiteClient): Promise<OriginRobots> {
   const { lease, tools, visit } = slice;
-  const robots = await tools.robots.of(client, async (asked) => {
-    const turn = await visit.turn(asked);
-    return (answer) => void turn.end(answer);
-  });
+  const robots = await tools.robots.of(client, smallTurns(visit));
   if (isHeldBack(robots)) throw new NoTurn(robots.failure.message);
   slice.news.robotsFound(robots.report);
   if (robots.type === "known" && robots.closed === null) {
@@ -196,7 +215,8 @@ async function request(
   let fetched: FetchedPage;
   let release = () => {};
   try {
-    fetched = await fetchPage(asked, { ...settingOf(tools), take: turn.take, client, robots });
+    const setting = { ...settingOf(tools), take: turn.take, client, robots, tdm: tdmOf(tools, asked.url) };
+    fetched = await fetchPage(asked, setting);
     answer = answerOf(fetched);
     if (fetched.body !== null) release = tools.governor.holdPage();
   } finally {
@@ -206,6 +226,11 @@ async function request(
   const result = await extractedResult(fetched, { extract, quiet });
   release();
   return { result, waitMs };
+}
+
+function tdmOf({ tdm }: SliceTools, url: string): StatedPreference[] {
+  const { origin, pathname, search } = new URL(url);
+  return tdm.known(origin)?.stated(pathname + search) ?? [];
 }
 
 /** The page with what the host's other pages say of it. */

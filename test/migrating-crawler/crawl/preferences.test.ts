@@ -2,6 +2,7 @@
 import type { ServerResponse } from "node:http";
 import { afterEach, describe, expect, it } from "vitest";
 import { maySearch } from "#protocol/preferences";
+import type { FetchResult } from "#protocol/result";
 import { temporaryFolder } from "../../support/temporary-folder.ts";
 import { html, type Origin, startOrigin } from "../support/origin.ts";
 import { sliceRunner } from "../support/slices.ts";
@@ -154,6 +155,123 @@ describe("what a page states itself", () => {
       ...{ title: "", headings: [], lexemes: "" },
       links: [{ anchor: "where it nests" }],
     });
+  });
+});
+
+describe("tdmrep.json", () => {
+  const file = [
+    { location: "/papers/", "tdm-reservation": 1, "tdm-policy": "https://s.example/p" },
+    { location: "/open/", "tdm-reservation": 0 },
+  ];
+  const asked = ({ requests }: Origin) => requests.filter((one) => one.includes("/.well-known/"));
+
+  async function siteWithFile(handle: (path: string, response: ServerResponse) => void, robots?: string) {
+    return siteOf({
+      ...(robots === undefined ? {} : { robots }),
+      answer: (path, response) =>
+        path.startsWith("/.well-known/") ? handle(path, response) : html(response, page("")),
+    });
+  }
+  const json = (response: ServerResponse, value: unknown) =>
+    response.writeHead(200, { "content-type": "application/json" }).end(JSON.stringify(value));
+  const urlsOf = (site: Origin, ...paths: string[]) => paths.map((path) => `${site.url}${path}`);
+  const tdmOf = ({ results }: { results: readonly FetchResult[] }) =>
+    results.map(({ preferences = [] }) => preferences.map(({ answer, text }) => `${answer}: ${text}`));
+
+  it("is asked for once, before the pages, where that many are to be fetched; its rules hold by path, over a restart", async () => {
+    const site = await siteWithFile((_path, response) => json(response, file));
+    const home = temporaryFolder("nearcrawl-preferences-");
+    const first = sliceRunner({ home, tdmFileFromUrls: 2 });
+    const one = await first.crawl(urlsOf(site, "/papers/a"));
+    const two = await first.crawl(urlsOf(site, "/papers/b", "/open/c"));
+    first.close();
+    const later = sliceRunner({ home, tdmFileFromUrls: 2 });
+    cleanups.push(() => later.close());
+
+    const three = await later.crawl(urlsOf(site, "/papers/d", "/other"));
+
+    expect(tdmOf(one)).toEqual([[]]);
+    const reserved = "licensed: /papers/ tdm-reservation: 1, tdm-policy: https://s.example/p";
+    expect(tdmOf(two)).toEqual([[reserved], ["allowed: /open/ tdm-reservation: 0"]]);
+    expect(tdmOf(three)).toEqual([[reserved], []]);
+    expect(site.requests.slice(0, 4)).toEqual([
+      ...["GET /robots.txt", "GET /papers/a", "GET /.well-known/tdmrep.json", "GET /papers/b"],
+    ]);
+    expect(asked(site)).toHaveLength(1);
+    // It says nothing of search.
+    expect(two.results[0]!.page!.robots.noindex).toBe(false);
+  });
+
+  it("is not asked for where robots.txt forbids it, nor where the settings say never", async () => {
+    const closed = await siteWithFile(
+      (_path, response) => json(response, file),
+      "User-agent: *\nDisallow: /.well-known/\n",
+    );
+    const open = await siteWithFile((_path, response) => json(response, file));
+    const strict = sliceRunner({ tdmFileFromUrls: 1 });
+    const never = sliceRunner({ tdmFileFromUrls: 0 });
+    cleanups.push(
+      () => strict.close(),
+      () => never.close(),
+    );
+
+    await strict.crawl(urlsOf(closed, "/papers/a"));
+    await never.crawl(urlsOf(open, "/papers/a", "/papers/b"));
+
+    expect([...asked(closed), ...asked(open)]).toEqual([]);
+  });
+
+  const rows: readonly [
+    name: string,
+    handle: (path: string, response: ServerResponse) => void,
+    asked: number,
+  ][] = [
+    ["redirects in a circle", (path, response) => response.writeHead(302, { location: path }).end(), 4],
+    [
+      "a redirect to another site",
+      (_path, response) => response.writeHead(302, { location: "http://127.0.0.2/x" }).end(),
+      1,
+    ],
+    [
+      "a redirect to nowhere",
+      (_path, response) => response.writeHead(302, { location: "http://[" }).end(),
+      1,
+    ],
+    ["a failing server", (_path, response) => response.writeHead(500).end(), 1],
+    ["no file", (_path, response) => response.writeHead(404).end(), 1],
+    // A kept connection that a site closes just then is opened once more, as for any request.
+    ["a connection that is cut", (_path, response) => response.destroy(), 2],
+    ["no JSON", (_path, response) => html(response, "<p>welcome"), 1],
+  ];
+  for (const [name, handle, times] of rows)
+    it(`${name}: nothing is reserved, nobody is asked again, and the pages are fetched`, async () => {
+      const site = await siteWithFile(handle);
+      const runner = sliceRunner({ tdmFileFromUrls: 1 });
+      cleanups.push(() => runner.close());
+
+      const crawled = await runner.crawl(urlsOf(site, "/papers/a", "/papers/b"));
+
+      expect(crawled.results.map(({ outcome }) => outcome.type)).toEqual(["fetched", "fetched"]);
+      expect(tdmOf(crawled)).toEqual([[], []]);
+      expect(asked(site)).toHaveLength(times);
+    });
+
+  it("endless: so much of it is read as may be, and all is reserved", async () => {
+    const site = await siteWithFile((_path, response) => {
+      response.writeHead(200, { "content-type": "application/json" });
+      const piece = Buffer.alloc(16 * 1024, "[");
+      const go = () => {
+        while (!response.destroyed && response.write(piece));
+      };
+      response.on("drain", go);
+      go();
+    });
+    const runner = sliceRunner({ tdmFileFromUrls: 1 });
+    cleanups.push(() => runner.close());
+
+    const crawled = await runner.crawl(urlsOf(site, "/papers/a"));
+
+    expect(tdmOf(crawled)).toEqual([["denied: / tdm-reservation: 1"]]);
   });
 });
 
