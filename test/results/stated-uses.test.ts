@@ -3,18 +3,10 @@ import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import { createChangeFeed } from "#coordinator/changes/change-feed-reads";
 import { numberChanges } from "#coordinator/changes/change-writes";
 import { changeWords, everyChange } from "#coordinator/changes/page-change";
-import { createReports } from "#coordinator/who/reads";
 import type { CrawlerId } from "#core/ids";
 import type { StatedPreference } from "#protocol/preferences";
 import type { FetchOutcome, FetchResult, PageExtract } from "#protocol/result";
-import {
-  arrivedResult,
-  keyOf,
-  newWorld,
-  noon,
-  secondsAfterNoon,
-  type World,
-} from "../support/store-world.ts";
+import { arrivedResult, newWorld, noon, secondsAfterNoon, type World } from "../support/store-world.ts";
 
 let world: World;
 let crawlerId: CrawlerId;
@@ -244,7 +236,6 @@ test("statements without end are cut, the strictest last", async () => {
 });
 
 test("402 is not for us: the page goes, the URL waits a month, and the host is asked for one URL a week", async () => {
-  const reports = createReports(world.pool, () => performance.now());
   const price: FetchOutcome = { type: "http-error", status: 402, retryAfterSeconds: null, price: "USD 0.01" };
   await visit({});
   for (let n = 0; n < 5; n += 1) await visit({ outcome: price });
@@ -262,6 +253,4 @@ test("402 is not for us: the page goes, the URL waits a month, and the host is a
   await world.rows(`update frontier_host set due_at = '${noon.toISOString()}', not_before = '-infinity'`);
   const [lease] = await world.lease(crawlerId, secondsAfterNoon(99_999));
   expect(lease!.urls).toHaveLength(1);
-  void reports;
-  void keyOf;
 });
