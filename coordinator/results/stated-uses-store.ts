@@ -9,7 +9,7 @@ import { nameOf, type UrlAddress } from "#core/url-key";
 import { maySearch, type StatedPreference, type UseAnswers, useAnswers } from "#protocol/preferences";
 import { columnsOf } from "../database/transaction.ts";
 import { type CountedResult, indexedPage } from "./accepted-result.ts";
-import { fetchedAtOf } from "./result-rows.ts";
+import { fetchedAtOf, replacesPage } from "./result-rows.ts";
 import {
   countAnswers,
   listOfStatements,
@@ -39,7 +39,7 @@ export async function hearStatements(
       const known = before.get(nameOf(one.key));
       const stated = one.result.preferences ?? [];
       const all =
-        one.result.outcome.type === "unchanged" ? statedOfUnchanged(stated, known?.statements ?? []) : stated;
+        indexedPage(one.result) === null ? statedOfUnchanged(stated, known?.statements ?? []) : stated;
       return [one, { known, statements: listOfStatements(all) }];
     }),
   );
@@ -61,9 +61,12 @@ export async function hearStatements(
   });
 }
 
-/** Of a page that is read, or that is as it was. */
-const speaksOfPage = ({ result }: CountedResult): boolean =>
-  result.outcome.type === "unchanged" || indexedPage(result) !== null;
+/** Of a page that is read, or that is as it was; and whatever became of the fetch, if it may not be searched. */
+function speaksOfPage({ result }: CountedResult): boolean {
+  const { outcome, preferences = [] } = result;
+  if (outcome.type === "unchanged" || indexedPage(result) !== null) return true;
+  return !replacesPage(outcome) && !maySearch(preferences);
+}
 
 /** Of the pages that the index has. */
 async function setsOfPages(
@@ -126,16 +129,16 @@ async function numbersOf(
 
 /** A page that stays, and is not to be searched any more. */
 export const fallsSilent = ({ result, stated }: CountedResult): boolean =>
-  result.outcome.type === "unchanged" && stated?.before?.maySearch === true && !stated.maySearch;
+  indexedPage(result) === null && stated?.before?.maySearch === true && !stated.maySearch;
 
-/** Of pages that are as they were: what is stated of them now, and without their words those that fall silent. */
+/** Of pages that stay as they were: what is stated of them now, and without their words those that fall silent. */
 export async function writeStatements(
   client: PoolClient,
   { results, now }: { readonly results: readonly CountedResult[]; readonly now: Date },
 ): Promise<void> {
   const changed = results.filter(
     ({ result, stated }) =>
-      result.outcome.type === "unchanged" && stated?.before != null && stated.before.set !== stated.set,
+      indexedPage(result) === null && stated?.before != null && stated.before.set !== stated.set,
   );
   if (changed.length === 0) return;
   await client.query(

@@ -3,6 +3,8 @@ import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import { createChangeFeed } from "#coordinator/changes/change-feed-reads";
 import { numberChanges } from "#coordinator/changes/change-writes";
 import { changeWords, everyChange } from "#coordinator/changes/page-change";
+import { forgetUnusedSets } from "#coordinator/results/stated-uses-store";
+import { searchTurn } from "#coordinator/search/start";
 import type { CrawlerId } from "#core/ids";
 import type { StatedPreference } from "#protocol/preferences";
 import type { FetchOutcome, FetchResult, PageExtract } from "#protocol/result";
@@ -233,6 +235,34 @@ test("statements without end are cut, the strictest last", async () => {
   );
   expect(row!.stated[0]).toEqual(noSearch);
   expect(row!.stated.reduce((sum, { text }) => sum + text.length, 0)).toBe(2000);
+});
+
+test("a page that cannot be read any more loses its words as well, if it is not to be searched", async () => {
+  await visit({ page: longText });
+  await visit({
+    outcome: { type: "unsupported", status: 200, contentType: "image/png" },
+    preferences: [noSearch],
+  });
+
+  expect(await words()).toMatchObject([{ title: "", lexemes: "", noindex: true, bands: 0 }]);
+});
+
+test("lists that no page has any more go, those that the walk through the pages meets stay", async () => {
+  const walk = async (day: number) => {
+    const now = () => secondsAfterNoon(86_400 * day);
+    return await searchTurn({ pool: world.pool, now, nowMs: () => 0 });
+  };
+  const forget = async () => await forgetUnusedSets(world.pool, secondsAfterNoon(86_400 * 20), 100);
+  await visit({ preferences: [noTraining] });
+  await visit({ url: other, preferences: [noSearch] });
+  await visit({ preferences: [] });
+
+  await walk(30);
+  expect(await forget()).toBe(0);
+  await walk(31);
+
+  expect(await forget()).toBe(1);
+  expect(await world.rows("select stated from preference_set")).toEqual([{ stated: [noSearch] }]);
 });
 
 test("402 is not for us: the page goes, the URL waits a month, and the host is asked for one URL a week", async () => {

@@ -1,6 +1,7 @@
 /** What sites state of the uses of their pages, and 402, as who, page, search and the commands show it. */
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { describeApi } from "#coordinator/open-api";
+import { Counters } from "#coordinator/overview/counters";
 import { defaultRecrawlSettings, isGone, nextFetchAt } from "#coordinator/recrawl/visit-findings";
 import { pageBody } from "#coordinator/search/document-page";
 import { searchBody } from "#coordinator/search/page";
@@ -23,6 +24,7 @@ import {
   noon,
   scope,
   secondsAfterNoon,
+  spoolId,
   type World,
 } from "../support/store-world.ts";
 import { tinyResolver } from "../support/web-server.ts";
@@ -214,4 +216,21 @@ test("the answers are as the API describes them", async () => {
   expect(faults(await search(), "SearchAnswer")).toEqual([]);
   expect(faults(await page(open), "PageAnswer")).toEqual([]);
   expect(faults(await page(silent), "PageAnswer")).toEqual([]);
+});
+
+test("metrics count what is stated by use and answer, and what has its price", async () => {
+  const counters = new Counters();
+  const found = [
+    arrivedResult({ sequence: 1, leaseId: "1", url: closed, result: { preferences: noTraining } }),
+    arrivedResult({ sequence: 2, leaseId: "1", url: paid, outcome: price }),
+  ];
+  const results = found.map((one) => ({ ...one, wireBytes: 100 }));
+  counters.results(
+    { crawlerId, spoolId, results },
+    { stored: 2, duplicates: 0, withoutLease: 0, newUrls: 0 },
+  );
+  const told = await counters.metrics.registry.metrics();
+
+  expect(told).toContain('nearcrawl_stated_pages_total{use="ai-train",answer="denied"} 1');
+  expect(told).toContain("nearcrawl_payments_asked_total 1");
 });
