@@ -19,7 +19,7 @@ export async function watchChanges(
   { results, now }: { readonly results: readonly CountedResult[]; readonly now: Date },
 ): Promise<(links: LinkChanges) => Promise<void>> {
   const replaced = results.filter(({ result }) => replacesPage(result.outcome));
-  const asTheyWere = results.filter(({ result }) => result.outcome.type === "unchanged");
+  const asTheyWere = results.filter(({ result, stated }) => stated && indexedPage(result) === null);
   const known = await knownPages(client, replaced);
   return async (links) => {
     const added = countByPage(links.added);

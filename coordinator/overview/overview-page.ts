@@ -172,6 +172,7 @@ function urlStates({ totals }: Overview): Html {
     [totals.urlsLeased, "in a crawler's hands"],
     [totals.urlsRefused, "refused"],
     [totals.urlsGone, "gone"],
+    [totals.urlsPaymentRequired, "with a price, not for us"],
   ] as const;
   const shown = parts.filter(([count]) => count > 0);
   if (shown.length === 0) return nothing;

@@ -60,6 +60,8 @@ const sampledTables = [
 const urlsUnderLeases =
   "select coalesce(sum(open_urls), 0)::float8 from lease where closed_at is null and not is_check";
 
+const asksPayment = "last_outcome is not distinct from 'payment-required'";
+
 type Samples = Readonly<Record<(typeof sampledTables)[number], TableSample>>;
 
 function totalsSql(samples: Samples): string {
@@ -84,7 +86,8 @@ function totalsSql(samples: Samples): string {
       greatest(0, ${states("frontier_url", "state = 'due'")} - (${urlsUnderLeases})) as "urlsDue",
       (${urlsUnderLeases}) as "urlsLeased",
       ${states("frontier_url", "state = 'refused'")} as "urlsRefused",
-      ${states("frontier_url", "state = 'gone'")} as "urlsGone",
+      ${states("frontier_url", `state = 'gone' and not ${asksPayment}`)} as "urlsGone",
+      ${states("frontier_url", `state = 'gone' and ${asksPayment}`)} as "urlsPaymentRequired",
       ${states("frontier_url", "state = 'due' and last_fetched_at is null")} as "urlsPending"
     from ${part("frontier_url")}
   ) urls,

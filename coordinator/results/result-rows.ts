@@ -120,10 +120,7 @@ export function urlRow(counted: CountedResult, worth: PageWorth | null, now: Dat
 
 /** The index has the page without its text, as its site wants it. */
 function isWithoutText({ result, stated }: CountedResult): boolean {
-  return (
-    stated?.maySearch === false ||
-    (result.outcome.type === "unchanged" && stated?.before?.maySearch === false)
-  );
+  return stated?.maySearch === false || (indexedPage(result) === null && stated?.before?.maySearch === false);
 }
 
 /** Politeness: the host is left alone until then. Its delay counts from when the fetch was over. */

@@ -4,12 +4,19 @@
  */
 import { createHash } from "node:crypto";
 import type { Pool, PoolClient } from "pg";
+import type { HostHash } from "#core/ids";
 import { nameOf, type UrlAddress } from "#core/url-key";
-import { maySearch, type StatedPreference, useAnswers } from "#protocol/preferences";
+import { maySearch, type StatedPreference, type UseAnswers, useAnswers } from "#protocol/preferences";
 import { columnsOf } from "../database/transaction.ts";
 import { type CountedResult, indexedPage } from "./accepted-result.ts";
-import { fetchedAtOf } from "./result-rows.ts";
-import { listOfStatements, statedOfUnchanged } from "./stated-uses.ts";
+import { fetchedAtOf, replacesPage } from "./result-rows.ts";
+import {
+  countAnswers,
+  listOfStatements,
+  type StatedCount,
+  type StatedUses,
+  statedOfUnchanged,
+} from "./stated-uses.ts";
 
 interface PageBefore extends UrlAddress {
   readonly set: number | null;
@@ -32,7 +39,7 @@ export async function hearStatements(
       const known = before.get(nameOf(one.key));
       const stated = one.result.preferences ?? [];
       const all =
-        one.result.outcome.type === "unchanged" ? statedOfUnchanged(stated, known?.statements ?? []) : stated;
+        indexedPage(one.result) === null ? statedOfUnchanged(stated, known?.statements ?? []) : stated;
       return [one, { known, statements: listOfStatements(all) }];
     }),
   );
@@ -54,9 +61,12 @@ export async function hearStatements(
   });
 }
 
-/** Of a page that is read, or that is as it was. */
-const speaksOfPage = ({ result }: CountedResult): boolean =>
-  result.outcome.type === "unchanged" || indexedPage(result) !== null;
+/** Of a page that is read, or that is as it was; and whatever became of the fetch, if it may not be searched. */
+function speaksOfPage({ result }: CountedResult): boolean {
+  const { outcome, preferences = [] } = result;
+  if (outcome.type === "unchanged" || indexedPage(result) !== null) return true;
+  return !replacesPage(outcome) && !maySearch(preferences);
+}
 
 /** Of the pages that the index has. */
 async function setsOfPages(
@@ -119,16 +129,16 @@ async function numbersOf(
 
 /** A page that stays, and is not to be searched any more. */
 export const fallsSilent = ({ result, stated }: CountedResult): boolean =>
-  result.outcome.type === "unchanged" && stated?.before?.maySearch === true && !stated.maySearch;
+  indexedPage(result) === null && stated?.before?.maySearch === true && !stated.maySearch;
 
-/** Of pages that are as they were: what is stated of them now, and without their words those that fall silent. */
+/** Of pages that stay as they were: what is stated of them now, and without their words those that fall silent. */
 export async function writeStatements(
   client: PoolClient,
   { results, now }: { readonly results: readonly CountedResult[]; readonly now: Date },
 ): Promise<void> {
   const changed = results.filter(
     ({ result, stated }) =>
-      result.outcome.type === "unchanged" && stated?.before != null && stated.before.set !== stated.set,
+      indexedPage(result) === null && stated?.before != null && stated.before.set !== stated.set,
   );
   if (changed.length === 0) return;
   await client.query(
@@ -171,6 +181,52 @@ async function silence(client: PoolClient, results: readonly CountedResult[]): P
      where o.host_hash = given.host_hash and o.url_hash = given.url_hash`,
     keys,
   );
+}
+
+// What is told of a page, and of a host's pages.
+
+/** Null: nothing is stated, or the index has no such page. */
+export async function statedUsesOf(pool: Pool, page: UrlAddress): Promise<StatedUses | null> {
+  const { rows } = await pool.query<
+    Pick<StatedUses, "answers" | "statements"> & { since: Date; confirmed: Date }
+  >(
+    `select s.answers, s.stated as statements, p.preferences_since as since,
+       greatest(p.fetched_at, (
+         select max(f.fetched_at)
+         from page_fetch f
+         where f.host_hash = p.host_hash and f.url_hash = p.url_hash and f.outcome in ('fetched', 'unchanged')
+       )) as confirmed
+     from page p
+     join preference_set s on s.set_id = p.preference_set
+     where p.host_hash = $1 and p.url_hash = $2`,
+    [page.hostHash, page.urlHash],
+  );
+  const row = rows[0];
+  if (row === undefined) return null;
+  const { answers, statements, since, confirmed } = row;
+  return { answers, statements, since: since.toISOString(), confirmedAt: confirmed.toISOString() };
+}
+
+/** Pages of one host that are looked at: some 0.1 s. */
+const mostPagesOfHost = 10_000;
+
+export async function statedOfHost(
+  pool: Pool,
+  hostHash: HostHash,
+): Promise<{ readonly pages: number; readonly more: boolean; readonly counts: readonly StatedCount[] }> {
+  const { rows } = await pool.query<{ answers: UseAnswers | null; pages: number }>(
+    `select s.answers, counted.pages
+     from (
+       select preference_set, count(*)::int as pages
+       from (select preference_set from page where host_hash = $1 limit ${mostPagesOfHost + 1}) looked
+       group by preference_set
+     ) counted
+     left join preference_set s on s.set_id = counted.preference_set`,
+    [hostHash],
+  );
+  const pages = rows.reduce((sum, row) => sum + row.pages, 0);
+  const counts = countAnswers(rows.map((row) => ({ answers: row.answers ?? {}, pages: row.pages })));
+  return { pages: Math.min(pages, mostPagesOfHost), more: pages > mostPagesOfHost, counts };
 }
 
 // Lists that nobody states any more: no result, no page of the search's last whole walk, no change that the feed keeps.

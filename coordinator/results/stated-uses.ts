@@ -2,6 +2,7 @@
  * What a site states of the uses of a page (protocol/preferences), as it is kept with the page, obeyed, and told. A page that
  * is not to be searched is kept without its text, whatever its crawler shipped.
  */
+import { howMany } from "#core/format";
 import {
   type ContentUse,
   contentUses,
@@ -108,6 +109,17 @@ export function statementWords({ standard, place, text }: StatedPreference): str
   return `${standardWords[standard]} ${placeWords[place]}: ${text}`;
 }
 
+/** Each text once, with what it comes to: `Content-Signal in robots.txt: search=no (search denied)`. */
+export function statementLines(statements: readonly StatedPreference[]): string[] {
+  const parts = new Map<string, string[]>();
+  for (const one of statements) {
+    const words = one.uses.map((use) => `${use} ${one.answer}`);
+    const line = statementWords(one);
+    parts.set(line, [...(parts.get(line) ?? []), ...words]);
+  }
+  return [...parts].map(([line, words]) => (words.length === 0 ? line : `${line} (${words.join(", ")})`));
+}
+
 /** `search: allowed; ai-train: denied`; uses that nobody spoke of are left out. */
 export function answersWords(answers: UseAnswers): string {
   const said = contentUses.flatMap((use) => (answers[use] === undefined ? [] : [`${use}: ${answers[use]}`]));
@@ -121,6 +133,11 @@ export function answersText(answers: UseAnswers): string {
 
 export function answerTexts(answers: UseAnswers): string[] {
   return contentUses.flatMap((use) => (answers[use] === undefined ? [] : [`${use}=${answers[use]}`]));
+}
+
+/** "ai-train: denied on 40 pages, search: allowed on 38"; empty: no page states anything. */
+export function countWords(counts: readonly StatedCount[]): string {
+  return counts.map(({ use, answer, pages }) => `${use}: ${answer} on ${howMany(pages, "page")}`).join(", ");
 }
 
 /** Each answer for each use, of many pages; the most frequent first. */

@@ -13,6 +13,7 @@ import {
 } from "../frontier/frontier-reports.ts";
 import { hostPageColumns } from "../frontier/host-budget-sql.ts";
 import { urlsInHand } from "../frontier/open-lease-reads.ts";
+import { statedOfHost, statedUsesOf } from "../results/stated-uses-store.ts";
 import { pageReport } from "../search/page-reads.ts";
 
 const fetchesShown = 20;
@@ -90,6 +91,7 @@ export async function urlReport(pool: Pool, key: UrlKey): Promise<UrlReport | nu
       linkRatio: row.change_ratio,
     },
     page: await pageReport(pool, key),
+    stated: await statedUsesOf(pool, key),
     fetches: await fetchesOf(pool, key.hostHash, key.urlHash),
   };
 }
@@ -131,7 +133,9 @@ function foundBy({ depth, redirects, lists }: UrlRow): UrlReport["foundBy"] {
 
 /** SQL: the state of `u`, a row of frontier_url, as reports name it; `inHand`: the host's URLs under a lease. */
 const stateSql = (u: string, inHand: string) =>
-  `case when ${u}.url_hash = any(${inHand}) then 'leased' else ${u}.state end`;
+  `case when ${u}.url_hash = any(${inHand}) then 'leased'
+     when ${u}.state = 'gone' and ${u}.last_outcome = 'payment-required' then 'payment-required'
+     else ${u}.state end`;
 
 interface HostRow extends HostStateRow {
   host: string;
@@ -143,6 +147,9 @@ interface HostRow extends HostStateRow {
   url_count: number;
   due_at: Date | null;
   not_before: Date | number;
+  payments_asked: number | null;
+  payment_asked_at: Date | null;
+  payment_price: string | null;
   lease_crawler: string | null;
   granted_at: Date;
   expires_at: Date;
@@ -152,7 +159,7 @@ interface HostRow extends HostStateRow {
 export async function hostReport(pool: Pool, hostHash: HostHash): Promise<HostReport | null> {
   const { rows } = await pool.query<HostRow>(
     `select h.host, h.state, h.state_reason, h.resolve_at, h.resolve_failures, h.url_count, h.due_at,
-       h.not_before, ${hostStateColumns}, array(select host(address) from unnest(h.addresses) as address) as addresses,
+       h.not_before, h.payments_asked, h.payment_asked_at, h.payment_price, ${hostStateColumns}, array(select host(address) from unnest(h.addresses) as address) as addresses,
        c.name as lease_crawler, l.granted_at, l.expires_at, l.open_urls
      from frontier_host h
      left join lease l on l.lease_id = h.lease_id and l.closed_at is null
@@ -162,8 +169,9 @@ export async function hostReport(pool: Pool, hostHash: HostHash): Promise<HostRe
   );
   const row = rows[0];
   if (!row) return null;
-  const [urlStates, nextUrls, fetches] = await Promise.all([
+  const [urlStates, stated, nextUrls, fetches] = await Promise.all([
     countByState(pool, hostHash),
+    statedOfHost(pool, hostHash),
     nextUrlsOf(pool, hostHash),
     fetchesOf(pool, hostHash, null),
   ]);
@@ -181,9 +189,17 @@ export async function hostReport(pool: Pool, hostHash: HostHash): Promise<HostRe
     notBefore: isoOrNull(row.not_before),
     lease: leaseOf(row),
     ...hostState(row),
+    stated,
+    payment: paymentOf(row),
     nextUrls,
     fetches,
   };
+}
+
+function paymentOf(row: HostRow): HostReport["payment"] {
+  if (row.payments_asked === null) return null;
+  const { payments_asked: inARow, payment_price: price } = row;
+  return { inARow, askedAt: isoOrNull(row.payment_asked_at), price };
 }
 
 function leaseOf(row: HostRow): HostReport["lease"] {

@@ -3,18 +3,12 @@ import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import { createChangeFeed } from "#coordinator/changes/change-feed-reads";
 import { numberChanges } from "#coordinator/changes/change-writes";
 import { changeWords, everyChange } from "#coordinator/changes/page-change";
-import { createReports } from "#coordinator/who/reads";
+import { forgetUnusedSets } from "#coordinator/results/stated-uses-store";
+import { searchTurn } from "#coordinator/search/start";
 import type { CrawlerId } from "#core/ids";
 import type { StatedPreference } from "#protocol/preferences";
 import type { FetchOutcome, FetchResult, PageExtract } from "#protocol/result";
-import {
-  arrivedResult,
-  keyOf,
-  newWorld,
-  noon,
-  secondsAfterNoon,
-  type World,
-} from "../support/store-world.ts";
+import { arrivedResult, newWorld, noon, secondsAfterNoon, type World } from "../support/store-world.ts";
 
 let world: World;
 let crawlerId: CrawlerId;
@@ -243,8 +237,35 @@ test("statements without end are cut, the strictest last", async () => {
   expect(row!.stated.reduce((sum, { text }) => sum + text.length, 0)).toBe(2000);
 });
 
+test("a page that cannot be read any more loses its words as well, if it is not to be searched", async () => {
+  await visit({ page: longText });
+  await visit({
+    outcome: { type: "unsupported", status: 200, contentType: "image/png" },
+    preferences: [noSearch],
+  });
+
+  expect(await words()).toMatchObject([{ title: "", lexemes: "", noindex: true, bands: 0 }]);
+});
+
+test("lists that no page has any more go, those that the walk through the pages meets stay", async () => {
+  const walk = async (day: number) => {
+    const now = () => secondsAfterNoon(86_400 * day);
+    return await searchTurn({ pool: world.pool, now, nowMs: () => 0 });
+  };
+  const forget = async () => await forgetUnusedSets(world.pool, secondsAfterNoon(86_400 * 20), 100);
+  await visit({ preferences: [noTraining] });
+  await visit({ url: other, preferences: [noSearch] });
+  await visit({ preferences: [] });
+
+  await walk(30);
+  expect(await forget()).toBe(0);
+  await walk(31);
+
+  expect(await forget()).toBe(1);
+  expect(await world.rows("select stated from preference_set")).toEqual([{ stated: [noSearch] }]);
+});
+
 test("402 is not for us: the page goes, the URL waits a month, and the host is asked for one URL a week", async () => {
-  const reports = createReports(world.pool, () => performance.now());
   const price: FetchOutcome = { type: "http-error", status: 402, retryAfterSeconds: null, price: "USD 0.01" };
   await visit({});
   for (let n = 0; n < 5; n += 1) await visit({ outcome: price });
@@ -262,6 +283,4 @@ test("402 is not for us: the page goes, the URL waits a month, and the host is a
   await world.rows(`update frontier_host set due_at = '${noon.toISOString()}', not_before = '-infinity'`);
   const [lease] = await world.lease(crawlerId, secondsAfterNoon(99_999));
   expect(lease!.urls).toHaveLength(1);
-  void reports;
-  void keyOf;
 });
