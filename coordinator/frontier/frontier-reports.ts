@@ -1,4 +1,5 @@
 /** The parts of the answer to `who` that tell what the frontier knows of a URL, a host and a subnet; see who-answer.ts. */
+import type { HostHints } from "../hints/hint.ts";
 import type { HostPages, PageWorth } from "./budgets.ts";
 
 export interface FetchLine {
@@ -106,6 +107,8 @@ export interface HostReport {
     readonly backedOffAt: string | null;
     readonly usualMs: number | null;
   } | null;
+  /** What it and its hubs said had changed, a row for each source. */
+  readonly hints: readonly HostHints[];
   /** How it was spoken to last. */
   readonly connection: { readonly http: string; readonly tls: string | null } | null;
   readonly budget: {

@@ -13,6 +13,7 @@ const tabs = [
   ["/fleet/queue", "Queue", "read"],
   ["/fleet/failures", "Failures", "read"],
   ["/fleet/recrawl", "Recrawl", "fleet-read"],
+  ["/fleet/hints", "Hints", "fleet-read"],
   ["/fleet/moves", "Moves", "fleet-read"],
   ["/fleet/opt-outs", "Opt-outs", "fleet-read"],
   ["/fleet/complaints", "Complaints", "fleet-read"],

@@ -11,6 +11,7 @@ import {
   visitsListed,
   type WaitingReport,
 } from "../frontier/frontier-reports.ts";
+import { hostHintLines } from "../hints/page.ts";
 import type { OrganisationReport } from "../subnets/holder-reads.ts";
 import type { ChainSubnet, SubnetLine, SubnetList } from "../subnets/subnet-reads.ts";
 import { askAbout, country, countText, crawlerLink, instant, stateBadge } from "../web/format.ts";
@@ -84,6 +85,7 @@ ${host.connection ? fact("Connection", connectionText(host.connection)) : nothin
 ${host.dueAt ? fact("Next fetch", due(host.dueAt, at)) : nothing}
 ${host.lease ? fact("In the hands of", html`${crawlerLink(host.lease.crawler)} <span class="small">until ${instant(host.lease.expiresAt)}</span>`) : nothing}
 </dl>
+${hostHintLines(host.hints)}
 ${host.nextUrls.length > 0 ? nextUrls(host) : nothing}
 ${besideUrl ? nothing : fetchTable(host.fetches, true)}</section>`;
 }

@@ -13,6 +13,7 @@ import {
 } from "../frontier/frontier-reports.ts";
 import { hostPageColumns } from "../frontier/host-budget-sql.ts";
 import { urlsInHand } from "../frontier/open-lease-reads.ts";
+import { hintsOf } from "../hints/hint-reads.ts";
 import { pageReport } from "../search/page-reads.ts";
 
 const fetchesShown = 20;
@@ -181,6 +182,7 @@ export async function hostReport(pool: Pool, hostHash: HostHash): Promise<HostRe
     notBefore: isoOrNull(row.not_before),
     lease: leaseOf(row),
     ...hostState(row),
+    hints: await hintsOf(pool, hostHash),
     nextUrls,
     fetches,
   };

@@ -2,6 +2,7 @@
 import { z } from "zod";
 import { probeMethods } from "#protocol/messages";
 import { orderNames } from "../frontier/order/strategies.ts";
+import { hostHintsSchema } from "../hints/hints-api.ts";
 import { type ApiOperations, dateTime, errorAnswer } from "../web/api-operation.ts";
 
 const roundCause = z
@@ -312,6 +313,9 @@ const hostReport = z
       })
       .describe("Politeness, as the last crawler left it.")
       .nullable(),
+    hints: z
+      .array(hostHintsSchema)
+      .describe("What it and its hubs said had changed (IndexNow, WebSub), one entry a source."),
     connection: z
       .strictObject({ http: z.string(), tls: z.string().nullable() })
       .describe("How it was spoken to last: HTTP version, verified TLS version.")

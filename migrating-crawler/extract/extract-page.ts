@@ -8,6 +8,7 @@ import { mediaType } from "./document-kind.ts";
 import { bodyDigest, extractList, type RobotsDirectives, robotsDirectives } from "./extract-list.ts";
 import { languageOf } from "./language.ts";
 import { LexemeVector, type Weight } from "./lexemes.ts";
+import { type LinkHeader, linkTargets } from "./link-header.ts";
 import { linkResolver, type ResolveReference } from "./link-resolver.ts";
 import { mark } from "./open-elements.ts";
 import { pageDates } from "./page-dates.ts";
@@ -31,7 +32,7 @@ export interface FetchedBody {
   readonly contentLanguage: string | null;
   readonly robotsTag: string | readonly string[] | undefined;
   /** The `Link` headers, which may state a canonical URL. */
-  readonly linkHeader?: string | readonly string[] | undefined;
+  readonly linkHeader?: LinkHeader;
   /** For `unavailable_after`; the machine's clock unless given. */
   readonly nowMs?: number;
   /** Major version of the Postgres that the lexemes are for; the newest unless given. */
@@ -74,7 +75,7 @@ function statedFacts(read: ReadPage, body: FetchedBody): StatedFacts {
   const { notes } = read;
   const resolve = linkResolver(resolveUrl(notes.base ?? "", body.url) ?? body.url);
   const robots = robotsOf(read, body);
-  const canonical = notes.canonical ?? canonicalOfHeader(body.linkHeader);
+  const canonical = notes.canonical ?? linkTargets(body.linkHeader, "canonical")[0] ?? null;
   const structured = structuredData(notes);
   const found = absoluteLinks(read.links, resolve, robots.nofollow);
   const { links, trapped } = shipLinks(found, body.url, new Date(body.nowMs ?? Date.now()));
@@ -210,17 +211,6 @@ function absoluteLinks(
     }
   }
   return [...found.values()];
-}
-
-/** The target of the first `Link` with the relation `canonical` (RFC 8288, RFC 6596), as written. */
-function canonicalOfHeader(header: string | readonly string[] | undefined): string | null {
-  for (const value of [header ?? []].flat().slice(0, 20)) {
-    for (const [, target, parameters] of value.slice(0, 8192).matchAll(/<([^<>]*)>([^<]*)/g)) {
-      if (/;\s*rel\s*=\s*(?:"(?:[^"]*\s)?canonical(?:\s[^"]*)?"|canonical(?=\s|[;,]|$))/i.test(parameters!))
-        return target!;
-    }
-  }
-  return null;
 }
 
 // What a page says of itself, in the form and within the bounds of what is shipped.

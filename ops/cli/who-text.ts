@@ -3,6 +3,7 @@
 import type { FinerReport } from "#coordinator/delegation/overrides/who-reads";
 import type { ProbeRound } from "#coordinator/delegation/round-reads";
 import { type FetchLine, visitsListed } from "#coordinator/frontier/frontier-reports";
+import { feedWords, type HostHints, hintWords, keyWords } from "#coordinator/hints/hint";
 import type { SubnetLine, SubnetList } from "#coordinator/subnets/subnet-reads";
 import { hostFactsText, worthWords } from "#coordinator/who/explain-host";
 import {
@@ -184,9 +185,18 @@ function hostLines(host: NonNullable<WhoAnswer["host"]>): string[] {
       `Host ${host.host}: ${host.state}, ${howMany(host.urlCount, "URL")} (${states.join(", ") || "none"})`,
     ),
     printable(`  ${hostFactsText(host)}`),
+    ...host.hints.flatMap(hintLines),
     ...host.nextUrls
       .slice(0, 5)
       .map((next) => printable(`  next: ${next.url}  ${instantWords(next.nextFetchAt)}`, 160)),
+  ];
+}
+
+function hintLines(hints: HostHints): string[] {
+  const below = [...hints.keys.map(keyWords), ...hints.feeds.map(feedWords)];
+  return [
+    printable(`  hints by ${hintWords(hints)}`, 200),
+    ...below.map((words) => printable(`    ${words}`, 200)),
   ];
 }
 
