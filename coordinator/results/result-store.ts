@@ -3,7 +3,7 @@ import type { Pool, PoolClient } from "pg";
 import { asCrawlerId, asSubnetId, type HostHash } from "#core/ids";
 import { parseAddress } from "#core/ip/address";
 import { specialPurposeOf } from "#core/ip/special-purpose";
-import { nameOf, type UrlAddress } from "#core/url-key";
+import { nameOf, type UrlAddress, urlKeyOf } from "#core/url-key";
 import { maxRedirects } from "#protocol/result";
 import { watchChanges } from "../changes/change-writes.ts";
 import { withTexts } from "../channels/known-text-store.ts";
@@ -25,10 +25,12 @@ import { settleHosts } from "../frontier/lease-end-writes.ts";
 import { effectsOf } from "../frontier/link-outbox.ts";
 import { postEffects } from "../frontier/link-outbox-store.ts";
 import { noteSeenAddresses } from "../frontier/turn-store.ts";
+import { type NamedHub, noteHubs } from "../hints/subscription-store.ts";
 import { noteStated } from "../recrawl/sample-store.ts";
 import {
   type ArrivedResult,
   type CountedResult,
+  isList,
   mostListsInARow,
   type ResultStore,
   type TakenResults,
@@ -262,6 +264,7 @@ async function store(
   const limits = { pagesPerHost: scope.pagesPerHost, budgeted: true, links: nearLinks, now };
   const { newUrls, held } = await addUrls(client, urls.filter(isNew), limits);
   await noteStated(client, urls);
+  await noteHubs(client, results.flatMap(hubOf), now);
   await hastenChanged(client, urls, now);
   await countOutsideLinks(client, { added: added.near, removed: removed.near });
   await noteChanges(links);
@@ -276,6 +279,15 @@ async function store(
   );
   const posted = await postEffects(client, crawlerId, effectsOf(far, sumLinks(added.far, removed.far)));
   return { newUrls, held, posted };
+}
+
+/** Of a feed that names some: the first by https, else the first. */
+function hubOf({ key, result }: CountedResult): NamedHub[] {
+  if (!isList(result) || result.page?.hubs === undefined) return [];
+  const { hubs, self = key.url } = result.page;
+  const keys = hubs.map(urlKeyOf).filter((hub) => typeof hub !== "string");
+  const hub = keys.find(({ url }) => url.startsWith("https:")) ?? keys[0];
+  return hub === undefined ? [] : [{ key, hub, topic: self }];
 }
 
 /** By whether they lead to a host of the batch's pages. */

@@ -3,6 +3,7 @@
  * suite (test/storage): whoever makes one says here where it ends.
  */
 import { incidentDays } from "#core/incidents";
+import { hintDays } from "../hints/hint.ts";
 import { type Epoch, journalDays, type Replay, replayedRows } from "../journal/epoch.ts";
 import type { DeepReadonly, PolicyName, PolicySettings } from "../settings/schema.ts";
 import { mostSiteCaps } from "../site-caps/site-cap.ts";
@@ -72,6 +73,10 @@ export const tableEnds: Readonly<Record<string, TableEnd>> = {
   submission: days(submissionBounds.keepDays, "receipts"),
   submission_url: days(submissionBounds.keepDays, "with their receipts"),
   channel: byHand,
+  hint_host: each("host and source that gave hints"),
+  hint_key: each("key of IndexNow that a host named; a wrong one goes after 30 days"),
+  hint: days(hintDays, "sooner when its fetch has shown whether it was right"),
+  websub_subscription: bounded("20 feeds of each host that name a hub; gone 60 days after they last did"),
   // Delegation.
   delegation: each("subnet delegated"),
   finer_delegation: each("host or part of a subnet that another crawler has"),
