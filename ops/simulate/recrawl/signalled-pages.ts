@@ -21,8 +21,13 @@ import {
   signalStep,
   waitsOf,
 } from "#coordinator/recrawl/crawl-value";
-import { optimalPlan, optimalRates } from "#coordinator/recrawl/optimal-rates";
-import { fixedPlan, type PlanInForce, plannedIntervalSeconds } from "#coordinator/recrawl/recrawl-plan";
+import { optimalPlan, optimalRates, signalledFreshness } from "#coordinator/recrawl/optimal-rates";
+import {
+  fixedPlan,
+  freshnessOf,
+  type PlanInForce,
+  plannedIntervalSeconds,
+} from "#coordinator/recrawl/recrawl-plan";
 import {
   addSignalSums,
   heededQuality,
@@ -62,11 +67,17 @@ export const defaultSignalScenario: Omit<SignalScenario, "quality"> = {
   fetchesPerChange: 1,
 };
 
+/** 0, 50 and 90 % of the changes signalled; 0, 10 and 50 % of the signals false. */
+export const signalQualities: readonly SignalQuality[] = [0, 0.5, 0.9].flatMap((recall) =>
+  [0, 0.1, 0.5].map((falseShare) => ({ recall, falseShare })),
+);
+
 export interface SignalFigures {
   readonly strategy: SignalStrategy;
   /** Share of time in which copies are current, by importance; from a quarter of the run on. */
   readonly freshness: number;
-  readonly fetches: number;
+  /** Of each page. */
+  readonly fetches: Uint32Array;
 }
 
 const pagesPerHost = 10;
@@ -160,6 +171,7 @@ export function simulateSignals(strategy: SignalStrategy, world: SignalWorld): S
     lastFetch: new Float64Array(scenario.pages),
     signals: new Uint32Array(scenario.pages),
   };
+  const fetches = new Uint32Array(scenario.pages);
   const staleFrom = new Float64Array(scenario.pages).fill(Infinity);
   const from = (warmUp * scenario.turns) / fetchesPerDay;
   const until = scenario.turns / fetchesPerDay;
@@ -182,6 +194,7 @@ export function simulateSignals(strategy: SignalStrategy, world: SignalWorld): S
     count(page, now);
     const elapsed = now - pages.lastFetch[page]!;
     const visit = { page, now, elapsed, signals: pages.signals[page]!, hasChanged: staleFrom[page]! <= now };
+    fetches[page]! += 1;
     pages.lastFetch[page] = now;
     pages.signals[page] = 0;
     staleFrom[page] = Infinity;
@@ -189,7 +202,69 @@ export function simulateSignals(strategy: SignalStrategy, world: SignalWorld): S
   }
   for (let page = 0; page < scenario.pages; page++) count(page, until);
   const all = importance.reduce((sum, weight) => sum + weight, 0);
-  return { strategy, freshness: fresh / all / (until - from), fetches: scenario.turns };
+  return { strategy, freshness: fresh / all / (until - from), fetches };
+}
+
+/**
+ * What the best choice comes to where fetches need not wait for their turns, and the quality of the signals is known: the
+ * continuous optimum that GREEDY-NCIS is to come near.
+ */
+export function bestFreshness(world: SignalWorld): number {
+  const { changesPerDay, importance, fetchesPerDay, scenario } = world;
+  const quality = believed(scenario.quality);
+  const waits = quality && new SignalledWaits(quality);
+  const pages = { ...knownPages(world), waits: () => waits };
+  const { multiplier, ratesPerDay } = optimalPlan(pages, fetchesPerDay);
+  let [fresh, all] = [0, 0];
+  importance.forEach((weight, page) => {
+    const even = freshnessOf(ratesPerDay[page]!, changesPerDay[page]!);
+    fresh += weight * (signalledFreshness(pages, page, multiplier) ?? even);
+    all += weight;
+  });
+  return fresh / all;
+}
+
+export interface SignalComparison {
+  readonly quality: SignalQuality;
+  readonly fetches: number;
+  /** Means over the seeds. */
+  readonly best: number;
+  readonly strategies: readonly {
+    readonly strategy: SignalStrategy;
+    readonly freshness: number;
+    readonly least: number;
+    readonly most: number;
+    /** Of the freshness of *optimal* with the same seeds; null: it did not run. */
+    readonly ofOptimal: number | null;
+  }[];
+}
+
+/** Every strategy in the same worlds, of seeds in a row. */
+export function compareSignals(
+  scenario: SignalScenario,
+  { strategies, seeds }: { readonly strategies: readonly SignalStrategy[]; readonly seeds: number },
+): SignalComparison {
+  const worlds = Array.from({ length: seeds }, (_, at) =>
+    signalWorld({ ...scenario, seed: scenario.seed + at }),
+  );
+  const found = strategies.map((strategy) => ({
+    strategy,
+    all: worlds.map((world) => simulateSignals(strategy, world).freshness),
+  }));
+  const optimal = found.find(({ strategy }) => strategy === "optimal");
+  return {
+    quality: scenario.quality,
+    fetches: scenario.turns,
+    best: mean(worlds.map(bestFreshness)),
+    strategies: found.map(({ strategy, all }) => ({
+      ...{ strategy, freshness: mean(all), least: Math.min(...all), most: Math.max(...all) },
+      ofOptimal: optimal === undefined ? null : mean(all) / mean(optimal.all),
+    })),
+  };
+}
+
+function mean(values: readonly number[]): number {
+  return values.reduce((sum, value) => sum + value, 0) / values.length;
 }
 
 function strategyOf(name: SignalStrategy, world: SignalWorld): Strategy {
