@@ -52,6 +52,7 @@ export const tableEnds: Readonly<Record<string, TableEnd>> = {
   page_links: each("page, its latest five visits that found other links"),
   url_rank: each("URL known, as last ranked"),
   recrawl_host: each("host and channel known"),
+  host_signals: each("host that ever signalled a change"),
   host_disagreement: each("host of which pages were compared"),
   search_word: each("word of the index"),
   foreign_url: bounded("so many URLs of other coordinators, told or to be told"),
