@@ -196,7 +196,7 @@ function plainPage(source: string): ReadPage {
     headings: [],
     links: [],
     leftOutLinks: 0,
-    blocks: [{ text, words: countWords(text, 0, text.length), headingLevel: 0, linkCharacters: 0, marks: 0 }],
+    blocks: [{ text, words: countWords(text, 0, text.length), headingLevel: 0, linkWords: 0, marks: 0 }],
     alts: "",
     cut: false,
   };
@@ -362,7 +362,7 @@ function mainBlocks(blocks: readonly TextBlock[]): readonly TextBlock[] {
 }
 
 function measure(block: TextBlock): Measured {
-  const linkDensity = block.linkCharacters / block.text.length;
+  const linkDensity = block.linkWords / Math.max(1, block.words);
   return { block, words: block.words, linkDensity };
 }
 
