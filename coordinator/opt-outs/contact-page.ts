@@ -3,7 +3,7 @@ import { productToken } from "#protocol/user-agent";
 import { type Html, html, nothing } from "../web/html.ts";
 import { confirmationName, confirmationText } from "./honour.ts";
 import { type OptOut, unconfirmedDays } from "./opt-out.ts";
-import type { PublishedSettings } from "./published.ts";
+import { type PublishedSettings, publishedPaths } from "./published.ts";
 
 /** `forms` null: this coordinator takes none. */
 export function contactBody(settings: PublishedSettings, forms: ContactForms | null): Html {
@@ -41,12 +41,12 @@ function recogniseSection({ userAgent, signRequests }: PublishedSettings, hasLis
 <pre><code>${userAgent}</code></pre>
 ${
   hasLists
-    ? html`<p>Anybody can write that. What shows that a request is ours is its address: <a href="/about-crawler/addresses.json">addresses of the fleet</a> (JSON, in the form that search engines use). Some partners do not list theirs.</p>`
+    ? html`<p>Anybody can write that. What shows that a request is ours is its address: <a href="${publishedPaths.addresses}">addresses of the fleet</a> (JSON, in the form that search engines use). Some partners do not list theirs.</p>`
     : nothing
 }
 ${
   signRequests
-    ? html`<p>Requests are signed (Web Bot Auth, RFC 9421), and <a href="/.well-known/http-message-signatures-directory">our public keys</a> verify them.</p>`
+    ? html`<p>Requests by https are signed (Web Bot Auth, RFC 9421), and <a href="${publishedPaths.keys}">our public keys</a> verify them; <a href="${publishedPaths.card}">our card</a> says the same to programs as this page. A request that claims to be ours and is not signed may still be: a crawler that has just joined signs a few minutes later.</p>`
     : nothing
 }
 <p>Of one network, one crawler is in charge at a time, so that one pace holds for your server.</p></section>`;

@@ -11,6 +11,7 @@ import { createFrontierStore } from "#coordinator/frontier/frontier-store";
 import { type CrawlerLog, quietLog } from "#crawler/core/log";
 import { startCrawler } from "#crawler/main";
 import { homeSettings } from "#crawler/membership/home-settings";
+import { openStatus } from "#crawler/status/open-status";
 import { pinOf } from "#protocol/identity";
 import { formatInvitation } from "#protocol/invitation";
 import { type JoiningWorld, newJoiningWorld } from "../../gateway/joining-world.ts";
@@ -39,6 +40,8 @@ let site: Awaited<ReturnType<typeof startHttps1Origin>>;
 /** What the site saw: of a crawler whose key nobody could know yet, and of the same later. */
 let early: SignedMessage;
 let message: SignedMessage;
+/** What the partner was told who asked for another key in between. */
+let renewed: string;
 
 /** What stands at a URL of the coordinator, whatever the URL's host: over TLS, without following a redirect. */
 const fromCoordinator: FetchKeySet = async (url) => {
@@ -91,14 +94,18 @@ async function crawl(): Promise<void> {
       if (words.includes("publishes a signing key")) published += 1;
     },
   };
-  const crawler = await startCrawler({ ...homeSettings(partner.home), ...settings }, { log });
+  const crawlerConfig = { ...homeSettings(partner.home), ...settings };
+  const crawler = await startCrawler(crawlerConfig, { log });
   await until(() => published === 1, soonMs);
   early = await fetched("/early");
   await world.rows("update crawler_signing_key set announced_at = announced_at - interval '301 seconds'");
-  crawler.renewSigningKey();
+  // The partner asks for another, and is told of the one that is on its way.
+  const status = await openStatus({ config: crawlerConfig, crawler, log });
+  renewed = (await partner.run("renew-signing-key")).text;
   await until(() => published === 2, soonMs);
   await admit("/page");
   message = await fetched("/page");
+  await status.close();
   await crawler.stop();
 }
 
@@ -238,6 +245,7 @@ describe("a site that verifies what the coordinator's crawlers ask", () => {
   it("saw no signature before copies of the key set could have the key", () => {
     expect(Object.keys(early.headers).filter((name) => name.startsWith("signature"))).toEqual([]);
     expect(early.headers["user-agent"]).toMatch(/^Nearcrawl\//);
+    expect(renewed).toContain("A new signing key is on its way already");
   });
 
   it("can be shown that the coordinator's name stands behind the key set, and no other name", async () => {
