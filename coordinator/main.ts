@@ -21,6 +21,7 @@ import { DayBudget } from "./crawlers/crawler.ts";
 import { createCrawlerStore } from "./crawlers/crawler-store.ts";
 import { Heartbeats } from "./crawlers/heartbeats.ts";
 import { createIdentityStore } from "./crawlers/identity-store.ts";
+import { createSigningKeyStore } from "./crawlers/signing-key-store.ts";
 import { keyDuties, moveDuties } from "./crawlers/start.ts";
 import { DatabaseWatch } from "./database/database-watch.ts";
 import { FleetSettling } from "./delegation/measure-peers.ts";
@@ -173,6 +174,7 @@ async function layGround(
     frontier: createFrontierStore(pool, (hosts) => idle.noteHosts(hosts)),
     results: createResultStore(pool, knownUrls),
     identities: createIdentityStore(pool),
+    signingKeys: createSigningKeyStore(pool),
   };
   const incidents = new IncidentLog({
     store: createIncidentStore(pool),
@@ -324,7 +326,10 @@ async function openRooms(ground: Ground) {
   const { metrics } = counters;
   const releases = releaseDuties({ pool, timekeeper, metrics, log, now, online: here, send });
   const links = linkCoordinators({ pool, timekeeper, metrics: metrics.coordinators, log, now }, config);
-  const keys = keyDuties({ ...stores, gateway: own, secrets: randomSecrets, timekeeper, log, now });
+  const keys = keyDuties(
+    { ...stores, gateway: own, secrets: randomSecrets, timekeeper, log, now },
+    { signingKeyDays: () => config.signingKeyDays },
+  );
   const moves = moveDuties({
     ...{ ...shared, ...stores, gateway: own },
     mayBegin: (crawlerId) => fleet.isHere(crawlerId) || (leads() && !fleet.online().includes(crawlerId)),

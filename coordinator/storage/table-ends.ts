@@ -93,6 +93,7 @@ export const tableEnds: Readonly<Record<string, TableEnd>> = {
   crawler_trust: crawlersRegistered,
   crawler_rtt: each("pair of crawlers that measured each other"),
   crawler_key: each("key that a crawler kept"),
+  crawler_signing_key: policy("retention.recordDays", "after it ended: which key signed requests, and when"),
   crawler_absence: each("crawler, its latest absences"),
   crawler_move: policy("retention.recordDays", "after it ended"),
   spool: each("spool that a crawler ever began, 40 bytes"),
