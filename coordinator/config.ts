@@ -114,6 +114,7 @@ export const configSchema = z.strictObject({
   changes: policySections.changes.prefault({}),
   retention: policySections.retention.prefault({}),
   pace: policySections.pace.prefault({}),
+  hints: policySections.hints.prefault({}),
   registry: registry.prefault({}),
   backup: backup.prefault({}),
   /** The coordinator above this one, which gets what is not its own (WEB-SAILOR section 4.4); null: there is none. */

@@ -5,6 +5,7 @@
 import type { Server } from "node:http";
 import { hostname } from "node:os";
 import { EventLoopWatch } from "#core/event-loop-clock";
+import type { HostHash } from "#core/ids";
 import { IncidentLog } from "#core/incidents";
 import { createNameResolver } from "#core/name-resolver";
 import { jobs, Timekeeper } from "#core/scheduler";
@@ -54,6 +55,7 @@ import {
 import { FleetLine } from "./gateway/deferred-gateway.ts";
 import { CrawlerGateway } from "./gateway/gateway.ts";
 import { fleetMessageHandlers } from "./gateway/start.ts";
+import { hintPart, scheduleHints } from "./hints/start.ts";
 import type { JobPorts } from "./job-ports.ts";
 import { journalDuties } from "./journal/start.ts";
 import { type ReviewedDatabase, reviewDatabase } from "./journal/went-back-store.ts";
@@ -74,6 +76,7 @@ import { gatewaySettings, outboxSettings, recalibrationRule, watchRoom } from ".
 import { scheduleSearch } from "./search/start.ts";
 import { policyDuties, policyPart } from "./settings/start.ts";
 import { type Sharing, sharing } from "./sharing/start.ts";
+import { siteCapPart } from "./site-caps/start.ts";
 import { openWebServer, type RoomOptions } from "./start-web.ts";
 import { retentionDuties, storagePart } from "./storage/start.ts";
 import { scheduleSubmissions, submissionPart } from "./submissions/start.ts";
@@ -486,8 +489,10 @@ export function pagesOfRooms(options: RoomOptions): readonly WebPart[] {
     recrawlPart(options.pool),
     changePart(options),
     graphPart(options.pool),
-    channelPart(options.pool),
+    channelPart(options),
+    siteCapPart(options.pool),
     submissionPart(options),
+    hintPart(options),
     alertMutePart(options.pool),
     coordinatorPart(options),
     storagePart(options),
@@ -531,6 +536,9 @@ function scheduleJobs(ground: Ground, rooms: Rooms): void {
   scheduleHostWorths({ pool, timekeeper, order: () => frontierOrder(config.frontier), now, nowMs });
   scheduleChannels(pool, timekeeper, now);
   scheduleSubmissions(pool, timekeeper, now);
+  const { metrics } = counters;
+  const onDue = (hosts: readonly HostHash[]) => ground.idle.noteHosts(hosts);
+  scheduleHints({ pool, timekeeper, metrics, resolver: ground.resolver, onDue, log, now }, config);
   scheduleChanges({ pool, timekeeper, now, keepDays: () => config.changes.keepDays, nowMs });
   timekeeper.every("write-heartbeats", heartbeatsMs, async () => await ground.heartbeats.write());
   timekeeper.every("keep-releases", keepReleasesMs, async () => await keepReleases(now()));

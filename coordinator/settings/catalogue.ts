@@ -43,6 +43,7 @@ const groupTitles: Readonly<Record<PolicySectionName, string>> = {
   changes: "Change feed",
   retention: "Retention",
   pace: "Pace of crawlers",
+  hints: "Hints of sites",
 };
 
 const sections = Object.entries(groupTitles).map(([key, title]) => {

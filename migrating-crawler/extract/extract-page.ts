@@ -1,12 +1,12 @@
 /** From a fetched body to what is shipped for it (design section 8). Every string and list fits the message. */
 import { composed } from "#protocol/composed";
 import { maySearch, type StatedPreference } from "#protocol/preferences";
-import type { PageExtract } from "#protocol/result";
+import { maxPageLinks, type PageExtract } from "#protocol/result";
 import { robotsWords } from "../preferences/robots-words.ts";
 import { inlineLicense, namedLicense } from "../preferences/rsl.ts";
 import { mergedStatements } from "../preferences/statements.ts";
 import { tdmReservation } from "../preferences/tdm-reservation.ts";
-import { shipLinks } from "../traps/ship-links.ts";
+import { shipLinks, withoutSession } from "../traps/ship-links.ts";
 import { decodeText } from "./charset.ts";
 import { type Dictionary, dictionaryOf, textSearchConfigOf } from "./dictionaries.ts";
 import { mediaType } from "./document-kind.ts";
@@ -19,10 +19,11 @@ import {
 } from "./extract-list.ts";
 import { languageOf } from "./language.ts";
 import { LexemeVector, type Weight } from "./lexemes.ts";
+import { type LinkHeader, linkTargets } from "./link-header.ts";
 import { linkResolver, type ResolveReference } from "./link-resolver.ts";
 import { mark } from "./open-elements.ts";
 import { pageDates } from "./page-dates.ts";
-import { PageNotes } from "./page-metadata.ts";
+import { declaredRefresh, PageNotes } from "./page-metadata.ts";
 import { type ReadLink, tidy } from "./read-links.ts";
 import { WorkTurns } from "./read-list.ts";
 import { countWords, type ReadPage, readPage, withoutSoftHyphens } from "./read-page.ts";
@@ -42,9 +43,11 @@ export interface FetchedBody {
   readonly contentLanguage: string | null;
   readonly robotsTag: string | readonly string[] | undefined;
   /** The `Link` headers, which may state a canonical URL. */
-  readonly linkHeader?: string | readonly string[] | undefined;
   /** What the site states of the page's uses elsewhere: in robots.txt, in tdmrep.json, in the header. */
   readonly stated?: readonly StatedPreference[];
+  /** The `Refresh` header, a meta refresh in other clothes. */
+  readonly refreshHeader?: string | readonly string[] | undefined;
+  readonly linkHeader?: LinkHeader;
   /** For `unavailable_after`; the machine's clock unless given. */
   readonly nowMs?: number;
   /** Major version of the Postgres that the lexemes are for; the newest unless given. */
@@ -99,10 +102,15 @@ type StatedFacts = Omit<PageExtract, "contentType" | "charset" | "digest" | keyo
 function statedFacts(read: ReadPage, body: FetchedBody, robots: RobotsDirectives): StatedFacts {
   const { notes } = read;
   const resolve = linkResolver(resolveUrl(notes.base ?? "", body.url) ?? body.url);
-  const canonical = notes.canonical ?? canonicalOfHeader(body.linkHeader);
+  const canonical = notes.canonical ?? linkTargets(body.linkHeader, "canonical")[0] ?? null;
   const structured = structuredData(notes);
-  const found = absoluteLinks(read.links, resolve, robots.nofollow);
-  const { links, trapped } = shipLinks(found, body.url, new Date(body.nowMs ?? Date.now()));
+  const refresh = refreshOf(read, body, resolve);
+  const refreshed = refresh === null ? [] : [{ href: refresh.url, anchor: "", nofollow: false }];
+  const found = absoluteLinks([...refreshed, ...read.links], resolve, robots.nofollow);
+  const shipped = shipLinks(found, body.url, new Date(body.nowMs ?? Date.now()));
+  const { trapped } = shipped;
+  const links = shipped.links.slice(0, maxPageLinks);
+  const leftOut = shipped.links.length - links.length + read.leftOutLinks;
   return {
     canonicalUrl: canonical === null ? null : resolve(canonical),
     title: titleOf(read),
@@ -112,8 +120,10 @@ function statedFacts(read: ReadPage, body: FetchedBody, robots: RobotsDirectives
     ...datesOf(read, structured, body.url),
     ...structuredOf(structured),
     ...feedsOf(notes.feeds, resolve),
+    ...(refresh !== null && links.some((link) => link.url === refresh.url) ? { refresh } : {}),
     links,
     ...(trapped === 0 ? {} : { trappedLinks: trapped }),
+    ...(leftOut === 0 ? {} : { leftOutLinks: leftOut }),
     robots: { noindex: robots.noindex, nofollow: robots.nofollow },
   };
 }
@@ -185,7 +195,8 @@ function plainPage(source: string): ReadPage {
     notes: new PageNotes(),
     headings: [],
     links: [],
-    blocks: [{ text, words: countWords(text, 0, text.length), headingLevel: 0, linkCharacters: 0, marks: 0 }],
+    leftOutLinks: 0,
+    blocks: [{ text, words: countWords(text, 0, text.length), headingLevel: 0, linkWords: 0, marks: 0 }],
     alts: "",
     cut: false,
   };
@@ -247,15 +258,17 @@ function absoluteLinks(
   return [...found.values()];
 }
 
-/** The target of the first `Link` with the relation `canonical` (RFC 8288, RFC 6596), as written. */
-function canonicalOfHeader(header: string | readonly string[] | undefined): string | null {
-  for (const value of [header ?? []].flat().slice(0, 20)) {
-    for (const [, target, parameters] of value.slice(0, 8192).matchAll(/<([^<>]*)>([^<]*)/g)) {
-      if (/;\s*rel\s*=\s*(?:"(?:[^"]*\s)?canonical(?:\s[^"]*)?"|canonical(?=\s|[;,]|$))/i.test(parameters!))
-        return target!;
-    }
-  }
-  return null;
+/** Where the page sends its visitors, by a meta or by its header; null: nowhere, or to itself. */
+function refreshOf(
+  { notes }: ReadPage,
+  { url: from, refreshHeader }: FetchedBody,
+  resolve: ResolveReference,
+): { readonly url: string; readonly seconds: number } | null {
+  const [header] = [refreshHeader ?? []].flat();
+  const declared = notes.refresh ?? (header === undefined ? null : declaredRefresh(header));
+  const target = declared === null ? null : resolve(declared.reference);
+  if (declared === null || target === null || target === resolveUrl(from, from)) return null;
+  return { url: withoutSession(target), seconds: declared.seconds };
 }
 
 // What a page says of itself, in the form and within the bounds of what is shipped.
@@ -349,7 +362,7 @@ function mainBlocks(blocks: readonly TextBlock[]): readonly TextBlock[] {
 }
 
 function measure(block: TextBlock): Measured {
-  const linkDensity = block.linkCharacters / block.text.length;
+  const linkDensity = block.linkWords / Math.max(1, block.words);
   return { block, words: block.words, linkDensity };
 }
 

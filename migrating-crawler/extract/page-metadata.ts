@@ -45,6 +45,8 @@ export class PageNotes {
   /** A license in a script element (RSL), the first. */
   license = "";
   readonly feeds: string[] = [];
+  /** The first meta refresh that leads somewhere. */
+  refresh: DeclaredRefresh | null = null;
   readonly jsonLd: string[] = [];
   readonly times: NotedTime[] = [];
   /** By name or property, in lower case; the first of each. */
@@ -58,6 +60,7 @@ export class PageNotes {
     if (content === null) return;
     const equivalent = tag.attribute("http-equiv")?.trim().toLowerCase();
     if (equivalent === "content-language") this.contentLanguage ??= content.slice(0, 200);
+    if (equivalent === "refresh") this.refresh ??= declaredRefresh(content);
     this.#keepMeta(tag.attribute("name"), content, true);
     this.#keepMeta(tag.attribute("property") ?? tag.attribute("itemprop"), content, false);
   }
@@ -117,3 +120,36 @@ export class PageNotes {
 
 const robotNames = new Set(["robots", "nearcrawl"]);
 const feedType = /^\s*(?:application|text)\/(?:rss|atom)\+xml\b/i;
+
+// Where a page sends its visitors by itself (WHATWG HTML, section 4.2.5.3, "shared declarative refresh steps"), said by a
+// meta or by the Refresh header.
+
+export interface DeclaredRefresh {
+  /** After so many seconds. */
+  readonly seconds: number;
+  /** The target as written, to be resolved against the page's base. */
+  readonly reference: string;
+}
+
+const maxRefreshCharacters = 10_000;
+const mostSeconds = 1e9;
+
+/** Null: no refresh, or one that loads the page itself again. */
+export function declaredRefresh(content: string): DeclaredRefresh | null {
+  const written = content.slice(0, maxRefreshCharacters);
+  const time = /^[\t\n\f\r ]*(?:(\d+)(?:\.[\d.]*)?|\.[\d.]*)(?=[\t\n\f\r ;,])/.exec(written);
+  if (time === null) return null;
+  const rest = written.slice(time[0].length).replace(/^[\t\n\f\r ]*[;,]?[\t\n\f\r ]*/, "");
+  const named = /^url[\t\n\f\r ]*=[\t\n\f\r ]*/i.exec(rest);
+  const reference = unquoted(named === null ? rest : rest.slice(named[0].length));
+  if (reference === "") return null;
+  return { seconds: Math.min(mostSeconds, Number(time[1] ?? 0)), reference };
+}
+
+/** Up to the quote that it begins with; without one, all of it. */
+function unquoted(text: string): string {
+  const [quote] = text;
+  if (quote !== "'" && quote !== '"') return text;
+  const end = text.indexOf(quote, 1);
+  return text.slice(1, end < 0 ? undefined : end);
+}

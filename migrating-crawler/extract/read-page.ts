@@ -27,6 +27,8 @@ export interface ReadPage {
   readonly notes: PageNotes;
   readonly headings: readonly { readonly level: number; readonly text: string }[];
   readonly links: readonly ReadLink[];
+  /** Links that were met beyond those. */
+  readonly leftOutLinks: number;
   readonly blocks: readonly TextBlock[];
   /** What the pictures show, in the page's words, those of links and furniture left out. */
   readonly alts: string;
@@ -86,6 +88,7 @@ class PageReader implements HtmlSink {
       notes: this.#notes,
       headings: this.#headings,
       links: this.#links.finish(),
+      leftOutLinks: this.#links.leftOut,
       blocks: this.#blocks.finish(),
       alts: composed(this.#alts),
       cut: this.#isCut,

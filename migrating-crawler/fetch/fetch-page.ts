@@ -205,6 +205,7 @@ async function judge(
     robotsTag: headers["x-robots-tag"],
     linkHeader: headers.link,
     stated,
+    refreshHeader: headers.refresh,
     nowMs: setting.now().getTime(),
   };
   return { ...known, ...sizes, outcome, timing: complete, body: toExtract };

@@ -4,6 +4,7 @@
  * the usual misspellings of `disallow`, because their writer meant it. What the file states of the uses of pages is read
  * along with its rules (robots-uses.ts). Pure: bytes in, rules and verdicts out.
  */
+import { withoutUser } from "#core/ip/url-host";
 import { maxUrlLength } from "#protocol/fields";
 import { resolveUrl } from "../extract/resolve-url.ts";
 import { byPrecedence, type RobotsRule, robotsPath, robotsRule, ruleMatches } from "./robots-match.ts";
@@ -22,7 +23,7 @@ export interface RobotsRules {
   /** In the order in which they are asked (`byPrecedence`). */
   readonly rules: readonly RobotsRule[];
   readonly crawlDelaySeconds: number | null;
-  /** As they stand in the file, wherever in it; `sitemapUrls` makes them absolute. */
+  /** As they stand in the file, wherever in it, without users; `sitemapUrls` makes them absolute. */
   readonly sitemaps: readonly string[];
   /** The User-agent lines of the groups that these rules come from, as written; empty when no group is for us. */
   readonly agents: readonly string[];
@@ -40,10 +41,10 @@ export interface RobotsVerdict {
   readonly line: number | null;
 }
 
-/** The rules for one product token (`Nearcrawl`), or those for `*` when no group names it. */
-export function parseRobots(body: Uint8Array | string, productToken: string): RobotsRules {
+/** The rules for one agent (`Nearcrawl`), by its product token, or those for `*` when no group names it. */
+export function parseRobots(body: Uint8Array | string, agent: string): RobotsRules {
   const { lines, cut } = robotsText(body);
-  const reading = new RobotsReading(productToken);
+  const reading = new RobotsReading(agent);
   lines.forEach((line, index) => {
     const field = fieldOf(line);
     if (field !== null) reading.take(field, index + 1);
@@ -70,7 +71,7 @@ export function sitemapUrls(rules: Pick<RobotsRules, "sitemaps">, robotsUrl: str
   return [...new Set(rules.sitemaps.flatMap((sitemap) => resolveUrl(sitemap, robotsUrl) ?? []))];
 }
 
-/** The product token of a User-Agent: `FooBot` of `FooBot/1.2 (x)`. */
+/** The product token of a User-Agent, in lower case: `foobot` of `FooBot/1.2 (x)`. Of others it may have digits (`360Spider`). */
 export function agentToken(text: string): string {
   return (/^[^\s/;:,()#]+/.exec(text)?.[0] ?? "").toLowerCase();
 }
@@ -110,8 +111,8 @@ class RobotsReading {
   #heard = new Set<Group>();
   #inAgents = false;
 
-  constructor(productToken: string) {
-    this.#token = productToken.toLowerCase();
+  constructor(agent: string) {
+    this.#token = agentToken(agent);
   }
 
   take({ key, value }: Field, line: number): void {
@@ -166,7 +167,7 @@ class RobotsReading {
 
   #sitemap(value: string): void {
     if (this.#sitemaps.length < maxSitemaps && value !== "" && value.length <= maxUrlLength) {
-      this.#sitemaps.push(textOf(value));
+      this.#sitemaps.push(withoutUser(textOf(value)));
     }
   }
 }

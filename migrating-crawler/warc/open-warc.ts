@@ -2,6 +2,7 @@
 
 import { createHash, randomUUID } from "node:crypto";
 import { LRUCache } from "lru-cache";
+import { withoutUser, withoutUsers } from "#core/ip/url-host";
 import { type StatedPreference, useAnswers } from "#protocol/preferences";
 import type {
   AnswerHead,
@@ -208,7 +209,7 @@ function hasBody({ status, head }: SiteAnswer): boolean {
 // A request and its answer as the blocks of WARC records: HTTP/1.1 messages, whichever HTTP carried them (no
 // form for HTTP/2 is agreed on). The body is kept as it was transferred, content codings included. Chunks are
 // gone when we get it, so `Transfer-Encoding` is kept under the name that Common Crawl gives it, and readers
-// do not look for chunks.
+// do not look for chunks. A user and password in where a header points are not ours to keep, and are left out.
 
 function requestBlock({ url, headers }: Pick<AskedOfSite, "url" | "headers">): Buffer {
   const { host, pathname, search } = new URL(url);
@@ -225,10 +226,14 @@ function responseHead(status: number, { reason, rawHeaders }: AnswerHead): Buffe
     // The pseudo-fields of HTTP/2.
     if (name.startsWith(":")) continue;
     const kept = name.toLowerCase() === "transfer-encoding" ? `X-Crawler-${name}` : name;
-    text += `${kept}: ${textOf(rawHeaders[at + 1]!)}\r\n`;
+    const value = textOf(rawHeaders[at + 1]!);
+    text += `${kept}: ${pointing.has(name.toLowerCase()) ? withoutUsers(withoutUser(value)) : value}\r\n`;
   }
   return Buffer.from(`${text}\r\n`, "latin1");
 }
+
+/** Headers whose values hold URLs. */
+const pointing = new Set(["location", "content-location", "refresh", "link"]);
 
 /** The value of the first field of this name (in lower case), or null. */
 function fieldOf({ rawHeaders }: AnswerHead, wanted: string): string | null {

@@ -32,7 +32,11 @@ export function robotsCommand(): Command {
       "what a robots.txt allows (RFC 9309) and states of the uses of pages, and by which of its lines",
     )
     .argument("<source>", "the URL of a page or of a robots.txt, a file, or - for standard input")
-    .option("--agent <token>", "whom to judge for, as User-agent lines have it", "Nearcrawl")
+    .option(
+      "--agent <token>",
+      "whom to judge for: FooBot, or its User-Agent from the first letter on",
+      "Nearcrawl",
+    )
     .option("--path <path...>", "paths to judge, such as '/a?b=c' (default: the URL's own, or /)")
     .option("--json", "print for programs");
   return withFetchOptions(command)

@@ -213,6 +213,7 @@ export function pageText(page: PageExtract): string {
     ["simhash", page.simhash],
     ["soft 404", page.softNotFound ? "it says that there is no such page" : null],
     ["near", page.nearDuplicateOf],
+    ["refresh", page.refresh && `after ${page.refresh.seconds} s to ${page.refresh.url}`],
     ...(page.feeds ?? []).map((feed) => ["feed", feed] as const),
     ...page.headings.slice(0, shownHeadings).map(({ level, text }) => [`h${level}`, text] as const),
   ];
@@ -241,15 +242,16 @@ function lexemeCount(lexemes: string): number {
   return lexemes === "" ? 0 : (lexemes.match(/':/g)?.length ?? 0);
 }
 
-function linkLines({ links, trappedLinks }: PageExtract): string[] {
+function linkLines({ links, trappedLinks, leftOutLinks }: PageExtract): string[] {
   const trapped = trappedLinks === undefined ? "" : `, ${trappedLinks} left out as a trap`;
+  const leftOut = leftOutLinks === undefined ? "" : `, ${leftOutLinks} left out`;
   const shown = links.slice(0, shownLinks).map(({ url, anchor, nofollow }) => {
     const words = anchor === "" ? "" : `  “${printable(anchor, 60)}”`;
     return `  ${printable(url)}${words}${nofollow ? "  nofollow" : ""}`;
   });
   const more =
     links.length > shownLinks ? [`  … and ${links.length - shownLinks} more (--json has all)`] : [];
-  return [`${"links".padEnd(12)}${links.length}${trapped}`, ...shown, ...more];
+  return [`${"links".padEnd(12)}${links.length}${trapped}${leftOut}`, ...shown, ...more];
 }
 
 export interface FetchAnswer {

@@ -127,6 +127,28 @@ describe("what is fetched", () => {
     expect(request?.http).toEqual(origin.headers.at(-1));
   });
 
+  it("has no user nor password in where a header points", async () => {
+    const folder = freshFolder();
+    const origin = await site((_, response) => {
+      const location = "https://user:secret@h.example/a?b@c";
+      response.writeHead(302, {
+        location,
+        link: `<${location}>; rel="canonical"`,
+        refresh: `0; url=${location}`,
+      });
+      response.end();
+    });
+
+    await crawlInto(folder, [{ url: `${origin.url}/` }]);
+    const response = (await readBack(folder)).find(({ type }) => type === "response");
+
+    expect(response?.http).toMatchObject({
+      location: "https://h.example/a?b@c",
+      link: '<https://h.example/a?b@c>; rel="canonical"',
+      refresh: "0; url=https://h.example/a?b@c",
+    });
+  });
+
   it("keeps a coded body as it was transferred, and the digests tell its bytes", async () => {
     const folder = freshFolder();
     const body = gzipSync("<p>packed words");

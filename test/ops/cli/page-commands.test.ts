@@ -172,11 +172,13 @@ describe("nearcrawl robots", { timeout: 120_000 }, () => {
     const file = join(folder, "robots-of-foo.txt");
     writeFileSync(file, text);
     const other = await inHand(["robots", file, "--json"]);
+    const whole = await inHand(["robots", file, "--agent", "FooBot/1.2 (+https://foo.example)", "--json"]);
 
     expect(JSON.parse(foo.out)).toMatchObject({
       agent: "foobot",
       verdicts: [{ path: "/", allowed: false, line: 2 }],
     });
+    expect(JSON.parse(whole.out)).toEqual({ ...JSON.parse(foo.out), source: file });
     expect(JSON.parse(other.out)).toMatchObject({
       agent: "nearcrawl",
       group: [],
