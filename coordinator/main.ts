@@ -74,6 +74,7 @@ import { gatewaySettings, outboxSettings, recalibrationRule, watchRoom } from ".
 import { scheduleSearch } from "./search/start.ts";
 import { policyDuties, policyPart } from "./settings/start.ts";
 import { type Sharing, sharing } from "./sharing/start.ts";
+import { siteCapPart } from "./site-caps/start.ts";
 import { openWebServer, type RoomOptions } from "./start-web.ts";
 import { retentionDuties, storagePart } from "./storage/start.ts";
 import { scheduleSubmissions, submissionPart } from "./submissions/start.ts";
@@ -486,7 +487,8 @@ export function pagesOfRooms(options: RoomOptions): readonly WebPart[] {
     recrawlPart(options.pool),
     changePart(options),
     graphPart(options.pool),
-    channelPart(options.pool),
+    channelPart(options),
+    siteCapPart(options.pool),
     submissionPart(options),
     alertMutePart(options.pool),
     coordinatorPart(options),

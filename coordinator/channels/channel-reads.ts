@@ -130,7 +130,7 @@ export async function countPages(
 // Which channel a URL of the frontier lies in, in SQL: of several the earliest, as admission has it (channel-filter.ts).
 
 /** Path and query of the canonical URL in a column. */
-const pathSql = (url: string) => `substring(${url} from '^[a-z]+://[^/]*(/.*)$')`;
+export const pathSql = (url: string) => `substring(${url} from '^[a-z]+://[^/]*(/.*)$')`;
 
 /** The path lies in one of the directories of row `c` of table channel. */
 const holdsPath = (path: string) =>

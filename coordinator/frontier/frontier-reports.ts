@@ -109,6 +109,8 @@ export interface HostReport {
     readonly backedOffAt: string | null;
     readonly usualMs: number | null;
   } | null;
+  /** Of the operators' cap that holds for it (site-caps): least time between two requests; null: there is none. */
+  readonly capDelayMs: number | null;
   /** How it was spoken to last. */
   readonly connection: { readonly http: string; readonly tls: string | null } | null;
   readonly budget: {

@@ -239,6 +239,7 @@ function queueSection(queue: QueueAges): Html {
     return html`<h2><a href="/fleet/queue">Queue</a></h2><div class="empty"><p><strong>Nothing that is due waits.</strong> Hosts appear here from the moment one of their URLs may be fetched.</p></div>`;
   }
   return html`<h2><a href="/fleet/queue">Queue</a></h2>
+<p class="small">The crawl is ${queue.verdict.words}.</p>
 ${queueTable(queue)}`;
 }
 

@@ -18,6 +18,7 @@ import { createAccuracyStore } from "../delegation/accuracy-store.ts";
 import { createSubnetStore } from "../subnets/subnet-store.ts";
 import { createAlertMuteStore } from "./alert-mute-store.ts";
 import { alertFacts } from "./alert-reads.ts";
+import { hostsInHand } from "./in-hand-reads.ts";
 import { history, spanFigures } from "./minute-figure-store.ts";
 import type { CrawlTotals, RecentDelegation } from "./overview.ts";
 import {
@@ -277,6 +278,7 @@ export function createOperationReads(pool: Pool, nowMs: () => number): Operation
     history: async (range, now) => await histories[range](now),
     leftOutUrls: async (shown) => await leftOutUrls(pool, shown),
     longestWaiting: async (query, now) => await longestWaiting(pool, query, now),
+    hostsInHand: async (query, now) => await hostsInHand(pool, query, now),
     accuracySamples: async (query, now) => await accuracy.list({ ...query, after: after(now) }),
     // Whoever mutes an alert sees so at once.
     alertFacts: async (now) => ({ ...(await facts(now)), mutes: await mutes.list(now) }),

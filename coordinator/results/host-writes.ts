@@ -44,7 +44,9 @@ export async function updateHosts(
          fetched_bytes = h.fetched_bytes + given.wire_bytes,
          robots_state = coalesce(given.robots_state, h.robots_state),
          robots_at = coalesce(given.robots_at, h.robots_at),
-         crawl_delay_ms = coalesce(given.crawl_delay_ms, h.crawl_delay_ms),
+         -- A crawler gives back the cap that it was told: that is not the site's word.
+         crawl_delay_ms = case when given.crawl_delay_ms = h.cap_delay_ms then h.crawl_delay_ms
+           else coalesce(given.crawl_delay_ms, h.crawl_delay_ms) end,
          back_off_ms = coalesce(given.back_off_ms, h.back_off_ms),
          backed_off_at = coalesce(given.backed_off_at, h.backed_off_at),
          usual_ms = coalesce(given.usual_ms, h.usual_ms),

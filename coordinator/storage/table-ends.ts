@@ -5,6 +5,7 @@
 import { incidentDays } from "#core/incidents";
 import { type Epoch, journalDays, type Replay, replayedRows } from "../journal/epoch.ts";
 import type { DeepReadonly, PolicyName, PolicySettings } from "../settings/schema.ts";
+import { mostSiteCaps } from "../site-caps/site-cap.ts";
 import { submissionBounds } from "../submissions/submission.ts";
 import { evidenceDays } from "../trust/judge-crawler.ts";
 
@@ -37,6 +38,7 @@ const byHand = each("change that a person made");
 export const tableEnds: Readonly<Record<string, TableEnd>> = {
   // The crawl.
   frontier_host: each("host known"),
+  site_cap: bounded("a cap on a site that an operator set", mostSiteCaps),
   frontier_url: each("URL known"),
   held_urls: each("host with URLs over its budget, a thousand at most, 64 to a row"),
   page: each("page in the index"),

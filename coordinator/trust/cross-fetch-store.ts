@@ -6,7 +6,7 @@ import type { Lease } from "#protocol/lease";
 import { inTransaction, prepared } from "../database/transaction.ts";
 import { partitionOfLease } from "../domain-sets/domain-set-store.ts";
 import { isHeld, withHeldHosts } from "../domain-sets/partition.ts";
-import type { HostRow } from "../frontier/due-host-reads.ts";
+import { type HostRow, paceColumns } from "../frontier/due-host-reads.ts";
 import { type LeasedUrl, leaseOf } from "../frontier/host-lease-writes.ts";
 import { settleHosts } from "../frontier/lease-end-writes.ts";
 import { leasedHosts, leasedItems, leaseValues, openLeases } from "../frontier/open-lease-reads.ts";
@@ -196,8 +196,7 @@ async function isWanted(pool: Pool, { crawlerId, now }: CheckLeaseRequest): Prom
 /** Hosts that nobody has in hand and that have rested; those of which the time runs out first. */
 async function lockHostsOfChecks(client: PoolClient, request: CheckLeaseRequest): Promise<HostRow[]> {
   const { text, values } = withHeldHosts(
-    `select h.host_hash, h.host, $1::int as crawler_id, h.crawl_delay_ms, h.back_off_ms, h.backed_off_at, h.usual_ms,
-       h.payments_asked,
+    `select h.host_hash, h.host, $1::int as crawler_id, ${paceColumns},
        array(select host(a) from unnest(h.addresses[1:${maxAddresses}]) a) as addresses,
        ${addressKeysOf("h")}::text[] as address_keys
      from (

@@ -187,11 +187,12 @@ export function connectionText({ http, tls }: NonNullable<HostReport["connection
 }
 
 /** One line of facts: budget, robots.txt, Crawl-delay, connection; as much as is known. */
-export function hostFactsText({ budget, robots, pace, connection }: HostReport): string {
+export function hostFactsText({ budget, robots, pace, capDelayMs, connection }: HostReport): string {
   const facts = [
     `budget ${howMany(budget.earnedUrls, "URL")} earned${budget.heldUrls > 0 ? `, ${budget.heldUrls} held back` : ""}${budget.leftOutUrls > 0 ? `, ${budget.leftOutUrls.toLocaleString("en-GB")} times one left out` : ""}`,
     robots && `robots.txt ${robotsWords[robots.state]}`,
     pace && pace.crawlDelayMs > 0 && `Crawl-delay ${delayWords(pace.crawlDelayMs)}`,
+    capDelayMs !== null && `capped at one request every ${delayWords(capDelayMs)}`,
     connection && connectionText(connection),
   ];
   return facts.filter(Boolean).join(" · ");
@@ -203,9 +204,13 @@ function isClosed(host: HostReport): boolean {
 }
 
 /** Why the host is asked slowly, in part sentences; none: nothing but the usual pace. */
-function paceReasons({ pace }: HostReport, now: Date): string[] {
-  if (pace === null) return [];
+function paceReasons({ pace, capDelayMs }: HostReport, now: Date): string[] {
   const reasons: string[] = [];
+  if (capDelayMs !== null)
+    reasons.push(
+      `an operator's cap keeps requests ${delayWords(capDelayMs)} apart (nearcrawl site-caps list)`,
+    );
+  if (pace === null) return reasons;
   if (
     pace.backOffMs !== null &&
     pace.backedOffAt !== null &&

@@ -335,6 +335,7 @@ interface HostStateRow {
   back_off_ms: number | null;
   backed_off_at: Date | null;
   usual_ms: number | null;
+  cap_delay_ms: number | null;
   http_version: string | null;
   tls_version: string | null;
   held_urls: number;
@@ -344,17 +345,20 @@ interface HostStateRow {
 
 /** SQL: the columns of frontier_host (as `h`) that make a HostStateRow. */
 const hostStateColumns = `h.robots_state, h.robots_at, h.crawl_delay_ms, h.back_off_ms, h.backed_off_at,
-  h.usual_ms, h.http_version, h.tls_version, h.held_urls, h.left_out_urls::float8 as left_out_urls, json_build_object(${Object.entries(
+  h.usual_ms, h.cap_delay_ms, h.http_version, h.tls_version, h.held_urls, h.left_out_urls::float8 as left_out_urls, json_build_object(${Object.entries(
     hostPageColumns,
   )
     .map(([figure, column]) => `'${figure}', h.${column}`)
     .join(", ")}) as pages`;
 
-function hostState(row: HostStateRow): Pick<HostReport, "robots" | "pace" | "connection" | "budget"> {
+function hostState(
+  row: HostStateRow,
+): Pick<HostReport, "robots" | "pace" | "capDelayMs" | "connection" | "budget"> {
   const robotsAt = isoOrNull(row.robots_at);
   return {
     robots: row.robots_state === null || robotsAt === null ? null : { state: row.robots_state, at: robotsAt },
     pace: paceOf(row),
+    capDelayMs: row.cap_delay_ms,
     connection: row.http_version === null ? null : { http: row.http_version, tls: row.tls_version },
     budget: {
       earnedUrls: hostBudget(row.pages, Number.POSITIVE_INFINITY),

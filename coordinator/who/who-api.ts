@@ -320,6 +320,10 @@ const hostReport = z
       })
       .describe("Politeness, as the last crawler left it.")
       .nullable(),
+    capDelayMs: z
+      .int()
+      .nullable()
+      .describe("Least time between two requests by an operator's cap on its site; null: there is none."),
     connection: z
       .strictObject({ http: z.string(), tls: z.string().nullable() })
       .describe("How it was spoken to last: HTTP version, verified TLS version.")

@@ -133,12 +133,17 @@ async function listedLinks(
   const allowed = list.kind === "sitemap" ? ownSite(list.url) : () => true;
   for (const [index, entry] of entries.entries()) {
     if (index % entriesPerTurn === 0) await turns.next();
-    const url = resolveUrl(entry.href, list.base);
+    const url = isRelative(list.kind, entry.href) ? null : resolveUrl(entry.href, list.base);
     if (url === null || !allowed(url)) leftOut++;
     else if (!found.has(url)) found.set(url, linkOf(url, entry));
   }
   const links = fitting([...found.values()]);
   return { links, leftOut: leftOut + found.size - links.length };
+}
+
+/** A sitemap's URLs begin with their protocol (sitemaps.org/protocol, loc): what does not is a mistake, and no path. */
+function isRelative(kind: "sitemap" | "feed", href: string): boolean {
+  return kind === "sitemap" && !/^\s*https?:[/\\]{2}/i.test(href);
 }
 
 /** Host and port of a URL in canonical form. */
@@ -245,6 +250,12 @@ export function robotsDirectives(said: {
     nofollow: says("nofollow", "none"),
     excerptCharacters: says("nosnippet", "noarchive", "nocache") ? 0 : maxSnippet(rules),
   };
+}
+
+/** The names of the directives that are for us, among the values of metas or headers. */
+export function directiveNames(values: string | readonly string[] | undefined): string[] {
+  const bounded = [values ?? []].flat().slice(0, maxValues);
+  return bounded.flatMap((value) => oursOf(value.slice(0, maxCharacters))).map(({ name }) => name);
 }
 
 interface Rule {

@@ -63,13 +63,23 @@ describe("a sitemap", () => {
   });
 
   it("of sitemaps names these", async () => {
-    const index = `<sitemapindex><sitemap><loc>/part-1.xml.gz</loc></sitemap><sitemap><loc>https://site.example/part-2.xml</loc></sitemap></sitemapindex>`;
+    const index = `<sitemapindex><sitemap><loc>https://site.example/part-1.xml.gz</loc></sitemap><sitemap><loc>https://site.example/part-2.xml</loc></sitemap></sitemapindex>`;
 
     expect(await urlsOf(index)).toEqual([
       "https://site.example/part-1.xml.gz",
       "https://site.example/part-2.xml",
     ]);
   });
+
+  it.each(["/a", "//site.example/a", "site.example/a", "a", "https:a", "?a", "mailto:a@site.example"])(
+    "leaves out and counts %s, which has no protocol of the web",
+    async (loc) => {
+      const page = await listOf(urlset(url(loc), url("HTTPS://site.example/b")));
+
+      expect(page?.links.map((link) => link.url)).toEqual(["https://site.example/b"]);
+      expect(page?.leftOutLinks).toBe(1);
+    },
+  );
 
   it("may have a prefix, and elements of other vocabularies", async () => {
     const prefixed = `<sm:urlset xmlns:sm="${sitemapNamespace}" xmlns:image="http://www.google.com/schemas/sitemap-image/1.1">
@@ -298,12 +308,14 @@ describe("a document", () => {
   });
 
   it("that is a list is one under any type that is read", async () => {
-    expect(await urlsOf(urlset(url("/a")), { contentType: "text/html" })).toEqual(["https://site.example/a"]);
+    expect(await urlsOf(urlset(url("https://site.example/a")), { contentType: "text/html" })).toEqual([
+      "https://site.example/a",
+    ]);
   });
 });
 
 it("a header's nofollow holds for a list's URLs", async () => {
-  const page = await listOf(urlset(url("/a")), { robotsTag: "noindex, nofollow" });
+  const page = await listOf(urlset(url("https://site.example/a")), { robotsTag: "noindex, nofollow" });
 
   expect(page).toMatchObject({ robots: { noindex: true, nofollow: true }, links: [{ nofollow: true }] });
 });

@@ -150,16 +150,44 @@ describe("nearcrawl robots", { timeout: 120_000 }, () => {
     const file = join(folder, "robots-of-foo.txt");
     writeFileSync(file, text);
     const other = await inHand(["robots", file, "--json"]);
+    const whole = await inHand(["robots", file, "--agent", "FooBot/1.2 (+https://foo.example)", "--json"]);
 
     expect(JSON.parse(foo.out)).toMatchObject({
       agent: "foobot",
       verdicts: [{ path: "/", allowed: false, line: 2 }],
     });
+    expect(JSON.parse(whole.out)).toEqual({ ...JSON.parse(foo.out), source: file });
     expect(JSON.parse(other.out)).toMatchObject({
       agent: "nearcrawl",
       group: [],
       verdicts: [{ allowed: true }],
     });
+  });
+
+  it("prints what the file states of each path's uses, with the line, and what that comes to for us", async () => {
+    const file = join(folder, "robots-uses.txt");
+    writeFileSync(
+      file,
+      "User-agent: *\nDisallow: /no\nContent-Signal: search=yes, ai-train=no\nContent-Usage: /a search=n\n",
+    );
+
+    const { code, out } = await inHand(["robots", file, "--path", "/a", "/b", "/no"]);
+    const json = JSON.parse((await inHand(["robots", file, "--path", "/a", "/no", "--json"])).out);
+
+    expect(code).toBe(0);
+    expect(out).toContain(`allowed   /a
+  states   Content-Signal: search=yes, ai-train=no (search allowed)  in robots.txt line 3
+  states   Content-Signal: search=yes, ai-train=no (ai-train denied)  in robots.txt line 3
+  states   Content-Usage: /a search=n (search denied)  in robots.txt line 4
+  for us   search: denied, so the page is not indexed, and its links are followed; ai-train: denied
+allowed   /b
+`);
+    expect(out).toContain("  for us   search: allowed; ai-train: denied\n");
+    expect(out).toMatch(/FORBIDDEN \/no {2}by .*\n?$/);
+    expect(json.verdicts).toMatchObject([
+      { search: "denied", uses: { search: "denied", "ai-train": "denied" }, stated: { length: 3 } },
+      { search: "not stated", uses: {}, stated: [] },
+    ]);
   });
 
   it("fetches it as the crawler does, and judges the URL that was given", async () => {
