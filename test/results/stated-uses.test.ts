@@ -310,6 +310,15 @@ test("402 is not for us: the page goes, the URL waits a month, and the host is a
   ]);
 });
 
+test("of more denials than are kept, that of the search is", async () => {
+  const many = Array.from({ length: 24 }, (_, at) => statement({ text: `ai-train=no, a=${at}` }));
+  await visit({ preferences: [...many.slice(1), { ...noSearchInPage }] });
+
+  await visit({ outcome: unchanged, preferences: many });
+
+  expect(await pages()).toMatchObject([{ answers: { search: "denied", "ai-train": "denied" } }]);
+});
+
 test("402 with a page between them, and what is no answer of the site's pages, is no refusal of the host", async () => {
   const price: FetchOutcome = { type: "http-error", status: 402, retryAfterSeconds: null };
   const busy: FetchOutcome = { type: "http-error", status: 503, retryAfterSeconds: null };
