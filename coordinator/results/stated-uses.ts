@@ -43,7 +43,9 @@ export function listOfStatements(stated: readonly StatedPreference[]): readonly 
     });
 }
 
-const strictness = ({ answer }: StatedPreference) => preferenceAnswers.indexOf(answer);
+/** Of what is equally strict, what is said of the search stays: it is what is obeyed here. */
+const strictness = ({ answer, uses }: StatedPreference) =>
+  2 * preferenceAnswers.indexOf(answer) + Number(uses.includes("search"));
 
 function inOrder({ standard, place, uses, answer, text }: StatedPreference): StatedPreference {
   const ordered = contentUses.filter((use) => uses.includes(use));

@@ -102,6 +102,7 @@ export async function recentPages(
      where p.host_hash = $1
        and p.crawler_id = $2
        and p.fetched_at >= $3
+       and ${hasText}
        and not exists (
          select from double_check c where c.host_hash = p.host_hash and c.url_hash = p.url_hash and c.crawler_id = $2
        )
@@ -114,6 +115,12 @@ export async function recentPages(
     fetchedAt: fetched_at,
   }));
 }
+
+/** SQL: of a page that its site does not want searched (`p`, of page) the index has nothing to compare with. */
+const hasText = `not exists (
+         select from preference_set s
+         where s.set_id = p.preference_set and coalesce(s.answers ->> 'search', 'allowed') <> 'allowed'
+       )`;
 
 /** Of pages as the index holds them, if they came from this crawler: it cannot help what another one shipped. */
 async function pageSketches(
@@ -138,7 +145,7 @@ async function pageSketches(
        ) as links
      from unnest($1::bigint[], $2::bigint[]) as given (host_hash, url_hash)
      join page p using (host_hash, url_hash)
-     where p.crawler_id = $3`,
+     where p.crawler_id = $3 and ${hasText}`,
     [keys.map((key) => key.hostHash), keys.map((key) => key.urlHash), crawlerId],
   );
   return new Map(

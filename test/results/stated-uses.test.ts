@@ -3,6 +3,7 @@ import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import { createChangeFeed } from "#coordinator/changes/change-feed-reads";
 import { numberChanges } from "#coordinator/changes/change-writes";
 import { changeWords, everyChange } from "#coordinator/changes/page-change";
+import { defaultRecrawlSettings, isGone, nextFetchAt } from "#coordinator/recrawl/visit-findings";
 import { forgetUnusedSets } from "#coordinator/results/stated-uses-store";
 import { searchTurn } from "#coordinator/search/start";
 import type { CrawlerId } from "#core/ids";
@@ -68,7 +69,15 @@ async function visit({ url = root, outcome, preferences, page, links }: Visit) {
     fetchedAt: at.toISOString(),
     ...(preferences === undefined ? {} : { preferences: [...preferences] }),
   };
+  const again = (failures: number) => {
+    const attempt = { now: at, outcome: outcome ?? arrived.result.outcome, failures };
+    return {
+      at: nextFetchAt(attempt, defaultRecrawlSettings),
+      isGone: isGone(attempt, defaultRecrawlSettings),
+    };
+  };
   const arrived = arrivedResult({
+    again,
     ...{ sequence: hours, leaseId: lease.leaseId, url, result },
     ...(outcome === undefined ? {} : { outcome }),
     ...(page === undefined ? {} : { page }),
@@ -272,9 +281,14 @@ test("402 is not for us: the page goes, the URL waits a month, and the host is a
 
   expect(await world.rows("select url from page")).toEqual([]);
   expect(
-    await world.rows(`select last_outcome, last_reason from frontier_url where url = '${root}'`),
+    await world.rows(
+      `select state, next_fetch_at, last_outcome, last_reason from frontier_url where url = '${root}'`,
+    ),
   ).toEqual([
-    { last_outcome: "payment-required", last_reason: "not for us: the site asks USD 0.01 for the page" },
+    {
+      ...{ state: "gone", next_fetch_at: secondsAfterNoon(3601 * 6 + 30 * 86_400) },
+      ...{ last_outcome: "payment-required", last_reason: "not for us: the site asks USD 0.01 for the page" },
+    },
   ]);
   expect(await world.rows("select payments_asked, payment_price, not_before from frontier_host")).toEqual([
     { payments_asked: 5, payment_price: "USD 0.01", not_before: secondsAfterNoon(3601 * 6 + 7 * 86_400) },
@@ -283,4 +297,35 @@ test("402 is not for us: the page goes, the URL waits a month, and the host is a
   await world.rows(`update frontier_host set due_at = '${noon.toISOString()}', not_before = '-infinity'`);
   const [lease] = await world.lease(crawlerId, secondsAfterNoon(99_999));
   expect(lease!.urls).toHaveLength(1);
+  await world.rows("update lease set closed_at = now(), open_urls = 0, open_url_hashes = '{}'");
+  await world.rows("update frontier_host set lease_id = null");
+
+  await visit({ url: lease!.urls[0]!.url });
+
+  expect(
+    await world.rows("select payments_asked, payment_price, payment_asked_at from frontier_host"),
+  ).toEqual([{ payments_asked: null, payment_price: null, payment_asked_at: null }]);
+  expect(await world.rows("select max(not_before) < '2030-01-02' as soon from frontier_host")).toEqual([
+    { soon: true },
+  ]);
+});
+
+test("of more denials than are kept, that of the search is", async () => {
+  const many = Array.from({ length: 24 }, (_, at) => statement({ text: `ai-train=no, a=${at}` }));
+  await visit({ preferences: [...many.slice(1), { ...noSearchInPage }] });
+
+  await visit({ outcome: unchanged, preferences: many });
+
+  expect(await pages()).toMatchObject([{ answers: { search: "denied", "ai-train": "denied" } }]);
+});
+
+test("402 with a page between them, and what is no answer of the site's pages, is no refusal of the host", async () => {
+  const price: FetchOutcome = { type: "http-error", status: 402, retryAfterSeconds: null };
+  const busy: FetchOutcome = { type: "http-error", status: 503, retryAfterSeconds: null };
+  for (const outcome of [price, price, undefined, price, busy, price])
+    await visit(outcome ? { outcome } : {});
+
+  expect(await world.rows("select payments_asked, payment_price from frontier_host")).toEqual([
+    { payments_asked: 2, payment_price: null },
+  ]);
 });
