@@ -47,6 +47,7 @@ async function hintsWhere(pool: Pool, which: string, values: readonly unknown[])
      where ${which}`,
     [...values],
   );
+  if (rows.length === 0) return [];
   const hosts = rows.map(({ hostHash }) => hostHash);
   const [keys, feeds] = [await keysOf(pool, hosts), await feedsOf(pool, hosts)];
   return rows.map(({ hostHash, recentRight, recentWrong, lastAt, ...row }) => ({

@@ -397,12 +397,17 @@ function bySource(hints: readonly WaitingHint[]): Record<HintSource, number> {
 const mostKeys = 500;
 
 export interface CheckedKeys {
+  /** New ones. */
   readonly good: number;
   readonly wrong: number;
+  readonly more: boolean;
 }
 
-/** Those whose files were fetched since they were looked at, good ones too: a file that is taken away ends its key. */
-export async function checkKeys(pool: Pool, now: Date): Promise<CheckedKeys> {
+/**
+ * Those whose files were fetched since they were looked at: keys that wait for it, which is looked at often, and now and then
+ * the good ones, since a file that is taken away ends its key.
+ */
+export async function checkKeys(pool: Pool, state: "pending" | "good", now: Date): Promise<CheckedKeys> {
   const { rows } = await pool.query<{
     keyId: string;
     key: string;
@@ -421,12 +426,12 @@ export async function checkKeys(pool: Pool, now: Date): Promise<CheckedKeys> {
        coalesce(u.visits, 0) <= k.seen_visits as "isLate"
      from hint_key k
      left join frontier_url u using (host_hash, url_hash)
-     where k.state <> 'wrong' and (u.visits > k.seen_visits
+     where k.state = $2 and (u.visits > k.seen_visits
        or (k.state = 'pending' and k.asked_at < $1::timestamptz - make_interval(days => ${hintDays})))
      limit ${mostKeys}`,
-    [now],
+    [now, state],
   );
-  const checked = { good: 0, wrong: 0 };
+  const checked = { good: 0, wrong: 0, more: rows.length === mostKeys };
   for (const row of rows) {
     const verdict = row.isLate
       ? ({ type: "wrong", words: `its file was not fetched within ${hintDays} days` } as const)

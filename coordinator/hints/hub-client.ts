@@ -29,6 +29,8 @@ export interface HubClientSettings {
   readonly userAgent: string;
   /** For one request as a whole. */
   readonly timeoutMs?: number;
+  /** Who may have signed a hub's certificate, in PEM form; left out: the public authorities. */
+  readonly authorities?: string;
 }
 
 const usualTimeoutMs = 10_000;
@@ -65,7 +67,7 @@ async function post(
   const url = new URL(hub);
   const address = await addressOf(url, settings);
   if (typeof address !== "string") return { type: "refused", words: address.words };
-  const agent = new Agent({ connections: 1, pipelining: 1, connect: connectorTo(address) });
+  const agent = new Agent({ connections: 1, pipelining: 1, connect: connectorTo(address, settings) });
   try {
     const {
       statusCode,
@@ -113,8 +115,14 @@ async function addressOf(
 }
 
 /** To this address, whatever the name says by then; its certificate is the name's. */
-function connectorTo(address: string): buildConnector.connector {
-  const connect = buildConnector({ timeout: usualTimeoutMs });
+function connectorTo(
+  address: string,
+  { authorities }: Pick<HubClientSettings, "authorities">,
+): buildConnector.connector {
+  const connect = buildConnector({
+    timeout: usualTimeoutMs,
+    ...(authorities === undefined ? {} : { ca: authorities }),
+  });
   return (options, done) => {
     const isName = parseAddress(options.hostname.replace(/^\[|\]$/g, "")) === null;
     connect({ ...options, hostname: address, ...(isName ? { servername: options.hostname } : {}) }, done);

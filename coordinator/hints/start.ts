@@ -48,10 +48,16 @@ export function scheduleHints(duty: HintDuty, config: HintConfig): void {
   const { pool, timekeeper, log, now } = duty;
   const count = countingHints(duty.metrics);
   const hubs = createHubClient({ ...config, resolver: duty.resolver });
+  const check = async (state: "pending" | "good") => {
+    for (let more = true; more; ) {
+      const keys = await checkKeys(pool, state, now());
+      count("indexnow", "good-key", keys.good);
+      count("indexnow", "wrong-key", keys.wrong);
+      ({ more } = keys);
+    }
+  };
   timekeeper.every("take-hints", takeMs, async () => {
-    const keys = await checkKeys(pool, now());
-    count("indexnow", "good-key", keys.good);
-    count("indexnow", "wrong-key", keys.wrong);
+    await check("pending");
     for (let more = true; more; ) {
       const taken = await takeWaiting(pool, { policies: config.hints, scope: config.scope }, now());
       for (const source of hintSources) {
@@ -72,7 +78,10 @@ export function scheduleHints(duty: HintDuty, config: HintConfig): void {
   timekeeper.every("subscribe-to-feeds", subscribeMs, async () => {
     await subscribeToFeeds({ pool, hubs, count, log, now }, config);
   });
-  timekeeper.every("forget-hints", forgetMs, async () => await forgetHints(pool, now()));
+  timekeeper.every("forget-hints", forgetMs, async () => {
+    await check("good");
+    await forgetHints(pool, now());
+  });
 }
 
 const countingHints =

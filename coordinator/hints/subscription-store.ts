@@ -114,6 +114,16 @@ export async function noteAsked(
       failed,
     ],
   );
+  // It is listed from now on, though it has told nothing yet.
+  await pool.query(
+    `insert into hint_host (host_hash, source, host, day, last_at)
+     select host_hash, 'websub', host, ($2::timestamptz at time zone 'utc')::date, $2
+     from websub_subscription
+     where host_hash = $1
+     limit 1
+     on conflict do nothing`,
+    [hostHash, now],
+  );
   return rowCount === 1 && failed <= mostFailures;
 }
 

@@ -42,7 +42,7 @@ create table hint_key (
   seen_visits integer not null default 0,    -- visits of its file that were looked at
   unique (host_hash, url_hash, key)
 );
-create index hint_key_open on hint_key (asked_at) where state <> 'wrong';
+create index hint_key_pending on hint_key (asked_at) where state = 'pending';
 
 -- A URL that is said to have changed, until a fetch has shown whether it had.
 create table hint (

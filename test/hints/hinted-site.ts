@@ -1,13 +1,16 @@
 /** A site on loopback, a real crawler's part that fetches it, the real stores, and the coordinator's web server. */
 import type { AddressInfo } from "node:net";
+import { readCoordinatorConfig } from "#coordinator/config";
+import type { HintSource } from "#coordinator/hints/hint";
 import { type HintPolicies, hintSettings } from "#coordinator/hints/hint-settings";
-import { checkKeys, judgeHints, takeWaiting } from "#coordinator/hints/hint-store";
-import { hintPart } from "#coordinator/hints/start";
+import { hintPart, scheduleHints } from "#coordinator/hints/start";
+import { following } from "#coordinator/live-config";
 import { createMetrics } from "#coordinator/overview/metrics";
 import { defaultRecrawlSettings } from "#coordinator/recrawl/visit-findings";
 import { takeResults } from "#coordinator/results/take-results";
 import { asLeaseId, type CrawlerId } from "#core/ids";
 import { silentLog } from "#core/log";
+import { createNameResolver } from "#core/name-resolver";
 import { type Handle, startOrigin } from "../migrating-crawler/support/origin.ts";
 import { sliceRunner } from "../migrating-crawler/support/slices.ts";
 import { newWorld, noon, scope, secondsAfterNoon, spoolOf } from "../support/store-world.ts";
@@ -40,6 +43,28 @@ export async function newHintedSite() {
   await app.listen({ host: "127.0.0.1", port: 0 });
   const base = `http://127.0.0.1:${(app.server.address() as AddressInfo).port}`;
   const authority = `site.localhost:${origin.port}`;
+
+  const duties = new Map<string, () => Promise<unknown>>();
+  scheduleHints(
+    {
+      ...{ pool: world.pool, metrics, log: silentLog, now: () => now, onDue: () => {} },
+      timekeeper: { every: (name, _ms, work) => void duties.set(name, work) },
+      resolver: createNameResolver({ servers: [] }),
+    },
+    following(() => ({
+      ...readCoordinatorConfig({}),
+      scope: config.scope,
+      hints: policies,
+      publicUrl: base,
+    })),
+  );
+  const counts = async () =>
+    new Map(
+      (await metrics.hints.get()).values.map(({ labels, value }) => [
+        `${labels.source} ${labels.what}`,
+        value,
+      ]),
+    );
 
   return {
     ...{ world, pool: world.pool, origin, base, app, metrics, authority, site: `http://${authority}` },
@@ -96,11 +121,19 @@ export async function newHintedSite() {
         .slice(before)
         .flatMap((line) => (line.endsWith("/robots.txt") ? [] : [line.split(" ")[1]!]));
     },
-    /** What is done by the clock. */
+    /** What is done by the clock; gives what it counted. */
     turn: async () => {
-      const keys = await checkKeys(world.pool, now);
-      const taken = await takeWaiting(world.pool, { policies, scope }, now);
-      return { keys, taken, judged: await judgeHints(world.pool, now) };
+      const before = await counts();
+      for (const name of ["take-hints", "judge-hints", "forget-hints"]) await duties.get(name)!();
+      const after = await counts();
+      const of = (source: HintSource, what: string) =>
+        (after.get(`${source} ${what}`) ?? 0) - (before.get(`${source} ${what}`) ?? 0);
+      const judged = (source: HintSource) => ({ right: of(source, "right"), wrong: of(source, "wrong") });
+      return {
+        keys: { good: of("indexnow", "good-key"), wrong: of("indexnow", "wrong-key") },
+        taken: { indexnow: of("indexnow", "taken"), websub: of("websub", "taken") },
+        judged: { indexnow: judged("indexnow"), websub: judged("websub") },
+      };
     },
     post: async (body: unknown, headers: Record<string, string> = {}) =>
       await fetch(`${base}/indexnow`, {
@@ -108,10 +141,8 @@ export async function newHintedSite() {
         headers: { "content-type": "application/json; charset=utf-8", ...headers },
         body: typeof body === "string" ? body : JSON.stringify(body),
       }),
-    counted: async (what: string, source = "indexnow") =>
-      (await metrics.hints.get()).values.find(
-        ({ labels }) => labels.what === what && labels.source === source,
-      )?.value ?? 0,
+    counted: async (what: string, source: HintSource = "indexnow") =>
+      (await counts()).get(`${source} ${what}`) ?? 0,
     close: async () => {
       await app.close();
       runner.close();

@@ -1,6 +1,7 @@
 /** WebSub (W3C Recommendation, 23 January 2018), the subscriber's side, with a hub on loopback that may be anybody's. */
 import { createHmac } from "node:crypto";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import { createServer as createSecureServer } from "node:https";
 import type { AddressInfo } from "node:net";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { readCoordinatorConfig } from "#coordinator/config";
@@ -15,6 +16,7 @@ import { isSigned, renewAt } from "#coordinator/hints/web-sub";
 import { silentLog } from "#core/log";
 import { createNameResolver } from "#core/name-resolver";
 import { hostHashOf } from "#core/url-key";
+import { makeCertificate } from "../migrating-crawler/support/secure-origin.ts";
 import { keyOf } from "../support/store-world.ts";
 import { type HintedSite, newHintedSite } from "./hinted-site.ts";
 
@@ -295,7 +297,7 @@ describe("a hub", () => {
 
   it("that refuses is asked again later and later, and then left alone", async () => {
     answer = (_request, response) => response.writeHead(400).end("no\r\nsuch\u0007 topic");
-    for (let day = 0; day < 60; day += 1) {
+    for (let day = 0; day < 12; day += 1) {
       site.at(day * 86_400);
       await subscribe();
     }
@@ -305,7 +307,7 @@ describe("a hub", () => {
   });
 
   it("that never verifies what it took is left alone, too", async () => {
-    for (let day = 0; day < 60; day += 1) {
+    for (let day = 0; day < 12; day += 1) {
       site.at(day * 86_400);
       await subscribe();
     }
@@ -337,6 +339,39 @@ describe("a hub", () => {
     expect(plain).toMatchObject({ type: "refused", words: expect.stringContaining("https") });
     expect(redirected).toMatchObject({ type: "refused", words: expect.stringContaining("169.254.169.254") });
     expect(asked).toHaveLength(1);
+  });
+
+  it("with TLS is spoken to at the address that was looked at, and is who its certificate names", async () => {
+    const { key, certificate, remove } = makeCertificate("hub.example");
+    const names: unknown[] = [];
+    const secure = createSecureServer({ key, cert: certificate }, (_request, response) =>
+      response.writeHead(202).end(),
+    ).on("secureConnection", (socket) => names.push(socket.servername));
+    await new Promise<void>((resolve) => secure.listen(0, "127.0.0.1", resolve));
+    const { port } = secure.address() as AddressInfo;
+    const ask = async (name: string, authorities?: string) =>
+      await createHubClient({
+        resolver: { resolve: async () => ({ addresses: ["127.0.0.1"], ttlSeconds: 60 }) },
+        ...{ allowSpecialPurpose: true, userAgent: "Nearcrawl/test", timeoutMs: 2000 },
+        ...(authorities === undefined ? {} : { authorities }),
+      }).subscribe({
+        hub: `https://${name}:${port}/`,
+        callback: "https://us.example/",
+        topic: "t",
+        secret: "s",
+      });
+
+    const right = await ask("hub.example", certificate);
+    const stranger = await ask("hub.example");
+    const another = await ask("other.example", certificate);
+    secure.closeAllConnections();
+    await new Promise((resolve) => secure.close(resolve));
+    remove();
+
+    expect(right).toEqual({ type: "accepted" });
+    expect(names[0]).toBe("hub.example");
+    expect(stranger).toMatchObject({ type: "refused", words: expect.stringContaining("certificate") });
+    expect(another).toMatchObject({ type: "refused", words: expect.stringContaining("altnames") });
   });
 
   it("that redirects for ever, says nothing, or too much, costs a moment", async () => {
