@@ -112,11 +112,13 @@ describe("a crawler's signing key", () => {
     sent.length = 0;
     keys.onWelcome(true);
     const both = sent.map(({ publicKey }) => publicKey);
+    const unanswered = keys.current;
     refuse(old, "ended");
     publish(next, 0);
 
     expect([announced, almost, after]).toEqual([old, old, next]);
     expect(both).toEqual([old, next]);
+    expect(unanswered).toBeNull();
     expect(keys.current?.publicKey).toBe(next);
   });
 
