@@ -1,5 +1,7 @@
 /** What a site states of the uses of its pages, from its servers to the result that travels. */
+import { existsSync } from "node:fs";
 import type { ServerResponse } from "node:http";
+import { join } from "node:path";
 import { afterEach, describe, expect, it } from "vitest";
 import { maySearch } from "#protocol/preferences";
 import type { FetchResult } from "#protocol/result";
@@ -219,6 +221,7 @@ describe("tdmrep.json", () => {
       ...["GET /robots.txt", "GET /papers/a", "GET /.well-known/tdmrep.json", "GET /papers/b"],
     ]);
     expect(asked(site)).toHaveLength(1);
+    expect(existsSync(join(home, "crawler/tdm-rules.json"))).toBe(true);
     // It says nothing of search.
     expect(two.results[0]!.page!.robots.noindex).toBe(false);
   });
