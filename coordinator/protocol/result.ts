@@ -227,7 +227,8 @@ export const fetchResultSchema = z.object({
   robots: robotsReport.optional(),
   /**
    * What the site states of the uses of this page, from all places; absent: nothing was found. With `unchanged` what
-   * robots.txt, tdmrep.json and the header say: the page itself was not read, and what it said before still holds.
+   * robots.txt, tdmrep.json and the header say: the page itself was not read, and what it said before still holds. With an
+   * error or a failure only what robots.txt says, and only where that denies search.
    */
   preferences: listOf(statedPreference, maxPreferences).optional(),
   /** How the site was spoken to: `1.1` or `2`, and the verified TLS version, null without TLS. Absent: not at all. */

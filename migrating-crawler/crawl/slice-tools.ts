@@ -3,6 +3,7 @@
  * itself, and for whoever fetches single pages under the same rules.
  */
 
+import { join } from "node:path";
 import { type CrawlerLog, quietLog } from "../core/log.ts";
 import { RobotsCache } from "../fetch/robots.ts";
 import type { SignRequest } from "../fetch/sign-request.ts";
@@ -49,7 +50,7 @@ export function fetchTools(settings: FetchToolsSettings): FetchTools {
     governor,
     gates: new HostGates({ floorMs: politenessFloorMs, responseTimeFactor, requestsPerAddress, kept }),
     robots: new RobotsCache({ connector, timeouts, userAgent, sign, take, kept }),
-    tdm: new TdmFiles({ fromUrls, userAgent, take, kept }),
+    tdm: new TdmFiles({ fromUrls, userAgent, take, kept: { ...kept, home: join(home, "crawler") } }),
     memory: new SiteMemory(),
     userAgent,
     sign,

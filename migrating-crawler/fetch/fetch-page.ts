@@ -6,7 +6,7 @@
  */
 import { isUtf8 } from "node:buffer";
 import { withoutUser } from "#core/ip/url-host";
-import type { StatedPreference } from "#protocol/preferences";
+import { maySearch, type StatedPreference } from "#protocol/preferences";
 import { type FetchOutcome, type FetchResult, type FetchTiming, maxRedirects } from "#protocol/result";
 import { documentKind } from "../extract/document-kind.ts";
 import { bodyDigest, directiveNames } from "../extract/extract-list.ts";
@@ -74,6 +74,7 @@ export async function fetchPage(request: PageRequest, setting: FetchSetting): Pr
   const fetchedAt = setting.now().toISOString();
   const url = new URL(request.url);
   const { client } = setting;
+  const stated = (part: Part) => part.stated ?? deniedAnyway(url, part.outcome, setting);
   const made = (part: Part): FetchedPage => ({
     result: {
       url: request.url,
@@ -85,7 +86,7 @@ export async function fetchPage(request: PageRequest, setting: FetchSetting): Pr
       bodyBytes: part.bodyBytes ?? 0,
       etag: part.etag ?? null,
       lastModified: part.lastModified ?? null,
-      ...(part.stated === undefined || part.stated.length === 0 ? {} : { preferences: [...part.stated] }),
+      ...(stated(part).length === 0 ? {} : { preferences: [...stated(part)] }),
       ...(part.contacted && client.connection !== null ? { connection: client.connection } : {}),
       page: null,
     },
@@ -212,22 +213,31 @@ async function judge(
 }
 
 /** What is stated of the page's uses before its body is read. */
-function statedBefore(
-  url: string,
-  headers: AnswerHeaders,
-  { robots, tdm = [] }: Pick<FetchSetting, "robots" | "tdm">,
-): StatedPreference[] {
-  const { pathname, search } = new URL(url);
-  const inRobots = robots.type === "known" ? robots.stated(pathname + search) : [];
+function statedBefore(url: string, headers: AnswerHeaders, setting: FetchSetting): StatedPreference[] {
   return mergedStatements([
-    ...inRobots.map(({ line: _, ...stated }) => stated),
-    ...tdm,
+    ...statedInRobots(new URL(url), setting.robots),
+    ...(setting.tdm ?? []),
     ...boundedValues(headers["content-signal"]).flatMap((value) => contentSignal(value, "header")),
     ...boundedValues(headers["content-usage"]).flatMap((value) => contentUsage(value, "header")),
     ...tdmReservation({ reservation: headers["tdm-reservation"], policy: headers["tdm-policy"] }, "header"),
     ...robotsWords(directiveNames(headers["x-robots-tag"]), "header"),
     ...licenseLinks(headers.link),
   ]);
+}
+
+function statedInRobots({ pathname, search }: URL, robots: OriginRobots): StatedPreference[] {
+  if (robots.type !== "known") return [];
+  return robots.stated(pathname + search).map(({ line: _, ...stated }) => stated);
+}
+
+/**
+ * Of a page that could not be had this time, and so stays in the index as it was: what robots.txt says by now, if that is
+ * that it may not be searched. The answer's header speaks of an error page.
+ */
+function deniedAnyway(url: URL, outcome: FetchOutcome, { robots }: FetchSetting): StatedPreference[] {
+  if (outcome.type !== "http-error" && outcome.type !== "failed") return [];
+  const stated = statedInRobots(url, robots);
+  return maySearch(stated) ? [] : mergedStatements(stated);
 }
 
 const endlessRedirect = outcomeOfFailure(new Failure("bad-redirect", "the body of the redirect has no end"));

@@ -41,7 +41,10 @@ export interface TdmFilesSettings {
   readonly fromUrls: number;
   readonly userAgent: () => string;
   readonly take: TakeBytes;
-  /** Where rules are kept over a restart; absent: nowhere. */
+  /**
+   * Where rules are kept over a restart, in the folder that supervisors of earlier releases let a crawler write; absent:
+   * nowhere.
+   */
   readonly kept?: KeptSettings;
 }
 

@@ -9,7 +9,6 @@ import { maxBodyBytes } from "#crawler/fetch/ask-robots";
 import type { StatedPreference } from "#protocol/preferences";
 import type { PageExtract } from "#protocol/result";
 import { printAnswer } from "../output.ts";
-import { statedFacts } from "../page/preference-words.ts";
 import { readInput } from "../page/read-input.ts";
 import {
   NoPageError,
@@ -18,6 +17,7 @@ import {
   singleFetch,
   withFetchOptions,
 } from "../page/single-fetch.ts";
+import { statedFacts } from "../stated-text.ts";
 
 interface ExtractOptions extends SingleFetchOptions {
   readonly url: string;

@@ -1,5 +1,6 @@
 /** `nearcrawl robots`: what a robots.txt allows, and by which rule; of a file, or as the crawler would get it. */
 import { Command } from "commander";
+import { statementLines } from "#coordinator/results/stated-uses";
 import { UsageError } from "#core/errors";
 import { canParseUrl, withoutUser } from "#core/ip/url-host";
 import { askRobots, type RobotsAnswer } from "#crawler/fetch/ask-robots";
@@ -16,9 +17,9 @@ import { SiteClient } from "#crawler/fetch/site-client";
 import { type PreferenceAnswer, type UseAnswers, useAnswers } from "#protocol/preferences";
 import { exitCodes } from "../command-context.ts";
 import { printAnswer, printable } from "../output.ts";
-import { statementWords, usesWords } from "../page/preference-words.ts";
 import { readInput } from "../page/read-input.ts";
 import { type SingleFetchOptions, withFetchOptions, withFetchTools } from "../page/single-fetch.ts";
+import { forUsWords } from "../stated-text.ts";
 
 interface RobotsOptions extends SingleFetchOptions {
   readonly agent: string;
@@ -233,11 +234,13 @@ function groupWords({ why, group }: RobotsReport): string {
 
 function useLines({ stated, uses }: PathVerdict): string[] {
   if (stated.length === 0) return [];
-  const lines = stated.map(
-    ({ line, place, ...one }) =>
-      `  states   ${statementWords(one)}  in ${place}${line === null ? "" : ` line ${line}`}`,
+  const numbers = [...new Set(stated.map(({ line }) => line))];
+  const lines = numbers.flatMap((number) =>
+    statementLines(stated.filter(({ line }) => line === number)).map(
+      (text) => `  states   ${printable(text, 400)}${number === null ? "" : `, line ${number}`}`,
+    ),
   );
-  return [...lines, `  for us   ${usesWords(uses)}`];
+  return [...lines, `  for us   ${forUsWords(uses)}`];
 }
 
 function verdictLine({ path, allowed, rule }: PathVerdict): string {

@@ -15,7 +15,7 @@ import type { FetchOutcome, FetchResult, FetchTiming, PageExtract } from "#proto
 import { softwareVersion } from "#protocol/software-version";
 import { userAgent } from "#protocol/user-agent";
 import { printable } from "../output.ts";
-import { statedFacts } from "./preference-words.ts";
+import { statedFacts } from "../stated-text.ts";
 
 export interface SingleFetchOptions {
   readonly config?: string;

@@ -1,5 +1,7 @@
 /** What a site states of the uses of its pages, from its servers to the result that travels. */
+import { existsSync } from "node:fs";
 import type { ServerResponse } from "node:http";
+import { join } from "node:path";
 import { afterEach, describe, expect, it } from "vitest";
 import { maySearch } from "#protocol/preferences";
 import type { FetchResult } from "#protocol/result";
@@ -100,6 +102,27 @@ describe("a site that states search=no", () => {
   });
 });
 
+describe("a page that cannot be had", () => {
+  const rows: readonly [robots: string, answers: string[]][] = [
+    ["Content-Signal: search=no, ai-train=no\n", ["denied"]],
+    ["Content-Signal: search=yes, ai-train=no\n", []],
+  ];
+  for (const [robots, answers] of rows)
+    it(`comes with ${JSON.stringify(robots)} only where that denies search, and without its header's`, async () => {
+      const site = await siteOf({
+        robots,
+        answer: (_path, response) => response.writeHead(404, { "content-signal": "search=no, x=1" }).end(),
+      });
+
+      const { preferences = [], outcome } = await crawlOne(site);
+
+      expect(outcome).toMatchObject({ type: "http-error", status: 404 });
+      expect(preferences.map(({ answer, place }) => [answer, place])).toEqual(
+        answers.map((answer) => [answer, "robots.txt"]),
+      );
+    });
+});
+
 describe("what a page states itself", () => {
   it("metas, links and a license travel with the header's statements, each with its place", async () => {
     const head = `<meta name="robots" content="noai, noimageai"><meta name="TDM-Reservation" content="1">
@@ -198,6 +221,7 @@ describe("tdmrep.json", () => {
       ...["GET /robots.txt", "GET /papers/a", "GET /.well-known/tdmrep.json", "GET /papers/b"],
     ]);
     expect(asked(site)).toHaveLength(1);
+    expect(existsSync(join(home, "crawler/tdm-rules.json"))).toBe(true);
     // It says nothing of search.
     expect(two.results[0]!.page!.robots.noindex).toBe(false);
   });

@@ -98,9 +98,9 @@ describe("nearcrawl fetch", { timeout: 120_000 }, () => {
     const ofFile = await inHand(["extract", file, "--json"]);
     const paid = await inHand(["fetch", `${site.url}/paid`, ...ours]);
 
-    const words = "Content-Signal: search=no (search denied)  in the header\n";
+    const words = "Content-Signal in a header: search=no (search denied)\n";
     expect(fetched.out).toContain(`states    ${words}`);
-    expect(fetched.out).toContain("for us    search: denied, so the page is not indexed");
+    expect(fetched.out).toContain("for us    search: denied (the page is not indexed");
     expect(extracted.out).toContain(`states      ${words}`);
     for (const { out } of [fetched, extracted, ofFile]) expect(out).not.toContain("Harbour");
     expect(JSON.parse(ofFile.out)).toMatchObject({
@@ -198,10 +198,9 @@ describe("nearcrawl robots", { timeout: 120_000 }, () => {
 
     expect(code).toBe(0);
     expect(out).toContain(`allowed   /a
-  states   Content-Signal: search=yes, ai-train=no (search allowed)  in robots.txt line 3
-  states   Content-Signal: search=yes, ai-train=no (ai-train denied)  in robots.txt line 3
-  states   Content-Usage: /a search=n (search denied)  in robots.txt line 4
-  for us   search: denied, so the page is not indexed, and its links are followed; ai-train: denied
+  states   Content-Signal in robots.txt: search=yes, ai-train=no (search allowed, ai-train denied), line 3
+  states   Content-Usage in robots.txt: /a search=n (search denied), line 4
+  for us   search: denied; ai-train: denied (the page is not indexed; its links are followed)
 allowed   /b
 `);
     expect(out).toContain("  for us   search: allowed; ai-train: denied\n");
