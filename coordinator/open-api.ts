@@ -8,6 +8,7 @@ import { federationApi } from "./federation/federation-api.ts";
 import { crawlerApi } from "./fleet/crawler-api.ts";
 import { fleetApi } from "./fleet/fleet-api.ts";
 import { invitationApi } from "./fleet/invitation-api.ts";
+import { hintsApi, indexNowApi } from "./hints/hints-api.ts";
 import { contactApi, optOutsApi } from "./opt-outs/opt-outs-api.ts";
 import { operationApi, overviewApi } from "./overview/overview-api.ts";
 import { recrawlApi } from "./recrawl/recrawl-api.ts";
@@ -33,6 +34,7 @@ export const apiGroups: Readonly<Record<string, readonly ApiOperations[]>> = {
   explore: [exploreApi],
   fleet: [fleetApi, crawlerApi, partnerAccessApi, invitationApi, versionsApi, optOutsApi, siteCapsApi],
   graph: [graphApi],
+  hints: [hintsApi, indexNowApi],
   operation: [operationApi],
   overview: [overviewApi],
   policies: [settingsApi],

@@ -281,36 +281,6 @@ async function countAtHosts(
   );
 }
 
-/**
- * Pages that a sitemap or feed says have changed since their last fetch are due at once. The list can only
- * say so of its own host, which is locked and settled by the caller.
- */
-export async function hastenChanged(
-  client: PoolClient,
-  urls: readonly AdmittedUrl[],
-  now: Date,
-): Promise<void> {
-  const changed = urls.filter(({ modifiedAt }) => modifiedAt !== undefined && modifiedAt <= now);
-  if (changed.length === 0) return;
-  await client.query(
-    `update frontier_url u
-     set next_fetch_at = $4
-     from unnest($1::bigint[], $2::bigint[], $3::timestamptz[]) as given (host_hash, url_hash, modified_at)
-     where u.host_hash = given.host_hash
-       and u.url_hash = given.url_hash
-       and u.state = 'due'
-       and u.next_fetch_at > $4
-       and u.last_outcome in ('fetched', 'unchanged')
-       and u.last_fetched_at < given.modified_at`,
-    [
-      changed.map(({ key }) => key.hostHash),
-      changed.map(({ key }) => key.urlHash),
-      changed.map(({ modifiedAt }) => modifiedAt),
-      now,
-    ],
-  );
-}
-
 // URLs that were found while their host's budget was used up, and wait for it to grow (frontier/budgets.ts).
 
 /** Held URLs of these hosts, which are locked, become due as far as the budgets have grown; the shallowest first. */

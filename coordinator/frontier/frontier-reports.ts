@@ -1,4 +1,6 @@
 /** The parts of the answer to `who` that tell what the frontier knows of a URL, a host and a subnet; see who-answer.ts. */
+
+import type { HostHints } from "../hints/hint.ts";
 import type { StatedCount, StatedUses } from "../results/stated-uses.ts";
 import type { HostPages, PageWorth } from "./budgets.ts";
 
@@ -111,6 +113,8 @@ export interface HostReport {
   } | null;
   /** Of the operators' cap that holds for it (site-caps): least time between two requests; null: there is none. */
   readonly capDelayMs: number | null;
+  /** What it and its hubs said had changed, a row for each source. */
+  readonly hints: readonly HostHints[];
   /** How it was spoken to last. */
   readonly connection: { readonly http: string; readonly tls: string | null } | null;
   readonly budget: {

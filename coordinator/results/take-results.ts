@@ -58,6 +58,7 @@ export async function takeResults(
     now,
     lastSequence: batch.results.at(-1)?.sequence ?? 0,
     seals: batch.seals ?? [],
+    ...(settings.plan === undefined ? {} : { plan: settings.plan }),
   });
   if (faults.length === 0) return taken;
   return { ...taken, refused: [...(taken.refused ?? []), impossible(faults[0]!, faults.length)] };

@@ -3,6 +3,7 @@
  * suite (test/storage): whoever makes one says here where it ends.
  */
 import { incidentDays } from "#core/incidents";
+import { hintDays } from "../hints/hint.ts";
 import { type Epoch, journalDays, type Replay, replayedRows } from "../journal/epoch.ts";
 import type { DeepReadonly, PolicyName, PolicySettings } from "../settings/schema.ts";
 import { mostSiteCaps } from "../site-caps/site-cap.ts";
@@ -51,6 +52,7 @@ export const tableEnds: Readonly<Record<string, TableEnd>> = {
   page_links: each("page, its latest five visits that found other links"),
   url_rank: each("URL known, as last ranked"),
   recrawl_host: each("host and channel known"),
+  host_signals: each("host that ever signalled a change"),
   host_disagreement: each("host of which pages were compared"),
   search_word: each("word of the index"),
   foreign_url: bounded("so many URLs of other coordinators, told or to be told"),
@@ -72,6 +74,10 @@ export const tableEnds: Readonly<Record<string, TableEnd>> = {
   submission: days(submissionBounds.keepDays, "receipts"),
   submission_url: days(submissionBounds.keepDays, "with their receipts"),
   channel: byHand,
+  hint_host: each("host and source that gave hints"),
+  hint_key: each("key of IndexNow that a host named; a wrong one goes after 30 days"),
+  hint: days(hintDays, "sooner when its fetch has shown whether it was right"),
+  websub_subscription: bounded("20 feeds of each host that name a hub; gone 60 days after they last did"),
   // Delegation.
   delegation: each("subnet delegated"),
   finer_delegation: each("host or part of a subnet that another crawler has"),
@@ -87,6 +93,7 @@ export const tableEnds: Readonly<Record<string, TableEnd>> = {
   crawler_trust: crawlersRegistered,
   crawler_rtt: each("pair of crawlers that measured each other"),
   crawler_key: each("key that a crawler kept"),
+  crawler_signing_key: policy("retention.recordDays", "after it ended: which key signed requests, and when"),
   crawler_absence: each("crawler, its latest absences"),
   crawler_move: policy("retention.recordDays", "after it ended"),
   spool: each("spool that a crawler ever began, 40 bytes"),

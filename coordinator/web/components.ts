@@ -15,6 +15,7 @@ const tabs = [
   ["/fleet/site-caps", "Caps", "read"],
   ["/fleet/failures", "Failures", "read"],
   ["/fleet/recrawl", "Recrawl", "fleet-read"],
+  ["/fleet/hints", "Hints", "fleet-read"],
   ["/fleet/moves", "Moves", "fleet-read"],
   ["/fleet/opt-outs", "Opt-outs", "fleet-read"],
   ["/fleet/complaints", "Complaints", "fleet-read"],

@@ -11,6 +11,7 @@ import {
   visitsListed,
   type WaitingReport,
 } from "../frontier/frontier-reports.ts";
+import { hostHintLines } from "../hints/page.ts";
 import { countWords } from "../results/stated-uses.ts";
 import { statedSection } from "../results/stated-uses-page.ts";
 import type { OrganisationReport } from "../subnets/holder-reads.ts";
@@ -89,6 +90,7 @@ ${host.payment ? fact("Asks to be paid", html`${howMany(host.payment.inARow, "an
 ${host.dueAt ? fact("Next fetch", due(host.dueAt, at)) : nothing}
 ${host.lease ? fact("In the hands of", html`${crawlerLink(host.lease.crawler)} <span class="small">until ${instant(host.lease.expiresAt)}</span>`) : nothing}
 </dl>
+${hostHintLines(host.hints)}
 ${host.nextUrls.length > 0 ? nextUrls(host) : nothing}
 ${besideUrl ? nothing : fetchTable(host.fetches, true)}</section>`;
 }

@@ -13,6 +13,7 @@ import {
 } from "../frontier/frontier-reports.ts";
 import { hostPageColumns } from "../frontier/host-budget-sql.ts";
 import { urlsInHand } from "../frontier/open-lease-reads.ts";
+import { hintsOf } from "../hints/hint-reads.ts";
 import { statedOfHost, statedUsesOf } from "../results/stated-uses-store.ts";
 import { pageReport } from "../search/page-reads.ts";
 
@@ -191,6 +192,7 @@ export async function hostReport(pool: Pool, hostHash: HostHash): Promise<HostRe
     ...hostState(row),
     stated,
     payment: paymentOf(row),
+    hints: await hintsOf(pool, hostHash),
     nextUrls,
     fetches,
   };

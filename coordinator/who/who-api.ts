@@ -2,6 +2,7 @@
 import { z } from "zod";
 import { probeMethods } from "#protocol/messages";
 import { orderNames } from "../frontier/order/strategies.ts";
+import { hostHintsSchema } from "../hints/hints-api.ts";
 import { statedCountSchema, statedUsesSchema } from "../results/stated-uses-api.ts";
 import { type ApiOperations, dateTime, errorAnswer } from "../web/api-operation.ts";
 
@@ -324,6 +325,9 @@ const hostReport = z
       .int()
       .nullable()
       .describe("Least time between two requests by an operator's cap on its site; null: there is none."),
+    hints: z
+      .array(hostHintsSchema)
+      .describe("What it and its hubs said had changed (IndexNow, WebSub), one entry a source."),
     connection: z
       .strictObject({ http: z.string(), tls: z.string().nullable() })
       .describe("How it was spoken to last: HTTP version, verified TLS version.")

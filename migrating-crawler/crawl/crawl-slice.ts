@@ -190,7 +190,9 @@ async function fetchOne(slice: Slice, task: Task, robots: OriginRobots): Promise
   if (outcome.type === "failed" && outcome.code === heldBack) return outcome.reason;
   if (result.preferences !== undefined) await tools.recorder?.state(task.url, result.preferences);
   const judged = await judge(slice, result, robots);
-  const allowed = withoutDeniedText(await tellTypes(slice, judged, robots));
+  const typed = await tellTypes(slice, judged, robots);
+  const { page, preferences } = typed;
+  const allowed = page === null ? typed : { ...typed, page: withoutDeniedText(page, preferences) };
   const short = withoutKnownText(allowed, slice.known);
   const full = keep(slice, told(slice, short, Math.max(waitMs, tools.gates.waitMs(lease.host, Date.now()))));
   const failures = tools.gates.failures(lease.host);
@@ -370,12 +372,11 @@ export function knownTexts({ known }: Pick<Lease, "known">): KnownDigests | null
  * Of a page that forbids to be indexed no text travels, but where its links lead does. The anchors of one whose use for
  * search is denied stay here, too: they would be searched as text of other pages.
  */
-export function withoutDeniedText(result: PageResult): PageResult {
-  const { page, preferences = [] } = result;
-  if (page === null || !page.robots.noindex || (page.kind ?? "page") !== "page") return result;
+export function withoutDeniedText(page: PageExtract, stated: readonly StatedPreference[] = []): PageExtract {
+  if (!page.robots.noindex || (page.kind ?? "page") !== "page") return page;
   const { structured: _, ...rest } = page;
-  const links = maySearch(preferences) ? page.links : page.links.map((link) => ({ ...link, anchor: "" }));
-  return { ...result, page: { ...rest, title: "", description: "", headings: [], links } };
+  const links = maySearch(stated) ? page.links : page.links.map((link) => ({ ...link, anchor: "" }));
+  return { ...rest, title: "", description: "", headings: [], links };
 }
 
 /** Without the text, where that is known. A page that forbids to be indexed has none to leave out. */

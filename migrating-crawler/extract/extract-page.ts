@@ -19,6 +19,7 @@ import {
 } from "./extract-list.ts";
 import { languageOf } from "./language.ts";
 import { LexemeVector, type Weight } from "./lexemes.ts";
+import { type LinkHeader, linkTargets } from "./link-header.ts";
 import { linkResolver, type ResolveReference } from "./link-resolver.ts";
 import { mark } from "./open-elements.ts";
 import { pageDates } from "./page-dates.ts";
@@ -42,11 +43,11 @@ export interface FetchedBody {
   readonly contentLanguage: string | null;
   readonly robotsTag: string | readonly string[] | undefined;
   /** The `Link` headers, which may state a canonical URL. */
-  readonly linkHeader?: string | readonly string[] | undefined;
   /** What the site states of the page's uses elsewhere: in robots.txt, in tdmrep.json, in the header. */
   readonly stated?: readonly StatedPreference[];
   /** The `Refresh` header, a meta refresh in other clothes. */
   readonly refreshHeader?: string | readonly string[] | undefined;
+  readonly linkHeader?: LinkHeader;
   /** For `unavailable_after`; the machine's clock unless given. */
   readonly nowMs?: number;
   /** Major version of the Postgres that the lexemes are for; the newest unless given. */
@@ -101,7 +102,7 @@ type StatedFacts = Omit<PageExtract, "contentType" | "charset" | "digest" | keyo
 function statedFacts(read: ReadPage, body: FetchedBody, robots: RobotsDirectives): StatedFacts {
   const { notes } = read;
   const resolve = linkResolver(resolveUrl(notes.base ?? "", body.url) ?? body.url);
-  const canonical = notes.canonical ?? canonicalOfHeader(body.linkHeader);
+  const canonical = notes.canonical ?? linkTargets(body.linkHeader, "canonical")[0] ?? null;
   const structured = structuredData(notes);
   const refresh = refreshOf(read, body, resolve);
   const refreshed = refresh === null ? [] : [{ href: refresh.url, anchor: "", nofollow: false }];
@@ -195,7 +196,7 @@ function plainPage(source: string): ReadPage {
     headings: [],
     links: [],
     leftOutLinks: 0,
-    blocks: [{ text, words: countWords(text, 0, text.length), headingLevel: 0, linkCharacters: 0, marks: 0 }],
+    blocks: [{ text, words: countWords(text, 0, text.length), headingLevel: 0, linkWords: 0, marks: 0 }],
     alts: "",
     cut: false,
   };
@@ -268,17 +269,6 @@ function refreshOf(
   const target = declared === null ? null : resolve(declared.reference);
   if (declared === null || target === null || target === resolveUrl(from, from)) return null;
   return { url: withoutSession(target), seconds: declared.seconds };
-}
-
-/** The target of the first `Link` with the relation `canonical` (RFC 8288, RFC 6596), as written. */
-function canonicalOfHeader(header: string | readonly string[] | undefined): string | null {
-  for (const value of [header ?? []].flat().slice(0, 20)) {
-    for (const [, target, parameters] of value.slice(0, 8192).matchAll(/<([^<>]*)>([^<]*)/g)) {
-      if (/;\s*rel\s*=\s*(?:"(?:[^"]*\s)?canonical(?:\s[^"]*)?"|canonical(?=\s|[;,]|$))/i.test(parameters!))
-        return target!;
-    }
-  }
-  return null;
 }
 
 // What a page says of itself, in the form and within the bounds of what is shipped.
@@ -372,7 +362,7 @@ function mainBlocks(blocks: readonly TextBlock[]): readonly TextBlock[] {
 }
 
 function measure(block: TextBlock): Measured {
-  const linkDensity = block.linkCharacters / block.text.length;
+  const linkDensity = block.linkWords / Math.max(1, block.words);
   return { block, words: block.words, linkDensity };
 }
 

@@ -111,7 +111,7 @@ export class SiteClient {
 
   async #try({ headers, ...asked }: SiteRequest, startedMs: number): Promise<SiteAnswer> {
     const transport = this.#transport?.isOpen ? this.#transport : await this.#open();
-    const signed = this.#settings.sign?.(new URL(this.origin).host);
+    const signed = this.#settings.sign?.(new URL(this.origin));
     const request = { ...asked, headers: { ...headers, ...signed } };
     const exchange = new Exchange(this.#settings.timeouts, startedMs);
     transport.send(request, exchange);

@@ -3,6 +3,7 @@
 import type { FinerReport } from "#coordinator/delegation/overrides/who-reads";
 import type { ProbeRound } from "#coordinator/delegation/round-reads";
 import { type FetchLine, visitsListed } from "#coordinator/frontier/frontier-reports";
+import { feedWords, type HostHints, hintWords, keyWords } from "#coordinator/hints/hint";
 import { countWords } from "#coordinator/results/stated-uses";
 import type { SubnetLine, SubnetList } from "#coordinator/subnets/subnet-reads";
 import { hostFactsText, worthWords } from "#coordinator/who/explain-host";
@@ -188,6 +189,7 @@ function hostLines(host: NonNullable<WhoAnswer["host"]>): string[] {
     ),
     printable(`  ${hostFactsText(host)}`),
     ...statedOfHostLines(host),
+    ...host.hints.flatMap(hintLines),
     ...host.nextUrls
       .slice(0, 5)
       .map((next) => printable(`  next: ${next.url}  ${instantWords(next.nextFetchAt)}`, 160)),
@@ -205,6 +207,14 @@ function statedOfHostLines({ stated, payment }: NonNullable<WhoAnswer["host"]>):
             `  asks to be paid: ${howMany(payment.inARow, "answer")} 402 in a row, ${payment.price === null ? "no price named" : `price ${payment.price}`}`,
           ),
         ]),
+  ];
+}
+
+function hintLines(hints: HostHints): string[] {
+  const below = [...hints.keys.map(keyWords), ...hints.feeds.map(feedWords)];
+  return [
+    printable(`  hints by ${hintWords(hints)}`, 200),
+    ...below.map((words) => printable(`    ${words}`, 200)),
   ];
 }
 

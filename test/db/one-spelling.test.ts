@@ -8,8 +8,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { numberChanges } from "#coordinator/changes/change-writes";
 import type { ArrivedResult } from "#coordinator/results/accepted-result";
 import { readPageLinks } from "#coordinator/results/link-writes";
-import { takeResults } from "#coordinator/results/take-results";
-import type { CrawlerId, HostHash, UrlHash } from "#core/ids";
+import type { CrawlerId, UrlHash } from "#core/ids";
 import { canonicalEscapes } from "#core/ip/url-escapes";
 import type { LinkTarget } from "#core/link-set";
 import { seededRandom } from "#core/random";
@@ -21,7 +20,6 @@ import {
   newWorld,
   scope,
   secondsAfterNoon,
-  spoolId,
   type World,
 } from "../support/store-world.ts";
 

@@ -160,6 +160,7 @@ const emptied = [
   "frontier_host",
   "recrawl_plan",
   "recrawl_host",
+  "host_signals",
   "delegation_history",
   "delegation",
   "finer_delegation",

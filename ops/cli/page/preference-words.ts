@@ -1,5 +1,5 @@
 /** What sites state of the uses of their pages, in words for people. */
-import type { StatedPreference, UseAnswers } from "#protocol/preferences";
+import { type StatedPreference, type UseAnswers, useAnswers } from "#protocol/preferences";
 import { printable } from "../output.ts";
 
 const names: Readonly<Record<StatedPreference["standard"], string>> = {
@@ -24,7 +24,18 @@ const otherWords = (answer: StatedPreference["answer"]) =>
     denied: "denies another use",
   })[answer];
 
-export function placeWords(place: StatedPreference["place"]): string {
+/** Named lines: each statement with its place, and what they come to; none where nothing is stated. */
+export function statedFacts(stated: readonly StatedPreference[]): (readonly [name: string, fact: string])[] {
+  if (stated.length === 0) return [];
+  return [
+    ...stated.map(
+      ({ place, ...one }) => ["states", `${statementWords(one)}  in ${placeWords(place)}`] as const,
+    ),
+    ["for us", usesWords(useAnswers(stated))],
+  ];
+}
+
+function placeWords(place: StatedPreference["place"]): string {
   const words = { header: "the header", meta: "the page", link: "a link of the page" };
   return place in words ? words[place as keyof typeof words] : place;
 }

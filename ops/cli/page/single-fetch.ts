@@ -11,12 +11,11 @@ import { resolveUrl } from "#crawler/extract/resolve-url";
 import { type FetchingConfig, fetchingConfig } from "#crawler/settings/config";
 import { readSettingsFile } from "#crawler/settings/settings-file";
 import { maxUrlLength } from "#protocol/fields";
-import { useAnswers } from "#protocol/preferences";
 import type { FetchOutcome, FetchResult, FetchTiming, PageExtract } from "#protocol/result";
 import { softwareVersion } from "#protocol/software-version";
 import { userAgent } from "#protocol/user-agent";
 import { printable } from "../output.ts";
-import { placeWords, statementWords, usesWords } from "./preference-words.ts";
+import { statedFacts } from "./preference-words.ts";
 
 export interface SingleFetchOptions {
   readonly config?: string;
@@ -121,17 +120,11 @@ function hopText(hop: FollowedHop): string {
     ["etag", result.etag],
     ["modified", result.lastModified],
     ["price", priceWords(result)],
-    ...statedWords(result).map((words) => ["states", words] as const),
-    ["for us", result.preferences ? usesWords(useAnswers(result.preferences)) : null],
+    ...statedFacts(result.preferences ?? []),
     ["next", `this host may be asked again after ${milliseconds(result.hostDelayMs)}`],
   ];
   const lines = facts.flatMap(([name, fact]) => (fact ? [`  ${name.padEnd(10)}${printable(fact)}`] : []));
   return [printable(hop.url), ...lines].join("\n");
-}
-
-/** What the site states of the page's uses, each with the place where it stands. */
-function statedWords({ preferences = [] }: FetchResult): string[] {
-  return preferences.map(({ place, ...one }) => `${statementWords(one)}  in ${placeWords(place)}`);
 }
 
 function priceWords({ outcome }: FetchResult): string | null {

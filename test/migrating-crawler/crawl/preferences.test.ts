@@ -229,7 +229,7 @@ describe("tdmrep.json", () => {
     ["redirects in a circle", (path, response) => response.writeHead(302, { location: path }).end(), 4],
     [
       "a redirect to another site",
-      (_path, response) => response.writeHead(302, { location: "http://127.0.0.2/x" }).end(),
+      (_path, response) => response.writeHead(302, { location: "http://127.0.0.2/.well-known/x" }).end(),
       1,
     ],
     [

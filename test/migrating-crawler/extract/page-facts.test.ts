@@ -239,6 +239,16 @@ describe("the main text", () => {
     expect(page.links).toHaveLength(4);
   });
 
+  it("has the paragraphs around links, whatever white space stands in these", async () => {
+    const blank = "\n\t\t".repeat(300);
+    const page = await extract(
+      `<p>Alpha. ${prose.repeat(2)}<a href=/a>${blank}Beta${blank}</a></p><p>Gamma. ${prose.repeat(2)}</p>`,
+    );
+
+    expect(page.excerpt).toMatch(/^Alpha/);
+    expect(page.lexemes).toMatch(/'beta'/);
+  });
+
   it("is all text where a page has little but links", async () => {
     const page = await extract("<nav>Menu</nav><ul><li><a href=/a>Alpha</a><li><a href=/b>Beta</a></ul>");
 

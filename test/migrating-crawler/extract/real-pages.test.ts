@@ -1,7 +1,7 @@
 /** Real pages with the values that independent parsers and people gave for them. */
 import { readFileSync } from "node:fs";
 import { beforeAll, describe, expect, it } from "vitest";
-import { urlKeyOf } from "#core/url-key";
+import { canonicalEscapes } from "#core/ip/url-escapes";
 import { decodeText } from "#crawler/extract/charset";
 import { extractPage, pageText } from "#crawler/extract/extract-page";
 import { tidy } from "#crawler/extract/read-links";
@@ -81,14 +81,7 @@ describe.skipIf(manifest === null)("on 254 real pages", () => {
   }, 120_000);
 
   /** The parsers leave percent-encoded octets as they are written (RFC 3986 section 6.2.2). */
-  const inOneSpelling = (urls: readonly string[]) => [
-    ...new Set(
-      urls.map((url) => {
-        const key = urlKeyOf(url);
-        return typeof key === "string" ? url : key.url + new URL(url).hash;
-      }),
-    ),
-  ];
+  const inOneSpelling = (urls: readonly string[]) => [...new Set(urls.map(canonicalEscapes))];
 
   /** The names of the pages that differ. */
   function wrong(isRight: (page: PageExtract, real: RealPage) => boolean): string[] {

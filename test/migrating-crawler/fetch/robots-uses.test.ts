@@ -112,6 +112,15 @@ describe("what is hostile", () => {
     expect(useAnswers(usesOfPath(uses, "/anything"))).toEqual({ search: "denied" });
   });
 
+  it("10,000 lines that allow deny nothing", () => {
+    const lines = Array.from({ length: 10_000 }, (_, n) => `Content-Signal: /${n} search=yes`);
+
+    const { uses } = parseRobots(`User-agent: *\n${lines.join("\n")}`, "Nearcrawl");
+
+    expect(uses.leftOut).toEqual({ lines: 10_000 - maxUseLines, denied: [] });
+    expect(usesOfPath(uses, "/anything")).toEqual([]);
+  });
+
   it("10,000 times the same line is one", () => {
     const file = `User-agent: *\n${"Content-Signal: search=no\n".repeat(10_000)}`;
 

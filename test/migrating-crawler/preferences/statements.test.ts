@@ -45,6 +45,12 @@ describe("Content-Signal", () => {
       expect(answersOf(contentSignal(value, "header"))).toEqual(answers);
     });
 
+  it("a text that contradicts itself is one statement, which denies", () => {
+    expect(contentSignal("search=yes, search=no", "header")).toMatchObject([
+      { uses: ["search"], answer: "denied" },
+    ]);
+  });
+
   it("keeps a text that says nothing known, and does not hold it against the page", () => {
     const stated = contentSignal("serch=no", "robots.txt");
 

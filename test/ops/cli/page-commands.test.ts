@@ -24,6 +24,8 @@ beforeAll(async () => {
     else if (request.url === "/old") response.writeHead(301, { location: "/new" }).end();
     else if (request.url === "/round") response.writeHead(302, { location: "/round" }).end();
     else if (request.url === "/inside") response.writeHead(302, { location: "http://10.0.0.1/" }).end();
+    else if (request.url === "/unsearched") html(response, page, { "content-signal": "search=no" });
+    else if (request.url === "/paid") response.writeHead(402, { "crawler-price": "USD 0.01" }).end();
     else if (request.url === "/gone") response.writeHead(410).end("gone");
     else html(response, page);
   });
@@ -86,6 +88,26 @@ describe("nearcrawl fetch", { timeout: 120_000 }, () => {
     expect(code).toBe(1);
     expect(out).toContain("FORBIDDEN by Disallow: /private (line 2)");
     expect(site.requests).not.toContain("GET /private/x");
+  });
+
+  it("prints what the site states of a page's uses, and ships no text of what may not be searched", async () => {
+    const fetched = await inHand(["fetch", `${site.url}/unsearched`, ...ours]);
+    const extracted = await inHand(["extract", `${site.url}/unsearched`, ...ours]);
+    const file = join(folder, "unsearched.html");
+    writeFileSync(file, `<meta name="robots" content="noindex, noai">${page}`);
+    const ofFile = await inHand(["extract", file, "--json"]);
+    const paid = await inHand(["fetch", `${site.url}/paid`, ...ours]);
+
+    const words = "Content-Signal: search=no (search denied)  in the header\n";
+    expect(fetched.out).toContain(`states    ${words}`);
+    expect(fetched.out).toContain("for us    search: denied, so the page is not indexed");
+    expect(extracted.out).toContain(`states      ${words}`);
+    for (const { out } of [fetched, extracted, ofFile]) expect(out).not.toContain("Harbour");
+    expect(JSON.parse(ofFile.out)).toMatchObject({
+      stated: [{ standard: "robots-words", text: "noai" }],
+      page: { title: "", links: [{ anchor: "boats" }] },
+    });
+    expect(paid.out).toMatch(/price +USD 0\.01 for the page/);
   });
 
   it("contacts no private address, neither at first nor after a redirect", async () => {
