@@ -120,6 +120,8 @@ export function pageWorth(
     case "unchanged":
       return before;
     case "http-error":
+      // What has its price is neither good nor bad for the rest of its host.
+      if (outcome.status === 402) return null;
       return isFinal(outcome.status) ? "failed" : before;
     case "failed":
       return /redirect/.test(outcome.code) ? "failed" : before;

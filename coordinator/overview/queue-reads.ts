@@ -5,6 +5,7 @@
 import type { Pool } from "pg";
 import { rangeText } from "#db/range-text";
 import { iso, sampleTables, type TableSample, wholeTable } from "../database/cached-read.ts";
+import { paymentsInARow } from "../frontier/budgets.ts";
 import { nothingDueReason } from "../frontier/hand-out-tasks.ts";
 import { limitsInHand, paceLimit } from "./in-hand-reads.ts";
 import {
@@ -22,8 +23,12 @@ import { type LimitCount, verdictOf } from "./verdict.ts";
 /** Some thirty thousand hosts: each is looked up in three tables, so that they cost more than counting. */
 const queueMostBytes = 8 * 2 ** 20;
 
-/** SQL: hosts that could be fetched now, as far as they themselves go. $1 is now. */
-const isDue = `h.state = 'resolved' and h.lease_id is null and h.due_at <= $1 and h.opt_out_id is null`;
+/**
+ * SQL: hosts that could be fetched now, as far as they themselves go; those that ask to be paid, and rest for a week for
+ * that, are not for us and wait for nothing. $1 is now.
+ */
+const isDue = `h.state = 'resolved' and h.lease_id is null and h.due_at <= $1 and h.opt_out_id is null
+  and not (coalesce(h.payments_asked, 0) >= ${paymentsInARow} and h.not_before > $1)`;
 
 /**
  * SQL: each crawler with what keeps all of its hosts waiting; null: nothing. The day's budget is told from the
