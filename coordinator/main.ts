@@ -5,6 +5,7 @@
 import type { Server } from "node:http";
 import { hostname } from "node:os";
 import { EventLoopWatch } from "#core/event-loop-clock";
+import type { HostHash } from "#core/ids";
 import { IncidentLog } from "#core/incidents";
 import { createNameResolver } from "#core/name-resolver";
 import { jobs, Timekeeper } from "#core/scheduler";
@@ -20,6 +21,7 @@ import { DayBudget } from "./crawlers/crawler.ts";
 import { createCrawlerStore } from "./crawlers/crawler-store.ts";
 import { Heartbeats } from "./crawlers/heartbeats.ts";
 import { createIdentityStore } from "./crawlers/identity-store.ts";
+import { createSigningKeyStore } from "./crawlers/signing-key-store.ts";
 import { keyDuties, moveDuties } from "./crawlers/start.ts";
 import { DatabaseWatch } from "./database/database-watch.ts";
 import { FleetSettling } from "./delegation/measure-peers.ts";
@@ -54,6 +56,7 @@ import {
 import { FleetLine } from "./gateway/deferred-gateway.ts";
 import { CrawlerGateway } from "./gateway/gateway.ts";
 import { fleetMessageHandlers } from "./gateway/start.ts";
+import { hintPart, scheduleHints } from "./hints/start.ts";
 import type { JobPorts } from "./job-ports.ts";
 import { journalDuties } from "./journal/start.ts";
 import { type ReviewedDatabase, reviewDatabase } from "./journal/went-back-store.ts";
@@ -74,6 +77,7 @@ import { gatewaySettings, outboxSettings, recalibrationRule, watchRoom } from ".
 import { scheduleSearch } from "./search/start.ts";
 import { policyDuties, policyPart } from "./settings/start.ts";
 import { type Sharing, sharing } from "./sharing/start.ts";
+import { siteCapPart } from "./site-caps/start.ts";
 import { openWebServer, type RoomOptions } from "./start-web.ts";
 import { retentionDuties, storagePart } from "./storage/start.ts";
 import { scheduleSubmissions, submissionPart } from "./submissions/start.ts";
@@ -170,6 +174,7 @@ async function layGround(
     frontier: createFrontierStore(pool, (hosts) => idle.noteHosts(hosts)),
     results: createResultStore(pool, knownUrls),
     identities: createIdentityStore(pool),
+    signingKeys: createSigningKeyStore(pool),
   };
   const incidents = new IncidentLog({
     store: createIncidentStore(pool),
@@ -321,7 +326,10 @@ async function openRooms(ground: Ground) {
   const { metrics } = counters;
   const releases = releaseDuties({ pool, timekeeper, metrics, log, now, online: here, send });
   const links = linkCoordinators({ pool, timekeeper, metrics: metrics.coordinators, log, now }, config);
-  const keys = keyDuties({ ...stores, gateway: own, secrets: randomSecrets, timekeeper, log, now });
+  const keys = keyDuties(
+    { ...stores, gateway: own, secrets: randomSecrets, timekeeper, log, now },
+    { signingKeyDays: () => config.signingKeyDays },
+  );
   const moves = moveDuties({
     ...{ ...shared, ...stores, gateway: own },
     mayBegin: (crawlerId) => fleet.isHere(crawlerId) || (leads() && !fleet.online().includes(crawlerId)),
@@ -486,8 +494,10 @@ export function pagesOfRooms(options: RoomOptions): readonly WebPart[] {
     recrawlPart(options.pool),
     changePart(options),
     graphPart(options.pool),
-    channelPart(options.pool),
+    channelPart(options),
+    siteCapPart(options.pool),
     submissionPart(options),
+    hintPart(options),
     alertMutePart(options.pool),
     coordinatorPart(options),
     storagePart(options),
@@ -531,6 +541,9 @@ function scheduleJobs(ground: Ground, rooms: Rooms): void {
   scheduleHostWorths({ pool, timekeeper, order: () => frontierOrder(config.frontier), now, nowMs });
   scheduleChannels(pool, timekeeper, now);
   scheduleSubmissions(pool, timekeeper, now);
+  const { metrics } = counters;
+  const onDue = (hosts: readonly HostHash[]) => ground.idle.noteHosts(hosts);
+  scheduleHints({ pool, timekeeper, metrics, resolver: ground.resolver, onDue, log, now }, config);
   scheduleChanges({ pool, timekeeper, now, keepDays: () => config.changes.keepDays, nowMs });
   timekeeper.every("write-heartbeats", heartbeatsMs, async () => await ground.heartbeats.write());
   timekeeper.every("keep-releases", keepReleasesMs, async () => await keepReleases(now()));

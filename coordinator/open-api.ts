@@ -8,6 +8,7 @@ import { federationApi } from "./federation/federation-api.ts";
 import { crawlerApi } from "./fleet/crawler-api.ts";
 import { fleetApi } from "./fleet/fleet-api.ts";
 import { invitationApi } from "./fleet/invitation-api.ts";
+import { hintsApi, indexNowApi } from "./hints/hints-api.ts";
 import { contactApi, optOutsApi } from "./opt-outs/opt-outs-api.ts";
 import { operationApi, overviewApi } from "./overview/overview-api.ts";
 import { recrawlApi } from "./recrawl/recrawl-api.ts";
@@ -16,6 +17,7 @@ import { registryApi } from "./registry/registry-api.ts";
 import { releasesApi, versionsApi } from "./releases/releases-api.ts";
 import { searchApi } from "./search/search-api.ts";
 import { settingsApi } from "./settings/settings-api.ts";
+import { siteCapsApi } from "./site-caps/site-caps-api.ts";
 import { storageApi } from "./storage/storage-api.ts";
 import { submissionsApi } from "./submissions/submissions-api.ts";
 import { type ApiOperations, describeOperations, type OpenApi } from "./web/api-operation.ts";
@@ -30,8 +32,9 @@ export const apiGroups: Readonly<Record<string, readonly ApiOperations[]>> = {
   contact: [contactApi],
   coordinators: [federationApi],
   explore: [exploreApi],
-  fleet: [fleetApi, crawlerApi, partnerAccessApi, invitationApi, versionsApi, optOutsApi],
+  fleet: [fleetApi, crawlerApi, partnerAccessApi, invitationApi, versionsApi, optOutsApi, siteCapsApi],
   graph: [graphApi],
+  hints: [hintsApi, indexNowApi],
   operation: [operationApi],
   overview: [overviewApi],
   policies: [settingsApi],

@@ -110,6 +110,9 @@ export const maxPageLinks = 2000;
 
 export const maxListedUrls = 10_000;
 
+/** Of a feed; one is enough, and the others stand in for it. */
+export const maxHubs = 3;
+
 export const pageExtract = z.object({
   /** Absent: a page. */
   kind: z.enum(documentKinds).optional(),
@@ -144,6 +147,11 @@ export const pageExtract = z.object({
     .optional(),
   /** RSS and Atom feeds that the page names. */
   feeds: listOf(url, 20).optional(),
+  /** Where the page sends its visitors after so many seconds (meta refresh); among its links, too. */
+  refresh: z.object({ url, seconds: count }).optional(),
+  /** Of a feed: the hubs that it names (WebSub), in its order, and what it calls itself. */
+  hubs: listOf(url, maxHubs).optional(),
+  self: url.optional(),
   /** The Postgres text search configuration the lexemes were made with, such as `english`. */
   textSearchConfig: z.string().regex(/^[a-z_]{1,40}$/),
   /** The text in `tsvector` input form: `'word':1A,5 'other':2B`. */
@@ -155,7 +163,10 @@ export const pageExtract = z.object({
   links: listOf(pageLink, maxListedUrls),
   /** Links left out because they look like a trap (endless calendars, session ids, repeated segments). */
   trappedLinks: count.optional(),
-  /** Of a sitemap or feed: entries left out, since they are of other hosts, no web addresses or too many. */
+  /**
+   * Of a sitemap or feed: entries left out, since they are of other hosts, no web addresses or too many. Of a page: URLs
+   * beyond `maxPageLinks`.
+   */
   leftOutLinks: count.optional(),
   robots: z.object({ noindex: z.boolean(), nofollow: z.boolean() }),
   /** SHA-256 of the decoded body, hex; and a 64-bit simhash of the text, hex. */
@@ -214,7 +225,10 @@ export const fetchResultSchema = z.object({
   pace: hostPaceReport.optional(),
   /** Absent: robots.txt was not asked for since the last result. */
   robots: robotsReport.optional(),
-  /** What the site states of the uses of this page, from all places; absent: nothing was found. */
+  /**
+   * What the site states of the uses of this page, from all places; absent: nothing was found. With `unchanged` what
+   * robots.txt, tdmrep.json and the header say: the page itself was not read, and what it said before still holds.
+   */
   preferences: listOf(statedPreference, maxPreferences).optional(),
   /** How the site was spoken to: `1.1` or `2`, and the verified TLS version, null without TLS. Absent: not at all. */
   connection: z.object({ http: z.enum(["1.1", "2"]), tls: z.string().max(10).nullable() }).optional(),

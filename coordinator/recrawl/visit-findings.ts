@@ -167,7 +167,7 @@ export interface RecrawlSettings {
   readonly refusedRetrySeconds: number;
   /** A URL that is missing (404, 410) so many times in a row is gone. */
   readonly goneAfter: number;
-  /** A URL that is gone is looked at again so much later, in case the site came back. */
+  /** A URL that is gone, or has its price, is looked at again so much later, in case the site came back. */
   readonly goneRetrySeconds: number;
 }
 
@@ -197,9 +197,14 @@ export function nextFetchAt(attempt: FetchAttempt, settings: RecrawlSettings): D
   return new Date(attempt.now.getTime() + Math.ceil(waitSeconds(attempt, settings) * 1000));
 }
 
-/** Whether the URL has been missing often enough, this time included, to leave the frontier. */
+/** Whether the URL leaves the frontier: missing often enough, this time included, or not for us. */
 export function isGone({ outcome, failures = 0 }: FetchAttempt, { goneAfter }: RecrawlSettings): boolean {
-  return isMissing(outcome) && failures + 1 >= goneAfter;
+  return asksPayment(outcome) || (isMissing(outcome) && failures + 1 >= goneAfter);
+}
+
+/** 402: the site wants to be paid for the page. That is no error, and no more tries change it. */
+export function asksPayment(outcome: FetchOutcome): boolean {
+  return outcome.type === "http-error" && outcome.status === 402;
 }
 
 /** Whether this outcome counts as a failure in a row; anything else sets the count back to zero. */

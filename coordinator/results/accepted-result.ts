@@ -23,6 +23,16 @@ export interface UrlBefore {
 export interface CountedResult extends ArrivedResult {
   readonly before: UrlBefore;
   readonly next: NextFetch;
+  /** Absent: it says nothing of what a page is for. */
+  readonly stated?: Stated;
+}
+
+/** What the site states of the uses of a page, by its number in table preference_set; null: nothing. */
+interface Stated {
+  readonly set: number | null;
+  readonly maySearch: boolean;
+  /** Null: the index has no such page. */
+  readonly before: { readonly set: number | null; readonly maySearch: boolean } | null;
 }
 
 /** Sitemaps and feeds in a row: an index, its sitemaps, their pages; whatever is nested deeper admits nothing. */

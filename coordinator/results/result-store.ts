@@ -3,7 +3,7 @@ import type { Pool, PoolClient } from "pg";
 import { asCrawlerId, asSubnetId, type HostHash } from "#core/ids";
 import { parseAddress } from "#core/ip/address";
 import { specialPurposeOf } from "#core/ip/special-purpose";
-import { nameOf, type UrlAddress } from "#core/url-key";
+import { nameOf, type UrlAddress, urlKeyOf } from "#core/url-key";
 import { maxRedirects } from "#protocol/result";
 import { watchChanges } from "../changes/change-writes.ts";
 import { withTexts } from "../channels/known-text-store.ts";
@@ -24,12 +24,14 @@ import { settleHosts } from "../frontier/lease-end-writes.ts";
 import { effectsOf } from "../frontier/link-outbox.ts";
 import { postEffects } from "../frontier/link-outbox-store.ts";
 import { noteSeenAddresses } from "../frontier/turn-store.ts";
+import { type NamedHub, noteHubs } from "../hints/subscription-store.ts";
 import { fixedPlan } from "../recrawl/recrawl-plan.ts";
 import { noteStated } from "../recrawl/sample-store.ts";
 import { type ChangeSignal, type HostEvidence, heedSignals, noteEvidence } from "../recrawl/signal-store.ts";
 import {
   type ArrivedResult,
   type CountedResult,
+  isList,
   mostListsInARow,
   type ResultStore,
   type TakenResults,
@@ -41,6 +43,8 @@ import { writePages } from "./page-writes.ts";
 import type { Batch } from "./result-rows.ts";
 import * as write from "./result-writes.ts";
 import { recordSeals } from "./result-writes.ts";
+import { withoutUnwantedText } from "./stated-uses.ts";
+import { hearStatements } from "./stated-uses-store.ts";
 
 /** `known`: absent, the frontier is asked about every URL. */
 export function createResultStore(pool: Pool, known: KnownUrls | null = null): ResultStore {
@@ -189,7 +193,8 @@ async function takeBatch(
   );
   const sifted = await siftResults(client, batch, fresh);
   const { refused } = sifted;
-  const counted = await withTexts(client, sifted.counted);
+  const shown = await withTexts(client, sifted.counted.map(withoutUnwantedText));
+  const counted = await hearStatements(client, shown, batch.now);
   const { newUrls, posted, held } = counted.length === 0 ? nothingNew : await store(client, batch, counted);
   await acknowledge(client, batch);
   await recordSeals(client, batch);
@@ -261,6 +266,7 @@ async function store(
   const limits = { pagesPerHost: scope.pagesPerHost, budgeted: true, links: nearLinks, now };
   const { newUrls, held } = await addUrls(client, urls.filter(isNew), limits);
   await noteStated(client, urls);
+  await noteHubs(client, results.flatMap(hubOf), now);
   await heedSignals(client, urls.flatMap(statedChange), { plan, now });
   await countOutsideLinks(client, { added: added.near, removed: removed.near });
   await noteChanges(links);
@@ -275,6 +281,15 @@ async function store(
   );
   const posted = await postEffects(client, crawlerId, effectsOf(far, sumLinks(added.far, removed.far)));
   return { newUrls, held, posted };
+}
+
+/** Of a feed that names some: the first by https, else the first. */
+function hubOf({ key, result }: CountedResult): NamedHub[] {
+  if (!isList(result) || result.page?.hubs === undefined) return [];
+  const { hubs, self = key.url } = result.page;
+  const keys = hubs.map(urlKeyOf).filter((hub) => typeof hub !== "string");
+  const hub = keys.find(({ url }) => url.startsWith("https:")) ?? keys[0];
+  return hub === undefined ? [] : [{ key, hub, topic: self }];
 }
 
 /** What a list states of a page of its own host. */

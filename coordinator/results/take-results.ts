@@ -124,7 +124,7 @@ function outcomeForRecrawl({ outcome, page }: FetchResult): FetchOutcome {
 // The URLs that a result names: links and redirects, which belong to the web graph, and sitemaps, feeds and what
 // these list, which do not. What may be followed is to be admitted, but for links whose type no crawler reads.
 //
-// A redirect is no link further than where it starts; what a host's own robots.txt and lists name lies where its
+// A redirect is no link further than where it starts, and no more is a meta refresh of a few seconds; what a host's own robots.txt and lists name lies where its
 // seeds do, or one link from there; everything else is one link deeper than the page.
 
 export function namedUrls(
@@ -145,7 +145,7 @@ function fromDocument(
   if (page === null || page.softNotFound === true) return { links: [], admit: [] };
   if (page.kind !== undefined && page.kind !== "page") return { links: [], admit: fromList(page, from) };
   const { links, admit } = fromPage(page, from, followNofollow);
-  return { links, admit: [...feedsOf(page, from), ...admit] };
+  return { links, admit: [...refreshOf(page, from, followNofollow), ...feedsOf(page, from), ...admit] };
 }
 
 function fromRedirect(location: string, from: UrlKey): Pick<ArrivedResult, "links" | "admit"> {
@@ -153,6 +153,16 @@ function fromRedirect(location: string, from: UrlKey): Pick<ArrivedResult, "link
   if (typeof key === "string" || key.url === from.url) return { links: [], admit: [] };
   const link = { hostHash: key.hostHash, urlHash: key.urlHash, anchor: "", nofollow: false };
   return { links: [link], admit: [{ key, depth: 0, redirects: 1 }] };
+}
+
+/** A refresh that comes later belongs to a page that is there to be read: its target is a link like any. */
+const mostRedirectSeconds = 10;
+
+function refreshOf({ refresh, robots }: PageExtract, from: UrlKey, followNofollow: boolean): AdmittedUrl[] {
+  if (refresh === undefined || refresh.seconds > mostRedirectSeconds) return [];
+  if (robots.nofollow && !followNofollow) return [];
+  const key = urlKeyOf(refresh.url);
+  return typeof key === "string" || key.url === from.url ? [] : [{ key, depth: 0, redirects: 1 }];
 }
 
 function fromPage(

@@ -43,6 +43,7 @@ const groupTitles: Readonly<Record<PolicySectionName, string>> = {
   changes: "Change feed",
   retention: "Retention",
   pace: "Pace of crawlers",
+  hints: "Hints of sites",
 };
 
 const sections = Object.entries(groupTitles).map(([key, title]) => {
@@ -127,7 +128,7 @@ export const setAtStart: readonly { readonly names: readonly string[]; readonly 
     why: "what was measured or refused by the old value would stand beside the new",
   },
   {
-    names: ["heartbeatSeconds", "departureSeconds", "userAgent", "contact", "signRequests"],
+    names: ["heartbeatSeconds", "departureSeconds", "userAgent", "contact", "signRequests", "signingKeyDays"],
     why: "crawlers are told as they connect",
   },
   {

@@ -3,8 +3,10 @@
  * suite (test/storage): whoever makes one says here where it ends.
  */
 import { incidentDays } from "#core/incidents";
+import { hintDays } from "../hints/hint.ts";
 import { type Epoch, journalDays, type Replay, replayedRows } from "../journal/epoch.ts";
 import type { DeepReadonly, PolicyName, PolicySettings } from "../settings/schema.ts";
+import { mostSiteCaps } from "../site-caps/site-cap.ts";
 import { submissionBounds } from "../submissions/submission.ts";
 import { evidenceDays } from "../trust/judge-crawler.ts";
 
@@ -37,10 +39,12 @@ const byHand = each("change that a person made");
 export const tableEnds: Readonly<Record<string, TableEnd>> = {
   // The crawl.
   frontier_host: each("host known"),
+  site_cap: bounded("a cap on a site that an operator set", mostSiteCaps),
   frontier_url: each("URL known"),
   held_urls: each("host with URLs over its budget, a thousand at most, 64 to a row"),
   page: each("page in the index"),
   text_band: each("text in the index, four rows"),
+  preference_set: each("list of preferences that a page in the index, or a change in the feed, has"),
   out_link: each("page with links, all of them in one row"),
   link_outbox: bounded("what results did to other hosts, until it is applied"),
   link_outbox_bite: oneRow,
@@ -70,6 +74,10 @@ export const tableEnds: Readonly<Record<string, TableEnd>> = {
   submission: days(submissionBounds.keepDays, "receipts"),
   submission_url: days(submissionBounds.keepDays, "with their receipts"),
   channel: byHand,
+  hint_host: each("host and source that gave hints"),
+  hint_key: each("key of IndexNow that a host named; a wrong one goes after 30 days"),
+  hint: days(hintDays, "sooner when its fetch has shown whether it was right"),
+  websub_subscription: bounded("20 feeds of each host that name a hub; gone 60 days after they last did"),
   // Delegation.
   delegation: each("subnet delegated"),
   finer_delegation: each("host or part of a subnet that another crawler has"),
@@ -85,6 +93,7 @@ export const tableEnds: Readonly<Record<string, TableEnd>> = {
   crawler_trust: crawlersRegistered,
   crawler_rtt: each("pair of crawlers that measured each other"),
   crawler_key: each("key that a crawler kept"),
+  crawler_signing_key: policy("retention.recordDays", "after it ended: which key signed requests, and when"),
   crawler_absence: each("crawler, its latest absences"),
   crawler_move: policy("retention.recordDays", "after it ended"),
   spool: each("spool that a crawler ever began, 40 bytes"),

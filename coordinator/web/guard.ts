@@ -10,8 +10,8 @@ import { errorBody, type PageError, type PageViewer, pageFrame, type SectionPath
 
 declare module "fastify" {
   interface FastifyContextConfig {
-    /** This route takes POST with a body of this type; without it, a POST does not reach it. */
-    readonly takes?: "application/json" | "application/x-www-form-urlencoded";
+    /** This route takes POST with a body of this type, or of any; without it, a POST does not reach it. */
+    readonly takes?: "application/json" | "application/x-www-form-urlencoded" | "anything";
     /** The route bounds itself how many of its requests are answered at once. */
     readonly boundedElsewhere?: boolean;
     /** It is a stream of events for who accepts that, and then bounded elsewhere. */
@@ -118,13 +118,14 @@ function methodFault(request: FastifyRequest): PageError | null {
   if (request.method === "GET" || request.method === "HEAD") return null;
   const takes = request.method === "POST" ? request.routeOptions.config?.takes : undefined;
   if (takes === undefined) return methodNotAllowed;
+  if (takes === "anything") return null;
   const type = (request.headers["content-type"] ?? "").split(";")[0]?.trim().toLowerCase();
   return type === takes ? null : wrongType(takes);
 }
 
-/** A sign-in link in a log would be one that whoever reads the log can use. */
+/** A sign-in link in a log, or a hub's callback, would be one that whoever reads the log can use. */
 function withoutLink(url: string): string {
-  return url.replace(/^\/sign-in\/[^?]*/, "/sign-in/…");
+  return url.replace(/^\/(sign-in|websub)\/[^?]*/, "/$1/…");
 }
 
 /** By path (/api/…), or by the Accept header at the page's own address. */

@@ -39,6 +39,10 @@ export function nextFetchWords(url: UrlReport, at: string): string {
       return "when its host's budget grows";
     case "gone":
       return "not any more: it is gone";
+    case "payment-required":
+      return url.nextFetchAt === null
+        ? "not any more: the site asks to be paid"
+        : `asked again ${instantWords(url.nextFetchAt)}, in case it is free by then`;
     case "refused":
       return url.lastOutcome === "refused-by-robots" && url.nextFetchAt !== null
         ? `robots.txt is asked again ${instantWords(url.nextFetchAt)}`

@@ -8,6 +8,7 @@ import { composed } from "#protocol/composed";
 import {
   type ChangeFrequency,
   changeFrequencyWords,
+  maxHubs,
   maxListedUrls,
   type PageExtract,
 } from "#protocol/result";
@@ -21,7 +22,8 @@ import {
   xmlRoot,
   xmlText,
 } from "./document-kind.ts";
-import { type ListEntry, readList, type WorkTurns } from "./read-list.ts";
+import { type LinkHeader, linkTargets } from "./link-header.ts";
+import { type ListEntry, type ReadList, readList, type WorkTurns } from "./read-list.ts";
 import { resolveUrl } from "./resolve-url.ts";
 import { unpackGzip } from "./unpack-gzip.ts";
 
@@ -36,6 +38,8 @@ export interface FetchedList {
   readonly digest?: string | undefined;
   readonly contentType: string;
   readonly robotsTag: string | readonly string[] | undefined;
+  /** The `Link` headers, which may name a feed's hub. */
+  readonly linkHeader?: LinkHeader;
 }
 
 export interface ExtractedList {
@@ -52,7 +56,7 @@ export async function extractList(list: FetchedList, turns: WorkTurns): Promise<
   const { text, charset } = xmlText(unpacked.bytes, list.contentType);
   const form = listForm(text);
   if (form === null) return null;
-  const entries = await readList(text, form, turns);
+  const { entries, ...own } = await readList(text, form, turns);
   const base = baseOf(text, form, list.url);
   const { links: listed, leftOut } = await listedLinks(
     entries,
@@ -69,10 +73,26 @@ export async function extractList(list: FetchedList, turns: WorkTurns): Promise<
     links: robots.nofollow ? links.map((link) => ({ ...link, nofollow: true })) : links,
     ...(trapped === 0 ? {} : { trappedLinks: trapped }),
     ...(leftOut === 0 ? {} : { leftOutLinks: leftOut }),
+    ...ownLinks(own, { ...list, base }),
     robots: { noindex: robots.noindex, nofollow: robots.nofollow },
     digest: list.digest ?? bodyDigest(list.bytes),
   };
   return { page, cut: unpacked.truncated };
+}
+
+/** WebSub section 4: where a feed's changes are told, and as what; its headers go before what stands in it. */
+function ownLinks(
+  within: Omit<ReadList, "entries">,
+  { url, base, linkHeader }: FetchedList & { readonly base: string },
+): Pick<PageExtract, "hubs" | "self"> {
+  const stated = linkTargets(linkHeader, "hub").map((href) => resolveUrl(href, url));
+  const hubs = stated.length > 0 ? stated : within.hubs.map((href) => resolveUrl(href, base));
+  const urls = [...new Set(hubs)].filter((hub) => hub !== null).slice(0, maxHubs);
+  if (urls.length === 0) return {};
+  const [header] = stated.length > 0 ? linkTargets(linkHeader, "self") : [];
+  const stands = within.self === null ? null : resolveUrl(within.self, base);
+  const self = header === undefined ? stands : resolveUrl(header, url);
+  return { hubs: urls, ...(self === null ? {} : { self }) };
 }
 
 const nothingToIndex = {
@@ -133,12 +153,17 @@ async function listedLinks(
   const allowed = list.kind === "sitemap" ? ownSite(list.url) : () => true;
   for (const [index, entry] of entries.entries()) {
     if (index % entriesPerTurn === 0) await turns.next();
-    const url = resolveUrl(entry.href, list.base);
+    const url = isRelative(list.kind, entry.href) ? null : resolveUrl(entry.href, list.base);
     if (url === null || !allowed(url)) leftOut++;
     else if (!found.has(url)) found.set(url, linkOf(url, entry));
   }
   const links = fitting([...found.values()]);
   return { links, leftOut: leftOut + found.size - links.length };
+}
+
+/** A sitemap's URLs begin with their protocol (sitemaps.org/protocol, loc): what does not is a mistake, and no path. */
+function isRelative(kind: "sitemap" | "feed", href: string): boolean {
+  return kind === "sitemap" && !/^\s*https?:[/\\]{2}/i.test(href);
 }
 
 /** Host and port of a URL in canonical form. */
@@ -245,6 +270,12 @@ export function robotsDirectives(said: {
     nofollow: says("nofollow", "none"),
     excerptCharacters: says("nosnippet", "noarchive", "nocache") ? 0 : maxSnippet(rules),
   };
+}
+
+/** The names of the directives that are for us, among the values of metas or headers. */
+export function directiveNames(values: string | readonly string[] | undefined): string[] {
+  const bounded = [values ?? []].flat().slice(0, maxValues);
+  return bounded.flatMap((value) => oursOf(value.slice(0, maxCharacters))).map(({ name }) => name);
 }
 
 interface Rule {

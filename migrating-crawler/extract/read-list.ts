@@ -8,6 +8,7 @@
 
 import { setImmediate } from "node:timers/promises";
 import { Tokenizer } from "htmlparser2";
+import { maxHubs } from "#protocol/result";
 import { type ListForm, xmlRoot } from "./document-kind.ts";
 
 /** As stated in the list: trimmed, nothing resolved. */
@@ -20,6 +21,13 @@ export interface ListEntry {
   readonly frequency: string;
 }
 
+export interface ReadList {
+  readonly entries: readonly ListEntry[];
+  /** Of a feed, as stated: where its changes are told (`rel="hub"`, WebSub section 4), and what it calls itself. */
+  readonly hubs: readonly string[];
+  readonly self: string | null;
+}
+
 /** The sitemaps protocol allows so many URLs in a file; more entries of any list are not read. */
 const maxEntries = 50_000;
 
@@ -28,21 +36,17 @@ const pieceCharacters = 32 * 1024;
 
 const maxFieldCharacters = 8192;
 
-export async function readList(
-  text: string,
-  form: ListForm,
-  turns: WorkTurns,
-): Promise<readonly ListEntry[]> {
-  if (form === "text") return readLines(text);
+export async function readList(text: string, form: ListForm, turns: WorkTurns): Promise<ReadList> {
+  if (form === "text") return { entries: readLines(text), hubs: [], self: null };
   const root = xmlRoot(text);
-  if (root === null) return [];
+  if (root === null) return { entries: [], hubs: [], self: null };
   const reader = new ListReader(text, root.at, dialectOf(form, root.prefix.toLowerCase()));
   for (let at = root.at; at < text.length && reader.entries.length < maxEntries; at += pieceCharacters) {
     reader.write(text.slice(at, at + pieceCharacters));
     await turns.next();
   }
   reader.end();
-  return reader.entries;
+  return reader;
 }
 
 function readLines(text: string): ListEntry[] {
@@ -62,6 +66,8 @@ interface Dialect {
   readonly fields: Readonly<Record<string, Field>>;
   /** Atom: the URL is in the attribute of an empty element. */
   readonly linkAttribute: string | null;
+  /** Atom's links outside of the entries, which RSS borrows. */
+  readonly ownLink: RegExp | null;
 }
 
 /** Names as they stand in the document: with the root's prefix, where the list's own elements have one. */
@@ -75,6 +81,7 @@ function dialectOf(form: Exclude<ListForm, "text">, prefix: string): Dialect {
         entries: [`${prefix}url`, `${prefix}sitemap`],
         fields: named({ loc: "href", lastmod: "modified", changefreq: "frequency" }),
         linkAttribute: null,
+        ownLink: null,
       };
     case "atom":
       return {
@@ -87,6 +94,7 @@ function dialectOf(form: Exclude<ListForm, "text">, prefix: string): Dialect {
           issued: "published",
         }),
         linkAttribute: `${prefix}link`,
+        ownLink: new RegExp(`^${prefix}link$`),
       };
     default:
       return {
@@ -100,6 +108,7 @@ function dialectOf(form: Exclude<ListForm, "text">, prefix: string): Dialect {
           "dc:date": "published",
         },
         linkAttribute: null,
+        ownLink: /^(?:atom\w{0,8}|a10):link$/,
       };
   }
 }
@@ -107,8 +116,10 @@ function dialectOf(form: Exclude<ListForm, "text">, prefix: string): Dialect {
 /** A reference to an entity that XML does not know by itself. */
 const foreignEntity = /&[\p{L}_][\p{L}\p{N}_.-]*;/u;
 
-class ListReader {
+class ListReader implements ReadList {
   readonly entries: ListEntry[] = [];
+  readonly hubs: string[] = [];
+  self: string | null = null;
   readonly #source: string;
   /** Where the tokenizer's positions begin to count. */
   readonly #from: number;
@@ -182,6 +193,7 @@ class ListReader {
     const { entries, fields, linkAttribute } = this.#dialect;
     const name = this.#tag;
     if (entries.includes(name)) return void this.#begin(empty);
+    if (this.#entry === null && this.#dialect.ownLink?.test(name) === true) this.#noteOwnLink();
     if (this.#entry === null || (this.#inside !== null && this.#field === null)) return;
     // A field that is still open was never closed: its text ends here.
     this.#endField();
@@ -201,6 +213,15 @@ class ListReader {
   #noteLink(): void {
     const rel = (this.#attributes.rel ?? "alternate").trim().toLowerCase();
     if (rel === "alternate" && this.#entry !== null) this.#entry.href ??= this.#attributes.href ?? "";
+  }
+
+  /** Of the feed itself; several words may stand in one rel. */
+  #noteOwnLink(): void {
+    const { rel = "", href = "" } = this.#attributes;
+    if (href === "") return;
+    const words = rel.toLowerCase().split(/\s+/);
+    if (words.includes("hub") && this.hubs.length < maxHubs) this.hubs.push(href);
+    if (words.includes("self")) this.self ??= href;
   }
 
   #take(text: string, isRaw: boolean): void {

@@ -6,17 +6,25 @@
  */
 import { isUtf8 } from "node:buffer";
 import { withoutUser } from "#core/ip/url-host";
+import type { StatedPreference } from "#protocol/preferences";
 import { type FetchOutcome, type FetchResult, type FetchTiming, maxRedirects } from "#protocol/result";
 import { documentKind } from "../extract/document-kind.ts";
-import { bodyDigest } from "../extract/extract-list.ts";
+import { bodyDigest, directiveNames } from "../extract/extract-list.ts";
 import type { FetchedBody } from "../extract/extract-page.ts";
 import { resolveUrl } from "../extract/resolve-url.ts";
 import { retryAfterSeconds } from "../limits/host-pace.ts";
 import type { ConnectPhases } from "../net/connector.ts";
 import { Failure, failureOf } from "../net/failure.ts";
+import { askedPrice } from "../preferences/asked-price.ts";
+import { contentSignal } from "../preferences/content-signal.ts";
+import { contentUsage } from "../preferences/content-usage.ts";
+import { robotsWords } from "../preferences/robots-words.ts";
+import { licenseLinks } from "../preferences/rsl.ts";
+import { boundedValues, mergedStatements } from "../preferences/statements.ts";
+import { tdmReservation } from "../preferences/tdm-reservation.ts";
 import { dropBody, hasEndedRedirect, maxBodyBytes, readWantedBody, type TakeBytes } from "./ask-robots.ts";
 import { acceptedCodings } from "./content-codings.ts";
-import { headBytes, type SiteAnswer } from "./exchange.ts";
+import { type AnswerHeaders, headBytes, type SiteAnswer } from "./exchange.ts";
 import type { OriginRobots } from "./robots.ts";
 import type { SiteClient } from "./site-client.ts";
 import { contentTypeOf, judgeHeader, typeOfBody } from "./wanted-type.ts";
@@ -37,6 +45,8 @@ export interface FetchSetting {
   readonly userAgent: string;
   readonly take: TakeBytes;
   readonly now: () => Date;
+  /** What the origin's tdmrep.json states of the page's uses; absent: nothing that is known. */
+  readonly tdm?: readonly StatedPreference[];
 }
 
 /** A result without the host's pace, which the host gate adds. */
@@ -75,6 +85,7 @@ export async function fetchPage(request: PageRequest, setting: FetchSetting): Pr
       bodyBytes: part.bodyBytes ?? 0,
       etag: part.etag ?? null,
       lastModified: part.lastModified ?? null,
+      ...(part.stated === undefined || part.stated.length === 0 ? {} : { preferences: [...part.stated] }),
       ...(part.contacted && client.connection !== null ? { connection: client.connection } : {}),
       page: null,
     },
@@ -110,6 +121,8 @@ interface Part {
   readonly etag?: string | null;
   readonly lastModified?: string | null;
   readonly body?: PageBody;
+  /** Of the page's uses, by all that was read so far. */
+  readonly stated?: readonly StatedPreference[];
   readonly retryAfterSeconds?: number | null;
 }
 
@@ -159,12 +172,14 @@ async function judge(
   const timing = () => timingOf(answer, connected, setting.startedMs);
   const contentType = contentTypeOf(headers["content-type"]);
   const { retryAfterSeconds: wait } = known;
+  const stated = statedBefore(request.url, headers, setting);
   const without = outcomeOfHeader(answer, askedPage(request), { contentType, retryAfterSeconds: wait });
   if (without !== null) {
     const { take } = setting;
     const isEnded =
       without.type === "redirected" ? await hasEndedRedirect(answer, take) : await dropBody(answer, take);
-    return { ...known, outcome: isEnded === false ? endlessRedirect : without, timing: timing() };
+    const outcome = isEnded === false ? endlessRedirect : without;
+    return { ...known, outcome, timing: timing(), ...(outcome.type === "unchanged" ? { stated } : {}) };
   }
   const wants = (head: Buffer) => typeOfBody(head, contentType, headers) !== null;
   const body = await readWantedBody(answer, { limit: maxBodyBytes, take: setting.take, wants });
@@ -177,7 +192,7 @@ async function judge(
   }
   const digest = request.digest === undefined ? undefined : bodyDigest(body.bytes);
   if (digest !== undefined && digest === request.digest) {
-    return { ...known, ...sizes, outcome: { type: "unchanged", status }, timing: complete };
+    return { ...known, ...sizes, outcome: { type: "unchanged", status }, timing: complete, stated };
   }
   const truncated = body.truncated || partOf(answer) === "start";
   const outcome = { type: "fetched", status, truncated } as const;
@@ -189,9 +204,30 @@ async function judge(
     contentLanguage: headerText(headers["content-language"], 100),
     robotsTag: headers["x-robots-tag"],
     linkHeader: headers.link,
+    stated,
+    refreshHeader: headers.refresh,
     nowMs: setting.now().getTime(),
   };
   return { ...known, ...sizes, outcome, timing: complete, body: toExtract };
+}
+
+/** What is stated of the page's uses before its body is read. */
+function statedBefore(
+  url: string,
+  headers: AnswerHeaders,
+  { robots, tdm = [] }: Pick<FetchSetting, "robots" | "tdm">,
+): StatedPreference[] {
+  const { pathname, search } = new URL(url);
+  const inRobots = robots.type === "known" ? robots.stated(pathname + search) : [];
+  return mergedStatements([
+    ...inRobots.map(({ line: _, ...stated }) => stated),
+    ...tdm,
+    ...boundedValues(headers["content-signal"]).flatMap((value) => contentSignal(value, "header")),
+    ...boundedValues(headers["content-usage"]).flatMap((value) => contentUsage(value, "header")),
+    ...tdmReservation({ reservation: headers["tdm-reservation"], policy: headers["tdm-policy"] }, "header"),
+    ...robotsWords(directiveNames(headers["x-robots-tag"]), "header"),
+    ...licenseLinks(headers.link),
+  ]);
 }
 
 const endlessRedirect = outcomeOfFailure(new Failure("bad-redirect", "the body of the redirect has no end"));
@@ -293,7 +329,10 @@ function outcomeOfHeader(
   const target = redirectTarget({ status, location: headers.location }, page);
   if (typeof target === "string") return { type: "redirected", status, location: target };
   if (target !== null) return outcomeOfFailure(target);
-  if (status < 200 || status >= 300) return { type: "http-error", status, retryAfterSeconds };
+  if (status < 200 || status >= 300) {
+    const price = status === 402 ? askedPrice(headers) : null;
+    return { type: "http-error", status, retryAfterSeconds, ...(price === null ? {} : { price }) };
+  }
   const unsupported = { type: "unsupported", status, contentType: contentType.slice(0, 200) } as const;
   if (status === 204 || status === 205) return unsupported;
   if (status === 206 && partOf(answer) === "other") {

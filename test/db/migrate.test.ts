@@ -184,7 +184,6 @@ describe("a migration that needs all coordinators stopped", () => {
       expect(finding).toMatchObject({ state: "mend" });
       expect(finding.words).toContain(`stop coordinator ${presence.number} (`);
       expect((await migrate(database, rolling)).applied).toEqual(["9001-roll"]);
-      expect(await ran()).toContain("0001-foundation");
       await rows("delete from migration where name = '9001-roll'");
     } finally {
       await presence.end();

@@ -39,6 +39,20 @@ describe("redirects", () => {
     });
   });
 
+  it("are also those that a page says after a few seconds; later ones are links", async () => {
+    const north = await world.delegatedHost("north", root);
+    const page = (path: string, seconds: number) => ({
+      page: { ...text(1), refresh: { url: `${root}${path}`, seconds } },
+      links: [`${root}${path}`],
+    });
+    await world.ship(north, { [root]: page("soon", 10) }, noon);
+
+    await world.ship(north, { [`${root}soon`]: page("late", 11) }, secondsAfterNoon(1));
+
+    expect(await world.urlRow(`${root}soon`)).toMatchObject({ redirects: 1, depth: 0, back_links: 1 });
+    expect(await world.urlRow(`${root}late`)).toMatchObject({ redirects: 0, depth: 1, back_links: 1 });
+  });
+
   it("change nothing of a URL that is known", async () => {
     const north = await world.delegatedHost("north", root, `${root}x`);
 

@@ -21,6 +21,8 @@ const publicReads = [
   "/about-crawler",
   "/about-crawler/addresses.json",
   "/.well-known/http-message-signatures-directory",
+  "/.well-known/signature-agent-card",
+  "/.well-known/security.txt",
   "/releases/dock.mjs",
   "/releases/current.json",
   "/releases/keys.json",
@@ -28,6 +30,8 @@ const publicReads = [
   "/releases/timestamp.json",
   "/releases/:digest",
   "/releases/:digest/manifest.json",
+  "/indexnow",
+  "/websub/:token",
   "/health",
   "/ready",
   "/sign-in",
@@ -57,9 +61,12 @@ const staffsReads = [
   "/search",
   "/changes",
   "/channels",
+  "/coverage",
   "/pages",
   "/fleet",
   "/fleet/queue",
+  "/fleet/in-hand",
+  "/fleet/site-caps",
   "/fleet/failures",
   "/crawlers/:name",
   "/registry",
@@ -81,7 +88,9 @@ const staffsReads = [
     "/events",
     "/api/changes/stream",
   ]);
-const publicSends = ["/sign-in", "/about-crawler/opt-out", "/about-crawler/report"];
+/** Of protocols: no forms, and a session counts for nothing there. */
+const protocolSends = ["/indexnow", "/websub/:token"];
+const publicSends = ["/sign-in", "/about-crawler/opt-out", "/about-crawler/report", ...protocolSends];
 /** With a form token of the session: what everybody does with what is one's own. */
 const ownSends = ["/sign-out", "/account/sessions/:id/end", "/account/sessions/end-others"];
 const staffsSends = ["/submit"];
@@ -239,8 +248,9 @@ it("no form is taken that another site's page sent, or that lacks the session's 
   const framed = { cookie: headers.cookie, origin: "null" };
 
   expect(await takenFrom(without(sends, publicSends), { headers, from: "10.0.1.1" })).toEqual([]);
-  expect(await takenFrom(sends, { headers: elsewhere, formToken, from: "10.0.1.2" })).toEqual([]);
-  expect(await takenFrom(sends, { headers: framed, formToken, from: "10.0.1.3" })).toEqual([]);
+  const forms = without(sends, protocolSends);
+  expect(await takenFrom(forms, { headers: elsewhere, formToken, from: "10.0.1.2" })).toEqual([]);
+  expect(await takenFrom(forms, { headers: framed, formToken, from: "10.0.1.3" })).toEqual([]);
 });
 
 /** Their answers do not end. */

@@ -17,6 +17,7 @@ import {
   contactFindings,
   databaseFindings,
   folderFindings,
+  hintFindings,
   listenFindings,
   nodeFinding,
   publicUrlFindings,
@@ -77,7 +78,8 @@ async function examineWith(config: CoordinatorConfig, context: CommandContext): 
   ]);
   const folder = folderFindings(context.home);
   const tls = tlsFindings(config, now());
-  return [...folder, ...contact, dns, ...tls, ...ports, ...address, ...(await database(context, now))];
+  const own = [...folder, ...contact, dns, ...tls, ...ports, ...address, ...hintFindings(config)];
+  return [...own, ...(await database(context, now))];
 }
 
 /** The embedded one is looked at where it is there, and not made. */

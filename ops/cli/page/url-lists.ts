@@ -52,7 +52,8 @@ async function* entriesOf(file: string): AsyncGenerator<string> {
     yield* text.split(/\r?\n/).map((line) => line.slice(0, mostLineCharacters));
     return;
   }
-  for (const { href } of await readList(text, form, new WorkTurns(async () => {}))) yield href;
+  const { entries } = await readList(text, form, new WorkTurns(async () => {}));
+  for (const { href } of entries) yield href;
 }
 
 /** Line by line; of one that is too long as much as shows that it is no URL. */

@@ -5,6 +5,7 @@ import { connect } from "node:net";
 import type { Pool } from "pg";
 import { request } from "undici";
 import type { CoordinatorConfig } from "#coordinator/config";
+import { hintWarnings } from "#coordinator/hints/start";
 import { contactFault, contactWarnings } from "#coordinator/opt-outs/start";
 import { bytesText, howMany } from "#core/format";
 import { createNameResolver } from "#core/name-resolver";
@@ -79,6 +80,9 @@ export async function contactFindings(config: CoordinatorConfig): Promise<Findin
       : mend("contact", `${config.contact}: ${trouble}.`);
   return [answers, ...warnings];
 }
+
+export const hintFindings = (config: CoordinatorConfig): Finding[] =>
+  hintWarnings(config).map((words) => note("websub", `${words}.`));
 
 export async function resolverFinding({
   resolvers,

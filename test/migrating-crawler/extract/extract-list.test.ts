@@ -63,13 +63,23 @@ describe("a sitemap", () => {
   });
 
   it("of sitemaps names these", async () => {
-    const index = `<sitemapindex><sitemap><loc>/part-1.xml.gz</loc></sitemap><sitemap><loc>https://site.example/part-2.xml</loc></sitemap></sitemapindex>`;
+    const index = `<sitemapindex><sitemap><loc>https://site.example/part-1.xml.gz</loc></sitemap><sitemap><loc>https://site.example/part-2.xml</loc></sitemap></sitemapindex>`;
 
     expect(await urlsOf(index)).toEqual([
       "https://site.example/part-1.xml.gz",
       "https://site.example/part-2.xml",
     ]);
   });
+
+  it.each(["/a", "//site.example/a", "site.example/a", "a", "https:a", "?a", "mailto:a@site.example"])(
+    "leaves out and counts %s, which has no protocol of the web",
+    async (loc) => {
+      const page = await listOf(urlset(url(loc), url("HTTPS://site.example/b")));
+
+      expect(page?.links.map((link) => link.url)).toEqual(["https://site.example/b"]);
+      expect(page?.leftOutLinks).toBe(1);
+    },
+  );
 
   it("may have a prefix, and elements of other vocabularies", async () => {
     const prefixed = `<sm:urlset xmlns:sm="${sitemapNamespace}" xmlns:image="http://www.google.com/schemas/sitemap-image/1.1">
@@ -298,12 +308,51 @@ describe("a document", () => {
   });
 
   it("that is a list is one under any type that is read", async () => {
-    expect(await urlsOf(urlset(url("/a")), { contentType: "text/html" })).toEqual(["https://site.example/a"]);
+    expect(await urlsOf(urlset(url("https://site.example/a")), { contentType: "text/html" })).toEqual([
+      "https://site.example/a",
+    ]);
   });
 });
 
 it("a header's nofollow holds for a list's URLs", async () => {
-  const page = await listOf(urlset(url("/a")), { robotsTag: "noindex, nofollow" });
+  const page = await listOf(urlset(url("https://site.example/a")), { robotsTag: "noindex, nofollow" });
 
   expect(page).toMatchObject({ robots: { noindex: true, nofollow: true }, links: [{ nofollow: true }] });
+});
+
+describe("a feed that names a hub (WebSub section 4)", () => {
+  const atom = (links: string) =>
+    `<feed xmlns="http://www.w3.org/2005/Atom">${links}<entry><link href="/1"/><link rel="hub" href="/not-this"/></entry></feed>`;
+
+  it("ships it in Atom with what the feed calls itself, and reads no entry's links for it", async () => {
+    const page = await listOf(
+      atom(`<link rel="self" href="/feed"/><link rel="HUB other" href="https://hub.example/"></link>`),
+      { contentType: "application/atom+xml" },
+    );
+
+    expect(page).toMatchObject({ hubs: ["https://hub.example/"], self: "https://site.example/feed" });
+    expect(page?.links.map((link) => link.url)).toEqual(["https://site.example/1"]);
+  });
+
+  it("ships it in RSS, which borrows Atom's element, and no more than three", async () => {
+    const hubs = [1, 2, 3, 4].map((n) => `<atom:link rel="hub" href="https://hub${n}.example/"/>`);
+    const page = await listOf(
+      `<rss version="2.0"><channel><link>https://site.example/</link>${hubs.join("")}<item><link>https://site.example/1</link></item></channel></rss>`,
+    );
+
+    expect(page?.hubs).toEqual(["https://hub1.example/", "https://hub2.example/", "https://hub3.example/"]);
+    expect(page?.self).toBeUndefined();
+  });
+
+  it("takes the header's before its own, and drops what is no web address", async () => {
+    const linkHeader = [
+      '<https://hub.example/>; rel="hub", </own>; rel=self',
+      "<ftp://hub.example/>; rel=hub",
+    ];
+    const page = await listOf(atom('<link rel="hub" href="https://other.example/"/>'), { linkHeader });
+    const without = await listOf(atom('<link rel="hub" href="mailto:hub@site.example"/>'));
+
+    expect(page).toMatchObject({ hubs: ["https://hub.example/"], self: "https://site.example/own" });
+    expect([without?.hubs, without?.self]).toEqual([undefined, undefined]);
+  });
 });
