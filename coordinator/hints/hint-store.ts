@@ -488,7 +488,9 @@ async function writeVerdict(
 
 const mostJudged = 1000;
 
-export type JudgedHints = Readonly<Record<HintSource, { readonly right: number; readonly wrong: number }>>;
+export type JudgedHints = Readonly<
+  Record<HintSource, { readonly right: number; readonly wrong: number }> & { more: boolean }
+>;
 
 /** Of hints whose URLs were fetched since, or never in time: they go, and their hosts are heard accordingly. */
 export async function judgeHints(pool: Pool, now: Date): Promise<JudgedHints> {
@@ -547,7 +549,7 @@ export async function judgeHints(pool: Pool, now: Date): Promise<JudgedHints> {
     right: judged.filter((one) => one.source === source && one.right === true).length,
     wrong: judged.filter((one) => one.source === source && one.right === false).length,
   });
-  return { indexnow: of("indexnow"), websub: of("websub") };
+  return { indexnow: of("indexnow"), websub: of("websub"), more: rows.length === mostJudged };
 }
 
 /** What was never looked at in time, and keys that were wrong for a month. */

@@ -68,7 +68,7 @@ export function wasRight(visit: HintedVisit): boolean | null {
   if (visit.wasOutcome === null) return !isGone;
   const wasPage = visit.wasOutcome === "fetched" || visit.wasOutcome === "unchanged";
   if (wasPage && isPage) return outcome === "fetched" && visit.digest !== visit.wasDigest;
-  return outcome !== visit.wasOutcome;
+  return outcome !== visit.wasOutcome && (wasPage || !isGone);
 }
 
 // What is told of a host's hints, in lists and in `who`.

@@ -69,10 +69,13 @@ export function scheduleHints(duty: HintDuty, config: HintConfig): void {
     }
   });
   timekeeper.every("judge-hints", judgeMs, async () => {
-    const judged = await judgeHints(pool, now());
-    for (const source of hintSources) {
-      count(source, "right", judged[source].right);
-      count(source, "wrong", judged[source].wrong);
+    for (let more = true; more; ) {
+      const judged = await judgeHints(pool, now());
+      for (const source of hintSources) {
+        count(source, "right", judged[source].right);
+        count(source, "wrong", judged[source].wrong);
+      }
+      ({ more } = judged);
     }
   });
   timekeeper.every("subscribe-to-feeds", subscribeMs, async () => {
@@ -135,19 +138,18 @@ export async function subscribeToFeeds(
   }
 }
 
-/** The coordinator's own connections write, and not the pages' impatient ones. */
+/** Over the pages' own connections, few and impatient: what anybody may send starves no flow. */
 export function hintPart(options: {
   readonly pool: Pool;
-  readonly database: { readonly pool: Pool };
   readonly metrics: Pick<Metrics, "hints">;
   readonly config: Pick<HintConfig, "hints" | "scope">;
   readonly log: Log;
   readonly now?: () => Date;
 }): WebPart {
-  const { pool, database, metrics, config, log, now = () => new Date() } = options;
+  const { pool, metrics, config, log, now = () => new Date() } = options;
   return hintRoutes({
-    hints: createHintStore(database.pool),
-    subscriptions: createSubscriptionStore(database.pool),
+    hints: createHintStore(pool),
+    subscriptions: createSubscriptionStore(pool),
     reads: createHintReads(pool),
     rules: () => ({ policies: config.hints, scope: config.scope }),
     count: countingHints(metrics),

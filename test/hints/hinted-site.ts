@@ -36,7 +36,7 @@ export async function newHintedSite() {
     now: () => now,
     parts: [
       hintPart({
-        ...{ pool: world.pool, database: world.database, metrics, config, log: silentLog, now: () => now },
+        ...{ pool: world.pool, metrics, config, log: silentLog, now: () => now },
       }),
     ],
   });

@@ -309,6 +309,7 @@ describe("what a hint is worth", () => {
     ["a page that is gone", "fetched", "a", "http-error", "a", 410, true],
     ["a page that came back", "http-error", null, "fetched", "b", 200, true],
     ["what is still missing", "http-error", null, "http-error", null, 404, false],
+    ["what is missing in another way", "http-error", null, "soft-not-found", null, 200, false],
     ["a new page", null, null, "fetched", "a", 200, true],
     ["a new URL with nothing there", null, null, "http-error", null, 404, false],
     ["a site that is down", "fetched", "a", "failed", "a", null, null],
