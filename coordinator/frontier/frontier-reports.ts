@@ -58,6 +58,8 @@ export interface UrlReport {
     readonly outLinks: number | null;
     /** Of its links the share that changed between its last two visits (results/change-ratio). */
     readonly linkRatio: number | null;
+    /** That it has changed, since its last fetch (recrawl/signal-store). */
+    readonly signals: number;
   };
   readonly page: PageReport | null;
   /** Of the page in the index; null: nothing is stated, or there is no page. */

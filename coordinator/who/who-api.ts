@@ -289,6 +289,9 @@ const urlReport = z
         .number()
         .nullable()
         .describe("Of its links the share that changed between its last two visits."),
+      signals: z
+        .int()
+        .describe("How often its site said that it has changed, since the last fetch (a sitemap's lastmod)."),
     }),
   })
   .meta({ id: "UrlReport" });

@@ -47,11 +47,13 @@ export function signalTables(
       ...strategies.map(text),
       ...(best ? [number(100 * most, 1)] : []),
     ]);
-  const size = `${count(pages)} pages, ${count(first.fetches)} fetches one at a time, ${seeds === 1 ? `seed ${seed}` : `seeds ${seed} to ${seed + seeds - 1}`}`;
+  const size = `${count(pages)} pages, ${count(first.fetches)} fetches, ${seeds === 1 ? `seed ${seed}` : `seeds ${seed} to ${seed + seeds - 1}`}`;
   const spread = ({ freshness, least, most }: SignalComparison["strategies"][number]) =>
     `${number(100 * freshness, 1)} ±${number(50 * (most - least), 1)}`;
   const share = ({ ofOptimal }: SignalComparison["strategies"][number]) =>
     ofOptimal === null ? "–" : number(ofOptimal, 3);
+  const fetched = ({ fetched: all, busiest }: SignalComparison["strategies"][number]) =>
+    `${number(all, 3)}, ${number(busiest, 2)}`;
   return [
     `Pages whose changes are signalled: ${size}`,
     `Share of time in which copies are current, in %, by importance (mean, and half of what the seeds differ by); best: the continuous optimum`,
@@ -59,6 +61,8 @@ export function signalTables(
     ...(first.strategies.some(({ ofOptimal }) => ofOptimal !== null)
       ? ["Of the freshness of optimal", formatTable(titles.slice(0, -1), rowsOf(share, false))]
       : []),
+    "Fetches of those planned: mean, and the busiest day of any seed",
+    formatTable(titles.slice(0, -1), rowsOf(fetched, false)),
   ].join("\n\n");
 }
 

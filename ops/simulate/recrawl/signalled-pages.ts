@@ -1,6 +1,6 @@
 /**
  * Recrawls of single pages whose changes are signalled, well or badly: one page is fetched every turn, so that the total
- * rate is the same and constant under every strategy. The model is that of Busa-Fekete et al. (arXiv 2502.02430), with pages
+ * rate is the same and constant whatever is preferred; but for the live rules, whose fetches are counted. The model is that of Busa-Fekete et al. (arXiv 2502.02430), with pages
  * as the coordinator has them: rates spread log-normally, importance by back-links, hosts of ten pages. Time is in days and
  * counted exactly: a copy is current until the first change after its fetch, wherever that falls between two turns.
  *
@@ -9,9 +9,9 @@
  * optimal         even distances at the rates of coordinator/recrawl/optimal-rates; what is due longest is fetched
  * greedy          the page of which a fetch adds most (crawl-value.ts), deaf to signals
  * ncis            the same with signals, whose quality is known: the paper's GREEDY-NCIS
- * optimal-learnt  as optimal, with rates as they are learnt from visits
- * ncis-learnt     the rule of the live strategy: a plan a day gives the multiplier, each page a wait that its signals
- *                 shorten; rates and the signals' quality are learnt from visits. What is due longest is fetched
+ * optimal-learnt  the rule of the live strategy: a plan a day gives the multiplier, and each page a wait, by rates that are
+ *                 learnt from visits. A page is fetched when it is due, and the next plan corrected by how many were
+ * ncis-learnt     the same with signals that shorten a page's wait, and whose quality is learnt as well
  */
 import { addSums, likelyChangesPerDay, noVisits, type VisitSums } from "#coordinator/recrawl/change-rate";
 import {
@@ -21,6 +21,7 @@ import {
   signalStep,
   waitsOf,
 } from "#coordinator/recrawl/crawl-value";
+import { type CapacityInput, nextCapacity } from "#coordinator/recrawl/make-plan";
 import { optimalPlan, optimalRates, signalledFreshness } from "#coordinator/recrawl/optimal-rates";
 import {
   fixedPlan,
@@ -78,6 +79,8 @@ export interface SignalFigures {
   readonly freshness: number;
   /** Of each page. */
   readonly fetches: Uint32Array;
+  /** On each day that was measured. */
+  readonly fetchesOfDay: readonly number[];
 }
 
 const pagesPerHost = 10;
@@ -159,7 +162,9 @@ interface Pages {
 }
 
 interface Strategy {
-  /** The page that is fetched. */
+  /** Whether a turn has as many fetches as it chooses, and not one. */
+  readonly isFree?: boolean;
+  /** The page that is fetched; -1: none is due. */
   choose(now: number, pages: Pages): number;
   noteSignal?(page: number, pages: Pages): void;
   noteVisit?(visit: Visit): void;
@@ -172,6 +177,7 @@ export function simulateSignals(strategy: SignalStrategy, world: SignalWorld): S
     signals: new Uint32Array(scenario.pages),
   };
   const fetches = new Uint32Array(scenario.pages);
+  const ofDay = new Array<number>(Math.ceil(scenario.turns / fetchesPerDay)).fill(0);
   const staleFrom = new Float64Array(scenario.pages).fill(Infinity);
   const from = (warmUp * scenario.turns) / fetchesPerDay;
   const until = scenario.turns / fetchesPerDay;
@@ -190,19 +196,29 @@ export function simulateSignals(strategy: SignalStrategy, world: SignalWorld): S
       pages.signals[page]! += 1;
       chosen.noteSignal?.(page, pages);
     }
-    const page = chosen.choose(now, pages);
-    count(page, now);
-    const elapsed = now - pages.lastFetch[page]!;
-    const visit = { page, now, elapsed, signals: pages.signals[page]!, hasChanged: staleFrom[page]! <= now };
-    fetches[page]! += 1;
-    pages.lastFetch[page] = now;
-    pages.signals[page] = 0;
-    staleFrom[page] = Infinity;
-    chosen.noteVisit?.(visit);
+    for (let page = chosen.choose(now, pages); page >= 0; page = chosen.choose(now, pages)) {
+      count(page, now);
+      const elapsed = now - pages.lastFetch[page]!;
+      const visit = {
+        page,
+        now,
+        elapsed,
+        signals: pages.signals[page]!,
+        hasChanged: staleFrom[page]! <= now,
+      };
+      fetches[page]! += 1;
+      ofDay[Math.ceil(now) - 1]! += 1;
+      pages.lastFetch[page] = now;
+      pages.signals[page] = 0;
+      staleFrom[page] = Infinity;
+      chosen.noteVisit?.(visit);
+      if (chosen.isFree !== true) break;
+    }
   }
   for (let page = 0; page < scenario.pages; page++) count(page, until);
   const all = importance.reduce((sum, weight) => sum + weight, 0);
-  return { strategy, freshness: fresh / all / (until - from), fetches };
+  const fetchesOfDay = ofDay.slice(Math.ceil(from), Math.floor(until));
+  return { strategy, freshness: fresh / all / (until - from), fetches, fetchesOfDay };
 }
 
 /**
@@ -236,6 +252,9 @@ export interface SignalComparison {
     readonly most: number;
     /** Of the freshness of *optimal* with the same seeds; null: it did not run. */
     readonly ofOptimal: number | null;
+    /** Of the planned fetches a day: on the average, and on the busiest day. */
+    readonly fetched: number;
+    readonly busiest: number;
   }[];
 }
 
@@ -249,16 +268,23 @@ export function compareSignals(
   );
   const found = strategies.map((strategy) => ({
     strategy,
-    all: worlds.map((world) => simulateSignals(strategy, world).freshness),
+    runs: worlds.map((world) => simulateSignals(strategy, world)),
   }));
+  const planned = worlds[0]!.fetchesPerDay;
+  const freshnessOfAll = (runs: readonly SignalFigures[]) => mean(runs.map(({ freshness }) => freshness));
   const optimal = found.find(({ strategy }) => strategy === "optimal");
   return {
     quality: scenario.quality,
     fetches: scenario.turns,
     best: mean(worlds.map(bestFreshness)),
-    strategies: found.map(({ strategy, all }) => ({
-      ...{ strategy, freshness: mean(all), least: Math.min(...all), most: Math.max(...all) },
-      ofOptimal: optimal === undefined ? null : mean(all) / mean(optimal.all),
+    strategies: found.map(({ strategy, runs }) => ({
+      strategy,
+      freshness: freshnessOfAll(runs),
+      least: Math.min(...runs.map(({ freshness }) => freshness)),
+      most: Math.max(...runs.map(({ freshness }) => freshness)),
+      ofOptimal: optimal === undefined ? null : freshnessOfAll(runs) / freshnessOfAll(optimal.runs),
+      fetched: mean(runs.flatMap(({ fetchesOfDay }) => fetchesOfDay)) / planned,
+      busiest: Math.max(...runs.flatMap(({ fetchesOfDay }) => fetchesOfDay)) / planned,
     })),
   };
 }
@@ -348,8 +374,11 @@ class Learnt implements Strategy {
   readonly #sums: VisitSums[];
   readonly #rates: Float64Array;
   readonly #hosts: SignalSums[];
+  readonly isFree = true;
   #plan: PlanInForce;
   #nextPlan = 0;
+  #fetched = 0;
+  #capacity: CapacityInput["before"] = null;
 
   constructor(world: SignalWorld, strategy: "optimal" | "ncis") {
     const { pages, seed } = world.scenario;
@@ -365,7 +394,8 @@ class Learnt implements Strategy {
 
   choose(now: number): number {
     if (now >= this.#nextPlan) this.#makePlan(now);
-    return least(this.#due);
+    const page = least(this.#due);
+    return this.#due[page]! <= now ? page : -1;
   }
 
   noteSignal(page: number, { lastFetch, signals }: Pages): void {
@@ -375,6 +405,7 @@ class Learnt implements Strategy {
   }
 
   noteVisit({ page, now, elapsed, signals, hasChanged }: Visit): void {
+    this.#fetched += 1;
     const host = Math.floor(page / pagesPerHost);
     const sums = this.#hosts[host]!;
     const visit = { elapsedSeconds: elapsed * 86_400, hasChanged, lastChangeSecondsAgo: null };
@@ -406,6 +437,14 @@ class Learnt implements Strategy {
 
   #makePlan(now: number): void {
     const { importance, fetchesPerDay } = this.#world;
+    const measured = { windowDays: 1, sinceLastDays: 1, again: this.#fetched, first: 0, lateShare: 0 };
+    const meanDays = importance.length / fetchesPerDay;
+    const { correction } = nextCapacity({
+      ...{ before: this.#capacity, allowedPerDay: fetchesPerDay, measured, encourageRate: 0.9 },
+      isSettled: now > 2 * meanDays,
+    });
+    this.#capacity = { capacityPerDay: fetchesPerDay, correction, totalPerDay: fetchesPerDay };
+    this.#fetched = 0;
     const isSignalled = this.#plan.strategy === "ncis";
     const waits = this.#hosts.map((sums) => (isSignalled ? waitsOf(heededQuality(sums)) : null));
     const { multiplier } = optimalPlan(
@@ -415,7 +454,7 @@ class Learnt implements Strategy {
         leastPerDay: new Float64Array(importance.length).fill(this.#plan.bounds.leastPerDay),
         waits: (page) => waits[Math.floor(page / pagesPerHost)]!,
       },
-      fetchesPerDay,
+      fetchesPerDay * correction,
     );
     this.#plan = { ...this.#plan, multiplier };
     this.#nextPlan = now + 1;
