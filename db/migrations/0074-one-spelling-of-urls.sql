@@ -36,24 +36,51 @@ return url ~ '%([0-9A-Fa-f]?[a-f]|2[DE]|3[0-9]|4[1-9A-F]|5[0-9AF]|6[1-9A-F]|7[0-
 create function pg_temp.gone_of(worth text, worths text[], kept text) returns integer language sql immutable
 return cardinality(array_positions(worths, worth)) - (worth is not distinct from kept)::int;
 
+-- What results do to other hosts, taken apart (frontier/link-outbox.ts): for some URLs the only text that there is.
+create function pg_temp.long_at(packed bytea, at integer) returns bigint language sql immutable
+return ('x' || encode(substring(packed from at + 1 for 8), 'hex'))::bit(64)::bigint;
+
+create temporary table waiting on commit drop as
+select outbox_number, nth, host_hash, url_hash, links, depth, redirects, lists, depth <> '\xffff' as is_named,
+  substring(packed from 6 + 26 * effects + ends - length for length) as url
+from (
+  select *, sum(length) over (partition by outbox_number order by nth)::integer as ends
+  from (
+    select o.outbox_number, nth, o.packed, o.effects,
+      pg_temp.long_at(o.packed, 5 + 8 * nth) as host_hash,
+      pg_temp.long_at(o.packed, 5 + 8 * o.effects + 8 * nth) as url_hash,
+      substring(o.packed from 6 + 16 * o.effects + 4 * nth for 4) as links,
+      substring(o.packed from 6 + 20 * o.effects + 2 * nth for 2) as depth,
+      substring(o.packed from 6 + 22 * o.effects + nth for 1) as redirects,
+      substring(o.packed from 6 + 23 * o.effects + nth for 1) as lists,
+      256 * get_byte(o.packed, 5 + 24 * o.effects + 2 * nth) + get_byte(o.packed, 6 + 24 * o.effects + 2 * nth) as length
+    from link_outbox o
+    cross join lateral generate_series(0, o.effects - 1) as nth
+  ) columns_of
+) lengths_of;
+
 -- URLs with another key from now on, wherever their text stands.
 create temporary table respelled on commit drop as
-select distinct on (host_hash, old_hash) host_hash, old_hash, pg_temp.hash_of(url) as new_hash, url
+select host_hash, old_hash, pg_temp.hash_of(url) as new_hash, url
 from (
   select host_hash, url_hash as old_hash, url as old_url, canonical_escapes(url) as url
   from (
-    select host_hash, url_hash, url from frontier_url where pg_temp.may_differ(url)
-    union all select host_hash, url_hash, url from held_url where pg_temp.may_differ(url)
-    union all select host_hash, url_hash, url from page where pg_temp.may_differ(url)
-    union all select host_hash, url_hash, url from foreign_url where pg_temp.may_differ(url)
-    union all select host_hash, url_hash, url from double_check where pg_temp.may_differ(url)
-    union all select host_hash, url_hash, url from page_change where pg_temp.may_differ(url)
-    union all select host_hash, url_hash, url from page_change_inbox where pg_temp.may_differ(url)
-    union all select host_hash, url_hash, url from submission_url where url_hash is not null and pg_temp.may_differ(url)
-  ) written
+    select distinct on (host_hash, url_hash) host_hash, url_hash, url
+    from (
+      select host_hash, url_hash, url from frontier_url where pg_temp.may_differ(url)
+      union all select host_hash, url_hash, url from held_url where pg_temp.may_differ(url)
+      union all select host_hash, url_hash, url from page where pg_temp.may_differ(url)
+      union all select host_hash, url_hash, url from foreign_url where pg_temp.may_differ(url)
+      union all select host_hash, url_hash, url from double_check where pg_temp.may_differ(url)
+      union all select host_hash, url_hash, url from page_change where pg_temp.may_differ(url)
+      union all select host_hash, url_hash, url from page_change_inbox where pg_temp.may_differ(url)
+      union all select host_hash, url_hash, url from submission_url where url_hash is not null and pg_temp.may_differ(url)
+      union all select host_hash, url_hash, text from waiting, convert_from(url, 'UTF8') as text where pg_temp.may_differ(text)
+    ) written
+    order by host_hash, url_hash
+  ) each_once
 ) spelled
-where url <> old_url
-order by host_hash, old_hash;
+where url <> old_url;
 create unique index on respelled (old_hash, host_hash) include (new_hash);
 create index on respelled (host_hash, new_hash);
 
@@ -68,7 +95,7 @@ analyze spelling;
 
 -- What a URL is from now on is what its latest page says, else its latest fetch, else its canonical spelling.
 create temporary table member on commit drop as
-select s.host_hash, s.old_hash, s.new_hash, s.url, u.url_hash is not null as has_url, p.url_hash is not null as has_page,
+select s.host_hash, s.old_hash, s.new_hash, s.url, p.url_hash is not null as has_page,
   row_number() over (
     partition by s.host_hash, s.new_hash
     order by p.fetched_at desc nulls last, u.last_fetched_at desc nulls last, s.old_hash <> s.new_hash, s.old_hash
@@ -96,6 +123,7 @@ select m.host_hash, m.new_hash, m.url,
 from member m
 join frontier_url u on u.host_hash = m.host_hash and u.url_hash = m.old_hash
 group by m.host_hash, m.new_hash, m.url;
+analyze merged_url;
 
 delete from frontier_url u
 using member m
@@ -174,10 +202,8 @@ where b.host_hash = k.host_hash and b.batch = k.batch and k.url_hashes is not nu
 
 -- The index: the latest page stays, and whatever was a copy of a spelling is one of the page.
 create temporary table merged_page on commit drop as
-select m.host_hash, m.old_hash, m.new_hash, m.url, m.place = 1 as stays,
-  first_value(p.text_group) over (partition by m.host_hash, m.new_hash order by m.place) as text_group
-from member m
-join page p on p.host_hash = m.host_hash and p.url_hash = m.old_hash;
+select host_hash, old_hash, new_hash, url, place = 1 as stays from member where has_page;
+analyze merged_page;
 
 delete from page p
 using merged_page m
@@ -199,22 +225,35 @@ where duplicate_host_hash = host_hash and duplicate_url_hash = url_hash;
 
 update page set canonical_url = canonical_escapes(canonical_url) where pg_temp.may_differ(canonical_url);
 
--- Of its texts the one that stays, and of two spellings that stood for one group, one.
-with bands as (
-  select b.band, b.host_hash, b.url_hash,
-    b.text_group is distinct from m.text_group
-      or row_number() over (partition by b.band, m.host_hash, m.new_hash order by m.stays desc, m.old_hash) > 1 as goes
-  from merged_page m
-  join text_band b on b.host_hash = m.host_hash and b.url_hash = m.old_hash
-)
+-- The text of the page that stays is compared with others'; another page stands for a group that has lost its own
+-- (results/near-text-store.ts).
+create temporary table lost_text on commit drop as
+select distinct b.text_group
+from merged_page m
+join text_band b on b.host_hash = m.host_hash and b.url_hash = m.old_hash
+where not m.stays;
+
 delete from text_band b
-using bands
-where bands.goes and b.band = bands.band and b.host_hash = bands.host_hash and b.url_hash = bands.url_hash;
+using merged_page m
+where b.host_hash = m.host_hash and b.url_hash = m.old_hash and not m.stays;
 
 update text_band b
 set url_hash = m.new_hash
 from merged_page m
-where b.host_hash = m.host_hash and b.url_hash = m.old_hash and m.old_hash <> m.new_hash;
+where b.host_hash = m.host_hash and b.url_hash = m.old_hash and m.stays and m.old_hash <> m.new_hash;
+
+insert into text_band (band, host_hash, url_hash, simhash, words, text_group)
+select ((1 + floor(ln(heir.words) / -ln(0.8::float8))::integer) * 4 + nth) * 65536
+    + ('x' || lpad(substr(heir.simhash, 4 * nth + 1, 4), 8, '0'))::bit(32)::integer,
+  heir.host_hash, heir.url_hash, ('x' || heir.simhash)::bit(64)::bigint, heir.words, heir.text_group
+from (
+  select distinct on (text_group) p.host_hash, p.url_hash, p.simhash, p.words, text_group
+  from lost_text
+  join page p using (text_group)
+  where not exists (select from text_band b where b.text_group = lost_text.text_group)
+  order by text_group, p.duplicate_url_hash is not null, p.host_hash, p.url_hash
+) heir
+cross join generate_series(0, 3) as nth;
 
 -- Links. A page's row is rebuilt where it leads to another spelling than the one: each URL once, none to itself.
 create temporary table relinked on commit drop as
@@ -380,6 +419,8 @@ select m.host_hash, m.old_hash, m.new_hash, o.visit,
 from member m
 join out_link o on o.host_hash = m.host_hash and o.url_hash = m.old_hash;
 
+analyze unpacked;
+analyze linking;
 create temporary table linked_again on commit drop as
 select p.host_hash, p.url_hash
 from (
@@ -408,6 +449,8 @@ cross join lateral (
   where host_hash = a.host_hash and url_hash = a.url_hash
 ) v;
 
+analyze linked_again;
+analyze visit_of;
 create temporary table visit_link on commit drop as
 select a.host_hash, a.url_hash, 0 as level,
   case when t.place is null then o.host_hash else o.hosts[t.place] end as target_host, t.target
@@ -455,6 +498,7 @@ left join (
   having count(*) filter (where v.level = 0) > 1
 ) many on many.host_hash = l.host_hash and many.new_hash = l.new_hash;
 
+analyze visit_again;
 create temporary table link_again on commit drop as
 select distinct v.host_hash, v.page, v.visit, l.target_host, coalesce(r.new_hash, l.target) as target
 from visit_again v
@@ -462,6 +506,9 @@ join visit_link l using (host_hash, url_hash, level)
 left join respelled r on r.host_hash = l.target_host and r.old_hash = l.target
 where (l.target_host, coalesce(r.new_hash, l.target)) <> (v.host_hash, v.page);
 create index on link_again (host_hash, page, visit, target);
+analyze link_again;
+
+analyze relinked;
 
 create temporary table link_gone on commit drop as
 select host_hash, target_host, target from relinked where goes;
@@ -543,22 +590,17 @@ set url_hash = r.new_hash
 from respelled r
 where p.host_hash = r.host_hash and p.url_hash = r.old_hash;
 
--- What is linked to by two spellings of a page, or in two spellings, has one link less.
-create temporary table fewer_links on commit drop as
-select target_host as host_hash, target as url_hash, count(*)::integer as links,
-  count(*) filter (where target_host <> host_hash)::integer as outside
-from link_gone
-group by 1, 2;
-
+-- What is linked to by two spellings of a page, or in two spellings, has one link less. Of other hosts that goes the way of all
+-- links to them, behind those that wait still (at the end).
 update frontier_url u
 set back_links = greatest(0, u.back_links - f.links)
-from fewer_links f
+from (
+  select target_host as host_hash, target as url_hash, count(*) as links
+  from link_gone
+  where target_host = host_hash
+  group by 1, 2
+) f
 where u.host_hash = f.host_hash and u.url_hash = f.url_hash;
-
-update frontier_host h
-set outside_links = greatest(0, h.outside_links - f.outside)
-from (select host_hash, sum(outside) as outside from fewer_links group by host_hash) f
-where h.host_hash = f.host_hash and f.outside > 0;
 
 -- URLs of other coordinators: what one spelling has told stays told, and what waits waits.
 create temporary table merged_foreign on commit drop as
@@ -581,11 +623,6 @@ set url_hash = m.new_hash, url = m.url, links = m.links, depth = m.depth, redire
   hops = m.hops, waits_since = case when m.is_told and m.links = 0 then f.waits_since else m.waits_since end
 from merged_foreign m
 where f.host_hash = m.host_hash and f.url_hash = m.leading_hash;
-
-update foreign_url f
-set links = greatest(-2147483648, f.links::bigint - l.links)::int, waits_since = coalesce(f.waits_since, now())
-from fewer_links l
-where f.host_hash = l.host_hash and f.url_hash = l.url_hash;
 
 -- Those that lie before the place where claims are settled have to be looked at once more.
 update coordinator_self
@@ -664,40 +701,15 @@ set directories = array(select canonical_escapes(one) from unnest(directories) w
   exclude = array(select canonical_escapes(one) from unnest(exclude) with ordinality as t (one, nth) order by nth)
 where pg_temp.may_differ(array_to_string(directories || seeds || include || exclude, ' '));
 
--- What results do to other hosts (frontier/link-outbox.ts) is taken apart and packed again. Of a bite that was begun, what is
--- done goes: its place is by the order of keys, which is another one now.
-create function pg_temp.long_at(packed bytea, at integer) returns bigint language sql immutable
-return ('x' || encode(substring(packed from at + 1 for 8), 'hex'))::bit(64)::bigint;
-
+-- What results do to other hosts is packed again. Of a bite that was begun, what is done goes: its place is by the order of
+-- keys, which is another one now.
 create temporary table effect on commit drop as
-select o.outbox_number, o.nth, o.host_hash, coalesce(pg_temp.hash_of(o.new_url), r.new_hash, o.url_hash) as url_hash,
-  o.links, o.depth, o.redirects, o.lists, coalesce(convert_to(o.new_url, 'UTF8'), o.url) as url,
-  o.new_url is not null or r.new_hash is not null as is_changed,
-  b.reached_host is not null and (o.host_hash, o.url_hash) <= (b.reached_host, b.reached_url) as is_done
-from (
-  select *, case when depth <> '\xffff' and pg_temp.may_differ(convert_from(url, 'UTF8'))
-    then canonical_escapes(convert_from(url, 'UTF8')) end as new_url
-  from (
-    select *, substring(packed from 6 + 26 * effects + ends - length for length) as url
-    from (
-      select *, sum(length) over (partition by outbox_number order by nth)::integer as ends
-      from (
-        select o.outbox_number, nth, o.packed, o.effects,
-          pg_temp.long_at(o.packed, 5 + 8 * nth) as host_hash,
-          pg_temp.long_at(o.packed, 5 + 8 * o.effects + 8 * nth) as url_hash,
-          substring(o.packed from 6 + 16 * o.effects + 4 * nth for 4) as links,
-          substring(o.packed from 6 + 20 * o.effects + 2 * nth for 2) as depth,
-          substring(o.packed from 6 + 22 * o.effects + nth for 1) as redirects,
-          substring(o.packed from 6 + 23 * o.effects + nth for 1) as lists,
-          256 * get_byte(o.packed, 5 + 24 * o.effects + 2 * nth) + get_byte(o.packed, 6 + 24 * o.effects + 2 * nth) as length
-        from link_outbox o
-        cross join lateral generate_series(0, o.effects - 1) as nth
-      ) columns_of
-    ) lengths_of
-  ) texts_of
-) o
-left join respelled r on r.host_hash = o.host_hash and r.old_hash = o.url_hash
-left join link_outbox_bite b on o.outbox_number = any (b.outbox_numbers);
+select w.*, coalesce(r.new_hash, w.url_hash) as new_hash, coalesce(convert_to(r.url, 'UTF8'), w.url) as new_url,
+  r.new_hash is not null as is_changed,
+  b.reached_host is not null and (w.host_hash, w.url_hash) <= (b.reached_host, b.reached_url) as is_done
+from waiting w
+left join respelled r on r.host_hash = w.host_hash and r.old_hash = w.url_hash
+left join link_outbox_bite b on w.outbox_number = any (b.outbox_numbers);
 
 update link_outbox o
 set effects = again.effects, packed = again.packed
@@ -705,13 +717,13 @@ from (
   select outbox_number, count(*) filter (where not is_done)::integer as effects,
     '\x01'::bytea || int4send(count(*) filter (where not is_done)::integer)
       || coalesce(string_agg(int8send(host_hash), '' order by nth) filter (where not is_done), '')
-      || coalesce(string_agg(int8send(url_hash), '' order by nth) filter (where not is_done), '')
+      || coalesce(string_agg(int8send(new_hash), '' order by nth) filter (where not is_done), '')
       || coalesce(string_agg(links, '' order by nth) filter (where not is_done), '')
       || coalesce(string_agg(depth, '' order by nth) filter (where not is_done), '')
       || coalesce(string_agg(redirects, '' order by nth) filter (where not is_done), '')
       || coalesce(string_agg(lists, '' order by nth) filter (where not is_done), '')
-      || coalesce(string_agg(int2send(length(url)::smallint), '' order by nth) filter (where not is_done), '')
-      || coalesce(string_agg(url, '' order by nth) filter (where not is_done), '') as packed
+      || coalesce(string_agg(int2send(case when is_named then length(new_url) else 0 end::smallint), '' order by nth) filter (where not is_done), '')
+      || coalesce(string_agg(case when is_named then new_url else '' end, '' order by nth) filter (where not is_done), '') as packed
   from effect
   group by outbox_number
   having bool_or(is_changed or is_done)
@@ -719,6 +731,21 @@ from (
 where o.outbox_number = again.outbox_number;
 
 update link_outbox_bite set reached_host = null, reached_url = null where reached_host is not null;
+
+insert into link_outbox (crawler_id, effects, packed)
+select coalesce((select min(crawler_id) from crawler), 1), count(*),
+  '\x01'::bytea || int4send(count(*)::integer) || string_agg(int8send(target_host), '' order by nth)
+    || string_agg(int8send(target), '' order by nth) || string_agg(int4send(-links), '' order by nth)
+    || string_agg('\xffff'::bytea, '' order by nth)
+    || decode(repeat('00', 4 * count(*)::integer), 'hex')
+from (
+  select target_host, target, count(*)::integer as links, row_number() over (order by target_host, target) as nth
+  from link_gone
+  where target_host <> host_hash
+  group by target_host, target
+) less
+group by nth / 10000
+order by nth / 10000;
 
 -- Down Migration
 

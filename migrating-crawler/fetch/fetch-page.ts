@@ -290,7 +290,9 @@ function redirectTarget(answer: RedirectingAnswer, page: RedirectedPage): string
   const target = resolveUrl(textOf(location), page.url);
   if (target === null) return new Failure("bad-redirect", `not a URL that is crawled: ${shown(location)}`);
   if (target === withoutFragment(page.url)) {
-    return new Failure("redirect-loop", "the page redirects to itself");
+    const isSpelledAlike = new URL(textOf(location), page.url).href.replace(/#.*/s, "") === target;
+    const whereto = isSpelledAlike ? "itself" : "another spelling of its own URL";
+    return new Failure("redirect-loop", `the page redirects to ${whereto}`);
   }
   if (page.redirects < maxRedirects) return target;
   return new Failure("too-many-redirects", `more than ${maxRedirects} redirects in a row`);

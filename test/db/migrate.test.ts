@@ -164,8 +164,10 @@ describe("a migration that needs all coordinators stopped", () => {
     "9001-stop":
       "-- Links.\n-- needs: all coordinators stopped\n-- Up Migration\ncreate table stopped (x int);",
   });
+  /** As if none of this program's own needed it. */
   const rolling = folderWith({
     "9001-roll": "-- Links.\n-- needs: nothing\n-- Up Migration\ncreate table rolled (x int);",
+    "0074-one-spelling-of-urls": "-- needs: nothing\n-- Up Migration\nselect 1;",
   });
 
   it("is refused while one runs, which it names, and runs when that has ended; others need not wait", async () => {

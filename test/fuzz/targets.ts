@@ -4,10 +4,12 @@
  */
 
 import { gzipSync } from "node:zlib";
+import { canonicalEscapes } from "#core/ip/url-escapes";
 import { canParseUrl, withoutUser } from "#core/ip/url-host";
 import { urlKeyOf } from "#core/url-key";
 import { robotsDirectives } from "#crawler/extract/extract-list";
 import { extractPage } from "#crawler/extract/extract-page";
+import { linkResolver } from "#crawler/extract/link-resolver";
 import { resolveUrl } from "#crawler/extract/resolve-url";
 import { decodeBody } from "#crawler/fetch/content-codings";
 import { parseRobots, robotsVerdict, sitemapUrls } from "#crawler/fetch/robots-rules";
@@ -204,6 +206,9 @@ export const targets: readonly Target[] = [
       ":",
       "%",
       "%2e",
+      "%7E",
+      "%d0",
+      "%4",
       "..",
       ".",
       "[",
@@ -226,7 +231,9 @@ export const targets: readonly Target[] = [
       const plain = expected === null ? "" : withoutUser(expected.href);
       if (expected !== null) [expected.username, expected.password] = ["", ""];
       if (plain !== expected?.href) throw new Error(`${plain} in place of ${expected?.href} without a user`);
-      if (absolute !== expected?.href) throw new Error(`${absolute} in place of ${expected?.href}`);
+      const spelled = canonicalEscapes(expected?.href ?? "");
+      if (absolute !== spelled) throw new Error(`${absolute} in place of ${spelled}`);
+      if (linkResolver(base)(input) !== absolute) throw new Error(`${absolute} by parsing, else another`);
       if (resolveUrl(absolute, base) !== absolute) throw new Error(`${absolute} is not what it resolves to`);
       const key = urlKeyOf(absolute);
       if (typeof key !== "string" && urlKeyOf(key.url) === undefined) throw new Error("a key without a key");
