@@ -22,6 +22,8 @@ export interface UrlBefore {
 export interface CountedResult extends ArrivedResult {
   readonly before: UrlBefore;
   readonly next: NextFetch;
+  /** A sitemap that may name more once another robots.txt names it: the URL keeps no validators, and no digest. */
+  readonly isUnsettled?: boolean;
 }
 
 /** Sitemaps and feeds in a row: an index, its sitemaps, their pages; whatever is nested deeper admits nothing. */
@@ -67,6 +69,8 @@ export interface ArrivedResult {
   ) => NextFetch;
   /** URLs to admit: keys made by the flow, those not to be followed already dropped. */
   readonly admit: readonly AdmittedUrl[];
+  /** Entries of other hosts in a sitemap, to be admitted where their hosts' robots.txt name it. */
+  readonly foreign: readonly AdmittedUrl[];
   readonly links: readonly {
     readonly hostHash: HostHash;
     readonly urlHash: UrlHash;

@@ -106,7 +106,10 @@ export function urlRow(counted: CountedResult, worth: PageWorth | null, now: Dat
     keepsValidators: !replacesPage(outcome),
     etag: result.etag === null || isMissing ? null : clean(result.etag),
     lastModified: result.lastModified === null || isMissing ? null : clean(result.lastModified),
-    digest: outcome.type !== "fetched" || isMissing ? null : (result.page?.digest ?? null),
+    digest:
+      outcome.type !== "fetched" || isMissing || counted.isUnsettled === true
+        ? null
+        : (result.page?.digest ?? null),
     worth,
     ...sums,
     changesPerDay,
