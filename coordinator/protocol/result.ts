@@ -161,10 +161,15 @@ export const pageExtract = z.object({
   words: count,
   /** In the page's order, each URL once. At most `maxPageLinks` of a page, `maxListedUrls` of a list. */
   links: listOf(pageLink, maxListedUrls),
+  /**
+   * Of a sitemap: entries of other hosts than its own. They count where their host's robots.txt names this sitemap (sitemaps.org,
+   * "Sitemaps & Cross Submits"), which the coordinator knows. With `links` at most `maxListedUrls`.
+   */
+  foreignLinks: listOf(pageLink, maxListedUrls).optional(),
   /** Links left out because they look like a trap (endless calendars, session ids, repeated segments). */
   trappedLinks: count.optional(),
   /**
-   * Of a sitemap or feed: entries left out, since they are of other hosts, no web addresses or too many. Of a page: URLs
+   * Of a sitemap or feed: entries left out, since they are no web addresses or too many. Of a page: URLs
    * beyond `maxPageLinks`.
    */
   leftOutLinks: count.optional(),

@@ -25,6 +25,8 @@ export interface CountedResult extends ArrivedResult {
   readonly next: NextFetch;
   /** Absent: it says nothing of what a page is for. */
   readonly stated?: Stated;
+  /** A sitemap that may name more once another robots.txt names it: the URL keeps no validators, and no digest. */
+  readonly isUnsettled?: boolean;
 }
 
 /** What the site states of the uses of a page, by its number in table preference_set; null: nothing. */
@@ -78,6 +80,8 @@ export interface ArrivedResult {
   ) => NextFetch;
   /** URLs to admit: keys made by the flow, those not to be followed already dropped. */
   readonly admit: readonly AdmittedUrl[];
+  /** Entries of other hosts in a sitemap, to be admitted where their hosts' robots.txt name it. */
+  readonly foreign: readonly AdmittedUrl[];
   readonly links: readonly {
     readonly hostHash: HostHash;
     readonly urlHash: UrlHash;

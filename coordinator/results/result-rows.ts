@@ -95,8 +95,8 @@ export function urlRow(counted: CountedResult, worth: PageWorth | null, now: Dat
   const isMissing = isSoftNotFound(result);
   // A page that is kept without its text is fetched in full each time: as soon as it may be searched, its text is there.
   const isSilent = isWithoutText(counted);
-  const keepsNone = isMissing || isSilent;
-  // Asked with validators, a page that is as it was would not tell its links again.
+  // Asked with validators, a list that is as it was would not tell its links again.
+  const keepsNone = isMissing || isSilent || counted.isUnsettled === true;
   return {
     hostHash: key.hostHash,
     urlHash: key.urlHash,

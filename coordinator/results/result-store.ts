@@ -39,6 +39,7 @@ import {
 import { countOutsideLinks, updateHosts } from "./host-writes.ts";
 import { siftResults } from "./lease-rule-reads.ts";
 import { writeLinks } from "./link-writes.ts";
+import { noteNamedSitemaps, withNamedSitemaps } from "./named-sitemap-store.ts";
 import { writePages } from "./page-writes.ts";
 import type { Batch } from "./result-rows.ts";
 import * as write from "./result-writes.ts";
@@ -98,6 +99,7 @@ function asFailed(arrived: ArrivedResult, reason: string): ArrivedResult {
   return {
     ...arrived,
     admit: [],
+    foreign: [],
     links: [],
     result: {
       ...arrived.result,
@@ -194,7 +196,7 @@ async function takeBatch(
   const sifted = await siftResults(client, batch, fresh);
   const { refused } = sifted;
   const shown = await withTexts(client, sifted.counted.map(withoutUnwantedText));
-  const counted = await hearStatements(client, shown, batch.now);
+  const counted = await withNamedSitemaps(client, await hearStatements(client, shown, batch.now));
   const { newUrls, posted, held } = counted.length === 0 ? nothingNew : await store(client, batch, counted);
   await acknowledge(client, batch);
   await recordSeals(client, batch);
@@ -250,6 +252,7 @@ async function store(
   const links = await writeLinks(client, results, now);
   const [added, removed] = [divide(links.added, pageHosts), divide(links.removed, pageHosts)];
   await lockHosts(client, pageHosts);
+  await noteNamedSitemaps(client, results);
   const noteChanges = await watchChanges(client, batch);
   await write.insertFetches(client, batch);
   const nearDuplicates = await writePages(client, batch);

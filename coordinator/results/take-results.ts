@@ -69,7 +69,7 @@ const impossible = (words: string, count: number) => ({ kind: "impossible-result
 function arrivedResult(one: WireResult, settings: TakeResultsSettings, now: Date): ArrivedResult | null {
   const key = urlKeyOf(one.result.url);
   if (typeof key === "string") return null;
-  const { links, admit } = namedUrls(one.result, key, settings.scope.followNofollow ?? false);
+  const { links, admit, foreign } = namedUrls(one.result, key, settings.scope.followNofollow ?? false);
   return {
     sequence: one.sequence,
     leaseId: one.leaseId,
@@ -77,6 +77,7 @@ function arrivedResult(one: WireResult, settings: TakeResultsSettings, now: Date
     shippedBytes: one.wireBytes,
     again: (failures, page) => againAt({ result: one.result, now, failures, page }, settings),
     admit,
+    foreign,
     links,
     key,
   };
@@ -131,9 +132,21 @@ export function namedUrls(
   result: FetchResult,
   from: UrlKey,
   followNofollow: boolean,
-): Pick<ArrivedResult, "links" | "admit"> {
+): Pick<ArrivedResult, "links" | "admit" | "foreign"> {
   const { links, admit } = fromDocument(result, from, followNofollow);
-  return { links, admit: [...sitemapsOfRobots(result, from), ...admit] };
+  return {
+    ...{ links, admit: [...sitemapsOfRobots(result, from), ...admit] },
+    foreign: result.page?.kind === "sitemap" ? crossSubmitted(result.page, from) : [],
+  };
+}
+
+/** Entries of other hosts: one link from a seed, too, where that host says that the sitemap is its own. */
+function crossSubmitted({ foreignLinks = [] }: PageExtract, from: UrlKey): AdmittedUrl[] {
+  return foreignLinks.flatMap(({ url }) => {
+    const key = urlKeyOf(url);
+    if (typeof key === "string" || key.hostHash === from.hostHash) return [];
+    return [{ key, depth: 1, fromSeed: true, lists: 1 }];
+  });
 }
 
 function fromDocument(

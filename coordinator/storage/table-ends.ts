@@ -41,6 +41,7 @@ export const tableEnds: Readonly<Record<string, TableEnd>> = {
   frontier_host: each("host known"),
   site_cap: bounded("a cap on a site that an operator set", mostSiteCaps),
   frontier_url: each("URL known"),
+  named_sitemap: each("host whose robots.txt names sitemaps of other hosts, 50 at most"),
   held_urls: each("host with URLs over its budget, a thousand at most, 64 to a row"),
   page: each("page in the index"),
   text_band: each("text in the index, four rows"),

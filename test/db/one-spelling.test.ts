@@ -10,7 +10,8 @@ import { applyLinks, defaultOutboxBounds } from "#coordinator/frontier/link-outb
 import { defaultRecrawlSettings } from "#coordinator/recrawl/visit-findings";
 import type { ArrivedResult } from "#coordinator/results/accepted-result";
 import { readPageLinks } from "#coordinator/results/link-writes";
-import type { CrawlerId, UrlHash } from "#core/ids";
+import { takeResults } from "#coordinator/results/take-results";
+import type { CrawlerId, HostHash, UrlHash } from "#core/ids";
 import { canonicalEscapes } from "#core/ip/url-escapes";
 import type { LinkTarget } from "#core/link-set";
 import { seededRandom } from "#core/random";
@@ -22,6 +23,7 @@ import {
   newWorld,
   scope,
   secondsAfterNoon,
+  spoolId,
   type World,
 } from "../support/store-world.ts";
 

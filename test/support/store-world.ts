@@ -157,6 +157,7 @@ const emptied = [
   "address_turn",
   "frontier_url",
   "held_urls",
+  "named_sitemap",
   "frontier_host",
   "recrawl_plan",
   "recrawl_host",
@@ -245,6 +246,7 @@ export function arrivedResult(given: {
     shippedBytes: 100,
     again: given.again ?? (() => ({ at: secondsAfterNoon(86_400), isGone: false })),
     admit: followed,
+    foreign: [],
     links: followed.map(({ key }) => ({ ...key, anchor: `to ${key.url}`, nofollow: false })),
     key: keyOf(given.url),
     result: {

@@ -242,7 +242,13 @@ function lexemeCount(lexemes: string): number {
   return lexemes === "" ? 0 : (lexemes.match(/':/g)?.length ?? 0);
 }
 
-function linkLines({ links, trappedLinks, leftOutLinks }: PageExtract): string[] {
+function linkLines({ links, trappedLinks, leftOutLinks, foreignLinks = [] }: PageExtract): string[] {
+  const foreign =
+    foreignLinks.length === 0
+      ? []
+      : [
+          `  and ${foreignLinks.length} of other hosts, which count where their robots.txt names this sitemap`,
+        ];
   const trapped = trappedLinks === undefined ? "" : `, ${trappedLinks} left out as a trap`;
   const leftOut = leftOutLinks === undefined ? "" : `, ${leftOutLinks} left out`;
   const shown = links.slice(0, shownLinks).map(({ url, anchor, nofollow }) => {
@@ -251,7 +257,7 @@ function linkLines({ links, trappedLinks, leftOutLinks }: PageExtract): string[]
   });
   const more =
     links.length > shownLinks ? [`  … and ${links.length - shownLinks} more (--json has all)`] : [];
-  return [`${"links".padEnd(12)}${links.length}${trapped}${leftOut}`, ...shown, ...more];
+  return [`${"links".padEnd(12)}${links.length}${trapped}${leftOut}`, ...shown, ...more, ...foreign];
 }
 
 export interface FetchAnswer {

@@ -89,7 +89,7 @@ describe("a sitemap", () => {
     expect(await urlsOf(prefixed)).toEqual(["https://site.example/a"]);
   });
 
-  it("speaks for its host and what is below it, for nobody else", async () => {
+  it("speaks for its host and what is below it, and tells apart what is of others", async () => {
     const page = await listOf(
       urlset(
         url("https://site.example/a"),
@@ -109,7 +109,13 @@ describe("a sitemap", () => {
       "http://www.site.example/b",
       "https://news.site.example/c",
     ]);
-    expect(page?.leftOutLinks).toBe(5);
+    expect(page?.foreignLinks?.map((link) => link.url)).toEqual([
+      "https://other.example/",
+      "https://notsite.example/",
+      "http://169.254.169.254/",
+      "https://site.example:22/",
+    ]);
+    expect(page?.leftOutLinks).toBe(1);
   });
 
   it("may be plain text", async () => {
@@ -202,12 +208,17 @@ describe("a sitemap", () => {
 
   it("of the longest URLs still fits a message", async () => {
     const long = "x".repeat(1900);
-    const entries = Array.from({ length: 2600 }, (_, index) => url(`/${index}-${long}`));
+    const entries = Array.from({ length: 2600 }, (_, index) =>
+      url(`https://${index % 2 === 0 ? "site" : "other"}.example/${index}-${long}`),
+    );
 
     const page = await listOf(urlset(...entries));
 
     expect(JSON.stringify(page).length).toBeLessThan(4.2e6);
-    expect((page?.links.length ?? 0) + (page?.leftOutLinks ?? 0)).toBe(2600);
+    const { links = [], foreignLinks = [], leftOutLinks = 0 } = page ?? {};
+    expect(links).toHaveLength(1300);
+    expect(foreignLinks.length).toBeGreaterThan(500);
+    expect(links.length + foreignLinks.length + leftOutLinks).toBe(2600);
   });
 });
 
