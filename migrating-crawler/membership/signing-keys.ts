@@ -16,8 +16,8 @@ import { type Identity, keyPairSchema, newKeys, signerOf } from "./identity.ts";
 import { readPrivateJson, writePrivateJson } from "./private-file.ts";
 
 /** In a folder that every dock lets the crawler write to. */
-const folderOf = (home: string) => join(home, "crawler");
-export const signingKeysFile = (home: string) => join(folderOf(home), "signing-keys.json");
+export const signingKeysFolder = (home: string) => join(home, "crawler");
+export const signingKeysFile = (home: string) => join(signingKeysFolder(home), "signing-keys.json");
 
 /** The one in use and the next. */
 const mostKeys = 2;
@@ -181,7 +181,7 @@ export class SigningKeys {
   #write(held: readonly Held[]): boolean {
     const { home, identity, log } = this.#settings;
     try {
-      if (!existsSync(folderOf(home))) mkdirSync(folderOf(home), { mode: 0o700 });
+      if (!existsSync(signingKeysFolder(home))) mkdirSync(signingKeysFolder(home), { mode: 0o700 });
       writePrivateJson(signingKeysFile(home), {
         identity: identity.publicKey,
         keys: held.map(({ kept }) => kept),

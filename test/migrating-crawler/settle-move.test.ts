@@ -2,9 +2,11 @@
 import { existsSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { quietLog } from "#crawler/core/log";
 import { folderKind } from "#crawler/membership/home-folder";
 import { openIdentity } from "#crawler/membership/identity";
 import { readMembership } from "#crawler/membership/membership";
+import { SigningKeys, signingKeysFile } from "#crawler/membership/signing-keys";
 import { readJournal, writeJournal } from "#crawler/move/pack";
 import { finishMove, settleMove, settlingSteps } from "#crawler/resident-crawler";
 import { arriveAll, type MoveGround, newMoveGround, spoolIn } from "./move/move-ground.ts";
@@ -55,6 +57,12 @@ describe("the host that takes a crawler in", () => {
 });
 
 describe("the host that a crawler leaves", () => {
+  beforeEach(() => {
+    const identity = openIdentity(ground.from);
+    new SigningKeys({ home: ground.from, identity, log: quietLog, send: () => {} }).onWelcome(true);
+    expect(existsSync(signingKeysFile(ground.from))).toBe(true);
+  });
+
   it("keeps nothing of it but a note, and its folder can join anew or be uninstalled", () => {
     arriveAll(ground);
 
@@ -64,7 +72,7 @@ describe("the host that a crawler leaves", () => {
     expect(folderKind(ground.from)).toBe("crawler");
   });
 
-  it.each([0, 1, 2, 3, 4, 5, 6])(
+  it.each([0, 1, 2, 3, 4, 5, 6, 7])(
     "killed after %i steps, it has no key when it was started again",
     (steps) => {
       arriveAll(ground);

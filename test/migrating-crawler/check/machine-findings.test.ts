@@ -4,7 +4,10 @@ import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { keepCheck, lastCheckFailed } from "#crawler/check/machine-check";
 import { factsOfThisMachine, type MachineFacts, machineFindings } from "#crawler/check/machine-findings";
+import { quietLog } from "#crawler/core/log";
+import { openIdentity } from "#crawler/membership/identity";
 import { writeMembership } from "#crawler/membership/membership";
+import { SigningKeys, signingKeysFile } from "#crawler/membership/signing-keys";
 import { temporaryFolder } from "../../support/temporary-folder.ts";
 
 const mebibyte = 1024 * 1024;
@@ -72,6 +75,18 @@ describe("a machine", () => {
       state: "mend",
       words: `${join(home, "membership.json")} can be read by others: run \`chmod 600 ${join(home, "membership.json")}\`.`,
     });
+  });
+
+  it("is told so of the keys that requests are signed with, too", async () => {
+    const identity = openIdentity(home);
+    new SigningKeys({ home, identity, log: quietLog, send: () => {} }).onWelcome(true);
+    chmodSync(signingKeysFile(home), 0o640);
+
+    const findings = await machineFindings(goodFacts, { home, spoolBytes: mebibyte, icmp: false });
+
+    expect(findings.filter(({ subject }) => subject === "keys")).toMatchObject([
+      { state: "mend", words: expect.stringContaining(`chmod 600 ${signingKeysFile(home)}`) },
+    ]);
   });
 
   it("is asked what it is", () => {
