@@ -62,9 +62,11 @@ export function mergedStatements(stated: readonly StatedPreference[]): StatedPre
   return each.filter((one) => kept.has(one));
 }
 
-/** On one line, cut to what fits; Postgres' text holds neither NUL nor half characters. */
-function legible(text: string): string {
-  const cut = text.slice(0, maxTextCharacters + 1).replace(/[\p{Cc}\s]+/gu, " ");
-  const whole = cut.replace(/\p{Surrogate}/gu, "\ufffd").trim();
-  return text.length > maxTextCharacters ? `${whole.slice(0, maxTextCharacters - 1)}…` : whole;
+/** On one line; a long text is cut and says how long it is. Postgres' text holds neither NUL nor half characters. */
+export function legible(text: string): string {
+  const start = text.slice(0, maxTextCharacters).replace(/[\p{Cc}\s]+/gu, " ");
+  const whole = start.replace(/\p{Surrogate}/gu, "\ufffd").trim();
+  if (text.length <= maxTextCharacters) return whole;
+  const length = `… of ${text.length} characters`;
+  return whole.slice(0, maxTextCharacters - length.length) + length;
 }
