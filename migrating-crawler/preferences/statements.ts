@@ -38,6 +38,12 @@ export function statementsOf(stated: Stated, said: SaidUses, text: string): Stat
   }));
 }
 
+/** One text that allows and denies a use denies it. */
+export function withoutContradictions(said: SaidUses): SaidUses {
+  const denied = new Set(said.filter(([, answer]) => answer === "denied").map(([use]) => use));
+  return said.filter(([use, answer]) => answer === "denied" || !denied.has(use));
+}
+
 /** A header's values, those beyond the bound left out; a long one without the part that its bound cuts in two. */
 export function boundedValues(header: string | readonly string[] | undefined): string[] {
   return [header ?? []].flat().slice(0, maxStatementValues).map(boundedValue);
