@@ -370,12 +370,12 @@ export function knownTexts({ known }: Pick<Lease, "known">): KnownDigests | null
 
 /**
  * Of a page that forbids to be indexed no text travels, but where its links lead does. The anchors of one whose use for
- * search is denied stay here, too: they would be searched as text of other pages.
+ * search is denied stay here, too, as do the titles in such a feed: they would be searched as text of other pages.
  */
 export function withoutDeniedText(page: PageExtract, stated: readonly StatedPreference[] = []): PageExtract {
-  if (!page.robots.noindex || (page.kind ?? "page") !== "page") return page;
-  const { structured: _, ...rest } = page;
   const links = maySearch(stated) ? page.links : page.links.map((link) => ({ ...link, anchor: "" }));
+  if (!page.robots.noindex || (page.kind ?? "page") !== "page") return { ...page, links };
+  const { structured: _, ...rest } = page;
   return { ...rest, title: "", description: "", headings: [], links };
 }
 

@@ -60,7 +60,7 @@ export interface Extracted {
   readonly page: PageExtract;
   /** The page was too deeply nested to be read to its end. */
   readonly cut: boolean;
-  /** What the site states of the page's uses, from all places; of a list nothing is used. */
+  /** What the site states of the page's uses, from all places. */
   readonly stated: readonly StatedPreference[];
 }
 
@@ -68,7 +68,7 @@ export async function extractPage(body: FetchedBody): Promise<Extracted> {
   await body.quiet();
   const turns = new WorkTurns(body.quiet);
   const list = await extractList(body, turns);
-  if (list !== null) return { ...list, stated: [] };
+  if (list !== null) return { ...list, stated: body.stated ?? [] };
   const { text: source, charset } = decodeText(body.bytes, body.contentType);
   const type = mediaType(body.contentType);
   const read =

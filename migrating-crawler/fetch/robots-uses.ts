@@ -10,7 +10,7 @@ import { type ContentUse, contentUses, type StatedPreference } from "#protocol/p
 import { contentSignal } from "../preferences/content-signal.ts";
 import { contentUsage } from "../preferences/content-usage.ts";
 import { namedLicense } from "../preferences/rsl.ts";
-import { boundedValue, statementsOf } from "../preferences/statements.ts";
+import { boundedValue, legible, statementsOf } from "../preferences/statements.ts";
 import { type RobotsRule, robotsPath, robotsRule, ruleMatches } from "./robots-match.ts";
 
 export const useFields = ["content-signal", "content-usage", "license"] as const;
@@ -117,7 +117,7 @@ function read(line: UseLine): ReadLine {
   const [, path, statement = ""] = /^(\/[^ \t]*)?[ \t]*(.*)$/s.exec(value) ?? [];
   const of = field === "content-signal" ? contentSignal : contentUsage;
   const stated = of(statement, "robots.txt").map((one) =>
-    path === undefined ? one : { ...one, text: `${path} ${one.text}`.slice(0, 300) },
+    path === undefined ? one : { ...one, text: legible(value) },
   );
   return { ...line, rule: path === undefined ? null : ruleOf(path), stated };
 }

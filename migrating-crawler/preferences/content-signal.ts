@@ -7,7 +7,7 @@
  * nothing of what we do.
  */
 import type { ContentUse, StatedPreference } from "#protocol/preferences";
-import { boundedValue, type SaidUses, statementsOf } from "./statements.ts";
+import { boundedValue, type SaidUses, statementsOf, withoutContradictions } from "./statements.ts";
 
 const labels: ReadonlyMap<string, ContentUse> = new Map([
   ["search", "search"],
@@ -29,10 +29,4 @@ function saidIn(value: string): SaidUses {
       if (use === undefined || (answer !== "yes" && answer !== "no")) return [];
       return [[use, answer === "yes" ? "allowed" : "denied"]];
     });
-}
-
-/** One text that allows and denies a use denies it. */
-export function withoutContradictions(said: SaidUses): SaidUses {
-  const denied = new Set(said.filter(([, answer]) => answer === "denied").map(([use]) => use));
-  return said.filter(([use, answer]) => answer === "denied" || !denied.has(use));
 }

@@ -7,8 +7,7 @@
  * last, and each line of a header is a dictionary by itself, so that one that is broken undoes itself alone.
  */
 import type { ContentUse, StatedPreference } from "#protocol/preferences";
-import { withoutContradictions } from "./content-signal.ts";
-import { boundedValue, type SaidUses, statementsOf } from "./statements.ts";
+import { boundedValue, type SaidUses, statementsOf, withoutContradictions } from "./statements.ts";
 
 const labels: ReadonlyMap<string, ContentUse> = new Map([
   ["search", "search"],
@@ -27,7 +26,7 @@ export function contentUsage(value: string, place: StatedPreference["place"]): S
 }
 
 /** The keys of a dictionary in order, each with its value where that is a token; null: it is none (section 4.2.2). */
-export function dictionaryTokens(text: string): (readonly [key: string, token: string | null])[] | null {
+function dictionaryTokens(text: string): (readonly [key: string, token: string | null])[] | null {
   const reader = new FieldReader(text.replace(/^ +| +$/g, ""));
   const members: (readonly [string, string | null])[] = [];
   while (!reader.isDone) {

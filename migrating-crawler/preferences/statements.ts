@@ -38,6 +38,12 @@ export function statementsOf(stated: Stated, said: SaidUses, text: string): Stat
   }));
 }
 
+/** One text that allows and denies a use denies it. */
+export function withoutContradictions(said: SaidUses): SaidUses {
+  const denied = new Set(said.filter(([, answer]) => answer === "denied").map(([use]) => use));
+  return said.filter(([use, answer]) => answer === "denied" || !denied.has(use));
+}
+
 /** A header's values, those beyond the bound left out; a long one without the part that its bound cuts in two. */
 export function boundedValues(header: string | readonly string[] | undefined): string[] {
   return [header ?? []].flat().slice(0, maxStatementValues).map(boundedValue);
@@ -62,9 +68,11 @@ export function mergedStatements(stated: readonly StatedPreference[]): StatedPre
   return each.filter((one) => kept.has(one));
 }
 
-/** On one line, cut to what fits; Postgres' text holds neither NUL nor half characters. */
-function legible(text: string): string {
-  const cut = text.slice(0, maxTextCharacters + 1).replace(/[\p{Cc}\s]+/gu, " ");
-  const whole = cut.replace(/\p{Surrogate}/gu, "\ufffd").trim();
-  return text.length > maxTextCharacters ? `${whole.slice(0, maxTextCharacters - 1)}…` : whole;
+/** On one line; a long text is cut and says how long it is. Postgres' text holds neither NUL nor half characters. */
+export function legible(text: string): string {
+  const start = text.slice(0, maxTextCharacters).replace(/[\p{Cc}\s]+/gu, " ");
+  const whole = start.replace(/\p{Surrogate}/gu, "\ufffd").trim();
+  if (text.length <= maxTextCharacters) return whole;
+  const length = `… of ${text.length} characters`;
+  return whole.slice(0, maxTextCharacters - length.length) + length;
 }

@@ -88,6 +88,20 @@ describe("a site that states search=no", () => {
     expect(site.requests.filter((request) => request === "GET /robots.txt")).toHaveLength(1);
   });
 
+  it("for a feed: its URLs travel, and none of its titles", async () => {
+    const feed = `<rss><channel><item><title>The heron</title><link>/a</link></item></channel></rss>`;
+    const site = await siteOf({
+      robots: "Content-Signal: search=no\n",
+      answer: (_path, response) =>
+        response.writeHead(200, { "content-type": "application/rss+xml" }).end(feed),
+    });
+
+    const { page: shipped, preferences } = await crawlOne(site);
+
+    expect(shipped).toMatchObject({ kind: "feed", links: [{ url: `${site.url}/a`, anchor: "" }] });
+    expect(preferences).toEqual([{ ...signal, place: "robots.txt", text: "search=no" }]);
+  });
+
   it("in robots.txt, since the page was fetched: an unchanged page comes with what is stated now", async () => {
     const site = await siteOf({
       robots: "Content-Signal: search=no\n",

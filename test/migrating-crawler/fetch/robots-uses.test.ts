@@ -133,6 +133,16 @@ describe("what is hostile", () => {
     expect(answersIn(file, "/")).toEqual({ search: "denied" });
   });
 
+  it("a path of characters that have two halves is cut to whole ones", () => {
+    const path = `/${"\u{1f426}".repeat(200)}`;
+
+    const [stated] = statedIn(`User-agent: *\nContent-Signal: ${path} search=no\n`, encodeURI(path));
+
+    expect(stated).toMatchObject({ uses: ["search"], answer: "denied" });
+    expect(stated!.text.length).toBeLessThanOrEqual(300);
+    expect(stated!.text).not.toMatch(/\p{Surrogate}/u);
+  });
+
   it("paths full of wildcards end in time", () => {
     const lines = Array.from({ length: 64 }, (_, n) => `Content-Usage: /${"*a".repeat(480)}${n} search=n`);
     const startedMs = performance.now();
