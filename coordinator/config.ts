@@ -139,6 +139,8 @@ export const configSchema = z.strictObject({
    * (left out: at the origin of the User-Agent's page), where this coordinator must be reached by https.
    */
   signRequests: z.boolean().default(false),
+  /** Crawlers are asked for another signing key when theirs is so old. */
+  signingKeyDays: z.int().min(1).max(365).default(30),
   /** What is crawled by this coordinator's crawlers: hosts in one of these domain sets; empty: every host. */
   domainSets: domainSets.default([]),
   /** What the disk of a database server of one's own has for it, in 10^9 bytes; null: not known. */

@@ -21,6 +21,7 @@ import { DayBudget } from "./crawlers/crawler.ts";
 import { createCrawlerStore } from "./crawlers/crawler-store.ts";
 import { Heartbeats } from "./crawlers/heartbeats.ts";
 import { createIdentityStore } from "./crawlers/identity-store.ts";
+import { createSigningKeyStore } from "./crawlers/signing-key-store.ts";
 import { keyDuties, moveDuties } from "./crawlers/start.ts";
 import { DatabaseWatch } from "./database/database-watch.ts";
 import { FleetSettling } from "./delegation/measure-peers.ts";
@@ -76,6 +77,7 @@ import { gatewaySettings, outboxSettings, recalibrationRule, watchRoom } from ".
 import { scheduleSearch } from "./search/start.ts";
 import { policyDuties, policyPart } from "./settings/start.ts";
 import { type Sharing, sharing } from "./sharing/start.ts";
+import { siteCapPart } from "./site-caps/start.ts";
 import { openWebServer, type RoomOptions } from "./start-web.ts";
 import { retentionDuties, storagePart } from "./storage/start.ts";
 import { scheduleSubmissions, submissionPart } from "./submissions/start.ts";
@@ -172,6 +174,7 @@ async function layGround(
     frontier: createFrontierStore(pool, (hosts) => idle.noteHosts(hosts)),
     results: createResultStore(pool, knownUrls),
     identities: createIdentityStore(pool),
+    signingKeys: createSigningKeyStore(pool),
   };
   const incidents = new IncidentLog({
     store: createIncidentStore(pool),
@@ -323,7 +326,10 @@ async function openRooms(ground: Ground) {
   const { metrics } = counters;
   const releases = releaseDuties({ pool, timekeeper, metrics, log, now, online: here, send });
   const links = linkCoordinators({ pool, timekeeper, metrics: metrics.coordinators, log, now }, config);
-  const keys = keyDuties({ ...stores, gateway: own, secrets: randomSecrets, timekeeper, log, now });
+  const keys = keyDuties(
+    { ...stores, gateway: own, secrets: randomSecrets, timekeeper, log, now },
+    { signingKeyDays: () => config.signingKeyDays },
+  );
   const moves = moveDuties({
     ...{ ...shared, ...stores, gateway: own },
     mayBegin: (crawlerId) => fleet.isHere(crawlerId) || (leads() && !fleet.online().includes(crawlerId)),
@@ -488,7 +494,8 @@ export function pagesOfRooms(options: RoomOptions): readonly WebPart[] {
     recrawlPart(options.pool),
     changePart(options),
     graphPart(options.pool),
-    channelPart(options.pool),
+    channelPart(options),
+    siteCapPart(options.pool),
     submissionPart(options),
     hintPart(options),
     alertMutePart(options.pool),

@@ -17,6 +17,7 @@ import { registryApi } from "./registry/registry-api.ts";
 import { releasesApi, versionsApi } from "./releases/releases-api.ts";
 import { searchApi } from "./search/search-api.ts";
 import { settingsApi } from "./settings/settings-api.ts";
+import { siteCapsApi } from "./site-caps/site-caps-api.ts";
 import { storageApi } from "./storage/storage-api.ts";
 import { submissionsApi } from "./submissions/submissions-api.ts";
 import { type ApiOperations, describeOperations, type OpenApi } from "./web/api-operation.ts";
@@ -31,7 +32,7 @@ export const apiGroups: Readonly<Record<string, readonly ApiOperations[]>> = {
   contact: [contactApi],
   coordinators: [federationApi],
   explore: [exploreApi],
-  fleet: [fleetApi, crawlerApi, partnerAccessApi, invitationApi, versionsApi, optOutsApi],
+  fleet: [fleetApi, crawlerApi, partnerAccessApi, invitationApi, versionsApi, optOutsApi, siteCapsApi],
   graph: [graphApi],
   hints: [hintsApi, indexNowApi],
   operation: [operationApi],

@@ -41,12 +41,14 @@ export function gatewaySettings(config: CoordinatorConfig): GatewaySettings {
 export function introductionOf(
   { hello, version, publicKey }: Pick<Arrival, "hello" | "version" | "publicKey">,
   config: Pick<CoordinatorConfig, "userAgent" | "publicUrl" | "signRequests">,
-): Pick<WelcomeExtras, "userAgent" | "signatureAgent"> {
+): Pick<WelcomeExtras, "userAgent" | "signatureAgent" | "signingKeys"> {
   const signatureAgent = publishedKeySet(config);
   const signs = config.signRequests && version >= identityVersion && publicKey !== null;
   return {
     ...(hello.contact === undefined ? {} : { userAgent: userAgentOf(config.userAgent, hello.contact) }),
-    ...(signs && signatureAgent !== null ? { signatureAgent } : {}),
+    ...(signs && signatureAgent !== null
+      ? { signatureAgent, ...(hello.signingKeys && { signingKeys: true }) }
+      : {}),
   };
 }
 

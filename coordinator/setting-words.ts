@@ -15,6 +15,8 @@ export const settingWords: Readonly<Record<string, string>> = {
     "What every crawler says to sites. Left out: Nearcrawl with its version, and the contact page at publicUrl or the contact.",
   signRequests:
     "Crawlers sign their requests to sites (Web Bot Auth, RFC 9421), naming the key set at publicUrl, which must be https.",
+  signingKeyDays:
+    "After so many days a crawler makes another key to sign requests with; the one before stays published until all that it signed is out of date.",
   resolvers: "DNS servers of the coordinator, as address:port. Empty: the system's.",
   domainSets:
     "What this coordinator's crawlers crawl: hosts in one of these sets of domains and languages. Empty: every host.",

@@ -29,8 +29,8 @@ import { type FrontierOrder, frontierOrder } from "./frontier/order/strategies.t
 import { following } from "./live-config.ts";
 import { describeApi } from "./open-api.ts";
 import { createComplaintStore } from "./opt-outs/complaint-store.ts";
-import type { ContactSettings } from "./opt-outs/contact-page.ts";
 import { addContactRoutes, type ContactPorts } from "./opt-outs/contact-routes.ts";
+import type { PublishedSettings } from "./opt-outs/published.ts";
 import { createOptOutStore } from "./opt-outs/store.ts";
 import type { Metrics } from "./overview/metrics.ts";
 import type { LiveState, OverviewReads } from "./overview/overview.ts";
@@ -146,6 +146,7 @@ export async function openWebServer(options: OpenWebOptions): Promise<{ web: Fas
       userAgent: config.userAgent,
       contact: config.contact,
       signRequests: config.signRequests && publishedKeySet(config) !== null,
+      keySetUrl: publishedKeySet(config),
       politenessSeconds: defaultPolitenessSeconds,
       tls,
       behindProxy: config.behindProxy,
@@ -241,7 +242,7 @@ function readTls(config: CoordinatorConfig): { cert: Buffer; key: Buffer } | nul
   return tls;
 }
 
-interface WebSettings extends ContactSettings {
+interface WebSettings extends PublishedSettings {
   readonly version: string;
   /** Certificate and key in PEM form; null: plain HTTP, for loopback or behind a proxy. */
   readonly tls: { readonly cert: string | Buffer; readonly key: string | Buffer } | null;

@@ -138,6 +138,8 @@ export interface RunningCrawler {
   resume(): void;
   /** Finishes what is open, ships all results, then asks to leave for good; over restarts, until `resume`. */
   drain(reason: string): void;
+  /** Requests are signed with another key from when sites can know it. In words, what comes of that. */
+  renewSigningKey(): string;
   /** Each of the host's limits with what is used of it, and what it holds back. */
   usage(): LimitUsage[];
   /** All that its administrator may want to know. */

@@ -23,6 +23,7 @@ import { coordinatorRoute } from "./membership/coordinator-route.ts";
 import { keepKnownCoordinators, readKnownCoordinators } from "./membership/known-coordinators.ts";
 import { type Member, openMember } from "./membership/member.ts";
 import { withRefusalAdvice } from "./membership/refusal-advice.ts";
+import { SigningKeys } from "./membership/signing-keys.ts";
 import { Moving } from "./move/moving.ts";
 import { measurePeers } from "./probe/peers.ts";
 import { Prober } from "./probe/prober.ts";
@@ -36,6 +37,8 @@ import { openWarc, type Warc } from "./warc/open-warc.ts";
 /** How the network translates addresses is asked at the start, for so long at most, and then so often. */
 const mostNat64Ms = 3000;
 const learnAgainMs = 3_600_000;
+/** Signing keys that the coordinator did not answer to. */
+const reviewKeysMs = 600_000;
 
 /** Stopping: requests under way may end within this, then acknowledgements may arrive within that. */
 const endRequestsMs = 4000;
@@ -65,6 +68,9 @@ export class Crawler {
   /** Leases whose results an earlier process of this crawler left in the spool. */
   readonly #leftBehind: string[];
   readonly #introduction: Introduction;
+  /** Null: it has no identity to announce them under. */
+  readonly #signingKeys: SigningKeys | null;
+  #reviewing: NodeJS.Timeout | undefined;
   #measuringPeers = new AbortController();
   /** Of probes that wait for a turn. */
   readonly #probing = new AbortController();
@@ -74,7 +80,14 @@ export class Crawler {
     this.#config = config;
     this.#surroundings = surroundings;
     this.#member = openMember(config.home);
-    this.#introduction = new Introduction(this.#member?.identity ?? null);
+    const identity = this.#member?.identity ?? null;
+    this.#signingKeys =
+      identity &&
+      new SigningKeys({
+        ...{ home: config.home, identity, log: surroundings.log },
+        send: (announcement) => this.#link.send(announcement),
+      });
+    this.#introduction = new Introduction(identity, this.#signingKeys);
     const { userAgent, sign } = this.#introduction;
     this.#tools = fetchTools({
       config,
@@ -157,6 +170,7 @@ export class Crawler {
     const { connector } = this.#tools;
     await Promise.all([this.#prober.start(), within(mostNat64Ms, connector.learnNat64())]);
     this.#learning = setInterval(() => void connector.learnNat64(), learnAgainMs).unref();
+    this.#reviewing = setInterval(() => this.#signingKeys?.review(), reviewKeysMs).unref();
     this.#link.start();
   }
 
@@ -186,6 +200,14 @@ export class Crawler {
     this.#drain.begin(reason);
   }
 
+  /** Requests are signed with another key from when sites can know it. In words, what comes of that. */
+  renewSigningKey(): string {
+    return (
+      this.#signingKeys?.renew() ??
+      "No key was made: this crawler has no identity to announce it under, and signs no requests."
+    );
+  }
+
   /** Ends what is under way, gives the rest back, says goodbye. Within about six seconds. */
   stop(reason = "the crawler stops"): Promise<void> {
     this.#stopped ??= this.#stop(reason, false);
@@ -200,6 +222,7 @@ export class Crawler {
 
   async #stop(reason: string, forGood: boolean): Promise<void> {
     clearInterval(this.#learning);
+    clearInterval(this.#reviewing);
     this.#live.close();
     this.#drain.close();
     this.#probing.abort();
@@ -242,6 +265,7 @@ export class Crawler {
           this.#moving.onWelcome();
           this.#tools.governor.workPace.forget();
           this.#introduction.onWelcome(welcome);
+          this.#signingKeys?.onWelcome(welcome.signatureAgent !== undefined && welcome.signingKeys === true);
           this.#tools.connector.seenFrom(
             [this.#config.publicAddress, welcome.seenAddress].filter((one) => typeof one === "string"),
           );
@@ -295,6 +319,12 @@ export class Crawler {
       case "coordinator:key":
         if (this.#member?.keepKey(message.key, this.#surroundings.log))
           this.#link.send({ type: "crawler:key-kept" });
+        break;
+      case "coordinator:signing-key":
+        this.#signingKeys?.onAnswer(message);
+        break;
+      case "coordinator:renew-signing-key":
+        this.#signingKeys?.renew();
         break;
       case "coordinator:stop-hosts":
         this.#loop.stopSites(message.domains, message.reason);

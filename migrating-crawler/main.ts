@@ -27,6 +27,7 @@ export async function startCrawler(
     pause: (reason) => resident.crawler.pause(reason),
     resume: () => resident.crawler.resume(),
     drain: (reason) => resident.crawler.drain(reason),
+    renewSigningKey: () => resident.crawler.renewSigningKey(),
     usage: () => resident.crawler.view.usage(),
     report: () => resident.crawler.view.report(),
   };

@@ -11,6 +11,7 @@ import type { CrawlerSurroundings } from "./link/crawler-surroundings.ts";
 import { identityFile } from "./membership/identity.ts";
 import { membershipFile, readMembership, writeMembership } from "./membership/membership.ts";
 import { writePrivateJson } from "./membership/private-file.ts";
+import { signingKeysFile } from "./membership/signing-keys.ts";
 import { forgetMove, keptFiles, type MoveJournal, packFile, readJournal, writeJournal } from "./move/pack.ts";
 import { arrivedFolder } from "./move/receive-pack.ts";
 import type { CrawlerConfig } from "./settings/config.ts";
@@ -138,7 +139,7 @@ function becoming(home: string, { name }: MoveJournal): (() => void)[] {
 /** The private key first; the membership last, since without it nothing would look at the journal again. */
 function leaving(home: string, { name, moveId }: MoveJournal): (() => void)[] {
   const kept = ["spool", ...keptFiles].map((file) => join(home, file));
-  const ours = [identityFile(home), ...kept, packFile(home)];
+  const ours = [identityFile(home), signingKeysFile(home), ...kept, packFile(home)];
   return [
     () => writePrivateJson(movedFile(home), { name, moveId }),
     ...[...ours, membershipFile(home)].map((path) => () => {

@@ -54,7 +54,7 @@ const coordinatorStoreys: readonly (readonly string[])[] = [
   ["subnets", "crawlers", "domain-sets"],
   [
     ...["channels", "recrawl", "frontier", "results", "delegation", "balance"],
-    ...["changes", "web-graph", "trust", "federation", "hints"],
+    ...["changes", "web-graph", "trust", "federation", "site-caps", "hints"],
   ],
   [
     "settings",
@@ -78,7 +78,7 @@ const storeysOf: Readonly<Record<string, readonly (readonly string[])[]>> = {
   "migrating-crawler": [
     ["core"],
     ["settings", "limits", "net", "membership", "spool"],
-    ["extract", "traps", "warc", "fetch", "probe", "link"],
+    ["extract", "traps", "warc", "fetch", "preferences", "probe", "link"],
     ["crawl", "status", "move", "check"],
     [wiring],
     ["supervisor"],

@@ -84,9 +84,29 @@ interface WantedRows {
 /** Postgres' columns as the fields that they become; the state is of the same moment as the rows. */
 const rowSql = `c.change_number::float8 as number, c.noted_at as "notedAt", c.url, c.kind, c.seen_at as "seenAt",
   c.status, c.reason, c.language, c.digest_before as "digestBefore", c.digest_after as "digestAfter",
-  c.simhash_distance as "simhashDistance", c.title_before as "titleBefore", c.title_after as "titleAfter",
+  c.simhash_distance as "simhashDistance", case when silent.is_so is null then c.title_before end as "titleBefore",
+  case when silent.is_so is null then c.title_after end as "titleAfter",
   c.words_before as "wordsBefore", c.words_after as "wordsAfter", c.links_before as "linksBefore",
-  c.links_after as "linksAfter", c.links_added as "linksAdded", c.links_removed as "linksRemoved", c.location`;
+  c.links_after as "linksAfter", c.links_added as "linksAdded", c.links_removed as "linksRemoved", c.location,
+  case when stated.set_id is not null then
+    jsonb_build_object('answers', stated.answers, 'statements', stated.stated) end as stated,
+  case when before.set_id is not null then
+    jsonb_build_object('answers', before.answers, 'statements', before.stated) end as "statedBefore"`;
+
+/**
+ * What was stated then; and whether the page is not to be searched by now, so that nothing of its text is told, be the change
+ * as old as it may.
+ */
+const statedJoins = `
+     left join preference_set stated on stated.set_id = c.preference_set
+     left join preference_set before on before.set_id = c.preference_set_before
+     left join lateral (
+       select true as is_so
+       from page p
+       join preference_set s on s.set_id = p.preference_set
+       where p.host_hash = c.host_hash and p.url_hash = c.url_hash
+         and coalesce(s.answers ->> 'search', 'allowed') <> 'allowed'
+     ) silent on true`;
 
 type FoundRow = Omit<PageChange, "host" | "number"> & {
   readonly number: number | null;
@@ -120,7 +140,7 @@ async function readRows(
        where change_number > $1::bigint and change_number <= $2::bigint and ${narrowed}
        order by change_number ${latestFirst ? "desc" : ""}
        limit $3
-     ) c on true
+     ) c on true${statedJoins}
      order by c.change_number ${latestFirst ? "desc" : ""}`,
     [above, through, most, by],
   );

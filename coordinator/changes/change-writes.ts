@@ -1,12 +1,12 @@
 /** Table page_change_inbox: what a batch of results changed, in the transaction that stores them. */
 import type { Pool, PoolClient } from "pg";
-import type { HostHash, UrlHash } from "#core/ids";
 import { nameOf, type UrlAddress } from "#core/url-key";
 import { asInteger, clean, columnsOf, inTransaction } from "../database/transaction.ts";
+import { asksPayment } from "../recrawl/visit-findings.ts";
 import { type CountedResult, indexedPage } from "../results/accepted-result.ts";
 import type { ChangedLink } from "../results/link-writes.ts";
 import { fetchedAtOf, reasonOf, replacesPage } from "../results/result-rows.ts";
-import { changesOfVisit, type SeenPage, type Visit } from "./page-change.ts";
+import { changesOfVisit, type SeenPage, statedChange, type Visit } from "./page-change.ts";
 
 interface Known {
   readonly before: SeenPage | null;
@@ -19,6 +19,7 @@ export async function watchChanges(
   { results, now }: { readonly results: readonly CountedResult[]; readonly now: Date },
 ): Promise<(links: LinkChanges) => Promise<void>> {
   const replaced = results.filter(({ result }) => replacesPage(result.outcome));
+  const asTheyWere = results.filter(({ result, stated }) => stated && indexedPage(result) === null);
   const known = await knownPages(client, replaced);
   return async (links) => {
     const added = countByPage(links.added);
@@ -32,6 +33,7 @@ export async function watchChanges(
       };
       return rowsOf(counted, visitOf(counted, { known: known.get(name) ?? unknown, links: changes, now }));
     });
+    rows.push(...asTheyWere.flatMap((counted) => statedRowsOf(counted, now)));
     if (rows.length > 0) await insert(client, rows);
   };
 }
@@ -89,8 +91,11 @@ function visitOf(
   const { result, key, before } = counted;
   const { outcome } = result;
   const after = indexedPage(result);
+  const isSilent = counted.stated?.maySearch === false;
   return {
     ...known,
+    // Nothing of its text is told any more, what it was called before included.
+    before: known.before && isSilent ? { ...known.before, title: "" } : known.before,
     url: key.url,
     seenAt: fetchedAtOf(result, now),
     status: "status" in outcome ? outcome.status : null,
@@ -99,20 +104,37 @@ function visitOf(
     isFirst: before.visits === 0,
     location: outcome.type === "redirected" ? clean(outcome.location) : null,
     gaveUp: gaveUp(counted),
+    stated: statedOf(counted),
     links,
   };
 }
 
+function statedOf({ stated }: CountedResult): Visit["stated"] {
+  const { set = null, before = null } = stated ?? {};
+  const isSame = before === null || before.set === set;
+  const isSilent = stated?.maySearch === false || before?.maySearch === false;
+  return { set, before: before?.set ?? null, isSame, isSilent };
+}
+
+function statedRowsOf(counted: CountedResult, now: Date) {
+  const { key, result } = counted;
+  const status = "status" in result.outcome ? result.outcome.status : null;
+  const visit = { url: key.url, seenAt: fetchedAtOf(result, now), status, reason: null };
+  return rowsFor(key, statedChange({ ...visit, stated: statedOf(counted) }));
+}
+
 /** With this visit, and not with the one before it already. */
-function gaveUp({ again, next, before: { failures } }: CountedResult): boolean {
+function gaveUp({ again, next, result, before: { failures } }: CountedResult): boolean {
+  if (asksPayment(result.outcome)) return false;
   return next.isGone && (failures === 0 || !again(failures - 1).isGone);
 }
 
 type Row = ReturnType<typeof rowsOf>[number];
 
-function rowsOf({ key }: CountedResult, visit: Visit) {
-  const { hostHash, urlHash }: { hostHash: HostHash; urlHash: UrlHash } = key;
-  return changesOfVisit(visit).map((change) => ({ hostHash, urlHash, ...change }));
+const rowsOf = ({ key }: CountedResult, visit: Visit) => rowsFor(key, changesOfVisit(visit));
+
+function rowsFor({ hostHash, urlHash }: UrlAddress, changes: ReturnType<typeof changesOfVisit>) {
+  return changes.map((change) => ({ hostHash, urlHash, ...change }));
 }
 
 /** Name of the row's field, column and its type. */
@@ -137,6 +159,8 @@ const columns = [
   ["linksAdded", "links_added", "int"],
   ["linksRemoved", "links_removed", "int"],
   ["location", "location", "text"],
+  ["preferenceSet", "preference_set", "int"],
+  ["preferenceSetBefore", "preference_set_before", "int"],
 ] as const satisfies readonly (readonly [keyof Row, string, string])[];
 
 /** Of a change, as the inbox and the feed both have them. */

@@ -1,7 +1,12 @@
 /** The API of changed pages: what it takes and answers. */
 import { z } from "zod";
+import { answersSchema, statementSchema } from "../results/stated-uses-api.ts";
 import { type ApiOperations, dateTime, errorAnswer, refusals } from "../web/api-operation.ts";
 import { changeKinds } from "./page-change.ts";
+
+const statedThen = z
+  .object({ answers: answersSchema, statements: z.array(statementSchema) })
+  .meta({ id: "StatedThen" });
 
 const pageChange = z
   .object({
@@ -26,6 +31,10 @@ const pageChange = z
     linksAdded: z.int().nullable().describe("Of links-changed."),
     linksRemoved: z.int().nullable().describe("Of links-changed."),
     location: z.string().nullable().describe("Where a redirect leads."),
+    stated: statedThen
+      .nullable()
+      .describe("What the site stated of the page's uses at that visit; null: nothing, or there is no page."),
+    statedBefore: statedThen.nullable().describe("Of preferences-changed: what it stated before."),
     words: z.string().describe("The same in plain words."),
   })
   .meta({ id: "PageChange" });
@@ -68,7 +77,7 @@ export const changesApi = {
         }),
         kind: z.string().max(200).optional().meta({
           description:
-            "Kinds with commas between them: first-seen, changed, links-changed, came-back, redirected, gone, given-up.",
+            "Kinds with commas between them: first-seen, changed, links-changed, preferences-changed, came-back, redirected, gone, given-up.",
           example: "changed",
         }),
         limit: z.int().min(1).max(1000).default(100).meta({ description: "Changes at most.", example: 100 }),
@@ -103,6 +112,26 @@ export const changesApi = {
               linksAdded: null,
               linksRemoved: null,
               location: null,
+              stated: {
+                answers: { search: "allowed", "ai-train": "denied" },
+                statements: [
+                  {
+                    standard: "content-signal",
+                    place: "robots.txt",
+                    uses: ["ai-train"],
+                    answer: "denied",
+                    text: "search=yes, ai-train=no",
+                  },
+                  {
+                    standard: "content-signal",
+                    place: "robots.txt",
+                    uses: ["search"],
+                    answer: "allowed",
+                    text: "search=yes, ai-train=no",
+                  },
+                ],
+              },
+              statedBefore: null,
               words:
                 "the text: 5 of 64 bits of its simhash differ; 120 → 140 words; title “The ferry” → “The ferry, summer”",
             },
@@ -151,7 +180,7 @@ export const changesApi = {
         }),
         kind: z.string().max(200).optional().meta({
           description:
-            "Kinds with commas between them: first-seen, changed, links-changed, came-back, redirected, gone, given-up.",
+            "Kinds with commas between them: first-seen, changed, links-changed, preferences-changed, came-back, redirected, gone, given-up.",
           example: "changed",
         }),
       },

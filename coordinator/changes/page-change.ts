@@ -1,12 +1,15 @@
 /** What the change feed tells of a URL, and which of it a reader asked for. */
 
 import { howMany } from "#core/format";
+import type { StatedPreference, UseAnswers } from "#protocol/preferences";
 import { simhashDistance } from "#protocol/result";
+import { answersText, statementWords } from "../results/stated-uses.ts";
 
 /**
  * first-seen     the index has the page for the first time
  * changed        its body is another one (by SHA-256; the simhash distance tells how much of the text is)
  * links-changed  it links to other URLs than before
+ * preferences-changed  its site states other uses of it than before (protocol/preferences)
  * came-back      it is read again, after it was gone or led elsewhere
  * redirected     it leads elsewhere from now on, or did at the first visit
  * gone           it was in the index and is not any more: missing, refused, or no page; `reason` says which
@@ -16,6 +19,7 @@ export const changeKinds = [
   "first-seen",
   "changed",
   "links-changed",
+  "preferences-changed",
   "came-back",
   "redirected",
   "gone",
@@ -50,13 +54,25 @@ interface VisitChange {
   readonly linksRemoved: number | null;
   /** Where a redirect leads. */
   readonly location: string | null;
+  /** Of what its site states of its uses the number (table preference_set); before: of a change of that. */
+  readonly preferenceSet: number | null;
+  readonly preferenceSetBefore: number | null;
+}
+
+/** What the site states of a page's uses; null: nothing. */
+export interface StatedThen {
+  readonly answers: UseAnswers;
+  readonly statements: readonly StatedPreference[];
 }
 
 /** As the feed has it: numbers go up by one, in the order in which they became readable. */
-export interface PageChange extends VisitChange {
+export interface PageChange extends Omit<VisitChange, "preferenceSet" | "preferenceSetBefore"> {
   readonly number: number;
   readonly host: string;
   readonly notedAt: Date;
+  /** What was stated of its uses then, and before in a change of that. */
+  readonly stated: StatedThen | null;
+  readonly statedBefore: StatedThen | null;
 }
 
 export interface ChangeFilter {
@@ -106,6 +122,15 @@ export interface Visit {
   readonly location: string | null;
   /** This visit was the last one that it was waited for. */
   readonly gaveUp: boolean;
+  /** As `preferenceSet`. */
+  readonly stated: {
+    readonly set: number | null;
+    readonly before: number | null;
+    /** As before, or there was no page. */
+    readonly isSame: boolean;
+    /** The page is not to be searched, or was not before. */
+    readonly isSilent: boolean;
+  };
   readonly links: { readonly after: number; readonly added: number; readonly removed: number };
 }
 
@@ -113,8 +138,18 @@ export interface Visit {
 export function changesOfVisit(visit: Visit): readonly VisitChange[] {
   const { before, after } = visit;
   if (after !== null && before === null) return [arrival(visit, after)];
-  if (after !== null && before !== null) return [...contentChange(visit), ...linkChange(visit)];
+  if (after !== null && before !== null)
+    return [...contentChange(visit), ...linkChange(visit), ...statedChange(visit)];
   return [...departure(visit), ...givingUp(visit)];
+}
+
+/** Of a page that is as it was, nothing but what is stated of it can be another. */
+export function statedChange(
+  visit: Pick<Visit, "url" | "seenAt" | "status" | "reason" | "stated">,
+): readonly VisitChange[] {
+  const { stated } = visit;
+  if (stated.isSame) return [];
+  return [{ ...toldOf(visit), kind: "preferences-changed", preferenceSetBefore: stated.before }];
 }
 
 function arrival(visit: Visit, after: SeenPage): VisitChange {
@@ -126,7 +161,8 @@ function contentChange(visit: Visit): readonly VisitChange[] {
   const { before, after, links } = visit;
   if (before === null || after === null || before.digest === after.digest) return [];
   const content = { ...contentBefore(before), ...contentAfter(after) };
-  const distance = simhashDistance(before.simhash, after.simhash);
+  // Of a page that is not to be searched, or was not, no text is known.
+  const distance = visit.stated.isSilent ? null : simhashDistance(before.simhash, after.simhash);
   const counts = { linksBefore: linksBefore(links), linksAfter: links.after };
   return [{ ...toldOf(visit), kind: "changed", ...content, simhashDistance: distance, ...counts }];
 }
@@ -162,8 +198,14 @@ function contentAfter({ digest, title, words, language }: SeenPage) {
   return { digestAfter: digest, titleAfter: title, wordsAfter: words, language };
 }
 
-function toldOf({ url, seenAt, status, reason }: Visit): Omit<VisitChange, "kind"> {
-  return { ...nothingTold, url, seenAt, status, reason };
+function toldOf({
+  url,
+  seenAt,
+  status,
+  reason,
+  stated,
+}: Parameters<typeof statedChange>[0]): Omit<VisitChange, "kind"> {
+  return { ...nothingTold, url, seenAt, status, reason, preferenceSet: stated.set };
 }
 
 const nothingTold = {
@@ -180,6 +222,8 @@ const nothingTold = {
   linksAdded: null,
   linksRemoved: null,
   location: null,
+  preferenceSet: null,
+  preferenceSetBefore: null,
 } as const;
 
 // A change in plain words: for the page, the command, and programs that show it to people.
@@ -188,6 +232,7 @@ export const kindWords: Readonly<Record<ChangeKind, string>> = {
   "first-seen": "first seen",
   changed: "changed",
   "links-changed": "other links",
+  "preferences-changed": "other preferences",
   "came-back": "came back",
   redirected: "redirected",
   gone: "gone",
@@ -195,7 +240,7 @@ export const kindWords: Readonly<Record<ChangeKind, string>> = {
 };
 
 /** What happened, in one line: `43 of 64 bits of the text, 120 → 98 words; title “Old” → “New”`. */
-export function changeWords(change: VisitChange): string {
+export function changeWords(change: Omit<PageChange, "number" | "host" | "notedAt">): string {
   switch (change.kind) {
     case "first-seen":
     case "came-back":
@@ -208,6 +253,8 @@ export function changeWords(change: VisitChange): string {
       return joined([textWords(change), wordCounts(change), titleWords(change)]);
     case "links-changed":
       return `${change.linksBefore} → ${howMany(change.linksAfter ?? 0, "link")}: ${change.linksAdded} came, ${change.linksRemoved} went`;
+    case "preferences-changed":
+      return `${statedWords(change.statedBefore)} → ${statedWords(change.stated)}`;
     case "redirected":
       return joined([`to ${change.location}`, was(change)]);
     case "gone":
@@ -222,28 +269,42 @@ export function toldChange(change: PageChange): PageChange & { readonly words: s
   return { ...change, words: changeWords(change) };
 }
 
+/** With the statements where they come to nothing that is known. */
+function statedWords(stated: StatedThen | null): string {
+  if (stated === null) return "nothing stated";
+  const words = answersText(stated.answers);
+  return words === "" ? stated.statements.map(statementWords).join("; ") : words;
+}
+
 const joined = (parts: readonly (string | null)[]) =>
   parts.filter((part) => part !== null && part !== "").join("; ");
 
-function textWords({ simhashDistance }: VisitChange): string | null {
+function textWords({ simhashDistance }: Pick<VisitChange, "simhashDistance">): string | null {
   if (simhashDistance === null) return null;
   return simhashDistance === 0
     ? "the body, while the text is as good as the same"
     : `the text: ${simhashDistance} of 64 bits of its simhash differ`;
 }
 
-function wordCounts({ wordsBefore, wordsAfter }: VisitChange): string | null {
+function wordCounts({
+  wordsBefore,
+  wordsAfter,
+}: Pick<VisitChange, "wordsBefore" | "wordsAfter">): string | null {
   return wordsBefore === null || wordsAfter === null || wordsBefore === wordsAfter
     ? null
     : `${wordsBefore.toLocaleString("en-GB")} → ${howMany(wordsAfter, "word")}`;
 }
 
-function titleWords({ titleBefore, titleAfter }: VisitChange): string | null {
+function titleWords({
+  titleBefore,
+  titleAfter,
+}: Pick<VisitChange, "titleBefore" | "titleAfter">): string | null {
   return titleBefore === titleAfter
     ? null
     : `title ${quoted(titleBefore) || "none"} → ${quoted(titleAfter) || "none"}`;
 }
 
-const was = ({ titleBefore }: VisitChange) => (titleBefore ? `it was ${quoted(titleBefore)}` : null);
+const was = ({ titleBefore }: Pick<VisitChange, "titleBefore">) =>
+  titleBefore ? `it was ${quoted(titleBefore)}` : null;
 const quoted = (title: string | null) => (title === null || title === "" ? "" : `“${title}”`);
 const countOf = (count: number | null, noun: string) => (count === null ? null : howMany(count, noun));

@@ -1,6 +1,7 @@
 /** The page of the change feed: the latest changes with filters; alive where a script runs (changes.js). */
 
 import { feedHead } from "../channels/page.ts";
+import { answersText } from "../results/stated-uses.ts";
 import { options } from "../web/components.ts";
 import { askAbout, instant } from "../web/format.ts";
 import { type CsvTable, type Html, html, nothing, pathWith } from "../web/html.ts";
@@ -85,11 +86,15 @@ const columns = [
   "linksAdded",
   "linksRemoved",
   "location",
+  "stated",
+  "statedBefore",
 ] as const satisfies readonly (keyof PageChange)[];
 
 export function changesCsv(changes: readonly PageChange[]): CsvTable {
-  const textOf = (value: PageChange[(typeof columns)[number]]) =>
-    value instanceof Date ? value.toISOString() : value;
+  const textOf = (value: PageChange[(typeof columns)[number]]) => {
+    if (value instanceof Date) return value.toISOString();
+    return typeof value === "object" && value !== null ? answersText(value.answers) : value;
+  };
   return {
     columns: columns.map((name) => name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)),
     rows: changes.map((change) => columns.map((name) => textOf(change[name]))),

@@ -107,7 +107,7 @@ export async function countPages(
 ): Promise<void> {
   await pool.query(
     `with pages as materialized (
-       select p.digest, max(p.fetched_at) as fetched_at, count(*) as urls
+       select p.digest, max(p.fetched_at) as fetched_at, count(*) as urls, bool_and(p.noindex) as is_silent
        from ${pagesOfChannel(mostCounted)}
        group by p.digest
      ), counted as (
@@ -118,7 +118,9 @@ export async function countPages(
      update channel c
      set settled = $2, counted_at = $3, known_turn = c.known_turn + 1,
          expected_pages = counted.pages, duplicate_share = counted.duplicate_share,
-         known_digests = array(select digest from pages order by fetched_at desc, digest limit ${mostKnownDigests})
+         known_digests = array(
+           select digest from pages where not is_silent order by fetched_at desc, digest limit ${mostKnownDigests}
+         )
      from counted
      where c.channel_id = $1`,
     [channelId, at.settled, at.now],
@@ -128,7 +130,7 @@ export async function countPages(
 // Which channel a URL of the frontier lies in, in SQL: of several the earliest, as admission has it (channel-filter.ts).
 
 /** Path and query of the canonical URL in a column. */
-const pathSql = (url: string) => `substring(${url} from '^[a-z]+://[^/]*(/.*)$')`;
+export const pathSql = (url: string) => `substring(${url} from '^[a-z]+://[^/]*(/.*)$')`;
 
 /** The path lies in one of the directories of row `c` of table channel. */
 const holdsPath = (path: string) =>

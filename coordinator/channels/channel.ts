@@ -3,6 +3,7 @@
  * of it. What lies in no channel is crawled as the scope says.
  */
 import { UsageError } from "#core/errors";
+import { canonicalEscapes } from "#core/ip/url-escapes";
 import { urlKeyOf } from "#core/url-key";
 
 export interface ChannelRules {
@@ -149,8 +150,9 @@ export interface UrlPattern {
 
 const mostPatternCharacters = 300;
 
-/** The pattern, or what is wrong with it. */
-export function parseUrlPattern(text: string): UrlPattern | string {
+/** The pattern, with its octets as URLs have them, or what is wrong with it. */
+export function parseUrlPattern(given: string): UrlPattern | string {
+  const text = canonicalEscapes(given);
   if (text.length > mostPatternCharacters)
     return `the pattern is ${text.length} characters long, ${mostPatternCharacters} are possible: ${text.slice(0, 40)}…`;
   if (!/^[/*]/.test(text))

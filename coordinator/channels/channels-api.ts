@@ -2,6 +2,7 @@
 import { z } from "zod";
 import { type ApiOperations, dateTime, errorAnswer, refusals } from "../web/api-operation.ts";
 import { channelBounds } from "./channel.ts";
+import { coverageCuts, coverageStates } from "./coverage.ts";
 
 const channel = z
   .object({
@@ -46,7 +47,103 @@ export const addChannelBody = z.strictObject({
   maxDepth: z.int().min(0).max(channelBounds.depth).nullable().default(null),
 });
 
+const coveredSeed = z.strictObject({
+  url: z.string(),
+  state: z.string().nullable().describe("Null: it is not in the frontier."),
+  lastOutcome: z.string().nullable(),
+  lastStatus: z.int().nullable(),
+  fetches: z.int(),
+});
+
+const coverage = z
+  .strictObject({
+    channelId: z.int().nullable().describe("Null: the whole host."),
+    host: z.string(),
+    directories: z.array(z.string()),
+    maxDepth: z.int().describe("Links from a seed that are followed."),
+    seeds: z.array(coveredSeed).describe("1,000 at most."),
+    state: z
+      .enum(coverageStates)
+      .describe("cut: all that is in the crawl was asked for, and more is known that was left out."),
+    cutBy: z.array(z.enum(coverageCuts)),
+    words: z.string(),
+    fetched: z.int().describe("URLs that were asked for at least once."),
+    waiting: z.int().describe("Due or in hand, and never asked for."),
+    gone: z.int(),
+    refusedByRobots: z.int(),
+    held: z.int().describe("Found beyond the host's budget, and held back."),
+    leftOut: z.int().describe("Times that a URL was named beyond what is held back; of the whole host."),
+    tooDeep: z
+      .int()
+      .describe("URLs that its deepest pages link to and that are not in the crawl; counted to 1,000."),
+    deepest: z.int().describe("Links from a seed."),
+    more: z.boolean().describe("The host has more URLs than the 100,000 that were looked at."),
+  })
+  .meta({ id: "Coverage" });
+
 export const channelsApi = {
+  coverage: {
+    method: "get",
+    path: "/api/coverage",
+    needs: "read",
+    summary: "How far the crawl of channels and seeds has come, and what cut it short",
+    description:
+      "Of every channel, or of what one parameter names. As CSV, with a line for each seed: format=csv, up to 1,000 channels or hosts.",
+    parameters: {
+      query: {
+        channel: z.string().optional().meta({ description: "Its number.", example: "3" }),
+        submission: z.string().optional().meta({
+          description: "The channels and hosts of the URLs that were handed in with it.",
+          example: "7",
+        }),
+        host: z.string().optional().meta({ description: "The whole host.", example: "www.example.org" }),
+        format: z.enum(["csv"]).optional().meta({ description: "csv: as a table.", example: "csv" }),
+      },
+    },
+    answers: {
+      ...refusals,
+      200: {
+        description: "The answer",
+        schema: z
+          .strictObject({ coverage: z.array(coverage), more: z.boolean().describe("There are more.") })
+          .meta({ id: "CoverageList" }),
+        example: {
+          coverage: [
+            {
+              channelId: 3,
+              host: "www.example.org",
+              directories: ["/docs/"],
+              maxDepth: 5,
+              seeds: [
+                {
+                  url: "https://www.example.org/docs/",
+                  state: "due",
+                  lastOutcome: "fetched",
+                  lastStatus: 200,
+                  fetches: 4,
+                },
+              ],
+              state: "cut",
+              cutBy: ["budget"],
+              words: "cut by budget (12 URLs held back)",
+              fetched: 50,
+              waiting: 0,
+              gone: 1,
+              refusedByRobots: 0,
+              held: 12,
+              leftOut: 0,
+              tooDeep: 0,
+              deepest: 4,
+              more: false,
+            },
+          ],
+          more: false,
+        },
+      },
+      400: errorAnswer("The parameter is not as described"),
+      404: errorAnswer("There is no such channel, submission or host"),
+    },
+  },
   channels: {
     method: "get",
     path: "/api/channels",

@@ -29,7 +29,7 @@ export async function withKnownTexts(client: PoolClient, leases: readonly Lease[
     `select host_hash as "hostHash", directories, known_digests as digests, known_turn as turn,
        duplicate_share as "duplicateShare"
      from channel
-     where host_hash = any ($1::bigint[]) and duplicate_share > 0`,
+     where host_hash = any ($1::bigint[]) and duplicate_share > 0 and known_digests <> '{}'`,
     [hosts],
   );
   if (rows.length === 0) return [...leases];

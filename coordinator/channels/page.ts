@@ -26,6 +26,7 @@ ${mayChange ? addForm(viewer, typed?.values ?? {}) : nothing}`;
 const tabs = [
   ["/changes", "Changes"],
   ["/channels", "Channels"],
+  ["/coverage", "Coverage"],
 ] as const;
 
 /** The heading of the pages about what is followed, with their tabs. */

@@ -1,17 +1,51 @@
 /** /channels: what is crawled of parts of hosts; operators add and remove. */
 import type { z } from "zod";
 import { UsageError } from "#core/errors";
+import { urlKeyOf } from "#core/url-key";
 import type { AskedAction, Outcome, WebPart } from "../web/actions.ts";
 import type { BodyOf } from "../web/api-operation.ts";
 import { readChannel } from "./channel.ts";
 import type { ChannelStore } from "./channel-reads.ts";
 import { type addChannelBody, channelsApi } from "./channels-api.ts";
+import { coverageBody, coverageCsv } from "./coverage-page.ts";
+import type { CoverageList, CoverageQuery } from "./coverage-reads.ts";
 import { channelChange, channelsBody, channelsCsv, placeWords, toldChannel } from "./page.ts";
 
 const section = "/changes" as const;
 
-export function channelRoutes(store: ChannelStore): WebPart {
+export interface ChannelPorts {
+  readonly store: ChannelStore;
+  /** Null: there is no such channel, submission or host. `maxDepth`: as the scope has it now. */
+  readonly coverage: (query: Omit<CoverageQuery, "maxDepth">) => Promise<CoverageList | null>;
+}
+
+export function channelRoutes({ store, coverage }: ChannelPorts): WebPart {
   return ({ views, actions }) => {
+    views.describe({
+      ...{ path: "/coverage", operation: channelsApi.coverage, section },
+      view: async ({ query }) => {
+        const number = (name: string) => (query(name) === "" ? null : Number(query(name)));
+        const [channel, submission] = [number("channel"), number("submission")];
+        const isNumber = (value: number | null) =>
+          value === null || (Number.isInteger(value) && value > 0 && value < 2 ** 31);
+        if (!isNumber(channel)) return "channel: must be a number, as listed";
+        if (!isNumber(submission)) return "submission: must be a number, as on its receipt";
+        const host = query("host") === "" ? null : hostOf(query("host"));
+        if (host === undefined) return "host: must be a host's name, such as www.example.org";
+        if ([channel, submission, host].filter((one) => one !== null).length > 1)
+          return "channel, submission, host: name one of them";
+        const most = query("format") === "csv" ? placesInCsv : placesShown;
+        const value = await coverage({ channel, submission, host, most });
+        if (value === null) return null;
+        return {
+          status: 200,
+          value,
+          title: "Coverage",
+          body: () => coverageBody(value),
+          csv: () => coverageCsv(value),
+        };
+      },
+    });
     views.describe({
       ...{ path: "/channels", operation: channelsApi.channels, section },
       view: async () => {
@@ -37,6 +71,15 @@ export function channelRoutes(store: ChannelStore): WebPart {
       act: async (asked) => await remove(asked, store),
     });
   };
+}
+
+const placesShown = 100;
+const placesInCsv = 1000;
+
+/** Undefined: it is none. */
+function hostOf(text: string): string | undefined {
+  const key = urlKeyOf(/^https?:\/\//i.test(text) ? text : `http://${text}/`);
+  return typeof key === "string" ? undefined : key.host;
 }
 
 const linesOf = (text = "") => text.split(/[\s,]+/).filter((line) => line !== "");

@@ -1,12 +1,23 @@
 /** The pages' part about channels, with its store, and what is done for them by the clock. */
 import type { Pool } from "pg";
 import type { Timekeeper } from "#core/scheduler";
+import type { CrawlScope } from "../frontier/frontier.ts";
 import type { WebPart } from "../web/actions.ts";
 import { createChannelStore } from "./channel-store.ts";
+import { coverageList } from "./coverage-reads.ts";
 import { channelRoutes } from "./routes.ts";
 
-export function channelPart(pool: Pool): WebPart {
-  return channelRoutes(createChannelStore(pool));
+export function channelPart({
+  pool,
+  config,
+}: {
+  readonly pool: Pool;
+  readonly config: { readonly scope: Pick<CrawlScope, "maxDepth"> };
+}): WebPart {
+  return channelRoutes({
+    store: createChannelStore(pool),
+    coverage: async (query) => await coverageList(pool, { ...query, maxDepth: config.scope.maxDepth }),
+  });
 }
 
 const settleMs = 15_000;

@@ -109,6 +109,12 @@ export interface AskedRotation {
   readonly online: boolean;
 }
 
+export interface AskedSigningKey {
+  readonly name: string;
+  /** It is asked now; else when it comes next. */
+  readonly online: boolean;
+}
+
 export interface FleetKeys {
   /** Shuts a crawler out, whatever key it shows; null: there is none of that name. Running coordinators are told. */
   revoke(name: string, now: Date): Promise<CrawlerId | null>;
@@ -120,6 +126,8 @@ export interface FleetKeys {
     name: string | null,
     asked: { readonly graceHours: number; readonly now: Date },
   ): Promise<AskedRotation[]>;
+  /** Asks for another signing key of this crawler (null: of all that make some). Running coordinators are told. */
+  askSigningKey(name: string | null, now: Date): Promise<AskedSigningKey[]>;
 }
 
 // Random secrets, and their digests: as tests and the coordinator make them.

@@ -46,6 +46,10 @@ export type StandingCode =
   | "address-refused"
   | "refused"
   | "gone"
+  /** The site asks to be paid (402): for the URL, or for all that was asked of the host lately. */
+  | "payment-required"
+  /** Its site states that it is not to be searched. */
+  | "not-searched"
   | "not-due"
   | "failing"
   | "nothing-due"

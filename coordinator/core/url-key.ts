@@ -1,11 +1,13 @@
 /**
  * A URL's identity in the frontier: its canonical text and the hashes it is keyed by. Canonical means
- * WHATWG-parsed, without fragment, user and password, and with an empty query dropped; nothing that could
- * change which resource is meant is touched (no sorting of queries, no stripping of `www.`).
+ * WHATWG-parsed, without fragment, user and password, with an empty query dropped and percent-encoded octets in
+ * their one spelling (RFC 3986 section 6.2.2); nothing that could change which resource is meant is touched (no
+ * sorting of queries, no stripping of `www.`). It is also what is sent to the site (decision 0033).
  */
 import { hash } from "node:crypto";
 import type { HostHash, UrlHash } from "./ids.ts";
 import { servicePortWords } from "./ip/service-ports.ts";
+import { canonicalEscapes } from "./ip/url-escapes.ts";
 import { canParseUrl, isHostName, urlHost } from "./ip/url-host.ts";
 
 export interface UrlKey {
@@ -27,17 +29,17 @@ export function urlKeyOf(text: string): UrlKey | UrlFault {
   const plain = plainUrl.exec(text);
   if (plain === null || isUnusual(text)) return parsedKey(text);
   const end = text.indexOf("#");
-  const url = end < 0 ? text : text.slice(0, end);
+  const url = canonicalEscapes(end < 0 ? text : text.slice(0, end));
   const host = plain[1]!;
   if (url.length > maxCanonicalUrlLength || host.length > 253 || url.endsWith("?")) return parsedKey(text);
   return { url, host, hostHash: hostHashOf(host), urlHash: hash64(url) as UrlHash };
 }
 
-// Most URLs of the web are canonical as they stand, but for a fragment. They are told by their characters: the parser
+// Most URLs of the web are canonical as they stand, but for a fragment and octets. They are told by their characters: the parser
 // takes five times as long to find that it has nothing to change.
 
 /**
- * A host of names that is no number and has no port, a path, and nothing that is written otherwise in a canonical URL
+ * A host of names that is no number and has no port, a path, and nothing but octets that the parser writes otherwise
  * (WHATWG URL section 1.3, the percent-encode sets; a quote is encoded in a query and not in a path).
  */
 const plainUrl =
@@ -58,7 +60,7 @@ function parsedKey(text: string): UrlKey | UrlFault {
   const host = urlHost(parsed);
   if (!isHostName(host)) return "no-host";
   if (parsed.hostname.endsWith(".")) parsed.hostname = host;
-  const url = parsed.href;
+  const url = canonicalEscapes(parsed.href);
   if (url.length > maxCanonicalUrlLength) return "too-long";
   return { url, host, hostHash: hostHashOf(host), urlHash: hash64(url) as UrlHash };
 }

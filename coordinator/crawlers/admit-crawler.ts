@@ -258,7 +258,11 @@ export async function takeTicket(
     if (await ports.hasGoneBack?.()) return { refuse: startsOver };
     return { refuse: noteCopy(arrival, traded.copied, { ...ports, now }) };
   }
-  await ports.identities.noteArrival({ crawlerId, address, lastEnd: hello.lastEnd ?? null }, now);
+  const { signingKeys } = hello;
+  await ports.identities.noteArrival(
+    { crawlerId, address, lastEnd: hello.lastEnd ?? null, signingKeys },
+    now,
+  );
   noteMove(arrival, traded, { ...ports, now });
   return { ticket };
 }

@@ -19,6 +19,7 @@ import {
   type TradedTicket,
 } from "./identity.ts";
 import { redeemInvitation } from "./invitation-store.ts";
+import { askSigningKey } from "./signing-key-store.ts";
 
 /** How long the keys before a new one stay good when nobody has said otherwise. */
 export const defaultGraceHours = 24;
@@ -115,8 +116,8 @@ interface NotedArrival extends SeenArrival {
 }
 
 async function noteArrivals(pool: Pool, arrivals: readonly NotedArrival[]): Promise<readonly undefined[]> {
-  const given = arrivals.map(({ crawlerId, address, lastEnd, now }) => ({
-    ...{ crawlerId, address, now },
+  const given = arrivals.map(({ crawlerId, address, lastEnd, signingKeys = false, now }) => ({
+    ...{ crawlerId, address, signingKeys, now },
     endAt: lastEnd?.at ?? null,
     words: lastEnd?.reason ?? null,
   }));
@@ -126,11 +127,14 @@ async function noteArrivals(pool: Pool, arrivals: readonly NotedArrival[]): Prom
          address_changed_at = case when c.seen_address <> given.address then given.at else c.address_changed_at end,
          seen_address = coalesce(given.address, c.seen_address),
          last_end_at = coalesce(given.end_at, c.last_end_at),
-         last_words = coalesce(given.words, c.last_words)
-     from unnest($1::int[], $2::inet[], $3::timestamptz[], $4::timestamptz[], $5::text[])
-       as given (crawler_id, address, at, end_at, words)
+         last_words = coalesce(given.words, c.last_words),
+         -- Of one that was never here before, the identity has signed nothing that somebody may still want to verify.
+         signing_keys_since = case when given.signing_keys then coalesce(c.signing_keys_since,
+           case when c.seen_address is null then '-infinity' else given.at end) end
+     from unnest($1::int[], $2::inet[], $3::timestamptz[], $4::timestamptz[], $5::text[], $6::boolean[])
+       as given (crawler_id, address, at, end_at, words, signing_keys)
      where c.crawler_id = given.crawler_id`,
-    columnsOf(given, ["crawlerId", "address", "now", "endAt", "words"]),
+    columnsOf(given, ["crawlerId", "address", "now", "endAt", "words", "signingKeys"]),
   );
   return arrivals.map(() => undefined);
 }
@@ -438,6 +442,8 @@ export function createFleetKeys(pool: Pool): FleetKeys {
       );
       return rows[0] ? asCrawlerId(rows[0].crawler_id) : null;
     },
+
+    askSigningKey: async (name, now) => await askSigningKey(pool, name, now),
 
     async askRotation(name, { graceHours, now }) {
       const { rows } = await pool.query<AskedRotation>(

@@ -19,6 +19,8 @@ export interface SeenArrival {
   /** Null: unknown. */
   readonly address: string | null;
   readonly lastEnd: { readonly at: string; readonly reason: string } | null;
+  /** It makes signing keys of its own, so that its identity signs no requests; left out: it does not. */
+  readonly signingKeys?: boolean | undefined;
 }
 
 /** Tickets as their SHA-256 in hex. */

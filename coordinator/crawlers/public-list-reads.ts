@@ -1,6 +1,7 @@
 import type { Pool } from "pg";
 import { parseAddress } from "#core/ip/address";
 import { specialPurposeOf } from "#core/ip/special-purpose";
+import { oldKeySeconds } from "./signing-keys.ts";
 
 /** The fleet as sites may know it, so that they can tell whether a request is ours. */
 export interface FleetOutside {
@@ -9,8 +10,16 @@ export interface FleetOutside {
    * otherwise; in their order.
    */
   addresses(now: Date): Promise<string[]>;
-  /** Ed25519 public keys of crawlers that are not shut out: 32 bytes in base64url each. */
-  publicKeys(): Promise<string[]>;
+  /** By which their requests are verified: of crawlers that are not shut out. */
+  publicKeys(now: Date): Promise<PublicKey[]>;
+}
+
+export interface PublicKey {
+  /** Ed25519, 32 bytes in base64url. */
+  readonly publicKey: string;
+  /** When it was published, and until when its signatures may be good; null: an identity, which has no end. */
+  readonly from: Date | null;
+  readonly until: Date | null;
 }
 
 // The fleet as sites may know it: the addresses that requests come from, and the keys that sign them. An address
@@ -25,16 +34,28 @@ export function createFleetOutside(pool: Pool): FleetOutside {
       const { rows } = await pool.query<{ address: string }>(addressesSql, [now]);
       return rows.map((row) => row.address).filter(isPublic);
     },
-    async publicKeys() {
-      const { rows } = await pool.query<{ public_key: string }>(
-        `select public_key from crawler
-         where public_key is not null and revoked_at is null
-         order by crawler_id`,
-      );
-      return rows.map((row) => row.public_key);
+    async publicKeys(now) {
+      const { rows } = await pool.query<PublicKey>(publicKeysSql, [now, oldKeySeconds]);
+      return rows.map(({ publicKey, from, until }) => ({ publicKey, from, until }));
     },
   };
 }
+
+/**
+ * The identity of a crawler that has no signing keys, and of one that has just begun to make them; and signing keys that
+ * were announced under the identity that the crawler has now.
+ */
+const publicKeysSql = `
+  select crawler_id, public_key as "publicKey", null::timestamptz as "from", null::timestamptz as until
+  from crawler
+  where public_key is not null and revoked_at is null
+    and (signing_keys_since is null or signing_keys_since > $1::timestamptz - make_interval(secs => $2::float8))
+  union all
+  select c.crawler_id, k.public_key, k.announced_at, k.expires_at
+  from crawler_signing_key k
+  join crawler c using (crawler_id)
+  where k.expires_at > $1 and k.identity_key = c.public_key and c.revoked_at is null
+  order by crawler_id, "from" nulls first, "publicKey"`;
 
 /**
  * Where a crawler's connection was last seen to come from; and what it states beside that (it may crawl by the other

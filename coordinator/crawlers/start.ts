@@ -14,9 +14,11 @@ import type { CrawlerStore } from "./crawler.ts";
 import type { IdentityStore } from "./identity.ts";
 import { type MoveDuties, Mover } from "./move-crawlers.ts";
 import { createMoveStore } from "./move-store.ts";
+import type { SigningKeyStore } from "./signing-keys.ts";
 
 export interface KeyDutyPorts {
   readonly identities: IdentityStore;
+  readonly signingKeys: Pick<SigningKeyStore, "dueRenewals">;
   readonly frontier: Pick<FrontierStore, "returnLeasesOf">;
   readonly gateway: {
     online(): readonly CrawlerId[];
@@ -45,7 +47,7 @@ const welcomeMs = 250;
 
 const duties = { all: "rotate-keys", welcomed: "rotate-welcomed-keys" } as const;
 
-export function keyDuties(ports: KeyDutyPorts): KeyDuties {
+export function keyDuties(ports: KeyDutyPorts, config: { readonly signingKeyDays: () => number }): KeyDuties {
   const { timekeeper, gateway } = ports;
   /** Welcomed since the last look: a key that was sent in the session before is sent anew. */
   let arrived = new Set<CrawlerId>();
@@ -55,10 +57,12 @@ export function keyDuties(ports: KeyDutyPorts): KeyDuties {
     // Who was shut out between its key and its welcome was not online when the notice came.
     await endSessions(newcomers, ports);
     await rotateKeys(newcomers, ports, { ...keyRule, resendMs: 0 });
+    await renewSigningKeys(newcomers, ports, config.signingKeyDays());
   };
   const rotateAll = async () => {
     await endSessions(gateway.online(), ports);
     await rotateKeys(gateway.online(), ports, keyRule);
+    await renewSigningKeys(gateway.online(), ports, config.signingKeyDays());
   };
   return {
     start: () => {
@@ -86,6 +90,23 @@ async function endSessions(
     gateway.refuse(crawlerId, shutOut);
     const leases = await frontier.returnLeasesOf(crawlerId, now());
     log.warn({ crawlerId, leases }, "a crawler's access was revoked, and its session ended");
+  }
+}
+
+/** Asked again at the next look, until the crawler has announced another. */
+async function renewSigningKeys(
+  crawlerIds: readonly CrawlerId[],
+  { signingKeys, gateway, log, now }: KeyDutyPorts,
+  maxAgeDays: number,
+): Promise<void> {
+  if (crawlerIds.length === 0) return;
+  for (const { crawlerId, isAsked } of await signingKeys.dueRenewals(crawlerIds, {
+    maxAgeDays,
+    now: now(),
+  })) {
+    const reason = isAsked ? "an operator asked for it" : `it is ${maxAgeDays} days old`;
+    if (gateway.send(crawlerId, { type: "coordinator:renew-signing-key", reason }))
+      log.info({ crawlerId, reason }, "a crawler was asked for another signing key");
   }
 }
 

@@ -24,6 +24,10 @@ const askedRotation = z
   .strictObject({ name: z.string(), online: z.boolean(), graceHours: z.number() })
   .meta({ id: "AskedRotation" });
 
+const askedSigningKey = z
+  .strictObject({ name: z.string(), online: z.boolean() })
+  .meta({ id: "AskedSigningKey" });
+
 const crawlerActivity = z
   .strictObject({
     fetches: z.array(
@@ -351,6 +355,28 @@ export const crawlerApi = {
         example: { name: "athens", online: true, graceHours: 24 },
       },
       409: errorAnswer("No crawler of this name has an identity of its own"),
+      429: errorAnswer("Too many failures from this address"),
+    },
+  },
+  renewSigningKey: {
+    method: "post",
+    path: "/api/fleet/crawlers/{name}/signing-key",
+    needs: "fleet-write",
+    summary: "Have a crawler sign its requests with another key",
+    description:
+      "Scope fleet-write. It is asked now, when it is connected, else when it comes; it makes the key itself, and uses it once it is published and caches know it. Done by itself after signingKeyDays.",
+    parameters: {
+      path: { name: z.string().meta({ description: "The crawler's name.", example: "athens" }) },
+    },
+    body: { schema: nothingBody, example: {} },
+    answers: {
+      ...refusals,
+      202: {
+        description: "The answer",
+        schema: askedSigningKey,
+        example: { name: "athens", online: true },
+      },
+      409: errorAnswer("No crawler of this name makes signing keys"),
       429: errorAnswer("Too many failures from this address"),
     },
   },

@@ -41,8 +41,8 @@ ${mayDo(viewer.actor, "audit-read") ? html`<p class="small"><a href="${pathWith(
 }
 
 function identitySection({ identity }: Inside): Html {
-  const { publicKey, seenAddress, addressBefore, addressChangedAt, copiedAt, lastEnd, contact, isListed } =
-    identity;
+  const { publicKey, signingKey, seenAddress, addressBefore, addressChangedAt, copiedAt, lastEnd } = identity;
+  const { contact, isListed } = identity;
   const moved =
     addressBefore === null || addressChangedAt === null
       ? nothing
@@ -51,6 +51,7 @@ function identitySection({ identity }: Inside): Html {
 ${copiedAt === null ? nothing : html`<p class="fault" role="alert">Its folder was copied: two machines showed it, last at ${instant(copiedAt.toISOString())}. Have one of them stopped, or give it a new identity.</p>`}
 <dl class="facts">
 ${fact("Public key (Ed25519)", publicKey === null ? "none: its key is all that it shows" : html`<code class="break">${publicKey}</code>`)}
+${signingKey === null ? nothing : fact("Signs requests with", html`<code class="break">${signingKey.publicKey}</code> <span class="small">since ${instant(signingKey.since.toISOString())}, until ${instant(signingKey.until.toISOString())} at the latest; keyid ${signingKey.keyId}</span>`)}
 ${fact("Connects from", seenAddress === null ? "never seen" : html`${seenAddress}${moved}`)}
 ${fact("Its address is", isListed ? "in the public list of the fleet" : "in no public list, as its partner wishes")}
 ${fact("Contact of its partner", contact ?? "not told")}

@@ -178,6 +178,7 @@ function operatorButtons({ crawler, inside, operation }: CrawlerView, viewer: Pa
   const canRotate = !revoked && inside !== null && inside.identity.publicKey !== null;
   return html`${isDoubted ? buttonForm(viewer, { path: crawlerPath(name, "/believe"), label: "Trust it again" }) : nothing}
 ${canRotate ? buttonForm(viewer, { path: crawlerPath(name, "/rotate"), label: "New key" }) : nothing}
+${!revoked && inside?.identity.signingKey ? buttonForm(viewer, { path: crawlerPath(name, "/signing-key"), label: "New signing key" }) : nothing}
 <a class="button quiet slim" href="${pathWith("/fleet/invite", { renews: name })}">Reissue credentials</a>
 ${revoked ? nothing : html`<a class="button danger slim" href="${crawlerPath(name, "/kill")}">Remove…</a>`}`;
 }

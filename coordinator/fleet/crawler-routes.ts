@@ -151,6 +151,7 @@ export function addCrawlerActions(actions: Actions, ports: FleetPorts): void {
   add({ operation: crawlerApi.revokeCrawler, fromForm: confirmationOf, act: revoke });
   add({ operation: crawlerApi.killCrawler, fromForm: confirmationOf, act: kill });
   add({ operation: crawlerApi.rotateKey, act: rotate });
+  add({ operation: crawlerApi.renewSigningKey, act: renewSigningKey });
   add({ operation: crawlerApi.believeCrawler, act: believe });
   add({
     operation: crawlerApi.giveDomainSets,
@@ -236,6 +237,17 @@ const cannotRotate = (name: string): Outcome => ({
   title: "Nothing to rotate",
   words: `${name.slice(0, 63)} is no crawler with an identity of its own that may connect: invite it (POST /api/fleet/invitations).`,
 });
+
+async function renewSigningKey({ name, now }: Asked<unknown>, { keys }: FleetPorts): Promise<Outcome> {
+  const [asked] = await keys.askSigningKey(name, now);
+  if (!asked) {
+    const words = `${name.slice(0, 63)} is no crawler that makes signing keys and may connect: older ones sign with their identities.`;
+    return { type: "fault", status: 409, title: "No signing key to renew", words };
+  }
+  const words = `${name} makes another signing key ${asked.online ? "now" : "when it comes next"}, and uses it once sites can know it.`;
+  const change = { action: "crawler-signing-key-asked", target: name, words };
+  return { type: "done", status: 202, value: asked, goTo: pageOf(name), said: words, change };
+}
 
 async function believe({ name, now }: Asked<unknown>, { restoreTrust }: FleetPorts): Promise<Outcome> {
   if (!(await restoreTrust(name, now))) return noCrawler(name);

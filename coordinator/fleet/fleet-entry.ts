@@ -38,6 +38,17 @@ export const fleetIdentitySchema = z
       .describe("Ed25519, 32 bytes in base64url; null: it has none, and its key is all that it shows."),
     keySince: dateTime().nullable().describe("Of the newest key that it has; null: none is good."),
     scopes: z.array(z.enum(keyScopes)),
+    signingKey: z
+      .strictObject({
+        publicKey: z.string(),
+        keyId: z.string().describe("As signatures and the key set name it: the JWK thumbprint."),
+        since: dateTime(),
+        until: dateTime().describe("No signature is good for longer."),
+      })
+      .nullable()
+      .describe(
+        "The newest that is published; null: its requests are signed with its identity, or not at all.",
+      ),
     seenAddress: z.string().nullable().describe("Where its last connection came from."),
     addressBefore: z
       .string()

@@ -1,6 +1,6 @@
 /** The fleet for operators: who is there, what each has against what it may, and how far a hand-over is. */
 import type { Pool } from "pg";
-import type { KeyScope } from "#protocol/identity";
+import { type KeyScope, keyThumbprint } from "#protocol/identity";
 import { roundMs } from "../database/cached-read.ts";
 import type { WorkPace } from "../frontier/pace.ts";
 import { standingOf, untoldByCrawler } from "../trust/reads.ts";
@@ -241,6 +241,7 @@ export const noIdentity: FleetIdentity = {
   publicKey: null,
   keySince: null,
   scopes: [],
+  signingKey: null,
   seenAddress: null,
   addressBefore: null,
   addressChangedAt: null,
@@ -261,8 +262,16 @@ export async function fleetIdentities(
     `select c.crawler_id, c.public_key, k.created_at as key_since, coalesce(k.scopes, '{}') as scopes,
        host(c.seen_address) as seen_address, host(c.expected_address) as address_before, c.address_changed_at,
        c.was_offline_since, c.was_offline_reason, c.last_end_at, c.last_words, i.copied_at,
-       c.partner_contact, not c.unlisted as is_listed
+       c.partner_contact, not c.unlisted as is_listed,
+       s.public_key as signing_key, s.announced_at as signing_since, s.expires_at as signing_until
      from crawler c
+     left join lateral (
+       select public_key, announced_at, expires_at
+       from crawler_signing_key
+       where crawler_id = c.crawler_id and identity_key = c.public_key and expires_at > $1 and c.revoked_at is null
+       order by announced_at desc
+       limit 1
+     ) s on true
      left join lateral (
        select created_at, scopes
        from crawler_key
@@ -303,6 +312,9 @@ interface IdentityRow {
   copied_at: Date | null;
   partner_contact: string | null;
   is_listed: boolean;
+  signing_key: string | null;
+  signing_since: Date | null;
+  signing_until: Date | null;
 }
 
 function identityOf(row: IdentityRow): FleetIdentity {
@@ -311,6 +323,7 @@ function identityOf(row: IdentityRow): FleetIdentity {
     publicKey: row.public_key,
     keySince: row.key_since,
     scopes: row.scopes,
+    signingKey: signingKeyOf(row),
     seenAddress: row.seen_address,
     addressBefore: row.address_before,
     addressChangedAt: row.address_changed_at,
@@ -320,6 +333,11 @@ function identityOf(row: IdentityRow): FleetIdentity {
     contact: row.partner_contact,
     isListed: row.is_listed,
   };
+}
+
+function signingKeyOf({ signing_key: publicKey, signing_since: since, signing_until: until }: IdentityRow) {
+  if (publicKey === null || since === null || until === null) return null;
+  return { publicKey, keyId: keyThumbprint(publicKey), since, until };
 }
 
 /** What it may have by its domain sets, and at what pace it was told to work. */

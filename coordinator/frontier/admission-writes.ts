@@ -20,6 +20,7 @@ import {
   placeUrls,
   roomAtFirst,
 } from "./place-urls.ts";
+import { capDelaysMs } from "./site-cap-reads.ts";
 
 /** One entry per URL, with its smallest depth; without those that are too deep. */
 export function distinctUrls(urls: readonly AdmittedUrl[], maxDepth: number): AdmittedUrl[] {
@@ -63,13 +64,14 @@ async function insertHosts(
   if (keys.length === 0) return [];
   const of = (figure: keyof HostCounts) =>
     listOf(keys.map(({ hostHash }) => counts?.get(hostHash)?.[figure] ?? 0));
+  const caps = await capDelaysMs(client, keys);
   const { rows } = await prepared<{ host_hash: HostHash }>(
     client,
     `insert into frontier_host (host_hash, host, resolve_at, admitted_at, due_at, outside_links, url_count, held_urls,
-       list_urls, left_out_urls)
-     select host_hash, host, $3, $3, $3, greatest(0, ${linksWithin("links::bigint")}), urls, held, lists, left_out
-     from unnest($1::bigint[], $2::text[], $5::int[], $6::int[], $7::int[], $8::int[], $9::int[])
-       as given (host_hash, host, links, urls, held, lists, left_out)
+       list_urls, left_out_urls, cap_delay_ms)
+     select host_hash, host, $3, $3, $3, greatest(0, ${linksWithin("links::bigint")}), urls, held, lists, left_out, cap
+     from unnest($1::bigint[], $2::text[], $5::int[], $6::int[], $7::int[], $8::int[], $9::int[], $10::int[])
+       as given (host_hash, host, links, urls, held, lists, left_out, cap)
      where not exists (select from frontier_host known where known.host_hash = given.host_hash)
      order by host_hash
      limit $4
@@ -85,6 +87,7 @@ async function insertHosts(
       of("held"),
       of("lists"),
       of("leftOut"),
+      keys.map(({ host }) => caps.get(host) ?? null),
     ],
   );
   return rows.map((row) => row.host_hash);
@@ -273,36 +276,6 @@ async function countAtHosts(
       of("lists"),
       of("leftOut"),
       listOf(hosts.map((host) => outsideLinks.get(host) ?? 0)),
-      now,
-    ],
-  );
-}
-
-/**
- * Pages that a sitemap or feed says have changed since their last fetch are due at once. The list can only
- * say so of its own host, which is locked and settled by the caller.
- */
-export async function hastenChanged(
-  client: PoolClient,
-  urls: readonly AdmittedUrl[],
-  now: Date,
-): Promise<void> {
-  const changed = urls.filter(({ modifiedAt }) => modifiedAt !== undefined && modifiedAt <= now);
-  if (changed.length === 0) return;
-  await client.query(
-    `update frontier_url u
-     set next_fetch_at = $4
-     from unnest($1::bigint[], $2::bigint[], $3::timestamptz[]) as given (host_hash, url_hash, modified_at)
-     where u.host_hash = given.host_hash
-       and u.url_hash = given.url_hash
-       and u.state = 'due'
-       and u.next_fetch_at > $4
-       and u.last_outcome in ('fetched', 'unchanged')
-       and u.last_fetched_at < given.modified_at`,
-    [
-      changed.map(({ key }) => key.hostHash),
-      changed.map(({ key }) => key.urlHash),
-      changed.map(({ modifiedAt }) => modifiedAt),
       now,
     ],
   );

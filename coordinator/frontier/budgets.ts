@@ -120,6 +120,8 @@ export function pageWorth(
     case "unchanged":
       return before;
     case "http-error":
+      // What has its price is neither good nor bad for the rest of its host.
+      if (outcome.status === 402) return null;
       return isFinal(outcome.status) ? "failed" : before;
     case "failed":
       return /redirect/.test(outcome.code) ? "failed" : before;
@@ -142,6 +144,19 @@ function worthOfPage(page: PageExtract, isNearDuplicate: boolean): PageWorth | n
 /** Statuses that tell of the URL and not of the moment. */
 function isFinal(status: number): boolean {
   return status >= 400 && status < 500 && status !== 408 && status !== 425 && status !== 429;
+}
+
+// A host that asks to be paid for page after page (402) is not for us as a whole: it rests, and is then asked for one URL
+// at a time, until it answers with anything else.
+
+/** Answers 402 in a row from which on it counts as one. */
+export const paymentsInARow = 5;
+
+export const paidHostRestDays = 7;
+
+/** URLs of one lease; `paymentsAsked`: answers 402 in a row. */
+export function leasedOfHost(most: number, paymentsAsked: number | null): number {
+  return (paymentsAsked ?? 0) >= paymentsInARow ? Math.min(1, most) : most;
 }
 
 // Subnets of one crawler take turns: of the hosts that it gets in a row, a subnet with very many of them gets a quarter

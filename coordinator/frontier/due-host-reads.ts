@@ -27,12 +27,18 @@ export interface HostRow {
   addresses: string[];
   /** What has to be the crawler's turn (address-turns.ts). */
   address_keys: string[];
-  /** The pace that the last crawler left; null: nobody has told. */
+  /** The pace that the last crawler left, or an operator's cap where that is slower; null: nobody has told. */
   crawl_delay_ms: number | null;
   back_off_ms: number | null;
   backed_off_at: Date | null;
   usual_ms: number | null;
+  /** Answers 402 in a row; null: none. */
+  payments_asked: number | null;
 }
+
+/** SQL: what a HostRow tells of the pace of the host `h`. */
+export const paceColumns = `greatest(h.crawl_delay_ms, h.cap_delay_ms) as crawl_delay_ms, h.back_off_ms, h.backed_off_at,
+       h.usual_ms, h.payments_asked`;
 
 /** As it was found, not locked. */
 interface DueHost {
@@ -541,7 +547,7 @@ async function lockChosen(
   if (chosen.size === 0) return [];
   const { rows } = await prepared<Omit<LockedHost, "crawler_id" | "leastWorth">>(
     client,
-    `select h.host_hash, h.host, h.crawl_delay_ms, h.back_off_ms, h.backed_off_at, h.usual_ms, h.mix_carry,
+    `select h.host_hash, h.host, ${paceColumns}, h.mix_carry,
        array(select host(a) from unnest(h.addresses[1:${maxAddresses}]) a) as addresses,
        ${addressKeysOf("h")}::text[] as address_keys
      from frontier_host h

@@ -1,5 +1,7 @@
 /** The parts of the answer to `who` that tell what the frontier knows of a URL, a host and a subnet; see who-answer.ts. */
+
 import type { HostHints } from "../hints/hint.ts";
+import type { StatedCount, StatedUses } from "../results/stated-uses.ts";
 import type { HostPages, PageWorth } from "./budgets.ts";
 
 export interface FetchLine {
@@ -25,8 +27,8 @@ export interface UrlReport {
   /** Its key: what the frontier and the web graph know it by. */
   readonly id: { readonly hostHash: string; readonly urlHash: string };
   readonly foundBy: "seed" | "redirect" | "list" | "link";
-  /** `held`: over its host's budget for the time being. */
-  readonly state: "due" | "leased" | "refused" | "gone" | "held";
+  /** `held`: over its host's budget for the time being; `payment-required`: the site asks to be paid (402). */
+  readonly state: "due" | "leased" | "refused" | "gone" | "payment-required" | "held";
   readonly depth: number;
   /** Redirects in a row that led to it. */
   readonly redirects: number;
@@ -56,8 +58,12 @@ export interface UrlReport {
     readonly outLinks: number | null;
     /** Of its links the share that changed between its last two visits (results/change-ratio). */
     readonly linkRatio: number | null;
+    /** That it has changed, since its last fetch (recrawl/signal-store). */
+    readonly signals: number;
   };
   readonly page: PageReport | null;
+  /** Of the page in the index; null: nothing is stated, or there is no page. */
+  readonly stated: StatedUses | null;
   /** Newest first. */
   readonly fetches: readonly FetchLine[];
 }
@@ -107,6 +113,8 @@ export interface HostReport {
     readonly backedOffAt: string | null;
     readonly usualMs: number | null;
   } | null;
+  /** Of the operators' cap that holds for it (site-caps): least time between two requests; null: there is none. */
+  readonly capDelayMs: number | null;
   /** What it and its hubs said had changed, a row for each source. */
   readonly hints: readonly HostHints[];
   /** How it was spoken to last. */
@@ -119,6 +127,20 @@ export interface HostReport {
     readonly leftOutUrls: number;
     readonly pages: HostPages;
   };
+  /** Of its pages in the index, how many state what; counted to a bound, and `more` where there are more. */
+  readonly stated: {
+    readonly pages: number;
+    readonly more: boolean;
+    readonly counts: readonly StatedCount[];
+  };
+  /** It asked to be paid for the last pages that were fetched (402); null: it did not. */
+  readonly payment: {
+    /** Answers in a row. */
+    readonly inARow: number;
+    readonly askedAt: string | null;
+    /** As the site names it; null: it names none. */
+    readonly price: string | null;
+  } | null;
   /** Due URLs, the next one first. */
   readonly nextUrls: readonly { readonly url: string; readonly nextFetchAt: string }[];
   /** Newest first. */

@@ -4,6 +4,7 @@ import type { CrawlerId, SubnetId } from "#core/ids";
 import { maxLeaseUrls } from "#protocol/lease";
 import { prepared } from "../database/transaction.ts";
 import { partitionOf } from "../domain-sets/partition.ts";
+import { leasedOfHost } from "./budgets.ts";
 import type { Asked, HostRow } from "./due-host-reads.ts";
 import type { LeaseRequest } from "./frontier.ts";
 
@@ -46,7 +47,9 @@ export function leaseValues(
     hosts.map((host) => host.host_hash),
     hosts.map((host) => host.host),
     hosts.map((host) => host.address_keys.join(" ")),
-    hosts.map((host) => Math.min(urlsPerHost(host.crawler_id), maxLeaseUrls)),
+    hosts.map((host) =>
+      leasedOfHost(Math.min(urlsPerHost(host.crawler_id), maxLeaseUrls), host.payments_asked),
+    ),
   ];
 }
 

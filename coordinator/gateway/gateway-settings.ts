@@ -94,7 +94,7 @@ export const defaultGatewaySettings: Omit<GatewaySettings, "userAgent"> = {
 export type WelcomeExtras = Partial<
   Pick<
     CoordinatorWelcome,
-    "ticket" | "time" | "userAgent" | "signatureAgent" | "seenAddress" | "coordinators"
+    "ticket" | "time" | "userAgent" | "signatureAgent" | "signingKeys" | "seenAddress" | "coordinators"
   >
 >;
 

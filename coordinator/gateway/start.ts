@@ -17,6 +17,7 @@ import type { CrawlerStore, DayBudget } from "../crawlers/crawler.ts";
 import type { Heartbeats } from "../crawlers/heartbeats.ts";
 import type { IdentityStore } from "../crawlers/identity.ts";
 import { admitUnlessMoved, type MoveDuties } from "../crawlers/move-crawlers.ts";
+import { SigningKeyDesk, type SigningKeyStore } from "../crawlers/signing-keys.ts";
 import type { DelegationStore } from "../delegation/delegation.ts";
 import { takePeerReport } from "../delegation/measure-peers.ts";
 import type { CoordinatorState } from "../delegation/state.ts";
@@ -64,6 +65,7 @@ export interface FleetMessagePorts {
   /** Left out, no crawler moves to another host. */
   readonly moves?: Pick<MoveDuties, "onMessage" | "onLeave" | "onArrival" | "refusalOf">;
   readonly identities: IdentityStore;
+  readonly signingKeys: SigningKeyStore;
   readonly secrets: Secrets;
   /** How often pages are fetched again; left out, after a fixed interval. */
   readonly recrawlPlan?: () => PlanInForce;
@@ -102,6 +104,7 @@ export function fleetMessageHandlers(ports: FleetMessagePorts, config: Coordinat
   const leases = new AtOnce(leasesAtOnce);
   const arrivals = new ArrivalsFirst(ports.isCrowded ?? (() => false), () => performance.now());
   const taking = takeResultsSettings(config, ports.recrawlPlan);
+  const signingKeys = new SigningKeyDesk(ports);
   return {
     admit: async (introduction) =>
       await admitUnlessMoved(
@@ -190,6 +193,12 @@ export function fleetMessageHandlers(ports: FleetMessagePorts, config: Coordinat
         case "crawler:key-kept":
           await ports.identities.keyKept(crawlerId, now);
           ports.log.info({ crawlerId }, "a crawler has its new key");
+          return;
+        case "crawler:signing-key":
+          ports.send(
+            crawlerId,
+            await signingKeys.take(crawlerId, message, { maxAgeDays: config.signingKeyDays, now }),
+          );
           return;
         case "crawler:peer-rtts":
           await takePeerReport(crawlerId, message, ports, now);

@@ -1,20 +1,12 @@
 /** For webmasters who find our requests in their logs: who we are, what we do, and how to stop it. */
+import { productToken } from "#protocol/user-agent";
 import { type Html, html, nothing } from "../web/html.ts";
 import { confirmationName, confirmationText } from "./honour.ts";
 import { type OptOut, unconfirmedDays } from "./opt-out.ts";
-
-export interface ContactSettings {
-  readonly userAgent: string;
-  /** Whom to write to, as an e-mail address or a URL; null when the operator states none. */
-  readonly contact: string | null;
-  /** Fewest seconds between two requests to one host. */
-  readonly politenessSeconds: number | null;
-  /** Requests are signed by crawlers that can. */
-  readonly signRequests?: boolean;
-}
+import { type PublishedSettings, publishedPaths } from "./published.ts";
 
 /** `forms` null: this coordinator takes none. */
-export function contactBody(settings: ContactSettings, forms: ContactForms | null): Html {
+export function contactBody(settings: PublishedSettings, forms: ContactForms | null): Html {
   return html`<h1>About this crawler</h1>
 <p class="lead">You are here because a request in your server's log named this page. It came from Nearcrawl, a web crawler that builds a search index. Partner organisations host many small crawlers, and each page is fetched by the one that is nearest to its server in the network: that takes the least time and the least of everybody's bandwidth.</p>
 <ul class="ways">
@@ -43,18 +35,18 @@ ${wish("Go slower", "Crawl-delay: 30")}
 </div></section>`;
 }
 
-function recogniseSection({ userAgent, signRequests }: ContactSettings, hasLists: boolean): Html {
+function recogniseSection({ userAgent, signRequests }: PublishedSettings, hasLists: boolean): Html {
   return html`<section id="recognise"><h2>Is it really us?</h2>
 <p>Every request carries this User-Agent; a partner may add its own contact behind it:</p>
 <pre><code>${userAgent}</code></pre>
 ${
   hasLists
-    ? html`<p>Anybody can write that. What shows that a request is ours is its address: <a href="/about-crawler/addresses.json">addresses of the fleet</a> (JSON, in the form that search engines use). Some partners do not list theirs.</p>`
+    ? html`<p>Anybody can write that. What shows that a request is ours is its address: <a href="${publishedPaths.addresses}">addresses of the fleet</a> (JSON, in the form that search engines use). Some partners do not list theirs.</p>`
     : nothing
 }
 ${
   signRequests
-    ? html`<p>Requests are signed (Web Bot Auth, RFC 9421), and <a href="/.well-known/http-message-signatures-directory">our public keys</a> verify them.</p>`
+    ? html`<p>Requests by https are signed (Web Bot Auth, RFC 9421), and <a href="${publishedPaths.keys}">our public keys</a> verify them; <a href="${publishedPaths.card}">our card</a> says the same to programs as this page. A request that claims to be ours and is not signed may still be: a crawler that has just joined signs a few minutes later.</p>`
     : nothing
 }
 <p>Of one network, one crawler is in charge at a time, so that one pace holds for your server.</p></section>`;
@@ -79,11 +71,6 @@ function writeSection(contact: string | null): Html {
   if (contact === null) return nothing;
   const href = /^https?:\/\//.test(contact) ? contact : `mailto:${contact}`;
   return html`<section id="write"><h2>Write to us</h2><p><a href="${href}">${contact}</a>. Tell us your host name and a line of your log, and we find out who fetched what.</p></section>`;
-}
-
-/** `Nearcrawl` of `Nearcrawl/0.1 (+https://…)`: what robots.txt is matched by (RFC 9309 section 2.2.1). */
-function productToken(userAgent: string): string {
-  return /^[A-Za-z_-]+/.exec(userAgent)?.[0] ?? "Nearcrawl";
 }
 
 // The two forms for webmasters, and what they answer. They need no script, no cookie and no account.

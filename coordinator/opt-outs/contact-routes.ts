@@ -1,18 +1,9 @@
-/**
- * What sites see of us over HTTP: the contact page with its two forms, the fleet's addresses, and its public keys.
- *
- * The key set (draft-ietf-webbotauth-httpsig-protocol-01, October 2026) may be signed by every key in it, so that
- * others can pass it on. That is not done: private keys never leave the crawlers, and the coordinator has none of them.
- * Who fetches it here by TLS needs no such signature. The addresses are in the form of draft-illyes-webbotauth-jafar-00
- * (April 2026).
- */
+/** What sites see of us over HTTP: the contact page with its two forms, and what is published of the fleet. */
 
-import { createHash } from "node:crypto";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { LRUCache } from "lru-cache";
 import type { Log } from "#core/log";
 import { growingTo } from "#core/small-collections";
-import { keyThumbprint } from "#protocol/identity";
 import type { FleetOutside } from "../crawlers/public-list-reads.ts";
 import { wantsJson } from "../web/guard.ts";
 import type { Html } from "../web/html.ts";
@@ -22,7 +13,6 @@ import { sentText } from "../web/views.ts";
 import type { ComplaintStore } from "./complaints.ts";
 import {
   type ContactForms,
-  type ContactSettings,
   contactBody,
   emptyForms,
   fieldLengths,
@@ -33,6 +23,8 @@ import {
 } from "./contact-page.ts";
 import { confirmationName, confirmationText } from "./honour.ts";
 import { type OptOut, type OptOutStore, readTarget, targetText } from "./opt-out.ts";
+import type { PublishedSettings } from "./published.ts";
+import { addPublishedRoutes } from "./published-routes.ts";
 
 export interface ContactPorts {
   readonly optOuts: Pick<OptOutStore, "request">;
@@ -40,13 +32,8 @@ export interface ContactPorts {
   readonly fleet: FleetOutside;
 }
 
-/** As the drafts name them, without a parameter: sent as bytes, so that the server adds none. */
-const directoryType = "application/http-message-signatures-directory+json";
-
-const addressListType = "application/jafar+json";
-
 interface Context {
-  readonly settings: ContactSettings & { readonly version: string };
+  readonly settings: PublishedSettings & { readonly version: string };
   readonly now: () => Date;
   readonly log: Log;
   /** Left out: nobody is known. */
@@ -60,7 +47,7 @@ export function addContactRoutes(app: FastifyInstance, ports: ContactPorts | nul
     return sendPage(reply, contactBody(context.settings, ports && emptyForms), { ...context, viewer });
   });
   if (ports === null) return;
-  addLists(app, ports, context);
+  addPublishedRoutes(app, ports.fleet, context);
   app.register(async (forms) => {
     forms.addContentTypeParser(
       "application/x-www-form-urlencoded",
@@ -68,28 +55,6 @@ export function addContactRoutes(app: FastifyInstance, ports: ContactPorts | nul
       (_request, body, done) => done(null, body),
     );
     addForms(forms, ports, context);
-  });
-}
-
-/** One prefix for each address; the token changes when one of them does. */
-function addLists(app: FastifyInstance, { fleet }: ContactPorts, { now }: Context): void {
-  app.get("/about-crawler/addresses.json", async (_request, reply) => {
-    const addresses = await fleet.addresses(now());
-    const prefixes = addresses.map((address) =>
-      address.includes(":") ? { ipv6Prefix: `${address}/128` } : { ipv4Prefix: `${address}/32` },
-    );
-    const synctoken = createHash("sha256").update(JSON.stringify(prefixes)).digest("base64url");
-    const creationTime = `${now().toISOString().slice(0, 19)}Z`;
-    reply.header("cache-control", "public, max-age=300");
-    reply.header("content-type", addressListType);
-    return reply.send(Buffer.from(JSON.stringify({ synctoken, creationTime, prefixes })));
-  });
-  app.get("/.well-known/http-message-signatures-directory", async (_request, reply) => {
-    const keys = await fleet.publicKeys();
-    const jwks = keys.map((x) => ({ kty: "OKP", crv: "Ed25519", kid: keyThumbprint(x), x, use: "sig" }));
-    reply.header("cache-control", "public, max-age=300");
-    reply.header("content-type", directoryType);
-    return reply.send(Buffer.from(JSON.stringify({ keys: jwks })));
   });
 }
 

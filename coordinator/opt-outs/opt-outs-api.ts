@@ -366,10 +366,57 @@ const keyDirectory = z
         kid: z.string().describe("The JWK thumbprint (RFC 7638)."),
         x: z.string(),
         use: z.enum(["sig"]),
+        nbf: z
+          .int()
+          .optional()
+          .describe("Published since, in seconds since 1970; left out: an identity of an older crawler."),
+        exp: z.int().optional().describe("No signature is good for longer."),
       }),
     ),
   })
   .meta({ id: "KeyDirectory" });
+
+const agentCard = z
+  .strictObject({
+    client_id: z.string().describe("Where this card is."),
+    client_name: z.string(),
+    client_uri: z.string(),
+    contacts: z.array(z.string()).optional(),
+    jwks_uri: z.string().optional().describe("Left out: requests are not signed."),
+    web_bot_auth: z.strictObject({
+      "expected-user-agent": z.string(),
+      "rfc9309-product-token": z.string(),
+      "rfc9309-compliance": z.boolean(),
+      trigger: z.enum(["crawler"]),
+      purpose: z.string(),
+      "targeted-content": z.string(),
+      "rate-control": z.string(),
+      "rate-expectation": z.string().optional(),
+      "known-urls": z.array(z.string()),
+      ips_uri: z.string().describe("The fleet's addresses (JAFAR)."),
+    }),
+  })
+  .meta({ id: "SignatureAgentCard" });
+
+const exampleCard = {
+  client_id: "https://crawl.example.org/.well-known/signature-agent-card",
+  client_name: "Nearcrawl at crawl.example.org",
+  client_uri: "https://crawl.example.org/about-crawler",
+  contacts: ["mailto:crawl@example.org"],
+  jwks_uri: "https://crawl.example.org/.well-known/http-message-signatures-directory",
+  web_bot_auth: {
+    "expected-user-agent": "Nearcrawl/0.2 (+https://crawl.example.org/about-crawler)*",
+    "rfc9309-product-token": "Nearcrawl",
+    "rfc9309-compliance": true,
+    trigger: "crawler" as const,
+    purpose: "search",
+    "targeted-content": "public web pages, feeds and sitemaps",
+    "rate-control": "Crawl-delay in robots.txt; 429 or 503, with Retry-After",
+    "rate-expectation": "max=1rps for each host, one request at a time",
+    "known-urls": ["/robots.txt"],
+    ips_uri: "https://crawl.example.org/about-crawler/addresses.json",
+  },
+};
 
 export const contactApi = {
   fleetAddresses: {
@@ -396,7 +443,7 @@ export const contactApi = {
     path: "/.well-known/http-message-signatures-directory",
     needs: null,
     summary:
-      "Public keys by which signed requests of the fleet are verified (Web Bot Auth, RFC 9421); the answer itself is not signed, since the private keys never leave the crawlers",
+      "Public keys by which signed requests of the fleet are verified (Web Bot Auth, RFC 9421). Where requests are signed, so is the answer, by a key of the coordinator's that is in it",
     answers: {
       200: {
         description: "A JSON Web Key Set",
@@ -409,10 +456,37 @@ export const contactApi = {
               kid: "kPrK_qmxVWaYVA9wwBF6Iuo3vVzz7TxHCTwXBygrS4k",
               x: "11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo",
               use: "sig",
+              nbf: 1772366400,
+              exp: 1775563200,
             },
           ],
         },
         type: "application/http-message-signatures-directory+json",
+      },
+    },
+  },
+  signatureAgentCard: {
+    method: "get",
+    path: "/.well-known/signature-agent-card",
+    needs: null,
+    summary:
+      "Who crawls, for what, how fast, and by which keys it is known (Signature Agent Card); 404 in words where sites do not reach the coordinator by https",
+    answers: {
+      200: { description: "The card", schema: agentCard, example: exampleCard },
+    },
+  },
+  securityTxt: {
+    method: "get",
+    path: "/.well-known/security.txt",
+    needs: null,
+    summary: "Whom to tell of a security problem (RFC 9116); 404 in words where no contact is set",
+    answers: {
+      200: {
+        description: "Lines of names and values",
+        schema: z.string(),
+        example:
+          "Contact: mailto:crawl@example.org\nExpires: 2026-05-30T00:00:00Z\nPreferred-Languages: en\nCanonical: https://crawl.example.org/.well-known/security.txt\n",
+        type: "text/plain",
       },
     },
   },

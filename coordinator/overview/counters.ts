@@ -1,6 +1,9 @@
 /** Counts since the coordinator's start: for the overview's live figures and for the metrics. */
+import { useAnswers } from "#protocol/preferences";
+import type { FetchResult } from "#protocol/result";
 import type { FinishedRound } from "../delegation/delegation.ts";
 import type { AppliedLinks } from "../frontier/link-outbox-store.ts";
+import { asksPayment } from "../recrawl/visit-findings.ts";
 import type { TakenResults } from "../results/accepted-result.ts";
 import type { ResultBatch } from "../results/take-results.ts";
 import { createMetrics, type Metrics } from "./metrics.ts";
@@ -35,6 +38,9 @@ export class Counters {
     const { metrics } = this;
     for (const { result } of batch.results) {
       metrics.fetches.inc({ outcome: result.outcome.type });
+      if (asksPayment(result.outcome)) metrics.paymentsAsked.inc();
+      for (const [use, answer] of Object.entries(useAnswers(statedOfPage(result))))
+        metrics.statedPages.inc({ use, answer });
       if (result.outcome.type === "failed") metrics.operation.failures.inc({ blame: result.outcome.blame });
     }
     metrics.pages.inc(pages.length);
@@ -90,6 +96,9 @@ export class Counters {
     this.metrics.moves.inc({ cause }, count);
   }
 }
+
+const statedOfPage = ({ outcome, preferences = [] }: FetchResult) =>
+  outcome.type === "fetched" || outcome.type === "unchanged" ? preferences : [];
 
 /** What the crawl's own fetches told cost no probe. */
 const paid = ({ probes }: FinishedRound) => probes.filter(({ how }) => how !== "get");

@@ -10,6 +10,10 @@ export interface Metrics {
   /** Results by how the fetch ended: `fetched`, `http-error` … */
   readonly fetches: Counter<"outcome">;
   readonly pages: Counter;
+  /** Results of pages whose site states something of a use, by what it comes to. */
+  readonly statedPages: Counter<"use" | "answer">;
+  /** Answers 402. */
+  readonly paymentsAsked: Counter;
   readonly fetchedBytes: Counter;
   readonly shippedBytes: Counter;
   /** Results by what became of them here: `stored`, `duplicate`, `without-lease`. */
@@ -51,6 +55,12 @@ export function createMetrics(options: { readonly processMetrics?: boolean } = {
     registry,
     fetches: counter("fetches", "Results stored, by how the fetch ended", ["outcome"]),
     pages: counter("pages", "Pages stored"),
+    statedPages: counter(
+      "stated_pages",
+      "Pages read, or as they were, whose site states what they may be used for, by use and answer",
+      ["use", "answer"],
+    ),
+    paymentsAsked: counter("payments_asked", "Answers with status 402: the site asks to be paid"),
     fetchedBytes: counter("fetched_bytes", "Decoded body bytes of the pages that crawlers fetched"),
     shippedBytes: counter("shipped_bytes", "Compressed bytes that results took on the wire"),
     results: counter("results", "Results that arrived, by what became of them", ["taken"]),

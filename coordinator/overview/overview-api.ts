@@ -5,7 +5,7 @@ import { fleetLine } from "../fleet/fleet-api.ts";
 import { type ApiOperations, dateTime, errorAnswer, refusals, tooMany } from "../web/api-operation.ts";
 import { delegationCause } from "../who/who-api.ts";
 import { alertNames } from "./alert-rules.ts";
-import { historyRangeNames, waitReasons } from "./overview-types.ts";
+import { historyRangeNames, inHandSorts, limitCodes, paceLimits, waitReasons } from "./overview-types.ts";
 
 const totals = z
   .strictObject({
@@ -19,6 +19,7 @@ const totals = z
     urlsLeased: z.int(),
     urlsRefused: z.int(),
     urlsGone: z.int(),
+    urlsPaymentRequired: z.int().describe("Their sites ask to be paid (402): asked again after a month."),
     urlsPending: z.int(),
     pages: z.int(),
     bodyBytes: z.int(),
@@ -93,6 +94,16 @@ const waitReason = z.enum(waitReasons).meta({
     "The first thing in the way of a host that is due; in-line: nothing, its crawler will ask for it.",
 });
 
+const verdict = z
+  .strictObject({
+    limitedBy: z
+      .enum(limitCodes)
+      .describe("What is in the way of the most hosts, those in crawlers' hands among them."),
+    hosts: z.int(),
+    words: z.string().describe("The same in plain words."),
+  })
+  .meta({ id: "Verdict" });
+
 const queueAges = z
   .strictObject({
     hosts: z.int(),
@@ -109,6 +120,7 @@ const queueAges = z
         oldestSeconds: z.int().nullable(),
       }),
     ),
+    verdict,
   })
   .meta({ id: "QueueAges" });
 
@@ -276,7 +288,77 @@ const queueView = z
   })
   .meta({ id: "QueueView" });
 
+const hostsInHand = z
+  .strictObject({
+    at: dateTime(),
+    hosts: z.int().describe("In all."),
+    shown: z.array(
+      z.strictObject({
+        host: z.string(),
+        crawler: z.string(),
+        since: dateTime().describe("When its lease began."),
+        expiresAt: dateTime(),
+        urls: z.int().describe("That were handed out."),
+        openUrls: z.int().describe("Without a result yet."),
+        urlsPerMinute: z.number().describe("Results since the lease began."),
+        limit: z.enum(paceLimits).describe("What keeps it from being asked more often."),
+        delayMs: z
+          .int()
+          .nullable()
+          .describe("Least time between two requests that robots.txt or a cap asks for; null: neither does."),
+        backOffUntil: dateTime().nullable(),
+      }),
+    ),
+  })
+  .meta({ id: "HostsInHand" });
+
 export const overviewApi = {
+  hostsInHand: {
+    method: "get",
+    path: "/api/fleet/in-hand",
+    needs: "read",
+    summary: "Hosts that are being crawled now, by whom and how fast",
+    description: "Those of open leases. What is due and not being fetched: /api/fleet/queue.",
+    parameters: {
+      query: {
+        sort: z.enum(inHandSorts).optional().meta({
+          description:
+            "rate: the fastest first (default); open: those with the most to do; since: the longest held.",
+          example: "open",
+        }),
+        format: z
+          .enum(["csv"])
+          .optional()
+          .meta({ description: "csv: as a table, with up to 1,000 rows.", example: "csv" }),
+      },
+    },
+    answers: {
+      200: {
+        description: "The answer",
+        schema: hostsInHand,
+        example: {
+          at: "2026-03-01T12:00:00.000Z",
+          hosts: 1,
+          shown: [
+            {
+              host: "www.example.org",
+              crawler: "athens",
+              since: "2026-03-01T11:59:10.000Z",
+              expiresAt: "2026-03-01T12:09:10.000Z",
+              urls: 20,
+              openUrls: 15,
+              urlsPerMinute: 6,
+              limit: "crawl-delay",
+              delayMs: 10_000,
+              backOffUntil: null,
+            },
+          ],
+        },
+      },
+      ...refusals,
+      400: errorAnswer("The parameter is not as described"),
+    },
+  },
   overview: {
     method: "get",
     path: "/api/overview",
@@ -338,6 +420,11 @@ export const overviewApi = {
               { reason: "no-delegation", hosts: 3, medianSeconds: 4, p95Seconds: 6, oldestSeconds: 6 },
               { reason: "in-line", hosts: 28, medianSeconds: 13, p95Seconds: 340, oldestSeconds: 412 },
             ],
+            verdict: {
+              limitedBy: "in-line",
+              hosts: 28,
+              words: "limited by nothing: 28 hosts wait to be asked for",
+            },
           },
           lastHour: {
             minutes: 60,
@@ -379,6 +466,7 @@ export const overviewApi = {
             urlsLeased: 0,
             urlsRefused: 1,
             urlsGone: 0,
+            urlsPaymentRequired: 0,
             urlsPending: 30,
             pages: 40,
             bodyBytes: 1600000,
@@ -578,6 +666,11 @@ export const overviewApi = {
               { reason: "no-delegation", hosts: 3, medianSeconds: 4, p95Seconds: 6, oldestSeconds: 6 },
               { reason: "in-line", hosts: 28, medianSeconds: 13, p95Seconds: 340, oldestSeconds: 412 },
             ],
+            verdict: {
+              limitedBy: "in-line",
+              hosts: 28,
+              words: "limited by nothing: 28 hosts wait to be asked for",
+            },
           },
           hosts: [
             {

@@ -172,6 +172,7 @@ function urlStates({ totals }: Overview): Html {
     [totals.urlsLeased, "in a crawler's hands"],
     [totals.urlsRefused, "refused"],
     [totals.urlsGone, "gone"],
+    [totals.urlsPaymentRequired, "with a price, not for us"],
   ] as const;
   const shown = parts.filter(([count]) => count > 0);
   if (shown.length === 0) return nothing;
@@ -238,6 +239,7 @@ function queueSection(queue: QueueAges): Html {
     return html`<h2><a href="/fleet/queue">Queue</a></h2><div class="empty"><p><strong>Nothing that is due waits.</strong> Hosts appear here from the moment one of their URLs may be fetched.</p></div>`;
   }
   return html`<h2><a href="/fleet/queue">Queue</a></h2>
+<p class="small">The crawl is ${queue.verdict.words}.</p>
 ${queueTable(queue)}`;
 }
 

@@ -18,6 +18,7 @@ import { createAccuracyStore } from "../delegation/accuracy-store.ts";
 import { createSubnetStore } from "../subnets/subnet-store.ts";
 import { createAlertMuteStore } from "./alert-mute-store.ts";
 import { alertFacts } from "./alert-reads.ts";
+import { hostsInHand } from "./in-hand-reads.ts";
 import { history, spanFigures } from "./minute-figure-store.ts";
 import type { CrawlTotals, RecentDelegation } from "./overview.ts";
 import {
@@ -59,6 +60,8 @@ const sampledTables = [
 const urlsUnderLeases =
   "select coalesce(sum(open_urls), 0)::float8 from lease where closed_at is null and not is_check";
 
+const asksPayment = "last_outcome is not distinct from 'payment-required'";
+
 type Samples = Readonly<Record<(typeof sampledTables)[number], TableSample>>;
 
 function totalsSql(samples: Samples): string {
@@ -83,7 +86,8 @@ function totalsSql(samples: Samples): string {
       greatest(0, ${states("frontier_url", "state = 'due'")} - (${urlsUnderLeases})) as "urlsDue",
       (${urlsUnderLeases}) as "urlsLeased",
       ${states("frontier_url", "state = 'refused'")} as "urlsRefused",
-      ${states("frontier_url", "state = 'gone'")} as "urlsGone",
+      ${states("frontier_url", `state = 'gone' and not ${asksPayment}`)} as "urlsGone",
+      ${states("frontier_url", `state = 'gone' and ${asksPayment}`)} as "urlsPaymentRequired",
       ${states("frontier_url", "state = 'due' and last_fetched_at is null")} as "urlsPending"
     from ${part("frontier_url")}
   ) urls,
@@ -274,6 +278,7 @@ export function createOperationReads(pool: Pool, nowMs: () => number): Operation
     history: async (range, now) => await histories[range](now),
     leftOutUrls: async (shown) => await leftOutUrls(pool, shown),
     longestWaiting: async (query, now) => await longestWaiting(pool, query, now),
+    hostsInHand: async (query, now) => await hostsInHand(pool, query, now),
     accuracySamples: async (query, now) => await accuracy.list({ ...query, after: after(now) }),
     // Whoever mutes an alert sees so at once.
     alertFacts: async (now) => ({ ...(await facts(now)), mutes: await mutes.list(now) }),

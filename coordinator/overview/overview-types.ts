@@ -77,6 +77,70 @@ export interface QueueAges extends QueueAge {
   readonly isEstimate: boolean;
   /** Those that something waits for, in the order of `waitReasons`. */
   readonly reasons: readonly (QueueAge & { readonly reason: WaitReason })[];
+  /** Hosts in crawlers' hands counted with those that wait. */
+  readonly verdict: Verdict;
+}
+
+/**
+ * Why a host that is being crawled, or that rests between two leases, goes no faster.
+ *
+ * back-off      it answered 429 or 503, or not at all
+ * site-cap      an operator's cap on its site
+ * crawl-delay   its robots.txt asks for it
+ * slow-answers  it answers slowly, and our rest is a multiple of the time that it takes
+ * usual-pace    none of these: the rest that every host gets
+ */
+export const paceLimits = ["back-off", "site-cap", "crawl-delay", "slow-answers", "usual-pace"] as const;
+export type PaceLimit = (typeof paceLimits)[number];
+
+/** What the crawl as a whole is limited by; the reasons of waiting hosts, with `politeness` in its kinds. */
+export const limitCodes = [
+  "nothing-due",
+  "no-delegation",
+  "crawler-offline",
+  "crawler-draining",
+  "budget",
+  "crawler-full",
+  ...paceLimits,
+  "in-line",
+] as const satisfies readonly ("nothing-due" | WaitReason | PaceLimit)[];
+export type LimitCode = (typeof limitCodes)[number];
+
+export interface Verdict {
+  readonly limitedBy: LimitCode;
+  /** That it is in the way of; 0: nothing is due. */
+  readonly hosts: number;
+  /** `limited by 3 hosts' Crawl-delay`. */
+  readonly words: string;
+}
+
+export interface HostInHand {
+  readonly host: string;
+  readonly crawler: string;
+  /** When its lease began. */
+  readonly since: string;
+  readonly expiresAt: string;
+  /** Of the lease: URLs that were handed out, and those without a result yet. */
+  readonly urls: number;
+  readonly openUrls: number;
+  /** Results since the lease began. */
+  readonly urlsPerMinute: number;
+  readonly limit: PaceLimit;
+  /** Least time between two requests that robots.txt or a cap asks for; null: neither does. */
+  readonly delayMs: number | null;
+  /** Null: there is no back-off. */
+  readonly backOffUntil: string | null;
+}
+
+/** `rate` the fastest first, `open` those with the most to do, `since` the longest held. */
+export const inHandSorts = ["rate", "open", "since", "host"] as const;
+export type InHandSort = (typeof inHandSorts)[number];
+
+export interface HostsInHand {
+  readonly at: string;
+  /** In all. */
+  readonly hosts: number;
+  readonly shown: readonly HostInHand[];
 }
 
 export interface WaitingHost {
@@ -104,6 +168,7 @@ export interface OperationReads {
     query: { readonly reason: WaitReason | null; readonly most: number },
     now: Date,
   ): Promise<WaitingHost[]>;
+  hostsInHand(query: { readonly sort: InHandSort; readonly most: number }, now: Date): Promise<HostsInHand>;
   accuracyCounts(now: Date): Promise<AccuracyCounts>;
   accuracySamples(
     query: { readonly most: number; readonly farOnly: boolean },

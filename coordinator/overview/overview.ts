@@ -52,6 +52,8 @@ export interface CrawlTotals {
   readonly urlsLeased: number;
   readonly urlsRefused: number;
   readonly urlsGone: number;
+  /** Their sites ask to be paid (402). */
+  readonly urlsPaymentRequired: number;
   /** Never fetched yet and still to be. */
   readonly urlsPending: number;
   readonly pages: number;

@@ -28,7 +28,7 @@ export interface QueueView {
 export function queueBody(view: QueueView, viewer: PageViewer): Html {
   const { ages, reason } = view;
   return html`${fleetHead("/fleet/queue", viewer, "Queue")}
-<p class="lead">${leadWords(ages)}</p>
+<p class="lead">${leadWords(ages)} ${verdictWords(ages)}<a href="/fleet/in-hand">Hosts in hand</a></p>
 <p class="small">A host waits from the moment when its longest due URL could have been fetched until a crawler has it. It is counted under the first thing in its way.</p>
 ${ages.hosts === 0 ? nothing : html`<section>${queueTable(ages)}</section>`}
 <section><h2>Longest waiting${reason === null ? nothing : html` <span class="small">for ${waitReasonWords[reason]} · <a href="/fleet/queue">all</a></span>`}</h2>
@@ -44,6 +44,12 @@ function leftOutSection({ urls, hosts, more, most }: LeftOutUrls): Html {
 <thead><tr><th scope="col">Host</th><th scope="col" class="number">Left out</th></tr></thead>
 <tbody>${most.map((one) => html`<tr><th scope="row" class="break">${askAbout(one.host)}</th><td class="number">${countText(one.urls)}</td></tr>`)}</tbody>
 </table></div></section>`;
+}
+
+function verdictWords({ verdict }: QueueAges): Html {
+  return verdict.limitedBy === "nothing-due"
+    ? nothing
+    : html`The crawl is <strong>${verdict.words}</strong>. `;
 }
 
 function leadWords({ hosts, isEstimate }: QueueAges): Html {

@@ -5,9 +5,12 @@
 import type { Pool } from "pg";
 import { rangeText } from "#db/range-text";
 import { iso, sampleTables, type TableSample, wholeTable } from "../database/cached-read.ts";
+import { paymentsInARow } from "../frontier/budgets.ts";
 import { nothingDueReason } from "../frontier/hand-out-tasks.ts";
+import { limitsInHand, paceLimit } from "./in-hand-reads.ts";
 import {
   type LeftOutUrls,
+  type PaceLimit,
   type QueueAge,
   type QueueAges,
   queueFront,
@@ -15,12 +18,17 @@ import {
   type WaitReason,
   waitReasons,
 } from "./overview-types.ts";
+import { type LimitCount, verdictOf } from "./verdict.ts";
 
 /** Some thirty thousand hosts: each is looked up in three tables, so that they cost more than counting. */
 const queueMostBytes = 8 * 2 ** 20;
 
-/** SQL: hosts that could be fetched now, as far as they themselves go. $1 is now. */
-const isDue = `h.state = 'resolved' and h.lease_id is null and h.due_at <= $1 and h.opt_out_id is null`;
+/**
+ * SQL: hosts that could be fetched now, as far as they themselves go; those that ask to be paid, and rest for a week for
+ * that, are not for us and wait for nothing. $1 is now.
+ */
+const isDue = `h.state = 'resolved' and h.lease_id is null and h.due_at <= $1 and h.opt_out_id is null
+  and not (coalesce(h.payments_asked, 0) >= ${paymentsInARow} and h.not_before > $1)`;
 
 /**
  * SQL: each crawler with what keeps all of its hosts waiting; null: nothing. The day's budget is told from the
@@ -73,6 +81,10 @@ const withCrawler = `
 
 interface AgeRow {
   reason: WaitReason | null;
+  /** Of those that wait for the site's pace. */
+  pace: PaceLimit | null;
+  /** Told of a kind of pace, whatever the reason is. */
+  of_pace: boolean;
   hosts: number;
   ages: number[] | null;
   oldest: number | null;
@@ -84,26 +96,41 @@ export async function queueAges(pool: Pool, now: Date, mostBytes = queueMostByte
   const { rows } = await pool.query<AgeRow>(
     `with standing as (${standingCrawlers}),
      waiting as (
-       select extract(epoch from $1::timestamptz - h.due_at)::float8 as age, ${reason} as reason
+       select extract(epoch from $1::timestamptz - h.due_at)::float8 as age, ${reason} as reason,
+         ${paceLimit} as pace
        from frontier_host h ${sample.clause}
        ${withCrawler}
        where ${isDue}
      )
-     select reason, count(*)::float8 as hosts,
+     select reason, pace, grouping(pace) = 0 as of_pace, count(*)::float8 as hosts,
        percentile_disc(array[0.5, 0.95]) within group (order by age) as ages, max(age) as oldest
      from waiting
-     group by grouping sets ((reason), ())`,
+     group by grouping sets ((reason), (reason, pace), ())`,
     [now],
   );
+  const counted = rows.filter((row) => !row.of_pace);
   const of = (name: WaitReason | null) =>
     ageOf(
-      rows.find((row) => row.reason === name),
+      counted.find((row) => row.reason === name),
       sample,
     );
   const reasons = waitReasons.map((name) => ({ reason: name, ...of(name) })).filter(({ hosts }) => hosts > 0);
   const all = of(null);
   const oldestSeconds = sample.factor === 1 ? all.oldestSeconds : await oldest(pool, now);
-  return { ...all, oldestSeconds, isEstimate: sample.factor !== 1, reasons };
+  const resting = rows
+    .filter((row) => row.of_pace && row.reason === "politeness")
+    .map(({ pace, hosts }) => ({ limit: pace!, hosts: Math.round(hosts * sample.factor) }));
+  const waiting = reasons.flatMap(({ reason: limit, hosts }) =>
+    limit === "politeness" ? [] : [{ limit, hosts }],
+  );
+  const verdict = verdictOf(summed([...waiting, ...resting, ...(await limitsInHand(pool, now))]));
+  return { ...all, oldestSeconds, isEstimate: sample.factor !== 1, reasons, verdict };
+}
+
+function summed(counts: readonly LimitCount[]): LimitCount[] {
+  const sums = new Map<LimitCount["limit"], number>();
+  for (const { limit, hosts } of counts) sums.set(limit, (sums.get(limit) ?? 0) + hosts);
+  return [...sums].map(([limit, hosts]) => ({ limit, hosts }));
 }
 
 function ageOf(row: AgeRow | undefined, { factor }: TableSample): QueueAge {

@@ -9,6 +9,7 @@ import { type Access, refusalFor, type Visit } from "../web/access.ts";
 import { EventStreams } from "../web/event-streams.ts";
 import { type AskedView, sendRefusal, type Views } from "../web/views.ts";
 import { alertReader, alertsBody } from "./alerts-page.ts";
+import { inHandBody, inHandCsv } from "./in-hand-page.ts";
 import { LiveEvents, maxListeners, RateMeter } from "./live-event-routes.ts";
 import type { Metrics } from "./metrics.ts";
 import { type LiveState, type Overview, type OverviewReads, showOverview } from "./overview.ts";
@@ -18,6 +19,8 @@ import {
   type HistoryRange,
   historyRangeNames,
   historyRanges,
+  type InHandSort,
+  inHandSorts,
   type OperationReads,
   type ReadinessReads,
   type WaitReason,
@@ -55,6 +58,12 @@ export function addOverviewViews(views: Views, ports: OverviewViewPorts): void {
     operation: overviewApi.queue,
     section: "/fleet",
     view: async (asked) => await queueView(asked, ports),
+  });
+  views.describe({
+    path: "/fleet/in-hand",
+    operation: overviewApi.hostsInHand,
+    section: "/fleet",
+    view: async (asked) => await inHandView(asked, ports),
   });
   views.describe({
     path: "/accuracy",
@@ -113,6 +122,20 @@ async function queueView(asked: AskedView, { reads }: OverviewViewPorts) {
   };
 }
 
+async function inHandView({ query, now }: AskedView, { reads }: OverviewViewPorts) {
+  const sort = query("sort") || "rate";
+  if (!isSort(sort)) return `sort: must be one of ${inHandSorts.join(", ")}`;
+  const most = query("format") === "csv" ? rowsInCsv : rowsShown;
+  const value = await reads.hostsInHand({ sort, most }, now);
+  return {
+    status: 200,
+    value,
+    title: "Hosts in hand",
+    body: (visit: Visit) => inHandBody(value, sort, visit),
+    csv: () => inHandCsv(value),
+  };
+}
+
 async function accuracyView(asked: AskedView, { reads }: OverviewViewPorts) {
   const farOnly = asked.query("only") === "far";
   const most = asked.query("format") === "csv" ? rowsInCsv : rowsShown;
@@ -136,6 +159,10 @@ function isRange(text: string): text is HistoryRange {
 
 function isReason(text: string): text is WaitReason {
   return (waitReasons as readonly string[]).includes(text);
+}
+
+function isSort(text: string): text is InHandSort {
+  return (inHandSorts as readonly string[]).includes(text);
 }
 
 // The overview of a running coordinator: its rates, sampled while the server runs, and its live events.

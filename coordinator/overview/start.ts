@@ -224,6 +224,7 @@ function urlStates(totals: Awaited<ReturnType<OverviewReads["crawlTotals"]>>) {
     ["leased", totals.urlsLeased],
     ["refused", totals.urlsRefused],
     ["gone", totals.urlsGone],
+    ["payment-required", totals.urlsPaymentRequired],
   ] as const;
 }
 

@@ -7,6 +7,7 @@ import { keyScope, keyScopes, signatureAgent, ticket } from "./identity.ts";
 import { offeredLease } from "./lease.ts";
 import { probeMethod, releaseVersion } from "./messages.ts";
 import { coordinatorMove } from "./move.ts";
+import { coordinatorRenewSigningKey, coordinatorSigningKey } from "./signing-key.ts";
 import { userAgent } from "./user-agent.ts";
 
 /** Addresses of coordinators that a crawler is told of, and keeps. */
@@ -37,10 +38,11 @@ const coordinatorWelcome = z.object({
   /** The coordinator's time, so that a crawler can tell that its clock is wrong. */
   time: z.iso.datetime().optional(),
   /**
-   * Requests are signed (RFC 9421, Web Bot Auth) with the crawler's key, and name this URL as that of the key set.
-   * Absent: they are not.
+   * Requests by https are signed (RFC 9421, Web Bot Auth), and name this URL as that of the key set. Absent: they are not.
    */
   signatureAgent: signatureAgent.optional(),
+  /** With a signing key that the crawler makes and announces (signing-key.ts). Absent: with its identity. */
+  signingKeys: z.boolean().optional(),
   /** Where this fleet's coordinators are, this one among them; a crawler that loses one goes to another. */
   coordinators: coordinatorUrls.optional(),
 });
@@ -188,6 +190,8 @@ export const coordinatorMessage = z.discriminatedUnion("type", [
   coordinatorRelease,
   coordinatorMove,
   coordinatorAddresses,
+  coordinatorSigningKey,
+  coordinatorRenewSigningKey,
 ]);
 
 export type CoordinatorMessage = z.infer<typeof coordinatorMessage>;

@@ -9,6 +9,7 @@ import { address, digest, instant, leaseId, listOf, milliseconds, words } from "
 import { helloIdentity, signature } from "./identity.ts";
 import { crawlerMove } from "./move.ts";
 import { fetchResultSchema } from "./result.ts";
+import { crawlerSigningKey } from "./signing-key.ts";
 import { partnerContact } from "./user-agent.ts";
 
 /** Most leases that a hello lists: what fits the bound on a first message. */
@@ -111,6 +112,8 @@ export const crawlerHello = z.object({
   listAddress: z.boolean().optional(),
   /** Absent: a crawler without an identity of its own (an older one, or one for tests). */
   identity: helloIdentity.optional(),
+  /** It makes signing keys of its own (signing-key.ts). Absent: it signs requests with its identity, if at all. */
+  signingKeys: z.boolean().optional(),
   /** The release that runs and the dock that runs it; absent: neither, it was started by hand. */
   release: z
     .object({ version: releaseVersion, digest, dockVersion: z.string().max(40), policy: words })
@@ -221,6 +224,7 @@ export const crawlerMessage = z.discriminatedUnion("type", [
   crawlerKeyKept,
   crawlerReleaseReport,
   crawlerMove,
+  crawlerSigningKey,
 ]);
 export type CrawlerMessage = z.infer<typeof crawlerMessage>;
 export type CrawlerHello = z.infer<typeof crawlerHello>;

@@ -147,6 +147,8 @@ export const pageExtract = z.object({
     .optional(),
   /** RSS and Atom feeds that the page names. */
   feeds: listOf(url, 20).optional(),
+  /** Where the page sends its visitors after so many seconds (meta refresh); among its links, too. */
+  refresh: z.object({ url, seconds: count }).optional(),
   /** Of a feed: the hubs that it names (WebSub), in its order, and what it calls itself. */
   hubs: listOf(url, maxHubs).optional(),
   self: url.optional(),
@@ -159,9 +161,17 @@ export const pageExtract = z.object({
   words: count,
   /** In the page's order, each URL once. At most `maxPageLinks` of a page, `maxListedUrls` of a list. */
   links: listOf(pageLink, maxListedUrls),
+  /**
+   * Of a sitemap: entries of other hosts than its own. They count where their host's robots.txt names this sitemap (sitemaps.org,
+   * "Sitemaps & Cross Submits"), which the coordinator knows. With `links` at most `maxListedUrls`.
+   */
+  foreignLinks: listOf(pageLink, maxListedUrls).optional(),
   /** Links left out because they look like a trap (endless calendars, session ids, repeated segments). */
   trappedLinks: count.optional(),
-  /** Of a sitemap or feed: entries left out, since they are of other hosts, no web addresses or too many. */
+  /**
+   * Of a sitemap or feed: entries left out, since they are no web addresses or too many. Of a page: URLs
+   * beyond `maxPageLinks`.
+   */
   leftOutLinks: count.optional(),
   robots: z.object({ noindex: z.boolean(), nofollow: z.boolean() }),
   /** SHA-256 of the decoded body, hex; and a 64-bit simhash of the text, hex. */
@@ -220,7 +230,11 @@ export const fetchResultSchema = z.object({
   pace: hostPaceReport.optional(),
   /** Absent: robots.txt was not asked for since the last result. */
   robots: robotsReport.optional(),
-  /** What the site states of the uses of this page, from all places; absent: nothing was found. */
+  /**
+   * What the site states of the uses of this page, from all places; absent: nothing was found. With `unchanged` what
+   * robots.txt, tdmrep.json and the header say: the page itself was not read, and what it said before still holds. With an
+   * error or a failure only what robots.txt says, and only where that denies search.
+   */
   preferences: listOf(statedPreference, maxPreferences).optional(),
   /** How the site was spoken to: `1.1` or `2`, and the verified TLS version, null without TLS. Absent: not at all. */
   connection: z.object({ http: z.enum(["1.1", "2"]), tls: z.string().max(10).nullable() }).optional(),

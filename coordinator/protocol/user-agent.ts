@@ -43,6 +43,11 @@ export function contactOf(text: string): string | null {
   return /\(\+((?:https?:\/\/|mailto:)[^\s)]+)\)/.exec(text)?.[1] ?? null;
 }
 
+/** `Nearcrawl` of `Nearcrawl/0.1 (+https://…)`: what robots.txt is matched by (RFC 9309 section 2.2.1). */
+export function productToken(userAgent: string): string {
+  return /^[A-Za-z_-]+/.exec(userAgent)?.[0] ?? "Nearcrawl";
+}
+
 /** Leaves room for the product in a User-Agent. */
 const maxContact = 160;
 

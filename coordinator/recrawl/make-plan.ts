@@ -5,6 +5,7 @@
 import type { HostHash } from "#core/ids";
 import type { GroupRecord } from "./priority-groups.ts";
 import type { PlanInForce } from "./recrawl-plan.ts";
+import type { SignalSums } from "./signal-quality.ts";
 
 /** A priority group in a plan. */
 export interface PlannedGroup {
@@ -49,9 +50,16 @@ export interface SampledPages {
   readonly pageRank: Float64Array;
   /** Index into `hosts`. */
   readonly hostOf: Uint32Array;
-  readonly hosts: readonly { readonly hostHash: HostHash; readonly crawlDelayMs: number }[];
+  readonly hosts: readonly SampledHost[];
   /** Of all pages, the sample's share. */
   readonly share: number;
+}
+
+export interface SampledHost {
+  readonly hostHash: HostHash;
+  readonly crawlDelayMs: number;
+  /** Null: it never signalled a change. */
+  readonly signalSums: SignalSums | null;
 }
 
 export interface RecrawlGroups {

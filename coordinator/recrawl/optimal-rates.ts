@@ -10,7 +10,8 @@
  * sample of the pages, then in a few passes over all, O(n) each. Hosts are nested: one over its bound gets a larger
  * multiplier of its own.
  */
-import { changesPerFetchAt, rateAtMultiplier } from "./recrawl-plan.ts";
+import type { SignalledWaits } from "./crawl-value.ts";
+import { changesPerFetchAt, rateAtMultiplier, waitAtMultiplier } from "./recrawl-plan.ts";
 
 export interface PagesToRefresh {
   /** Estimated; 0: never changes, so that fetching it again adds nothing. One entry a page, in all arrays. */
@@ -22,6 +23,8 @@ export interface PagesToRefresh {
   /** Fetched so often in any case, to notice that a page changes after all; absent: 0. */
   readonly leastPerDay?: Float64Array;
   readonly hosts?: HostBounds;
+  /** Of pages whose changes are signalled (crawl-value.ts); null, or left out: they are not. */
+  readonly waits?: (page: number) => SignalledWaits | null;
 }
 
 interface HostBounds {
@@ -96,6 +99,11 @@ function groupSum(pages: PagesToRefresh, group: Group, multiplier: number): Rate
 }
 
 function addPage(pages: PagesToRefresh, page: number, multiplier: number, sum: RateSum): void {
+  const waits = pages.waits?.(page) ?? null;
+  if (waits !== null) {
+    addSignalled(pages, { page, waits }, multiplier, sum);
+    return;
+  }
   const changes = pages.changesPerDay[page]!;
   const least = pages.leastPerDay?.[page] ?? 0;
   const share = (multiplier * changes) / pages.importance[page]!;
@@ -115,7 +123,52 @@ function addPage(pages: PagesToRefresh, page: number, multiplier: number, sum: R
   }
 }
 
+interface SignalledPage {
+  readonly page: number;
+  readonly waits: SignalledWaits;
+}
+
+/** For a slope by difference. */
+const nearby = 1.001;
+
+function addSignalled(pages: PagesToRefresh, one: SignalledPage, multiplier: number, sum: RateSum): void {
+  const rate = signalledRate(pages, one, multiplier);
+  sum.rate += rate;
+  sum.slope += Math.min(0, signalledRate(pages, one, multiplier * nearby) - rate) / Math.log(nearby);
+}
+
+/** One that waits as long as any page may is fetched sooner where it is signalled before. */
+function signalledRate(pages: PagesToRefresh, one: SignalledPage, multiplier: number): number {
+  const changesPerDay = pages.changesPerDay[one.page]!;
+  if (changesPerDay === 0) return pages.leastPerDay?.[one.page] ?? 0;
+  const wait = signalledWait(pages, one, multiplier);
+  if (wait === Infinity) return 0;
+  return Math.min(pages.mostPerDay[one.page]!, changesPerDay / one.waits.cycleAt(wait).length);
+}
+
+function signalledWait(
+  { changesPerDay, importance, mostPerDay, leastPerDay }: PagesToRefresh,
+  { page, waits }: SignalledPage,
+  multiplier: number,
+): number {
+  const changes = changesPerDay[page]!;
+  const wait = waitAtMultiplier({ changesPerDay: changes, importance: importance[page]! }, multiplier, waits);
+  return Math.min(changes / (leastPerDay?.[page] ?? 0), Math.max(changes / mostPerDay[page]!, wait));
+}
+
+/** Share of time in which a page is current under that multiplier; null: its changes are not signalled. */
+export function signalledFreshness(pages: PagesToRefresh, page: number, multiplier: number): number | null {
+  const waits = pages.waits?.(page) ?? null;
+  if (waits === null || pages.changesPerDay[page] === 0) return null;
+  const wait = signalledWait(pages, { page, waits }, multiplier);
+  if (wait === Infinity) return 0;
+  const { length, fresh } = waits.cycleAt(wait);
+  return length === 0 ? 1 : fresh / length;
+}
+
 function rateOf(pages: PagesToRefresh, page: number, multiplier: number): number {
+  const waits = pages.waits?.(page) ?? null;
+  if (waits !== null) return signalledRate(pages, { page, waits }, multiplier);
   const rate = rateAtMultiplier(pages.changesPerDay[page]!, pages.importance[page]!, multiplier);
   return Math.min(pages.mostPerDay[page]!, Math.max(pages.leastPerDay?.[page] ?? 0, rate));
 }

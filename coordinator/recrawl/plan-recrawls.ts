@@ -1,14 +1,16 @@
 /**
  * Makes the plan by which pages are fetched again, when it is time: IIR and ICR when half the most urgent channels had more
- * than five updates (SARSS section 3.1), *optimal* at every turn, from what the fleet did since the last one.
+ * than five updates (SARSS section 3.1), *optimal* and *ncis* at every turn, from what the fleet did since the last one.
  */
 
 import type { HostHash } from "#core/ids";
+import { waitsOf } from "./crawl-value.ts";
 import { nextCapacity, type PlannedGroup, type RecrawlPlan, type SampledPages } from "./make-plan.ts";
-import { optimalPlan, type PagesToRefresh } from "./optimal-rates.ts";
+import { optimalPlan, type PagesToRefresh, signalledFreshness } from "./optimal-rates.ts";
 import { isReassignmentDue, iteratedCapacity, iteratedInterval } from "./priority-groups.ts";
-import { freshnessOf, importanceOf, mostPerDay, type RateBounds } from "./recrawl-plan.ts";
+import { dividesTotal, freshnessOf, importanceOf, mostPerDay, type RateBounds } from "./recrawl-plan.ts";
 import { boundsOf, emptyPlan, type PlanningPorts, type RecrawlPolicies } from "./recrawl-settings.ts";
+import { heededQuality } from "./signal-quality.ts";
 
 const daySeconds = 86_400;
 
@@ -22,6 +24,7 @@ export async function planRecrawls(ports: PlanningPorts): Promise<RecrawlPlan | 
     case "icr":
       return isContinued(last, ports) ? await reassign(last, ports) : await firstGroups(ports);
     case "optimal":
+    case "ncis":
       return await planOptimal(last, ports);
   }
 }
@@ -141,8 +144,9 @@ function bounded(seconds: number, { shortestHours, longestDays }: RecrawlPolicie
   return Math.min(longestDays * daySeconds, Math.max(shortestHours * 3600, seconds));
 }
 
-// The plan of the strategy *optimal*: the multiplier at which the pages' rates come to the total that the fleet has,
-// under each page's and each host's bounds, corrected by how far the rates that were planned came true.
+// The plan of the strategies *optimal* and *ncis*: the multiplier at which the pages' rates come to the total that the fleet
+// has, under each page's and each host's bounds, corrected by how far the rates that were planned came true. One goes on
+// where the other ended. Under *ncis* a page's rate is what its wait comes to with the signals that are expected of its host.
 
 const dayMs = 86_400_000;
 
@@ -158,7 +162,8 @@ const leastDelayMs = 1000;
 /** Null: the last plan stays, since nobody is online or no page is known yet. */
 async function planOptimal(last: RecrawlPlan | null, ports: PlanningPorts): Promise<RecrawlPlan | null> {
   const { store, policies, now } = ports;
-  await store.refreshChannels(last?.strategy === "optimal" ? last.madeAt : null);
+  const before = last !== null && dividesTotal(last.strategy) ? last : null;
+  await store.refreshChannels(before?.madeAt ?? null);
   const [sample, allowedPerDay, rankedPages, lastLeaseId] = await Promise.all([
     store.pages(mostPages),
     store.allowedPerDay(),
@@ -166,7 +171,6 @@ async function planOptimal(last: RecrawlPlan | null, ports: PlanningPorts): Prom
     store.lastLeaseId(),
   ]);
   if (sample.changesPerDay.length === 0 || allowedPerDay === 0) return null;
-  const before = last?.strategy === "optimal" ? last : null;
   const pages = Math.round(sample.changesPerDay.length / sample.share);
   const wished = policies.total === "capacity" ? Infinity : (pages * 24) / policies.intervalHours;
   const measured = before && (await store.measured(windowOf(before, ports)));
@@ -175,11 +179,12 @@ async function planOptimal(last: RecrawlPlan | null, ports: PlanningPorts): Prom
     allowedPerDay,
     measured: measured ?? nothingMeasured,
     encourageRate: policies.encourageRate,
-    isSettled: before !== null && isSettled(before, now),
+    isSettled: before !== null && before.strategy === policies.strategy && isSettled(before, now),
   });
   const totalPerDay = Math.min(wished, capacity.capacityPerDay);
   const bounds = boundsOf(policies);
-  const worked = workOut(sample, { totalPerDay: totalPerDay * capacity.correction, bounds, rankedPages });
+  const asked = { totalPerDay: totalPerDay * capacity.correction, bounds, rankedPages };
+  const worked = workOut(sample, { ...asked, isSignalled: policies.strategy === "ncis" });
   const plan: RecrawlPlan = {
     ...emptyPlan(ports, last),
     ...capacity,
@@ -219,6 +224,7 @@ interface Asked {
   readonly totalPerDay: number;
   readonly bounds: RateBounds;
   readonly rankedPages: number;
+  readonly isSignalled: boolean;
 }
 
 interface Worked {
@@ -237,7 +243,7 @@ function workOut(sample: SampledPages, asked: Asked): Worked {
   // What every page gets in any case takes half of the total at most.
   const leastPerDay = Math.min(asked.bounds.leastPerDay, total / count / 2);
   const bounds = { ...asked.bounds, leastPerDay };
-  const pages = pagesOf(sample, bounds, asked.rankedPages);
+  const pages = pagesOf(sample, { ...asked, bounds });
   const { multiplier, hostMultipliers, ratesPerDay } = optimalPlan(pages, total);
   const own = new Map<HostHash, number>();
   hostMultipliers.forEach((at, host) => {
@@ -245,13 +251,17 @@ function workOut(sample: SampledPages, asked: Asked): Worked {
   });
   const planned = ratesPerDay.reduce((sum, rate) => sum + rate, 0);
   const mostPerDay = planned < total * (1 - 1e-6) ? planned / sample.share : null;
-  return { multiplier, hostMultipliers: own, freshness: weighted(pages, ratesPerDay), bounds, mostPerDay };
+  const freshness = weighted(pages, ratesPerDay, (page) => {
+    return Math.max(multiplier, hostMultipliers[sample.hostOf[page]!] ?? 0);
+  });
+  return { multiplier, hostMultipliers: own, freshness, bounds, mostPerDay };
 }
 
-function pagesOf(sample: SampledPages, bounds: RateBounds, rankedPages: number): PagesToRefresh {
+function pagesOf(sample: SampledPages, { bounds, rankedPages, isSignalled }: Asked): PagesToRefresh {
   const { changesPerDay, backLinks, pageRank, hostOf, hosts } = sample;
   const least = new Float64Array(hosts.length);
   for (const host of hostOf) least[host]! += bounds.leastPerDay;
+  const waits = hosts.map(({ signalSums }) => (isSignalled ? waitsOf(heededQuality(signalSums)) : null));
   return {
     changesPerDay,
     importance: changesPerDay.map((_rate, page) => {
@@ -270,14 +280,22 @@ function pagesOf(sample: SampledPages, bounds: RateBounds, rankedPages: number):
         return Math.max(sum, (hostShare * dayMs) / delayMs);
       }),
     },
+    ...(isSignalled ? { waits: (page: number) => waits[hostOf[page]!]! } : {}),
   };
 }
 
 /** Share of pages that are current at these rates, by importance. */
-function weighted({ changesPerDay, importance }: PagesToRefresh, ratesPerDay: Float64Array): number {
+function weighted(
+  pages: PagesToRefresh,
+  ratesPerDay: Float64Array,
+  multiplierOf: (page: number) => number,
+): number {
+  const { changesPerDay, importance } = pages;
   let [fresh, all] = [0, 0];
   ratesPerDay.forEach((rate, page) => {
-    fresh += importance[page]! * freshnessOf(rate, changesPerDay[page]!);
+    const current =
+      signalledFreshness(pages, page, multiplierOf(page)) ?? freshnessOf(rate, changesPerDay[page]!);
+    fresh += importance[page]! * current;
     all += importance[page]!;
   });
   return all === 0 ? 1 : fresh / all;

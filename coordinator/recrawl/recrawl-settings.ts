@@ -5,6 +5,7 @@ import { leastChangesPerDay, mostChangesPerDay, usualChangesPerDay } from "./cha
 import type { RecrawlPlan, RecrawlPlanStore } from "./make-plan.ts";
 import {
   defaultRateBounds,
+  dividesTotal,
   fixedPlan,
   type RateBounds,
   type RecrawlStrategy,
@@ -50,7 +51,7 @@ export interface PlannedTotal {
   readonly pages: number;
   /** Fetches a day of these pages; 0: the plan says nothing of it. */
   readonly totalPerDay: number;
-  /** What the fleet was found to manage of them, as *optimal* measures it. */
+  /** What the fleet was found to manage of them, as *optimal* and *ncis* measure it. */
   readonly capacityPerDay: number;
 }
 
@@ -62,7 +63,7 @@ export interface IntervalPolicies {
 
 /**
  * In days. A plan of another strategy says nothing, nor does one without pages: until the policies' own is made, the
- * fixed interval holds. *optimal* divides what the interval comes to, so that another interval is seen before it is
+ * fixed interval holds. *optimal* and *ncis* divide what the interval comes to, so that another interval is seen before it is
  * planned with; but never more than the fleet manages.
  */
 export function meanIntervalDays(policies: IntervalPolicies, plan: PlannedTotal | null): number {
@@ -70,7 +71,7 @@ export function meanIntervalDays(policies: IntervalPolicies, plan: PlannedTotal 
   if (plan === null || policies.strategy === "fixed" || plan.strategy !== policies.strategy) return asked;
   if (!(plan.pages > 0) || !(plan.totalPerDay > 0)) return asked;
   const planned = plan.pages / plan.totalPerDay;
-  if (policies.strategy !== "optimal" || policies.total === "capacity") return planned;
+  if (!dividesTotal(policies.strategy) || policies.total === "capacity") return planned;
   return plan.capacityPerDay > 0 ? Math.max(asked, plan.pages / plan.capacityPerDay) : asked;
 }
 
@@ -97,15 +98,15 @@ export const recrawlSettings = z.strictObject({
   ),
   strategy: policy(z.enum(recrawlStrategies).default("fixed"), {
     title: "Recrawl strategy",
-    help: "fixed: the same interval for every page; iir and icr: groups of hosts and channels at intervals that follow what the fleet manages; optimal: each page at the rate that keeps most of the index fresh.",
+    help: "fixed: the same interval for every page; iir and icr: groups of hosts and channels at intervals that follow what the fleet manages; optimal: each page at the rate that keeps most of the index fresh; ncis: the same, and what a site signals of its changes brings a page's turn nearer, by as much as its signals have proven to be worth.",
     unit: null,
     origin:
-      "our judgement: optimal keeps one to two points more fresh, and leaves what changes too fast; test/bench/results/recrawl.md",
+      "our judgement: optimal keeps one to two points more fresh, and leaves what changes too fast; test/bench/results/recrawl.md and recrawl-signals.md",
     previews: ["balance", "pages-due"],
   }),
   total: policy(z.enum(["interval", "capacity"]).default("interval"), {
     title: "Total recrawl rate",
-    help: "With optimal: interval divides as many fetches as recrawl.intervalHours would take for every page; capacity uses all that the fleet manages.",
+    help: "With optimal and ncis: interval divides as many fetches as recrawl.intervalHours would take for every page; capacity uses all that the fleet manages.",
     unit: null,
     origin: "our judgement, an interval says what sites and partners are to bear",
     previews: ["balance", "pages-due"],
@@ -142,20 +143,20 @@ export const recrawlSettings = z.strictObject({
       .default(1),
     {
       title: "Shortest interval",
-      help: "With iir, icr and optimal, no page is fetched again sooner, however often it changes.",
+      help: "With iir, icr, optimal and ncis, no page is fetched again sooner, however often it changes.",
       unit: "h",
       origin: "our judgement, hardly any reader notices the rest",
     },
   ),
   longestDays: policy(z.number().positive().max(3650).default(60), {
     title: "Longest interval",
-    help: "With iir, icr and optimal, every page is fetched again by then, since even one that never changed may.",
+    help: "With iir, icr, optimal and ncis, every page is fetched again by then, since even one that never changed may.",
     unit: "days",
     origin: "our judgement",
   }),
   visitsPerChange: policy(z.number().min(0.1).max(100).default(defaultRateBounds.visitsPerChange), {
     title: "Fetches per change",
-    help: "With optimal, the most fetches of a page for each change expected of it. Small values cost freshness: what slow pages may not have goes to those that change too fast.",
+    help: "With optimal and ncis, the most fetches of a page for each change expected of it. Small values cost freshness: what slow pages may not have goes to those that change too fast.",
     unit: "times",
     origin: "worked out, test/core/recrawl/optimal-rates; SARSS names 2 (section 4.3)",
   }),

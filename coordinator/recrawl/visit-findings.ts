@@ -6,6 +6,7 @@ import type { FetchOutcome } from "#protocol/result";
 import {
   addSums,
   believableGap,
+  type ComparedVisit,
   expectedChangesPerDay,
   likelyChangesPerDay,
   noVisits,
@@ -13,7 +14,9 @@ import {
   type VisitSums,
   visitSums,
 } from "./change-rate.ts";
+import type { SignalQuality } from "./crawl-value.ts";
 import { importanceOf, type PlanInForce, plannedIntervalSeconds } from "./recrawl-plan.ts";
+import { heededQuality, noSignalSums, type SignalSums, signalEvidence } from "./signal-quality.ts";
 
 /** Of a URL before the visit. */
 export interface KnownPage {
@@ -31,6 +34,10 @@ export interface KnownPage {
   readonly channelChangesPerDay: number | null;
   readonly channelGroup: number | null;
   readonly hostMultiplier: number | null;
+  /** That it changed, since its last fetch; left out: none. */
+  readonly signals?: number;
+  /** Of its host; left out, or null: it never signalled anything. */
+  readonly signalSums?: SignalSums | null;
 }
 
 export interface ThisVisit {
@@ -55,6 +62,8 @@ export interface VisitFindings {
   readonly intervalSeconds: number | null;
   /** Too little is known of the page yet: it waits no longer than the fixed interval, whatever is estimated. */
   readonly isLearning: boolean;
+  /** What the visit says of its host's signals; null: nothing. */
+  readonly signalEvidence: SignalSums | null;
 }
 
 /** Compared visits from which on a page's own estimate counts. */
@@ -68,15 +77,12 @@ export function findingsOf(visit: ThisVisit, known: KnownPage, plan: PlanInForce
   const isSeen = visit.outcome.type === "fetched" || visit.outcome.type === "unchanged";
   if (!isSeen) return { ...nothingSeen, hasChanged, gapSeconds };
   const unchangedSeconds = secondsBetween(visit.changedAt, visit.fetchedAt);
-  const sums =
+  const compared =
     hasChanged === null || gapSeconds === null
-      ? noVisits
-      : (visitSums({
-          elapsedSeconds: gapSeconds,
-          hasChanged,
-          lastChangeSecondsAgo: unchangedSeconds,
-          plannedSeconds,
-        }) ?? noVisits);
+      ? null
+      : { elapsedSeconds: gapSeconds, hasChanged, lastChangeSecondsAgo: unchangedSeconds, plannedSeconds };
+  const heeded = heededQuality(known.signalSums ?? null);
+  const sums = (compared && comparedSums(compared, known.signals ?? 0, heeded)) ?? noVisits;
   // What a list states is a hint alone: what is found counts by the page and its server.
   const stated = unchangedSeconds ?? secondsBetween(known.stated?.modifiedAt ?? null, visit.fetchedAt);
   const expected = expectedChangesPerDay({
@@ -89,15 +95,49 @@ export function findingsOf(visit: ThisVisit, known: KnownPage, plan: PlanInForce
   const changesPerDay = likelyChangesPerDay(all, expected);
   const intervalSeconds = interval(known, changesPerDay, plan);
   const isLearning = all.comparedVisits < learningVisits;
-  return { hasChanged, gapSeconds, sums, changesPerDay, intervalSeconds, isLearning };
+  const evidence = compared && evidenceOf(compared, known, likelyChangesPerDay(known.sums, expected));
+  return {
+    ...{ hasChanged, gapSeconds, sums, changesPerDay, intervalSeconds, isLearning },
+    signalEvidence: evidence,
+  };
 }
 
-const nothingSeen = { sums: noVisits, changesPerDay: null, intervalSeconds: null, isLearning: false };
+/** By the rate that was thought before this visit: with it, every visit would confirm itself. */
+function evidenceOf(
+  { elapsedSeconds, hasChanged }: ComparedVisit,
+  { signals = 0, signalSums }: KnownPage,
+  changesPerDay: number,
+): SignalSums {
+  const expectedChanges = (changesPerDay * elapsedSeconds) / 86_400;
+  return signalEvidence({ signals, hasChanged, expectedChanges }, signalSums ?? noSignalSums);
+}
+
+/**
+ * What a compared visit adds to a page's sums. A visit that a signal brought on ends its gap where the change was, as waiting
+ * for a bus ends with the bus: taken for a gap that ended by itself it would make the page change several times as often as
+ * it does. Where the signals are more likely true than not, a change counts as one in the whole gap, wherever it was.
+ */
+export function comparedSums(
+  visit: ComparedVisit,
+  signals: number,
+  heeded: SignalQuality | null,
+): VisitSums | null {
+  const isBroughtOn = visit.hasChanged && heeded !== null && heeded.falseShare ** signals < 0.5;
+  const sums = visitSums(isBroughtOn ? { ...visit, lastChangeSecondsAgo: null } : visit);
+  if (sums === null || !isBroughtOn) return sums;
+  return { ...sums, changedSeconds: 0, unchangedSeconds: visit.elapsedSeconds };
+}
+
+const nothingSeen = {
+  ...{ sums: noVisits, changesPerDay: null, intervalSeconds: null, isLearning: false },
+  signalEvidence: null,
+};
 
 function interval(known: KnownPage, changesPerDay: number, plan: PlanInForce): number | null {
   const importance = importanceOf(known, plan.rankedPages);
   const { channelGroup: group, hostMultiplier } = known;
-  return plannedIntervalSeconds({ changesPerDay, importance, group, hostMultiplier }, plan);
+  const signalQuality = heededQuality(known.signalSums ?? null);
+  return plannedIntervalSeconds({ changesPerDay, importance, group, hostMultiplier, signalQuality }, plan);
 }
 
 /** A 304, or a body that the crawler knew by its digest, is the same page; another digest is another one. */
@@ -127,7 +167,7 @@ export interface RecrawlSettings {
   readonly refusedRetrySeconds: number;
   /** A URL that is missing (404, 410) so many times in a row is gone. */
   readonly goneAfter: number;
-  /** A URL that is gone is looked at again so much later, in case the site came back. */
+  /** A URL that is gone, or has its price, is looked at again so much later, in case the site came back. */
   readonly goneRetrySeconds: number;
 }
 
@@ -157,9 +197,14 @@ export function nextFetchAt(attempt: FetchAttempt, settings: RecrawlSettings): D
   return new Date(attempt.now.getTime() + Math.ceil(waitSeconds(attempt, settings) * 1000));
 }
 
-/** Whether the URL has been missing often enough, this time included, to leave the frontier. */
+/** Whether the URL leaves the frontier: missing often enough, this time included, or not for us. */
 export function isGone({ outcome, failures = 0 }: FetchAttempt, { goneAfter }: RecrawlSettings): boolean {
-  return isMissing(outcome) && failures + 1 >= goneAfter;
+  return asksPayment(outcome) || (isMissing(outcome) && failures + 1 >= goneAfter);
+}
+
+/** 402: the site wants to be paid for the page. That is no error, and no more tries change it. */
+export function asksPayment(outcome: FetchOutcome): boolean {
+  return outcome.type === "http-error" && outcome.status === 402;
 }
 
 /** Whether this outcome counts as a failure in a row; anything else sets the count back to zero. */

@@ -12,6 +12,7 @@ import type { KeysFile } from "#protocol/release-roles";
 import { sendError } from "../web/guard.ts";
 import { ConnectionLimits } from "../web/limits.ts";
 import type { PageError } from "../web/page-frame.ts";
+import { hasTag } from "../web/validators.ts";
 import type { ReleaseKeyStore } from "./key-store.ts";
 import { type ReleaseFileStore, type ReleaseStore, type ServedFile, served } from "./release-store.ts";
 import { mayRun } from "./staging.ts";
@@ -119,7 +120,7 @@ async function currentOf({ files, releases, keys, now }: ReleaseFilePorts): Prom
 function sendJson(request: FastifyRequest, reply: FastifyReply, text: string): FastifyReply {
   const { bytes, digest } = served(Buffer.from(text));
   reply.headers({ etag: `"${digest}"`, "cache-control": "no-cache" });
-  if (isKnown(request, digest)) return reply.code(304).send();
+  if (hasTag(request, `"${digest}"`)) return reply.code(304).send();
   return reply.type("application/json; charset=utf-8").send(bytes);
 }
 
@@ -149,7 +150,7 @@ function downloads(limits: DownloadLimits, version: string) {
     const part = partOf(request, bytes.length);
     const repr = `sha-256=:${Buffer.from(digest, "hex").toString("base64")}:`;
     reply.headers({ etag: `"${digest}"`, "repr-digest": repr });
-    if (isKnown(request, digest)) return reply.code(304).send();
+    if (hasTag(request, `"${digest}"`)) return reply.code(304).send();
     reply.raw.setTimeout(limits.silenceMs, () => reply.raw.destroy());
     reply.type("text/javascript; charset=utf-8").header("accept-ranges", "bytes");
     if (part === null) return reply.send(bytes);
@@ -172,12 +173,6 @@ function endDownload({ raw }: FastifyReply, downloadMs: number, ended: () => voi
     clearTimeout(cut);
     ended();
   });
-}
-
-/** RFC 9110 section 13.1.2, as far as caches and docks use it. */
-function isKnown(request: FastifyRequest, digest: string): boolean {
-  const tags = request.headers["if-none-match"] ?? "";
-  return tags.split(",").some((tag) => tag.trim().replace(/^W\//, "") === `"${digest}"`);
 }
 
 const noRelease = {

@@ -4,6 +4,7 @@ import type { UrlKey } from "#core/url-key";
 import type { FetchResult, PageExtract, Seal } from "#protocol/result";
 import type { PageWorth } from "../frontier/budgets.ts";
 import type { AdmittedUrl, CrawlScope } from "../frontier/frontier.ts";
+import type { PlanInForce } from "../recrawl/recrawl-plan.ts";
 import type { KnownPage, VisitFindings } from "../recrawl/visit-findings.ts";
 
 export interface UrlBefore {
@@ -22,6 +23,18 @@ export interface UrlBefore {
 export interface CountedResult extends ArrivedResult {
   readonly before: UrlBefore;
   readonly next: NextFetch;
+  /** Absent: it says nothing of what a page is for. */
+  readonly stated?: Stated;
+  /** A sitemap that may name more once another robots.txt names it: the URL keeps no validators, and no digest. */
+  readonly isUnsettled?: boolean;
+}
+
+/** What the site states of the uses of a page, by its number in table preference_set; null: nothing. */
+interface Stated {
+  readonly set: number | null;
+  readonly maySearch: boolean;
+  /** Null: the index has no such page. */
+  readonly before: { readonly set: number | null; readonly maySearch: boolean } | null;
 }
 
 /** Sitemaps and feeds in a row: an index, its sitemaps, their pages; whatever is nested deeper admits nothing. */
@@ -67,6 +80,8 @@ export interface ArrivedResult {
   ) => NextFetch;
   /** URLs to admit: keys made by the flow, those not to be followed already dropped. */
   readonly admit: readonly AdmittedUrl[];
+  /** Entries of other hosts in a sitemap, to be admitted where their hosts' robots.txt name it. */
+  readonly foreign: readonly AdmittedUrl[];
   readonly links: readonly {
     readonly hostHash: HostHash;
     readonly urlHash: UrlHash;
@@ -112,6 +127,8 @@ export interface ResultStore {
     lastSequence: number;
     /** Kept beside the acknowledged sequence, for audits. */
     seals?: readonly Seal[];
+    /** By which signals of changes are heeded; absent: every page after the same interval. */
+    plan?: PlanInForce;
   }): Promise<TakenResults>;
   /** Fetches per crawler since a moment, and their bytes on the wire: what of today's budget is spent. */
   fetchesSince(since: Date): Promise<{ crawlerId: CrawlerId; pages: number; bytes: number }[]>;

@@ -7,11 +7,12 @@ import type { HostHash } from "#core/ids";
 import { maxPageLinks } from "#protocol/result";
 import { asInteger, clean, columnsOf } from "../database/transaction.ts";
 import { linksWithin } from "../frontier/back-link-writes.ts";
-import type { HostPages, PageWorth } from "../frontier/budgets.ts";
+import { type HostPages, type PageWorth, paidHostRestDays, paymentsInARow } from "../frontier/budgets.ts";
 import { hostPageColumns } from "../frontier/host-budget-sql.ts";
+import { asksPayment } from "../recrawl/visit-findings.ts";
 import type { CountedResult } from "./accepted-result.ts";
 import type { ChangedLink } from "./link-writes.ts";
-import { type Batch, fetchedAtOf, notBeforeOf } from "./result-rows.ts";
+import { type Batch, fetchedAtOf, legible, notBeforeOf } from "./result-rows.ts";
 
 /** `worths` beside the results. The hosts are locked. */
 export async function updateHosts(
@@ -26,13 +27,26 @@ export async function updateHosts(
   });
   await client.query(
     `update frontier_host h
-     set not_before = greatest(h.not_before, given.not_before),
+     set not_before = case
+           when given.payments > 0 and ${paymentsAfter} >= ${paymentsInARow}
+             then greatest(h.not_before, given.not_before, $20::timestamptz)
+           when given.answers_otherwise and h.payments_asked >= ${paymentsInARow} then given.not_before
+           else greatest(h.not_before, given.not_before)
+         end,
+         payments_asked = nullif(${paymentsAfter}, 0),
+         payment_asked_at = case when ${paymentsAfter} > 0 then coalesce(given.payment_asked_at, h.payment_asked_at) end,
+         payment_price = case
+           when given.payments > 0 then given.payment_price
+           when ${paymentsAfter} > 0 then h.payment_price
+         end,
          fetched_urls = h.fetched_urls + given.new_urls,
          fetches = h.fetches + given.fetches,
          fetched_bytes = h.fetched_bytes + given.wire_bytes,
          robots_state = coalesce(given.robots_state, h.robots_state),
          robots_at = coalesce(given.robots_at, h.robots_at),
-         crawl_delay_ms = coalesce(given.crawl_delay_ms, h.crawl_delay_ms),
+         -- A crawler gives back the cap that it was told: that is not the site's word.
+         crawl_delay_ms = case when given.crawl_delay_ms = h.cap_delay_ms then h.crawl_delay_ms
+           else coalesce(given.crawl_delay_ms, h.crawl_delay_ms) end,
          back_off_ms = coalesce(given.back_off_ms, h.back_off_ms),
          backed_off_at = coalesce(given.backed_off_at, h.backed_off_at),
          usual_ms = coalesce(given.usual_ms, h.usual_ms),
@@ -41,29 +55,40 @@ export async function updateHosts(
          ${counted.join(",\n         ")}
      from unnest($1::bigint[], $2::timestamptz[], $3::int[], $4::int[], $5::bigint[], $6::text[],
        $7::timestamptz[], $8::int[], $9::int[], $10::timestamptz[], $11::int[], $12::text[], $13::text[],
-       $14::int[], $15::int[], $16::int[], $17::int[], $18::int[], $19::int[])
+       $14::int[], $15::int[], $16::int[], $17::int[], $18::int[], $19::int[], $21::int[], $22::boolean[],
+       $23::timestamptz[], $24::text[])
        as given (host_hash, not_before, new_urls, fetches, wire_bytes, robots_state, robots_at, crawl_delay_ms,
          back_off_ms, backed_off_at, usual_ms, http_version, tls_version,
-         ${countedFigures.map((figure) => hostPageColumns[figure]).join(", ")})
+         ${countedFigures.map((figure) => hostPageColumns[figure]).join(", ")},
+         payments, answers_otherwise, payment_asked_at, payment_price)
      where h.host_hash = given.host_hash`,
-    columnsOf(rows, [
-      "hostHash",
-      "notBefore",
-      "newUrls",
-      "fetches",
-      "wireBytes",
-      "robotsState",
-      "robotsAt",
-      "crawlDelayMs",
-      "backOffMs",
-      "backedOffAt",
-      "usualMs",
-      "httpVersion",
-      "tlsVersion",
-      ...countedFigures,
-    ]),
+    [
+      ...columnsOf(rows, [
+        "hostHash",
+        "notBefore",
+        "newUrls",
+        "fetches",
+        "wireBytes",
+        "robotsState",
+        "robotsAt",
+        "crawlDelayMs",
+        "backOffMs",
+        "backedOffAt",
+        "usualMs",
+        "httpVersion",
+        "tlsVersion",
+        ...countedFigures,
+      ]),
+      new Date(batch.now.getTime() + paidHostRestDays * dayMs),
+      ...columnsOf(rows, ["payments", "answersOtherwise", "paymentAskedAt", "paymentPrice"]),
+    ],
   );
 }
+
+/** SQL: answers 402 in a row, after the batch. */
+const paymentsAfter = `(case when given.answers_otherwise then 0 else coalesce(h.payments_asked, 0) end + given.payments)`;
+
+const dayMs = 86_400_000;
 
 /** In the order in which the statement names them. */
 const countedFigures = ["good", "nearDuplicates", "notFound", "empty", "failed", "trappedLinks"] as const;
@@ -91,6 +116,11 @@ interface HostRow extends Counted {
   usualMs: number | null;
   httpVersion: string | null;
   tlsVersion: string | null;
+  /** Answers 402, the last ones in a row; and whether one before them was another. */
+  payments: number;
+  answersOtherwise: boolean;
+  paymentAskedAt: Date | null;
+  paymentPrice: string | null;
 }
 
 /** One row per host; of what is said more than once, the later result's word counts. */
@@ -102,6 +132,7 @@ function hostRows({ results, now }: Batch, worths: readonly (PageWorth | null)[]
     rows.set(hostHash, row);
     addFetch(row, counted, now);
     addPace(row, counted, now);
+    addPayment(row, counted, now);
     addWorth(row, counted, worths[index] ?? null);
   });
   return [...rows.values()];
@@ -138,6 +169,20 @@ function addPace(row: HostRow, { result }: CountedResult, now: Date): void {
   row.usualMs = Math.round(pace.usualMs);
 }
 
+/** Robots.txt and the way there say nothing of payment, nor does trouble of the server's. */
+function addPayment(row: HostRow, { result }: CountedResult, now: Date): void {
+  const { outcome } = result;
+  if (outcome.type === "http-error" && asksPayment(outcome)) {
+    row.payments += 1;
+    row.paymentAskedAt = fetchedAtOf(result, now);
+    row.paymentPrice = outcome.price === undefined ? null : legible(outcome.price);
+    return;
+  }
+  if (!("status" in outcome) || outcome.status >= 500 || outcome.status === 429) return;
+  row.payments = 0;
+  row.answersOtherwise = true;
+}
+
 function addWorth(row: HostRow, { result, before }: CountedResult, worth: PageWorth | null): void {
   if (before.worth !== null) row[figureOf[before.worth]] -= 1;
   if (worth !== null) row[figureOf[worth]] += 1;
@@ -160,6 +205,10 @@ function emptyRow(hostHash: HostHash, notBefore: Date): HostRow {
     usualMs: null,
     httpVersion: null,
     tlsVersion: null,
+    payments: 0,
+    answersOtherwise: false,
+    paymentAskedAt: null,
+    paymentPrice: null,
     good: 0,
     nearDuplicates: 0,
     notFound: 0,

@@ -13,6 +13,7 @@ import {
   type TextPlace,
 } from "./near-text-store.ts";
 import { type Batch, type PageRow, pageRow, replacesPage } from "./result-rows.ts";
+import { fallsSilent, writeStatements } from "./stated-uses-store.ts";
 
 /**
  * New pages in place of the old; and the old ones go where the URL has no page any more. Gives the URLs (by
@@ -24,7 +25,8 @@ export async function writePages(client: PoolClient, batch: Batch): Promise<Read
     const row = pageRow(counted, batch.now);
     return row === null ? [] : [{ counted, row }];
   });
-  const texts = await placeTexts(client, { replaced, pages });
+  const silent = batch.results.filter(fallsSilent);
+  const texts = await placeTexts(client, { replaced: [...replaced, ...silent], pages });
   await deletePages(
     client,
     replaced.filter(({ result }) => indexedPage(result) === null),
@@ -34,6 +36,7 @@ export async function writePages(client: PoolClient, batch: Batch): Promise<Read
     batch,
     pages.map(({ row }) => ({ ...row, ...placeColumns(row, texts) })),
   );
+  await writeStatements(client, batch);
   await texts.settle();
   return texts.nearDuplicates;
 }
@@ -89,6 +92,8 @@ const columns = [
   ["wireBytes", "wire_bytes", "int"],
   ["shippedBytes", "shipped_bytes", "int"],
   ["lexemes", "lexemes", "tsvector"],
+  ["preferenceSet", "preference_set", "int"],
+  ["preferencesSince", "preferences_since", "timestamptz"],
 ] as const;
 
 const names = columns.map(([, column]) => column);
@@ -100,8 +105,15 @@ const upsertSql = `insert into page (crawler_id, ${names.join(", ")})
     set crawler_id = excluded.crawler_id,
         ${names
           .slice(4)
-          .map((column) => `${column} = excluded.${column}`)
+          .map((column) => `${column} = ${written(column)}`)
           .join(", ")}`;
+
+/** A list of statements that is as it was, is so since then. */
+function written(column: (typeof names)[number]): string {
+  if (column !== "preferences_since") return `excluded.${column}`;
+  return `case when page.preference_set = excluded.preference_set then page.preferences_since
+          else excluded.preferences_since end`;
+}
 
 async function upsertPages(
   client: PoolClient,

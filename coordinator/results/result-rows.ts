@@ -6,8 +6,8 @@ import { type FetchOutcome, type FetchResult, maxRedirects, type PageExtract } f
 import { asInteger, clean, pageDate } from "../database/transaction.ts";
 import type { PageWorth } from "../frontier/budgets.ts";
 import { noVisits } from "../recrawl/change-rate.ts";
+import { asksPayment } from "../recrawl/visit-findings.ts";
 import {
-  type ArrivedResult,
   type CountedResult,
   indexedPage,
   isList,
@@ -43,7 +43,7 @@ export function fetchRow(arrived: CountedResult, now: Date) {
 export type PageRow = NonNullable<ReturnType<typeof pageRow>>;
 
 /** The row of page, or null when there is nothing to index. */
-export function pageRow(arrived: ArrivedResult, now: Date) {
+export function pageRow(arrived: CountedResult, now: Date) {
   const { result, key } = arrived;
   const { outcome } = result;
   const page = indexedPage(result);
@@ -76,6 +76,8 @@ export function pageRow(arrived: ArrivedResult, now: Date) {
     publishedAt: pageDate(page.publishedAt, now),
     modifiedAt: pageDate(page.modifiedAt, now),
     structured: structuredOf(page),
+    preferenceSet: arrived.stated?.set ?? null,
+    preferencesSince: arrived.stated?.set == null ? null : fetchedAtOf(result, now),
   };
 }
 
@@ -91,7 +93,10 @@ export function urlRow(counted: CountedResult, worth: PageWorth | null, now: Dat
   const { outcome } = result;
   const { sums = noVisits, changesPerDay = null } = next.visit ?? {};
   const isMissing = isSoftNotFound(result);
-  // Asked with validators, a page that is as it was would not tell its links again.
+  // A page that is kept without its text is fetched in full each time: as soon as it may be searched, its text is there.
+  const isSilent = isWithoutText(counted);
+  // Asked with validators, a list that is as it was would not tell its links again.
+  const keepsNone = isMissing || isSilent || counted.isUnsettled === true;
   return {
     hostHash: key.hostHash,
     urlHash: key.urlHash,
@@ -99,18 +104,23 @@ export function urlRow(counted: CountedResult, worth: PageWorth | null, now: Dat
     nextFetchAt: next.at,
     fetchedAt: fetchedAtOf(result, now),
     failed: isFailure(outcome) || isMissing,
-    outcome: isMissing ? "soft-not-found" : outcome.type,
+    outcome: isMissing ? "soft-not-found" : asksPayment(outcome) ? "payment-required" : outcome.type,
     status: statusOf(outcome),
     reason: reasonOf(counted),
     // With the page go its validators: a 304 to them would leave us without a page.
-    keepsValidators: !replacesPage(outcome),
-    etag: result.etag === null || isMissing ? null : clean(result.etag),
-    lastModified: result.lastModified === null || isMissing ? null : clean(result.lastModified),
-    digest: outcome.type !== "fetched" || isMissing ? null : (result.page?.digest ?? null),
+    keepsValidators: !replacesPage(outcome) && !isSilent,
+    etag: result.etag === null || keepsNone ? null : clean(result.etag),
+    lastModified: result.lastModified === null || keepsNone ? null : clean(result.lastModified),
+    digest: outcome.type !== "fetched" || keepsNone ? null : (result.page?.digest ?? null),
     worth,
     ...sums,
     changesPerDay,
   };
+}
+
+/** The index has the page without its text, as its site wants it. */
+function isWithoutText({ result, stated }: CountedResult): boolean {
+  return stated?.maySearch === false || (indexedPage(result) === null && stated?.before?.maySearch === false);
 }
 
 /** Politeness: the host is left alone until then. Its delay counts from when the fetch was over. */
@@ -125,7 +135,8 @@ export function replacesPage(outcome: FetchOutcome): boolean {
     outcome.type === "fetched" ||
     outcome.type === "redirected" ||
     isRefusal(outcome) ||
-    isHttpMissing(outcome)
+    isHttpMissing(outcome) ||
+    asksPayment(outcome)
   );
 }
 
@@ -163,7 +174,7 @@ export function reasonOf(counted: CountedResult): string | null {
     case "redirected":
       return clean(`to ${outcome.location}${unfollowed(counted)}`);
     case "http-error":
-      return `status ${outcome.status}`;
+      return asksPayment(outcome) ? paymentWords(outcome.price) : `status ${outcome.status}`;
     case "refused-by-robots":
       return clean(`robots.txt: ${outcome.rule}`);
     case "refused-address":
@@ -174,6 +185,14 @@ export function reasonOf(counted: CountedResult): string | null {
       return clean(`${outcome.code}: ${outcome.reason}`);
   }
 }
+
+const paymentWords = (price: string | undefined) =>
+  price === undefined
+    ? "not for us: the site asks to be paid, and names no price"
+    : `not for us: the site asks ${legible(price)} for the page`;
+
+/** As it was written, but for what a terminal would take for its own. */
+export const legible = (text: string): string => clean(text).replace(/\p{Cc}+/gu, " ");
 
 function fetchedWords({ result, before }: CountedResult, truncated: boolean): string | null {
   if (isSoftNotFound(result)) return "the page says “not found”, though with status 200";

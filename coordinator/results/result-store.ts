@@ -13,7 +13,6 @@ import {
   type AddedUrls,
   addUrls,
   distinctUrls,
-  hastenChanged,
   lockHosts,
   releaseHeld,
 } from "../frontier/admission-writes.ts";
@@ -26,7 +25,9 @@ import { effectsOf } from "../frontier/link-outbox.ts";
 import { postEffects } from "../frontier/link-outbox-store.ts";
 import { noteSeenAddresses } from "../frontier/turn-store.ts";
 import { type NamedHub, noteHubs } from "../hints/subscription-store.ts";
+import { fixedPlan } from "../recrawl/recrawl-plan.ts";
 import { noteStated } from "../recrawl/sample-store.ts";
+import { type ChangeSignal, type HostEvidence, heedSignals, noteEvidence } from "../recrawl/signal-store.ts";
 import {
   type ArrivedResult,
   type CountedResult,
@@ -38,10 +39,13 @@ import {
 import { countOutsideLinks, updateHosts } from "./host-writes.ts";
 import { siftResults } from "./lease-rule-reads.ts";
 import { writeLinks } from "./link-writes.ts";
+import { noteNamedSitemaps, withNamedSitemaps } from "./named-sitemap-store.ts";
 import { writePages } from "./page-writes.ts";
 import type { Batch } from "./result-rows.ts";
 import * as write from "./result-writes.ts";
 import { recordSeals } from "./result-writes.ts";
+import { withoutUnwantedText } from "./stated-uses.ts";
+import { hearStatements } from "./stated-uses-store.ts";
 
 /** `known`: absent, the frontier is asked about every URL. */
 export function createResultStore(pool: Pool, known: KnownUrls | null = null): ResultStore {
@@ -95,6 +99,7 @@ function asFailed(arrived: ArrivedResult, reason: string): ArrivedResult {
   return {
     ...arrived,
     admit: [],
+    foreign: [],
     links: [],
     result: {
       ...arrived.result,
@@ -190,7 +195,8 @@ async function takeBatch(
   );
   const sifted = await siftResults(client, batch, fresh);
   const { refused } = sifted;
-  const counted = await withTexts(client, sifted.counted);
+  const shown = await withTexts(client, sifted.counted.map(withoutUnwantedText));
+  const counted = await withNamedSitemaps(client, await hearStatements(client, shown, batch.now));
   const { newUrls, posted, held } = counted.length === 0 ? nothingNew : await store(client, batch, counted);
   await acknowledge(client, batch);
   await recordSeals(client, batch);
@@ -232,7 +238,7 @@ async function acknowledge(client: PoolClient, batch: ResultBatch): Promise<void
 /** Of other hosts than the pages' own nothing is locked or written: what is done to those goes to the outbox. */
 async function store(
   client: PoolClient,
-  { crawlerId, scope, now, known }: ResultBatch,
+  { crawlerId, scope, now, known, plan = fixedPlan }: ResultBatch,
   results: readonly CountedResult[],
 ): Promise<AddedUrls & { readonly posted: number }> {
   const batch: Batch = { crawlerId, results, now };
@@ -246,6 +252,7 @@ async function store(
   const links = await writeLinks(client, results, now);
   const [added, removed] = [divide(links.added, pageHosts), divide(links.removed, pageHosts)];
   await lockHosts(client, pageHosts);
+  await noteNamedSitemaps(client, results);
   const noteChanges = await watchChanges(client, batch);
   await write.insertFetches(client, batch);
   const nearDuplicates = await writePages(client, batch);
@@ -254,6 +261,7 @@ async function store(
   });
   await write.updateUrls(client, { ...batch, linkFacts: links.facts }, worths);
   await write.countLeasesDown(client, batch);
+  await noteEvidence(client, results.flatMap(hostEvidence));
   await updateHosts(client, batch, worths);
   await noteSeenAddresses(client, crawlerId, results.flatMap(seenAddress));
   await releaseHeld(client, [...pageHosts], { pagesPerHost: scope.pagesPerHost, now });
@@ -262,7 +270,7 @@ async function store(
   const { newUrls, held } = await addUrls(client, urls.filter(isNew), limits);
   await noteStated(client, urls);
   await noteHubs(client, results.flatMap(hubOf), now);
-  await hastenChanged(client, urls, now);
+  await heedSignals(client, urls.flatMap(statedChange), { plan, now });
   await countOutsideLinks(client, { added: added.near, removed: removed.near });
   await noteChanges(links);
   await settleHosts(client, [...pageHosts]);
@@ -285,6 +293,17 @@ function hubOf({ key, result }: CountedResult): NamedHub[] {
   const keys = hubs.map(urlKeyOf).filter((hub) => typeof hub !== "string");
   const hub = keys.find(({ url }) => url.startsWith("https:")) ?? keys[0];
   return hub === undefined ? [] : [{ key, hub, topic: self }];
+}
+
+/** What a list states of a page of its own host. */
+function statedChange({ key, modifiedAt }: AdmittedUrl): ChangeSignal[] {
+  if (modifiedAt === undefined) return [];
+  return [{ hostHash: key.hostHash, urlHash: key.urlHash, changedAt: modifiedAt }];
+}
+
+function hostEvidence({ key, next }: CountedResult): HostEvidence[] {
+  const evidence = next.visit?.signalEvidence ?? null;
+  return evidence === null ? [] : [{ hostHash: key.hostHash, ...evidence }];
 }
 
 /** By whether they lead to a host of the batch's pages. */

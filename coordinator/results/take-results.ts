@@ -58,6 +58,7 @@ export async function takeResults(
     now,
     lastSequence: batch.results.at(-1)?.sequence ?? 0,
     seals: batch.seals ?? [],
+    ...(settings.plan === undefined ? {} : { plan: settings.plan }),
   });
   if (faults.length === 0) return taken;
   return { ...taken, refused: [...(taken.refused ?? []), impossible(faults[0]!, faults.length)] };
@@ -68,7 +69,7 @@ const impossible = (words: string, count: number) => ({ kind: "impossible-result
 function arrivedResult(one: WireResult, settings: TakeResultsSettings, now: Date): ArrivedResult | null {
   const key = urlKeyOf(one.result.url);
   if (typeof key === "string") return null;
-  const { links, admit } = namedUrls(one.result, key, settings.scope.followNofollow ?? false);
+  const { links, admit, foreign } = namedUrls(one.result, key, settings.scope.followNofollow ?? false);
   return {
     sequence: one.sequence,
     leaseId: one.leaseId,
@@ -76,6 +77,7 @@ function arrivedResult(one: WireResult, settings: TakeResultsSettings, now: Date
     shippedBytes: one.wireBytes,
     again: (failures, page) => againAt({ result: one.result, now, failures, page }, settings),
     admit,
+    foreign,
     links,
     key,
   };
@@ -123,16 +125,28 @@ function outcomeForRecrawl({ outcome, page }: FetchResult): FetchOutcome {
 // The URLs that a result names: links and redirects, which belong to the web graph, and sitemaps, feeds and what
 // these list, which do not. What may be followed is to be admitted, but for links whose type no crawler reads.
 //
-// A redirect is no link further than where it starts; what a host's own robots.txt and lists name lies where its
+// A redirect is no link further than where it starts, and no more is a meta refresh of a few seconds; what a host's own robots.txt and lists name lies where its
 // seeds do, or one link from there; everything else is one link deeper than the page.
 
 export function namedUrls(
   result: FetchResult,
   from: UrlKey,
   followNofollow: boolean,
-): Pick<ArrivedResult, "links" | "admit"> {
+): Pick<ArrivedResult, "links" | "admit" | "foreign"> {
   const { links, admit } = fromDocument(result, from, followNofollow);
-  return { links, admit: [...sitemapsOfRobots(result, from), ...admit] };
+  return {
+    ...{ links, admit: [...sitemapsOfRobots(result, from), ...admit] },
+    foreign: result.page?.kind === "sitemap" ? crossSubmitted(result.page, from) : [],
+  };
+}
+
+/** Entries of other hosts: one link from a seed, too, where that host says that the sitemap is its own. */
+function crossSubmitted({ foreignLinks = [] }: PageExtract, from: UrlKey): AdmittedUrl[] {
+  return foreignLinks.flatMap(({ url }) => {
+    const key = urlKeyOf(url);
+    if (typeof key === "string" || key.hostHash === from.hostHash) return [];
+    return [{ key, depth: 1, fromSeed: true, lists: 1 }];
+  });
 }
 
 function fromDocument(
@@ -144,7 +158,7 @@ function fromDocument(
   if (page === null || page.softNotFound === true) return { links: [], admit: [] };
   if (page.kind !== undefined && page.kind !== "page") return { links: [], admit: fromList(page, from) };
   const { links, admit } = fromPage(page, from, followNofollow);
-  return { links, admit: [...feedsOf(page, from), ...admit] };
+  return { links, admit: [...refreshOf(page, from, followNofollow), ...feedsOf(page, from), ...admit] };
 }
 
 function fromRedirect(location: string, from: UrlKey): Pick<ArrivedResult, "links" | "admit"> {
@@ -152,6 +166,16 @@ function fromRedirect(location: string, from: UrlKey): Pick<ArrivedResult, "link
   if (typeof key === "string" || key.url === from.url) return { links: [], admit: [] };
   const link = { hostHash: key.hostHash, urlHash: key.urlHash, anchor: "", nofollow: false };
   return { links: [link], admit: [{ key, depth: 0, redirects: 1 }] };
+}
+
+/** A refresh that comes later belongs to a page that is there to be read: its target is a link like any. */
+const mostRedirectSeconds = 10;
+
+function refreshOf({ refresh, robots }: PageExtract, from: UrlKey, followNofollow: boolean): AdmittedUrl[] {
+  if (refresh === undefined || refresh.seconds > mostRedirectSeconds) return [];
+  if (robots.nofollow && !followNofollow) return [];
+  const key = urlKeyOf(refresh.url);
+  return typeof key === "string" || key.url === from.url ? [] : [{ key, depth: 0, redirects: 1 }];
 }
 
 function fromPage(

@@ -15,8 +15,10 @@ import { LRUCache } from "lru-cache";
 import type { Pool, PoolClient } from "pg";
 import type { HostHash, UrlHash } from "#core/ids";
 import { growingTo } from "#core/small-collections";
+import type { UseAnswers } from "#protocol/preferences";
 import { isOfSite } from "../frontier/back-link-writes.ts";
 import { fullHeadRank, fullLinkingHosts, mostPoints } from "./page-score.ts";
+import { unstated } from "./query.ts";
 import { startMark, stopMark } from "./search.ts";
 import type { Candidate, PageText, SearchQuery, ShownPage } from "./search-answer.ts";
 
@@ -49,6 +51,7 @@ export interface CandidateRow {
   /** Seconds since 1970. */
   published_s: number | null;
   fetched_s: number;
+  uses: UseAnswers | null;
 }
 
 /** The steps in their order; each is taken when those before brought fewer than `enough`. */
@@ -120,7 +123,7 @@ function stepSql(
   // All pages of a host are in one part.
   const share = hosts === null ? parts.length : 1;
   return `
-  select found.*
+  select found.*, stated.answers as uses
   from unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[])
     with ordinality as arm (configurations, query, head_query, any_query, loose_query, at)
   cross join lateral (
@@ -131,12 +134,13 @@ function stepSql(
         + ${mostPoints.links} * ln(1 + least(${fullLinkingHosts}, m.popularity)) / ln(1 + ${fullLinkingHosts}) desc,
       m.host_hash, m.url_hash
     limit ${kept}
-  ) found`;
+  ) found
+  left join preference_set stated on stated.set_id = found.preference_set`;
 }
 
 const columns = `p.host_hash, p.url_hash, p.host, arm.at::int as arm,
         ts_rank(p.head, arm.any_query::tsquery) as head_rank, p.popularity,
-        p.duplicate_url_hash is not null as is_copy, p.text_group, p.language, p.crawler_id,
+        p.duplicate_url_hash is not null as is_copy, p.text_group, p.language, p.crawler_id, p.preference_set,
         extract(epoch from p.published_at)::float8 as published_s,
         extract(epoch from p.fetched_at)::float8 as fetched_s`;
 
@@ -174,6 +178,11 @@ function filtersOf({ query: { filters }, hosts }: CandidateSearch) {
     ],
     [filters.from, (value) => `${date} >= ${value}::timestamptz`],
     [filters.to, (value) => `${date} < ${value}::timestamptz + interval '1 day'`],
+    [
+      filters.preference,
+      (value) =>
+        `coalesce((select s.answers ->> split_part(${value}::text, '=', 1) from preference_set s where s.set_id = p.preference_set), '${unstated}') = split_part(${value}::text, '=', 2)`,
+    ],
     [hosts, (value) => `p.host_hash = any(${value}::bigint[])`],
     [
       filters.country,

@@ -1,5 +1,6 @@
 /** One page of the index: its facts, its text's beginning, who fetched it, links, pages like it. */
 import { bytesText, earlierVisitsWords, howMany } from "#core/format";
+import { statedSection } from "../results/stated-uses-page.ts";
 import { fetchAgainForm } from "../submissions/page.ts";
 import { askAbout, country, countText, crawlerLink, instant, msOrDash } from "../web/format.ts";
 import { type Html, html, nothing, pathWith, safeHref } from "../web/html.ts";
@@ -12,7 +13,7 @@ export function pageBody(answer: PageAnswer | null, viewer: PageViewer): Html {
   if (answer === null) return html`<h1>A page of the index</h1>${askForm("")}`;
   if (answer.page === null) {
     return html`<h1>No page to show</h1>${askForm(answer.asked)}
-<div class="empty"><p>${answer.words}</p><p><a href="${pathWith("/who", { q: answer.asked })}">Who crawls it, and what became of it</a></p></div>`;
+<div class="empty"><p>${answer.words}</p><p><a href="${pathWith("/who", { q: answer.asked })}">Who crawls it, and what became of it</a></p></div>${statedSection(answer.stated)}`;
   }
   return factsOf(answer.page, viewer);
 }
@@ -36,6 +37,7 @@ ${tile("Links to it", html`${howMany(page.linkingHosts, "other host")}`, html`${
 <dl class="facts">${pageSays(page)}</dl>
 ${textOf(page)}</section>
 <section aria-labelledby="knows"><h2 id="knows">What the crawl knows</h2><dl class="facts">${crawlKnows(page)}</dl>${fetchAgainForm(viewer, page.url)}</section>
+${statedSection(page.stated)}
 ${list("fetches", "Fetches", page, page.fetches, fetchTable)}
 ${page.alike.items.length === 0 ? nothing : html`<section aria-labelledby="alike"><h2 id="alike">Pages with nearly the same text</h2>${alikeList(page.alike)}</section>`}
 ${list("in", "Links to this page", page, page.inLinks, inLinkTable)}

@@ -8,6 +8,7 @@ import type { Pool, PoolClient } from "pg";
 import type { HostHash, UrlHash } from "#core/ids";
 import { columnsOf, inTransaction } from "../database/transaction.ts";
 import { isNofollow, linksBeyond } from "../results/link-sql.ts";
+import { noteUsedSets } from "../results/stated-uses-store.ts";
 import { deletesOf } from "./edit-distance.ts";
 import { leastStandingOf, pageWords, type Standing, standingOf } from "./ranking.ts";
 
@@ -44,6 +45,7 @@ export async function keepSearch(pool: Pool, now: Date): Promise<UpkeepStep> {
       return { pages: 0, rests: true };
     }
     await writePages(client, state, pages);
+    await noteUsedSets(client, [...new Set(pages.flatMap(({ preferenceSet }) => preferenceSet ?? []))], now);
     const added = await addWords(client, pages, state.round);
     await stepOn(client, state, { pages, added });
     return { pages: pages.length, rests: false };
@@ -107,7 +109,8 @@ async function endRound(client: PoolClient, state: State, now: Date): Promise<vo
   const words = await forgetWords(client, { words: state.words, round: state.round, roundEnds: true });
   await client.query(
     `update search_upkeep
-     set host_hash = null, url_hash = null, round = round + 1, round_finished_at = $1, standings = '{}',
+     set host_hash = null, url_hash = null, round = round + 1, round_finished_at = $1,
+       walked_since = round_finished_at, standings = '{}',
        least_standing = $2, words = $3`,
     [now, leastStandingOf(counts), words],
   );
@@ -122,6 +125,7 @@ interface WalkedPage extends Standing {
   /** As the row has them. */
   readonly popularity: number;
   readonly tier: number;
+  readonly preferenceSet: number | null;
   /** Empty where the page asks not to be indexed. */
   readonly words: readonly string[];
 }
@@ -140,6 +144,7 @@ interface Row {
   headings: readonly { readonly text: string }[];
   beginning: string;
   silent: boolean;
+  preference_set: number | null;
   popularity: number;
   tier: number;
   is_copy: boolean;
@@ -163,6 +168,7 @@ async function readBatch(
     linkingHosts: row.linking_hosts,
     isFrontPage: new URL(row.url).pathname === "/",
     isLaterCopy: row.is_copy,
+    preferenceSet: row.preference_set,
     words: row.silent ? [] : pageWords([row.title, ...row.headings.map(({ text }) => text), row.beginning]),
   }));
 }
@@ -180,7 +186,7 @@ const batchSql = (hasPlace: boolean, limit: number) => `
     ) as linking_hosts
   from (
     select host_hash, url_hash, url, language, title, headings, left(excerpt, ${firstCharacters}) as beginning,
-      popularity, tier, duplicate_url_hash is not null as is_copy,
+      popularity, tier, preference_set, duplicate_url_hash is not null as is_copy,
       noindex or exists (
         select from frontier_host h where h.host_hash = page.host_hash and h.opt_out_id is not null
       ) as silent

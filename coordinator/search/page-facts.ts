@@ -2,6 +2,7 @@
 
 import type { HostHash, UrlHash } from "#core/ids";
 import { type UrlKey, urlKeyOf } from "#core/url-key";
+import { notSearchedWords, type StatedUses } from "../results/stated-uses.ts";
 
 /** A stretch of a list that may be long. */
 export interface Listed<T> {
@@ -94,6 +95,8 @@ export interface PageFacts {
   readonly validators: { readonly etag: string | null; readonly lastModified: string | null };
   /** The host's robots.txt, as it was found last; null: nobody has told. */
   readonly robots: { readonly state: string; readonly at: string } | null;
+  /** What the site states of its uses; null: nothing. */
+  readonly stated: StatedUses | null;
   readonly discoveredAt: string | null;
   readonly nextFetchAt: string | null;
   readonly visits: number;
@@ -107,6 +110,7 @@ export interface PageFacts {
 /** Why there is nothing to show. */
 export type NoPage =
   | { readonly type: "noindex" }
+  | { readonly type: "not-searched"; readonly stated: StatedUses }
   | { readonly type: "opted-out" }
   | { readonly type: "unknown" }
   | { readonly type: "no-page"; readonly outcome: string | null; readonly at: string | null };
@@ -129,6 +133,8 @@ export interface PageAnswer {
   /** In plain words why there is nothing to show; null: there is. */
   readonly words: string | null;
   readonly page: PageFacts | null;
+  /** Of a page that its site does not want searched. */
+  readonly stated: StatedUses | null;
 }
 
 /** Further into a list nobody reads, and skipping costs as much as reading. */
@@ -152,8 +158,11 @@ export async function pageFacts(
   if (typeof key === "string") return key;
   const found = await reads.page(key, offsets);
   const asked = "url" in key ? (key.url as string) : `${key.hostHash}/${key.urlHash}`;
-  if ("type" in found) return { asked, found: false, words: wordsOf(found), page: null };
-  return { asked: found.url, found: true, words: null, page: found };
+  if ("type" in found) {
+    const stated = found.type === "not-searched" ? found.stated : null;
+    return { asked, found: false, words: wordsOf(found), page: null, stated };
+  }
+  return { asked: found.url, found: true, words: null, page: found, stated: null };
 }
 
 function keyOf({ url, hostHash, urlHash }: PageQuestion): PageKey | UrlKey | string {
@@ -174,6 +183,7 @@ function isHash(text: string): boolean {
 }
 
 function wordsOf(none: NoPage): string {
+  if (none.type === "not-searched") return notSearchedWords(none.stated.statements);
   if (none.type !== "no-page") return noPageWords[none.type];
   if (none.outcome === null) return "This address is known and was not fetched yet.";
   return `The index has no page at this address: its last fetch (${none.at ?? "at an unknown time"}) ended with ${none.outcome}.`;

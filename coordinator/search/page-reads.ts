@@ -1,10 +1,12 @@
 /** What the index has of one page, from its row, its URL's and its host's. */
 import type { Pool } from "pg";
 import type { UrlKey } from "#core/url-key";
+import { maySearch } from "#protocol/preferences";
 import { iso, isoOrNull, roundMs } from "../database/cached-read.ts";
 import type { PageReport } from "../frontier/frontier-reports.ts";
 import { isHeldUrl } from "../frontier/held-url-store.ts";
 import { linksTo } from "../results/link-sql.ts";
+import { statedUsesOf } from "../results/stated-uses-store.ts";
 import {
   type AlikePage,
   type InLink,
@@ -66,6 +68,8 @@ export async function pageOf(pool: Pool, key: PageKey, offsets: PageOffsets): Pr
   const row = rows[0];
   if (row === undefined) return await withoutPage(pool, key);
   if (row.opted_out) return { type: "opted-out" };
+  const stated = await statedUsesOf(pool, key);
+  if (stated !== null && !maySearch(stated.statements)) return { type: "not-searched", stated };
   if (row.noindex) return { type: "noindex" };
   const [alike, fetches, out, into] = await Promise.all([
     alikePages(pool, key),
@@ -73,7 +77,7 @@ export async function pageOf(pool: Pool, key: PageKey, offsets: PageOffsets): Pr
     outLinks(pool, key, { offset: offsets.outLinks, limit: linksShown }),
     inLinks(pool, key, { offset: offsets.inLinks, limit: linksShown }),
   ]);
-  return { ...factsOf(row), alike, fetches, outLinks: out, inLinks: into };
+  return { ...factsOf(row), stated, alike, fetches, outLinks: out, inLinks: into };
 }
 
 const pageSql = `
@@ -105,7 +109,7 @@ async function withoutPage(pool: Pool, key: PageKey): Promise<NoPage> {
   return { type: "no-page", outcome: row.outcome, at: isoOrNull(row.at) };
 }
 
-function factsOf(row: Row): Omit<PageFacts, "alike" | "fetches" | "outLinks" | "inLinks"> {
+function factsOf(row: Row): Omit<PageFacts, "stated" | "alike" | "fetches" | "outLinks" | "inLinks"> {
   const robotsAt = isoOrNull(row.robots_at);
   return {
     url: row.url,

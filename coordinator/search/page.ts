@@ -1,6 +1,7 @@
 /** Search over the crawled pages. */
 
 import { canParseUrl } from "#core/ip/url-host";
+import { answersText } from "../results/stated-uses.ts";
 import { country, countryName, countText, crawlerLink } from "../web/format.ts";
 import { type Html, html, nothing, pathWith, safeHref } from "../web/html.ts";
 import { maxSearchLength, maxSearchOffset } from "./query.ts";
@@ -91,6 +92,7 @@ const filterLabels: Readonly<Record<FilterName, string>> = {
   crawler: "Crawler",
   from: "From",
   to: "To",
+  preference: "Preference",
 };
 
 /** Everything beside the results. */
@@ -123,8 +125,9 @@ function filterForm(answer: SearchAnswer): Html {
 ${field("host", html`maxlength="253" placeholder="example.org" autocomplete="off"`)}
 <div class="pair">${field("language", html`maxlength="3" placeholder="en" autocomplete="off"`)}${field("country", html`maxlength="2" placeholder="DE" autocomplete="off"`)}</div>
 ${field("crawler", html`maxlength="100" autocomplete="off"`)}
+${field("preference", html`maxlength="40" placeholder="ai-train=denied" autocomplete="off"`)}
 ${field("from", html`type="date"`)}${field("to", html`type="date"`)}
-<p class="small">A host is taken with all below it. Days are those of publication, or of the fetch where a page does not say (UTC).</p>
+<p class="small">A host is taken with all below it. A preference is what the site states of a use, or does not: <code>ai-train=unstated</code>. Days are those of publication, or of the fetch where a page does not say (UTC).</p>
 <button class="quiet slim">Apply</button></form>`;
 }
 
@@ -203,6 +206,7 @@ function factsOf(page: FoundPage): Html[] {
     page.publishedAt ? html`published ${day(page.publishedAt)}` : null,
     html`fetched ${day(page.fetchedAt)}${page.crawler ? html` by ${crawlerLink(page.crawler)}` : nothing}`,
     page.language ? html`${page.language}` : null,
+    answersText(page.uses) === "" ? null : html`states ${answersText(page.uses)}`,
     country(page.country),
     page.alike > 0 ? html`${countText(page.alike)} more with nearly the same text` : null,
     html`<a href="${pageLink(page.url)}">facts and links</a>`,

@@ -1,5 +1,6 @@
 /** What was typed into the search and its filters, cleaned and bounded. */
 import { composed } from "#protocol/composed";
+import { contentUses, preferenceAnswers } from "#protocol/preferences";
 import { correctionOf, longestCorrected, lookedUpForms, shortestCorrected } from "./edit-distance.ts";
 import type { SearchFilters, SearchQuery, SearchReads, SearchSort } from "./search-answer.ts";
 
@@ -13,6 +14,7 @@ export interface SearchOptions {
   readonly crawler?: string;
   readonly from?: string;
   readonly to?: string;
+  readonly preference?: string;
   readonly sort?: string;
   readonly explain?: boolean;
 }
@@ -36,6 +38,9 @@ export function readSearch(words: string, options: SearchOptions): SearchQuery {
   };
 }
 
+/** In place of an answer: the site does not speak of that use. */
+export const unstated = "unstated";
+
 /** What a filter must look like; anything else is said to be no filter. */
 const shapes: Readonly<Record<string, { readonly shape: RegExp; readonly words: string }>> = {
   language: { shape: /^[a-z]{2,3}$/i, words: "must be a code of two or three letters, such as en" },
@@ -44,6 +49,10 @@ const shapes: Readonly<Record<string, { readonly shape: RegExp; readonly words: 
   host: { shape: /^[^\s/:]{1,253}$/, words: "must be a host name, such as www.example.org" },
   from: { shape: /^\d{4}-\d{2}-\d{2}$/, words: "must be a day, such as 2026-03-01" },
   to: { shape: /^\d{4}-\d{2}-\d{2}$/, words: "must be a day, such as 2026-03-01" },
+  preference: {
+    shape: new RegExp(`^(${contentUses.join("|")})=(${[...preferenceAnswers, unstated].join("|")})$`),
+    words: `must be one of ${contentUses.join(", ")}, =, and one of ${[...preferenceAnswers, unstated].join(", ")}, such as ai-train=denied`,
+  },
   sort: { shape: /^(relevance|date)$/, words: "must be relevance or date" },
 };
 
@@ -76,6 +85,7 @@ function readFilters(options: SearchOptions): SearchFilters {
     crawler: fitting("crawler"),
     from: fitting("from"),
     to: fitting("to"),
+    preference: fitting("preference"),
   };
 }
 

@@ -1,4 +1,5 @@
 import { composed } from "#protocol/composed";
+import { answerTexts } from "../results/stated-uses.ts";
 import { longestCorrected, shortestCorrected } from "./edit-distance.ts";
 import { addressShare, type PageSignals, type Score, scoreOf, totalOf } from "./page-score.ts";
 import { plainWords } from "./query.ts";
@@ -176,20 +177,28 @@ function byKey({ candidate: a }: RankedPage, { candidate: b }: RankedPage): numb
   return key < other ? -1 : key > other ? 1 : 0;
 }
 
-export const noFacets: Facets = { language: [], country: [], crawler: [], host: [], pages: 0 };
+export const noFacets: Facets = {
+  ...{ language: [], country: [], crawler: [], host: [], preference: [], pages: 0 },
+};
 
 function facetsOf(pages: readonly RankedPage[]): Facets {
   const valuesOf = (name: (typeof facetNames)[number]): FacetValue[] => {
     const counts = new Map<string, number>();
     for (const { candidate } of pages) {
-      const value = candidate[name];
-      if (value !== null) counts.set(value, (counts.get(value) ?? 0) + 1);
+      for (const value of valuesIn(candidate, name)) counts.set(value, (counts.get(value) ?? 0) + 1);
     }
     return [...counts]
       .map(([value, count]) => ({ value, pages: count }))
       .sort((a, b) => b.pages - a.pages || (a.value < b.value ? -1 : 1))
       .slice(0, facetValues);
   };
-  const [language, country, crawler, host] = facetNames.map(valuesOf);
-  return { language: language!, country: country!, crawler: crawler!, host: host!, pages: pages.length };
+  const facets = Object.fromEntries(facetNames.map((name) => [name, valuesOf(name)] as const));
+  return { ...noFacets, ...facets, pages: pages.length };
+}
+
+/** A page has one language, and may be stated to be for several uses. */
+function valuesIn(candidate: Candidate, name: (typeof facetNames)[number]): readonly string[] {
+  if (name === "preference") return answerTexts(candidate.uses);
+  const value = candidate[name];
+  return value === null ? [] : [value];
 }

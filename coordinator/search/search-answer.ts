@@ -1,6 +1,7 @@
 /** Search: what can be asked of the index, and what is answered. */
 
 import type { HostHash, UrlHash } from "#core/ids";
+import type { UseAnswers } from "#protocol/preferences";
 import type { KnownWord } from "./edit-distance.ts";
 import type { Score } from "./page-score.ts";
 
@@ -16,9 +17,11 @@ export interface SearchFilters {
   /** Days (UTC), both included: of publication, or of the fetch where the page does not say. */
   readonly from: string | null;
   readonly to: string | null;
+  /** What its site states, or does not, of one use: `ai-train=denied`, `ai-train=unstated`. */
+  readonly preference: string | null;
 }
 
-export const filterNames = ["host", "language", "country", "crawler", "from", "to"] as const;
+export const filterNames = ["host", "language", "country", "crawler", "from", "to", "preference"] as const;
 export type FilterName = (typeof filterNames)[number];
 
 export type SearchSort = "relevance" | "date";
@@ -49,6 +52,7 @@ export interface Candidate {
   readonly crawler: string | null;
   readonly publishedAt: Date | null;
   readonly fetchedAt: Date;
+  readonly uses: UseAnswers;
 }
 
 export interface Candidates {
@@ -101,6 +105,8 @@ export interface FoundPage {
   readonly publishedAt: string | null;
   readonly fetchedAt: string;
   readonly crawler: string | null;
+  /** What its site allows it to be used for, as far as it says. */
+  readonly uses: UseAnswers;
   /** Words on the page. */
   readonly words: number;
   /** Other matching pages with nearly the same text, which are not shown. */
@@ -124,7 +130,7 @@ export interface FacetValue {
   readonly pages: number;
 }
 
-export const facetNames = ["language", "country", "crawler", "host"] as const;
+export const facetNames = ["language", "country", "crawler", "host", "preference"] as const;
 export type FacetName = (typeof facetNames)[number];
 
 /** The most frequent values among the pages that were looked at. */

@@ -1,5 +1,6 @@
 /** The API of search and of indexed pages: what it takes and answers. */
 import { z } from "zod";
+import { answersSchema, statedUsesSchema } from "../results/stated-uses-api.ts";
 import { type ApiOperations, dateTime, errorAnswer } from "../web/api-operation.ts";
 import { scoreParts } from "./page-score.ts";
 
@@ -22,6 +23,7 @@ const foundPage = z
     publishedAt: dateTime().nullable().describe("As the page says; null: it does not."),
     fetchedAt: dateTime(),
     crawler: z.string().nullable(),
+    uses: answersSchema,
     words: z.int(),
     alike: z.int().describe("Other matching pages with nearly the same text, which are not listed."),
     rank: z.number().describe("Points, at most 100."),
@@ -43,6 +45,9 @@ const searchFacets = z
     country: z.array(facetValue),
     crawler: z.array(facetValue),
     host: z.array(facetValue),
+    preference: z
+      .array(facetValue)
+      .describe("What sites state of uses: `ai-train=denied`; a page may count in several."),
     pages: z.int().describe("Pages that were counted."),
   })
   .meta({
@@ -59,6 +64,7 @@ const searchAnswer = z
     crawler: z.string().nullable(),
     from: z.string().nullable(),
     to: z.string().nullable(),
+    preference: z.string().nullable(),
     sort: z.enum(["relevance", "date"]),
     limit: z.int(),
     offset: z.int(),
@@ -152,6 +158,11 @@ const pageFacts = z
     firstTier: z.boolean().describe("Among the best pages, which are searched first."),
     validators: z.strictObject({ etag: z.string().nullable(), lastModified: z.string().nullable() }),
     robots: z.strictObject({ state: z.string(), at: dateTime() }).nullable(),
+    stated: statedUsesSchema
+      .nullable()
+      .describe(
+        "What the site states of the uses of the page; null: nothing. Goes with the page wherever it is passed on.",
+      ),
     discoveredAt: dateTime().nullable(),
     nextFetchAt: dateTime().nullable(),
     visits: z.int(),
@@ -193,6 +204,11 @@ const pageAnswer = z
     found: z.boolean(),
     words: z.string().nullable().describe("Why there is nothing to show; null: there is."),
     page: pageFacts.nullable(),
+    stated: statedUsesSchema
+      .nullable()
+      .describe(
+        "Of a page that is not shown since its site states that it is not to be searched; else null.",
+      ),
   })
   .meta({ id: "PageAnswer" });
 
@@ -240,6 +256,11 @@ export const searchApi = {
           .meta({ format: "date" })
           .optional()
           .meta({ description: "Only pages published on this day or earlier.", example: "2026-12-31" }),
+        preference: z.string().max(40).optional().meta({
+          description:
+            "Only pages of which the site states this of one use (search, ai-input, ai-train, text-and-data-mining): `=allowed`, `=licensed`, `=denied`, or `=unstated` where it states nothing of it.",
+          example: "ai-train=denied",
+        }),
         sort: z.enum(["relevance", "date"]).default("relevance").meta({
           description: "`date`: newest first, of the matches that were looked at.",
           example: "relevance",
@@ -262,6 +283,7 @@ export const searchApi = {
           crawler: null,
           from: null,
           to: null,
+          preference: null,
           sort: "relevance",
           limit: 1,
           offset: 0,
@@ -277,6 +299,7 @@ export const searchApi = {
               publishedAt: "2026-02-20T00:00:00.000Z",
               fetchedAt: "2026-03-01T12:00:00.000Z",
               crawler: "athens",
+              uses: { search: "allowed", "ai-train": "denied" },
               words: 100,
               alike: 1,
               rank: 58.4,
@@ -319,6 +342,10 @@ export const searchApi = {
             country: [{ value: "GR", pages: 40 }],
             crawler: [{ value: "athens", pages: 40 }],
             host: [{ value: "www.example.org", pages: 40 }],
+            preference: [
+              { value: "ai-train=denied", pages: 12 },
+              { value: "search=allowed", pages: 12 },
+            ],
             pages: 40,
           },
           didYouMean: null,
@@ -336,7 +363,7 @@ export const searchApi = {
     needs: "read",
     summary: "What the index has of one page, with its fetches and links",
     description:
-      "Needs scope read where the pages are not open to everybody. Pages that ask not to be indexed, and those of sites that have opted out, are not shown.",
+      "Needs scope read where the pages are not open to everybody. Pages that ask not to be indexed, those of sites that state that they are not to be searched, and those of sites that have opted out, are not shown.",
     parameters: {
       query: {
         url: z.string().optional().meta({
@@ -379,6 +406,7 @@ export const searchApi = {
           asked: "https://www.example.org/harbour",
           found: true,
           words: null,
+          stated: null,
           page: {
             url: "https://www.example.org/harbour",
             host: "www.example.org",
@@ -412,6 +440,20 @@ export const searchApi = {
             firstTier: true,
             validators: { etag: '"5f3"', lastModified: null },
             robots: { state: "rules", at: "2026-03-01T11:00:00.000Z" },
+            stated: {
+              answers: { "ai-train": "denied" },
+              statements: [
+                {
+                  standard: "content-signal",
+                  place: "robots.txt",
+                  uses: ["ai-train"],
+                  answer: "denied",
+                  text: "ai-train=no",
+                },
+              ],
+              since: "2026-03-01T11:00:00.000Z",
+              confirmedAt: "2026-03-01T12:00:00.000Z",
+            },
             discoveredAt: "2026-03-01T10:00:00.000Z",
             nextFetchAt: "2026-03-02T12:00:00.000Z",
             visits: 1,
@@ -493,6 +535,7 @@ export const searchApi = {
           found: false,
           words: "Its site has opted out, so nothing of it is shown.",
           page: null,
+          stated: null,
         },
       },
       400: errorAnswer("That is no address", {

@@ -153,6 +153,7 @@ function candidateOf(row: CandidateRow, { search, hosts, crawlers }: Around): Ca
       crawler: crawlers.get(row.crawler_id) ?? null,
       publishedAt: row.published_s === null ? null : new Date(1000 * row.published_s),
       fetchedAt: new Date(1000 * row.fetched_s),
+      uses: row.uses ?? {},
     },
   ];
 }

@@ -85,7 +85,7 @@ function foundPage(
   { url, title, words, headline }: NonNullable<Awaited<ReturnType<SearchReads["shown"]>>[number]>,
   explain: boolean,
 ): FoundPage {
-  const { host, language, country, crawler, publishedAt, fetchedAt } = page.candidate;
+  const { host, language, country, crawler, publishedAt, fetchedAt, uses } = page.candidate;
   return {
     url,
     host,
@@ -95,6 +95,7 @@ function foundPage(
     publishedAt: publishedAt?.toISOString() ?? null,
     fetchedAt: fetchedAt.toISOString(),
     crawler,
+    uses,
     words,
     alike: page.alike,
     rank: Math.round(10 * page.points) / 10,

@@ -128,7 +128,7 @@ export const setAtStart: readonly { readonly names: readonly string[]; readonly 
     why: "what was measured or refused by the old value would stand beside the new",
   },
   {
-    names: ["heartbeatSeconds", "departureSeconds", "userAgent", "contact", "signRequests"],
+    names: ["heartbeatSeconds", "departureSeconds", "userAgent", "contact", "signRequests", "signingKeyDays"],
     why: "crawlers are told as they connect",
   },
   {

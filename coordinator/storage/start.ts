@@ -8,6 +8,7 @@ import { forgetDelegationChanges, OldRounds } from "../delegation/old-round-stor
 import { forgetClosedLeases } from "../frontier/closed-lease-store.ts";
 import { forgetRejectedUrls } from "../frontier/frontier-store.ts";
 import { keepFetchDays } from "../results/fetch-day-store.ts";
+import { forgetUnusedSets } from "../results/stated-uses-store.ts";
 import type { RoomOptions } from "../start-web.ts";
 import type { WebPart } from "../web/actions.ts";
 import { storageFacts } from "./storage-reads.ts";
@@ -38,6 +39,9 @@ const turnMs = 2000;
 
 const recordsAtOnce = 1000;
 
+/** What changes tell of is kept for longer than they are: it may have been met last a walk of the search before them. */
+const spareDays = 7;
+
 /** Deeds and requests of people, and what came of them: few rows, so those without an index are looked through. */
 const records = [
   { table: "audit_entry", column: "at" },
@@ -50,12 +54,13 @@ const records = [
   },
   { table: "invitation", column: "expires_at" },
   { table: "operator_token", column: "coalesce(revoked_at, expires_at)" },
+  { table: "crawler_signing_key", column: "expires_at" },
   { table: "run", column: "started_at", condition: "finished_at is not null" },
 ] as const;
 
 export function retentionDuties(
   ports: RetentionPorts,
-  config: Pick<CoordinatorConfig, "retention">,
+  config: Pick<CoordinatorConfig, "retention" | "changes">,
 ): RetentionDuties {
   const { pool, timekeeper, log, now, nowMs } = ports;
   const turn = { nowMs, turnMs };
@@ -83,6 +88,8 @@ export function retentionDuties(
       });
       timekeeper.every("forget-records", hourMs, async () => {
         await forgetRejectedUrls(pool, ago(config.retention.rejectedDays * dayMs), turn);
+        const stated = ago((config.changes.keepDays + spareDays) * dayMs);
+        await inTurns(turn, async () => await forgetUnusedSets(pool, stated, recordsAtOnce));
         const before = ago(config.retention.recordDays * dayMs);
         for (const record of records)
           await inTurns(turn, async () => await deleteOldest(pool, record, before, recordsAtOnce));

@@ -6,6 +6,7 @@ import { incidentDays } from "#core/incidents";
 import { hintDays } from "../hints/hint.ts";
 import { type Epoch, journalDays, type Replay, replayedRows } from "../journal/epoch.ts";
 import type { DeepReadonly, PolicyName, PolicySettings } from "../settings/schema.ts";
+import { mostSiteCaps } from "../site-caps/site-cap.ts";
 import { submissionBounds } from "../submissions/submission.ts";
 import { evidenceDays } from "../trust/judge-crawler.ts";
 
@@ -38,10 +39,13 @@ const byHand = each("change that a person made");
 export const tableEnds: Readonly<Record<string, TableEnd>> = {
   // The crawl.
   frontier_host: each("host known"),
+  site_cap: bounded("a cap on a site that an operator set", mostSiteCaps),
   frontier_url: each("URL known"),
+  named_sitemap: each("host whose robots.txt names sitemaps of other hosts, 50 at most"),
   held_urls: each("host with URLs over its budget, a thousand at most, 64 to a row"),
   page: each("page in the index"),
   text_band: each("text in the index, four rows"),
+  preference_set: each("list of preferences that a page in the index, or a change in the feed, has"),
   out_link: each("page with links, all of them in one row"),
   link_outbox: bounded("what results did to other hosts, until it is applied"),
   link_outbox_bite: oneRow,
@@ -49,6 +53,7 @@ export const tableEnds: Readonly<Record<string, TableEnd>> = {
   page_links: each("page, its latest five visits that found other links"),
   url_rank: each("URL known, as last ranked"),
   recrawl_host: each("host and channel known"),
+  host_signals: each("host that ever signalled a change"),
   host_disagreement: each("host of which pages were compared"),
   search_word: each("word of the index"),
   foreign_url: bounded("so many URLs of other coordinators, told or to be told"),
@@ -89,6 +94,7 @@ export const tableEnds: Readonly<Record<string, TableEnd>> = {
   crawler_trust: crawlersRegistered,
   crawler_rtt: each("pair of crawlers that measured each other"),
   crawler_key: each("key that a crawler kept"),
+  crawler_signing_key: policy("retention.recordDays", "after it ended: which key signed requests, and when"),
   crawler_absence: each("crawler, its latest absences"),
   crawler_move: policy("retention.recordDays", "after it ended"),
   spool: each("spool that a crawler ever began, 40 bytes"),

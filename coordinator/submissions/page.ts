@@ -59,7 +59,7 @@ export function submissionBody({ submission, urls, next, mayRead }: ReceiptPage)
   return html`<p class="crumbs"><a href="/submit">Submit URLs</a></p>
 <h1>Submission ${submissionId}</h1>
 <p class="lead">${deed === "add" ? "Handed in" : "To be fetched again"} by ${submittedBy}, ${instant(submittedAt)}: ${countWords(submission)}. Fetched since: ${fetchedText(submission)}.</p>
-<p class="small">This address is good for 90 days. Reload it to see what has become of them since.</p>
+<p class="small">This address is good for 90 days. Reload it to see what has become of them since.${mayRead ? html` How far their hosts have come, and what cut them short: <a href="${pathWith("/coverage", { submission: String(submissionId) })}">coverage</a>.` : nothing}</p>
 ${
   urls.length === 0
     ? empty("There is nothing more on it.", "")

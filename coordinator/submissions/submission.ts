@@ -168,6 +168,8 @@ function standing(facts: FollowedFacts, now: Date): Standing {
   if (state === null) return { state: "unknown", words: "the crawl does not know it" };
   if (facts.inHand) return { state: "leased", words: `${crawler ?? "a crawler"} has it in hand` };
   if (lastFetchedAt !== null && lastFetchedAt >= (facts.submittedAt ?? lastFetchedAt)) return fetched(facts);
+  if (state === "gone" && facts.lastOutcome === "payment-required")
+    return { state: "failed", words: `status 402${because(facts.lastReason)}` };
   if (state === "gone") return { state: "gone", words: `it is gone${because(facts.lastReason)}` };
   if (hostState === "refused") return { state: "refused", words: facts.hostReason || "its host is refused" };
   if (state === "refused") return { state: "refused", words: facts.lastReason || "it is refused" };

@@ -6,7 +6,7 @@ import type { Lease } from "#protocol/lease";
 import { inTransaction, prepared } from "../database/transaction.ts";
 import { partitionOfLease } from "../domain-sets/domain-set-store.ts";
 import { isHeld, withHeldHosts } from "../domain-sets/partition.ts";
-import type { HostRow } from "../frontier/due-host-reads.ts";
+import { type HostRow, paceColumns } from "../frontier/due-host-reads.ts";
 import { type LeasedUrl, leaseOf } from "../frontier/host-lease-writes.ts";
 import { settleHosts } from "../frontier/lease-end-writes.ts";
 import { leasedHosts, leasedItems, leaseValues, openLeases } from "../frontier/open-lease-reads.ts";
@@ -102,6 +102,7 @@ export async function recentPages(
      where p.host_hash = $1
        and p.crawler_id = $2
        and p.fetched_at >= $3
+       and ${hasText}
        and not exists (
          select from double_check c where c.host_hash = p.host_hash and c.url_hash = p.url_hash and c.crawler_id = $2
        )
@@ -114,6 +115,12 @@ export async function recentPages(
     fetchedAt: fetched_at,
   }));
 }
+
+/** SQL: of a page that its site does not want searched (`p`, of page) the index has nothing to compare with. */
+const hasText = `not exists (
+         select from preference_set s
+         where s.set_id = p.preference_set and coalesce(s.answers ->> 'search', 'allowed') <> 'allowed'
+       )`;
 
 /** Of pages as the index holds them, if they came from this crawler: it cannot help what another one shipped. */
 async function pageSketches(
@@ -138,7 +145,7 @@ async function pageSketches(
        ) as links
      from unnest($1::bigint[], $2::bigint[]) as given (host_hash, url_hash)
      join page p using (host_hash, url_hash)
-     where p.crawler_id = $3`,
+     where p.crawler_id = $3 and ${hasText}`,
     [keys.map((key) => key.hostHash), keys.map((key) => key.urlHash), crawlerId],
   );
   return new Map(
@@ -189,7 +196,7 @@ async function isWanted(pool: Pool, { crawlerId, now }: CheckLeaseRequest): Prom
 /** Hosts that nobody has in hand and that have rested; those of which the time runs out first. */
 async function lockHostsOfChecks(client: PoolClient, request: CheckLeaseRequest): Promise<HostRow[]> {
   const { text, values } = withHeldHosts(
-    `select h.host_hash, h.host, $1::int as crawler_id, h.crawl_delay_ms, h.back_off_ms, h.backed_off_at, h.usual_ms,
+    `select h.host_hash, h.host, $1::int as crawler_id, ${paceColumns},
        array(select host(a) from unnest(h.addresses[1:${maxAddresses}]) a) as addresses,
        ${addressKeysOf("h")}::text[] as address_keys
      from (

@@ -11,6 +11,8 @@ const tabs = [
   ["/fleet/trust", "Trust", "fleet-read"],
   ["/fleet/versions", "Versions", "fleet-read"],
   ["/fleet/queue", "Queue", "read"],
+  ["/fleet/in-hand", "In hand", "read"],
+  ["/fleet/site-caps", "Caps", "read"],
   ["/fleet/failures", "Failures", "read"],
   ["/fleet/recrawl", "Recrawl", "fleet-read"],
   ["/fleet/hints", "Hints", "fleet-read"],

@@ -2,7 +2,13 @@
 
 import { because, note, type Standing, stop } from "#core/explanation";
 import { howMany, instantWords, spanWords, whenWords } from "#core/format";
-import { goodPageUrls, type HostPages, hostBudget } from "../frontier/budgets.ts";
+import {
+  goodPageUrls,
+  type HostPages,
+  hostBudget,
+  paidHostRestDays,
+  paymentsInARow,
+} from "../frontier/budgets.ts";
 import type { CrawlScope } from "../frontier/frontier.ts";
 import type { HostReport, UrlReport } from "../frontier/frontier-reports.ts";
 import type { TakenFor } from "./who-report.ts";
@@ -79,6 +85,7 @@ export function wholeHostLines({ asked, host, scope }: HostFacts, now: Date): St
     const words = `Its robots.txt ${robotsWords[host.robots.state]} (RFC 9309), as it was found ${whenWords(host.robots.at, now)}. It is asked for again after a day.`;
     lines.push(asked === "host" ? stop("robots-closed", words) : note("robots-closed", words));
   }
+  lines.push(...paymentLine(host, now));
   if (asked === "host" && host.budget.heldUrls > 0) {
     const why = usedUpWords(host, scope?.pagesPerHost ?? Number.POSITIVE_INFINITY);
     const held = `${howMany(host.budget.heldUrls, "URL")} of it ${host.budget.heldUrls === 1 ? "is" : "are"} held back`;
@@ -86,6 +93,20 @@ export function wholeHostLines({ asked, host, scope }: HostFacts, now: Date): St
   }
   if (host.budget.leftOutUrls > 0) lines.push(leftOutLine(host, scope));
   return lines;
+}
+
+function paymentLine({ payment }: HostReport, now: Date): Standing[] {
+  if (payment === null) return [];
+  const { inARow, askedAt, price } = payment;
+  const which =
+    inARow === 1 ? "The last page asked of it" : `The last ${howMany(inARow, "page")} asked of it`;
+  const when = askedAt === null ? "" : `, the latest ${whenWords(askedAt, now)}`;
+  const asked = `${which} had status 402, payment required${when}; ${price === null ? "no price is named" : `its price: ${price}`}.`;
+  const rests =
+    inARow < paymentsInARow
+      ? ""
+      : ` It is not for us: it rests for ${paidHostRestDays} days, and is then asked for one URL at a time until it answers otherwise.`;
+  return [note("payment-required", `${asked}${rests}`)];
 }
 
 /** Beyond what is held nothing is kept, so that a host that makes up URLs without end takes no room. */
@@ -166,11 +187,12 @@ export function connectionText({ http, tls }: NonNullable<HostReport["connection
 }
 
 /** One line of facts: budget, robots.txt, Crawl-delay, connection; as much as is known. */
-export function hostFactsText({ budget, robots, pace, connection }: HostReport): string {
+export function hostFactsText({ budget, robots, pace, capDelayMs, connection }: HostReport): string {
   const facts = [
     `budget ${howMany(budget.earnedUrls, "URL")} earned${budget.heldUrls > 0 ? `, ${budget.heldUrls} held back` : ""}${budget.leftOutUrls > 0 ? `, ${budget.leftOutUrls.toLocaleString("en-GB")} times one left out` : ""}`,
     robots && `robots.txt ${robotsWords[robots.state]}`,
     pace && pace.crawlDelayMs > 0 && `Crawl-delay ${delayWords(pace.crawlDelayMs)}`,
+    capDelayMs !== null && `capped at one request every ${delayWords(capDelayMs)}`,
     connection && connectionText(connection),
   ];
   return facts.filter(Boolean).join(" · ");
@@ -182,9 +204,13 @@ function isClosed(host: HostReport): boolean {
 }
 
 /** Why the host is asked slowly, in part sentences; none: nothing but the usual pace. */
-function paceReasons({ pace }: HostReport, now: Date): string[] {
-  if (pace === null) return [];
+function paceReasons({ pace, capDelayMs }: HostReport, now: Date): string[] {
   const reasons: string[] = [];
+  if (capDelayMs !== null)
+    reasons.push(
+      `an operator's cap keeps requests ${delayWords(capDelayMs)} apart (nearcrawl site-caps list)`,
+    );
+  if (pace === null) return reasons;
   if (
     pace.backOffMs !== null &&
     pace.backedOffAt !== null &&

@@ -39,6 +39,10 @@ export function nextFetchWords(url: UrlReport, at: string): string {
       return "when its host's budget grows";
     case "gone":
       return "not any more: it is gone";
+    case "payment-required":
+      return url.nextFetchAt === null
+        ? "not any more: the site asks to be paid"
+        : `asked again ${instantWords(url.nextFetchAt)}, in case it is free by then`;
     case "refused":
       return url.lastOutcome === "refused-by-robots" && url.nextFetchAt !== null
         ? `robots.txt is asked again ${instantWords(url.nextFetchAt)}`
@@ -70,7 +74,9 @@ export function changeWords({ changes }: Pick<UrlReport, "changes">): string {
   const links = changes.outLinks === null ? [] : [howMany(changes.outLinks, "link")];
   const ratio =
     changes.linkRatio === null ? [] : [`${told(changes.linkRatio)} of them changed at the last visit`];
-  return [[...compared, ...rate].join(", "), [...links, ...ratio].join(", ")]
+  const signals =
+    changes.signals === 0 ? "" : `${howMany(changes.signals, "signal")} of a change since the last fetch`;
+  return [[...compared, ...rate].join(", "), [...links, ...ratio].join(", "), signals]
     .filter((part) => part !== "")
     .join("; ");
 }

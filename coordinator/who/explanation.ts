@@ -5,11 +5,13 @@
 
 import { because, note, type Standing, stop } from "#core/explanation";
 import { howMany, instantWords, whenWords } from "#core/format";
+import { maySearch } from "#protocol/preferences";
 import { type LeavingChannel, outsideChannel } from "../channels/channel.ts";
 import type { ProbeRound } from "../delegation/round-reads.ts";
 import { type ForeignOwner, ownerLines } from "../federation/foreign-owner.ts";
 import type { UrlReport, WaitingReport } from "../frontier/frontier-reports.ts";
 import type { SiteWishes } from "../opt-outs/opt-out.ts";
+import { notSearchedWords } from "../results/stated-uses.ts";
 import type { ChainSubnet, EffectiveDelegation } from "../subnets/subnet-reads.ts";
 import { type DomainSetFacts, domainSetLines, type FinerFacts, finerLines } from "./explain-delegation.ts";
 import {
@@ -122,6 +124,10 @@ function urlLines(facts: WhoFacts, now: Date): Standing[] {
   if (url.state === "refused" && facts.host?.state === "refused") return [];
   if (url.lastOutcome === outsideChannel && url.state === "refused") return [takenOutLine(url)];
   if (url.state === "refused") return [stop("refused", `It is refused${because(url.lastReason)}.`)];
+  if (url.state === "payment-required") {
+    const again = url.nextFetchAt === null ? "" : ` It is asked again ${whenWords(url.nextFetchAt, now)}.`;
+    return [stop("payment-required", `The site answers with status 402${because(url.lastReason)}.${again}`)];
+  }
   if (url.state === "gone") {
     const status = url.lastStatus === null ? "" : ` with status ${url.lastStatus}`;
     return [
@@ -140,7 +146,13 @@ function urlLines(facts: WhoFacts, now: Date): Standing[] {
           ),
         ]
       : [];
-  return [...failing, ...pageLines(url), ...dueLine(url, now)];
+  return [...failing, ...searchLine(url), ...pageLines(url), ...dueLine(url, now)];
+}
+
+/** What keeps a page that is fetched out of the index. */
+function searchLine({ stated }: UrlReport): Standing[] {
+  if (stated === null || maySearch(stated.statements)) return [];
+  return [note("not-searched", notSearchedWords(stated.statements))];
 }
 
 /** What it leads to, and whose text it has. */

@@ -12,6 +12,8 @@ import {
   type WaitingReport,
 } from "../frontier/frontier-reports.ts";
 import { hostHintLines } from "../hints/page.ts";
+import { countWords } from "../results/stated-uses.ts";
+import { statedSection } from "../results/stated-uses-page.ts";
 import type { OrganisationReport } from "../subnets/holder-reads.ts";
 import type { ChainSubnet, SubnetLine, SubnetList } from "../subnets/subnet-reads.ts";
 import { askAbout, country, countText, crawlerLink, instant, stateBadge } from "../web/format.ts";
@@ -51,7 +53,7 @@ ${url.worth ? fact("Counts as", worthWords[url.worth]) : nothing}
 ${url.page ? fact("Page", html`${url.page.title || "(no title)"} <span class="small">${howMany(url.page.words, "word")}${url.page.language ? `, ${url.page.language}` : ""}</span>`) : nothing}
 ${url.page ? pageFacts(url.page) : nothing}
 </dl>
-${fetchTable(url.fetches, false)}${notKept(url)}</section>`;
+${fetchTable(url.fetches, false)}${notKept(url)}</section>${statedSection(url.stated)}`;
 }
 
 function pageFacts(page: PageReport): Html {
@@ -81,7 +83,10 @@ ${fact("URLs", html`${countText(host.urlCount)} <span class="small">${states.joi
 ${fact("Budget", html`${howMany(host.budget.earnedUrls, "URL")} earned <span class="small">${howMany(host.budget.pages.good, "good page")}${host.budget.heldUrls > 0 ? `, ${countText(host.budget.heldUrls)} held back` : ""}${host.budget.leftOutUrls > 0 ? `, ${countText(host.budget.leftOutUrls)} times one left out` : ""}</span>`)}
 ${host.robots ? fact("robots.txt", html`${robotsWords[host.robots.state]} <span class="small">${instant(host.robots.at)}</span>`) : nothing}
 ${host.pace && host.pace.crawlDelayMs > 0 ? fact("Crawl-delay", `${host.pace.crawlDelayMs / 1000} s`) : nothing}
+${host.capDelayMs === null ? nothing : fact("Cap", html`one request every ${host.capDelayMs / 1000} s <a class="small" href="/fleet/site-caps">caps</a>`)}
 ${host.connection ? fact("Connection", connectionText(host.connection)) : nothing}
+${host.stated.counts.length > 0 ? fact("States", html`${countWords(host.stated.counts)} <span class="small">${host.stated.more ? "of the first " : "of "}${howMany(host.stated.pages, "page")} in the index</span>`) : nothing}
+${host.payment ? fact("Asks to be paid", html`${howMany(host.payment.inARow, "answer")} 402 in a row <span class="small">${host.payment.price === null ? "no price named" : `price ${host.payment.price}`}</span>`) : nothing}
 ${host.dueAt ? fact("Next fetch", due(host.dueAt, at)) : nothing}
 ${host.lease ? fact("In the hands of", html`${crawlerLink(host.lease.crawler)} <span class="small">until ${instant(host.lease.expiresAt)}</span>`) : nothing}
 </dl>

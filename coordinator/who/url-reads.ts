@@ -14,6 +14,8 @@ import {
 import { hostPageColumns } from "../frontier/host-budget-sql.ts";
 import { urlsInHand } from "../frontier/open-lease-reads.ts";
 import { hintsOf } from "../hints/hint-reads.ts";
+import { signalsSinceFetch } from "../recrawl/sample-store.ts";
+import { statedOfHost, statedUsesOf } from "../results/stated-uses-store.ts";
 import { pageReport } from "../search/page-reads.ts";
 
 const fetchesShown = 20;
@@ -51,6 +53,7 @@ interface UrlRow {
   content_changes: number;
   out_links: number | null;
   change_ratio: number | null;
+  signals: number;
 }
 
 export async function urlReport(pool: Pool, key: UrlKey): Promise<UrlReport | null> {
@@ -58,7 +61,7 @@ export async function urlReport(pool: Pool, key: UrlKey): Promise<UrlReport | nu
     `select u.url, ${stateSql("u", urlsInHand("u.host_hash"))} as state, u.depth, u.back_links, u.discovered_at, u.next_fetch_at, u.visits, u.failures,
        u.last_fetched_at, u.last_outcome, u.last_status, u.last_reason, u.redirects, u.lists, u.worth,
        u.etag, u.last_modified, encode(u.digest, 'hex') as digest, u.changes_per_day, u.compared_visits,
-       u.content_changes, u.out_links, u.change_ratio
+       u.content_changes, u.out_links, u.change_ratio, ${signalsSinceFetch("u")} as signals
      from frontier_url u
      where u.host_hash = $1 and u.url_hash = $2`,
     [key.hostHash, key.urlHash],
@@ -89,8 +92,10 @@ export async function urlReport(pool: Pool, key: UrlKey): Promise<UrlReport | nu
       contentChanges: row.content_changes,
       outLinks: row.out_links,
       linkRatio: row.change_ratio,
+      signals: row.signals,
     },
     page: await pageReport(pool, key),
+    stated: await statedUsesOf(pool, key),
     fetches: await fetchesOf(pool, key.hostHash, key.urlHash),
   };
 }
@@ -122,6 +127,7 @@ const neverFetched = {
   content_changes: 0,
   out_links: null,
   change_ratio: null,
+  signals: 0,
 } as const;
 
 function foundBy({ depth, redirects, lists }: UrlRow): UrlReport["foundBy"] {
@@ -132,7 +138,9 @@ function foundBy({ depth, redirects, lists }: UrlRow): UrlReport["foundBy"] {
 
 /** SQL: the state of `u`, a row of frontier_url, as reports name it; `inHand`: the host's URLs under a lease. */
 const stateSql = (u: string, inHand: string) =>
-  `case when ${u}.url_hash = any(${inHand}) then 'leased' else ${u}.state end`;
+  `case when ${u}.url_hash = any(${inHand}) then 'leased'
+     when ${u}.state = 'gone' and ${u}.last_outcome = 'payment-required' then 'payment-required'
+     else ${u}.state end`;
 
 interface HostRow extends HostStateRow {
   host: string;
@@ -144,6 +152,9 @@ interface HostRow extends HostStateRow {
   url_count: number;
   due_at: Date | null;
   not_before: Date | number;
+  payments_asked: number | null;
+  payment_asked_at: Date | null;
+  payment_price: string | null;
   lease_crawler: string | null;
   granted_at: Date;
   expires_at: Date;
@@ -153,7 +164,7 @@ interface HostRow extends HostStateRow {
 export async function hostReport(pool: Pool, hostHash: HostHash): Promise<HostReport | null> {
   const { rows } = await pool.query<HostRow>(
     `select h.host, h.state, h.state_reason, h.resolve_at, h.resolve_failures, h.url_count, h.due_at,
-       h.not_before, ${hostStateColumns}, array(select host(address) from unnest(h.addresses) as address) as addresses,
+       h.not_before, h.payments_asked, h.payment_asked_at, h.payment_price, ${hostStateColumns}, array(select host(address) from unnest(h.addresses) as address) as addresses,
        c.name as lease_crawler, l.granted_at, l.expires_at, l.open_urls
      from frontier_host h
      left join lease l on l.lease_id = h.lease_id and l.closed_at is null
@@ -163,8 +174,9 @@ export async function hostReport(pool: Pool, hostHash: HostHash): Promise<HostRe
   );
   const row = rows[0];
   if (!row) return null;
-  const [urlStates, nextUrls, fetches] = await Promise.all([
+  const [urlStates, stated, nextUrls, fetches] = await Promise.all([
     countByState(pool, hostHash),
+    statedOfHost(pool, hostHash),
     nextUrlsOf(pool, hostHash),
     fetchesOf(pool, hostHash, null),
   ]);
@@ -182,10 +194,18 @@ export async function hostReport(pool: Pool, hostHash: HostHash): Promise<HostRe
     notBefore: isoOrNull(row.not_before),
     lease: leaseOf(row),
     ...hostState(row),
+    stated,
+    payment: paymentOf(row),
     hints: await hintsOf(pool, hostHash),
     nextUrls,
     fetches,
   };
+}
+
+function paymentOf(row: HostRow): HostReport["payment"] {
+  if (row.payments_asked === null) return null;
+  const { payments_asked: inARow, payment_price: price } = row;
+  return { inARow, askedAt: isoOrNull(row.payment_asked_at), price };
 }
 
 function leaseOf(row: HostRow): HostReport["lease"] {
@@ -321,6 +341,7 @@ interface HostStateRow {
   back_off_ms: number | null;
   backed_off_at: Date | null;
   usual_ms: number | null;
+  cap_delay_ms: number | null;
   http_version: string | null;
   tls_version: string | null;
   held_urls: number;
@@ -330,17 +351,20 @@ interface HostStateRow {
 
 /** SQL: the columns of frontier_host (as `h`) that make a HostStateRow. */
 const hostStateColumns = `h.robots_state, h.robots_at, h.crawl_delay_ms, h.back_off_ms, h.backed_off_at,
-  h.usual_ms, h.http_version, h.tls_version, h.held_urls, h.left_out_urls::float8 as left_out_urls, json_build_object(${Object.entries(
+  h.usual_ms, h.cap_delay_ms, h.http_version, h.tls_version, h.held_urls, h.left_out_urls::float8 as left_out_urls, json_build_object(${Object.entries(
     hostPageColumns,
   )
     .map(([figure, column]) => `'${figure}', h.${column}`)
     .join(", ")}) as pages`;
 
-function hostState(row: HostStateRow): Pick<HostReport, "robots" | "pace" | "connection" | "budget"> {
+function hostState(
+  row: HostStateRow,
+): Pick<HostReport, "robots" | "pace" | "capDelayMs" | "connection" | "budget"> {
   const robotsAt = isoOrNull(row.robots_at);
   return {
     robots: row.robots_state === null || robotsAt === null ? null : { state: row.robots_state, at: robotsAt },
     pace: paceOf(row),
+    capDelayMs: row.cap_delay_ms,
     connection: row.http_version === null ? null : { http: row.http_version, tls: row.tls_version },
     budget: {
       earnedUrls: hostBudget(row.pages, Number.POSITIVE_INFINITY),

@@ -3,6 +3,7 @@ import { z } from "zod";
 import { probeMethods } from "#protocol/messages";
 import { orderNames } from "../frontier/order/strategies.ts";
 import { hostHintsSchema } from "../hints/hints-api.ts";
+import { statedCountSchema, statedUsesSchema } from "../results/stated-uses-api.ts";
 import { type ApiOperations, dateTime, errorAnswer } from "../web/api-operation.ts";
 
 const roundCause = z
@@ -228,8 +229,10 @@ const urlReport = z
   .strictObject({
     url: z.string(),
     state: z
-      .enum(["due", "leased", "refused", "gone", "held"])
-      .describe("held: over its host's budget for the time being."),
+      .enum(["due", "leased", "refused", "gone", "payment-required", "held"])
+      .describe(
+        "held: over its host's budget for the time being. payment-required: the site answers with 402, and it is asked again after a month.",
+      ),
     depth: z.int(),
     redirects: z.int().describe("In a row that led to it."),
     backLinks: z.int(),
@@ -260,6 +263,11 @@ const urlReport = z
         duplicateOf: z.string().nullable().describe("A page that had nearly the same text before."),
       })
       .nullable(),
+    stated: statedUsesSchema
+      .nullable()
+      .describe(
+        "What the site states of the uses of its page in the index; null: nothing, or there is no page.",
+      ),
     fetches: z.array(fetchLine).describe("The latest 50, newest first."),
     id: z
       .strictObject({ hostHash: z.string(), urlHash: z.string() })
@@ -281,6 +289,9 @@ const urlReport = z
         .number()
         .nullable()
         .describe("Of its links the share that changed between its last two visits."),
+      signals: z
+        .int()
+        .describe("How often its site said that it has changed, since the last fetch (a sitemap's lastmod)."),
     }),
   })
   .meta({ id: "UrlReport" });
@@ -313,6 +324,10 @@ const hostReport = z
       })
       .describe("Politeness, as the last crawler left it.")
       .nullable(),
+    capDelayMs: z
+      .int()
+      .nullable()
+      .describe("Least time between two requests by an operator's cap on its site; null: there is none."),
     hints: z
       .array(hostHintsSchema)
       .describe("What it and its hubs said had changed (IndexNow, WebSub), one entry a source."),
@@ -336,6 +351,21 @@ const hostReport = z
         outsideLinks: z.int(),
       }),
     }),
+    stated: z
+      .strictObject({
+        pages: z.int().describe("Of its pages in the index those that were looked at."),
+        more: z.boolean().describe("There are more, which were not looked at."),
+        counts: z.array(statedCountSchema),
+      })
+      .describe("How many of its pages are stated to be for what."),
+    payment: z
+      .strictObject({
+        inARow: z.int().describe("Answers with status 402 in a row, the last ones."),
+        askedAt: dateTime().nullable(),
+        price: z.string().nullable().describe("As the site names it; null: it names none."),
+      })
+      .nullable()
+      .describe("It asks to be paid; null: it does not."),
     nextUrls: z.array(z.strictObject({ url: z.string(), nextFetchAt: dateTime() })),
     fetches: z.array(fetchLine),
   })

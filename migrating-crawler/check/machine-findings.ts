@@ -13,6 +13,7 @@ import os from "node:os";
 import { dirname, join } from "node:path";
 import { identityFile } from "../membership/identity.ts";
 import { membershipFile } from "../membership/membership.ts";
+import { signingKeysFile } from "../membership/signing-keys.ts";
 import { canPing } from "../probe/icmp-echo.ts";
 import { type Finding, mend, note, ok } from "./coordinator-findings.ts";
 
@@ -118,7 +119,7 @@ function diskFinding(home: string, spoolBytes: number): Finding {
 
 /** Nobody but the crawler's user may read its keys. */
 function secretFindings(home: string): Finding[] {
-  return [membershipFile(home), identityFile(home)]
+  return [membershipFile(home), identityFile(home), signingKeysFile(home)]
     .filter((file) => existsSync(file) && process.platform !== "win32" && (statSync(file).mode & 0o077) !== 0)
     .map((file) => mend("keys", `${file} can be read by others: run \`chmod 600 ${file}\`.`));
 }

@@ -42,7 +42,7 @@ export type PartnerWork<Options> = (
 export function addPartnerCommands(parent: Command, surroundings: PartnerSurroundings): void {
   const run = runner(surroundings);
   for (const add of [addJoin, addCheck, addRun, addStatus, addPause, addResume]) add(parent, run);
-  for (const add of [addDrain, addLog, addLeave, addUninstall, addUnit]) add(parent, run);
+  for (const add of [addDrain, addRenewSigningKey, addLog, addLeave, addUninstall, addUnit]) add(parent, run);
 }
 
 /** Puts a command's work under its name. Options of the commands around it (`nearcrawl crawler --home …`) count, too. */
@@ -168,6 +168,25 @@ function addDrain(parent: Command, run: Runner): void {
     .action(
       run<PartnerOptions & { readonly reason?: string; readonly wait?: boolean }>(async (context, options) =>
         (await import("./drain-command.ts")).drainCommand(context, options),
+      ),
+    );
+}
+
+function addRenewSigningKey(parent: Command, run: Runner): void {
+  parent
+    .command("renew-signing-key")
+    .description(
+      "sign requests to sites with another key, once the coordinator has published it (done by itself every 30 days)",
+    )
+    .option(...homeOption)
+    .option(...jsonOption)
+    .addHelpText(
+      "after",
+      "\nExit codes: 0 asked for, 1 it cannot be asked, 2 this is no crawler's folder, 3 no crawler runs.",
+    )
+    .action(
+      run(async (context) =>
+        (await import("./renew-signing-key-command.ts")).renewSigningKeyCommand(context),
       ),
     );
 }

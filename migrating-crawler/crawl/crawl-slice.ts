@@ -7,10 +7,11 @@ import { canParseUrl, urlHost } from "#core/ip/url-host";
 import { maxMilliseconds } from "#protocol/fields";
 import { KnownDigests } from "#protocol/known-digests";
 import type { Lease } from "#protocol/lease";
+import { maySearch, type StatedPreference } from "#protocol/preferences";
 import type { FetchResult, HostPaceReport, PageExtract, RobotsReport } from "#protocol/result";
 import { type Extracted, extractPage, type FetchedBody } from "../extract/extract-page.ts";
 import type { ExtractPage } from "../extract/extraction-pool.ts";
-import { NoTurn } from "../fetch/ask-robots.ts";
+import { NoTurn, type TakeTurn } from "../fetch/ask-robots.ts";
 import {
   type FetchedPage,
   fetchPage,
@@ -20,6 +21,7 @@ import {
 } from "../fetch/fetch-page.ts";
 import type { OriginRobots, RobotsCache } from "../fetch/robots.ts";
 import type { SiteClient } from "../fetch/site-client.ts";
+import type { TdmFiles } from "../fetch/tdm-files.ts";
 import { answerOfFailure, type HostAnswer, isFinalFailure } from "../limits/request-outcome.ts";
 import { Failure, type FailureCode, failureOf } from "../net/failure.ts";
 import type { MissingAnswer, SiteMemory } from "../traps/site-memory.ts";
@@ -28,6 +30,7 @@ import { SiteVisit, type VisitTools } from "./site-visit.ts";
 
 export interface SliceTools extends VisitTools {
   readonly robots: RobotsCache;
+  readonly tdm: TdmFiles;
   readonly memory: SiteMemory;
   readonly userAgent: () => string;
   readonly quiet: () => Promise<void>;
@@ -112,8 +115,28 @@ async function crawlOne(slice: Slice, task: Task): Promise<SliceEnding> {
     robots = await askRobots(slice, visit.clientFor(origin));
   }
   if (!allows(robots, pathname + search)) return refuse(slice, task, robots);
-  const held = await visit.rest();
+  const held = (await askTdm(slice, origin, robots)) ?? (await visit.rest());
   return held ?? fetchOne(slice, task, robots);
+}
+
+/** Asks for the origin's tdmrep.json where that pays. */
+async function askTdm(slice: Slice, origin: string, robots: OriginRobots): Promise<SliceEnding> {
+  const { lease, tools, visit } = slice;
+  if (tools.tdm.known(origin) !== null) return null;
+  const urls = lease.urls.filter(({ url }) => url.startsWith(`${origin}/`)).length;
+  if (!tools.tdm.pays(urls)) return null;
+  const held = await visit.rest();
+  if (held !== null) return held;
+  await tools.tdm.ask(visit.clientFor(origin), smallTurns(visit), (path) => allows(robots, path));
+  return null;
+}
+
+/** Turns for what is no page. */
+function smallTurns(visit: SiteVisit): TakeTurn {
+  return async (asked) => {
+    const turn = await visit.turn(asked);
+    return (answer) => void turn.end(answer);
+  };
 }
 
 /** Rules, or a failure that asking again would not mend. */
@@ -125,10 +148,7 @@ function usable(robots: OriginRobots | null): OriginRobots | null {
 
 async function askRobots(slice: Slice, client: SiteClient): Promise<OriginRobots> {
   const { lease, tools, visit } = slice;
-  const robots = await tools.robots.of(client, async (asked) => {
-    const turn = await visit.turn(asked);
-    return (answer) => void turn.end(answer);
-  });
+  const robots = await tools.robots.of(client, smallTurns(visit));
   if (isHeldBack(robots)) throw new NoTurn(robots.failure.message);
   slice.news.robotsFound(robots.report);
   if (robots.type === "known" && robots.closed === null) {
@@ -168,8 +188,12 @@ async function fetchOne(slice: Slice, task: Task, robots: OriginRobots): Promise
   if (signal.aborted && outcome.type === "failed") return String(signal.reason);
   // What a limit broke off was never fetched: it goes back as it came, and the host's pace has noted the request.
   if (outcome.type === "failed" && outcome.code === heldBack) return outcome.reason;
+  if (result.preferences !== undefined) await tools.recorder?.state(task.url, result.preferences);
   const judged = await judge(slice, result, robots);
-  const short = withoutKnownText(await tellTypes(slice, judged, robots), slice.known);
+  const typed = await tellTypes(slice, judged, robots);
+  const { page, preferences } = typed;
+  const allowed = page === null ? typed : { ...typed, page: withoutDeniedText(page, preferences) };
+  const short = withoutKnownText(allowed, slice.known);
   const full = keep(slice, told(slice, short, Math.max(waitMs, tools.gates.waitMs(lease.host, Date.now()))));
   const failures = tools.gates.failures(lease.host);
   if (full !== null || failures < mostFailures || outcome.type !== "failed") return full;
@@ -193,7 +217,8 @@ async function request(
   let fetched: FetchedPage;
   let release = () => {};
   try {
-    fetched = await fetchPage(asked, { ...settingOf(tools), take: turn.take, client, robots });
+    const setting = { ...settingOf(tools), take: turn.take, client, robots, tdm: tdmOf(tools, asked.url) };
+    fetched = await fetchPage(asked, setting);
     answer = answerOf(fetched);
     if (fetched.body !== null) release = tools.governor.holdPage();
   } finally {
@@ -203,6 +228,11 @@ async function request(
   const result = await extractedResult(fetched, { extract, quiet });
   release();
   return { result, waitMs };
+}
+
+function tdmOf({ tdm }: SliceTools, url: string): StatedPreference[] {
+  const { origin, pathname, search } = new URL(url);
+  return tdm.known(origin)?.stated(pathname + search) ?? [];
 }
 
 /** The page with what the host's other pages say of it. */
@@ -312,8 +342,9 @@ async function extractedResult(
 ): Promise<PageResult> {
   if (body === null) return result;
   try {
-    const { page, cut } = await extract({ ...body, quiet });
-    return { ...result, outcome: withCut(result.outcome, cut), page };
+    const { page, cut, stated } = await extract({ ...body, quiet });
+    const preferences = stated.length === 0 ? {} : { preferences: [...stated] };
+    return { ...result, outcome: withCut(result.outcome, cut), ...preferences, page };
   } catch (error) {
     return { ...result, outcome: outcomeOfFailure(failureOf(error)) };
   }
@@ -335,6 +366,17 @@ export function knownTexts({ known }: Pick<Lease, "known">): KnownDigests | null
   } catch {
     return null;
   }
+}
+
+/**
+ * Of a page that forbids to be indexed no text travels, but where its links lead does. The anchors of one whose use for
+ * search is denied stay here, too: they would be searched as text of other pages.
+ */
+export function withoutDeniedText(page: PageExtract, stated: readonly StatedPreference[] = []): PageExtract {
+  if (!page.robots.noindex || (page.kind ?? "page") !== "page") return page;
+  const { structured: _, ...rest } = page;
+  const links = maySearch(stated) ? page.links : page.links.map((link) => ({ ...link, anchor: "" }));
+  return { ...rest, title: "", description: "", headings: [], links };
 }
 
 /** Without the text, where that is known. A page that forbids to be indexed has none to leave out. */

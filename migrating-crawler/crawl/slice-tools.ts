@@ -3,9 +3,11 @@
  * itself, and for whoever fetches single pages under the same rules.
  */
 
+import { join } from "node:path";
 import { type CrawlerLog, quietLog } from "../core/log.ts";
 import { RobotsCache } from "../fetch/robots.ts";
 import type { SignRequest } from "../fetch/sign-request.ts";
+import { TdmFiles } from "../fetch/tdm-files.ts";
 import { Governor } from "../limits/governor.ts";
 import { HostGates } from "../limits/host-gate.ts";
 import type { KeptSettings } from "../limits/state-file.ts";
@@ -34,6 +36,7 @@ export interface FetchToolsSettings {
 export function fetchTools(settings: FetchToolsSettings): FetchTools {
   const { config, home, userAgent, sign, log, spoolBytes = () => 0, queuedBytes = () => 0 } = settings;
   const { timeouts, limits, politenessFloorMs, responseTimeFactor, requestsPerAddress } = config;
+  const { tdmFileFromUrls: fromUrls } = config;
   const kept: KeptSettings = { home, warn: (fields, words) => (log ?? quietLog).warn(fields, words) };
   const meter = new WireMeter();
   const governor = new Governor({ limits, kept, meter, spoolBytes, queuedBytes });
@@ -47,6 +50,7 @@ export function fetchTools(settings: FetchToolsSettings): FetchTools {
     governor,
     gates: new HostGates({ floorMs: politenessFloorMs, responseTimeFactor, requestsPerAddress, kept }),
     robots: new RobotsCache({ connector, timeouts, userAgent, sign, take, kept }),
+    tdm: new TdmFiles({ fromUrls, userAgent, take, kept: { ...kept, home: join(home, "crawler") } }),
     memory: new SiteMemory(),
     userAgent,
     sign,
@@ -59,9 +63,12 @@ export function fetchTools(settings: FetchToolsSettings): FetchTools {
 }
 
 /** Ends what the tools keep open, and writes what they remember. */
-export function closeTools(tools: Pick<FetchTools, "connector" | "governor" | "gates" | "robots">): void {
+export function closeTools(
+  tools: Pick<FetchTools, "connector" | "governor" | "gates" | "robots" | "tdm">,
+): void {
   tools.connector.close();
   tools.governor.close();
   tools.gates.close();
   tools.robots.close();
+  tools.tdm.close();
 }

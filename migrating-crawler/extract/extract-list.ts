@@ -58,12 +58,13 @@ export async function extractList(list: FetchedList, turns: WorkTurns): Promise<
   if (form === null) return null;
   const { entries, ...own } = await readList(text, form, turns);
   const base = baseOf(text, form, list.url);
-  const { links: listed, leftOut } = await listedLinks(
-    entries,
-    { url: list.url, base, kind: kindOf(form) },
-    turns,
-  );
+  const {
+    links: listed,
+    foreign,
+    leftOut,
+  } = await listedLinks(entries, { url: list.url, base, kind: kindOf(form) }, turns);
   const { links, trapped } = shipLinks(listed, list.url, new Date());
+  const foreignLinks = shipLinks(foreign, list.url, new Date()).links;
   const robots = robotsDirectives({ metas: [], header: list.robotsTag, nowMs: Date.now() });
   const page: PageExtract = {
     ...nothingToIndex,
@@ -71,6 +72,7 @@ export async function extractList(list: FetchedList, turns: WorkTurns): Promise<
     contentType: mediaType(list.contentType).slice(0, 200),
     charset: charset.slice(0, 40),
     links: robots.nofollow ? links.map((link) => ({ ...link, nofollow: true })) : links,
+    ...(foreignLinks.length === 0 || robots.nofollow ? {} : { foreignLinks }),
     ...(trapped === 0 ? {} : { trappedLinks: trapped }),
     ...(leftOut === 0 ? {} : { leftOutLinks: leftOut }),
     ...ownLinks(own, { ...list, base }),
@@ -122,8 +124,9 @@ export function bodyDigest(bytes: Buffer): string {
 }
 
 // Which of a list's entries are shipped. A sitemap speaks for its own host only (sitemaps.org protocol,
-// "Sitemap file location"): the same name, with or without `www.`, and what is below it; everything else
-// in it is left out, so that nobody names URLs of others in bulk. A feed may point anywhere, as a page may.
+// "Sitemap file location"): the same name, with or without `www.`, and what is below it. Everything else in it is
+// shipped apart, so that nobody names URLs of others in bulk: the coordinator takes what is of hosts whose robots.txt
+// names the sitemap ("Sitemaps & Cross Submits"). A feed may point anywhere, as a page may.
 // When there are more than a message holds, those that changed last are taken.
 
 type Link = PageExtract["links"][number];
@@ -139,7 +142,9 @@ const entriesPerTurn = 256;
 
 interface ListedLinks {
   readonly links: Link[];
-  /** Entries that were left out: no web addresses, of other hosts, or too many. */
+  /** Those of other hosts, that a sitemap does not speak for by itself. */
+  readonly foreign: Link[];
+  /** Entries that were left out: no web addresses, or too many. */
   readonly leftOut: number;
 }
 
@@ -149,16 +154,29 @@ async function listedLinks(
   turns: WorkTurns,
 ): Promise<ListedLinks> {
   const found = new Map<string, Link>();
+  const foreign = new Map<string, Link>();
   let leftOut = 0;
   const allowed = list.kind === "sitemap" ? ownSite(list.url) : () => true;
   for (const [index, entry] of entries.entries()) {
     if (index % entriesPerTurn === 0) await turns.next();
-    const url = resolveUrl(entry.href, list.base);
-    if (url === null || !allowed(url)) leftOut++;
-    else if (!found.has(url)) found.set(url, linkOf(url, entry));
+    const url = isRelative(list.kind, entry.href) ? null : resolveUrl(entry.href, list.base);
+    const kind = url === null || allowed(url) ? found : foreign;
+    if (url === null) leftOut++;
+    else if (!kind.has(url)) kind.set(url, linkOf(url, entry));
   }
-  const links = fitting([...found.values()]);
-  return { links, leftOut: leftOut + found.size - links.length };
+  const links = fitting([...found.values()], { entries: maxListedUrls, bytes: maxLinkBytes });
+  const left = { entries: maxListedUrls - links.length, bytes: maxLinkBytes - bytesOf(links) };
+  const others = fitting([...foreign.values()], left);
+  return {
+    links,
+    foreign: others,
+    leftOut: leftOut + found.size + foreign.size - links.length - others.length,
+  };
+}
+
+/** A sitemap's URLs begin with their protocol (sitemaps.org/protocol, loc): what does not is a mistake, and no path. */
+function isRelative(kind: "sitemap" | "feed", href: string): boolean {
+  return kind === "sitemap" && !/^\s*https?:[/\\]{2}/i.test(href);
 }
 
 /** Host and port of a URL in canonical form. */
@@ -217,13 +235,16 @@ function momentOf(written: string): string | null {
   return day.test(text) ? text : new Date(ms).toISOString().replace(/\.\d{3}Z$/, "Z");
 }
 
+const bytesOf = (links: readonly Link[]) =>
+  links.reduce((sum, { url, anchor }) => sum + url.length + 3 * anchor.length + linkFrameBytes, 0);
+
 /** In the list's order, as many as fit. */
-function fitting(links: Link[]): Link[] {
+function fitting(links: Link[], most: { readonly entries: number; readonly bytes: number }): Link[] {
   const chosen = new Set<Link>();
   let bytes = 0;
-  for (const link of links.length <= maxListedUrls ? links : newestFirst(links)) {
-    bytes += link.url.length + 3 * link.anchor.length + linkFrameBytes;
-    if (bytes > maxLinkBytes || chosen.size >= maxListedUrls) break;
+  for (const link of links.length <= most.entries ? links : newestFirst(links)) {
+    bytes += bytesOf([link]);
+    if (bytes > most.bytes || chosen.size >= most.entries) break;
     chosen.add(link);
   }
   return chosen.size === links.length ? links : links.filter((link) => chosen.has(link));
@@ -265,6 +286,12 @@ export function robotsDirectives(said: {
     nofollow: says("nofollow", "none"),
     excerptCharacters: says("nosnippet", "noarchive", "nocache") ? 0 : maxSnippet(rules),
   };
+}
+
+/** The names of the directives that are for us, among the values of metas or headers. */
+export function directiveNames(values: string | readonly string[] | undefined): string[] {
+  const bounded = [values ?? []].flat().slice(0, maxValues);
+  return bounded.flatMap((value) => oursOf(value.slice(0, maxCharacters))).map(({ name }) => name);
 }
 
 interface Rule {

@@ -1,18 +1,29 @@
 /** From a fetched body to what is shipped for it (design section 8). Every string and list fits the message. */
 import { composed } from "#protocol/composed";
-import type { PageExtract } from "#protocol/result";
-import { shipLinks } from "../traps/ship-links.ts";
+import { maySearch, type StatedPreference } from "#protocol/preferences";
+import { maxPageLinks, type PageExtract } from "#protocol/result";
+import { robotsWords } from "../preferences/robots-words.ts";
+import { inlineLicense, namedLicense } from "../preferences/rsl.ts";
+import { mergedStatements } from "../preferences/statements.ts";
+import { tdmReservation } from "../preferences/tdm-reservation.ts";
+import { shipLinks, withoutSession } from "../traps/ship-links.ts";
 import { decodeText } from "./charset.ts";
 import { type Dictionary, dictionaryOf, textSearchConfigOf } from "./dictionaries.ts";
 import { mediaType } from "./document-kind.ts";
-import { bodyDigest, extractList, type RobotsDirectives, robotsDirectives } from "./extract-list.ts";
+import {
+  bodyDigest,
+  directiveNames,
+  extractList,
+  type RobotsDirectives,
+  robotsDirectives,
+} from "./extract-list.ts";
 import { languageOf } from "./language.ts";
 import { LexemeVector, type Weight } from "./lexemes.ts";
 import { type LinkHeader, linkTargets } from "./link-header.ts";
 import { linkResolver, type ResolveReference } from "./link-resolver.ts";
 import { mark } from "./open-elements.ts";
 import { pageDates } from "./page-dates.ts";
-import { PageNotes } from "./page-metadata.ts";
+import { declaredRefresh, PageNotes } from "./page-metadata.ts";
 import { type ReadLink, tidy } from "./read-links.ts";
 import { WorkTurns } from "./read-list.ts";
 import { countWords, type ReadPage, readPage, withoutSoftHyphens } from "./read-page.ts";
@@ -32,6 +43,10 @@ export interface FetchedBody {
   readonly contentLanguage: string | null;
   readonly robotsTag: string | readonly string[] | undefined;
   /** The `Link` headers, which may state a canonical URL. */
+  /** What the site states of the page's uses elsewhere: in robots.txt, in tdmrep.json, in the header. */
+  readonly stated?: readonly StatedPreference[];
+  /** The `Refresh` header, a meta refresh in other clothes. */
+  readonly refreshHeader?: string | readonly string[] | undefined;
   readonly linkHeader?: LinkHeader;
   /** For `unavailable_after`; the machine's clock unless given. */
   readonly nowMs?: number;
@@ -45,40 +60,57 @@ export interface Extracted {
   readonly page: PageExtract;
   /** The page was too deeply nested to be read to its end. */
   readonly cut: boolean;
+  /** What the site states of the page's uses, from all places; of a list nothing is used. */
+  readonly stated: readonly StatedPreference[];
 }
 
 export async function extractPage(body: FetchedBody): Promise<Extracted> {
   await body.quiet();
   const turns = new WorkTurns(body.quiet);
   const list = await extractList(body, turns);
-  if (list !== null) return list;
+  if (list !== null) return { ...list, stated: [] };
   const { text: source, charset } = decodeText(body.bytes, body.contentType);
   const type = mediaType(body.contentType);
   const read =
     type === "text/plain"
       ? plainPage(source)
       : await readPage(source, turns, type === "application/xhtml+xml");
+  const stated = mergedStatements([...(body.stated ?? []), ...statedInPage(read, body.url)]);
+  const robots = directivesOf(read, body, stated);
   const page: PageExtract = {
     contentType: type.slice(0, 200),
     charset: charset.slice(0, 40),
-    ...statedFacts(read, body),
-    ...(await indexed(read, body, turns)),
+    ...statedFacts(read, body, robots),
+    ...(await indexed(read, body, robots, turns)),
     digest: body.digest ?? bodyDigest(body.bytes),
   };
-  return { page, cut: read.cut };
+  return { page, cut: read.cut, stated };
+}
+
+function statedInPage({ notes }: ReadPage, url: string): StatedPreference[] {
+  return [
+    ...robotsWords(directiveNames(notes.robots), "meta"),
+    ...tdmReservation(notes.tdm, "meta"),
+    ...notes.licenseLinks.flatMap((href) => namedLicense(href, "link")),
+    ...(notes.license === "" ? [] : inlineLicense(notes.license, new URL(url))),
+  ];
 }
 
 type StatedFacts = Omit<PageExtract, "contentType" | "charset" | "digest" | keyof IndexedFacts>;
 
 /** What the page says and where it leads. */
-function statedFacts(read: ReadPage, body: FetchedBody): StatedFacts {
+function statedFacts(read: ReadPage, body: FetchedBody, robots: RobotsDirectives): StatedFacts {
   const { notes } = read;
   const resolve = linkResolver(resolveUrl(notes.base ?? "", body.url) ?? body.url);
-  const robots = robotsOf(read, body);
   const canonical = notes.canonical ?? linkTargets(body.linkHeader, "canonical")[0] ?? null;
   const structured = structuredData(notes);
-  const found = absoluteLinks(read.links, resolve, robots.nofollow);
-  const { links, trapped } = shipLinks(found, body.url, new Date(body.nowMs ?? Date.now()));
+  const refresh = refreshOf(read, body, resolve);
+  const refreshed = refresh === null ? [] : [{ href: refresh.url, anchor: "", nofollow: false }];
+  const found = absoluteLinks([...refreshed, ...read.links], resolve, robots.nofollow);
+  const shipped = shipLinks(found, body.url, new Date(body.nowMs ?? Date.now()));
+  const { trapped } = shipped;
+  const links = shipped.links.slice(0, maxPageLinks);
+  const leftOut = shipped.links.length - links.length + read.leftOutLinks;
   return {
     canonicalUrl: canonical === null ? null : resolve(canonical),
     title: titleOf(read),
@@ -88,15 +120,23 @@ function statedFacts(read: ReadPage, body: FetchedBody): StatedFacts {
     ...datesOf(read, structured, body.url),
     ...structuredOf(structured),
     ...feedsOf(notes.feeds, resolve),
+    ...(refresh !== null && links.some((link) => link.url === refresh.url) ? { refresh } : {}),
     links,
     ...(trapped === 0 ? {} : { trappedLinks: trapped }),
+    ...(leftOut === 0 ? {} : { leftOutLinks: leftOut }),
     robots: { noindex: robots.noindex, nofollow: robots.nofollow },
   };
 }
 
-function robotsOf({ notes }: ReadPage, body: FetchedBody): RobotsDirectives {
+/** Meta robots and X-Robots-Tag; a page whose use for search is denied, or licensed only, is not indexed either. */
+function directivesOf(
+  { notes }: ReadPage,
+  body: FetchedBody,
+  stated: readonly StatedPreference[],
+): RobotsDirectives {
   const nowMs = body.nowMs ?? Date.now();
-  return robotsDirectives({ metas: notes.robots, header: body.robotsTag, nowMs });
+  const robots = robotsDirectives({ metas: notes.robots, header: body.robotsTag, nowMs });
+  return maySearch(stated) ? robots : { ...robots, noindex: true };
 }
 
 type IndexedFacts = Pick<
@@ -105,7 +145,12 @@ type IndexedFacts = Pick<
 >;
 
 /** What becomes of the page's text; nothing of it is shipped that the page forbids to index or to show. */
-async function indexed(read: ReadPage, body: FetchedBody, turns: WorkTurns): Promise<IndexedFacts> {
+async function indexed(
+  read: ReadPage,
+  body: FetchedBody,
+  { noindex, excerptCharacters }: RobotsDirectives,
+  turns: WorkTurns,
+): Promise<IndexedFacts> {
   const { notes } = read;
   const { pieces, prose } = pageText(read);
   const { language, detected } = await languageOf({
@@ -116,7 +161,6 @@ async function indexed(read: ReadPage, body: FetchedBody, turns: WorkTurns): Pro
   const config = textSearchConfigOf(language);
   const said = { title: titleOf(read), description: descriptionOf(read), pieces };
   const vector = await vectorOf(said, await dictionaryOf(config, body.postgresVersion), turns);
-  const { noindex, excerptCharacters } = robotsOf(read, body);
   return {
     language,
     ...(detected === null ? {} : { detectedLanguage: detected }),
@@ -151,7 +195,8 @@ function plainPage(source: string): ReadPage {
     notes: new PageNotes(),
     headings: [],
     links: [],
-    blocks: [{ text, words: countWords(text, 0, text.length), headingLevel: 0, linkCharacters: 0, marks: 0 }],
+    leftOutLinks: 0,
+    blocks: [{ text, words: countWords(text, 0, text.length), headingLevel: 0, linkWords: 0, marks: 0 }],
     alts: "",
     cut: false,
   };
@@ -211,6 +256,19 @@ function absoluteLinks(
     }
   }
   return [...found.values()];
+}
+
+/** Where the page sends its visitors, by a meta or by its header; null: nowhere, or to itself. */
+function refreshOf(
+  { notes }: ReadPage,
+  { url: from, refreshHeader }: FetchedBody,
+  resolve: ResolveReference,
+): { readonly url: string; readonly seconds: number } | null {
+  const [header] = [refreshHeader ?? []].flat();
+  const declared = notes.refresh ?? (header === undefined ? null : declaredRefresh(header));
+  const target = declared === null ? null : resolve(declared.reference);
+  if (declared === null || target === null || target === resolveUrl(from, from)) return null;
+  return { url: withoutSession(target), seconds: declared.seconds };
 }
 
 // What a page says of itself, in the form and within the bounds of what is shipped.
@@ -304,7 +362,7 @@ function mainBlocks(blocks: readonly TextBlock[]): readonly TextBlock[] {
 }
 
 function measure(block: TextBlock): Measured {
-  const linkDensity = block.linkCharacters / block.text.length;
+  const linkDensity = block.linkWords / Math.max(1, block.words);
   return { block, words: block.words, linkDensity };
 }
 

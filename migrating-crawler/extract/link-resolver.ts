@@ -3,6 +3,7 @@
  * fraction of its cost for the plain references that most are. A reference with anything in it that parsing might
  * change goes to `resolveUrl` itself.
  */
+import { canonicalEscapes } from "#core/ip/url-escapes";
 import { canParseUrl } from "#core/ip/url-host";
 import { resolveUrl } from "./resolve-url.ts";
 
@@ -16,7 +17,8 @@ export function linkResolver(base: string): ResolveReference {
     const end = plainEnd(reference);
     if (end === notPlain) return resolveUrl(reference, base);
     const plain = end === reference.length ? reference : reference.slice(0, end);
-    return joined(plain, parts) ?? resolveUrl(reference, base);
+    const url = joined(plain, parts);
+    return url === null ? resolveUrl(reference, base) : canonicalEscapes(url);
   };
 }
 

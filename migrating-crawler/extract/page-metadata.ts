@@ -2,6 +2,7 @@
  * What a page says of itself outside its text: metas, links in the head, JSON-LD, microdata and times. Kept as
  * written and bounded; what to make of it is for others (page-dates, structured-data, robots-directives).
  */
+import { isLicense, maxLicenseCharacters } from "../preferences/rsl.ts";
 import type { TagAttributes } from "./read-links.ts";
 
 const maxMetas = 300;
@@ -13,6 +14,8 @@ const maxItemTypes = 20;
 /** JSON-LD beyond this is not read: real pages have under 100 KB. */
 const maxJsonCharacters = 512 * 1024;
 const maxJsonScripts = 20;
+const maxTdmMetas = 10;
+const maxLicenseLinks = 5;
 
 /** A `time` element, or anything with a date property. */
 export interface NotedTime {
@@ -35,7 +38,15 @@ export class PageNotes {
   readonly itemTypes: string[] = [];
   /** The contents of the robots metas that concern us: for all bots, and by our name. */
   readonly robots: string[] = [];
+  /** Of the metas `tdm-reservation` and `tdm-policy`. */
+  readonly tdm = { reservation: [] as string[], policy: [] as string[] };
+  /** Where link elements say that the page's license is (RSL). */
+  readonly licenseLinks: string[] = [];
+  /** A license in a script element (RSL), the first. */
+  license = "";
   readonly feeds: string[] = [];
+  /** The first meta refresh that leads somewhere. */
+  refresh: DeclaredRefresh | null = null;
   readonly jsonLd: string[] = [];
   readonly times: NotedTime[] = [];
   /** By name or property, in lower case; the first of each. */
@@ -49,6 +60,7 @@ export class PageNotes {
     if (content === null) return;
     const equivalent = tag.attribute("http-equiv")?.trim().toLowerCase();
     if (equivalent === "content-language") this.contentLanguage ??= content.slice(0, 200);
+    if (equivalent === "refresh") this.refresh ??= declaredRefresh(content);
     this.#keepMeta(tag.attribute("name"), content, true);
     this.#keepMeta(tag.attribute("property") ?? tag.attribute("itemprop"), content, false);
   }
@@ -57,6 +69,8 @@ export class PageNotes {
     const href = tag.attribute("href");
     const rel = tag.attribute("rel");
     if (href === null || rel === null || href.length > 8192) return;
+    if (isLicense(rel, tag.attribute("type")) && this.licenseLinks.length < maxLicenseLinks)
+      this.licenseLinks.push(href);
     const relations = rel.toLowerCase().split(/\s+/);
     if (relations.includes("canonical")) this.canonical ??= href;
     const isFeed = relations.includes("alternate") && feedType.test(tag.attribute("type") ?? "");
@@ -85,12 +99,19 @@ export class PageNotes {
       this.jsonLd.push(text);
   }
 
+  noteLicense(xml: string): void {
+    if (this.license === "") this.license = xml.slice(0, maxLicenseCharacters);
+  }
+
   #keepMeta(written: string | null, content: string, isName: boolean): void {
     if (written === null || written.length > 100) return;
     const name = written.trim().toLowerCase();
     if (name === "description" && isName) this.description ??= content.slice(0, maxMetaCharacters);
     if (isName && robotNames.has(name)) {
       if (this.robots.length < maxRobotsMetas) this.robots.push(content.slice(0, 500));
+    } else if (isName && (name === "tdm-reservation" || name === "tdm-policy")) {
+      const values = name === "tdm-reservation" ? this.tdm.reservation : this.tdm.policy;
+      if (values.length < maxTdmMetas) values.push(content.slice(0, 500));
     } else if (name !== "" && this.metas.size < maxMetas && !this.metas.has(name)) {
       this.metas.set(name, content.slice(0, maxMetaCharacters));
     }
@@ -99,3 +120,36 @@ export class PageNotes {
 
 const robotNames = new Set(["robots", "nearcrawl"]);
 const feedType = /^\s*(?:application|text)\/(?:rss|atom)\+xml\b/i;
+
+// Where a page sends its visitors by itself (WHATWG HTML, section 4.2.5.3, "shared declarative refresh steps"), said by a
+// meta or by the Refresh header.
+
+export interface DeclaredRefresh {
+  /** After so many seconds. */
+  readonly seconds: number;
+  /** The target as written, to be resolved against the page's base. */
+  readonly reference: string;
+}
+
+const maxRefreshCharacters = 10_000;
+const mostSeconds = 1e9;
+
+/** Null: no refresh, or one that loads the page itself again. */
+export function declaredRefresh(content: string): DeclaredRefresh | null {
+  const written = content.slice(0, maxRefreshCharacters);
+  const time = /^[\t\n\f\r ]*(?:(\d+)(?:\.[\d.]*)?|\.[\d.]*)(?=[\t\n\f\r ;,])/.exec(written);
+  if (time === null) return null;
+  const rest = written.slice(time[0].length).replace(/^[\t\n\f\r ]*[;,]?[\t\n\f\r ]*/, "");
+  const named = /^url[\t\n\f\r ]*=[\t\n\f\r ]*/i.exec(rest);
+  const reference = unquoted(named === null ? rest : rest.slice(named[0].length));
+  if (reference === "") return null;
+  return { seconds: Math.min(mostSeconds, Number(time[1] ?? 0)), reference };
+}
+
+/** Up to the quote that it begins with; without one, all of it. */
+function unquoted(text: string): string {
+  const [quote] = text;
+  if (quote !== "'" && quote !== '"') return text;
+  const end = text.indexOf(quote, 1);
+  return text.slice(1, end < 0 ? undefined : end);
+}

@@ -4,7 +4,8 @@ import { composed } from "#protocol/composed";
 import type { HtmlTag } from "./html-tags.ts";
 import { mark } from "./open-elements.ts";
 
-const maxLinks = 2000;
+/** Far more than are shipped (`maxPageLinks`), since several may be one URL. */
+const maxLinks = 20_000;
 const maxAnchorCharacters = 200;
 const maxHrefCharacters = 8192;
 
@@ -17,9 +18,12 @@ export interface ReadLink {
   readonly nofollow: boolean;
 }
 
+/** Each reference once, whatever its fragment; of its anchors the first that says something. */
 export class LinkReader {
-  readonly #links: { href: string; anchor: string; nofollow: boolean }[] = [];
+  readonly #links = new Map<string, { href: string; anchor: string; nofollow: boolean }>();
   #open: { href: string; anchor: string; nofollow: boolean } | null = null;
+  /** Links beyond `maxLinks`. */
+  leftOut = 0;
   #isInside = false;
   #characters = 0;
 
@@ -35,11 +39,29 @@ export class LinkReader {
     if (href === null) return;
     this.#isInside = !isArea;
     this.#characters = 0;
-    if (this.#links.length >= maxLinks || href.length > maxHrefCharacters) return;
-    const anchor = isArea ? (tag.attribute("alt") ?? "").slice(0, maxOpenCharacters) : "";
-    const link = { href, anchor, nofollow: isNofollow(tag.attribute("rel")) };
-    this.#links.push(link);
+    if (href.length > maxHrefCharacters) return;
+    const link = this.#linkTo(href, isNofollow(tag.attribute("rel")));
+    if (link === null || isSaid(link.anchor)) return;
+    link.anchor = isArea ? (tag.attribute("alt") ?? "").slice(0, maxOpenCharacters) : "";
     if (!isArea) this.#open = link;
+  }
+
+  /** Null: there are too many. */
+  #linkTo(href: string, nofollow: boolean): { href: string; anchor: string; nofollow: boolean } | null {
+    const hash = href.indexOf("#");
+    const name = hash < 0 ? href : href.slice(0, hash);
+    const known = this.#links.get(name);
+    if (known !== undefined) {
+      known.nofollow &&= nofollow;
+      return known;
+    }
+    if (this.#links.size >= maxLinks) {
+      this.leftOut++;
+      return null;
+    }
+    const link = { href: name, anchor: "", nofollow };
+    this.#links.set(name, link);
+    return link;
   }
 
   add(text: string): void {
@@ -55,10 +77,13 @@ export class LinkReader {
   }
 
   finish(): readonly ReadLink[] {
-    for (const link of this.#links) link.anchor = tidy(link.anchor).slice(0, maxAnchorCharacters);
-    return this.#links;
+    const links = [...this.#links.values()];
+    for (const link of links) link.anchor = tidy(link.anchor).slice(0, maxAnchorCharacters);
+    return links;
   }
 }
+
+const isSaid = (anchor: string) => anchor !== "" && /\S/.test(anchor);
 
 /** `ugc` and `sponsored` are kinds of nofollow. */
 function isNofollow(rel: string | null): boolean {

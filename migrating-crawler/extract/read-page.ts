@@ -4,6 +4,7 @@
  * notes keep it. Nesting deeper than any real page (38 on 254 of them) ends the reading.
  */
 import { composed } from "#protocol/composed";
+import { licenseType } from "../preferences/rsl.ts";
 import type { HtmlTag } from "./html-tags.ts";
 import { mark, OpenElements } from "./open-elements.ts";
 import { PageNotes } from "./page-metadata.ts";
@@ -26,6 +27,8 @@ export interface ReadPage {
   readonly notes: PageNotes;
   readonly headings: readonly { readonly level: number; readonly text: string }[];
   readonly links: readonly ReadLink[];
+  /** Links that were met beyond those. */
+  readonly leftOutLinks: number;
   readonly blocks: readonly TextBlock[];
   /** What the pictures show, in the page's words, those of links and furniture left out. */
   readonly alts: string;
@@ -57,7 +60,7 @@ class PageReader implements HtmlSink {
   #title: string | null = null;
   #alts = "";
   /** What the content of the element at hand is for, when it is no markup. */
-  #raw: "title" | "json" | "text" | "nothing" | null = null;
+  #raw: "title" | "json" | "license" | "text" | "nothing" | null = null;
   #isCut = false;
 
   constructor(html: string, isXml: boolean) {
@@ -85,6 +88,7 @@ class PageReader implements HtmlSink {
       notes: this.#notes,
       headings: this.#headings,
       links: this.#links.finish(),
+      leftOutLinks: this.#links.leftOut,
       blocks: this.#blocks.finish(),
       alts: composed(this.#alts),
       cut: this.#isCut,
@@ -154,9 +158,11 @@ class PageReader implements HtmlSink {
     this.#isCut = this.#elements.isFull;
   }
 
-  #useOf(tag: HtmlTag): "title" | "json" | "text" | "nothing" {
+  #useOf(tag: HtmlTag): "title" | "json" | "license" | "text" | "nothing" {
     if (tag.content === "script") {
-      return jsonType.test(this.#tag.attribute("type") ?? "") ? "json" : "nothing";
+      const type = this.#tag.attribute("type") ?? "";
+      if (jsonType.test(type)) return "json";
+      return licenseType.test(type) ? "license" : "nothing";
     }
     if (this.#isUnseen()) return "nothing";
     if (tag.name === "title") return this.#title === null ? "title" : "nothing";
@@ -165,6 +171,7 @@ class PageReader implements HtmlSink {
 
   #takeRaw(from: number, to: number): void {
     if (this.#raw === "json") this.#notes.noteJsonLd(this.#html.slice(from, to));
+    if (this.#raw === "license") this.#notes.noteLicense(this.#html.slice(from, to));
     if (this.#raw === "title")
       this.#title = decodeText(this.#html.slice(from, Math.min(to, from + maxTitleCharacters)));
     if (this.#raw === "text" && !this.#blocks.isFull)

@@ -1,4 +1,8 @@
-/** References in documents to absolute URLs that may be crawled (WHATWG URL), bounded as the messages bound them. */
+/**
+ * References in documents to absolute URLs that may be crawled (WHATWG URL, octets as in RFC 3986 section 6.2.2), bounded
+ * as the messages bound them.
+ */
+import { canonicalEscapes } from "#core/ip/url-escapes";
 import { canParseUrl } from "#core/ip/url-host";
 import { maxUrlLength } from "#protocol/fields";
 
@@ -11,5 +15,6 @@ export function resolveUrl(reference: string, base: string): string | null {
   url.hash = "";
   url.username = "";
   url.password = "";
-  return url.href.length > maxUrlLength ? null : url.href;
+  const canonical = canonicalEscapes(url.href);
+  return canonical.length > maxUrlLength ? null : canonical;
 }

@@ -10,8 +10,8 @@ export interface TextBlock {
   readonly words: number;
   /** 1 to 6 for a heading; else 0. */
   readonly headingLevel: number;
-  /** So many of the text's characters stand in links. */
-  readonly linkCharacters: number;
+  /** So many of the words stand in links. */
+  readonly linkWords: number;
   /** Of the elements it stands in (`mark`). */
   readonly marks: number;
 }
@@ -26,7 +26,7 @@ export class TextBlocks {
   readonly #blocks: TextBlock[] = [];
   #text = "";
   #words = 0;
-  #linkCharacters = 0;
+  #linkWords = 0;
   #marks = 0;
   #headingLevel = 0;
   #characters = 0;
@@ -45,7 +45,7 @@ export class TextBlocks {
     this.#text += text;
     this.#words += words;
     this.#characters += text.length;
-    if (isLink) this.#linkCharacters += text.length;
+    if (isLink) this.#linkWords += words;
     if (this.#headingLevel > 0 && this.#text.length > maxHeadingCharacters) this.#headingLevel = 0;
   }
 
@@ -85,12 +85,12 @@ export class TextBlocks {
         text,
         words: this.#words,
         headingLevel: this.#headingLevel,
-        linkCharacters: this.#linkCharacters,
+        linkWords: this.#linkWords,
         marks: this.#marks,
       });
     }
     this.#text = "";
     this.#words = 0;
-    this.#linkCharacters = 0;
+    this.#linkWords = 0;
   }
 }

@@ -11,6 +11,7 @@ import { Failure, failureOf } from "../net/failure.ts";
 import { type Coding, codingsOf, decodeBody } from "./content-codings.ts";
 import type { SiteAnswer, TakeBytes } from "./exchange.ts";
 import { maxRobotsBytes, parseRobots, type RobotsRules } from "./robots-rules.ts";
+import { noUses } from "./robots-uses.ts";
 import type { SignRequest } from "./sign-request.ts";
 import { SiteClient, type Timeouts } from "./site-client.ts";
 
@@ -62,7 +63,7 @@ type Step = RobotsAnswer | { readonly type: "redirect"; readonly location: strin
 
 const noRules: RobotsAnswer = {
   type: "none",
-  rules: { rules: [], crawlDelaySeconds: null, sitemaps: [], agents: [], cut: false },
+  rules: { rules: [], crawlDelaySeconds: null, sitemaps: [], agents: [], cut: false, uses: noUses },
 };
 
 async function oneStep(

@@ -21,6 +21,15 @@ const leastBytesPerSecond = 128;
 const freeOverheadBytes = 1024 * 1024;
 const overheadPerByte = 16;
 
+/**
+ * Whether an answer is far more framing than content: header, chunk sizes with their extensions (which RFC 9112
+ * section 7.1.1 wants bounded), trailers, frames. `bytes`: all of it, content too; `freeBytes` are free in any case.
+ */
+export function framingFailure(bytes: number, contentBytes: number, freeBytes: number): Failure | null {
+  const excess = bytes - contentBytes * (overheadPerByte + 1) - freeBytes;
+  return excess > 0 ? new Failure("bad-response", "far more framing than content") : null;
+}
+
 export class ExchangeWatch {
   readonly #timeouts: Timeouts;
   readonly #onFailure: (failure: Failure) => void;
@@ -96,8 +105,8 @@ export class ExchangeWatch {
   #verdict(nowMs: number): Failure | null {
     const { firstByteMs, idleMs, totalMs } = this.#timeouts;
     if (nowMs - this.#startedMs >= totalMs) return ranOut("total-timeout", "complete body", totalMs);
-    const excess = this.#connectionBytes() - this.#contentBytes * (overheadPerByte + 1) - freeOverheadBytes;
-    if (excess > 0) return new Failure("bad-response", "far more framing than content");
+    const framing = framingFailure(this.#connectionBytes(), this.#contentBytes, freeOverheadBytes);
+    if (framing !== null) return framing;
     if (this.#answeredMs === null) {
       return nowMs - this.#askedMs >= firstByteMs
         ? ranOut("first-byte-timeout", "answer", firstByteMs)

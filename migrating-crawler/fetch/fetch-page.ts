@@ -6,17 +6,25 @@
  */
 import { isUtf8 } from "node:buffer";
 import { withoutUser } from "#core/ip/url-host";
+import { maySearch, type StatedPreference } from "#protocol/preferences";
 import { type FetchOutcome, type FetchResult, type FetchTiming, maxRedirects } from "#protocol/result";
 import { documentKind } from "../extract/document-kind.ts";
-import { bodyDigest } from "../extract/extract-list.ts";
+import { bodyDigest, directiveNames } from "../extract/extract-list.ts";
 import type { FetchedBody } from "../extract/extract-page.ts";
 import { resolveUrl } from "../extract/resolve-url.ts";
 import { retryAfterSeconds } from "../limits/host-pace.ts";
 import type { ConnectPhases } from "../net/connector.ts";
 import { Failure, failureOf } from "../net/failure.ts";
+import { askedPrice } from "../preferences/asked-price.ts";
+import { contentSignal } from "../preferences/content-signal.ts";
+import { contentUsage } from "../preferences/content-usage.ts";
+import { robotsWords } from "../preferences/robots-words.ts";
+import { licenseLinks } from "../preferences/rsl.ts";
+import { boundedValues, mergedStatements } from "../preferences/statements.ts";
+import { tdmReservation } from "../preferences/tdm-reservation.ts";
 import { dropBody, hasEndedRedirect, maxBodyBytes, readWantedBody, type TakeBytes } from "./ask-robots.ts";
 import { acceptedCodings } from "./content-codings.ts";
-import { headBytes, type SiteAnswer } from "./exchange.ts";
+import { type AnswerHeaders, headBytes, type SiteAnswer } from "./exchange.ts";
 import type { OriginRobots } from "./robots.ts";
 import type { SiteClient } from "./site-client.ts";
 import { contentTypeOf, judgeHeader, typeOfBody } from "./wanted-type.ts";
@@ -37,6 +45,8 @@ export interface FetchSetting {
   readonly userAgent: string;
   readonly take: TakeBytes;
   readonly now: () => Date;
+  /** What the origin's tdmrep.json states of the page's uses; absent: nothing that is known. */
+  readonly tdm?: readonly StatedPreference[];
 }
 
 /** A result without the host's pace, which the host gate adds. */
@@ -64,6 +74,7 @@ export async function fetchPage(request: PageRequest, setting: FetchSetting): Pr
   const fetchedAt = setting.now().toISOString();
   const url = new URL(request.url);
   const { client } = setting;
+  const stated = (part: Part) => part.stated ?? deniedAnyway(url, part.outcome, setting);
   const made = (part: Part): FetchedPage => ({
     result: {
       url: request.url,
@@ -75,6 +86,7 @@ export async function fetchPage(request: PageRequest, setting: FetchSetting): Pr
       bodyBytes: part.bodyBytes ?? 0,
       etag: part.etag ?? null,
       lastModified: part.lastModified ?? null,
+      ...(stated(part).length === 0 ? {} : { preferences: [...stated(part)] }),
       ...(part.contacted && client.connection !== null ? { connection: client.connection } : {}),
       page: null,
     },
@@ -110,6 +122,8 @@ interface Part {
   readonly etag?: string | null;
   readonly lastModified?: string | null;
   readonly body?: PageBody;
+  /** Of the page's uses, by all that was read so far. */
+  readonly stated?: readonly StatedPreference[];
   readonly retryAfterSeconds?: number | null;
 }
 
@@ -159,12 +173,14 @@ async function judge(
   const timing = () => timingOf(answer, connected, setting.startedMs);
   const contentType = contentTypeOf(headers["content-type"]);
   const { retryAfterSeconds: wait } = known;
+  const stated = statedBefore(request.url, headers, setting);
   const without = outcomeOfHeader(answer, askedPage(request), { contentType, retryAfterSeconds: wait });
   if (without !== null) {
     const { take } = setting;
     const isEnded =
       without.type === "redirected" ? await hasEndedRedirect(answer, take) : await dropBody(answer, take);
-    return { ...known, outcome: isEnded === false ? endlessRedirect : without, timing: timing() };
+    const outcome = isEnded === false ? endlessRedirect : without;
+    return { ...known, outcome, timing: timing(), ...(outcome.type === "unchanged" ? { stated } : {}) };
   }
   const wants = (head: Buffer) => typeOfBody(head, contentType, headers) !== null;
   const body = await readWantedBody(answer, { limit: maxBodyBytes, take: setting.take, wants });
@@ -177,7 +193,7 @@ async function judge(
   }
   const digest = request.digest === undefined ? undefined : bodyDigest(body.bytes);
   if (digest !== undefined && digest === request.digest) {
-    return { ...known, ...sizes, outcome: { type: "unchanged", status }, timing: complete };
+    return { ...known, ...sizes, outcome: { type: "unchanged", status }, timing: complete, stated };
   }
   const truncated = body.truncated || partOf(answer) === "start";
   const outcome = { type: "fetched", status, truncated } as const;
@@ -189,9 +205,39 @@ async function judge(
     contentLanguage: headerText(headers["content-language"], 100),
     robotsTag: headers["x-robots-tag"],
     linkHeader: headers.link,
+    stated,
+    refreshHeader: headers.refresh,
     nowMs: setting.now().getTime(),
   };
   return { ...known, ...sizes, outcome, timing: complete, body: toExtract };
+}
+
+/** What is stated of the page's uses before its body is read. */
+function statedBefore(url: string, headers: AnswerHeaders, setting: FetchSetting): StatedPreference[] {
+  return mergedStatements([
+    ...statedInRobots(new URL(url), setting.robots),
+    ...(setting.tdm ?? []),
+    ...boundedValues(headers["content-signal"]).flatMap((value) => contentSignal(value, "header")),
+    ...boundedValues(headers["content-usage"]).flatMap((value) => contentUsage(value, "header")),
+    ...tdmReservation({ reservation: headers["tdm-reservation"], policy: headers["tdm-policy"] }, "header"),
+    ...robotsWords(directiveNames(headers["x-robots-tag"]), "header"),
+    ...licenseLinks(headers.link),
+  ]);
+}
+
+function statedInRobots({ pathname, search }: URL, robots: OriginRobots): StatedPreference[] {
+  if (robots.type !== "known") return [];
+  return robots.stated(pathname + search).map(({ line: _, ...stated }) => stated);
+}
+
+/**
+ * Of a page that could not be had this time, and so stays in the index as it was: what robots.txt says by now, if that is
+ * that it may not be searched. The answer's header speaks of an error page.
+ */
+function deniedAnyway(url: URL, outcome: FetchOutcome, { robots }: FetchSetting): StatedPreference[] {
+  if (outcome.type !== "http-error" && outcome.type !== "failed") return [];
+  const stated = statedInRobots(url, robots);
+  return maySearch(stated) ? [] : mergedStatements(stated);
 }
 
 const endlessRedirect = outcomeOfFailure(new Failure("bad-redirect", "the body of the redirect has no end"));
@@ -244,7 +290,9 @@ function redirectTarget(answer: RedirectingAnswer, page: RedirectedPage): string
   const target = resolveUrl(textOf(location), page.url);
   if (target === null) return new Failure("bad-redirect", `not a URL that is crawled: ${shown(location)}`);
   if (target === withoutFragment(page.url)) {
-    return new Failure("redirect-loop", "the page redirects to itself");
+    const isSpelledAlike = new URL(textOf(location), page.url).href.replace(/#.*/s, "") === target;
+    const whereto = isSpelledAlike ? "itself" : "another spelling of its own URL";
+    return new Failure("redirect-loop", `the page redirects to ${whereto}`);
   }
   if (page.redirects < maxRedirects) return target;
   return new Failure("too-many-redirects", `more than ${maxRedirects} redirects in a row`);
@@ -293,7 +341,10 @@ function outcomeOfHeader(
   const target = redirectTarget({ status, location: headers.location }, page);
   if (typeof target === "string") return { type: "redirected", status, location: target };
   if (target !== null) return outcomeOfFailure(target);
-  if (status < 200 || status >= 300) return { type: "http-error", status, retryAfterSeconds };
+  if (status < 200 || status >= 300) {
+    const price = status === 402 ? askedPrice(headers) : null;
+    return { type: "http-error", status, retryAfterSeconds, ...(price === null ? {} : { price }) };
+  }
   const unsupported = { type: "unsupported", status, contentType: contentType.slice(0, 200) } as const;
   if (status === 204 || status === 205) return unsupported;
   if (status === 206 && partOf(answer) === "other") {

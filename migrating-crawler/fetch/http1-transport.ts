@@ -7,12 +7,16 @@ import type net from "node:net";
 import { type buildConnector, Client, type Dispatcher } from "undici";
 import { Failure } from "../net/failure.ts";
 import type { AnswerHeaders, Exchange } from "./exchange.ts";
+import { framingFailure } from "./exchange-watch.ts";
 
 /** Larger response headers end the request (undici's own default is 16 KiB; some sites set long cookies). */
 export const maxHeaderBytes = 32 * 1024;
 
 /** The same with the first line, and with what stands between names and values. */
 const maxHeadBytes = 2 * maxHeaderBytes;
+
+/** An answer's head, its trailers, and the extensions of its chunks, before its content counts (`framingFailure`). */
+const freeFramingBytes = 2 * maxHeadBytes;
 
 /** The words behind the status, which mean nothing (RFC 9112 section 4). */
 const maxReasonBytes = 4096;
@@ -148,6 +152,7 @@ class Http1Exchange implements Dispatcher.DispatchHandler {
 
   onResponseData(_controller: Dispatcher.DispatchController, piece: Buffer): void {
     this.#restBytes -= piece.length;
+    this.#reading.contentCame(piece.length);
     if (!this.#exchange.came(piece)) this.#reading.hold();
   }
 
@@ -181,14 +186,17 @@ const tooMany = new Failure("headers-too-large", `the response has more than ${m
 // the socket gives out nothing: its buffer fills, then the kernel's, then the site has to wait, and the end of the
 // connection comes after the last of its bytes.
 //
-// It also bounds what comes before a head is whole: undici counts header fields alone, neither the first line nor
-// empty lines before it.
+// It also bounds, piece by piece, what undici does not count. Before a head is whole: the first line, and empty lines
+// before it. After that: what stands between the content's bytes, such as a chunk's extension without an end.
 
 class SocketReading {
   readonly #socket: net.Socket;
   #held = false;
   /** Given out of a head that is not whole yet; null: none is awaited. */
   #headBytes: number | null = null;
+  /** Of the answer at hand, given out, and the content in it. */
+  #givenBytes = 0;
+  #contentBytes = 0;
 
   constructor(socket: net.Socket, maxHeadBytes: number) {
     this.#socket = socket;
@@ -196,20 +204,36 @@ class SocketReading {
     socket.read = (size?: number) => {
       // A size of 0 takes nothing: it is how Node's streams keep themselves going.
       if (this.#held && size !== 0) return null;
-      if (this.#headBytes !== null && this.#headBytes > maxHeadBytes) {
-        this.#headBytes = null;
-        socket.destroy(new Failure("headers-too-large", `no whole header within ${maxHeadBytes} bytes`));
+      const failure = this.#excess(maxHeadBytes);
+      if (failure !== null) {
+        this.headCame();
+        this.#givenBytes = 0;
+        socket.destroy(failure);
         return null;
       }
       const piece: Buffer | null = read(size);
+      this.#givenBytes += piece?.length ?? 0;
       if (this.#headBytes !== null) this.#headBytes += piece?.length ?? 0;
       return piece;
     };
   }
 
+  #excess(maxHeadBytes: number): Failure | null {
+    if (this.#headBytes !== null && this.#headBytes > maxHeadBytes) {
+      return new Failure("headers-too-large", `no whole header within ${maxHeadBytes} bytes`);
+    }
+    return framingFailure(this.#givenBytes, this.#contentBytes, freeFramingBytes);
+  }
+
+  contentCame(bytes: number): void {
+    this.#contentBytes += bytes;
+  }
+
   /** From now on what comes is a head, to its end: until `headCame`. */
   awaitHead(): void {
     this.#headBytes = 0;
+    this.#givenBytes = 0;
+    this.#contentBytes = 0;
   }
 
   headCame(): void {

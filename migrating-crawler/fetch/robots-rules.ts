@@ -1,11 +1,14 @@
 /**
  * robots.txt as RFC 9309 reads it: groups of one agent merged, those for `*` when none names us, the longest
  * matching rule wins, Allow on a tie. Beyond the RFC, as the large crawlers do: Crawl-delay; a missing colon; and
- * the usual misspellings of `disallow`, because their writer meant it. Pure: bytes in, rules and verdicts out.
+ * the usual misspellings of `disallow`, because their writer meant it. What the file states of the uses of pages is read
+ * along with its rules (robots-uses.ts). Pure: bytes in, rules and verdicts out.
  */
+import { withoutUser } from "#core/ip/url-host";
 import { maxUrlLength } from "#protocol/fields";
 import { resolveUrl } from "../extract/resolve-url.ts";
 import { byPrecedence, type RobotsRule, robotsPath, robotsRule, ruleMatches } from "./robots-match.ts";
+import { isUseField, type RobotsUses, type UseField, UseLines, usesOf } from "./robots-uses.ts";
 
 /** A file names more sitemaps than this only by mistake or malice. */
 const maxSitemaps = 50;
@@ -20,12 +23,14 @@ export interface RobotsRules {
   /** In the order in which they are asked (`byPrecedence`). */
   readonly rules: readonly RobotsRule[];
   readonly crawlDelaySeconds: number | null;
-  /** As they stand in the file, wherever in it; `sitemapUrls` makes them absolute. */
+  /** As they stand in the file, wherever in it, without users; `sitemapUrls` makes them absolute. */
   readonly sitemaps: readonly string[];
   /** The User-agent lines of the groups that these rules come from, as written; empty when no group is for us. */
   readonly agents: readonly string[];
   /** The file is longer than `maxRobotsBytes`; what lies beyond was not read. */
   readonly cut: boolean;
+  /** What it states of the uses of what it lets be fetched. */
+  readonly uses: RobotsUses;
 }
 
 export interface RobotsVerdict {
@@ -36,10 +41,10 @@ export interface RobotsVerdict {
   readonly line: number | null;
 }
 
-/** The rules for one product token (`Nearcrawl`), or those for `*` when no group names it. */
-export function parseRobots(body: Uint8Array | string, productToken: string): RobotsRules {
+/** The rules for one agent (`Nearcrawl`), by its product token, or those for `*` when no group names it. */
+export function parseRobots(body: Uint8Array | string, agent: string): RobotsRules {
   const { lines, cut } = robotsText(body);
-  const reading = new RobotsReading(productToken);
+  const reading = new RobotsReading(agent);
   lines.forEach((line, index) => {
     const field = fieldOf(line);
     if (field !== null) reading.take(field, index + 1);
@@ -66,7 +71,7 @@ export function sitemapUrls(rules: Pick<RobotsRules, "sitemaps">, robotsUrl: str
   return [...new Set(rules.sitemaps.flatMap((sitemap) => resolveUrl(sitemap, robotsUrl) ?? []))];
 }
 
-/** The product token of a User-Agent: `FooBot` of `FooBot/1.2 (x)`. */
+/** The product token of a User-Agent, in lower case: `foobot` of `FooBot/1.2 (x)`. Of others it may have digits (`360Spider`). */
 export function agentToken(text: string): string {
   return (/^[^\s/;:,()#]+/.exec(text)?.[0] ?? "").toLowerCase();
 }
@@ -87,10 +92,11 @@ const tooMuch: RobotsVerdict = {
 interface Group {
   readonly agents: string[];
   readonly rules: RobotsRule[];
+  readonly uses: UseLines;
   crawlDelaySeconds: number | null;
 }
 
-const newGroup = (): Group => ({ agents: [], rules: [], crawlDelaySeconds: null });
+const newGroup = (): Group => ({ agents: [], rules: [], uses: new UseLines(), crawlDelaySeconds: null });
 
 /** Reads the lines one by one. Rules go to the groups whose User-agent lines stand right before them. */
 class RobotsReading {
@@ -98,12 +104,15 @@ class RobotsReading {
   readonly #own = newGroup();
   readonly #all = newGroup();
   readonly #sitemaps: string[] = [];
+  /** Lines about uses that stand before any group, and licenses, which are for all wherever they stand. */
+  readonly #forAll = new UseLines();
   #isOurs = false;
+  #hasGroups = false;
   #heard = new Set<Group>();
   #inAgents = false;
 
-  constructor(productToken: string) {
-    this.#token = productToken.toLowerCase();
+  constructor(agent: string) {
+    this.#token = agentToken(agent);
   }
 
   take({ key, value }: Field, line: number): void {
@@ -112,16 +121,25 @@ class RobotsReading {
     else if (key === "crawl-delay") {
       for (const group of this.#heard) group.crawlDelaySeconds ??= secondsOf(value);
     } else if (key === "sitemap") this.#sitemap(value);
+    else if (isUseField(key)) this.#use(key, value, line);
   }
 
   rules(): Omit<RobotsRules, "cut"> {
-    const { agents, rules, crawlDelaySeconds } = this.#isOurs ? this.#own : this.#all;
-    return { agents, rules: rules.sort(byPrecedence), crawlDelaySeconds, sitemaps: this.#sitemaps };
+    const { agents, rules, uses, crawlDelaySeconds } = this.#isOurs ? this.#own : this.#all;
+    const sitemaps = this.#sitemaps;
+    return {
+      agents,
+      rules: rules.sort(byPrecedence),
+      crawlDelaySeconds,
+      sitemaps,
+      uses: usesOf(this.#forAll, uses),
+    };
   }
 
   #agent(value: string): void {
     if (!this.#inAgents) this.#heard = new Set();
     this.#inAgents = true;
+    this.#hasGroups = true;
     const isAll = /^\*([ \t]|$)/.test(value);
     if (!isAll && !addresses(value, this.#token)) return;
     const group = isAll ? this.#all : this.#own;
@@ -137,9 +155,19 @@ class RobotsReading {
     for (const group of this.#heard) group.rules.push(...rules);
   }
 
+  /** `Content-Usage` is a rule like any other (attach-05 section 3): agents named after it begin a group of their own. */
+  #use(field: UseField, value: string, line: number): void {
+    const use = { field, value: textOf(value), line };
+    const isForAll = field === "license" || !this.#hasGroups;
+    if (isForAll) this.#forAll.take(use);
+    if (field === "license") return;
+    this.#inAgents = false;
+    for (const group of this.#heard) group.uses.take(use);
+  }
+
   #sitemap(value: string): void {
     if (this.#sitemaps.length < maxSitemaps && value !== "" && value.length <= maxUrlLength) {
-      this.#sitemaps.push(textOf(value));
+      this.#sitemaps.push(withoutUser(textOf(value)));
     }
   }
 }
@@ -189,6 +217,7 @@ function keyOf(key: string): string {
   if (key === "useragent" || key === "user agent") return "user-agent";
   if (key === "crawldelay" || key === "crawl delay") return "crawl-delay";
   if (key === "site-map") return "sitemap";
+  if (key === "content-signals") return "content-signal";
   return key;
 }
 

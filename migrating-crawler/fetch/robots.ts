@@ -7,12 +7,21 @@
 import { LRUCache } from "lru-cache";
 import { z } from "zod";
 import { maxUrlLength } from "#protocol/fields";
+import { contentUses } from "#protocol/preferences";
 import type { RobotsReport } from "#protocol/result";
 import { KeptFile, type KeptSettings } from "../limits/state-file.ts";
 import type { Failure } from "../net/failure.ts";
 import { askRobots, type RobotsAnswer, type RobotsAsking, type TakeTurn } from "./ask-robots.ts";
 import { byPrecedence, type RobotsRule, robotsRule } from "./robots-match.ts";
 import { type RobotsVerdict, robotsVerdict, sitemapUrls } from "./robots-rules.ts";
+import {
+  maxUseLines,
+  noUses,
+  type RobotsUses,
+  type StatedInRobots,
+  useFields,
+  usesOfPath,
+} from "./robots-uses.ts";
 import type { SiteClient } from "./site-client.ts";
 
 const keptMs = 24 * 3_600_000;
@@ -40,6 +49,8 @@ export type OriginRobots =
       /** For the coordinator; null when it was known. */
       readonly report: RobotsReport | null;
       verdict(pathAndQuery: string): RobotsVerdict;
+      /** What it states of the uses of a page. */
+      stated(pathAndQuery: string): StatedInRobots[];
     }
   | {
       readonly type: "unreachable";
@@ -107,11 +118,13 @@ function robotsOf(answer: RobotsAnswer, report: RobotsReport | null): OriginRobo
     case "none": {
       const { crawlDelaySeconds } = answer.rules;
       const verdict = (path: string) => robotsVerdict(answer.rules, path);
-      return { type: "known", crawlDelaySeconds, closed: null, report, verdict };
+      const stated = (path: string) => usesOfPath(answer.rules.uses, path);
+      return { type: "known", crawlDelaySeconds, closed: null, report, verdict, stated };
     }
     case "closed": {
       const verdict = () => ({ allowed: false, rule: answer.why, line: null });
-      return { type: "known", crawlDelaySeconds: null, closed: answer.why, report, verdict };
+      const { why: closed } = answer;
+      return { type: "known", crawlDelaySeconds: null, closed, report, verdict, stated: () => [] };
     }
     case "unreachable":
       return { type: "unreachable", failure: answer.failure, report };
@@ -130,14 +143,16 @@ function reportOf(origin: string, answer: RobotsAnswer): RobotsReport {
 
 function sizeOf(answer: RobotsAnswer): number {
   if (answer.type !== "rules") return 0;
-  const { rules, sitemaps } = answer.rules;
+  const { rules, sitemaps, uses } = answer.rules;
   const text = rules.reduce((sum, rule) => sum + 200 + 2 * rule.length, 0);
-  return text + sitemaps.reduce((sum, sitemap) => sum + sitemap.length, 0);
+  const stated = uses.lines.reduce((sum, { value }) => sum + 500 + 3 * value.length, 0);
+  return text + stated + sitemaps.reduce((sum, sitemap) => sum + sitemap.length, 0);
 }
 
 // robots.txt rules as they lie on disk, so that a restart does not send the whole fleet of hosts another request
 // each: the lines that are for us, with their numbers, and when they are to be asked for again. Only rules that
-// were read are kept; a closed or silent site is asked anew.
+// were read are kept; a closed or silent site is asked anew. Files of version 1 know nothing of what sites state of the
+// uses of their pages: they are ignored, so that nobody's `search=no` goes unheard for a day after an upgrade.
 
 /** What is written at most: the origins met last, while their rules' text stays below this. */
 const maxOrigins = 5000;
@@ -146,6 +161,17 @@ const maxCharacters = 4 * 1024 * 1024;
 const longestMs = 24 * 3_600_000;
 
 const line = z.tuple([z.int().min(1), z.union([z.literal(0), z.literal(1)]), z.string().max(16_384)]);
+
+const useLine = z.object({
+  field: z.enum(useFields),
+  value: z.string().max(2000),
+  line: z.int().min(1),
+});
+
+const uses = z.object({
+  lines: z.array(useLine).max(2 * maxUseLines),
+  leftOut: z.object({ lines: z.int().min(0), denied: z.array(z.enum(contentUses)).max(contentUses.length) }),
+});
 
 const entry = z.object({
   origin: z.string().max(300),
@@ -156,9 +182,11 @@ const entry = z.object({
   agents: z.array(z.string().max(400)).max(20),
   cut: z.boolean(),
   lines: z.array(line).max(100_000),
+  /** Absent: it states nothing. */
+  uses: uses.optional(),
 });
 
-const file = z.object({ version: z.literal(1), origins: z.array(z.unknown()).max(maxOrigins) });
+const file = z.object({ version: z.literal(2), origins: z.array(z.unknown()).max(maxOrigins) });
 
 type Entry = z.infer<typeof entry>;
 
@@ -168,9 +196,10 @@ function keptRobots(known: Iterable<[string, KnownRobots]>): unknown {
   let characters = 0;
   for (const [origin, { answer, untilMs }] of known) {
     if (answer.type !== "rules" && answer.type !== "none") continue;
-    const { rules, ...rest } = answer.rules;
+    const { rules, uses, ...rest } = answer.rules;
     const lines = rules.map((rule): Entry["lines"][number] => [rule.line, rule.allow ? 1 : 0, rule.source]);
     characters += lines.reduce((sum, [, , value]) => sum + value.length + 20, 200);
+    characters += uses.lines.reduce((sum, { value }) => sum + value.length + 60, 0);
     if (origins.length === maxOrigins || characters > maxCharacters) break;
     const none = answer.type === "none";
     origins.push({
@@ -181,9 +210,14 @@ function keptRobots(known: Iterable<[string, KnownRobots]>): unknown {
       sitemaps: [...rest.sitemaps],
       agents: [...rest.agents],
       lines,
+      ...(uses.lines.length === 0 ? {} : { uses: keptUses(uses) }),
     });
   }
-  return { version: 1, origins };
+  return { version: 2, origins };
+}
+
+function keptUses({ lines, leftOut }: RobotsUses): Entry["uses"] {
+  return { lines: [...lines], leftOut: { lines: leftOut.lines, denied: [...leftOut.denied] } };
 }
 
 /** Those met last last; null when the JSON is not ours. What is too old, or damaged, is left out. */
@@ -196,11 +230,11 @@ export function robotsFrom(json: unknown, nowMs: number): [string, KnownRobots][
 function knownFrom(one: unknown, nowMs: number): [string, KnownRobots][] {
   const read = entry.safeParse(one);
   if (!read.success) return [];
-  const { origin, untilMs, none, lines, ...rest } = read.data;
+  const { origin, untilMs, none, lines, uses = noUses, ...rest } = read.data;
   if (untilMs <= nowMs || untilMs > nowMs + longestMs) return [];
   const rules = lines
     .map(([number, allow, value]) => robotsRule(allow === 1, value, number))
     .filter((rule): rule is RobotsRule => rule !== null)
     .sort(byPrecedence);
-  return [[origin, { answer: { type: none ? "none" : "rules", rules: { rules, ...rest } }, untilMs }]];
+  return [[origin, { answer: { type: none ? "none" : "rules", rules: { rules, uses, ...rest } }, untilMs }]];
 }

@@ -7,19 +7,24 @@
  */
 import { randomBytes } from "node:crypto";
 import { isSignatureAgent, keyThumbprint } from "#protocol/identity";
-import type { Identity } from "../membership/identity.ts";
+import { signatureSeconds } from "#protocol/signing-key";
+import type { RequestKey } from "../membership/signing-keys.ts";
 
-/** Header fields (names in lower case) for one request to this authority (`host` or `host:port`, RFC 9421 section 2.2.3). */
-export type SignRequest = (authority: string) => Readonly<Record<string, string>>;
+/**
+ * Header fields (names in lower case) for one request to this URL's origin. None by plain http, where anybody on the
+ * way could take the signature for a request of their own, and verifiers are to refuse it (section "Use of TLS").
+ */
+export type SignRequest = (url: URL) => Readonly<Record<string, string>>;
 
-/** A signature is good for so long: clocks differ, and a request may wait in a site's queue. */
-const validSeconds = 300;
+/** A signature that is good for less is none: it might be out of date when it is looked at. */
+const leastSeconds = 30;
 /** The draft leaves the nonce to the signer (RFC 9421 section 7.2.2). */
 const nonceBytes = 64;
 const label = "sig1";
 
 export interface SignerSettings {
-  readonly identity: Pick<Identity, "publicKey" | "sign">;
+  /** Asked for each request; null: none that a site could verify. */
+  readonly key: () => RequestKey | null;
   /** https://crawl.example.org/.well-known/http-message-signatures-directory */
   readonly keySetUrl: string;
   readonly now?: () => Date;
@@ -28,16 +33,21 @@ export interface SignerSettings {
 }
 
 /** Throws for a `keySetUrl` that cannot stand in the header. */
-export function requestSigner({ identity, keySetUrl, now, random }: SignerSettings): SignRequest {
+export function requestSigner({ key: keyNow, keySetUrl, now, random }: SignerSettings): SignRequest {
   if (!isSignatureAgent(keySetUrl)) throw new RangeError("keySetUrl is no URL that a header may name");
-  const keyId = keyThumbprint(identity.publicKey);
   const agent = `"${keySetUrl}"`;
-  return (authority) => {
+  return ({ protocol, host: authority }) => {
+    const key = protocol === "https:" ? keyNow() : null;
+    if (key === null) return {};
     const created = Math.floor((now?.() ?? new Date()).getTime() / 1000);
+    const keyEnd = key.until === null ? Number.POSITIVE_INFINITY : Math.floor(key.until.getTime() / 1000);
+    const expires = Math.min(created + signatureSeconds, keyEnd);
+    if (expires - created < leastSeconds) return {};
+    const keyId = keyThumbprint(key.publicKey);
     const nonce = Buffer.from((random ?? randomBytes)(nonceBytes)).toString("base64");
-    const parameters = `("@authority" "signature-agent";key="${label}");created=${created};expires=${created + validSeconds};keyid="${keyId}";alg="ed25519";nonce="${nonce}";tag="web-bot-auth"`;
+    const parameters = `("@authority" "signature-agent";key="${label}");created=${created};expires=${expires};keyid="${keyId}";alg="ed25519";nonce="${nonce}";tag="web-bot-auth"`;
     const signed = signatureBase({ authority, agent, parameters });
-    const signature = Buffer.from(identity.sign(signed), "base64url").toString("base64");
+    const signature = Buffer.from(key.sign(signed), "base64url").toString("base64");
     return {
       "signature-agent": `${label}=${agent}`,
       "signature-input": `${label}=${parameters}`,

@@ -14,6 +14,7 @@ import {
 } from "node:http2";
 import type { TLSSocket } from "node:tls";
 import { urlHost } from "#core/ip/url-host";
+import type { StatedPreference } from "#protocol/preferences";
 import type { Connector, ConnectPhases } from "../net/connector.ts";
 import { Failure, failureOf } from "../net/failure.ts";
 import { type AnswerHeaders, Exchange, type SiteAnswer } from "./exchange.ts";
@@ -48,6 +49,8 @@ export interface SiteClientSettings {
 export interface ExchangeRecorder {
   /** The answer to read in place of the given one. */
   watch(asked: AskedOfSite, answer: SiteAnswer): SiteAnswer;
+  /** What the site states of the uses of the page that was answered last under this URL. */
+  state(url: string, stated: readonly StatedPreference[]): Promise<void>;
 }
 
 export interface AskedOfSite {
@@ -108,7 +111,7 @@ export class SiteClient {
 
   async #try({ headers, ...asked }: SiteRequest, startedMs: number): Promise<SiteAnswer> {
     const transport = this.#transport?.isOpen ? this.#transport : await this.#open();
-    const signed = this.#settings.sign?.(new URL(this.origin).host);
+    const signed = this.#settings.sign?.(new URL(this.origin));
     const request = { ...asked, headers: { ...headers, ...signed } };
     const exchange = new Exchange(this.#settings.timeouts, startedMs);
     transport.send(request, exchange);

@@ -5,23 +5,32 @@
 import type { CoordinatorWelcome } from "#protocol/coordinator-messages";
 import { keySetUrlOf } from "#protocol/identity";
 import type { Identity } from "../membership/identity.ts";
+import type { SigningKeys } from "../membership/signing-keys.ts";
 import { requestSigner, type SignRequest } from "./sign-request.ts";
 
 export class Introduction {
   readonly #identity: Identity | null;
+  readonly #keys: Pick<SigningKeys, "current"> | null;
   #userAgent: string | null = null;
   #sign: SignRequest | null = null;
 
   /** Null: the crawler has no key of its own, so its requests cannot be signed. */
-  constructor(identity: Identity | null) {
+  constructor(identity: Identity | null, keys: Pick<SigningKeys, "current"> | null = null) {
     this.#identity = identity;
+    this.#keys = keys;
   }
 
-  onWelcome({ userAgent, signatureAgent }: Pick<CoordinatorWelcome, "userAgent" | "signatureAgent">): void {
-    const identity = this.#identity;
+  onWelcome({
+    userAgent,
+    signatureAgent,
+    signingKeys,
+  }: Pick<CoordinatorWelcome, "userAgent" | "signatureAgent" | "signingKeys">): void {
+    const [identity, keys] = [this.#identity, this.#keys];
     this.#userAgent = userAgent;
     const keySetUrl = signatureAgent === undefined ? null : keySetUrlOf(signatureAgent);
-    this.#sign = identity && keySetUrl ? requestSigner({ identity, keySetUrl }) : null;
+    // An older coordinator publishes identities alone.
+    const key = signingKeys ? () => keys?.current ?? null : () => identity && { ...identity, until: null };
+    this.#sign = keySetUrl === null ? null : requestSigner({ key, keySetUrl });
   }
 
   /** Throws before the first welcome. */
@@ -31,5 +40,5 @@ export class Introduction {
   };
 
   /** No fields where requests are not signed. */
-  readonly sign: SignRequest = (authority) => this.#sign?.(authority) ?? {};
+  readonly sign: SignRequest = (url) => this.#sign?.(url) ?? {};
 }

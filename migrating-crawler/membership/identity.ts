@@ -2,7 +2,7 @@
  * Who this crawler is: an Ed25519 key pair (RFC 8032) in `identity.json`, made here at the first need and never
  * sent anywhere. It outlives upgrades and rebuilt machines as long as the home does.
  */
-import { createPrivateKey, generateKeyPairSync, type KeyObject, sign } from "node:crypto";
+import { createPrivateKey, generateKeyPairSync, sign } from "node:crypto";
 import { join } from "node:path";
 import { z } from "zod";
 import { ConfigError } from "#core/errors";
@@ -17,11 +17,13 @@ export interface Identity {
 }
 
 /** The fields of RFC 8037 section 2, under names that say what they are. */
-const identitySchema = z.object({
+export const keyPairSchema = z.object({
   publicKey,
   /** 32 bytes (the seed) in base64url. */
   privateKey: z.string().regex(/^[A-Za-z0-9_-]{43}$/),
 });
+
+export type KeyPair = z.infer<typeof keyPairSchema>;
 
 export const identityFile = (home: string) => join(home, "identity.json");
 
@@ -40,29 +42,26 @@ export function openIdentity(home: string): Identity {
 }
 
 function readIdentity(path: string): Identity | null {
-  const keys = readPrivateJson(path, identitySchema, ifDamaged);
+  const keys = readPrivateJson(path, keyPairSchema, ifDamaged);
   if (keys === null) return null;
-  const privateKey = keyOf(keys, path);
-  return {
-    publicKey: keys.publicKey,
-    sign: (text) => sign(null, Buffer.from(text as string), privateKey).toString("base64url"),
-  };
+  const signer = signerOf(keys);
+  if (signer !== null) return signer;
+  throw new ConfigError([`${path}: the two keys do not belong together. It is left as it is. ${ifDamaged}`]);
 }
 
-function newKeys(): z.infer<typeof identitySchema> {
+export function newKeys(): KeyPair {
   const { x = "", d = "" } = generateKeyPairSync("ed25519").privateKey.export({ format: "jwk" });
   return { publicKey: x, privateKey: d };
 }
 
-function keyOf(keys: z.infer<typeof identitySchema>, path: string): KeyObject {
+/** Null: the two do not belong together. */
+export function signerOf(keys: KeyPair): Identity | null {
   const jwk = { kty: "OKP", crv: "Ed25519", x: keys.publicKey, d: keys.privateKey };
   const privateKey = createPrivateKey({ key: jwk, format: "jwk" });
   // Whoever imports the seed gets the public key that belongs to it, whatever `x` says.
-  const { x } = privateKey.export({ format: "jwk" });
-  if (x !== keys.publicKey) {
-    throw new ConfigError([
-      `${path}: the two keys do not belong together. It is left as it is. ${ifDamaged}`,
-    ]);
-  }
-  return privateKey;
+  if (privateKey.export({ format: "jwk" }).x !== keys.publicKey) return null;
+  return {
+    publicKey: keys.publicKey,
+    sign: (text) => sign(null, Buffer.from(text as string), privateKey).toString("base64url"),
+  };
 }

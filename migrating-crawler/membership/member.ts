@@ -41,7 +41,8 @@ export class Member {
     const { publicKey } = this.identity;
     const signature = this.identity.sign(text);
     const { binding } = connection;
-    return { ...hello, name, key, identity: { publicKey, signature, instanceId, ticket, binding } };
+    const identity = { publicKey, signature, instanceId, ticket, binding };
+    return { ...hello, name, key, identity, signingKeys: true };
   }
 
   /**

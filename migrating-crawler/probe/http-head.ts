@@ -58,12 +58,13 @@ function headRequest(settings: HeadSettings): string {
   const usual = settings.secure ? 443 : 80;
   const name = hostInUrl(settings.host);
   const authority = settings.port === usual ? name : `${name}:${settings.port}`;
+  const signed = settings.sign?.(new URL(`${settings.secure ? "https" : "http"}://${authority}`)) ?? {};
   const lines = [
     "HEAD / HTTP/1.1",
     `Host: ${authority}`,
     `User-Agent: ${settings.userAgent}`,
     "Accept: */*",
-    ...Object.entries(settings.sign?.(authority) ?? {}).map(([field, value]) => `${field}: ${value}`),
+    ...Object.entries(signed).map(([field, value]) => `${field}: ${value}`),
     "Connection: keep-alive",
   ];
   if (!lines.every((line) => /^[\x20-\x7e]+$/.test(line))) {

@@ -131,6 +131,11 @@ const configSchema = z.strictObject({
   responseTimeFactor: z.number().min(0).max(1000).default(defaultResponseTimeFactor),
   /** Requests at a time to one address, whatever hosts are meant; to one host it is always one. */
   requestsPerAddress: z.int().min(1).max(64).default(1),
+  /**
+   * tdmrep.json of an origin is asked for, once a day, where so many of its URLs are to be fetched at once; 1: always, 0:
+   * never. 10: a tenth of a lease's requests at most.
+   */
+  tdmFileFromUrls: z.int().min(0).max(1000).default(10),
   /** Whom to reach at the partner, added to the User-Agent that the coordinator states: `abuse@example.org`, say. */
   contact: partnerContact.nullable().default(null),
   /** False: this crawler's address is not in the list by which sites can verify that a request is ours. */

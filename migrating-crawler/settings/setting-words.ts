@@ -95,6 +95,11 @@ const wishes: SettingTable = {
       "Requests at a time to one address, whatever hosts are behind it. Default: 1. Takes a restart.",
     ),
     setting(
+      "tdmFileFromUrls",
+      10,
+      "/.well-known/tdmrep.json of a site is asked for, once a day, where at least this many of its URLs are to be fetched at\nonce; 1: always, 0: never. Default: 10. Takes a restart.",
+    ),
+    setting(
       "probeMethods",
       ["head", "connect", "icmp"],
       "How the way to a site may be measured: an HTTP HEAD request, a TCP connection, an ICMP echo. Default: all three.",

@@ -3,7 +3,7 @@
  * else, and nothing over a network. A socket that was left behind is replaced only when nobody answers on it.
  *
  *   GET  /status.json   the report            GET /status.txt   the same for a terminal; ?line: in one line
- *   GET  /log?lines=    the last lines        POST /pause?reason= · /resume · /drain?reason=
+ *   GET  /log?lines=    the last lines        POST /pause?reason= · /resume · /drain?reason= · /renew-signing-key
  */
 import { closeSync, fstatSync, openSync, readSync, rmSync, statSync } from "node:fs";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
@@ -20,6 +20,8 @@ export interface Steered {
   pause(reason: string): void;
   resume(): void;
   drain(reason: string): void;
+  /** In words, what comes of it. */
+  renewSigningKey(): string;
 }
 
 export interface ControlSettings {
@@ -103,6 +105,8 @@ function answer({ request, response, crawler, home }: Request): void {
   if (steer !== undefined) {
     steer(crawler, (url.searchParams.get("reason") || byHand).slice(0, 300));
     replyReport(response, crawler.report());
+  } else if (route === "POST /renew-signing-key") {
+    reply(response, 200, crawler.renewSigningKey());
   } else if (route === "GET /status.json") {
     replyReport(response, crawler.report());
   } else if (route === "GET /status.txt") {

@@ -23,6 +23,7 @@ export async function openStatus(of: {
     pause: (reason) => crawler.pause(reason),
     resume: () => crawler.resume(),
     drain: (reason) => crawler.drain(reason),
+    renewSigningKey: () => crawler.renewSigningKey(),
   };
   const control = await openControl({ home: config.home, crawler: told, log });
   return {

@@ -2,6 +2,8 @@
 
 import { createHash, randomUUID } from "node:crypto";
 import { LRUCache } from "lru-cache";
+import { withoutUser, withoutUsers } from "#core/ip/url-host";
+import { type StatedPreference, useAnswers } from "#protocol/preferences";
 import type {
   AnswerHead,
   AnswerHeaders,
@@ -66,7 +68,9 @@ function warcinfo(about: {
 
 // Keeps what was fetched as WARC records, where the partner asks for it: a response with its request, or, for
 // what is known already, a revisit in its place (WARC/1.1 section 6.7): `server-not-modified` for a 304, and
-// `identical-payload-digest` when these very bytes were written before by this process.
+// `identical-payload-digest` when these very bytes were written before by this process. What a site states of the uses of
+// a page stands partly elsewhere (robots.txt, tdmrep.json), so that all of it follows in a metadata record (section 6.6)
+// that refers to the page's, with the place of each statement and what they come to.
 
 interface WarcSink {
   /** Appends records that belong together. */
@@ -83,6 +87,9 @@ interface Exchanged {
 /** Payloads that are remembered, by digest: about 10 MB. */
 const rememberedPayloads = 50_000;
 
+/** Pages whose metadata may still come: those that are being extracted. */
+const rememberedAnswers = 1000;
+
 const profiles = "http://netpreserve.org/warc/1.1/revisit/";
 
 class WarcRecorder implements ExchangeRecorder {
@@ -91,6 +98,8 @@ class WarcRecorder implements ExchangeRecorder {
   readonly #written = new LRUCache<string, { readonly url: string; readonly date: Date }>({
     max: rememberedPayloads,
   });
+  /** The record of each URL's latest answer. */
+  readonly #answers = new LRUCache<string, string>({ max: rememberedAnswers });
 
   constructor(sink: WarcSink, now: () => Date) {
     this.#sink = sink;
@@ -102,8 +111,15 @@ class WarcRecorder implements ExchangeRecorder {
     return new RecordedAnswer(answer, (body) => this.#record({ asked, date, answer, body }));
   }
 
+  async state(url: string, stated: readonly StatedPreference[]): Promise<void> {
+    const answerId = this.#answers.get(url);
+    if (answerId === undefined || stated.length === 0) return;
+    await this.#sink.append([writeWarcRecord(usesRecord(url, stated, { answerId, date: this.#now() }))]);
+  }
+
   async #record(exchanged: Exchanged): Promise<void> {
     const id = newRecordId();
+    this.#answers.set(exchanged.asked.url, id);
     const records = [this.#answerOf(exchanged, id), requestOf(exchanged, id)];
     await this.#sink.append(records.map(writeWarcRecord));
   }
@@ -148,6 +164,28 @@ class WarcRecorder implements ExchangeRecorder {
   }
 }
 
+function usesRecord(
+  url: string,
+  stated: readonly StatedPreference[],
+  { answerId, date }: { readonly answerId: string; readonly date: Date },
+): WarcRecord {
+  const lines = [
+    ...stated.map(({ standard, place, uses, answer, text }) => {
+      const of = uses.length === 0 ? "uses that we have no word for" : uses.join(" ");
+      return `usage-statement: ${standard} in ${place}: ${of}: ${answer}: ${text}`;
+    }),
+    ...Object.entries(useAnswers(stated)).map(([use, answer]) => `usage: ${use}=${answer}`),
+  ];
+  return {
+    type: "metadata",
+    date,
+    contentType: "application/warc-fields",
+    fields: { "WARC-Target-URI": url, "WARC-Refers-To": answerId },
+    block: Buffer.from(`${lines.map(clean).join("\r\n")}\r\n`),
+    payloadAt: null,
+  };
+}
+
 function requestOf({ asked, date }: Exchanged, answerId: string): WarcRecord {
   const block = requestBlock(asked);
   const fields = { ...fieldsOf(asked), "WARC-Concurrent-To": answerId };
@@ -171,7 +209,7 @@ function hasBody({ status, head }: SiteAnswer): boolean {
 // A request and its answer as the blocks of WARC records: HTTP/1.1 messages, whichever HTTP carried them (no
 // form for HTTP/2 is agreed on). The body is kept as it was transferred, content codings included. Chunks are
 // gone when we get it, so `Transfer-Encoding` is kept under the name that Common Crawl gives it, and readers
-// do not look for chunks.
+// do not look for chunks. A user and password in where a header points are not ours to keep, and are left out.
 
 function requestBlock({ url, headers }: Pick<AskedOfSite, "url" | "headers">): Buffer {
   const { host, pathname, search } = new URL(url);
@@ -188,10 +226,14 @@ function responseHead(status: number, { reason, rawHeaders }: AnswerHead): Buffe
     // The pseudo-fields of HTTP/2.
     if (name.startsWith(":")) continue;
     const kept = name.toLowerCase() === "transfer-encoding" ? `X-Crawler-${name}` : name;
-    text += `${kept}: ${textOf(rawHeaders[at + 1]!)}\r\n`;
+    const value = textOf(rawHeaders[at + 1]!);
+    text += `${kept}: ${pointing.has(name.toLowerCase()) ? withoutUsers(withoutUser(value)) : value}\r\n`;
   }
   return Buffer.from(`${text}\r\n`, "latin1");
 }
+
+/** Headers whose values hold URLs. */
+const pointing = new Set(["location", "content-location", "refresh", "link"]);
 
 /** The value of the first field of this name (in lower case), or null. */
 function fieldOf({ rawHeaders }: AnswerHead, wanted: string): string | null {
@@ -250,7 +292,7 @@ class RecordedAnswer implements SiteAnswer {
 // SHA-1 in base 32, which every reader knows: they tell copies and damage, and protect nothing.
 
 interface WarcRecord {
-  readonly type: "warcinfo" | "request" | "response" | "revisit";
+  readonly type: "warcinfo" | "request" | "response" | "revisit" | "metadata";
   /** `<urn:uuid:…>`; made up when it is left out. */
   readonly id?: string;
   readonly date: Date;

@@ -4,6 +4,7 @@ import type { FinerReport } from "#coordinator/delegation/overrides/who-reads";
 import type { ProbeRound } from "#coordinator/delegation/round-reads";
 import { type FetchLine, visitsListed } from "#coordinator/frontier/frontier-reports";
 import { feedWords, type HostHints, hintWords, keyWords } from "#coordinator/hints/hint";
+import { countWords } from "#coordinator/results/stated-uses";
 import type { SubnetLine, SubnetList } from "#coordinator/subnets/subnet-reads";
 import { hostFactsText, worthWords } from "#coordinator/who/explain-host";
 import {
@@ -20,6 +21,7 @@ import { probeText, takenForText, verdictOf, whence } from "#coordinator/who/wor
 import { delegationCauseWords, roundCauseWords } from "#core/delegation-cause";
 import { bytesText, earlierVisitsWords, howMany, instantWords, msText, rttText } from "#core/format";
 import { formatTable, printable } from "./output.ts";
+import { statedLines } from "./stated-text.ts";
 
 export function whoText(answer: WhoAnswer): string {
   return [
@@ -30,6 +32,7 @@ export function whoText(answer: WhoAnswer): string {
     answer.round ? roundLines(answer.round) : [],
     historyLines(answer),
     answer.url ? urlLines(answer.url, answer) : [],
+    statedLines(answer.url?.stated ?? null),
     answer.host ? hostLines(answer.host) : [],
     waitingLines(answer),
     answer.organisation ? organisationLines(answer.organisation) : [],
@@ -185,10 +188,25 @@ function hostLines(host: NonNullable<WhoAnswer["host"]>): string[] {
       `Host ${host.host}: ${host.state}, ${howMany(host.urlCount, "URL")} (${states.join(", ") || "none"})`,
     ),
     printable(`  ${hostFactsText(host)}`),
+    ...statedOfHostLines(host),
     ...host.hints.flatMap(hintLines),
     ...host.nextUrls
       .slice(0, 5)
       .map((next) => printable(`  next: ${next.url}  ${instantWords(next.nextFetchAt)}`, 160)),
+  ];
+}
+
+function statedOfHostLines({ stated, payment }: NonNullable<WhoAnswer["host"]>): string[] {
+  const of = `${stated.more ? "of the first" : "of"} ${howMany(stated.pages, "page")} in the index`;
+  return [
+    ...(stated.counts.length === 0 ? [] : [`  states: ${countWords(stated.counts)} (${of})`]),
+    ...(payment === null
+      ? []
+      : [
+          printable(
+            `  asks to be paid: ${howMany(payment.inARow, "answer")} 402 in a row, ${payment.price === null ? "no price named" : `price ${payment.price}`}`,
+          ),
+        ]),
   ];
 }
 

@@ -47,7 +47,13 @@ console.log(`load of the machine at the end ${loadavg()[0]!.toFixed(1)}`);
 if (folder !== "") writeFileSync(join(folder, "recrawl-freshness.svg"), picture(found[0]!));
 
 function picture({ strategies: chosen, fixed }: SeedFreshness): string {
-  const roles = { fixed: "random", iir: "ipmicra", icr: "ipmicra-strict", optimal: "nearest" } as const;
+  const roles = {
+    fixed: "random",
+    iir: "ipmicra",
+    icr: "ipmicra-strict",
+    optimal: "nearest",
+    ncis: "get-first",
+  } as const;
   const line = (
     { strategy, samples, fetchesPerSecond }: LiveFreshness,
     of: "weighted" | "expectedWeighted",

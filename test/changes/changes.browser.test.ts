@@ -30,7 +30,10 @@ describe.skipIf(executable === null)("changes in a browser", { timeout: 90_000 }
     const docs = { prefixes: ["a.example/docs/", "a.example/news/"], seeds: ["https://a.example/docs/"] };
     const filters = { include: ["/docs/*.html$"], exclude: ["/docs/old/"], maxDepth: 4 };
     await createChannelStore(pool).add(readChannel({ ...docs, ...filters }), seenAt);
-    const parts = [changePart({ pool, log: silentLog, version: "0.1.0" }), channelPart(pool)];
+    const parts = [
+      changePart({ pool, log: silentLog, version: "0.1.0" }),
+      channelPart({ pool, config: { scope: { maxDepth: 5 } } }),
+    ];
     site = await browserSite(webServer(database, { parts }), executable!);
   });
   afterAll(async () => {

@@ -69,6 +69,8 @@ const change: PageChange = {
   linksAdded: null,
   linksRemoved: null,
   location: null,
+  stated: null,
+  statedBefore: null,
 };
 
 /** A reader that takes everything, or nothing. */

@@ -6,6 +6,7 @@ import { knownTextsPay } from "#coordinator/channels/known-text-store";
 import type { CrawlerId } from "#core/ids";
 import { knownTexts, withoutKnownText } from "#crawler/crawl/crawl-slice";
 import type { Lease } from "#protocol/lease";
+import type { FetchResult } from "#protocol/result";
 import {
   arrivedResult,
   newWorld,
@@ -37,7 +38,7 @@ const text = {
 };
 
 /** Two pages with one body, a channel that knows them, and a lease on a third that was never read. */
-async function knownChannel(): Promise<Lease> {
+async function knownChannel(result: Partial<FetchResult> = {}): Promise<Lease> {
   crawlerId = await world.delegatedHost("north", at("1"), at("2"));
   const rules = { prefixes: ["a.example/docs/"], seeds: [], include: [], exclude: [], maxDepth: null };
   const store = createChannelStore(world.pool);
@@ -50,6 +51,7 @@ async function knownChannel(): Promise<Lease> {
       url: at(path),
       page: text,
       links: [at("3")],
+      result,
     }),
   );
   await world.take(crawlerId, pages);
@@ -127,6 +129,21 @@ test.each([
   await ship(lease, {});
 
   expect(await pageThree()).toEqual([]);
+});
+
+test("bodies of pages that are not to be searched are none that are known: they ship whole when they may be", async () => {
+  const noSearch = {
+    standard: "content-signal",
+    place: "header",
+    uses: ["search"],
+    answer: "denied",
+  } as const;
+
+  const lease = await knownChannel({ preferences: [{ ...noSearch, uses: ["search"], text: "search=no" }] });
+
+  expect(lease.known).toBeUndefined();
+  expect((await ship(lease, {})).page?.textKnown).toBeUndefined();
+  expect(await pageThree()).toMatchObject([{ title: "The ferry" }]);
 });
 
 test("a lease on another host has nothing of this one's set", async () => {

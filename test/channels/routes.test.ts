@@ -17,7 +17,9 @@ let app: ReturnType<typeof webServer>;
 let headers: { readonly authorization: string };
 beforeAll(async () => {
   database = await testDatabase();
-  app = webServer(database, { parts: [channelPart(database.pool)] });
+  app = webServer(database, {
+    parts: [channelPart({ pool: database.pool, config: { scope: { maxDepth: 5 } } })],
+  });
   const { secret, hash: tokenHash } = randomSecrets.make("nco_");
   headers = { authorization: `Bearer ${secret}` };
   await createOperatorTokenStore(database.pool).create({

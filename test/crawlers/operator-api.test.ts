@@ -187,6 +187,23 @@ it("shuts crawlers out, ends them and asks for new keys", async () => {
   ]);
 });
 
+it("asks for another signing key, of a crawler that makes them", async () => {
+  const secret = await token(["fleet-write"]);
+  for (const name of ["athens", "older"]) await crawlerWithIdentity(name);
+  await database.pool.query("update crawler set signing_keys_since = now() where name = 'athens'");
+
+  const asked = await post("/api/fleet/crawlers/athens/signing-key", secret);
+  const refused = await post("/api/fleet/crawlers/older/signing-key", secret);
+
+  expect([asked.statusCode, refused.statusCode]).toEqual([202, 409]);
+  expect(asked.json()).toEqual({ name: "athens", online: false });
+  expect(refused.json().error.message).toContain("older ones sign with their identities");
+  const { rows } = await database.pool.query(
+    "select name from crawler where signing_key_asked_at is not null",
+  );
+  expect(rows).toEqual([{ name: "athens" }]);
+});
+
 it("makes no invitation that a crawler could not follow, and none for a name that is taken", async () => {
   const secret = await token(["fleet-write"]);
   await crawlerWithIdentity("athens");

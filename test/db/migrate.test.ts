@@ -164,8 +164,10 @@ describe("a migration that needs all coordinators stopped", () => {
     "9001-stop":
       "-- Links.\n-- needs: all coordinators stopped\n-- Up Migration\ncreate table stopped (x int);",
   });
+  /** As if none of this program's own needed it. */
   const rolling = folderWith({
     "9001-roll": "-- Links.\n-- needs: nothing\n-- Up Migration\ncreate table rolled (x int);",
+    "0074-one-spelling-of-urls": "-- needs: nothing\n-- Up Migration\nselect 1;",
   });
 
   it("is refused while one runs, which it names, and runs when that has ended; others need not wait", async () => {
@@ -184,7 +186,6 @@ describe("a migration that needs all coordinators stopped", () => {
       expect(finding).toMatchObject({ state: "mend" });
       expect(finding.words).toContain(`stop coordinator ${presence.number} (`);
       expect((await migrate(database, rolling)).applied).toEqual(["9001-roll"]);
-      expect(await ran()).toContain("0001-foundation");
       await rows("delete from migration where name = '9001-roll'");
     } finally {
       await presence.end();

@@ -95,5 +95,6 @@ describe("what a URL counts for", () => {
     expect(worthOfOutcome(failed("reset"))).toBe("good");
     expect(worthOfOutcome({ type: "unchanged", status: 304 }, "near-duplicate")).toBe("near-duplicate");
     expect(worthOfOutcome(status(503), null)).toBeNull();
+    expect(worthOfOutcome(status(402))).toBeNull();
   });
 });

@@ -4,15 +4,24 @@
  */
 
 import { gzipSync } from "node:zlib";
+import { canonicalEscapes } from "#core/ip/url-escapes";
 import { canParseUrl, withoutUser } from "#core/ip/url-host";
 import { urlKeyOf } from "#core/url-key";
 import { robotsDirectives } from "#crawler/extract/extract-list";
 import { extractPage } from "#crawler/extract/extract-page";
+import { linkResolver } from "#crawler/extract/link-resolver";
 import { resolveUrl } from "#crawler/extract/resolve-url";
 import { decodeBody } from "#crawler/fetch/content-codings";
 import { parseRobots, robotsVerdict, sitemapUrls } from "#crawler/fetch/robots-rules";
+import { usesOfPath } from "#crawler/fetch/robots-uses";
 import { retryAfterSeconds } from "#crawler/limits/host-pace";
 import { Failure } from "#crawler/net/failure";
+import { askedPrice } from "#crawler/preferences/asked-price";
+import { contentSignal } from "#crawler/preferences/content-signal";
+import { contentUsage } from "#crawler/preferences/content-usage";
+import { inlineLicense, licenseLinks } from "#crawler/preferences/rsl";
+import { mergedStatements } from "#crawler/preferences/statements";
+import { parseTdmFile, TdmRules, tdmReservation } from "#crawler/preferences/tdm-reservation";
 import { fetchResultSchema } from "#protocol/result";
 import { hostileBytes, type Material, pick } from "./mutate.ts";
 
@@ -197,6 +206,9 @@ export const targets: readonly Target[] = [
       ":",
       "%",
       "%2e",
+      "%7E",
+      "%d0",
+      "%4",
       "..",
       ".",
       "[",
@@ -219,7 +231,9 @@ export const targets: readonly Target[] = [
       const plain = expected === null ? "" : withoutUser(expected.href);
       if (expected !== null) [expected.username, expected.password] = ["", ""];
       if (plain !== expected?.href) throw new Error(`${plain} in place of ${expected?.href} without a user`);
-      if (absolute !== expected?.href) throw new Error(`${absolute} in place of ${expected?.href}`);
+      const spelled = canonicalEscapes(expected?.href ?? "");
+      if (absolute !== spelled) throw new Error(`${absolute} in place of ${spelled}`);
+      if (linkResolver(base)(input) !== absolute) throw new Error(`${absolute} by parsing, else another`);
       if (resolveUrl(absolute, base) !== absolute) throw new Error(`${absolute} is not what it resolves to`);
       const key = urlKeyOf(absolute);
       if (typeof key !== "string" && urlKeyOf(key.url) === undefined) throw new Error("a key without a key");
@@ -262,6 +276,73 @@ export const targets: readonly Target[] = [
       if (seconds !== null && !(seconds >= 0 && seconds <= 31_536_000)) throw new Error(`${seconds} seconds`);
       robotsDirectives({ metas: [input], header: [input, input], nowMs: 1_790_000_000_000 });
       if (random() < 0.2) await extracted(Buffer.from("<p>text</p>"), input.slice(0, 200), input);
+    },
+  },
+  {
+    name: "preferences",
+    seeds: [
+      "search=yes, ai-train=no, use=reference",
+      'train-ai=n;x="y", ai-use=(a b);q=1.5, search=?0, s=:YQ==:',
+      '</l.xml>; rel="license"; type="application/rsl+xml", </a>; rel=preload',
+      '[{"location":"/a/*.jpg$","tdm-reservation":1,"tdm-policy":"https://s.example/p"},{"location":"/","tdm-reservation":0}]',
+      '<rsl xmlns="https://rslstandard.org/rsl"><content url="/" server="x"><license><permits type="usage">search,all</permits><prohibits type="usage">ai-train</prohibits><payment type="crawl"/></license></content></rsl>',
+      "User-agent: *\nContent-Signal: /a search=no\nContent-Usage: search=n\nLicense: https://s.example/l\n",
+    ],
+    tokens: [
+      ...[
+        "=",
+        ",",
+        ";",
+        '"',
+        "(",
+        ")",
+        "?0",
+        "\\",
+        ":",
+        "<",
+        ">",
+        "<!--",
+        "-->",
+        "/",
+        "*",
+        "$",
+        "\n",
+        "[",
+        "]",
+        "{",
+        "}",
+      ],
+      ...[
+        "search",
+        "no",
+        "n",
+        "y",
+        "license",
+        "prohibits",
+        "Content-Signal: ",
+        "Content-Usage: ",
+        "tdm-reservation",
+      ],
+    ],
+    check(input, random) {
+      const place = "header" as const;
+      const rules = new TdmRules(parseTdmFile(hostileBytes(random, input)));
+      const { uses } = parseRobots(input, "Nearcrawl");
+      const stated = mergedStatements([
+        ...contentSignal(input, place),
+        ...contentUsage(input, place),
+        ...tdmReservation({ reservation: [input, input], policy: input }, place),
+        ...licenseLinks(input),
+        ...inlineLicense(input, new URL(base)),
+        ...rules.stated("/a/b?c"),
+        ...usesOfPath(uses, "/a/b?c").map(({ line: _, ...one }) => one),
+      ]);
+      fetchResultSchema.shape.preferences.parse(stated);
+      const price = askedPrice({
+        "crawler-price": input,
+        "payment-required": Buffer.from(input).toString("base64"),
+      });
+      if (price !== null && (price === "" || price.length > 80)) throw new Error(`a price of ${price}`);
     },
   },
 ];

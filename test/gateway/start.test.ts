@@ -4,6 +4,7 @@ import { readCoordinatorConfig } from "#coordinator/config";
 import { DayBudget } from "#coordinator/crawlers/crawler";
 import { Heartbeats } from "#coordinator/crawlers/heartbeats";
 import { createIdentityStore } from "#coordinator/crawlers/identity-store";
+import { createSigningKeyStore } from "#coordinator/crawlers/signing-key-store";
 import { createDueWorkReads } from "#coordinator/frontier/due-work-reads";
 import { IdleCrawlers } from "#coordinator/frontier/idle-crawlers";
 import { fleetMessageHandlers } from "#coordinator/gateway/start";
@@ -60,6 +61,7 @@ async function connected(pagesPerDay = 1000, isCrowded = () => false) {
       onFetched: () => happened.push("fetched"),
       incidents: { note: ({ kind }) => happened.push(kind) },
       identities: createIdentityStore(world.pool),
+      signingKeys: createSigningKeyStore(world.pool),
       secrets: randomSecrets,
       isCrowded,
       now: () => noon,

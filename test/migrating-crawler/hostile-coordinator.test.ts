@@ -160,11 +160,11 @@ describe("bytes of a coordinator's choice", () => {
     "https://crawl.example.org/ü",
     "crawl.example.org",
   ])("do not get into the header that names the keys: %j", (signatureAgent) => {
-    const identity = openIdentity(testConfig().home);
+    const key = () => ({ ...openIdentity(testConfig().home), until: null });
     const welcome = { ...plainWelcome, signatureAgent };
 
     expect(() => decodeCoordinatorMessage(JSON.stringify(welcome))).toThrow("signatureAgent");
-    expect(() => requestSigner({ identity, keySetUrl: signatureAgent })("site.example")).toThrow("keySetUrl");
+    expect(() => requestSigner({ key, keySetUrl: signatureAgent })).toThrow("keySetUrl");
   });
 
   it.each([

@@ -63,6 +63,17 @@ it("each host is counted under the first thing in its way, and the longest waiti
   ]);
 });
 
+it("a host that asks to be paid waits for nothing while it rests", async () => {
+  const resting = async (payments: number | null) => {
+    await world.pool.query("update frontier_host set payments_asked = $1 where host = 's4.example'", [
+      payments,
+    ]);
+    return (await longestWaiting(world.pool, all, noon)).some(({ host }) => host === "s4.example");
+  };
+
+  expect([await resting(5), await resting(4), await resting(null)]).toEqual([false, true, true]);
+});
+
 it("what was left out at the bounds of hosts is told, those first of which most was", async () => {
   expect(await leftOutUrls(world.pool, 10)).toEqual({ urls: 0, hosts: 0, more: false, most: [] });
   await world.pool.query(

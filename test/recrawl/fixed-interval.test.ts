@@ -86,6 +86,11 @@ describe("a URL that is missing", () => {
     expect(waitSeconds(httpError(410), 2)).toBe(30 * 86_400);
   });
 
+  it("is left alone for a month where the site wants to be paid, the first time already", () => {
+    expect(isGone({ now, outcome: httpError(402) }, settings)).toBe(true);
+    expect(waitSeconds(httpError(402), 0)).toBe(30 * 86_400);
+  });
+
   it("is not gone for any other failure, however often", () => {
     expect(isGone({ now, outcome: failed, failures: 100 }, settings)).toBe(false);
     expect(isGone({ now, outcome: httpError(500), failures: 100 }, settings)).toBe(false);

@@ -39,6 +39,20 @@ describe("redirects", () => {
     });
   });
 
+  it("are also those that a page says after a few seconds; later ones are links", async () => {
+    const north = await world.delegatedHost("north", root);
+    const page = (path: string, seconds: number) => ({
+      page: { ...text(1), refresh: { url: `${root}${path}`, seconds } },
+      links: [`${root}${path}`],
+    });
+    await world.ship(north, { [root]: page("soon", 10) }, noon);
+
+    await world.ship(north, { [`${root}soon`]: page("late", 11) }, secondsAfterNoon(1));
+
+    expect(await world.urlRow(`${root}soon`)).toMatchObject({ redirects: 1, depth: 0, back_links: 1 });
+    expect(await world.urlRow(`${root}late`)).toMatchObject({ redirects: 0, depth: 1, back_links: 1 });
+  });
+
   it("change nothing of a URL that is known", async () => {
     const north = await world.delegatedHost("north", root, `${root}x`);
 
@@ -174,6 +188,58 @@ describe("sitemaps and feeds", () => {
     expect(await world.urlRow("http://b.example/map.xml")).toMatchObject({ depth: 1 });
     expect(await world.urlRow("http://b.example/feed")).toMatchObject({ depth: 1 });
     expect(await world.hostRow("b.example")).toMatchObject({ list_urls: 0 });
+  });
+
+  /** sitemaps.org, "Sitemaps & Cross Submits" */
+  describe("of another host speak for those whose robots.txt names them", () => {
+    const map = "http://maps.example/a.xml";
+    const robots = (state: "rules" | "none" | "unreachable", ...sitemaps: string[]) =>
+      ({ result: { robots: { state, crawlDelaySeconds: null, sitemaps } } }) as const;
+    const naming = (...urls: readonly string[]) => ({
+      page: {
+        ...{ kind: "sitemap" as const, lexemes: "", words: 0 },
+        foreignLinks: urls.map((url) => ({ url, anchor: "", nofollow: false })),
+      },
+    });
+
+    it("one link from the seeds, and for nobody else", async () => {
+      const north = await world.delegatedHost("north", root, map, "http://b.example/");
+      await world.rows("update frontier_url set depth = 4");
+      await world.ship(north, { [root]: robots("rules", map), "http://b.example/": robots("rules") }, noon);
+
+      await world.ship(north, { [map]: naming(`${root}x`, "http://b.example/x", "http://c.example/") }, noon);
+
+      expect(await world.urlRow(`${root}x`)).toMatchObject({ depth: 1, lists: 1, back_links: 0 });
+      expect(await world.urlRow("http://b.example/x")).toBeUndefined();
+      expect(await world.hostRow("c.example")).toBeUndefined();
+    });
+
+    it("also once they are named later: what did not count is asked for whole again", async () => {
+      const north = await world.delegatedHost("north", root, map);
+      await world.ship(north, { [map]: naming(`${root}x`) }, noon);
+      const [validators] = await world.rows(
+        "select etag, digest from frontier_url where url = 'http://maps.example/a.xml'",
+      );
+
+      await world.ship(north, { [root]: robots("rules", map) }, noon);
+      await world.ship(north, { [map]: naming(`${root}x`) }, days(7));
+
+      expect(validators).toEqual({ etag: null, digest: null });
+      expect(await world.urlRow(`${root}x`)).toMatchObject({ depth: 1 });
+      expect(await world.urlRow(map)).toMatchObject({ etag: '"one"' });
+    });
+
+    it("until it names them no more; one that cannot be had takes nothing back", async () => {
+      const north = await world.delegatedHost("north", root, map);
+      const named = async () => await world.rows("select host_hash::text from named_sitemap");
+      await world.ship(north, { [root]: robots("rules", map, map, `${root}own.xml`) }, noon);
+      const [first, second] = [await named(), days(7)];
+      await world.ship(north, { [root]: robots("unreachable") }, second);
+      const silent = await named();
+      await world.ship(north, { [root]: robots("none") }, days(14));
+
+      expect([first, silent, await named()].map((rows) => rows.length)).toEqual([1, 1, 0]);
+    });
   });
 
   it("are bounded per host, whatever its robots.txt names day by day", async () => {

@@ -77,6 +77,7 @@ describe("filters of the search", () => {
         { value: "old.example.org", pages: 1 },
         { value: "www.example.org", pages: 1 },
       ],
+      preference: [],
       pages: 2,
     });
   });

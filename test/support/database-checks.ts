@@ -203,7 +203,7 @@ export const databaseChecks: readonly DatabaseCheck[] = [
       left join frontier_url u using (host_hash, url_hash)
       left join page p using (host_hash, url_hash)
       where u.url_hash is null
-        or p.url_hash is null and l.kind in ('first-seen', 'changed', 'links-changed', 'came-back')
+        or p.url_hash is null and l.kind in ('first-seen', 'changed', 'links-changed', 'preferences-changed', 'came-back')
         or p.url_hash is not null and l.kind = 'gone'`,
   },
   {

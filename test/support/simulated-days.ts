@@ -388,7 +388,7 @@ export class SimulatedDays {
         void this.#jobs.push({ name, work }),
     } as unknown as Timekeeper;
     const ports = { pool, timekeeper, log: silentLog, now, nowMs };
-    const retaining = retentionDuties(ports, { retention });
+    const retaining = retentionDuties(ports, { retention, changes });
     await retaining.begin();
     retaining.start();
     scheduleUpkeep({ ...ports, incidents: this.#incidents });

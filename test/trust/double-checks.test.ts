@@ -207,6 +207,24 @@ describe("a comparison", () => {
     expect(await count("double_check")).toBe(0);
   });
 
+  it("is not begun of a page that is kept without its words, which others would seem to have made up", async () => {
+    await sites([1]);
+    await world.crawl(owner, noon);
+    await world.pool.query("delete from double_check");
+    await world.pool.query("update frontier_url set next_fetch_at = $1", [later(3600)]);
+    await world.pool.query("update frontier_host set due_at = $1", [later(3600)]);
+    const standard = { standard: "content-signal", place: "header", text: "search=no" } as const;
+    world.lieOf(owner, () => ({
+      outcome: { type: "unchanged", status: 304 },
+      result: { preferences: [{ ...standard, uses: ["search"], answer: "denied" }] },
+    }));
+
+    const { stored } = await world.crawl(owner, later(3600));
+
+    expect(stored).toBe(1);
+    expect(await count("double_check")).toBe(0);
+  });
+
   it("cannot be judged where there are only two crawlers, and is recorded", async () => {
     await sites([1]);
     await world.open([owner, second]);

@@ -4,15 +4,28 @@
  */
 import { parseAddress } from "./address.ts";
 
-/** User and password, and what stands before them: of http also without slashes, as WHATWG URL reads it. */
-const userinfo = /^(\s*(?:https?:[/\\]*|(?:[a-z][a-z0-9+.-]*:)?[/\\]{2,}))[^/\\?#]*@/i;
+/**
+ * User and password, and what stands before them, as WHATWG URL reads it: behind control characters and blanks, and of
+ * http and ftp also without slashes.
+ */
+const userinfo = /^([^!-\uffff]*(?:(?:https?|ftp|wss?):[/\\]*|(?:[a-z][a-z0-9+.-]*:)?[/\\]{2,}))[^/\\?#]*@/i;
+
+/** The same of URLs in the middle of a text, which blanks, quotes and brackets end. */
+const anyUserinfo = /((?:\b[a-z][a-z0-9+.-]{0,30}:)?[/\\]{2,})[^/\\?#\s"'<>,;]*@/gi;
 
 /**
  * A URL or a reference without user and password, and otherwise as it stands: they are nobody's business but of
  * whoever wrote them there.
  */
 export function withoutUser(text: string): string {
-  return text.includes("@") ? text.replace(userinfo, "$1") : text;
+  if (!text.includes("@")) return text;
+  // The standard passes over these wherever they stand, in `ht\ttps:` too.
+  return text.replace(/[\t\r\n]+/g, "").replace(userinfo, "$1");
+}
+
+/** A text that may hold several URLs, such as a `Link` header, without users and passwords. */
+export function withoutUsers(text: string): string {
+  return text.includes("@") ? text.replace(anyUserinfo, "$1") : text;
 }
 
 /** Throws a TypeError for text that is no URL. */

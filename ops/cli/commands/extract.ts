@@ -3,8 +3,10 @@
 import { Command } from "commander";
 import { UsageError } from "#core/errors";
 import { canParseUrl, withoutUser } from "#core/ip/url-host";
+import { withoutDeniedText } from "#crawler/crawl/crawl-slice";
 import { extractPage } from "#crawler/extract/extract-page";
 import { maxBodyBytes } from "#crawler/fetch/ask-robots";
+import type { StatedPreference } from "#protocol/preferences";
 import type { PageExtract } from "#protocol/result";
 import { printAnswer } from "../output.ts";
 import { readInput } from "../page/read-input.ts";
@@ -15,6 +17,7 @@ import {
   singleFetch,
   withFetchOptions,
 } from "../page/single-fetch.ts";
+import { statedFacts } from "../stated-text.ts";
 
 interface ExtractOptions extends SingleFetchOptions {
   readonly url: string;
@@ -27,6 +30,8 @@ interface ExtractAnswer {
   /** The body was longer than what is kept, or nested too deeply. */
   readonly cut: boolean;
   readonly page: PageExtract;
+  /** What is stated of the page's uses: of a file, in the page itself. */
+  readonly stated: readonly StatedPreference[];
 }
 
 export function extractCommand(): Command {
@@ -47,7 +52,8 @@ export function extractCommand(): Command {
 async function extract(source: string, options: ExtractOptions): Promise<void> {
   const answer = isUrl(source) ? await ofUrl(source, options) : await ofFile(source, options);
   const text = `${answer.cut ? "the page was cut: what follows was read from its beginning\n" : ""}${pageText(answer.page)}`;
-  printAnswer(options, answer, text);
+  const stated = statedFacts(answer.stated).map(([name, fact]) => `\n${name.padEnd(12)}${fact}`);
+  printAnswer(options, answer, text + stated.join(""));
 }
 
 export const isUrl = (source: string) => /^https?:\/\//i.test(source);
@@ -63,7 +69,8 @@ async function ofFile(source: string, { url, contentType }: ExtractOptions): Pro
     robotsTag: undefined,
     quiet: async () => {},
   });
-  return { source, cut: cut || extracted.cut, page: extracted.page };
+  const { page, stated } = extracted;
+  return { source, cut: cut || extracted.cut, page: withoutDeniedText(page, stated), stated };
 }
 
 async function ofUrl(source: string, options: ExtractOptions): Promise<ExtractAnswer> {
@@ -75,5 +82,6 @@ async function ofUrl(source: string, options: ExtractOptions): Promise<ExtractAn
     source: withoutUser(source),
     cut: result.outcome.type === "fetched" && result.outcome.truncated,
     page: result.page,
+    stated: result.preferences ?? [],
   };
 }

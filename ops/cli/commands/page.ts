@@ -14,6 +14,7 @@ import { boundedInteger } from "../bounded-number.ts";
 import { commandContext, exitCodes } from "../command-context.ts";
 import { type Column, formatTable, printAnswer, printable } from "../output.ts";
 import { type DatabaseOptions, readDatabase, withDatabaseOptions } from "../read-database.ts";
+import { statedLines } from "../stated-text.ts";
 
 interface PageCommandOptions extends DatabaseOptions {
   readonly fetches: number;
@@ -50,13 +51,14 @@ async function showPage(url: string, options: PageCommandOptions): Promise<void>
 
 // What the index has of a page, as people read it in a terminal.
 
-function pageText({ page, words }: PageAnswer): string {
-  if (page === null) return words ?? "";
+function pageText({ page, words, stated }: PageAnswer): string {
+  if (page === null) return [words ?? "", ...statedLines(stated)].join("\n");
   return [
     `${printable(page.title || "(no title)", 200)}\n${printable(page.url, 2100)}`,
     factLines(page),
     ...(page.description === "" ? [] : [printable(page.description, 500)]),
     ...(page.excerpt === "" ? [] : [printable(`${page.excerpt} …`, 700)]),
+    ...(page.stated === null ? [] : [statedLines(page.stated).join("\n")]),
     list("Fetches", page.fetches, fetchColumns, fetchRows(page)),
     list(
       "Links to this page",

@@ -2,12 +2,16 @@
 import { Command, Option } from "commander";
 import type { Pool } from "pg";
 import {
+  type HostsInHand,
+  type InHandSort,
+  inHandSorts,
   type QueueAges,
   type WaitingHost,
   type WaitReason,
   waitReasons,
 } from "#coordinator/overview/overview-types";
 import { spanOrDash, waitReasonWords, waitWords } from "#coordinator/overview/overview-words";
+import { paceLimitWords } from "#coordinator/overview/verdict";
 import { createReports } from "#coordinator/who/reads";
 import { whenWords } from "#core/format";
 import { boundedInteger } from "../bounded-number.ts";
@@ -17,6 +21,8 @@ import { formatTable, printable } from "../output.ts";
 import { withDatabaseOptions } from "../read-database.ts";
 
 interface QueueOptions extends WatchedOptions {
+  readonly inHand?: boolean;
+  readonly sort: InHandSort;
   readonly reason?: WaitReason;
   readonly limit: number;
 }
@@ -25,16 +31,38 @@ export function queueCommand(): Command {
   return withWatch(withDatabaseOptions(new Command("queue")))
     .description("hosts that are due and not being fetched: how long they have waited, and for what")
     .addOption(new Option("--reason <reason>", "only those that wait for this").choices([...waitReasons]))
-    .option("--limit <n>", "hosts at most, the longest waiting first", boundedInteger(1, 1000), 20)
+    .option("--in-hand", "instead, the hosts that are being crawled now: by whom and how fast")
+    .addOption(
+      new Option("--sort <order>", "of --in-hand, which come first")
+        .choices([...inHandSorts])
+        .default("rate"),
+    )
+    .option(
+      "--limit <n>",
+      "hosts at most, the longest waiting first, or as --sort says",
+      boundedInteger(1, 1000),
+      20,
+    )
     .addHelpText(
       "after",
-      "\nExit codes: 0 done, 1 failed, 2 wrong usage, 3 nothing waits.\n\nExample:\n  nearcrawl queue --reason no-delegation",
+      "\nExit codes: 0 done, 1 failed, 2 wrong usage, 3 nothing waits, or is in hand.\nThe first line is what the crawl is limited by: what is in the way of the most hosts, waiting or in hand. Sites are slowed down with nearcrawl site-caps.\n\nExamples:\n  nearcrawl queue --reason no-delegation\n  nearcrawl queue --in-hand --sort open",
     )
     .action(async (options: QueueOptions) => await queue(options));
 }
 
 async function queue(options: QueueOptions): Promise<void> {
-  const { reason = null, limit } = options;
+  const { reason = null, limit, sort } = options;
+  if (options.inHand) {
+    const read = async (pool: Pool) => {
+      const answer = await createReports(pool, () => performance.now()).hostsInHand(
+        { sort, most: limit },
+        new Date(),
+      );
+      if (!options.watch && answer.hosts === 0) process.exitCode = exitCodes.notFound;
+      return answer;
+    };
+    return await printWatched(options, read, inHandText);
+  }
   const read = async (pool: Pool) => {
     const now = new Date();
     const reads = createReports(pool, () => performance.now());
@@ -54,7 +82,10 @@ export function queueText(answer: {
   readonly now: Date;
 }): string {
   const { ages, hosts, now } = answer;
-  if (hosts.length === 0) return ages.hosts === 0 ? "nothing that is due waits" : "no host waits for this";
+  const { limitedBy, words } = ages.verdict;
+  const verdict = limitedBy === "nothing-due" ? "" : `${words}\n`;
+  if (hosts.length === 0)
+    return `${verdict}${ages.hosts === 0 ? "nothing that is due waits" : "no host waits for this"}`;
   const ageTable = formatTable(
     [{ title: "hosts that wait for" }, ...["hosts", "median", "95 % <", "longest"].map(right)],
     ages.reasons.map((age) => [
@@ -70,7 +101,25 @@ export function queueText(answer: {
       host.range ?? "",
     ]),
   );
-  return `${ageTable}\n\n${hostTable}`;
+  return `${verdict}\n${ageTable}\n\n${hostTable}`;
+}
+
+export function inHandText({ at, hosts, shown }: HostsInHand): string {
+  if (hosts === 0) return "no host is being crawled";
+  const table = formatTable(
+    [
+      ...[{ title: "host" }, { title: "crawler" }, right("URLs/min"), right("done"), right("to do")],
+      ...[{ title: "held back by" }, { title: "since" }],
+    ],
+    shown.map((one) => [
+      ...[printable(one.host, 80), one.crawler, one.urlsPerMinute.toFixed(1)],
+      ...[String(one.urls - one.openUrls), String(one.openUrls)],
+      `${paceLimitWords[one.limit]}${one.delayMs === null ? "" : `, ${one.delayMs / 1000} s`}`,
+      whenWords(one.since, new Date(at)),
+    ]),
+  );
+  const more = hosts > shown.length ? `\n\n${shown.length} of ${hosts.toLocaleString("en-GB")} hosts` : "";
+  return `${table}${more}`;
 }
 
 const right = (title: string) => ({ title, align: "right" as const });

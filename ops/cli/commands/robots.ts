@@ -1,5 +1,6 @@
 /** `nearcrawl robots`: what a robots.txt allows, and by which rule; of a file, or as the crawler would get it. */
 import { Command } from "commander";
+import { statementLines } from "#coordinator/results/stated-uses";
 import { UsageError } from "#core/errors";
 import { canParseUrl, withoutUser } from "#core/ip/url-host";
 import { askRobots, type RobotsAnswer } from "#crawler/fetch/ask-robots";
@@ -11,11 +12,14 @@ import {
   robotsVerdict,
   sitemapUrls,
 } from "#crawler/fetch/robots-rules";
+import { type StatedInRobots, usesOfPath } from "#crawler/fetch/robots-uses";
 import { SiteClient } from "#crawler/fetch/site-client";
+import { type PreferenceAnswer, type UseAnswers, useAnswers } from "#protocol/preferences";
 import { exitCodes } from "../command-context.ts";
 import { printAnswer, printable } from "../output.ts";
 import { readInput } from "../page/read-input.ts";
 import { type SingleFetchOptions, withFetchOptions, withFetchTools } from "../page/single-fetch.ts";
+import { forUsWords } from "../stated-text.ts";
 
 interface RobotsOptions extends SingleFetchOptions {
   readonly agent: string;
@@ -25,15 +29,21 @@ interface RobotsOptions extends SingleFetchOptions {
 
 export function robotsCommand(): Command {
   const command = new Command("robots")
-    .description("what a robots.txt allows (RFC 9309), and by which of its lines")
+    .description(
+      "what a robots.txt allows (RFC 9309) and states of the uses of pages, and by which of its lines",
+    )
     .argument("<source>", "the URL of a page or of a robots.txt, a file, or - for standard input")
-    .option("--agent <token>", "whom to judge for, as User-agent lines have it", "Nearcrawl")
+    .option(
+      "--agent <token>",
+      "whom to judge for: FooBot, or its User-Agent from the first letter on",
+      "Nearcrawl",
+    )
     .option("--path <path...>", "paths to judge, such as '/a?b=c' (default: the URL's own, or /)")
     .option("--json", "print for programs");
   return withFetchOptions(command)
     .addHelpText(
       "after",
-      "\nOf a URL, robots.txt is fetched as the crawler does it: redirects followed, addresses guarded; 4xx allows everything, 5xx, 429 and no answer forbid everything.\nExit codes: 0 judged, whatever the verdict; 1 robots.txt could not be had; 2 the file cannot be read.\n\nExamples:\n  nearcrawl robots https://www.example.org/private/page\n  nearcrawl robots robots.txt --agent FooBot --path /a '/b?c=d'",
+      "\nWhat the file states of the uses of pages (Content-Signal, Content-Usage, License) stands under each path, with its line and what it comes to for us: a page whose use for search is denied is fetched for its links and not indexed. Headers and the page itself may state more: see `nearcrawl fetch`.\nOf a URL, robots.txt is fetched as the crawler does it: redirects followed, addresses guarded; 4xx allows everything, 5xx, 429 and no answer forbid everything.\nExit codes: 0 judged, whatever the verdict; 1 robots.txt could not be had; 2 the file cannot be read.\n\nExamples:\n  nearcrawl robots https://www.example.org/private/page\n  nearcrawl robots robots.txt --agent FooBot --path /a '/b?c=d'",
     )
     .action((source: string, options: RobotsOptions) => robots(source, options));
 }
@@ -125,6 +135,8 @@ interface RobotsReport {
   readonly sitemaps: readonly string[];
   /** The file is longer than what is read of it. */
   readonly cut: boolean;
+  /** Lines about uses beyond those that are kept. */
+  readonly linesLeftOut: number;
   readonly verdicts: readonly PathVerdict[];
 }
 
@@ -134,6 +146,12 @@ interface PathVerdict {
   /** The deciding line in words; null when none matched. */
   readonly rule: string | null;
   readonly line: number | null;
+  /** What is stated of the path's uses, each with the place and the line; none where it may not be fetched. */
+  readonly stated: readonly StatedInRobots[];
+  /** What that comes to: the strictest answer for each use that anything is stated of. */
+  readonly uses: UseAnswers;
+  /** Whether a page may be indexed and shown, as far as robots.txt goes. */
+  readonly search: PreferenceAnswer | "not stated";
 }
 
 type RobotsSource = Pick<RobotsReport, "agent" | "source" | "hops"> & {
@@ -154,8 +172,17 @@ function reportOfRules(
     crawlDelaySeconds: rules.crawlDelaySeconds,
     sitemaps: sitemapUrls(rules, url),
     cut: rules.cut,
-    verdicts: paths.map((path) => ({ path, ...robotsVerdict(rules, path) })),
+    linesLeftOut: rules.uses.leftOut.lines,
+    verdicts: paths.map((path) => verdictOf(rules, path)),
   };
+}
+
+function verdictOf(rules: RobotsRules, path: string): PathVerdict {
+  const verdict = robotsVerdict(rules, path);
+  // Nothing is stated of what may not be fetched (draft-ietf-aipref-attach-05 section 3.1).
+  const stated = verdict.allowed ? usesOfPath(rules.uses, path) : [];
+  const uses = useAnswers(stated);
+  return { path, ...verdict, stated, uses, search: uses.search ?? "not stated" };
 }
 
 /** For an origin whose robots.txt has no rules: absent, closed or out of reach. */
@@ -172,7 +199,11 @@ function reportWithoutRules(
     crawlDelaySeconds: null,
     sitemaps: [],
     cut: false,
-    verdicts: paths.map((path) => ({ path, allowed, rule: null, line: null })),
+    linesLeftOut: 0,
+    verdicts: paths.map((path) => ({
+      ...{ path, allowed, rule: null, line: null },
+      ...{ stated: [], uses: {}, search: "not stated" },
+    })),
   };
 }
 
@@ -185,7 +216,12 @@ function robotsText(report: RobotsReport): string {
     ...(report.cut
       ? [`cut      the file is longer than ${maxRobotsBytes} bytes; the rest was not read`]
       : []),
-    ...report.verdicts.map(verdictLine),
+    ...(report.linesLeftOut === 0
+      ? []
+      : [
+          `left out ${report.linesLeftOut} further lines about uses; what they deny is taken as denied everywhere`,
+        ]),
+    ...report.verdicts.flatMap((verdict) => [verdictLine(verdict), ...useLines(verdict)]),
   ];
   return lines.join("\n");
 }
@@ -194,6 +230,17 @@ function groupWords({ why, group }: RobotsReport): string {
   if (why !== null) return printable(why);
   if (group.length === 0) return "for whom no group stands in the file: everything is allowed";
   return `by the group of ${group.map((agent) => printable(agent, 60)).join(", ")}`;
+}
+
+function useLines({ stated, uses }: PathVerdict): string[] {
+  if (stated.length === 0) return [];
+  const numbers = [...new Set(stated.map(({ line }) => line))];
+  const lines = numbers.flatMap((number) =>
+    statementLines(stated.filter(({ line }) => line === number)).map(
+      (text) => `  states   ${printable(text, 400)}${number === null ? "" : `, line ${number}`}`,
+    ),
+  );
+  return [...lines, `  for us   ${forUsWords(uses)}`];
 }
 
 function verdictLine({ path, allowed, rule }: PathVerdict): string {

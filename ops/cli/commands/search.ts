@@ -1,5 +1,6 @@
 /** `nearcrawl search`: the pages that hold these words. */
 import { Command } from "commander";
+import { answersText } from "#coordinator/results/stated-uses";
 import { filterFault, maxSearchLimit, maxSearchOffset, type SearchOptions } from "#coordinator/search/query";
 import { searchPages } from "#coordinator/search/search";
 import { type FoundPage, facetNames, type SearchAnswer } from "#coordinator/search/search-answer";
@@ -29,6 +30,10 @@ export function searchCommand(): Command {
       "published (or fetched, where a page does not say) on this day or later, such as 2026-03-01",
     )
     .option("--to <day>", "on this day or earlier")
+    .option(
+      "--preference <use=answer>",
+      "only pages of which the site states this, such as ai-train=denied; ai-train=unstated where it states nothing",
+    )
     .option("--sort <order>", "relevance or date", "relevance")
     .option("--explain", "say why each result stands where it does");
   return withDatabaseOptions(command)
@@ -87,6 +92,7 @@ function resultText(page: FoundPage, number: number): string {
     `fetched ${day(page.fetchedAt)}${page.crawler === null ? "" : ` by ${page.crawler}`}`,
     page.language,
     page.country,
+    answersText(page.uses) === "" ? null : `states ${answersText(page.uses)}`,
     page.alike > 0 ? `${page.alike} more with nearly the same text` : null,
   ].filter((fact) => fact !== null);
   return [

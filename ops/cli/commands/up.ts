@@ -8,6 +8,7 @@ import { contactOption } from "../contact-option.ts";
 import { printJson } from "../output.ts";
 import { untilAskedToStop } from "../until-asked-to-stop.ts";
 import { runEmulated } from "../up/emulated-run.ts";
+import { limitText } from "../up/follow-run.ts";
 import { comparePoliciesLive } from "../up/live-comparison.ts";
 import { policyTable, worldParameters } from "../up/policy-comparison.ts";
 import { notCrawled, realWebParameters, runRealWeb } from "../up/real-web-run.ts";
@@ -108,6 +109,7 @@ function resultText(run: Awaited<ReturnType<typeof runEmulated>>): string {
   const how = outcome.finished ? "done" : "stopped early";
   return [
     `\n${how}: ${outcome.hostsFetched} of ${outcome.hosts} sites, ${outcome.pages} pages in ${outcome.seconds.toFixed(0)} s (${rate}/s)`,
+    ...(outcome.limitedBy === null ? [] : [limitText(outcome.limitedBy)]),
     "",
     policyTable(policies),
     "",

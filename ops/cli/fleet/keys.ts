@@ -17,6 +17,7 @@ import { nobodyOfThatName } from "./watched.ts";
 
 interface RotateOptions extends DatabaseOptions {
   readonly all?: boolean;
+  readonly signingKey?: boolean;
   readonly graceHours: number;
 }
 
@@ -28,6 +29,10 @@ export function rotateCommand(): Command {
     )
     .option("--all", "every crawler that has an identity")
     .option(
+      "--signing-key",
+      "the key that requests to sites are signed with in its place: the crawler makes another, used once it is published (done by itself after signingKeyDays)",
+    )
+    .option(
       "--grace-hours <hours>",
       "how long the old key stays good once the new one has arrived",
       boundedNumber(0, 720),
@@ -38,6 +43,7 @@ export function rotateCommand(): Command {
 
 async function rotate(name: string | undefined, options: RotateOptions): Promise<void> {
   if ((name === undefined) !== (options.all === true)) throw new UsageError("say one name, or --all");
+  if (options.signingKey === true) return await renewSigningKeys(name ?? null, options);
   const { graceHours } = options;
   const asked = await readDatabase(commandContext(options), async ({ pool }) => {
     const rotations = await createFleetKeys(pool).askRotation(name ?? null, { graceHours, now: new Date() });
@@ -62,6 +68,30 @@ async function rotate(name: string | undefined, options: RotateOptions): Promise
   const lines = asked.map(
     ({ name: crawler, online }) =>
       `${crawler} gets a new key ${online ? "now" : "when it comes next"}; the old one stays good for ${graceHours} hours after that`,
+  );
+  printAnswer(options, asked, lines.join("\n"));
+}
+
+async function renewSigningKeys(name: string | null, options: RotateOptions): Promise<void> {
+  const asked = await readDatabase(commandContext(options), async ({ pool }) => {
+    const crawlers = await createFleetKeys(pool).askSigningKey(name, new Date());
+    for (const { name: target } of crawlers) {
+      const words = `${target} makes another signing key.`;
+      await recordCommand(pool, { action: "crawler-signing-key-asked", target, words });
+    }
+    return crawlers;
+  });
+  if (asked.length === 0) {
+    const who = name === null ? "no crawler makes" : `there is no crawler "${name.slice(0, 100)}" that makes`;
+    process.stderr.write(
+      `nearcrawl: ${who} signing keys and may connect (older ones sign with their identities)\n`,
+    );
+    process.exitCode = exitCodes.notFound;
+    return;
+  }
+  const lines = asked.map(
+    ({ name: crawler, online }) =>
+      `${crawler} makes another signing key ${online ? "now" : "when it comes next"}, and uses it once sites can know it`,
   );
   printAnswer(options, asked, lines.join("\n"));
 }

@@ -82,7 +82,8 @@ function pastLines({ identity: { lastAway, lastEnd } }: CrawlerRecord): string[]
 }
 
 function identityLines({ identity, place, softwareVersion }: CrawlerRecord): string[] {
-  const { publicKey, keySince, scopes, seenAddress, addressBefore, addressChangedAt, copiedAt } = identity;
+  const { publicKey, keySince, scopes, signingKey, seenAddress, addressBefore, addressChangedAt, copiedAt } =
+    identity;
   const moved =
     addressBefore === null || addressChangedAt === null
       ? ""
@@ -93,6 +94,7 @@ function identityLines({ identity, place, softwareVersion }: CrawlerRecord): str
       "key",
       keySince === null ? "none that is good" : `since ${minute(keySince)}, to ${scopes.join(" and ")}`,
     ),
+    labelled("signs with", signingKey === null ? "its identity, or not at all" : signingText(signingKey)),
     labelled("seen at", seenAddress === null ? "never" : `${seenAddress}${moved}`),
     ...(place === null ? [] : [labelled("place", words(place))]),
     labelled("software", softwareVersion === null ? "not told" : words(softwareVersion)),
@@ -100,6 +102,15 @@ function identityLines({ identity, place, softwareVersion }: CrawlerRecord): str
       ? []
       : [labelled("ATTENTION", `its folder was copied: seen twice at ${minute(copiedAt)}`)]),
   ];
+}
+
+function signingText({
+  publicKey,
+  keyId,
+  since,
+  until,
+}: NonNullable<CrawlerRecord["identity"]["signingKey"]>) {
+  return `${publicKey} since ${minute(since)}, until ${minute(until)} at the latest; keyid ${keyId}`;
 }
 
 function limitLines(record: CrawlerRecord): string[] {

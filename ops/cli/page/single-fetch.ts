@@ -15,6 +15,7 @@ import type { FetchOutcome, FetchResult, FetchTiming, PageExtract } from "#proto
 import { softwareVersion } from "#protocol/software-version";
 import { userAgent } from "#protocol/user-agent";
 import { printable } from "../output.ts";
+import { statedFacts } from "../stated-text.ts";
 
 export interface SingleFetchOptions {
   readonly config?: string;
@@ -118,10 +119,18 @@ function hopText(hop: FollowedHop): string {
     ["bytes", result.wireBytes === 0 ? null : `${result.wireBytes} on the wire, ${result.bodyBytes} decoded`],
     ["etag", result.etag],
     ["modified", result.lastModified],
+    ["price", priceWords(result)],
+    ...statedFacts(result.preferences ?? []),
     ["next", `this host may be asked again after ${milliseconds(result.hostDelayMs)}`],
   ];
   const lines = facts.flatMap(([name, fact]) => (fact ? [`  ${name.padEnd(10)}${printable(fact)}`] : []));
   return [printable(hop.url), ...lines].join("\n");
+}
+
+function priceWords({ outcome }: FetchResult): string | null {
+  return outcome.type === "http-error" && outcome.price !== undefined
+    ? `${outcome.price} for the page`
+    : null;
 }
 
 function robotsWords({ robots, crawlDelaySeconds, result }: FollowedHop): string {
@@ -204,6 +213,7 @@ export function pageText(page: PageExtract): string {
     ["simhash", page.simhash],
     ["soft 404", page.softNotFound ? "it says that there is no such page" : null],
     ["near", page.nearDuplicateOf],
+    ["refresh", page.refresh && `after ${page.refresh.seconds} s to ${page.refresh.url}`],
     ...(page.feeds ?? []).map((feed) => ["feed", feed] as const),
     ...page.headings.slice(0, shownHeadings).map(({ level, text }) => [`h${level}`, text] as const),
   ];
@@ -232,15 +242,22 @@ function lexemeCount(lexemes: string): number {
   return lexemes === "" ? 0 : (lexemes.match(/':/g)?.length ?? 0);
 }
 
-function linkLines({ links, trappedLinks }: PageExtract): string[] {
+function linkLines({ links, trappedLinks, leftOutLinks, foreignLinks = [] }: PageExtract): string[] {
+  const foreign =
+    foreignLinks.length === 0
+      ? []
+      : [
+          `  and ${foreignLinks.length} of other hosts, which count where their robots.txt names this sitemap`,
+        ];
   const trapped = trappedLinks === undefined ? "" : `, ${trappedLinks} left out as a trap`;
+  const leftOut = leftOutLinks === undefined ? "" : `, ${leftOutLinks} left out`;
   const shown = links.slice(0, shownLinks).map(({ url, anchor, nofollow }) => {
     const words = anchor === "" ? "" : `  “${printable(anchor, 60)}”`;
     return `  ${printable(url)}${words}${nofollow ? "  nofollow" : ""}`;
   });
   const more =
     links.length > shownLinks ? [`  … and ${links.length - shownLinks} more (--json has all)`] : [];
-  return [`${"links".padEnd(12)}${links.length}${trapped}`, ...shown, ...more];
+  return [`${"links".padEnd(12)}${links.length}${trapped}${leftOut}`, ...shown, ...more, ...foreign];
 }
 
 export interface FetchAnswer {

@@ -6,6 +6,7 @@ import {
   type StrategyName,
   weightOf,
 } from "../../simulate/recrawl/scenario.ts";
+import type { SignalComparison } from "../../simulate/recrawl/signalled-pages.ts";
 import type { GroupFigures, RecrawlFigures } from "../../simulate/recrawl/simulate-recrawl.ts";
 import { type Column, formatTable } from "../output.ts";
 
@@ -28,6 +29,40 @@ export function recrawlTables(report: CaseReport): string {
     formatTable(columnsOf("rank", figures), intervalRows(report)),
     `Update quality (table ${quality}), freshness and load`,
     formatTable(columnsOf("", figures), qualityRows(report)),
+  ].join("\n\n");
+}
+
+/** How fresh each strategy keeps the pages, by the quality of the signals. */
+export function signalTables(
+  comparisons: readonly SignalComparison[],
+  { pages, seed, seeds }: { readonly pages: number; readonly seed: number; readonly seeds: number },
+): string {
+  const [first] = comparisons;
+  if (first === undefined) return "";
+  const columns = ["recall", "false", ...first.strategies.map(({ strategy }) => strategy), "best"];
+  const titles = columns.map((title) => ({ title, align: "right" as const }));
+  const rowsOf = (text: (run: SignalComparison["strategies"][number]) => string, best: boolean) =>
+    comparisons.map(({ quality, strategies, best: most }) => [
+      ...[quality.recall, quality.falseShare].map((share) => `${number(100 * share, 0)} %`),
+      ...strategies.map(text),
+      ...(best ? [number(100 * most, 1)] : []),
+    ]);
+  const size = `${count(pages)} pages, ${count(first.fetches)} fetches, ${seeds === 1 ? `seed ${seed}` : `seeds ${seed} to ${seed + seeds - 1}`}`;
+  const spread = ({ freshness, least, most }: SignalComparison["strategies"][number]) =>
+    `${number(100 * freshness, 1)} ±${number(50 * (most - least), 1)}`;
+  const share = ({ ofOptimal }: SignalComparison["strategies"][number]) =>
+    ofOptimal === null ? "–" : number(ofOptimal, 3);
+  const fetched = ({ fetched: all, busiest }: SignalComparison["strategies"][number]) =>
+    `${number(all, 3)}, ${number(busiest, 2)}`;
+  return [
+    `Pages whose changes are signalled: ${size}`,
+    `Share of time in which copies are current, in %, by importance (mean, and half of what the seeds differ by); best: the continuous optimum`,
+    formatTable(titles, rowsOf(spread, true)),
+    ...(first.strategies.some(({ ofOptimal }) => ofOptimal !== null)
+      ? ["Of the freshness of optimal", formatTable(titles.slice(0, -1), rowsOf(share, false))]
+      : []),
+    "Fetches of those planned: mean, and the busiest day of any seed",
+    formatTable(titles.slice(0, -1), rowsOf(fetched, false)),
   ].join("\n\n");
 }
 

@@ -4,6 +4,8 @@ import { setTimeout as delay } from "node:timers/promises";
 import { createCrawlerStore } from "#coordinator/crawlers/crawler-store";
 import type { FrontierProgress } from "#coordinator/frontier/frontier";
 import { createFrontierStore } from "#coordinator/frontier/frontier-store";
+import type { LimitCode, Verdict } from "#coordinator/overview/overview-types";
+import { queueAges } from "#coordinator/overview/queue-reads";
 import { DatabaseError } from "#core/errors";
 import { type Database, isConnectionLost, wordsOf } from "#db/server-database";
 import type { RunVoice } from "./run-voice.ts";
@@ -26,9 +28,23 @@ export interface RunOutcome {
   readonly rounds: number;
   readonly hosts: number;
   readonly hostsFetched: number;
+  /** Null: it was not looked at, since the run was short. */
+  readonly limitedBy: RunLimit | null;
+}
+
+/** What the run was limited by most of the time. */
+export interface RunLimit {
+  readonly limitedBy: LimitCode;
+  /** Of the looks, from 0 to 1. */
+  readonly share: number;
+  /** `limited by 3 hosts' Crawl-delay`: as it was when the most hosts were. */
+  readonly words: string;
 }
 
 const lookEveryMs = 1000;
+
+/** Looks at what limits it. */
+const limitEveryMs = 5000;
 
 /** Nothing new for so long is said, with the reason as far as it shows. */
 const stallMs = 30_000;
@@ -46,6 +62,8 @@ export async function followRun(run: FollowedRun): Promise<RunOutcome> {
   });
   let changedMs = startMs;
   let last = "";
+  const limits = new RunLimits();
+  let limitMs = startMs;
   for (;;) {
     const [progress, known] = await run.throughOutages(
       async () => [await frontier.progress(new Date()), await crawlers.list()] as const,
@@ -63,7 +81,15 @@ export async function followRun(run: FollowedRun): Promise<RunOutcome> {
       return outcomeOf(progress, {
         finished: !stopped || isFinished(progress),
         seconds: (nowMs - startMs) / 1000,
+        limitedBy: limits.most(),
       });
+    }
+    if (nowMs - limitMs > limitEveryMs) {
+      limitMs = nowMs;
+      const { verdict } = await run.throughOutages(
+        async () => await queueAges(run.database.pool, new Date()),
+      );
+      limits.add(verdict);
     }
     const now = JSON.stringify(progress);
     if (now !== last) changedMs = nowMs;
@@ -94,7 +120,35 @@ function whatItWaitsFor(progress: FrontierProgress, crawlersOnline: number): str
   return `${progress.urlsPending} URLs wait for their hosts' pace`;
 }
 
-function outcomeOf(progress: FrontierProgress, end: { finished: boolean; seconds: number }): RunOutcome {
+/** The verdicts of a run, counted. */
+export class RunLimits {
+  readonly #looks = new Map<LimitCode, { looks: number; readonly worst: Verdict }>();
+  #all = 0;
+
+  add(verdict: Verdict): void {
+    const known = this.#looks.get(verdict.limitedBy) ?? { looks: 0, worst: verdict };
+    const worst = verdict.hosts > known.worst.hosts ? verdict : known.worst;
+    this.#looks.set(verdict.limitedBy, { looks: known.looks + 1, worst });
+    this.#all += 1;
+  }
+
+  most(): RunLimit | null {
+    const [most] = [...this.#looks].sort(([, one], [, other]) => other.looks - one.looks);
+    if (most === undefined) return null;
+    const [limitedBy, { looks, worst }] = most;
+    return { limitedBy, share: looks / this.#all, words: worst.words };
+  }
+}
+
+/** `limited by 3 hosts' Crawl-delay, 82 % of the time`. */
+export function limitText({ words, share }: RunLimit): string {
+  return `${words}, ${Math.round(100 * share)} % of the time`;
+}
+
+function outcomeOf(
+  progress: FrontierProgress,
+  end: Pick<RunOutcome, "finished" | "seconds" | "limitedBy">,
+): RunOutcome {
   const { pages, probes, rounds, hosts, hostsFetched } = progress;
   return { ...end, pages, probes, rounds, hosts, hostsFetched };
 }

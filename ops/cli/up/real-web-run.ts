@@ -5,6 +5,8 @@
 import { existsSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { z } from "zod";
+import { coverageSum } from "#coordinator/channels/coverage";
+import { coverageOfSeeds } from "#coordinator/channels/coverage-reads";
 import { createCrawlerStore } from "#coordinator/crawlers/crawler-store";
 import { admitUrls, type RejectedUrl, seedFault } from "#coordinator/frontier/admit-urls";
 import { createFrontierStore, createRejectedUrlStore } from "#coordinator/frontier/frontier-store";
@@ -17,7 +19,7 @@ import { checkedContact, requireContact } from "../contact-option.ts";
 import { newCrawlerKey } from "../crawler-key.ts";
 import { ownSignInLink } from "../issue-command-link.ts";
 import { printable } from "../output.ts";
-import { followRun, type RunOutcome, type ThroughOutages, throughOutages } from "./follow-run.ts";
+import { followRun, limitText, type RunOutcome, type ThroughOutages, throughOutages } from "./follow-run.ts";
 import { openRun } from "./run-record.ts";
 import type { RunVoice } from "./run-voice.ts";
 import { ServerWatch } from "./server-watch.ts";
@@ -124,6 +126,9 @@ export interface RealWebRun {
 
 const schema = "nearcrawl";
 
+/** Links from a seed. */
+const maxDepth = 20;
+
 export async function runRealWeb(options: RealWebRunOptions): Promise<RealWebRun> {
   const { context, parameters, voice } = options;
   const folder = join(context.home, schema);
@@ -159,7 +164,7 @@ export async function runRealWeb(options: RealWebRunOptions): Promise<RealWebRun
     });
     if (outcome.finished) await steadily(async () => await run.finish({ outcome }));
     const found = await steadily(async () => await neverCrawled(database, parameters.urls));
-    const summary = await steadily(async () => await outcomesOf(database));
+    const summary = await steadily(async () => await summaryOf(database, parameters, outcome));
     return { webUrl, outcome, summary, refused: { asked: parameters.refused, found }, stop };
   };
   try {
@@ -210,7 +215,7 @@ function coordinatorSettings(
   return {
     listen: { host: "127.0.0.1", port },
     delegation: { policy, expectedCrawlers: crawlers, settleSeconds: 5 },
-    scope: { pagesPerHost: pagesPerSite, maxDepth: 20, admitNewHosts: false },
+    scope: { pagesPerHost: pagesPerSite, maxDepth, admitNewHosts: false },
     ...(contact === undefined ? {} : { contact }),
     ...(allow.length === 0 ? {} : { allowSpecialPurpose: allow }),
   };
@@ -221,7 +226,7 @@ async function admitSeeds(database: Database, parameters: RealWebParameters, voi
     frontier: createFrontierStore(database.pool),
     rejected: createRejectedUrlStore(database.pool),
   };
-  const scope = { pagesPerHost: parameters.pagesPerSite, maxDepth: 20, admitNewHosts: true };
+  const scope = { pagesPerHost: parameters.pagesPerSite, maxDepth, admitNewHosts: true };
   const now = new Date();
   await admitUrls(parameters.urls, ports, { scope, now });
   await ports.rejected.record(parameters.refused, "operator", now);
@@ -251,6 +256,17 @@ async function neverCrawled({ pool }: Database, urls: readonly string[]): Promis
     [keys.map(({ hostHash }) => hostHash), keys.map(({ urlHash }) => urlHash), keys.map(({ url }) => url)],
   );
   return rows;
+}
+
+/** Hosts of seeds that are told of. */
+const mostCovered = 1000;
+
+async function summaryOf(database: Database, { urls }: RealWebParameters, outcome: RunOutcome) {
+  const seeds = urls.map((url) => urlKeyOf(url.trim())).filter((key) => typeof key !== "string");
+  const { coverage } = await coverageOfSeeds(database.pool, seeds, { maxDepth, most: mostCovered });
+  const limit = outcome.limitedBy === null ? [] : [limitText(outcome.limitedBy)];
+  const covered = `seeds' hosts: ${coverageSum(coverage)} (nearcrawl coverage --host NAME)`;
+  return [await outcomesOf(database), ...limit, covered].join("\n");
 }
 
 /** What became of the URLs, a line for each outcome. */

@@ -63,13 +63,23 @@ describe("a sitemap", () => {
   });
 
   it("of sitemaps names these", async () => {
-    const index = `<sitemapindex><sitemap><loc>/part-1.xml.gz</loc></sitemap><sitemap><loc>https://site.example/part-2.xml</loc></sitemap></sitemapindex>`;
+    const index = `<sitemapindex><sitemap><loc>https://site.example/part-1.xml.gz</loc></sitemap><sitemap><loc>https://site.example/part-2.xml</loc></sitemap></sitemapindex>`;
 
     expect(await urlsOf(index)).toEqual([
       "https://site.example/part-1.xml.gz",
       "https://site.example/part-2.xml",
     ]);
   });
+
+  it.each(["/a", "//site.example/a", "site.example/a", "a", "https:a", "?a", "mailto:a@site.example"])(
+    "leaves out and counts %s, which has no protocol of the web",
+    async (loc) => {
+      const page = await listOf(urlset(url(loc), url("HTTPS://site.example/b")));
+
+      expect(page?.links.map((link) => link.url)).toEqual(["https://site.example/b"]);
+      expect(page?.leftOutLinks).toBe(1);
+    },
+  );
 
   it("may have a prefix, and elements of other vocabularies", async () => {
     const prefixed = `<sm:urlset xmlns:sm="${sitemapNamespace}" xmlns:image="http://www.google.com/schemas/sitemap-image/1.1">
@@ -79,7 +89,7 @@ describe("a sitemap", () => {
     expect(await urlsOf(prefixed)).toEqual(["https://site.example/a"]);
   });
 
-  it("speaks for its host and what is below it, for nobody else", async () => {
+  it("speaks for its host and what is below it, and tells apart what is of others", async () => {
     const page = await listOf(
       urlset(
         url("https://site.example/a"),
@@ -99,7 +109,13 @@ describe("a sitemap", () => {
       "http://www.site.example/b",
       "https://news.site.example/c",
     ]);
-    expect(page?.leftOutLinks).toBe(5);
+    expect(page?.foreignLinks?.map((link) => link.url)).toEqual([
+      "https://other.example/",
+      "https://notsite.example/",
+      "http://169.254.169.254/",
+      "https://site.example:22/",
+    ]);
+    expect(page?.leftOutLinks).toBe(1);
   });
 
   it("may be plain text", async () => {
@@ -192,12 +208,17 @@ describe("a sitemap", () => {
 
   it("of the longest URLs still fits a message", async () => {
     const long = "x".repeat(1900);
-    const entries = Array.from({ length: 2600 }, (_, index) => url(`/${index}-${long}`));
+    const entries = Array.from({ length: 2600 }, (_, index) =>
+      url(`https://${index % 2 === 0 ? "site" : "other"}.example/${index}-${long}`),
+    );
 
     const page = await listOf(urlset(...entries));
 
     expect(JSON.stringify(page).length).toBeLessThan(4.2e6);
-    expect((page?.links.length ?? 0) + (page?.leftOutLinks ?? 0)).toBe(2600);
+    const { links = [], foreignLinks = [], leftOutLinks = 0 } = page ?? {};
+    expect(links).toHaveLength(1300);
+    expect(foreignLinks.length).toBeGreaterThan(500);
+    expect(links.length + foreignLinks.length + leftOutLinks).toBe(2600);
   });
 });
 
@@ -298,12 +319,14 @@ describe("a document", () => {
   });
 
   it("that is a list is one under any type that is read", async () => {
-    expect(await urlsOf(urlset(url("/a")), { contentType: "text/html" })).toEqual(["https://site.example/a"]);
+    expect(await urlsOf(urlset(url("https://site.example/a")), { contentType: "text/html" })).toEqual([
+      "https://site.example/a",
+    ]);
   });
 });
 
 it("a header's nofollow holds for a list's URLs", async () => {
-  const page = await listOf(urlset(url("/a")), { robotsTag: "noindex, nofollow" });
+  const page = await listOf(urlset(url("https://site.example/a")), { robotsTag: "noindex, nofollow" });
 
   expect(page).toMatchObject({ robots: { noindex: true, nofollow: true }, links: [{ nofollow: true }] });
 });

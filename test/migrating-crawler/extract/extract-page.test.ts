@@ -142,10 +142,33 @@ describe("links", () => {
     expect(page.links[0]?.url).toBe("https://base.example/x/y");
   });
 
-  it("are 2000 at most", async () => {
+  it("are 2000 URLs at most, and how many more there are is said", async () => {
     const many = Array.from({ length: 3000 }, (_, index) => `<a href=/${index}>x</a>`).join("");
 
-    expect((await extract(many)).links).toHaveLength(2000);
+    const page = await extract(many);
+
+    expect(page.links).toHaveLength(2000);
+    expect(page.leftOutLinks).toBe(1000);
+  });
+
+  it("count once for the cap, however often and with whatever fragment they stand there", async () => {
+    const menu =
+      "<a href=/menu> </a><a href='/menu#a' rel=nofollow>Menu</a><a href=//site.example/menu>more</a>";
+
+    const page = await extract(
+      `${menu.repeat(2000)}${"<a href=#note>1</a>".repeat(3000)}<a href=/late>late</a>`,
+    );
+
+    expect(page.links.map(({ url }) => new URL(url).pathname)).toEqual(["/menu", "/folder/page", "/late"]);
+    expect(page.links[0]).toMatchObject({ anchor: "Menu", nofollow: false });
+    expect(page.leftOutLinks).toBeUndefined();
+  });
+
+  it("beyond 20,000 are counted, and cost no memory", async () => {
+    const page = await extract(Array.from({ length: 21_000 }, (_, index) => `<a href=/${index}>`).join(""));
+
+    expect(page.links).toHaveLength(2000);
+    expect(page.leftOutLinks).toBe(19_000);
   });
 });
 

@@ -59,6 +59,30 @@ describe("a declaration", () => {
     expect(await asked("fr", "Contact Support Login")).toEqual({ language: "fr", detected: null });
   });
 
+  it("is overruled by another script only where nearly all is written in that", async () => {
+    const persian =
+      "گزارش های تازه درباره ی آب و هوا در این صفحه منتشر شد؛ بندر، پل، ایستگاه، خیابان، فرودگاه.";
+    const half = (a: string, b: string) => `${a} ${b}`;
+
+    expect((await asked("en", persian.repeat(2))).language).toBe("fa");
+    expect((await asked("en", texts.ru!)).language).toBe("ru");
+    expect((await asked("en", half(texts.en!, texts.el!))).language).toBe("en");
+    expect((await asked("el", half(texts.en!, texts.el!))).language).toBe("el");
+    expect((await asked("ru", half(texts.en!, texts.ru!.slice(0, 50)))).language).toBe("ru");
+    expect((await asked("ru", texts.en!)).language).toBe("en");
+  });
+
+  it("is believed of Japanese with few kana, not of what has none, and of Serbian in either script", async () => {
+    const headline =
+      "東京都知事選挙候補者討論会開催、経済政策争点。日本銀行金融政策決定会合の結果発表、長期金利上昇。";
+    const serbian =
+      "Robot svaki dan traži stranicu i ako se nije promenila, za nju nema ništa što bi se moglo uraditi u bazi.";
+
+    expect((await asked("ja", headline)).language).toBe("ja");
+    expect((await asked("ja", texts.zh!)).language).toBe("zh");
+    expect((await asked("sr", serbian)).language).toBe("sr");
+  });
+
   it("stands for its relatives, and for a language that is not known here", async () => {
     const norwegian =
       "Roboten spør etter siden en gang om dagen, og hvis den ikke har endret seg siden da, er det ikke noe mer å gjøre for den.";

@@ -1,6 +1,7 @@
 /** The quick way to an absolute URL gives what WHATWG URL gives, whatever the reference and the base. */
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
+import { canonicalEscapes } from "#core/ip/url-escapes";
 import { seededRandom } from "#core/random";
 import { linkResolver } from "#crawler/extract/link-resolver";
 import { resolveUrl } from "#crawler/extract/resolve-url";
@@ -77,14 +78,31 @@ describe("a page's links", () => {
   });
 });
 
-/** http(s) only, without fragment, user and password, of at most 2048 characters: as links are shipped. */
+/** http(s) only, without fragment, user and password, of at most 2048 characters, octets in their one spelling: as shipped. */
 const shipped = (href: string | undefined) => {
   if (href === undefined || !/^https?:/.test(href) || href.length > 2048) return null;
-  return href.replace(/#.*$/s, "").replace(/^(https?:\/\/)[^/?#]*@/, "$1");
+  return canonicalEscapes(href.replace(/#.*$/s, "").replace(/^(https?:\/\/)[^/?#]*@/, "$1"));
 };
 
 const wpt = sharedData("suites/url/wpt-urltestdata.json");
 const commons = sharedData("suites/url/crawler-commons-resolve.json");
+
+describe("a link that is written in several ways", () => {
+  it.each([
+    ["/%7Eann", "/~ann"],
+    ["%7Eann", "/folder/~ann"],
+    ["?q=%d0%bf", "/folder/page?q=%D0%BF"],
+    ["/п", "/%D0%BF"],
+    ["//site.example/%41%2f", "/A%2F"],
+    ["https://site.example/a%2Ehtml#x", "/a.html"],
+    ["/100%", "/100%"],
+  ])("as %s is one URL, whichever way it is resolved", (reference, path) => {
+    const base = "https://site.example/folder/page?x=1";
+
+    expect(linkResolver(base)(reference)).toBe(`https://site.example${path}`);
+    expect(resolveUrl(reference, base)).toBe(`https://site.example${path}`);
+  });
+});
 
 describe.skipIf(wpt === null)("web-platform-tests' URLs", () => {
   it("resolve as browsers do", () => {

@@ -46,6 +46,65 @@ describe("a page's address", () => {
   });
 });
 
+/** WHATWG HTML, section 4.2.5.3: shared declarative refresh steps. */
+describe("a page's refresh", () => {
+  const refreshed = async (content: string, changes = {}) =>
+    (await extract(`<meta http-equiv=" Refresh " content="${content.replaceAll('"', "&quot;")}">`, changes))
+      .refresh;
+
+  it.each([
+    ["0; url=/next", 0, "/next"],
+    ["0;URL='/next'", 0, "/next"],
+    ['5 , Url = "/next" behind', 5, "/next"],
+    ["\t0\n/next", 0, "/next"],
+    ["0 '/next'", 0, "/next"],
+    ["0.9.1;url=/next", 0, "/next"],
+    [".5; url=/next", 0, "/next"],
+    ["600; url='/next", 600, "/next"],
+    ["0; url=//user:secret@other.example/x", 0, "https://other.example/x"],
+    ["0; url", 0, "/folder/url"],
+    ["0; urls=1", 0, "/folder/urls=1"],
+    [`${"9".repeat(30)}; url=/next`, 1e9, "/next"],
+  ])("of %j is after %d s to %s, which is among its links", async (content, seconds, target) => {
+    const page = await extract(
+      `<meta http-equiv=REFRESH content='${content.replaceAll("'", "&#39;")}'><a href=/next>x</a>`,
+    );
+
+    const url = new URL(target, "https://site.example").href;
+    expect(page.refresh).toEqual({ url, seconds });
+    expect(page.links[0]).toMatchObject({ url, nofollow: false });
+  });
+
+  it.each([
+    "",
+    "5",
+    "5;",
+    "5 ;",
+    "; url=/next",
+    "x; url=/next",
+    "0url=/next",
+    "-1; url=/next",
+    "0; url=",
+    "0; url=''",
+    "0; url=page#here",
+    "0; url=javascript:alert(1)",
+  ])("is none where the content is %j", async (content) => {
+    expect(await refreshed(content)).toBeUndefined();
+  });
+
+  it("may stand in the header, is bounded in time, and is not to be followed where the page says so", async () => {
+    const page = await extract("<meta name=robots content=nofollow><p>x", { refreshHeader: "0; url=/next" });
+    const startedMs = performance.now();
+
+    await refreshed(`${"1".repeat(100_000)}${" ".repeat(100_000)}x`);
+    await refreshed(`0${" ;".repeat(100_000)}`);
+
+    expect(performance.now() - startedMs).toBeLessThan(1000);
+    expect(page.refresh).toEqual({ url: "https://site.example/next", seconds: 0 });
+    expect(page.links).toEqual([{ url: "https://site.example/next", anchor: "", nofollow: true }]);
+  });
+});
+
 describe("a page's dates", () => {
   it.each([
     ["<meta property=article:published_time content=2019-04-28T06:01:07+02:00>", "2019-04-28T06:01:07+02:00"],
@@ -178,6 +237,16 @@ describe("the main text", () => {
     expect(page.lexemes).toMatch(/'part':\d+B/);
     expect(page.lexemes).not.toMatch(/alpha|gamma|delta|epsilon|eta|theta/);
     expect(page.links).toHaveLength(4);
+  });
+
+  it("has the paragraphs around links, whatever white space stands in these", async () => {
+    const blank = "\n\t\t".repeat(300);
+    const page = await extract(
+      `<p>Alpha. ${prose.repeat(2)}<a href=/a>${blank}Beta${blank}</a></p><p>Gamma. ${prose.repeat(2)}</p>`,
+    );
+
+    expect(page.excerpt).toMatch(/^Alpha/);
+    expect(page.lexemes).toMatch(/'beta'/);
   });
 
   it("is all text where a page has little but links", async () => {

@@ -9,16 +9,20 @@ afterEach(async () => {
   for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
 });
 
-type Served = readonly [body: string | Buffer, headers: Readonly<Record<string, string>>];
+/** What packs the text that a file is made of; `ORIGIN` in it stands for the site's own. */
+type Served = readonly [
+  text: string,
+  headers: Readonly<Record<string, string>>,
+  pack?: (text: string) => Buffer,
+];
 
-/** A site of these files; `ORIGIN` in a text stands for its own. */
+/** A site of these files. */
 async function siteOf(files: Readonly<Record<string, Served>>): Promise<Origin> {
   const origin = await startOrigin((request, response) => {
-    const [body, headers] = files[request.url ?? ""] ?? ["none", { "content-type": "text/plain" }];
+    const none: Served = ["none", { "content-type": "text/plain" }];
+    const [text, headers, pack = Buffer.from] = files[request.url ?? ""] ?? none;
     response.writeHead(request.url! in files ? 200 : 404, headers);
-    response.end(
-      typeof body === "string" ? body.replaceAll("ORIGIN", `http://${request.headers.host}`) : body,
-    );
+    response.end(pack(text.replaceAll("ORIGIN", `http://${request.headers.host}`)));
   });
   cleanups.push(() => origin.close());
   return origin;
@@ -26,28 +30,37 @@ async function siteOf(files: Readonly<Record<string, Served>>): Promise<Origin> 
 
 const xml = { "content-type": "application/xml" };
 const urlset = (...paths: string[]) =>
-  `<urlset>${paths.map((path) => `<url><loc>${path}</loc></url>`).join("")}</urlset>`;
-const packed = gzipSync(urlset("/a", "/b"));
+  `<urlset>${paths.map((path) => `<url><loc>ORIGIN${path}</loc></url>`).join("")}</urlset>`;
+const two = urlset("/a", "/b");
+const packed = (text: string) => gzipSync(text);
 
 describe("a sitemap is read", () => {
   it.each<[string, Served]>([
-    ["as XML", [urlset("/a", "/b"), xml]],
+    ["as XML", [two, xml]],
     [
       "as text/xml with a content coding",
-      [packed, { "content-type": "text/xml", "content-encoding": "gzip" }],
+      [two, { "content-type": "text/xml", "content-encoding": "gzip" }, packed],
     ],
-    ["as a packed file", [packed, { "content-type": "application/x-gzip" }]],
+    ["as a packed file", [two, { "content-type": "application/x-gzip" }, packed]],
     [
       "as a packed file with a line break behind it",
-      [Buffer.concat([packed, Buffer.from("\r\n")]), { "content-type": "application/octet-stream" }],
+      [
+        two,
+        { "content-type": "application/octet-stream" },
+        (text) => Buffer.concat([packed(text), Buffer.from("\r\n")]),
+      ],
     ],
-    ["as a packed file of no known type", [packed, { "content-type": "application/octet-stream" }]],
+    ["as a packed file of no known type", [two, { "content-type": "application/octet-stream" }, packed]],
     [
       "as a packed file with a content coding around it",
-      [gzipSync(packed), { "content-type": "application/gzip", "content-encoding": "gzip" }],
+      [
+        two,
+        { "content-type": "application/gzip", "content-encoding": "gzip" },
+        (text) => gzipSync(packed(text)),
+      ],
     ],
     ["as plain text", ["ORIGIN/a\nORIGIN/b\n", { "content-type": "text/plain" }]],
-    ["where it is said to be a page", [urlset("/a", "/b"), { "content-type": "text/html" }]],
+    ["where it is said to be a page", [two, { "content-type": "text/html" }]],
   ])("%s", async (_how, served) => {
     const origin = await siteOf({ "/map": served });
 
@@ -63,7 +76,7 @@ it("robots.txt leads over an index to the pages", async () => {
   const origin = await siteOf({
     "/robots.txt": ["User-agent: *\nSitemap: ORIGIN/index.xml\n", { "content-type": "text/plain" }],
     "/index.xml": ["<sitemapindex><sitemap><loc>ORIGIN/map.xml.gz</loc></sitemap></sitemapindex>", xml],
-    "/map.xml.gz": [packed, { "content-type": "application/gzip" }],
+    "/map.xml.gz": [two, { "content-type": "application/gzip" }, packed],
     "/": ["<p>front page", { "content-type": "text/html" }],
   });
 
@@ -77,10 +90,8 @@ it("robots.txt leads over an index to the pages", async () => {
 });
 
 it("a list that is cut off is marked and gives what came", async () => {
-  const long = gzipSync(
-    urlset(...Array.from({ length: 6000 }, (_, index) => `/${index}-${"x".repeat(1000)}`)),
-  );
-  const origin = await siteOf({ "/map.gz": [long, { "content-type": "application/gzip" }] });
+  const long = urlset(...Array.from({ length: 6000 }, (_, index) => `/${index}-${"x".repeat(1000)}`));
+  const origin = await siteOf({ "/map.gz": [long, { "content-type": "application/gzip" }, packed] });
 
   const { outcome, page } = await fetchOne({ url: `${origin.url}/map.gz` });
 
@@ -92,7 +103,7 @@ it("a list that is cut off is marked and gives what came", async () => {
 it("XML of other kinds and packed pages are nothing that is indexed", async () => {
   const origin = await siteOf({
     "/drawing": ['<svg xmlns="http://www.w3.org/2000/svg"/>', xml],
-    "/page.gz": [gzipSync("<!doctype html><p>text"), { "content-type": "application/gzip" }],
+    "/page.gz": ["<!doctype html><p>text", { "content-type": "application/gzip" }, packed],
   });
 
   const { results } = await fetchAll([{ url: `${origin.url}/drawing` }, { url: `${origin.url}/page.gz` }]);

@@ -134,6 +134,32 @@ describe("a body", () => {
     expect(result.outcome).toEqual({ type: "fetched", status: 200, truncated: true });
   });
 
+  it.each([
+    ["a chunk's extension", "5;x="],
+    ["trailers", "0\r\nx-trailer: "],
+  ])(
+    "with %s that has no end is given up as it comes, not a quarter of a second later",
+    async (_what, start) => {
+      let written = 0;
+      const url = await hostile((socket) => {
+        socket.write(head("transfer-encoding: chunked"));
+        socket.write(start);
+        const piece = "v".repeat(64 * 1024);
+        const more = () => {
+          while (!socket.destroyed && socket.write(piece)) written += piece.length;
+        };
+        socket.on("drain", more);
+        more();
+      });
+
+      const result = await fetchOne({ url }, patience("bad-response"));
+
+      expect(result.outcome).toMatchObject({ type: "failed", blame: "target" });
+      // What the sockets of both sides hold.
+      expect(written).toBeLessThan(16e6);
+    },
+  );
+
   it("of an unwanted type is not read past its header", async () => {
     let written = 0;
     const url = await hostile((socket) => {

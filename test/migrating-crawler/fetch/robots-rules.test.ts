@@ -175,6 +175,12 @@ describe("a file", () => {
   });
 });
 
+it("sitemaps are kept without users", () => {
+  const { sitemaps } = parseRobots("Sitemap: https://user:secret@x.example/s.xml", "Nearcrawl");
+
+  expect(sitemaps).toEqual(["https://x.example/s.xml"]);
+});
+
 it("sitemaps are made absolute, each told once, at most fifty, and only those of the web", () => {
   const many = Array.from({ length: 60 }, (_, index) => `Sitemap: /more-${index}.xml`);
   const lines = [

@@ -43,6 +43,34 @@ describe.skipIf(folder === null)("the public robots.txt suites", () => {
     });
   }
 
+  it("the real files: states of uses are found as by a search of their lines, and change no verdict", () => {
+    const files = JSON.parse(readFileSync(join(folder!, "real-dev.json"), "utf8")) as RealFile[];
+    const managed = Buffer.from("\n\nUser-agent: *\nContent-Signal: search=yes,ai-train=no,use=reference\n");
+    const lines = { "content-signal": 0, "content-usage": 0, license: 0 };
+    const wrong: string[] = [];
+
+    for (const { file, cases } of files) {
+      const body = readFileSync(join(folder!, file));
+      const rules = parseRobots(body, "Nearcrawl");
+      for (const { field } of rules.uses.lines) lines[field]++;
+      const withSignal = parseRobots(Buffer.concat([body, managed]), "Nearcrawl");
+      const isSame = cases.every(
+        ({ path }) => robotsVerdict(withSignal, path).allowed === robotsVerdict(rules, path).allowed,
+      );
+      if (!isSame || withSignal.uses.lines.length !== rules.uses.lines.length + 1) wrong.push(file);
+    }
+    const all = files.map(({ file }) => readFileSync(join(folder!, file), "latin1")).join("\n");
+    const found = (name: string) => all.match(new RegExp(`^[ \\t]*${name}[ \\t]*:`, "gim"))?.length ?? 0;
+
+    console.log(`of ${files.length} real robots.txt files, lines about uses: ${JSON.stringify(lines)}`);
+    expect(wrong).toEqual([]);
+    expect(lines).toEqual({
+      "content-signal": found("content-signal"),
+      "content-usage": found("content-usage"),
+      license: found("license"),
+    });
+  });
+
   it("the real files: every consensus row holds", () => {
     const files = JSON.parse(readFileSync(join(folder!, "real-dev.json"), "utf8")) as RealFile[];
     let rows = 0;

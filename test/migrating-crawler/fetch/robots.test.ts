@@ -1,5 +1,5 @@
 /** robots.txt as it is asked for and remembered. */
-import { rmSync, writeFileSync } from "node:fs";
+import { readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { temporaryFolder } from "../../support/temporary-folder.ts";
@@ -70,6 +70,20 @@ describe("robots.txt over a restart", () => {
     const result = await crawlAnew(`${site.url}/a`);
 
     expect(result.outcome.type).toBe("refused-by-robots");
+    expect(site.requests.filter((request) => request === "GET /robots.txt")).toHaveLength(2);
+  });
+
+  it("is asked for anew where an earlier release kept its rules, which did not hear what it states of uses", async () => {
+    const site = await siteWith("User-agent: *\nContent-Signal: search=no");
+    await crawlAnew(`${site.url}/a`);
+    const file = join(home, "robots-rules.json");
+    const kept = JSON.parse(readFileSync(file, "utf8"));
+    for (const origin of kept.origins) delete origin.uses;
+    writeFileSync(file, JSON.stringify({ ...kept, version: 1 }));
+
+    const result = await crawlAnew(`${site.url}/b`);
+
+    expect(result.page?.robots.noindex).toBe(true);
     expect(site.requests.filter((request) => request === "GET /robots.txt")).toHaveLength(2);
   });
 });

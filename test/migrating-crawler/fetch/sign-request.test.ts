@@ -4,9 +4,10 @@ import { closeTools, fetchTools } from "#crawler/crawl/slice-tools";
 import { requestSigner } from "#crawler/fetch/sign-request";
 import { Introduction } from "#crawler/fetch/user-agent";
 import { openIdentity } from "#crawler/membership/identity";
+import type { RequestKey } from "#crawler/membership/signing-keys";
 import { Prober } from "#crawler/probe/prober";
 import { html, startOrigin } from "../support/origin.ts";
-import { makeCertificate, startHttp2Origin } from "../support/secure-origin.ts";
+import { makeCertificate, startHttp2Origin, startHttps1Origin } from "../support/secure-origin.ts";
 import { testConfig } from "../support/test-config.ts";
 import { type SignedMessage, seenSignature, thumbprint } from "../support/verify-signature.ts";
 
@@ -16,6 +17,32 @@ afterEach(async () => {
 });
 
 const keySetUrl = "https://crawl.example.org/.well-known/http-message-signatures-directory";
+
+const now = () => new Date("2026-03-01T12:00:00.900Z");
+const zeroKey: RequestKey = {
+  publicKey: "11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo",
+  sign: () => Buffer.alloc(64).toString("base64url"),
+  until: null,
+};
+const headProbe = {
+  host: "127.0.0.1",
+  address: "127.0.0.1",
+  method: "head",
+  tries: 1,
+  deadlineMs: 2000,
+} as const;
+const isSignatureField = (name: string) => name.startsWith("signature");
+
+/** HTTP/1.1 alone, with TLS. */
+async function secureOrigin() {
+  const certificate = makeCertificate();
+  cleanups.push(() => certificate.remove());
+  const origin = await startHttps1Origin(certificate, (request, response) =>
+    request.url === "/robots.txt" ? void response.writeHead(404).end() : html(response, "<p>page"),
+  );
+  cleanups.push(() => origin.close());
+  return { origin, certificate };
+}
 
 /** A crawler's tools after a welcome that asks for signatures, and its public key. */
 function signingTools(changes: Parameters<typeof testConfig>[0] = {}) {
@@ -63,13 +90,9 @@ describe("the verification that these tests use", () => {
 
 describe("a signed request", () => {
   it("carries what Web Bot Auth asks for, by the key that its thumbprint names (RFC 8037 appendix A.3)", () => {
-    const identity = {
-      publicKey: "11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo",
-      sign: () => Buffer.alloc(64).toString("base64url"),
-    };
-    const now = () => new Date("2026-03-01T12:00:00.900Z");
+    const sign = requestSigner({ key: () => zeroKey, keySetUrl, now, random: (n) => Buffer.alloc(n) });
 
-    const fields = requestSigner({ identity, keySetUrl, now, random: (n) => Buffer.alloc(n) })("a.example");
+    const fields = sign(new URL("https://a.example/page"));
 
     const zeros = Buffer.alloc(64).toString("base64");
     expect(fields).toEqual({
@@ -79,12 +102,49 @@ describe("a signed request", () => {
     });
   });
 
-  it("can be verified over HTTP/1.1, robots.txt as well as pages, each with a nonce of its own", async () => {
+  it.each([
+    ["for as long as signatures are good", 900, 300],
+    ["no longer than its key", 120, 120],
+  ])("is good %s", (_how, keySeconds, seconds) => {
+    const until = new Date(now().getTime() + keySeconds * 1000);
+    const sign = requestSigner({ key: () => ({ ...zeroKey, until }), keySetUrl, now });
+
+    const [, created, expires] = /created=(\d+);expires=(\d+)/.exec(
+      sign(new URL("https://a.example"))["signature-input"]!,
+    )!;
+
+    expect(Number(expires) - Number(created)).toBe(seconds);
+    expect(Number(expires) * 1000).toBeLessThanOrEqual(until.getTime());
+  });
+
+  it("is none with a key that ends in the middle of it, without a key, and by plain http", () => {
+    const until = new Date(now().getTime() + 20_000);
+    const signWith = (key: RequestKey | null, url: string) =>
+      requestSigner({ key: () => key, keySetUrl, now })(new URL(url));
+
+    expect(signWith({ ...zeroKey, until }, "https://a.example")).toEqual({});
+    expect(signWith(null, "https://a.example")).toEqual({});
+    expect(signWith(zeroKey, "http://a.example")).toEqual({});
+  });
+
+  it("is not one by plain http, whose signature anybody on the way could use: robots.txt, page or HEAD", async () => {
     const origin = await startOrigin((request, response) =>
       request.url === "/robots.txt" ? void response.writeHead(404).end() : html(response, "<p>page"),
     );
     cleanups.push(() => origin.close());
-    const { crawl, publicKey } = signingTools();
+    const { crawl, tools, introduction } = signingTools();
+    const prober = new Prober({ connector: tools.connector, probeMethods: ["head"], ...introduction });
+
+    await crawl(`${origin.url}/a`);
+    await prober.probe({ ...headProbe, port: origin.port, secure: false });
+
+    expect(origin.requests).toEqual(["GET /robots.txt", "GET /a", "HEAD /"]);
+    expect(origin.headers.flatMap((headers) => Object.keys(headers)).filter(isSignatureField)).toEqual([]);
+  });
+
+  it("can be verified over HTTP/1.1, robots.txt as well as pages, each with a nonce of its own", async () => {
+    const { origin, certificate } = await secureOrigin();
+    const { crawl, publicKey } = signingTools({ certificateFile: certificate.file });
 
     await crawl(`${origin.url}/a`);
 
@@ -127,20 +187,11 @@ describe("a signed request", () => {
   });
 
   it("is also a HEAD that measures", async () => {
-    const origin = await startOrigin((_request, response) => void response.end());
-    cleanups.push(() => origin.close());
-    const { tools, introduction, publicKey } = signingTools();
+    const { origin, certificate } = await secureOrigin();
+    const { tools, introduction, publicKey } = signingTools({ certificateFile: certificate.file });
     const prober = new Prober({ connector: tools.connector, probeMethods: ["head"], ...introduction });
 
-    await prober.probe({
-      host: "127.0.0.1",
-      address: "127.0.0.1",
-      port: origin.port,
-      secure: false,
-      method: "head",
-      tries: 1,
-      deadlineMs: 2000,
-    });
+    await prober.probe({ ...headProbe, port: origin.port, secure: true });
 
     const message = {
       method: "HEAD",

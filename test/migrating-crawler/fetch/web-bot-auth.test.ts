@@ -1,32 +1,47 @@
 /**
  * A site verifies a crawler's requests as draft-ietf-webbotauth-httpsig-protocol-01 (October 2026) has it, and knows
- * nothing else of us: from the request's header fields to the key set that they name, over TLS, and back.
+ * nothing else of us: from the request's header fields to the key set that they name, over TLS, and back. The coordinator is a
+ * whole one, and the crawler runs from the folder that joining has made.
  */
+import { createHash } from "node:crypto";
 import https from "node:https";
-import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
-import { crawlSlice } from "#crawler/crawl/crawl-slice";
-import { closeTools, fetchTools } from "#crawler/crawl/slice-tools";
-import { Introduction } from "#crawler/fetch/user-agent";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { createFleetKeys } from "#coordinator/crawlers/identity-store";
+import { createFrontierStore } from "#coordinator/frontier/frontier-store";
+import { type CrawlerLog, quietLog } from "#crawler/core/log";
+import { startCrawler } from "#crawler/main";
+import { homeSettings } from "#crawler/membership/home-settings";
+import { openStatus } from "#crawler/status/open-status";
+import { pinOf } from "#protocol/identity";
+import { formatInvitation } from "#protocol/invitation";
 import { type JoiningWorld, newJoiningWorld } from "../../gateway/joining-world.ts";
-import { html, startOrigin } from "../support/origin.ts";
-import { testConfig } from "../support/test-config.ts";
+import { seeds } from "../../support/store-world.ts";
+import { until } from "../../support/until.ts";
+import { html } from "../support/origin.ts";
+import { type PartnerConsole, partnerConsole } from "../support/partner-console.ts";
+import { makeCertificate, startHttps1Origin, type TestCertificate } from "../support/secure-origin.ts";
 import { type SignedMessage, seenSignature, thumbprint } from "../support/verify-signature.ts";
 
-let world: JoiningWorld;
-beforeAll(async () => {
-  world = await newJoiningWorld({ publicUrl: "https://crawl.example.org", signRequests: true });
-});
-afterEach(async () => await world.reset());
-afterAll(async () => await world?.close());
-
 const keySetUrl = "https://crawl.example.org/.well-known/http-message-signatures-directory";
+const directoryType = "application/http-message-signatures-directory+json";
+const soonMs = 20_000;
 
 interface KeySetAnswer {
   readonly status: number;
-  readonly type: string;
+  readonly headers: Readonly<Record<string, string | string[] | undefined>>;
   readonly body: string;
 }
 type FetchKeySet = (url: string) => Promise<KeySetAnswer>;
+
+let world: JoiningWorld;
+let partner: PartnerConsole;
+let certificate: TestCertificate;
+let site: Awaited<ReturnType<typeof startHttps1Origin>>;
+/** What the site saw: of a crawler whose key nobody could know yet, and of the same later. */
+let early: SignedMessage;
+let message: SignedMessage;
+/** What the partner was told who asked for another key in between. */
+let renewed: string;
 
 /** What stands at a URL of the coordinator, whatever the URL's host: over TLS, without following a redirect. */
 const fromCoordinator: FetchKeySet = async (url) => {
@@ -37,11 +52,89 @@ const fromCoordinator: FetchKeySet = async (url) => {
     const request = https.get({ ...to, checkServerIdentity: () => undefined }, async (answer) => {
       let body = "";
       for await (const chunk of answer) body += chunk;
-      resolve({ status: answer.statusCode ?? 0, type: answer.headers["content-type"] ?? "", body });
+      resolve({ status: answer.statusCode ?? 0, headers: answer.headers, body });
     });
     request.on("error", reject);
   });
 };
+
+/** The site's range, which athens has, and its pages; the host is known by an address. */
+async function seedSite(): Promise<void> {
+  await world.rows("insert into registry_generation (state, applied_at) values ('applied', now())");
+  await world.rows(
+    "insert into subnet (first_address, last_address, registry, name, added_in) values ('127.0.0.0', '127.0.0.255', 'iana', 'LOOPBACK', 1)",
+  );
+  await world.rows(
+    `insert into delegation (subnet_id, crawler_id, cause, measured, delegated_at)
+     select s.subnet_id, c.crawler_id, 'operator', false, now() from subnet s, crawler c`,
+  );
+  await admit("/early");
+}
+
+const admit = async (path: string) =>
+  await createFrontierStore(world.pool).admit(
+    seeds(`${site.url}${path}`),
+    { pagesPerHost: 100, maxDepth: 8, admitNewHosts: true },
+    new Date(),
+  );
+
+async function fetched(path: string): Promise<SignedMessage> {
+  await until(() => site.requests.includes(`GET ${path}`), soonMs);
+  const headers = site.headers[site.requests.indexOf(`GET ${path}`)]!;
+  return { method: "GET", path, authority: `127.0.0.1:${site.port}`, headers };
+}
+
+/** Fetches one page as its key was just published, and one when copies of the key set have it. */
+async function crawl(): Promise<void> {
+  const settings = { allowRanges: ["127.0.0.0/8"], certificateFile: certificate.file, politenessFloorMs: 0 };
+  let published = 0;
+  const log: CrawlerLog = {
+    ...quietLog,
+    info: (_fields, words) => {
+      if (words.includes("publishes a signing key")) published += 1;
+    },
+  };
+  const crawlerConfig = { ...homeSettings(partner.home), ...settings };
+  const crawler = await startCrawler(crawlerConfig, { log });
+  await until(() => published === 1, soonMs);
+  early = await fetched("/early");
+  await world.rows("update crawler_signing_key set announced_at = announced_at - interval '301 seconds'");
+  // The partner asks for another, and is told of the one that is on its way.
+  const status = await openStatus({ config: crawlerConfig, crawler, log });
+  renewed = (await partner.run("renew-signing-key")).text;
+  await until(() => published === 2, soonMs);
+  await admit("/page");
+  message = await fetched("/page");
+  await status.close();
+  await crawler.stop();
+}
+
+beforeAll(async () => {
+  certificate = makeCertificate();
+  site = await startHttps1Origin(certificate, (request, response) =>
+    request.url === "/robots.txt" ? void response.writeHead(404).end() : html(response, "<p>page"),
+  );
+  world = await newJoiningWorld({
+    ...{ publicUrl: "https://crawl.example.org", contact: "crawl@example.org", signRequests: true },
+    allowSpecialPurpose: ["127.0.0.0/8"],
+  });
+  partner = partnerConsole();
+  // Partners reach it elsewhere than sites do.
+  const there = { coordinatorUrl: world.url, certificatePin: pinOf(world.trusting.ca) };
+  const { code, text } = await partner.run(
+    "join",
+    formatInvitation({ ...(await world.invite("athens")), ...there }),
+  );
+  if (code !== 0) throw new Error(text);
+  await world.startOver(seedSite);
+  await crawl();
+}, 120_000);
+afterAll(async () => {
+  await world?.close();
+  partner?.close();
+  await site?.close();
+  certificate?.remove();
+});
 
 /**
  * Members of a dictionary whose values are plain strings (RFC 9651 sections 3.2 and 3.3.3). Undefined where the field
@@ -58,18 +151,22 @@ function stringMembers(field: string): Map<string, string> | undefined {
   return members;
 }
 
-/** The identifier that the request is attributed to, or why to none. */
+type Jwk = Readonly<Record<string, unknown>>;
+
+/** The identifier that the request is attributed to, or why to none. `scheme`: by which it came. */
 async function verifiedIdentity(
-  message: SignedMessage,
+  seen: SignedMessage,
   fetchKeySet: FetchKeySet,
-  now = Date.now(),
-): Promise<{ readonly identifier: string } | { readonly refused: string }> {
-  const label = /^([a-z*][a-z0-9_.*-]*)=\(/.exec(String(message.headers["signature-input"]))?.[1];
+  { now = Date.now(), scheme = "https" } = {},
+): Promise<{ readonly identifier: string; readonly key: Jwk } | { readonly refused: string }> {
+  // Section "Use of TLS".
+  if (scheme !== "https") return { refused: "a signature that came over an unsecured channel" };
+  const label = /^([a-z*][a-z0-9_.*-]*)=\(/.exec(String(seen.headers["signature-input"]))?.[1];
   if (label === undefined) return { refused: "no signature" };
-  const agent = stringMembers(String(message.headers["signature-agent"]))?.get(label);
+  const agent = stringMembers(String(seen.headers["signature-agent"]))?.get(label);
   if (agent === undefined)
     return { refused: "Signature-Agent is no dictionary with a string for this signature" };
-  const { covered, parameters } = seenSignature(message, label, Buffer.alloc(32).toString("base64url"));
+  const { covered, parameters } = seenSignature(seen, label, Buffer.alloc(32).toString("base64url"));
   if (!covered.includes(`"signature-agent";key="${label}"`))
     return { refused: "Signature-Agent is not covered" };
   if (!covered.includes('"@authority"') && !covered.includes('"@target-uri"'))
@@ -81,104 +178,118 @@ async function verifiedIdentity(
   if (expires - created > 86_400) return { refused: "valid for longer than a day" };
   if (!agent.startsWith("https://")) return { refused: `${agent} is no https URL` };
 
-  const answer = await fetchKeySet(agent);
-  if (answer.status !== 200) return { refused: `${agent} answers ${answer.status}` };
-  const isWellKnown = new URL(agent).pathname === "/.well-known/http-message-signatures-directory";
-  if (isWellKnown && answer.type !== "application/http-message-signatures-directory+json") {
-    return { refused: `${agent} is served as ${answer.type}` };
-  }
-  let keys: Record<string, unknown>[];
-  try {
-    keys = (JSON.parse(answer.body) as { keys: Record<string, unknown>[] }).keys;
-  } catch {
-    return { refused: `${agent} is no key set` };
-  }
-  if (isWellKnown && keys.some((key) => key.kid !== undefined && key.kid !== thumbprint(String(key.x)))) {
-    return { refused: "a kid that is no thumbprint" };
-  }
+  const keys = await keySet(agent, fetchKeySet);
+  if (typeof keys === "string") return { refused: keys };
   const key = keys.find(
     ({ kty, crv, x }) => kty === "OKP" && crv === "Ed25519" && thumbprint(String(x)) === parameters.keyid,
   );
   if (key === undefined) return { refused: `${agent} has no key ${parameters.keyid}` };
-  if (!seenSignature(message, label, String(key.x)).valid) return { refused: "wrong signature" };
+  // The times of the key (section "Directory Format").
+  if (typeof key.nbf === "number" && created < key.nbf) return { refused: "signed before its key was good" };
+  if (typeof key.exp === "number" && expires > key.exp) return { refused: "good for longer than its key" };
+  if (!seenSignature(seen, label, String(key.x)).valid) return { refused: "wrong signature" };
   const { origin, pathname } = new URL(agent);
-  return { identifier: origin + pathname };
+  return { identifier: origin + pathname, key };
 }
 
-/** A crawler that joins the coordinator, is welcomed, and fetches one page: what the site saw of that. */
-async function seenAtSite(
-  welcomed: (welcome: { signatureAgent?: string | undefined }) => object = (same) => same,
-) {
-  const folder = await world.joined("athens");
-  const { crawler, welcome } = await world.come(folder);
-  const introduction = new Introduction(folder.identity);
-  introduction.onWelcome({ ...welcome!, ...welcomed(welcome!) });
-  await world.leave(crawler, "athens");
-  const origin = await startOrigin((_request, response) => html(response, "<p>page"));
-  const config = testConfig();
-  const { userAgent, sign } = introduction;
-  const tools = fetchTools({ config, home: config.home, userAgent, sign, quiet: async () => {} });
-  const urls = [{ url: `${origin.url}/a`, etag: null, lastModified: null }];
-  const lease = { leaseId: "1", host: "127.0.0.1", addresses: [], expiresInSeconds: 60, waitMs: 0, urls };
-  await crawlSlice(lease, { ...tools, keep: () => true }, new AbortController().signal);
-  await closeTools(tools);
-  await origin.close();
-  const message: SignedMessage = {
-    method: "GET",
-    path: "/a",
-    authority: `127.0.0.1:${origin.port}`,
-    headers: origin.headers.at(-1)!,
-  };
-  return { message, welcome };
+/** Section "Key Distribution and Discovery"; or why it is none. */
+async function keySet(url: string, fetchKeySet: FetchKeySet): Promise<readonly Jwk[] | string> {
+  const answer = await fetchKeySet(url);
+  if (answer.status !== 200) return `${url} answers ${answer.status}`;
+  const type = answer.headers["content-type"];
+  if (type !== directoryType) return `${url} is served as ${type}`;
+  let keys: Jwk[];
+  try {
+    keys = (JSON.parse(answer.body) as { keys: Jwk[] }).keys;
+  } catch {
+    return `${url} is no key set`;
+  }
+  if (keys.some((key) => key.kid !== undefined && key.kid !== thumbprint(String(key.x))))
+    return "a kid that is no thumbprint";
+  return keys;
+}
+
+/** Appendix "Validating the Domain Binding": whether a key of the answer stands behind it, under this authority. */
+function directoryProof({ headers, body }: KeySetAnswer, requestAuthority: string, now = Date.now()): string {
+  const label = /^([a-z*][a-z0-9_.*-]*)=\(/.exec(String(headers["signature-input"]))?.[1];
+  if (label === undefined) return "no proof";
+  const answered: SignedMessage = { method: "GET", path: "", authority: "", headers, requestAuthority };
+  const keys = (JSON.parse(body) as { keys: Jwk[] }).keys;
+  const { parameters, covered } = seenSignature(answered, label, String(keys[0]?.x));
+  if (parameters.tag !== "http-message-signatures-directory") return "another tag";
+  if (!covered.includes('"@authority";req')) return "the authority is not covered";
+  if (!covered.includes('"content-digest"')) return "the body is not covered";
+  const digest = createHash("sha256").update(body).digest("base64");
+  if (headers["content-digest"] !== `sha-256=:${digest}:`) return "another body";
+  if (Number(parameters.created) > now / 1000 || Number(parameters.expires) <= now / 1000)
+    return "not of now";
+  const key = keys.find(({ kid }) => kid === parameters.keyid);
+  if (key === undefined) return "an unknown key";
+  if (Number(key.exp) < Number(parameters.expires)) return "good for longer than its key";
+  return seenSignature(answered, label, String(key.x)).valid ? "proven" : "wrong signature";
 }
 
 describe("a site that verifies what the coordinator's crawlers ask", () => {
-  it("finds the key set at the very URL that Signature-Agent names, and the signature good", async () => {
-    const { message, welcome } = await seenAtSite();
+  it("finds the key set at the very URL that Signature-Agent names, and the signature good by a key of its own", async () => {
+    const verified = await verifiedIdentity(message, fromCoordinator);
 
-    expect(await verifiedIdentity(message, fromCoordinator)).toEqual({ identifier: keySetUrl });
-    expect(welcome?.signatureAgent).toBe(keySetUrl);
+    expect(verified).toMatchObject({ identifier: keySetUrl });
+    const { key } = verified as { key: Jwk };
+    const [{ public_key: identity } = {}] = await world.rows("select public_key from crawler");
+    expect(key.x).not.toBe(identity);
+    expect(Object.keys(key)).toEqual(["kty", "crv", "kid", "x", "use", "nbf", "exp"]);
+    // The key set has that and the coordinator's own, with which no request is signed.
+    expect(await keySet(keySetUrl, fromCoordinator)).toHaveLength(2);
   });
 
-  it("and so with a coordinator of the version before, which states the key set's origin alone", async () => {
-    const { message } = await seenAtSite(() => ({ signatureAgent: "https://crawl.example.org" }));
-
-    expect(await verifiedIdentity(message, fromCoordinator)).toEqual({ identifier: keySetUrl });
+  it("saw no signature before copies of the key set could have the key", () => {
+    expect(Object.keys(early.headers).filter((name) => name.startsWith("signature"))).toEqual([]);
+    expect(early.headers["user-agent"]).toMatch(/^Nearcrawl\//);
+    expect(renewed).toContain("A new signing key is on its way already");
   });
 
-  it("sees no signature where the key set is not to be had by https, for no verifier could take it", async () => {
-    const { message } = await seenAtSite(() => ({ signatureAgent: "http://crawl.example.org" }));
+  it("can be shown that the coordinator's name stands behind the key set, and no other name", async () => {
+    const answer = await fromCoordinator(keySetUrl);
+    const elsewhere = await fromCoordinator(keySetUrl.replace("crawl.example.org", "evil.example"));
 
-    expect(Object.keys(message.headers).filter((name) => name.startsWith("signature"))).toEqual([]);
+    expect(directoryProof(answer, "crawl.example.org")).toBe("proven");
+    expect(directoryProof(answer, "evil.example")).toBe("wrong signature");
+    expect(directoryProof(elsewhere, "evil.example")).toBe("wrong signature");
+    expect(
+      directoryProof({ ...answer, body: answer.body.replace('"sig"', '"sog"') }, "crawl.example.org"),
+    ).toBe("another body");
+    expect(directoryProof(answer, "crawl.example.org", Date.now() + 601_000)).toBe("not of now");
   });
-});
 
-describe("the verification that this file uses", () => {
   it("does not take a request for another site, a changed header, an old one, nor a key set that lacks the key", async () => {
-    const { message } = await seenAtSite();
-    const { headers } = message;
-    const changed = (from: RegExp, to: string) => ({
+    const changed = (from: RegExp, to: string): SignedMessage => ({
       ...message,
       headers: Object.fromEntries(
-        Object.entries(headers).map(([name, value]) => [name, String(value).replace(from, to)]),
+        Object.entries(message.headers).map(([name, value]) => [name, String(value).replace(from, to)]),
       ),
     });
     const answering =
       (answer: Partial<KeySetAnswer>): FetchKeySet =>
-      async (url) => ({
-        ...(await fromCoordinator(url)),
-        ...answer,
-      });
+      async (url) => ({ ...(await fromCoordinator(url)), ...answer });
+    const answer = await fromCoordinator(keySetUrl);
+    const shortKeys = answer.body.replace(/"exp":\d+/g, `"exp":${Math.floor(Date.now() / 1000)}`);
+    const lateKeys = answer.body.replace(/"nbf":\d+/g, `"nbf":${Math.floor(Date.now() / 1000) + 60}`);
 
     const refusals = await Promise.all([
       verifiedIdentity({ ...message, authority: "other.example" }, fromCoordinator),
       verifiedIdentity(changed(/crawl\.example\.org/, "evil.example"), fromCoordinator),
       verifiedIdentity(changed(/(crawl\.example\.org[^"]*")/, "$1;a=1"), fromCoordinator),
       verifiedIdentity(changed(/^sig1="https:/, 'sig1="http:'), fromCoordinator),
-      verifiedIdentity(message, fromCoordinator, Date.now() + 3_600_000),
+      verifiedIdentity(changed(/tag="web-bot-auth"/, 'tag="other"'), fromCoordinator),
+      verifiedIdentity(changed(/"@authority" /, ""), fromCoordinator),
+      verifiedIdentity(message, fromCoordinator, { now: Date.now() + 3_600_000 }),
+      verifiedIdentity(message, fromCoordinator, { now: Date.now() - 3_600_000 }),
+      verifiedIdentity(message, fromCoordinator, { scheme: "http" }),
       verifiedIdentity(message, answering({ status: 302 })),
-      verifiedIdentity(message, answering({ type: "application/json" })),
+      verifiedIdentity(message, answering({ headers: { "content-type": "application/json" } })),
       verifiedIdentity(message, answering({ body: '{"keys":[]}' })),
+      verifiedIdentity(message, answering({ body: shortKeys })),
+      verifiedIdentity(message, answering({ body: lateKeys })),
     ]);
 
     expect(refusals.map((refusal) => ("refused" in refusal ? refusal.refused : "taken"))).toEqual([
@@ -186,10 +297,24 @@ describe("the verification that this file uses", () => {
       "wrong signature",
       "Signature-Agent is no dictionary with a string for this signature",
       expect.stringContaining("is no https URL"),
+      "another tag",
+      "no target",
       "not of now",
+      "not of now",
+      "a signature that came over an unsecured channel",
       `${keySetUrl} answers 302`,
       `${keySetUrl} is served as application/json`,
       expect.stringContaining("has no key"),
+      "good for longer than its key",
+      "signed before its key was good",
     ]);
+  });
+
+  it("does not find the key of a crawler any more that its operator has shut out", async () => {
+    await createFleetKeys(world.pool).revoke("athens", new Date());
+
+    expect(await verifiedIdentity(message, fromCoordinator)).toEqual({
+      refused: expect.stringContaining("has no key"),
+    });
   });
 });

@@ -221,8 +221,13 @@ describe("a crawler at work", () => {
     const { code, text } = await run("status");
     const drain = await run("drain");
     const pause = await run("pause");
+    const renew = await run("renew-signing-key");
 
     expect(code).toBe(3);
+    expect(renew).toMatchObject({
+      code: 3,
+      text: expect.stringContaining("only a running one can announce"),
+    });
     expect(text).toContain("No crawler runs in this folder. Start it: nearcrawl-crawler.mjs run");
     expect(text).toContain("Errors today: 0 of sites, 1 of the network");
     expect(text).toContain("its settings are not in this folder");

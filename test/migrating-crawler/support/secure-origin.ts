@@ -1,7 +1,9 @@
 /** A site with TLS on loopback: its certificate is made when the tests run, for the name `right.example`. */
 import { execFileSync } from "node:child_process";
 import { readFileSync, rmSync } from "node:fs";
+import type { IncomingHttpHeaders, RequestListener } from "node:http";
 import { createSecureServer, type Http2SecureServer, type ServerHttp2Session } from "node:http2";
+import { createServer as createHttpsServer } from "node:https";
 import type { AddressInfo, Socket } from "node:net";
 import { join } from "node:path";
 import tls from "node:tls";
@@ -74,6 +76,28 @@ export async function startHttp2Origin(
     await new Promise((resolve) => server.close(resolve));
   };
   return { port, url: `https://127.0.0.1:${port}`, agreed, sessions, close };
+}
+
+/** HTTP/1.1 alone; what was asked, and with which headers. */
+export async function startHttps1Origin(
+  { key, certificate }: Pick<TestCertificate, "key" | "certificate">,
+  handle: RequestListener,
+) {
+  const requests: string[] = [];
+  const headers: IncomingHttpHeaders[] = [];
+  const server = createHttpsServer({ key, cert: certificate }, (request, response) => {
+    requests.push(`${request.method} ${request.url}`);
+    headers.push(request.headers);
+    handle(request, response);
+  });
+  server.on("tlsClientError", () => {});
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const { port } = server.address() as AddressInfo;
+  const close = async () => {
+    server.closeAllConnections();
+    await new Promise((resolve) => server.close(resolve));
+  };
+  return { port, url: `https://127.0.0.1:${port}`, requests, headers, close };
 }
 
 /** TLS with these protocols, and then whatever `behave` does. */

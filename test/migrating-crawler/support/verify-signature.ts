@@ -10,6 +10,8 @@ export interface SignedMessage {
   readonly authority: string;
   /** Names in lower case. */
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
+  /** Of an answer: of the request that it answers (RFC 9421 section 2.4). */
+  readonly requestAuthority?: string;
 }
 
 export interface SeenSignature {
@@ -45,6 +47,7 @@ export function thumbprint(x: string): string {
 }
 
 function componentValue(message: SignedMessage, component: string): string {
+  if (component === '"@authority";req') return message.requestAuthority ?? "";
   const [, name = "", key] = /^"([^"]+)"(?:;key="([^"]+)")?$/.exec(component)!;
   if (name === "@method") return message.method;
   if (name === "@path") return message.path;

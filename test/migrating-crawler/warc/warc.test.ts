@@ -127,6 +127,28 @@ describe("what is fetched", () => {
     expect(request?.http).toEqual(origin.headers.at(-1));
   });
 
+  it("has no user nor password in where a header points", async () => {
+    const folder = freshFolder();
+    const origin = await site((_, response) => {
+      const location = "https://user:secret@h.example/a?b@c";
+      response.writeHead(302, {
+        location,
+        link: `<${location}>; rel="canonical"`,
+        refresh: `0; url=${location}`,
+      });
+      response.end();
+    });
+
+    await crawlInto(folder, [{ url: `${origin.url}/` }]);
+    const response = (await readBack(folder)).find(({ type }) => type === "response");
+
+    expect(response?.http).toMatchObject({
+      location: "https://h.example/a?b@c",
+      link: '<https://h.example/a?b@c>; rel="canonical"',
+      refresh: "0; url=https://h.example/a?b@c",
+    });
+  });
+
   it("keeps a coded body as it was transferred, and the digests tell its bytes", async () => {
     const folder = freshFolder();
     const body = gzipSync("<p>packed words");
@@ -190,6 +212,48 @@ describe("what is fetched", () => {
       "WARC-Refers-To-Date": first?.fields["WARC-Date"],
     });
     expect(revisit?.content).toBe("");
+  });
+});
+
+describe("what the site states of a page's uses", () => {
+  it("follows the page as metadata that refers to it, with what stands in other places than its own answer", async () => {
+    const folder = freshFolder();
+    const origin = await startOrigin((request, response) => {
+      const headers = { "content-signal": "ai-train=no\t" };
+      if (request.url === "/robots.txt") response.end("User-agent: *\nContent-Usage: /a search=n\n");
+      else html(response, '<meta name="tdm-reservation" content="1"><p>words', headers);
+    });
+    cleanups.push(() => origin.close());
+
+    await crawlInto(folder, [{ url: `${origin.url}/a` }]);
+    const records = await readBack(folder);
+
+    const response = records.find(({ type }) => type === "response");
+    const metadata = records.filter(({ type }) => type === "metadata");
+    expect(metadata).toHaveLength(1);
+    expect(metadata[0]!.fields).toMatchObject({
+      "WARC-Target-URI": `${origin.url}/a`,
+      "WARC-Refers-To": response?.fields["WARC-Record-ID"],
+      "Content-Type": "application/warc-fields",
+    });
+    expect(metadata[0]!.content.split("\r\n")).toEqual([
+      "usage-statement: content-usage in robots.txt: search: denied: /a search=n",
+      "usage-statement: content-signal in header: ai-train: denied: ai-train=no",
+      "usage-statement: tdm in meta: text-and-data-mining: denied: tdm-reservation: 1",
+      "usage: search=denied",
+      "usage: ai-train=denied",
+      "usage: text-and-data-mining=denied",
+      "",
+    ]);
+  });
+
+  it("is no record where nothing is stated", async () => {
+    const folder = freshFolder();
+    const origin = await site((_, response) => html(response, "<p>words"));
+
+    await crawlInto(folder, [{ url: `${origin.url}/a` }]);
+
+    expect((await readBack(folder)).map(({ type }) => type)).toEqual(["warcinfo", "response", "request"]);
   });
 });
 

@@ -71,6 +71,8 @@ it("of the fleet", async () => {
   await database.pool.query("delete from release_key");
   await run(fleetCommand(), "revoke-invitation", "cairo");
   await run(fleetCommand(), "rotate", "athens");
+  await database.pool.query("update crawler set signing_keys_since = now() where name = 'athens'");
+  await run(fleetCommand(), "rotate", "athens", "--signing-key");
   await run(fleetCommand(), "revoke", "tokyo");
   await run(fleetCommand(), "kill", "berlin");
   await run(coordinatorCommand(), "add-crawler", "delhi", "--pages-per-day", "100");
@@ -83,6 +85,7 @@ it("of the fleet", async () => {
     "crawler-reinvited athens",
     "invitation-revoked cairo",
     "crawler-key-rotated athens",
+    "crawler-signing-key-asked athens",
     "crawler-revoked tokyo",
     "crawler-killed berlin",
     "crawler-key-issued delhi",

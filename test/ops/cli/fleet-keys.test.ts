@@ -147,6 +147,42 @@ it("crawlers are rotated, shut out and ended by name, and a wrong name is said",
   ]);
 });
 
+it("a crawler that makes signing keys is asked for another, and what it signs with is shown", async () => {
+  const oslo = await world.crawler("oslo");
+  await world.pool.query(
+    "update crawler set public_key = 'o', signing_keys_since = now() where crawler_id = $1",
+    [oslo],
+  );
+  await world.pool.query(
+    `insert into crawler_signing_key (public_key, crawler_id, identity_key, announced_at, expires_at)
+     values ('11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo', $1, 'o', '2026-02-01T12:00Z', '2126-03-01T12:00Z')`,
+    [oslo],
+  );
+  await world.crawler("older");
+
+  const [asked, older, shown] = await Promise.all([
+    nearcrawl("fleet", "rotate", "oslo", "--signing-key"),
+    nearcrawl("fleet", "rotate", "older", "--signing-key"),
+    nearcrawl("fleet", "show", "oslo"),
+  ]);
+  const json = await nearcrawl("fleet", "show", "oslo", "--json");
+
+  expect([asked.code, older.code, shown.code]).toEqual([0, 3, 0]);
+  expect(asked.out).toContain(
+    "oslo makes another signing key when it comes next, and uses it once sites can know it",
+  );
+  expect(older.err).toContain('there is no crawler "older" that makes signing keys');
+  expect(shown.out).toMatch(
+    /signs with +11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo since 2026-02-01 12:00 UTC, until 2126-03-01 12:00 UTC at the latest; keyid kPrK_qmxVWaYVA9wwBF6Iuo3vVzz7TxHCTwXBygrS4k/,
+  );
+  expect(JSON.parse(json.out)).toMatchObject({
+    identity: {
+      signingKey: { keyId: "kPrK_qmxVWaYVA9wwBF6Iuo3vVzz7TxHCTwXBygrS4k", since: "2026-02-01T12:00:00.000Z" },
+    },
+  });
+  await world.pool.query("delete from crawler where name in ('oslo', 'older')");
+});
+
 it("a token is shown once, kept as a hash, listed and revoked", { timeout: 120_000 }, async () => {
   const made = await nearcrawl(
     "operator-token",

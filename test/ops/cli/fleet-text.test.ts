@@ -73,6 +73,10 @@ it("tells who a crawler is, where it was seen, why it was away, and what it said
     ...noIdentity,
     publicKey: "11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo",
     keySince: new Date("2030-01-01T00:00:00Z"),
+    signingKey: {
+      ...{ publicKey: "x", keyId: "kPrK", since: new Date("2030-01-03T00:00:00Z") },
+      until: new Date("2030-02-09T00:00:00Z"),
+    },
     scopes: ["probe"] as const,
     seenAddress: "192.0.2.7",
     addressBefore: "198.51.100.7",
@@ -88,7 +92,7 @@ it("tells who a crawler is, where it was seen, why it was away, and what it said
   ]);
 
   expect(text).toMatch(
-    /north +11qYAYKxCrfV +2030-01-01 +192\.0\.2\.7 \(198\.51\.100\.7 until 2030-01-02\) +2030-01-02 03:04 vanished +2030-01-02 03:03 killed \[31m: out of memory +ITS FOLDER WAS COPIED: nearcrawl fleet incidents --name north; measures only\n/,
+    /north +11qYAYKxCrfV +2030-01-01 +2030-01-03 +192\.0\.2\.7 \(198\.51\.100\.7 until 2030-01-02\) +2030-01-02 03:04 vanished +2030-01-02 03:03 killed \[31m: out of memory +ITS FOLDER WAS COPIED: nearcrawl fleet incidents --name north; measures only\n/,
   );
   expect(text.match(/south/g)).toHaveLength(2);
 });

@@ -24,6 +24,8 @@ beforeAll(async () => {
     else if (request.url === "/old") response.writeHead(301, { location: "/new" }).end();
     else if (request.url === "/round") response.writeHead(302, { location: "/round" }).end();
     else if (request.url === "/inside") response.writeHead(302, { location: "http://10.0.0.1/" }).end();
+    else if (request.url === "/unsearched") html(response, page, { "content-signal": "search=no" });
+    else if (request.url === "/paid") response.writeHead(402, { "crawler-price": "USD 0.01" }).end();
     else if (request.url === "/gone") response.writeHead(410).end("gone");
     else html(response, page);
   });
@@ -88,6 +90,26 @@ describe("nearcrawl fetch", { timeout: 120_000 }, () => {
     expect(site.requests).not.toContain("GET /private/x");
   });
 
+  it("prints what the site states of a page's uses, and ships no text of what may not be searched", async () => {
+    const fetched = await inHand(["fetch", `${site.url}/unsearched`, ...ours]);
+    const extracted = await inHand(["extract", `${site.url}/unsearched`, ...ours]);
+    const file = join(folder, "unsearched.html");
+    writeFileSync(file, `<meta name="robots" content="noindex, noai">${page}`);
+    const ofFile = await inHand(["extract", file, "--json"]);
+    const paid = await inHand(["fetch", `${site.url}/paid`, ...ours]);
+
+    const words = "Content-Signal in a header: search=no (search denied)\n";
+    expect(fetched.out).toContain(`states    ${words}`);
+    expect(fetched.out).toContain("for us    search: denied (the page is not indexed");
+    expect(extracted.out).toContain(`states      ${words}`);
+    for (const { out } of [fetched, extracted, ofFile]) expect(out).not.toContain("Harbour");
+    expect(JSON.parse(ofFile.out)).toMatchObject({
+      stated: [{ standard: "robots-words", text: "noai" }],
+      page: { title: "", links: [{ anchor: "boats" }] },
+    });
+    expect(paid.out).toMatch(/price +USD 0\.01 for the page/);
+  });
+
   it("contacts no private address, neither at first nor after a redirect", async () => {
     const first = await inHand(["fetch", `${site.url}/new`]);
     const second = await inHand(["fetch", `${site.url}/inside`, ...ours]);
@@ -150,16 +172,43 @@ describe("nearcrawl robots", { timeout: 120_000 }, () => {
     const file = join(folder, "robots-of-foo.txt");
     writeFileSync(file, text);
     const other = await inHand(["robots", file, "--json"]);
+    const whole = await inHand(["robots", file, "--agent", "FooBot/1.2 (+https://foo.example)", "--json"]);
 
     expect(JSON.parse(foo.out)).toMatchObject({
       agent: "foobot",
       verdicts: [{ path: "/", allowed: false, line: 2 }],
     });
+    expect(JSON.parse(whole.out)).toEqual({ ...JSON.parse(foo.out), source: file });
     expect(JSON.parse(other.out)).toMatchObject({
       agent: "nearcrawl",
       group: [],
       verdicts: [{ allowed: true }],
     });
+  });
+
+  it("prints what the file states of each path's uses, with the line, and what that comes to for us", async () => {
+    const file = join(folder, "robots-uses.txt");
+    writeFileSync(
+      file,
+      "User-agent: *\nDisallow: /no\nContent-Signal: search=yes, ai-train=no\nContent-Usage: /a search=n\n",
+    );
+
+    const { code, out } = await inHand(["robots", file, "--path", "/a", "/b", "/no"]);
+    const json = JSON.parse((await inHand(["robots", file, "--path", "/a", "/no", "--json"])).out);
+
+    expect(code).toBe(0);
+    expect(out).toContain(`allowed   /a
+  states   Content-Signal in robots.txt: search=yes, ai-train=no (search allowed, ai-train denied), line 3
+  states   Content-Usage in robots.txt: /a search=n (search denied), line 4
+  for us   search: denied; ai-train: denied (the page is not indexed; its links are followed)
+allowed   /b
+`);
+    expect(out).toContain("  for us   search: allowed; ai-train: denied\n");
+    expect(out).toMatch(/FORBIDDEN \/no {2}by .*\n?$/);
+    expect(json.verdicts).toMatchObject([
+      { search: "denied", uses: { search: "denied", "ai-train": "denied" }, stated: { length: 3 } },
+      { search: "not stated", uses: {}, stated: [] },
+    ]);
   });
 
   it("fetches it as the crawler does, and judges the URL that was given", async () => {

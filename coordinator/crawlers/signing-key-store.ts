@@ -1,0 +1,106 @@
+/** Table crawler_signing_key: keys that crawlers sign their requests with, and until when each is published. */
+import type { Pool } from "pg";
+import type { AskedSigningKey } from "#core/access-types";
+import { asCrawlerId } from "#core/ids";
+import { notify } from "#db/schema-channel";
+import { inTransaction } from "../database/transaction.ts";
+import type { PublishedOrNot, SigningKeyStore } from "./signing-keys.ts";
+
+export function createSigningKeyStore(pool: Pool): SigningKeyStore {
+  return {
+    async identityOf(crawlerId) {
+      const { rows } = await pool.query<{ public_key: string | null }>(
+        "select public_key from crawler where crawler_id = $1 and revoked_at is null",
+        [crawlerId],
+      );
+      return rows[0]?.public_key ?? null;
+    },
+
+    publish: async (key) =>
+      await inTransaction(pool, async (client): Promise<PublishedOrNot> => {
+        const { crawlerId, identity, publicKey, now, expiresAt, othersEndAt, mostPublished } = key;
+        // One announcement of a crawler at a time.
+        await client.query("select from crawler where crawler_id = $1 for update", [crawlerId]);
+        const known = await client.query<KeyRow & { is_own: boolean }>(
+          `select public_key, announced_at, expires_at, crawler_id = $2 and identity_key = $3 as is_own
+           from crawler_signing_key
+           where public_key = $1`,
+          [publicKey, crawlerId, identity],
+        );
+        const [before] = known.rows;
+        if (before) return before.is_own ? published(before, false) : { type: "taken" };
+        const others = await client.query<{ count: number; next_end: Date | null }>(
+          `select count(*)::int as count, min(expires_at) as next_end
+           from crawler_signing_key
+           where crawler_id = $1 and identity_key = $2 and expires_at > $3`,
+          [crawlerId, identity, now],
+        );
+        const { count, next_end: nextEndsAt } = others.rows[0]!;
+        if (count >= mostPublished && nextEndsAt !== null) return { type: "too-many", nextEndsAt };
+        const made = await client.query<KeyRow>(
+          `insert into crawler_signing_key (public_key, crawler_id, identity_key, announced_at, expires_at)
+           select $1, $2, $3, $4, $5
+           where not exists (select from crawler where public_key = $1)
+           on conflict do nothing
+           returning public_key, announced_at, expires_at`,
+          [publicKey, crawlerId, identity, now, expiresAt],
+        );
+        const [row] = made.rows;
+        if (!row) return { type: "taken" };
+        await client.query(
+          `update crawler_signing_key
+           set expires_at = $3
+           where crawler_id = $1 and public_key <> $2 and expires_at > $3`,
+          [crawlerId, publicKey, othersEndAt],
+        );
+        return published(row, true);
+      }),
+
+    async dueRenewals(crawlerIds, { maxAgeDays, now }) {
+      const { rows } = await pool.query<{ crawler_id: number; is_asked: boolean }>(
+        `select c.crawler_id, coalesce(c.signing_key_asked_at > k.announced_at, false) as is_asked
+         from crawler c
+         cross join lateral (
+           select announced_at from crawler_signing_key
+           where crawler_id = c.crawler_id and identity_key = c.public_key and expires_at > $2
+           order by announced_at desc
+           limit 1
+         ) k
+         where c.crawler_id = any($1) and c.signing_keys_since is not null and c.revoked_at is null
+           and (c.signing_key_asked_at > k.announced_at
+             or k.announced_at <= $2::timestamptz - make_interval(secs => 86400 * $3::float8))`,
+        [crawlerIds, now, maxAgeDays],
+      );
+      return rows.map((row) => ({ crawlerId: asCrawlerId(row.crawler_id), isAsked: row.is_asked }));
+    },
+  };
+}
+
+interface KeyRow {
+  public_key: string;
+  announced_at: Date;
+  expires_at: Date;
+}
+
+const published = (row: KeyRow, isNew: boolean): PublishedOrNot => ({
+  type: "published",
+  key: { publicKey: row.public_key, announcedAt: row.announced_at, expiresAt: row.expires_at },
+  isNew,
+});
+
+/** An operator's wish; running coordinators are told. `name` null: of every crawler that makes signing keys. */
+export async function askSigningKey(pool: Pool, name: string | null, now: Date): Promise<AskedSigningKey[]> {
+  const { rows } = await pool.query<AskedSigningKey>(
+    `with asked as (
+       update crawler
+       set signing_key_asked_at = $2
+       where ($1::text is null or name = $1) and signing_keys_since is not null and revoked_at is null
+       returning crawler_id, name, state
+     )
+     select name, state <> 'offline' as online, ${notify("nearcrawl_fleet", "crawler_id::text")}
+     from asked
+     order by name`,
+    [name, now],
+  );
+  return rows.map(({ name: asked, online }) => ({ name: asked, online }));
+}

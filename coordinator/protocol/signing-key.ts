@@ -1,0 +1,77 @@
+/**
+ * The key that a crawler signs its requests to sites with: one of its own, apart from its identity, since a signing key
+ * is for one purpose (draft-ietf-webbotauth-httpsig-protocol-01, October 2026, "Key Reuse Considered Harmful"). The
+ * crawler makes it, announces it here under its identity's signature, and uses it once the coordinator has
+ * published it and caches have had time to learn of it:
+ *
+ *   welcome (signingKeys) → crawler:signing-key → coordinator:signing-key (published, or why not)
+ *   by age, or when an operator asks: coordinator:renew-signing-key → crawler:signing-key with the next one → …
+ *
+ * Neither message is sent to an end that has not said that it knows them (`signingKeys` in hello and welcome).
+ */
+import { z } from "zod";
+import { coordinatorWords, instant } from "./fields.ts";
+import { publicKey, signature } from "./identity.ts";
+
+/** A signature is good for so long: clocks differ, and a request may wait in a site's queue. */
+export const signatureSeconds = 300;
+
+/** How long verifiers may keep the key set: after it, who was shut out verifies nowhere. */
+export const keySetMaxAgeSeconds = 300;
+
+/** A clock that differs by more from the coordinator's makes signatures of another time. */
+export const mostClockDifferenceSeconds = 60;
+
+/** `signature` is the identity's and `possession` the new key's own, both of `signingKeyText`. */
+export const crawlerSigningKey = z.object({
+  type: z.literal("crawler:signing-key"),
+  publicKey,
+  /** By the crawler's clock, now. */
+  at: instant,
+  signature,
+  possession: signature,
+});
+
+export type SigningKeyAnnouncement = z.infer<typeof crawlerSigningKey>;
+
+/** What is signed: that this key signs requests for the holder of this identity. */
+export function signingKeyText(said: {
+  readonly identity: string;
+  readonly publicKey: string;
+  readonly at: string;
+}): string {
+  return ["nearcrawl signing key 1", said.identity, said.publicKey, said.at].join("\n");
+}
+
+/**
+ *   ended           it was replaced, or its time is over: make another
+ *   taken           it is another crawler's, or an identity's: make another
+ *   clock           the crawler's clock is wrong: signatures would be of another time
+ *   bad-signature   one of the two is wrong
+ *   too-many        too many are published already, or were announced in the last hour
+ */
+export const signingKeyRefusals = ["ended", "taken", "clock", "bad-signature", "too-many"] as const;
+
+export const coordinatorSigningKey = z.object({
+  type: z.literal("coordinator:signing-key"),
+  publicKey,
+  /** Null: it is not published. */
+  published: z
+    .object({
+      /** Until then a verifier's copy of the key set may be without it. */
+      useInSeconds: z.int().min(0).max(86_400),
+      /** No signature may be good for longer; as in the key set (`exp`). */
+      expiresAt: instant,
+    })
+    .nullable(),
+  refusal: z.enum(signingKeyRefusals).nullable(),
+  reason: coordinatorWords,
+});
+
+export type SigningKeyAnswer = z.infer<typeof coordinatorSigningKey>;
+
+/** Another key is to be made and announced; the one in use stays in use until the new one may be. */
+export const coordinatorRenewSigningKey = z.object({
+  type: z.literal("coordinator:renew-signing-key"),
+  reason: coordinatorWords,
+});

@@ -1,0 +1,60 @@
+/** The page of caps: sites that operators have slowed down, and the form for another one. */
+import { mayDo } from "#core/actor";
+import { buttonForm, fleetHead } from "../web/components.ts";
+import { askAbout, countText, instant } from "../web/format.ts";
+import { type CsvTable, type Html, html, nothing } from "../web/html.ts";
+import { formToken, type PageViewer } from "../web/page-frame.ts";
+import { type ListedCap, mostDelaySeconds, mostWords } from "./site-cap.ts";
+
+export interface SiteCapsPage {
+  readonly caps: readonly ListedCap[];
+  readonly viewer: PageViewer;
+  /** What was typed, and what is wrong with it. */
+  readonly typed?: { readonly values: Readonly<Record<string, string>>; readonly fault: string };
+}
+
+export function siteCapsBody({ caps, viewer, typed }: SiteCapsPage): Html {
+  const mayChange = mayDo(viewer.actor, "policy-write");
+  return html`${fleetHead("/fleet/site-caps", viewer, "Caps on sites")}
+<p class="lead">A cap keeps requests to each host of a site at least so far apart. Robots.txt, the site's answers and the <a href="/policies">usual pace</a> hold beside it: the slowest does.</p>
+${typed ? html`<p class="fault" role="alert">${typed.fault}</p>` : list(caps, viewer, mayChange)}
+${mayChange ? form(viewer, typed?.values ?? {}) : nothing}`;
+}
+
+function list(caps: readonly ListedCap[], viewer: PageViewer, mayChange: boolean): Html {
+  if (caps.length === 0)
+    return html`<div class="empty"><p><strong>No site has a cap.</strong> Hosts that are being crawled now, and how fast: <a href="/fleet/in-hand">in hand</a>.</p></div>`;
+  return html`<div class="scroll" tabindex="0" role="region" aria-label="Caps on sites"><table>
+<thead><tr><th scope="col">Site</th><th scope="col" class="number">Seconds between requests</th><th scope="col" class="number">Known hosts</th><th scope="col">Why</th><th scope="col">Set by</th><th scope="col">Since</th>${mayChange ? html`<th scope="col"><span class="hidden">Change</span></th>` : nothing}</tr></thead>
+<tbody>${caps.map((cap) => row(cap, viewer, mayChange))}</tbody></table></div>`;
+}
+
+function row(
+  { site, delayMs, hosts, words, setBy, setAt }: ListedCap,
+  viewer: PageViewer,
+  mayChange: boolean,
+) {
+  return html`<tr><th scope="row" class="break">${askAbout(site)}</th><td class="number">${delayMs / 1000}</td><td class="number">${countText(hosts)}</td><td class="wide break">${words || "–"}</td><td>${setBy}</td><td>${instant(setAt.toISOString())}</td>${
+    mayChange
+      ? html`<td>${buttonForm(viewer, { path: `/fleet/site-caps/${site}/remove`, label: `Remove the cap on ${site}` })}</td>`
+      : nothing
+  }</tr>`;
+}
+
+function form(viewer: PageViewer, values: Readonly<Record<string, string>>): Html {
+  return html`<section><h2>Cap a site</h2>
+<form class="channel-form" method="post" action="/fleet/site-caps">${formToken(viewer)}
+<div><label for="cap-site">Site, with all names below it</label><input id="cap-site" name="site" required maxlength="2000" placeholder="example.org" spellcheck="false" value="${values.site ?? ""}"></div>
+<div><label for="cap-seconds">Seconds between requests to one host</label><input id="cap-seconds" name="seconds" required inputmode="decimal" pattern="\\d{1,4}(\\.\\d{1,3})?" placeholder="10" value="${values.seconds ?? ""}"><span class="small">up to ${mostDelaySeconds}</span></div>
+<div><label for="cap-words">Why</label><input id="cap-words" name="words" maxlength="${mostWords}" placeholder="asked for by its webmaster" value="${values.words ?? ""}"></div>
+<button>Set the cap</button></form></section>`;
+}
+
+export function siteCapsCsv(caps: readonly ListedCap[]): CsvTable {
+  return {
+    columns: ["site", "delay_ms", "hosts", "words", "set_by", "set_at"],
+    rows: caps.map(({ site, delayMs, hosts, words, setBy, setAt }) => [
+      ...[site, delayMs, hosts, words, setBy, setAt.toISOString()],
+    ]),
+  };
+}

@@ -1,0 +1,80 @@
+/**
+ * A cap on a site: the least time between two requests to each of its hosts, as an operator sets it, such as after a call
+ * from its webmaster. Crawlers are told it as a Crawl-delay; the slower of the two holds.
+ */
+import type { Change } from "#core/audit";
+import { UsageError } from "#core/errors";
+import { howMany } from "#core/format";
+import { urlKeyOf } from "#core/url-key";
+
+export interface SiteCap {
+  /** A host's name in ASCII; the cap holds for it and all names below it. */
+  readonly site: string;
+  /** Between two requests to one host. */
+  readonly delayMs: number;
+  readonly words: string;
+  readonly setBy: string;
+  readonly setAt: Date;
+}
+
+export interface SiteCapStore {
+  /** By site. */
+  list(): Promise<readonly ListedCap[]>;
+  /** One that there is already takes the new values. Throws a UsageError where there are too many. */
+  set(cap: SiteCap): Promise<ListedCap>;
+  /** Null: there is none. */
+  remove(site: string): Promise<SiteCap | null>;
+}
+
+export interface ListedCap extends SiteCap {
+  /** Known hosts that belong to the site. */
+  readonly hosts: number;
+}
+
+/** What a crawler keeps at most, as of a Crawl-delay. */
+export const mostDelaySeconds = 3600;
+export const leastDelaySeconds = 0.001;
+export const mostWords = 500;
+export const mostSiteCaps = 10_000;
+
+/** `www.example.org`, or a URL of it. Throws a UsageError for what is no host's name. */
+export function readSite(text: string): string {
+  const given = text.trim();
+  const key = urlKeyOf(/^[a-z][a-z0-9+.-]*:\/\//i.test(given) ? given : `http://${given}/`);
+  if (typeof key === "string" || given === "")
+    throw new UsageError(`“${given.slice(0, 100)}” is not the name of a site, such as www.example.org`);
+  return key.host;
+}
+
+/** Throws a UsageError. */
+export function readDelayMs(seconds: number): number {
+  if (!(seconds >= leastDelaySeconds && seconds <= mostDelaySeconds))
+    throw new UsageError(
+      `${seconds} seconds between requests: must be from ${leastDelaySeconds} to ${mostDelaySeconds}`,
+    );
+  return Math.round(seconds * 1000);
+}
+
+/** `one request every 10 s`. */
+export function capWords({ delayMs }: Pick<SiteCap, "delayMs">): string {
+  return `one request every ${delayMs / 1000} s to each of its hosts`;
+}
+
+/** For the audit log. */
+export function capChange({ site, delayMs, words, hosts }: ListedCap): Change {
+  return {
+    action: "site-cap-set",
+    target: site,
+    words: `${site} gets at most ${capWords({ delayMs })} (${howMany(hosts, "host")} known): ${words || "no reason given"}.`,
+    after: { delayMs, words },
+  };
+}
+
+export function capRemoval({ site, delayMs, words }: SiteCap): Change {
+  return {
+    action: "site-cap-removed",
+    target: site,
+    words: `${site} is crawled at its usual pace again.`,
+    before: { delayMs, words },
+  };
+}

@@ -1,0 +1,89 @@
+/** The API of caps on sites: what it takes and answers. */
+import { z } from "zod";
+import { type ApiOperations, dateTime, errorAnswer, refusals, tooMany } from "../web/api-operation.ts";
+import { leastDelaySeconds, mostDelaySeconds, mostWords } from "./site-cap.ts";
+
+const siteCap = z
+  .object({
+    site: z.string().describe("It and all names below it."),
+    delayMs: z.int().describe("Least time between two requests to one host of the site."),
+    words: z.string().describe("Why, as whoever set it says."),
+    setBy: z.string(),
+    setAt: dateTime(),
+    hosts: z.int().describe("Known hosts that belong to the site."),
+  })
+  .meta({ id: "SiteCap" });
+
+export const setCapBody = z.strictObject({
+  site: z.string().min(1).max(2100).describe("A host's name, or a URL of it."),
+  seconds: z
+    .number()
+    .min(leastDelaySeconds)
+    .max(mostDelaySeconds)
+    .describe("Least time between two requests to one host of the site."),
+  words: z.string().max(mostWords).default("").describe("Why, for the record."),
+});
+
+const example = {
+  site: "example.org",
+  delayMs: 10_000,
+  words: "asked for by its webmaster",
+  setBy: "anna",
+  setAt: "2026-03-01T12:00:00.000Z",
+  hosts: 3,
+};
+
+export const siteCapsApi = {
+  siteCaps: {
+    method: "get",
+    path: "/api/fleet/site-caps",
+    needs: "read",
+    summary: "Sites that operators have slowed down",
+    description: "What robots.txt, answers and the usual rest ask for holds beside a cap: the slowest does.",
+    answers: {
+      ...refusals,
+      200: {
+        description: "The answer",
+        schema: z.object({ caps: z.array(siteCap) }).meta({ id: "SiteCaps" }),
+        example: { caps: [example] },
+      },
+    },
+  },
+  setSiteCap: {
+    method: "post",
+    path: "/api/fleet/site-caps",
+    needs: "policy-write",
+    summary: "Keep a site's requests so far apart",
+    description:
+      "Scope policy-write. It holds from the next lease of each host on; a site that has a cap gets the new one.",
+    body: { schema: setCapBody, example: { site: "example.org", seconds: 10, words: example.words } },
+    answers: {
+      ...refusals,
+      201: { description: "The answer", schema: siteCap, example },
+      400: errorAnswer("The body is not as described"),
+      422: errorAnswer("That is no site, or there are too many caps"),
+      429: tooMany,
+    },
+  },
+  removeSiteCap: {
+    method: "post",
+    path: "/api/fleet/site-caps/{site}/remove",
+    needs: "policy-write",
+    summary: "Let a site be crawled at its usual pace",
+    description:
+      "Scope policy-write. A crawler that was told the cap keeps to it until it reads the site's robots.txt again: within a day.",
+    parameters: { path: { site: z.string().meta({ description: "As listed.", example: "example.org" }) } },
+    body: { schema: z.strictObject({}), example: {} },
+    answers: {
+      ...refusals,
+      200: {
+        description: "The answer",
+        schema: siteCap.omit({ hosts: true }),
+        example: { ...example, hosts: undefined },
+      },
+      400: errorAnswer("The body is not as described"),
+      404: errorAnswer("There is no such cap"),
+      429: tooMany,
+    },
+  },
+} satisfies ApiOperations;

@@ -1,0 +1,40 @@
+/** Answers that a client may have already: ETag and Last-Modified (RFC 9110 sections 8.8 and 13.1). */
+import type { FastifyReply, FastifyRequest } from "fastify";
+
+/** Whether one of the request's tags is this one, weak or strong (RFC 9110 section 13.1.2); null: it states none. */
+export function hasTag({ headers }: Pick<FastifyRequest, "headers">, tag: string): boolean | null {
+  const given = headers["if-none-match"];
+  if (given === undefined) return null;
+  const plain = (one: string) => one.trim().replace(/^W\//, "");
+  return given.trim() === "*" || given.split(",").some((one) => plain(one) === plain(tag));
+}
+
+export interface Validated {
+  readonly body: Buffer;
+  /** Header fields that say something of the body, and go with it alone. */
+  readonly bodyFields?: Readonly<Record<string, string>>;
+  /** Without a parameter the server adds none. */
+  readonly type: string;
+  /** In quotation marks, `W/` before them for a weak one. */
+  readonly tag: string;
+  /** Null: what it says has no such time. */
+  readonly lastModified: Date | null;
+  readonly cacheControl: string;
+}
+
+/** The answer, or 304 to who has it. */
+export function sendValidated(request: FastifyRequest, reply: FastifyReply, given: Validated): FastifyReply {
+  const { body, bodyFields = {}, type, tag, lastModified, cacheControl } = given;
+  reply.headers({ etag: tag, "cache-control": cacheControl });
+  if (lastModified !== null) reply.header("last-modified", lastModified.toUTCString());
+  const isCurrent = hasTag(request, tag) ?? isUnchanged(request, lastModified);
+  if (isCurrent) return reply.code(304).send();
+  return reply.headers({ ...bodyFields, "content-type": type }).send(body);
+}
+
+/** RFC 9110 section 13.1.3: looked at where no tag is stated; what is no date counts for nothing. */
+function isUnchanged({ headers }: FastifyRequest, lastModified: Date | null): boolean {
+  const since = headers["if-modified-since"];
+  if (since === undefined || lastModified === null) return false;
+  return Math.floor(lastModified.getTime() / 1000) * 1000 <= Date.parse(since);
+}

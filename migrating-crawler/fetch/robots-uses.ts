@@ -1,0 +1,140 @@
+/**
+ * What robots.txt states of the uses of pages: `Content-Signal` and `Content-Usage` of the group that is for us, and of
+ * the lines before any group; `License`, which is for all crawlers (RSL 1.0).
+ *
+ * A rule may begin with a path (attach-05 section 3: `Content-Usage: /a/ train-ai=n`), matched as Allow and Disallow are.
+ * Of `Content-Usage` those with the longest matching path hold, all of them where several are as long; the policy of
+ * `Content-Signal` has no paths, but sites write them, so that every line that matches holds, the strictest of all.
+ */
+import { type ContentUse, contentUses, type StatedPreference } from "#protocol/preferences";
+import { contentSignal } from "../preferences/content-signal.ts";
+import { contentUsage } from "../preferences/content-usage.ts";
+import { namedLicense } from "../preferences/rsl.ts";
+import { boundedValue, statementsOf } from "../preferences/statements.ts";
+import { type RobotsRule, robotsPath, robotsRule, ruleMatches } from "./robots-match.ts";
+
+export const useFields = ["content-signal", "content-usage", "license"] as const;
+
+export type UseField = (typeof useFields)[number];
+
+export const isUseField = (key: string): key is UseField => (useFields as readonly string[]).includes(key);
+
+/** A line as it stands in the file. */
+export interface UseLine {
+  readonly field: UseField;
+  readonly value: string;
+  /** From 1. */
+  readonly line: number;
+}
+
+export interface RobotsUses {
+  readonly lines: readonly UseLine[];
+  /** Lines beyond the bound, and what they deny: that is denied everywhere, since their paths are forgotten. */
+  readonly leftOut: { readonly lines: number; readonly denied: readonly ContentUse[] };
+}
+
+export const noUses: RobotsUses = { lines: [], leftOut: { lines: 0, denied: [] } };
+
+/** Different lines of a group that are kept: real files have one or two. */
+export const maxUseLines = 64;
+
+/** The lines of one group, each text once. */
+export class UseLines {
+  readonly #lines = new Map<string, UseLine>();
+  readonly #denied = new Set<ContentUse>();
+  #leftOut = 0;
+
+  take({ field, value, line }: UseLine): void {
+    const bounded = boundedValue(value);
+    const key = `${field} ${bounded}`;
+    if (bounded === "" || this.#lines.has(key)) return;
+    if (this.#lines.size < maxUseLines) this.#lines.set(key, { field, value: bounded, line });
+    else this.#leaveOut({ field, value: bounded, line });
+  }
+
+  get all(): RobotsUses {
+    const leftOut = { lines: this.#leftOut, denied: contentUses.filter((use) => this.#denied.has(use)) };
+    return { lines: [...this.#lines.values()], leftOut };
+  }
+
+  #leaveOut(line: UseLine): void {
+    this.#leftOut++;
+    for (const { uses, answer } of read(line).stated)
+      if (answer === "denied") for (const use of uses) this.#denied.add(use);
+  }
+}
+
+/** Those for all and those of our group. */
+export function usesOf(forAll: UseLines, group: UseLines): RobotsUses {
+  const [one, other] = [forAll.all, group.all];
+  return {
+    lines: [...one.lines, ...other.lines],
+    leftOut: {
+      lines: one.leftOut.lines + other.leftOut.lines,
+      denied: [...new Set([...one.leftOut.denied, ...other.leftOut.denied])],
+    },
+  };
+}
+
+/** A statement with the line that it comes from; null: of lines that were left out. */
+export interface StatedInRobots extends StatedPreference {
+  readonly line: number | null;
+}
+
+/** What the lines state of a path with its query. */
+export function usesOfPath(uses: RobotsUses, pathAndQuery: string): StatedInRobots[] {
+  if (uses.lines.length === 0) return [];
+  const path = robotsPath(pathAndQuery);
+  const matching = uses.lines.map(readOnce).filter(({ rule }) => rule === null || ruleMatches(rule, path));
+  const longest = Math.max(...matching.map((one) => (one.field === "content-usage" ? lengthOf(one) : 0)), 0);
+  const inForce = matching.filter((one) => one.field !== "content-usage" || lengthOf(one) === longest);
+  return [
+    ...inForce.flatMap(({ stated, line }) => stated.map((one) => ({ ...one, line }))),
+    ...leftOutOf(uses),
+  ];
+}
+
+interface ReadLine extends UseLine {
+  /** Null: for every path. */
+  readonly rule: RobotsRule | null;
+  readonly stated: readonly StatedPreference[];
+}
+
+const lengthOf = ({ rule }: ReadLine) => rule?.length ?? 0;
+
+/** Lines are remembered with their origin: each is read when it is first asked for, and not for every page. */
+const readLines = new WeakMap<UseLine, ReadLine>();
+
+function readOnce(line: UseLine): ReadLine {
+  const known = readLines.get(line) ?? read(line);
+  readLines.set(line, known);
+  return known;
+}
+
+function read(line: UseLine): ReadLine {
+  const { field, value } = line;
+  if (field === "license") return { ...line, rule: null, stated: namedLicense(value, "robots.txt") };
+  const [, path, statement = ""] = /^(\/[^ \t]*)?[ \t]*(.*)$/s.exec(value) ?? [];
+  const of = field === "content-signal" ? contentSignal : contentUsage;
+  const stated = of(statement, "robots.txt").map((one) =>
+    path === undefined ? one : { ...one, text: `${path} ${one.text}`.slice(0, 300) },
+  );
+  return { ...line, rule: path === undefined ? null : ruleOf(path), stated };
+}
+
+/** A path that no URL can have is one of a rule for nothing. */
+function ruleOf(path: string): RobotsRule {
+  const nothing = { allow: false, line: 0, source: "", length: 0, pieces: ["\0"], anchored: true };
+  return robotsRule(false, Buffer.from(path).toString("latin1"), 0) ?? nothing;
+}
+
+function leftOutOf({ leftOut: { lines, denied } }: RobotsUses): StatedInRobots[] {
+  if (denied.length === 0) return [];
+  const text = `${lines} further lines`;
+  const stated = { standard: "content-signal", place: "robots.txt" } as const;
+  return statementsOf(
+    stated,
+    denied.map((use) => [use, "denied"]),
+    text,
+  ).map((one) => ({ ...one, line: null }));
+}

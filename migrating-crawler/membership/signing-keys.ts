@@ -1,0 +1,211 @@
+/**
+ * The keys that this crawler signs its requests to sites with, apart from its identity (#protocol/signing-key): made
+ * here, kept in `crawler/signing-keys.json` as carefully as the identity, and never sent anywhere. Their public
+ * halves are announced at each welcome, for a coordinator may have lost them with its database. A key signs once
+ * the coordinator has said that it is published and from when verifiers know it; until then the one before it does, or none.
+ *
+ *   made, on the disk → announced → published → (caches know it) in use → replaced, announced for its last minutes → gone
+ */
+import { existsSync, mkdirSync } from "node:fs";
+import { join } from "node:path";
+import { z } from "zod";
+import { publicKey } from "#protocol/identity";
+import { type SigningKeyAnnouncement, type SigningKeyAnswer, signingKeyText } from "#protocol/signing-key";
+import type { CrawlerLog } from "../core/log.ts";
+import { type Identity, keyPairSchema, newKeys, signerOf } from "./identity.ts";
+import { readPrivateJson, writePrivateJson } from "./private-file.ts";
+
+/** In a folder that every dock lets the crawler write to. */
+const folderOf = (home: string) => join(home, "crawler");
+export const signingKeysFile = (home: string) => join(folderOf(home), "signing-keys.json");
+
+/** The one in use and the next. */
+const mostKeys = 2;
+
+/** Made within an hour: a coordinator that takes none is not sent one after the other. */
+const madePerHour = 6;
+
+/** One that was not answered, or was refused for what may pass, is announced again. */
+const askAgainMs = 600_000;
+const hourMs = 3_600_000;
+
+const keptSchema = z.object({
+  /** Whose they are: with another identity the crawler is another one. */
+  identity: publicKey,
+  keys: z.array(keyPairSchema.extend({ madeAt: z.iso.datetime() })).max(mostKeys),
+});
+
+type KeptKey = z.infer<typeof keptSchema>["keys"][number];
+
+/** What signs requests: text in, 64 bytes in base64url out. */
+export interface RequestKey extends Identity {
+  /** No signature may be good for longer; null: it has no end. */
+  readonly until: Date | null;
+}
+
+interface Held {
+  readonly kept: KeptKey;
+  readonly signer: Identity;
+  /** By what the coordinator of this session says; null: not, or not known yet. */
+  published: { readonly usableAtMs: number; readonly until: Date } | null;
+  announcedAtMs: number;
+}
+
+export interface SigningKeySettings {
+  readonly home: string;
+  readonly identity: Identity;
+  readonly log: CrawlerLog;
+  readonly send: (announcement: SigningKeyAnnouncement) => void;
+  readonly now?: () => Date;
+}
+
+export class SigningKeys {
+  readonly #settings: SigningKeySettings;
+  readonly #now: () => Date;
+  /** The oldest first. */
+  #held: Held[];
+  #isWanted = false;
+  #madeAtMs: number[] = [];
+  #lastRefusal = "";
+
+  constructor(settings: SigningKeySettings) {
+    this.#settings = settings;
+    this.#now = settings.now ?? (() => new Date());
+    this.#held = this.#read();
+  }
+
+  /** A session begins. `isWanted`: this coordinator publishes signing keys, and requests are to be signed. */
+  onWelcome(isWanted: boolean): void {
+    this.#isWanted = isWanted;
+    this.#lastRefusal = "";
+    for (const held of this.#held) held.published = null;
+    if (!isWanted) return;
+    if (this.#held.length === 0) this.#make();
+    for (const held of this.#held) this.#announce(held);
+  }
+
+  onAnswer({ publicKey: answered, published, refusal, reason }: SigningKeyAnswer): void {
+    const held = this.#held.find(({ kept }) => kept.publicKey === answered);
+    if (held === undefined) return;
+    if (published !== null) {
+      const usableAtMs = this.#now().getTime() + published.useInSeconds * 1000;
+      held.published = { usableAtMs, until: new Date(published.expiresAt) };
+      this.#settings.log.info(
+        { publicKey: answered, ...published },
+        "the coordinator publishes a signing key of this crawler",
+      );
+      return;
+    }
+    held.published = null;
+    if (reason !== this.#lastRefusal) {
+      this.#lastRefusal = reason;
+      this.#settings.log.warn(
+        { publicKey: answered, reason },
+        "the coordinator does not publish this signing key, and no request is signed with it",
+      );
+    }
+    if (refusal !== "ended" && refusal !== "taken") return;
+    this.#held = this.#held.filter((one) => one !== held);
+    if (this.#held.length === 0) this.#makeAndAnnounce();
+  }
+
+  /** Another key is made, and announced if there is somebody to hear it. In words, what comes of that. */
+  renew(): string {
+    if (!this.#isWanted) return "No key was made: this coordinator does not ask for signed requests.";
+    const newest = this.#held.at(-1);
+    if (newest !== undefined && !this.#isUsable(newest)) {
+      this.#announce(newest);
+      return "A new signing key is on its way already: it is used once sites can know it.";
+    }
+    if (this.#makeAndAnnounce() === null) return "No key was made: the log says why.";
+    return "A new signing key was made. It is used once the coordinator has published it and sites can know it.";
+  }
+
+  /** By the clock: what was not answered, or refused for what may have passed, is announced again. */
+  review(): void {
+    if (!this.#isWanted) return;
+    const newest = this.#held.at(-1);
+    if (newest === undefined) this.#makeAndAnnounce();
+    else if (newest.published === null && this.#now().getTime() - newest.announcedAtMs >= askAgainMs)
+      this.#announce(newest);
+  }
+
+  /** What to sign with now; null: nothing that a site could verify. */
+  get current(): RequestKey | null {
+    const held = this.#held.findLast((one) => this.#isUsable(one));
+    if (held === undefined || held.published === null) return null;
+    const { publicKey: name, sign } = held.signer;
+    return { publicKey: name, sign, until: held.published.until };
+  }
+
+  #isUsable({ published }: Held): boolean {
+    const nowMs = this.#now().getTime();
+    return published !== null && published.usableAtMs <= nowMs && nowMs < published.until.getTime();
+  }
+
+  #announce(held: Held): void {
+    const { identity, send } = this.#settings;
+    const at = this.#now().toISOString();
+    held.announcedAtMs = Date.parse(at);
+    const { publicKey: announced } = held.kept;
+    const text = signingKeyText({ identity: identity.publicKey, publicKey: announced, at });
+    const [signature, possession] = [identity.sign(text), held.signer.sign(text)];
+    send({ type: "crawler:signing-key", publicKey: announced, at, signature, possession });
+  }
+
+  #makeAndAnnounce(): Held | null {
+    const made = this.#make();
+    if (made !== null) this.#announce(made);
+    return made;
+  }
+
+  /** Null when too many were made, or the disk does not take it: a key that could get lost is not announced. */
+  #make(): Held | null {
+    const { log } = this.#settings;
+    const nowMs = this.#now().getTime();
+    this.#madeAtMs = this.#madeAtMs.filter((atMs) => Math.abs(nowMs - atMs) < hourMs);
+    if (this.#madeAtMs.length >= madePerHour) {
+      log.warn({ made: madePerHour }, "no further signing key is made within this hour");
+      return null;
+    }
+    this.#madeAtMs.push(nowMs);
+    const kept = { ...newKeys(), madeAt: new Date(nowMs).toISOString() };
+    const signer = signerOf(kept)!;
+    const held = { kept, signer, published: null, announcedAtMs: 0 };
+    const next = [...this.#held.slice(-(mostKeys - 1)), held];
+    if (!this.#write(next)) return null;
+    this.#held = next;
+    return held;
+  }
+
+  #write(held: readonly Held[]): boolean {
+    const { home, identity, log } = this.#settings;
+    try {
+      if (!existsSync(folderOf(home))) mkdirSync(folderOf(home), { mode: 0o700 });
+      writePrivateJson(signingKeysFile(home), {
+        identity: identity.publicKey,
+        keys: held.map(({ kept }) => kept),
+      });
+      return true;
+    } catch (error) {
+      log.error({ file: signingKeysFile(home), error }, "a signing key cannot be kept, so it is not used");
+      return false;
+    }
+  }
+
+  /** Nothing is lost with them but their name: what cannot be read, or is another identity's, is made anew. */
+  #read(): Held[] {
+    const { home, identity, log } = this.#settings;
+    try {
+      const kept = readPrivateJson(signingKeysFile(home), keptSchema, "Another key is made in its place.");
+      if (kept === null || kept.identity !== identity.publicKey) return [];
+      return kept.keys.flatMap((key) => {
+        const signer = signerOf(key);
+        return signer === null ? [] : [{ kept: key, signer, published: null, announcedAtMs: 0 }];
+      });
+    } catch (error) {
+      log.warn({ error }, "the signing keys in this folder cannot be used");
+      return [];
+    }
+  }
+}

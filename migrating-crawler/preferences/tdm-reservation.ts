@@ -1,0 +1,120 @@
+/**
+ * The TDM Reservation Protocol (W3C community group, final report of 2 February 2024): whether rights to mine text and data
+ * are reserved, in `/.well-known/tdmrep.json` by path, in the header and in metas. 1 reserves them, 0 does not, any other
+ * value is as if it were not there; a policy says whom to ask, so that the use is *licensed* and not *denied*.
+ *
+ * The report lets the header overrule the file and the page overrule both (section "Processing priority"). We do not: a
+ * reservation that stands anywhere holds. It says nothing of search, which the report has no word for.
+ */
+import type { StatedPreference } from "#protocol/preferences";
+import { type RobotsRule, robotsPath, robotsRule, ruleMatches } from "../fetch/robots-match.ts";
+import { boundedValues, statementsOf } from "./statements.ts";
+
+/** A longer file is not read: nobody knows what it reserves, so that all is reserved. */
+export const maxTdmFileBytes = 64 * 1024;
+
+/** Rules beyond are not kept; where one of them reserves, all that no kept rule names is reserved. */
+const maxTdmRules = 500;
+
+const maxLocationCharacters = 2000;
+const maxPolicyCharacters = 500;
+
+export interface TdmRule {
+  readonly location: string;
+  readonly reserved: boolean;
+  /** Where to ask; empty: the rule names none. */
+  readonly policy: string;
+}
+
+/** The rules of a tdmrep.json in their order; what is no rule is left out. */
+export function parseTdmFile(bytes: Buffer): TdmRule[] {
+  if (bytes.length > maxTdmFileBytes) return [reservedAll];
+  const listed = jsonOf(bytes);
+  if (!Array.isArray(listed)) return [];
+  const rules = listed.flatMap(ruleOf);
+  const left = rules.slice(maxTdmRules);
+  return [...rules.slice(0, maxTdmRules), ...(left.some(({ reserved }) => reserved) ? [reservedAll] : [])];
+}
+
+const reservedAll: TdmRule = { location: "/", reserved: true, policy: "" };
+
+function jsonOf(bytes: Buffer): unknown {
+  try {
+    return JSON.parse(bytes.toString("utf8").replace(/^\ufeff/, ""));
+  } catch {
+    return null;
+  }
+}
+
+function ruleOf(listed: unknown): TdmRule[] {
+  if (typeof listed !== "object" || listed === null) return [];
+  const {
+    location,
+    "tdm-reservation": reservation,
+    "tdm-policy": policy,
+  } = listed as Record<string, unknown>;
+  const reserved = reservedBy(reservation);
+  if (typeof location !== "string" || location.length > maxLocationCharacters || reserved === null) return [];
+  return [{ location, reserved, policy: policyOf(policy) }];
+}
+
+/** Matches paths for one origin's rules, which are compiled once. */
+export class TdmRules {
+  readonly rules: readonly TdmRule[];
+  readonly #compiled: readonly { readonly rule: TdmRule; readonly path: RobotsRule }[];
+
+  constructor(rules: readonly TdmRule[]) {
+    this.rules = rules;
+    this.#compiled = rules.flatMap((rule) => {
+      const path = robotsRule(false, Buffer.from(rule.location).toString("latin1"), 0);
+      return path === null ? [] : [{ rule, path }];
+    });
+  }
+
+  /** By the first rule that matches: the most specific one is the first in sequence, as the report has it. */
+  stated(pathAndQuery: string): StatedPreference[] {
+    const path = robotsPath(pathAndQuery);
+    const found = this.#compiled.find((one) => ruleMatches(one.path, path))?.rule;
+    if (found === undefined) return [];
+    const { location, reserved, policy } = found;
+    const text = `${location} tdm-reservation: ${Number(reserved)}${policy === "" ? "" : `, tdm-policy: ${policy}`}`;
+    return reservation({ reserved, policy, text }, "tdmrep.json");
+  }
+}
+
+/** Of headers or metas: the values of `tdm-reservation` and of `tdm-policy`. */
+export function tdmReservation(
+  said: {
+    readonly reservation: string | readonly string[] | undefined;
+    readonly policy: string | readonly string[] | undefined;
+  },
+  place: StatedPreference["place"],
+): StatedPreference[] {
+  // Several headers of one name may have been joined on their way (RFC 9110 section 5.2).
+  const values = boundedValues(said.reservation).flatMap((value) => value.split(",").slice(0, 50));
+  if (values.length === 0) return [];
+  const policy = policyOf(boundedValues(said.policy)[0]);
+  const written = `tdm-reservation: ${values.map((value) => value.trim()).join(", ")}`;
+  const text = policy === "" ? written : `${written}; tdm-policy: ${policy}`;
+  const known = values.map((value) => reservedBy(value.trim())).filter((one) => one !== null);
+  if (known.length === 0) return statementsOf({ standard: "tdm", place }, [], text);
+  return reservation({ reserved: known.includes(true), policy, text }, place);
+}
+
+function reservation(
+  { reserved, policy, text }: { reserved: boolean; policy: string; text: string },
+  place: StatedPreference["place"],
+): StatedPreference[] {
+  const answer = !reserved ? "allowed" : policy === "" ? "denied" : "licensed";
+  return statementsOf({ standard: "tdm", place }, [["text-and-data-mining", answer]], text);
+}
+
+/** Null: a value that says neither. */
+function reservedBy(value: unknown): boolean | null {
+  if (value === 1 || value === "1") return true;
+  return value === 0 || value === "0" ? false : null;
+}
+
+function policyOf(value: unknown): string {
+  return typeof value === "string" ? value.trim().slice(0, maxPolicyCharacters) : "";
+}

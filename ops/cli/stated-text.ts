@@ -1,0 +1,31 @@
+/** What a site states of the uses of a page, as lines for people. */
+import { answersWords, type StatedUses, statementLines } from "#coordinator/results/stated-uses";
+import { instantWords } from "#core/format";
+import { type StatedPreference, type UseAnswers, useAnswers } from "#protocol/preferences";
+import { printable } from "./output.ts";
+
+/** None: nothing is stated. */
+export function statedLines(stated: StatedUses | null): string[] {
+  if (stated === null) return [];
+  const { answers, statements, since, confirmedAt } = stated;
+  return [
+    `What the site states, since ${instantWords(since)}, found again ${instantWords(confirmedAt)}`,
+    `  ${answersWords(answers)}`,
+    ...statementLines(statements).map((line) => printable(`  ${line}`, 400)),
+  ];
+}
+
+/** Of a page at hand, as named lines: each statement, and what they come to; none where nothing is stated. */
+export function statedFacts(stated: readonly StatedPreference[]): (readonly [name: string, fact: string])[] {
+  if (stated.length === 0) return [];
+  const lines = statementLines(stated).map((line) => ["states", printable(line, 400)] as const);
+  return [...lines, ["for us", forUsWords(useAnswers(stated))]];
+}
+
+/** `search: denied; ai-train: denied`, with what that means for whoever searches. */
+export function forUsWords(answers: UseAnswers): string {
+  const { search } = answers;
+  if (search === undefined) return `search: not stated, and so allowed; ${answersWords(answers)}`;
+  const means = search === "allowed" ? "" : " (the page is not indexed; its links are followed)";
+  return `${answersWords(answers)}${means}`;
+}

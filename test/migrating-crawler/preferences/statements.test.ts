@@ -1,0 +1,259 @@
+/** What headers, metas and licenses state of the uses of pages, by the rules of each standard. */
+import { describe, expect, it } from "vitest";
+import { askedPrice } from "#crawler/preferences/asked-price";
+import { contentSignal } from "#crawler/preferences/content-signal";
+import { contentUsage } from "#crawler/preferences/content-usage";
+import { robotsWords } from "#crawler/preferences/robots-words";
+import { inlineLicense, licenseLinks } from "#crawler/preferences/rsl";
+import { boundedValues, mergedStatements } from "#crawler/preferences/statements";
+import { tdmReservation } from "#crawler/preferences/tdm-reservation";
+import {
+  maxPreferences,
+  maySearch,
+  type StatedPreference,
+  statedPreference,
+  useAnswers,
+} from "#protocol/preferences";
+
+type Answers = ReturnType<typeof useAnswers>;
+
+/** What the statements come to; each of them fits the message. */
+function answersOf(stated: readonly StatedPreference[]): Answers {
+  for (const one of stated) statedPreference.parse(one);
+  return useAnswers(stated);
+}
+
+describe("Content-Signal", () => {
+  const rows: readonly [value: string, answers: Answers][] = [
+    ["search=yes, ai-train=no", { search: "allowed", "ai-train": "denied" }],
+    ["search=yes,ai-train=no,use=reference", { search: "allowed", "ai-train": "denied" }],
+    ["SEARCH = No", { search: "denied" }],
+    ["ai-input=no", { "ai-input": "denied" }],
+    // The level at which nothing may be stored leaves nothing to an index.
+    ["search=yes, use=immediate", { search: "denied" }],
+    ["use=full", {}],
+    // Contradictions: denied wins, in any order.
+    ["search=yes, search=no", { search: "denied" }],
+    ["search=no, search=yes", { search: "denied" }],
+    // Values that the policy does not have say nothing.
+    ["search=maybe, ai-train=no", { "ai-train": "denied" }],
+    ["search", {}],
+    ["", {}],
+  ];
+  for (const [value, answers] of rows)
+    it(`${JSON.stringify(value)} comes to ${JSON.stringify(answers)}`, () => {
+      expect(answersOf(contentSignal(value, "header"))).toEqual(answers);
+    });
+
+  it("a text that contradicts itself is one statement, which denies", () => {
+    expect(contentSignal("search=yes, search=no", "header")).toMatchObject([
+      { uses: ["search"], answer: "denied" },
+    ]);
+  });
+
+  it("keeps a text that says nothing known, and does not hold it against the page", () => {
+    const stated = contentSignal("serch=no", "robots.txt");
+
+    expect(stated).toEqual([
+      { standard: "content-signal", place: "robots.txt", uses: [], answer: "allowed", text: "serch=no" },
+    ]);
+    expect(maySearch(stated)).toBe(true);
+  });
+});
+
+describe("Content-Usage (draft-ietf-aipref-vocab-08 section 6)", () => {
+  const rows: readonly [value: string, answers: Answers][] = [
+    ["train-ai=n, search=y", { "ai-train": "denied", search: "allowed" }],
+    ["ai-use=n", { "ai-input": "denied" }],
+    ["search=n;why=later", { search: "denied" }],
+    // Section 6.5: a value that is not the token y or n says nothing.
+    ['search="n"', {}],
+    ["search", {}],
+    ["search=no", {}],
+    ["search=?0, train-ai=(a b);x=1, ai-use=n", { "ai-input": "denied" }],
+    // Labels of earlier drafts, and of drafts to come, are ignored (section 6.4).
+    ["bots=n, train-genai=n", {}],
+    // RFC 9651 section 4.2.2: keys are in lower case, and a comma wants a member after it; nothing is said then.
+    ["Search=n", {}],
+    ["search=n,", {}],
+    ["search=n train-ai=n", {}],
+    ["search=n, =", {}],
+    // A departure: the draft takes the last value of a key, we the strictest.
+    ["search=n, search=y", { search: "denied" }],
+    ["train-ai;allow=n, train-ai=y", { "ai-train": "allowed" }],
+  ];
+  for (const [value, answers] of rows)
+    it(`${JSON.stringify(value)} comes to ${JSON.stringify(answers)}`, () => {
+      expect(answersOf(contentUsage(value, "header"))).toEqual(answers);
+    });
+});
+
+describe("tdm-reservation", () => {
+  const rows: readonly [reservation: string | string[], policy: string | undefined, answers: Answers][] = [
+    ["1", undefined, { "text-and-data-mining": "denied" }],
+    ["1", "https://site.example/policy", { "text-and-data-mining": "licensed" }],
+    ["0", "https://site.example/policy", { "text-and-data-mining": "allowed" }],
+    // Any other value is as if there were none.
+    ["yes", undefined, {}],
+    ["", undefined, {}],
+    // Several lines, or one that a proxy has joined: a reservation holds.
+    [["0", "1"], undefined, { "text-and-data-mining": "denied" }],
+    ["0, 1", undefined, { "text-and-data-mining": "denied" }],
+  ];
+  for (const [reservation, policy, answers] of rows)
+    it(`${JSON.stringify(reservation)} with policy ${policy} comes to ${JSON.stringify(answers)}`, () => {
+      expect(answersOf(tdmReservation({ reservation, policy }, "header"))).toEqual(answers);
+    });
+
+  it("says nothing of search", () => {
+    expect(maySearch(tdmReservation({ reservation: "1", policy: undefined }, "meta"))).toBe(true);
+  });
+});
+
+describe("robots words", () => {
+  it("speak of training, of a use that we have no word for, or of nothing", () => {
+    const stated = robotsWords(["noai", "noimageai", "noai", "nofollow"], "meta");
+
+    expect(stated).toEqual([
+      { standard: "robots-words", place: "meta", uses: ["ai-train"], answer: "denied", text: "noai" },
+      { standard: "robots-words", place: "meta", uses: [], answer: "denied", text: "noimageai" },
+    ]);
+  });
+});
+
+describe("RSL 1.0", () => {
+  const page = new URL("https://site.example/news/a?b");
+  const rsl = (content: string) => `<rsl xmlns="https://rslstandard.org/rsl">${content}</rsl>`;
+
+  it("a license that is named is licensed, of uses that it lists itself: search is not restricted", () => {
+    const stated = licenseLinks([
+      '</style.css>; rel=preload, <https://site.example/license.xml>; rel="license"; type="application/rsl+xml"',
+      '<https://creativecommons.example/by>; rel="license"',
+    ]);
+
+    expect(stated).toEqual([
+      {
+        ...{ standard: "rsl", place: "header", uses: [], answer: "licensed" },
+        text: "https://site.example/license.xml",
+      },
+    ]);
+    expect(maySearch(stated)).toBe(true);
+  });
+
+  const rows: readonly [name: string, content: string, answers: Answers][] = [
+    [
+      "prohibits and permits",
+      '<content url="/"><license><permits type="usage">search</permits><prohibits type="usage">ai-train</prohibits></license></content>',
+      { search: "allowed", "ai-train": "denied" },
+    ],
+    [
+      "a use for a payment is licensed",
+      '<content url=""><license><permits type="usage">search, ai-input</permits><payment type="crawl"><amount currency="USD">0.01</amount></payment></license></content>',
+      { search: "licensed", "ai-input": "licensed" },
+    ],
+    [
+      "free use from a license server is licensed, too",
+      '<content url="/" server="https://l.example"><license><permits type="usage">search</permits><payment type="free"/></license></content>',
+      { search: "licensed" },
+    ],
+    [
+      "all uses",
+      '<rsl:content url="https://site.example/news/*"><rsl:license><rsl:prohibits type="usage">all</rsl:prohibits></rsl:license></rsl:content>',
+      {
+        search: "denied",
+        "ai-input": "denied",
+        "ai-train": "denied",
+        "text-and-data-mining": "denied",
+      },
+    ],
+    [
+      "content of another path, of another site",
+      '<content url="/shop/"><license><prohibits type="usage">search</prohibits></license></content><content url="https://other.example/"><license><prohibits type="usage">search</prohibits></license></content>',
+      {},
+    ],
+    [
+      "who and where, which is not about uses; comments",
+      '<content url="/"><!-- <license><prohibits type="usage">search</prohibits></license> --><license><prohibits type="geo">search</prohibits></license></content>',
+      {},
+    ],
+    [
+      "of two licenses the stricter one holds",
+      '<content url="/"><license><prohibits type="usage">search</prohibits></license><license><permits type="usage">search</permits></license></content>',
+      { search: "denied" },
+    ],
+  ];
+  for (const [name, content, answers] of rows)
+    it(`in the page: ${name}`, () => {
+      expect(answersOf(inlineLicense(rsl(content), page))).toEqual(answers);
+    });
+});
+
+describe("the price of a 402", () => {
+  const offer = (json: unknown) => Buffer.from(JSON.stringify(json)).toString("base64");
+  const usdc = { amount: "10000", network: "eip155:84532", extra: { name: "USDC" } };
+  const rows: readonly [name: string, headers: Record<string, string | string[]>, price: string | null][] = [
+    ["crawler-price", { "crawler-price": "USD 0.01" }, "USD 0.01"],
+    ["crawler-price before x402", { "crawler-price": "USD 1", "payment-required": offer({}) }, "USD 1"],
+    [
+      "x402",
+      { "payment-required": offer({ x402Version: 2, accepts: [usdc] }) },
+      "10000 USDC on eip155:84532 (x402)",
+    ],
+    ["no offer", { "payment-required": offer({ accepts: [] }) }, null],
+    ["no base64, no JSON", { "payment-required": "%%%" }, null],
+    ["none", {}, null],
+    ["a megabyte of price", { "crawler-price": "9".repeat(1e6) }, "9".repeat(80)],
+    ["a megabyte of offer", { "payment-required": "A".repeat(1e6) }, null],
+  ];
+  for (const [name, headers, price] of rows)
+    it(name, () => {
+      expect(askedPrice(headers)).toBe(price);
+    });
+});
+
+describe("what is hostile", () => {
+  const page = new URL("http://site.example/");
+
+  it("headers of a megabyte are cut between two members, and read as far as that", () => {
+    const value = `search=no, ${"x=yes, ".repeat(150_000)}`;
+
+    const stated = boundedValues(value).flatMap((one) => contentSignal(one, "header"));
+
+    expect(answersOf(stated)).toEqual({ search: "denied" });
+    expect(stated[0]!.text).toHaveLength(300);
+    expect(boundedValues(Array.from({ length: 10_000 }, () => "search=no"))).toHaveLength(50);
+  });
+
+  it("a value without a comma within its bound says nothing", () => {
+    expect(boundedValues("n".repeat(1e6))).toEqual([""]);
+  });
+
+  it("control characters and half characters do not travel", () => {
+    const [stated] = contentSignal("search=no\r\n\0evil: 1\ud800", "header");
+
+    expect(stated!.text).toBe("search=no evil: 1\ufffd");
+  });
+
+  it("more statements than a result holds: those that deny most stay, in their order", () => {
+    const allowed = Array.from({ length: 40 }, (_, n) =>
+      contentSignal(`search=yes, n=${n}`, "header"),
+    ).flat();
+    const denied = contentSignal("search=no", "header");
+
+    const merged = mergedStatements([...allowed, ...allowed, ...denied]);
+
+    expect(merged).toHaveLength(maxPreferences);
+    expect(merged.at(-1)).toEqual(denied[0]);
+    expect(maySearch(merged)).toBe(false);
+  });
+
+  it("an inline license of megabytes, or of a million elements, is read in part", () => {
+    const nested = `${"<content url='/'>".repeat(1e6)}<license><prohibits type="usage">search</prohibits></license>`;
+
+    for (const xml of [nested, "<!--".repeat(1e6), "<".repeat(1e6)]) {
+      const [stated, ...more] = inlineLicense(xml, page);
+      expect(stated).toMatchObject({ uses: [], answer: "licensed" });
+      expect(more).toEqual([]);
+    }
+  });
+});

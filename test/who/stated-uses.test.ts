@@ -1,0 +1,236 @@
+/** What sites state of the uses of their pages, and 402, as who, page, search and the commands show it. */
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { describeApi } from "#coordinator/open-api";
+import { Counters } from "#coordinator/overview/counters";
+import { defaultRecrawlSettings, isGone, nextFetchAt } from "#coordinator/recrawl/visit-findings";
+import { pageBody } from "#coordinator/search/document-page";
+import { searchBody } from "#coordinator/search/page";
+import { pageFacts } from "#coordinator/search/page-facts";
+import { searchPages } from "#coordinator/search/search";
+import { nobody } from "#coordinator/web/page-frame";
+import { answerWho } from "#coordinator/who/answer";
+import { createReports } from "#coordinator/who/reads";
+import type { CrawlerId } from "#core/ids";
+import { pageCommand } from "#ops/cli/commands/page";
+import { searchCommand } from "#ops/cli/commands/search";
+import { whoCommand } from "#ops/cli/commands/who";
+import type { StatedPreference } from "#protocol/preferences";
+import type { FetchOutcome } from "#protocol/result";
+import { inProcess } from "../support/command-in-process.ts";
+import { faultsOf, type JsonSchema } from "../support/schema-check.ts";
+import {
+  arrivedResult,
+  newWorld,
+  noon,
+  scope,
+  secondsAfterNoon,
+  spoolId,
+  type World,
+} from "../support/store-world.ts";
+import { tinyResolver } from "../support/web-server.ts";
+
+let world: World;
+let crawlerId: CrawlerId;
+const at = secondsAfterNoon(60);
+
+const [silent, closed, open, free, paid] = ["silent", "closed", "open", "free", "paid"].map(
+  (name) => `http://a.example/${name}`,
+) as [string, string, string, string, string];
+
+const stated = (differences: Partial<StatedPreference>): StatedPreference => ({
+  ...{ standard: "content-signal", place: "robots.txt", uses: ["search"], answer: "allowed" },
+  ...{ text: "search=yes, ai-train=no", ...differences },
+});
+const noSearch = stated({ answer: "denied", text: "search=no" });
+const noTraining = [stated({}), stated({ uses: ["ai-train"], answer: "denied" })];
+const training = [
+  stated({ uses: ["ai-train"], standard: "rsl", place: "link", answer: "allowed", text: "rsl.xml" }),
+];
+const price: FetchOutcome = {
+  type: "http-error",
+  status: 402,
+  retryAfterSeconds: null,
+  price: "USD\u001b 0.01",
+};
+
+const byPolicy = (outcome: FetchOutcome, failures: number) => {
+  const attempt = { now: at, outcome, failures };
+  return {
+    at: nextFetchAt(attempt, defaultRecrawlSettings),
+    isGone: isGone(attempt, defaultRecrawlSettings),
+  };
+};
+
+beforeAll(async () => {
+  world = await newWorld();
+  crawlerId = await world.delegatedHost("north", silent, closed, open, free, paid);
+  const [lease] = await world.lease(crawlerId);
+  const found: readonly (readonly [string, StatedPreference[]?, FetchOutcome?])[] = [
+    [silent, [noSearch]],
+    [closed, noTraining],
+    [open, training],
+    [free],
+    [paid, [], price],
+  ];
+  await world.take(
+    crawlerId,
+    found.map(([url, preferences, outcome], index) =>
+      arrivedResult({
+        ...{ sequence: index + 1, leaseId: lease!.leaseId, url },
+        ...(outcome === undefined ? {} : { outcome, again: (failures) => byPolicy(outcome, failures) }),
+        result: preferences === undefined ? {} : { preferences },
+      }),
+    ),
+    at,
+  );
+});
+afterAll(async () => await world.close());
+
+const reads = () => createReports(world.pool, () => performance.now());
+const who = async (question: string) =>
+  await answerWho(question, { reads: reads(), resolver: tinyResolver, scope }, secondsAfterNoon(120));
+const search = async (preference?: string) =>
+  await searchPages(reads(), "word", preference === undefined ? {} : { preference }, secondsAfterNoon(120));
+const offsets = { fetches: 0, outLinks: 0, inLinks: 0 };
+const page = async (url: string) => {
+  const answer = await pageFacts(reads(), { url, hostHash: "", urlHash: "" }, offsets);
+  if (typeof answer === "string") throw new Error(answer);
+  return answer;
+};
+const urls = (answer: { readonly pages: readonly { readonly url: string }[] }) =>
+  answer.pages.map(({ url }) => url).sort();
+const commands = { page: pageCommand, search: searchCommand, who: whoCommand };
+const command = async (name: keyof typeof commands, ...args: string[]) => {
+  const { database } = world;
+  return await inProcess(commands[name](), [
+    ...args,
+    "--database-url",
+    database.url,
+    "--schema",
+    database.schema,
+  ]);
+};
+
+test("who tells of a page what is stated, where, since when, and what it comes to", async () => {
+  const answer = await who(closed);
+
+  expect(answer.url?.stated).toEqual({
+    answers: { search: "allowed", "ai-train": "denied" },
+    statements: [noTraining[1], noTraining[0]],
+    ...{ since: noon.toISOString(), confirmedAt: noon.toISOString() },
+  });
+  const { out } = await command("who", closed);
+  expect(out).toContain("What the site states, since 2030-01-01 12:00:00 UTC");
+  expect(out).toContain("search: allowed; ai-train: denied");
+  expect(out).toContain(
+    "Content-Signal in robots.txt: search=yes, ai-train=no (ai-train denied, search allowed)",
+  );
+});
+
+test("a page that is not to be searched is in no answer, and who and page say why", async () => {
+  const why =
+    "The site states that this page is not to be searched, so nothing of it is shown (Content-Signal in robots.txt: search=no).";
+
+  expect(urls(await search())).not.toContain(silent);
+  expect(urls(await search("search=denied"))).toEqual([]);
+  expect((await who(silent)).standing).toContainEqual({ code: "not-searched", stops: false, words: why });
+  expect(await page(silent)).toMatchObject({
+    found: false,
+    page: null,
+    words: why,
+    stated: { statements: [noSearch] },
+  });
+  expect(pageBody(await page(silent), nobody).markup).toContain("What the site states");
+  expect(await command("page", silent)).toMatchObject({ code: 3, out: expect.stringContaining(why) });
+});
+
+test("the search is narrowed by what is stated or is not, counts it, and tells it of each page", async () => {
+  expect(urls(await search("ai-train=denied"))).toEqual([closed]);
+  expect(urls(await search("ai-train=allowed"))).toEqual([open]);
+  expect(urls(await search("ai-train=unstated"))).toEqual([free]);
+  expect(urls(await search("search=unstated"))).toEqual([free, open]);
+
+  const all = await search();
+
+  expect(all.facets.preference).toEqual([
+    { value: "ai-train=allowed", pages: 1 },
+    { value: "ai-train=denied", pages: 1 },
+    { value: "search=allowed", pages: 1 },
+  ]);
+  expect(Object.fromEntries(all.pages.map(({ url, uses }) => [url, uses]))).toEqual({
+    [closed]: { search: "allowed", "ai-train": "denied" },
+    [open]: { "ai-train": "allowed" },
+    [free]: {},
+  });
+  expect(searchBody(all).markup).toContain("states search=allowed; ai-train=denied");
+});
+
+test("the command takes the same filter, and says what one must look like", async () => {
+  expect((await command("search", "word", "--preference", "ai-train=denied")).out).toContain(
+    "states search=allowed; ai-train=denied",
+  );
+  expect((await command("search", "word", "--preference", "ai-train=maybe")).err).toContain(
+    "--preference ai-train=maybe: must be one of search, ai-input, ai-train, text-and-data-mining, =, and one of allowed, licensed, denied, unstated",
+  );
+});
+
+test("a page of the index travels with what is stated of it", async () => {
+  expect((await page(open)).page?.stated).toMatchObject({
+    answers: { "ai-train": "allowed" },
+    statements: training,
+  });
+  expect((await page(free)).page?.stated).toBeNull();
+  expect((await command("page", open)).out).toContain("RSL by a link: rsl.xml (ai-train allowed)");
+});
+
+test("who tells of a URL with a price that it is not for us, and of its host how many pages state what", async () => {
+  const answer = await who(paid);
+
+  expect(answer.url).toMatchObject({
+    state: "payment-required",
+    lastOutcome: "payment-required",
+    lastStatus: 402,
+  });
+  expect(answer.standing.find(({ code, stops }) => code === "payment-required" && stops)?.words).toBe(
+    "The site answers with status 402: not for us: the site asks USD  0.01 for the page. It is asked again in 30 days.",
+  );
+  const { host } = await who("a.example");
+  expect(host).toMatchObject({
+    urlStates: { due: 4, "payment-required": 1 },
+    stated: { pages: 4, more: false },
+    payment: { inARow: 1, price: "USD  0.01", askedAt: noon.toISOString() },
+  });
+  expect(host?.stated.counts).toContainEqual({ use: "ai-train", answer: "denied", pages: 1 });
+  expect((await command("who", "a.example")).out).toContain(
+    "asks to be paid: 1 answer 402 in a row, price USD  0.01",
+  );
+});
+
+test("the answers are as the API describes them", async () => {
+  const { schemas } = describeApi().components as { schemas: Record<string, JsonSchema> };
+  const faults = (value: unknown, name: string) =>
+    faultsOf(JSON.parse(JSON.stringify(value)), { $ref: `#/components/schemas/${name}` }, schemas);
+
+  expect(faults(await who(closed), "WhoAnswer")).toEqual([]);
+  expect(faults(await who(paid), "WhoAnswer")).toEqual([]);
+  expect(faults(await search(), "SearchAnswer")).toEqual([]);
+  expect(faults(await page(open), "PageAnswer")).toEqual([]);
+  expect(faults(await page(silent), "PageAnswer")).toEqual([]);
+});
+
+test("metrics count what is stated by use and answer, and what has its price", async () => {
+  const counters = new Counters();
+  const found = [
+    arrivedResult({ sequence: 1, leaseId: "1", url: closed, result: { preferences: noTraining } }),
+    arrivedResult({ sequence: 2, leaseId: "1", url: paid, outcome: price }),
+  ];
+  const results = found.map((one) => ({ ...one, wireBytes: 100 }));
+  counters.results(
+    { crawlerId, spoolId, results },
+    { stored: 2, duplicates: 0, withoutLease: 0, newUrls: 0 },
+  );
+  const told = await counters.metrics.registry.metrics();
+
+  expect(told).toContain('nearcrawl_stated_pages_total{use="ai-train",answer="denied"} 1');
+  expect(told).toContain("nearcrawl_payments_asked_total 1");
+});
