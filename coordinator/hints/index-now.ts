@@ -94,6 +94,8 @@ function locationOf(given: {
   if (typeof location === "string") return { status: 422, words: "keyLocation: not a URL that is crawled" };
   if (authorityOf(location.url) !== given.authority)
     return { status: 422, words: "keyLocation: it is not on the host" };
+  // What repeats its query would state any key, and speak for all of the host.
+  if (location.url.includes("?")) return { status: 422, words: "keyLocation: a file has no query" };
   return location;
 }
 

@@ -144,7 +144,13 @@ describe("a submission", () => {
       submission(["/blog/1"], { keyLocation: "https://other.example/k.txt" }),
     );
 
+    const echo = await site.post(submission(["/blog/1"], { keyLocation: `${site.site}/echo?text=${key}` }));
+
     expect([inside.status, outside.status, dotted.status, elsewhere.status]).toEqual([202, 422, 422, 422]);
+    expect([echo.status, (await told(echo)).error.message]).toEqual([
+      422,
+      "keyLocation: a file has no query",
+    ]);
     expect((await told(outside)).error.message).toContain("urlList.1: it lies outside of the key's folder");
   });
 
