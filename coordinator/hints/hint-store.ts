@@ -11,6 +11,7 @@ import { addUrls, lockHosts } from "../frontier/admission-writes.ts";
 import { fetchAgain } from "../frontier/fetch-again-writes.ts";
 import type { AdmittedUrl, CrawlScope } from "../frontier/frontier.ts";
 import { settleHosts } from "../frontier/lease-end-writes.ts";
+import { countSignals } from "../recrawl/signal-store.ts";
 import {
   type HintSource,
   hintDays,
@@ -373,6 +374,11 @@ async function moveFetches(
      where u.host_hash = given.host_hash and u.url_hash = given.url_hash and u.state in ('due', 'gone')
        and u.next_fetch_at > $3`,
     [...columns, now, policies.urlMinutes * 60],
+  );
+  // What their visits find is learnt from as of any signal.
+  await countSignals(
+    client,
+    hints.map(({ hostHash, urlHash }) => ({ hostHash, urlHash, changedAt: now })),
   );
   await settleHosts(client, hosts);
   await noteForeign(client, found, { links: [], now });

@@ -1,15 +1,13 @@
 /**
  * Signals that pages have changed: counted in frontier_url since the last fetch, and what visits prove of them in
- * host_signals. Whoever hears of a change (a sitemap's lastmod; a hint that a site or its hub sends) hands it to
- * `heedSignals`, whatever the strategy: *ncis* brings its page's turn nearer, by as much as the host's signals have
- * proven to be worth, others take the page for due. One statement for all signals of a batch, and one for those that
- * move something; a page's time is found by its primary key.
+ * host_signals. Whoever hears of a change (a sitemap's lastmod) hands it to `heedSignals`, whatever the strategy: *ncis*
+ * brings its page's turn nearer, by as much as the host's signals have proven to be worth, others take the page for due.
+ * What moves a fetch by a rule of its own (hints) has it counted by `countSignals`. One statement for all signals of a
+ * batch, and one for those that move something; a page's time is found by its primary key.
  */
-import type { Pool, PoolClient } from "pg";
+import type { PoolClient } from "pg";
 import type { HostHash, UrlHash } from "#core/ids";
-import { columnsOf, inTransaction } from "../database/transaction.ts";
-import { lockHosts } from "../frontier/admission-writes.ts";
-import { settleHosts } from "../frontier/lease-end-writes.ts";
+import { columnsOf } from "../database/transaction.ts";
 import { importanceOf, type PlanInForce, plannedIntervalSeconds } from "./recrawl-plan.ts";
 import { type HostSignalsRow, plannedChannel, signalColumns, signalSums } from "./sample-store.ts";
 import { addSignalSums, heededQuality, noSignalSums, type SignalSums } from "./signal-quality.ts";
@@ -28,23 +26,10 @@ const oneSignalSeconds = 600;
 /** More than so many since its last fetch say no more. */
 const mostSignals = 100;
 
-/** Of any source. Pages of which the frontier knows nothing, and signals of what was fetched since, count for nothing. */
-export async function takeSignals(
-  pool: Pool,
-  signals: readonly ChangeSignal[],
-  { plan, now }: { readonly plan: PlanInForce; readonly now: Date },
-): Promise<number> {
-  const hosts = [...new Set(signals.map(({ hostHash }) => hostHash))];
-  if (hosts.length === 0) return 0;
-  return await inTransaction(pool, async (client) => {
-    await lockHosts(client, hosts);
-    const counted = await heedSignals(client, signals, { plan, now });
-    await settleHosts(client, hosts);
-    return counted;
-  });
-}
-
-/** The hosts are locked, and settled by the caller. Gives the number of signals that are news. */
+/**
+ * Pages of which the frontier knows nothing, and signals of what was fetched since, count for nothing. The hosts are locked,
+ * and settled by the caller. Gives the number of signals that are news.
+ */
 export async function heedSignals(
   client: PoolClient,
   signals: readonly ChangeSignal[],
@@ -85,7 +70,8 @@ interface SignalledRow extends HostSignalsRow {
   readonly multiplier: number | null;
 }
 
-async function countSignals(
+/** The hosts are locked. Gives what is known of the pages of those that are news. */
+export async function countSignals(
   client: PoolClient,
   signals: readonly ChangeSignal[],
 ): Promise<readonly SignalledRow[]> {

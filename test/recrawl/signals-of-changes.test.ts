@@ -1,5 +1,8 @@
 /** Signals that pages have changed, through the real stores: what they bring nearer under ncis, and what is learnt of them. */
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
+import { inTransaction } from "#coordinator/database/transaction";
+import { lockHosts } from "#coordinator/frontier/admission-writes";
+import { settleHosts } from "#coordinator/frontier/lease-end-writes";
 import { cycleAt, waitsOf } from "#coordinator/recrawl/crawl-value";
 import { planRecrawls } from "#coordinator/recrawl/plan-recrawls";
 import { createRecrawlPlanStore } from "#coordinator/recrawl/plan-store";
@@ -10,7 +13,7 @@ import {
   waitAtMultiplier,
 } from "#coordinator/recrawl/recrawl-plan";
 import { qualityOf } from "#coordinator/recrawl/signal-quality";
-import { takeSignals } from "#coordinator/recrawl/signal-store";
+import { type ChangeSignal, heedSignals } from "#coordinator/recrawl/signal-store";
 import { policySections } from "#coordinator/settings/schema";
 import type { CrawlerId } from "#core/ids";
 import { urlKeyOf } from "#core/url-key";
@@ -60,6 +63,17 @@ async function sitemap(atSeconds: number, changedAt: Readonly<Record<string, num
   await visit(atSeconds, { [map]: { page: { kind: "sitemap", links } } });
 }
 
+/** Signals of any source, as whoever hears of them hands them in. */
+async function heard(signals: readonly ChangeSignal[], now: Date): Promise<number> {
+  return await inTransaction(world.pool, async (client) => {
+    const hosts = [...new Set(signals.map(({ hostHash }) => hostHash))];
+    await lockHosts(client, hosts);
+    const news = await heedSignals(client, signals, { plan, now });
+    await settleHosts(client, hosts);
+    return news;
+  });
+}
+
 const row = async (name: string) => (await world.urlRow(page(name)))!;
 const dueIn = async (name: string) => {
   const { next_fetch_at: next } = await row(name);
@@ -74,10 +88,10 @@ const sums = async () =>
   )[0];
 
 /** The host's signals have proven to be right, four times in five, and to tell of half of the changes. */
-const proven = async () =>
+const proven = async (evidence = 20) =>
   await world.rows(
     `insert into host_signals (host_hash, signals, true_signals, missed_changes, evidence)
-     select host_hash, 98, 79, 78, 20 from frontier_host`,
+     select host_hash, 98, 79, 78, ${evidence} from frontier_host`,
   );
 
 /** Two visits a day apart, and the plan of the strategy in force from then on. */
@@ -145,6 +159,7 @@ test("the rates that a plan with signals comes to are the total, whatever the si
 test("signals that have not proven themselves move nothing under ncis, and make a page due at once elsewhere", async () => {
   await known("ncis");
   const before = await times();
+  await proven(3);
   await sitemap(day + 3 * hour, { [page("one")]: day + 2 * hour });
   const unproven = await times();
   plan = fixedPlan;
@@ -210,7 +225,7 @@ test("changing the strategy back and forth loses nothing: times, signals, what w
   expect(plans.slice(0, 2).map((one) => Math.round(one!.capacityPerDay))).toEqual([1111, 1235]);
 });
 
-test("hints of any source are taken at once: of unknown pages, from the future and in floods they move nothing out of bounds", async () => {
+test("signals of any source are heeded: of unknown pages, from the future and in floods they move nothing out of bounds", async () => {
   await proven();
   await known("ncis");
   const at = secondsAfterNoon(day + 2 * hour);
@@ -223,12 +238,12 @@ test("hints of any source are taken at once: of unknown pages, from the future a
 
   const unknown = [signal("http://nowhere.example/", at), signal(page("none"), at)];
   const future = signal(page("two"), secondsAfterNoon(9 * day));
-  const ignored = await takeSignals(world.pool, [...unknown, future], { plan, now: at });
+  const ignored = await heard([...unknown, future], at);
   const untouched = await times();
   const flood = Array.from({ length: 5000 }, (_, second) =>
     signal(page("three"), secondsAfterNoon(day + hour + 1 + second / 2)),
   );
-  const counted = await takeSignals(world.pool, flood, { plan, now: at });
+  const counted = await heard(flood, at);
   const host = (await world.hostRow("s1.example"))!;
 
   expect([ignored, counted]).toEqual([0, 1]);
