@@ -1,4 +1,5 @@
 /** What was typed into the search and its filters, cleaned and bounded. */
+import { urlKeyOf } from "#core/url-key";
 import { composed } from "#protocol/composed";
 import { correctionOf, longestCorrected, lookedUpForms, shortestCorrected } from "./edit-distance.ts";
 import type { SearchFilters, SearchQuery, SearchReads, SearchSort } from "./search-answer.ts";
@@ -70,13 +71,20 @@ function readFilters(options: SearchOptions): SearchFilters {
     return value !== "" && filterFault({ [name]: value }) === null ? value : null;
   };
   return {
-    host: fitting("host")?.toLowerCase().replace(/\.$/, "") ?? null,
+    host: hostOf(fitting("host")),
     language: fitting("language")?.toLowerCase() ?? null,
     country: fitting("country")?.toUpperCase() ?? null,
     crawler: fitting("crawler"),
     from: fitting("from"),
     to: fitting("to"),
   };
+}
+
+/** As hosts are kept: in lower case without a final dot, a name beyond ASCII as xn--. */
+function hostOf(text: string | null): string | null {
+  if (text === null) return null;
+  const key = /[^\x21-\x7e]/.test(text) ? urlKeyOf(`http://${text}/`) : text;
+  return (typeof key === "string" ? text : key.host).toLowerCase().replace(/\.$/, "");
 }
 
 /** The words to look for as people write them: without operators, phrases' quotes, and what is to be left out. */
