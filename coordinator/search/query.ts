@@ -1,4 +1,5 @@
 /** What was typed into the search and its filters, cleaned and bounded. */
+import { urlKeyOf } from "#core/url-key";
 import { composed } from "#protocol/composed";
 import { contentUses, preferenceAnswers } from "#protocol/preferences";
 import { correctionOf, longestCorrected, lookedUpForms, shortestCorrected } from "./edit-distance.ts";
@@ -79,7 +80,7 @@ function readFilters(options: SearchOptions): SearchFilters {
     return value !== "" && filterFault({ [name]: value }) === null ? value : null;
   };
   return {
-    host: fitting("host")?.toLowerCase().replace(/\.$/, "") ?? null,
+    host: hostOf(fitting("host")),
     language: fitting("language")?.toLowerCase() ?? null,
     country: fitting("country")?.toUpperCase() ?? null,
     crawler: fitting("crawler"),
@@ -87,6 +88,13 @@ function readFilters(options: SearchOptions): SearchFilters {
     to: fitting("to"),
     preference: fitting("preference"),
   };
+}
+
+/** As hosts are kept: in lower case without a final dot, a name beyond ASCII as xn--. */
+function hostOf(text: string | null): string | null {
+  if (text === null) return null;
+  const key = /[^\x21-\x7e]/.test(text) ? urlKeyOf(`http://${text}/`) : text;
+  return (typeof key === "string" ? text : key.host).toLowerCase().replace(/\.$/, "");
 }
 
 /** The words to look for as people write them: without operators, phrases' quotes, and what is to be left out. */

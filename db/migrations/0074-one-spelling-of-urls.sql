@@ -1,6 +1,6 @@
 -- URLs whose percent-encoded octets had another spelling than the one of RFC 3986 section 6.2.2 (%7E for ~, %d0 for %D0) get
 -- their one key. Where both spellings are there, they become one URL with the visits, fetches, links and changes of both. Old
--- coordinators would go on making the old keys. Decision 0033.
+-- coordinators would go on making the old keys. Decision 0033. Pages whose text was not composed yet are read anew.
 -- needs: all coordinators stopped
 -- Up Migration
 
@@ -731,6 +731,19 @@ from (
 where o.outbox_number = again.outbox_number;
 
 update link_outbox_bite set reached_host = null, reached_url = null where reached_host is not null;
+
+-- Pages that were taken in before texts were composed (NFC, protocol/composed) are not found by the ordinary spelling. Without
+-- validators their next fetch reads them anew, whether they have changed or not.
+do $$
+begin
+  if getdatabaseencoding() = 'UTF8' then
+    update frontier_url u
+    set etag = null, last_modified = null, digest = null
+    from page p
+    where u.host_hash = p.host_hash and u.url_hash = p.url_hash
+      and (p.title || ' ' || p.description || ' ' || p.excerpt) is not nfc normalized;
+  end if;
+end $$;
 
 insert into link_outbox (crawler_id, effects, packed)
 select coalesce((select min(crawler_id) from crawler), 1), count(*),

@@ -1,6 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { searchPages } from "#coordinator/search/search";
 import { createReports } from "#coordinator/who/reads";
+import { type UrlKey, urlKeyOf } from "#core/url-key";
+import { extractPage } from "#crawler/extract/extract-page";
 import type { Database } from "#db/server-database";
 import { testDatabase } from "../support/database.ts";
 import { seedPage, seedWorld, worldNow } from "../support/seed-world.ts";
@@ -73,6 +75,49 @@ describe("search", () => {
 
     expect(paths(answer)).toEqual(paths(await search("Die Häfen")));
     expect(answer).toMatchObject({ words: "Die Häfen", pages: [{ title: "Die Häfen" }] });
+  });
+
+  it("finds a page that is written with combining marks by the ordinary spelling, on a host with a name of its own letters", async () => {
+    const html = `<title>Zürcher Käse</title><meta name="description" content="Über Löcher">
+      <h1>Wörter</h1><p>Die Küche ist für die Gäste geöffnet, und der Bäcker auch.`;
+    const url = "https://xn--zrich-kva.example/";
+    const bytes = Buffer.from(html.normalize("NFD"));
+    const body = {
+      url,
+      bytes,
+      contentType: "text/html; charset=utf-8",
+      contentLanguage: "de",
+      robotsTag: undefined,
+    };
+    const { page } = await extractPage({ ...body, quiet: async () => {} });
+    await seedPage(database.pool, {
+      url,
+      title: page.title,
+      text: "",
+      language: "de",
+      textSearchConfig: "german",
+    });
+    await database.pool.query(
+      "update page set lexemes = $1::tsvector, description = $2, excerpt = $3 where url = $4",
+      [page.lexemes, page.description, page.excerpt, url],
+    );
+
+    const { hostHash, host } = urlKeyOf(url) as UrlKey;
+    await database.pool.query("insert into frontier_host (host_hash, host) values ($1, $2)", [
+      hostHash,
+      host,
+    ]);
+
+    for (const words of ["Zürcher", "Löcher", "Wörter", "Bäcker", "Gäste"])
+      for (const form of ["NFC", "NFD"])
+        for (const host of ["zürich.example", "Zürich.EXAMPLE."]) {
+          const answer = await search(words.normalize(form), { host: host.normalize(form) });
+          expect(
+            answer.pages.map((one) => one.url),
+            `${words} ${form}`,
+          ).toEqual([url]);
+        }
+    expect((await search("Zürcher", { host: "genève.example" })).total).toBe(0);
   });
 
   it("understands phrases, or, and words to leave out", async () => {

@@ -301,6 +301,16 @@ export const databaseChecks: readonly DatabaseCheck[] = [
       where u.url_hash is null or (u.digest is not null and encode(u.digest, 'hex') <> p.digest)`,
   },
   {
+    name: "spellings",
+    words: "a URL is written in its one spelling, wherever it has a key",
+    sql: `
+      select 'frontier' as stands_in, url from frontier_url where url like '%\\%%' and url <> canonical_escapes(url)
+      union all select 'held', url from held_url where url like '%\\%%' and url <> canonical_escapes(url)
+      union all select 'page', url from page where url like '%\\%%' and url <> canonical_escapes(url)
+      union all select 'change', url from page_change where url like '%\\%%' and url <> canonical_escapes(url)
+      union all select 'elsewhere', url from foreign_url where url like '%\\%%' and url <> canonical_escapes(url)`,
+  },
+  {
     name: "incidents",
     words: "no crawler did what an honest one does not do, and the coordinator did not fail",
     sql: `
