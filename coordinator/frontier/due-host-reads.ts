@@ -15,6 +15,7 @@ import { columnsOf, prepared } from "../database/transaction.ts";
 import { isHeld, layerTexts, type Partition, withHeldHosts } from "../domain-sets/partition.ts";
 import { countEach, largestShare, splitByShare } from "./budgets.ts";
 import type { LeaseRequest } from "./frontier.ts";
+import type { KeptRate } from "./kept-rate.ts";
 import { hostsByTurns } from "./order/mix.ts";
 import { worthShareOf } from "./order/strategies.ts";
 import { addressKeysOf, isFreeFor, maxAddresses, type SubnetTurns } from "./turn-store.ts";
@@ -32,6 +33,7 @@ export interface HostRow {
   back_off_ms: number | null;
   backed_off_at: Date | null;
   usual_ms: number | null;
+  tolerated: KeptRate | null;
 }
 
 /** As it was found, not locked. */
@@ -541,7 +543,7 @@ async function lockChosen(
   if (chosen.size === 0) return [];
   const { rows } = await prepared<Omit<LockedHost, "crawler_id" | "leastWorth">>(
     client,
-    `select h.host_hash, h.host, h.crawl_delay_ms, h.back_off_ms, h.backed_off_at, h.usual_ms, h.mix_carry,
+    `select h.host_hash, h.host, h.crawl_delay_ms, h.back_off_ms, h.backed_off_at, h.usual_ms, h.tolerated, h.mix_carry,
        array(select host(a) from unnest(h.addresses[1:${maxAddresses}]) a) as addresses,
        ${addressKeysOf("h")}::text[] as address_keys
      from frontier_host h

@@ -1,5 +1,6 @@
 /** The parts of the answer to `who` that tell what the frontier knows of a URL, a host and a subnet; see who-answer.ts. */
 import type { HostPages, PageWorth } from "./budgets.ts";
+import type { KeptRate } from "./kept-rate.ts";
 
 export interface FetchLine {
   readonly url: string;
@@ -105,6 +106,8 @@ export interface HostReport {
     readonly backOffMs: number | null;
     readonly backedOffAt: string | null;
     readonly usualMs: number | null;
+    /** The rate that it was found to tolerate; null: nothing limits it but the above. */
+    readonly tolerated: KeptRate | null;
   } | null;
   /** How it was spoken to last. */
   readonly connection: { readonly http: string; readonly tls: string | null } | null;

@@ -88,6 +88,8 @@ export interface WaitingHost {
   readonly crawler: string | null;
   /** Politeness: not before; null: at any time. */
   readonly notBefore: string | null;
+  /** Politeness: why it is asked slowly, in part sentences. */
+  readonly slowBecause: readonly string[];
   /** Why its crawler holds back, in its own words. */
   readonly holdingBack: readonly string[];
 }

@@ -9,6 +9,7 @@ import { asInteger, clean, columnsOf } from "../database/transaction.ts";
 import { linksWithin } from "../frontier/back-link-writes.ts";
 import type { HostPages, PageWorth } from "../frontier/budgets.ts";
 import { hostPageColumns } from "../frontier/host-budget-sql.ts";
+import { keptRate } from "../frontier/kept-rate.ts";
 import type { CountedResult } from "./accepted-result.ts";
 import type { ChangedLink } from "./link-writes.ts";
 import { type Batch, fetchedAtOf, notBeforeOf } from "./result-rows.ts";
@@ -36,14 +37,15 @@ export async function updateHosts(
          back_off_ms = coalesce(given.back_off_ms, h.back_off_ms),
          backed_off_at = coalesce(given.backed_off_at, h.backed_off_at),
          usual_ms = coalesce(given.usual_ms, h.usual_ms),
+         tolerated = case when given.usual_ms is null then h.tolerated else given.tolerated end,
          http_version = coalesce(given.http_version, h.http_version),
          tls_version = case when given.http_version is null then h.tls_version else given.tls_version end,
          ${counted.join(",\n         ")}
      from unnest($1::bigint[], $2::timestamptz[], $3::int[], $4::int[], $5::bigint[], $6::text[],
        $7::timestamptz[], $8::int[], $9::int[], $10::timestamptz[], $11::int[], $12::text[], $13::text[],
-       $14::int[], $15::int[], $16::int[], $17::int[], $18::int[], $19::int[])
+       $14::jsonb[], $15::int[], $16::int[], $17::int[], $18::int[], $19::int[], $20::int[])
        as given (host_hash, not_before, new_urls, fetches, wire_bytes, robots_state, robots_at, crawl_delay_ms,
-         back_off_ms, backed_off_at, usual_ms, http_version, tls_version,
+         back_off_ms, backed_off_at, usual_ms, http_version, tls_version, tolerated,
          ${countedFigures.map((figure) => hostPageColumns[figure]).join(", ")})
      where h.host_hash = given.host_hash`,
     columnsOf(rows, [
@@ -60,6 +62,7 @@ export async function updateHosts(
       "usualMs",
       "httpVersion",
       "tlsVersion",
+      "tolerated",
       ...countedFigures,
     ]),
   );
@@ -89,6 +92,7 @@ interface HostRow extends Counted {
   backOffMs: number | null;
   backedOffAt: Date | null;
   usualMs: number | null;
+  tolerated: string | null;
   httpVersion: string | null;
   tlsVersion: string | null;
 }
@@ -136,6 +140,7 @@ function addPace(row: HostRow, { result }: CountedResult, now: Date): void {
   row.backOffMs = Math.round(pace.backOffMs);
   row.backedOffAt = new Date(fetchedAt.getTime() - Math.min(oldestBackOffMs, pace.backedOffMsAgo));
   row.usualMs = Math.round(pace.usualMs);
+  row.tolerated = pace.tolerated === undefined ? null : JSON.stringify(keptRate(pace.tolerated, fetchedAt));
 }
 
 function addWorth(row: HostRow, { result, before }: CountedResult, worth: PageWorth | null): void {
@@ -158,6 +163,7 @@ function emptyRow(hostHash: HostHash, notBefore: Date): HostRow {
     backOffMs: null,
     backedOffAt: null,
     usualMs: null,
+    tolerated: null,
     httpVersion: null,
     tlsVersion: null,
     good: 0,

@@ -189,7 +189,7 @@ async function isWanted(pool: Pool, { crawlerId, now }: CheckLeaseRequest): Prom
 /** Hosts that nobody has in hand and that have rested; those of which the time runs out first. */
 async function lockHostsOfChecks(client: PoolClient, request: CheckLeaseRequest): Promise<HostRow[]> {
   const { text, values } = withHeldHosts(
-    `select h.host_hash, h.host, $1::int as crawler_id, h.crawl_delay_ms, h.back_off_ms, h.backed_off_at, h.usual_ms,
+    `select h.host_hash, h.host, $1::int as crawler_id, h.crawl_delay_ms, h.back_off_ms, h.backed_off_at, h.usual_ms, h.tolerated,
        array(select host(a) from unnest(h.addresses[1:${maxAddresses}]) a) as addresses,
        ${addressKeysOf("h")}::text[] as address_keys
      from (

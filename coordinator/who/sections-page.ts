@@ -1,6 +1,7 @@
 /** The parts of the answer below the verdict: URL, host, history, organisation, crawler, lists of subnets. */
 import { changeCauseWords } from "#core/delegation-cause";
 import { bytesText, earlierVisitsWords, howMany, msText, rttText } from "#core/format";
+import { perHourWords, rateLimitWords } from "#protocol/pace-words";
 import type { FinerReport } from "../delegation/overrides/who-reads.ts";
 import type { DelegationChange } from "../delegation/round-reads.ts";
 import {
@@ -80,6 +81,7 @@ ${fact("URLs", html`${countText(host.urlCount)} <span class="small">${states.joi
 ${fact("Budget", html`${howMany(host.budget.earnedUrls, "URL")} earned <span class="small">${howMany(host.budget.pages.good, "good page")}${host.budget.heldUrls > 0 ? `, ${countText(host.budget.heldUrls)} held back` : ""}${host.budget.leftOutUrls > 0 ? `, ${countText(host.budget.leftOutUrls)} times one left out` : ""}</span>`)}
 ${host.robots ? fact("robots.txt", html`${robotsWords[host.robots.state]} <span class="small">${instant(host.robots.at)}</span>`) : nothing}
 ${host.pace && host.pace.crawlDelayMs > 0 ? fact("Crawl-delay", `${host.pace.crawlDelayMs / 1000} s`) : nothing}
+${host.pace?.tolerated ? fact("Tolerates", html`${perHourWords(host.pace.tolerated.perHour)} <span class="small">${rateLimitWords(host.pace.tolerated)}${host.pace.tolerated.refusedAt === null ? "" : html`, ${instant(host.pace.tolerated.refusedAt)}`}</span>`) : nothing}
 ${host.connection ? fact("Connection", connectionText(host.connection)) : nothing}
 ${host.dueAt ? fact("Next fetch", due(host.dueAt, at)) : nothing}
 ${host.lease ? fact("In the hands of", html`${crawlerLink(host.lease.crawler)} <span class="small">until ${instant(host.lease.expiresAt)}</span>`) : nothing}

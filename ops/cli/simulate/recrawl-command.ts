@@ -16,7 +16,7 @@ import {
   strategyNames,
 } from "../../simulate/recrawl/scenario.ts";
 import { simulateRecrawl } from "../../simulate/recrawl/simulate-recrawl.ts";
-import { boundedInteger } from "../bounded-number.ts";
+import { boundedInteger, listOf } from "../bounded-number.ts";
 import { printAnswer } from "../output.ts";
 import { type CaseReport, recrawlTables } from "./recrawl-report.ts";
 import { workProgress } from "./work-progress.ts";
@@ -140,16 +140,4 @@ function finite(text: string): number {
   const value = Number(text);
   if (text.trim() === "" || !Number.isFinite(value)) throw new InvalidArgumentError("a number is expected");
   return value;
-}
-
-function listOf<Name extends string>(names: readonly Name[]): (text: string) => Name[] {
-  return (text) => [
-    ...new Set(
-      text.split(",").map((part) => {
-        const known = names.find((name) => name.toLowerCase() === part.trim().toLowerCase());
-        if (known !== undefined) return known;
-        throw new InvalidArgumentError(`"${part.trim().slice(0, 40)}" is none of ${names.join(", ")}.`);
-      }),
-    ),
-  ];
 }
