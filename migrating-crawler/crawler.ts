@@ -158,7 +158,7 @@ export class Crawler {
     });
     this.view = new CrawlerView({
       ...{ ...live, surroundings, spool: this.#spool, loop: this.#loop, warc: this.#warc },
-      ...{ member: this.#member, record: this.#record, drain: this.#drain },
+      ...{ member: this.#member, record: this.#record, drain: this.#drain, gates: this.#tools.gates },
       config: () => this.#live.config,
     });
   }

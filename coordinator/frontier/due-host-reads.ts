@@ -15,6 +15,7 @@ import { columnsOf, prepared } from "../database/transaction.ts";
 import { isHeld, layerTexts, type Partition, withHeldHosts } from "../domain-sets/partition.ts";
 import { countEach, largestShare, splitByShare } from "./budgets.ts";
 import type { LeaseRequest } from "./frontier.ts";
+import type { KeptRate } from "./kept-rate.ts";
 import { hostsByTurns } from "./order/mix.ts";
 import { worthShareOf } from "./order/strategies.ts";
 import { addressKeysOf, isFreeFor, maxAddresses, type SubnetTurns } from "./turn-store.ts";
@@ -34,11 +35,12 @@ export interface HostRow {
   usual_ms: number | null;
   /** Answers 402 in a row; null: none. */
   payments_asked: number | null;
+  tolerated: KeptRate | null;
 }
 
 /** SQL: what a HostRow tells of the pace of the host `h`. */
 export const paceColumns = `greatest(h.crawl_delay_ms, h.cap_delay_ms) as crawl_delay_ms, h.back_off_ms, h.backed_off_at,
-       h.usual_ms, h.payments_asked`;
+       h.usual_ms, h.tolerated, h.payments_asked`;
 
 /** As it was found, not locked. */
 interface DueHost {

@@ -3,6 +3,7 @@
 import type { HostHints } from "../hints/hint.ts";
 import type { StatedCount, StatedUses } from "../results/stated-uses.ts";
 import type { HostPages, PageWorth } from "./budgets.ts";
+import type { KeptRate } from "./kept-rate.ts";
 
 export interface FetchLine {
   readonly url: string;
@@ -112,6 +113,8 @@ export interface HostReport {
     readonly backOffMs: number | null;
     readonly backedOffAt: string | null;
     readonly usualMs: number | null;
+    /** The rate that it was found to tolerate; null: nothing limits it but the above. */
+    readonly tolerated: KeptRate | null;
   } | null;
   /** Of the operators' cap that holds for it (site-caps): least time between two requests; null: there is none. */
   readonly capDelayMs: number | null;

@@ -6,6 +6,7 @@ import { withKnownTexts } from "../channels/known-text-store.ts";
 import { inTransaction, plannedOnceByHash, prepared } from "../database/transaction.ts";
 import { type HostRow, type LockedHost, lockDueHosts } from "./due-host-reads.ts";
 import type { LeaseRequest } from "./frontier.ts";
+import { toldRate } from "./kept-rate.ts";
 import { leasedHosts, leaseNeeds, leaseValues, openLeases } from "./open-lease-reads.ts";
 import { dueUrlsLookedAt, type LeaseOrder, leasedColumns, leaseOrder } from "./order/order-sql.ts";
 import { hostsInTurn, type SubnetTurns } from "./turn-store.ts";
@@ -195,5 +196,6 @@ function paceOf(host: HostRow, now: Date): Lease["pace"] | null {
     backOffMs: host.back_off_ms ?? 0,
     backedOffMsAgo: (host.back_off_ms ?? 0) === 0 ? 0 : Math.max(0, agoMs),
     usualMs: host.usual_ms ?? 0,
+    ...(host.tolerated === null ? {} : { tolerated: toldRate(host.tolerated, now) }),
   };
 }

@@ -12,11 +12,15 @@ const backOffUntil = `case when h.back_off_ms > 0 and ${backOffEnd} > $1 then ${
 /** A crawler rests five times as long as the last answer took (responseTimeFactor): over 2 s, that is long. */
 const slowAnswerMs = 2000;
 
+/** Of the usual pace, a request a second. */
+const usualPerHour = 3600;
+
 /** SQL: the `PaceLimit` of the host `h`. $1 is now. */
 export const paceLimit = `case
     when h.back_off_ms > 0 and ${backOffEnd} > $1 then 'back-off'
     when h.cap_delay_ms > 0 and h.cap_delay_ms >= coalesce(h.crawl_delay_ms, 0) then 'site-cap'
     when h.crawl_delay_ms > 0 then 'crawl-delay'
+    when (h.tolerated ->> 'perHour')::float8 < ${usualPerHour} then 'tolerated-rate'
     when h.usual_ms >= ${slowAnswerMs} then 'slow-answers'
     else 'usual-pace'
   end`;

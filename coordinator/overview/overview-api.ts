@@ -260,6 +260,7 @@ const waitingHost = z
     range: z.string().nullable().describe("Null: its address lies in no registered subnet."),
     crawler: z.string().nullable(),
     notBefore: dateTime().nullable().describe("Politeness: not before; null: at any time."),
+    slowBecause: z.array(z.string()).describe("Politeness: why it is asked slowly, in part sentences."),
     holdingBack: z.array(z.string()).describe("Why its crawler holds back, in its own words."),
   })
   .meta({ id: "WaitingHost" });
@@ -680,6 +681,7 @@ export const overviewApi = {
               range: "1.2.0.0/16",
               crawler: "athens",
               notBefore: "2026-03-01T12:00:10.000Z",
+              slowBecause: ["its robots.txt asks for 30 s between requests (Crawl-delay)"],
               holdingBack: [],
             },
           ],

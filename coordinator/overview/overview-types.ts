@@ -87,10 +87,18 @@ export interface QueueAges extends QueueAge {
  * back-off      it answered 429 or 503, or not at all
  * site-cap      an operator's cap on its site
  * crawl-delay   its robots.txt asks for it
+ * tolerated-rate  it was found to tolerate no more
  * slow-answers  it answers slowly, and our rest is a multiple of the time that it takes
  * usual-pace    none of these: the rest that every host gets
  */
-export const paceLimits = ["back-off", "site-cap", "crawl-delay", "slow-answers", "usual-pace"] as const;
+export const paceLimits = [
+  "back-off",
+  "site-cap",
+  "crawl-delay",
+  "tolerated-rate",
+  "slow-answers",
+  "usual-pace",
+] as const;
 export type PaceLimit = (typeof paceLimits)[number];
 
 /** What the crawl as a whole is limited by; the reasons of waiting hosts, with `politeness` in its kinds. */
@@ -152,6 +160,8 @@ export interface WaitingHost {
   readonly crawler: string | null;
   /** Politeness: not before; null: at any time. */
   readonly notBefore: string | null;
+  /** Politeness: why it is asked slowly, in part sentences. */
+  readonly slowBecause: readonly string[];
   /** Why its crawler holds back, in its own words. */
   readonly holdingBack: readonly string[];
 }

@@ -48,7 +48,8 @@ export function waitWords(host: WaitingHost, now: Date): string {
     case "politeness": {
       if (host.notBefore === null) return "its address is being asked, or rests";
       const seconds = (Date.parse(host.notBefore) - now.getTime()) / 1000;
-      return `the host is left alone for another ${spanWords(Math.max(1, seconds))}`;
+      const why = host.slowBecause.length === 0 ? "" : `: ${host.slowBecause.join("; and ")}`;
+      return `the host is left alone for another ${spanWords(Math.max(1, seconds))}${why}`;
     }
     case "crawler-full":
       return host.holdingBack.length > 0

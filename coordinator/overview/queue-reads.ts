@@ -7,6 +7,8 @@ import { rangeText } from "#db/range-text";
 import { iso, sampleTables, type TableSample, wholeTable } from "../database/cached-read.ts";
 import { paymentsInARow } from "../frontier/budgets.ts";
 import { nothingDueReason } from "../frontier/hand-out-tasks.ts";
+import type { KeptRate } from "../frontier/kept-rate.ts";
+import { paceReasons } from "../frontier/pace-reasons.ts";
 import { limitsInHand, paceLimit } from "./in-hand-reads.ts";
 import {
   type LeftOutUrls,
@@ -193,6 +195,11 @@ interface WaitingRow {
   last_address: string | null;
   crawler: string | null;
   holding_back: unknown[] | null;
+  crawl_delay_ms: number | null;
+  back_off_ms: number | null;
+  backed_off_at: Date | null;
+  cap_delay_ms: number | null;
+  tolerated: KeptRate | null;
 }
 
 /** Of the front of the queue, those of one reason or of all. */
@@ -204,14 +211,16 @@ export async function longestWaiting(
   const { rows } = await pool.query<WaitingRow>(
     `with standing as (${standingCrawlers}),
      front as (
-       select h.host_hash, h.host, h.due_at, h.not_before, h.subnet_id, h.finer_id, h.addresses, h.seen_addresses
+       select h.host_hash, h.host, h.due_at, h.not_before, h.subnet_id, h.finer_id, h.addresses, h.seen_addresses,
+         h.crawl_delay_ms, h.back_off_ms, h.backed_off_at, h.cap_delay_ms, h.tolerated
        from frontier_host h
        where ${isDue}
        order by h.due_at, h.host_hash
        limit ${queueFront}
      )
      select h.host, ${reason} as reason, h.due_at, h.not_before, host(s.first_address) as first_address,
-       host(s.last_address) as last_address, c.name as crawler, c.holding_back
+       host(s.last_address) as last_address, c.name as crawler, c.holding_back,
+       h.crawl_delay_ms, h.back_off_ms, h.backed_off_at, h.cap_delay_ms, h.tolerated
      from front h
      ${withCrawler}
      left join subnet s on s.subnet_id = h.subnet_id
@@ -233,8 +242,21 @@ function waitingHost(row: WaitingRow, now: Date): WaitingHost {
     range: isPlaced ? rangeText(row.first_address!, row.last_address!) : null,
     crawler: row.crawler,
     notBefore,
+    slowBecause: notBefore === null ? [] : slowBecause(row, now),
     holdingBack: (row.holding_back ?? [])
       .filter((one): one is string => typeof one === "string")
       .slice(0, 10),
   };
+}
+
+function slowBecause(row: WaitingRow, now: Date): string[] {
+  const isBackedOff = (row.back_off_ms ?? 0) > 0 && row.backed_off_at !== null;
+  const pace = {
+    crawlDelayMs: row.crawl_delay_ms ?? 0,
+    backOffMs: isBackedOff ? row.back_off_ms : null,
+    backedOffAt: isBackedOff ? iso(row.backed_off_at!) : null,
+    usualMs: null,
+    tolerated: row.tolerated,
+  };
+  return paceReasons({ pace, capDelayMs: row.cap_delay_ms }, now);
 }

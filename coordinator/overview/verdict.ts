@@ -22,6 +22,7 @@ export const paceLimitWords: Readonly<Record<PaceLimit, string>> = {
   "back-off": "its back-off after 429, 503 or no answer",
   "site-cap": "an operator's cap on its site",
   "crawl-delay": "its Crawl-delay",
+  "tolerated-rate": "the rate that it tolerates",
   "slow-answers": "its slow answers",
   "usual-pace": "the usual rest between requests to one host",
 };
@@ -47,6 +48,8 @@ function limitWords({ limit, hosts }: LimitCount): string {
       return `limited by operators' caps on ${those}`;
     case "crawl-delay":
       return `limited by ${theirs} Crawl-delay`;
+    case "tolerated-rate":
+      return `limited by the rate that ${those} ${hosts === 1 ? "tolerates" : "tolerate"}`;
     case "slow-answers":
       return `limited by ${theirs} slow answers`;
     case "usual-pace":

@@ -200,6 +200,27 @@ const robotsReport = z.object({
 
 export type RobotsReport = z.infer<typeof robotsReport>;
 
+const perHour = z.number().min(0).max(3_600_000);
+const msAgo = z
+  .number()
+  .min(0)
+  .max(366 * 86_400_000);
+
+/** The rate that a host tolerates, as it was found by asking it. */
+const toleratedReport = z.object({
+  /** Requests. */
+  perHour,
+  /** By 429 and 503, by answers that stayed away, by answers several times slower than usual. */
+  limitedBy: z.enum(["refused", "silent", "slow"]),
+  /** The rate at which it turned us away last, and how long ago; 0 and 0: not remembered. */
+  refusedPerHour: perHour,
+  refusedMsAgo: msAgo,
+  /** How long ago this was found; in results 0, that is, when the page was fetched. */
+  saidMsAgo: msAgo,
+});
+
+export type ToleratedReport = z.infer<typeof toleratedReport>;
+
 /** What a host's politeness depends on besides the wait: it goes with the host from crawler to crawler. */
 export const hostPaceReport = z.object({
   crawlDelayMs: milliseconds,
@@ -208,6 +229,8 @@ export const hostPaceReport = z.object({
   backedOffMsAgo: z.number().min(0),
   /** How long the host usually takes to answer; 0: not known. */
   usualMs: milliseconds,
+  /** Absent: nothing limits the rate besides, or an older release says this, which knows no more. */
+  tolerated: toleratedReport.optional(),
 });
 
 export type HostPaceReport = z.infer<typeof hostPaceReport>;

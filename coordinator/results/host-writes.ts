@@ -9,6 +9,7 @@ import { asInteger, clean, columnsOf } from "../database/transaction.ts";
 import { linksWithin } from "../frontier/back-link-writes.ts";
 import { type HostPages, type PageWorth, paidHostRestDays, paymentsInARow } from "../frontier/budgets.ts";
 import { hostPageColumns } from "../frontier/host-budget-sql.ts";
+import { keptRate } from "../frontier/kept-rate.ts";
 import { asksPayment } from "../recrawl/visit-findings.ts";
 import type { CountedResult } from "./accepted-result.ts";
 import type { ChangedLink } from "./link-writes.ts";
@@ -50,17 +51,18 @@ export async function updateHosts(
          back_off_ms = coalesce(given.back_off_ms, h.back_off_ms),
          backed_off_at = coalesce(given.backed_off_at, h.backed_off_at),
          usual_ms = coalesce(given.usual_ms, h.usual_ms),
+         tolerated = case when given.usual_ms is null then h.tolerated else given.tolerated end,
          http_version = coalesce(given.http_version, h.http_version),
          tls_version = case when given.http_version is null then h.tls_version else given.tls_version end,
          ${counted.join(",\n         ")}
      from unnest($1::bigint[], $2::timestamptz[], $3::int[], $4::int[], $5::bigint[], $6::text[],
        $7::timestamptz[], $8::int[], $9::int[], $10::timestamptz[], $11::int[], $12::text[], $13::text[],
        $14::int[], $15::int[], $16::int[], $17::int[], $18::int[], $19::int[], $21::int[], $22::boolean[],
-       $23::timestamptz[], $24::text[])
+       $23::timestamptz[], $24::text[], $25::jsonb[])
        as given (host_hash, not_before, new_urls, fetches, wire_bytes, robots_state, robots_at, crawl_delay_ms,
          back_off_ms, backed_off_at, usual_ms, http_version, tls_version,
          ${countedFigures.map((figure) => hostPageColumns[figure]).join(", ")},
-         payments, answers_otherwise, payment_asked_at, payment_price)
+         payments, answers_otherwise, payment_asked_at, payment_price, tolerated)
      where h.host_hash = given.host_hash`,
     [
       ...columnsOf(rows, [
@@ -80,7 +82,7 @@ export async function updateHosts(
         ...countedFigures,
       ]),
       new Date(batch.now.getTime() + paidHostRestDays * dayMs),
-      ...columnsOf(rows, ["payments", "answersOtherwise", "paymentAskedAt", "paymentPrice"]),
+      ...columnsOf(rows, ["payments", "answersOtherwise", "paymentAskedAt", "paymentPrice", "tolerated"]),
     ],
   );
 }
@@ -114,6 +116,7 @@ interface HostRow extends Counted {
   backOffMs: number | null;
   backedOffAt: Date | null;
   usualMs: number | null;
+  tolerated: string | null;
   httpVersion: string | null;
   tlsVersion: string | null;
   /** Answers 402, the last ones in a row; and whether one before them was another. */
@@ -167,6 +170,7 @@ function addPace(row: HostRow, { result }: CountedResult, now: Date): void {
   row.backOffMs = Math.round(pace.backOffMs);
   row.backedOffAt = new Date(fetchedAt.getTime() - Math.min(oldestBackOffMs, pace.backedOffMsAgo));
   row.usualMs = Math.round(pace.usualMs);
+  row.tolerated = pace.tolerated === undefined ? null : JSON.stringify(keptRate(pace.tolerated, fetchedAt));
 }
 
 /** Robots.txt and the way there say nothing of payment, nor does trouble of the server's. */
@@ -203,6 +207,7 @@ function emptyRow(hostHash: HostHash, notBefore: Date): HostRow {
     backOffMs: null,
     backedOffAt: null,
     usualMs: null,
+    tolerated: null,
     httpVersion: null,
     tlsVersion: null,
     payments: 0,

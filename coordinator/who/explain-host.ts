@@ -1,7 +1,8 @@
 /** Of a whole host, in plain words: its address, its robots.txt, its budget and its pace. */
 
 import { because, note, type Standing, stop } from "#core/explanation";
-import { howMany, instantWords, spanWords, whenWords } from "#core/format";
+import { howMany, instantWords, whenWords } from "#core/format";
+import { perHourWords } from "#protocol/pace-words";
 import {
   goodPageUrls,
   type HostPages,
@@ -11,6 +12,7 @@ import {
 } from "../frontier/budgets.ts";
 import type { CrawlScope } from "../frontier/frontier.ts";
 import type { HostReport, UrlReport } from "../frontier/frontier-reports.ts";
+import { delayWords, paceReasons } from "../frontier/pace-reasons.ts";
 import type { TakenFor } from "./who-report.ts";
 
 export interface HostFacts {
@@ -193,6 +195,7 @@ export function hostFactsText({ budget, robots, pace, capDelayMs, connection }: 
     robots && `robots.txt ${robotsWords[robots.state]}`,
     pace && pace.crawlDelayMs > 0 && `Crawl-delay ${delayWords(pace.crawlDelayMs)}`,
     capDelayMs !== null && `capped at one request every ${delayWords(capDelayMs)}`,
+    pace?.tolerated && `tolerates ${perHourWords(pace.tolerated.perHour)}`,
     connection && connectionText(connection),
   ];
   return facts.filter(Boolean).join(" · ");
@@ -201,33 +204,4 @@ export function hostFactsText({ budget, robots, pace, capDelayMs, connection }: 
 /** Whether robots.txt, as it was found last, keeps every URL of the host from being fetched. */
 function isClosed(host: HostReport): boolean {
   return host.robots?.state === "closed" || host.robots?.state === "unreachable";
-}
-
-/** Why the host is asked slowly, in part sentences; none: nothing but the usual pace. */
-function paceReasons({ pace, capDelayMs }: HostReport, now: Date): string[] {
-  const reasons: string[] = [];
-  if (capDelayMs !== null)
-    reasons.push(
-      `an operator's cap keeps requests ${delayWords(capDelayMs)} apart (nearcrawl site-caps list)`,
-    );
-  if (pace === null) return reasons;
-  if (
-    pace.backOffMs !== null &&
-    pace.backedOffAt !== null &&
-    Date.parse(pace.backedOffAt) + pace.backOffMs > now.getTime()
-  ) {
-    const since = whenWords(pace.backedOffAt, now);
-    reasons.push(
-      `it had too much (status 429 or 503) ${since}, and is backed off from for ${spanWords(pace.backOffMs / 1000)}`,
-    );
-  }
-  if (pace.crawlDelayMs > 0) {
-    reasons.push(`its robots.txt asks for ${delayWords(pace.crawlDelayMs)} between requests (Crawl-delay)`);
-  }
-  return reasons;
-}
-
-/** Crawl-delays are short, and may be parts of a second. */
-function delayWords(ms: number): string {
-  return ms < 10_000 ? `${ms / 1000} s` : spanWords(ms / 1000);
 }

@@ -1,6 +1,7 @@
 /** The parts of the answer below the verdict: URL, host, history, organisation, crawler, lists of subnets. */
 import { changeCauseWords } from "#core/delegation-cause";
 import { bytesText, earlierVisitsWords, howMany, msText, rttText } from "#core/format";
+import { perHourWords, rateLimitWords } from "#protocol/pace-words";
 import type { FinerReport } from "../delegation/overrides/who-reads.ts";
 import type { DelegationChange } from "../delegation/round-reads.ts";
 import {
@@ -84,6 +85,7 @@ ${fact("Budget", html`${howMany(host.budget.earnedUrls, "URL")} earned <span cla
 ${host.robots ? fact("robots.txt", html`${robotsWords[host.robots.state]} <span class="small">${instant(host.robots.at)}</span>`) : nothing}
 ${host.pace && host.pace.crawlDelayMs > 0 ? fact("Crawl-delay", `${host.pace.crawlDelayMs / 1000} s`) : nothing}
 ${host.capDelayMs === null ? nothing : fact("Cap", html`one request every ${host.capDelayMs / 1000} s <a class="small" href="/fleet/site-caps">caps</a>`)}
+${host.pace?.tolerated ? fact("Tolerates", html`${perHourWords(host.pace.tolerated.perHour)} <span class="small">${rateLimitWords(host.pace.tolerated)}${host.pace.tolerated.refusedAt === null ? "" : html`, ${instant(host.pace.tolerated.refusedAt)}`}</span>`) : nothing}
 ${host.connection ? fact("Connection", connectionText(host.connection)) : nothing}
 ${host.stated.counts.length > 0 ? fact("States", html`${countWords(host.stated.counts)} <span class="small">${host.stated.more ? "of the first " : "of "}${howMany(host.stated.pages, "page")} in the index</span>`) : nothing}
 ${host.payment ? fact("Asks to be paid", html`${howMany(host.payment.inARow, "answer")} 402 in a row <span class="small">${host.payment.price === null ? "no price named" : `price ${host.payment.price}`}</span>`) : nothing}

@@ -12,6 +12,7 @@ import {
   type WaitingReport,
 } from "../frontier/frontier-reports.ts";
 import { hostPageColumns } from "../frontier/host-budget-sql.ts";
+import type { KeptRate } from "../frontier/kept-rate.ts";
 import { urlsInHand } from "../frontier/open-lease-reads.ts";
 import { hintsOf } from "../hints/hint-reads.ts";
 import { signalsSinceFetch } from "../recrawl/sample-store.ts";
@@ -342,6 +343,7 @@ interface HostStateRow {
   backed_off_at: Date | null;
   usual_ms: number | null;
   cap_delay_ms: number | null;
+  tolerated: KeptRate | null;
   http_version: string | null;
   tls_version: string | null;
   held_urls: number;
@@ -351,7 +353,7 @@ interface HostStateRow {
 
 /** SQL: the columns of frontier_host (as `h`) that make a HostStateRow. */
 const hostStateColumns = `h.robots_state, h.robots_at, h.crawl_delay_ms, h.back_off_ms, h.backed_off_at,
-  h.usual_ms, h.cap_delay_ms, h.http_version, h.tls_version, h.held_urls, h.left_out_urls::float8 as left_out_urls, json_build_object(${Object.entries(
+  h.usual_ms, h.cap_delay_ms, h.tolerated, h.http_version, h.tls_version, h.held_urls, h.left_out_urls::float8 as left_out_urls, json_build_object(${Object.entries(
     hostPageColumns,
   )
     .map(([figure, column]) => `'${figure}', h.${column}`)
@@ -384,5 +386,6 @@ function paceOf(row: HostStateRow): HostReport["pace"] {
     backedOffAt: isBackedOff ? isoOrNull(row.backed_off_at) : null,
     // 0 stands for: not known.
     usualMs: row.usual_ms || null,
+    tolerated: row.tolerated,
   };
 }

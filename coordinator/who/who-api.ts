@@ -321,6 +321,22 @@ const hostReport = z
         backOffMs: z.int().nullable().describe("After 429 or 503."),
         backedOffAt: dateTime().nullable(),
         usualMs: z.int().nullable().describe("How long it usually takes to answer."),
+        tolerated: z
+          .strictObject({
+            perHour: z.number().describe("Requests."),
+            limitedBy: z
+              .enum(["refused", "silent", "slow"])
+              .describe(
+                "429 and 503; answers that stayed away; answers that took several times longer than usual.",
+              ),
+            refusedPerHour: z
+              .number()
+              .describe("The rate at which it turned crawlers away last; 0: not remembered."),
+            refusedAt: dateTime().nullable(),
+            at: dateTime().describe("When this was found."),
+          })
+          .nullable()
+          .describe("The rate that it was found to tolerate; null: nothing limits it but the above."),
       })
       .describe("Politeness, as the last crawler left it.")
       .nullable(),

@@ -430,9 +430,19 @@ class HostNews {
   }
 }
 
-/** A pace is news when something that robots.txt or the host demanded has changed, or its usual time by a quarter. */
+/** A pace is news when something that robots.txt or the host demanded has changed, or its usual time or its rate by a quarter. */
 function newsOf(pace: HostPaceReport | null, last: HostPaceReport | null): HostPaceReport | null {
   if (pace === null || last === null) return pace;
   const sameDemands = pace.crawlDelayMs === last.crawlDelayMs && pace.backOffMs === last.backOffMs;
-  return sameDemands && Math.abs(pace.usualMs - last.usualMs) * 4 <= last.usualMs ? null : pace;
+  const [rate, lastRate] = [pace.tolerated, last.tolerated];
+  const sameLimit =
+    rate?.limitedBy === lastRate?.limitedBy && rate?.refusedPerHour === lastRate?.refusedPerHour;
+  const isSame =
+    sameDemands &&
+    sameLimit &&
+    isNear(pace.usualMs, last.usualMs) &&
+    isNear(rate?.perHour ?? 0, lastRate?.perHour ?? 0);
+  return isSame ? null : pace;
 }
+
+const isNear = (value: number, last: number) => Math.abs(value - last) * 4 <= last;

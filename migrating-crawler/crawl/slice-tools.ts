@@ -35,8 +35,8 @@ export interface FetchToolsSettings {
 
 export function fetchTools(settings: FetchToolsSettings): FetchTools {
   const { config, home, userAgent, sign, log, spoolBytes = () => 0, queuedBytes = () => 0 } = settings;
-  const { timeouts, limits, politenessFloorMs, responseTimeFactor, requestsPerAddress } = config;
-  const { tdmFileFromUrls: fromUrls } = config;
+  const { timeouts, limits, responseTimeFactor, requestsPerAddress } = config;
+  const { politenessFloorMs: floorMs, politenessFastestMs, tdmFileFromUrls: fromUrls } = config;
   const kept: KeptSettings = { home, warn: (fields, words) => (log ?? quietLog).warn(fields, words) };
   const meter = new WireMeter();
   const governor = new Governor({ limits, kept, meter, spoolBytes, queuedBytes });
@@ -48,7 +48,10 @@ export function fetchTools(settings: FetchToolsSettings): FetchTools {
     connector,
     timeouts,
     governor,
-    gates: new HostGates({ floorMs: politenessFloorMs, responseTimeFactor, requestsPerAddress, kept }),
+    gates: new HostGates({
+      ...{ floorMs, fastestMs: politenessFastestMs ?? floorMs },
+      ...{ responseTimeFactor, requestsPerAddress, kept },
+    }),
     robots: new RobotsCache({ connector, timeouts, userAgent, sign, take, kept }),
     tdm: new TdmFiles({ fromUrls, userAgent, take, kept: { ...kept, home: join(home, "crawler") } }),
     memory: new SiteMemory(),

@@ -3,38 +3,103 @@
  * network's gate, so they are asked one at a time; but a content network has thousands of them behind one address,
  * and a whole host's delay between any two requests would give each host a page every few hours. So an address
  * rests between two requests for a quarter of a host's floor, or for as long as it just worked when that is
- * longer: never more than half of its time goes to us. Each 429 or 503 doubles the rest, each other answer takes a
- * tenth of that back. (BUbiNG, too, keeps a shorter delay for addresses than for hosts.) Pure.
+ * longer: never more than half of its time goes to us. (BUbiNG, too, keeps a shorter delay for addresses than for hosts.)
+ * What it tolerates is found as for a host (tolerated-rate), from what its hosts have in common: answers of any of them that
+ * are several times slower than usual lower its rate, since machines work for all their hosts. A 429 or 503 is that host's own,
+ * whose limit may be its own too, until a second host of the address refuses within ten minutes: then it is the address's. Pure.
  */
 import { parseAddress, unmapAddress } from "#core/ip/address";
-import type { PaceSettings } from "./host-pace.ts";
-import type { HostAnswer } from "./request-outcome.ts";
+import type { AnswerSpeed, PaceSettings } from "./host-pace.ts";
+import { type HostAnswer, isRefusal } from "./request-outcome.ts";
+import {
+  afterGoodAnswer,
+  afterRefusal,
+  afterSlowAnswers,
+  highestPerHour,
+  intervalMs,
+  type RateBounds,
+  rateNow,
+  type ToleratedRate,
+  unlimitedRate,
+} from "./tolerated-rate.ts";
 
 export interface AddressPace {
   readonly notBeforeMs: number;
-  /** How many times longer the rest is because the address turned us away. */
-  readonly strain: number;
+  /** When the last request ended. */
+  readonly endedAtMs: number;
+  readonly rate: ToleratedRate;
+  /** The host that refused last, and when. */
+  readonly refusedBy: string;
+  readonly refusedAtMs: number;
 }
 
-export const newAddressPace: AddressPace = { notBeforeMs: 0, strain: 1 };
+export const newAddressPace: AddressPace = {
+  notBeforeMs: 0,
+  endedAtMs: 0,
+  rate: unlimitedRate,
+  refusedBy: "",
+  refusedAtMs: 0,
+};
 
 /** The part of a host's floor that an address rests. */
 const floorPart = 1 / 4;
-const mostStrain = 32;
-const relief = 0.9;
-/** However long the answer took. */
+/** However long the answer took, and however low the rate: it has many hosts, and the coordinator counts on it. */
 const mostRestMs = 10_000;
+/** Refusals of two hosts within this time are of one limiter. */
+const togetherMs = 600_000;
+
+export interface AddressAnswer extends Pick<HostAnswer, "status" | "tookMs"> {
+  /** Which of its hosts was asked. */
+  readonly host: string;
+  /** By what is usual for that host. */
+  readonly speed: AnswerSpeed;
+}
 
 export function addressAfterAnswer(
   pace: AddressPace,
-  answer: Pick<HostAnswer, "status" | "tookMs">,
+  answer: AddressAnswer,
+  now: { readonly settings: PaceSettings; readonly nowMs: number },
+): AddressPace {
+  const { settings, nowMs } = now;
+  const met = withRate(pace, answer, now);
+  const workedMs = Math.min(1, settings.responseTimeFactor) * (answer.status === null ? 0 : answer.tookMs);
+  const rate = rateNow(met.rate, boundsOf(settings), nowMs);
+  const toleratedMs = met.rate.perHour === 0 ? 0 : intervalMs(rate) - answer.tookMs;
+  const restMs = Math.min(mostRestMs, Math.max(leastRestMs(settings), workedMs, toleratedMs));
+  return { ...met, endedAtMs: nowMs, notBeforeMs: nowMs + restMs };
+}
+
+function withRate(
+  pace: AddressPace,
+  { host, status, speed }: AddressAnswer,
   { settings, nowMs }: { readonly settings: PaceSettings; readonly nowMs: number },
 ): AddressPace {
-  const turnedAway = answer.status === 429 || answer.status === 503;
-  const strain = turnedAway ? Math.min(mostStrain, pace.strain * 2) : Math.max(1, pace.strain * relief);
-  const workedMs = Math.min(1, settings.responseTimeFactor) * (answer.status === null ? 0 : answer.tookMs);
-  const restMs = Math.min(mostRestMs, Math.max(settings.floorMs * floorPart, workedMs) * strain);
-  return { strain, notBeforeMs: nowMs + restMs };
+  const event = { nowMs, gapMs: pace.endedAtMs === 0 ? 0 : Math.max(0, nowMs - pace.endedAtMs) };
+  const bounds = boundsOf(settings);
+  if (isRefusal({ status })) {
+    const isShared =
+      pace.refusedBy !== "" && pace.refusedBy !== host && nowMs - pace.refusedAtMs < togetherMs;
+    const rate = isShared ? afterRefusal(pace.rate, event, { bounds, limitedBy: "refused" }) : pace.rate;
+    return { ...pace, rate: withinRests(rate), refusedBy: host, refusedAtMs: nowMs };
+  }
+  if (status === null) return pace;
+  if (speed === "slow") return { ...pace, rate: withinRests(afterSlowAnswers(pace.rate, event, bounds)) };
+  return { ...pace, rate: afterGoodAnswer(pace.rate, { ...event, isQuick: speed === "quick" }, bounds) };
+}
+
+const leastRestMs = ({ floorMs, fastestMs = floorMs }: PaceSettings) =>
+  Math.min(floorMs, fastestMs) * floorPart;
+
+function boundsOf(settings: PaceSettings): RateBounds {
+  const mostPerHour = highestPerHour / Math.max(1, leastRestMs(settings));
+  return { startPerHour: mostPerHour, mostPerHour };
+}
+
+/** A rate below what the longest rest makes of it would take long to come back from, and change nothing. */
+function withinRests(rate: ToleratedRate): ToleratedRate {
+  return rate.perHour === 0
+    ? rate
+    : { ...rate, perHour: Math.max(highestPerHour / mostRestMs, rate.perHour) };
 }
 
 /** A measurement takes next to no work, and says nothing of how the address copes: it rests no shorter than it did. */

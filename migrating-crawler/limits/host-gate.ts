@@ -15,16 +15,19 @@ import {
 } from "./address-pace.ts";
 import {
   afterAnswer,
+  answerSpeed,
   type HostPace,
   newPace,
   notBefore,
   type PaceSettings,
   paceReport,
+  slownessWords,
   withCrawlDelay,
   withReport,
 } from "./host-pace.ts";
 import type { HostAnswer } from "./request-outcome.ts";
 import { KeptFile, type KeptSettings } from "./state-file.ts";
+import { unlimitedRate } from "./tolerated-rate.ts";
 
 const maxHosts = 20_000;
 const maxAddresses = 20_000;
@@ -73,8 +76,9 @@ export class HostGates {
     });
     const { kept } = settings;
     this.#file = kept ? new KeptFile({ ...kept, ...keptFile }) : null;
-    const known = this.#file?.read((json) => pacesFrom(json, Date.now())) ?? [];
-    for (const [host, pace] of known) this.#paces.set(host, pace);
+    const known = this.#file?.read((json) => pacesFrom(json, Date.now()));
+    for (const [host, pace] of known?.hosts ?? []) this.#paces.set(host, pace);
+    for (const [key, pace] of known?.addresses ?? []) this.#addresses.set(key, pace);
   }
 
   /** Takes the host for one slice; false when another slice of it is being crawled. */
@@ -111,7 +115,8 @@ export class HostGates {
 
   /** Takes in what earlier crawlers of the host have learned. */
   learn(host: string, report: HostPaceReport): void {
-    this.#set(host, withReport(this.#pace(host), report, Date.now()));
+    const [settings, nowMs] = [this.#settings, Date.now()];
+    this.#set(host, withReport(this.#pace(host), report, { settings, nowMs }));
   }
 
   /** What later crawlers of the host have to know. */
@@ -128,9 +133,9 @@ export class HostGates {
     const turn: Turn = {
       end: (answer, asked) => {
         const nowMs = Date.now();
-        if (answer !== null) this.#answered(host, answer, nowMs);
         const askedKey = asked === null ? key : addressKey(asked);
-        if (answer !== null && askedKey !== null) this.#addressAnswered(askedKey, answer, nowMs);
+        if (answer !== null && askedKey !== null) this.#addressAnswered(askedKey, { host, answer }, nowMs);
+        if (answer !== null) this.#answered(host, answer, nowMs);
         endTurns();
         return this.waitMs(host, nowMs);
       },
@@ -179,6 +184,17 @@ export class HostGates {
     return this.#pace(host).failures;
   }
 
+  /** Of the hosts that are being crawled those that anything but the floor slows down: how fast they are asked, and why. */
+  slowHosts(most: number, nowMs = Date.now()): { readonly host: string; readonly words: string }[] {
+    const slow: { host: string; words: string }[] = [];
+    for (const host of this.#inUse) {
+      if (slow.length === most) break;
+      const words = slownessWords(this.#pace(host), { settings: this.#settings, nowMs });
+      if (words !== null) slow.push({ host, words });
+    }
+    return slow;
+  }
+
   /** Writes what is to be kept. */
   close(): void {
     this.#file?.close();
@@ -189,15 +205,18 @@ export class HostGates {
     this.#set(host, afterAnswer(this.#pace(host), answer, circumstances));
   }
 
-  #addressAnswered(key: string, answer: HostAnswer, nowMs: number): void {
+  /** Before the host's own pace: what is usual for the host is what it was before this answer. */
+  #addressAnswered(key: string, { host, answer }: { host: string; answer: HostAnswer }, nowMs: number): void {
     const pace = this.#addresses.get(key) ?? newAddressPace;
-    this.#addresses.set(key, addressAfterAnswer(pace, answer, { settings: this.#settings, nowMs }));
+    const { status, tookMs } = answer;
+    const told = { host, status, tookMs, speed: answerSpeed(this.#pace(host), answer) };
+    this.#addresses.set(key, addressAfterAnswer(pace, told, { settings: this.#settings, nowMs }));
   }
 
   #set(host: string, pace: HostPace): void {
     this.#paces.set(host, pace);
     this.#hostTurns.changed(host);
-    this.#file?.changed(() => keptPaces(this.#paces.entries()));
+    this.#file?.changed(() => keptPaces(this.#paces.entries(), this.#addresses.entries()));
   }
 
   #pace(host: string): HostPace {
@@ -211,44 +230,89 @@ const noTurn: EndTurn = () => {};
 // that no host can have asked for, is left out, so that a damaged file can neither stop the crawl nor speed it up
 // beyond what the floor and robots.txt allow anyway.
 
-/** Hosts that are written: those of the hosts met last. */
+/** Hosts and addresses that are written: those met last. */
 const maxKeptHosts = 5000;
+const maxKeptAddresses = 1000;
 
 /** The longest wait that is believed: Retry-After may be long, but a clock may also have been wrong. */
 const longestWaitMs = 366 * 86_400_000;
 
 const number = z.number().min(0);
 
+const keptRate = z.object({
+  perHour: number.max(3_600_000),
+  limitedBy: z.enum(["refused", "silent", "slow"]).nullable(),
+  refusedPerHour: number.max(3_600_000),
+  refusedAtMs: number,
+  answers: number.max(1e6),
+  activeMs: number,
+});
+
+/** What has a default is not in files of releases that knew no rates. */
 const keptPace = z.object({
   host: z.string().min(1).max(253),
   notBeforeMs: number,
   crawlDelayMs: number.max(3_600_000),
   backOffMs: number.max(86_400_000),
   backedOffAtMs: number,
+  refusals: number.max(100).default(0),
   usualMs: number,
   answers: number,
   lastMs: number,
-  stretch: z.number().min(1).max(10),
+  slowIn: number.max(100).default(0),
+  endedAtMs: number.default(0),
+  rate: keptRate.default(unlimitedRate),
   failures: number.max(100),
 }) satisfies z.ZodType<HostPace>;
 
-const file = z.object({ version: z.literal(1), hosts: z.array(z.unknown()).max(maxKeptHosts) });
+const keptAddress = z.object({
+  key: z.string().min(1).max(60),
+  notBeforeMs: number,
+  endedAtMs: number,
+  rate: keptRate,
+  refusedBy: z.string().max(253),
+  refusedAtMs: number,
+}) satisfies z.ZodType<AddressPace>;
 
-/** The paces, those met last first, as a JSON value. */
-export function keptPaces(paces: Iterable<[string, HostPace]>): unknown {
-  const hosts: z.infer<typeof keptPace>[] = [];
+const file = z.object({
+  version: z.literal(1),
+  hosts: z.array(z.unknown()).max(maxKeptHosts),
+  addresses: z.array(z.unknown()).max(maxKeptAddresses).default([]),
+});
+
+interface KnownPaces {
+  readonly hosts: [string, HostPace][];
+  readonly addresses: [string, AddressPace][];
+}
+
+/** The paces, those met last first, as a JSON value; of addresses those that something limits. */
+export function keptPaces(
+  paces: Iterable<[string, HostPace]>,
+  addressPaces: Iterable<[string, AddressPace]>,
+): unknown {
+  const hosts: (HostPace & { readonly host: string; readonly stretch: number })[] = [];
   for (const [host, pace] of paces) {
     if (hosts.length === maxKeptHosts) break;
-    hosts.push({ host, ...pace });
+    // Releases that knew no rates read no pace without a stretch: they may have to take over again.
+    hosts.push({ host, ...pace, stretch: 1 });
   }
-  return { version: 1, hosts };
+  const addresses: z.infer<typeof keptAddress>[] = [];
+  for (const [key, pace] of addressPaces) {
+    if (addresses.length === maxKeptAddresses) break;
+    if (pace.rate.perHour > 0) addresses.push({ key, ...pace });
+  }
+  return { version: 1, hosts, addresses };
 }
 
 /** Those met last last, ready to be remembered again; null when the JSON is not ours. */
-export function pacesFrom(json: unknown, nowMs: number): [string, HostPace][] | null {
+export function pacesFrom(json: unknown, nowMs: number): KnownPaces | null {
   const read = file.safeParse(json);
   if (!read.success) return null;
-  return read.data.hosts.flatMap((entry) => paceOf(entry, nowMs)).reverse();
+  const { hosts, addresses } = read.data;
+  return {
+    hosts: hosts.flatMap((entry) => paceOf(entry, nowMs)).reverse(),
+    addresses: addresses.flatMap((entry) => addressOf(entry, nowMs)).reverse(),
+  };
 }
 
 function paceOf(entry: unknown, nowMs: number): [string, HostPace][] {
@@ -256,7 +320,21 @@ function paceOf(entry: unknown, nowMs: number): [string, HostPace][] {
   if (!read.success) return [];
   const { host, ...pace } = read.data;
   const latestMs = nowMs + longestWaitMs;
-  return pace.notBeforeMs <= latestMs && pace.backedOffAtMs <= latestMs ? [[host, pace]] : [];
+  if (pace.notBeforeMs > latestMs || pace.backedOffAtMs > latestMs) return [];
+  // What a clock that was ahead has put into the future was now, at the latest.
+  const rate = { ...pace.rate, refusedAtMs: Math.min(nowMs, pace.rate.refusedAtMs) };
+  return [[host, { ...pace, rate, endedAtMs: Math.min(nowMs, pace.endedAtMs) }]];
+}
+
+/** An address rests for seconds, not over a restart: its rate alone is of use. */
+function addressOf(entry: unknown, nowMs: number): [string, AddressPace][] {
+  const read = keptAddress.safeParse(entry);
+  if (!read.success) return [];
+  const { key, ...pace } = read.data;
+  const rate = { ...pace.rate, refusedAtMs: Math.min(nowMs, pace.rate.refusedAtMs) };
+  const upToNow = (ms: number) => Math.min(nowMs, ms);
+  const [notBeforeMs, endedAtMs] = [upToNow(pace.notBeforeMs), upToNow(pace.endedAtMs)];
+  return [[key, { ...pace, rate, notBeforeMs, endedAtMs, refusedAtMs: upToNow(pace.refusedAtMs) }]];
 }
 
 /**

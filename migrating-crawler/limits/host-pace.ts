@@ -1,15 +1,35 @@
 /**
- * How fast one host may be asked. The delay after an answer is the largest of our floor, the host's Crawl-delay
- * and a multiple of the time its last answer took, stretched while the host answers several times slower than it
- * usually does. Retry-After is a minimum; 429 and 503 without it back off 60 s, doubling to a day, with jitter,
- * forgiven after 30 quiet minutes (RFC 9110 section 10.2.3, RFC 6585 section 4); a host that does not answer at
- * all twice in a row backs off up to an hour. Pure: the time and chance are arguments.
+ * How fast one host may be asked. The delay after an answer is the largest of our floor, the host's Crawl-delay, a
+ * multiple of the time its last answer took, and what is left of the interval that the host tolerates (tolerated-rate:
+ * lowered by 429 and 503, by silence, and by answers several times slower than usual; raised step by step by good and quick
+ * ones). Retry-After is a minimum; 429 and 503 without it are followed by a pause of 60 s, with jitter, which doubles to a day for as
+ * long as it is no use (RFC 9110 section 10.2.3, RFC 6585 section 4); a host that does not answer at
+ * all twice in a row is left alone for up to an hour. Pure: the time and chance are arguments.
  */
+import { perHourWords, rateLimitWords } from "#protocol/pace-words";
 import type { HostPaceReport } from "#protocol/result";
-import type { HostAnswer } from "./request-outcome.ts";
+import { type HostAnswer, isRefusal } from "./request-outcome.ts";
+import {
+  afterGoodAnswer,
+  afterRefusal,
+  afterSlowAnswers,
+  highestPerHour,
+  intervalMs,
+  type RateBounds,
+  type RateEvent,
+  rateFrom,
+  rateNow,
+  type ToleratedRate,
+  toldRate,
+  unlimitedRate,
+  withPause,
+} from "./tolerated-rate.ts";
 
 export interface PaceSettings {
+  /** The rest after a request of a host of which nothing is known. */
   readonly floorMs: number;
+  /** The least rest, which a host that answers well and quickly comes to step by step; absent: the same. */
+  readonly fastestMs?: number;
   readonly responseTimeFactor: number;
 }
 
@@ -18,15 +38,20 @@ export interface HostPace {
   readonly notBeforeMs: number;
   /** What robots.txt asks for. */
   readonly crawlDelayMs: number;
-  /** The back-off in force; 0 when there is none. */
+  /** The pause after the last refusal, and when that was; 0 when there was none for long. */
   readonly backOffMs: number;
   readonly backedOffAtMs: number;
+  /** Refusals in a row. */
+  readonly refusals: number;
   /** How long an answer of this host usually takes (a slow moving average), and of how many answers that is. */
   readonly usualMs: number;
   readonly answers: number;
   readonly lastMs: number;
-  /** How many times longer the delay is because the host is slower than usual; 1: it is not. */
-  readonly stretch: number;
+  /** Answers until slowness may count again: what was lowered has to show first. */
+  readonly slowIn: number;
+  /** When the last request ended. */
+  readonly endedAtMs: number;
+  readonly rate: ToleratedRate;
   /** Requests in a row that nobody answered. */
   readonly failures: number;
 }
@@ -43,31 +68,37 @@ export const newPace: HostPace = {
   crawlDelayMs: 0,
   backOffMs: 0,
   backedOffAtMs: 0,
+  refusals: 0,
   usualMs: 0,
   answers: 0,
   lastMs: 0,
-  stretch: 1,
+  slowIn: 0,
+  endedAtMs: 0,
+  rate: unlimitedRate,
   failures: 0,
 };
 
 const firstBackOffMs = 60_000;
 const mostBackOffMs = 86_400_000;
-const forgivenAfterMs = 30 * 60_000;
+/** From the end of the pause on; until then the next one begins with half of it. */
+const forgivenAfterMs = 86_400_000;
 const mostFailureBackOffMs = 3_600_000;
+/** A report that is no more than so much younger than the last answer here is of that answer. */
+const clocksApartMs = 2000;
 /** A year: what the protocol can tell. */
 const longestRetryAfterSeconds = 31_536_000;
 /** A very long Crawl-delay makes a host slow, not forgotten. */
 const mostCrawlDelayMs = 3_600_000;
-/** A slow answer stretches the delay, but not beyond this. */
-const mostStretchedMs = 60_000;
+/** However long an answer took. */
+const mostWorkMs = 60_000;
 
-/** Two answers in a row so many times slower than usual stretch the delay in proportion, up to ten times. */
+/** Two answers in a row so many times slower than usual are too slow; one that is under twice the usual is quick. */
 const slowTimes = 3;
-const mostStretch = 10;
-/** With each answer that is not slow the stretch goes back by a tenth of itself. */
-const recovery = 0.9;
-/** The moving average takes in this part of each answer; it counts as "usual" from the third answer on. */
-const usualPart = 1 / 8;
+const quickTimes = 2;
+const slowAgainAfter = 3;
+/** The moving average takes in this part of a quicker answer, and that of a slower one: what is usual is not soon forgotten. */
+const [quickerPart, slowerPart] = [1 / 8, 1 / 32];
+/** It counts as "usual" from the third answer on. */
 const answersUntilUsual = 3;
 /** Differences below this are the network's and the server's ordinary restlessness. */
 const restlessMs = 50;
@@ -82,42 +113,130 @@ export function notBefore(pace: HostPace, atMs: number): HostPace {
 
 /** The pace after an answer, or after none. */
 export function afterAnswer(pace: HostPace, answer: HostAnswer, now: PaceCircumstances): HostPace {
-  if (answer.status === null) return afterSilence(pace, answer, now);
-  const met = withTime({ ...pace, failures: 0 }, answer);
-  const usualWaitMs = delayMs(met, answer.tookMs, now.settings);
-  const retryAfterMs = (answer.retryAfterSeconds ?? 0) * 1000;
-  if (answer.status !== 429 && answer.status !== 503) {
-    const backOffMs = isForgiven(pace, now.nowMs) ? 0 : pace.backOffMs;
-    return { ...met, backOffMs, notBeforeMs: now.nowMs + Math.max(usualWaitMs, retryAfterMs) };
-  }
-  const backOffMs = Math.min(mostBackOffMs, Math.max(firstBackOffMs, 2 * pace.backOffMs));
-  const jitteredMs = Math.min(mostBackOffMs, jittered(backOffMs, now));
-  const waitMs = answer.retryAfterSeconds === null ? jitteredMs : retryAfterMs;
-  const notBeforeMs = now.nowMs + Math.max(usualWaitMs, waitMs);
-  return { ...met, backOffMs, backedOffAtMs: now.nowMs, notBeforeMs };
+  const met = { ...pace, endedAtMs: now.nowMs };
+  if (answer.status === null) return afterSilence(met, answer, eventOf(pace, now), now);
+  const answered = { ...met, failures: 0 };
+  if (isRefusal(answer)) return afterRefused(pace, answer, eventOf(pace, now), now);
+  const timed = withTime(answered, answer, eventOf(pace, now), now);
+  const { nowMs } = now;
+  const waitMs = Math.max(delayMs(timed, answer.tookMs, now), retryAfterMs(answer));
+  const backOffMs = isForgiven(pace, nowMs) ? 0 : pace.backOffMs;
+  // Sites that turn crawlers away tend to let robots.txt through.
+  const refusals = answer.isSmall === true ? pace.refusals : 0;
+  return { ...timed, refusals, backOffMs, notBeforeMs: nowMs + waitMs };
+}
+
+/** What an answer's time says: "slow" is too slow, twice in a row; "neither" says nothing for a higher rate. */
+export type AnswerSpeed = "quick" | "neither" | "slow";
+
+export function answerSpeed(pace: HostPace, { tookMs, status, isSmall }: HostAnswer): AnswerSpeed {
+  if (status === null || isSmall === true) return "neither";
+  const beyondUsual = (ms: number, times: number) =>
+    pace.answers >= answersUntilUsual && ms > times * pace.usualMs && ms - pace.usualMs > restlessMs;
+  if (pace.slowIn === 0 && beyondUsual(Math.min(tookMs, pace.lastMs), slowTimes)) return "slow";
+  return beyondUsual(tookMs, quickTimes) ? "neither" : "quick";
+}
+
+/**
+ * The rate is lowered once for refusals in a row, and the pause doubles. The first of them may state how long it is to
+ * be; where what it stated was no use, it is no shorter than ours.
+ */
+function afterRefused(
+  pace: HostPace,
+  answer: HostAnswer,
+  event: RateEvent,
+  now: PaceCircumstances,
+): HostPace {
+  const isFirst = pace.refusals === 0;
+  const wasSilent = pace.failures > 1;
+  const before = isForgiven(pace, now.nowMs) ? 0 : pace.backOffMs;
+  const backOffMs = Math.min(mostBackOffMs, Math.max(firstBackOffMs, isFirst ? before / 2 : 2 * before));
+  const ownMs = Math.min(mostBackOffMs, jittered(backOffMs, now));
+  const statedMs = answer.retryAfterSeconds === null ? null : retryAfterMs(answer);
+  const pauseMs = statedMs === null ? ownMs : isFirst ? statedMs : Math.max(statedMs, ownMs);
+  const bounds = boundsOf(pace, now.settings);
+  const lowered =
+    isFirst && !wasSilent ? afterRefusal(pace.rate, event, { bounds, limitedBy: "refused" }) : pace.rate;
+  const refused = {
+    ...pace,
+    rate: withPause(lowered, pauseMs),
+    refusals: Math.min(100, pace.refusals + 1),
+    failures: 0,
+    endedAtMs: now.nowMs,
+  };
+  const notBeforeMs = now.nowMs + Math.max(delayMs(refused, answer.tookMs, now), pauseMs);
+  return { ...refused, backOffMs, backedOffAtMs: now.nowMs, notBeforeMs };
 }
 
 /** What another crawler of this host has to know; null when there is nothing. */
 export function paceReport(pace: HostPace, nowMs: number): HostPaceReport | null {
   const { crawlDelayMs, backOffMs } = pace;
   const usualMs = pace.answers >= answersUntilUsual ? Math.min(mostBackOffMs, pace.usualMs) : 0;
-  if (crawlDelayMs === 0 && backOffMs === 0 && usualMs === 0) return null;
+  const tolerated = toldRate(pace.rate, nowMs);
+  if (crawlDelayMs === 0 && backOffMs === 0 && usualMs === 0 && tolerated === null) return null;
   const backedOffMsAgo = backOffMs === 0 ? 0 : Math.max(0, nowMs - pace.backedOffAtMs);
-  return { crawlDelayMs, backOffMs, backedOffMsAgo, usualMs };
+  return { crawlDelayMs, backOffMs, backedOffMsAgo, usualMs, ...(tolerated === null ? {} : { tolerated }) };
 }
 
 /** What others have learned, taken in: the stricter of both counts. */
-export function withReport(pace: HostPace, report: HostPaceReport, nowMs: number): HostPace {
+export function withReport(
+  pace: HostPace,
+  report: HostPaceReport,
+  { settings, nowMs }: Omit<PaceCircumstances, "random">,
+): HostPace {
   const theirs = { backOffMs: report.backOffMs, backedOffAtMs: nowMs - report.backedOffMsAgo };
   const stricter = report.backOffMs > pace.backOffMs && !isForgiven(theirs, nowMs);
   const knowsUsual = pace.answers >= answersUntilUsual || report.usualMs === 0;
+  const crawlDelayMs = Math.min(mostCrawlDelayMs, Math.max(pace.crawlDelayMs, report.crawlDelayMs));
   return {
     ...pace,
-    crawlDelayMs: Math.min(mostCrawlDelayMs, Math.max(pace.crawlDelayMs, report.crawlDelayMs)),
-    ...(stricter ? theirs : {}),
+    crawlDelayMs,
+    // Whether it was of use nobody knows: the next one is longer.
+    ...(stricter ? { ...theirs, refusals: Math.max(1, pace.refusals) } : {}),
     ...(knowsUsual ? {} : { usualMs: report.usualMs, answers: answersUntilUsual, lastMs: report.usualMs }),
+    rate: stricterRate({ ...pace, crawlDelayMs }, report.tolerated, { settings, nowMs }),
   };
 }
+
+/** Their rate, where it is lower and was found after this crawler asked the host last: older word may be its own. */
+function stricterRate(
+  pace: HostPace,
+  told: HostPaceReport["tolerated"],
+  { settings, nowMs }: Omit<PaceCircumstances, "random">,
+): ToleratedRate {
+  if (told === undefined || nowMs - told.saidMsAgo <= pace.endedAtMs + clocksApartMs) return pace.rate;
+  const theirs = rateFrom(told, nowMs);
+  const bounds = boundsOf(pace, settings);
+  return rateNow(theirs, bounds, nowMs) < rateNow(pace.rate, bounds, nowMs) ? theirs : pace.rate;
+}
+
+/** How fast the host is asked, and why, where anything but the floor slows it down; null: nothing does. */
+export function slownessWords(
+  pace: HostPace,
+  { settings, nowMs }: Omit<PaceCircumstances, "random">,
+): string | null {
+  const { rate, crawlDelayMs, backedOffAtMs, refusals } = pace;
+  const waitMs = pace.notBeforeMs - nowMs;
+  const bounds = boundsOf(pace, settings);
+  const perHour = rateNow(rate, bounds, nowMs);
+  const isPause = waitMs > intervalMs(perHour);
+  if (refusals > 0 && isPause) {
+    const times = refusals > 1 ? `, ${refusals} times in a row` : "";
+    return `left alone for another ${secondsWords(waitMs)}: it answered 429 or 503 ${secondsWords(nowMs - backedOffAtMs)} ago${times}`;
+  }
+  if (pace.failures > 1 && isPause)
+    return `left alone for another ${secondsWords(waitMs)}: it did not answer ${pace.failures} times in a row`;
+  if (rate.limitedBy !== null && perHour < Math.min(bounds.startPerHour, bounds.mostPerHour))
+    return `${perHourWords(perHour)} at most: ${rateLimitWords({ ...rate, limitedBy: rate.limitedBy })}`;
+  if (crawlDelayMs > settings.floorMs) return `one request in ${secondsWords(crawlDelayMs)}: its Crawl-delay`;
+  const workMs = Math.min(mostWorkMs, settings.responseTimeFactor * pace.lastMs);
+  if (workMs > Math.max(settings.floorMs, crawlDelayMs) && waitMs > 0)
+    return `rests for ${secondsWords(workMs)}: its last answer took ${secondsWords(pace.lastMs)}`;
+  return null;
+}
+
+const secondsWords = (ms: number) =>
+  `${ms < 10_000 ? Math.max(0, Math.round(ms / 100) / 10) : Math.round(ms / 1000)} s`;
 
 /** Retry-After as seconds or an HTTP date; null when absent or neither. */
 export function retryAfterSeconds(header: string | readonly string[] | undefined, now: Date): number | null {
@@ -129,38 +248,68 @@ export function retryAfterSeconds(header: string | readonly string[] | undefined
   return Math.min(longestRetryAfterSeconds, Math.max(0, Math.ceil((at - now.getTime()) / 1000)));
 }
 
-function delayMs(pace: HostPace, tookMs: number, { floorMs, responseTimeFactor }: PaceSettings): number {
-  const forItsWorkMs = Math.min(mostStretchedMs, responseTimeFactor * tookMs);
-  const plainMs = Math.max(floorMs, pace.crawlDelayMs, forItsWorkMs);
-  return Math.max(plainMs, Math.min(mostStretchedMs, plainMs * pace.stretch));
+/** Bounds of the host's rate: what the settings and its Crawl-delay allow, however it answers. */
+export function boundsOf(
+  { crawlDelayMs }: Pick<HostPace, "crawlDelayMs">,
+  settings: PaceSettings,
+): RateBounds {
+  const { floorMs, fastestMs = floorMs } = settings;
+  const perHour = (ms: number) => highestPerHour / Math.max(1, ms, crawlDelayMs);
+  return { startPerHour: perHour(floorMs), mostPerHour: perHour(Math.min(floorMs, fastestMs)) };
 }
 
-function withTime(pace: HostPace, answer: HostAnswer): HostPace {
-  if (answer.isSmall === true) return pace;
+function delayMs(pace: HostPace, tookMs: number, { settings, nowMs }: PaceCircumstances): number {
+  const { floorMs, fastestMs = floorMs, responseTimeFactor } = settings;
+  const forItsWorkMs = Math.min(mostWorkMs, responseTimeFactor * tookMs);
+  const leastMs = pace.rate.perHour === 0 ? floorMs : Math.min(floorMs, fastestMs);
+  const rate = rateNow(pace.rate, boundsOf(pace, settings), nowMs);
+  const toleratedMs = pace.rate.perHour === 0 ? 0 : intervalMs(rate) - tookMs;
+  return Math.max(leastMs, pace.crawlDelayMs, forItsWorkMs, toleratedMs);
+}
+
+/** Takes in how long the answer took, and what it says of the rate. */
+function withTime(pace: HostPace, answer: HostAnswer, event: RateEvent, now: PaceCircumstances): HostPace {
+  const bounds = boundsOf(pace, now.settings);
+  const speed = answerSpeed(pace, answer);
+  const rate =
+    speed === "slow"
+      ? afterSlowAnswers(pace.rate, event, bounds)
+      : afterGoodAnswer(pace.rate, { ...event, isQuick: speed === "quick" }, bounds);
+  if (answer.isSmall === true) return { ...pace, rate };
   const { tookMs } = answer;
-  const slowMs = Math.min(tookMs, pace.lastMs);
-  const isSlow =
-    pace.answers >= answersUntilUsual &&
-    slowMs > slowTimes * pace.usualMs &&
-    slowMs - pace.usualMs > restlessMs;
-  const stretch = isSlow
-    ? Math.max(pace.stretch, Math.min(mostStretch, slowMs / Math.max(1, pace.usualMs)))
-    : Math.max(1, pace.stretch * recovery);
-  const usualMs = pace.answers === 0 ? tookMs : pace.usualMs + (tookMs - pace.usualMs) * usualPart;
-  return { ...pace, stretch, usualMs, lastMs: tookMs, answers: Math.min(1e6, pace.answers + 1) };
+  const part = tookMs < pace.usualMs ? quickerPart : slowerPart;
+  const usualMs = pace.answers === 0 ? tookMs : pace.usualMs + (tookMs - pace.usualMs) * part;
+  const slowIn = speed === "slow" ? slowAgainAfter : Math.max(0, pace.slowIn - 1);
+  return { ...pace, rate, slowIn, usualMs, lastMs: tookMs, answers: Math.min(1e6, pace.answers + 1) };
 }
 
-function afterSilence(pace: HostPace, answer: HostAnswer, now: PaceCircumstances): HostPace {
+function afterSilence(
+  pace: HostPace,
+  answer: HostAnswer,
+  event: RateEvent,
+  now: PaceCircumstances,
+): HostPace {
   const failures = Math.min(100, pace.failures + 1);
   const backOffMs = failures < 2 ? 0 : firstBackOffMs * 2 ** Math.min(10, failures - 2);
   const waitMs = jittered(Math.min(mostFailureBackOffMs, backOffMs), now);
-  const usualWaitMs = delayMs(pace, answer.tookMs, now.settings);
-  return { ...pace, failures, notBeforeMs: now.nowMs + Math.max(usualWaitMs, waitMs) };
+  const bounds = boundsOf(pace, now.settings);
+  const isFirst = failures === 2 && pace.refusals === 0;
+  const lowered = isFirst ? afterRefusal(pace.rate, event, { bounds, limitedBy: "silent" }) : pace.rate;
+  const silent = { ...pace, failures, rate: withPause(lowered, waitMs) };
+  return { ...silent, notBeforeMs: now.nowMs + Math.max(delayMs(silent, answer.tookMs, now), waitMs) };
 }
+
+/** The gap behind a refusal or a silence is their pause, which is counted with them. */
+function eventOf({ endedAtMs, refusals, failures }: HostPace, { nowMs }: PaceCircumstances): RateEvent {
+  const isPause = endedAtMs === 0 || refusals > 0 || failures > 1;
+  return { nowMs, gapMs: isPause ? 0 : Math.max(0, nowMs - endedAtMs) };
+}
+
+const retryAfterMs = ({ retryAfterSeconds }: HostAnswer) => (retryAfterSeconds ?? 0) * 1000;
 
 const jittered = (ms: number, { random }: PaceCircumstances) => ms * (1 + random / 4);
 
-/** Quiet minutes count from the end of the back-off. */
+/** Quiet time counts from the end of the pause. */
 function isForgiven(pace: Pick<HostPace, "backOffMs" | "backedOffAtMs">, nowMs: number): boolean {
   return nowMs - pace.backedOffAtMs - pace.backOffMs > forgivenAfterMs;
 }

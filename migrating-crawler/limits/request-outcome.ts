@@ -38,3 +38,7 @@ export function answerOfFailure(code: string, tookMs: number): HostAnswer | null
   if (isFinalFailure(code)) return null;
   return { status: silent.has(code) ? null : 0, tookMs, retryAfterSeconds: null };
 }
+
+/** Too much for the host (429), or for anybody just now (503). */
+export const isRefusal = ({ status }: Pick<HostAnswer, "status">): boolean =>
+  status === 429 || status === 503;

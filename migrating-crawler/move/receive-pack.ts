@@ -21,6 +21,7 @@ import { maxMoveBytes, movePartBytes, partsOf } from "#protocol/move";
 import { flushedWrite } from "../core/flushed-write.ts";
 import { robotsFrom } from "../fetch/robots.ts";
 import { keptPaces, pacesFrom } from "../limits/host-gate.ts";
+import { lowerRate } from "../limits/tolerated-rate.ts";
 import { Spool } from "../spool/spool.ts";
 import { isSegment, keptFiles, movingFolder, type Pack, type PackedFile, packFile } from "./pack.ts";
 
@@ -153,19 +154,22 @@ function checkSpool(home: string): void {
   }
 }
 
-/** This host has asked some of the same sites: of both paces, the one that waits longer. */
+/** This host has asked some of the same sites: of both paces, the one that waits longer, and the lower rate. */
 function joinPaces(home: string): void {
   const name = keptFiles[0];
   const nowMs = Date.now();
-  const own = pacesFrom(readJson(join(home, name)), nowMs) ?? [];
-  const arrived = pacesFrom(readJson(join(arrivedFolder(home), name)), nowMs) ?? [];
-  const paces = new Map(own);
-  for (const [host, pace] of arrived) {
-    const notBeforeMs = Math.max(pace.notBeforeMs, paces.get(host)?.notBeforeMs ?? 0);
+  const none = { hosts: [], addresses: [] };
+  const own = pacesFrom(readJson(join(home, name)), nowMs) ?? none;
+  const arrived = pacesFrom(readJson(join(arrivedFolder(home), name)), nowMs) ?? none;
+  const paces = new Map(own.hosts);
+  for (const [host, pace] of arrived.hosts) {
+    const known = paces.get(host) ?? pace;
     paces.delete(host);
-    paces.set(host, { ...pace, notBeforeMs });
+    const notBeforeMs = Math.max(pace.notBeforeMs, known.notBeforeMs);
+    paces.set(host, { ...pace, notBeforeMs, rate: lowerRate(pace.rate, known.rate) });
   }
-  const text = JSON.stringify(keptPaces([...paces].reverse()));
+  const addresses = new Map([...own.addresses, ...arrived.addresses]);
+  const text = JSON.stringify(keptPaces([...paces].reverse(), [...addresses].reverse()));
   const file = openSync(join(arrivedFolder(home), name), flushedWrite, 0o600);
   try {
     writeSync(file, text);

@@ -128,6 +128,8 @@ const configSchema = z.strictObject({
   limits: limitsSchema.prefault({}),
   timeouts: timeouts.prefault({}),
   politenessFloorMs: z.number().min(0).max(3_600_000).default(defaultPolitenessFloorMs),
+  /** Below the floor: what a host that answers well and quickly comes to, step by step; null: no less than the floor. */
+  politenessFastestMs: z.number().min(50).max(3_600_000).nullable().default(null),
   responseTimeFactor: z.number().min(0).max(1000).default(defaultResponseTimeFactor),
   /** Requests at a time to one address, whatever hosts are meant; to one host it is always one. */
   requestsPerAddress: z.int().min(1).max(64).default(1),
@@ -189,6 +191,8 @@ export function fetchingConfig(settings: Readonly<Record<string, unknown>>): Fet
   const given = Object.entries(settings).filter(([name]) => !(name in connection));
   const checked = fetchingSchema.safeParse(Object.fromEntries(given));
   if (!checked.success) throw new ConfigError(settingFaults(checked.error, fetchingSchema, settings));
+  const faults = paceFaults(checked.data);
+  if (faults.length > 0) throw new ConfigError(faults);
   return deepFreeze(checked.data);
 }
 
@@ -199,9 +203,18 @@ export function fetchingConfig(settings: Readonly<Record<string, unknown>>): Fet
 export function crawlerConfig(given: unknown): CrawlerConfig {
   const { settings, faults } = joinedSettings(given);
   const checked = configSchema.safeParse(settings);
-  if (!checked.success) faults.push(...settingFaults(checked.error, configSchema, settings));
+  faults.push(
+    ...(checked.success ? paceFaults(checked.data) : settingFaults(checked.error, configSchema, settings)),
+  );
   if (!checked.success || faults.length > 0) throw new ConfigError(faults);
   return deepFreeze({ ...checked.data, home: resolve(checked.data.home) });
+}
+
+function paceFaults({ politenessFloorMs, politenessFastestMs }: FetchingConfig): string[] {
+  if (politenessFastestMs === null || politenessFastestMs <= politenessFloorMs) return [];
+  return [
+    `politenessFastestMs: ${politenessFastestMs} is more than politenessFloorMs (${politenessFloorMs}); it can only be less`,
+  ];
 }
 
 export interface ProxyAddress {

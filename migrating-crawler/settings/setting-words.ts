@@ -85,6 +85,11 @@ const wishes: SettingTable = {
       "Milliseconds between two requests to one host, at least; its robots.txt may ask for more. Default: 1000.\nTakes a restart.",
     ),
     setting(
+      "politenessFastestMs",
+      250,
+      "Less than politenessFloorMs: a host that answers well and quickly is asked faster step by step, until it is left alone for\nthis long between two requests. Default: not set, no host is asked faster than politenessFloorMs. Takes a restart.",
+    ),
+    setting(
       "responseTimeFactor",
       5,
       "A host is left alone for at least this many times as long as its last answer took. Default: 5. Takes a restart.",

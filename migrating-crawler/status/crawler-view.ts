@@ -2,6 +2,7 @@
 
 import type { TaskLoop } from "../crawl/task-loop.ts";
 import type { Governor } from "../limits/governor.ts";
+import type { HostGates } from "../limits/host-gate.ts";
 import type { LimitUsage } from "../limits/limit-usage.ts";
 import type { Carrier } from "../link/carrier.ts";
 import type { CoordinatorLink } from "../link/coordinator-link.ts";
@@ -21,6 +22,7 @@ export interface CrawlerRooms {
   readonly config: () => CrawlerConfig;
   readonly surroundings: CrawlerSurroundings;
   readonly governor: Governor;
+  readonly gates: HostGates;
   readonly spool: Spool;
   readonly link: CoordinatorLink;
   readonly carrier: Carrier;
@@ -30,6 +32,8 @@ export interface CrawlerRooms {
   readonly record: StatusRecord;
   readonly drain: Drain;
 }
+
+const mostSlowHosts = 10;
 
 export class CrawlerView {
   readonly #rooms: CrawlerRooms;
@@ -59,7 +63,7 @@ export class CrawlerView {
   }
 
   report(): StatusReport {
-    const { config, surroundings, governor, spool, member, record, drain, loop } = this.#rooms;
+    const { config, surroundings, governor, gates, spool, member, record, drain, loop } = this.#rooms;
     return runningReport({
       config: config(),
       status: this.status(),
@@ -69,6 +73,7 @@ export class CrawlerView {
       paused: governor.paused,
       draining: drain.asked,
       hostsInPlace: loop.hostsInPlace,
+      slowHosts: gates.slowHosts(mostSlowHosts),
       pace: governor.workPace.asked,
       spoolBytes: spool.bytes,
       spoolMostBytes: governor.spoolMostBytes(),

@@ -23,6 +23,8 @@ import {
   statusVersion,
 } from "./status-report.ts";
 
+type StatusWork = NonNullable<StatusReport["work"]>;
+
 export interface RunningParts {
   readonly config: CrawlerConfig;
   readonly status: CrawlerStatus;
@@ -33,6 +35,7 @@ export interface RunningParts {
   readonly draining: SinceAndWhy | null;
   /** Open hosts that take a place of the limit on hosts. */
   readonly hostsInPlace: number;
+  readonly slowHosts: StatusWork["slowHosts"];
   /** What the coordinator asks for; null: nothing. */
   readonly pace: AskedPace | null;
   readonly spoolBytes: number;
@@ -65,6 +68,7 @@ export function runningReport(parts: RunningParts): StatusReport {
     work: {
       openHosts: status.openHosts,
       hostsWaiting: Math.max(0, status.openHosts - parts.hostsInPlace),
+      slowHosts: parts.slowHosts,
       pace: paceReport(parts.pace),
       lastMinute: record.lastMinute,
       today: story.urls,

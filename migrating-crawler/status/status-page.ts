@@ -214,6 +214,7 @@ ${tile(times, "of the pages' bytes shipped")}
 ${row("Last minute", countWords(work.lastMinute))}
 ${row("Today", countWords(work.today))}
 ${row("Politeness", `${plural(work.hostsWaiting, "open site is", "open sites are")} left alone for a while, as the site or good manners ask`)}
+${work.slowHosts.map(({ host, words }) => row(host, words))}
 ${row("Pace", work.pace === null ? null : paceInWords(work.pace))}
 ${row("Probes", `${plural(work.probes.asked, "probe")} asked for, ${work.probes.measured} measured, ${work.probes.notAllowed} not allowed`)}
 ${row("Shipped", `${bytesInWords(shipping.shippedBytes)} since the start, of pages of ${bytesInWords(shipping.bodyBytes)}`)}

@@ -75,6 +75,8 @@ export interface StatusReport {
     readonly openHosts: number;
     /** Of these: left alone for their pace or Crawl-delay, or silent. */
     readonly hostsWaiting: number;
+    /** Of the open ones those that are asked more slowly than this host's settings would, and why; 10 at most. */
+    readonly slowHosts: readonly { readonly host: string; readonly words: string }[];
     /** What the coordinator asks for, inside this host's limits; null: nothing in this session. */
     readonly pace: PaceReport | null;
     readonly lastMinute: UrlCounts;

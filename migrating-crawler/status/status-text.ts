@@ -111,6 +111,7 @@ function work({ work: done, shipping }: StatusReport): string[] {
       "politeness",
       `${plural(done.openHosts, "site")} open, ${done.hostsWaiting} of them left alone for a while`,
     ),
+    ...done.slowHosts.map(({ host, words }) => labelled("", `${host}: ${words}`)),
     ...(done.pace === null ? [] : [labelled("pace", paceInWords(done.pace))]),
     labelled(
       "probes",

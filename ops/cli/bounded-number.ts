@@ -27,3 +27,16 @@ export function boundedInteger(least: number, most: number): (text: string) => n
     return value;
   };
 }
+
+/** Some of these names, separated by commas, each once. */
+export function listOf<Name extends string>(names: readonly Name[]): (text: string) => Name[] {
+  return (text) => [
+    ...new Set(
+      text.split(",").map((part) => {
+        const known = names.find((name) => name.toLowerCase() === part.trim().toLowerCase());
+        if (known !== undefined) return known;
+        throw new InvalidArgumentError(`"${part.trim().slice(0, 40)}" is none of ${names.join(", ")}.`);
+      }),
+    ),
+  ];
+}

@@ -36,7 +36,10 @@ async function inTheWay(): Promise<void> {
      update crawler set draining_since = '2030-01-01T11:00:00Z' where name = 'crawler-draining';
      update crawler set heartbeat = '{"holdingBack": ["its disk is full"]}' where name = 'crawler-full';
      update crawler set heartbeat = '{"holdingBack": ["no URL of its subnets is due"]}' where name = 'in-line';
-     update frontier_host set not_before = '2030-01-01T12:00:20Z' where host = 's4.example';
+     update frontier_host
+     set not_before = '2030-01-01T12:00:20Z', crawl_delay_ms = 30000, tolerated = '{"perHour": 90, "limitedBy": "refused",
+       "refusedPerHour": 180, "refusedAt": "2030-01-01T10:00:00Z", "at": "2030-01-01T11:00:00Z"}'
+     where host = 's4.example';
      insert into crawler_figures (quarter, crawler_id, fetches)
      select '2030-01-01T08:00:00Z', crawler_id, 1000 from crawler where name = 'budget';
      insert into crawler_figures (quarter, crawler_id, fetches)
@@ -55,7 +58,7 @@ it("each host is counted under the first thing in its way, and the longest waiti
   expect(hosts.map((host) => waitWords(host, noon))).toEqual([
     "nothing is in the way; in-line will ask for it",
     "crawler-full holds back: its disk is full",
-    "the host is left alone for another 20 s",
+    "the host is left alone for another 20 s: its robots.txt asks for 30 s between requests (Crawl-delay); and it tolerates 1.5 requests per minute: it answered 429 or 503 at 3 requests per minute, 2 hours ago",
     "budget has fetched today what its partner allows",
     "crawler-draining is being emptied; the subnet goes to another",
     "crawler-offline is offline",

@@ -304,7 +304,10 @@ describe("links with rel=nofollow", () => {
 });
 
 describe("the pace of a host", () => {
-  const pace = { crawlDelayMs: 7000, backOffMs: 120_000, backedOffMsAgo: 5000, usualMs: 80 };
+  const tolerated = {
+    ...{ perHour: 600, limitedBy: "silent" as const, refusedPerHour: 900, refusedMsAgo: 5000, saidMsAgo: 0 },
+  };
+  const pace = { crawlDelayMs: 7000, backOffMs: 120_000, backedOffMsAgo: 5000, usualMs: 80, tolerated };
 
   it("goes with its subnet to another crawler, with the time gone since", async () => {
     const north = await world.delegatedHost("north", root, `${root}x`);
@@ -330,7 +333,10 @@ describe("the pace of a host", () => {
     const [lease] = await world.lease(south, secondsAfterNoon(200));
 
     expect(early).toEqual([]);
-    expect(lease?.pace).toEqual({ ...pace, backedOffMsAgo: 205_000 });
+    expect(lease?.pace).toEqual({
+      ...{ ...pace, backedOffMsAgo: 205_000 },
+      tolerated: { ...tolerated, refusedMsAgo: 205_000, saidMsAgo: 200_000 },
+    });
   });
 
   it("is not told where nobody told it, and stays where a result says nothing of it", async () => {

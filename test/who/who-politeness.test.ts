@@ -56,7 +56,38 @@ it("the host's pace is told with its reasons, while it is left alone and after",
     backOffMs: 600_000,
     backedOffAt: noon.toISOString(),
     usualMs: 80,
+    tolerated: null,
   });
+});
+
+it("the rate that it tolerates is told with why, until a crawler says that nothing limits it", async () => {
+  const north = await world.delegatedHost("north", root, `${root}x`, `${root}y`);
+  const tolerated = {
+    ...{ perHour: 1680.04, limitedBy: "refused" as const, refusedPerHour: 3600 },
+    ...{ refusedMsAgo: 7_200_000, saidMsAgo: 0 },
+  };
+  const pace = { crawlDelayMs: 0, backOffMs: 0, backedOffMsAgo: 0, usualMs: 80 };
+  await world.ship(
+    north,
+    { [root]: { result: { pace: { ...pace, tolerated }, hostDelayMs: 60_000 } } },
+    noon,
+  );
+
+  const answer = await who("a.example", secondsAfterNoon(30));
+  await world.ship(north, { [`${root}x`]: { result: { pace } } }, secondsAfterNoon(120));
+  const free = await who("a.example", secondsAfterNoon(130));
+
+  const why =
+    "it tolerates 28 requests per minute: it answered 429 or 503 at 60 requests per minute, 2 hours ago";
+  expect(answer.standing.find(({ code }) => code === "politeness")?.words).toBe(
+    `Politeness: the host is left alone until 2030-01-01 12:01:00 UTC, in 30 s: ${why}.`,
+  );
+  expect(hostFactsText(answer.host!)).toContain("tolerates 28 requests per minute");
+  expect(answer.host?.pace?.tolerated).toEqual({
+    ...{ perHour: 1680, limitedBy: "refused", refusedPerHour: 3600 },
+    ...{ refusedAt: "2030-01-01T10:00:00.000Z", at: noon.toISOString() },
+  });
+  expect(free.host?.pace?.tolerated).toBeNull();
 });
 
 it("a robots.txt that cannot be had stops the host, and says since when", async () => {

@@ -9,6 +9,7 @@ import { formatTable, printJson } from "../output.ts";
 import { balanceCommand } from "../simulate/balance-command.ts";
 import { calibrateCommand } from "../simulate/calibrate-command.ts";
 import { delegationCommand } from "../simulate/delegation-command.ts";
+import { paceCommand } from "../simulate/pace-command.ts";
 import { recrawlCommand } from "../simulate/recrawl-command.ts";
 import { workProgress } from "../simulate/work-progress.ts";
 
@@ -19,7 +20,8 @@ export function simulateCommand(): Command {
     .addCommand(balanceCommand())
     .addCommand(calibrateCommand())
     .addCommand(orderCommand())
-    .addCommand(recrawlCommand());
+    .addCommand(recrawlCommand())
+    .addCommand(paceCommand());
 }
 
 // `nearcrawl simulate order`: how soon each order of the frontier has what counts, on generated webs.

@@ -29,7 +29,7 @@ import {
   signalStrategies,
 } from "../../simulate/recrawl/signalled-pages.ts";
 import { simulateRecrawl } from "../../simulate/recrawl/simulate-recrawl.ts";
-import { boundedInteger } from "../bounded-number.ts";
+import { boundedInteger, listOf } from "../bounded-number.ts";
 import { printAnswer } from "../output.ts";
 import { type CaseReport, recrawlTables, signalTables } from "./recrawl-report.ts";
 import { workProgress } from "./work-progress.ts";
@@ -234,16 +234,4 @@ function finite(text: string): number {
   const value = Number(text);
   if (text.trim() === "" || !Number.isFinite(value)) throw new InvalidArgumentError("a number is expected");
   return value;
-}
-
-function listOf<Name extends string>(names: readonly Name[]): (text: string) => Name[] {
-  return (text) => [
-    ...new Set(
-      text.split(",").map((part) => {
-        const known = names.find((name) => name.toLowerCase() === part.trim().toLowerCase());
-        if (known !== undefined) return known;
-        throw new InvalidArgumentError(`"${part.trim().slice(0, 40)}" is none of ${names.join(", ")}.`);
-      }),
-    ),
-  ];
 }

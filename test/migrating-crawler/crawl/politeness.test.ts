@@ -3,6 +3,7 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import { afterEach, describe, expect, it } from "vitest";
 import { extractPage, type FetchedBody } from "#crawler/extract/extract-page";
 import { makeGate } from "../../support/gate.ts";
+import { temporaryFolder } from "../../support/temporary-folder.ts";
 import { html, type Origin, startOrigin, startRawOrigin } from "../support/origin.ts";
 import { type SliceRunner, sliceRunner } from "../support/slices.ts";
 
@@ -149,6 +150,45 @@ describe("one host", () => {
 
     expect(later).toEqual({ results: [], ending: "the lease ends before the host may be asked again" });
     expect(site.seen[0]!.beganMs - startedMs).toBeGreaterThanOrEqual(149);
+  });
+
+  it("that limits requests is asked as often as it tolerates, after a restart too, and by whoever has it next", async () => {
+    // A bucket of 3 that gets one token every 150 ms; who is refused is to come back after as long.
+    let [tokens, lastMs] = [3, Date.now()];
+    const refusedPaths: string[] = [];
+    const site = await watchedSite((request, response) => {
+      if (request.url === "/robots.txt") return void response.writeHead(404).end();
+      tokens = Math.min(3, tokens + (Date.now() - lastMs) / 150);
+      lastMs = Date.now();
+      if (tokens < 1) {
+        refusedPaths.push(request.url!);
+        return void response.writeHead(429, { "retry-after": "1" }).end();
+      }
+      tokens -= 1;
+      html(response, pageOf(request));
+    });
+    const urls = (from: number, to: number) =>
+      urlsOf(site, "a.localhost", ...Array.from({ length: to - from }, (_, index) => `/p${from + index}`));
+    const home = temporaryFolder("nearcrawl-limited-");
+    const first = runner({ home, politenessFloorMs: 20 });
+    const { results } = await first.crawl(urls(0, 7));
+    const refusedFirst = refusedPaths.length;
+    const told = results.findLast(({ pace }) => pace !== undefined)!.pace!;
+    first.tools.gates.close();
+
+    const restarted = runner({ home, politenessFloorMs: 20 });
+    await restarted.crawl(urls(7, 11));
+    const refusedAfterRestart = refusedPaths.length - refusedFirst;
+    const other = runner({ politenessFloorMs: 20 });
+    const handedOver = { ...told, tolerated: { ...told.tolerated!, saidMsAgo: 0 } };
+    await other.crawl(urls(11, 15), { pace: handedOver });
+    const refusedAtOther = refusedPaths.length - refusedFirst - refusedAfterRestart;
+
+    expect(refusedFirst).toBeGreaterThan(0);
+    expect(told.tolerated).toMatchObject({ limitedBy: "refused" });
+    expect(restarted.tools.gates.report("a.localhost")!.tolerated).toMatchObject({ limitedBy: "refused" });
+    expect(other.tools.gates.report("a.localhost")!.tolerated).toMatchObject({ limitedBy: "refused" });
+    expect(refusedAfterRestart + refusedAtOther).toBeLessThanOrEqual(refusedFirst);
   });
 
   it("goes on where another crawler was: its back-off is doubled, not begun anew", async () => {

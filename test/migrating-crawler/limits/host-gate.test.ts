@@ -22,9 +22,10 @@ async function answered(
   host: string,
   status: number | null,
   retryAfterSeconds: number | null,
+  address: string | null = null,
 ) {
   const bounds = { signal: new AbortController().signal, endsAtMs: Date.now() + 60_000 };
-  const turn = await gates.take({ host, address: null }, bounds);
+  const turn = await gates.take({ host, address }, bounds);
   turn!.end({ status, tookMs: 40, retryAfterSeconds }, null);
 }
 
@@ -41,6 +42,49 @@ describe("after a restart", () => {
     expect(after.report("a.example")).toMatchObject({ backOffMs: 60_000 });
     expect(after.report("b.example")).toMatchObject({ crawlDelayMs: 20_000 });
     expect(warnings).toEqual([]);
+  });
+
+  it("a host's rate is what it tolerated, and an address's what its hosts did", async () => {
+    const before = newGates();
+    const address = "192.0.2.7";
+    for (const host of ["a.example", "b.example", "c.example"]) await answered(before, host, 429, 0, address);
+    const told = before.report("a.example")!.tolerated!;
+    before.close();
+
+    const after = newGates();
+    const report = after.report("a.example");
+    await answered(after, "d.example", 200, null, address);
+    const startMs = Date.now();
+    await answered(after, "e.example", 200, null, address);
+
+    expect(told).toMatchObject({ perHour: 1800, limitedBy: "refused", refusedPerHour: 3600 });
+    expect(report!.tolerated).toMatchObject({ ...told, refusedMsAgo: expect.any(Number) });
+    expect(Date.now() - startMs).toBeGreaterThan(450);
+    expect(after.slowHosts(10)).toEqual([]);
+    after.enter("a.example");
+    expect(after.slowHosts(10)[0]!.words).toMatch(
+      /^30 requests per minute at most: it answered 429 or 503 at 60 requests per minute$/,
+    );
+    after.close();
+  });
+
+  it("the file of a release that knew no rates is read, and this one's by it", async () => {
+    const old = {
+      notBeforeMs: Date.now() + 3_600_000,
+      crawlDelayMs: 0,
+      backOffMs: 60_000,
+      backedOffAtMs: Date.now(),
+    };
+    const times = { usualMs: 40, answers: 5, lastMs: 40, stretch: 1, failures: 0 };
+    writeFileSync(file(), JSON.stringify({ version: 1, hosts: [{ host: "a.example", ...old, ...times }] }));
+
+    const gates = newGates();
+    const waitMs = gates.waitMs("a.example", Date.now());
+    gates.crawlDelay("b.example", 3);
+    gates.close();
+
+    expect(waitMs).toBeGreaterThan(3_590_000);
+    expect(JSON.parse(readFileSync(file(), "utf8")).hosts).toMatchObject([{ stretch: 1 }, { stretch: 1 }]);
   });
 
   it.each([
@@ -68,7 +112,7 @@ describe("after a restart", () => {
     content.hosts.push(
       { ...pace, host: "b.example", notBeforeMs: 1e300 },
       { ...pace, host: "c.example", crawlDelayMs: -5 },
-      { ...pace, host: "d.example", stretch: 1e9 },
+      { ...pace, host: "d.example", rate: { ...pace.rate, perHour: 1e9 } },
       { host: "e.example" },
       null,
     );

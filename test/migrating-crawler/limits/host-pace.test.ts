@@ -62,30 +62,71 @@ describe("429 and 503 without Retry-After", () => {
     expect(paceAfter(newPace, { status: 503 }, 0, 0.999).notBeforeMs).toBeGreaterThan(1.24 * minute);
   });
 
-  it("are forgiven after thirty quiet minutes, not before", () => {
-    const backedOff = paceAfter(newPace, { status: 429 });
+  it("begin after a good answer with half of the pause that was of use, until that is a day ago", () => {
+    let pace = newPace;
+    for (let turn = 0; turn < 4; turn++) pace = paceAfter(pace, { status: 429 });
+    const better = paceAfter(pace, {}, pace.notBeforeMs);
 
-    expect(paceAfter(backedOff, {}, 20 * minute).backOffMs).toBe(minute);
-    expect(paceAfter(backedOff, {}, 32 * minute).backOffMs).toBe(0);
+    expect(pace.backOffMs).toBe(8 * minute);
+    expect(paceAfter(better, { status: 429 }, 60 * minute).backOffMs).toBe(4 * minute);
+    expect(paceAfter(better, { status: 429 }, 25 * 60 * minute).backOffMs).toBe(minute);
+  });
+
+  it("lower the rate once, however many follow each other, silence between them included", () => {
+    const first = paceAfter(newPace, { status: 429 });
+    let pace = first;
+    for (const status of [429, 503, null, null, 429]) pace = paceAfter(pace, { status }, pace.notBeforeMs);
+
+    expect(first.rate).toMatchObject({ perHour: 1800, limitedBy: "refused", refusedPerHour: 3600 });
+    expect(pace.rate.perHour).toBe(1800);
+  });
+
+  it("are in a row though robots.txt is answered between them", () => {
+    const first = paceAfter(newPace, { status: 429 });
+    const rules = paceAfter(first, { isSmall: true }, first.notBeforeMs);
+
+    expect(paceAfter(rules, { status: 429 }, rules.notBeforeMs).backOffMs).toBe(2 * minute);
+  });
+
+  it("with a Retry-After that is of no use are not asked at its pace", () => {
+    const first = paceAfter(newPace, { status: 429, retryAfterSeconds: 1 });
+    const second = paceAfter(first, { status: 429, retryAfterSeconds: 1 }, first.notBeforeMs);
+    const third = paceAfter(second, { status: 429, retryAfterSeconds: 1 }, second.notBeforeMs);
+
+    const waits = [
+      first.notBeforeMs,
+      second.notBeforeMs - first.notBeforeMs,
+      third.notBeforeMs - second.notBeforeMs,
+    ];
+    expect(waits).toEqual([2000, 2 * minute, 4 * minute]);
   });
 });
 
 describe("a host that answers", () => {
   /** The delays after answers that took so long, from a host that usually takes 300 ms. */
   function delaysFor(...tookMs: number[]): number[] {
-    let pace: HostPace = { ...newPace, usualMs: 300, answers: 10, lastMs: 300 };
+    let pace: HostPace = { ...newPace, usualMs: 300, answers: 10, lastMs: 300, endedAtMs: 1 };
     return tookMs.map((one) => {
-      pace = paceAfter(pace, { tookMs: one });
-      return Math.round(pace.notBeforeMs);
+      const nowMs = Math.max(pace.notBeforeMs, 1) + one;
+      pace = paceAfter(pace, { tookMs: one }, nowMs);
+      return Math.round(pace.notBeforeMs - nowMs);
     });
   }
 
-  it("several times slower than usual, twice in a row, is asked more slowly in proportion", () => {
-    const [once, twice] = delaysFor(1800, 1800);
+  it("several times slower than usual, twice in a row, is asked half as often as it was, and once more when that was no use", () => {
+    const [once, twice, third, , fifth, sixth] = delaysFor(...Array<number>(6).fill(1800));
 
-    expect(once).toBe(9000);
-    expect(twice).toBeGreaterThan(3 * 9000);
-    expect(twice).toBeLessThanOrEqual(minute);
+    expect([once, third]).toEqual([9000, twice]);
+    expect(twice).toBe(2 * (9000 + 1800) - 1800);
+    expect(sixth).toBeGreaterThan(1.8 * fifth!);
+  });
+
+  it("slower and slower is asked once a minute in the end, and no less", () => {
+    const delays = delaysFor(
+      ...Array.from({ length: 200 }, (_, turn) => Math.min(60_000, 300 * 1.1 ** turn)),
+    );
+
+    expect(Math.max(...delays)).toBeLessThanOrEqual(minute);
   });
 
   it("slowly once in a while is not", () => {
@@ -95,7 +136,7 @@ describe("a host that answers", () => {
   it("as usual again is only by and by asked as fast as before", () => {
     const delays = delaysFor(1800, 1800, ...Array<number>(30).fill(300)).slice(2);
 
-    expect(delays[0]).toBeGreaterThan(4000);
+    expect(delays[0]).toBeGreaterThan(15_000);
     expect(delays).toEqual([...delays].sort((a, b) => b - a));
     expect(delays.at(-1)).toBe(1500);
   });
@@ -109,7 +150,7 @@ describe("a host that answers", () => {
     for (let turn = 0; turn < 5; turn++) pace = paceAfter(pace, { tookMs: 5, isSmall: true });
     for (let turn = 0; turn < 2; turn++) pace = paceAfter(pace, { tookMs: 400 });
 
-    expect(pace).toMatchObject({ notBeforeMs: 2000, stretch: 1 });
+    expect(pace).toMatchObject({ notBeforeMs: 2000, rate: { perHour: 0 } });
   });
 });
 
@@ -124,15 +165,22 @@ describe("a host that does not answer", () => {
     const answered = paceAfter(paceAfter(pace, {}), { status: null });
 
     expect(waits.map((wait) => Math.round(wait))).toEqual([0, 1, 2, 4, 8, 16, 32, 60, 60, 60]);
-    expect(answered.notBeforeMs).toBe(1000);
+    expect(answered.notBeforeMs).toBe(2000);
+    expect(answered.rate).toMatchObject({ limitedBy: "silent", perHour: 1800 });
   });
 });
 
 describe("what goes with a host to another crawler", () => {
   const known = { crawlDelayMs: 5000, backOffMs: 120_000, backedOffMsAgo: minute, usualMs: 400 };
 
+  const at = (nowMs: number) => ({ settings, nowMs });
+  const tolerated = {
+    ...{ perHour: 600, limitedBy: "refused" as const, refusedPerHour: 900 },
+    ...{ refusedMsAgo: 5 * minute, saidMsAgo: minute },
+  };
+
   it("is what it comes to there", () => {
-    const there = withReport(newPace, known, 10 * minute);
+    const there = withReport(newPace, known, at(10 * minute));
 
     expect(paceReport(there, 10 * minute)).toEqual(known);
     expect(paceReport(newPace, 0)).toBeNull();
@@ -141,15 +189,37 @@ describe("what goes with a host to another crawler", () => {
   it("never makes the pace less strict", () => {
     const here = { ...withCrawlDelay(newPace, 8), backOffMs: 240_000, backedOffAtMs: 9 * minute };
 
-    const there = withReport(here, known, 10 * minute);
+    const there = withReport(here, known, at(10 * minute));
 
     expect(there).toMatchObject({ crawlDelayMs: 8000, backOffMs: 240_000, backedOffAtMs: 9 * minute });
   });
 
   it("is forgiven there, too", () => {
-    const forgiven = withReport(newPace, { ...known, backedOffMsAgo: 40 * minute }, 60 * minute);
+    const forgiven = withReport(
+      newPace,
+      { ...known, backedOffMsAgo: 25 * 60 * minute },
+      at(26 * 60 * minute),
+    );
 
     expect(forgiven.backOffMs).toBe(0);
+  });
+
+  it("is the rate that it tolerates, with the memory of the refusal", () => {
+    const there = withReport(newPace, { ...known, tolerated }, at(10 * minute));
+
+    expect(paceReport(there, 10 * minute)!.tolerated).toEqual({ ...tolerated, saidMsAgo: 0 });
+    expect(paceAfter({ ...there, crawlDelayMs: 0 }, {}, 10 * minute).notBeforeMs).toBeGreaterThan(
+      (15 * minute) / 10,
+    );
+  });
+
+  it("is no rate where it is higher, or where this crawler has asked since", () => {
+    const lower = paceAfter(paceAfter(newPace, { status: 429 }), { status: 429 });
+    const own = { ...lower, rate: { ...lower.rate, perHour: 300 } };
+    const since = { ...newPace, endedAtMs: 9.5 * minute };
+
+    expect(withReport(own, { ...known, tolerated }, at(10 * minute)).rate.perHour).toBe(300);
+    expect(withReport(since, { ...known, tolerated }, at(10 * minute)).rate.perHour).toBe(0);
   });
 });
 
@@ -172,6 +242,8 @@ describe("Retry-After", () => {
     ["999999999", 31_536_000],
     ["soon", null],
     ["-5", null],
+    ["9".repeat(10_000), null],
+    [String(366 * 86_400), 31_536_000],
     ["", null],
   ])("%s means %s seconds", (text, seconds) => {
     expect(retryAfterSeconds(text, now)).toBe(seconds);

@@ -25,7 +25,7 @@ describe("a pack", () => {
       pacesFrom(
         JSON.parse(readFileSync(join(arrivedFolder(ground.to), "host-paces.json"), "utf8")),
         Date.now(),
-      ),
+      )!.hosts,
     );
     expect(spoolIn(arrivedFolder(ground.to))).toEqual({ ...before, waiting: 3 });
     expect([...paces.keys()].sort()).toEqual(["a.example", "b.example"]);

@@ -58,6 +58,13 @@ describe("a crawler's settings", () => {
     ]);
   });
 
+  it("take a fastest rest that is less than the floor", () => {
+    expect(crawlerConfig({ ...least, politenessFastestMs: 250 }).politenessFastestMs).toBe(250);
+    expect(faultsOf({ ...least, politenessFastestMs: 2000 })).toEqual([
+      "politenessFastestMs: 2000 is more than politenessFloorMs (1000); it can only be less",
+    ]);
+  });
+
   it.each([
     ["http://127.0.0.1:3128", true],
     ["socks5://user:secret@[2001:db8::1]:1080", true],

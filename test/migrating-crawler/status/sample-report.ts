@@ -48,6 +48,12 @@ export function sampleReport(changes: Partial<StatusReport> = {}): StatusReport 
     work: {
       openHosts: 2,
       hostsWaiting: 1,
+      slowHosts: [
+        {
+          host: "slow.example",
+          words: "28 requests per minute at most: it answered 429 or 503 at 60 requests per minute",
+        },
+      ],
       pace: null,
       lastMinute: { ...noUrls, urls: 7, fetched: 6, failed: 1 },
       today: { ...noUrls, urls: 50, fetched: 49, failed: 1 },
