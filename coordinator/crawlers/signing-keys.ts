@@ -103,7 +103,8 @@ export class SigningKeyDesk {
     { maxAgeDays, now }: SigningKeyRule & { readonly now: Date },
   ): Promise<SigningKeyAnswer> {
     const answer = await this.#judge(crawlerId, announced, { maxAgeDays, now });
-    if (answer.refusal !== null) {
+    // That a key has ended is how a crawler learns so when it comes back.
+    if (answer.refusal !== null && answer.refusal !== "ended") {
       const words = `a signing key was refused: ${answer.reason}`;
       this.#ports.incidents.note({
         ...{ crawlerId, kind: "signing-key-refused", words, remoteAddress: null },

@@ -27,6 +27,7 @@ const madePerHour = 6;
 
 /** One that was not answered, or was refused for what may pass, is announced again. */
 const askAgainMs = 600_000;
+const leastBetweenMs = 1000;
 const hourMs = 3_600_000;
 
 const keptSchema = z.object({
@@ -107,6 +108,7 @@ export class SigningKeys {
     if (refusal !== "ended" && refusal !== "taken") return;
     this.#held = this.#held.filter((one) => one !== held);
     if (this.#held.length === 0) this.#makeAndAnnounce();
+    else this.#write(this.#held);
   }
 
   /** Another key is made, and announced if there is somebody to hear it. In words, what comes of that. */
@@ -114,7 +116,10 @@ export class SigningKeys {
     if (!this.#isWanted) return "No key was made: this coordinator does not ask for signed requests.";
     const newest = this.#held.at(-1);
     if (newest !== undefined && !this.#isUsable(newest)) {
-      this.#announce(newest);
+      // Whoever asks without end is not answered without end.
+      if (this.#now().getTime() - newest.announcedAtMs >= leastBetweenMs) this.#announce(newest);
+      if (newest.published === null && this.#lastRefusal !== "")
+        return `The coordinator did not publish the last one (${this.#lastRefusal}); it is announced again.`;
       return "A new signing key is on its way already: it is used once sites can know it.";
     }
     if (this.#makeAndAnnounce() === null) return "No key was made: the log says why.";

@@ -79,7 +79,7 @@ describe("a signing key that is announced", () => {
   });
 
   it("leaves the one before it published until all that it signed is out of date, and no longer", async () => {
-    const { announce } = await announcing("athens");
+    const { announce, incidents } = await announcing("athens");
     const [old, next] = [testIdentity(), testIdentity()];
     await announce(old);
 
@@ -94,6 +94,7 @@ describe("a signing key that is announced", () => {
       refusal: "ended",
       reason: "this key was replaced, or its time is over: make another",
     });
+    expect(incidents).toEqual([]);
   });
 
   it("is gone with its crawler's access, and with its identity", async () => {

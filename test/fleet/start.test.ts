@@ -142,6 +142,26 @@ describe("what is shown", () => {
     expect(csv.body.split("\r\n")[2]).toMatch(/^berlin,Berlin,DE,offline,2026-03-01T11:00:00.000Z,it was/);
   });
 
+  it("a crawler's page has the key that its requests are signed with, and asks for another", async () => {
+    await database.pool.query(
+      "update crawler set public_key = 'b', signing_keys_since = now() where name = 'berlin'",
+    );
+    await database.pool.query(
+      `insert into crawler_signing_key (public_key, crawler_id, identity_key, announced_at, expires_at)
+       select '11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo', crawler_id, 'b', '2026-02-20T12:00Z', '2026-03-29T12:00Z'
+       from crawler where name = 'berlin'`,
+    );
+
+    const page = (await get("/crawlers/berlin")).body;
+    const asked = await form("/crawlers/berlin/signing-key");
+
+    expect(page).toMatch(/Signs requests with.*11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo.*2026-02-20/s);
+    expect(page).toContain("New signing key");
+    expect([asked.statusCode, asked.headers.location]).toEqual([303, "/crawlers/berlin"]);
+    expect((await changes())[0]).toMatchObject({ action: "crawler-signing-key-asked", target: "berlin" });
+    expect(await crawler("berlin", "signing_key_asked_at is not null as asked")).toEqual({ asked: true });
+  });
+
   it("staff see how crawlers stand, and neither keys, addresses nor who reaches the partner", async () => {
     const staff = await signIn(database, "staff");
     const accept = { ...staff.headers, accept: "application/json" };

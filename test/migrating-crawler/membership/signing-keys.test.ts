@@ -95,7 +95,7 @@ describe("a crawler's signing key", () => {
   });
 
   it("gives way to the next one only when that may be used, and both are announced until then", () => {
-    const { keys, sent, pass, publish, refuse } = crawlerIn();
+    const { keys, sent, pass, publish, refuse, home } = crawlerIn();
     keys.onWelcome(true);
     const old = last(sent).publicKey;
     publish(old, 0);
@@ -115,11 +115,14 @@ describe("a crawler's signing key", () => {
     const unanswered = keys.current;
     refuse(old, "ended");
     publish(next, 0);
+    const restarted = crawlerIn(home);
+    restarted.keys.onWelcome(true);
 
     expect([announced, almost, after]).toEqual([old, old, next]);
     expect(both).toEqual([old, next]);
     expect(unanswered).toBeNull();
     expect(keys.current?.publicKey).toBe(next);
+    expect(restarted.sent.map(({ publicKey }) => publicKey)).toEqual([next]);
   });
 
   it("is another one where the coordinator says that it is somebody else's; too many are not made", () => {
@@ -140,12 +143,15 @@ describe("a crawler's signing key", () => {
     refuse(last(sent).publicKey, "clock");
 
     keys.review();
+    for (let asked = 0; asked < 100; asked++) keys.renew();
     const atOnce = sent.length;
+    const told = keys.renew();
     pass(600_000);
     keys.review();
     refuse(last(sent).publicKey, "clock");
 
     expect([atOnce, sent.length]).toEqual([1, 2]);
+    expect(told).toBe("The coordinator did not publish the last one (clock); it is announced again.");
     expect(new Set(sent.map(({ publicKey }) => publicKey)).size).toBe(1);
     expect(warnings).toHaveLength(1);
     expect(warnings[0]).toContain("clock");
