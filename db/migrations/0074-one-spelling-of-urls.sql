@@ -287,11 +287,8 @@ from links;
 
 -- Earlier visits' links are packed as bits (core/link-set), each as its difference to the visit after it. They are taken apart
 -- where something in them has another key, and packed again: a difference has to leave out what both visits have by now.
-create function pg_temp.number_at(bits varbit, at integer, width integer) returns numeric language sql immutable
-return (
-  select case when signed < 0 then signed + 18446744073709551616 else signed end
-  from (select lpad(substring(bits from at + 1 for width)::text, 64, '0')::bit(64)::bigint::numeric as signed) as read
-);
+create function pg_temp.number_at(bits varbit, at integer, width integer) returns bigint language sql immutable
+return lpad(substring(bits from at + 1 for width)::text, 64, '0')::bit(64)::bigint;
 
 create function pg_temp.bigint_of(unsigned numeric) returns bigint language sql immutable
 return (case when unsigned >= 9223372036854775808 then unsigned - 18446744073709551616 else unsigned end)::bigint;
@@ -303,12 +300,15 @@ return case when signed < 0 then signed + 18446744073709551616 else signed end;
 create function pg_temp.unpacked_links(packed bytea)
 returns table (list integer, host_hash bigint, url_hash bigint) language plpgsql immutable as $$
 declare
+  least_hash constant bigint := -9223372036854775808;
   bits varbit := ('x' || encode(packed, 'hex'))::text::varbit;
   at integer := 8;
   counts integer[];
   hosts bigint[];
   width integer;
-  hash numeric;
+  -- Without a sign, less 2^63, so that it fits.
+  hash bigint;
+  step bigint;
   count integer;
   shift integer;
 begin
@@ -329,11 +329,13 @@ begin
       if cardinality(counts) = 1 and count > 0 then
         width := pg_temp.number_at(bits, at, 6) + 1;
         at := at + 6;
-        hash := 0;
+        hash := least_hash;
         for host in 1 .. count loop
-          hash := hash + pg_temp.number_at(bits, at, width);
+          step := pg_temp.number_at(bits, at, width);
+          hash := hash + (step & 9223372036854775807);
+          if step < 0 then hash := hash + 9223372036854775807 + 1; end if;
           at := at + width;
-          hosts := hosts || pg_temp.bigint_of(hash);
+          hosts := hosts || (hash # least_hash);
         end loop;
       end if;
       exit when cardinality(counts) = counts[1] + 1;
@@ -342,13 +344,15 @@ begin
       continue when counts[host + 1] = 0;
       width := pg_temp.number_at(bits, at, 6) + 1;
       at := at + 6;
-      hash := 0;
+      hash := least_hash;
       for url in 1 .. counts[host + 1] loop
-        hash := hash + pg_temp.number_at(bits, at, width);
+        step := pg_temp.number_at(bits, at, width);
+        hash := hash + (step & 9223372036854775807);
+        if step < 0 then hash := hash + 9223372036854775807 + 1; end if;
         at := at + width;
         unpacked_links.list := list;
         unpacked_links.host_hash := hosts[host];
-        unpacked_links.url_hash := pg_temp.bigint_of(hash);
+        unpacked_links.url_hash := hash # least_hash;
         return next;
       end loop;
     end loop;
