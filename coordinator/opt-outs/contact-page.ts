@@ -32,6 +32,7 @@ ${lines}</code></pre></div>`;
 ${wish("Ask for nothing", "Disallow: /")}
 ${wish("Leave a part alone", "Disallow: /private/\nDisallow: /*?print=")}
 ${wish("Go slower", "Crawl-delay: 30")}
+${wish("Follow links, show nothing", "Content-Signal: search=no")}
 </div></section>`;
 }
 
@@ -60,8 +61,10 @@ function honourSection(politenessSeconds: number | null): Html {
 <div><dt>Pace</dt><dd>One request at a time${pace}; longer when your <code>Crawl-delay</code> says so or your server takes its time.</dd></div>
 <div><dt>429, 503</dt><dd><code>Retry-After</code> is waited for, seconds or date; without it a minute, doubling up to a day.</dd></div>
 <div><dt>Pages</dt><dd><code>noindex</code>, <code>nofollow</code>, <code>nosnippet</code>, <code>max-snippet</code> and <code>unavailable_after</code>, in a <code>meta</code> element or as <code>X-Robots-Tag</code>, for everybody or for us by name.</dd></div>
+<div><dt>Uses</dt><dd>A page whose <code>Content-Signal</code>, <code>Content-Usage</code> or license denies search is not indexed or shown. What you state of AI or of text and data mining is kept with the page and passed on.</dd></div>
+<div><dt>402</dt><dd>Taken as “not for us”: nothing is paid, and the page is not asked for again for a month.</dd></div>
 <div><dt>Links</dt><dd><code>rel="nofollow"</code> is not followed.</dd></div>
-<div><dt>Return visits</dt><dd>We ask whether a page has changed before we fetch it again (<code>If-None-Match</code>, <code>If-Modified-Since</code>).</dd></div>
+<div><dt>Return visits</dt><dd>We ask whether a page has changed before we fetch it again (<code>If-None-Match</code>, <code>If-Modified-Since</code>), and listen to what you say has changed: <code>lastmod</code> in sitemaps, IndexNow at <code>/indexnow</code>.</dd></div>
 <div><dt>Measuring</dt><dd>Now and then a few crawlers measure how far away your server is, by a TCP connection or a <code>HEAD</code> request, once for your whole network.</dd></div>
 <div><dt>What is kept</dt><dd>What an index needs (title, words, links), not your pages.</dd></div>
 </dl></section>`;
