@@ -413,7 +413,7 @@ const exampleCard = {
     "targeted-content": "public web pages, feeds and sitemaps",
     "rate-control": "Crawl-delay in robots.txt; 429 or 503, with Retry-After",
     "rate-expectation": "max=1rps for each host, one request at a time",
-    "known-urls": ["/robots.txt"],
+    "known-urls": ["/robots.txt", "/.well-known/tdmrep.json"],
     ips_uri: "https://crawl.example.org/about-crawler/addresses.json",
   },
 };

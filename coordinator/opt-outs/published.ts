@@ -77,7 +77,7 @@ export function signatureAgentCard(settings: PublishedSettings): object | NotPub
       "targeted-content": "public web pages, feeds and sitemaps",
       "rate-control": "Crawl-delay in robots.txt; 429 or 503, with Retry-After",
       ...(politenessSeconds === null ? {} : { "rate-expectation": rateWords(politenessSeconds) }),
-      "known-urls": ["/robots.txt"],
+      "known-urls": ["/robots.txt", "/.well-known/tdmrep.json"],
       ips_uri: origin + publishedPaths.addresses,
     },
   };
