@@ -21,7 +21,7 @@ import { languageOf } from "./language.ts";
 import { LexemeVector, type Weight } from "./lexemes.ts";
 import { type LinkHeader, linkTargets } from "./link-header.ts";
 import { linkResolver, type ResolveReference } from "./link-resolver.ts";
-import { mark } from "./open-elements.ts";
+import { type Containers, mark } from "./open-elements.ts";
 import { pageDates } from "./page-dates.ts";
 import { declaredRefresh, PageNotes } from "./page-metadata.ts";
 import { type ReadLink, tidy } from "./read-links.ts";
@@ -196,7 +196,17 @@ function plainPage(source: string): ReadPage {
     headings: [],
     links: [],
     leftOutLinks: 0,
-    blocks: [{ text, words: countWords(text, 0, text.length), headingLevel: 0, linkWords: 0, marks: 0 }],
+    blocks: [
+      {
+        text,
+        words: countWords(text, 0, text.length),
+        headingLevel: 0,
+        linkWords: 0,
+        marks: 0,
+        container: 0,
+      },
+    ],
+    containers: { parents: [0], isParagraph: [false] },
     alts: "",
     cut: false,
   };
@@ -221,10 +231,10 @@ const longPieceCharacters = 16 * 1024;
 
 const maxProseCharacters = 3000;
 
-export function pageText(read: Pick<ReadPage, "blocks" | "alts">): PageText {
+export function pageText(read: Pick<ReadPage, "blocks" | "alts" | "containers">): PageText {
   const pieces: { weight: Weight; text: string }[] = [];
   let prose = "";
-  for (const { text, headingLevel } of mainBlocks(read.blocks)) {
+  for (const { text, headingLevel } of mainBlocks(read.blocks, read.containers)) {
     const weight = headingLevel > 0 ? "B" : "D";
     const last = pieces.at(-1);
     if (last?.weight === weight && last.text.length < longPieceCharacters) last.text += `\n${text}`;
@@ -347,14 +357,20 @@ interface Measured {
 }
 
 /** The blocks of the main text, in order, headings included. */
-function mainBlocks(blocks: readonly TextBlock[]): readonly TextBlock[] {
+function mainBlocks(blocks: readonly TextBlock[], containers: Containers): readonly TextBlock[] {
   const seen = blocks.filter((block) => (block.marks & mark.hidden) === 0);
   const measured = seen.map(measure);
   const unnamed = measured.filter(({ block }) => (block.marks & mark.furniture) === 0);
   const unlikely = unnamed.filter(({ block }) => (block.marks & mark.likelyFurniture) === 0);
   const [all, some] = [proseWords(unnamed), proseWords(unlikely)];
   const candidates = 2 * some < all ? unnamed : unlikely;
-  const choices = [chosen(candidates), candidates, unnamed];
+  const region = kept(
+    mainRegion(candidates, containers),
+    ({ linkDensity }) => linkDensity <= maxRegionDensity,
+  );
+  const prose = chosen(candidates);
+  const isText = wordsOf(region) >= Math.max(minRegionWords, minRegionShare * wordsOf(prose));
+  const choices = [...(isText ? [region] : []), prose, candidates, unnamed];
   const isEnough = (choice: readonly Measured[]) =>
     wordsOf(choice) >= Math.max(minMainWords, minMainShare * wordsOf(measured));
   const taken = choices.find(isEnough) ?? measured;
@@ -373,15 +389,20 @@ function proseWords(measured: readonly Measured[]): number {
   return wordsOf(measured.filter(({ words, linkDensity }) => words > 16 && linkDensity <= 1 / 3));
 }
 
+/** Block by block, wherever they stand. */
 function chosen(candidates: readonly Measured[]): Measured[] {
+  return kept(candidates, (now, before, after) => isMain(now, before ?? none, after ?? none));
+}
+
+/** Those that are to be kept, with the headings over them. Neighbours are those that are no headings. */
+function kept(
+  candidates: readonly Measured[],
+  isKept: (now: Measured, before: Measured | undefined, after: Measured | undefined) => boolean,
+): Measured[] {
   const prose = candidates.filter(({ block }) => block.headingLevel === 0);
-  const kept = new Set<Measured>();
-  for (let at = 0; at < prose.length; at++) {
-    const now = prose[at]!;
-    if (isMain(now, prose[at - 1] ?? none, prose[at + 1] ?? none)) kept.add(now);
-  }
-  keepHeadings(candidates, kept);
-  return candidates.filter((one) => kept.has(one));
+  const taken = new Set(prose.filter((now, at) => isKept(now, prose[at - 1], prose[at + 1])));
+  keepHeadings(candidates, taken);
+  return candidates.filter((one) => taken.has(one));
 }
 
 const none: Pick<Measured, "words" | "linkDensity"> = { words: 0, linkDensity: 0 };
@@ -405,4 +426,116 @@ function keepHeadings(candidates: readonly Measured[], kept: Set<Measured>): voi
     if (now.block.headingLevel === 0) follows = kept.has(now);
     else if (follows || now.block.headingLevel === 1) kept.add(now);
   }
+}
+
+// The part of the page's tree that holds its text, found as the browsers' reader views do (the steps of Readability 0.6, in
+// numbers of blocks): paragraphs count for the elements that they stand in, the nearer the more, less what is links there;
+// the best of these, with those beside it that are text as well. Numbers that are not Readability's were found on the
+// first halves of two public gold sets (test/bench/results/extraction.md).
+
+const fewestScoredCharacters = 25;
+const mostScoredAncestors = 5;
+const alternativeShare = 0.75;
+const fewestAlternatives = 3;
+const mostAlternatives = 4;
+const leastSiblingScore = 10;
+const siblingShare = 0.2;
+const maxSiblingDensity = 0.25;
+
+/** An element that holds hardly more than the best one is taken for it, and looked beside. */
+const aloneShare = 0.02;
+
+/** A region with fewer words, or less of what looks like prose wherever it stands, is a chance find. */
+const minRegionWords = 100;
+const minRegionShare = 0.45;
+
+/** In the region, lists and short lines are text, too, unless they are mostly links. */
+const maxRegionDensity = 0.6;
+
+function mainRegion(
+  candidates: readonly Measured[],
+  { parents, isParagraph }: Containers,
+): readonly Measured[] {
+  const count = parents.length;
+  const [scores, words, linkWords] = [
+    new Float64Array(count),
+    new Float64Array(count),
+    new Float64Array(count),
+  ];
+  for (const { block } of candidates) {
+    words[block.container]! += block.words;
+    linkWords[block.container]! += block.linkWords;
+    if (block.headingLevel === 0 && block.text.length >= fewestScoredCharacters)
+      addScore(
+        scores,
+        parents,
+        isParagraph[block.container] ? parents[block.container]! : block.container,
+        scoreOf(block),
+      );
+  }
+  for (let at = count - 1; at > 0; at--) {
+    words[parents[at]!]! += words[at]!;
+    linkWords[parents[at]!]! += linkWords[at]!;
+  }
+  for (let at = 0; at < count; at++) scores[at]! *= 1 - linkWords[at]! / Math.max(1, words[at]!);
+  let top = commonOf(scores, parents, climbed(scores, parents, bestOf(scores)));
+  while (parents[top]! > 0 && words[parents[top]!]! <= (1 + aloneShare) * words[top]!) top = parents[top]!;
+  const least = Math.max(leastSiblingScore, siblingShare * scores[top]!);
+  const isIn = new Uint8Array(count);
+  for (let at = 1; at < count; at++) {
+    const isSibling = parents[at] === parents[top] && top !== 0;
+    const isText =
+      words[at]! > (isParagraph[at] ? 15 : 50) && linkWords[at]! < maxSiblingDensity * words[at]!;
+    if (at === top || isIn[parents[at]!] === 1 || (isSibling && (scores[at]! >= least || isText)))
+      isIn[at] = 1;
+  }
+  if (top === 0) isIn.fill(1);
+  return candidates.filter(({ block }) => isIn[block.container] === 1 || block.headingLevel === 1);
+}
+
+function scoreOf({ text }: TextBlock): number {
+  let commas = 0;
+  for (let at = text.indexOf(","); at >= 0 && commas < 50; at = text.indexOf(",", at + 1)) commas++;
+  return 1 + commas + Math.min(3, text.length / 100);
+}
+
+function addScore(scores: Float64Array, parents: readonly number[], from: number, score: number): void {
+  for (let at = from, level = 0; level < mostScoredAncestors && at > 0; at = parents[at]!, level++)
+    scores[at]! += level === 0 ? score : level === 1 ? score / 2 : score / (3 * level);
+}
+
+function bestOf(scores: Float64Array): number {
+  let best = 0;
+  for (let at = 1; at < scores.length; at++) if (scores[at]! > scores[best]!) best = at;
+  return best;
+}
+
+/** A parent that has more is taken. */
+function climbed(scores: Float64Array, parents: readonly number[], top: number): number {
+  const least = scores[top]! / 3;
+  let last = scores[top]!;
+  for (let at = parents[top]!; at > 0; at = parents[at]!) {
+    if (scores[at]! < least) return top;
+    if (scores[at]! > last) return at;
+    last = scores[at]!;
+  }
+  return top;
+}
+
+/** An element that holds three others which are nearly as good is the text. */
+function commonOf(scores: Float64Array, parents: readonly number[], top: number): number {
+  let others: number[] = [];
+  for (let at = 1; at < scores.length; at++)
+    if (at !== top && scores[at]! >= alternativeShare * scores[top]!) others.push(at);
+  others = others.sort((a, b) => scores[b]! - scores[a]!).slice(0, mostAlternatives);
+  if (others.length < fewestAlternatives) return top;
+  for (let at = parents[top]!; at > 0; at = parents[at]!)
+    if (others.filter((other) => isWithin(parents, other, at)).length >= fewestAlternatives) return at;
+  return top;
+}
+
+function isWithin(parents: readonly number[], inner: number, outer: number): boolean {
+  let at = inner;
+  while (at > outer) at = parents[at]!;
+  return at === outer;
 }

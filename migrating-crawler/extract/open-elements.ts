@@ -32,12 +32,29 @@ const maxDepth = 512;
 /** A tag's element is looked for so far out: further is no mistake of real pages, and would cost as much for each tag. */
 const maxSteps = 100;
 
-export class OpenElements {
+/** Blocks of the page's tree in the order of their beginnings: each one's parent, which has a lower number. 0 is the page. */
+export interface Containers {
+  readonly parents: readonly number[];
+  /** What holds a paragraph and nothing else, as a rule. */
+  readonly isParagraph: readonly boolean[];
+}
+
+/** Further blocks count as what they stand in. */
+const maxContainers = 100_000;
+
+const paragraphs = new Set(["p", "pre", "h1", "h2", "h3", "h4", "h5", "h6"]);
+
+export class OpenElements implements Containers {
   depth = 0;
+  /** The innermost block. */
+  container = 0;
+  readonly parents: number[] = [0];
+  readonly isParagraph: boolean[] = [false];
   /** Of the innermost element, with what it inherits. */
   marks = 0;
   readonly #tags: HtmlTag[] = [];
   readonly #marks: number[] = [];
+  readonly #containers: number[] = [];
   readonly #counts = new Int32Array(tagCount);
 
   get isFull(): boolean {
@@ -57,7 +74,12 @@ export class OpenElements {
     if (!isKept || tag.isVoid) return;
     this.#tags[this.depth] = tag;
     this.#marks[this.depth] = this.marks;
+    this.#containers[this.depth] = this.container;
     this.depth++;
+    if (tag.isBlock && this.parents.length < maxContainers) {
+      this.isParagraph.push(paragraphs.has(tag.name));
+      this.container = this.parents.push(this.container) - 1;
+    }
     this.#counts[tag.index]!++;
     if ((this.marks & mark.foreign) !== 0 && htmlInForeign.has(tag.name)) this.marks &= ~mark.foreign;
     this.marks |= own;
@@ -110,6 +132,7 @@ export class OpenElements {
       this.depth--;
       this.#counts[this.#tags[this.depth]!.index]!--;
       this.marks = this.#marks[this.depth]!;
+      this.container = this.#containers[this.depth]!;
     }
   }
 }

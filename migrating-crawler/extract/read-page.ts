@@ -6,7 +6,7 @@
 import { composed } from "#protocol/composed";
 import { licenseType } from "../preferences/rsl.ts";
 import type { HtmlTag } from "./html-tags.ts";
-import { mark, OpenElements } from "./open-elements.ts";
+import { type Containers, mark, OpenElements } from "./open-elements.ts";
 import { PageNotes } from "./page-metadata.ts";
 import { LinkReader, marksOf, type ReadLink, type TagAttributes, tidy } from "./read-links.ts";
 import type { WorkTurns } from "./read-list.ts";
@@ -30,6 +30,7 @@ export interface ReadPage {
   /** Links that were met beyond those. */
   readonly leftOutLinks: number;
   readonly blocks: readonly TextBlock[];
+  readonly containers: Containers;
   /** What the pictures show, in the page's words, those of links and furniture left out. */
   readonly alts: string;
   /** The page is nested too deeply and was not read to its end. */
@@ -90,6 +91,7 @@ class PageReader implements HtmlSink {
       links: this.#links.finish(),
       leftOutLinks: this.#links.leftOut,
       blocks: this.#blocks.finish(),
+      containers: this.#elements,
       alts: composed(this.#alts),
       cut: this.#isCut,
     };
@@ -141,7 +143,11 @@ class PageReader implements HtmlSink {
 
   #add(written: string, words: number): void {
     const text = withoutSoftHyphens(written);
-    this.#blocks.add({ text, words }, this.#links.isInside, this.#elements.marks);
+    this.#blocks.add(
+      { text, words, container: this.#elements.container },
+      this.#links.isInside,
+      this.#elements.marks,
+    );
     this.#links.add(text);
     this.#properties.add(text);
   }

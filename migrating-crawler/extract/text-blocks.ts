@@ -14,6 +14,8 @@ export interface TextBlock {
   readonly linkWords: number;
   /** Of the elements it stands in (`mark`). */
   readonly marks: number;
+  /** The innermost block element that it begins in (`Containers`). */
+  readonly container: number;
 }
 
 /** Text that is kept for the index. */
@@ -22,12 +24,19 @@ const maxBlocks = 50_000;
 /** A longer heading is none. */
 const maxHeadingCharacters = 1000;
 
+interface TextPart {
+  readonly text: string;
+  readonly words: number;
+  readonly container: number;
+}
+
 export class TextBlocks {
   readonly #blocks: TextBlock[] = [];
   #text = "";
   #words = 0;
   #linkWords = 0;
   #marks = 0;
+  #container = 0;
   #headingLevel = 0;
   #characters = 0;
 
@@ -36,12 +45,13 @@ export class TextBlocks {
   }
 
   /** `marks`: of the elements that the text stands in. */
-  add(part: { readonly text: string; readonly words: number }, isLink: boolean, marks: number): void {
+  add(part: TextPart, isLink: boolean, marks: number): void {
     const { text, words } = part;
     if (marks !== this.#marks) {
       if (((marks ^ this.#marks) & mark.hidden) !== 0) this.#close();
       this.#marks = marks;
     }
+    if (this.#text === "") this.#container = part.container;
     this.#text += text;
     this.#words += words;
     this.#characters += text.length;
@@ -87,6 +97,7 @@ export class TextBlocks {
         headingLevel: this.#headingLevel,
         linkWords: this.#linkWords,
         marks: this.#marks,
+        container: this.#container,
       });
     }
     this.#text = "";
