@@ -61,6 +61,64 @@ it("letters written with marks are the composed ones in every text of a page, an
   expect(link).toMatchObject({ url: "https://site.example/Zu%CC%88rich", anchor: "Zürcher Gemäuer lesen" });
 });
 
+describe("the language of a page that is written with combining marks", () => {
+  const vietnamese =
+    "Tất cả mọi người sinh ra đều được tự do và bình đẳng về nhân phẩm và quyền lợi. Mọi con người đều được tạo hoá ban cho lý trí và lương tâm và cần phải đối xử với nhau trong tình bằng hữu.";
+  const korean =
+    "모든 인간은 태어날 때부터 자유로우며 그 존엄과 권리에 있어 동등하다. 인간은 천부적으로 이성과 양심을 부여받았으며 서로 형제애의 정신으로 행동하여야 한다.";
+  const undeclared = { contentLanguage: null };
+
+  /** The charset has vowels with circumflex or horn, and tones as marks behind them. */
+  function windows1258(text: string): Buffer {
+    const decoder = new TextDecoder("windows-1258");
+    const codes = new Map(
+      Array.from({ length: 256 }, (_, code) => [decoder.decode(Uint8Array.of(code)), code]),
+    );
+    const spelled = [...text.normalize("NFC")].flatMap((letter) => {
+      if (codes.has(letter)) return [letter];
+      const parts = [...letter.normalize("NFD")];
+      const tones = parts.filter((part) => "\u0300\u0301\u0303\u0309\u0323".includes(part));
+      return [
+        ...parts
+          .filter((part) => !tones.includes(part))
+          .join("")
+          .normalize("NFC"),
+        ...tones,
+      ];
+    });
+    return Buffer.from(spelled.map((letter) => codes.get(letter)!));
+  }
+
+  it("is Vietnamese in windows-1258 and in UTF-8, with the same words", async () => {
+    const page = `<title>Tự do</title><p>${vietnamese}`;
+    const composed = await extract(page, undeclared);
+    const old = await extract(windows1258(page), {
+      ...undeclared,
+      contentType: "text/html; charset=windows-1258",
+    });
+
+    expect(old).toMatchObject({
+      language: "vi",
+      detectedLanguage: "vi",
+      charset: "windows-1258",
+      title: "Tự do",
+    });
+    for (const other of [old, await extract(page.normalize("NFD"), undeclared)])
+      expect({ ...other, digest: "", charset: "" }).toEqual({ ...composed, digest: "", charset: "" });
+  });
+
+  it("is Korean in Jamo, with the same words", async () => {
+    const page = `<title>인간</title><p>${korean}`;
+    const composed = await extract(page, undeclared);
+
+    expect(composed.language).toBe("ko");
+    expect({ ...(await extract(page.normalize("NFD"), undeclared)), digest: "" }).toEqual({
+      ...composed,
+      digest: "",
+    });
+  });
+});
+
 it("soft hyphens, as characters or references, are in no text of a page", async () => {
   const page = await extract(
     `<html lang=de><title>Häuser&shy;zeile</title><meta name=description content="Häuser&#xAD;zeilen am Fluss">

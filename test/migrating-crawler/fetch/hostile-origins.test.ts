@@ -262,6 +262,19 @@ describe("a redirect", () => {
     expect(requests).toBe(1);
   });
 
+  it("to another spelling of its own URL is one, too, and says so", async () => {
+    const url = await hostile((socket) =>
+      socket.write("HTTP/1.1 301 Moved\r\nlocation: /%70age\r\ncontent-length: 0\r\n\r\n"),
+    );
+
+    const result = await fetchOne({ url });
+
+    expect(result.outcome).toMatchObject({
+      code: "redirect-loop",
+      reason: expect.stringContaining("another spelling of its own URL"),
+    });
+  });
+
   it("after five in a row is one too many", async () => {
     const url = await hostile((socket) =>
       socket.write("HTTP/1.1 302 Found\r\nlocation: /next\r\ncontent-length: 0\r\n\r\n"),
