@@ -60,6 +60,7 @@ const leastForSlownessPerHour = 60;
 const minutesToStart = 60;
 /** A single answer speaks for a tenth more, however long the gap before it. */
 const mostGrowth = 1.1;
+const growthAfterSlowness = 1.25;
 /** Nothing is learned from hours in which nobody asked. */
 const longestGapMs = 60_000;
 
@@ -104,9 +105,11 @@ export function afterGoodAnswer(
   if (isAtStart || !isQuick) return met;
   const perHour = rateNow(rate, bounds, nowMs);
   const step = ((startPerHour / minutesToStart) * gap) / 60_000;
-  const most = perHour * mostGrowth;
   // Back to where it was before it was slow there is nothing to be found out.
-  const raised = rate.limitedBy === "slow" && perHour < startPerHour ? most : Math.min(most, perHour + step);
+  const raised =
+    rate.limitedBy === "slow" && perHour < startPerHour
+      ? perHour * growthAfterSlowness
+      : Math.min(perHour * mostGrowth, perHour + step);
   const grown = Math.min(raised, ceiling(rate, nowMs), mostPerHour);
   const isFree = grown >= mostPerHour;
   // At the top of what the settings allow nothing limits it; where that is the start, nothing need be known.
