@@ -2,6 +2,7 @@
  * What a site states of the uses of its pages, as statements that travel (protocol/preferences): legible, bounded, each
  * once. Each standard has a file of its own here; all of them read what strangers wrote.
  */
+import { withoutUsers } from "#core/ip/url-host";
 import {
   type ContentUse,
   maxPreferences,
@@ -68,9 +69,9 @@ export function mergedStatements(stated: readonly StatedPreference[]): StatedPre
   return each.filter((one) => kept.has(one));
 }
 
-/** On one line; a long text is cut and says how long it is. Postgres' text holds neither NUL nor half characters. */
+/** On one line, and without users and passwords of URLs; a long text is cut and says how long it is. Postgres' text holds neither NUL nor half characters. */
 export function legible(text: string): string {
-  const start = text.slice(0, maxTextCharacters).replace(/[\p{Cc}\s]+/gu, " ");
+  const start = withoutUsers(text.slice(0, maxTextCharacters)).replace(/[\p{Cc}\s]+/gu, " ");
   const whole = start.replace(/\p{Surrogate}/gu, "\ufffd").trim();
   if (text.length <= maxTextCharacters) return whole;
   const length = `… of ${text.length} characters`;

@@ -247,6 +247,14 @@ describe("what is hostile", () => {
     expect(maySearch(merged)).toBe(false);
   });
 
+  it("users and passwords of URLs are not kept", () => {
+    const [stated] = licenseLinks([
+      '<https://anna:secret@x.example/license.xml>; rel="license"; type="application/rsl+xml"',
+    ]);
+
+    expect(stated?.text).toBe("https://x.example/license.xml");
+  });
+
   it("an inline license of megabytes, or of a million elements, is read in part", () => {
     const nested = `${"<content url='/'>".repeat(1e6)}<license><prohibits type="usage">search</prohibits></license>`;
 
