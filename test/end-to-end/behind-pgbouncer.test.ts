@@ -73,7 +73,10 @@ describe.skipIf(pgBouncerProgram === null || process.env.DATABASE_URL !== undefi
       const schemaOf = async (database: Database) =>
         (await database.pool.query<{ schema: string }>("select current_schema() as schema")).rows[0]?.schema;
       await migrate(other);
-      const { rows } = await other.pool.query<{ pid: number }>("select pg_backend_pid() as pid");
+      // Which of them is the latest to be free again depends on what each had to discard.
+      const { rows } = await other.pool.query<{ pid: number }>(
+        "select pid from pg_stat_activity where datname = current_database() and backend_type = 'client backend'",
+      );
       expect(await schemaOf(other)).toBe("elsewhere");
       await other.close();
 
@@ -81,7 +84,8 @@ describe.skipIf(pgBouncerProgram === null || process.env.DATABASE_URL !== undefi
       const seen = await again.pool.query<{ pid: number; schema: string }>(
         "select pg_backend_pid() as pid, current_schema() as schema",
       );
-      expect(seen.rows).toEqual([{ pid: rows[0]!.pid, schema: behind.schema }]);
+      expect(rows.map(({ pid }) => pid)).toContain(seen.rows[0]!.pid);
+      expect(seen.rows[0]!.schema).toBe(behind.schema);
       await again.close();
     });
 
