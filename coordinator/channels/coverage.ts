@@ -98,7 +98,7 @@ function wordsOf(
     if (cut === "depth")
       return `depth (${howMany(facts.tooDeep, "URL")} more than ${howMany(facts.maxDepth, "link")} from a seed)`;
     const held = facts.held > 0 ? `${howMany(facts.held, "URL")} held back` : "";
-    const leftOut = facts.leftOut > 0 ? `one left out ${howMany(facts.leftOut, "time")}` : "";
+    const leftOut = facts.leftOut > 0 ? `URLs left out ${howMany(facts.leftOut, "time")}` : "";
     return `budget (${[held, leftOut].filter((words) => words !== "").join(", ")})`;
   });
   const cut = cuts.length === 0 ? "" : `cut by ${cuts.join(" and by ")}`;

@@ -35,13 +35,13 @@ function limitWords({ limit, hosts }: LimitCount): string {
     case "no-delegation":
       return `limited by the search for crawlers: ${those} ${wait} for one`;
     case "crawler-offline":
-      return `limited by crawlers that are offline: ${those} ${wait} for theirs`;
+      return `limited by crawlers that are offline: ${those} ${wait} for them`;
     case "crawler-draining":
       return `limited by crawlers that are being drained: ${those} ${wait} for another`;
     case "budget":
       return `limited by the crawlers' daily limits: ${those} ${wait} for tomorrow`;
     case "crawler-full":
-      return `limited by the crawlers' capacity: ${those} ${wait} for room at theirs`;
+      return `limited by the crawlers' capacity: ${those} ${wait} for room at their crawlers`;
     case "back-off":
       return `limited by ${theirs} back-off after 429, 503 or no answer`;
     case "site-cap":
