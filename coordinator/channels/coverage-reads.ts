@@ -154,8 +154,10 @@ async function coverageOfPlace(pool: Pool, { hostHash, ...place }: Place): Promi
        select distinct link.url_hash
        from inside i
        join out_link o on o.host_hash = $1 and o.url_hash = i.url_hash
-       cross join lateral unnest(o.urls[1:o.own_links]) as link (url_hash)
+       cross join lateral unnest(o.urls[1:o.own_links]) with ordinality as link (url_hash, place)
        where i.depth >= $3 and i.visits > 0
+         -- Whether such a link is followed is the scope's to say, not the depth's.
+         and not link.place = any(coalesce(o.nofollows, '{}'))
          and not exists (select from frontier_url u where u.host_hash = $1 and u.url_hash = link.url_hash)
          and not exists (select from held_urls b where b.host_hash = $1 and link.url_hash = any(b.url_hashes))
        limit ${mostTooDeep}

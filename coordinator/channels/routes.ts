@@ -1,7 +1,7 @@
 /** /channels: what is crawled of parts of hosts; operators add and remove. */
 import type { z } from "zod";
 import { UsageError } from "#core/errors";
-import { urlKeyOf } from "#core/url-key";
+import { hostNamed } from "#core/url-key";
 import type { AskedAction, Outcome, WebPart } from "../web/actions.ts";
 import type { BodyOf } from "../web/api-operation.ts";
 import { readChannel } from "./channel.ts";
@@ -30,8 +30,9 @@ export function channelRoutes({ store, coverage }: ChannelPorts): WebPart {
           value === null || (Number.isInteger(value) && value > 0 && value < 2 ** 31);
         if (!isNumber(channel)) return "channel: must be a number, as listed";
         if (!isNumber(submission)) return "submission: must be a number, as on its receipt";
-        const host = query("host") === "" ? null : hostOf(query("host"));
-        if (host === undefined) return "host: must be a host's name, such as www.example.org";
+        const host = query("host") === "" ? null : hostNamed(query("host"));
+        if (host === null && query("host") !== "")
+          return "host: must be a host's name, such as www.example.org";
         if ([channel, submission, host].filter((one) => one !== null).length > 1)
           return "channel, submission, host: name one of them";
         const most = query("format") === "csv" ? placesInCsv : placesShown;
@@ -75,12 +76,6 @@ export function channelRoutes({ store, coverage }: ChannelPorts): WebPart {
 
 const placesShown = 100;
 const placesInCsv = 1000;
-
-/** Undefined: it is none. */
-function hostOf(text: string): string | undefined {
-  const key = urlKeyOf(/^https?:\/\//i.test(text) ? text : `http://${text}/`);
-  return typeof key === "string" ? undefined : key.host;
-}
 
 const linesOf = (text = "") => text.split(/[\s,]+/).filter((line) => line !== "");
 

@@ -65,6 +65,13 @@ function parsedKey(text: string): UrlKey | UrlFault {
   return { url, host, hostHash: hostHashOf(host), urlHash: hash64(url) as UrlHash };
 }
 
+/** The host that somebody names, by itself or by a URL of it, as `UrlKey` has it; null: that is none. */
+export function hostNamed(text: string): string | null {
+  const given = text.trim();
+  const key = urlKeyOf(/^[a-z][a-z0-9+.-]*:\/\//i.test(given) ? given : `http://${given}/`);
+  return typeof key === "string" ? null : key.host;
+}
+
 export function hostHashOf(host: string): HostHash {
   const known = hostHashes.get(host);
   if (known !== undefined) return known;

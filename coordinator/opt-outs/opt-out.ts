@@ -11,7 +11,7 @@ import { getPublicSuffix } from "tldts";
 import type { CrawlerId } from "#core/ids";
 import { formatAddress, parseAddress } from "#core/ip/address";
 import { firstAddress, formatRange, isUnary, lastAddress, parseRange } from "#core/ip/range";
-import { urlKeyOf } from "#core/url-key";
+import { hostNamed } from "#core/url-key";
 
 /** An unconfirmed opt-out is honoured for so long. */
 export const unconfirmedDays = 30;
@@ -133,15 +133,13 @@ export function readTarget(text: string, networks: "networks" | "sites-only"): O
     const [first, last] = [formatAddress(firstAddress(range)), formatAddress(lastAddress(range))];
     return { site: null, network: { first, last } };
   }
-  const key = urlKeyOf(/^[a-z][a-z0-9+.-]*:\/\//i.test(given) ? given : `http://${given}/`);
-  if (typeof key === "string")
-    return `“${given.slice(0, 100)}” is not the name of a site, such as www.example.org.`;
-  if (parseAddress(key.host) !== null)
-    return networks === "networks" ? readTarget(key.host, networks) : addressFault;
-  if (!key.host.includes("."))
-    return `“${key.host}” is a whole top-level domain, or a name of your own network: name a site in it.`;
-  if (networks === "sites-only" && isPublicSuffix(key.host)) return suffixFault(key.host);
-  return { site: key.host, network: null };
+  const host = hostNamed(given);
+  if (host === null) return `“${given.slice(0, 100)}” is not the name of a site, such as www.example.org.`;
+  if (parseAddress(host) !== null) return networks === "networks" ? readTarget(host, networks) : addressFault;
+  if (!host.includes("."))
+    return `“${host}” is a whole top-level domain, or a name of your own network: name a site in it.`;
+  if (networks === "sites-only" && isPublicSuffix(host)) return suffixFault(host);
+  return { site: host, network: null };
 }
 
 /**

@@ -5,7 +5,7 @@
 import type { Change } from "#core/audit";
 import { UsageError } from "#core/errors";
 import { howMany } from "#core/format";
-import { urlKeyOf } from "#core/url-key";
+import { hostNamed } from "#core/url-key";
 
 export interface SiteCap {
   /** A host's name in ASCII; the cap holds for it and all names below it. */
@@ -39,11 +39,10 @@ export const mostSiteCaps = 10_000;
 
 /** `www.example.org`, or a URL of it. Throws a UsageError for what is no host's name. */
 export function readSite(text: string): string {
-  const given = text.trim();
-  const key = urlKeyOf(/^[a-z][a-z0-9+.-]*:\/\//i.test(given) ? given : `http://${given}/`);
-  if (typeof key === "string" || given === "")
-    throw new UsageError(`“${given.slice(0, 100)}” is not the name of a site, such as www.example.org`);
-  return key.host;
+  const host = hostNamed(text);
+  if (host === null)
+    throw new UsageError(`“${text.slice(0, 100)}” is not the name of a site, such as www.example.org`);
+  return host;
 }
 
 /** Throws a UsageError. */

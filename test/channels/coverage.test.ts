@@ -82,6 +82,20 @@ it("is cut by depth where its deepest pages link to what is not in the crawl", a
   expect(list?.coverage[0]?.words).toBe("cut by depth (2 URLs more than 0 links from a seed)");
 });
 
+it("is not cut by depth for links that are not followed", async () => {
+  const crawlerId = await world.delegatedHost("athens", "http://a.example/");
+  const [lease] = await world.lease(crawlerId);
+  const links = ["http://a.example/deep", "http://a.example/deeper"];
+  const arrived = arrivedResult({ sequence: 1, leaseId: lease!.leaseId, url: "http://a.example/", links });
+  await world.take(crawlerId, [
+    { ...arrived, admit: [], links: arrived.links.map((link, at) => ({ ...link, nofollow: at === 0 })) },
+  ]);
+
+  const list = await coverageList(world.pool, { ...nothing, host: "a.example", maxDepth: 0 });
+
+  expect(list?.coverage[0]).toMatchObject({ cutBy: ["depth"], tooDeep: 1 });
+});
+
 it("is cut by budget where URLs are held back or left out, which a line for each seed says", async () => {
   await crawl(
     "http://a.example/",

@@ -6,9 +6,9 @@ import { type CoverageList, coverageList } from "#coordinator/channels/coverage-
 import { placeWords } from "#coordinator/channels/page";
 import { knownPolicies } from "#coordinator/settings/change";
 import { createPolicyStore } from "#coordinator/settings/settings-store";
-import { readSite } from "#coordinator/site-caps/site-cap";
 import { csvText } from "#coordinator/web/html";
 import { UsageError } from "#core/errors";
+import { hostNamed } from "#core/url-key";
 import { boundedInteger } from "../bounded-number.ts";
 import { commandContext, exitCodes } from "../command-context.ts";
 import { formatTable, printAnswer, printable } from "../output.ts";
@@ -45,7 +45,11 @@ export function coverageCommand(): Command {
 
 async function coverage(options: CoverageOptions): Promise<void> {
   const { channel = null, submission = null, limit: most } = options;
-  const host = options.host === undefined ? null : readSite(options.host);
+  const host = options.host === undefined ? null : hostNamed(options.host);
+  if (host === null && options.host !== undefined)
+    throw new UsageError(
+      `--host ${options.host.slice(0, 100)}: must be a host's name, such as www.example.org`,
+    );
   if ([channel, submission, host].filter((one) => one !== null).length > 1)
     throw new UsageError("--channel, --submission, --host: name one of them");
   if (options.csv && options.json) throw new UsageError("--csv, --json: one of them");
