@@ -103,6 +103,25 @@ it("ages are told for all and for each reason", async () => {
   );
 });
 
+it("the verdict counts hosts that rest by what makes them rest", async () => {
+  await world.pool.query(
+    `update frontier_host set not_before = '2030-01-01T12:00:20Z', crawl_delay_ms = 30000
+     where host in ('s4.example', 's5.example', 's6.example')`,
+  );
+
+  const { verdict } = await queueAges(world.pool, noon);
+  await world.pool.query(
+    `update frontier_host set not_before = '-infinity', crawl_delay_ms = null
+     where host in ('s5.example', 's6.example')`,
+  );
+
+  expect(verdict).toEqual({
+    limitedBy: "crawl-delay",
+    hosts: 3,
+    words: "limited by 3 hosts' Crawl-delay",
+  });
+});
+
 it("a list of one reason has no other, and is bounded", async () => {
   expect(await longestWaiting(world.pool, { reason: "politeness", most: 5 }, noon)).toMatchObject([
     { host: "s4.example", notBefore: "2030-01-01T12:00:20.000Z", crawler: "politeness" },
