@@ -70,7 +70,7 @@ try {
 process.exit();
 
 function profiled(file: string): (work: () => Promise<void>) => Promise<void> {
-  return async (work) => await coordinator!.profile(file, work);
+  return async (work) => void (await coordinator!.profile(file, work));
 }
 
 async function startCoordinator(): Promise<MeasuredProcess> {

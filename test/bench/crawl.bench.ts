@@ -1,118 +1,221 @@
 /**
  * The whole crawler against others on the same sites in the same run: CPU a page of our one-file bundle (robots,
- * fetching, extraction, lexemes, digest, simhash, spool, compression, everything), of Crawlee's CheerioCrawler,
- * of spider-rs and of undici alone, each in a process of its own, taking turns; the sites and the coordinator's
- * side are in other processes. Then where our CPU goes. Run: npm run bench -- crawl
- * With the word `short` after it, a quick one; with `alone`, without the others.
+ * fetching, extraction, lexemes, digest, simhash, spool, compression, everything), of Crawlee's CheerioCrawler, of
+ * spider-rs, of undici with htmlparser2 and of undici alone, each in a process of its own, taking turns; the sites and
+ * the coordinator's side are in other processes. First on real pages, at first sight (hosts that the process has never
+ * asked, pages that it has never seen) and later (the same URLs once more, a twentieth of the long words changed); then
+ * on made-up ones of 40 KB. Then where our CPU goes, by thread and by stage. Run: npm run bench -- crawl
+ * With the word `short` after it, a quick one; with `alone`, without the others; with `real`, `made` or `stages`, that
+ * part alone.
  */
 import { availableParallelism } from "node:os";
 import { join } from "node:path";
 import { type CrawlGround, crawlGround } from "./crawl/crawl-ground.ts";
 import type { MeasuredProcess } from "./crawl/measured-process.ts";
-import { startOurCrawler } from "./crawl/our-crawler.ts";
-import { startPeers } from "./crawl/peers.ts";
+import { type OurCrawler, startOurCrawler } from "./crawl/our-crawler.ts";
+import { type Peer, startPeers } from "./crawl/peers.ts";
 import { goodHosts } from "./crawl/site-hosts.ts";
 import { spread } from "./crawl/spread.ts";
-import { stageProfile } from "./crawl/stage-profile.ts";
+import { type StageTime, stageProfile } from "./crawl/stage-profile.ts";
 
-const hosts = goodHosts.slice(0, 200);
+const asked = new Set(process.argv.slice(2));
+const parts = ["real", "made", "stages"].filter((part) => asked.has(part));
+const isWanted = (part: string) => parts.length === 0 || parts.includes(part);
+
 const hostsAtATime = 32;
-const pagesPerHost = 5;
-const rounds = process.argv.includes("short") ? 2 : 5;
-const pages = hosts.length * pagesPerHost;
+const rounds = asked.has("short") ? 2 : 5;
+/** On this many hosts a round, new ones every time. */
+const realHosts = 64;
+
+const madeHosts = goodHosts.slice(0, 200);
+const madePagesPerHost = 5;
 
 const inOneThread = { limits: { extractionThreads: 0 } };
 const kindNames = { p: "", u: ", language not stated", t: ", pages all of text" };
 
 const ground = await crawlGround();
-console.log(
-  `${hosts.length} hosts, ${pagesPerHost} pages each of ${Math.round(ground.pageBytes)} bytes and 101 links, ${hostsAtATime} hosts at a time, ${rounds} rounds, ${availableParallelism()} cores`,
-);
+console.log(`${hostsAtATime} hosts at a time, ${rounds} rounds, ${availableParallelism()} cores`);
 try {
-  await compare(ground);
-  await showStages(ground);
+  if (isWanted("real")) await compareOnReal(ground);
+  if (isWanted("made")) await compareOnMade(ground);
+  if (isWanted("stages")) await showStages(ground);
 } finally {
   ground.close();
 }
 process.exit();
 
-interface Side {
+interface Crawling {
   readonly name: string;
   readonly process: MeasuredProcess;
   /** The number of pages that were crawled. */
-  readonly crawl: (round: number) => Promise<number>;
-  readonly ms: number[];
+  readonly crawl: (urls: readonly string[]) => Promise<number>;
 }
 
-async function compare({ bundle, port, scratch }: CrawlGround): Promise<void> {
-  const ours = await startOurCrawler(bundle, scratch, inOneThread);
+interface Sides {
+  readonly ours: readonly [threaded: OurCrawler, inOne: OurCrawler];
+  readonly peers: readonly Peer[];
+  readonly all: readonly Crawling[];
+  stop(): Promise<void>;
+}
+
+/** Ours as partners run it first: the figures of the others are told as ratios to it. */
+async function startSides({ bundle, scratch }: CrawlGround): Promise<Sides> {
   const threaded = await startOurCrawler(bundle, scratch);
-  const peers = process.argv.includes("alone") ? [] : startPeers((line) => console.log(line));
-  const sides: Side[] = [
-    ...(["p", "u", "t"] as const).map((kind) => ({
-      name: `Nearcrawl${kindNames[kind]}`,
-      process: ours.process,
-      crawl: (round: number) => ours.crawl(urls(port, kind, round)),
-      ms: [],
-    })),
-    {
-      name: "Nearcrawl, extraction in a thread",
-      process: threaded.process,
-      crawl: (round: number) => threaded.crawl(urls(port, "p", round)),
-      ms: [],
-    },
+  const inOne = await startOurCrawler(bundle, scratch, inOneThread);
+  const peers = asked.has("alone") ? [] : startPeers((line) => console.log(line));
+  const all = [
+    { name: "Nearcrawl", ...threaded },
+    { name: "Nearcrawl, extraction in the main thread", ...inOne },
     ...peers.map((peer) => ({
       name: peer.name,
       process: peer.process,
-      crawl: (round: number) => peer.crawl(urls(port, "p", round), hostsAtATime),
-      ms: [],
+      crawl: (urls: readonly string[]) => peer.crawl(urls, hostsAtATime),
     })),
   ];
-  for (const side of sides) await side.crawl(0);
-  for (let round = 1; round <= rounds; round++) {
-    for (const side of sides) side.ms.push(await cpuPerPage(side, round));
-  }
-  report(sides);
-  const { peakBytes } = await ours.process.usage();
-  console.log(`our peak memory, ${hostsAtATime} hosts at a time: ${Math.round(peakBytes / 2 ** 20)} MB`);
-  await threaded.stop();
-  for (const peer of peers) await peer.process.stop();
-  await ours.stop();
+  const stop = async () => {
+    for (const peer of peers) await peer.process.stop();
+    await threaded.stop();
+    await inOne.stop();
+  };
+  return { ours: [threaded, inOne], peers, all, stop };
 }
 
-async function cpuPerPage(side: Side, round: number): Promise<number> {
+/** Two passes a round over hosts of its own: every page at first sight, then all of them changed a little. */
+async function compareOnReal(here: CrawlGround): Promise<void> {
+  if (here.realPages === null) {
+    console.log("no real pages: the shared data is absent, and what follows is of made-up ones alone");
+    return;
+  }
+  const { count, bytes } = here.realPages;
+  console.log(`\n${count} real pages of ${Math.round(bytes)} bytes on ${realHosts} hosts a round`);
+  const sides = await startSides(here);
+  const passes = ["at first sight", "later"].map((name) => ({ name, ms: sides.all.map((): number[] => []) }));
+  for (let round = 0; round <= rounds; round++) {
+    const urls = realUrls(here, round);
+    for (const [edition, { ms }] of passes.entries()) {
+      await here.serve(edition);
+      for (const [side, crawling] of sides.all.entries()) {
+        const spent = await cpuPerPage(crawling, urls);
+        if (round > 0) ms[side]!.push(spent);
+      }
+    }
+  }
+  for (const { name, ms } of passes) report(name, sides.all, ms);
+  await tellPeak(sides);
+  await sides.stop();
+}
+
+async function compareOnMade(here: CrawlGround): Promise<void> {
+  console.log(
+    `\nmade-up pages: ${madeHosts.length} hosts, ${madePagesPerHost} pages each of ${Math.round(here.pageBytes)} bytes and 101 links`,
+  );
+  const sides = await startSides(here);
+  const [, inOne] = sides.ours;
+  const runs = [
+    ...sides.all.map((side) => ({ ...side, kind: "p" as const })),
+    ...(["u", "t"] as const).map((kind) => ({
+      ...inOne,
+      name: `Nearcrawl, extraction in the main thread${kindNames[kind]}`,
+      kind,
+    })),
+  ];
+  const ms = runs.map((): number[] => []);
+  for (let round = 0; round <= rounds; round++) {
+    for (const [index, run] of runs.entries()) {
+      const spent = await cpuPerPage(run, madeUrls(here, run.kind, round));
+      if (round > 0) ms[index]!.push(spent);
+    }
+  }
+  report("made-up pages", runs, ms);
+  await tellPeak(sides);
+  await sides.stop();
+}
+
+async function cpuPerPage(side: Crawling, urls: readonly string[]): Promise<number> {
   const before = await side.process.usage();
-  const crawled = await side.crawl(round);
+  const crawled = await side.crawl(urls);
   const after = await side.process.usage();
   // One that finds its own way may end some pages early.
-  if (crawled < 0.9 * pages) throw new Error(`${side.name} has crawled ${crawled} of ${pages} pages`);
+  if (crawled < 0.9 * urls.length) {
+    throw new Error(`${side.name} has crawled ${crawled} of ${urls.length} pages`);
+  }
   return (after.cpuMs - before.cpuMs) / crawled;
 }
 
-function report(sides: readonly Side[]): void {
-  const [ours] = sides;
-  console.log(`${"".padEnd(32)} ms CPU a page           times ours`);
-  for (const side of sides) {
-    const ratios = side.ms.map((ms, round) => ms / ours!.ms[round]!);
-    console.log(`${side.name.padEnd(32)} ${spread(side.ms).padEnd(23)} ${spread(ratios)}`);
+function report(what: string, sides: readonly Crawling[], ms: readonly (readonly number[])[]): void {
+  console.log(`${what.padEnd(62)} ms CPU a page           times ours`);
+  for (const [index, { name }] of sides.entries()) {
+    const ratios = ms[index]!.map((one, round) => one / ms[0]![round]!);
+    console.log(`  ${name.padEnd(60)} ${spread(ms[index]!).padEnd(23)} ${spread(ratios)}`);
   }
 }
 
-async function showStages({ bundle, port, scratch }: CrawlGround): Promise<void> {
-  const ours = await startOurCrawler(bundle, scratch, inOneThread);
-  await ours.crawl(urls(port, "p", 0));
-  const file = join(scratch, "profile.json");
-  await ours.process.profile(file, () => ours.crawl(urls(port, "p", 1)));
-  const { stages, functions } = stageProfile(file, bundle);
-  console.log(`\nwhere it goes, ms a page of the profiler's samples`);
-  for (const { name, ms } of stages) console.log(`  ${name.padEnd(30)} ${(ms / pages).toFixed(3)}`);
-  console.log("functions with the most time of their own");
-  for (const { name, ms } of functions.slice(0, 40)) console.log(`  ${(ms / pages).toFixed(3)}  ${name}`);
+async function tellPeak({ ours: [threaded, inOne] }: Sides): Promise<void> {
+  const [withThread, without] = [await threaded.process.usage(), await inOne.process.usage()];
+  const megabytes = ({ peakBytes }: { readonly peakBytes: number }) => Math.round(peakBytes / 2 ** 20);
+  console.log(
+    `our peak memory: ${megabytes(withThread)} MB with the extraction thread, ${megabytes(without)} MB without`,
+  );
+}
+
+/** As partners run it, by thread; then by the stage of the samples of main thread and extraction thread. */
+async function showStages(here: CrawlGround): Promise<void> {
+  const ours = await startOurCrawler(here.bundle, here.scratch);
+  const isReal = here.realPages !== null;
+  const urls = (round: number) => (isReal ? realUrls(here, round) : madeUrls(here, "p", round));
+  const pages = urls(0).length;
+  console.log(`\nwhere it goes, ms a page of ${isReal ? "real" : "made-up"} pages at first sight`);
+  await here.serve(0);
+  for (const round of [0, 1]) await ours.crawl(urls(round));
+  const before = await ours.process.threads();
+  for (const round of [2, 3]) await ours.crawl(urls(round));
+  const after = await ours.process.threads();
+  const line = (name: string, ms: number) => console.log(`  ${name.padEnd(40)} ${ms.toFixed(2)}`);
+  const spent = (of: (times: typeof after) => number) => (of(after) - of(before)) / (2 * pages);
+  line(
+    "main thread",
+    spent(({ mainMs }) => mainMs),
+  );
+  line(
+    "extraction thread",
+    spent(({ othersMs: [busiest = 0] }) => busiest),
+  );
+  line(
+    "V8's helper threads",
+    spent(({ v8Ms }) => v8Ms),
+  );
+  line(
+    "libuv's pool and the rest",
+    spent(({ othersMs }) => othersMs.slice(1).reduce((a, b) => a + b, 0)),
+  );
+  const files = await ours.process.profile(join(here.scratch, "profile.json"), () => ours.crawl(urls(4)));
+  for (const [index, file] of files.entries()) {
+    const { stages, functions } = stageProfile(file, here.bundle);
+    const show = ({ name, ms }: StageTime) => line(name, ms / pages);
+    console.log(
+      `by stage, ${index === 0 ? "main thread" : "extraction thread"} (samples under the profiler)`,
+    );
+    stages.forEach(show);
+    console.log("  functions with the most time of their own");
+    functions.slice(0, 25).forEach(show);
+  }
   await ours.stop();
 }
 
-function urls(port: number, kind: keyof typeof kindNames, round: number): readonly string[] {
-  return hosts.flatMap((host) =>
-    Array.from({ length: pagesPerHost }, (_, page) => `http://${host}:${port}/${kind}/${round * 7 + page}`),
+/** Every page once, on hosts that no other round has. */
+function realUrls({ port, realPages }: CrawlGround, round: number): readonly string[] {
+  const hosts = goodHosts.slice(realHosts * round, realHosts * (round + 1));
+  return Array.from(
+    { length: realPages!.count },
+    (_, page) => `http://${hosts[page % realHosts]}:${port}/r/${page}`,
+  );
+}
+
+function madeUrls({ port }: CrawlGround, kind: keyof typeof kindNames, round: number): readonly string[] {
+  return madeHosts.flatMap((host) =>
+    Array.from(
+      { length: madePagesPerHost },
+      (_, page) => `http://${host}:${port}/${kind}/${round * 7 + page}`,
+    ),
   );
 }

@@ -14,21 +14,31 @@ export interface CrawlGround {
   /** Of all sites. */
   readonly port: number;
   readonly pageBytes: number;
+  /** Null where the shared data is absent. */
+  readonly realPages: { readonly count: number; readonly bytes: number } | null;
+  /** From now on the sites serve the real pages in this edition. */
+  serve(edition: number): Promise<void>;
   readonly sitesPid: number;
   /** A folder for the crawlers' homes; removed in the end. */
   readonly scratch: string;
   close(): void;
 }
 
+type SitesReady = Pick<CrawlGround, "port" | "pageBytes" | "realPages">;
+
 export async function crawlGround(): Promise<CrawlGround> {
   const scratch = mkdtempSync(join(tmpdir(), "nearcrawl-bench-"));
   const sites = fork(join(import.meta.dirname, "../crawl-site.ts"), { execArgv: process.execArgv });
-  const [{ port, pageBytes }] = (await once(sites, "message")) as [{ port: number; pageBytes: number }];
+  const [{ port, pageBytes, realPages }] = (await once(sites, "message")) as [SitesReady];
   const bundle = join(scratch, "crawler-bundle.mjs");
   await bundleCrawler({ root, outfile: bundle, stopWords: readStopWords() });
   const close = () => {
     sites.kill();
     rmSync(scratch, { recursive: true, force: true });
   };
-  return { bundle, port, pageBytes, sitesPid: sites.pid!, scratch, close };
+  const serve = async (edition: number) => {
+    sites.send({ edition });
+    await once(sites, "message");
+  };
+  return { bundle, port, pageBytes, realPages, serve, sitesPid: sites.pid!, scratch, close };
 }

@@ -10,6 +10,15 @@ export interface Usage {
   readonly peakBytes: number;
 }
 
+/** User and system time since the start. */
+export interface ThreadTimes {
+  readonly mainMs: number;
+  /** V8's helpers: the collector's and the compiler's. */
+  readonly v8Ms: number;
+  /** Workers and libuv's pool, the busiest first. */
+  readonly othersMs: readonly number[];
+}
+
 export class MeasuredProcess {
   readonly #child: ChildProcess;
   #output = "";
@@ -38,15 +47,20 @@ export class MeasuredProcess {
     return this.ask<Usage>({ type: "usage" }, "usage");
   }
 
+  /** CPU by kind of thread; Linux alone can tell. */
+  threads(): Promise<ThreadTimes> {
+    return this.ask<ThreadTimes>({ type: "threads" }, "threads");
+  }
+
   tell(message: object): void {
     if (this.#child.connected) this.#child.send(message, () => {});
   }
 
-  /** The CPU profile of the main thread while the work is done, into the file. */
-  async profile(file: string, work: () => Promise<unknown>): Promise<void> {
+  /** CPU profiles while the work is done, one file a thread: the main one first, then the workers. */
+  async profile(file: string, work: () => Promise<unknown>): Promise<readonly string[]> {
     await this.ask({ type: "profile" }, "profiling");
     await work();
-    await this.ask({ type: "profiled", file }, "profiled");
+    return (await this.ask<{ files: readonly string[] }>({ type: "profiled", file }, "profiled")).files;
   }
 
   /** Sends a message and resolves with the answer of that type; throws with the process's words when it ends. */

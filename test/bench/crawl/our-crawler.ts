@@ -22,6 +22,7 @@ export async function startOurCrawler(
   bundle: string,
   scratch: string,
   changes: Partial<CrawlerSettings> = {},
+  execArgv: readonly string[] = [],
 ): Promise<OurCrawler> {
   const giver = await WorkGiver.start();
   const home = mkdtempSync(join(scratch, "home-"));
@@ -37,7 +38,7 @@ export async function startOurCrawler(
   };
   const file = join(home, "settings.json");
   writeFileSync(file, JSON.stringify(settings));
-  const process = new MeasuredProcess(bundle, { args: [file] });
+  const process = new MeasuredProcess(bundle, { args: [file], execArgv });
   const stop = async () => {
     await process.stop();
     await giver.stop();
@@ -63,6 +64,8 @@ export function byHost(urls: readonly string[]): ReadonlyMap<string, readonly st
 }
 
 function notFetched({ url, outcome, page }: FetchResult): string | null {
-  if (outcome.type === "fetched" && page !== null && page.lexemes !== "") return null;
+  // Some real pages ask not to be indexed.
+  const isRead = page !== null && (page.lexemes !== "" || page.robots.noindex);
+  if (outcome.type === "fetched" && isRead) return null;
   return `${url} was not fetched and extracted: ${JSON.stringify(outcome)}`;
 }

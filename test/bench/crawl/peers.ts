@@ -20,9 +20,12 @@ export interface Peer {
   crawl(urls: readonly string[], hosts: number): Promise<number>;
 }
 
-/** undici alone, Crawlee and spider-rs, as far as they can be had here. */
+/** undici, with and without htmlparser2, Crawlee and spider-rs, as far as they can be had here. */
 export function startPeers(say: (line: string) => void): readonly Peer[] {
-  const peers = [startPeer("undici alone", "undici.mjs", [])];
+  const peers = [
+    startPeer("undici + htmlparser2 + words", "undici-words.mjs", [import.meta.resolve("htmlparser2")]),
+    startPeer("undici alone", "undici.mjs", []),
+  ];
   const spiderBinary = `@spider-rs/spider-rs-${process.platform}-${process.arch}${process.platform === "linux" ? "-gnu" : ""}`;
   for (const [name, script, packages] of [
     ["Crawlee CheerioCrawler", "crawlee.mjs", [`@crawlee/cheerio@${crawleeVersion}`]],

@@ -1,10 +1,13 @@
 // Preloaded into every process that the crawl benchmark measures: answers over the IPC channel what the process
-// has used so far (CPU of all its threads; memory now and at its peak; what its heap holds on to), and takes a CPU profile when asked.
-import { writeFileSync } from "node:fs";
+// has used so far (CPU of all its threads, and by kind of thread; memory now and at its peak; what its heap holds on
+// to), and takes CPU profiles of the main thread and of the workers when asked.
+import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { Session } from "node:inspector/promises";
 import { collectGarbage } from "../soak/collect-garbage.mjs";
 
 const session = new Session();
+/** Threads that are there before any script runs: V8's own. */
+const v8Threads = new Set(threadIds());
 
 process.on("message", async (message) => {
   if (message?.type === "usage") {
@@ -20,18 +23,71 @@ process.on("message", async (message) => {
     collectGarbage();
     const { heapUsed, external } = process.memoryUsage();
     process.send({ type: "heap", heapBytes: heapUsed, externalBytes: external });
+  } else if (message?.type === "threads") {
+    process.send({ type: "threads", ...threadMs() });
   } else if (message?.type === "profile") {
     session.connect();
-    await session.post("Profiler.enable");
-    await session.post("Profiler.setSamplingInterval", { interval: 500 });
-    await session.post("Profiler.start");
+    await attachWorkers();
+    for (const target of targets()) await startProfile(target);
     process.send({ type: "profiling" });
   } else if (message?.type === "profiled") {
-    const { profile } = await session.post("Profiler.stop");
-    writeFileSync(message.file, JSON.stringify(profile));
+    const files = [];
+    for (const [index, target] of targets().entries()) {
+      const { profile } = await target("Profiler.stop");
+      files.push(index === 0 ? message.file : `${message.file}.${index}`);
+      writeFileSync(files[index], JSON.stringify(profile));
+    }
     session.disconnect();
-    process.send({ type: "profiled" });
+    process.send({ type: "profiled", files });
   }
 });
 // The benchmark is gone: nobody else would end this process.
 process.once("disconnect", () => process.exit());
+
+/** CPU so far: the main thread, V8's helpers, and all others (workers, libuv's pool), the busiest first. Linux. */
+function threadMs() {
+  const ms = (id) => Number(readFileSync(`/proc/self/task/${id}/schedstat`, "utf8").split(" ")[0]) / 1e6;
+  const others = threadIds().filter((id) => !v8Threads.has(id) && id !== process.pid);
+  const v8 = [...v8Threads].filter((id) => id !== process.pid);
+  return {
+    mainMs: ms(process.pid),
+    v8Ms: v8.reduce((sum, id) => sum + ms(id), 0),
+    othersMs: others.map(ms).sort((a, b) => b - a),
+  };
+}
+
+function threadIds() {
+  return process.platform === "linux" ? readdirSync("/proc/self/task").map(Number) : [];
+}
+
+/** What is asked of the workers, by the session that V8 has for each. */
+const workers = new Map();
+let nextId = 1;
+
+async function attachWorkers() {
+  workers.clear();
+  session.on("NodeWorker.attachedToWorker", ({ params }) => workers.set(params.sessionId, new Map()));
+  session.on("NodeWorker.receivedMessageFromWorker", ({ params }) => {
+    const { id, result } = JSON.parse(params.message);
+    workers.get(params.sessionId)?.get(id)?.(result);
+  });
+  await session.post("NodeWorker.enable", { waitForDebuggerOnStart: false });
+}
+
+/** The main thread first. */
+function targets() {
+  const ofWorkers = [...workers].map(([sessionId, waiting]) => async (method, params) => {
+    const id = nextId++;
+    const answered = new Promise((resolve) => waiting.set(id, resolve));
+    const message = JSON.stringify({ id, method, params });
+    await session.post("NodeWorker.sendMessageToWorker", { sessionId, message });
+    return await answered;
+  });
+  return [(method, params) => session.post(method, params), ...ofWorkers];
+}
+
+async function startProfile(target) {
+  await target("Profiler.enable");
+  await target("Profiler.setSamplingInterval", { interval: 500 });
+  await target("Profiler.start");
+}
