@@ -43,6 +43,8 @@ type Options = zlib.ZlibOptions & zlib.BrotliOptions;
 interface Codec {
   whole(bytes: Buffer, options: Options): Buffer;
   inPieces(bytes: Buffer, bounds: InflateBounds, options: Options): Promise<Inflated>;
+  /** About how much the bytes decode to, as a guess that costs nothing; whoever packed them may have lied. */
+  guess(bytes: Buffer): number;
   /** Given to `finishFlush` where the input is cut. */
   readonly softEnd: number;
   readonly options?: Options;
@@ -57,10 +59,22 @@ const newer = zlib as unknown as {
 
 const { Z_SYNC_FLUSH, BROTLI_OPERATION_FLUSH } = zlib.constants;
 
+/** Markup packs five to ten to one; more than this is not set aside for a guess. */
+const usualRatio = 8;
+const mostGuessedBytes = 256 * 1024;
+/** What node:zlib sets aside by itself. */
+const leastChunkBytes = 16 * 1024;
+
+const usualGuess = (bytes: Buffer) => Math.min(mostGuessedBytes, usualRatio * bytes.length);
+
+/** The length modulo 2^32 stands at the end of a member (RFC 1952 section 2.3.1). */
+const gzipGuess = (bytes: Buffer) => (bytes.length < 18 ? 0 : bytes.readUInt32LE(bytes.length - 4));
+
 const codecs: Readonly<Record<Coding, Codec | null>> = {
   gzip: {
     whole: zlib.gunzipSync,
     inPieces: gunzipBounded,
+    guess: gzipGuess,
     softEnd: Z_SYNC_FLUSH,
   },
   deflate: {
@@ -70,11 +84,13 @@ const codecs: Readonly<Record<Coding, Codec | null>> = {
       const decoder = isZlib(bytes) ? zlib.createInflate(options) : zlib.createInflateRaw(options);
       return inflateBounded(decoder, bytes, bounds);
     },
+    guess: usualGuess,
     softEnd: Z_SYNC_FLUSH,
   },
   br: {
     whole: zlib.brotliDecompressSync,
     inPieces: (bytes, bounds, options) => inflateBounded(zlib.createBrotliDecompress(options), bytes, bounds),
+    guess: usualGuess,
     softEnd: BROTLI_OPERATION_FLUSH,
   },
   zstd: zstdCodec(),
@@ -116,9 +132,12 @@ export async function decodeBody(coding: Coding, packed: Packed): Promise<Decode
 
 /** Null when it is larger than it may be, or not as it should be: the pieces tell why. */
 function decodeInline(coding: Coding, { bytes, limit }: Packed): Buffer | null {
-  const { whole, options } = codecs[coding]!;
+  const { whole, guess, options } = codecs[coding]!;
+  const maxOutputLength = Math.min(limit, ratioBound(bytes.length));
+  // One byte more, so that a right guess needs no second piece, and nothing is copied together.
+  const chunkSize = Math.max(leastChunkBytes, Math.min(guess(bytes), maxOutputLength) + 1);
   try {
-    return whole(bytes, { ...options, maxOutputLength: Math.min(limit, ratioBound(bytes.length)) });
+    return whole(bytes, { ...options, maxOutputLength, chunkSize });
   } catch {
     return null;
   }
@@ -151,6 +170,7 @@ function zstdCodec(): Codec | null {
   return {
     whole: zstdDecompressSync,
     inPieces: (bytes, bounds, options) => inflateBounded(createZstdDecompress(options), bytes, bounds),
+    guess: usualGuess,
     softEnd: constants.ZSTD_e_flush ?? 0,
     options: { params: { [constants.ZSTD_d_windowLogMax ?? 100]: zstdWindowLog } },
   };
