@@ -43,6 +43,9 @@ export interface Candidate {
   /** The words as the rules of the page's language make them: a tsquery. */
   readonly query: string;
   readonly headRank: number;
+  /** What reading the page will give of these signals (page-score.ts), as near as it can be told before; absent: 0. */
+  readonly textRank?: number;
+  readonly addressShare?: number;
   readonly linkingHosts: number;
   readonly isLaterCopy: boolean;
   /** Pages of one group have nearly the same text; null: too short to tell. */
@@ -59,6 +62,8 @@ export interface Candidates {
   readonly pages: readonly Candidate[];
   /** There may be more than were looked at. */
   readonly more: boolean;
+  /** True: some of the matches were never compared with the others, so that better ones may be missing. */
+  readonly unranked?: boolean;
   /** False: nothing but words too common to be indexed, or only excluded ones. */
   readonly searchable: boolean;
   /** The time was over before all of the index was looked through. */
@@ -75,7 +80,7 @@ export interface ShownPage {
   readonly url: string;
   readonly title: string;
   readonly words: number;
-  /** Marked as snippet.ts says. */
+  /** Marked as headline.ts says. */
   readonly headline: string;
 }
 

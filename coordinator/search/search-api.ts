@@ -76,7 +76,9 @@ const searchAnswer = z
     note: z
       .string()
       .nullable()
-      .describe("In plain words: why there is nothing, or that the search was cut short."),
+      .describe(
+        "In plain words: why there is nothing, or that not all of the words were searched, not all matches compared, or the search cut short.",
+      ),
   })
   .meta({ id: "SearchAnswer" });
 
