@@ -10,6 +10,7 @@ import { closeTools, type FetchTools, fetchTools } from "./crawl/slice-tools.ts"
 import { TaskLoop } from "./crawl/task-loop.ts";
 import { ExtractionPool } from "./extract/extraction-pool.ts";
 import { Introduction } from "./fetch/user-agent.ts";
+import { youngMegabytes } from "./limits/heap-room.ts";
 import type { HostGates } from "./limits/host-gate.ts";
 import { ProbeGate } from "./limits/probe-gate.ts";
 import { Carrier } from "./link/carrier.ts";
@@ -100,7 +101,10 @@ export class Crawler {
       queuedBytes: () => this.#link.queuedBytes,
     });
     const { governor, meter, connector } = this.#tools;
-    this.#extraction = new ExtractionPool({ threads: config.limits.extractionThreads });
+    this.#extraction = new ExtractionPool({
+      threads: config.limits.extractionThreads,
+      youngMegabytes: youngMegabytes(config.limits.memoryBytes),
+    });
     this.#warc = openWarc(config, { software: `Nearcrawl/${surroundings.softwareVersion}`, userAgent });
     this.#spool = new Spool({ home: config.home, maxBytes: () => governor.spoolMostBytes() });
     const probeMethods = allowedProbes(config);

@@ -4,6 +4,7 @@
  * page alone (`extraction-failed`, `extraction-timeout`, both our own fault); the thread is replaced. Where no
  * thread can be started, and with none allowed, the main thread extracts.
  */
+import { youngMegabytes } from "../limits/heap-room.ts";
 import { Failure } from "../net/failure.ts";
 import { type Extracted, extractPage, type FetchedBody } from "./extract-page.ts";
 import { type ExtractionTask, ExtractionThread } from "./extraction-thread.ts";
@@ -19,6 +20,8 @@ export interface ExtractionSettings {
   readonly heldMs?: number;
   /** Memory of a thread's objects, in MB. */
   readonly heapMegabytes?: number;
+  /** Of that, for young ones. */
+  readonly youngMegabytes?: number;
 }
 
 const defaultPageMs = 10_000;
@@ -39,6 +42,7 @@ export class ExtractionPool {
       pageMs: defaultPageMs,
       heldMs: defaultHeldMs,
       heapMegabytes: defaultHeapMegabytes,
+      youngMegabytes: youngMegabytes(null),
       ...settings,
     };
   }

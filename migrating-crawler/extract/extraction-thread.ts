@@ -29,6 +29,7 @@ export interface ThreadSettings {
   readonly heldMs: number;
   /** Memory of the thread's objects; a page that needs more ends the thread. */
   readonly heapMegabytes: number;
+  readonly youngMegabytes: number;
   /** The thread can take another page. */
   readonly onRoom: () => void;
   /** Called once, with the pages that were not begun. `started`: it has been ready before. */
@@ -37,8 +38,6 @@ export interface ThreadSettings {
 
 /** The page being worked on, and the next, so that the thread need not wait for the main thread in between. */
 const mostTasks = 2;
-/** Young objects: small, so that the thread stays in the processor's cache. */
-const youngMegabytes = 8;
 
 export class ExtractionThread {
   readonly #settings: ThreadSettings;
@@ -57,7 +56,7 @@ export class ExtractionThread {
       workerData: extractionThreadData,
       resourceLimits: {
         maxOldGenerationSizeMb: settings.heapMegabytes,
-        maxYoungGenerationSizeMb: youngMegabytes,
+        maxYoungGenerationSizeMb: settings.youngMegabytes,
       },
     });
     this.#worker.on("message", (message: FromExtractionThread) => this.#take(message));

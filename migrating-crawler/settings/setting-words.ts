@@ -169,7 +169,7 @@ const limits: SettingTable = {
     setting(
       "memoryBytes",
       512 * mebibyte,
-      "Bytes of memory of the process (RSS). From four fifths of it on fewer hosts are crawled, and a request begins only where\n10 MiB are left for it. Default: no limit.",
+      "Bytes of memory of the process (RSS). From four fifths of it on fewer hosts are crawled, and a request begins only where\n10 MiB are left for it. With 512 MiB or more, or no limit, some 30 MB of it spare processor time (counts from the\nnext start). Default: no limit.",
     ),
     setting(
       "diskBytes",

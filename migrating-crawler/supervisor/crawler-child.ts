@@ -294,6 +294,7 @@ export function childCommand(
   );
   const args = [
     "--no-warnings",
+    oneHelper,
     ...permissionFlags(nodeFlags),
     ...disjoint([bundle, asFolder(home), ...folders, ...readable]).map(
       (path) => `--allow-fs-read=${statable(path)}`,
@@ -307,6 +308,9 @@ export function childCommand(
   const kept = passedOn.flatMap((name) => (env[name] === undefined ? [] : [[name, env[name]]]));
   return { args, env: Object.fromEntries(kept) };
 }
+
+/** Of V8's threads for collecting and compiling Node starts four, which cost more in waiting for each other than they spare. */
+export const oneHelper = "--v8-pool-size=1";
 
 /** Node 20: experimental; from 22.13 on: stable; from 25 on the network is a permission, too. */
 function permissionFlags(nodeFlags: ReadonlySet<string>): string[] {

@@ -2,6 +2,7 @@
 import { mkdtempSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { CrawlerSettings } from "#crawler/settings/config";
+import { oneHelper } from "#crawler/supervisor/crawler-child";
 import type { FetchResult } from "#protocol/result";
 import { MeasuredProcess } from "./measured-process.ts";
 import { WorkGiver } from "./work-giver.ts";
@@ -22,7 +23,7 @@ export async function startOurCrawler(
   bundle: string,
   scratch: string,
   changes: Partial<CrawlerSettings> = {},
-  execArgv: readonly string[] = [],
+  execArgv: readonly string[] = [oneHelper],
 ): Promise<OurCrawler> {
   const giver = await WorkGiver.start();
   const home = mkdtempSync(join(scratch, "home-"));

@@ -6,8 +6,9 @@ import { Session } from "node:inspector/promises";
 import { collectGarbage } from "../soak/collect-garbage.mjs";
 
 const session = new Session();
-/** Threads that are there before any script runs: V8's own. */
-const v8Threads = new Set(threadIds());
+/** V8's own are the first that a process starts: one that keeps time, and as many helpers as the flag says. */
+const [, helpers = "4"] = /--v8-pool-size=(\d+)/.exec(process.execArgv.join(" ")) ?? [];
+const v8Threads = new Set(threadIds().slice(0, 1 + Number(helpers)));
 
 process.on("message", async (message) => {
   if (message?.type === "usage") {
@@ -47,17 +48,19 @@ process.once("disconnect", () => process.exit());
 /** CPU so far: the main thread, V8's helpers, and all others (workers, libuv's pool), the busiest first. Linux. */
 function threadMs() {
   const ms = (id) => Number(readFileSync(`/proc/self/task/${id}/schedstat`, "utf8").split(" ")[0]) / 1e6;
-  const others = threadIds().filter((id) => !v8Threads.has(id) && id !== process.pid);
-  const v8 = [...v8Threads].filter((id) => id !== process.pid);
+  const others = threadIds().filter((id) => !v8Threads.has(id));
   return {
     mainMs: ms(process.pid),
-    v8Ms: v8.reduce((sum, id) => sum + ms(id), 0),
+    v8Ms: [...v8Threads].reduce((sum, id) => sum + ms(id), 0),
     othersMs: others.map(ms).sort((a, b) => b - a),
   };
 }
 
+/** Besides the main thread, in the order in which they were started. */
 function threadIds() {
-  return process.platform === "linux" ? readdirSync("/proc/self/task").map(Number) : [];
+  if (process.platform !== "linux") return [];
+  const ids = readdirSync("/proc/self/task").map(Number);
+  return ids.filter((id) => id !== process.pid).sort((a, b) => a - b);
 }
 
 /** What is asked of the workers, by the session that V8 has for each. */
