@@ -7,7 +7,7 @@ import { inlineLicense, namedLicense } from "../preferences/rsl.ts";
 import { mergedStatements } from "../preferences/statements.ts";
 import { tdmReservation } from "../preferences/tdm-reservation.ts";
 import { shipLinks, withoutSession } from "../traps/ship-links.ts";
-import { decodeText } from "./charset.ts";
+import { decodeSource } from "./charset.ts";
 import { type Dictionary, dictionaryOf, textSearchConfigOf } from "./dictionaries.ts";
 import { mediaType } from "./document-kind.ts";
 import {
@@ -28,6 +28,7 @@ import { type ReadLink, tidy } from "./read-links.ts";
 import { WorkTurns } from "./read-list.ts";
 import { countWords, type ReadPage, readPage, withoutSoftHyphens } from "./read-page.ts";
 import { resolveUrl } from "./resolve-url.ts";
+import type { SourceText } from "./source-text.ts";
 import { type StructuredData, structuredData } from "./structured-data.ts";
 import type { TextBlock } from "./text-blocks.ts";
 
@@ -69,7 +70,7 @@ export async function extractPage(body: FetchedBody): Promise<Extracted> {
   const turns = new WorkTurns(body.quiet);
   const list = await extractList(body, turns);
   if (list !== null) return { ...list, stated: body.stated ?? [] };
-  const { text: source, charset } = decodeText(body.bytes, body.contentType);
+  const { source, charset } = decodeSource(body.bytes, body.contentType);
   const type = mediaType(body.contentType);
   const read =
     type === "text/plain"
@@ -188,8 +189,12 @@ async function vectorOf(
   return vector;
 }
 
-function plainPage(source: string): ReadPage {
-  const text = composed(withoutSoftHyphens(source.slice(0, 1_000_000)));
+/** Text beyond it is not indexed. */
+const maxPlainCharacters = 1_000_000;
+
+function plainPage(source: SourceText): ReadPage {
+  const written = source.slice(0, source.units.length).slice(0, maxPlainCharacters);
+  const text = composed(withoutSoftHyphens(written));
   return {
     title: "",
     notes: new PageNotes(),

@@ -8,6 +8,7 @@
  * what no longer fits is the page's own.
  */
 import type { Dictionary, TokenKind } from "./dictionaries.ts";
+import { flat } from "./source-text.ts";
 import { hashOf, type Token } from "./tokens.ts";
 
 /** A word of the index. `page` and `slot` belong to the page that is being read (lexemes.ts). */
@@ -191,11 +192,6 @@ function newLexeme(text: string): Lexeme {
     page: 0,
     slot: 0,
   };
-}
-
-/** A copy that does not keep the page's text alive, of which a slice of 13 units or more is a view. */
-function flat(text: string): string {
-  return text.length < 13 ? text : Buffer.from(text, "utf16le").toString("utf16le");
 }
 
 // A 64-bit simhash of a page's lexemes (Charikar 2002; Manku and others 2007): pages that share most words

@@ -3,6 +3,7 @@
 import { composed } from "#protocol/composed";
 import type { HtmlTag } from "./html-tags.ts";
 import { mark } from "./open-elements.ts";
+import { flat } from "./source-text.ts";
 
 /** Far more than are shipped (`maxPageLinks`), since several may be one URL. */
 const maxLinks = 20_000;
@@ -149,9 +150,24 @@ function isHidden(attributes: TagAttributes): boolean {
 const furnitureName =
   /(?:^|[\s_-])(?:nav|navbar|navigation|menu|submenu|footer|sidebar|side-?bar|breadcrumbs?|cookies?|consent|gdpr|social|share|sharing|sharedaddy|related|recommended|recommendations|comments?|commentlist|respond|disqus|newsletter|subscribe|subscription|signup|login|promo|advert|advertisement|ads?|sponsored|banner|popup|modal|overlay|widget|pagination|pager|skip-?links?|toolbar|tagcloud|copyright|masthead|outbrain|taboola|author-?box|author-?bio)(?=$|[\s_-])/i;
 
+/** Of classes met lately, which a site's pages repeat; ids are mostly new. */
+const knownClasses = new Map<string, boolean>();
+const maxKnownClasses = 2048;
+const maxKnownCharacters = 120;
+
+function isFurniture(className: string): boolean {
+  if (className.length > maxKnownCharacters) return furnitureName.test(className);
+  const known = knownClasses.get(className);
+  if (known !== undefined) return known;
+  const says = furnitureName.test(className);
+  if (knownClasses.size >= maxKnownClasses) knownClasses.clear();
+  knownClasses.set(flat(className), says);
+  return says;
+}
+
 function saysFurniture(attributes: TagAttributes): boolean {
   const className = attributes.attribute("class");
-  if (className !== null && furnitureName.test(className)) return true;
+  if (className !== null && isFurniture(className)) return true;
   const id = attributes.attribute("id");
   return id !== null && furnitureName.test(id);
 }
