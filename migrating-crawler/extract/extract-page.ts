@@ -404,10 +404,16 @@ function kept(
   candidates: readonly Measured[],
   isKept: (now: Measured, before: Measured | undefined, after: Measured | undefined) => boolean,
 ): Measured[] {
-  const prose = candidates.filter(({ block }) => block.headingLevel === 0);
-  const taken = new Set(prose.filter((now, at) => isKept(now, prose[at - 1], prose[at + 1])));
-  keepHeadings(candidates, taken);
-  return candidates.filter((one) => taken.has(one));
+  const isTaken = new Uint8Array(candidates.length);
+  let [before, now, nowAt]: [Measured | undefined, Measured | undefined, number] = [undefined, undefined, -1];
+  for (let at = 0; at <= candidates.length; at++) {
+    const after = candidates[at];
+    if (after !== undefined && after.block.headingLevel > 0) continue;
+    if (now !== undefined && isKept(now, before, after)) isTaken[nowAt] = 1;
+    [before, now, nowAt] = [now, after, at];
+  }
+  takeHeadings(candidates, isTaken);
+  return candidates.filter((_, at) => isTaken[at] === 1);
 }
 
 const none: Pick<Measured, "words" | "linkDensity"> = { words: 0, linkDensity: 0 };
@@ -424,12 +430,12 @@ function isMain(now: Measured, before: typeof none, after: typeof none): boolean
 }
 
 /** A heading belongs to what follows it; a first-level one is the page's own. */
-function keepHeadings(candidates: readonly Measured[], kept: Set<Measured>): void {
+function takeHeadings(candidates: readonly Measured[], isTaken: Uint8Array): void {
   let follows = false;
   for (let at = candidates.length - 1; at >= 0; at--) {
-    const now = candidates[at]!;
-    if (now.block.headingLevel === 0) follows = kept.has(now);
-    else if (follows || now.block.headingLevel === 1) kept.add(now);
+    const { headingLevel } = candidates[at]!.block;
+    if (headingLevel === 0) follows = isTaken[at] === 1;
+    else if (follows || headingLevel === 1) isTaken[at] = 1;
   }
 }
 

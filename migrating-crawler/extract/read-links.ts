@@ -1,7 +1,7 @@
 /** A page's links as they are met: where they lead as written, their words, and whether they ask not to be followed. */
 
 import { composed } from "#protocol/composed";
-import type { HtmlTag } from "./html-tags.ts";
+import { flagsOf, type HtmlTag, numbersOf } from "./html-tags.ts";
 import { mark } from "./open-elements.ts";
 import { flat } from "./source-text.ts";
 
@@ -102,31 +102,36 @@ export interface TagAttributes {
 
 /** The element's own marks (`mark`), 0 for most. */
 export function marksOf(tag: HtmlTag, attributes: TagAttributes): number {
-  let marks = tag.isUnseen ? mark.unseen : 0;
-  if (tag.index !== -1) marks |= byName.get(tag.name) ?? 0;
-  if (!attributes.hasAttributes() || neverHidden.has(tag.name)) return marks;
+  const { index } = tag;
+  let marks = index === -1 ? 0 : marksByTag[index]!;
+  if (tag.isUnseen) marks |= mark.unseen;
+  if (!attributes.hasAttributes() || (index !== -1 && neverHidden[index] === 1)) return marks;
   if (isHidden(attributes)) marks |= mark.hidden;
   const role = attributes.attribute("role");
   if (role !== null) marks |= byRole.get(role.trim().toLowerCase()) ?? 0;
   if (attributes.attribute("itemprop") !== null && attributes.attribute("itemscope") !== null)
     marks |= mark.partOfItem;
-  return containers.has(tag.name) && saysFurniture(attributes) ? marks | mark.likelyFurniture : marks;
+  return index !== -1 && containers[index] === 1 && saysFurniture(attributes)
+    ? marks | mark.likelyFurniture
+    : marks;
 }
 
-const byName = new Map<string, number>([
-  ["template", mark.inert],
-  ["svg", mark.foreign],
-  ["math", mark.foreign],
-  ["nav", mark.furniture],
-  ["footer", mark.furniture],
-  ["aside", mark.furniture],
-  ["menu", mark.furniture],
-  ["dialog", mark.furniture],
-  ["button", mark.furniture],
-  ["search", mark.furniture],
-  ["article", mark.main],
-  ["main", mark.main],
-]);
+const marksByTag = numbersOf(
+  new Map<string, number>([
+    ["template", mark.inert],
+    ["svg", mark.foreign],
+    ["math", mark.foreign],
+    ["nav", mark.furniture],
+    ["footer", mark.furniture],
+    ["aside", mark.furniture],
+    ["menu", mark.furniture],
+    ["dialog", mark.furniture],
+    ["button", mark.furniture],
+    ["search", mark.furniture],
+    ["article", mark.main],
+    ["main", mark.main],
+  ]),
+);
 
 const furnitureRoles =
   "navigation contentinfo banner complementary search dialog alertdialog menu menubar toolbar tooltip button";
@@ -137,8 +142,8 @@ const byRole = new Map<string, number>([
   ["article", mark.main],
 ]);
 
-const neverHidden = new Set(["html", "body"]);
-const containers = new Set(["div", "section", "ul", "ol", "dl", "table", "form", "header", "td"]);
+const neverHidden = flagsOf(new Set(["html", "body"]));
+const containers = flagsOf(new Set(["div", "section", "ul", "ol", "dl", "table", "form", "header", "td"]));
 
 function isHidden(attributes: TagAttributes): boolean {
   if (attributes.attribute("hidden") !== null) return true;

@@ -240,6 +240,6 @@ async function showStages(side: MeasuredProcess, bundle: string, pages: number):
   for (const { name, ms } of profile.stages)
     console.log(`  ${name.padEnd(30)} ${(ms / pages / passes).toFixed(3)}`);
   console.log("functions with the most time of their own");
-  for (const { name, ms } of profile.functions.slice(0, 40))
+  for (const { name, ms } of profile.functions.slice(0, 90))
     console.log(`  ${(ms / pages / passes).toFixed(3)}  ${name}`);
 }

@@ -4,6 +4,7 @@ import { describe, expect, it } from "vitest";
 import { seededRandom } from "#core/random";
 import { decodeSource } from "#crawler/extract/charset";
 import { extractPage } from "#crawler/extract/extract-page";
+import { wordsKept } from "#crawler/extract/lexeme-table";
 import { WorkTurns } from "#crawler/extract/read-list";
 import { readPage } from "#crawler/extract/read-page";
 import { sourceOf, utf8Source } from "#crawler/extract/source-text";
@@ -124,7 +125,7 @@ describe.skipIf(manifest === null)("real pages", () => {
   });
 });
 
-it("a page of 12 MB, a word of 10 MB and 100,000 links are read within what is kept of any page", async () => {
+it("a page of 50 MB, 2 million words, a word of 10 MB and 100,000 links are read within what is kept of any page", async () => {
   const quiet = async () => {};
   const facts = {
     url: "https://site.example/",
@@ -133,13 +134,20 @@ it("a page of 12 MB, a word of 10 MB and 100,000 links are read within what is k
     robotsTag: undefined,
     quiet,
   };
-  const line = Buffer.from(`<p class="été">Une ligne de texte, <a href="/é">lien</a></p>\n`.repeat(1000));
-  const long = await extractPage({ ...facts, bytes: Buffer.concat(Array.from({ length: 200 }, () => line)) });
+  const line = Buffer.from(
+    `<p class="été">${"Une ligne de texte. ".repeat(50)}<a href="/é">lien</a></p>\n`.repeat(63),
+  );
+  const long = await extractPage({ ...facts, bytes: Buffer.concat(Array.from({ length: 800 }, () => line)) });
   const word = await extractPage({ ...facts, bytes: Buffer.from(`<p>${"é".repeat(5_000_000)} end`) });
+  const numbers = Array.from({ length: 2_000_000 }, (_, index) => `w${index}`).join(" ");
+  const many = await extractPage({ ...facts, bytes: Buffer.from(`<p>é ${numbers}`) });
   const links = Array.from({ length: 100_000 }, (_, index) => `<a href="/é${index}">x</a>`).join("");
   const linked = await extractPage({ ...facts, bytes: Buffer.from(links) });
 
   expect(long.page.lexemes.length).toBeLessThan(900_000);
+  expect(many.page.lexemes.length).toBeLessThan(900_000);
+  expect(many.page.words).toBeGreaterThan(10_000);
+  expect(wordsKept()).toBeLessThanOrEqual(7 * 16_384);
   expect(word.page.words).toBeLessThan(3);
   expect(linked.page.links).toHaveLength(2000);
   expect(linked.page.leftOutLinks).toBe(98_000);
