@@ -10,6 +10,7 @@ import { analyse } from "chardet";
 import sniffEncoding from "html-encoding-sniffer";
 import type { HtmlTag } from "./html-tags.ts";
 import { HtmlScanner, type HtmlSink } from "./scan-html.ts";
+import { type SourceText, sourceOf, utf8Source } from "./source-text.ts";
 
 export interface DecodedText {
   readonly text: string;
@@ -18,8 +19,17 @@ export interface DecodedText {
 }
 
 export function decodeText(bytes: Buffer, contentType: string): DecodedText {
+  const { source, charset } = decodeSource(bytes, contentType);
+  return { text: source.slice(0, source.units.length), charset };
+}
+
+/** For a reader that keeps only parts of the text. */
+export function decodeSource(
+  bytes: Buffer,
+  contentType: string,
+): { readonly source: SourceText; readonly charset: string } {
   const encoding = statedEncoding(bytes, contentType) ?? likelyEncoding(bytes);
-  return { text: decode(bytes, encoding), charset: encoding.toLowerCase() };
+  return { source: sourceIn(bytes, encoding), charset: encoding.toLowerCase() };
 }
 
 /** The encoding that the bytes' mark, the header or the page itself states; null when none does. */
@@ -30,7 +40,7 @@ export function statedEncoding(bytes: Buffer, contentType: string): string | nul
     ...(label === null ? {} : { transportLayerEncodingLabel: label }),
   });
   if (stated !== unstated) return stated;
-  const late = xmlCharset(bytes) ?? (bytes.length > prescanBytes ? readPageBytes(bytes).label : null);
+  const late = xmlCharset(bytes) ?? (bytes.length > prescanBytes ? lateLabel(bytes) : null);
   return late === null ? null : readable(labelToName(late));
 }
 
@@ -66,7 +76,7 @@ const minTellingBytes = 8;
 
 function likelyEncoding(bytes: Buffer): string {
   if (isUtf8(bytes) || isUtf8(bytes.subarray(0, endOfWhole(bytes)))) return "UTF-8";
-  const { text } = readPageBytes(bytes);
+  const text = textBytes(bytes);
   if (!hasTellingBytes(text)) return "windows-1252";
   for (const { name, confidence } of analyse(text)) {
     const encoding = confidence < minConfidence ? null : readable(labelToName(name));
@@ -94,31 +104,32 @@ function endOfWhole(bytes: Buffer): number {
   return Math.max(0, at);
 }
 
-function decode(bytes: Buffer, encoding: string): string {
-  if (encoding !== "UTF-8") return new WhatwgDecoder(encoding).decode(bytes);
-  if (isAscii(bytes)) return bytes.toString("latin1");
+function sourceIn(bytes: Buffer, encoding: string): SourceText {
+  if (encoding !== "UTF-8") return sourceOf(new WhatwgDecoder(encoding).decode(bytes));
+  if (isAscii(bytes)) return sourceOf(bytes.toString("latin1"));
   const marked = bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf;
-  return bytes.toString("utf8", marked ? 3 : 0);
+  return utf8Source(marked ? bytes.subarray(3) : bytes);
 }
 
 // What tells a page's encoding when its first 1,024 bytes do not: a charset stated further down, where browsers
 // that meet it change the encoding (WHATWG HTML, section 13.2.3.5), and the bytes of its text, whose frequencies
 // can be looked at without the markup, which is ASCII and looks like English in any encoding.
 
-interface PageBytes {
-  /** The label of the charset as the page states it; null when it does not. */
-  readonly label: string | null;
-  /** The text outside tags, scripts and styles. */
-  readonly text: Buffer;
-}
-
 /** A page that has not stated its charset by then has shown its text. */
 const maxBytes = 64 * 1024;
 
-function readPageBytes(bytes: Buffer): PageBytes {
-  const reader = new BytesReader(bytes.toString("latin1", 0, maxBytes));
-  return reader.read();
+/** The label of the charset as the page states it; null when it does not. */
+function lateLabel(bytes: Buffer): string | null {
+  return new BytesReader(bytes.toString("latin1", 0, maxBytes)).label();
 }
+
+/** The text outside tags, scripts and styles. */
+function textBytes(bytes: Buffer): Buffer {
+  return new BytesReader(bytes.toString("latin1", 0, maxBytes)).text();
+}
+
+/** Most pages that state their charset late do so soon after the first 1,024 bytes: it is read by steps. */
+const stepBytes = 2048;
 
 class BytesReader implements HtmlSink {
   readonly isForeign = false;
@@ -133,9 +144,15 @@ class BytesReader implements HtmlSink {
     this.#scanner = new HtmlScanner(bytes, this);
   }
 
-  read(): PageBytes {
+  label(): string | null {
+    for (let end = stepBytes; this.#label === null && !this.#scanner.isDone; end += stepBytes)
+      this.#scanner.scanTo(end);
+    return this.#label;
+  }
+
+  text(): Buffer {
     this.#scanner.scanTo(this.#bytes.length);
-    return { label: this.#label, text: Buffer.from(this.#text, "latin1") };
+    return Buffer.from(this.#text, "latin1");
   }
 
   openTag(tag: HtmlTag): void {

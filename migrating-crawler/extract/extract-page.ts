@@ -7,7 +7,7 @@ import { inlineLicense, namedLicense } from "../preferences/rsl.ts";
 import { mergedStatements } from "../preferences/statements.ts";
 import { tdmReservation } from "../preferences/tdm-reservation.ts";
 import { shipLinks, withoutSession } from "../traps/ship-links.ts";
-import { decodeText } from "./charset.ts";
+import { decodeSource } from "./charset.ts";
 import { type Dictionary, dictionaryOf, textSearchConfigOf } from "./dictionaries.ts";
 import { mediaType } from "./document-kind.ts";
 import {
@@ -28,6 +28,7 @@ import { type ReadLink, tidy } from "./read-links.ts";
 import { WorkTurns } from "./read-list.ts";
 import { countWords, type ReadPage, readPage, withoutSoftHyphens } from "./read-page.ts";
 import { resolveUrl } from "./resolve-url.ts";
+import type { SourceText } from "./source-text.ts";
 import { type StructuredData, structuredData } from "./structured-data.ts";
 import type { TextBlock } from "./text-blocks.ts";
 
@@ -69,7 +70,7 @@ export async function extractPage(body: FetchedBody): Promise<Extracted> {
   const turns = new WorkTurns(body.quiet);
   const list = await extractList(body, turns);
   if (list !== null) return { ...list, stated: body.stated ?? [] };
-  const { text: source, charset } = decodeText(body.bytes, body.contentType);
+  const { source, charset } = decodeSource(body.bytes, body.contentType);
   const type = mediaType(body.contentType);
   const read =
     type === "text/plain"
@@ -188,8 +189,12 @@ async function vectorOf(
   return vector;
 }
 
-function plainPage(source: string): ReadPage {
-  const text = composed(withoutSoftHyphens(source.slice(0, 1_000_000)));
+/** Text beyond it is not indexed. */
+const maxPlainCharacters = 1_000_000;
+
+function plainPage(source: SourceText): ReadPage {
+  const written = source.slice(0, source.units.length).slice(0, maxPlainCharacters);
+  const text = composed(withoutSoftHyphens(written));
   return {
     title: "",
     notes: new PageNotes(),
@@ -399,10 +404,16 @@ function kept(
   candidates: readonly Measured[],
   isKept: (now: Measured, before: Measured | undefined, after: Measured | undefined) => boolean,
 ): Measured[] {
-  const prose = candidates.filter(({ block }) => block.headingLevel === 0);
-  const taken = new Set(prose.filter((now, at) => isKept(now, prose[at - 1], prose[at + 1])));
-  keepHeadings(candidates, taken);
-  return candidates.filter((one) => taken.has(one));
+  const isTaken = new Uint8Array(candidates.length);
+  let [before, now, nowAt]: [Measured | undefined, Measured | undefined, number] = [undefined, undefined, -1];
+  for (let at = 0; at <= candidates.length; at++) {
+    const after = candidates[at];
+    if (after !== undefined && after.block.headingLevel > 0) continue;
+    if (now !== undefined && isKept(now, before, after)) isTaken[nowAt] = 1;
+    [before, now, nowAt] = [now, after, at];
+  }
+  takeHeadings(candidates, isTaken);
+  return candidates.filter((_, at) => isTaken[at] === 1);
 }
 
 const none: Pick<Measured, "words" | "linkDensity"> = { words: 0, linkDensity: 0 };
@@ -419,12 +430,12 @@ function isMain(now: Measured, before: typeof none, after: typeof none): boolean
 }
 
 /** A heading belongs to what follows it; a first-level one is the page's own. */
-function keepHeadings(candidates: readonly Measured[], kept: Set<Measured>): void {
+function takeHeadings(candidates: readonly Measured[], isTaken: Uint8Array): void {
   let follows = false;
   for (let at = candidates.length - 1; at >= 0; at--) {
-    const now = candidates[at]!;
-    if (now.block.headingLevel === 0) follows = kept.has(now);
-    else if (follows || now.block.headingLevel === 1) kept.add(now);
+    const { headingLevel } = candidates[at]!.block;
+    if (headingLevel === 0) follows = isTaken[at] === 1;
+    else if (follows || headingLevel === 1) isTaken[at] = 1;
   }
 }
 

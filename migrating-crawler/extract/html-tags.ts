@@ -135,8 +135,13 @@ function tagNamed(name: string, index: number): HtmlTag {
 }
 
 /** By index, 1 for the names of the set. */
-function flagsOf(some: ReadonlySet<string>): Uint8Array {
+export function flagsOf(some: ReadonlySet<string>): Uint8Array {
   return Uint8Array.from(names, (name) => (some.has(name) ? 1 : 0));
+}
+
+/** By index, what the map has for the name, else 0. */
+export function numbersOf(some: ReadonlyMap<string, number>): Int32Array {
+  return Int32Array.from(names, (name) => some.get(name) ?? 0);
 }
 
 function hashOf(name: string): number {

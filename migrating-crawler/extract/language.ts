@@ -35,9 +35,11 @@ export async function languageOf(page: {
   readonly text: string;
 }): Promise<PageLanguage> {
   const declared = codeOf(page.declared) ?? codeOf(page.contentLanguage);
-  const seen = detectLanguage(page.text);
+  const sample = sampleOf(page.text);
+  const letters = lettersOf(sample);
+  const seen = languageIn(sample, letters);
   if (declared !== null) {
-    const foreign = foreignShare(page.text, declared);
+    const foreign = foreignShare(letters, declared);
     if (foreign > overruledShare) {
       const language = seen?.isClear ? seen.language : await languageByModel(page.text);
       return { language: language ?? declared, detected: language };
@@ -99,7 +101,11 @@ const letterScore = 0.5;
 /** Null for a text without words enough, or in a script or language that is not known here. */
 export function detectLanguage(text: string): Detected | null {
   const sample = sampleOf(text);
-  const script = scriptOfText(sample);
+  return languageIn(sample, lettersOf(sample));
+}
+
+function languageIn(sample: string, letters: Letters): Detected | null {
+  const script = scriptOf(letters);
   if (script === null) return null;
   if (/^[a-z]/.test(script)) return { language: script, isClear: true, scores: new Map([[script, 1]]) };
   return byWords(sample);
@@ -123,7 +129,7 @@ function byWords(sample: string): Detected | null {
   if (words.length < fewestWords) return null;
   const scores = new Map<string, number>();
   for (const word of words) {
-    for (const language of languagesOfWord.get(word) ?? []) add(scores, language, 1);
+    for (const language of languagesOfWord.get(word) ?? nothing) add(scores, language, 1);
     for (const language of languagesOfLetters(word)) add(scores, language, letterScore);
   }
   if (scores.size === 0) return null;
@@ -287,10 +293,11 @@ function indexed(
 }
 
 const asciiOnly = /^[a-z]*$/;
+const nothing: readonly string[] = [];
 
-function languagesOfLetters(word: string): ReadonlySet<string> {
+function languagesOfLetters(word: string): Iterable<string> {
+  if (asciiOnly.test(word)) return nothing;
   const found = new Set<string>();
-  if (asciiOnly.test(word)) return found;
   for (const letter of word) for (const language of languagesByLetter.get(letter) ?? []) found.add(language);
   return found;
 }
@@ -373,15 +380,27 @@ const scriptNames: ReadonlyMap<string, string> = new Map([
   ["Deva", "Devanagari"],
 ]);
 
+/** Of languages declared lately: CLDR takes longer to ask than the text to look at. */
+const knownScripts = new Map<string, string | undefined>();
+const maxKnownScripts = 500;
+
+/** `language`: two or three letters. */
+function scriptOfLanguage(language: string): string | undefined {
+  if (!knownScripts.has(language)) {
+    if (knownScripts.size >= maxKnownScripts) knownScripts.clear();
+    knownScripts.set(language, scriptNames.get(cldrScript(language)));
+  }
+  return knownScripts.get(language);
+}
+
 function cldrScript(language: string): string {
   return new Intl.Locale(language).maximize().script ?? "";
 }
 
-/** The share of a text's letters that are of no script that the language is written in; 0 where that is not known. */
-function foreignShare(text: string, language: string): number {
-  const script = scriptNames.get(cldrScript(language));
+/** The share of letters that are of no script that the language is written in; 0 where that is not known. */
+function foreignShare({ byScript, letters }: Letters, language: string): number {
+  const script = scriptOfLanguage(language);
   if (script === undefined) return 0;
-  const { byScript, letters } = lettersOf(sampleOf(text));
   if (letters < fewestLetters) return 0;
   const also = byScript.has(language) ? borrowed[language] : undefined;
   const own = severalScripts[language] ?? (also === undefined ? [script] : [script, also]);
@@ -389,8 +408,7 @@ function foreignShare(text: string, language: string): number {
 }
 
 /** The script of most letters (`Latin`, `Cyrillic`, `Arabic`, `Devanagari`) or the language of its script; null: too few. */
-function scriptOfText(text: string): string | null {
-  const { byScript, letters } = lettersOf(text);
+function scriptOf({ byScript, letters }: Letters): string | null {
   if (letters < fewestLetters) return null;
   // Japanese is written with Chinese characters, too.
   if ((byScript.get("ja") ?? 0) * 5 > letters) return "ja";

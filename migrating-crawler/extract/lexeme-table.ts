@@ -7,8 +7,9 @@
  * too; the tables of the configurations used longest ago are dropped. A page that began with a table keeps it, and
  * what no longer fits is the page's own.
  */
-import type { Dictionary, TokenKind } from "./dictionaries.ts";
-import { hashOf, type Token } from "./tokens.ts";
+import type { Dictionary } from "./dictionaries.ts";
+import { flat } from "./source-text.ts";
+import type { Token } from "./tokens.ts";
 
 /** A word of the index. `page` and `slot` belong to the page that is being read (lexemes.ts). */
 export interface Lexeme extends LexemeHash {
@@ -65,10 +66,10 @@ export class LexemeTable {
   readonly #dictionary: Dictionary;
   #previous: LexemeTable | null;
   readonly #slots = new Uint16Array(slotCount);
-  readonly #hashes = new Int32Array(maxWords + 1);
-  /** The words' characters one after the other, and where each ends: faster to compare than strings. */
+  /** The words' characters one after the other: faster to compare than strings. */
   #units = new Uint16Array(firstUnits);
-  readonly #ends = new Int32Array(maxWords + 1);
+  /** Of each word its hash and where it begins in `#units`, side by side: a look-up misses the cache once. */
+  readonly #words = new Int32Array(2 * (maxWords + 2));
   #count = 0;
   readonly #lexemesOfWords: (Lexeme | null)[] = [null];
   readonly #lexemes = new Map<string, Lexeme>();
@@ -108,57 +109,57 @@ export class LexemeTable {
     let at = (hash ^ (hash >>> 15)) & (slotCount - 1);
     for (let probes = 0; probes < maxProbes; probes++) {
       const word = this.#slots[at]!;
-      if (word === 0 || (this.#hashes[word] === hash && this.#isSame(word, token))) return at;
+      if (word === 0 || (this.#words[2 * word] === hash && this.#isSame(word, token))) return at;
       at = (at + 1) & (slotCount - 1);
     }
     return -1;
   }
 
   /** The lexeme of a word held here; undefined for none. */
-  known(word: string): Lexeme | null | undefined {
-    const at = this.#placeOf({ text: word, from: 0, to: word.length, hash: hashOf(word, 0, word.length) });
+  known(token: Token): Lexeme | null | undefined {
+    const at = this.#placeOf(token);
     const found = at < 0 ? 0 : this.#slots[at]!;
     return found === 0 ? undefined : this.#lexemesOfWords[found];
   }
 
   #newWord(token: Token, at: number, own: Map<string, Lexeme>): Lexeme | null {
-    const { kind, text, from, to, hash } = token;
-    const part = text.slice(from, to);
-    if (at < 0 || this.isFull || to - from > maxKeptCharacters) return this.#ownLexeme(kind, part, own);
-    const lexeme = this.#found(kind, part, own);
+    if (at < 0 || this.isFull || token.to - token.from > maxKeptCharacters)
+      return this.#ownLexeme(token, own);
+    const lexeme = this.#found(token, own);
     const word = ++this.#count;
     this.#lexemesOfWords.push(lexeme);
-    this.#hashes[word] = hash;
+    this.#words[2 * word] = token.hash;
     this.#slots[at] = word;
-    this.#keepUnits(word, part);
+    this.#keepUnits(word, token);
     return lexeme;
   }
 
   #isSame(word: number, { text, from, to }: Omit<Token, "kind">): boolean {
-    const begin = this.#ends[word - 1]!;
+    const begin = this.#words[2 * word + 1]!;
     const length = to - from;
-    if (this.#ends[word]! - begin !== length) return false;
+    if (this.#words[2 * word + 3]! - begin !== length) return false;
     const units = this.#units;
     for (let at = 0; at < length; at++) if (units[begin + at] !== text.charCodeAt(from + at)) return false;
     return true;
   }
 
-  #keepUnits(word: number, part: string): void {
-    const begin = this.#ends[word - 1]!;
-    if (begin + part.length > this.#units.length) {
+  #keepUnits(word: number, { text, from, to }: Token): void {
+    const begin = this.#words[2 * word + 1]!;
+    const length = to - from;
+    if (begin + length > this.#units.length) {
       const larger = new Uint16Array(2 * this.#units.length);
       larger.set(this.#units);
       this.#units = larger;
     }
-    for (let at = 0; at < part.length; at++) this.#units[begin + at] = part.charCodeAt(at);
-    this.#ends[word] = begin + part.length;
+    for (let at = 0; at < length; at++) this.#units[begin + at] = text.charCodeAt(from + at);
+    this.#words[2 * word + 3] = begin + length;
   }
 
-  #found(kind: TokenKind, word: string, own: ReadonlyMap<string, Lexeme>): Lexeme | null {
-    const before = this.#previous?.known(word);
+  #found(token: Token, own: ReadonlyMap<string, Lexeme>): Lexeme | null {
+    const before = this.#previous?.known(token);
     if (before === null) return null;
     if (before !== undefined) return this.#interned(before.text, own.get(before.text) ?? before);
-    const text = this.#dictionary.lexemeOf(kind, word);
+    const text = this.#lexemeText(token);
     return text === null ? null : this.#interned(flat(text), own.get(text) ?? null);
   }
 
@@ -170,8 +171,12 @@ export class LexemeTable {
     return lexeme;
   }
 
-  #ownLexeme(kind: TokenKind, word: string, own: Map<string, Lexeme>): Lexeme | null {
-    const text = this.#dictionary.lexemeOf(kind, word);
+  #lexemeText({ kind, text, from, to }: Token): string | null {
+    return this.#dictionary.lexemeOf(kind, text.slice(from, to));
+  }
+
+  #ownLexeme(token: Token, own: Map<string, Lexeme>): Lexeme | null {
+    const text = this.#lexemeText(token);
     if (text === null) return null;
     const known = this.#lexemes.get(text) ?? own.get(text);
     if (known !== undefined) return known;
@@ -191,11 +196,6 @@ function newLexeme(text: string): Lexeme {
     page: 0,
     slot: 0,
   };
-}
-
-/** A copy that does not keep the page's text alive, of which a slice of 13 units or more is a view. */
-function flat(text: string): string {
-  return text.length < 13 ? text : Buffer.from(text, "utf16le").toString("utf16le");
 }
 
 // A 64-bit simhash of a page's lexemes (Charikar 2002; Manku and others 2007): pages that share most words

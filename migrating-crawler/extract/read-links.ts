@@ -1,8 +1,9 @@
 /** A page's links as they are met: where they lead as written, their words, and whether they ask not to be followed. */
 
 import { composed } from "#protocol/composed";
-import type { HtmlTag } from "./html-tags.ts";
+import { flagsOf, type HtmlTag, numbersOf } from "./html-tags.ts";
 import { mark } from "./open-elements.ts";
+import { flat } from "./source-text.ts";
 
 /** Far more than are shipped (`maxPageLinks`), since several may be one URL. */
 const maxLinks = 20_000;
@@ -101,31 +102,36 @@ export interface TagAttributes {
 
 /** The element's own marks (`mark`), 0 for most. */
 export function marksOf(tag: HtmlTag, attributes: TagAttributes): number {
-  let marks = tag.isUnseen ? mark.unseen : 0;
-  if (tag.index !== -1) marks |= byName.get(tag.name) ?? 0;
-  if (!attributes.hasAttributes() || neverHidden.has(tag.name)) return marks;
+  const { index } = tag;
+  let marks = index === -1 ? 0 : marksByTag[index]!;
+  if (tag.isUnseen) marks |= mark.unseen;
+  if (!attributes.hasAttributes() || (index !== -1 && neverHidden[index] === 1)) return marks;
   if (isHidden(attributes)) marks |= mark.hidden;
   const role = attributes.attribute("role");
   if (role !== null) marks |= byRole.get(role.trim().toLowerCase()) ?? 0;
   if (attributes.attribute("itemprop") !== null && attributes.attribute("itemscope") !== null)
     marks |= mark.partOfItem;
-  return containers.has(tag.name) && saysFurniture(attributes) ? marks | mark.likelyFurniture : marks;
+  return index !== -1 && containers[index] === 1 && saysFurniture(attributes)
+    ? marks | mark.likelyFurniture
+    : marks;
 }
 
-const byName = new Map<string, number>([
-  ["template", mark.inert],
-  ["svg", mark.foreign],
-  ["math", mark.foreign],
-  ["nav", mark.furniture],
-  ["footer", mark.furniture],
-  ["aside", mark.furniture],
-  ["menu", mark.furniture],
-  ["dialog", mark.furniture],
-  ["button", mark.furniture],
-  ["search", mark.furniture],
-  ["article", mark.main],
-  ["main", mark.main],
-]);
+const marksByTag = numbersOf(
+  new Map<string, number>([
+    ["template", mark.inert],
+    ["svg", mark.foreign],
+    ["math", mark.foreign],
+    ["nav", mark.furniture],
+    ["footer", mark.furniture],
+    ["aside", mark.furniture],
+    ["menu", mark.furniture],
+    ["dialog", mark.furniture],
+    ["button", mark.furniture],
+    ["search", mark.furniture],
+    ["article", mark.main],
+    ["main", mark.main],
+  ]),
+);
 
 const furnitureRoles =
   "navigation contentinfo banner complementary search dialog alertdialog menu menubar toolbar tooltip button";
@@ -136,8 +142,8 @@ const byRole = new Map<string, number>([
   ["article", mark.main],
 ]);
 
-const neverHidden = new Set(["html", "body"]);
-const containers = new Set(["div", "section", "ul", "ol", "dl", "table", "form", "header", "td"]);
+const neverHidden = flagsOf(new Set(["html", "body"]));
+const containers = flagsOf(new Set(["div", "section", "ul", "ol", "dl", "table", "form", "header", "td"]));
 
 function isHidden(attributes: TagAttributes): boolean {
   if (attributes.attribute("hidden") !== null) return true;
@@ -149,9 +155,24 @@ function isHidden(attributes: TagAttributes): boolean {
 const furnitureName =
   /(?:^|[\s_-])(?:nav|navbar|navigation|menu|submenu|footer|sidebar|side-?bar|breadcrumbs?|cookies?|consent|gdpr|social|share|sharing|sharedaddy|related|recommended|recommendations|comments?|commentlist|respond|disqus|newsletter|subscribe|subscription|signup|login|promo|advert|advertisement|ads?|sponsored|banner|popup|modal|overlay|widget|pagination|pager|skip-?links?|toolbar|tagcloud|copyright|masthead|outbrain|taboola|author-?box|author-?bio)(?=$|[\s_-])/i;
 
+/** Of classes met lately, which a site's pages repeat; ids are mostly new. */
+const knownClasses = new Map<string, boolean>();
+const maxKnownClasses = 2048;
+const maxKnownCharacters = 120;
+
+function isFurniture(className: string): boolean {
+  if (className.length > maxKnownCharacters) return furnitureName.test(className);
+  const known = knownClasses.get(className);
+  if (known !== undefined) return known;
+  const says = furnitureName.test(className);
+  if (knownClasses.size >= maxKnownClasses) knownClasses.clear();
+  knownClasses.set(flat(className), says);
+  return says;
+}
+
 function saysFurniture(attributes: TagAttributes): boolean {
   const className = attributes.attribute("class");
-  if (className !== null && furnitureName.test(className)) return true;
+  if (className !== null && isFurniture(className)) return true;
   const id = attributes.attribute("id");
   return id !== null && furnitureName.test(id);
 }

@@ -11,12 +11,15 @@ import { PageNotes } from "./page-metadata.ts";
 import { LinkReader, marksOf, type ReadLink, type TagAttributes, tidy } from "./read-links.ts";
 import type { WorkTurns } from "./read-list.ts";
 import { decodeText, HtmlScanner, type HtmlSink } from "./scan-html.ts";
+import { type SourceText, sourceOf } from "./source-text.ts";
 import { type TextBlock, TextBlocks } from "./text-blocks.ts";
 
 const maxHeadings = 100;
 const maxHeadingCharacters = 300;
 const maxTitleCharacters = 2000;
 const maxAltCharacters = 20_000;
+/** A character takes so many of a source's units at most. */
+const mostUnits = 4;
 
 /** The page is read in pieces of this length, so that other work has its turns. */
 const pieceCharacters = 32 * 1024;
@@ -38,14 +41,18 @@ export interface ReadPage {
 }
 
 /** `isXml`: the page is XHTML. */
-export async function readPage(html: string, turns: WorkTurns, isXml = false): Promise<ReadPage> {
-  const reader = new PageReader(html, isXml);
+export async function readPage(
+  html: string | SourceText,
+  turns: WorkTurns,
+  isXml = false,
+): Promise<ReadPage> {
+  const reader = new PageReader(typeof html === "string" ? sourceOf(html) : html, isXml);
   for (let end = pieceCharacters; reader.readTo(end); end += pieceCharacters) await turns.next();
   return reader.finish();
 }
 
 class PageReader implements HtmlSink {
-  readonly #html: string;
+  readonly #source: SourceText;
   readonly #isXml: boolean;
   readonly #scanner: HtmlScanner;
   readonly #tag: TagAttributes;
@@ -64,10 +71,10 @@ class PageReader implements HtmlSink {
   #raw: "title" | "json" | "license" | "text" | "nothing" | null = null;
   #isCut = false;
 
-  constructor(html: string, isXml: boolean) {
-    this.#html = html;
+  constructor(source: SourceText, isXml: boolean) {
+    this.#source = source;
     this.#isXml = isXml;
-    this.#scanner = new HtmlScanner(html, this, isXml);
+    this.#scanner = new HtmlScanner(source, this, isXml);
     this.#tag = this.#scanner.tag;
   }
 
@@ -126,14 +133,20 @@ class PageReader implements HtmlSink {
   }
 
   #takeText(from: number, to: number, mayRefer: boolean): void {
-    const words = countWords(this.#html, from, to);
-    if (words === 0) {
+    if (isBlank(this.#source.units, from, to)) {
       this.#blocks.space();
       this.#links.add(" ");
     } else if (!this.#blocks.isFull) {
-      const written = this.#html.slice(from, to);
-      this.#add(mayRefer ? decodeText(written) : written, words);
+      const written = this.#source.slice(from, to);
+      this.#add(mayRefer ? decodeText(written) : written, this.#wordsOf(written, from, to));
     }
+  }
+
+  /** Of `written`, which stands there. Where each unit is one character, the page's own are faster to get at. */
+  #wordsOf(written: string, from: number, to: number): number {
+    return written.length === to - from
+      ? countWords(this.#source.units, from, to)
+      : countWords(written, 0, written.length);
   }
 
   /** Inside `noscript`, SVG and the like. */
@@ -176,12 +189,16 @@ class PageReader implements HtmlSink {
   }
 
   #takeRaw(from: number, to: number): void {
-    if (this.#raw === "json") this.#notes.noteJsonLd(this.#html.slice(from, to));
-    if (this.#raw === "license") this.#notes.noteLicense(this.#html.slice(from, to));
-    if (this.#raw === "title")
-      this.#title = decodeText(this.#html.slice(from, Math.min(to, from + maxTitleCharacters)));
-    if (this.#raw === "text" && !this.#blocks.isFull)
-      this.#add(this.#html.slice(from, to), countWords(this.#html, from, to));
+    if (this.#raw === "json") this.#notes.noteJsonLd(this.#source.slice(from, to));
+    if (this.#raw === "license") this.#notes.noteLicense(this.#source.slice(from, to));
+    if (this.#raw === "title") {
+      const title = this.#source.slice(from, Math.min(to, from + mostUnits * maxTitleCharacters));
+      this.#title = decodeText(title.slice(0, maxTitleCharacters));
+    }
+    if (this.#raw === "text" && !this.#blocks.isFull) {
+      const written = this.#source.slice(from, to);
+      this.#add(written, this.#wordsOf(written, from, to));
+    }
   }
 
   #note(tag: HtmlTag): void {
@@ -311,6 +328,12 @@ class PropertyReader {
 /** Without soft hyphens (U+00AD): they say where a line may break inside a word, and are no part of the word. */
 export function withoutSoftHyphens(text: string): string {
   return text.includes("\u00ad") ? text.replaceAll("\u00ad", "") : text;
+}
+
+function isBlank(units: string, from: number, to: number): boolean {
+  let at = from;
+  while (at < to && units.charCodeAt(at) <= 0x20) at++;
+  return at >= to;
 }
 
 /**

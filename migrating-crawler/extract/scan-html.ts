@@ -7,6 +7,7 @@
  */
 import { decodeHTML, decodeHTMLAttribute } from "entities";
 import { type HtmlTag, nameHash, tagOf } from "./html-tags.ts";
+import { type SourceText, sourceOf } from "./source-text.ts";
 
 /** Who takes what the scanner finds, in the page's order. */
 export interface HtmlSink {
@@ -15,7 +16,7 @@ export interface HtmlSink {
   /** Attributes are to be had from the scanner's `tag` during this call only. `isSelfClosing`: written `<x/>`. */
   openTag(tag: HtmlTag, isSelfClosing: boolean): void;
   closeTag(tag: HtmlTag): void;
-  /** `text.slice(from, to)`; character references are to be decoded (`decodeText`) when it may have some. */
+  /** `source.slice(from, to)`; character references are to be decoded (`decodeText`) when it may have some. */
   takeText(from: number, to: number, mayRefer: boolean): void;
 }
 
@@ -28,10 +29,11 @@ export class HtmlScanner {
   readonly tag: TagReader;
 
   /** `isXml`: the page is XHTML, where any element may close itself and CDATA is text everywhere. */
-  constructor(html: string, sink: HtmlSink, isXml = false) {
-    this.#html = html;
+  constructor(html: string | SourceText, sink: HtmlSink, isXml = false) {
+    const source = typeof html === "string" ? sourceOf(html) : html;
+    this.#html = source.units;
     this.#sink = sink;
-    this.tag = new TagReader(html);
+    this.tag = new TagReader(source);
     this.#isXml = isXml;
   }
 
@@ -44,7 +46,7 @@ export class HtmlScanner {
     const html = this.#html;
     let textFrom = this.#at;
     for (let from = textFrom; textFrom < end; ) {
-      const open = html.indexOf("<", from);
+      const open = html.charCodeAt(from) === 0x3c ? from : html.indexOf("<", from);
       if (open === -1) {
         this.#text(textFrom, html.length);
         textFrom = html.length;
@@ -185,6 +187,7 @@ const isLetter = (code: number) => (code | 0x20) >= 0x61 && (code | 0x20) <= 0x7
 const maxAttributes = 256;
 
 class TagReader {
+  readonly #source: SourceText;
   readonly #html: string;
   /** Where the name stands, and its hash. */
   readonly name = { from: 0, to: 0, hash: 0 };
@@ -196,8 +199,9 @@ class TagReader {
   /** Bit n: an attribute's name has n characters (modulo 32). */
   #lengths = 0;
 
-  constructor(html: string) {
-    this.#html = html;
+  constructor(source: SourceText) {
+    this.#source = source;
+    this.#html = source.units;
   }
 
   /** The value of the tag's attribute, decoded; null when it has none. The name in lower case. */
@@ -220,13 +224,13 @@ class TagReader {
   attributeNames(): string[] {
     const names = new Set<string>();
     for (let at = 0; at < this.#attributes; at += 4) {
-      names.add(this.#html.slice(this.#places[at]!, this.#places[at + 1]!).replace(/[A-Z]/g, asciiLower));
+      names.add(this.#source.slice(this.#places[at]!, this.#places[at + 1]!).replace(/[A-Z]/g, asciiLower));
     }
     return [...names];
   }
 
   #value(from: number, to: number): string {
-    const value = this.#html.slice(from, to);
+    const value = this.#source.slice(from, to);
     const decoded = value.includes("&") ? decodeHTMLAttribute(value) : value;
     return decoded.includes("\0") ? decoded.replaceAll("\0", "\ufffd") : decoded;
   }

@@ -6,7 +6,9 @@
 import { readFileSync } from "node:fs";
 
 /** The first pattern that a file's path has says which stage it belongs to. */
-const stages: readonly (readonly [pattern: RegExp, stage: string])[] = [
+type Stages = readonly (readonly [pattern: RegExp, stage: string])[];
+
+const crawlStages: Stages = [
   [
     /entities|extract\/(read|page-|html|scan|text-blocks|open-el|element|tidy|main-text|charset)/,
     "reading HTML",
@@ -44,11 +46,15 @@ export interface StageProfile {
 }
 
 /** Idle time is left out; the collector's time is a stage of its own. */
-export function stageProfile(profileFile: string, bundle: string): StageProfile {
+export function stageProfile(
+  profileFile: string,
+  bundle: string,
+  stages: Stages = crawlStages,
+): StageProfile {
   const profile = JSON.parse(readFileSync(profileFile, "utf8")) as Profile;
   const fileAt = sourceFiles(bundle);
   const [byStage, byFunction] = [new Map<string, number>(), new Map<string, number>()];
-  const places = placesOf(profile, fileAt);
+  const places = placesOf(profile, fileAt, stages);
   profile.samples.forEach((id, index) => {
     const place = places.get(id)!;
     const ms = profile.timeDeltas[index]! / 1000;
@@ -65,13 +71,17 @@ interface Place {
   readonly label: string;
 }
 
-function placesOf(profile: Profile, fileAt: (line: number) => string | null): ReadonlyMap<number, Place> {
+function placesOf(
+  profile: Profile,
+  fileAt: (line: number) => string | null,
+  stages: Stages,
+): ReadonlyMap<number, Place> {
   const nodes = new Map(profile.nodes.map((node) => [node.id, node]));
   const places = new Map<number, Place>();
   const visit = (id: number, inherited: string) => {
     const { callFrame, children = [] } = nodes.get(id)!;
     const file = callFrame.url.startsWith("file:") ? fileAt(callFrame.lineNumber) : null;
-    const stage = stageOf(callFrame.functionName, file) ?? inherited;
+    const stage = stageOf(callFrame.functionName, file, stages) ?? inherited;
     const where = file ?? (callFrame.url || "V8");
     places.set(id, {
       stage: callFrame.functionName === "(idle)" ? null : stage,
@@ -83,7 +93,7 @@ function placesOf(profile: Profile, fileAt: (line: number) => string | null): Re
   return places;
 }
 
-function stageOf(functionName: string, file: string | null): string | null {
+function stageOf(functionName: string, file: string | null, stages: Stages): string | null {
   if (functionName === "(garbage collector)") return "garbage collection";
   if (file === null) return null;
   return stages.find(([pattern]) => pattern.test(file))?.[1] ?? "the rest of the crawler";
