@@ -1,5 +1,4 @@
 // Starts the ranking thread from TypeScript sources, in tests and development. What is built does without.
-import { register } from "tsx/esm/api";
+import { importSource } from "../core/source-thread.mjs";
 
-register();
-await import("./ranking-worker.ts");
+await importSource(new URL("./ranking-worker.ts", import.meta.url));

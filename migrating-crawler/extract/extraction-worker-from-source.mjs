@@ -1,5 +1,4 @@
 // Starts the extraction thread from TypeScript sources, in tests and development. What is built does without.
-import { register } from "tsx/esm/api";
+import { importSource } from "../../coordinator/core/source-thread.mjs";
 
-register();
-await import("./extraction-worker.ts");
+await importSource(new URL("./extraction-worker.ts", import.meta.url));

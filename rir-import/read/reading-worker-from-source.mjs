@@ -1,5 +1,4 @@
 // Starts the reading thread from TypeScript sources, in tests and development. What is built does without.
-import { register } from "tsx/esm/api";
+import { importSource } from "../../coordinator/core/source-thread.mjs";
 
-register();
-await import("./reading-worker.ts");
+await importSource(new URL("./reading-worker.ts", import.meta.url));

@@ -30,6 +30,7 @@ import { ownMigrations } from "#db/schema-state";
 import { type Database, openServerDatabase } from "#db/server-database";
 import { verifyBackup } from "#db/verify-backup";
 import { databaseCommand } from "#ops/cli/commands/database";
+import { builtDoors, builtProgram } from "../support/built-command.ts";
 import { inProcess } from "../support/command-in-process.ts";
 import { until } from "../support/until.ts";
 
@@ -135,17 +136,15 @@ function replaced(name: string, path: string, content: Buffer): string {
 const contentsOf = (where: string) =>
   existsSync(where) ? readdirSync(where, { recursive: true, encoding: "utf8" }).sort() : null;
 
-const fromSource = ["--conditions=nearcrawl-source", "--import", "tsx"];
-
 /** What the command says, and how it ends. */
 const command = async (...args: string[]) => await inProcess(databaseCommand(), args);
 
 async function killedIn(args: readonly string[]): Promise<void> {
-  const child = spawn(
-    process.execPath,
-    [...fromSource, resolve(import.meta.dirname, "../support/backup-process.ts"), ...args],
-    { stdio: ["ignore", "pipe", "inherit"] },
-  );
+  await builtDoors();
+  const script = resolve(import.meta.dirname, "../support/backup-process.ts");
+  const child = spawn(process.execPath, ["--import", "tsx", script, ...args], {
+    stdio: ["ignore", "pipe", "inherit"],
+  });
   let said = "";
   child.stdout.on("data", (text) => {
     said += text;
@@ -353,8 +352,8 @@ it("of another database, or restored already, needs to be confirmed", async () =
 
 it("interrupted, the command leaves nothing, ends with 130, and the server goes on", async () => {
   const names = readdirSync(join(home, "backups"));
-  const main = resolve(import.meta.dirname, "../../ops/cli/main.ts");
-  const child = spawn(process.execPath, [...fromSource, main, "database", "backup", "--home", home]);
+  const main = await builtProgram("ops/cli/main");
+  const child = spawn(process.execPath, [main, "database", "backup", "--home", home]);
   let said = "";
   child.stderr.on("data", (text) => {
     said += text;

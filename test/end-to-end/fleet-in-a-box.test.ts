@@ -5,6 +5,7 @@ import { FigureList, growth } from "../bench/fleet/figures.ts";
 import { Histogram } from "../bench/fleet/histogram.ts";
 import { steps } from "../bench/fleet/steps.ts";
 import { addressText, crawlerBlock, folderOf, placeOf, rttMs, targetBlock } from "../bench/fleet/world.ts";
+import { builtDoors } from "../support/built-command.ts";
 
 const crawlers = 20;
 const settings = {
@@ -16,7 +17,9 @@ const mostMs = 300_000;
 let box: FleetBox;
 
 beforeAll(async () => {
+  await builtDoors();
   box = await FleetBox.open({
+    built: true,
     ...{ crawlers, subnetsPerCrawler: 2, freeSubnets: 4, concurrentHosts: 8, fetchMs: 1 },
     coordinator: { delegation: { settleSeconds: 0 } },
     say: () => {},

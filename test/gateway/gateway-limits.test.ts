@@ -123,14 +123,19 @@ describe("turns of the event loop", () => {
   };
 
   test("short work is done at once, long work leaves the rest to later turns, in order", async () => {
-    const turns = new LoopTurns(1);
+    let nowMs = 0;
+    const turns = new LoopTurns(
+      1,
+      () => false,
+      () => nowMs,
+    );
     const done: string[] = [];
     for (const name of ["a", "b"]) turns.take(() => void done.push(name));
     expect(done).toEqual(["a", "b"]);
 
     for (const name of ["c", "d", "e"])
       turns.take(() => {
-        busyFor(2);
+        nowMs += 2;
         done.push(name);
       });
     turns.take(() => void done.push("f"));

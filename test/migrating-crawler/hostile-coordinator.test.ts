@@ -281,10 +281,14 @@ describe("probes without end", () => {
       const { world } = await crawlerUnder();
       const one = target({ port: victim.port, method });
 
-      const { outcomes, seconds } = await flood(
+      const startedMs = performance.now();
+      const first = await world.gateway.probe(amber, one);
+      const others = await flood(
         world,
-        Array.from({ length: 1000 }, () => one),
+        Array.from({ length: 999 }, () => one),
       );
+      const outcomes = [first, ...others.outcomes];
+      const seconds = (performance.now() - startedMs) / 1000;
 
       expect(victim.connections).toBeLessThanOrEqual(3 * (Math.ceil(seconds) + 1));
       expect(victim.bytes.split("HEAD ").length - 1).toBeLessThanOrEqual(3 * (Math.ceil(seconds) + 1));

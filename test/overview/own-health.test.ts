@@ -43,7 +43,7 @@ it("a job that fails three times in a row is named with its last words, and no l
   timekeeper.every("apply-links", 1, async () => {
     if (isBroken) throw Object.assign(new Error("could not extend file"), { code: "53100" });
   });
-  await until(() => names(health).length > 0, 2000);
+  await until(() => names(health).length > 0, 20_000);
 
   expect(health.alerts()[0]).toMatchObject({
     name: "job-failing",
@@ -55,7 +55,7 @@ it("a job that fails three times in a row is named with its last words, and no l
     { code: "job-failing", isInTheWay: false, since: expect.any(Date) },
   ]);
   isBroken = false;
-  await until(() => names(health).length === 0, 2000);
+  await until(() => names(health).length === 0, 20_000);
 });
 
 it("a job that does not end is overdue after ten minutes, and most of the frequent ones are in the way after one", async () => {
@@ -64,7 +64,7 @@ it("a job that does not end is overdue after ten minutes, and most of the freque
   timekeeper.every("observe", 1, async () => {});
   await until(
     () => timekeeper.reports().filter(({ runningSinceMs }) => runningSinceMs !== null).length >= 2,
-    2000,
+    20_000,
   );
 
   const inTime = await health.look();
@@ -92,7 +92,7 @@ it("a loop that was blocked is late by as much", async () => {
     await new Promise((resolve) => setTimeout(resolve, 60));
     const beganMs = performance.now();
     while (performance.now() - beganMs < 300) Math.sqrt(beganMs);
-    await until(() => watch.delay.mostMs > 200, 2000);
+    await until(() => watch.delay.mostMs > 200, 20_000);
 
     expect(watch.delay.mostMs).toBeGreaterThan(200);
     expect(watch.delay.p99Ms).toBe(0);

@@ -30,6 +30,8 @@ async function start(): Promise<RunningCoordinator> {
   const config = readCoordinatorConfig({
     listen: { port: 0 },
     delegation: { expectedCrawlers: 2, settleSeconds: 0.1, policy: "exhaustive" },
+    // An answer that a busy machine brings late is an answer.
+    probe: { deadlineMs: 30_000 },
   });
   const coordinator = await startCoordinator({
     config,
@@ -81,17 +83,19 @@ async function fill(number: 1 | 2): Promise<SubnetId> {
 }
 
 const decided = async (subnetId: number, owner: number) => {
-  await until(async () => (await ownerOf(subnetId)) === owner, 40_000);
+  await until(async () => (await ownerOf(subnetId)) === owner, 100_000);
 };
 
-it("a round finds the nearest wherever it is connected, also when the other coordinator has taken the lead", async () => {
+it("a round finds the nearest wherever it is connected, also when the other coordinator has taken the lead", {
+  timeout: 240_000,
+}, async () => {
   const athens = await start();
   const berlin = await start();
   const far = await come("olive", athens, 40);
   const near = await come("linden", berlin, 4);
   await until(
     async () => (await world.rows("select from crawler where state = 'online'")).length === 2,
-    5000,
+    20_000,
   );
 
   const first = await fill(1);
@@ -111,13 +115,13 @@ it("a round finds the nearest wherever it is connected, also when the other coor
   expect(await world.rows("select term::int from fleet_lead")).toEqual([{ term: 2 }]);
 });
 
-it("who denies a target at the other coordinator is not asked for it", async () => {
+it("who denies a target at the other coordinator is not asked for it", { timeout: 240_000 }, async () => {
   const athens = await start();
   const berlin = await start();
   const olive = await come("olive", athens, 40);
   const denies = { networks: ["5.1.1.0/24"], domains: [] };
   const linden = await come("linden", berlin, 4, { denies });
-  await until(async () => (await world.rows("select from crawler_denies")).length === 1, 5000);
+  await until(async () => (await world.rows("select from crawler_denies")).length === 1, 20_000);
 
   const [denied, allowed] = [await fill(1), await fill(2)];
   await decided(denied, olive.crawlerId);

@@ -3,18 +3,9 @@
  * Tests that start one never meet an old build: the first of a run that asks builds dist/ where a source is newer.
  */
 import { execFile } from "node:child_process";
-import {
-  existsSync,
-  mkdirSync,
-  readdirSync,
-  readFileSync,
-  renameSync,
-  statSync,
-  writeFileSync,
-} from "node:fs";
+import { existsSync, readdirSync, statSync } from "node:fs";
 import { join, resolve } from "node:path";
-import { inject } from "vitest";
-import { until } from "./until.ts";
+import { onceInRun } from "./once-in-run.ts";
 
 export const projectRoot = resolve(import.meta.dirname, "../..");
 const sources = [
@@ -71,24 +62,8 @@ export async function builtProgram(program: string): Promise<string> {
  * without the condition nearcrawl-source. Of all workers of a run one looks and builds, and the others wait for it.
  */
 export async function builtDoors(): Promise<void> {
-  const record = join(inject("databaseHome"), "build");
-  const failure = join(record, "failure");
-  if (isFirst(record)) {
-    writeFileSync(`${failure}.new`, isBuilt() ? "" : await build());
-    renameSync(`${failure}.new`, failure);
-  }
-  await until(() => existsSync(failure), buildTimeoutMs);
-  const words = readFileSync(failure, "utf8");
-  if (words !== "") throw new Error(`dist/ cannot be built: ${words}`);
-}
-
-function isFirst(folder: string): boolean {
-  try {
-    mkdirSync(folder);
-    return true;
-  } catch {
-    return false;
-  }
+  const failure = await onceInRun("build", buildTimeoutMs, async () => (isBuilt() ? "" : await build()));
+  if (failure !== "") throw new Error(`dist/ cannot be built: ${failure}`);
 }
 
 /** The folder has the time at which its build began. */

@@ -7,7 +7,7 @@ import { cpSync, mkdirSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { builtProgram, projectRoot } from "./built-command.ts";
-import { temporaryFolder } from "./temporary-folder.ts";
+import { folderOfRun, onceInRun } from "./once-in-run.ts";
 
 const run = promisify(execFile);
 
@@ -20,10 +20,14 @@ export interface PackedProgram {
   readonly copy: string;
 }
 
-/** A string: why it cannot be installed here (no registry of packages is reached). */
+/** Installed once in a run. A string: why it cannot be installed here (no registry of packages is reached). */
 export async function packedProgram(): Promise<PackedProgram | string> {
   await builtProgram("ops/cli/main");
-  const folder = temporaryFolder("nearcrawl-packed-");
+  return JSON.parse(await onceInRun("packed", 300_000, async () => JSON.stringify(await install())));
+}
+
+async function install(): Promise<PackedProgram | string> {
+  const folder = folderOfRun("packed");
   const copy = join(folder, "copy");
   mkdirSync(copy);
   for (const name of ["package.json", "README.md", "LICENSE", "dist", "db", "ops"])

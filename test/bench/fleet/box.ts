@@ -23,6 +23,8 @@ export interface BoxSettings extends SeedSettings {
   readonly coordinator: object;
   readonly concurrentHosts: number;
   readonly fetchMs: number;
+  /** Its processes run dist/, which starts in half the time; left out: the sources. */
+  readonly built?: boolean;
   readonly say: (line: string) => void;
 }
 
@@ -103,9 +105,9 @@ export class FleetBox {
   }
 
   async startCoordinator(): Promise<void> {
-    const coordinator = new BoxProcess("coordinator-process.ts", () => {});
-    this.#coordinator = coordinator;
     const { home, settings } = this;
+    const coordinator = new BoxProcess("coordinator-process.ts", () => {}, settings.built);
+    this.#coordinator = coordinator;
     const ports = { port: this.#port, pagesPort: this.#pagesPort };
     const order = { type: "start", home, schema, ...ports, settings: settings.coordinator } as const;
     const listening = await coordinator.ask(order satisfies CoordinatorOrder, "listening", startMs);
@@ -126,12 +128,13 @@ export class FleetBox {
   }
 
   async #openSessions(): Promise<void> {
-    const { crawlers, concurrentHosts, fetchMs } = this.settings;
+    const { crawlers, concurrentHosts, fetchMs, built } = this.settings;
     const processes = Math.ceil(crawlers / mostPerProcess);
     for (let at = 0; at < processes; at += 1) {
-      const session: BoxProcess = new BoxProcess("session-process.ts", (message) => {
+      const take = (message: { readonly type: string }) => {
         if (message.type === "report") this.#take(session, message as SessionReport);
-      });
+      };
+      const session: BoxProcess = new BoxProcess("session-process.ts", take, built);
       const bound = (part: number) => Math.round((crawlers * part) / processes);
       const order = { type: "open", from: bound(at), to: bound(at + 1), webUrl: this.webUrl } as const;
       this.#sessions.push(session);

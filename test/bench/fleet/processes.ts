@@ -8,14 +8,14 @@ import { readPidFile } from "#db/embedded-postgres";
 
 const endMs = 15_000;
 
-/** A TypeScript file of this folder in a process of its own, with a channel. */
+/** A TypeScript file of this folder in a process of its own, with a channel; `built`: what it imports is that in dist/. */
 export class BoxProcess {
   readonly #child: ChildProcess;
   #words = "";
 
-  constructor(file: string, onMessage: (message: { readonly type: string }) => void) {
+  constructor(file: string, onMessage: (message: { readonly type: string }) => void, built = false) {
     this.#child = fork(join(import.meta.dirname, file), [], {
-      execArgv: ["--conditions=nearcrawl-source", "--import", "tsx"],
+      execArgv: [...(built ? [] : ["--conditions=nearcrawl-source"]), "--import", "tsx"],
       stdio: ["ignore", "pipe", "pipe", "ipc"],
     });
     this.#child.on("message", (message) => onMessage(message as { readonly type: string }));

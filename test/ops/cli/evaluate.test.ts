@@ -5,7 +5,7 @@ import { fileURLToPath } from "node:url";
 import { XMLParser, XMLValidator } from "fast-xml-parser";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { evaluateCommand, figures } from "#ops/cli/commands/evaluate";
-import { nearcrawl, type Outcome } from "../../support/built-command.ts";
+import type { Outcome } from "../../support/built-command.ts";
 import { inProcess } from "../../support/command-in-process.ts";
 import { temporaryFolder } from "../../support/temporary-folder.ts";
 
@@ -20,7 +20,7 @@ describe("nearcrawl evaluate --quick", () => {
   let ended: Outcome;
   let page: string;
   beforeAll(async () => {
-    ended = await nearcrawl(["evaluate", "--quick", "--measured", fixture, "--out", folder, "--json"]);
+    ended = await evaluate("--quick", "--measured", fixture, "--out", folder, "--json");
     page = readFileSync(join(folder, "delegation.md"), "utf8");
   }, 240_000);
 

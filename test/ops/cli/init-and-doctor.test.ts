@@ -8,6 +8,8 @@ import { join, resolve } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { readCoordinatorConfig } from "#coordinator/config";
 import type { Database } from "#db/server-database";
+import { doctorCommand } from "#ops/cli/commands/doctor";
+import { initCommand } from "#ops/cli/commands/init";
 import { coordinatorUnit, usualCoordinatorPaths } from "#ops/cli/setup/coordinator-unit";
 import {
   clockFinding,
@@ -19,6 +21,7 @@ import {
   versionFinding,
 } from "#ops/cli/setup/doctor-checks";
 import { builtProgram, nearcrawl } from "../../support/built-command.ts";
+import { inProcess } from "../../support/command-in-process.ts";
 import { testDatabase } from "../../support/database.ts";
 import { freePort } from "../../support/free-port.ts";
 import { type MailDns, startMailDns } from "../../support/mail-dns.ts";
@@ -32,8 +35,9 @@ beforeAll(async () => {
 afterAll(async () => await dns?.close());
 
 const newHome = () => join(temporaryFolder("nearcrawl-init-"), "home");
+const initOptions = (home: string) => ["--json", "--home", home, "--resolver", dns.address];
 const init = async (home: string, ...args: readonly string[]) =>
-  await nearcrawl(["init", "--json", "--home", home, "--resolver", dns.address, ...args]);
+  await inProcess(initCommand(), [...initOptions(home), ...args]);
 const findingsOf = (out: string): readonly { state: string; subject: string; words: string }[] =>
   JSON.parse(out).findings;
 
@@ -165,7 +169,8 @@ describe("a coordinator by its settings file", { timeout: 90_000 }, () => {
       "--database-url",
       database.url,
     ];
-    const made = await init(home, "--contact", "noc@mail.test-domain.org", ...tls, ...place);
+    const contact = ["--contact", "noc@mail.test-domain.org"];
+    const made = await nearcrawl(["init", ...initOptions(home), ...contact, ...tls, ...place]);
     const before = await run("doctor", "--json");
     const child = spawn(
       process.execPath,
@@ -201,9 +206,12 @@ describe("a coordinator by its settings file", { timeout: 90_000 }, () => {
   it("says what is wrong, where, and what to do; by its exit code, too", async () => {
     const file = join(home, "coordinator.toml");
     const right = readFileSync(file, "utf8");
-    const doctorOf = async (text: string) => {
+    const doctorOf = async (
+      text: string,
+      doctor = () => inProcess(doctorCommand(), ["--home", home, "--json"]),
+    ) => {
       writeFileSync(file, text);
-      const { code, out } = await run("doctor", "--json");
+      const { code, out } = await doctor();
       return [
         code,
         ...findingsOf(out)
@@ -216,13 +224,16 @@ describe("a coordinator by its settings file", { timeout: 90_000 }, () => {
       await doctorOf(`${right}\nkeyfile = "x"\n`),
       await doctorOf(right.replace("[listen]", "[listen")),
       await doctorOf(right.replace("key.pem", "other-key.pem")),
-      await doctorOf(right.replace("https://localhost", "https://other.test-domain.org")),
+      // Whose certificates a process trusts is said as it starts.
+      await doctorOf(right.replace("https://localhost", "https://other.test-domain.org"), () =>
+        run("doctor", "--json"),
+      ),
       await doctorOf(right.replace(database.url, "postgres://nobody@127.0.0.1:1/none")),
     ];
     writeFileSync(file, right);
     const elsewhere = newHome();
     await init(elsewhere, "--contact", "noc@mail.test-domain.org", "--listen", `127.0.0.1:${port}`);
-    const occupied = await nearcrawl(["doctor", "--home", elsewhere]);
+    const occupied = await inProcess(doctorCommand(), ["--home", elsewhere]);
 
     expect(wrongs.map(([code]) => code)).toEqual([4, 4, 4, 4, 4]);
     expect(wrongs[0]![1]).toMatch(/coordinator\.toml:\d+: tls\.keyfile: there is no such setting/);
