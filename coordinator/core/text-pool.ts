@@ -3,8 +3,9 @@
  * tree keeps its names in and the importer its holders. A text takes its bytes and 16 to 32 more, by how full
  * the columns are.
  *
- * Ids are dense: 0, 1, 2 … in the order of first sight. Look-up is by open addressing over a table of ids,
- * never more than half full.
+ * Ids are dense: 0, 1, 2 … in the order of first sight. Look-up is by open addressing over a table of ids, each
+ * beside its text's hash: what is looked for and not there costs one place in memory, and growing reads the table
+ * from one end to the other.
  */
 
 /** What a pool consists of, for a file: `ends[i]` is where text i ends in `text`, and text i + 1 begins. */
@@ -14,19 +15,22 @@ export interface TextPoolParts {
 }
 
 const firstTextBytes = 4096;
-const firstTexts = 256;
+const firstPlaces = 256;
+/** `internMany` reads so many texts ahead: what is read stays in the cache until it is needed. */
+const textsAtOnce = 128;
 
 /** A JavaScript engine's largest buffer is larger; 32-bit ends reach this far. */
 const mostTextBytes = 2 ** 32 - 1;
 
 export class TextPool {
   #text: Buffer = Buffer.allocUnsafeSlow(firstTextBytes);
-  #ends = new Uint32Array(firstTexts);
-  #hashes = new Uint32Array(firstTexts);
-  /** Id + 1 at the place of the text's hash or behind; 0 where none. */
-  #table = new Int32Array(2 * firstTexts);
+  #ends = new Uint32Array(firstPlaces);
+  /** Two numbers a place: id + 1 (0 where none) and the text's hash, at the place of that hash or behind. */
+  #table = new Int32Array(2 * firstPlaces);
   #count = 0;
   #textBytes = 0;
+  readonly #hashes = new Int32Array(textsAtOnce);
+  readonly #found = new Int32Array(textsAtOnce);
 
   /** The pool that `parts` came from. Throws RangeError when they do not fit together. */
   static from({ text, ends }: TextPoolParts): TextPool {
@@ -37,7 +41,7 @@ export class TextPool {
     pool.#count = ends.length;
     pool.#textBytes = text.length;
     // Filled on the first look-up by text: a tree that only reads names never needs it.
-    pool.#hashes = new Uint32Array(0);
+    pool.#table = new Int32Array(0);
     return pool;
   }
 
@@ -48,47 +52,102 @@ export class TextPool {
 
   /** Bytes that the pool takes. */
   get bytes(): number {
-    const columns = this.#ends.byteLength + this.#hashes.byteLength + this.#table.byteLength;
-    return this.#text.byteLength + columns;
+    return this.#text.byteLength + this.#ends.byteLength + this.#table.byteLength;
   }
 
   /** The text's id; the same for the same text. Half surrogate pairs become U+FFFD. */
   intern(text: string): number {
     this.#makeRoom(text.length * 3);
-    return this.#internWritten(this.#write(text));
+    return this.internBytes(this.#text, this.#textBytes, this.#write(text));
+  }
+
+  /** The id of the text that these bytes are in UTF-8, without making a string of them. */
+  internBytes(bytes: Uint8Array, start: number, end: number): number {
+    return this.#internHashed(hashOf(bytes, start, end), bytes, start, end);
+  }
+
+  /**
+   * Interns the texts that lie one behind the other up to `ends`, in that order, into `ids`. What waits for memory in a
+   * large pool is the look-up, several times a text; here the waits of many texts overlap.
+   */
+  internMany(bytes: Uint8Array, ends: ArrayLike<number>, ids: Int32Array): void {
+    let start = 0;
+    for (let from = 0; from < ids.length; from += this.#hashes.length) {
+      const to = Math.min(ids.length, from + this.#hashes.length);
+      this.#fetchPlaces(bytes, start, ends, from, to);
+      for (let at = from; at < to; at += 1) {
+        const end = ends[at] as number;
+        ids[at] = this.#internHashed(this.#hashes[at - from] as number, bytes, start, end);
+        start = end;
+      }
+    }
+  }
+
+  /** The hashes; and reads, text by text without waiting for the last one, what looking them up will read. */
+  #fetchPlaces(bytes: Uint8Array, first: number, ends: ArrayLike<number>, from: number, to: number): void {
+    if (this.#table.length === 0) this.#growTable();
+    const [hashes, found, table, here] = [this.#hashes, this.#found, this.#table, this.#text];
+    const mask = table.length - 2;
+    const count = to - from;
+    for (let at = 0, start = first; at < count; at += 1) {
+      const end = ends[from + at] as number;
+      hashes[at] = hashOf(bytes, start, end);
+      start = end;
+    }
+    for (let at = 0; at < count; at += 1) {
+      const place = ((hashes[at] as number) << 1) & mask;
+      found[at] = table[place + 1] === hashes[at] ? (table[place] as number) - 1 : -1;
+    }
+    for (let at = 0; at < count; at += 1) {
+      const id = found[at] as number;
+      found[at] = id < 0 ? 0 : this.startOf(id);
+    }
+    for (let at = 0; at < count; at += 1) found[at] = here[found[at] as number] as number;
+  }
+
+  #internHashed(hash: number, bytes: Uint8Array, start: number, end: number): number {
+    const place = this.#placeOf(hash, bytes, start, end);
+    const found = (this.#table[place] as number) - 1;
+    return found >= 0 ? found : this.#add({ hash, place, bytes, start, end });
   }
 
   /** Interns every text of another pool, without making strings; returns the id here of each id there. */
   absorb({ text, ends }: TextPoolParts): Int32Array {
     checkEnds(text, ends);
-    let start = 0;
-    return Int32Array.from(ends, (end) => {
-      this.#makeRoom(end - start);
-      this.#text.set(text.subarray(start, end), this.#textBytes);
-      const written = this.#textBytes + end - start;
-      start = end;
-      return this.#internWritten(written);
-    });
-  }
-
-  #internWritten(end: number): number {
-    const hash = hashOf(this.#text, this.#textBytes, end);
-    const place = this.#placeOf(hash, end);
-    const found = (this.#table[place] as number) - 1;
-    return found >= 0 ? found : this.#add(hash, place, end);
+    const ids = new Int32Array(ends.length);
+    this.internMany(text, ends, ids);
+    return ids;
   }
 
   /** The text's id, or −1 when it was never seen. */
   find(text: string): number {
     this.#makeRoom(text.length * 3);
-    const end = this.#write(text);
-    return (this.#table[this.#placeOf(hashOf(this.#text, this.#textBytes, end), end)] as number) - 1;
+    return this.findBytes(this.#text, this.#textBytes, this.#write(text));
+  }
+
+  /** The same for a text in UTF-8. */
+  findBytes(bytes: Uint8Array, start: number, end: number): number {
+    return (this.#table[this.#placeOf(hashOf(bytes, start, end), bytes, start, end)] as number) - 1;
+  }
+
+  /** Where all texts lie, one behind the other: valid until the next `intern` or `find`. */
+  get arena(): Uint8Array {
+    return this.#text;
+  }
+
+  /** Where a text begins in the arena. */
+  startOf(id: number): number {
+    return id === 0 ? 0 : (this.#ends[id - 1] as number);
+  }
+
+  endOf(id: number): number {
+    return this.#ends[id] as number;
   }
 
   /** The text with this id; the empty text for an id that was not given out. */
   textAt(id: number): string {
     if (id < 0 || id >= this.#count) return "";
-    const start = this.#startOf(id);
+    const start = this.startOf(id);
     const end = this.#ends[id] as number;
     return isAscii(this.#text, start, end)
       ? this.#text.toString("latin1", start, end)
@@ -100,13 +159,25 @@ export class TextPool {
     return { text: this.#text.subarray(0, this.#textBytes), ends: this.#ends.subarray(0, this.#count) };
   }
 
-  #add(hash: number, place: number, end: number): number {
+  #add(text: { hash: number; place: number; bytes: Uint8Array; start: number; end: number }): number {
+    const { hash, place, bytes, start, end } = text;
     const id = this.#count++;
-    this.#ends[id] = end;
-    this.#hashes[id] = hash;
+    if (id === this.#ends.length) this.#growEnds();
+    // What `intern` has written lies there already.
+    if (bytes !== this.#text || start !== this.#textBytes) this.#copy(bytes, start, end);
+    this.#textBytes += end - start;
+    this.#ends[id] = this.#textBytes;
     this.#table[place] = id + 1;
-    this.#textBytes = end;
+    this.#table[place + 1] = hash;
+    if (8 * this.#count > 3 * this.#table.length) this.#growTable();
     return id;
+  }
+
+  #copy(bytes: Uint8Array, start: number, end: number): void {
+    this.#makeRoom(end - start);
+    const here = this.#text;
+    const to = this.#textBytes - start;
+    for (let at = start; at < end; at += 1) here[to + at] = bytes[at] as number;
   }
 
   /** Behind the last text; returns where the bytes end. Short ASCII texts, nearly all, without a call out. */
@@ -122,69 +193,81 @@ export class TextPool {
     return start + text.length;
   }
 
-  /** Where in the table the text is that lies behind the last one, or where it belongs. */
-  #placeOf(hash: number, end: number): number {
-    const mask = this.#table.length - 1;
-    for (let place = hash & mask; ; place = (place + 1) & mask) {
-      const id = (this.#table[place] as number) - 1;
-      if (id < 0 || (this.#hashes[id] === hash && this.#isSame(id, end))) return place;
+  /** Where in the table that text is, or where it belongs. */
+  #placeOf(hash: number, bytes: Uint8Array, start: number, end: number): number {
+    if (this.#table.length === 0) this.#growTable();
+    const table = this.#table;
+    const mask = table.length - 2;
+    for (let place = (hash << 1) & mask; ; place = (place + 2) & mask) {
+      const id = (table[place] as number) - 1;
+      if (id < 0 || (table[place + 1] === hash && this.#isSame(id, bytes, start, end))) return place;
     }
   }
 
-  #isSame(id: number, end: number): boolean {
-    const bytes = this.#text;
-    let other = this.#startOf(id);
-    if ((this.#ends[id] as number) - other !== end - this.#textBytes) return false;
-    for (let at = this.#textBytes; at < end; at += 1, other += 1) {
-      if (bytes[at] !== bytes[other]) return false;
+  #isSame(id: number, bytes: Uint8Array, start: number, end: number): boolean {
+    const here = this.#text;
+    const from = this.startOf(id);
+    if ((this.#ends[id] as number) - from !== end - start) return false;
+    for (let at = start, other = from; at < end; at += 1, other += 1) {
+      if (bytes[at] !== here[other]) return false;
     }
     return true;
-  }
-
-  #startOf(id: number): number {
-    return id === 0 ? 0 : (this.#ends[id - 1] as number);
   }
 
   #makeRoom(textBytes: number): void {
     const needed = this.#textBytes + textBytes;
     if (needed > mostTextBytes) throw new RangeError("more than 4 GiB of text in one pool");
-    if (needed > this.#text.length)
-      this.#growText(Math.min(mostTextBytes, Math.max(needed, 2 * this.#text.length)));
-    if (this.#count >= this.#ends.length || this.#hashes.length === 0) this.#growTable();
-  }
-
-  #growText(capacity: number): void {
-    const larger = Buffer.allocUnsafeSlow(capacity);
+    if (needed <= this.#text.length) return;
+    const larger = Buffer.allocUnsafeSlow(Math.min(mostTextBytes, Math.max(needed, 2 * this.#text.length)));
     this.#text.copy(larger, 0, 0, this.#textBytes);
     this.#text = larger;
   }
 
-  #growTable(): void {
-    const capacity = Math.max(firstTexts, 2 ** Math.ceil(Math.log2(this.#count + 1)));
-    const ends = new Uint32Array(capacity);
-    ends.set(this.#ends.subarray(0, this.#count));
-    const hashes = new Uint32Array(capacity);
-    const table = new Int32Array(2 * capacity);
-    const mask = table.length - 1;
-    for (let id = 0; id < this.#count; id += 1) {
-      const hash = this.#hashes[id] ?? hashOf(this.#text, this.#startOf(id), this.#ends[id] as number);
-      let place = hash & mask;
-      while (table[place] !== 0) place = (place + 1) & mask;
-      hashes[id] = hash;
-      table[place] = id + 1;
-    }
+  #growEnds(): void {
+    const ends = new Uint32Array(Math.max(firstPlaces, 2 * this.#ends.length));
+    ends.set(this.#ends);
     this.#ends = ends;
-    this.#hashes = hashes;
-    this.#table = table;
+  }
+
+  /** Twice the places: at least a quarter of them are empty, always. */
+  #growTable(): void {
+    const old = this.#table;
+    const places = Math.max(firstPlaces, old.length, 2 ** Math.ceil(Math.log2((4 / 3) * (this.#count + 1))));
+    this.#table = new Int32Array(2 * places);
+    for (let at = 0; at < old.length; at += 2) {
+      if (old[at] !== 0) this.#put(old[at] as number, old[at + 1] as number);
+    }
+    if (old.length > 0) return;
+    for (let id = 0; id < this.#count; id += 1)
+      this.#put(id + 1, hashOf(this.#text, this.startOf(id), this.#ends[id] as number));
+  }
+
+  #put(number: number, hash: number): void {
+    const table = this.#table;
+    const mask = table.length - 2;
+    let place = (hash << 1) & mask;
+    while (table[place] !== 0) place = (place + 2) & mask;
+    table[place] = number;
+    table[place + 1] = hash;
   }
 }
 
-/** FNV-1a, its bits mixed once more so that the low ones depend on all. */
+/** Four bytes at a time and the rest one by one; the bits mixed at the end, so that the low ones depend on all. */
 function hashOf(bytes: Uint8Array, start: number, end: number): number {
-  let hash = 0x811c9dc5;
-  for (let at = start; at < end; at += 1) hash = Math.imul(hash ^ (bytes[at] as number), 0x01000193);
+  let hash = 0x811c9dc5 ^ (end - start);
+  let at = start;
+  for (; at + 3 < end; at += 4) {
+    const word =
+      (bytes[at] as number) |
+      ((bytes[at + 1] as number) << 8) |
+      ((bytes[at + 2] as number) << 16) |
+      ((bytes[at + 3] as number) << 24);
+    hash = Math.imul(hash ^ word, 0x9e3779b1);
+    hash ^= hash >>> 15;
+  }
+  for (; at < end; at += 1) hash = Math.imul(hash ^ (bytes[at] as number), 0x01000193);
   hash = Math.imul(hash ^ (hash >>> 15), 0x2c1b3c6d);
-  return (hash ^ (hash >>> 13)) >>> 0;
+  return hash ^ (hash >>> 13);
 }
 
 function isAscii(bytes: Uint8Array, start: number, end: number): boolean {
@@ -208,6 +291,7 @@ function checkEnds(text: Uint8Array, ends: Uint32Array): void {
 type ColumnArray =
   | Int32Array<ArrayBuffer>
   | Uint32Array<ArrayBuffer>
+  | Float64Array<ArrayBuffer>
   | Uint16Array<ArrayBuffer>
   | Uint8Array<ArrayBuffer>;
 
@@ -232,6 +316,12 @@ export class GrowingColumn<Values extends ColumnArray> {
       this.#values = larger;
     }
     this.#values[this.#length++] = value;
+  }
+
+  /** The value at an index: there is one already, or this is the next. */
+  set(index: number, value: number): void {
+    if (index === this.#length) this.push(value);
+    else this.#values[index] = value;
   }
 
   /** The value at an index below `length`. */

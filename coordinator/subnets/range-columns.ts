@@ -81,15 +81,8 @@ export function sortedOrder(columns: RangeColumns): Int32Array<ArrayBuffer> {
   if (isSorted(columns)) return order;
   let spare = new Int32Array(columns.count);
   const pass = (values: Uint32Array, word: number, shift: number, flip: number) => {
-    if (
-      sortByDigit({
-        order,
-        spare,
-        digitOf: (at) => (((values[at * columns.words + word] as number) ^ flip) >>> shift) & 0xffff,
-      })
-    ) {
+    if (sortByDigit({ order, spare, values, words: columns.words, word, shift, flip }))
       [order, spare] = [spare, order];
-    }
   };
   for (let word = columns.words - 1; word >= 0; word -= 1) {
     for (const shift of [0, 16]) pass(columns.last, word, shift, 0xffffffff);
@@ -140,20 +133,33 @@ function isSorted({ first, last, words, count }: RangeColumns): boolean {
   return true;
 }
 
-/** One stable counting pass of a radix sort from `order` into `spare`; false, and nothing moved, when all digits are equal. */
+/**
+ * One stable counting pass of a radix sort from `order` into `spare`, by 16 bits of a word of each address (`flip`
+ * turns the order round); false, and nothing moved, when all digits are equal.
+ */
 function sortByDigit(pass: {
-  order: Int32Array;
-  spare: Int32Array;
-  digitOf: (index: number) => number;
+  readonly order: Int32Array;
+  readonly spare: Int32Array;
+  readonly values: Uint32Array;
+  readonly words: number;
+  readonly word: number;
+  readonly shift: number;
+  readonly flip: number;
 }): boolean {
-  const { order, spare, digitOf } = pass;
+  const { order, spare, values, words, word, shift, flip } = pass;
   const starts = new Int32Array(0x10000 + 1);
-  for (const index of order) starts[digitOf(index) + 1] = (starts[digitOf(index) + 1] as number) + 1;
-  if (starts.includes(order.length)) return false;
+  const count = order.length;
+  // In the order in which they lie in memory: how many there are of each does not depend on it.
+  for (let index = 0; index < count; index += 1) {
+    const digit = (((values[index * words + word] as number) ^ flip) >>> shift) & 0xffff;
+    starts[digit + 1] = (starts[digit + 1] as number) + 1;
+  }
+  if (starts.includes(count)) return false;
   for (let digit = 1; digit <= 0x10000; digit += 1)
     starts[digit] = (starts[digit] as number) + (starts[digit - 1] as number);
-  for (const index of order) {
-    const digit = digitOf(index);
+  for (let at = 0; at < count; at += 1) {
+    const index = order[at] as number;
+    const digit = (((values[index * words + word] as number) ^ flip) >>> shift) & 0xffff;
     spare[starts[digit] as number] = index;
     starts[digit] = (starts[digit] as number) + 1;
   }

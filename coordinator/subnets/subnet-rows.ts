@@ -102,10 +102,14 @@ export class FamilyRows {
 /** Two letters in 16 bits; 0 for none. */
 export function packCountry(country: string | null): number {
   if (country === null) return 0;
-  if (!/^[A-Z]{2}$/.test(country))
+  const first = country.charCodeAt(0);
+  const second = country.charCodeAt(1);
+  if (country.length !== 2 || !isCapital(first) || !isCapital(second))
     throw new RangeError(`not a country code of two capital letters: ${country}`);
-  return (country.charCodeAt(0) << 8) | country.charCodeAt(1);
+  return (first << 8) | second;
 }
+
+const isCapital = (code: number) => code >= 0x41 && code <= 0x5a;
 
 export function unpackCountry(packed: number): string | null {
   return packed === 0 ? null : String.fromCharCode(packed >> 8, packed & 255);

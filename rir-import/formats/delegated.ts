@@ -13,6 +13,7 @@ import { DelegatedLines, RememberedBytes } from "./delegated-lines.ts";
 import { BlockCutter } from "./line-blocks.ts";
 import { RangeReader } from "./range-reader.ts";
 import {
+  type HolderBytes,
   type HolderReference,
   type NetworkRecord,
   type RecordReader,
@@ -21,7 +22,7 @@ import {
 } from "./record.ts";
 import { readIpv6 } from "./registry-range.ts";
 import { countryCode, readCountry } from "./rpsl-values.ts";
-import { ValueDecoder } from "./text-decoding.ts";
+import { FoundText, type TextBytes, ValueDecoder } from "./text-decoding.ts";
 
 export function openDelegatedReader(file: string, sink: RecordSink): RecordReader {
   return new DelegatedReader(file, sink);
@@ -183,10 +184,12 @@ class DelegatedNetwork implements NetworkRecord {
   line = 0;
   registry: Registry | null = null;
   readonly name = "";
+  readonly nameBytes: TextBytes = new FoundText();
   ipv6Words: Uint32Array | null = null;
   readonly #lines: DelegatedLines;
   readonly #decoder: ValueDecoder;
   readonly #ranges = new RangeReader();
+  readonly #holderBytes = new DelegatedHolderBytes();
   #range: IpRange | null = null;
 
   constructor(lines: DelegatedLines, decoder: ValueDecoder) {
@@ -221,6 +224,15 @@ class DelegatedNetwork implements NetworkRecord {
     this.#decoder.line = this.line;
     const id = this.#decoder.text(lines.bytes, lines.start(opaqueIdField), lines.end(opaqueIdField));
     return id === "" ? null : { type: "opaque-id", id, registry: this.registry as Registry };
+  }
+
+  get holderBytes(): HolderBytes | null {
+    const lines = this.#lines;
+    if (lines.count <= opaqueIdField || this.source === "iana") return null;
+    const found = this.#holderBytes;
+    found.registry = this.registry;
+    const [start, end] = [lines.start(opaqueIdField), lines.end(opaqueIdField)];
+    return this.#decoder.textBytes(lines.bytes, start, end, found.text) && !found.text.isEmpty ? found : null;
   }
 
   /** IPv4 by a count of addresses. */
@@ -268,4 +280,12 @@ class DelegatedNetwork implements NetworkRecord {
     }
     return value;
   }
+}
+
+class DelegatedHolderBytes implements HolderBytes {
+  readonly type = "opaque-id";
+  registry: Registry | null = null;
+  readonly country = null;
+  readonly ownName = null;
+  readonly text = new FoundText();
 }

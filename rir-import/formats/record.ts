@@ -6,7 +6,7 @@
  */
 import type { Registry } from "#coordinator/subnets/subnet";
 import type { IpRange } from "#core/ip/range";
-import type { EncodingCounts } from "./text-decoding.ts";
+import type { EncodingCounts, TextBytes } from "./text-decoding.ts";
 
 /** Which kind of source said it; tree/precedence.ts ranks them. */
 export type SourceKind = "whois" | "statistics" | "iana";
@@ -29,6 +29,16 @@ export type HolderReference =
       readonly country: string | null;
     };
 
+/** A holder reference whose texts are such bytes. */
+export interface HolderBytes {
+  readonly type: HolderReference["type"];
+  readonly text: TextBytes;
+  readonly registry: Registry | null;
+  readonly country: string | null;
+  /** Of a handle: the name beside it. */
+  readonly ownName: TextBytes | null;
+}
+
 /** Valid until the call that hands it over returns: a reader may use the same one for its next record. */
 export interface NetworkRecord {
   readonly type: "network";
@@ -47,6 +57,10 @@ export interface NetworkRecord {
   /** Upper-case alpha-2, or null. */
   readonly country: string | null;
   readonly holder: HolderReference | null;
+  /** What `name` says, where the reader has it as bytes: spares making a text of it. Else null. */
+  readonly nameBytes?: TextBytes | null;
+  /** The same for `holder`. */
+  readonly holderBytes?: HolderBytes | null;
 }
 
 export interface OrganisationRecord {

@@ -7,7 +7,13 @@ import type { Registry } from "#coordinator/subnets/subnet";
 import { RememberedBytes } from "./delegated-lines.ts";
 import type { RangeReader } from "./range-reader.ts";
 import { registryNamed } from "./record.ts";
-import { skipBlanks, skipBlanksBack, type ValueDecoder, withoutComment } from "./text-decoding.ts";
+import {
+  type FoundText,
+  skipBlanks,
+  skipBlanksBack,
+  type ValueDecoder,
+  withoutComment,
+} from "./text-decoding.ts";
 
 /** Values longer than this (many continuation lines) are cut: no name or range needs more. */
 const maxValueLength = 1024;
@@ -99,6 +105,17 @@ export class RpslValues {
     if (this.#lies(slot))
       return this.#decoder.handle(this.#bytesOf(slot), this.#startOf(slot), this.#endOf(slot));
     return this.has(slot) ? (withoutComment(this.#texts[slot] as string)?.toUpperCase() ?? null) : null;
+  }
+
+  /** Like `bare` and `handle`, as bytes: true where there are none, or they can be taken as they lie. */
+  bareBytes(slot: number, into: FoundText, inCapitals = false): boolean {
+    if (!this.has(slot)) {
+      into.set(nothing, 0, 0);
+      return true;
+    }
+    if (!this.#lies(slot)) return false;
+    const [bytes, start, end] = [this.#bytesOf(slot), this.#startOf(slot), this.#endOf(slot)];
+    return this.#decoder.bareBytes(bytes, start, end, into, inCapitals);
   }
 
   country(): string | null {

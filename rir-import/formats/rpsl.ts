@@ -9,17 +9,31 @@ import { SourceFileError } from "#core/errors";
 import type { IpRange } from "#core/ip/range";
 import { BlockCutter } from "./line-blocks.ts";
 import { RangeReader } from "./range-reader.ts";
-import type { HolderReference, NetworkRecord, RecordReader, RecordSink, RegistryRecord } from "./record.ts";
+import type {
+  HolderBytes,
+  HolderReference,
+  NetworkRecord,
+  RecordReader,
+  RecordSink,
+  RegistryRecord,
+} from "./record.ts";
 import { readRegistryRange } from "./registry-range.ts";
 import { RpslScanner } from "./rpsl-scanner.ts";
 import { type RpslValues, slots } from "./rpsl-values.ts";
-import { ValueDecoder } from "./text-decoding.ts";
+import { FoundText, type TextBytes, ValueDecoder } from "./text-decoding.ts";
 
 export function openRpslReader(file: string, sink: RecordSink): RecordReader {
   return new RpslReader(file, sink);
 }
 
-class RpslReader implements RecordReader {
+/** What stands before a piece of a file, as far as its reading depends on it. */
+export interface BeforePiece {
+  readonly lines: number;
+  readonly sourcesSeen: number;
+}
+
+/** Reads a file, or a piece of one that begins behind an empty line. */
+export class RpslReader implements RecordReader {
   readonly #file: string;
   readonly #sink: RecordSink;
   readonly #decoder = new ValueDecoder();
@@ -32,6 +46,7 @@ class RpslReader implements RecordReader {
   /** RIPE's form ends each object with its source: one that lacks it at the file's end was cut off. */
   #sourcesSeen = 0;
   #isEnding: "inside a line" | "behind a line" | null = null;
+  #before: BeforePiece = { lines: 0, sourcesSeen: 0 };
 
   constructor(file: string, sink: RecordSink) {
     this.#file = file;
@@ -46,12 +61,23 @@ class RpslReader implements RecordReader {
     this.#network = new RpslNetwork(this.#values);
   }
 
+  /** Lines begun so far. */
+  get lines(): number {
+    return this.#scanner.lines;
+  }
+
+  /** Objects of ours so far that say their source. */
+  get sourcesSeen(): number {
+    return this.#sourcesSeen;
+  }
+
   push(chunk: Buffer): void {
     this.#cutter.push(chunk);
   }
 
   /** Throws when the file ends inside a line and its last object is not whole: a broken download. */
-  end(): void {
+  end(before: BeforePiece = { lines: 0, sourcesSeen: 0 }): void {
+    this.#before = before;
     this.#isEnding = this.#cutter.insideLine ? "inside a line" : "behind a line";
     this.#cutter.end();
     this.#scanner.end();
@@ -69,14 +95,14 @@ class RpslReader implements RecordReader {
 
   #emit(record: RegistryRecord): void {
     const lacksSource = this.#isEnding !== null && !this.#values.has(slots.source);
-    if (lacksSource && this.#sourcesSeen > 0) this.#cutOff(record.line);
+    if (lacksSource && this.#before.sourcesSeen + this.#sourcesSeen > 0) this.#cutOff(record.line);
     else this.#sink.record(record);
   }
 
   #cutOff(line: number): void {
     const reason = "the file is cut off: its last object has no source, as the others have";
     if (this.#isEnding === "inside a line")
-      throw new SourceFileError(this.#file, this.#scanner.lines, reason);
+      throw new SourceFileError(this.#file, this.#before.lines + this.#scanner.lines, reason);
     this.#sink.malformed({ line, reason, value: "" });
   }
 
@@ -149,6 +175,10 @@ class RpslNetwork implements NetworkRecord {
   #name: string | null = null;
   #country: string | null | undefined;
   #holder: HolderReference | null | undefined;
+  readonly #nameBytes = new FoundText();
+  #hasNameBytes: boolean | null = null;
+  readonly #holderBytes = new RpslHolderBytes();
+  #hasHolderBytes: boolean | null = null;
 
   constructor(values: RpslValues) {
     this.#values = values;
@@ -163,6 +193,8 @@ class RpslNetwork implements NetworkRecord {
     this.#name = null;
     this.#country = undefined;
     this.#holder = undefined;
+    this.#hasNameBytes = null;
+    this.#hasHolderBytes = null;
   }
 
   get range(): IpRange {
@@ -175,6 +207,16 @@ class RpslNetwork implements NetworkRecord {
     return this.#name;
   }
 
+  get nameBytes(): TextBytes | null {
+    this.#hasNameBytes ??= this.#values.bareBytes(slots.netname, this.#nameBytes);
+    return this.#hasNameBytes ? this.#nameBytes : null;
+  }
+
+  get holderBytes(): HolderBytes | null {
+    this.#hasHolderBytes ??= this.#findHolder();
+    return this.#hasHolderBytes ? this.#holderBytes : null;
+  }
+
   get country(): string | null {
     if (this.#country === undefined) this.#country = this.#values.country();
     return this.#country;
@@ -183,6 +225,28 @@ class RpslNetwork implements NetworkRecord {
   get holder(): HolderReference | null {
     if (this.#holder === undefined) this.#holder = this.#readHolder();
     return this.#holder;
+  }
+
+  /** As `#readHolder`, without texts; false where it takes those, or nothing names a holder. */
+  #findHolder(): boolean {
+    const values = this.#values;
+    const found = this.#holderBytes;
+    found.registry = this.registry;
+    for (const slot of handleSlots) {
+      if (!values.bareBytes(slot, found.text, true)) return false;
+      if (found.text.isEmpty) continue;
+      if (!values.bareBytes(slots.owner, found.owner)) return false;
+      found.type = "handle";
+      found.country = null;
+      return true;
+    }
+    if (!values.bareBytes(slots.owner, found.text)) return false;
+    if (found.text.isEmpty && !values.bareBytes(slots.descr, found.text)) return false;
+    if (found.text.isEmpty) return false;
+    found.type = "name";
+    found.country = this.country;
+    found.owner.set(found.text.bytes, 0, 0);
+    return true;
   }
 
   /** The organisation's handle; else LACNIC's owner; else the description. `mnt-by` is never a name. */
@@ -194,5 +258,19 @@ class RpslNetwork implements NetworkRecord {
     if (handle !== null) return { type: "handle", handle, registry, name: owner };
     const name = owner ?? values.bare(slots.descr);
     return name === null ? null : { type: "name", name, registry, country: this.country };
+  }
+}
+
+const handleSlots = [slots.org, slots.ownerid, slots.orgid] as const;
+
+class RpslHolderBytes implements HolderBytes {
+  type: HolderBytes["type"] = "name";
+  registry: Registry | null = null;
+  country: string | null = null;
+  readonly text = new FoundText();
+  readonly owner = new FoundText();
+
+  get ownName(): TextBytes | null {
+    return this.owner.isEmpty ? null : this.owner;
   }
 }

@@ -5,6 +5,13 @@
  * harms no other. Control characters, NUL among them, become spaces; the ends are trimmed.
  */
 
+/** A text in plain ASCII as it lies in the file. */
+export interface TextBytes {
+  readonly bytes: Uint8Array;
+  readonly start: number;
+  readonly end: number;
+}
+
 /** What the values of a file were written in; plain ASCII is not counted. */
 export interface EncodingCounts {
   /** Values beyond ASCII that are valid UTF-8. */
@@ -34,6 +41,25 @@ export function decodeText(bytes: Buffer, start: number, end: number): string {
   return flagsOf(bytes, start, end) & oddFlag
     ? readable(bytes, start, end).replace(controls, " ").trim()
     : bytes.toString("latin1", start, end).trim();
+}
+
+const nothing = Buffer.alloc(0);
+
+/** Where a text in plain ASCII lies; one of these serves for all records of a reader. */
+export class FoundText implements TextBytes {
+  bytes: Buffer = nothing;
+  start = 0;
+  end = 0;
+
+  set(bytes: Buffer, start: number, end: number): void {
+    this.bytes = bytes;
+    this.start = start;
+    this.end = end;
+  }
+
+  get isEmpty(): boolean {
+    return this.start === this.end;
+  }
 }
 
 /** Decodes the values of one file and counts those beyond ASCII. */
@@ -90,6 +116,28 @@ export class ValueDecoder {
     this.#hasSmallLetters = (flags & ~hashFlag) !== 0;
     if ((flags & ~lowerFlag) === 0 && to - from <= maxTextLength) return asciiText(bytes, from, to);
     return withoutComment(this.text(bytes, from, to));
+  }
+
+  /**
+   * Like `bare`, without making a text: true where the value can be taken as it lies, which `into` says then; an
+   * empty one where nothing is left. `inCapitals`: only where it has no small letters.
+   */
+  bareBytes(bytes: Buffer, start: number, end: number, into: FoundText, inCapitals = false): boolean {
+    const from = skipBlanks(bytes, start, end);
+    const to = skipBlanksBack(bytes, from, end);
+    const flags = flagsOf(bytes, from, to);
+    if ((flags & ~(inCapitals ? 0 : lowerFlag)) !== 0 || to - from > maxTextLength) return false;
+    into.set(bytes, from, to);
+    return true;
+  }
+
+  /** Like `text`, without making one. */
+  textBytes(bytes: Buffer, start: number, end: number, into: FoundText): boolean {
+    const from = skipBlanks(bytes, start, end);
+    const to = skipBlanksBack(bytes, from, end);
+    if ((flagsOf(bytes, from, to) & oddFlag) !== 0) return false;
+    into.set(bytes, from, to);
+    return true;
   }
 
   /** Like `bare`, in capitals: handles are written either way. */
@@ -180,7 +228,7 @@ function flagsOf(bytes: Buffer, start: number, end: number): number {
   return flags;
 }
 
-function hasHighBytes(bytes: Buffer, start: number, end: number): boolean {
+export function hasHighBytes(bytes: Buffer, start: number, end: number): boolean {
   for (let at = start; at < end; at++) {
     if ((bytes[at] as number) >= 0x80) return true;
   }

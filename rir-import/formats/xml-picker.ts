@@ -6,7 +6,7 @@
  */
 
 import { XMLParser } from "fast-xml-parser";
-import { maxTextLength, type ValueDecoder } from "./text-decoding.ts";
+import { type FoundText, hasHighBytes, maxTextLength, type ValueDecoder } from "./text-decoding.ts";
 
 /** `incomplete`: the bytes end within the record. `irregular`: not of the shape above. */
 export type Picking = "picked" | "incomplete" | "irregular";
@@ -32,7 +32,8 @@ const nameBytes = Uint8Array.from({ length: 256 }, (_, code) => {
 const isSpace = (code: number) => code === 0x20 || code === 0x0a || code === 0x0d || code === 0x09;
 
 interface Name {
-  readonly name: string;
+  /** Its place among those that are wanted. */
+  readonly number: number;
   readonly bytes: Buffer;
 }
 
@@ -43,12 +44,15 @@ const placeOf = (length: number, first: number) => ((length & 63) << 5) | (first
 
 type Writable = { [name: string]: unknown };
 
+const firstElements = 64;
+const hasChildren = -1;
+const none = -1;
+
 export class XmlPicker {
-  /** What was picked last: the record's content, or its text where it has no children. */
-  value: XmlContent | string = "";
   /** The position behind the record that was picked last. */
   end = 0;
   readonly #decoder: ValueDecoder;
+  readonly #wantedNames: readonly string[];
   readonly #wanted: readonly (readonly Name[] | undefined)[];
   #bytes: Buffer = Buffer.alloc(0);
   #limit = 0;
@@ -56,15 +60,24 @@ export class XmlPicker {
   #depth = 0;
   readonly #nameStarts = new Int32Array(maxDepth);
   readonly #nameEnds = new Int32Array(maxDepth);
-  /** The name of an open element that is collected; null for one that is passed over. */
-  readonly #names: (string | null)[] = new Array<string | null>(maxDepth).fill(null);
-  readonly #contents: (Writable | null)[] = new Array<Writable | null>(maxDepth).fill(null);
+  /** The number of an open element that is collected; −1 for one that is passed over. */
+  readonly #elements = new Int32Array(maxDepth);
   readonly #hasChildren = new Uint8Array(maxDepth);
+  /** What was picked last, in the order of start tags; the first element is the record. */
+  #count = 0;
+  #parents = new Int32Array(firstElements);
+  #names = new Int32Array(firstElements);
+  #starts = new Int32Array(firstElements);
+  /** Where the element's text ends, or `hasChildren`. */
+  #ends = new Int32Array(firstElements);
+  /** Texts that are not plain ASCII. */
+  readonly #texts = new Map<number, string>();
 
   /** `wanted`: the names of elements below the record whose values are kept. */
   constructor(wanted: readonly string[], decoder: ValueDecoder) {
     this.#decoder = decoder;
-    const names = wanted.map((name) => ({ name, bytes: Buffer.from(name) }));
+    this.#wantedNames = wanted;
+    const names = wanted.map((name, number) => ({ number, bytes: Buffer.from(name) }));
     this.#wanted = Array.from({ length: places }, (_, place) => {
       const found = names.filter(({ bytes }) => placeOf(bytes.length, bytes[0] as number) === place);
       return found.length === 0 ? undefined : found;
@@ -84,6 +97,8 @@ export class XmlPicker {
     this.#limit = limit;
     this.#at = start;
     this.#depth = 0;
+    this.#count = 0;
+    if (this.#texts.size > 0) this.#texts.clear();
     let textStart = start;
     for (;;) {
       if (this.#at + 1 >= limit) return "incomplete";
@@ -141,20 +156,39 @@ export class XmlPicker {
     const depth = this.#depth;
     this.#nameStarts[depth] = nameStart;
     this.#nameEnds[depth] = nameEnd;
-    const isCollected = depth === 0 || this.#names[depth - 1] !== null;
-    this.#names[depth] = depth === 0 ? "" : isCollected ? this.#wantedName(nameStart, nameEnd) : null;
-    this.#contents[depth] = null;
+    this.#elements[depth] = depth === 0 ? this.#collect(none, none) : this.#child(nameStart, nameEnd);
     this.#hasChildren[depth] = 0;
   }
 
-  #wantedName(start: number, end: number): string | null {
+  #child(nameStart: number, nameEnd: number): number {
+    const parent = this.#elements[this.#depth - 1] as number;
+    const name = parent === none ? none : this.#wantedName(nameStart, nameEnd);
+    return name === none ? none : this.#collect(parent, name);
+  }
+
+  #collect(parent: number, name: number): number {
+    const element = this.#count++;
+    if (element === this.#parents.length) this.#grow();
+    this.#parents[element] = parent;
+    this.#names[element] = name;
+    return element;
+  }
+
+  #grow(): void {
+    this.#parents = twiceAsLong(this.#parents);
+    this.#names = twiceAsLong(this.#names);
+    this.#starts = twiceAsLong(this.#starts);
+    this.#ends = twiceAsLong(this.#ends);
+  }
+
+  #wantedName(start: number, end: number): number {
     const candidates = this.#wanted[placeOf(end - start, this.#bytes[start] as number)];
-    if (candidates === undefined) return null;
+    if (candidates === undefined) return none;
     for (let index = 0; index < candidates.length; index++) {
-      const { name, bytes } = candidates[index] as Name;
-      if (bytes.length === end - start && isSame(bytes, this.#bytes, start)) return name;
+      const { number, bytes } = candidates[index] as Name;
+      if (bytes.length === end - start && isSame(bytes, this.#bytes, start)) return number;
     }
-    return null;
+    return none;
   }
 
   /** Passes ` name="value"` until the tag's end; the values are not looked at. */
@@ -166,7 +200,8 @@ export class XmlPicker {
       while (at < limit && isSpace(bytes[at] as number)) at++;
       if (at + 1 >= limit) return "incomplete";
       if (bytes[at] === greaterThan) return this.#enter(at + 1);
-      if (bytes[at] === slash) return bytes[at + 1] === greaterThan ? this.#close("", at + 2) : "irregular";
+      if (bytes[at] === slash)
+        return bytes[at + 1] === greaterThan ? this.#close(at, at, at + 2) : "irregular";
       if (at === from || nameBytes[bytes[at] as number] !== 2) return "irregular";
       while (at < limit && nameBytes[bytes[at] as number] !== 0) at++;
       if (at + 1 >= limit) return "incomplete";
@@ -195,41 +230,90 @@ export class XmlPicker {
     if (bytes[behind] !== greaterThan) return "irregular";
     this.#depth = depth;
     if (this.#hasChildren[depth] === 1) {
-      return isSpaceOnly(bytes, textStart, textEnd)
-        ? this.#close(this.#contents[depth] ?? {}, behind + 1)
-        : "irregular";
+      return isSpaceOnly(bytes, textStart, textEnd) ? this.#close(0, hasChildren, behind + 1) : "irregular";
     }
-    const isWanted = this.#names[depth] !== null;
-    return this.#close(isWanted ? this.#text(textStart, textEnd) : "", behind + 1);
+    return this.#close(textStart, textEnd, behind + 1);
   }
 
-  #text(start: number, end: number): string {
+  /** The element at the current depth is closed: where its text lies is noted. */
+  #close(textStart: number, textEnd: number, at: number): Picking {
+    this.#at = at;
+    const element = this.#elements[this.#depth] as number;
+    if (element === none) return "picked";
     const bytes = this.#bytes;
-    let from = start;
-    let to = end;
+    let from = textStart;
+    let to = textEnd;
     while (from < to && isSpace(bytes[from] as number)) from++;
     while (to > from && isSpace(bytes[to - 1] as number)) to--;
-    return from === to ? "" : this.#decoder.raw(bytes, from, to);
-  }
-
-  /** The element at the current depth is closed: its value goes to its parent. */
-  #close(value: Writable | string, at: number): Picking {
-    this.#at = at;
-    const depth = this.#depth;
-    if (depth === 0) this.value = value;
-    const name = this.#names[depth];
-    if (depth > 0 && name != null) this.#add(depth - 1, name, value);
+    this.#starts[element] = from;
+    this.#ends[element] = to;
+    if (from < to && hasHighBytes(bytes, from, to))
+      this.#texts.set(element, this.#decoder.raw(bytes, from, to));
     return "picked";
   }
 
-  #add(depth: number, name: string, value: Writable | string): void {
-    const content = this.#contents[depth] ?? {};
-    this.#contents[depth] = content;
+  // What was picked last, until the next: by elements, which are numbered, or as a whole.
+
+  /** The record itself. */
+  readonly record = 0;
+
+  /** The first child of that name (its place among those wanted), or −1. */
+  child(parent: number, name: number): number {
+    for (let element = parent + 1; element < this.#count; element++)
+      if (this.#parents[element] === parent && this.#names[element] === name) return element;
+    return none;
+  }
+
+  /** How many children of that name there are. */
+  children(parent: number, name: number): number {
+    let count = 0;
+    for (let element = parent + 1; element < this.#count; element++)
+      if (this.#parents[element] === parent && this.#names[element] === name) count++;
+    return count;
+  }
+
+  /** Where the element's text lies, when it is nothing but ASCII, without entities and control characters, and not empty. */
+  plainText(element: number, into: FoundText): boolean {
+    const [start, end] = [this.#starts[element] as number, this.#ends[element] as number];
+    if (end <= start || end - start > maxTextLength) return false;
+    const bytes = this.#bytes;
+    for (let at = start; at < end; at++) {
+      const code = bytes[at] as number;
+      if (code < 0x20 || code > 0x7e || code === ampersand) return false;
+    }
+    into.set(bytes, start, end);
+    return true;
+  }
+
+  /** The record's content, or its text where it has no children. */
+  get value(): XmlContent | string {
+    const values: (Writable | string)[] = [];
+    for (let element = 0; element < this.#count; element++) {
+      const value = this.#ends[element] === hasChildren ? {} : this.#textOf(element);
+      values.push(value);
+      if (element > 0) this.#add(values[this.#parents[element] as number] as Writable, element, value);
+    }
+    return values[0] ?? "";
+  }
+
+  #textOf(element: number): string {
+    const [start, end] = [this.#starts[element], this.#ends[element]];
+    return this.#texts.get(element) ?? this.#bytes.toString("latin1", start, end);
+  }
+
+  #add(content: Writable, element: number, value: Writable | string): void {
+    const name = this.#wantedNames[this.#names[element] as number] as string;
     const before = content[name];
     if (before === undefined) content[name] = value;
     else if (Array.isArray(before)) before.push(value);
     else content[name] = [before, value];
   }
+}
+
+function twiceAsLong(column: Int32Array<ArrayBuffer>): Int32Array<ArrayBuffer> {
+  const longer = new Int32Array(2 * column.length);
+  longer.set(column);
+  return longer;
 }
 
 function isSame(name: Buffer, bytes: Buffer, start: number): boolean {

@@ -16,6 +16,8 @@ import { parseXmlRecord, XmlPicker } from "./xml-picker.ts";
 const maxRecordBytes = 1_048_576;
 
 export interface XmlHandler {
+  /** A record that was picked from the bytes: true where that is all there is to do, else `record` follows. */
+  picked?(name: string, picker: XmlPicker, line: number): boolean;
   /** A record's value: its content, or its text where it has no children. */
   record(name: string, value: unknown, line: number): void;
   /** An element that is passed over. */
@@ -129,9 +131,14 @@ export class XmlRecordReader implements RecordReader {
     const limit = Math.min(this.#bytes.length, this.#at + maxRecordBytes);
     const line = this.#startLine();
     if (this.#picker.pick(this.#bytes, this.#at, limit) !== "picked") return false;
-    this.#options.handler.record(element.name, this.#picker.value, line);
+    this.#tell(element.name, line);
     this.#moveTo(this.#picker.end);
     return true;
+  }
+
+  #tell(name: string, line: number): void {
+    const { handler } = this.#options;
+    if (handler.picked?.(name, this.#picker, line) !== true) handler.record(name, this.#picker.value, line);
   }
 
   /** Looks for the element's end tag from where the last search stopped. */
@@ -183,10 +190,11 @@ export class XmlRecordReader implements RecordReader {
   #read({ name }: ElementName, end: number): void {
     const { handler, decoder } = this.#options;
     const line = this.#startLine();
-    const isPicked = this.#picker.pick(this.#bytes, this.#at, end) === "picked" && this.#picker.end === end;
-    const value = isPicked
-      ? this.#picker.value
-      : parseXmlRecord(name, decoder.raw(this.#bytes, this.#at, end));
+    if (this.#picker.pick(this.#bytes, this.#at, end) === "picked" && this.#picker.end === end) {
+      this.#tell(name, line);
+      return;
+    }
+    const value = parseXmlRecord(name, decoder.raw(this.#bytes, this.#at, end));
     if (value !== null) handler.record(name, value, line);
     else {
       const shown = decodeText(this.#bytes, this.#at, Math.min(end, this.#at + shownBytes));

@@ -1,7 +1,9 @@
 /**
  * Reads the files into a store, on several processors where there is much to read: this thread and the
- * workers each take the largest file that is left, into a store of its own. The stores are absorbed in the
- * order of the files, so that what comes out is the same whatever the number of threads.
+ * workers each take the largest file that is left, into a store of their own; a worker that finds none left takes
+ * pieces of the one that is read here. At the end this thread's store takes
+ * over the others'; of what two threads read, the one in the earlier file counts, so that what comes out is the same
+ * whatever the number of threads.
  */
 import { stat } from "node:fs/promises";
 import { availableParallelism } from "node:os";
@@ -10,7 +12,8 @@ import { SourceFileError } from "#core/errors";
 import { type RecordParts, RecordStore } from "../tree/to-subnets.ts";
 import type { FileReport } from "./file-report.ts";
 import { packingOf } from "./open-source.ts";
-import { type ReadProgress, readSources } from "./read-sources.ts";
+import type { Piece, PieceAnswer } from "./read-in-pieces.ts";
+import { type ReadProgress, readByPieces, readSources } from "./read-sources.ts";
 
 /** About how much a compressed dump unpacks to. Measured on generated RIPE and ARIN files: 5.6 and 9.2. */
 const unpackedTimes = 8;
@@ -18,16 +21,37 @@ const unpackedTimes = 8;
 const fewestTextBytes = 128 * 2 ** 20;
 /** More would wait for the disk, and for this thread to absorb what they read. */
 const mostThreads = 4;
+/** Thousands of objects: fewer would be more messages, more would be longer waits at the end. */
+const usualPieceBytes = 4 * 2 ** 20;
+/** A file has fewer: its pieces are numbered behind those of the files before it. */
+const mostPieces = 2 ** 24;
+/** So many pieces wait for a worker, that it has none to wait for. */
+const mostPiecesWaiting = 2;
 
 export interface ReadFiles {
   readonly store: RecordStore;
   readonly reports: readonly FileReport[];
 }
 
-/** What a worker answers to the name of a file. */
+type FileReports = readonly FileReport[];
+
+/** Files are numbered in the order in which they count as read. */
+export interface NumberedFile {
+  readonly file: string;
+  readonly piece: number;
+}
+
+/** What a worker is told: to read a file or a piece of one, and at the end to hand over all that it read. */
+export type WorkerRequest =
+  | ({ readonly type: "read" } & NumberedFile)
+  | { readonly type: "read piece"; readonly piece: Piece }
+  | { readonly type: "hand over" };
+
 export type WorkerAnswer =
   | { readonly type: "progress"; readonly progress: ReadProgress }
-  | ({ readonly type: "done" } & ReadFile)
+  | { readonly type: "read"; readonly reports: FileReports }
+  | { readonly type: "piece"; readonly answer: PieceAnswer }
+  | { readonly type: "parts"; readonly parts: RecordParts }
   | {
       readonly type: "failed";
       readonly file: string;
@@ -35,20 +59,16 @@ export type WorkerAnswer =
       readonly reason: string;
     };
 
-interface ReadFile {
-  readonly parts: RecordParts;
-  readonly reports: readonly FileReport[];
-}
-
-/** `threads`: as many as the machine and the amount of text make sense of, unless told. */
+/** As many threads as the machine and the amount of text make sense of, unless told. */
 export async function readInThreads(
   files: readonly string[],
   onProgress: (progress: ReadProgress) => void,
-  threads?: number,
+  told: { readonly threads?: number; readonly pieceBytes?: number } = {},
 ): Promise<ReadFiles> {
   const weighed = await Promise.all(files.map(weigh));
-  const count = Math.min(threads ?? sensibleThreads(weighed), files.length);
-  if (count > 1) return await readShared(weighed, onProgress, count);
+  const threads = told.threads ?? sensibleThreads(weighed);
+  if (threads > 1)
+    return await readShared(weighed, onProgress, { threads, pieceBytes: told.pieceBytes ?? usualPieceBytes });
   const store = new RecordStore();
   return { store, reports: await readSources(files, store, onProgress) };
 }
@@ -76,51 +96,40 @@ function sensibleThreads(files: readonly WeighedFile[]): number {
 async function readShared(
   files: readonly WeighedFile[],
   onProgress: (progress: ReadProgress) => void,
-  threads: number,
+  { threads, pieceBytes }: { readonly threads: number; readonly pieceBytes: number },
 ): Promise<ReadFiles> {
   const progress = new JoinedProgress(files, onProgress);
   const stop = new AbortController();
   const workers = Array.from({ length: threads - 1 }, () => new ReadingWorker());
   const left = files.map((_, index) => index).sort((a, b) => files[b]!.textBytes - files[a]!.textBytes);
-  const read: ReadFile[] = [];
+  const store = new RecordStore();
+  const reports: FileReports[] = [];
   const takeAll = async (
-    readOne: (file: string, onProgress: (progress: ReadProgress) => void) => Promise<ReadFile>,
+    readOne: (file: NumberedFile, onProgress: (progress: ReadProgress) => void) => Promise<FileReports>,
   ) => {
     for (let index = left.shift(); index !== undefined; index = left.shift()) {
-      read[index] = await readOne(files[index]!.file, progress.of(index));
+      const numbered = { file: files[index]!.file, piece: index * mostPieces };
+      reports[index] = await readOne(numbered, progress.of(index));
     }
   };
+  const hand = (piece: Piece) => workers.find((worker) => worker.takesPieces)?.readPiece(piece) ?? null;
   try {
-    const here = takeAll((file, onFile) => readHere(file, onFile, stop.signal));
-    const there = workers.map((worker) => takeAll((file, onFile) => worker.read(file, onFile)));
+    const here = takeAll(({ file, piece }, onFile) =>
+      readByPieces(file, { receiver: store, firstNumber: piece, pieceBytes, hand }, onFile, stop.signal),
+    );
+    const there = workers.map(async (worker) => {
+      await takeAll((file, onFile) => worker.read(file, onFile));
+      worker.hasNoMoreFiles();
+    });
     await Promise.all([here, ...there]);
+    const parts = await Promise.all(workers.map((worker) => worker.parts()));
+    store.absorb(parts.filter((part) => part !== null));
   } finally {
     left.length = 0;
     stop.abort();
     await Promise.all(workers.map((worker) => worker.stop()));
   }
-  return absorbed(read);
-}
-
-async function readHere(
-  file: string,
-  onProgress: (progress: ReadProgress) => void,
-  signal: AbortSignal,
-): Promise<ReadFile> {
-  const store = new RecordStore();
-  const reports = await readSources([file], store, onProgress, signal);
-  return { parts: store.parts(), reports };
-}
-
-/** Each store is let go of as soon as it is absorbed. */
-function absorbed(read: ReadFile[]): ReadFiles {
-  const store = new RecordStore();
-  const reports: FileReport[] = [];
-  for (let next = read.shift(); next !== undefined; next = read.shift()) {
-    store.absorb(next.parts);
-    reports.push(...next.reports);
-  }
-  return { store, reports };
+  return { store, reports: reports.flat() };
 }
 
 /** Sums over the files. */
@@ -151,40 +160,77 @@ class JoinedProgress {
   }
 }
 
-/** A thread that reads one file after the other. */
-class ReadingWorker {
-  readonly #worker: Worker;
-  #onProgress: (progress: ReadProgress) => void = () => {};
-  #resolve: (read: ReadFile) => void = () => {};
-  #reject: (error: unknown) => void = () => {};
+interface Asked {
+  resolve(answer: WorkerAnswer): void;
+  reject(error: unknown): void;
+}
 
-  constructor() {
+/** A thread that reads files and pieces, one after the other, into a store of its own. It begins with the first of them. */
+class ReadingWorker {
+  #worker: Worker | null = null;
+  #onProgress: (progress: ReadProgress) => void = () => {};
+  /** What was asked and is not answered, in that order. */
+  readonly #asked: Asked[] = [];
+  #hasFiles = true;
+
+  async read(file: NumberedFile, onProgress: (progress: ReadProgress) => void): Promise<FileReports> {
+    this.#onProgress = onProgress;
+    const answer = await this.#ask({ type: "read", ...file });
+    return answer.type === "read" ? answer.reports : [];
+  }
+
+  hasNoMoreFiles(): void {
+    this.#hasFiles = false;
+  }
+
+  /** True when it would have to wait otherwise. */
+  get takesPieces(): boolean {
+    return !this.#hasFiles && this.#asked.length < mostPiecesWaiting;
+  }
+
+  async readPiece(piece: Piece): Promise<PieceAnswer> {
+    const answer = await this.#ask({ type: "read piece", piece }, [piece.bytes.buffer as ArrayBuffer]);
+    if (answer.type !== "piece") throw new Error("a reading thread did not read its piece");
+    return answer.answer;
+  }
+
+  /** All that it read; null where that is nothing. To be asked once, at the end. */
+  async parts(): Promise<RecordParts | null> {
+    if (this.#worker === null) return null;
+    const answer = await this.#ask({ type: "hand over" });
+    return answer.type === "parts" ? answer.parts : null;
+  }
+
+  async stop(): Promise<void> {
+    await this.#worker?.terminate();
+  }
+
+  #ask(request: WorkerRequest, memory: readonly ArrayBuffer[] = []): Promise<WorkerAnswer> {
+    this.#worker ??= this.#start();
+    this.#worker.postMessage(request, memory);
+    return new Promise((resolve, reject) => this.#asked.push({ resolve, reject }));
+  }
+
+  #start(): Worker {
     // From TypeScript sources a worker needs a loader first; what is built is JavaScript.
     const entry = import.meta.filename.endsWith(".ts")
       ? "reading-worker-from-source.mjs"
       : "reading-worker.js";
-    this.#worker = new Worker(new URL(`./${entry}`, import.meta.url));
-    this.#worker.on("message", (answer: WorkerAnswer) => this.#answered(answer));
-    this.#worker.on("error", (error) => this.#reject(error));
-    this.#worker.on("exit", () => this.#reject(new Error("a reading thread ended without an answer")));
-  }
-
-  read(file: string, onProgress: (progress: ReadProgress) => void): Promise<ReadFile> {
-    this.#onProgress = onProgress;
-    return new Promise((resolve, reject) => {
-      this.#resolve = resolve;
-      this.#reject = reject;
-      this.#worker.postMessage(file);
-    });
-  }
-
-  async stop(): Promise<void> {
-    await this.#worker.terminate();
+    const worker = new Worker(new URL(`./${entry}`, import.meta.url));
+    worker.on("message", (answer: WorkerAnswer) => this.#answered(answer));
+    worker.on("error", (error) => this.#failed(error));
+    worker.on("exit", () => this.#failed(new Error("a reading thread ended without an answer")));
+    return worker;
   }
 
   #answered(answer: WorkerAnswer): void {
     if (answer.type === "progress") this.#onProgress(answer.progress);
-    else if (answer.type === "done") this.#resolve(answer);
-    else this.#reject(new SourceFileError(answer.file, answer.line, answer.reason));
+    else if (answer.type === "failed")
+      this.#asked.shift()?.reject(new SourceFileError(answer.file, answer.line, answer.reason));
+    else this.#asked.shift()?.resolve(answer);
+  }
+
+  #failed(error: unknown): void {
+    for (const { reject } of this.#asked.splice(0)) reject(error);
   }
 }

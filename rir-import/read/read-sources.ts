@@ -10,9 +10,7 @@ import { openArinXmlReader } from "../formats/arin-xml.ts";
 import { openDelegatedReader } from "../formats/delegated.ts";
 import {
   type HolderReference,
-  type NetworkRecord,
   type OpenReader,
-  type OrganisationRecord,
   type RecordReader,
   type RecordSink,
   registryNamed,
@@ -22,15 +20,11 @@ import { openRpslReader } from "../formats/rpsl.ts";
 import { ValueDecoder } from "../formats/text-decoding.ts";
 import { isContent, plainText, textOf, type XmlContent } from "../formats/xml-picker.ts";
 import { XmlRecordReader } from "../formats/xml-records.ts";
-import { reasonToDrop } from "../tree/precedence.ts";
 import { type FileReport, FileReportBuilder } from "./file-report.ts";
 import { openSource, type SourcePart } from "./open-source.ts";
+import { type PieceReading, PiecesOfPart } from "./read-in-pieces.ts";
+import { type RecordReceiver, sinkOf } from "./record-sink.ts";
 import type { SourceFormat } from "./sniff.ts";
-
-export interface RecordReceiver {
-  addNetwork(record: NetworkRecord, file: string): void;
-  addOrganisation(record: OrganisationRecord): void;
-}
 
 export interface ReadProgress {
   readonly file: string;
@@ -61,9 +55,20 @@ export async function readSources(
   const progress = await ProgressCounter.over(files, onProgress);
   const reports: FileReport[] = [];
   for (const file of files) {
-    reports.push(...(await readFile(file, { receiver, progress, signal })));
+    reports.push(...(await readFile(file, { receiver, progress, signal, pieces: null })));
   }
   return reports;
+}
+
+/** Reads one file; its RPSL by pieces, which other threads may take. */
+export async function readByPieces(
+  file: string,
+  pieces: Omit<PieceReading, "onRead">,
+  onProgress: (progress: ReadProgress) => void,
+  signal: AbortSignal,
+): Promise<readonly FileReport[]> {
+  const progress = await ProgressCounter.over([file], onProgress);
+  return await readFile(file, { receiver: pieces.receiver, progress, signal, pieces });
 }
 
 interface Reading {
@@ -71,16 +76,28 @@ interface Reading {
   readonly progress: ProgressCounter;
   /** Ends the reading with its reason. */
   readonly signal: AbortSignal;
+  readonly pieces: Omit<PieceReading, "onRead"> | null;
 }
 
 async function readFile(file: string, reading: Reading): Promise<readonly FileReport[]> {
   const source = await openSource(file, (bytes) => reading.progress.took(file, bytes));
   const parts: { report: FileReportBuilder; textBytes: number; seconds: number }[] = [];
+  let firstNumber = reading.pieces?.firstNumber ?? 0;
   for await (const part of source.parts) {
     const startedAt = performance.now();
     const report = new FileReportBuilder(part.file, part.format);
     if (part.remark !== undefined) report.warn(part.remark);
-    const textBytes = await readPart(part, report, reading);
+    let textBytes: number;
+    if (part.format === "rpsl" && reading.pieces !== null) {
+      const onRead = (records: number) => reading.progress.records(part.file, records);
+      const pieces = new PiecesOfPart(part.file, { ...reading.pieces, firstNumber, onRead });
+      textBytes = await readPartByPieces(part, report, pieces, reading.signal);
+      firstNumber += pieces.count;
+    } else {
+      reading.pieces?.receiver.begin(firstNumber);
+      textBytes = await readPart(part, report, reading);
+    }
+    firstNumber += 1;
     judge(part.file, report);
     if (report.keptCount === 0)
       report.warn("nothing of it is kept: no networks and no organisations for the tree");
@@ -110,27 +127,20 @@ async function readPart(
   return textBytes;
 }
 
-function sinkOf(file: string, report: FileReportBuilder, receiver: RecordReceiver): RecordSink {
-  return {
-    record: (record) => {
-      if (record.type === "organisation") {
-        receiver.addOrganisation(record);
-        report.keep(record.registry);
-        return;
-      }
-      const reason = reasonToDrop(record);
-      if (reason !== null) {
-        report.ignore(reason);
-        return;
-      }
-      receiver.addNetwork(record, file);
-      report.keep(record.registry);
-    },
-    ignore: (reason) => report.ignore(reason),
-    malformed: (problem) => report.malformed(problem),
-    warn: (text) => report.warn(text),
-    facts: (facts) => report.facts(facts),
-  };
+async function readPartByPieces(
+  part: SourcePart,
+  report: FileReportBuilder,
+  pieces: PiecesOfPart,
+  signal: AbortSignal,
+): Promise<number> {
+  let textBytes = 0;
+  for await (const chunk of part.chunks) {
+    signal.throwIfAborted();
+    textBytes += chunk.length;
+    pieces.push(chunk);
+  }
+  await pieces.end(report);
+  return textBytes;
 }
 
 /** Throws when so much of a file is malformed that it cannot be what it looked like. */

@@ -1,17 +1,19 @@
-/** A thread of read-in-threads.ts: reads each file it is told of into a store and hands that over whole. */
+/** A thread of read-in-threads.ts: reads the files and pieces that it is told of into a store, and hands that over at the end. */
 import { parentPort } from "node:worker_threads";
 import { SourceFileError } from "#core/errors";
 import { RecordStore } from "../tree/to-subnets.ts";
-import type { WorkerAnswer } from "./read-in-threads.ts";
+import { readPiece } from "./read-in-pieces.ts";
+import type { NumberedFile, WorkerAnswer, WorkerRequest } from "./read-in-threads.ts";
 import { type ReadProgress, readSources } from "./read-sources.ts";
 
 const progressEveryMs = 100;
 
-async function read(file: string): Promise<WorkerAnswer> {
-  const store = new RecordStore();
+const store = new RecordStore();
+
+async function read({ file, piece }: NumberedFile): Promise<WorkerAnswer> {
+  store.begin(piece);
   try {
-    const reports = await readSources([file], store, inTurn(progressEveryMs));
-    return { type: "done", parts: store.parts(), reports };
+    return { type: "read", reports: await readSources([file], store, inTurn(progressEveryMs)) };
   } catch (error) {
     if (!(error instanceof SourceFileError)) throw error;
     return { type: "failed", file: error.file, line: error.line, reason: error.reason };
@@ -35,7 +37,19 @@ function memoryOf(value: unknown): readonly ArrayBuffer[] {
   return typeof value === "object" && value !== null ? Object.values(value).flatMap(memoryOf) : [];
 }
 
-parentPort?.on("message", async (file: string) => {
-  const answer = await read(file);
-  parentPort?.postMessage(answer, answer.type === "done" ? [...new Set(memoryOf(answer.parts))] : []);
+async function answer(request: WorkerRequest): Promise<void> {
+  if (request.type === "read") parentPort?.postMessage(await read(request));
+  else if (request.type === "read piece") {
+    const piece: WorkerAnswer = { type: "piece", answer: readPiece(request.piece, store) };
+    parentPort?.postMessage(piece);
+  } else {
+    const parts = store.parts();
+    parentPort?.postMessage({ type: "parts", parts } satisfies WorkerAnswer, [...new Set(memoryOf(parts))]);
+  }
+}
+
+/** One after the other, as they were asked. */
+let turn = Promise.resolve();
+parentPort?.on("message", (request: WorkerRequest) => {
+  turn = turn.then(() => answer(request));
 });

@@ -16,6 +16,20 @@ export interface CandidateParts {
   readonly registries: Uint8Array;
   readonly sources: Uint8Array;
   readonly names: Int32Array;
+  /** Of each piece (a file, or a part of one) its number, and the first of its records. */
+  readonly pieces: readonly Piece[];
+}
+
+interface Piece {
+  readonly piece: number;
+  readonly start: number;
+}
+
+/** A table, and the number here of each holder and name there. */
+export interface JoinedTable {
+  readonly parts: CandidateParts;
+  readonly holders: Int32Array | null;
+  readonly names: Int32Array | null;
 }
 
 const sourceKinds: readonly SourceKind[] = ["whois", "statistics", "iana"];
@@ -30,23 +44,51 @@ export class CandidateTable {
   #registries = new Uint8Array(0);
   #sources = new Uint8Array(0);
   #names = new Int32Array(0);
+  readonly #pieces: Piece[] = [];
 
   constructor(family: 4 | 6) {
     this.family = family;
     this.#columns = emptyColumns(family, 0);
   }
 
-  /** `holder` is an index into the holder references, or −1; `name` an id of the import's texts. */
-  add(record: NetworkRecord, holder: number, name: number): void {
+  /** The records of these tables in the order of their pieces. */
+  static joined(family: 4 | 6, tables: readonly JoinedTable[]): CandidateTable {
+    const joined = new CandidateTable(family);
+    joined.#grow(tables.reduce((sum, { parts }) => sum + parts.holders.length, 0));
+    const pieces = tables.flatMap(({ parts }, table) =>
+      parts.pieces.map(({ piece, start }, at) => {
+        const end = parts.pieces[at + 1]?.start ?? parts.holders.length;
+        return { piece, table, start, end };
+      }),
+    );
+    pieces.sort((a, b) => a.piece - b.piece);
+    for (const { piece, table, start, end } of pieces) {
+      joined.begin(piece);
+      joined.#append(tables[table] as JoinedTable, start, end);
+    }
+    return joined;
+  }
+
+  /** What is added from now on belongs to this piece. */
+  begin(piece: number): void {
+    this.#pieces.push({ piece, start: this.count });
+  }
+
+  /** All but holder and name, which follow by `setTexts`. */
+  add(record: NetworkRecord): void {
     if (this.count === this.#holders.length) this.#grow(Math.max(1024, this.count * 2));
     const index = this.count++;
     const words = record.ipv6Words ?? null;
     if (words === null) writeRange(this.#columns, index, record.range);
     else this.#writeWords(index, words);
-    this.#holders[index] = holder;
     this.#countries[index] = packCountry(record.country);
     this.#registries[index] = record.registry === null ? noRegistry : registries.indexOf(record.registry);
     this.#sources[index] = sourceKinds.indexOf(record.source);
+  }
+
+  /** `holder` is an index into the holder references, or −1; `name` an id of the import's texts. */
+  setTexts(index: number, holder: number, name: number): void {
+    this.#holders[index] = holder;
     this.#names[index] = name;
   }
 
@@ -73,27 +115,21 @@ export class CandidateTable {
       registries: this.#registries.subarray(0, this.count),
       sources: this.#sources.subarray(0, this.count),
       names: this.#names.subarray(0, this.count),
+      pieces: this.#pieces,
     };
   }
 
-  /** Appends another table's records; `holders` and `names` give the number here of each number there. */
-  absorb(parts: CandidateParts, holders: Int32Array, names: Int32Array): void {
-    const start = this.count;
-    this.count += parts.holders.length;
-    if (this.count > this.#holders.length) this.#grow(this.count);
-    this.#columns.first.set(parts.first, start * this.#columns.words);
-    this.#columns.last.set(parts.last, start * this.#columns.words);
-    this.#holders.set(
-      parts.holders.map((holder) => (holder < 0 ? holder : (holders[holder] as number))),
-      start,
-    );
-    this.#countries.set(parts.countries, start);
-    this.#registries.set(parts.registries, start);
-    this.#sources.set(parts.sources, start);
-    this.#names.set(
-      parts.names.map((name) => names[name] as number),
-      start,
-    );
+  #append({ parts, holders, names }: JoinedTable, start: number, end: number): void {
+    const to = this.count;
+    this.count += end - start;
+    const { words, first, last } = this.#columns;
+    first.set(parts.first.subarray(start * words, end * words), to * words);
+    last.set(parts.last.subarray(start * words, end * words), to * words);
+    this.#countries.set(parts.countries.subarray(start, end), to);
+    this.#registries.set(parts.registries.subarray(start, end), to);
+    this.#sources.set(parts.sources.subarray(start, end), to);
+    copyNumbers(this.#holders, to, parts.holders.subarray(start, end), holders);
+    copyNumbers(this.#names, to, parts.names.subarray(start, end), names);
   }
 
   #writeWords(index: number, words: Uint32Array): void {
@@ -142,4 +178,14 @@ export class CandidateTable {
 function grown<Column extends { set(values: Column): void }>(old: Column, larger: Column): Column {
   larger.set(old);
   return larger;
+}
+
+/** `numbers`: what each is here; null where they are the same. Those below zero stay. */
+function copyNumbers(into: Int32Array, to: number, from: Int32Array, numbers: Int32Array | null): void {
+  if (numbers === null) into.set(from, to);
+  else
+    for (let at = 0; at < from.length; at += 1) {
+      const number = from[at] as number;
+      into[to + at] = number < 0 ? number : (numbers[number] as number);
+    }
 }

@@ -6,17 +6,14 @@
  * ARIN gives every reassignment to a customer a handle of its own (C01234567), so a customer with several
  * ranges has several. Such a customer is known by its parent's handle together with its name instead.
  */
-import { type HolderIdentity, type HolderSource, holderOf } from "#coordinator/subnets/holder-name";
+import { AsciiHolderNames } from "#coordinator/subnets/ascii-holder-names";
+import { type HolderSource, holderOf } from "#coordinator/subnets/holder-name";
 import { type Registry, registries } from "#coordinator/subnets/subnet";
 import { packCountry, unpackCountry } from "#coordinator/subnets/subnet-rows";
 import { GrowingColumn, type TextPool } from "#core/text-pool";
-import type { HolderReference, OrganisationRecord } from "../formats/record.ts";
-
-export interface ResolvedHolder extends HolderIdentity {
-  readonly registry: string | null;
-  /** Where the organisation is, for ranges that state no country. */
-  readonly country: string | null;
-}
+import type { HolderBytes, HolderReference, OrganisationRecord } from "../formats/record.ts";
+import { PairIndex, type PairParts } from "./pair-index.ts";
+import { DescribedHolders, type HolderTable, type ResolvedHolder } from "./registry-state.ts";
 
 /** What a reference's text means: all but the text itself. There are a few hundred of these at most. */
 interface Context {
@@ -30,34 +27,56 @@ interface Context {
 /** Everything in plain arrays: what goes from one thread to another. */
 export interface ReferenceParts {
   readonly contexts: readonly Context[];
+  readonly contextPieces: readonly number[];
   readonly references: PairParts;
   readonly ownNames: Int32Array;
+  readonly referencePieces: Float64Array;
   readonly organisations: PairParts;
   readonly organisationNames: Int32Array;
   readonly organisationCountries: Uint16Array;
   readonly organisationParents: Int32Array;
+  readonly organisationPieces: Float64Array;
+}
+
+/** References as they come, each by its context, its text and the name beside it (or −1). */
+export interface PendingReferences {
+  readonly contexts: Int32Array;
+  readonly texts: Int32Array;
+  readonly ownNames: Int32Array;
 }
 
 const int32 = (length: number) => new Int32Array(length);
 const uint16 = (length: number) => new Uint16Array(length);
+const float64 = (length: number) => new Float64Array(length);
 const none = -1;
 
 export class HolderReferences {
   readonly #texts: TextPool;
+  /** The piece (a file, or a part of one) that is read now; of two records the one in the earlier piece counts. */
+  #piece = 0;
+  /** True where a piece was read behind a later one: only then the first seen need not be the first. */
+  #isOutOfOrder = false;
   readonly #contexts: Context[] = [];
+  /** The first piece with that context. */
+  readonly #contextPieces: number[] = [];
   readonly #contextByKey = new Map<string, number>();
+  /** Contexts by type, registry and country, where that is all there is to them. */
+  readonly #plainContexts = new Map<number, number>();
   /** What most references have in common with the one before. */
   #latest: { readonly context: Context; readonly index: number } | null = null;
   /** References as pairs of a context and the text's id. */
   readonly #references = new PairIndex();
   /** The name that the first record with this reference gave beside the handle, or `none`. */
   readonly #ownNames = new GrowingColumn(int32);
+  readonly #referencePieces = new GrowingColumn(float64);
   /** Organisations as pairs of a registry and the handle's id among the texts. */
   readonly #organisations = new PairIndex();
   readonly #organisationNames = new GrowingColumn(int32);
   readonly #organisationCountries = new GrowingColumn(uint16);
   readonly #organisationParents = new GrowingColumn(int32);
-  readonly #filesOfRegistry = new Map<string, string[]>();
+  readonly #organisationPieces = new GrowingColumn(float64);
+  #filesOfRegistry = { count: 0, files: new Map<string | null, readonly string[]>() };
+  readonly #asciiNames = new AsciiHolderNames();
 
   /** Names, handles and ids are kept among these texts. */
   constructor(texts: TextPool) {
@@ -73,60 +92,194 @@ export class HolderReferences {
     return this.#organisations.count;
   }
 
+  /** What is added from now on belongs to this piece. */
+  begin(piece: number): void {
+    if (piece < this.#piece) this.#isOutOfOrder = true;
+    this.#piece = piece;
+    this.#latest = null;
+  }
+
   /** Of two organisations with one handle the first counts. */
   addOrganisation({ registry, handle, name, country, parentHandle }: OrganisationRecord): void {
-    const index = this.#organisations.intern(registryNumber(registry), this.#texts.intern(handle));
-    if (index < this.#organisationNames.length) return;
-    this.#organisationNames.push(this.#texts.intern(name));
-    this.#organisationCountries.push(packCountry(country));
-    this.#organisationParents.push(parentHandle ? this.#texts.intern(parentHandle) : none);
+    const texts = this.#texts;
+    const index = this.#organisations.intern(registryNumber(registry), texts.intern(handle));
+    const isNew = index === this.#organisationNames.length;
+    if (!isNew && !(this.#isOutOfOrder && this.#piece < this.#organisationPieces.at(index))) return;
+    this.#setOrganisation(index, {
+      name: texts.intern(name),
+      country: packCountry(country),
+      parent: parentHandle ? texts.intern(parentHandle) : none,
+      piece: this.#piece,
+    });
+  }
+
+  #setOrganisation(
+    index: number,
+    organisation: { name: number; country: number; parent: number; piece: number },
+  ): void {
+    this.#organisationNames.set(index, organisation.name);
+    this.#organisationCountries.set(index, organisation.country);
+    this.#organisationParents.set(index, organisation.parent);
+    this.#organisationPieces.set(index, organisation.piece);
   }
 
   parts(): ReferenceParts {
     return {
       contexts: this.#contexts,
+      contextPieces: this.#contextPieces,
       references: this.#references.parts(),
       ownNames: this.#ownNames.values(),
+      referencePieces: this.#referencePieces.values(),
       organisations: this.#organisations.parts(),
       organisationNames: this.#organisationNames.values(),
       organisationCountries: this.#organisationCountries.values(),
       organisationParents: this.#organisationParents.values(),
+      organisationPieces: this.#organisationPieces.values(),
     };
   }
 
   /**
-   * Takes over what another thread read after what is here; `texts` gives the id here of each text there.
-   * Returns the index here of each reference there.
+   * Takes over what another thread read; `texts` gives the id here of each text there. Returns the index here of
+   * each reference there.
    */
   absorb(parts: ReferenceParts, texts: Int32Array): Int32Array {
     const textHere = (text: number) => (text === none ? none : (texts[text] as number));
-    const contexts = parts.contexts.map((context) => this.#indexOfContext(context));
+    const contexts = parts.contexts.map((context, at) =>
+      this.#indexOfContext(context, parts.contextPieces[at] as number),
+    );
     const { firsts, seconds } = parts.references;
-    const indexes = firsts.map((context, reference) => {
-      const index = this.#references.intern(
-        contexts[context] as number,
-        textHere(seconds[reference] as number),
-      );
-      if (index === this.#ownNames.length) this.#ownNames.push(textHere(parts.ownNames[reference] as number));
-      return index;
+    const indexes = new Int32Array(firsts.length);
+    this.#references.internMany(
+      firsts.map((context) => contexts[context] as number),
+      seconds.map(textHere),
+      indexes,
+    );
+    indexes.forEach((index, reference) => {
+      const piece = parts.referencePieces[reference] as number;
+      if (index >= this.#ownNames.length || piece < this.#referencePieces.at(index))
+        this.#setReference(index, textHere(parts.ownNames[reference] as number), piece);
     });
     parts.organisations.firsts.forEach((registry, at) => {
       const handle = textHere(parts.organisations.seconds[at] as number);
-      if (this.#organisations.intern(registry, handle) < this.#organisationNames.length) return;
-      this.#organisationNames.push(textHere(parts.organisationNames[at] as number));
-      this.#organisationCountries.push(parts.organisationCountries[at] as number);
-      this.#organisationParents.push(textHere(parts.organisationParents[at] as number));
+      const index = this.#organisations.intern(registry, handle);
+      const piece = parts.organisationPieces[at] as number;
+      if (index < this.#organisationNames.length && piece >= this.#organisationPieces.at(index)) return;
+      this.#setOrganisation(index, {
+        name: textHere(parts.organisationNames[at] as number),
+        country: parts.organisationCountries[at] as number,
+        parent: textHere(parts.organisationParents[at] as number),
+        piece,
+      });
     });
     return indexes;
   }
 
-  /** The reference's index; the same for the same reference. −1 for none. */
-  indexOf(reference: HolderReference | null, file: string): number {
-    if (reference === null) return none;
-    const text = this.#texts.intern(textOf(reference));
-    const index = this.#references.intern(this.#contextOf(reference, file), text);
-    if (index === this.#ownNames.length) this.#ownNames.push(this.#ownNameOf(reference));
-    return index;
+  #setReference(index: number, ownName: number, piece: number): void {
+    this.#ownNames.set(index, ownName);
+    this.#referencePieces.set(index, piece);
+  }
+
+  /** References by their contexts and texts, in their order: gives the index of each, the same for the same reference. */
+  indexMany(references: PendingReferences): Int32Array {
+    const { contexts, texts, ownNames } = references;
+    const indexes = new Int32Array(contexts.length);
+    this.#references.internMany(contexts, texts, indexes);
+    indexes.forEach((index, at) => {
+      if (this.#isFirst(index)) this.#setReference(index, ownNames[at] as number, this.#piece);
+    });
+    return indexes;
+  }
+
+  #isFirst(index: number): boolean {
+    if (index >= this.#ownNames.length) return true;
+    return this.#isOutOfOrder && this.#piece < this.#referencePieces.at(index);
+  }
+
+  /** Which holder each reference means, and what it says of it. */
+  describe(table: HolderTable): DescribedHolders {
+    const described = new DescribedHolders(this.count, table);
+    for (let index = 0; index < this.count; index += 1) {
+      if (this.#describePlain(described, index)) continue;
+      const holder = this.resolve(index);
+      if (holder !== null) described.set(index, table.interned(holder));
+    }
+    return described;
+  }
+
+  /** By ids and bytes alone; false where it takes texts. */
+  #describePlain(described: DescribedHolders, index: number): boolean {
+    const context = this.#contexts[this.#references.firstAt(index)] as Context;
+    const key = this.#references.secondAt(index);
+    const { type, registry, country, file } = context;
+    if (type === "handle") return this.#describePlainHandle(described, index, registry);
+    if (type === "name") return this.#describePlainName(described, index, registry, country);
+    if (registry === null || this.#scopeOf(registry, file) !== "" || !this.#is("isOpaqueId", key))
+      return false;
+    const prefix = described.table.prefix(`${registry}:opaque-id:`);
+    described.set(index, { prefix, key, name: key, handle: none, registry, country: 0 });
+    return true;
+  }
+
+  #describePlainName(
+    described: DescribedHolders,
+    index: number,
+    registry: Registry | null,
+    country: string | null,
+  ): boolean {
+    const names = this.#asciiNames;
+    const name = this.#references.secondAt(index);
+    if (!this.#is("isShown", name) || !this.#is("normalise", name)) return false;
+    if (!names.isDistinctive && registry === null && country === null) return false;
+    const scope = names.isDistinctive ? "" : `${registry ?? ""}:${country ?? ""}:`;
+    const prefix = described.table.prefix(`name:${scope}`);
+    const key = this.#texts.internBytes(names.text, names.start, names.end);
+    described.set(index, { prefix, key, name, handle: none, registry, country: 0 });
+    return true;
+  }
+
+  #describePlainHandle(described: DescribedHolders, index: number, registry: Registry | null): boolean {
+    const handle = this.#references.secondAt(index);
+    if (registry === null || !this.#is("isHandle", handle)) return false;
+    const organisation = this.#organisations.find(registryNumber(registry), handle);
+    const name = organisation < 0 ? this.#ownNames.at(index) : this.#organisationNames.at(organisation);
+    if (name !== none && !this.#is("isShown", name)) return false;
+    const country = organisation < 0 ? 0 : this.#organisationCountries.at(organisation);
+    const parent = organisation < 0 ? none : this.#organisationParents.at(organisation);
+    const isCustomer = registry === "arin" && parent !== none && this.#isCustomer(handle);
+    const key = isCustomer ? this.#customerKey(parent, name) : handle;
+    if (key === none) return false;
+    const prefix = described.table.prefix(`${registry}:${isCustomer ? "customer" : "org-handle"}:`);
+    described.set(index, { prefix, key, name: name === none ? handle : name, handle, registry, country });
+    return true;
+  }
+
+  /** Id of the parent's handle with the customer's name behind it; `none` where it takes texts. */
+  #customerKey(parent: number, name: number): number {
+    const names = this.#asciiNames;
+    if (!this.#is("isId", parent) || !this.#is("normalise", name)) return none;
+    const texts = this.#texts;
+    const [start, end] = [texts.startOf(parent), texts.endOf(parent)];
+    const key = new Uint8Array(end - start + 1 + names.end - names.start);
+    key.set(texts.arena.subarray(start, end));
+    key[end - start] = colon;
+    key.set(names.text.subarray(names.start, names.end), end - start + 1);
+    return texts.internBytes(key, 0, key.length);
+  }
+
+  #is(test: "isHandle" | "isId" | "isOpaqueId" | "isShown" | "normalise", text: number): boolean {
+    const texts = this.#texts;
+    return this.#asciiNames[test](texts.arena, texts.startOf(text), texts.endOf(text));
+  }
+
+  /** As `customerHandle`. */
+  #isCustomer(handle: number): boolean {
+    const { arena } = this.#texts;
+    const start = this.#texts.startOf(handle);
+    const end = this.#texts.endOf(handle);
+    if (arena[start] !== 0x43 || end - start < 2) return false;
+    for (let at = start + 1; at < end; at += 1)
+      if ((arena[at] as number) < 0x30 || (arena[at] as number) > 0x39) return false;
+    return true;
   }
 
   /** The holder behind an index, or null when nothing there identifies one. */
@@ -158,13 +311,10 @@ export class HolderReferences {
     return resolved({ registry, handle, parentHandle, name }, country);
   }
 
-  #ownNameOf(reference: HolderReference): number {
-    return reference.type === "handle" && reference.name !== null ? this.#texts.intern(reference.name) : none;
-  }
-
-  #contextOf(reference: HolderReference, file: string): number {
+  /** The number of all that a reference is but its texts. */
+  contextOf(reference: HolderReference | HolderBytes, file: string): number {
     const { type, registry } = reference;
-    const country = type === "name" ? reference.country : null;
+    const country = reference.type === "name" ? reference.country : null;
     const ofFile = type === "opaque-id" ? file : null;
     const latest = this.#latest;
     if (
@@ -177,24 +327,33 @@ export class HolderReferences {
       return latest.index;
     }
     const context = { type, registry, country, file: ofFile };
-    this.#latest = { context, index: this.#indexOfContext(context) };
+    this.#latest = { context, index: this.#indexOf(context) };
     return this.#latest.index;
   }
 
-  #indexOfContext(context: Context): number {
+  #indexOf(context: Context): number {
+    if (context.file !== null) return this.#indexOfContext(context, this.#piece);
+    const { type, registry, country } = context;
+    const key =
+      ((registryNumber(registry) + 1) * 2 + (type === "name" ? 1 : 0)) * 0x10000 + packCountry(country);
+    const known = this.#plainContexts.get(key);
+    if (known !== undefined) return known;
+    const index = this.#indexOfContext(context, this.#piece);
+    this.#plainContexts.set(key, index);
+    return index;
+  }
+
+  #indexOfContext(context: Context, piece: number): number {
     const { type, registry, country, file } = context;
     const key = JSON.stringify([type, registry, country, file]);
     const known = this.#contextByKey.get(key);
-    if (known !== undefined) return known;
-    if (registry !== null && file !== null) this.#addFile(registry, file);
+    if (known !== undefined) {
+      this.#contextPieces[known] = Math.min(this.#contextPieces[known] as number, piece);
+      return known;
+    }
     this.#contextByKey.set(key, this.#contexts.length);
+    this.#contextPieces.push(piece);
     return this.#contexts.push(context) - 1;
-  }
-
-  #addFile(registry: string, file: string): void {
-    const files = this.#filesOfRegistry.get(registry) ?? [];
-    this.#filesOfRegistry.set(registry, files);
-    if (!files.includes(file)) files.push(file);
   }
 
   /**
@@ -202,16 +361,29 @@ export class HolderReferences {
    * same from import to import; then @2, @3 …
    */
   #scopeOf(registry: string | null, file: string | null): string {
-    const files = this.#filesOfRegistry.get(registry ?? "") ?? [];
-    const position = files.indexOf(file ?? "");
+    const position = this.#filesOf(registry).indexOf(file ?? "");
     return position <= 0 ? "" : `@${position + 1}`;
+  }
+
+  /** The files with opaque-ids of a registry, in the order in which they come. */
+  #filesOf(registry: string | null): readonly string[] {
+    if (this.#filesOfRegistry.count !== this.#contexts.length) {
+      this.#filesOfRegistry = { count: this.#contexts.length, files: new Map() };
+    }
+    const { files } = this.#filesOfRegistry;
+    const known = files.get(registry);
+    if (known !== undefined) return known;
+    const found = this.#contexts
+      .map((context, index) => ({ ...context, piece: this.#contextPieces[index] as number }))
+      .filter((context) => context.registry === registry && context.file !== null)
+      .sort((a, b) => a.piece - b.piece)
+      .map(({ file }) => file as string);
+    files.set(registry, found);
+    return found;
   }
 }
 
-function textOf(reference: HolderReference): string {
-  if (reference.type === "handle") return reference.handle;
-  return reference.type === "name" ? reference.name : reference.id;
-}
+const colon = 0x3a;
 
 /** −1 for none. */
 const registryNumber = (registry: Registry | null) =>
@@ -224,91 +396,5 @@ function resolved(source: HolderSource, country: string | null): ResolvedHolder 
   const identity = holderOf(source);
   if (identity === null) return null;
   const { key, name, handle } = identity;
-  return { key, name, handle, registry: source.registry ?? null, country };
-}
-
-/**
- * Pairs of small numbers, each once, numbered 0, 1, 2 … in the order of first sight: 16 to 32 bytes a pair.
- * Open addressing over a table that is never more than half full.
- */
-
-const firstPairs = 256;
-
-/** The pairs by their numbers. */
-interface PairParts {
-  readonly firsts: Int32Array;
-  readonly seconds: Int32Array;
-}
-
-export class PairIndex {
-  #firsts = new Int32Array(firstPairs);
-  #seconds = new Int32Array(firstPairs);
-  /** Number + 1 at the place of the pair's hash or behind; 0 where none. */
-  #table = new Int32Array(2 * firstPairs);
-  #count = 0;
-
-  get count(): number {
-    return this.#count;
-  }
-
-  /** The pair's number; the same for the same pair. */
-  intern(first: number, second: number): number {
-    if (this.#count === this.#firsts.length) this.#grow();
-    const place = this.#placeOf(first, second);
-    const found = (this.#table[place] as number) - 1;
-    if (found >= 0) return found;
-    const number = this.#count++;
-    this.#firsts[number] = first;
-    this.#seconds[number] = second;
-    this.#table[place] = number + 1;
-    return number;
-  }
-
-  /** The pair's number, or −1 when it was never seen. */
-  find(first: number, second: number): number {
-    return (this.#table[this.#placeOf(first, second)] as number) - 1;
-  }
-
-  /** As they lie in memory, without a copy: valid until the next `intern`. */
-  parts(): PairParts {
-    return {
-      firsts: this.#firsts.subarray(0, this.#count),
-      seconds: this.#seconds.subarray(0, this.#count),
-    };
-  }
-
-  firstAt(number: number): number {
-    return this.#firsts[number] as number;
-  }
-
-  secondAt(number: number): number {
-    return this.#seconds[number] as number;
-  }
-
-  #placeOf(first: number, second: number): number {
-    const mask = this.#table.length - 1;
-    for (let place = hashOf(first, second) & mask; ; place = (place + 1) & mask) {
-      const number = (this.#table[place] as number) - 1;
-      if (number < 0 || (this.#firsts[number] === first && this.#seconds[number] === second)) return place;
-    }
-  }
-
-  #grow(): void {
-    const firsts = new Int32Array(2 * this.#count);
-    const seconds = new Int32Array(2 * this.#count);
-    firsts.set(this.#firsts);
-    seconds.set(this.#seconds);
-    this.#firsts = firsts;
-    this.#seconds = seconds;
-    this.#table = new Int32Array(4 * this.#count);
-    for (let number = 0; number < this.#count; number += 1) {
-      this.#table[this.#placeOf(firsts[number] as number, seconds[number] as number)] = number + 1;
-    }
-  }
-}
-
-function hashOf(first: number, second: number): number {
-  let hash = Math.imul(first, 0x9e3779b1) ^ Math.imul(second, 0x85ebca6b);
-  hash = Math.imul(hash ^ (hash >>> 15), 0x2c1b3c6d);
-  return (hash ^ (hash >>> 13)) >>> 0;
+  return { key, name, handle, registry: (source.registry ?? null) as Registry | null, country };
 }

@@ -12,23 +12,35 @@ import {
   sortedOrder,
 } from "#coordinator/subnets/range-columns";
 import { type Registry, registries } from "#coordinator/subnets/subnet";
-import { packCountry } from "#coordinator/subnets/subnet-rows";
 import { formatRange } from "#core/ip/range";
 import { TextPool, type TextPoolParts } from "#core/text-pool";
-import type { NetworkRecord, OrganisationRecord, SourceKind } from "../formats/record.ts";
-import type { RecordReceiver } from "../read/read-sources.ts";
-import { type CandidateParts, CandidateTable } from "./candidate-table.ts";
+import type {
+  HolderBytes,
+  HolderReference,
+  NetworkRecord,
+  OrganisationRecord,
+  SourceKind,
+} from "../formats/record.ts";
+import type { PieceReceiver } from "../read/read-in-pieces.ts";
+import { type CandidateParts, CandidateTable, type JoinedTable } from "./candidate-table.ts";
 import { HolderReferences, type ReferenceParts } from "./holder-references.ts";
+import { PendingTexts } from "./pending-texts.ts";
 import { rankOf } from "./precedence.ts";
-import { type FamilyState, HolderTable, type RegistryState } from "./registry-state.ts";
+import {
+  type DescribedHolders,
+  type FamilyState,
+  HolderTable,
+  type RegistryState,
+} from "./registry-state.ts";
 
 const maxCrossingSamples = 1000;
 const ianaIndex = registries.indexOf("iana");
 
 /** The state that the records describe. */
 export function buildState(store: RecordStore): RegistryState {
+  store.finish();
   const { texts } = store;
-  const joined = new JoinedHolders(store.references, texts);
+  const joined = store.references.describe(new HolderTable(texts));
   const ipv4 = buildFamily(store.ipv4, joined, texts);
   const ipv6 = buildFamily(store.ipv6, joined, texts);
   const families = [ipv4, ipv6];
@@ -53,46 +65,13 @@ export function buildState(store: RecordStore): RegistryState {
   };
 }
 
-const notYet = -2;
-
-/** Holders in the order in which subnets name them; references that come to one key are one holder. */
-class JoinedHolders {
-  readonly table: HolderTable;
-  readonly #references: HolderReferences;
-  readonly #indexes: Int32Array;
-  readonly #countries: (string | null)[] = [];
-
-  constructor(references: HolderReferences, texts: TextPool) {
-    this.table = new HolderTable(texts);
-    this.#references = references;
-    this.#indexes = new Int32Array(references.count).fill(notYet);
-  }
-
-  /** The holder's index for a reference's, or −1. */
-  indexOf(reference: number): number {
-    if (reference < 0) return -1;
-    const known = this.#indexes[reference] as number;
-    if (known !== notYet) return known;
-    const holder = this.#references.resolve(reference);
-    const index = holder === null ? -1 : this.table.add(holder);
-    if (holder !== null && index === this.#countries.length) this.#countries.push(holder.country);
-    this.#indexes[reference] = index;
-    return index;
-  }
-
-  /** Where the holder is, packed; 0 where that is not known. */
-  countryOf(holder: number): number {
-    return packCountry(this.#countries[holder] ?? null);
-  }
-}
-
 interface BuiltFamily {
   readonly state: FamilyState;
   readonly duplicates: number;
   readonly crossings: Nesting["crossings"];
 }
 
-function buildFamily(table: CandidateTable, joined: JoinedHolders, texts: TextPool): BuiltFamily {
+function buildFamily(table: CandidateTable, joined: DescribedHolders, texts: TextPool): BuiltFamily {
   const columns = table.columns();
   const order = sortedOrder(columns);
   const responsible = responsibleRegistries(table, columns, order);
@@ -100,7 +79,8 @@ function buildFamily(table: CandidateTable, joined: JoinedHolders, texts: TextPo
   for (let from = 0; from < order.length; ) {
     let to = from + 1;
     while (to < order.length && isSameRange(columns, order[from] as number, order[to] as number)) to++;
-    merged.add(order.subarray(from, to), responsible);
+    if (to - from === 1) merged.addOne(order[from] as number, responsible);
+    else merged.add(order.subarray(from, to), responsible);
     from = to;
   }
   const state = merged.state(columns);
@@ -118,7 +98,7 @@ function isSameRange({ first, last, words }: RangeColumns, i: number, j: number)
 /** One row per range, from the best-ranked of its records and, where that is silent, the next. */
 class MergedColumns {
   readonly #table: CandidateTable;
-  readonly #joined: JoinedHolders;
+  readonly #joined: DescribedHolders;
   readonly #emptyName: number;
   #count = 0;
   readonly #candidates: Int32Array;
@@ -129,7 +109,7 @@ class MergedColumns {
 
   constructor(from: {
     readonly table: CandidateTable;
-    readonly joined: JoinedHolders;
+    readonly joined: DescribedHolders;
     readonly emptyName: number;
   }) {
     const { count } = from.table;
@@ -143,18 +123,32 @@ class MergedColumns {
     this.#names = new Int32Array(count);
   }
 
+  /** A range that a single record has: nearly all. */
+  addOne(candidate: number, responsible: (candidate: number) => Registry | null): void {
+    const table = this.#table;
+    const holder = this.#joined.indexOf(table.holder(candidate));
+    const country = table.country(candidate);
+    const at = this.#count++;
+    this.#candidates[at] = candidate;
+    this.#holders[at] = holder;
+    this.#countries[at] = country === 0 && holder >= 0 ? this.#joined.table.country(holder) : country;
+    this.#registries[at] = this.#registryOf(candidate, responsible(candidate));
+    this.#names[at] = table.name(candidate);
+  }
+
+  /** Several records of one range. */
   add(candidates: Int32Array, responsible: (candidate: number) => Registry | null): void {
     const table = this.#table;
     const first = candidates[0] as number;
     const owner = responsible(first);
-    const ranked = candidates.length === 1 ? candidates : byRank(table, candidates, owner);
+    const ranked = byRank(table, candidates, owner);
     const best = ranked[0] as number;
     const holder = firstOf(ranked, -1, (at) => this.#joined.indexOf(table.holder(at)));
     const country = firstOf(ranked, 0, (at) => table.country(at));
     const at = this.#count++;
     this.#candidates[at] = first;
     this.#holders[at] = holder;
-    this.#countries[at] = country === 0 && holder >= 0 ? this.#joined.countryOf(holder) : country;
+    this.#countries[at] = country === 0 && holder >= 0 ? this.#joined.table.country(holder) : country;
     this.#registries[at] = this.#registryOf(best, owner);
     this.#names[at] = firstOf(ranked, this.#emptyName, (candidate) => table.name(candidate));
   }
@@ -285,17 +279,86 @@ export interface RecordParts {
   readonly ipv6: CandidateParts;
 }
 
-export class RecordStore implements RecordReceiver {
+/** Enough that the waits for memory overlap, few enough that what was read ahead is still in the cache. */
+const mostPending = 256;
+const none = -1;
+
+export class RecordStore implements PieceReceiver {
   readonly texts = new TextPool();
   readonly references = new HolderReferences(this.texts);
-  readonly ipv4 = new CandidateTable(4);
-  readonly ipv6 = new CandidateTable(6);
+  ipv4 = new CandidateTable(4);
+  ipv6 = new CandidateTable(6);
+  /** Of records whose texts wait to be interned: the row (its complement for IPv6) and the numbers of texts, or −1. */
+  readonly #pending = new PendingTexts(3 * mostPending);
+  #pendingCount = 0;
+  readonly #rows = new Int32Array(mostPending);
+  readonly #names = new Int32Array(mostPending);
+  readonly #contexts = new Int32Array(mostPending);
+  readonly #holders = new Int32Array(mostPending);
+  readonly #ownNames = new Int32Array(mostPending);
+
+  /** What is added from now on is of this piece: a file, or a part of one. The smaller number counts as read first. */
+  begin(piece: number): void {
+    this.finish();
+    this.references.begin(piece);
+    this.ipv4.begin(piece);
+    this.ipv6.begin(piece);
+  }
 
   addNetwork(record: NetworkRecord, file: string): void {
     // Asked first: an IPv6 record makes its `range` of big integers only when that is read.
     const isIpv6 = (record.ipv6Words ?? null) !== null || record.range.family === 6;
-    const holder = this.references.indexOf(record.holder, file);
-    (isIpv6 ? this.ipv6 : this.ipv4).add(record, holder, this.texts.intern(record.name));
+    const table = isIpv6 ? this.ipv6 : this.ipv4;
+    const { nameBytes: name = null, holderBytes = null } = record;
+    const pending = this.#pending;
+    const at = this.#pendingCount++;
+    this.#rows[at] = isIpv6 ? ~table.count : table.count;
+    this.#names[at] = name === null ? pending.addText(record.name) : pending.add(name);
+    if (holderBytes === null) this.#addHolder(at, record.holder, file);
+    else this.#addHolderBytes(at, holderBytes, file);
+    table.add(record);
+    if (this.#pendingCount === mostPending) this.finish();
+  }
+
+  #addHolderBytes(at: number, holder: HolderBytes, file: string): void {
+    const pending = this.#pending;
+    this.#contexts[at] = this.references.contextOf(holder, file);
+    this.#holders[at] = pending.add(holder.text);
+    this.#ownNames[at] = holder.ownName === null ? none : pending.add(holder.ownName);
+  }
+
+  #addHolder(at: number, holder: HolderReference | null, file: string): void {
+    const pending = this.#pending;
+    this.#holders[at] = holder === null ? none : pending.addText(textOf(holder));
+    this.#contexts[at] = holder === null ? none : this.references.contextOf(holder, file);
+    const ownName = holder?.type === "handle" ? holder.name : null;
+    this.#ownNames[at] = ownName === null ? none : pending.addText(ownName);
+  }
+
+  /** Interns the texts that wait for it. */
+  finish(): void {
+    const count = this.#pendingCount;
+    if (count === 0) return;
+    this.#pendingCount = 0;
+    const ids = this.#pending.intern(this.texts);
+    const [rows, holders] = [this.#rows, this.#holders];
+    const held = holders
+      .subarray(0, count)
+      .map((_, at) => at)
+      .filter((at) => holders[at] !== none);
+    const indexes = this.references.indexMany({
+      contexts: held.map((at) => this.#contexts[at] as number),
+      texts: held.map((at) => ids[holders[at] as number] as number),
+      ownNames: held.map((at) => idAt(ids, this.#ownNames[at] as number)),
+    });
+    held.forEach((at, index) => {
+      holders[at] = indexes[index] as number;
+    });
+    for (let at = 0; at < count; at += 1) {
+      const row = rows[at] as number;
+      const table = row < 0 ? this.ipv6 : this.ipv4;
+      table.setTexts(row < 0 ? ~row : row, holders[at] as number, ids[this.#names[at] as number] as number);
+    }
   }
 
   addOrganisation(record: OrganisationRecord): void {
@@ -304,6 +367,7 @@ export class RecordStore implements RecordReceiver {
 
   /** Without a copy: valid until the next record. */
   parts(): RecordParts {
+    this.finish();
     return {
       texts: this.texts.parts(),
       references: this.references.parts(),
@@ -312,10 +376,25 @@ export class RecordStore implements RecordReceiver {
     };
   }
 
-  absorb({ texts, references, ipv4, ipv6 }: RecordParts): void {
-    const textsHere = this.texts.absorb(texts);
-    const referencesHere = this.references.absorb(references, textsHere);
-    this.ipv4.absorb(ipv4, referencesHere, textsHere);
-    this.ipv6.absorb(ipv6, referencesHere, textsHere);
+  /** Takes over what other threads read; each is let go of as soon as its texts are here. */
+  absorb(others: RecordParts[]): void {
+    this.finish();
+    const ipv4: JoinedTable[] = [{ parts: this.ipv4.parts(), holders: null, names: null }];
+    const ipv6: JoinedTable[] = [{ parts: this.ipv6.parts(), holders: null, names: null }];
+    for (let other = others.shift(); other !== undefined; other = others.shift()) {
+      const names = this.texts.absorb(other.texts);
+      const holders = this.references.absorb(other.references, names);
+      ipv4.push({ parts: other.ipv4, holders, names });
+      ipv6.push({ parts: other.ipv6, holders, names });
+    }
+    this.ipv4 = CandidateTable.joined(4, ipv4);
+    this.ipv6 = CandidateTable.joined(6, ipv6);
   }
+}
+
+const idAt = (ids: Int32Array, number: number) => (number === none ? none : (ids[number] as number));
+
+function textOf(reference: HolderReference): string {
+  if (reference.type === "handle") return reference.handle;
+  return reference.type === "name" ? reference.name : reference.id;
 }

@@ -5,12 +5,21 @@
  *   node --conditions=nearcrawl-source --import tsx test/bench/rir-parse.bench.ts [megabytes]
  *   node --conditions=nearcrawl-source --import tsx test/bench/rir-parse.bench.ts memory
  *
+ * The whole way of `nearcrawl rir check` from files to the tree, on a generated registry of so many objects (a million;
+ * the same bytes for the same number) or on files and folders of one's own, what is built here beside what is built
+ * in another checkout:
+ *
+ *   node --conditions=nearcrawl-source --import tsx test/bench/rir-parse.bench.ts check [--objects 10000000]
+ *     [--sources path]… [--against checkout] [--rounds 5] [--plain]
+ *
  * Read the ratios, not the MB/s: those are this machine's, at this moment.
  */
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { parseArgs } from "node:util";
 import { gzipSync } from "node:zlib";
+import { generateRegistry } from "#ops/generate/generate-registry";
 import { openArinXmlReader } from "#rir-import/formats/arin-xml";
 import { openDelegatedReader } from "#rir-import/formats/delegated";
 import type { OpenReader } from "#rir-import/formats/record";
@@ -26,6 +35,7 @@ import {
   readlineObjects,
   type Work,
 } from "./rir-parse/sides.ts";
+import { type Checked, checkOnce, stages, stagesOf } from "./rir-parse/whole-way.ts";
 
 const runs = 9;
 const warmUps = 2;
@@ -116,7 +126,71 @@ function memory(name: string, open: OpenReader, part: () => string, frame: reado
   print(`${name}: ${(bytes / 1e9).toFixed(2)} GB read, peak memory so far ${peak} MB`);
 }
 
-if (process.argv[2] === "memory") {
+const here = join(import.meta.dirname, "../..");
+
+async function wholeWay(args: readonly string[]): Promise<void> {
+  const { values } = parseArgs({
+    args: [...args],
+    options: {
+      objects: { type: "string", default: "1000000" },
+      sources: { type: "string", multiple: true, default: [] },
+      against: { type: "string" },
+      rounds: { type: "string", default: "5" },
+      plain: { type: "boolean", default: false },
+    },
+  });
+  const folder = mkdtempSync(join(tmpdir(), "rir-check-bench-"));
+  try {
+    const isGenerated = values.sources.length === 0;
+    const isPlain = values.plain;
+    if (isGenerated) await generateRegistry({ objects: Number(values.objects), seed: 1, folder, isPlain });
+    const sources = isGenerated ? [folder] : values.sources;
+    const against = values.against === undefined ? [] : [["before", values.against] as const];
+    const sides = new Map([...against, ["now", here] as const]);
+    checkInTurns(sides, sources, Number(values.rounds));
+    stageTable(sides, sources);
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+}
+
+function checkInTurns(sides: ReadonlyMap<string, string>, sources: readonly string[], rounds: number): void {
+  const checked = new Map<string, Checked[]>([...sides.keys()].map((side) => [side, []]));
+  for (let round = 0; round < rounds; round++)
+    for (const [side, checkout] of sides) checked.get(side)!.push(checkOnce(checkout, sources));
+  const answers = new Set([...checked.values()].flat().map(({ answer }) => answer));
+  const [{ records }] = [...checked.values()][0] as [Checked];
+  print(
+    `${records.toLocaleString("en")} records; the answers are ${answers.size === 1 ? "the same" : "DIFFERENT"}`,
+  );
+  print("\n| side | µs of CPU an object, median | spread | wall s | peak MB | CPU, share of before |");
+  print("|---|---|---|---|---|---|");
+  const first = [...checked.values()][0] as readonly Checked[];
+  for (const [side, runs] of checked) {
+    const micros = runs.map(({ cpuSeconds }) => (cpuSeconds * 1e6) / records);
+    const [low, high] = [Math.min(...micros), Math.max(...micros)].map((value) => value.toFixed(2));
+    const wall = median(runs.map(({ wallSeconds }) => wallSeconds)).toFixed(1);
+    const peak = (Math.max(...runs.map(({ peakBytes }) => peakBytes)) / 2 ** 20).toFixed(0);
+    const share = median(runs.map(({ cpuSeconds }, run) => cpuSeconds / (first[run] as Checked).cpuSeconds));
+    print(
+      `| ${side} | ${median(micros).toFixed(2)} | ${low} to ${high} | ${wall} | ${peak} | ${share.toFixed(2)} |`,
+    );
+  }
+}
+
+function stageTable(sides: ReadonlyMap<string, string>, sources: readonly string[]): void {
+  const columns = [...sides].map(([side, checkout]) => ({ side, shares: stagesOf(checkout, sources) }));
+  print(
+    `\n| stage | ${columns.map(({ side }) => `${side}, %`).join(" | ")} |\n|---|${"---|".repeat(columns.length)}`,
+  );
+  for (const stage of stages)
+    print(
+      `| ${stage} | ${columns.map(({ shares }) => (100 * (shares.get(stage) ?? 0)).toFixed(1)).join(" | ")} |`,
+    );
+}
+
+if (process.argv[2] === "check") await wholeWay(process.argv.slice(3));
+else if (process.argv[2] === "memory") {
   memory("RPSL", openRpslReader, rpslObject, ["", ""]);
   memory("ARIN XML", openArinXmlReader, arinNet, ["<bulkwhois>", "</bulkwhois>"]);
   memory("statistics", openDelegatedReader, statisticsLine, ["2|ripencc|1|1|||\n", ""]);

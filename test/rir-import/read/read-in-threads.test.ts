@@ -24,7 +24,7 @@ afterAll(() => {
 });
 
 async function stateBy(threads: number, files: readonly string[]) {
-  const { store, reports } = await readInThreads(files, () => {}, threads);
+  const { store, reports } = await readInThreads(files, () => {}, { threads });
   const state = buildState(store);
   const subnets = [...wantedSubnets(state)].map(({ range, holder, ...subnet }) => ({
     ...subnet,
@@ -73,7 +73,7 @@ describe("several threads", () => {
     const { reports } = await readInThreads(
       files,
       ({ bytesDone, bytesTotal, records }) => told.push({ done: bytesDone, total: bytesTotal, records }),
-      3,
+      { threads: 3 },
     );
 
     const last = told.at(-1);
@@ -85,7 +85,7 @@ describe("several threads", () => {
     const good = folder.write("good.db", "inetnum: 45.0.0.0/8\nsource: RIPE\n");
     const bad = folder.write("page.db", "<html><title>Moved</title></html>");
 
-    const reading = readInThreads([good, bad], () => {}, 2);
+    const reading = readInThreads([good, bad], () => {}, { threads: 2 });
 
     await expect(reading).rejects.toThrow(SourceFileError);
     await expect(reading).rejects.toMatchObject({

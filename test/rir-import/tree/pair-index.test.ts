@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import { seededRandom } from "#core/random";
-import { PairIndex } from "#rir-import/tree/holder-references";
+import { PairIndex } from "#rir-import/tree/pair-index";
 
 it("numbers pairs as a map of texts does, over 100,000 pairs with repeats and negative numbers", () => {
   const random = seededRandom(11);
