@@ -7,7 +7,8 @@ import { pipeline } from "node:stream/promises";
 import type { PoolClient } from "pg";
 import { from as copyFrom, to as copyTo } from "pg-copy-streams";
 import { DatabaseError, UsageError } from "#core/errors";
-import { migrate, pendingMigrations } from "./migrate.ts";
+import { migrate } from "./migrate.ts";
+import { pendingMigrations } from "./schema-state.ts";
 import type { Database } from "./server-database.ts";
 
 export interface CopyProgress {

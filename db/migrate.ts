@@ -4,7 +4,6 @@
  * A schema of another program's is left alone (schema-state.ts), and so is one on which coordinators run that a migration
  * needs stopped.
  */
-import { PG_MIGRATE_LOCK_ID, runner } from "node-pg-migrate";
 import type { PoolClient } from "pg";
 import { DatabaseError } from "#core/errors";
 import { softwareVersion } from "#protocol/software-version";
@@ -20,8 +19,6 @@ import {
   schemaStateOf,
 } from "./schema-state.ts";
 import { type Database, wordsOf } from "./server-database.ts";
-
-export { pendingMigrations } from "./schema-state.ts";
 
 /**
  * How often a migration starts over when whoever reads the tables meanwhile stands in its way: Postgres ends one of two
@@ -58,6 +55,8 @@ export async function migrate(
 
 async function runPending(database: Database, folder: string): Promise<void> {
   const { schema } = database;
+  // Loaded here: most that import this file only read.
+  const { PG_MIGRATE_LOCK_ID, runner } = await import("node-pg-migrate");
   const client = await database.pool.connect();
   const own = ownMigrations(folder);
   try {

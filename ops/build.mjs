@@ -1,4 +1,5 @@
-// Builds dist/: TypeScript to JavaScript, the one-file bundles of crawler and dock, and the files that are not code.
+// Builds dist/: TypeScript to JavaScript, the bundles of the program, of crawler and dock, what the commands say of themselves
+// (for their help, ops/decisions/0039), and the files that are not code.
 // Runs in `prepare`, so that `npm install` leaves a working `nearcrawl`. Where the compiler is not
 // installed (a package installed for production), an existing dist/ is left as it is. It is built aside and put in
 // its place when all is done: what runs from dist/ goes on running. The folder's time is that of the build's start:
@@ -19,6 +20,7 @@ import {
   rmSync,
   symlinkSync,
   utimesSync,
+  writeFileSync,
 } from "node:fs";
 import { createRequire } from "node:module";
 import { dirname, join, relative } from "node:path";
@@ -73,6 +75,10 @@ async function buildInto(folder) {
   const stopWords = readStopWords();
   await bundleCrawler({ root, outfile: join(folder, "crawler-bundle.mjs"), stopWords });
   await bundleDock({ root, outfile: join(folder, "nearcrawl-crawler.mjs"), stopWords });
+  const { bundleProgram } = await import("./bundle-program.mjs");
+  await bundleProgram({ root, folder });
+  const { describeCommands } = await import(pathToFileURL(join(folder, "ops/cli/commands.js")).href);
+  writeFileSync(join(folder, "ops/cli/commands.json"), JSON.stringify(await describeCommands()));
   // npm does so when it installs, and not when dist/ is built again.
   chmodSync(join(folder, "ops/cli/main.js"), 0o755);
 }

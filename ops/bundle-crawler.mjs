@@ -27,11 +27,22 @@ async function bundle(entry, { root, outfile, stopWords }) {
     external: ["zlib-sync"],
     absWorkingDir: root,
     preserveSymlinks: true,
+    plugins: [messagesInEnglish],
     define: { bundledStopWords: JSON.stringify(inOrder(stopWords)), isOneFile: "true" },
     banner: { js: "import{createRequire as __cr}from'node:module';const require=__cr(import.meta.url);" },
     logLevel: "warning",
   });
 }
+
+/** zod names a file for each language, which is half of it, and brings them all in; its messages are English here. */
+export const messagesInEnglish = {
+  name: "messages-in-english",
+  setup(bundler) {
+    bundler.onLoad({ filter: /zod[/\\]v4[/\\]locales[/\\]index\.js$/ }, () => ({
+      contents: 'export { default as en } from "./en.js";',
+    }));
+  },
+};
 
 function inOrder(words) {
   return Object.fromEntries(Object.entries(words).sort(([a], [b]) => (a < b ? -1 : 1)));

@@ -2,7 +2,7 @@
 
 import type { Pool } from "pg";
 import type { DelegationCause } from "#core/delegation-cause";
-import { pendingMigrations } from "#db/migrate";
+import { pendingMigrations } from "#db/schema-state";
 import { rangeText } from "#db/range-text";
 import {
   defaultMostBytes,

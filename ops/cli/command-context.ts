@@ -1,11 +1,6 @@
 /**
  * What every command shares: where the project keeps its data, which database and schema it means, and how
  * it prints. The environment is read here and nowhere else in the commands.
- *
- * Exit codes: 0 done; 1 failed (database, network, a bug); 2 wrong usage, settings or input;
- * 3 asked for something that is not there (`who` without an answer); 4 something needs attention (`alerts`);
- * 130 interrupted. Where nobody reads the
- * output any more (`… | head`) they are the same (migrating-crawler/cli/closed-output.ts).
  */
 import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { homedir } from "node:os";
@@ -19,8 +14,6 @@ import { refuseForeignSchema } from "#db/schema-state";
 import type { Database } from "#db/server-database";
 import { readServerUrl } from "#db/server-url";
 import { isJournaled, keepJournal } from "./audit-command-change.ts";
-
-export const exitCodes = { done: 0, failed: 1, usage: 2, notFound: 3, alerts: 4, interrupted: 130 } as const;
 
 /** What the latest `nearcrawl up` or `coordinator` said of itself; how the other commands find it. */
 export interface CurrentRun {

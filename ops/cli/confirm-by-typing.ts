@@ -1,7 +1,7 @@
 /** Before a command takes work away: on a terminal what follows is told in numbers, and has to be confirmed by typing. */
 import { createInterface } from "node:readline/promises";
 import { Option } from "commander";
-import { exitCodes } from "./command-context.ts";
+import { exitCodes } from "./exit-codes.ts";
 
 export interface ConfirmOptions {
   readonly yes?: boolean;

@@ -1,7 +1,7 @@
 /** How a command ends that cannot go on: one line on standard error, and an exit code that says whose turn it is. */
 import { CommanderError } from "commander";
 import { ConfigError, NearcrawlError, SourceFileError, UsageError } from "#core/errors";
-import { exitCodes } from "./command-context.ts";
+import { exitCodes } from "./exit-codes.ts";
 
 /** Errors that nobody foresaw are told with their stack. Commander has told its own, and `--help` is none. */
 export function tellFailure(error: unknown): void {

@@ -5,7 +5,7 @@
  */
 import { setTimeout as delay } from "node:timers/promises";
 import { readerGone } from "#crawler/cli/closed-output";
-import { exitCodes } from "./command-context.ts";
+import { exitCodes } from "./exit-codes.ts";
 import { printable } from "./output.ts";
 
 export interface WatchSettings {

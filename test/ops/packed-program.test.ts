@@ -1,6 +1,6 @@
 /** The package: what `npm pack` makes installs globally, without a compiler, and has the whole command. */
 import { execFile } from "node:child_process";
-import { existsSync, readFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { expect, it } from "vitest";
@@ -19,17 +19,42 @@ it("installs globally from the packed file, and leaves the clone as it was", {
     context.skip();
     return;
   }
-  const { nearcrawl, manifest, copy } = packed;
+  const { nearcrawl, manifest, copy, folder } = packed;
   const home = temporaryFolder("nearcrawl-home-");
   const { stdout: version } = await run(nearcrawl, ["--version"]);
   const { stdout: help } = await run(nearcrawl, ["--help"]);
   const { stdout: url } = await run(nearcrawl, ["database", "url", "--home", home]);
   await run(nearcrawl, ["database", "stop", "--home", home]);
+  const page = join(home, "page.html");
+  writeFileSync(
+    page,
+    `<!doctype html><title>Wind</title><p>${"The wind blew over the hills of the north. ".repeat(9)}</p>`,
+  );
+  const { stdout: extracted } = await run(nearcrawl, ["extract", page, "--json"]);
 
   expect(version.trim()).toBe(manifest.version);
   expect(help).toContain("urls");
   expect(url).toMatch(/^postgres/);
+  expect(JSON.parse(extracted)).toMatchObject({ page: { language: "en" } });
   expect(Object.keys(manifest)).not.toContain("devDependencies");
+  // Its folder, with the packages in it: the database's binaries are most of it.
+  expect(installedPackages(folder).length).toBeLessThan(120);
+  expect(bytesIn(folder)).toBeLessThan(150e6);
   expect(readFileSync(join(copy, "package.json"))).toEqual(readFileSync(join(projectRoot, "package.json")));
   expect(existsSync(join(copy, "package.json.kept-while-packing"))).toBe(false);
 });
+
+function installedPackages(folder: string): string[] {
+  const isPackage = /node_modules\/(?:@[^/]+\/)?[^/]+\/package\.json$/;
+  return readdirSync(folder, { recursive: true, encoding: "utf8" }).filter((name) =>
+    isPackage.test(`/${name}`),
+  );
+}
+
+function bytesIn(folder: string): number {
+  const names = readdirSync(folder, { recursive: true, encoding: "utf8" });
+  return names.reduce(
+    (sum, name) => sum + (statSync(join(folder, name), { throwIfNoEntry: false })?.size ?? 0),
+    0,
+  );
+}

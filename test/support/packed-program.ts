@@ -16,6 +16,8 @@ export interface PackedProgram {
   readonly nearcrawl: string;
   /** The package's own package.json. */
   readonly manifest: Readonly<Record<string, unknown>>;
+  /** The package as it is installed. */
+  readonly folder: string;
   /** The copy that was packed, as it is afterwards. */
   readonly copy: string;
 }
@@ -43,10 +45,12 @@ async function install(): Promise<PackedProgram | string> {
     if (/ENOTFOUND|ECONNREFUSED|ETIMEDOUT|EAI_AGAIN|network/i.test(words)) return words.slice(0, 300);
     throw error;
   }
-  const manifest = JSON.parse(
-    readFileSync(join(prefix, "lib/node_modules/nearcrawl/package.json"), "utf8"),
-  ) as Record<string, unknown>;
-  return { nearcrawl: join(prefix, "bin/nearcrawl"), manifest, copy };
+  const installed = join(prefix, "lib/node_modules/nearcrawl");
+  const manifest = JSON.parse(readFileSync(join(installed, "package.json"), "utf8")) as Record<
+    string,
+    unknown
+  >;
+  return { nearcrawl: join(prefix, "bin/nearcrawl"), manifest, folder: installed, copy };
 }
 
 async function npm(args: readonly string[], cwd: string): Promise<void> {

@@ -15,8 +15,9 @@ import {
 import { withoutPassword } from "#db/server-database";
 import { type TriedBackup, tryBackup, type VerifiedBackup, verifyBackup } from "#db/verify-backup";
 import { boundedInteger } from "../bounded-number.ts";
-import { type CommandContext, commandContext, exitCodes } from "../command-context.ts";
+import { type CommandContext, commandContext } from "../command-context.ts";
 import { type ConfirmOptions, confirmedByTyping, yesOption } from "../confirm-by-typing.ts";
+import { exitCodes } from "../exit-codes.ts";
 import { formatTable, ProgressLine, printAnswer } from "../output.ts";
 
 interface HomeOptions {

@@ -6,7 +6,8 @@ import type { Session, SignInLink } from "#core/access-types";
 import type { Change } from "#core/audit";
 import { recordCommand } from "../audit-command-change.ts";
 import { boundedInteger } from "../bounded-number.ts";
-import { commandContext, exitCodes } from "../command-context.ts";
+import { commandContext } from "../command-context.ts";
+import { exitCodes } from "../exit-codes.ts";
 import { formatTable, printAnswer, printable } from "../output.ts";
 import { type DatabaseOptions, readDatabase, withDatabaseOptions } from "../read-database.ts";
 

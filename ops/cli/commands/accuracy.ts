@@ -8,7 +8,8 @@ import {
 import { createReports } from "#coordinator/who/reads";
 import { howMany, rttText, whenWords } from "#core/format";
 import { boundedInteger } from "../bounded-number.ts";
-import { commandContext, exitCodes } from "../command-context.ts";
+import { commandContext } from "../command-context.ts";
+import { exitCodes } from "../exit-codes.ts";
 import { formatTable, printAnswer, printable } from "../output.ts";
 import { type DatabaseOptions, readDatabase, withDatabaseOptions } from "../read-database.ts";
 

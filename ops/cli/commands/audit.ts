@@ -4,7 +4,8 @@ import { auditLimit, readAuditQuery } from "#coordinator/access/audit-routes";
 import { createAuditLog } from "#coordinator/database/audit-log";
 import { type AuditEntry, changedFields } from "#core/audit";
 import { boundedInteger } from "../bounded-number.ts";
-import { commandContext, exitCodes } from "../command-context.ts";
+import { commandContext } from "../command-context.ts";
+import { exitCodes } from "../exit-codes.ts";
 import { formatTable, printAnswer, printable } from "../output.ts";
 import { type DatabaseOptions, readDatabase, withDatabaseOptions } from "../read-database.ts";
 

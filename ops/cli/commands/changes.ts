@@ -26,7 +26,8 @@ import {
 import { UsageError } from "#core/errors";
 import { readerGone } from "#crawler/cli/closed-output";
 import { boundedInteger } from "../bounded-number.ts";
-import { commandContext, exitCodes } from "../command-context.ts";
+import { commandContext } from "../command-context.ts";
+import { exitCodes } from "../exit-codes.ts";
 import { formatTable, printAnswer, printable } from "../output.ts";
 import { type DatabaseOptions, readDatabase, withDatabaseOptions } from "../read-database.ts";
 

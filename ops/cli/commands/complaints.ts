@@ -10,7 +10,8 @@ import {
 import { readTarget, targetText } from "#coordinator/opt-outs/opt-out";
 import { UsageError } from "#core/errors";
 import { recordCommand } from "../audit-command-change.ts";
-import { commandContext, exitCodes } from "../command-context.ts";
+import { commandContext } from "../command-context.ts";
+import { exitCodes } from "../exit-codes.ts";
 import { formatTable, printAnswer, printable } from "../output.ts";
 import { type DatabaseOptions, readDatabase, withDatabaseOptions } from "../read-database.ts";
 

@@ -23,13 +23,13 @@ import { recordCommand } from "../audit-command-change.ts";
 import {
   type ContextOptions,
   commandContext,
-  exitCodes,
   journalRootOf,
   withDatabase,
   writeCurrentRun,
 } from "../command-context.ts";
 import { checkedContact, contactOption, requireContact } from "../contact-option.ts";
 import { newCrawlerKey } from "../crawler-key.ts";
+import { exitCodes } from "../exit-codes.ts";
 import { ownSignInLink } from "../issue-command-link.ts";
 import { printJson } from "../output.ts";
 import { type CommandBounds, runCommand } from "../registry/run-command.ts";

@@ -10,7 +10,8 @@ import { csvText } from "#coordinator/web/html";
 import { UsageError } from "#core/errors";
 import { hostNamed } from "#core/url-key";
 import { boundedInteger } from "../bounded-number.ts";
-import { commandContext, exitCodes } from "../command-context.ts";
+import { commandContext } from "../command-context.ts";
+import { exitCodes } from "../exit-codes.ts";
 import { formatTable, printAnswer, printable } from "../output.ts";
 import { type DatabaseOptions, readDatabase, withDatabaseOptions } from "../read-database.ts";
 

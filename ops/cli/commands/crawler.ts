@@ -12,7 +12,8 @@ import { placedFaults, readSettingsFile } from "#crawler/settings/settings-file"
 import { watchSettings } from "#crawler/settings/settings-watch";
 import { askToLeave } from "#crawler/status/drain";
 import { openStatus } from "#crawler/status/open-status";
-import { commandContext, exitCodes } from "../command-context.ts";
+import { commandContext } from "../command-context.ts";
+import { exitCodes } from "../exit-codes.ts";
 import { untilAskedToStop } from "../until-asked-to-stop.ts";
 
 interface CrawlerOptions {

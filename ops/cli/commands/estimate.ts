@@ -15,7 +15,8 @@ import { type CrawlMeasures, measureCrawl } from "#coordinator/overview/overview
 import { UsageError } from "#core/errors";
 import { howMany, instantWords } from "#core/format";
 import { boundedNumber } from "../bounded-number.ts";
-import { commandContext, exitCodes } from "../command-context.ts";
+import { commandContext } from "../command-context.ts";
+import { exitCodes } from "../exit-codes.ts";
 import { formatTable, printAnswer } from "../output.ts";
 import { type DatabaseOptions, readDatabase, withDatabaseOptions } from "../read-database.ts";
 

@@ -27,7 +27,8 @@ import { createTreeSnapshots } from "#coordinator/subnets/tree-snapshot-store";
 import { UsageError } from "#core/errors";
 import { silentLog } from "#core/log";
 import type { Database } from "#db/server-database";
-import { commandContext, exitCodes } from "../command-context.ts";
+import { commandContext } from "../command-context.ts";
+import { exitCodes } from "../exit-codes.ts";
 import { formatTable, printAnswer, printable } from "../output.ts";
 import { type DatabaseOptions, readDatabase, withDatabaseOptions } from "../read-database.ts";
 

@@ -3,7 +3,7 @@ import { deflateRawSync } from "node:zlib";
 import { Command } from "commander";
 import { FrameWriter, joinFrame, packResult } from "#protocol/packed/message-frames";
 import type { FetchResult } from "#protocol/result";
-import { exitCodes } from "../command-context.ts";
+import { exitCodes } from "../exit-codes.ts";
 import { printAnswer } from "../output.ts";
 import {
   type FetchAnswer,

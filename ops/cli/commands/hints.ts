@@ -6,7 +6,7 @@ import { createHintReads } from "#coordinator/hints/hint-reads";
 import { type HintsAnswer, hintsAnswer } from "#coordinator/hints/routes";
 import { whenWords } from "#core/format";
 import { boundedInteger } from "../bounded-number.ts";
-import { exitCodes } from "../command-context.ts";
+import { exitCodes } from "../exit-codes.ts";
 import { printWatched, type WatchedOptions, withWatch } from "../fleet/watched.ts";
 import { formatTable, printable } from "../output.ts";
 import { withDatabaseOptions } from "../read-database.ts";

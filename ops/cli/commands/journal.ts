@@ -13,7 +13,8 @@ import { replayByHand } from "#coordinator/journal/went-back-store";
 import { UsageError } from "#core/errors";
 import { recordCommand } from "../audit-command-change.ts";
 import { boundedInteger } from "../bounded-number.ts";
-import { commandContext, exitCodes, journalRootOf } from "../command-context.ts";
+import { commandContext, journalRootOf } from "../command-context.ts";
+import { exitCodes } from "../exit-codes.ts";
 import { formatTable, printAnswer, printable } from "../output.ts";
 import { type DatabaseOptions, readDatabase, withDatabaseOptions } from "../read-database.ts";
 

@@ -37,7 +37,8 @@ import { silentLog } from "#core/log";
 import type { Database } from "#db/server-database";
 import { commandActor, recordCommand } from "../audit-command-change.ts";
 import { boundedInteger } from "../bounded-number.ts";
-import { commandContext, exitCodes } from "../command-context.ts";
+import { commandContext } from "../command-context.ts";
+import { exitCodes } from "../exit-codes.ts";
 import { formatTable, printAnswer, printable } from "../output.ts";
 import { type DatabaseOptions, readDatabase, withDatabaseOptions } from "../read-database.ts";
 

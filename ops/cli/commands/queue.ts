@@ -15,7 +15,7 @@ import { paceLimitWords } from "#coordinator/overview/verdict";
 import { createReports } from "#coordinator/who/reads";
 import { whenWords } from "#core/format";
 import { boundedInteger } from "../bounded-number.ts";
-import { exitCodes } from "../command-context.ts";
+import { exitCodes } from "../exit-codes.ts";
 import { printWatched, type WatchedOptions, withWatch } from "../fleet/watched.ts";
 import { formatTable, printable } from "../output.ts";
 import { withDatabaseOptions } from "../read-database.ts";

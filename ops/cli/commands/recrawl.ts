@@ -5,7 +5,7 @@ import { createRecrawlPlanStore } from "#coordinator/recrawl/plan-store";
 import { noPlanWords, type RecrawlAnswer, recrawlAnswer, type ToldPlan } from "#coordinator/recrawl/routes";
 import { spanWords, whenWords } from "#core/format";
 import { boundedInteger } from "../bounded-number.ts";
-import { exitCodes } from "../command-context.ts";
+import { exitCodes } from "../exit-codes.ts";
 import { printWatched, type WatchedOptions, withWatch } from "../fleet/watched.ts";
 import { formatTable, printable } from "../output.ts";
 import { withDatabaseOptions } from "../read-database.ts";

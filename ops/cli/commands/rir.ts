@@ -3,7 +3,7 @@ import { Command } from "commander";
 import { sourceRows } from "#rir-import/download/source-status";
 import { type RangeHistory, rangeHistory } from "#rir-import/history";
 import { registryStatus } from "#rir-import/status";
-import { exitCodes } from "../command-context.ts";
+import { exitCodes } from "../exit-codes.ts";
 import { formatTable, printAnswer, printable, printJson } from "../output.ts";
 import { applyCommand } from "../rir/apply-command.ts";
 import {

@@ -15,7 +15,7 @@ import {
 import { type StatedInRobots, usesOfPath } from "#crawler/fetch/robots-uses";
 import { SiteClient } from "#crawler/fetch/site-client";
 import { type PreferenceAnswer, type UseAnswers, useAnswers } from "#protocol/preferences";
-import { exitCodes } from "../command-context.ts";
+import { exitCodes } from "../exit-codes.ts";
 import { printAnswer, printable } from "../output.ts";
 import { readInput } from "../page/read-input.ts";
 import { type SingleFetchOptions, withFetchOptions, withFetchTools } from "../page/single-fetch.ts";

@@ -12,7 +12,8 @@ import { createSiteCapStore } from "#coordinator/site-caps/site-cap-store";
 import { UsageError } from "#core/errors";
 import { instantWords } from "#core/format";
 import { commandActor, recordCommand } from "../audit-command-change.ts";
-import { commandContext, exitCodes } from "../command-context.ts";
+import { commandContext } from "../command-context.ts";
+import { exitCodes } from "../exit-codes.ts";
 import { formatTable, printAnswer, printable } from "../output.ts";
 import { type DatabaseOptions, readDatabase, withDatabaseOptions } from "../read-database.ts";
 

@@ -19,7 +19,8 @@ import {
 import { createSubmissionStore } from "#coordinator/submissions/submission-store";
 import { UsageError } from "#core/errors";
 import { commandActor, recordCommand } from "../audit-command-change.ts";
-import { commandContext, exitCodes } from "../command-context.ts";
+import { commandContext } from "../command-context.ts";
+import { exitCodes } from "../exit-codes.ts";
 import { formatTable, ProgressLine, printAnswer, printable } from "../output.ts";
 import { urlsOfSource } from "../page/url-lists.ts";
 import { type DatabaseOptions, readDatabase, withDatabaseOptions } from "../read-database.ts";

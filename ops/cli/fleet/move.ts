@@ -13,7 +13,8 @@ import {
 import { type MoveStep, stepSeconds } from "#coordinator/crawlers/moves";
 import { UsageError } from "#core/errors";
 import { recordCommand } from "../audit-command-change.ts";
-import { commandContext, exitCodes } from "../command-context.ts";
+import { commandContext } from "../command-context.ts";
+import { exitCodes } from "../exit-codes.ts";
 import { ProgressLine, printable, printJson } from "../output.ts";
 import { type DatabaseOptions, readDatabase, withDatabaseOptions } from "../read-database.ts";
 import { checkedName, nobodyOfThatName } from "./watched.ts";

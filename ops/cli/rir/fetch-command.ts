@@ -4,7 +4,7 @@ import { softwareVersion } from "#protocol/software-version";
 import { systemClock } from "#rir-import/download/clock";
 import { type FetchProgress, type FetchResult, fetchSources } from "#rir-import/download/fetch-sources";
 import { quarterDays, type SourceRow } from "#rir-import/download/source-status";
-import { exitCodes } from "../command-context.ts";
+import { exitCodes } from "../exit-codes.ts";
 import { type Column, formatTable, ProgressLine, printable, printJson } from "../output.ts";
 import {
   type CacheOptions,

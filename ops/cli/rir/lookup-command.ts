@@ -5,7 +5,7 @@ import { decodeText, LineCutter } from "#rir-import/formats/lines";
 import { openFileLookUps } from "#rir-import/look-up-in-files";
 import { type FoundSubnet, type LookUp, lookUp, readAsked } from "#rir-import/lookup";
 import type { ImportProgress, OnProgress } from "#rir-import/progress";
-import { exitCodes } from "../command-context.ts";
+import { exitCodes } from "../exit-codes.ts";
 import { type Column, formatTable, ProgressLine, printable } from "../output.ts";
 import { type DatabaseOptions, onDatabase, withMigrated } from "./cache-options.ts";
 import { endWithCoordinator, isJob, JobSteps } from "./job-steps.ts";

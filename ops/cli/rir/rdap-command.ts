@@ -9,7 +9,8 @@ import { type LookUp, lookUp, readAsked } from "#rir-import/lookup";
 import { askRegistry, type RdapAnswer } from "#rir-import/rdap/ask-registry";
 import { cachedBootstrap } from "#rir-import/rdap/cached-bootstrap";
 import { type RefreshedSubnet, refreshSubnet } from "#rir-import/refresh-subnet";
-import { type ContextOptions, commandContext, exitCodes } from "../command-context.ts";
+import { type ContextOptions, commandContext } from "../command-context.ts";
+import { exitCodes } from "../exit-codes.ts";
 import { formatTable, printAnswer, printable } from "../output.ts";
 import { readDatabase } from "../read-database.ts";
 import {

@@ -6,7 +6,7 @@ import { existsSync, mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { StartError } from "#core/errors";
-import { exitCodes } from "../command-context.ts";
+import { exitCodes } from "../exit-codes.ts";
 import { type ChildSettings, lastLines, SupervisedProcess } from "./child-process.ts";
 
 /** The sources run as .ts, the build as .js. */

