@@ -24,7 +24,7 @@ import { unstated } from "./query.ts";
 import type { Candidate, PageText, SearchQuery, ShownPage } from "./search-answer.ts";
 
 /** Matches looked at in one step and one language's rules, and those kept of them. */
-const looked = 480;
+const looked = 4800;
 
 export const kept = 150;
 
