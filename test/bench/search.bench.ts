@@ -3,7 +3,8 @@
  * pages' server in a process of its own, with Postgres beside it. A million made-up pages of about 330 lexemes each,
  * 20,000 hosts, five languages; they are made once (minutes) and kept in a folder for the next run. Each way of
  * looking has its own server and is asked the same questions, the ways in turns.
- * Run: npm run bench -- search [--pages 1000000] [--users 20] [--seconds 30] [--home FOLDER] [--write]
+ * Run: npm run bench -- search [--pages 1000000] [--users 20] [--seconds 30] [--home FOLDER] [--write] [--hold]
+ * With --hold it waits for a line on its standard input when all servers stand, so that the machine can be made quiet.
  *
  * `search recall` asks 1,000 seeded questions instead and tells how many of the ten best pages each way of looking finds;
  * which are the best is worked out first, for so many seconds at a time, and kept in the folder (search/recall.ts).
@@ -39,6 +40,7 @@ const {
     seconds: { type: "string", default: "30" },
     home: { type: "string", default: join(tmpdir(), "nearcrawl-bench-search") },
     write: { type: "boolean", default: false },
+    hold: { type: "boolean", default: false },
   },
 });
 const [pages, users, seconds] = [Number(options.pages), Number(options.users), Number(options.seconds)];
