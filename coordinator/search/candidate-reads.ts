@@ -29,7 +29,7 @@ const looked = 4800;
 export const kept = 150;
 
 /** Of phrases, pages whose texts are read to see whether the words stand beside each other. */
-const phrasesRead = 1600;
+const phrasesRead = 4800;
 
 /** With so many candidates it is not looked further. */
 export const enough = 100;
