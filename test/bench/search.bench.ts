@@ -10,21 +10,19 @@
  * which are the best is worked out first, for so many seconds at a time, and kept in the folder (search/recall.ts).
  * Run: npm run bench -- search recall [--questions 1000] [--seconds 30] [--pages 1000000] [--home FOLDER]
  */
-import { execFileSync, spawn } from "node:child_process";
+import { type ChildProcess, execFileSync, fork } from "node:child_process";
 import { once } from "node:events";
 import { writeFileSync } from "node:fs";
 import { cpus, tmpdir, totalmem } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { Agent, request } from "undici";
-import { createSearchReads } from "#coordinator/search/search-reads";
 import { seededRandom } from "#core/random";
 import { openDatabase } from "#db/connect";
 import { migrate } from "#db/migrate";
 import { backendsCpuMs, cpuMs } from "./search/cpu-time.ts";
-import { formerSearchReads } from "./search/former-search.ts";
 import { type Kind, kinds, nextQuestion, type Question, someTitles } from "./search/questions.ts";
-import { type Recall, recallOf, recallQuestions, recallTable, type Truth, truths } from "./search/recall.ts";
+import { type Recall, recallBy, recallQuestions, recallTable, type Truth, truths } from "./search/recall.ts";
 import { madeLanguages, pagesSeeded, seedIndex } from "./search/seed-index.ts";
 import { type Way, ways } from "./search/ways.ts";
 
@@ -88,7 +86,10 @@ try {
 async function recall(): Promise<void> {
   const known = await knownTruths(1000 * seconds);
   console.log(`${known.length} of ${options.questions} questions, all matches of each ranked\n`);
-  if (known.length > 0) console.log(recallTable(await recalls(known)).join("\n"));
+  if (known.length === 0) return;
+  const servers = await startServers();
+  console.log(recallTable(await recalls(servers, known)).join("\n"));
+  for (const { child } of servers) child.disconnect();
 }
 
 async function knownTruths(forMs: number): Promise<Truth[]> {
@@ -96,13 +97,20 @@ async function knownTruths(forMs: number): Promise<Truth[]> {
   return await truths(pool, languages, { file, count: Number(options.questions), forMs });
 }
 
-async function recalls(known: readonly Truth[]): Promise<Record<Way, readonly Recall[]>> {
-  const nowMs = () => performance.now();
-  return {
-    former: await recallOf(formerSearchReads(pool, nowMs), known),
-    database: await recallOf(createSearchReads(pool, nowMs), known),
-  };
+async function recalls(servers: readonly Server[], known: readonly Truth[]): Promise<Recalls> {
+  const each: [Way, Recall[]][] = [];
+  for (const { way, child } of servers) {
+    const find = async (question: Question) => {
+      const found = once(child, "message") as Promise<[string[]]>;
+      child.send(question);
+      return (await found)[0];
+    };
+    each.push([way, await recallBy(find, known)]);
+  }
+  return Object.fromEntries(each) as Recalls;
 }
+
+type Recalls = Readonly<Record<Way, readonly Recall[]>>;
 
 async function seedWhereNeeded(): Promise<number | null> {
   if ((await pagesSeeded(pool)) === pages) return null;
@@ -113,47 +121,60 @@ async function seedWhereNeeded(): Promise<number | null> {
 }
 
 async function measure(): Promise<void> {
-  const servers = await Promise.all(ways.map(async (way) => ({ way, ...(await startServer(way)) })));
+  const servers = await startServers();
   const measured = new Map(
     ways.map((way): [Way, Measured] => [way, { answers: [], p95s: [], serverMs: 0, postgresMs: 0 }]),
   );
-  try {
-    for (const { origin } of servers)
-      await ask(origin, { forSeconds: Math.min(5, seconds), seed: 1, answers: [] });
-    for (let round = 0; round < rounds; round++) {
-      for (const { way, origin, child } of servers) {
-        const all = measured.get(way)!;
-        const answers: Timed[] = [];
-        const before = await cpuNow(child.pid);
-        await ask(origin, { forSeconds: seconds / rounds, seed: 100 + round, answers });
-        const after = await cpuNow(child.pid);
-        all.serverMs += after.server - before.server;
-        all.postgresMs += after.postgres - before.postgres;
-        all.answers.push(...answers);
-        all.p95s.push(
-          quantile(
-            answers.map(({ ms }) => ms),
-            0.95,
-          ),
-        );
-      }
-    }
-  } finally {
-    for (const { child } of servers) child.stdin.end();
-  }
   const known = await knownTruths(0);
-  report(measured, known.length === 0 ? null : await recalls(known));
+  const recalled = known.length === 0 ? null : await recalls(servers, known);
+  if (options.hold) {
+    console.log("ready");
+    await once(process.stdin, "data");
+  }
+  for (const { origin } of servers)
+    await ask(origin, { forSeconds: Math.min(5, seconds), seed: 1, answers: [] });
+  for (let round = 0; round < rounds; round++) {
+    for (const server of servers) await measureRound(server, { round, all: measured.get(server.way)! });
+  }
+  for (const { child } of servers) child.disconnect();
+  report(measured, recalled);
 }
 
-async function startServer(way: Way) {
-  const file = join(import.meta.dirname, "search/server.ts");
-  const child = spawn(
-    process.execPath,
-    ["--conditions=nearcrawl-source", "--import", "tsx", file, database.url, way],
-    { stdio: ["pipe", "pipe", "inherit"] },
+async function measureRound(
+  { origin, child }: Server,
+  { round, all }: { readonly round: number; readonly all: Measured },
+): Promise<void> {
+  const answers: Timed[] = [];
+  const before = await cpuNow(child.pid);
+  await ask(origin, { forSeconds: seconds / rounds, seed: 100 + round, answers });
+  const after = await cpuNow(child.pid);
+  all.serverMs += after.server - before.server;
+  all.postgresMs += after.postgres - before.postgres;
+  all.answers.push(...answers);
+  all.p95s.push(
+    quantile(
+      answers.map(({ ms }) => ms),
+      0.95,
+    ),
   );
-  const [port] = (await once(child.stdout, "data")) as [Buffer];
-  return { child, origin: `http://127.0.0.1:${port.toString().trim()}` };
+}
+
+interface Server {
+  readonly way: Way;
+  readonly child: ChildProcess;
+  readonly origin: string;
+}
+
+async function startServers(): Promise<Server[]> {
+  return await Promise.all(ways.map(startServer));
+}
+
+async function startServer(way: Way): Promise<Server> {
+  const child = fork(join(import.meta.dirname, "search/server.ts"), [database.url, way], {
+    execArgv: ["--conditions=nearcrawl-source", "--import", "tsx"],
+  });
+  const [{ port }] = (await once(child, "message")) as [{ readonly port: number }];
+  return { way, child, origin: `http://127.0.0.1:${port}` };
 }
 
 /** Every user asks, reads the whole answer, and asks the next. The same seed asks the same questions. */
@@ -185,10 +206,7 @@ async function cpuNow(pid: number | undefined) {
   };
 }
 
-function report(
-  measured: ReadonlyMap<Way, Measured>,
-  recalled: Readonly<Record<Way, readonly Recall[]>> | null,
-): void {
+function report(measured: ReadonlyMap<Way, Measured>, recalled: Recalls | null): void {
   const [core] = cpus();
   say("# Search: 20 users at once");
   say("");

@@ -1,9 +1,14 @@
-/** The pages' server in a process of its own, as the coordinator opens it (start-web.ts). Says its port, and ends with its input. */
+/**
+ * The pages' server in a process of its own, as the coordinator opens it (start-web.ts), searching in one of the ways. Says
+ * where it listens when it is ready, answers what is found first to whoever started it, and ends with it.
+ */
 import type { AddressInfo } from "node:net";
 import { createReports } from "#coordinator/who/reads";
 import { createPool } from "#db/server-database";
 import { webServer } from "../../support/web-server.ts";
 import { formerSearchReads } from "./former-search.ts";
+import type { Question } from "./questions.ts";
+import { bestTexts } from "./recall.ts";
 
 const [url = "", way = "database"] = process.argv.slice(2);
 const pool = createPool(url, 4, 5000);
@@ -14,5 +19,6 @@ const app = webServer(
   { reads },
 );
 await app.listen({ host: "127.0.0.1", port: 0 });
-process.stdout.write(`${(app.server.address() as AddressInfo).port}\n`);
-process.stdin.resume().once("end", () => process.exit(0));
+process.on("message", async (question: Question) => process.send?.(await bestTexts(reads, question)));
+process.once("disconnect", () => process.exit(0));
+process.send?.({ port: (app.server.address() as AddressInfo).port });
