@@ -167,8 +167,11 @@ const phraseSql = (part: string, others: string, share: number) => `
         ) p
         where p.lexemes @@ arm.query::tsquery`;
 
-/** Only what is asked for, so that the plan of each combination stays as simple as it can be. */
-function filtersOf({ query: { filters }, hosts }: CandidateSearch) {
+/**
+ * Only what is asked for, so that the plan of each combination stays as simple as it can be. Parameters from $6 on; the
+ * page is `p`.
+ */
+export function filtersOf({ query: { filters }, hosts }: Pick<CandidateSearch, "query" | "hosts">) {
   const date = "coalesce(p.published_at, p.fetched_at)";
   const asked: readonly (readonly [unknown, (parameter: string) => string])[] = [
     [filters.language, (value) => `p.language = ${value}::text`],

@@ -76,7 +76,7 @@ export function pageWords(texts: readonly string[]): string[] {
 // those by their texts too. Of pages with nearly the same text one stays, the first that had it where it matches.
 
 /** Reading a text costs as much as looking up a hundred pages. */
-const textsRead = 40;
+const usualTextsRead = 40;
 
 const facetValues = 6;
 const dayMs = 86_400_000;
@@ -99,11 +99,19 @@ export interface Ranking {
   readonly cutShort: boolean;
 }
 
-export async function rankPages(reads: SearchReads, query: SearchQuery, now: Date): Promise<Ranking> {
+/** `textsRead`: how many of the best; the benches read all. */
+export async function rankPages(
+  reads: Pick<SearchReads, "candidates" | "texts">,
+  query: SearchQuery,
+  now: Date,
+  textsRead = usualTextsRead,
+): Promise<Ranking> {
   const found = await reads.candidates(query);
   const pages = withoutCopies(found.pages.map((candidate) => unread(candidate, now)));
   const ordered =
-    query.sort === "date" ? [...pages].sort(byDate) : await byText(reads, [...pages].sort(byPoints), query);
+    query.sort === "date"
+      ? [...pages].sort(byDate)
+      : await byText(reads, [...pages].sort(byPoints), query, textsRead);
   return { ...found, pages: ordered, facets: facetsOf(pages) };
 }
 
@@ -114,9 +122,9 @@ export function dateOf({ publishedAt, fetchedAt }: Candidate): Date {
 
 function unread(candidate: Candidate, now: Date): RankedPage {
   const signals = {
-    textRank: 0,
+    textRank: candidate.textRank ?? 0,
     headRank: candidate.headRank,
-    addressShare: 0,
+    addressShare: candidate.addressShare ?? 0,
     linkingHosts: candidate.linkingHosts,
     ageDays: (now.getTime() - dateOf(candidate).getTime()) / dayMs,
     isLaterCopy: candidate.isLaterCopy,
@@ -130,9 +138,10 @@ function scored(signals: PageSignals) {
 }
 
 async function byText(
-  reads: SearchReads,
+  reads: Pick<SearchReads, "texts">,
   pages: readonly RankedPage[],
   { words }: SearchQuery,
+  textsRead: number,
 ): Promise<RankedPage[]> {
   const first = pages.slice(0, textsRead);
   const texts = await reads.texts(first.map(({ candidate }) => candidate));

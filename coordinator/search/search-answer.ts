@@ -43,6 +43,9 @@ export interface Candidate {
   /** The words as the rules of the page's language make them: a tsquery. */
   readonly query: string;
   readonly headRank: number;
+  /** What reading the page will give of these signals (page-score.ts), as near as it can be told before; absent: 0. */
+  readonly textRank?: number;
+  readonly addressShare?: number;
   readonly linkingHosts: number;
   readonly isLaterCopy: boolean;
   /** Pages of one group have nearly the same text; null: too short to tell. */

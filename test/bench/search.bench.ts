@@ -4,6 +4,10 @@
  * 20,000 hosts, five languages; they are made once (minutes) and kept in a folder for the next run. The former query
  * is asked some of the same questions one after the other.
  * Run: npm run bench -- search [--pages 1000000] [--users 20] [--seconds 30] [--home FOLDER] [--write]
+ *
+ * `search recall` asks 1,000 seeded questions instead and tells how many of the ten best pages each way of looking finds;
+ * which are the best is worked out first, for so many seconds at a time, and kept in the folder (search/recall.ts).
+ * Run: npm run bench -- search recall [--questions 1000] [--seconds 30] [--pages 1000000] [--home FOLDER]
  */
 import { execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
@@ -12,16 +16,23 @@ import { cpus, tmpdir, totalmem } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { Agent, request } from "undici";
+import { createSearchReads } from "#coordinator/search/search-reads";
 import { seededRandom } from "#core/random";
 import { openDatabase } from "#db/connect";
 import { migrate } from "#db/migrate";
 import { backendsCpuMs, cpuMs } from "./search/cpu-time.ts";
 import { formerSearchMs } from "./search/former-search.ts";
 import { type Asking, kinds, nextQuestion, type Question, someTitles } from "./search/questions.ts";
+import { recallOf, recallQuestions, recallTable, truths } from "./search/recall.ts";
 import { madeLanguages, pagesSeeded, seedIndex } from "./search/seed-index.ts";
 
-const { values: options } = parseArgs({
+const {
+  values: options,
+  positionals: [only],
+} = parseArgs({
+  allowPositionals: true,
   options: {
+    questions: { type: "string", default: String(recallQuestions) },
     pages: { type: "string", default: "1000000" },
     users: { type: "string", default: "20" },
     seconds: { type: "string", default: "30" },
@@ -55,6 +66,10 @@ interface Timed extends Question {
 await migrate(database);
 const languages = await madeLanguages(pool);
 const seedingMs = await seedWhereNeeded();
+if (only === "recall") {
+  await recall();
+  process.exit();
+}
 const asking: Asking = {
   languages,
   titles: await someTitles(pool),
@@ -79,6 +94,19 @@ try {
 } finally {
   server.stdin?.end();
   await agent.close();
+  await database.close();
+}
+
+async function recall(): Promise<void> {
+  const file = join(options.home, `recall-${pages}.ndjson`);
+  const known = await truths(pool, languages, {
+    file,
+    count: Number(options.questions),
+    forMs: 1000 * seconds,
+  });
+  const reads = createSearchReads(pool, () => performance.now());
+  console.log(`${known.length} of ${options.questions} questions; all matches of each were ranked\n`);
+  if (known.length > 0) console.log(recallTable({ database: await recallOf(reads, known) }).join("\n"));
   await database.close();
 }
 

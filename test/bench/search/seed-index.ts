@@ -136,7 +136,7 @@ async function makeIndex(pool: Pool, definition: string, say: (line: string) => 
     await client.query("set maintenance_work_mem = '1GB'; set max_parallel_maintenance_workers = 2");
     await client.query(definition);
   } finally {
-    await client.query("reset all");
+    await client.query("reset maintenance_work_mem; reset max_parallel_maintenance_workers");
     client.release();
   }
   say(
