@@ -76,7 +76,9 @@ const searchAnswer = z
     note: z
       .string()
       .nullable()
-      .describe("In plain words: why there is nothing, or that the search was cut short."),
+      .describe(
+        "In plain words: why there is nothing, that the search was cut short, or that the index in memory is not there yet.",
+      ),
   })
   .meta({ id: "SearchAnswer" });
 

@@ -33,6 +33,7 @@ export interface IndexedCandidate {
   readonly signals: PageSignals;
   /** Other matching pages with nearly the same text. */
   readonly alike: number;
+  readonly textGroup: string | null;
   readonly language: string | null;
   readonly country: string | null;
   readonly crawler: string | null;
@@ -48,3 +49,36 @@ export interface IndexAnswer {
   readonly pages: readonly IndexedCandidate[];
   readonly facets: Readonly<Record<FacetName, readonly FacetValue[]>>;
 }
+
+/** What the index in memory is doing. */
+export type IndexState =
+  /** Not wanted, or not needed: the database answers. */
+  | { readonly type: "off"; readonly why: string }
+  | { readonly type: "building"; readonly pages: number; readonly ofPages: number }
+  | IndexReady
+  /** It ended and is tried again in a moment; `outOfRoom`: in hours, since it takes more memory than it may have. */
+  | { readonly type: "failed"; readonly why: string; readonly outOfRoom: boolean };
+
+export interface IndexReady {
+  readonly type: "ready";
+  readonly pages: number;
+  readonly bytes: number;
+  /** Since it was last level with the database. */
+  readonly secondsBehind: number;
+}
+
+export interface SearchIndex {
+  /** Null: not now, or not this question; the database answers. */
+  ask(question: IndexQuestion): Promise<IndexAnswer | null>;
+  state(): IndexState;
+}
+
+// What the index's process and the coordinator's say to each other.
+
+export type ToIndex =
+  | { readonly type: "begin"; readonly databaseUrl: string; readonly mostBytes: number }
+  | { readonly type: "ask"; readonly id: number; readonly question: IndexQuestion };
+
+export type FromIndex =
+  | { readonly type: "state"; readonly state: IndexState }
+  | { readonly type: "answer"; readonly id: number; readonly answer: IndexAnswer | null };

@@ -1,5 +1,5 @@
 /** What the index in memory reads of the database: all pages, those that have changed, and the names that go with them. */
-import type { Pool, PoolClient } from "pg";
+import type { Pool } from "pg";
 import { to as copyTo } from "pg-copy-streams";
 import type { UseAnswers } from "#protocol/preferences";
 import { partsSql } from "../candidate-reads.ts";
@@ -10,41 +10,32 @@ import type { IndexedPage } from "./memory-index.ts";
 const columns = `p.host_hash, p.url_hash, p.host, p.language, p.text_search_config, p.crawler_id, p.published_at, p.fetched_at,
   p.popularity, p.duplicate_url_hash is not null, p.text_group, p.preference_set, p.lexemes, ts_filter(p.head, '{c}')`;
 
-/** Piece by piece: `between` is waited for after each, and ends it by giving false. */
-async function copyPages(
-  client: PoolClient,
-  from: string,
-  { visit, between }: { visit(page: IndexedPage): void; between(pages: number): Promise<boolean> },
-): Promise<void> {
-  const stream = client.query(copyTo(`copy (select ${columns} from ${from} where not p.noindex) to stdout (format binary)`));
-  const copied = new CopiedPages();
-  for await (const piece of stream) {
-    if (!(await between(copied.take(piece as Buffer, visit)))) break;
+interface Reading {
+  visit(page: IndexedPage): void;
+  /** After each piece of so many pages: what is waited for, if anything; what it throws ends the reading. */
+  between(pages: number): Promise<void> | null;
+}
+
+async function copyPages(pool: Pool, from: string, { visit, between }: Reading): Promise<void> {
+  const client = await pool.connect();
+  let isWhole = false;
+  try {
+    const text = `copy (select ${columns} from ${from} where not p.noindex) to stdout (format binary)`;
+    const copied = new CopiedPages();
+    for await (const piece of client.query(copyTo(text))) {
+      const wait = between(copied.take(piece as Buffer, visit));
+      if (wait !== null) await wait;
+    }
+    isWhole = true;
+  } finally {
+    // A copy that was broken off leaves its connection in the middle of it.
+    client.release(!isWhole);
   }
 }
 
-export async function readAllPages(
-  pool: Pool,
-  reading: { visit(page: IndexedPage): void; between(pages: number): Promise<boolean> },
-): Promise<void> {
+export async function readAllPages(pool: Pool, reading: Reading): Promise<void> {
   const { rows } = await pool.query<{ part: string }>(partsSql);
-  for (const { part } of rows) {
-    const client = await pool.connect();
-    let isWhole = false;
-    try {
-      await copyPages(client, `${part} p`, {
-        ...reading,
-        between: async (pages) => {
-          const goesOn = await reading.between(pages);
-          isWhole = goesOn;
-          return goesOn;
-        },
-      });
-    } finally {
-      // A copy that was broken off leaves its connection in the middle of it.
-      client.release(!isWhole);
-    }
-  }
+  for (const { part } of rows) await copyPages(pool, `${part} p`, reading);
 }
 
 export interface PageKey {
@@ -56,17 +47,12 @@ export interface PageKey {
 export async function readPages(pool: Pool, keys: readonly PageKey[]): Promise<IndexedPage[]> {
   const pages: IndexedPage[] = [];
   const list = (name: keyof PageKey) => `'{${keys.map((key) => key[name]).join(",")}}'::bigint[]`;
-  const client = await pool.connect();
-  try {
-    const given = `unnest(${list("hostHash")}, ${list("urlHash")}) as given (host_hash, url_hash)`;
-    await copyPages(client, `${given} join page p using (host_hash, url_hash)`, {
-      visit: (page) => pages.push({ ...page, lexemes: Buffer.from(page.lexemes), address: Buffer.from(page.address) }),
-      between: async () => true,
-    });
-    return pages;
-  } finally {
-    client.release();
-  }
+  const given = `unnest(${list("hostHash")}, ${list("urlHash")}) as given (host_hash, url_hash)`;
+  await copyPages(pool, `${given} join page p using (host_hash, url_hash)`, {
+    visit: (page) => pages.push(page),
+    between: () => null,
+  });
+  return pages;
 }
 
 export async function countPages(pool: Pool): Promise<number> {
@@ -87,6 +73,15 @@ export interface Touched {
   readonly keys: readonly PageKey[];
 }
 
+/** Who has not read for so long begins from the start. */
+export const touchesKeptMs = 30 * 60_000;
+
+export async function forgetTouches(pool: Pool): Promise<void> {
+  await pool.query("delete from page_touch where touched_at < now() - make_interval(secs => $1)", [
+    touchesKeptMs / 1000,
+  ]);
+}
+
 export async function currentSnapshot(pool: Pool): Promise<string> {
   const { rows } = await pool.query<{ snapshot: string }>("select pg_current_snapshot()::text as snapshot");
   return rows[0]!.snapshot;
@@ -94,7 +89,11 @@ export async function currentSnapshot(pool: Pool): Promise<string> {
 
 /** Of transactions that had not been visible at `since`, each once, however long they took. */
 export async function readTouched(pool: Pool, since: string): Promise<Touched> {
-  const { rows } = await pool.query<{ snapshot: string; host_hashes: string[] | null; url_hashes: string[] | null }>({
+  const { rows } = await pool.query<{
+    snapshot: string;
+    host_hashes: string[] | null;
+    url_hashes: string[] | null;
+  }>({
     name: "search-touched",
     text: `select pg_current_snapshot()::text as snapshot, t.host_hashes::text[], t.url_hashes::text[]
       from (values (1)) as one (row)
@@ -112,7 +111,9 @@ export async function readTouched(pool: Pool, since: string): Promise<Touched> {
 // Names.
 
 export async function readCrawlerNames(pool: Pool): Promise<Map<number, string>> {
-  const { rows } = await pool.query<{ crawler_id: number; name: string }>("select crawler_id, name from crawler");
+  const { rows } = await pool.query<{ crawler_id: number; name: string }>(
+    "select crawler_id, name from crawler",
+  );
   return new Map(rows.map((row) => [row.crawler_id, row.name]));
 }
 
@@ -138,5 +139,19 @@ export async function readCountries(
       order by h.host_hash`,
     values: [after, limit],
   });
+  return rows;
+}
+
+export async function readCountriesOf(
+  pool: Pool,
+  hosts: readonly string[],
+): Promise<{ host: string; country: string | null }[]> {
+  const { rows } = await pool.query<{ host: string; country: string | null }>(
+    `select h.host, s.country
+     from frontier_host h
+     left join subnet s using (subnet_id)
+     where h.host_hash = any($1::bigint[])`,
+    [hosts],
+  );
   return rows;
 }

@@ -40,6 +40,8 @@ export class MemoryIndex {
   readonly groups = new Groups();
   /** What each list of statements answers. */
   readonly uses = new Map<number, UseAnswers>();
+  /** Lists of which that is not known yet. */
+  readonly newSets = new Set<number>();
   readonly #builder = new SegmentBuilder(this.terms);
   #segments: Segment[] = [];
 
@@ -58,6 +60,8 @@ export class MemoryIndex {
 
   /** A page that the index has not; it is found once `seal` was called or so many have come. */
   add(page: IndexedPage): void {
+    const { preferenceSet } = page;
+    if (preferenceSet !== null && !this.uses.has(preferenceSet)) this.newSets.add(preferenceSet);
     this.#builder.add(
       {
         hostHash: page.hostHash,

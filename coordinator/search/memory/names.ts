@@ -110,6 +110,10 @@ export class Groups {
     return number;
   }
 
+  keyOf(group: number): bigint {
+    return this.#keys[group]!;
+  }
+
   /** Others are in it, or have been. */
   isShared(group: number): boolean {
     return group !== 0 && this.#pages[group]! > 1;

@@ -72,7 +72,13 @@ export class OccurrenceLog {
     this.#count += 1;
   }
 
+  /** Gives back what it has grown to where that was little used. */
   clear(): void {
+    if (this.#terms.length > 1 << 16 && this.#count < this.#terms.length / 8) {
+      this.#terms = new Uint32Array(1 << 12);
+      this.#docs = new Uint16Array(1 << 12);
+      this.#places = new Uint16Array(1 << 12);
+    }
     this.#count = 0;
   }
 

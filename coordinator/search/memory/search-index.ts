@@ -21,7 +21,7 @@ import type { IndexAnswer, IndexArm, IndexedCandidate, IndexQuestion } from "./i
 import type { MemoryIndex } from "./memory-index.ts";
 import { positionMask, weightOf } from "./postings.ts";
 import { type Segment, segmentPages } from "./segment.ts";
-import { addressPlacesOn, headWeight, matchesOf, placesOn } from "./segment-matches.ts";
+import { addressPlacesOn, canMatch, giveBits, headWeight, matchesOf, placesOn } from "./segment-matches.ts";
 import { allSquares, coverDensityRank, frequencyRank, weights } from "./text-rank.ts";
 import { type QueryNode, readTsquery, wordsOf } from "./tsquery.ts";
 
@@ -46,13 +46,18 @@ export function searchIndex(
     if (read === null) return null;
     arms.push(read);
   }
+  const isKnown = (word: string) => index.terms.find(word) >= 0;
+  const possible = arms.filter(
+    ({ query, headQuery }) => canMatch(query, isKnown) || canMatch(headQuery, isKnown),
+  );
   const matches = new Matches(index, question);
   for (const [number, segment] of index.segments.entries()) {
-    for (const arm of arms) {
+    for (const arm of possible) {
       const bits = bitsOf(index, segment, arm);
       if (bits === null) continue;
-      addUp(index, segment, arm, { bits, plainWords: question.plainWords });
+      addUp(segment, arm, { bits, plainTerms: matches.plainTerms });
       matches.take({ segment, number, arm, bits });
+      giveBits(bits);
     }
   }
   return matches.answer(arms, crawlerNames);
@@ -65,6 +70,7 @@ interface Arm {
   readonly words: readonly string[];
   /** Words that rank the head, in the order of their numbers. */
   readonly headWords: readonly string[];
+  readonly terms: ReadonlyMap<string, number>;
   /** Each word is a match by itself, so that their weights add up. */
   readonly addsUp: boolean;
 }
@@ -72,34 +78,36 @@ interface Arm {
 function armOf(index: MemoryIndex, arm: IndexArm): Arm | null {
   const [query, headQuery, any] = [arm.query, arm.headQuery, arm.anyQuery].map(readTsquery);
   if (!query || !headQuery || !any) return null;
+  const words = wordsOf(query);
   return {
     configurations: arm.configurations
       .map((name) => index.configurations.find(name))
       .filter((one) => one !== 0),
     query,
     headQuery,
-    words: wordsOf(query),
+    words,
+    terms: new Map(words.map((word) => [word, index.terms.find(word)])),
     headWords: wordsOf(any),
     addsUp: query.type === "word" || query.type === "or",
   };
 }
 
-/** Null: none. */
+/** Null: none. To be given back with `giveBits`. */
 function bitsOf({ terms }: MemoryIndex, segment: Segment, arm: Arm): Uint32Array | null {
-  const configured = new Uint32Array(segment.live.length);
-  for (const configuration of arm.configurations) {
-    const some = segment.configurations.get(configuration);
-    if (some !== undefined) for (let at = 0; at < configured.length; at++) configured[at]! |= some[at]!;
-  }
-  if (!configured.some((some) => some !== 0)) return null;
+  const some = arm.configurations.flatMap((one) => segment.configurations.get(one) ?? []);
+  if (some.length === 0) return null;
   const text = matchesOf(segment, terms, arm.query, "text");
   const head = matchesOf(segment, terms, arm.headQuery, "head");
   let any = 0;
-  for (let at = 0; at < text.length; at++) {
-    text[at] = (text[at]! | head[at]!) & configured[at]! & segment.live[at]!;
-    any |= text[at]!;
+  for (let at = 0; at < segment.live.length; at++) {
+    let configured = 0;
+    for (const bits of some) configured |= bits[at]!;
+    any |= text[at] = (text[at]! | head[at]!) & configured & segment.live[at]!;
   }
-  return any === 0 ? null : text;
+  giveBits(head);
+  if (any !== 0) return text;
+  giveBits(text);
+  return null;
 }
 
 // What is told of each match before its words' places are compared. One page's sums lie at its number; whoever takes
@@ -123,14 +131,13 @@ const headRanks = weights.map((weight) => weight / allSquares);
 const addressRank = weights[1] / allSquares;
 
 function addUp(
-  { terms }: MemoryIndex,
   segment: Segment,
-  { words, headWords, addsUp }: Arm,
-  { bits, plainWords }: { readonly bits: Uint32Array; readonly plainWords: readonly string[] },
+  { words, headWords, terms, addsUp }: Arm,
+  { bits, plainTerms }: { readonly bits: Uint32Array; readonly plainTerms: readonly number[] },
 ): void {
   const isMatch = (doc: number) => (bits[doc >>> 5]! & (1 << (doc & 31))) !== 0;
   words.forEach((word, number) => {
-    const term = terms.find(word);
+    const term = terms.get(word)!;
     if (term < 0) return;
     const isOfHead = headWords.includes(word);
     const { docs, places } = segment.first;
@@ -155,8 +162,7 @@ function addUp(
     if (addsUp) addFurther(segment, term, isMatch);
     if (isOfHead) addAddress(segment, term, { number, isMatch });
   });
-  for (const word of plainWords) {
-    const term = terms.find(word);
+  for (const term of plainTerms) {
     if (term < 0) continue;
     const { docs } = segment.address;
     const [from, to] = segment.address.rangeOf(term);
@@ -219,6 +225,7 @@ class Matches {
   readonly #index: MemoryIndex;
   readonly #question: IndexQuestion;
   readonly #passes: Filter | null;
+  readonly plainTerms: readonly number[];
   readonly #best: BestOf;
   /** Of groups that others are in: matches of each. */
   readonly #groups = new Map<number, number>();
@@ -232,6 +239,7 @@ class Matches {
     this.#index = index;
     this.#question = question;
     this.#passes = filterOf(index, question);
+    this.plainTerms = question.plainWords.map((word) => index.terms.find(word));
     this.#best = new BestOf(Math.max(leastScored, scoredTimes * question.wanted));
     this.#byLanguage = new Uint32Array(index.languages.count);
     this.#byHost = new Uint32Array(index.hosts.count);
@@ -243,7 +251,7 @@ class Matches {
     const { columns } = segment;
     const fullHead = fullHeadRank * Math.max(1, arm.headWords.length);
     const addressEach = plainWords.length === 0 ? 0 : mostPoints.address / plainWords.length;
-    for (let at = 0; at < bits.length; at++) {
+    for (let at = 0; at < segment.live.length; at++) {
       for (let left = bits[at]!; left !== 0; left &= left - 1) {
         const doc = 32 * at + 31 - Math.clz32(left & -left);
         if (this.#passes === null || this.#passes(segment, doc)) {
@@ -298,21 +306,21 @@ class Matches {
   }
 
   #scored(segment: Segment, doc: number, arms: readonly Arm[]): Scored {
-    const { terms } = this.#index;
     const { columns } = segment;
     const arm = arms.findIndex(({ configurations }) => configurations.includes(columns.configuration[doc]!));
-    const { query, words, headWords } = arms[arm]!;
-    const places = new Map(words.map((word) => [word, placesOn(segment, terms.find(word), doc)]));
+    const { query, words, headWords, terms } = arms[arm]!;
+    const places = new Map(words.map((word) => [word, placesOn(segment, terms.get(word)!, doc)]));
     const head = headWords.map((word) => [
       ...(places.get(word) ?? []).filter((place) => weightOf(place) >= headWeight),
-      ...addressPlacesOn(segment, terms.find(word), doc),
+      ...addressPlacesOn(segment, terms.get(word) ?? -1, doc),
     ]);
-    const { plainWords, nowS } = this.#question;
-    const inAddress = plainWords.filter((word) => addressPlacesOn(segment, terms.find(word), doc).length > 0);
+    const { nowS } = this.#question;
+    const plain = this.plainTerms;
+    const inAddress = plain.filter((term) => addressPlacesOn(segment, term, doc).length > 0);
     const signals = {
       textRank: coverDensityRank(query, words, (word) => places.get(word)!, columns.length[doc]!),
       headRank: frequencyRank(head),
-      addressShare: plainWords.length === 0 ? 0 : inAddress.length / plainWords.length,
+      addressShare: plain.length === 0 ? 0 : inAddress.length / plain.length,
       linkingHosts: columns.linkingHosts[doc]!,
       ageDays: (nowS - dateOf(segment, doc)) / daySeconds,
       isLaterCopy: columns.isLaterCopy[doc] === 1,
@@ -340,15 +348,17 @@ class Matches {
     crawlerNames: ReadonlyMap<number, string>,
   ): IndexedCandidate {
     const { columns } = segment;
-    const { hosts, countries, languages, crawlers, uses } = this.#index;
+    const { hosts, countries, languages, crawlers, uses, groups } = this.#index;
     const host = columns.host[doc]!;
+    const group = columns.textGroup[doc]!;
     return {
       hostHash: String(columns.hostHash[doc]!),
       urlHash: String(columns.urlHash[doc]!),
       host: hosts.nameOf(host),
       arm,
       signals,
-      alike: Math.max(0, (this.#groups.get(columns.textGroup[doc]!) ?? 1) - 1),
+      alike: Math.max(0, (this.#groups.get(group) ?? 1) - 1),
+      textGroup: group === 0 ? null : String(groups.keyOf(group)),
       language: languages.of(columns.language[doc]!) || null,
       country: countries.of(hosts.countryOf(host)) || null,
       crawler: crawlerNames.get(Number(crawlers.of(columns.crawler[doc]!))) ?? null,
@@ -361,9 +371,10 @@ class Matches {
   #facets(crawlerNames: ReadonlyMap<number, string>): IndexAnswer["facets"] {
     const { languages, hosts, countries, crawlers, uses } = this.#index;
     const byCountry = new Uint32Array(countries.count);
-    this.#byHost.forEach((pages, host) => {
+    for (let host = 0; host < this.#byHost.length; host++) {
+      const pages = this.#byHost[host]!;
       if (pages > 0) byCountry[hosts.countryOf(host)]! += pages;
-    });
+    }
     const byAnswer = new Map<string, number>();
     for (const [set, pages] of this.#bySet) {
       for (const answer of answerTexts(uses.get(set) ?? {}))

@@ -1,6 +1,6 @@
 /** Which pages of a segment match, as bits: what Postgres finds for the same query, field by field. */
 import { lowestFrom, type Postings, positionMask, weightOf } from "./postings.ts";
-import type { Segment } from "./segment.ts";
+import { type Segment, segmentPages } from "./segment.ts";
 import type { TermTable } from "./term-table.ts";
 import { type PhraseNode, type QueryNode, wordsOf } from "./tsquery.ts";
 
@@ -13,6 +13,34 @@ export const headWeight = 2;
 /** Places of the address lie behind all others, so that no phrase goes from one into the other. */
 const addressAfter = 1 << 15;
 
+// Bits are needed and done with again by the hundred for each question: they are taken from a heap of used ones.
+
+const used: Uint32Array[] = [];
+
+export function takeBits(): Uint32Array {
+  return used.pop()?.fill(0) ?? new Uint32Array(segmentPages >>> 5);
+}
+
+export function giveBits(bits: Uint32Array): void {
+  used.push(bits);
+}
+
+/** Whether any page of the index can match, as far as words are known at all. */
+export function canMatch(query: QueryNode, isKnown: (word: string) => boolean): boolean {
+  switch (query.type) {
+    case "word":
+      return isKnown(query.lexeme);
+    case "not":
+      return true;
+    case "or":
+      return canMatch(query.left, isKnown) || canMatch(query.right, isKnown);
+    case "and":
+    case "phrase":
+      return canMatch(query.left, isKnown) && canMatch(query.right, isKnown);
+  }
+}
+
+/** To be given back with `giveBits`. */
 export function matchesOf(segment: Segment, terms: TermTable, query: QueryNode, field: Field): Uint32Array {
   switch (query.type) {
     case "word":
@@ -30,13 +58,14 @@ export function matchesOf(segment: Segment, terms: TermTable, query: QueryNode, 
       const other = matchesOf(segment, terms, query.right, field);
       if (query.type === "and") for (let at = 0; at < bits.length; at++) bits[at]! &= other[at]!;
       else for (let at = 0; at < bits.length; at++) bits[at]! |= other[at]!;
+      giveBits(other);
       return bits;
     }
   }
 }
 
 function pagesWith(segment: Segment, term: number, field: Field): Uint32Array {
-  const bits = new Uint32Array(segment.live.length);
+  const bits = takeBits();
   if (term < 0) return bits;
   const { docs, places } = segment.first;
   const [from, to] = segment.first.rangeOf(term);
@@ -59,6 +88,7 @@ function phraseMatches(segment: Segment, terms: TermTable, phrase: PhraseNode, f
   for (const word of words.slice(1)) {
     const other = pagesWith(segment, terms.find(word), field);
     for (let at = 0; at < bits.length; at++) bits[at]! &= other[at]!;
+    giveBits(other);
   }
   const chain = chainOf(phrase).map(({ word, offset }) => ({ offset, at: words.indexOf(word) }));
   const cursors = words.map((word) => new PositionCursor(segment, terms.find(word), field));

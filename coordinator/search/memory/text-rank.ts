@@ -22,6 +22,8 @@ export function coverDensityRank(
   placesOf: PlacesOf,
   length: number,
 ): number {
+  const divided = length > 0 ? Math.log(length + 1) : 1;
+  if (query.type === "word") return weightSum(placesOf(query.lexeme)) / divided;
   const document = documentOf(words, placesOf);
   let sum = 0;
   let from = 0;
@@ -39,7 +41,14 @@ export function coverDensityRank(
     sum += (held + 1) / inverse / (1 + noise);
     from = next;
   }
-  return length > 0 ? sum / Math.log(length + 1) : sum;
+  return sum / divided;
+}
+
+/** Each place of a single word is a cover, without noise. */
+function weightSum(places: readonly Place[]): number {
+  let sum = 0;
+  for (const place of places) sum += weights[weightOf(place)]!;
+  return sum;
 }
 
 interface Occurrence {
