@@ -17,18 +17,19 @@ import type { HostHash, UrlHash } from "#core/ids";
 import { growingTo } from "#core/small-collections";
 import type { UseAnswers } from "#protocol/preferences";
 import { isOfSite } from "../frontier/back-link-writes.ts";
-import { fullHeadRank, fullLinkingHosts, mostPoints } from "./page-score.ts";
+import { withoutMarks } from "./headline.ts";
+import type { Headlines } from "./headline-reads.ts";
+import { fullHeadRank, fullLinkingHosts, halfTextRank, mostPoints } from "./page-score.ts";
 import { unstated } from "./query.ts";
-import { startMark, stopMark } from "./search.ts";
 import type { Candidate, PageText, SearchQuery, ShownPage } from "./search-answer.ts";
 
 /** Matches looked at in one step and one language's rules, and those kept of them. */
-const looked = 480;
+const looked = 4800;
 
 export const kept = 150;
 
 /** Of phrases, pages whose texts are read to see whether the words stand beside each other. */
-const phrasesRead = 1600;
+const phrasesRead = 4800;
 
 /** With so many candidates it is not looked further. */
 export const enough = 100;
@@ -42,7 +43,10 @@ export interface CandidateRow {
   host: string;
   /** Which of the queries it matches, from 1. */
   arm: number;
+  url: string;
   head_rank: number;
+  /** Of title, headings and address alone, divided as the whole text's is. */
+  text_rank: number;
   popularity: number;
   is_copy: boolean;
   text_group: string | null;
@@ -52,6 +56,8 @@ export interface CandidateRow {
   published_s: number | null;
   fetched_s: number;
   uses: UseAnswers | null;
+  /** Of its step: some part of the table had more matches than were looked at, or more were found than are kept. */
+  is_some: boolean;
 }
 
 /** The steps in their order; each is taken when those before brought fewer than `enough`. */
@@ -64,6 +70,8 @@ export const steps: readonly (readonly Where[])[] = [
 export interface CandidateSearch {
   readonly query: SearchQuery;
   readonly queries: readonly WordQuery[];
+  /** As people write them. */
+  readonly plain: readonly string[];
   /** The parts of table page. */
   readonly parts: readonly string[];
   /** The hosts that the filter names; null: all. */
@@ -123,47 +131,64 @@ function stepSql(
   // All pages of a host are in one part.
   const share = hosts === null ? parts.length : 1;
   return `
-  select found.*, stated.answers as uses
+  select found.host_hash, found.url_hash, found.host, found.url, found.arm, found.head_rank, found.text_rank,
+    found.popularity, found.is_copy, found.text_group, found.language, found.crawler_id, found.published_s,
+    found.fetched_s, found.is_some, stated.answers as uses
   from unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[])
     with ordinality as arm (configurations, query, head_query, any_query, loose_query, at)
   cross join lateral (
-    select m.*
-    from (${parts.map((part) => `(${pagesSql(part, others, share)})`).join("\n      union all ")}
-    ) m
-    order by ${mostPoints.head} * least(1, m.head_rank / ${fullHeadRank})
-        + ${mostPoints.links} * ln(1 + least(${fullLinkingHosts}, m.popularity)) / ln(1 + ${fullLinkingHosts}) desc,
+    with m as materialized (
+      ${parts.map((part, at) => `(${pagesSql(part, others, share, at)})`).join("\n      union all ")}
+    )
+    select m.*, (select max(c.n) >= ${Math.ceil(looked / share)} or sum(c.n) > ${kept} or bool_or(c.filled)
+        from (select count(*) as n, bool_or(m.filled) as filled from m group by m.part) c) as is_some
+    from m
+    order by ${mostPoints.text} * m.text_rank / (m.text_rank + ${halfTextRank})
+        + ${mostPoints.head} * least(1, m.head_rank / ${fullHeadRank})
+        + ${mostPoints.address} * least(1, m.address_rank / ${fullHeadRank})
+        + ${mostPoints.links} * ln(1 + least(${fullLinkingHosts}, m.popularity)) / ln(1 + ${fullLinkingHosts})
+        - case when m.is_copy then ${mostPoints.copy} else 0 end desc,
       m.host_hash, m.url_hash
     limit ${kept}
   ) found
   left join preference_set stated on stated.set_id = found.preference_set`;
 }
 
-const columns = `p.host_hash, p.url_hash, p.host, arm.at::int as arm,
-        ts_rank(p.head, arm.any_query::tsquery) as head_rank, p.popularity,
+/** `filled`: more may match than were read. */
+const columnsOf = (
+  part: number,
+  filled = "false",
+) => `${part} as part, ${filled} as filled, p.host_hash, p.url_hash, p.host, p.url, arm.at::int as arm,
+        ts_rank(p.head, arm.any_query::tsquery) as head_rank,
+        ts_rank('{0,1,0,0}', p.head, arm.any_query::tsquery) as address_rank,
+        ts_rank_cd(p.head, arm.query::tsquery) / ln(2 + greatest(0, p.words)) as text_rank, p.popularity,
         p.duplicate_url_hash is not null as is_copy, p.text_group, p.language, p.crawler_id, p.preference_set,
         extract(epoch from p.published_at)::float8 as published_s,
         extract(epoch from p.fetched_at)::float8 as fetched_s`;
 
-const headSql = (part: string, others: string, share: number) => `
-        select ${columns}
+const headSql = (part: string, others: string, share: number, at: number) => `
+        select ${columnsOf(at)}
         from ${part} p
         where p.head @@ arm.head_query::tsquery and ${others}
         limit ${Math.ceil(looked / share)}`;
 
-const textSql = (part: string, others: string, share: number) => `
-        select ${columns}
+const textSql = (part: string, others: string, share: number, at: number) => `
+        select ${columnsOf(at)}
         from ${part} p
         where p.lexemes @@ arm.query::tsquery and ${others}
         limit ${Math.ceil(looked / share)}`;
 
 /** The order of the words is looked at in so many texts and no more. */
-const phraseSql = (part: string, others: string, share: number) => `
-        select ${columns}
+const phraseSql = (part: string, others: string, share: number, at: number) => `
+        select ${columnsOf(at, `p.read = ${Math.ceil(phrasesRead / share)}`)}
         from (
-          select *
-          from ${part} p
-          where p.lexemes @@ arm.loose_query::tsquery and ${others}
-          limit ${Math.ceil(phrasesRead / share)}
+          select read.*, count(*) over () as read
+          from (
+            select *
+            from ${part} p
+            where p.lexemes @@ arm.loose_query::tsquery and ${others}
+            limit ${Math.ceil(phrasesRead / share)}
+          ) read
         ) p
         where p.lexemes @@ arm.query::tsquery`;
 
@@ -347,15 +372,14 @@ export async function pageTexts(pool: Pool, candidates: readonly Candidate[]): P
 /** What has opted out, asks not to be shown or has gone since is left out. */
 export async function shownPages(
   pool: Pool,
+  headlines: Headlines,
   candidates: readonly Candidate[],
 ): Promise<(ShownPage | null)[]> {
   if (candidates.length === 0) return [];
-  const { rows } = await pool.query<{ at: number } & ShownPage>({
+  const { rows } = await pool.query<ShownRow>({
     name: "search-shown",
-    text: `select k.at::int, p.url, p.title, p.words,
-        ts_headline(c.oid::regconfig,
-          translate(coalesce(nullif(p.excerpt, ''), p.description), '${startMark}${stopMark}', ''),
-          k.query::tsquery, 'StartSel=${startMark}, StopSel=${stopMark}, HighlightAll=true') as headline
+    text: `select k.at::int, p.url, p.title, p.words, coalesce(nullif(p.excerpt, ''), p.description) as text,
+        p.text_search_config as configuration, k.query
       from unnest($1::bigint[], $2::bigint[], $3::text[]) with ordinality as k (host_hash, url_hash, query, at)
       join page p using (host_hash, url_hash)
       join pg_catalog.pg_ts_config c
@@ -364,8 +388,21 @@ export async function shownPages(
         and not exists (select from frontier_host h where h.host_hash = p.host_hash and h.opt_out_id is not null)`,
     values: keysOf(candidates),
   });
-  const shown = new Map(rows.map(({ at, ...page }) => [at, page]));
+  const marked = await headlines.mark(rows.map((row) => ({ ...row, text: withoutMarks(row.text) })));
+  const shown = new Map(
+    rows.map(({ at, url, title, words }, index) => [at, { url, title, words, headline: marked[index]! }]),
+  );
   return candidates.map((_, index) => shown.get(index + 1) ?? null);
+}
+
+interface ShownRow {
+  at: number;
+  url: string;
+  title: string;
+  words: number;
+  text: string;
+  configuration: string;
+  query: string;
 }
 
 function keysOf(candidates: readonly Candidate[]): unknown[] {

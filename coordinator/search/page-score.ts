@@ -38,7 +38,7 @@ export const mostPoints: Readonly<Record<ScorePart, number>> = {
 export type Score = Readonly<Record<ScorePart, number>>;
 
 /** The text rank that gets half of its points: a word of the page's heading and once or twice in its text. */
-const halfTextRank = 0.1;
+export const halfTextRank = 0.1;
 /** ts_rank of a title with all of the words. */
 export const fullHeadRank = 0.6079;
 /** From so many linking hosts a page has all points for links; the first ones count most. */

@@ -20,10 +20,10 @@ export interface SearchOptions {
   readonly explain?: boolean;
 }
 
-/** Longer input is cut: nobody types it, and each word costs a look-up in the index. */
+/** Longer input is refused, or cut where it comes from the program itself: nobody types it, and each word costs a look-up. */
 export const maxSearchLength = 300;
 
-const maxSearchWords = 24;
+export const maxSearchWords = 24;
 export const maxSearchLimit = 100;
 
 /** Deeper pages of results are refused: so many pages are ranked, and nobody reads as far. */
@@ -61,6 +61,16 @@ const shapes: Readonly<Record<string, { readonly shape: RegExp; readonly words: 
   },
   sort: { shape: /^(relevance|date)$/, words: "must be relevance or date" },
 };
+
+/** Why these words cannot be searched; null: they can. */
+export function wordsFault(words: string): string | null {
+  return words.length > maxSearchLength ? `The words are longer than ${maxSearchLength} characters.` : null;
+}
+
+/** More words than are looked for. */
+export function hasWordsCut(words: string): boolean {
+  return clean(words).split(/\s+/).length > maxSearchWords;
+}
 
 /** The first filter that cannot be one, in words; null: all can. */
 export function filterFault(options: SearchOptions): string | null {

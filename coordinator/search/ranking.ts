@@ -5,6 +5,7 @@ import { addressShare, type PageSignals, type Score, scoreOf, totalOf } from "./
 import { plainWords } from "./query.ts";
 import {
   type Candidate,
+  type Candidates,
   type Facets,
   type FacetValue,
   facetNames,
@@ -92,14 +93,11 @@ export interface RankedPage {
   readonly wasRead: boolean;
 }
 
-export interface Ranking {
+export interface Ranking extends Omit<Candidates, "pages"> {
   readonly pages: readonly RankedPage[];
   /** How many match, of which `pages` are the best. */
   readonly total: number;
   readonly facets: Facets;
-  readonly more: boolean;
-  readonly searchable: boolean;
-  readonly cutShort: boolean;
 }
 
 /** `textsRead`: how many of the best; the benches read all. */

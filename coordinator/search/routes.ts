@@ -8,7 +8,7 @@ import { type AskedView, numberIn, type Views } from "../web/views.ts";
 import { pageBody } from "./document-page.ts";
 import { searchBody } from "./page.ts";
 import { maxListOffset, type PageReads, pageFacts } from "./page-facts.ts";
-import { filterFault, maxSearchLength, type SearchOptions } from "./query.ts";
+import { filterFault, type SearchOptions, wordsFault } from "./query.ts";
 import { searchPages } from "./search.ts";
 import { filterNames, type SearchReads } from "./search-answer.ts";
 import { searchApi } from "./search-api.ts";
@@ -53,7 +53,8 @@ async function pageView({ query, request }: AskedView, reads: PageReads) {
 
 async function searchView(asked: AskedView, reads: SearchReads) {
   const words = asked.query("q");
-  if (words.length > maxSearchLength) return `The words are longer than ${maxSearchLength} characters.`;
+  const tooLong = wordsFault(words);
+  if (tooLong !== null) return tooLong;
   const options = optionsOf(asked);
   const fault = filterFault(options);
   if (fault !== null) return `The filter ${fault}.`;

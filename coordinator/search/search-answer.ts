@@ -62,6 +62,8 @@ export interface Candidates {
   readonly pages: readonly Candidate[];
   /** There may be more than were looked at. */
   readonly more: boolean;
+  /** True: some of the matches were never compared with the others, so that better ones may be missing. */
+  readonly unranked?: boolean;
   /** False: nothing but words too common to be indexed, or only excluded ones. */
   readonly searchable: boolean;
   /** The time was over before all of the index was looked through. */
@@ -96,7 +98,7 @@ export interface ShownPage {
   readonly url: string;
   readonly title: string;
   readonly words: number;
-  /** Marked as snippet.ts says. */
+  /** Marked as headline.ts says. */
   readonly headline: string;
 }
 

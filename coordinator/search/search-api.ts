@@ -77,7 +77,7 @@ const searchAnswer = z
       .string()
       .nullable()
       .describe(
-        "In plain words: why there is nothing, that the search was cut short, or that the index in memory is not there yet.",
+        "In plain words: why there is nothing, or that not all of the words were searched, not all matches compared, the search cut short, or the index in memory not there yet.",
       ),
   })
   .meta({ id: "SearchAnswer" });

@@ -20,9 +20,11 @@ import {
   takeStep,
   wordQueries,
 } from "./candidate-reads.ts";
+import { Headlines } from "./headline-reads.ts";
 import type { IndexedCandidate, IndexState, SearchIndex } from "./memory/index-answer.ts";
 import type { PageReads } from "./page-facts.ts";
 import { pageOf } from "./page-reads.ts";
+import { addressShare } from "./page-score.ts";
 import { depthOf, plainWords } from "./query.ts";
 import { noFacets } from "./ranking.ts";
 import type {
@@ -44,6 +46,7 @@ export function createSearchReads(
   index?: SearchIndex,
 ): SearchReads & PageReads {
   const answers = new KeptAnswers(nowMs);
+  const headlines = new Headlines(pool);
   const known = {
     hosts: new HostFactsCache(pool, nowMs),
     configurations: new KeptAnswer(() => configurationsOf(pool), nowMs),
@@ -59,7 +62,7 @@ export function createSearchReads(
         }),
     candidates: (query) => candidatesOf(pool, known, query),
     texts: (candidates) => pageTexts(pool, candidates),
-    shown: (candidates) => shownPages(pool, candidates),
+    shown: (candidates) => shownPages(pool, headlines, candidates),
     async wordsLike(forms, language) {
       const { rows } = await pool.query<{ word: string; pages: number }>(
         `select word, sum(pages)::float8 as pages
@@ -147,14 +150,14 @@ function standInWords(state: IndexState): string | null {
 async function candidatesOf(pool: Pool, known: Known, query: SearchQuery): Promise<Candidates> {
   const [configurations, parts] = await Promise.all([known.configurations.get(), known.parts.get()]);
   const found: CandidateRow[] = [];
-  const search = await boundedRead(pool, longestMs, async (client) => {
-    const started = await startSearch(client, query, { configurations, parts });
-    if (started.queries.length > 0) found.push(...(await takeStep(client, started, steps[0]!)));
-    return started;
+  let search = null as CandidateSearch | null;
+  const looked = await boundedRead(pool, longestMs, async (client) => {
+    search = await startSearch(client, query, { configurations, parts });
+    return search.queries.length === 0 ? "all steps" : await takeSteps(client, search, found);
   });
   if (search === null) return { ...none, cutShort: true };
-  if (search.queries.length === 0) return { ...none, searchable: false };
-  const wasEnough = await lookFurther(pool, search, found);
+  const { queries, plain } = search;
+  if (queries.length === 0) return { ...none, searchable: false };
   const rows = withoutRepeats(found);
   const [hosts, crawlers] = await Promise.all([
     known.hosts.of([...new Set(rows.map((row) => row.host_hash))]),
@@ -162,26 +165,26 @@ async function candidatesOf(pool: Pool, known: Known, query: SearchQuery): Promi
   ]);
   return {
     ...none,
-    pages: rows.flatMap((row) => candidateOf(row, { search, hosts, crawlers })),
-    more: wasEnough !== false,
-    cutShort: wasEnough === null,
+    pages: rows.flatMap((row) => candidateOf(row, { queries, plain, hosts, crawlers })),
+    // Of a phrase's words so many texts were read and no more.
+    more:
+      looked !== "all steps" || rows.length >= kept || queries.some(({ looseQuery }) => looseQuery !== null),
+    unranked: looked !== "all steps" || rows.some((row) => row.is_some),
+    cutShort: looked === null,
   };
 }
 
-/** True: there may be more; false: all there is was found; null: a step took too long. */
-async function lookFurther(
-  pool: Pool,
+/** One after the other, until they brought enough. */
+async function takeSteps(
+  client: PoolClient,
   search: CandidateSearch,
   found: CandidateRow[],
-): Promise<boolean | null> {
-  for (const step of steps.slice(1)) {
-    if (found.length >= enough) return true;
-    const rows = await boundedRead(pool, longestMs, (client) => takeStep(client, search, step));
-    if (rows === null) return null;
-    found.push(...rows);
+): Promise<"all steps" | "enough"> {
+  for (const step of steps) {
+    if (found.length >= enough) return "enough";
+    found.push(...(await takeStep(client, search, step)));
   }
-  // Of a phrase's words so many texts were read and no more.
-  return found.length >= kept || search.queries.some(({ looseQuery }) => looseQuery !== null);
+  return "all steps";
 }
 
 async function startSearch(
@@ -198,20 +201,20 @@ async function startSearch(
     configurations.length > 0 ? configurations : ["simple"],
   );
   const { host } = query.filters;
-  return { query, queries, parts, hosts: host === null ? null : await hostsOfSite(client, host) };
+  const plain = plainWords(query.words);
+  return { query, queries, plain, parts, hosts: host === null ? null : await hostsOfSite(client, host) };
 }
 
 function withoutRepeats(rows: readonly CandidateRow[]): CandidateRow[] {
   return [...new Map(rows.map((row) => [`${row.host_hash}/${row.url_hash}`, row])).values()];
 }
 
-interface Around {
-  readonly search: CandidateSearch;
+interface Around extends Pick<CandidateSearch, "queries" | "plain"> {
   readonly hosts: ReadonlyMap<HostHash, HostFacts>;
   readonly crawlers: ReadonlyMap<number, string>;
 }
 
-function candidateOf(row: CandidateRow, { search, hosts, crawlers }: Around): Candidate[] {
+function candidateOf(row: CandidateRow, { queries, plain, hosts, crawlers }: Around): Candidate[] {
   const facts = hosts.get(row.host_hash);
   if (facts?.hasOptedOut) return [];
   return [
@@ -219,8 +222,10 @@ function candidateOf(row: CandidateRow, { search, hosts, crawlers }: Around): Ca
       hostHash: row.host_hash,
       urlHash: row.url_hash,
       host: row.host,
-      query: search.queries[row.arm - 1]!.query,
+      query: queries[row.arm - 1]!.query,
       headRank: row.head_rank,
+      textRank: row.text_rank,
+      addressShare: addressShare(row.url, plain),
       linkingHosts: row.popularity,
       isLaterCopy: row.is_copy,
       textGroup: row.text_group,

@@ -1,7 +1,15 @@
 /** Search over the index: what was typed becomes a bounded query, what was found an answer that can be shown. */
 
+import { startMark, stopMark } from "./headline.ts";
 import { mostPoints, scoreParts } from "./page-score.ts";
-import { depthOf, readSearch, type SearchOptions, suggestWords } from "./query.ts";
+import {
+  depthOf,
+  hasWordsCut,
+  maxSearchWords,
+  readSearch,
+  type SearchOptions,
+  suggestWords,
+} from "./query.ts";
 import { dateOf, noFacets, type RankedPage, type Ranking, rankPages } from "./ranking.ts";
 import type {
   FoundPage,
@@ -51,12 +59,23 @@ export async function searchPages(
     pages,
     facets: ranking.facets,
     didYouMean: await betterWords(reads, ranking, query, now),
-    note: ranking.cutShort ? cutShort : (reads.standIn?.() ?? null),
+    note: noteOf(words, ranking, reads.standIn?.() ?? null),
   };
 }
 
-const cutShort =
-  "This took too long and was cut short: there may be better pages. Add a word, or take away a filter.";
+/** What the reader should know of how this was found. */
+function noteOf(words: string, { cutShort, unranked }: Ranking, standIn: string | null): string | null {
+  const notes = [
+    standIn,
+    hasWordsCut(words) ? `Only the first ${maxSearchWords} words were searched.` : null,
+    cutShort
+      ? "This took too long and was cut short: there may be better pages. Add a word, or take away a filter."
+      : unranked === true
+        ? "More pages match than were compared: there may be better ones. Add a word to see them."
+        : null,
+  ].filter((note) => note !== null);
+  return notes.length === 0 ? null : notes.join(" ");
+}
 
 /** Pages of results come from one ranking; most people never ask for those that lie deep. */
 async function keptRanking(reads: SearchReads, query: SearchQuery, now: Date): Promise<Ranking> {
@@ -156,12 +175,7 @@ const wordsOf: Readonly<Record<Reason["part"], (page: RankedPage) => string>> = 
   copy: () => "another page had nearly this text before",
 };
 
-// The stretch of a page's text that is shown for a search: around the first word that matches, cut between
-// words. Matches come marked by control characters that the text itself cannot hold, so that no markup is
-// made until a page is.
-
-export const startMark = "\u0002";
-export const stopMark = "\u0003";
+// The stretch of a page's text that is shown for a search: around the first word that matches, cut between words.
 
 /** Characters shown, about two lines. */
 const shownLength = 240;

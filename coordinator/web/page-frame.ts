@@ -58,6 +58,8 @@ const styleSheets = [
   "feed",
 ];
 
+const styleLinks = html`${styleSheets.map((name) => html`<link rel="stylesheet" href="/assets/${name}.css">`)}`;
+
 export const nobody: PageViewer = { actor: anybody(true), signedInAs: null, formToken: null, said: null };
 
 export function pageFrame(frame: PageFrame): string {
@@ -70,7 +72,7 @@ export function pageFrame(frame: PageFrame): string {
 <meta name="color-scheme" content="light dark">
 <title>${frame.title} · Nearcrawl</title>
 <link rel="icon" href="/assets/nearcrawl.svg" type="image/svg+xml">
-${styleSheets.map((name) => html`<link rel="stylesheet" href="/assets/${name}.css">`)}
+${styleLinks}
 <script src="/assets/nearcrawl.js" defer></script>
 </head>
 <body>

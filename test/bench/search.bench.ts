@@ -1,9 +1,10 @@
 /**
  * How long a search takes when 20 people search at once, without a pause: the page itself, over HTTP, from the
  * pages' server in a process of its own, with Postgres beside it. A million made-up pages of about 330 lexemes each,
- * 20,000 hosts, five languages; they are made once (minutes) and kept in a folder for the next run. The former query
- * is asked some of the same questions one after the other.
- * Run: npm run bench -- search [--pages 1000000] [--users 20] [--seconds 30] [--home FOLDER] [--write]
+ * 20,000 hosts, five languages; they are made once (minutes) and kept in a folder for the next run. Each way of
+ * looking has its own server and is asked the same questions, the ways in turns.
+ * Run: npm run bench -- search [--pages 1000000] [--users 20] [--seconds 30] [--home FOLDER] [--write] [--hold]
+ * With --hold it waits for a line on its standard input when all servers stand, so that the machine can be made quiet.
  *
  * `search recall` asks 1,000 seeded questions instead and tells how many of the ten best pages each way of looking finds;
  * which are the best is worked out first, for so many seconds at a time, and kept in the folder (search/recall.ts).
@@ -21,10 +22,11 @@ import { seededRandom } from "#core/random";
 import { openDatabase } from "#db/connect";
 import { migrate } from "#db/migrate";
 import { backendsCpuMs, cpuMs } from "./search/cpu-time.ts";
-import { formerSearchMs } from "./search/former-search.ts";
-import { type Asking, kinds, nextQuestion, type Question, someTitles } from "./search/questions.ts";
-import { recallOf, recallQuestions, recallTable, truths } from "./search/recall.ts";
+import { formerSearchReads } from "./search/former-search.ts";
+import { type Kind, kinds, nextQuestion, type Question, someTitles } from "./search/questions.ts";
+import { type Recall, recallOf, recallQuestions, recallTable, type Truth, truths } from "./search/recall.ts";
 import { madeLanguages, pagesSeeded, seedIndex } from "./search/seed-index.ts";
+import { type Way, ways } from "./search/ways.ts";
 
 const {
   values: options,
@@ -38,12 +40,11 @@ const {
     seconds: { type: "string", default: "30" },
     home: { type: "string", default: join(tmpdir(), "nearcrawl-bench-search") },
     write: { type: "boolean", default: false },
+    hold: { type: "boolean", default: false },
   },
 });
 const [pages, users, seconds] = [Number(options.pages), Number(options.users), Number(options.seconds)];
 const rounds = 3;
-const formerQuestions = 15;
-const formerLongestMs = 10_000;
 
 const database = await openDatabase({
   databaseUrl: process.env.DATABASE_URL ?? null,
@@ -63,51 +64,44 @@ interface Timed extends Question {
   readonly cutShort: boolean;
 }
 
+/** What one way took in all its rounds. */
+interface Measured {
+  readonly answers: Timed[];
+  readonly p95s: number[];
+  serverMs: number;
+  postgresMs: number;
+}
+
 await migrate(database);
 const languages = await madeLanguages(pool);
 const seedingMs = await seedWhereNeeded();
-if (only === "recall") {
-  await recall();
-  process.exit();
-}
-const asking: Asking = {
-  languages,
-  titles: await someTitles(pool),
-  random: seededRandom(Date.now() % 1_000_000),
-};
-const server = await startServer();
+const titles = await someTitles(pool);
 const agent = new Agent({ connections: users });
 try {
-  await ask(Math.min(10, seconds), []);
-  const timed: Timed[][] = [];
-  const cpuBefore = await cpuNow();
-  for (let round = 0; round < rounds; round++) {
-    const answers: Timed[] = [];
-    await ask(seconds / rounds, answers);
-    timed.push(answers);
-  }
-  const cpuAfter = await cpuNow();
-  report(timed, await former(), {
-    server: cpuAfter.server - cpuBefore.server,
-    postgres: cpuAfter.postgres - cpuBefore.postgres,
-  });
+  if (only === "recall") await recall();
+  else await measure();
 } finally {
-  server.stdin?.end();
   await agent.close();
   await database.close();
 }
 
 async function recall(): Promise<void> {
+  const known = await knownTruths(1000 * seconds);
+  console.log(`${known.length} of ${options.questions} questions, all matches of each ranked\n`);
+  if (known.length > 0) console.log(recallTable(await recalls(known)).join("\n"));
+}
+
+async function knownTruths(forMs: number): Promise<Truth[]> {
   const file = join(options.home, `recall-${pages}.ndjson`);
-  const known = await truths(pool, languages, {
-    file,
-    count: Number(options.questions),
-    forMs: 1000 * seconds,
-  });
-  const reads = createSearchReads(pool, () => performance.now());
-  console.log(`${known.length} of ${options.questions} questions; all matches of each were ranked\n`);
-  if (known.length > 0) console.log(recallTable({ database: await recallOf(reads, known) }).join("\n"));
-  await database.close();
+  return await truths(pool, languages, { file, count: Number(options.questions), forMs });
+}
+
+async function recalls(known: readonly Truth[]): Promise<Record<Way, readonly Recall[]>> {
+  const nowMs = () => performance.now();
+  return {
+    former: await recallOf(formerSearchReads(pool, nowMs), known),
+    database: await recallOf(createSearchReads(pool, nowMs), known),
+  };
 }
 
 async function seedWhereNeeded(): Promise<number | null> {
@@ -118,26 +112,63 @@ async function seedWhereNeeded(): Promise<number | null> {
   return performance.now() - startedMs;
 }
 
-async function startServer() {
+async function measure(): Promise<void> {
+  const servers = await Promise.all(ways.map(async (way) => ({ way, ...(await startServer(way)) })));
+  const measured = new Map(
+    ways.map((way): [Way, Measured] => [way, { answers: [], p95s: [], serverMs: 0, postgresMs: 0 }]),
+  );
+  try {
+    for (const { origin } of servers)
+      await ask(origin, { forSeconds: Math.min(5, seconds), seed: 1, answers: [] });
+    for (let round = 0; round < rounds; round++) {
+      for (const { way, origin, child } of servers) {
+        const all = measured.get(way)!;
+        const answers: Timed[] = [];
+        const before = await cpuNow(child.pid);
+        await ask(origin, { forSeconds: seconds / rounds, seed: 100 + round, answers });
+        const after = await cpuNow(child.pid);
+        all.serverMs += after.server - before.server;
+        all.postgresMs += after.postgres - before.postgres;
+        all.answers.push(...answers);
+        all.p95s.push(
+          quantile(
+            answers.map(({ ms }) => ms),
+            0.95,
+          ),
+        );
+      }
+    }
+  } finally {
+    for (const { child } of servers) child.stdin.end();
+  }
+  const known = await knownTruths(0);
+  report(measured, known.length === 0 ? null : await recalls(known));
+}
+
+async function startServer(way: Way) {
   const file = join(import.meta.dirname, "search/server.ts");
   const child = spawn(
     process.execPath,
-    ["--conditions=nearcrawl-source", "--import", "tsx", file, database.url],
+    ["--conditions=nearcrawl-source", "--import", "tsx", file, database.url, way],
     { stdio: ["pipe", "pipe", "inherit"] },
   );
   const [port] = (await once(child.stdout, "data")) as [Buffer];
-  return Object.assign(child, { origin: `http://127.0.0.1:${port.toString().trim()}` });
+  return { child, origin: `http://127.0.0.1:${port.toString().trim()}` };
 }
 
-/** Every user asks, reads the whole answer, and asks the next. */
-async function ask(forSeconds: number, answers: Timed[]): Promise<void> {
+/** Every user asks, reads the whole answer, and asks the next. The same seed asks the same questions. */
+async function ask(
+  origin: string,
+  { forSeconds, seed, answers }: { readonly forSeconds: number; readonly seed: number; answers: Timed[] },
+): Promise<void> {
+  const asking = { languages, titles, random: seededRandom(seed) };
   const endMs = performance.now() + 1000 * forSeconds;
   const user = async () => {
     while (performance.now() < endMs) {
       const question = nextQuestion(asking);
       const startedMs = performance.now();
       const query = new URLSearchParams({ q: question.words, ...question.filters });
-      const { statusCode, body } = await request(`${server.origin}/search?${query}`, { dispatcher: agent });
+      const { statusCode, body } = await request(`${origin}/search?${query}`, { dispatcher: agent });
       const text = await body.text();
       if (statusCode !== 200) throw new Error(`${statusCode} for ${query}`);
       answers.push({ ...question, ms: performance.now() - startedMs, cutShort: text.includes("cut short") });
@@ -147,31 +178,17 @@ async function ask(forSeconds: number, answers: Timed[]): Promise<void> {
 }
 
 /** NaN where it cannot be told. */
-async function cpuNow() {
+async function cpuNow(pid: number | undefined) {
   return {
-    server: cpuMs(server.pid ?? 0) ?? Number.NaN,
+    server: cpuMs(pid ?? 0) ?? Number.NaN,
     postgres: (await backendsCpuMs(pool)) ?? Number.NaN,
   };
 }
 
-/** One after the other, on a server that does nothing else. */
-async function former(): Promise<{ readonly ms: number; readonly tooLong: number }> {
-  const all: number[] = [];
-  let tooLong = 0;
-  for (let asked = 0; asked < formerQuestions; asked++) {
-    const ms = await formerSearchMs(pool, nextQuestion(asking).words, formerLongestMs);
-    if (ms === null) tooLong += 1;
-    all.push(ms ?? formerLongestMs);
-  }
-  return { ms: quantile(all, 0.5), tooLong };
-}
-
 function report(
-  timed: readonly (readonly Timed[])[],
-  old: Awaited<ReturnType<typeof former>>,
-  cpu: Awaited<ReturnType<typeof cpuNow>>,
+  measured: ReadonlyMap<Way, Measured>,
+  recalled: Readonly<Record<Way, readonly Recall[]>> | null,
 ): void {
-  const all = timed.flat();
   const [core] = cpus();
   say("# Search: 20 users at once");
   say("");
@@ -179,43 +196,47 @@ function report(
     `- ${new Date().toISOString().slice(0, 10)}, commit ${commit()}, ${cpus().length} × ${core?.model.trim()}, ${(totalmem() / 2 ** 30).toFixed(0)} GB, Node ${process.version}`,
   );
   say(
-    `- ${pages} made-up pages${seedingMs === null ? " (made by an earlier run)" : `, made in ${(seedingMs / 60_000).toFixed(1)} minutes`}; ${users} users without a pause, ${seconds} s in ${rounds} rounds`,
+    `- ${pages} made-up pages${seedingMs === null ? " (made by an earlier run)" : `, made in ${(seedingMs / 60_000).toFixed(1)} minutes`}; ${users} users without a pause, ${seconds} s for each way in ${rounds} rounds, the ways in turns`,
   );
-  say(
-    `- ${all.length} searches, ${(all.length / seconds).toFixed(0)} a second; ${all.filter(({ cutShort }) => cutShort).length} were cut short`,
-  );
-  say("");
-  say("| | searches | p50 ms | p95 ms | p99 ms |");
-  say("|---|---:|---:|---:|---:|");
-  row("all", all);
-  for (const kind of kinds)
-    row(
-      kind,
-      all.filter((one) => one.kind === kind),
-    );
+  say("- ways: `former`: commit 2d62f465; `database`: the index in Postgres, as it is now");
   say("");
   say(
-    `CPU a search: ${(cpu.postgres / all.length).toFixed(1)} ms in Postgres, ${(cpu.server / all.length).toFixed(1)} ms in the pages' server.`,
+    "| | searches | a second | p50 ms | p95 ms | p99 ms | CPU ms: pages' server | Postgres | in all | cut short | recall@10 |",
   );
-  const p95 = timed.map((round) =>
-    quantile(
-      round.map(({ ms }) => ms),
-      0.95,
-    ),
-  );
-  say(`p95 by round: ${[...p95].map((ms) => ms.toFixed(0)).join(", ")} ms. The aim: 150 ms.`);
-  say(
-    `The former query, alone and one at a time: median ${old.ms.toFixed(0)} ms, ${old.tooLong} of ${formerQuestions} took longer than ${formerLongestMs / 1000} s.`,
-  );
+  say("|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|");
+  for (const [way, { answers, serverMs, postgresMs }] of measured) {
+    const ms = answers.map((one) => one.ms);
+    const cells = [
+      answers.length,
+      (answers.length / seconds).toFixed(0),
+      ...[0.5, 0.95, 0.99].map((share) => quantile(ms, share).toFixed(0)),
+      ...[serverMs, postgresMs, serverMs + postgresMs].map((cpu) => (cpu / answers.length).toFixed(1)),
+      answers.filter(({ cutShort }) => cutShort).length,
+      recalled?.[way][0]?.recall.toFixed(3) ?? "–",
+    ];
+    say(`| ${way} | ${cells.join(" | ")} |`);
+  }
+  say("");
+  for (const [way, { p95s }] of measured)
+    say(`p95 by round, ${way}: ${p95s.map((ms) => ms.toFixed(0)).join(", ")} ms.`);
+  say("");
+  say(`| p95 ms | ${[...measured.keys()].join(" | ")} |`);
+  say(`|---|${"---:|".repeat(measured.size)}`);
+  for (const kind of kinds) {
+    say(`| ${kind} | ${[...measured.values()].map(({ answers }) => p95Of(answers, kind)).join(" | ")} |`);
+  }
+  if (recalled !== null) {
+    say("");
+    for (const line of recallTable(recalled)) say(line);
+  }
   if (options.write || pages >= 1_000_000) {
     writeFileSync(join(import.meta.dirname, "results/search.md"), `${lines.join("\n")}\n`);
   }
 }
 
-function row(name: string, some: readonly Timed[]): void {
-  const ms = some.map((one) => one.ms);
-  const at = [0.5, 0.95, 0.99].map((share) => quantile(ms, share).toFixed(0));
-  say(`| ${name} | ${some.length} | ${at.join(" | ")} |`);
+function p95Of(answers: readonly Timed[], kind: Kind): string {
+  const ms = answers.filter((one) => one.kind === kind).map((one) => one.ms);
+  return quantile(ms, 0.95).toFixed(0);
 }
 
 function quantile(values: readonly number[], share: number): number {

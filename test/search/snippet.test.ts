@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { snippetOf, startMark, stopMark } from "#coordinator/search/search";
+import { startMark, stopMark } from "#coordinator/search/headline";
+import { snippetOf } from "#coordinator/search/search";
 
 const marked = (text: string) => text.replaceAll("[", startMark).replaceAll("]", stopMark);
 const shown = (text: string) =>

@@ -1,7 +1,13 @@
 /** `nearcrawl search`: the pages that hold these words. */
 import { Command } from "commander";
 import { answersText } from "#coordinator/results/stated-uses";
-import { filterFault, maxSearchLimit, maxSearchOffset, type SearchOptions } from "#coordinator/search/query";
+import {
+  filterFault,
+  maxSearchLimit,
+  maxSearchOffset,
+  type SearchOptions,
+  wordsFault,
+} from "#coordinator/search/query";
 import { searchPages } from "#coordinator/search/search";
 import { type FoundPage, facetNames, type SearchAnswer } from "#coordinator/search/search-answer";
 import { createReports } from "#coordinator/who/reads";
@@ -51,6 +57,8 @@ async function search(words: string, options: SearchCommandOptions): Promise<voi
     limit: wholeNumber("--limit", limit, maxSearchLimit),
     offset: wholeNumber("--offset", offset, maxSearchOffset),
   };
+  const tooLong = wordsFault(words);
+  if (tooLong !== null) throw new UsageError(tooLong);
   const fault = filterFault(asked);
   if (fault !== null) throw new UsageError(`--${fault}`);
   const answer = await readDatabase(commandContext(options), ({ pool }) =>
