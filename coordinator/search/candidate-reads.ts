@@ -431,7 +431,7 @@ interface WordQuery {
 
 /** Empty: nothing but words too common to be indexed, or only excluded ones. */
 export async function wordQueries(
-  client: PoolClient,
+  client: Pool | PoolClient,
   words: string,
   configurations: readonly string[],
 ): Promise<WordQuery[]> {

@@ -42,6 +42,11 @@ export function readSearch(words: string, options: SearchOptions): SearchQuery {
 /** In place of an answer: the site does not speak of that use. */
 export const unstated = "unstated";
 
+/** So many pages are ranked for this page of results. */
+export function depthOf({ offset, limit }: Pick<SearchQuery, "offset" | "limit">): number {
+  return offset + limit <= maxSearchLimit ? maxSearchLimit : maxSearchOffset + maxSearchLimit;
+}
+
 /** What a filter must look like; anything else is said to be no filter. */
 const shapes: Readonly<Record<string, { readonly shape: RegExp; readonly words: string }>> = {
   language: { shape: /^[a-z]{2,3}$/i, words: "must be a code of two or three letters, such as en" },
