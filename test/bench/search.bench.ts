@@ -12,7 +12,7 @@
  */
 import { type ChildProcess, execFileSync, fork } from "node:child_process";
 import { once } from "node:events";
-import { writeFileSync } from "node:fs";
+import { readFileSync, writeFileSync } from "node:fs";
 import { cpus, tmpdir, totalmem } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
@@ -44,6 +44,9 @@ const {
 const [pages, users, seconds] = [Number(options.pages), Number(options.users), Number(options.seconds)];
 const rounds = 3;
 
+/** More than are asked in all rounds of one way, so that none is answered from what was kept. */
+const questionsMade = 30_000;
+
 const database = await openDatabase({
   databaseUrl: process.env.DATABASE_URL ?? null,
   home: options.home,
@@ -67,6 +70,7 @@ interface Measured {
   readonly answers: Timed[];
   readonly p95s: number[];
   serverMs: number;
+  indexMs: number;
   postgresMs: number;
 }
 
@@ -98,16 +102,16 @@ async function knownTruths(forMs: number): Promise<Truth[]> {
 }
 
 async function recalls(servers: readonly Server[], known: readonly Truth[]): Promise<Recalls> {
-  const each: [Way, Recall[]][] = [];
+  const each = {} as Record<Way, Recall[]>;
   for (const { way, child } of servers) {
     const find = async (question: Question) => {
       const found = once(child, "message") as Promise<[string[]]>;
       child.send(question);
       return (await found)[0];
     };
-    each.push([way, await recallBy(find, known)]);
+    each[way] = await recallBy(find, known);
   }
-  return Object.fromEntries(each) as Recalls;
+  return each;
 }
 
 type Recalls = Readonly<Record<Way, readonly Recall[]>>;
@@ -123,7 +127,10 @@ async function seedWhereNeeded(): Promise<number | null> {
 async function measure(): Promise<void> {
   const servers = await startServers();
   const measured = new Map(
-    ways.map((way): [Way, Measured] => [way, { answers: [], p95s: [], serverMs: 0, postgresMs: 0 }]),
+    ways.map((way): [Way, Measured] => [
+      way,
+      { answers: [], p95s: [], serverMs: 0, indexMs: 0, postgresMs: 0 },
+    ]),
   );
   const known = await knownTruths(0);
   const recalled = known.length === 0 ? null : await recalls(servers, known);
@@ -131,24 +138,31 @@ async function measure(): Promise<void> {
     console.log("ready");
     await once(process.stdin, "data");
   }
+  const asking = { languages, titles, random: seededRandom(3) };
+  const questions = Array.from({ length: questionsMade }, () => nextQuestion(asking));
   for (const { origin } of servers)
-    await ask(origin, { forSeconds: Math.min(5, seconds), seed: 1, answers: [] });
+    await ask(origin, { forSeconds: Math.min(5, seconds), questions: questions.slice(-1000), answers: [] });
   for (let round = 0; round < rounds; round++) {
-    for (const server of servers) await measureRound(server, { round, all: measured.get(server.way)! });
+    const some = questions.slice((round * questionsMade) / rounds);
+    for (const server of servers)
+      await measureRound(server, { questions: some, all: measured.get(server.way)! });
   }
+  const { indexPid, indexBuiltMs } = servers.find(({ way }) => way === "index")!;
+  const index = `built in ${((indexBuiltMs ?? Number.NaN) / 1000).toFixed(0)} s, ${residentMb(indexPid ?? 0).toFixed(0)} MB`;
   for (const { child } of servers) child.disconnect();
-  report(measured, recalled);
+  report(measured, { recalled, index });
 }
 
 async function measureRound(
-  { origin, child }: Server,
-  { round, all }: { readonly round: number; readonly all: Measured },
+  server: Server,
+  { questions, all }: { readonly questions: readonly Question[]; readonly all: Measured },
 ): Promise<void> {
   const answers: Timed[] = [];
-  const before = await cpuNow(child.pid);
-  await ask(origin, { forSeconds: seconds / rounds, seed: 100 + round, answers });
-  const after = await cpuNow(child.pid);
+  const before = await cpuNow(server);
+  await ask(server.origin, { forSeconds: seconds / rounds, questions, answers });
+  const after = await cpuNow(server);
   all.serverMs += after.server - before.server;
+  all.indexMs += after.index - before.index;
   all.postgresMs += after.postgres - before.postgres;
   all.answers.push(...answers);
   all.p95s.push(
@@ -163,6 +177,8 @@ interface Server {
   readonly way: Way;
   readonly child: ChildProcess;
   readonly origin: string;
+  readonly indexPid: number | null;
+  readonly indexBuiltMs: number | null;
 }
 
 async function startServers(): Promise<Server[]> {
@@ -173,20 +189,26 @@ async function startServer(way: Way): Promise<Server> {
   const child = fork(join(import.meta.dirname, "search/server.ts"), [database.url, way], {
     execArgv: ["--conditions=nearcrawl-source", "--import", "tsx"],
   });
-  const [{ port }] = (await once(child, "message")) as [{ readonly port: number }];
-  return { way, child, origin: `http://127.0.0.1:${port}` };
+  const [{ port, ...index }] = (await once(child, "message")) as [
+    { readonly port: number } & Pick<Server, "indexPid" | "indexBuiltMs">,
+  ];
+  return { way, child, origin: `http://127.0.0.1:${port}`, ...index };
 }
 
-/** Every user asks, reads the whole answer, and asks the next. The same seed asks the same questions. */
+/** Every user asks, reads the whole answer, and asks the next. */
 async function ask(
   origin: string,
-  { forSeconds, seed, answers }: { readonly forSeconds: number; readonly seed: number; answers: Timed[] },
+  {
+    forSeconds,
+    questions,
+    answers,
+  }: { readonly forSeconds: number; readonly questions: readonly Question[]; readonly answers: Timed[] },
 ): Promise<void> {
-  const asking = { languages, titles, random: seededRandom(seed) };
   const endMs = performance.now() + 1000 * forSeconds;
+  let asked = 0;
   const user = async () => {
     while (performance.now() < endMs) {
-      const question = nextQuestion(asking);
+      const question = questions[asked++ % questions.length]!;
       const startedMs = performance.now();
       const query = new URLSearchParams({ q: question.words, ...question.filters });
       const { statusCode, body } = await request(`${origin}/search?${query}`, { dispatcher: agent });
@@ -199,11 +221,18 @@ async function ask(
 }
 
 /** NaN where it cannot be told. */
-async function cpuNow(pid: number | undefined) {
+async function cpuNow({ child, indexPid }: Server) {
   return {
-    server: cpuMs(pid ?? 0) ?? Number.NaN,
+    server: cpuMs(child.pid ?? 0) ?? Number.NaN,
+    index: indexPid === null ? 0 : (cpuMs(indexPid) ?? Number.NaN),
     postgres: (await backendsCpuMs(pool)) ?? Number.NaN,
   };
+}
+
+/** MB that a process holds; Linux: from /proc. */
+function residentMb(pid: number): number {
+  const [, kb = "NaN"] = /VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, "utf8")) ?? [];
+  return Number(kb) / 1024;
 }
 
 function report(measured: ReadonlyMap<Way, Measured>, recalled: Recalls | null): void {
@@ -216,19 +245,23 @@ function report(measured: ReadonlyMap<Way, Measured>, recalled: Recalls | null):
   say(
     `- ${pages} made-up pages${seedingMs === null ? " (made by an earlier run)" : `, made in ${(seedingMs / 60_000).toFixed(1)} minutes`}; ${users} users without a pause, ${seconds} s for each way in ${rounds} rounds, the ways in turns`,
   );
-  say("- ways: `former`: commit 2d62f465; `database`: the index in Postgres, as it is now");
+  say(
+    `- ways: \`former\`: commit 2d62f465; \`database\`: Postgres alone, as it is now; \`index\`: in memory (${index})`,
+  );
   say("");
   say(
-    "| | searches | a second | p50 ms | p95 ms | p99 ms | CPU ms: pages' server | Postgres | in all | cut short | recall@10 |",
+    "| | searches | a second | p50 ms | p95 ms | p99 ms | CPU ms: pages' server | index | Postgres | in all | cut short | recall@10 |",
   );
-  say("|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|");
-  for (const [way, { answers, serverMs, postgresMs }] of measured) {
+  say("|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|");
+  for (const [way, { answers, serverMs, indexMs, postgresMs }] of measured) {
     const ms = answers.map((one) => one.ms);
     const cells = [
       answers.length,
       (answers.length / seconds).toFixed(0),
       ...[0.5, 0.95, 0.99].map((share) => quantile(ms, share).toFixed(0)),
-      ...[serverMs, postgresMs, serverMs + postgresMs].map((cpu) => (cpu / answers.length).toFixed(1)),
+      ...[serverMs, indexMs, postgresMs, serverMs + indexMs + postgresMs].map((cpu) =>
+        (cpu / answers.length).toFixed(1),
+      ),
       answers.filter(({ cutShort }) => cutShort).length,
       recalled?.[way][0]?.recall.toFixed(3) ?? "–",
     ];
