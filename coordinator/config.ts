@@ -72,6 +72,14 @@ const domainSets = z.array(z.string()).superRefine((texts, context) => {
   if (typeof layer === "string") context.addIssue({ code: "custom", message: layer });
 });
 
+/** Where searches are answered from. */
+const search = z.strictObject({
+  /** null: from memory with 20,000 pages or more, as long as they fit into what it may have. */
+  index: z.enum(["memory", "database"]).nullable().default(null),
+  /** What the process of the index in memory may take, in MB (2^20 bytes); null: half of what is available when it starts. */
+  indexMegabytes: z.int().min(100).max(10_000_000).nullable().default(null),
+});
+
 /** What is expected of backups. */
 const backup = z.strictObject({
   /** Of an embedded database once a first backup was made, of a server that archives its log; 0 (which TOML can say) or null: nobody is told. */
@@ -116,6 +124,7 @@ export const configSchema = z.strictObject({
   pace: policySections.pace.prefault({}),
   hints: policySections.hints.prefault({}),
   registry: registry.prefault({}),
+  search: search.prefault({}),
   backup: backup.prefault({}),
   /** The coordinator above this one, which gets what is not its own (WEB-SAILOR section 4.4); null: there is none. */
   parent: parentSettings.nullable().default(null),

@@ -68,13 +68,21 @@ import { createIncidentStore } from "./overview/incident-store.ts";
 import type { LiveState } from "./overview/overview.ts";
 import { readinessReads } from "./overview/overview-reads.ts";
 import { OwnHealth } from "./overview/own-health.ts";
-import { alertMutePart, liveState, observeOwn, overviewDuties, scheduleUpkeep } from "./overview/start.ts";
+import {
+  alertMutePart,
+  liveState,
+  observeIndex,
+  observeOwn,
+  overviewDuties,
+  scheduleUpkeep,
+} from "./overview/start.ts";
 import { recrawlDuties, recrawlPart } from "./recrawl/start.ts";
 import { registryPart } from "./registry/start.ts";
 import { releaseDuties } from "./releases/start.ts";
 import { createResultStore } from "./results/result-store.ts";
 import { gatewaySettings, outboxSettings, recalibrationRule, watchRoom } from "./room-settings.ts";
-import { scheduleSearch } from "./search/start.ts";
+import type { IndexKeeper } from "./search/memory/index-keeper-store.ts";
+import { scheduleSearch, searchIndex } from "./search/start.ts";
 import { policyDuties, policyPart } from "./settings/start.ts";
 import { type Sharing, sharing } from "./sharing/start.ts";
 import { siteCapPart } from "./site-caps/start.ts";
@@ -401,13 +409,15 @@ async function openRooms(ground: Ground) {
 async function goToWork(ground: Ground, rooms: Rooms): Promise<RunningCoordinator> {
   const { config, log, now, timekeeper, presence, incidents } = ground;
   const followers = [ground.policies, rooms.releases, rooms.optOuts, rooms.links];
+  const { pool, url: databaseUrl } = ground.database;
+  const index = searchIndex({ pool, databaseUrl, settings: config.search, log });
   const following = await followDatabase(ground, rooms);
   try {
     // Who is invited by the pages that listen now is to find a release.
     await ground.keepReleases(now());
     await rooms.retention.begin();
     const { web, url } = await openWebServer({
-      ...{ ...ground, metrics: ground.counters.metrics, live: liveOf(ground, rooms) },
+      ...{ ...ground, metrics: ground.counters.metrics, live: liveOf(ground, rooms), searchIndex: index },
       beforeAnswer: ground.journal.catchUp,
       readiness: readinessReads(ground.watch.database.pool),
       succession: succession(jobPorts(ground, rooms), config),
@@ -426,13 +436,14 @@ async function goToWork(ground: Ground, rooms: Rooms): Promise<RunningCoordinato
       await web.close();
       throw error;
     }
-    scheduleJobs(ground, rooms);
+    scheduleJobs(ground, rooms, index);
     rooms.gateway.attach(web.server as Server);
     log.info({ webUrl: url, subnets: ground.state.tree.size }, "coordinator listens");
     return {
       webUrl: url,
       wentBack: ground.journal.wentBack,
       stop: async () => {
+        await index.stop();
         await following.stop();
         await ground.journal.stop();
         await ground.snapshots.idle();
@@ -454,6 +465,7 @@ async function goToWork(ground: Ground, rooms: Rooms): Promise<RunningCoordinato
     };
   } catch (error) {
     // A start that fails leaves nothing behind.
+    await index.stop();
     await following.stop();
     throw error;
   }
@@ -524,7 +536,7 @@ function jobPorts(ground: Ground, { probing, delegations, recrawls, ...rooms }: 
 }
 
 /** What is done by the clock, room by room. */
-function scheduleJobs(ground: Ground, rooms: Rooms): void {
+function scheduleJobs(ground: Ground, rooms: Rooms, index: IndexKeeper): void {
   const { config, database, pool, timekeeper, incidents, counters, keepReleases, log, now } = ground;
   const { delegations, gateway } = rooms;
   const ports = jobPorts(ground, rooms);
@@ -551,5 +563,6 @@ function scheduleJobs(ground: Ground, rooms: Rooms): void {
   timekeeper.every("observe", observeMs, async () => {
     counters.observe(live(), gateway.counts().refusals);
     observeOwn(counters.metrics.operation, ground.health, ground.presence.leads);
+    observeIndex(counters.metrics.operation, index.state());
   });
 }

@@ -25,6 +25,10 @@ export const settingWords: Readonly<Record<string, string>> = {
   heartbeatSeconds:
     "Between two signs of life of a crawler; in a large fleet 3 ms for each crawler, up to 30 s.",
   departureSeconds: "A crawler that is gone for so long hands its subnets to those that come next.",
+  "search.index":
+    "Where searches are answered from: memory, in a process of its own, or database. Left out: from memory once there are 20,000 pages, as long as they fit into what it may have.",
+  "search.indexMegabytes":
+    "What the process of the index in memory may take, in MB (2^20 bytes). Beyond it the database answers. Left out: half of what the machine has free when it starts.",
   databaseGigabytes:
     "What a Postgres server of one's own has room for, in GB (10^9 bytes): the alert disk-left then tells how many days are left. Of the embedded one the coordinator sees its disk itself.",
   logLevel: "What is logged at least, as JSON lines on standard output.",

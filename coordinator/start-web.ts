@@ -42,6 +42,7 @@ import { addReleaseFiles, type ReleaseFilePorts } from "./releases/download-rout
 import { createReleaseKeyStore } from "./releases/key-store.ts";
 import { createReleaseFileStore, createReleaseStore, dockFile } from "./releases/release-store.ts";
 import { publishedKeySet } from "./room-settings.ts";
+import type { SearchIndex } from "./search/memory/index-answer.ts";
 import type { PageReads } from "./search/page-facts.ts";
 import type { SearchReads } from "./search/search-answer.ts";
 import { type Access, openAccess, viewerOf } from "./web/access.ts";
@@ -65,6 +66,8 @@ export interface OpenWebOptions {
   /** The few questions of readiness are asked on connections of their own. */
   readonly readiness: ReadinessReads;
   readonly metrics: Metrics;
+  /** The index in memory, which searches ask first. */
+  readonly searchIndex: SearchIndex;
   readonly version: string;
   readonly log: Log;
   readonly registryHost: RegistryHost | null;
@@ -79,7 +82,7 @@ export interface OpenWebOptions {
 }
 
 export interface RoomOptions
-  extends Omit<OpenWebOptions, "rooms" | "access" | "beforeAnswer" | "health" | "readiness"> {
+  extends Omit<OpenWebOptions, "rooms" | "access" | "beforeAnswer" | "health" | "readiness" | "searchIndex"> {
   /** The pages' own connections: few and impatient. */
   readonly pool: Pool;
   readonly access: Access;
@@ -111,7 +114,7 @@ export async function openWebServer(options: OpenWebOptions): Promise<{ web: Fas
     audit: createAuditLog(pool),
     reads: {
       ...withOwnFacts(
-        createReports(pool, () => performance.now()),
+        createReports(pool, () => performance.now(), options.searchIndex),
         options.health,
       ),
       ...options.readiness,

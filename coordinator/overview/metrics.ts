@@ -127,6 +127,10 @@ export interface OperationMetrics {
   readonly databaseWritable: Gauge;
   readonly eventLoopDelay: Gauge<"stat">;
   readonly leads: Gauge;
+  /** Of the index in memory; 0 pages: the database answers searches. */
+  readonly searchIndexPages: Gauge;
+  readonly searchIndexBytes: Gauge;
+  readonly searchIndexBehindSeconds: Gauge;
   /** Unix time; a job that has not ended yet since the start has none. */
   readonly jobSuccess: Gauge<"job">;
   readonly jobFailures: Gauge<"job">;
@@ -196,6 +200,15 @@ function createOperationMetrics(registry: Registry): OperationMetrics {
       "event_loop_delay_seconds",
       "How late the process is, over the last minute or two: p99, longest",
       ["stat"],
+    ),
+    searchIndexPages: gauge(
+      "search_index_pages",
+      "Pages of the index in memory; 0: the database answers searches",
+    ),
+    searchIndexBytes: gauge("search_index_bytes", "What the index in memory takes"),
+    searchIndexBehindSeconds: gauge(
+      "search_index_behind_seconds",
+      "Since the index in memory was last level with the database",
     ),
     leads: gauge("coordinator_leads", "1: this coordinator does what one does for all of a database"),
     jobSuccess: gauge(

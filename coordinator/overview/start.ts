@@ -19,6 +19,7 @@ import type { CoordinatorState } from "../delegation/state.ts";
 import { forgetTurns } from "../frontier/turn-store.ts";
 import type { CrawlerGateway } from "../gateway/gateway.ts";
 import { forgetSeals } from "../results/result-writes.ts";
+import type { IndexState } from "../search/memory/index-answer.ts";
 import type { WebPart } from "../web/actions.ts";
 import { createReports } from "../who/reads.ts";
 import { alertMuteRoutes } from "./alert-mute-routes.ts";
@@ -273,6 +274,14 @@ export function observeOwn(
     if (!ownAlertNames.has(name) || (name === "coordinator-silent" && silent === null)) continue;
     metrics.alerts.set({ name, severity }, counts.get(name) ?? 0);
   }
+}
+
+export function observeIndex(metrics: OperationMetrics, state: IndexState): void {
+  const { pages, bytes, secondsBehind } =
+    state.type === "ready" ? state : { pages: 0, bytes: 0, secondsBehind: 0 };
+  metrics.searchIndexPages.set(pages);
+  metrics.searchIndexBytes.set(bytes);
+  metrics.searchIndexBehindSeconds.set(secondsBehind);
 }
 
 // What is forgotten in time: incidents, seals and turns that nobody will ask about any more.

@@ -24,12 +24,12 @@ import { unstated } from "./query.ts";
 import type { Candidate, PageText, SearchQuery, ShownPage } from "./search-answer.ts";
 
 /** Matches looked at in one step and one language's rules, and those kept of them. */
-const looked = 480;
+const looked = 4800;
 
 export const kept = 150;
 
 /** Of phrases, pages whose texts are read to see whether the words stand beside each other. */
-const phrasesRead = 1600;
+const phrasesRead = 4800;
 
 /** With so many candidates it is not looked further. */
 export const enough = 100;
@@ -431,7 +431,7 @@ interface WordQuery {
 
 /** Empty: nothing but words too common to be indexed, or only excluded ones. */
 export async function wordQueries(
-  client: PoolClient,
+  client: Pool | PoolClient,
   words: string,
   configurations: readonly string[],
 ): Promise<WordQuery[]> {

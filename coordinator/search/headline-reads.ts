@@ -1,6 +1,14 @@
 /** How Postgres reads the pieces of a text, kept for the next one: most words of a language come up again and again. */
 import type { Pool } from "pg";
-import { lexemesOfQuery, markedText, type PieceToken, piecesOf, type ReadPiece } from "./headline.ts";
+import {
+  firstCharacters,
+  lexemesOfQuery,
+  markedText,
+  mayMatch,
+  type PieceToken,
+  piecesOf,
+  type ReadPiece,
+} from "./headline.ts";
 
 /** Two times as many are kept at most: about 10 MB. */
 const keptPieces = 25_000;
@@ -33,20 +41,23 @@ export class Headlines {
   async mark(texts: readonly TextToMark[]): Promise<string[]> {
     const missing = new Missing();
     const read = texts.map((text) => {
+      const lexemes = lexemesOfQuery(text.query);
+      const firsts = firstCharacters(text.configuration, lexemes);
       const pieces = piecesOf(text.text).map((piece) => {
-        const tokens = piece.length > longestRead ? null : this.#known(text.configuration, piece);
+        const isWorth = piece.length <= longestRead && mayMatch(piece, firsts);
+        const tokens = isWorth ? this.#known(text.configuration, piece) : null;
         if (tokens === undefined) missing.add(text.configuration, piece);
         return { piece, tokens };
       });
-      return { ...text, pieces };
+      return { ...text, lexemes, pieces };
     });
     const found = await this.#ask(missing);
-    return read.map(({ text, configuration, query, pieces }) => {
+    return read.map(({ text, configuration, lexemes, pieces }) => {
       const known = pieces.map(({ piece, tokens }) => ({
         length: piece.length,
         tokens: tokens === undefined ? (found.get(configuration)?.get(piece) ?? null) : tokens,
       }));
-      return markedText(text, known, lexemesOfQuery(query));
+      return markedText(text, known, lexemes);
     });
   }
 

@@ -47,16 +47,27 @@ export const fullLinkingHosts = 255;
 const halfLifeDays = 180;
 
 export function scoreOf(signals: PageSignals): Score {
-  const links =
-    Math.log2(1 + Math.min(fullLinkingHosts, signals.linkingHosts)) / Math.log2(1 + fullLinkingHosts);
   return {
-    text: mostPoints.text * (signals.textRank / (signals.textRank + halfTextRank)),
+    text: textPoints(signals.textRank),
     head: mostPoints.head * Math.min(1, signals.headRank / fullHeadRank),
     address: mostPoints.address * signals.addressShare,
-    links: mostPoints.links * links,
-    freshness: mostPoints.freshness * 0.5 ** (Math.max(0, signals.ageDays) / halfLifeDays),
+    links: linkPoints(signals.linkingHosts),
+    freshness: freshnessPoints(signals.ageDays),
     copy: signals.isLaterCopy ? -mostPoints.copy : 0,
   };
+}
+
+export function textPoints(textRank: number): number {
+  return mostPoints.text * (textRank / (textRank + halfTextRank));
+}
+
+export function linkPoints(linkingHosts: number): number {
+  const counted = Math.min(fullLinkingHosts, linkingHosts);
+  return mostPoints.links * (Math.log2(1 + counted) / Math.log2(1 + fullLinkingHosts));
+}
+
+export function freshnessPoints(ageDays: number): number {
+  return mostPoints.freshness * 0.5 ** (Math.max(0, ageDays) / halfLifeDays);
 }
 
 /** 0 to 100 in all but name: a copy that nothing speaks for has less than nothing. */

@@ -42,6 +42,13 @@ export function readSearch(words: string, options: SearchOptions): SearchQuery {
 /** In place of an answer: the site does not speak of that use. */
 export const unstated = "unstated";
 
+/** So many pages are brought for a page of results: most people read the first, and each page more costs on its way. */
+const depths = [20, maxSearchLimit, maxSearchOffset + maxSearchLimit];
+
+export function depthOf({ offset, limit }: Pick<SearchQuery, "offset" | "limit">): number {
+  return depths.find((depth) => depth >= offset + limit) ?? depths.at(-1)!;
+}
+
 /** What a filter must look like; anything else is said to be no filter. */
 const shapes: Readonly<Record<string, { readonly shape: RegExp; readonly words: string }>> = {
   language: { shape: /^[a-z]{2,3}$/i, words: "must be a code of two or three letters, such as en" },

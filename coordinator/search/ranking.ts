@@ -9,6 +9,7 @@ import {
   type Facets,
   type FacetValue,
   facetNames,
+  type RankedCandidates,
   type SearchQuery,
   type SearchReads,
 } from "./search-answer.ts";
@@ -94,23 +95,32 @@ export interface RankedPage {
 
 export interface Ranking extends Omit<Candidates, "pages"> {
   readonly pages: readonly RankedPage[];
+  /** How many match, of which `pages` are the best. */
+  readonly total: number;
   readonly facets: Facets;
 }
 
 /** `textsRead`: how many of the best; the benches read all. */
 export async function rankPages(
-  reads: Pick<SearchReads, "candidates" | "texts">,
+  reads: Pick<SearchReads, "candidates" | "texts" | "ranked">,
   query: SearchQuery,
   now: Date,
   textsRead = usualTextsRead,
 ): Promise<Ranking> {
+  const ranked = await reads.ranked?.(query, now);
+  if (ranked) return rankingOf(ranked);
   const found = await reads.candidates(query);
   const pages = withoutCopies(found.pages.map((candidate) => unread(candidate, now)));
   const ordered =
     query.sort === "date"
       ? [...pages].sort(byDate)
       : await byText(reads, [...pages].sort(byPoints), query, textsRead);
-  return { ...found, pages: ordered, facets: facetsOf(pages) };
+  return { ...found, pages: ordered, total: pages.length, facets: facetsOf(pages) };
+}
+
+function rankingOf(ranked: RankedCandidates): Ranking {
+  const pages = ranked.pages.map((page) => ({ ...page, wasRead: true, ...scored(page.signals) }));
+  return { ...ranked, pages, more: false, cutShort: false };
 }
 
 /** When it was published, or fetched where it does not say. */

@@ -3,7 +3,7 @@
 import type { HostHash, UrlHash } from "#core/ids";
 import type { UseAnswers } from "#protocol/preferences";
 import type { KnownWord } from "./edit-distance.ts";
-import type { Score } from "./page-score.ts";
+import type { PageSignals, Score } from "./page-score.ts";
 
 export interface SearchFilters {
   /** A host with everything below it: `example.org` holds `www.example.org` too. */
@@ -70,6 +70,24 @@ export interface Candidates {
   readonly cutShort: boolean;
 }
 
+/** A page with all that its score is made of. */
+export interface ScoredCandidate {
+  readonly candidate: Candidate;
+  readonly signals: PageSignals;
+  /** Other matching pages with nearly the same text. */
+  readonly alike: number;
+}
+
+/** Every match was ranked. */
+export interface RankedCandidates {
+  /** The best in their order, each text once. */
+  readonly pages: readonly ScoredCandidate[];
+  /** How many match, each text counted once. */
+  readonly total: number;
+  readonly facets: Facets;
+  readonly searchable: boolean;
+}
+
 export interface PageText {
   readonly url: string;
   readonly textRank: number;
@@ -85,6 +103,10 @@ export interface ShownPage {
 }
 
 export interface SearchReads {
+  /** From the index in memory; null: the candidates have to be looked for in the database. Left out: there is no such index. */
+  ranked?(query: SearchQuery, now: Date): Promise<RankedCandidates | null>;
+  /** Why the index in memory, which there should be, does not answer; null: nothing to say. */
+  standIn?(): string | null;
   candidates(query: SearchQuery): Promise<Candidates>;
   /** Beside the candidates; null: the page went in the meantime, or there was no time left. */
   texts(candidates: readonly Candidate[]): Promise<readonly (PageText | null)[]>;

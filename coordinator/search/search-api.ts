@@ -77,7 +77,7 @@ const searchAnswer = z
       .string()
       .nullable()
       .describe(
-        "In plain words: why there is nothing, or that not all of the words were searched, not all matches compared, or the search cut short.",
+        "In plain words: why there is nothing, or that not all of the words were searched, not all matches compared, the search cut short, or the index in memory not there yet.",
       ),
   })
   .meta({ id: "SearchAnswer" });

@@ -1,6 +1,6 @@
 /** Everything that search reads of the index (search/reads), over one pool, each statement bounded in time. */
 import type { Pool, PoolClient } from "pg";
-import type { HostHash } from "#core/ids";
+import type { HostHash, UrlHash } from "#core/ids";
 import { KeptAnswer } from "../database/cached-read.ts";
 import {
   boundedRead,
@@ -21,16 +21,30 @@ import {
   wordQueries,
 } from "./candidate-reads.ts";
 import { Headlines } from "./headline-reads.ts";
+import type { IndexedCandidate, IndexState, SearchIndex } from "./memory/index-answer.ts";
 import type { PageReads } from "./page-facts.ts";
 import { pageOf } from "./page-reads.ts";
 import { addressShare } from "./page-score.ts";
-import { plainWords } from "./query.ts";
-import type { Candidate, Candidates, SearchQuery, SearchReads } from "./search-answer.ts";
+import { depthOf, plainWords } from "./query.ts";
+import { noFacets } from "./ranking.ts";
+import type {
+  Candidate,
+  Candidates,
+  RankedCandidates,
+  ScoredCandidate,
+  SearchQuery,
+  SearchReads,
+} from "./search-answer.ts";
 
 /** One statement of a search at most. */
 const longestMs = 1500;
 
-export function createSearchReads(pool: Pool, nowMs: () => number): SearchReads & PageReads {
+/** `index`: the one in memory, which is asked first. */
+export function createSearchReads(
+  pool: Pool,
+  nowMs: () => number,
+  index?: SearchIndex,
+): SearchReads & PageReads {
   const answers = new KeptAnswers(nowMs);
   const headlines = new Headlines(pool);
   const known = {
@@ -40,6 +54,12 @@ export function createSearchReads(pool: Pool, nowMs: () => number): SearchReads 
     parts: new KeptAnswer(() => partsOf(pool), nowMs),
   };
   return {
+    ...(index === undefined
+      ? {}
+      : {
+          ranked: (query: SearchQuery, now: Date) => rankedOf(pool, { ...known, index }, { query, now }),
+          standIn: () => standInWords(index.state()),
+        }),
     candidates: (query) => candidatesOf(pool, known, query),
     texts: (candidates) => pageTexts(pool, candidates),
     shown: (candidates) => shownPages(pool, headlines, candidates),
@@ -71,6 +91,61 @@ interface Known {
 }
 
 const none: Candidates = { pages: [], more: false, searchable: true, cutShort: false };
+
+async function rankedOf(
+  pool: Pool,
+  { index, ...known }: Known & { readonly index: SearchIndex },
+  { query, now }: { readonly query: SearchQuery; readonly now: Date },
+): Promise<RankedCandidates | null> {
+  if (index.state().type !== "ready") return null;
+  const [configurations, crawlers] = await Promise.all([known.configurations.get(), known.crawlers.get()]);
+  const arms = await wordQueries(pool, query.words, configurations.length > 0 ? configurations : ["simple"]);
+  if (arms.length === 0) return { pages: [], total: 0, facets: noFacets, searchable: false };
+  const crawler = [...crawlers].find(([, name]) => name === query.filters.crawler);
+  const answer = await index.ask({
+    arms,
+    plainWords: plainWords(query.words),
+    filters: query.filters,
+    crawlerId: crawler?.[0] ?? null,
+    sort: query.sort,
+    wanted: depthOf(query),
+    nowS: now.getTime() / 1000,
+  });
+  if (answer === null) return null;
+  const { total, facets } = answer;
+  const pages = answer.pages.map((page) => scoredCandidate(page, arms[page.arm]!.query));
+  return { pages, total, facets: { ...facets, pages: total }, searchable: true };
+}
+
+function scoredCandidate(page: IndexedCandidate, query: string): ScoredCandidate {
+  const { arm, signals, alike, publishedS, fetchedS, hostHash, urlHash, ...rest } = page;
+  const candidate: Candidate = {
+    ...rest,
+    query,
+    hostHash: hostHash as HostHash,
+    urlHash: urlHash as UrlHash,
+    headRank: signals.headRank,
+    linkingHosts: signals.linkingHosts,
+    isLaterCopy: signals.isLaterCopy,
+    publishedAt: publishedS === null ? null : new Date(1000 * publishedS),
+    fetchedAt: new Date(1000 * fetchedS),
+  };
+  return { candidate, signals, alike };
+}
+
+function standInWords(state: IndexState): string | null {
+  switch (state.type) {
+    case "off":
+    case "ready":
+      return null;
+    case "building": {
+      const share = state.ofPages === 0 ? 0 : Math.floor((100 * state.pages) / state.ofPages);
+      return `The index in memory is being built (${share} %). Until then the database answers, more slowly.`;
+    }
+    case "failed":
+      return "The index in memory is not there at the moment. The database answers, more slowly.";
+  }
+}
 
 async function candidatesOf(pool: Pool, known: Known, query: SearchQuery): Promise<Candidates> {
   const [configurations, parts] = await Promise.all([known.configurations.get(), known.parts.get()]);

@@ -2,7 +2,14 @@
 
 import { startMark, stopMark } from "./headline.ts";
 import { mostPoints, scoreParts } from "./page-score.ts";
-import { hasWordsCut, maxSearchWords, readSearch, type SearchOptions, suggestWords } from "./query.ts";
+import {
+  depthOf,
+  hasWordsCut,
+  maxSearchWords,
+  readSearch,
+  type SearchOptions,
+  suggestWords,
+} from "./query.ts";
 import { dateOf, noFacets, type RankedPage, type Ranking, rankPages } from "./ranking.ts";
 import type {
   FoundPage,
@@ -47,18 +54,19 @@ export async function searchPages(
   const { pages, gone } = await shownPages(reads, ranking, query, options.explain === true);
   return {
     ...nothing,
-    total: ranking.pages.length - gone,
+    total: ranking.total - gone,
     more: ranking.more,
     pages,
     facets: ranking.facets,
     didYouMean: await betterWords(reads, ranking, query, now),
-    note: noteOf(words, ranking),
+    note: noteOf(words, ranking, reads.standIn?.() ?? null),
   };
 }
 
 /** What the reader should know of how this was found. */
-function noteOf(words: string, { cutShort, unranked }: Ranking): string | null {
+function noteOf(words: string, { cutShort, unranked }: Ranking, standIn: string | null): string | null {
   const notes = [
+    standIn,
     hasWordsCut(words) ? `Only the first ${maxSearchWords} words were searched.` : null,
     cutShort
       ? "This took too long and was cut short: there may be better pages. Add a word, or take away a filter."
@@ -69,10 +77,12 @@ function noteOf(words: string, { cutShort, unranked }: Ranking): string | null {
   return notes.length === 0 ? null : notes.join(" ");
 }
 
-/** Pages of results come from one ranking. */
+/** Pages of results come from one ranking; most people never ask for those that lie deep. */
 async function keptRanking(reads: SearchReads, query: SearchQuery, now: Date): Promise<Ranking> {
   const { words, filters, sort } = query;
-  return await reads.keep(JSON.stringify([words, filters, sort]), () => rankPages(reads, query, now));
+  return await reads.keep(JSON.stringify([words, filters, sort, depthOf(query)]), () =>
+    rankPages(reads, query, now),
+  );
 }
 
 /** A page that has gone, or whose site opted out a moment ago, is neither shown nor counted. */
@@ -122,11 +132,11 @@ async function betterWords(
   query: SearchQuery,
   now: Date,
 ): Promise<string | null> {
-  if (ranking.cutShort || ranking.pages.length >= plentyOfResults) return null;
+  if (ranking.cutShort || ranking.total >= plentyOfResults) return null;
   const words = await suggestWords(reads, query.words, query.filters.language);
   if (words === null) return null;
   const other = await keptRanking(reads, { ...query, words }, now);
-  return other.pages.length > ranking.pages.length ? words : null;
+  return other.total > ranking.total ? words : null;
 }
 
 // Why a result stands where it does, in words and points.

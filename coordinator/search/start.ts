@@ -2,8 +2,11 @@
 import type { Pool } from "pg";
 import type { Timekeeper } from "#core/scheduler";
 import { keepSearch } from "./index-upkeep-store.ts";
+import { IndexKeeper, type IndexKeeperOptions } from "./memory/index-keeper-store.ts";
+import { forgetTouches } from "./memory/index-page-reads.ts";
 
 const upkeepMs = 5000;
+const forgetMs = 300_000;
 /** Of each turn: at most one part in 25 of a connection goes into this. */
 const turnMs = 200;
 
@@ -15,7 +18,15 @@ export interface SearchDutyPorts {
   readonly nowMs: () => number;
 }
 
+/** The index in memory, which nobody waits for. */
+export function searchIndex(options: IndexKeeperOptions): IndexKeeper {
+  const keeper = new IndexKeeper(options);
+  keeper.start();
+  return keeper;
+}
+
 export function scheduleSearch(ports: SearchDutyPorts): void {
+  ports.timekeeper.every("forget-touched-pages", forgetMs, async () => await forgetTouches(ports.pool));
   ports.timekeeper.every("keep-search", upkeepMs, async () => await searchTurn(ports));
 }
 

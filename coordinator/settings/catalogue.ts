@@ -157,6 +157,10 @@ export const setAtStart: readonly { readonly names: readonly string[]; readonly 
   { names: ["access.anonymous"], why: "who may read without signing in is no matter of a moment" },
   { names: ["registry"], why: "it is about what this machine may read and run" },
   {
+    names: ["search"],
+    why: "it is about the memory of the coordinator's machine, which is not told from here",
+  },
+  {
     names: ["backup", "databaseGigabytes"],
     why: "they are about the database's machine, which is not told from here",
   },

@@ -68,6 +68,7 @@ export const tableEnds: Readonly<Record<string, TableEnd>> = {
   coordinator_address: bounded("coordinators that run, and where crawlers reach them"),
   round_request: bounded("rounds that coordinators which do not lead have asked for"),
   address_turn: bounded("addresses leased in the last hour"),
+  page_touch: bounded("pages written in the last half hour, for the index in memory"),
   page_change: policy("changes.keepDays", "readers that were away longer start over"),
   page_change_inbox: bounded("changes without a number yet"),
   change_feed: oneRow,

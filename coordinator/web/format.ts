@@ -69,7 +69,13 @@ export function country(code: string | null): Html | null {
 
 const countryNames = new Intl.DisplayNames("en", { type: "region" });
 
+/** A look-up costs microseconds, and a page of results has dozens. */
+const knownNames = new Map<string, string>();
+
 /** The code itself where it is none. */
 export function countryName(code: string): string {
-  return /^[A-Z]{2}$/.test(code) ? (countryNames.of(code) ?? code) : code;
+  if (!/^[A-Z]{2}$/.test(code)) return code;
+  const known = knownNames.get(code) ?? countryNames.of(code) ?? code;
+  knownNames.set(code, known);
+  return known;
 }

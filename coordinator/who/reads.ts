@@ -15,6 +15,7 @@ import {
   recentDelegations,
 } from "../overview/overview-reads.ts";
 import type { ReadinessReads } from "../overview/overview-types.ts";
+import type { SearchIndex } from "../search/memory/index-answer.ts";
 import type { PageReads } from "../search/page-facts.ts";
 import type { SearchReads } from "../search/search-answer.ts";
 import { createSearchReads } from "../search/search-reads.ts";
@@ -27,12 +28,12 @@ import { hostReport, rejectionOf, urlReport, waitingIn } from "./url-reads.ts";
 
 export interface Reports extends WhoReads, OverviewReads, SearchReads, PageReads, ReadinessReads {}
 
-/** `nowMs` is a clock that never goes back, for how long costly answers are kept. */
-export function createReports(pool: Pool, nowMs: () => number): Reports {
+/** `nowMs` is a clock that never goes back, for how long costly answers are kept; `index`: the one in memory. */
+export function createReports(pool: Pool, nowMs: () => number, index?: SearchIndex): Reports {
   return {
     ...whoReads(pool),
     ...overviewReads(pool, nowMs),
-    ...createSearchReads(pool, nowMs),
+    ...createSearchReads(pool, nowMs, index),
     ...readinessReads(pool),
   };
 }

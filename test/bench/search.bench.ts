@@ -3,27 +3,26 @@
  * pages' server in a process of its own, with Postgres beside it. A million made-up pages of about 330 lexemes each,
  * 20,000 hosts, five languages; they are made once (minutes) and kept in a folder for the next run. Each way of
  * looking has its own server and is asked the same questions, the ways in turns.
- * Run: npm run bench -- search [--pages 1000000] [--users 20] [--seconds 30] [--home FOLDER] [--write]
+ * Run: npm run bench -- search [--pages 1000000] [--users 20] [--seconds 30] [--home FOLDER] [--write] [--hold]
+ * With --hold it waits for a line on its standard input when all servers stand, so that the machine can be made quiet.
  *
  * `search recall` asks 1,000 seeded questions instead and tells how many of the ten best pages each way of looking finds;
  * which are the best is worked out first, for so many seconds at a time, and kept in the folder (search/recall.ts).
  * Run: npm run bench -- search recall [--questions 1000] [--seconds 30] [--pages 1000000] [--home FOLDER]
  */
-import { execFileSync, spawn } from "node:child_process";
+import { type ChildProcess, execFileSync, fork } from "node:child_process";
 import { once } from "node:events";
-import { writeFileSync } from "node:fs";
+import { readFileSync, writeFileSync } from "node:fs";
 import { cpus, tmpdir, totalmem } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { Agent, request } from "undici";
-import { createSearchReads } from "#coordinator/search/search-reads";
 import { seededRandom } from "#core/random";
 import { openDatabase } from "#db/connect";
 import { migrate } from "#db/migrate";
 import { backendsCpuMs, cpuMs } from "./search/cpu-time.ts";
-import { formerSearchReads } from "./search/former-search.ts";
 import { type Kind, kinds, nextQuestion, type Question, someTitles } from "./search/questions.ts";
-import { type Recall, recallOf, recallQuestions, recallTable, type Truth, truths } from "./search/recall.ts";
+import { type Recall, recallBy, recallQuestions, recallTable, type Truth, truths } from "./search/recall.ts";
 import { madeLanguages, pagesSeeded, seedIndex } from "./search/seed-index.ts";
 import { type Way, ways } from "./search/ways.ts";
 
@@ -39,10 +38,14 @@ const {
     seconds: { type: "string", default: "30" },
     home: { type: "string", default: join(tmpdir(), "nearcrawl-bench-search") },
     write: { type: "boolean", default: false },
+    hold: { type: "boolean", default: false },
   },
 });
 const [pages, users, seconds] = [Number(options.pages), Number(options.users), Number(options.seconds)];
 const rounds = 3;
+
+/** More than are asked in all rounds of one way, so that none is answered from what was kept. */
+const questionsMade = 30_000;
 
 const database = await openDatabase({
   databaseUrl: process.env.DATABASE_URL ?? null,
@@ -67,6 +70,7 @@ interface Measured {
   readonly answers: Timed[];
   readonly p95s: number[];
   serverMs: number;
+  indexMs: number;
   postgresMs: number;
 }
 
@@ -86,7 +90,10 @@ try {
 async function recall(): Promise<void> {
   const known = await knownTruths(1000 * seconds);
   console.log(`${known.length} of ${options.questions} questions, all matches of each ranked\n`);
-  if (known.length > 0) console.log(recallTable(await recalls(known)).join("\n"));
+  if (known.length === 0) return;
+  const servers = await startServers();
+  console.log(recallTable(await recalls(servers, known)).join("\n"));
+  for (const { child } of servers) child.disconnect();
 }
 
 async function knownTruths(forMs: number): Promise<Truth[]> {
@@ -94,13 +101,20 @@ async function knownTruths(forMs: number): Promise<Truth[]> {
   return await truths(pool, languages, { file, count: Number(options.questions), forMs });
 }
 
-async function recalls(known: readonly Truth[]): Promise<Record<Way, readonly Recall[]>> {
-  const nowMs = () => performance.now();
-  return {
-    former: await recallOf(formerSearchReads(pool, nowMs), known),
-    database: await recallOf(createSearchReads(pool, nowMs), known),
-  };
+async function recalls(servers: readonly Server[], known: readonly Truth[]): Promise<Recalls> {
+  const each = {} as Record<Way, Recall[]>;
+  for (const { way, child } of servers) {
+    const find = async (question: Question) => {
+      const found = once(child, "message") as Promise<[string[]]>;
+      child.send(question);
+      return (await found)[0];
+    };
+    each[way] = await recallBy(find, known);
+  }
+  return each;
 }
+
+type Recalls = Readonly<Record<Way, readonly Recall[]>>;
 
 async function seedWhereNeeded(): Promise<number | null> {
   if ((await pagesSeeded(pool)) === pages) return null;
@@ -111,59 +125,90 @@ async function seedWhereNeeded(): Promise<number | null> {
 }
 
 async function measure(): Promise<void> {
-  const servers = await Promise.all(ways.map(async (way) => ({ way, ...(await startServer(way)) })));
+  const servers = await startServers();
   const measured = new Map(
-    ways.map((way): [Way, Measured] => [way, { answers: [], p95s: [], serverMs: 0, postgresMs: 0 }]),
+    ways.map((way): [Way, Measured] => [
+      way,
+      { answers: [], p95s: [], serverMs: 0, indexMs: 0, postgresMs: 0 },
+    ]),
   );
-  try {
-    for (const { origin } of servers)
-      await ask(origin, { forSeconds: Math.min(5, seconds), seed: 1, answers: [] });
-    for (let round = 0; round < rounds; round++) {
-      for (const { way, origin, child } of servers) {
-        const all = measured.get(way)!;
-        const answers: Timed[] = [];
-        const before = await cpuNow(child.pid);
-        await ask(origin, { forSeconds: seconds / rounds, seed: 100 + round, answers });
-        const after = await cpuNow(child.pid);
-        all.serverMs += after.server - before.server;
-        all.postgresMs += after.postgres - before.postgres;
-        all.answers.push(...answers);
-        all.p95s.push(
-          quantile(
-            answers.map(({ ms }) => ms),
-            0.95,
-          ),
-        );
-      }
-    }
-  } finally {
-    for (const { child } of servers) child.stdin.end();
-  }
   const known = await knownTruths(0);
-  report(measured, known.length === 0 ? null : await recalls(known));
+  const recalled = known.length === 0 ? null : await recalls(servers, known);
+  if (options.hold) {
+    console.log("ready");
+    await once(process.stdin, "data");
+  }
+  const asking = { languages, titles, random: seededRandom(3) };
+  const questions = Array.from({ length: questionsMade }, () => nextQuestion(asking));
+  for (const { origin } of servers)
+    await ask(origin, { forSeconds: Math.min(5, seconds), questions: questions.slice(-1000), answers: [] });
+  for (let round = 0; round < rounds; round++) {
+    const some = questions.slice((round * questionsMade) / rounds);
+    for (const server of servers)
+      await measureRound(server, { questions: some, all: measured.get(server.way)! });
+  }
+  const { indexPid, indexBuiltMs } = servers.find(({ way }) => way === "index")!;
+  const index = `built in ${((indexBuiltMs ?? Number.NaN) / 1000).toFixed(0)} s, ${residentMb(indexPid ?? 0).toFixed(0)} MB`;
+  for (const { child } of servers) child.disconnect();
+  report(measured, { recalled, index });
 }
 
-async function startServer(way: Way) {
-  const file = join(import.meta.dirname, "search/server.ts");
-  const child = spawn(
-    process.execPath,
-    ["--conditions=nearcrawl-source", "--import", "tsx", file, database.url, way],
-    { stdio: ["pipe", "pipe", "inherit"] },
+async function measureRound(
+  server: Server,
+  { questions, all }: { readonly questions: readonly Question[]; readonly all: Measured },
+): Promise<void> {
+  const answers: Timed[] = [];
+  const before = await cpuNow(server);
+  await ask(server.origin, { forSeconds: seconds / rounds, questions, answers });
+  const after = await cpuNow(server);
+  all.serverMs += after.server - before.server;
+  all.indexMs += after.index - before.index;
+  all.postgresMs += after.postgres - before.postgres;
+  all.answers.push(...answers);
+  all.p95s.push(
+    quantile(
+      answers.map(({ ms }) => ms),
+      0.95,
+    ),
   );
-  const [port] = (await once(child.stdout, "data")) as [Buffer];
-  return { child, origin: `http://127.0.0.1:${port.toString().trim()}` };
 }
 
-/** Every user asks, reads the whole answer, and asks the next. The same seed asks the same questions. */
+interface Server {
+  readonly way: Way;
+  readonly child: ChildProcess;
+  readonly origin: string;
+  readonly indexPid: number | null;
+  readonly indexBuiltMs: number | null;
+}
+
+async function startServers(): Promise<Server[]> {
+  return await Promise.all(ways.map(startServer));
+}
+
+async function startServer(way: Way): Promise<Server> {
+  const child = fork(join(import.meta.dirname, "search/server.ts"), [database.url, way], {
+    execArgv: ["--conditions=nearcrawl-source", "--import", "tsx"],
+  });
+  const [{ port, ...index }] = (await once(child, "message")) as [
+    { readonly port: number } & Pick<Server, "indexPid" | "indexBuiltMs">,
+  ];
+  return { way, child, origin: `http://127.0.0.1:${port}`, ...index };
+}
+
+/** Every user asks, reads the whole answer, and asks the next. */
 async function ask(
   origin: string,
-  { forSeconds, seed, answers }: { readonly forSeconds: number; readonly seed: number; answers: Timed[] },
+  {
+    forSeconds,
+    questions,
+    answers,
+  }: { readonly forSeconds: number; readonly questions: readonly Question[]; readonly answers: Timed[] },
 ): Promise<void> {
-  const asking = { languages, titles, random: seededRandom(seed) };
   const endMs = performance.now() + 1000 * forSeconds;
+  let asked = 0;
   const user = async () => {
     while (performance.now() < endMs) {
-      const question = nextQuestion(asking);
+      const question = questions[asked++ % questions.length]!;
       const startedMs = performance.now();
       const query = new URLSearchParams({ q: question.words, ...question.filters });
       const { statusCode, body } = await request(`${origin}/search?${query}`, { dispatcher: agent });
@@ -176,17 +221,21 @@ async function ask(
 }
 
 /** NaN where it cannot be told. */
-async function cpuNow(pid: number | undefined) {
+async function cpuNow({ child, indexPid }: Server) {
   return {
-    server: cpuMs(pid ?? 0) ?? Number.NaN,
+    server: cpuMs(child.pid ?? 0) ?? Number.NaN,
+    index: indexPid === null ? 0 : (cpuMs(indexPid) ?? Number.NaN),
     postgres: (await backendsCpuMs(pool)) ?? Number.NaN,
   };
 }
 
-function report(
-  measured: ReadonlyMap<Way, Measured>,
-  recalled: Readonly<Record<Way, readonly Recall[]>> | null,
-): void {
+/** MB that a process holds; Linux: from /proc. */
+function residentMb(pid: number): number {
+  const [, kb = "NaN"] = /VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, "utf8")) ?? [];
+  return Number(kb) / 1024;
+}
+
+function report(measured: ReadonlyMap<Way, Measured>, recalled: Recalls | null): void {
   const [core] = cpus();
   say("# Search: 20 users at once");
   say("");
@@ -196,19 +245,23 @@ function report(
   say(
     `- ${pages} made-up pages${seedingMs === null ? " (made by an earlier run)" : `, made in ${(seedingMs / 60_000).toFixed(1)} minutes`}; ${users} users without a pause, ${seconds} s for each way in ${rounds} rounds, the ways in turns`,
   );
-  say("- ways: `former`: commit 2d62f465; `database`: the index in Postgres, as it is now");
+  say(
+    `- ways: \`former\`: commit 2d62f465; \`database\`: Postgres alone, as it is now; \`index\`: in memory (${index})`,
+  );
   say("");
   say(
-    "| | searches | a second | p50 ms | p95 ms | p99 ms | CPU ms: pages' server | Postgres | in all | cut short | recall@10 |",
+    "| | searches | a second | p50 ms | p95 ms | p99 ms | CPU ms: pages' server | index | Postgres | in all | cut short | recall@10 |",
   );
-  say("|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|");
-  for (const [way, { answers, serverMs, postgresMs }] of measured) {
+  say("|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|");
+  for (const [way, { answers, serverMs, indexMs, postgresMs }] of measured) {
     const ms = answers.map((one) => one.ms);
     const cells = [
       answers.length,
       (answers.length / seconds).toFixed(0),
       ...[0.5, 0.95, 0.99].map((share) => quantile(ms, share).toFixed(0)),
-      ...[serverMs, postgresMs, serverMs + postgresMs].map((cpu) => (cpu / answers.length).toFixed(1)),
+      ...[serverMs, indexMs, postgresMs, serverMs + indexMs + postgresMs].map((cpu) =>
+        (cpu / answers.length).toFixed(1),
+      ),
       answers.filter(({ cutShort }) => cutShort).length,
       recalled?.[way][0]?.recall.toFixed(3) ?? "–",
     ];

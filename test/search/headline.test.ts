@@ -1,7 +1,8 @@
 /** Our marks against those of Postgres' ts_headline. */
 import { readFileSync } from "node:fs";
+import { gunzipSync } from "node:zlib";
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { withoutMarks } from "#coordinator/search/headline";
+import { letterKeepers, withoutMarks } from "#coordinator/search/headline";
 import { Headlines } from "#coordinator/search/headline-reads";
 import type { Database } from "#db/server-database";
 import { testDatabase } from "../support/database.ts";
@@ -129,8 +130,32 @@ it("reads a word once, however many searches show it", async () => {
   const headlines = new Headlines(pool);
   const of = (text: string) => headlines.mark([{ configuration: "english", text, query: "'ferri'" }]);
 
-  await of("The ferry, the ferry");
-  await of("the ferry, The quay");
+  await of("The ferry, the fox and a ferry");
+  await of("the ferry, Fox and quay");
 
-  expect(asked).toEqual([["The", "ferry,", "the", "ferry"], ["quay"]]);
+  expect(asked).toEqual([["ferry,", "fox", "ferry"], ["Fox"]]);
+});
+
+it("knows the configurations that keep a word's first letter", async (context) => {
+  for (const configuration of letterKeepers) {
+    if (configuration === "simple") continue;
+    const of = configuration === "russian" ? "english" : configuration;
+    const path = sharedData(`suites/content/snowball/${of}.tsv.gz`);
+    if (path === null) return context.skip();
+    const words = gunzipSync(readFileSync(path))
+      .toString()
+      .split("\n")
+      .map((line) => line.split("\t")[0]!)
+      .filter((word, at) => at % 20 === 0 && /^[a-z]\p{L}*$/u.test(word));
+
+    const { rows } = await database.pool.query(
+      `select word, (tsvector_to_array(to_tsvector($1::regconfig, word)))[1] as lexeme
+       from unnest($2::text[]) as word
+       where left((tsvector_to_array(to_tsvector($1::regconfig, word)))[1], 1) <> left(word, 1)`,
+      [configuration, words],
+    );
+
+    expect(words.length, configuration).toBeGreaterThan(100);
+    expect(rows, configuration).toEqual([]);
+  }
 });

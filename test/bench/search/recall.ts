@@ -7,7 +7,6 @@ import { appendFileSync, existsSync, readFileSync } from "node:fs";
 import type { Pool } from "pg";
 import { readSearch } from "#coordinator/search/query";
 import { type RankedPage, rankPages } from "#coordinator/search/ranking";
-import type { SearchReads } from "#coordinator/search/search-answer";
 import { seededRandom } from "#core/random";
 import { exhaustiveReads } from "./exhaustive-reads.ts";
 import { fetchedBefore, type Language } from "./made-pages.ts";
@@ -77,21 +76,28 @@ export interface Recall {
   readonly poor: number;
 }
 
-export async function recallOf(
-  reads: Pick<SearchReads, "candidates" | "texts">,
+export function recallOf(reads: RankingReads, known: readonly Truth[]): Promise<Recall[]> {
+  return recallBy((truth) => bestTexts(reads, truth), known);
+}
+
+type RankingReads = Parameters<typeof rankPages>[0];
+
+/** The first ten that are found. */
+export async function bestTexts(reads: RankingReads, { words, filters }: Question): Promise<string[]> {
+  const { pages } = await rankPages(reads, readSearch(words, filters), recallNow);
+  return pages.slice(0, best).map(textOf);
+}
+
+/** `find`: the first ten texts, wherever they are found. */
+export async function recallBy(
+  find: (truth: Truth) => Promise<readonly string[]>,
   known: readonly Truth[],
 ): Promise<Recall[]> {
   const each: { readonly kind: Kind; readonly recall: number }[] = [];
   for (const truth of known) {
     if (truth.matches === 0) continue;
-    const { pages } = await rankPages(reads, readSearch(truth.words, truth.filters), recallNow);
     const good = new Set(truth.texts);
-    const hits = new Set(
-      pages
-        .slice(0, best)
-        .map(textOf)
-        .filter((text) => good.has(text)),
-    );
+    const hits = new Set((await find(truth)).filter((text) => good.has(text)));
     each.push({ kind: truth.kind, recall: hits.size / Math.min(best, truth.matches) });
   }
   return (["all", ...kinds] as const).map((kind) => {

@@ -1,18 +1,48 @@
-/** The pages' server in a process of its own, as the coordinator opens it (start-web.ts). Says its port, and ends with its input. */
+/**
+ * The pages' server in a process of its own, as the coordinator opens it (start-web.ts), searching in one of the ways. Says
+ * where it listens when it is ready, answers what is found first to whoever started it, and ends with it.
+ */
 import type { AddressInfo } from "node:net";
+import { setTimeout as delay } from "node:timers/promises";
+import { IndexClient } from "#coordinator/search/memory/index-client";
 import { createReports } from "#coordinator/who/reads";
+import { silentLog } from "#core/log";
 import { createPool } from "#db/server-database";
 import { webServer } from "../../support/web-server.ts";
 import { formerSearchReads } from "./former-search.ts";
+import type { Question } from "./questions.ts";
+import { bestTexts } from "./recall.ts";
 
 const [url = "", way = "database"] = process.argv.slice(2);
 const pool = createPool(url, 4, 5000);
 const nowMs = () => performance.now();
-const reads = { ...createReports(pool, nowMs), ...(way === "former" ? formerSearchReads(pool, nowMs) : {}) };
+let indexBuiltMs: number | null = null;
+const index = way === "index" ? await indexInMemory() : null;
+const reads = {
+  ...createReports(pool, nowMs, index ?? undefined),
+  ...(way === "former" ? formerSearchReads(pool, nowMs) : {}),
+};
 const app = webServer(
   { pool, schema: "", description: "", url, close: async () => await pool.end() },
   { reads },
 );
 await app.listen({ host: "127.0.0.1", port: 0 });
-process.stdout.write(`${(app.server.address() as AddressInfo).port}\n`);
-process.stdin.resume().once("end", () => process.exit(0));
+process.on("message", async (question: Question) => process.send?.(await bestTexts(reads, question)));
+process.once("disconnect", () => process.exit(0));
+process.send?.({
+  port: (app.server.address() as AddressInfo).port,
+  indexPid: index?.pid ?? null,
+  indexBuiltMs,
+});
+
+async function indexInMemory(): Promise<IndexClient> {
+  const client = new IndexClient({ databaseUrl: url, mostBytes: 8 * 2 ** 30, log: silentLog });
+  const startedMs = nowMs();
+  client.start();
+  for (let state = client.state(); state.type !== "ready"; state = client.state()) {
+    if (state.type === "failed") throw new Error(state.why);
+    await delay(200);
+  }
+  indexBuiltMs = nowMs() - startedMs;
+  return client;
+}

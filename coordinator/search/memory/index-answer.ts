@@ -1,0 +1,84 @@
+/** What the index in memory is asked, and what it answers: plain values, which travel between processes. */
+import type { UseAnswers } from "#protocol/preferences";
+import type { PageSignals } from "../page-score.ts";
+import type { FacetName, FacetValue, SearchFilters, SearchSort } from "../search-answer.ts";
+
+/** The words under the rules of some configurations, as Postgres writes them (candidate-reads: WordQuery). */
+export interface IndexArm {
+  readonly configurations: readonly string[];
+  readonly query: string;
+  readonly headQuery: string;
+  readonly anyQuery: string;
+}
+
+export interface IndexQuestion {
+  readonly arms: readonly IndexArm[];
+  /** As typed, in small letters, to be looked for in the address. */
+  readonly plainWords: readonly string[];
+  readonly filters: SearchFilters;
+  /** Of the crawler that the filter names; null: there is none. */
+  readonly crawlerId: number | null;
+  readonly sort: SearchSort;
+  /** So many pages, the best. */
+  readonly wanted: number;
+  readonly nowS: number;
+}
+
+export interface IndexedCandidate {
+  readonly hostHash: string;
+  readonly urlHash: string;
+  readonly host: string;
+  /** Which of the arms it matches. */
+  readonly arm: number;
+  readonly signals: PageSignals;
+  /** Other matching pages with nearly the same text. */
+  readonly alike: number;
+  readonly textGroup: string | null;
+  readonly language: string | null;
+  readonly country: string | null;
+  readonly crawler: string | null;
+  readonly publishedS: number | null;
+  readonly fetchedS: number;
+  readonly uses: UseAnswers;
+}
+
+export interface IndexAnswer {
+  /** All that match, those with nearly the same text counted once. */
+  readonly total: number;
+  /** The best, in their order. */
+  readonly pages: readonly IndexedCandidate[];
+  readonly facets: Readonly<Record<FacetName, readonly FacetValue[]>>;
+}
+
+/** What the index in memory is doing. */
+export type IndexState =
+  /** Not wanted, or not needed: the database answers. */
+  | { readonly type: "off"; readonly why: string }
+  | { readonly type: "building"; readonly pages: number; readonly ofPages: number }
+  | IndexReady
+  /** It ended and is tried again in a moment; `outOfRoom`: in hours, since it takes more memory than it may have. */
+  | { readonly type: "failed"; readonly why: string; readonly outOfRoom: boolean };
+
+export interface IndexReady {
+  readonly type: "ready";
+  readonly pages: number;
+  readonly bytes: number;
+  /** Since it was last level with the database. */
+  readonly secondsBehind: number;
+}
+
+export interface SearchIndex {
+  /** Null: not now, or not this question; the database answers. */
+  ask(question: IndexQuestion): Promise<IndexAnswer | null>;
+  state(): IndexState;
+}
+
+// What the index's process and the coordinator's say to each other.
+
+export type ToIndex =
+  | { readonly type: "begin"; readonly databaseUrl: string; readonly mostBytes: number }
+  | { readonly type: "ask"; readonly id: number; readonly question: IndexQuestion };
+
+export type FromIndex =
+  | { readonly type: "state"; readonly state: IndexState }
+  | { readonly type: "answer"; readonly id: number; readonly answer: IndexAnswer | null };

@@ -1,0 +1,157 @@
+/** What the index in memory reads of the database: all pages, those that have changed, and the names that go with them. */
+import type { Pool } from "pg";
+import { to as copyTo } from "pg-copy-streams";
+import type { UseAnswers } from "#protocol/preferences";
+import { partsSql } from "../candidate-reads.ts";
+import { CopiedPages } from "./copied-pages.ts";
+import type { IndexedPage } from "./memory-index.ts";
+
+/** In the order that copied-pages.ts reads. */
+const columns = `p.host_hash, p.url_hash, p.host, p.language, p.text_search_config, p.crawler_id, p.published_at, p.fetched_at,
+  p.popularity, p.duplicate_url_hash is not null, p.text_group, p.preference_set, p.lexemes, ts_filter(p.head, '{c}')`;
+
+interface Reading {
+  visit(page: IndexedPage): void;
+  /** After each piece of so many pages: what is waited for, if anything; what it throws ends the reading. */
+  between(pages: number): Promise<void> | null;
+}
+
+async function copyPages(pool: Pool, from: string, { visit, between }: Reading): Promise<void> {
+  const client = await pool.connect();
+  let isWhole = false;
+  try {
+    const text = `copy (select ${columns} from ${from} where not p.noindex) to stdout (format binary)`;
+    const copied = new CopiedPages();
+    for await (const piece of client.query(copyTo(text))) {
+      const wait = between(copied.take(piece as Buffer, visit));
+      if (wait !== null) await wait;
+    }
+    isWhole = true;
+  } finally {
+    // A copy that was broken off leaves its connection in the middle of it.
+    client.release(!isWhole);
+  }
+}
+
+export async function readAllPages(pool: Pool, reading: Reading): Promise<void> {
+  const { rows } = await pool.query<{ part: string }>(partsSql);
+  for (const { part } of rows) await copyPages(pool, `${part} p`, reading);
+}
+
+export interface PageKey {
+  readonly hostHash: bigint;
+  readonly urlHash: bigint;
+}
+
+/** Those of them that there are. */
+export async function readPages(pool: Pool, keys: readonly PageKey[]): Promise<IndexedPage[]> {
+  const pages: IndexedPage[] = [];
+  const list = (name: keyof PageKey) => `'{${keys.map((key) => key[name]).join(",")}}'::bigint[]`;
+  const given = `unnest(${list("hostHash")}, ${list("urlHash")}) as given (host_hash, url_hash)`;
+  await copyPages(pool, `${given} join page p using (host_hash, url_hash)`, {
+    visit: (page) => pages.push(page),
+    between: () => null,
+  });
+  return pages;
+}
+
+export async function countPages(pool: Pool): Promise<number> {
+  const { rows } = await pool.query<{ pages: number }>(
+    `select coalesce(sum(greatest(0, c.reltuples)), 0)::float8 as pages
+     from pg_catalog.pg_inherits i
+     join pg_catalog.pg_class c on c.oid = i.inhrelid
+     where i.inhparent = 'page'::regclass`,
+  );
+  return rows[0]?.pages ?? 0;
+}
+
+// What changes: table page_touch, which triggers write.
+
+export interface Touched {
+  /** What was visible then: the next reading goes on from it. */
+  readonly snapshot: string;
+  readonly keys: readonly PageKey[];
+}
+
+/** Who has not read for so long begins from the start. */
+export const touchesKeptMs = 30 * 60_000;
+
+export async function forgetTouches(pool: Pool): Promise<void> {
+  await pool.query("delete from page_touch where touched_at < now() - make_interval(secs => $1)", [
+    touchesKeptMs / 1000,
+  ]);
+}
+
+export async function currentSnapshot(pool: Pool): Promise<string> {
+  const { rows } = await pool.query<{ snapshot: string }>("select pg_current_snapshot()::text as snapshot");
+  return rows[0]!.snapshot;
+}
+
+/** Of transactions that had not been visible at `since`, each once, however long they took. */
+export async function readTouched(pool: Pool, since: string): Promise<Touched> {
+  const { rows } = await pool.query<{
+    snapshot: string;
+    host_hashes: string[] | null;
+    url_hashes: string[] | null;
+  }>({
+    name: "search-touched",
+    text: `select pg_current_snapshot()::text as snapshot, t.host_hashes::text[], t.url_hashes::text[]
+      from (values (1)) as one (row)
+      left join page_touch t
+        on t.transaction >= pg_snapshot_xmin($1::pg_snapshot)
+        and not pg_visible_in_snapshot(t.transaction, $1::pg_snapshot)`,
+    values: [since],
+  });
+  const keys = rows.flatMap(({ host_hashes: hosts, url_hashes: urls }) =>
+    (hosts ?? []).map((host, at) => ({ hostHash: BigInt(host), urlHash: BigInt(urls![at]!) })),
+  );
+  return { snapshot: rows[0]!.snapshot, keys };
+}
+
+// Names.
+
+export async function readCrawlerNames(pool: Pool): Promise<Map<number, string>> {
+  const { rows } = await pool.query<{ crawler_id: number; name: string }>(
+    "select crawler_id, name from crawler",
+  );
+  return new Map(rows.map((row) => [row.crawler_id, row.name]));
+}
+
+export async function readUses(pool: Pool, sets: readonly number[]): Promise<Map<number, UseAnswers>> {
+  const { rows } = await pool.query<{ set_id: number; answers: UseAnswers }>(
+    "select set_id, answers from preference_set where set_id = any($1::int[])",
+    [sets],
+  );
+  return new Map(rows.map((row) => [row.set_id, row.answers]));
+}
+
+/** Where hosts lie, by their hash and from there on, so many at once. */
+export async function readCountries(
+  pool: Pool,
+  after: string | null,
+  limit: number,
+): Promise<{ hostHash: string; host: string; country: string | null }[]> {
+  const { rows } = await pool.query<{ hostHash: string; host: string; country: string | null }>({
+    name: "search-countries",
+    text: `select h.host_hash as "hostHash", h.host, s.country
+      from (select host_hash, host, subnet_id from frontier_host where $1::bigint is null or host_hash > $1 order by host_hash limit $2) h
+      left join subnet s using (subnet_id)
+      order by h.host_hash`,
+    values: [after, limit],
+  });
+  return rows;
+}
+
+export async function readCountriesOf(
+  pool: Pool,
+  hosts: readonly string[],
+): Promise<{ host: string; country: string | null }[]> {
+  const { rows } = await pool.query<{ host: string; country: string | null }>(
+    `select h.host, s.country
+     from frontier_host h
+     left join subnet s using (subnet_id)
+     where h.host_hash = any($1::bigint[])`,
+    [hosts],
+  );
+  return rows;
+}

@@ -1,0 +1,137 @@
+/**
+ * Where words occur: for each word the documents that have it, in their order, and a place in each. Two bytes each, as
+ * plain arrays: nothing is unpacked before it is looked at, and a list is a stretch of two arrays.
+ */
+import { grown } from "./term-table.ts";
+
+/** As in a tsvector: the weight (3: A, 0: D) in two bits over the position in 14. */
+export type Place = number;
+
+export const positionMask = 0x3fff;
+
+export const weightOf = (place: Place): number => place >>> 14;
+
+export class Postings {
+  /** The words' numbers, ascending. */
+  readonly terms: Uint32Array;
+  /** One more than `terms`: where each one's list begins, and the last one's end. */
+  readonly starts: Uint32Array;
+  readonly docs: Uint16Array;
+  readonly places: Uint16Array;
+
+  constructor(parts: Pick<Postings, "terms" | "starts" | "docs" | "places">) {
+    ({ terms: this.terms, starts: this.starts, docs: this.docs, places: this.places } = parts);
+  }
+
+  get byteLength(): number {
+    const { terms, starts, docs, places } = this;
+    return terms.byteLength + starts.byteLength + docs.byteLength + places.byteLength;
+  }
+
+  /** The first entry of the word's list and the one after its last; both 0: no document has it. */
+  rangeOf(term: number): readonly [from: number, to: number] {
+    const at = lowestFrom(this.terms, term, 0, this.terms.length);
+    if (this.terms[at] !== term) return [0, 0];
+    return [this.starts[at]!, this.starts[at + 1]!];
+  }
+}
+
+/** The first index whose number is not less. */
+export function lowestFrom(
+  numbers: Uint32Array | Uint16Array,
+  least: number,
+  from: number,
+  to: number,
+): number {
+  let [low, high] = [from, to];
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    if (numbers[middle]! < least) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}
+
+/** Occurrences as they come, document after document; `sorted` makes lists of them. */
+export class OccurrenceLog {
+  #terms = new Uint32Array(1 << 12);
+  #docs = new Uint16Array(1 << 12);
+  #places = new Uint16Array(1 << 12);
+  #count = 0;
+
+  add(term: number, doc: number, place: Place): void {
+    if (this.#count === this.#terms.length) {
+      const length = 2 * this.#count;
+      this.#terms = grown(this.#terms, length);
+      this.#docs = grown(this.#docs, length);
+      this.#places = grown(this.#places, length);
+    }
+    this.#terms[this.#count] = term;
+    this.#docs[this.#count] = doc;
+    this.#places[this.#count] = place;
+    this.#count += 1;
+  }
+
+  /** Gives back what it has grown to where that was little used. */
+  clear(): void {
+    if (this.#terms.length > 1 << 16 && this.#count < this.#terms.length / 8) {
+      this.#terms = new Uint32Array(1 << 12);
+      this.#docs = new Uint16Array(1 << 12);
+      this.#places = new Uint16Array(1 << 12);
+    }
+    this.#count = 0;
+  }
+
+  sorted(): Postings {
+    const order = orderOf(this.#terms, this.#count);
+    const docs = new Uint16Array(this.#count);
+    const places = new Uint16Array(this.#count);
+    let distinct = 0;
+    let last = -1;
+    for (let at = 0; at < this.#count; at++) {
+      const from = order[at]!;
+      docs[at] = this.#docs[from]!;
+      places[at] = this.#places[from]!;
+      if (this.#terms[from]! !== last) distinct += 1;
+      last = this.#terms[from]!;
+    }
+    const terms = new Uint32Array(distinct);
+    const starts = new Uint32Array(distinct + 1);
+    let number = -1;
+    last = -1;
+    for (let at = 0; at < this.#count; at++) {
+      const term = this.#terms[order[at]!]!;
+      if (term === last) continue;
+      last = term;
+      number += 1;
+      terms[number] = term;
+      starts[number] = at;
+    }
+    starts[distinct] = this.#count;
+    return new Postings({ terms, starts, docs, places });
+  }
+}
+
+const radixBits = 11;
+const radix = 1 << radixBits;
+
+/** Indices in the order of their numbers, equal ones as they were: by the lowest bits first, then by the next. */
+function orderOf(numbers: Uint32Array, count: number): Uint32Array {
+  let most = 0;
+  for (let at = 0; at < count; at++) most = Math.max(most, numbers[at]!);
+  let order = new Uint32Array(count);
+  let other = new Uint32Array(count);
+  for (let at = 0; at < count; at++) order[at] = at;
+  for (let shift = 0; shift < 32 && most >>> shift !== 0; shift += radixBits) {
+    const ends = new Uint32Array(radix + 1);
+    for (let at = 0; at < count; at++) ends[((numbers[at]! >>> shift) & (radix - 1)) + 1]! += 1;
+    for (let digit = 0; digit < radix; digit++) ends[digit + 1]! += ends[digit]!;
+    for (let at = 0; at < count; at++) {
+      const from = order[at]!;
+      const digit = (numbers[from]! >>> shift) & (radix - 1);
+      other[ends[digit]!++] = from;
+    }
+    [order, other] = [other, order];
+  }
+  return order;
+}

@@ -1,0 +1,113 @@
+/** The index in memory in a process of its own: it answers, follows, and is missed by nobody when it dies. */
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { IndexClient } from "#coordinator/search/memory/index-client";
+import { IndexKeeper } from "#coordinator/search/memory/index-keeper-store";
+import { searchPages } from "#coordinator/search/search";
+import { createSearchReads } from "#coordinator/search/search-reads";
+import { silentLog } from "#core/log";
+import type { Database } from "#db/server-database";
+import { testDatabase } from "../../support/database.ts";
+import { seedWorld, worldNow } from "../../support/seed-world.ts";
+import { until } from "../../support/until.ts";
+import { seedMadePages } from "./made-index.ts";
+
+/** A process starts from its sources. */
+const longMs = 60_000;
+
+let database: Database;
+beforeAll(async () => {
+  database = await testDatabase();
+  await seedWorld(database.pool);
+  await seedMadePages(database.pool, 120, 3);
+});
+afterAll(async () => await database?.close());
+
+describe("the process of the index in memory", () => {
+  it("answers as it follows the database, and the database answers where it has died", async () => {
+    const { pool, url: databaseUrl } = database;
+    const index = new IndexClient({ databaseUrl, mostBytes: 2 ** 31, log: silentLog });
+    const reads = {
+      ...createSearchReads(pool, () => performance.now(), index),
+      keep: <T>(_: string, make: () => Promise<T>) => make(),
+    };
+    const search = async (words: string) => await searchPages(reads, words, {}, worldNow);
+    try {
+      index.start();
+      const early = await search("ferry");
+      await until(() => index.state().type === "ready", longMs);
+      const ready = await search("ferry");
+      await pool.query(
+        "update page set lexemes = 'zeppelin:1A' where url_hash = (select min(url_hash) from page where not noindex)",
+      );
+      await until(async () => (await index.ask(questionOf("zeppelin")))?.total === 1, longMs);
+
+      expect(early.note).toContain("is being built");
+      expect(early.pages.map(({ url }) => url).sort()).toEqual(ready.pages.map(({ url }) => url).sort());
+      expect([ready.note, ready.more, ready.facets.pages]).toEqual([null, false, ready.total]);
+
+      const before = index.pid;
+      process.kill(before!, "SIGKILL");
+      await until(() => index.state().type === "failed", longMs);
+      const fallen = await search("ferry");
+      await until(() => index.state().type === "ready", longMs);
+
+      expect(fallen.note).toContain("not there at the moment");
+      expect(fallen.total).toBe(early.total);
+      expect(index.pid).not.toBe(before);
+    } finally {
+      await index.stop();
+    }
+    expect(index.state().type).toBe("off");
+  });
+
+  it("says why it gives up where it may not have the memory", async () => {
+    const index = new IndexClient({ databaseUrl: database.url, mostBytes: 2 ** 20, log: silentLog });
+    try {
+      index.start();
+      await until(() => index.state().type === "failed", longMs);
+
+      expect(index.state()).toMatchObject({ why: expect.stringContaining("search.indexMegabytes") });
+    } finally {
+      await index.stop();
+    }
+  });
+});
+
+describe("whether there is an index in memory", () => {
+  const stateWith = async (index: "memory" | "database" | null) => {
+    const keeper = new IndexKeeper({
+      ...{ pool: database.pool, databaseUrl: database.url, log: silentLog },
+      settings: { index, indexMegabytes: null },
+    });
+    keeper.start();
+    await until(() => JSON.stringify(keeper.state()).includes("looked") === false, longMs);
+    const state = keeper.state();
+    await keeper.stop();
+    return state;
+  };
+
+  it("is told by the settings, or by how many pages there are", async () => {
+    expect(await stateWith("database")).toEqual({ type: "off", why: 'search.index is "database"' });
+    expect(await stateWith(null)).toEqual({ type: "off", why: "there are fewer than 20000 pages" });
+    expect(await stateWith("memory")).toMatchObject({ type: "building" });
+  });
+});
+
+function questionOf(word: string) {
+  const quoted = `'${word}'`;
+  return {
+    arms: [
+      { configurations: ["english", "german", "simple"], query: quoted, headQuery: quoted, anyQuery: quoted },
+    ],
+    ...{ plainWords: [], crawlerId: null, sort: "relevance" as const, wanted: 10, nowS: 0 },
+    filters: {
+      host: null,
+      language: null,
+      country: null,
+      crawler: null,
+      from: null,
+      to: null,
+      preference: null,
+    },
+  };
+}
