@@ -2,8 +2,8 @@
 
 import type { Pool } from "pg";
 import type { DelegationCause } from "#core/delegation-cause";
-import { pendingMigrations } from "#db/schema-state";
 import { rangeText } from "#db/range-text";
+import { pendingMigrations } from "#db/schema-state";
 import {
   defaultMostBytes,
   iso,
