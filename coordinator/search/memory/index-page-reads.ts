@@ -87,7 +87,10 @@ export async function currentSnapshot(pool: Pool): Promise<string> {
   return rows[0]!.snapshot;
 }
 
-/** Of transactions that had not been visible at `since`, each once, however long they took. */
+/**
+ * Of transactions that had not been visible at `since`, each once, however long they took. Numbers beyond the last one came with
+ * a copy from another server.
+ */
 export async function readTouched(pool: Pool, since: string): Promise<Touched> {
   const { rows } = await pool.query<{
     snapshot: string;
@@ -99,7 +102,8 @@ export async function readTouched(pool: Pool, since: string): Promise<Touched> {
       from (values (1)) as one (row)
       left join page_touch t
         on t.transaction >= pg_snapshot_xmin($1::pg_snapshot)
-        and not pg_visible_in_snapshot(t.transaction, $1::pg_snapshot)`,
+        and not pg_visible_in_snapshot(t.transaction, $1::pg_snapshot)
+        and t.transaction < pg_snapshot_xmax(pg_current_snapshot())`,
     values: [since],
   });
   const keys = rows.flatMap(({ host_hashes: hosts, url_hashes: urls }) =>
