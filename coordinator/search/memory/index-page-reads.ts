@@ -76,10 +76,23 @@ export interface Touched {
 /** Who has not read for so long begins from the start. */
 export const touchesKeptMs = 30 * 60_000;
 
-export async function forgetTouches(pool: Pool): Promise<void> {
-  await pool.query("delete from page_touch where touched_at < now() - make_interval(secs => $1)", [
-    touchesKeptMs / 1000,
-  ]);
+/** Forgets what transactions touched that had ended half an hour ago, by the coordinator's clock. */
+export class TouchedPages {
+  /** All transactions below that number had ended then. */
+  #marks: readonly { readonly atMs: number; readonly transaction: string }[] = [];
+
+  async forgetOld(pool: Pool, now: Date): Promise<void> {
+    const atMs = now.getTime();
+    const { rows } = await pool.query<{ transaction: string }>(
+      "select pg_snapshot_xmin(pg_current_snapshot())::text as transaction",
+    );
+    const marks = [...this.#marks, { atMs, transaction: rows[0]!.transaction }];
+    const old = marks.filter((mark) => atMs - mark.atMs >= touchesKeptMs);
+    this.#marks = marks.slice(old.length);
+    const last = old.at(-1);
+    if (last === undefined) return;
+    await pool.query("delete from page_touch where transaction < $1::xid8", [last.transaction]);
+  }
 }
 
 export async function currentSnapshot(pool: Pool): Promise<string> {
