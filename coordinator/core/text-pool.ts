@@ -16,8 +16,6 @@ export interface TextPoolParts {
 
 const firstTextBytes = 4096;
 const firstPlaces = 256;
-/** Eight megabytes. */
-const fewPlaces = 2 ** 21;
 /** `internMany` reads so many texts ahead: what is read stays in the cache until it is needed. */
 const textsAtOnce = 128;
 
@@ -234,15 +232,10 @@ export class TextPool {
     this.#ends = ends;
   }
 
-  /** Twice the places, or four times while they are few: at least a quarter of them are empty, always. */
+  /** Twice the places: at least a quarter of them are empty, always. */
   #growTable(): void {
     const old = this.#table;
-    const times = old.length < fewPlaces ? 2 : 1;
-    const places = Math.max(
-      firstPlaces,
-      times * old.length,
-      2 ** Math.ceil(Math.log2((4 / 3) * (this.#count + 1))),
-    );
+    const places = Math.max(firstPlaces, old.length, 2 ** Math.ceil(Math.log2((4 / 3) * (this.#count + 1))));
     this.#table = new Int32Array(2 * places);
     for (let at = 0; at < old.length; at += 2) {
       if (old[at] !== 0) this.#put(old[at] as number, old[at + 1] as number);
