@@ -296,7 +296,7 @@ export class RecordStore implements PieceReceiver {
   readonly #contexts = new Int32Array(mostPending);
   readonly #holders = new Int32Array(mostPending);
   readonly #ownNames = new Int32Array(mostPending);
-  readonly #references: PendingReferences = {
+  readonly #pendingReferences: PendingReferences = {
     contexts: new Int32Array(mostPending),
     texts: new Int32Array(mostPending),
     ownNames: new Int32Array(mostPending),
@@ -358,7 +358,7 @@ export class RecordStore implements PieceReceiver {
 
   /** From the numbers of texts to the indexes of references. */
   #finishHolders(count: number, ids: Int32Array): void {
-    const { contexts, texts, ownNames } = this.#references;
+    const { contexts, texts, ownNames } = this.#pendingReferences;
     let held = 0;
     for (let at = 0; at < count; at += 1) {
       const text = this.#holders[at] as number;
@@ -368,7 +368,7 @@ export class RecordStore implements PieceReceiver {
       texts[held] = ids[text] as number;
       ownNames[held++] = ownName === none ? none : (ids[ownName] as number);
     }
-    const indexes = this.references.indexMany(this.#references, held);
+    const indexes = this.references.indexMany(this.#pendingReferences, held);
     let next = 0;
     for (let at = 0; at < count; at += 1)
       if (this.#holders[at] !== none) this.#holders[at] = indexes[next++] as number;
