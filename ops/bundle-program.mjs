@@ -74,6 +74,8 @@ function ownPlaces(root) {
           .replaceAll(/await import\("@?[a-z][^"]*"\)/g, (loading) => `__named(${loading})`)
           .replaceAll("import.meta.url", `${place}.href`)
           .replaceAll("import.meta.filename", `__pathOf(${place})`);
+        const other = /import\.meta\.\w+/.exec(contents)?.[0];
+        if (other !== undefined) throw new Error(`${path}: ${other} would be that of a piece of the bundle`);
         return { contents, loader: "ts" };
       });
     },
