@@ -380,7 +380,7 @@ const scriptNames: ReadonlyMap<string, string> = new Map([
   ["Deva", "Devanagari"],
 ]);
 
-/** Of languages declared lately: CLDR takes longer to ask than the text to look at. */
+/** Of languages declared lately, so that CLDR is asked once for each. */
 const knownScripts = new Map<string, string | undefined>();
 const maxKnownScripts = 500;
 
