@@ -76,10 +76,6 @@ export interface Recall {
   readonly poor: number;
 }
 
-export function recallOf(reads: RankingReads, known: readonly Truth[]): Promise<Recall[]> {
-  return recallBy((truth) => bestTexts(reads, truth), known);
-}
-
 type RankingReads = Parameters<typeof rankPages>[0];
 
 /** The first ten that are found. */
