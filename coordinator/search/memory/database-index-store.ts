@@ -1,4 +1,5 @@
 /** The index in memory as it follows the database: built from all pages, then kept level with those that change. */
+import { randomInt } from "node:crypto";
 import { setImmediate as turn } from "node:timers/promises";
 import type { Pool } from "pg";
 import type { IndexAnswer, IndexQuestion } from "./index-answer.ts";
@@ -35,7 +36,7 @@ export class DatabaseIndex {
   readonly #pool: Pool;
   readonly #mostBytes: number;
   readonly #usedBytes: () => number;
-  readonly index = new MemoryIndex();
+  readonly index = new MemoryIndex(randomInt(2 ** 32));
   #snapshot = "";
   #crawlers: ReadonlyMap<number, string> = new Map();
   /** The last host whose country was read; null: the next is the first. */

@@ -30,7 +30,7 @@ const joinedAtOnce = 6;
 const lostShare = 0.3;
 
 export class MemoryIndex {
-  readonly terms = new TermTable();
+  readonly terms: TermTable;
   readonly hosts = new Hosts();
   readonly languages = new Names();
   readonly countries = new Names();
@@ -42,8 +42,14 @@ export class MemoryIndex {
   readonly uses = new Map<number, UseAnswers>();
   /** Lists of which that is not known yet. */
   readonly newSets = new Set<number>();
-  readonly #builder = new SegmentBuilder(this.terms);
+  readonly #builder: SegmentBuilder;
   #segments: Segment[] = [];
+
+  /** By chance, and told to nobody. */
+  constructor(seed: number) {
+    this.terms = new TermTable(seed);
+    this.#builder = new SegmentBuilder(this.terms);
+  }
 
   get segments(): readonly Segment[] {
     return this.#segments;

@@ -1,105 +1,97 @@
 /**
- * Numbers for words: each lexeme, as bytes, gets the next one and keeps it. All of them lie in one buffer, so that ten
- * million cost neither a string nor an entry of a Map each: 12 bytes and their letters.
+ * Numbers for words: each lexeme gets the next one and keeps it. A word is known by 64 bits of hash, as URLs are, seeded by chance
+ * so that nobody can make two words that share them. It takes one look into memory; its letters, kept elsewhere, would be two more.
  */
+
+/** Of a slot: both halves of the hash, and the number + 1 (0: it is free). */
+const slotNumbers = 3;
 
 const firstSlots = 1 << 12;
 
 export class TermTable {
-  #bytes = new Uint8Array(1 << 16);
-  #used = 0;
-  /** Where each word begins; it ends where the next begins. */
-  #starts = new Uint32Array(1 << 11);
+  readonly #seed: number;
   #count = 0;
+  #slots = new Uint32Array(slotNumbers * firstSlots);
+  #mask = firstSlots - 1;
+  /** The other half of the last hash. */
+  #second = 0;
+  /** Where the word that was added last ends. */
   end = 0;
-  /** Open addressing: number + 1, or 0. */
-  #slots = new Uint32Array(firstSlots);
+
+  constructor(seed: number) {
+    this.#seed = seed;
+  }
 
   get count(): number {
     return this.#count;
   }
 
   get byteLength(): number {
-    return this.#bytes.byteLength + this.#starts.byteLength + this.#slots.byteLength;
+    return this.#slots.byteLength;
   }
 
-  /**
-   * The number of the word that begins at `from` and ends before a 0, given to it now where it has none. Where it ended is in
-   * `end` then: words are read once, for their end and their hash.
-   */
+  /** The number of the word that begins at `from` and ends before a 0, given to it now where it has none. */
   add(buffer: Uint8Array, from: number): number {
-    let hash = firstHash;
-    let to = from;
-    for (; to < buffer.length && buffer[to] !== 0; to++) hash = Math.imul(hash ^ buffer[to]!, hashFactor);
-    hash = mixed(hash);
-    this.end = to;
-    const slot = this.#slotOf(buffer, from, to, hash);
-    const known = this.#slots[slot]!;
+    const first = this.#hash(buffer, from);
+    const at = this.#slotOf(first, this.#second);
+    const known = this.#slots[at + 2]!;
     if (known !== 0) return known - 1;
-    this.#append(buffer, from, to);
-    this.#slots[slot] = this.#count;
-    if (2 * this.#count > this.#slots.length) this.#widen();
+    this.#slots[at] = first;
+    this.#slots[at + 1] = this.#second;
+    this.#count += 1;
+    this.#slots[at + 2] = this.#count;
+    if (2 * this.#count > this.#mask) this.#widen();
     return this.#count - 1;
   }
 
   /** -1: no such word. */
   find(word: string): number {
-    const bytes = encoder.encode(word);
-    return this.#slots[this.#slotOf(bytes, 0, bytes.length, hashOf(bytes, 0, bytes.length))]! - 1;
+    const first = this.#hash(encoder.encode(word), 0);
+    return this.#slots[this.#slotOf(first, this.#second) + 2]! - 1;
   }
 
-  #slotOf(buffer: Uint8Array, from: number, to: number, hash: number): number {
-    const mask = this.#slots.length - 1;
-    for (let slot = hash & mask; ; slot = (slot + 1) & mask) {
-      const known = this.#slots[slot]!;
-      if (known === 0 || this.#isSame(known - 1, buffer, from, to)) return slot;
+  #slotOf(first: number, second: number): number {
+    const slots = this.#slots;
+    for (let slot = first & this.#mask; ; slot = (slot + 1) & this.#mask) {
+      const at = slotNumbers * slot;
+      if (slots[at + 2] === 0 || (slots[at] === first && slots[at + 1] === second)) return at;
     }
   }
 
-  #isSame(number: number, buffer: Uint8Array, from: number, to: number): boolean {
-    const start = this.#starts[number]!;
-    const end = number + 1 === this.#count ? this.#used : this.#starts[number + 1]!;
-    if (end - start !== to - from) return false;
-    const bytes = this.#bytes;
-    for (let at = start, other = from; at < end; at++, other++) if (bytes[at] !== buffer[other]) return false;
-    return true;
-  }
-
-  #append(buffer: Uint8Array, from: number, to: number): void {
-    if (this.#count === this.#starts.length) this.#starts = grown(this.#starts, 2 * this.#count);
-    const needed = this.#used + to - from;
-    if (needed > this.#bytes.length)
-      this.#bytes = grown(this.#bytes, Math.max(needed, 2 * this.#bytes.length));
-    this.#starts[this.#count] = this.#used;
-    for (let at = from; at < to; at++) this.#bytes[this.#used++] = buffer[at]!;
-    this.#count += 1;
+  /** FNV-1a, and a sum of another kind beside it; both mixed at the end, so that each bit depends on all. */
+  #hash(buffer: Uint8Array, from: number): number {
+    let first = 0x811c9dc5 ^ this.#seed;
+    let second = Math.imul(this.#seed, 0x9e3779b1);
+    let at = from;
+    for (; at < buffer.length; at++) {
+      const byte = buffer[at]!;
+      if (byte === 0) break;
+      first = Math.imul(first ^ byte, 0x01000193);
+      second = Math.imul((second << 5) ^ (second >>> 27) ^ byte, 0x85ebca6b);
+    }
+    this.end = at;
+    this.#second = mixed(second);
+    return mixed(first);
   }
 
   #widen(): void {
-    const slots = new Uint32Array(2 * this.#slots.length);
-    const mask = slots.length - 1;
-    for (let number = 0; number < this.#count; number++) {
-      const end = number + 1 === this.#count ? this.#used : this.#starts[number + 1]!;
-      let slot = hashOf(this.#bytes, this.#starts[number]!, end) & mask;
-      while (slots[slot] !== 0) slot = (slot + 1) & mask;
-      slots[slot] = number + 1;
+    const former = this.#slots;
+    this.#mask = 2 * this.#mask + 1;
+    this.#slots = new Uint32Array(slotNumbers * (this.#mask + 1));
+    for (let from = 0; from < former.length; from += slotNumbers) {
+      if (former[from + 2] === 0) continue;
+      const at = this.#slotOf(former[from]!, former[from + 1]!);
+      this.#slots.set(former.subarray(from, from + slotNumbers), at);
     }
-    this.#slots = slots;
   }
 }
 
 const encoder = new TextEncoder();
 
-/** FNV-1a, its high bits mixed into the low ones, which choose the slot. */
-const firstHash = 0x811c9dc5;
-const hashFactor = 0x01000193;
-
-const mixed = (hash: number): number => (hash ^ (hash >>> 15)) >>> 0;
-
-function hashOf(buffer: Uint8Array, from: number, to: number): number {
-  let hash = firstHash;
-  for (let at = from; at < to; at++) hash = Math.imul(hash ^ buffer[at]!, hashFactor);
-  return mixed(hash);
+function mixed(hash: number): number {
+  const some = Math.imul(hash ^ (hash >>> 16), 0x7feb352d);
+  const more = Math.imul(some ^ (some >>> 15), 0x846ca68b);
+  return (more ^ (more >>> 16)) >>> 0;
 }
 
 type Numbers =
