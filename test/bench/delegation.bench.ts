@@ -28,6 +28,7 @@ import {
   type Target,
   targetsIn,
 } from "./delegation/registry-world.ts";
+import { figure } from "./figure.ts";
 
 const policy = policyNames.find((name) => name === process.argv[2]) ?? "nearest";
 const fleets = process.argv[3] ? [Number(process.argv[3])] : [12, 50, 200, 1000, 3000, 10_000];
@@ -86,6 +87,7 @@ async function measureCpu(count: number): Promise<void> {
     const ratio = (median(times[way]!) / median(times[0]!)).toFixed(1);
     const each = single[way]!.toSorted((a, b) => a - b);
     const [half, most] = [0.5, 0.95].map((share) => each[Math.floor(share * each.length)]);
+    figure(`${name}, ${count} crawlers`, median(times[way]!), "µs CPU");
     const spreadOfEach = half === undefined ? "" : `, of single ones the median ${half}, 95 % within ${most}`;
     console.log(`${name.padEnd(16)} ${spread(times[way]!)}, ratio ${ratio}${spreadOfEach}`);
   });

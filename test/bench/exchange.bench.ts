@@ -25,6 +25,7 @@ import { stopEmbeddedPostgres } from "#db/embedded-postgres";
 import { migrate } from "#db/migrate";
 import type { Database } from "#db/server-database";
 import { webServer } from "../support/web-server.ts";
+import { figure } from "./figure.ts";
 
 const urls = Number(process.argv[2] ?? 40_000);
 const urlsPerHost = 20;
@@ -92,6 +93,13 @@ async function measure(round: number, asking: AskParent): Promise<void> {
   const figures = [perSecond(baseMs), perSecond(queuedMs), perSecond(sentMs), told];
   const words = figures.map((value) => value.toLocaleString("en-GB")).join(" | ");
   console.log(`| ${round} | ${words} | ${(baseMs / (queuedMs + sentMs)).toFixed(2)} |`);
+  const rates = {
+    "admitted, alone": baseMs,
+    "kept by the child": queuedMs,
+    "told and admitted above": sentMs,
+  };
+  for (const [name, ms] of Object.entries(rates))
+    figure(name, perSecond(ms), "URLs/s", { higherIsBetter: true });
 }
 
 function printBeginning(): void {

@@ -24,6 +24,7 @@ import { openDatabase } from "#db/connect";
 import { stopEmbeddedPostgres } from "#db/embedded-postgres";
 import { migrate } from "#db/migrate";
 import type { FetchResult } from "#protocol/result";
+import { figure } from "./figure.ts";
 
 const texts = Number(process.argv[2] ?? 200_000);
 const rounds = Number(process.argv[3] ?? 12);
@@ -108,6 +109,9 @@ try {
   );
   for (const [kind, { backend, coordinator }] of cpu.entries()) {
     console.log(`${kinds[kind]!.name.padEnd(34)} backend ${line(backend)}  coordinator ${line(coordinator)}`);
+    if (kinds[kind]!.without !== undefined) continue;
+    figure(`${kinds[kind]!.name}, backend`, median(backend), "ms CPU a page");
+    figure(`${kinds[kind]!.name}, coordinator`, median(coordinator), "ms CPU a page");
   }
   const baseline = median(cpu[0]!.backend);
   console.log(

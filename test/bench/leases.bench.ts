@@ -13,6 +13,7 @@
 import { parseArgs } from "node:util";
 import type { FrontierOrder, OrderName } from "#coordinator/frontier/order/strategies";
 import { orderNames } from "#coordinator/frontier/order/strategies";
+import { figure } from "./figure.ts";
 import {
   type LeaseTimes,
   type LeaseWorld,
@@ -91,6 +92,7 @@ async function orders(on: LeaseWorld): Promise<void> {
       console.log(
         `| ${round} | ${name} | ${costs(one)} | ${inAll.toFixed(2)} | ${(one.serverMs / least.serverMs).toFixed(2)} |`,
       );
+      if (round > 0) figure(name, (one.serverMs + one.ownMs) / one.asks, "ms CPU an ask");
     }
   }
 }

@@ -2,7 +2,8 @@
  * What shipping a result costs, in bytes and in CPU, packed (protocol version 2) and as JSON (version 1), with
  * the parts that the bytes are made of. Bytes are exact and the same in every run; times are CPU, as ratios to
  * JSON in the same round, median and range of the rounds. On the benchmark's own pages, and on the real pages
- * of the shared data where they are at hand.
+ * of the shared data where they are at hand. Run: npm run bench -- wire; with `short` behind it, without parts and
+ * dictionaries.
  */
 
 import { readFileSync } from "node:fs";
@@ -30,8 +31,10 @@ import type { FetchResult, PageExtract } from "#protocol/result";
 import { InflaterPool, loadZlibSync } from "#protocol/zlib-sync-inflater";
 import { sharedData } from "../support/shared-data.ts";
 import { benchPages } from "./crawl/page-markup.ts";
+import { figure } from "./figure.ts";
 
-const rounds = 9;
+const isShort = process.argv.includes("short");
+const rounds = isShort ? 5 : 9;
 const maxBytes = 8 * 1024 * 1024;
 const zlibSync = await loadZlibSync();
 const pool = new InflaterPool(zlibSync, 8);
@@ -51,8 +54,10 @@ await report(
 const real = realPages();
 if (real.length > 0) {
   await report("the real pages, by host", real);
-  await reportParts(real);
-  await reportDictionary(real);
+  if (!isShort) {
+    await reportParts(real);
+    await reportDictionary(real);
+  }
 }
 
 async function report(what: string, pages: readonly Page[]): Promise<void> {
@@ -72,7 +77,8 @@ async function report(what: string, pages: readonly Page[]): Promise<void> {
   line("JSON in one deflate stream", bytesOf(json));
   line("packed, texts in one deflate stream", bytesOf(frames));
   console.log(`  packed sends ${((100 * bytesOf(frames)) / bytesOf(json)).toFixed(1)} % of what JSON sends`);
-  await reportTimes(results, { json, deflated, parts });
+  figure(`packed, ${what}`, bytesOf(frames) / pages.length, "bytes a result");
+  await reportTimes(results, { json, deflated, parts }, what);
 }
 
 interface Sent {
@@ -81,7 +87,7 @@ interface Sent {
   readonly parts: readonly MessageParts[];
 }
 
-async function reportTimes(results: readonly FetchResult[], sent: Sent): Promise<void> {
+async function reportTimes(results: readonly FetchResult[], sent: Sent, what: string): Promise<void> {
   const works: [string, () => unknown][] = [
     ["crawler: JSON", () => void asJson(results)],
     ["crawler: JSON and deflate", () => deflateAll(asJson(results))],
@@ -99,6 +105,7 @@ async function reportTimes(results: readonly FetchResult[], sent: Sent): Promise
   }
   const baseline = times[1]!;
   works.forEach(([name], at) => {
+    if (!name.includes("JSON")) figure(`${name}, ${what}`, median(times[at]!), "µs CPU a result");
     const ratios = times[at]!.map((time, round) => time / baseline[round]!);
     const range = `${Math.min(...ratios).toFixed(2)} to ${Math.max(...ratios).toFixed(2)}`;
     console.log(
