@@ -19,6 +19,8 @@ import { MeasuredProcess } from "./crawl/measured-process.ts";
 import { benchPages } from "./crawl/page-markup.ts";
 import { spread } from "./crawl/spread.ts";
 import { stageProfile } from "./crawl/stage-profile.ts";
+import { figure } from "./figure.ts";
+import { median } from "./runner/compare-figures.ts";
 
 const root = join(import.meta.dirname, "../..");
 const rounds = process.argv.includes("short") ? 3 : 9;
@@ -224,6 +226,7 @@ async function compare(sides: readonly Side[], set: PageSet, pages: number): Pro
       side.ms.push(((await side.process.usage()).cpuMs - before.cpuMs) / (passes * pages));
     }
   }
+  figure(`${set} pages`, median(measured[0]!.ms), "ms CPU a page");
   console.log(`\n${set.padEnd(24)} ms CPU a page           ours in its`);
   for (const side of measured) {
     const ratios = side.ms.map((ms, round) => measured[0]!.ms[round]! / ms);

@@ -12,7 +12,8 @@ export interface QuickBench {
 }
 
 export const quickBenches: readonly QuickBench[] = [
-  { name: "crawl", args: ["short", "alone"] },
+  { name: "crawl", args: ["real", "made", "short", "alone"] },
+  { name: "extract", args: ["short"] },
   { name: "wire", args: ["short"] },
   { name: "ingest", args: ["20000", "5"] },
   { name: "leases", args: ["orders", "--rounds", "1"] },
