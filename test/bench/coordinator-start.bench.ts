@@ -4,8 +4,9 @@
  * the first time and again; and on a database of ten million subnets and a million delegations, its tree from the rows and
  * from the snapshot. The large database is made once (minutes) and kept in a folder for the next run. Linux: /proc.
  *
- * Run: npm run build && npm run bench -- coordinator-start [short] [--rounds 3] [--subnets 10000000]
- *   [--delegations 1000000] [--home FOLDER] [--profile FOLDER] (V8 profiles of the starts); `short`: empty databases alone
+ * Run: npm run build && npm run bench -- coordinator-start [short | large] [--rounds 3] [--subnets 10000000]
+ *   [--delegations 1000000] [--home FOLDER] [--profile FOLDER] (V8 profiles of the starts); `short`: empty databases
+ *   alone; `large`: the large one alone
  */
 import { type ChildProcessByStdio, spawn } from "node:child_process";
 import { once } from "node:events";
@@ -55,7 +56,7 @@ try {
   console.log(`${rounds} starts each, median (lowest to highest)`);
   console.log("| start | ready, s | processor time, s | peak, MB |");
   console.log("|---|---|---|---|");
-  await emptyDatabases();
+  if (!positionals.includes("large")) await emptyDatabases();
   if (!positionals.includes("short")) await largeDatabase();
 } finally {
   rmSync(scratch, { recursive: true, force: true });

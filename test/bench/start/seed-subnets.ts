@@ -49,7 +49,7 @@ export async function seedSubnets(pool: Pool, { subnets, delegations, say }: See
          delegated_at)
        select subnet_id, 1 + subnet_id % $2, 'probe-round', true, subnet_id % 300, 1 + (subnet_id + 7) % $2,
          subnet_id % 290, now()
-       from (select subnet_id from subnet order by hashint4(subnet_id) limit $1) some`,
+       from (select subnet_id from subnet order by hashint4(subnet_id) limit $1) picked`,
       [delegations, crawlers],
     );
     await client.query("insert into registry_generation (state, applied_at) values ('applied', now())");
