@@ -18,25 +18,25 @@ const bounds = {
 
 const all = ["test/**/*.test.ts"];
 
-/** Half a minute each: one that began last would be waited for by itself. A run that knows how long they took knows better. */
+/** A third of a minute and more: one that began last would be waited for by itself. A run that knows how long they took knows better. */
 const long =
-  /(evening|packed-program|two-coordinators|changing-fleet|killed-run|fleet-in-a-box|restore-drill|standby|backup|hosts-and-parts|chaos|messages)\.test\.ts$/;
+  /(evening|killed-run|backup|registry\.browser|changing-fleet|fleet\.browser|messages|two-coordinators|restore-drill|fleet-in-a-box|embedded-postgres|chaos|many-days|real-web|standby|shared-files|silent-database|hosts-and-parts|route-change)\.test\.ts$/;
+/** Finds installed what another file installs; beside that it would wait for it. */
+const late = /packed-program\.test\.ts$/;
 
 class LongFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
-    const sorted = await super.sort(files);
-    return [
-      ...sorted.filter(({ moduleId }) => long.test(moduleId)),
-      ...sorted.filter(({ moduleId }) => !long.test(moduleId)),
-    ];
+    const rank = ({ moduleId }: TestSpecification) => (long.test(moduleId) ? 0 : late.test(moduleId) ? 2 : 1);
+    return (await super.sort(files)).toSorted((one, other) => rank(one) - rank(other));
   }
 }
 /** Tests whose subject is time on the wire: beside all others they would measure how busy the machine is; three wait together. */
 const alone = [
   "test/end-to-end/{changing-pages,hosts-and-parts,live-rounds,route-change,one-crawler-per-address,swapped-fleet}.test.ts",
+  "test/ops/world/running-world.test.ts",
 ];
-/** Those that measure distances to the millisecond: one after the other, when nothing else runs. */
-const last = ["test/end-to-end/whole-way.test.ts", "test/ops/world/running-world.test.ts"];
+/** Compares distances within five milliseconds: when nothing else runs. */
+const last = ["test/end-to-end/whole-way.test.ts"];
 
 export default defineConfig({
   ...doors,
@@ -44,6 +44,8 @@ export default defineConfig({
     // Once for all of them: projects that are stated in full inherit no set-up of their own.
     globalSetup: ["test/support/global-setup.ts"],
     sequence: { sequencer: LongFirst },
+    // What the first project has compiled, and the run before, the others need not compile again.
+    experimental: { fsModuleCache: true },
     projects: [
       // Files share a process and its modules, loaded once and not hundreds of times: each closes what it opens.
       {
@@ -70,7 +72,14 @@ export default defineConfig({
       },
       {
         ...doors,
-        test: { ...bounds, name: "last", include: last, maxWorkers: 1, sequence: { groupOrder: 2 } },
+        test: {
+          ...bounds,
+          name: "last",
+          include: last,
+          isolate: false,
+          maxWorkers: 1,
+          sequence: { groupOrder: 2 },
+        },
       },
     ],
   },

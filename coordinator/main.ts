@@ -409,9 +409,9 @@ async function openRooms(ground: Ground) {
 async function goToWork(ground: Ground, rooms: Rooms): Promise<RunningCoordinator> {
   const { config, log, now, timekeeper, presence, incidents } = ground;
   const followers = [ground.policies, rooms.releases, rooms.optOuts, rooms.links];
+  const following = await followDatabase(ground, rooms);
   const { pool, url: databaseUrl } = ground.database;
   const index = searchIndex({ pool, databaseUrl, settings: config.search, log });
-  const following = await followDatabase(ground, rooms);
   try {
     // Who is invited by the pages that listen now is to find a release.
     await ground.keepReleases(now());

@@ -2,7 +2,9 @@
 // and of the dock with the partners' commands (nearcrawl-crawler.mjs, which an administrator installs).
 // Of the same commit and packages it is the same, byte for byte, wherever and whenever it is made: paths are told
 // from the root, links are not followed to another place, lists are in one order.
+import assert from "node:assert/strict";
 import { join } from "node:path";
+import { pathToFileURL } from "node:url";
 import { build } from "esbuild";
 
 /** `stopWords`: what readStopWords of migrating-crawler/extract/stop-words.ts gives; a bundle has no files beside it. */
@@ -27,7 +29,7 @@ async function bundle(entry, { root, outfile, stopWords }) {
     external: ["zlib-sync"],
     absWorkingDir: root,
     preserveSymlinks: true,
-    plugins: [messagesInEnglish],
+    plugins: [messagesInEnglish, languagesAsText],
     define: { bundledStopWords: JSON.stringify(inOrder(stopWords)), isOneFile: "true" },
     banner: { js: "import{createRequire as __cr}from'node:module';const require=__cr(import.meta.url);" },
     logLevel: "warning",
@@ -41,6 +43,20 @@ export const messagesInEnglish = {
     bundler.onLoad({ filter: /zod[/\\]v4[/\\]locales[/\\]index\.js$/ }, () => ({
       contents: 'export { default as en } from "./en.js";',
     }));
+  },
+};
+
+/** A megabyte of n-grams is read past at every start, and read when it is used: both are faster as one text of JSON. */
+export const languagesAsText = {
+  name: "languages-as-text",
+  setup(bundler) {
+    bundler.onLoad({ filter: /eld[/\\]src[/\\]ngrams[/\\]\w+\.js$/ }, async ({ path }) => {
+      const data = { ...(await import(pathToFileURL(path).href)) };
+      const text = JSON.stringify(data);
+      assert.deepStrictEqual(JSON.parse(text), data);
+      const names = Object.keys(data).join(", ");
+      return { contents: `export const { ${names} } = JSON.parse(${JSON.stringify(text)});` };
+    });
   },
 };
 

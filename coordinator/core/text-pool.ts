@@ -67,13 +67,13 @@ export class TextPool {
   }
 
   /**
-   * Interns the texts that lie one behind the other up to `ends`, in that order, into `ids`. What waits for memory in a
+   * Interns `count` texts that lie one behind the other up to `ends`, in that order, into `ids`. What waits for memory in a
    * large pool is the look-up, several times a text; here the waits of many texts overlap.
    */
-  internMany(bytes: Uint8Array, ends: ArrayLike<number>, ids: Int32Array): void {
+  internMany(bytes: Uint8Array, ends: ArrayLike<number>, ids: Int32Array, count: number): void {
     let start = 0;
-    for (let from = 0; from < ids.length; from += this.#hashes.length) {
-      const to = Math.min(ids.length, from + this.#hashes.length);
+    for (let from = 0; from < count; from += textsAtOnce) {
+      const to = Math.min(count, from + textsAtOnce);
       this.#fetchPlaces(bytes, start, ends, from, to);
       for (let at = from; at < to; at += 1) {
         const end = ends[at] as number;
@@ -86,7 +86,10 @@ export class TextPool {
   /** The hashes; and reads, text by text without waiting for the last one, what looking them up will read. */
   #fetchPlaces(bytes: Uint8Array, first: number, ends: ArrayLike<number>, from: number, to: number): void {
     if (this.#table.length === 0) this.#growTable();
-    const [hashes, found, table, here] = [this.#hashes, this.#found, this.#table, this.#text];
+    const hashes = this.#hashes;
+    const found = this.#found;
+    const table = this.#table;
+    const here = this.#text;
     const mask = table.length - 2;
     const count = to - from;
     for (let at = 0, start = first; at < count; at += 1) {
@@ -115,7 +118,7 @@ export class TextPool {
   absorb({ text, ends }: TextPoolParts): Int32Array {
     checkEnds(text, ends);
     const ids = new Int32Array(ends.length);
-    this.internMany(text, ends, ids);
+    this.internMany(text, ends, ids, ends.length);
     return ids;
   }
 

@@ -79,10 +79,14 @@ export interface CandidateSearch {
 }
 
 /** The host of the filter and those below it. */
-export async function hostsOfSite(client: PoolClient, site: string): Promise<HostHash[]> {
+export async function hostsOfSite(
+  client: PoolClient,
+  site: string,
+  atMost = hostsBelow,
+): Promise<HostHash[]> {
   const { rows } = await client.query<{ host_hash: HostHash }>(
-    `select host_hash from frontier_host h where ${isOfSite("h.host", "$1")} limit ${hostsBelow}`,
-    [site],
+    `select host_hash from frontier_host h where ${isOfSite("h.host", "$1")} limit $2`,
+    [site, atMost],
   );
   return rows.map((row) => row.host_hash);
 }

@@ -3,7 +3,7 @@ import type { Pool } from "pg";
 import type { Timekeeper } from "#core/scheduler";
 import { keepSearch } from "./index-upkeep-store.ts";
 import { IndexKeeper, type IndexKeeperOptions } from "./memory/index-keeper-store.ts";
-import { forgetTouches } from "./memory/index-page-reads.ts";
+import { TouchedPages } from "./memory/index-page-reads.ts";
 
 const upkeepMs = 5000;
 const forgetMs = 300_000;
@@ -26,7 +26,10 @@ export function searchIndex(options: IndexKeeperOptions): IndexKeeper {
 }
 
 export function scheduleSearch(ports: SearchDutyPorts): void {
-  ports.timekeeper.every("forget-touched-pages", forgetMs, async () => await forgetTouches(ports.pool));
+  const touched = new TouchedPages();
+  ports.timekeeper.every("forget-touched-pages", forgetMs, async () =>
+    touched.forgetOld(ports.pool, ports.now()),
+  );
   ports.timekeeper.every("keep-search", upkeepMs, async () => await searchTurn(ports));
 }
 

@@ -1,7 +1,7 @@
 /**
  * The rules of holder-name.ts for names and handles in plain ASCII, straight from their bytes and without a text: a
- * registry has millions of them. What is out of the way (other letters, initials, a phrase among legal forms, a word
- * that placeholders begin with) is left to `holderOf`; where this says yes, both say the same.
+ * registry has millions of them. What is out of the way (other letters, a phrase among legal forms, a word that
+ * placeholders begin with) is left to `holderOf`; where this says yes, both say the same.
  */
 import { TextPool } from "#core/text-pool";
 import { areDistinctiveLetters, wordKinds } from "./holder-name.ts";
@@ -14,6 +14,9 @@ const dash = 0x2d;
 const dot = 0x2e;
 const slash = 0x2f;
 const comma = 0x2c;
+const ampersand = 0x26;
+const bytesOf = (text: string) => new TextEncoder().encode(text);
+const [and, co, gmbh, pt] = [bytesOf("and"), bytesOf("co"), bytesOf("gmbh"), bytesOf("pt")];
 
 /** What a byte is, as flags. */
 const digit = 1;
@@ -22,7 +25,7 @@ const capital = 4;
 const small = 8;
 /** `._@/:+-`, which handles and ids have beside letters and digits. */
 const inIds = 16;
-/** What only texts are right for: `&` becomes a word, and quotes are taken out. */
+/** What only texts are right for: control characters, letters beyond ASCII, and quotes, which are taken out. */
 const forTexts = 32;
 const alphanumeric = digit | capital | small;
 const letter = capital | small;
@@ -33,7 +36,7 @@ const flags = Uint8Array.from({ length: 256 }, (_, code) => {
   if (/[0-9]/.test(character)) return character === "0" ? digit : digit | nonZero;
   if (/[A-Za-z]/.test(character)) return character < "a" ? capital : small;
   if ("._@/:+-".includes(character)) return inIds;
-  return "&'`".includes(character) ? forTexts : 0;
+  return "'`".includes(character) ? forTexts : 0;
 });
 
 /** `administered` and `unallocated` have fewer letters. */
@@ -41,7 +44,7 @@ const longestFirstWord = 16;
 
 export class AsciiHolderNames {
   /** What `normalise` made, up to `length`. */
-  readonly text = new Uint8Array(maxBytes + 2);
+  readonly text = new Uint8Array(6 * maxBytes);
   start = 0;
   end = 0;
   isDistinctive = false;
@@ -120,36 +123,65 @@ export class AsciiHolderNames {
     const { text } = this;
     let count = 0;
     let length = 0;
-    let wordStart = 0;
     let hasComma = false;
-    for (let at = start; at <= end; at += 1) {
-      const code = at < end ? (bytes[at] as number) : space;
+    for (let at = start; at < end; ) {
+      const code = bytes[at] as number;
       const flag = flags[code] as number;
       if (flag & forTexts) return 0;
+      const wordStart = length;
       if (flag & alphanumeric) {
-        text[length++] = flag & capital ? code | 0x20 : code;
-        continue;
+        const wordEnd = this.#copyWord(bytes, at, end, length);
+        length += wordEnd - at;
+        at = wordEnd;
+        if (length - wordStart === 1 && flag & letter) {
+          // `S.A.`, `a/s`: letters by themselves with a point or slash between are one word.
+          for (let next = nextInitial(bytes, at, end); next >= 0; next = nextInitial(bytes, at, end)) {
+            text[length++] = (bytes[next] as number) | 0x20;
+            at = next + 1;
+          }
+        }
+      } else {
+        at += 1;
+        if (code === comma) hasComma = true;
+        if (code !== ampersand) continue;
+        text.set(and, length);
+        length += and.length;
       }
-      if (code === comma) hasComma = true;
-      if (length === wordStart) continue;
-      const isInitial = length - wordStart === 1 && (code === dot || code === slash);
-      if (isInitial && (text[wordStart] as number) > 0x60) return 0;
-      const kind = this.#kindOf(wordStart, length);
-      if (kind & wordKinds.inPhrases) return 0;
       this.#starts[count] = wordStart;
       this.#ends[count] = length;
-      this.#kindsOfWords[count++] = kind;
+      this.#kindsOfWords[count++] = this.#kindOf(wordStart, length);
       text[length++] = space;
-      wordStart = length;
     }
-    return count > 0 && hasComma && this.#isPt(count - 1) ? 0 : count;
+    if (count === 0 || endsAsForm(bytes, start, end)) return 0;
+    return this.#hasPhrase(count) || (hasComma && this.#isWord(count - 1, pt)) ? 0 : count;
   }
 
-  #isPt(word: number): boolean {
+  /** In small letters; gives where the word ends. */
+  #copyWord(bytes: Uint8Array, start: number, end: number, to: number): number {
+    let at = start;
+    for (; at < end; at += 1) {
+      const code = bytes[at] as number;
+      const flag = flags[code] as number;
+      if ((flag & alphanumeric) === 0) break;
+      this.text[to + at - start] = flag & capital ? code | 0x20 : code;
+    }
+    return at;
+  }
+
+  /** Words of which legal forms of several words are made; of `gmbh` only where such a one may follow. */
+  #hasPhrase(count: number): boolean {
+    for (let word = 0; word < count; word += 1) {
+      const kind = this.#kindsOfWords[word] as number;
+      if ((kind & wordKinds.inPhrases) === 0) continue;
+      if (!this.#isWord(word, gmbh)) return true;
+      if (word + 1 < count && (this.#isWord(word + 1, co) || this.#isWord(word + 1, and))) return true;
+    }
+    return false;
+  }
+
+  #isWord(word: number, letters: Uint8Array): boolean {
     const start = this.#starts[word] as number;
-    return (
-      (this.#ends[word] as number) - start === 2 && this.text[start] === 0x70 && this.text[start + 1] === 0x74
-    );
+    return isText(this.text, start, this.#ends[word] as number, letters);
   }
 
   #kindOf(start: number, end: number): number {
@@ -224,6 +256,29 @@ function mayMeanNobody(bytes: Uint8Array, start: number, end: number): boolean {
     if (bytes[at] === 0x4e && bytes[at + 1] === 0x4f && bytes[at + 2] === 0x54) return true;
   }
   return false;
+}
+
+/** The next letter by itself behind a point or slash and at most one space, or −1. */
+function nextInitial(bytes: Uint8Array, at: number, end: number): number {
+  if (at >= end || (bytes[at] !== dot && bytes[at] !== slash)) return -1;
+  const next = at + 1 < end && bytes[at + 1] === space ? at + 2 : at + 1;
+  if (next >= end || ((flags[bytes[next] as number] as number) & letter) === 0) return -1;
+  const isAlone = next + 1 === end || ((flags[bytes[next + 1] as number] as number) & alphanumeric) === 0;
+  return isAlone ? next : -1;
+}
+
+/** `Example, C.A.`, which is no pair of initials. */
+function endsAsForm(bytes: Uint8Array, start: number, end: number): boolean {
+  let at = bytes[end - 1] === dot ? end - 2 : end - 1;
+  if (at < start || ((bytes[at] as number) | 0x20) !== 0x61) return false;
+  if (bytes[at - 1] === space) at -= 1;
+  return at - 2 >= start && bytes[at - 1] === dot && ((bytes[at - 2] as number) | 0x20) === 0x63;
+}
+
+function isText(bytes: Uint8Array, start: number, end: number, letters: Uint8Array): boolean {
+  if (end - start !== letters.length) return false;
+  for (let at = start; at < end; at += 1) if (bytes[at] !== letters[at - start]) return false;
+  return true;
 }
 
 function isNumber(bytes: Uint8Array, start: number, end: number): boolean {

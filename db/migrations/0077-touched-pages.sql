@@ -8,7 +8,6 @@
 -- took long is not missed, as it would be by a number from a sequence or by the clock.
 create table page_touch (
   transaction xid8 not null default pg_current_xact_id(),
-  touched_at timestamptz not null default now(),
   host_hashes bigint[] not null,
   url_hashes bigint[] not null               -- beside the host hashes
 );

@@ -22,10 +22,10 @@ export interface Lexeme extends LexemeHash {
   slot: number;
 }
 
-/** Words of a table. 16,384 take about 4 MB; a page brings some hundred, few of them new. */
-const maxWords = 16_384;
+/** Words of a table. 32,768 take about 8 MB; a page brings some hundred, few of them new. */
+const maxWords = 32_768;
 
-const maxWordsOverall = 6 * maxWords;
+const maxWordsOverall = 3 * maxWords;
 const slotCount = 2 * maxWords;
 
 /** As many places are looked at for a word; more are full only where someone chose the words to be so. */

@@ -40,6 +40,8 @@ export interface GovernorSettings {
 
 /** Far above what a coordinator leases: 100 hosts with 1,000 long URLs each. */
 const mostLeaseBytes = 64 * 1024 * 1024;
+/** Pages that are read and not extracted: where extraction is what takes the time, more of them only take memory. */
+export const mostHeldPages = 32;
 const settleEveryMs = 250;
 const lookForPauseEveryMs = 2000;
 
@@ -289,6 +291,7 @@ export class Governor {
     readonly expectedBytes: number;
   }): number {
     const leftBytes = this.#caps.leftBytes("fetch") - this.#queuedBytes();
+    if (this.#heldPages >= mostHeldPages) return Number.POSITIVE_INFINITY;
     const inMemory = underWay + this.#heldPages;
     if (inMemory > 0 && this.#memory.isShort(inMemory)) return Number.POSITIVE_INFINITY;
     const isShort = underWay > 0 && leftBytes < (underWay + 1) * expectedBytes;

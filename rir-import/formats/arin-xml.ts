@@ -194,7 +194,8 @@ class PlainNets {
   }
 
   #readRange(picker: XmlPicker, block: number): boolean {
-    const [start, end] = [picker.child(block, firstElement), picker.child(block, lastElement)];
+    const start = picker.child(block, firstElement);
+    const end = picker.child(block, lastElement);
     const { first: from, last: to } = this.#net;
     if (start < 0 || end < 0 || !picker.plainText(start, from) || !picker.plainText(end, to)) return false;
     return this.#readIpv4(from, to) || this.#readIpv6(from, to);

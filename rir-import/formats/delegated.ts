@@ -231,7 +231,8 @@ class DelegatedNetwork implements NetworkRecord {
     if (lines.count <= opaqueIdField || this.source === "iana") return null;
     const found = this.#holderBytes;
     found.registry = this.registry;
-    const [start, end] = [lines.start(opaqueIdField), lines.end(opaqueIdField)];
+    const start = lines.start(opaqueIdField);
+    const end = lines.end(opaqueIdField);
     return this.#decoder.textBytes(lines.bytes, start, end, found.text) && !found.text.isEmpty ? found : null;
   }
 

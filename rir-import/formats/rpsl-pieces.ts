@@ -37,11 +37,6 @@ export class PieceCutter {
     return this.#bytes.subarray(0, this.#length);
   }
 
-  /** True inside a piece that was handed on in stretches: its last one lies in `rest`, or came already. */
-  get isStretching(): boolean {
-    return this.#isStretching;
-  }
-
   push(chunk: Buffer): void {
     for (let at = 0; at < chunk.length; )
       at = this.#isStretching ? this.#stretch(chunk, at) : this.#fill(chunk, at);

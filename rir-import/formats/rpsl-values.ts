@@ -114,8 +114,8 @@ export class RpslValues {
       return true;
     }
     if (!this.#lies(slot)) return false;
-    const [bytes, start, end] = [this.#bytesOf(slot), this.#startOf(slot), this.#endOf(slot)];
-    return this.#decoder.bareBytes(bytes, start, end, into, inCapitals);
+    const bytes = this.#bytesOf(slot);
+    return this.#decoder.bareBytes(bytes, this.#startOf(slot), this.#endOf(slot), into, inCapitals);
   }
 
   country(): string | null {
@@ -194,7 +194,8 @@ export function readCountry(bytes: Buffer, start: number, end: number): string |
 }
 
 function codeOf(first: number, second: number): string | null {
-  const [one, other] = [letterOf(first), letterOf(second)];
+  const one = letterOf(first);
+  const other = letterOf(second);
   return one < 0 || other < 0 ? null : (codes[one * letters + other] ?? null);
 }
 

@@ -274,7 +274,8 @@ export class XmlPicker {
 
   /** Where the element's text lies, when it is nothing but ASCII, without entities and control characters, and not empty. */
   plainText(element: number, into: FoundText): boolean {
-    const [start, end] = [this.#starts[element] as number, this.#ends[element] as number];
+    const start = this.#starts[element] as number;
+    const end = this.#ends[element] as number;
     if (end <= start || end - start > maxTextLength) return false;
     const bytes = this.#bytes;
     for (let at = start; at < end; at++) {
@@ -297,7 +298,8 @@ export class XmlPicker {
   }
 
   #textOf(element: number): string {
-    const [start, end] = [this.#starts[element], this.#ends[element]];
+    const start = this.#starts[element];
+    const end = this.#ends[element];
     return this.#texts.get(element) ?? this.#bytes.toString("latin1", start, end);
   }
 

@@ -43,6 +43,8 @@ export interface PendingReferences {
   readonly contexts: Int32Array;
   readonly texts: Int32Array;
   readonly ownNames: Int32Array;
+  /** What comes of them. */
+  readonly indexes: Int32Array;
 }
 
 const int32 = (length: number) => new Int32Array(length);
@@ -153,6 +155,7 @@ export class HolderReferences {
       firsts.map((context) => contexts[context] as number),
       seconds.map(textHere),
       indexes,
+      indexes.length,
     );
     indexes.forEach((index, reference) => {
       const piece = parts.referencePieces[reference] as number;
@@ -179,14 +182,13 @@ export class HolderReferences {
     this.#referencePieces.set(index, piece);
   }
 
-  /** References by their contexts and texts, in their order: gives the index of each, the same for the same reference. */
-  indexMany(references: PendingReferences): Int32Array {
-    const { contexts, texts, ownNames } = references;
-    const indexes = new Int32Array(contexts.length);
-    this.#references.internMany(contexts, texts, indexes);
-    indexes.forEach((index, at) => {
+  /** Gives the index of each of the first `count` references, in their order; the same for the same reference. */
+  indexMany({ contexts, texts, ownNames, indexes }: PendingReferences, count: number): Int32Array {
+    this.#references.internMany(contexts, texts, indexes, count);
+    for (let at = 0; at < count; at += 1) {
+      const index = indexes[at] as number;
       if (this.#isFirst(index)) this.#setReference(index, ownNames[at] as number, this.#piece);
-    });
+    }
     return indexes;
   }
 

@@ -32,10 +32,10 @@ export class PairIndex {
     return found >= 0 ? found : this.#add(place, first, second);
   }
 
-  /** Interns many, in their order, into `numbers`: the waits for memory, which are most of the work, overlap. */
-  internMany(firsts: Int32Array, seconds: Int32Array, numbers: Int32Array): void {
-    for (let from = 0; from < numbers.length; from += pairsAtOnce) {
-      const to = Math.min(numbers.length, from + pairsAtOnce);
+  /** Interns so many, in their order, into `numbers`: the waits for memory, which are most of the work, overlap. */
+  internMany(firsts: Int32Array, seconds: Int32Array, numbers: Int32Array, count: number): void {
+    for (let from = 0; from < count; from += pairsAtOnce) {
+      const to = Math.min(count, from + pairsAtOnce);
       const table = this.#table;
       const mask = table.length - placeLength;
       // Reads what looking them up will read; the numbers are written over below.

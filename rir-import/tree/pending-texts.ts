@@ -11,11 +11,13 @@ export class PendingTexts {
   #bytes = Buffer.allocUnsafeSlow(firstBytes);
   #length = 0;
   readonly #ends: Int32Array;
+  readonly #ids: Int32Array;
   #count = 0;
 
   /** Room for so many texts. */
   constructor(mostTexts: number) {
     this.#ends = new Int32Array(mostTexts);
+    this.#ids = new Int32Array(mostTexts);
   }
 
   /** The text's number among those that wait. */
@@ -32,13 +34,12 @@ export class PendingTexts {
     return this.#end(this.#length + this.#bytes.write(text, this.#length));
   }
 
-  /** The ids of those that waited, by their numbers; none waits any more. */
+  /** The ids of those that waited, by their numbers, until the next time; none waits any more. */
   intern(texts: TextPool): Int32Array {
-    const ids = new Int32Array(this.#count);
-    texts.internMany(this.#bytes, this.#ends, ids);
+    texts.internMany(this.#bytes, this.#ends, this.#ids, this.#count);
     this.#count = 0;
     this.#length = 0;
-    return ids;
+    return this.#ids;
   }
 
   #end(length: number): number {

@@ -23,7 +23,7 @@ import type {
 } from "../formats/record.ts";
 import type { PieceReceiver } from "../read/read-in-pieces.ts";
 import { type CandidateParts, CandidateTable, type JoinedTable } from "./candidate-table.ts";
-import { HolderReferences, type ReferenceParts } from "./holder-references.ts";
+import { HolderReferences, type PendingReferences, type ReferenceParts } from "./holder-references.ts";
 import { PendingTexts } from "./pending-texts.ts";
 import { rankOf } from "./precedence.ts";
 import {
@@ -296,6 +296,12 @@ export class RecordStore implements PieceReceiver {
   readonly #contexts = new Int32Array(mostPending);
   readonly #holders = new Int32Array(mostPending);
   readonly #ownNames = new Int32Array(mostPending);
+  readonly #pendingReferences: PendingReferences = {
+    contexts: new Int32Array(mostPending),
+    texts: new Int32Array(mostPending),
+    ownNames: new Int32Array(mostPending),
+    indexes: new Int32Array(mostPending),
+  };
 
   /** What is added from now on is of this piece: a file, or a part of one. The smaller number counts as read first. */
   begin(piece: number): void {
@@ -341,24 +347,31 @@ export class RecordStore implements PieceReceiver {
     if (count === 0) return;
     this.#pendingCount = 0;
     const ids = this.#pending.intern(this.texts);
-    const [rows, holders] = [this.#rows, this.#holders];
-    const held = holders
-      .subarray(0, count)
-      .map((_, at) => at)
-      .filter((at) => holders[at] !== none);
-    const indexes = this.references.indexMany({
-      contexts: held.map((at) => this.#contexts[at] as number),
-      texts: held.map((at) => ids[holders[at] as number] as number),
-      ownNames: held.map((at) => idAt(ids, this.#ownNames[at] as number)),
-    });
-    held.forEach((at, index) => {
-      holders[at] = indexes[index] as number;
-    });
+    this.#finishHolders(count, ids);
     for (let at = 0; at < count; at += 1) {
-      const row = rows[at] as number;
+      const row = this.#rows[at] as number;
       const table = row < 0 ? this.ipv6 : this.ipv4;
-      table.setTexts(row < 0 ? ~row : row, holders[at] as number, ids[this.#names[at] as number] as number);
+      const name = ids[this.#names[at] as number] as number;
+      table.setTexts(row < 0 ? ~row : row, this.#holders[at] as number, name);
     }
+  }
+
+  /** From the numbers of texts to the indexes of references. */
+  #finishHolders(count: number, ids: Int32Array): void {
+    const { contexts, texts, ownNames } = this.#pendingReferences;
+    let held = 0;
+    for (let at = 0; at < count; at += 1) {
+      const text = this.#holders[at] as number;
+      if (text === none) continue;
+      const ownName = this.#ownNames[at] as number;
+      contexts[held] = this.#contexts[at] as number;
+      texts[held] = ids[text] as number;
+      ownNames[held++] = ownName === none ? none : (ids[ownName] as number);
+    }
+    const indexes = this.references.indexMany(this.#pendingReferences, held);
+    let next = 0;
+    for (let at = 0; at < count; at += 1)
+      if (this.#holders[at] !== none) this.#holders[at] = indexes[next++] as number;
   }
 
   addOrganisation(record: OrganisationRecord): void {
@@ -391,8 +404,6 @@ export class RecordStore implements PieceReceiver {
     this.ipv6 = CandidateTable.joined(6, ipv6);
   }
 }
-
-const idAt = (ids: Int32Array, number: number) => (number === none ? none : (ids[number] as number));
 
 function textOf(reference: HolderReference): string {
   if (reference.type === "handle") return reference.handle;

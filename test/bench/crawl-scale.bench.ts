@@ -1,13 +1,13 @@
 /**
  * The crawler at scale, as the one-file bundle in a process of its own: its peak memory with 500 hosts open; how
- * much faster it is when everything may use a second processor (extraction in threads); and what 100 sites that
+ * much faster it is with the extraction thread, on one processor and on two; and what 100 sites that
  * take a connection and never answer cost the others. Wall time counts here: on a machine with nothing else to
  * do. Run: npm run bench -- crawl-scale · one part: npm run bench -- crawl-scale memory (or threads, or silent)
  */
 import { execFileSync } from "node:child_process";
 import { availableParallelism } from "node:os";
 import type { CrawlerSettings } from "#crawler/settings/config";
-import { type CrawlGround, crawlGround } from "./crawl/crawl-ground.ts";
+import { type CrawlGround, crawlGround, realUrls } from "./crawl/crawl-ground.ts";
 import { startOurCrawler } from "./crawl/our-crawler.ts";
 import { deadHosts, goodHosts } from "./crawl/site-hosts.ts";
 import { spread } from "./crawl/spread.ts";
@@ -25,47 +25,63 @@ process.exit();
 
 /** Every host rests 200 ms between pages, so that all 500 are open until the end. */
 async function memory({ bundle, scratch, port }: CrawlGround): Promise<void> {
-  for (const extractionThreads of [0, 1, 2]) {
-    const limits = { concurrentHosts: 500, extractionThreads };
+  const mebibyte = 2 ** 20;
+  for (const [extractionThreads, memoryBytes] of [
+    [0, null],
+    [1, null],
+    [2, null],
+    [1, 256 * mebibyte],
+  ] as const) {
+    const limits = { concurrentHosts: 500, extractionThreads, memoryBytes };
     const ours = await startOurCrawler(bundle, scratch, { limits, politenessFloorMs: 200 });
     const idle = (await ours.process.usage()).rssBytes;
     await ours.crawl(urlsOf(goodHosts, port, 8, "p", 0));
     const { peakBytes, rssBytes } = await ours.process.usage();
     console.log(
-      `500 hosts open, ${extractionThreads} threads: peak ${megabytes(peakBytes)} MB, in the end ${megabytes(rssBytes)} MB, before the first page ${megabytes(idle)} MB`,
+      `500 hosts open, ${extractionThreads} threads, ${memoryBytes === null ? "no limit" : `${megabytes(memoryBytes)} MB allowed`}: peak ${megabytes(peakBytes)} MB, in the end ${megabytes(rssBytes)} MB, before the first page ${megabytes(idle)} MB`,
     );
     await ours.stop();
   }
 }
 
-/** Everything on one processor against everything on two; on larger machines the sites have the others. */
-async function threads({ bundle, scratch, port, sitesPid }: CrawlGround): Promise<void> {
-  const rounds = 5;
-  const hosts = goodHosts.slice(0, 200);
-  const [single, double] = [
+/**
+ * With and without the extraction thread, on one processor and on two, which crawler, sites and coordinator's side share
+ * (where there are four, the others have those that are left over). On real pages where they are at hand.
+ */
+async function threads(here: CrawlGround): Promise<void> {
+  const { bundle, scratch, port, sitesPid, realPages } = here;
+  // Each place has hosts of its own in each round, of which there are seven times as many.
+  const rounds = 2;
+  const crawlers = [
     await startOurCrawler(bundle, scratch, { limits: { extractionThreads: 0 } }),
-    await startOurCrawler(bundle, scratch, { limits: { extractionThreads: 2 } }),
-  ];
-  const elsewhere = availableParallelism() > 3 ? `2-${availableParallelism() - 1}` : null;
-  const rate = async (ours: typeof single, cores: string, round: number) => {
-    bind(ours.process.pid, cores);
-    for (const pid of [sitesPid, process.pid]) bind(pid, elsewhere ?? cores);
-    const startedMs = performance.now();
-    const pages = await ours.crawl(urlsOf(hosts, port, 5, "p", round));
-    return (1000 * pages) / (performance.now() - startedMs);
-  };
-  await rate(single, "0,1", 0);
-  await rate(double, "0,1", 0);
-  const [one, two]: [number[], number[]] = [[], []];
-  for (let round = 1; round <= rounds; round++) {
-    one.push(await rate(single, "0", round));
-    two.push(await rate(double, "0,1", round));
+    await startOurCrawler(bundle, scratch),
+  ] as const;
+  const cores = availableParallelism();
+  const places = ["0", "0,1"].filter((place) => place === "0" || cores > 1);
+  const elsewhere = cores > 3 ? `2-${cores - 1}` : null;
+  const urls = (round: number) =>
+    realPages === null ? urlsOf(goodHosts.slice(0, 200), port, 5, "p", round) : realUrls(here, round);
+  const ways = places.flatMap((place) => [0, 1].map((threads) => ({ place, threads })));
+  const rates = ways.map((): number[] => []);
+  for (let round = 0; round <= rounds; round++) {
+    for (const [at, { place, threads }] of ways.entries()) {
+      const ours = crawlers[threads]!;
+      bind(ours.process.pid, place);
+      for (const pid of [sitesPid, process.pid]) bind(pid, elsewhere ?? place);
+      const startedMs = performance.now();
+      const pages = await ours.crawl(urls(places.length * round + places.indexOf(place)));
+      if (round > 0) rates[at]!.push((1000 * pages) / (performance.now() - startedMs));
+    }
   }
-  const ratios = two.map((pagesPerSecond, round) => pagesPerSecond / one[round]!);
-  console.log(`one processor, no thread    ${spread(one, 0)} pages/s`);
-  console.log(`two processors, two threads ${spread(two, 0)} pages/s, ${spread(ratios)} times as many`);
-  await single.stop();
-  await double.stop();
+  console.log(`${cores} cores, ${realPages === null ? "made-up" : "real"} pages`);
+  for (const [at, { place, threads }] of ways.entries()) {
+    const ratios = rates[at]!.map((rate, round) => rate / rates[0]![round]!);
+    const where = place === "0" ? "one processor" : "two processors";
+    console.log(
+      `${where}, ${threads} threads: ${spread(rates[at]!, 0)} pages/s, ${spread(ratios)} times as many`,
+    );
+  }
+  for (const ours of crawlers) await ours.stop();
 }
 
 /** With the pauses that the crawler ships with: 200 good sites alone, then with a silent one after every second. */

@@ -18,13 +18,15 @@ import { sharedData } from "../support/shared-data.ts";
 import { MeasuredProcess } from "./crawl/measured-process.ts";
 import { benchPages } from "./crawl/page-markup.ts";
 import { spread } from "./crawl/spread.ts";
-import { stageProfile } from "./crawl/stage-profile.ts";
+import { type StageProfile, stageProfile } from "./crawl/stage-profile.ts";
 import { figure } from "./figure.ts";
 import { median } from "./runner/compare-figures.ts";
 
+const wordsSide = join(import.meta.dirname, "extract/words-side.mjs");
 const root = join(import.meta.dirname, "../..");
 const rounds = process.argv.includes("short") ? 3 : 9;
 const warmUpPasses = 4;
+const profiledPasses = 4;
 const other = process.argv[process.argv.indexOf("--against") + 1];
 const against = process.argv.includes("--against") && other !== undefined ? resolve(other) : null;
 
@@ -76,23 +78,15 @@ async function run(): Promise<void> {
   for (const [name, pages] of Object.entries(sets)) console.log(`${name}: ${describe(pages)}`);
   const file = join(scratch, "pages.json");
   writeFileSync(file, JSON.stringify(sets));
-  const bundle = await bundled(root, "ours");
-  const sides = [
-    { name: "Nearcrawl", process: await started(bundle, file) },
-    ...(against === null
-      ? []
-      : [{ name: "against", process: await started(await bundled(against, "against"), file) }]),
-    {
-      name: "htmlparser2 and words",
-      process: await started(join(import.meta.dirname, "extract/words-side.mjs"), file),
-    },
-  ];
-  if (against !== null) await checkSame(sides[0]!.process, sides[1]!.process, sets);
+  const ours = await bundledSide("ours", root, file);
+  const theirs = against === null ? [] : [await bundledSide("against", against, file)];
+  const words = { name: "htmlparser2 and words", process: await started(wordsSide, file) };
+  for (const side of theirs) await checkSame(ours.process, side.process, sets);
   if (process.argv.includes("check")) return;
   for (const set of ["real", "made"] as const) {
-    if (sets[set].length > 0) await compare(sides, set, sets[set].length);
+    if (sets[set].length > 0) await compare([ours, ...theirs, words], set, sets[set].length);
   }
-  if (sets.real.length > 0) await showStages(sides[0]!.process, bundle, sets.real.length);
+  if (sets.real.length > 0) await showStages([ours, ...theirs], sets.real.length);
 }
 
 /** Empty, said on standard error, where the folder of real pages is absent. */
@@ -197,6 +191,15 @@ interface Side {
   readonly process: MeasuredProcess;
 }
 
+interface BundledSide extends Side {
+  readonly bundle: string;
+}
+
+async function bundledSide(name: string, checkout: string, file: string): Promise<BundledSide> {
+  const bundle = await bundled(checkout, name);
+  return { name, bundle, process: await started(bundle, file) };
+}
+
 /** What both give for each page, by digests. */
 async function checkSame(
   ours: MeasuredProcess,
@@ -234,15 +237,25 @@ async function compare(sides: readonly Side[], set: PageSet, pages: number): Pro
   }
 }
 
-async function showStages(side: MeasuredProcess, bundle: string, pages: number): Promise<void> {
-  const file = join(scratch, "profile.json");
-  const passes = 4;
-  await side.profile(file, () => side.ask({ type: "pass", set: "real", passes }, "passed"));
-  const profile = stageProfile(file, bundle, stages);
+/** By stage, ours and the other checkout's side by side; then our functions. */
+async function showStages(sides: readonly BundledSide[], pages: number): Promise<void> {
+  const profiles: StageProfile[] = [];
+  for (const side of sides) profiles.push(await profileOf(side));
+  const cell = (ms: number) => (ms / pages / profiledPasses).toFixed(3).padStart(10);
   console.log("\nwhere it goes on real pages, ms a page of the profiler's samples");
-  for (const { name, ms } of profile.stages)
-    console.log(`  ${name.padEnd(30)} ${(ms / pages / passes).toFixed(3)}`);
+  console.log(`  ${"".padEnd(30)}${sides.map(({ name }) => name.padStart(10)).join("")}`);
+  for (const { name } of profiles[0]!.stages) {
+    const times = profiles.map((profile) => profile.stages.find((stage) => stage.name === name)?.ms ?? 0);
+    console.log(`  ${name.padEnd(30)}${times.map(cell).join("")}`);
+  }
   console.log("functions with the most time of their own");
-  for (const { name, ms } of profile.functions.slice(0, 90))
-    console.log(`  ${(ms / pages / passes).toFixed(3)}  ${name}`);
+  for (const { name, ms } of profiles[0]!.functions.slice(0, 40)) console.log(`${cell(ms)}  ${name}`);
+}
+
+async function profileOf({ process, bundle }: BundledSide): Promise<StageProfile> {
+  const file = join(scratch, "profile.json");
+  await process.profile(file, () =>
+    process.ask({ type: "pass", set: "real", passes: profiledPasses }, "passed"),
+  );
+  return stageProfile(file, bundle, stages);
 }

@@ -236,7 +236,10 @@ function residentMb(pid: number): number {
   return Number(kb) / 1024;
 }
 
-function report(measured: ReadonlyMap<Way, Measured>, recalled: Recalls | null): void {
+function report(
+  measured: ReadonlyMap<Way, Measured>,
+  { recalled, index }: { readonly recalled: Recalls | null; readonly index: string },
+): void {
   const [core] = cpus();
   say("# Search: 20 users at once");
   say("");

@@ -8,7 +8,13 @@
 
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { constants, createBrotliCompress, createDeflateRaw, deflateRawSync } from "node:zlib";
+import {
+  constants,
+  createBrotliCompress,
+  createDeflateRaw,
+  deflateRawSync,
+  type ZlibOptions,
+} from "node:zlib";
 import { canParseUrl } from "#core/ip/url-host";
 import { seededRandom } from "#core/random";
 import { extractPage } from "#crawler/extract/extract-page";
@@ -57,6 +63,7 @@ if (real.length > 0) {
   if (!isShort) {
     await reportParts(real);
     await reportDictionary(real);
+    await reportCodings(real);
   }
 }
 
@@ -141,6 +148,46 @@ async function reportDictionary(pages: readonly Page[]): Promise<void> {
   }
 }
 
+/** What other codings make of the packed texts, each in one stream that is flushed after every result. */
+async function reportCodings(pages: readonly Page[]): Promise<void> {
+  const parts = asParts(await resultsOf(pages));
+  const numbers = bytesOf(parts.map((part) => part.numbers));
+  const texts = parts.map(({ text }) => text);
+  const htmlBytes = pages.reduce((sum, { html }) => sum + html.length, 0);
+  const deflate = (level: number) => () => streamBytes(texts, { level, windowBits: 15, memLevel: 8 });
+  const brotli = (quality: number, window: number) => () => brotliBytes(texts, quality, window);
+  const codings: [string, () => Promise<number>][] = [
+    ["deflate 4, as it is sent", deflate(4)],
+    ["deflate 6", deflate(6)],
+    ["Brotli 1, 256 KiB", brotli(1, 18)],
+    ["Brotli 2, 256 KiB", brotli(2, 18)],
+    ["Brotli 3, 256 KiB", brotli(3, 18)],
+    ["Brotli 5, 256 KiB", brotli(5, 18)],
+    ["Brotli 5, 4 MiB", brotli(5, 22)],
+  ];
+  const times = codings.map((): number[] => []);
+  const bytes = codings.map(() => 0);
+  for (let round = 0; round <= rounds; round += 1) {
+    for (const [at, [, pack]] of codings.entries()) {
+      const ms = await cpuMs(async () => {
+        bytes[at] = await pack();
+      });
+      if (round > 0) times[at]!.push((1000 * ms) / pages.length);
+    }
+  }
+  console.log(
+    "\nthe packed texts of the real pages in one stream of each coding, with the numbers beside them:",
+  );
+  for (const [at, [name]] of codings.entries()) {
+    const ratios = times[at]!.map((time, round) => time / times[0]![round]!);
+    const range = `${Math.min(...ratios).toFixed(2)} to ${Math.max(...ratios).toFixed(2)}`;
+    const sent = bytes[at]! + numbers;
+    console.log(
+      `  ${name.padEnd(26)} ${Math.round(sent / pages.length)} bytes a result, HTML ${(htmlBytes / sent).toFixed(1)} : 1, ${median(times[at]!).toFixed(0).padStart(4)} µs, ${median(ratios).toFixed(2)} (${range})`,
+    );
+  }
+}
+
 /** As many pieces of as many texts as the window holds, those of the first texts last: deflate reaches them longest. */
 function dictionaryOf(texts: readonly string[]): Buffer {
   const each = Math.floor(windowBytes / texts.length);
@@ -151,10 +198,7 @@ function dictionaryOf(texts: readonly string[]): Buffer {
   return Buffer.concat(pieces.reverse()).subarray(-windowBytes);
 }
 
-async function streamBytes(
-  texts: readonly string[],
-  options: { readonly level: number; readonly dictionary: Buffer },
-): Promise<number> {
+async function streamBytes(texts: readonly string[], options: ZlibOptions): Promise<number> {
   const stream = createDeflateRaw({ ...options, memLevel: 8, flush: constants.Z_SYNC_FLUSH });
   let bytes = 0;
   stream.on("data", (chunk: Buffer) => {
@@ -165,9 +209,9 @@ async function streamBytes(
   return bytes - texts.length * flushTail.length;
 }
 
-/** RFC 7932, at the quality whose time is nearest to deflate's level 6. */
-async function brotliBytes(texts: readonly string[]): Promise<number> {
-  const params = { [constants.BROTLI_PARAM_QUALITY]: 5, [constants.BROTLI_PARAM_LGWIN]: 22 };
+/** RFC 7932; by itself at the quality whose time is nearest to deflate's level 6. */
+async function brotliBytes(texts: readonly string[], quality = 5, windowBits = 22): Promise<number> {
+  const params = { [constants.BROTLI_PARAM_QUALITY]: quality, [constants.BROTLI_PARAM_LGWIN]: windowBits };
   const stream = createBrotliCompress({ params, flush: constants.BROTLI_OPERATION_FLUSH });
   let bytes = 0;
   stream.on("data", (chunk: Buffer) => {

@@ -69,12 +69,12 @@ afterAll(async () => {
   await proxy?.close();
 }, 60_000);
 
-describe("a crawler that alters its pages", { timeout: 90_000 }, () => {
+describe("a crawler that alters its pages", { timeout: 320_000 }, () => {
   it("is not trusted any more", async () => {
     await fleet.admit(frontPages(world.sites), scope);
 
     const distrust = "select from crawler_trust where distrusted_at is not null";
-    await until(async () => (await fleet.rows(distrust)).length > 0, 60_000);
+    await until(async () => (await fleet.rows(distrust)).length > 0, 150_000);
 
     const crawlers = await fleetList(pool, new Date());
     const distrusted = crawlers.filter(({ trust }) => trust === "distrusted").map(({ name }) => name);
@@ -94,7 +94,7 @@ describe("a crawler that alters its pages", { timeout: 90_000 }, () => {
     await until(async () => {
       const [pages, subnets] = [left, owned].map((sql) => fleet.one<{ count: number }>(sql, [liarName]));
       return (await pages!).count === 0 && (await subnets!).count === 0;
-    }, 60_000);
+    }, 150_000);
 
     const wrong = await fleet.one<{ pages: number }>(
       // What is not to be indexed comes without its words.
@@ -108,7 +108,7 @@ describe("a crawler that alters its pages", { timeout: 90_000 }, () => {
     const since = new Date(Date.now() - 3_600_000);
     const incidents = async () => await createIncidentStore(pool).list({ since, kind: "wrong-result" });
 
-    await until(async () => (await incidents()).length > 0, 20_000);
+    await until(async () => (await incidents()).length > 0, 100_000);
 
     expect((await incidents()).map(({ crawler }) => crawler)).toEqual([liarName]);
     const counting = report!.evidence.filter(({ counts }) => counts);
@@ -125,7 +125,7 @@ describe("a crawler that alters its pages", { timeout: 90_000 }, () => {
     const since = new Date(Date.now() - 3_600_000);
     const stated = async () => await createIncidentStore(pool).list({ since, kind: "unknown-version" });
 
-    await until(async () => (await stated()).length > 0, 20_000);
+    await until(async () => (await stated()).length > 0, 100_000);
 
     expect((await stated()).map(({ crawler, words }) => [crawler, words])).toEqual([
       [liarName, expect.stringContaining("“9.9.9-mine”, which is no release that was offered to it")],

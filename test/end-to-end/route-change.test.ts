@@ -72,7 +72,7 @@ async function siteToChange(): Promise<{ host: string; address: string; crawlerI
 
 it("finds a changed route within ten fetches, gives the site to a nearer crawler, and says why", async () => {
   await fleet.admit(frontPages(world.sites), scope);
-  await until(async () => (await watchedSites(12)).length >= 3, 50_000);
+  await until(async () => (await watchedSites(12)).length >= 3, 150_000);
 
   const { host, address, crawlerIndex } = await siteToChange();
   const changedAt = new Date();
@@ -90,7 +90,7 @@ it("finds a changed route within ten fetches, gives the site to a nearer crawler
       )
     )[0]!;
   // Ten fetches: a host that has become slow is asked up to ten times less often.
-  await until(async () => (await ownerNow()).crawler !== world.crawlers[crawlerIndex]!.name, 75_000);
+  await until(async () => (await ownerNow()).crawler !== world.crawlers[crawlerIndex]!.name, 150_000);
 
   const { crawler, started_at, parameters } = await ownerNow();
   const evidence = slowFetchesIn(parameters)!;
@@ -102,7 +102,7 @@ it("finds a changed route within ten fetches, gives the site to a nearer crawler
   expect(evidence).toMatchObject({ host });
   expect(evidence.fetches).toBeLessThanOrEqual(10);
   // Those that ended while the round was waiting for its turn are no evidence; a busy machine has more of them.
-  expect(fetched!.fetches).toBeLessThanOrEqual(30);
+  expect(fetched!.fetches).toBeLessThanOrEqual(100);
   expect(evidence.nowMs).toBeGreaterThan(1.5 * evidence.usualMs);
   const index = world.crawlers.findIndex(({ name }) => name === crawler);
   expect(world.rttMs(index, address)).toBeLessThan(factor * world.rttMs(crawlerIndex, address)!);
@@ -113,4 +113,4 @@ it("finds a changed route within ten fetches, gives the site to a nearer crawler
     new RegExp(`^Fetches of ${host} had become slow: time to .* usually \\d+`),
   );
   expect(who.history[0]?.reason).toMatch(new RegExp(`^${host} slower: .* over \\d+ fetches; `));
-}, 150_000);
+}, 320_000);

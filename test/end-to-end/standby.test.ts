@@ -84,7 +84,7 @@ const online = async (fleet: EmulatedFleet) =>
 const serverOf = async (pool: Pick<Pool, "query">) =>
   (await pool.query<{ address: string }>("select host(inet_server_addr()) as address")).rows[0]!.address;
 
-describe.skipIf(noStandbyWords !== null)("a primary and its standby", { timeout: 90_000 }, () => {
+describe.skipIf(noStandbyWords !== null)("a primary and its standby", { timeout: 320_000 }, () => {
   beforeAll(async () => {
     pair = await ServerPair.begin(migrateAt);
   }, 60_000);
@@ -134,7 +134,7 @@ describe.skipIf(noStandbyWords !== null)("a primary and its standby", { timeout:
 
     await expect(one.query("create table t ()")).rejects.toMatchObject({ code: "25006" });
 
-    await until(() => pool.idleCount === 0, 5000);
+    await until(() => pool.idleCount === 0, 20_000);
     await expect(one.query("rollback")).rejects.toThrow();
     one.release();
     expect(pids).not.toContain(await pidOf(pool));
@@ -171,12 +171,12 @@ describe.skipIf(noStandbyWords !== null)("a primary and its standby", { timeout:
     const fleet = await crawlingFleet();
     const fetches = async () => (await fetchesOf(fleet)).fetches;
     try {
-      await until(async () => (await fetches()) >= 8, 30_000);
+      await until(async () => (await fetches()) >= 8, 100_000);
       expect(await serverOf(fleet.database.pool)).toBe(pair.primary.address);
       const acknowledged = await fetches();
       await pair.killPrimary();
       await pair.promote();
-      await until(async () => (await fetches()) > 0, 20_000);
+      await until(async () => (await fetches()) > 0, 100_000);
       expect(await fetches()).toBeGreaterThanOrEqual(acknowledged);
       expect(await serverOf(fleet.database.pool)).toBe(pair.primary.address);
       await pair.renewStandby();
@@ -185,29 +185,29 @@ describe.skipIf(noStandbyWords !== null)("a primary and its standby", { timeout:
       const copied = await fetches();
       // Tickets that the standby never hears of.
       for (let times = 0; times < 2; times += 1) await fleet.restartOne(0);
-      await until(async () => (await fetches()) >= copied + 6, 30_000);
+      await until(async () => (await fetches()) >= copied + 6, 100_000);
       await pair.killPrimary();
       const former = pair.primary;
       await pair.promote();
-      await until(async () => (await fetches()) > 0, 20_000);
+      await until(async () => (await fetches()) > 0, 100_000);
       expect(await fetches()).toBeLessThan(copied + 6);
 
       // The coordinator finds out, and starts over; whoever comes with a ticket that is lost is let in.
       expect(await fleet.coordinator.wentBack).toMatch(/timeline \d, and was on \d/);
       await fleet.stopCoordinator(fleet.coordinator);
       await fleet.addCoordinator(Number(new URL(fleet.coordinator.webUrl).port));
-      await until(async () => (await online(fleet)) === world.crawlers.length, 20_000);
+      await until(async () => (await online(fleet)) === world.crawlers.length, 100_000);
       const { refused } = await fleet.one<{ refused: number }>(
         "select count(*)::int as refused from incident where kind = 'copied-folder'",
       );
       expect(refused).toBe(0);
 
-      await until(async () => await isCrawled(fleet), 40_000);
+      await until(async () => await isCrawled(fleet), 100_000);
       const { fetches: all, urls } = await fetchesOf(fleet);
       expect(all).toBe(urls);
       expect(await online(fleet)).toBe(world.crawlers.length);
       // Its lock is there by itself.
-      await until(async () => (await coordinatorLocks(fleet)) === 1, 5000);
+      await until(async () => (await coordinatorLocks(fleet)) === 1, 20_000);
 
       // The former one, started by hand, takes writes as well. Its timeline is the earlier one, wherever it stands.
       await startEmbeddedPostgres(former.home);

@@ -9,7 +9,7 @@ import { ProbeBudget } from "#coordinator/delegation/probe-pacing";
 import { asCrawlerId } from "#core/ids";
 import { requestSigner } from "#crawler/fetch/sign-request";
 import type { Grant } from "#crawler/limits/admission";
-import { Governor } from "#crawler/limits/governor";
+import { Governor, mostHeldPages } from "#crawler/limits/governor";
 import { startCrawler } from "#crawler/main";
 import { openIdentity } from "#crawler/membership/identity";
 import { Connector } from "#crawler/net/connector";
@@ -609,6 +609,25 @@ describe("memory", () => {
     await settled();
 
     expect([whileHeld, begun.length]).toEqual([4, 5]);
+  });
+
+  it("is not filled with pages that wait to be extracted: no request begins beside so many of them", async () => {
+    const governor = new Governor({
+      limits: limitsSchema.parse({}),
+      kept: { home: testConfig().home, warn: () => {} },
+    });
+    cleanups.push(() => governor.close());
+    const releases = Array.from({ length: mostHeldPages }, () => governor.holdPage());
+    const begun: Grant[] = [];
+    const bounds = { signal: new AbortController().signal, endsAtMs: Date.now() + 60_000 };
+    void governor.admit(bounds).then((grant) => grant && begun.push(grant));
+    await new Promise(setImmediate);
+    const whileHeld = begun.length;
+
+    releases[0]!();
+    await new Promise(setImmediate);
+
+    expect([whileHeld, begun.length]).toEqual([0, 1]);
   });
 });
 

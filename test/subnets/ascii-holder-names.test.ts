@@ -19,6 +19,7 @@ const words = [
   ..."mnt MNT-EX EX-MNT O'Neil AT&T & / , - ( ) # customer not administered to various sociedad anonyme".split(
     " ",
   ),
+  ..."C.A. C. A. S. a/s a.b.cd a.b.1 3.5 x.1 G.m.b.H. GmbH&Co and & S.A.R.L S.p.A".split(" "),
 ];
 const randomName = () => {
   const count = 1 + Math.floor(random() * 4);

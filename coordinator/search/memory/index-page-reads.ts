@@ -76,10 +76,23 @@ export interface Touched {
 /** Who has not read for so long begins from the start. */
 export const touchesKeptMs = 30 * 60_000;
 
-export async function forgetTouches(pool: Pool): Promise<void> {
-  await pool.query("delete from page_touch where touched_at < now() - make_interval(secs => $1)", [
-    touchesKeptMs / 1000,
-  ]);
+/** Forgets what transactions touched that had ended half an hour ago, by the coordinator's clock. */
+export class TouchedPages {
+  /** All transactions below that number had ended then. */
+  #marks: readonly { readonly atMs: number; readonly transaction: string }[] = [];
+
+  async forgetOld(pool: Pool, now: Date): Promise<void> {
+    const atMs = now.getTime();
+    const { rows } = await pool.query<{ transaction: string }>(
+      "select pg_snapshot_xmin(pg_current_snapshot())::text as transaction",
+    );
+    const marks = [...this.#marks, { atMs, transaction: rows[0]!.transaction }];
+    const old = marks.filter((mark) => atMs - mark.atMs >= touchesKeptMs);
+    this.#marks = marks.slice(old.length);
+    const last = old.at(-1);
+    if (last === undefined) return;
+    await pool.query("delete from page_touch where transaction < $1::xid8", [last.transaction]);
+  }
 }
 
 export async function currentSnapshot(pool: Pool): Promise<string> {
@@ -87,7 +100,10 @@ export async function currentSnapshot(pool: Pool): Promise<string> {
   return rows[0]!.snapshot;
 }
 
-/** Of transactions that had not been visible at `since`, each once, however long they took. */
+/**
+ * Of transactions that had not been visible at `since`, each once, however long they took. Numbers beyond the last one came with
+ * a copy from another server.
+ */
 export async function readTouched(pool: Pool, since: string): Promise<Touched> {
   const { rows } = await pool.query<{
     snapshot: string;
@@ -99,7 +115,8 @@ export async function readTouched(pool: Pool, since: string): Promise<Touched> {
       from (values (1)) as one (row)
       left join page_touch t
         on t.transaction >= pg_snapshot_xmin($1::pg_snapshot)
-        and not pg_visible_in_snapshot(t.transaction, $1::pg_snapshot)`,
+        and not pg_visible_in_snapshot(t.transaction, $1::pg_snapshot)
+        and t.transaction < pg_snapshot_xmax(pg_current_snapshot())`,
     values: [since],
   });
   const keys = rows.flatMap(({ host_hashes: hosts, url_hashes: urls }) =>

@@ -82,56 +82,35 @@ export class OccurrenceLog {
     this.#count = 0;
   }
 
+  /** By counting: once through all of the words' numbers, twice through the occurrences. */
   sorted(): Postings {
-    const order = orderOf(this.#terms, this.#count);
+    let most = -1;
+    for (let at = 0; at < this.#count; at++) most = Math.max(most, this.#terms[at]!);
+    /** First how many the word before has, then where each one's list goes on, at last where it ends. */
+    const next = new Uint32Array(most + 2);
+    for (let at = 0; at < this.#count; at++) next[this.#terms[at]! + 1]! += 1;
+    let distinct = 0;
+    for (let term = 0; term <= most; term++) {
+      if (next[term + 1]! > 0) distinct += 1;
+      next[term + 1]! += next[term]!;
+    }
     const docs = new Uint16Array(this.#count);
     const places = new Uint16Array(this.#count);
-    let distinct = 0;
-    let last = -1;
     for (let at = 0; at < this.#count; at++) {
-      const from = order[at]!;
-      docs[at] = this.#docs[from]!;
-      places[at] = this.#places[from]!;
-      if (this.#terms[from]! !== last) distinct += 1;
-      last = this.#terms[from]!;
+      const to = next[this.#terms[at]!]!++;
+      docs[to] = this.#docs[at]!;
+      places[to] = this.#places[at]!;
     }
     const terms = new Uint32Array(distinct);
     const starts = new Uint32Array(distinct + 1);
-    let number = -1;
-    last = -1;
-    for (let at = 0; at < this.#count; at++) {
-      const term = this.#terms[order[at]!]!;
-      if (term === last) continue;
-      last = term;
-      number += 1;
+    let [number, start] = [0, 0];
+    for (let term = 0; term <= most; term++) {
+      if (next[term]! === start) continue;
       terms[number] = term;
-      starts[number] = at;
+      starts[number++] = start;
+      start = next[term]!;
     }
-    starts[distinct] = this.#count;
+    starts[number] = start;
     return new Postings({ terms, starts, docs, places });
   }
-}
-
-const radixBits = 11;
-const radix = 1 << radixBits;
-
-/** Indices in the order of their numbers, equal ones as they were: by the lowest bits first, then by the next. */
-function orderOf(numbers: Uint32Array, count: number): Uint32Array {
-  let most = 0;
-  for (let at = 0; at < count; at++) most = Math.max(most, numbers[at]!);
-  let order = new Uint32Array(count);
-  let other = new Uint32Array(count);
-  for (let at = 0; at < count; at++) order[at] = at;
-  for (let shift = 0; shift < 32 && most >>> shift !== 0; shift += radixBits) {
-    const ends = new Uint32Array(radix + 1);
-    for (let at = 0; at < count; at++) ends[((numbers[at]! >>> shift) & (radix - 1)) + 1]! += 1;
-    for (let digit = 0; digit < radix; digit++) ends[digit + 1]! += ends[digit]!;
-    for (let at = 0; at < count; at++) {
-      const from = order[at]!;
-      const digit = (numbers[from]! >>> shift) & (radix - 1);
-      other[ends[digit]!++] = from;
-    }
-    [order, other] = [other, order];
-  }
-  return order;
 }

@@ -30,7 +30,7 @@ const facetValues = 6;
 
 /** So many times the pages wanted are scored in full, and at least so many. */
 const scoredTimes = 2;
-const leastScored = 300;
+const leastScored = 150;
 
 const daySeconds = 86_400;
 

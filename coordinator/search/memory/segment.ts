@@ -198,57 +198,61 @@ export class SegmentBuilder {
     return segment;
   }
 
+  // tsvectorsend: a count of four bytes, and for each lexeme its letters, a 0, a count of two bytes and so many places.
+
   /** Gives how many places it has; a word without a place counts as one. */
   #addText(doc: number, vector: Uint8Array): number {
     let length = 0;
-    eachLexeme(vector, (from, to, placesAt, count) => {
-      const term = this.#terms.add(vector, from, to);
-      length += Math.max(1, count);
-      if (count === 0) {
-        this.#first.add(term, doc, noPlace);
-        return;
+    for (let at = vectorHead; at < vector.length; ) {
+      const term = this.#terms.add(vector, at);
+      at = this.#terms.end + 1;
+      const count = twoBytes(vector, at);
+      at += 2;
+      if (count < 2) {
+        this.#first.add(term, doc, count === 0 ? noPlace : twoBytes(vector, at));
+        length += 1;
+      } else {
+        this.#addPlaces(term, doc, { vector, at, count });
+        length += count;
       }
-      let heaviest = 0;
-      for (let at = 1; at < count; at++) {
-        if (weightOf(placeAt(vector, placesAt + 2 * at)) > weightOf(placeAt(vector, placesAt + 2 * heaviest)))
-          heaviest = at;
-      }
-      for (let at = 0; at < count; at++) {
-        const log = at === heaviest ? this.#first : this.#further;
-        log.add(term, doc, placeAt(vector, placesAt + 2 * at));
-      }
-    });
+      at += 2 * count;
+    }
     return length;
   }
 
+  #addPlaces(
+    term: number,
+    doc: number,
+    { vector, at, count }: { readonly vector: Uint8Array; readonly at: number; readonly count: number },
+  ): void {
+    let heaviest = 0;
+    for (let number = 1; number < count; number++) {
+      const isHeavier =
+        weightOf(twoBytes(vector, at + 2 * number)) > weightOf(twoBytes(vector, at + 2 * heaviest));
+      if (isHeavier) heaviest = number;
+    }
+    for (let number = 0; number < count; number++) {
+      const log = number === heaviest ? this.#first : this.#further;
+      log.add(term, doc, twoBytes(vector, at + 2 * number));
+    }
+  }
+
   #addAddress(doc: number, vector: Uint8Array): void {
-    eachLexeme(vector, (from, to, placesAt, count) => {
-      const term = this.#terms.add(vector, from, to);
-      for (let at = 0; at < count; at++) this.#address.add(term, doc, placeAt(vector, placesAt + 2 * at));
-    });
+    for (let at = vectorHead; at < vector.length; ) {
+      const term = this.#terms.add(vector, at);
+      at = this.#terms.end + 1;
+      const end = at + 2 + 2 * twoBytes(vector, at);
+      for (at += 2; at < end; at += 2) this.#address.add(term, doc, twoBytes(vector, at));
+    }
   }
 }
+
+const vectorHead = 4;
 
 /** What Postgres ranks a word by that has no place. */
 const noPlace = 0x3ffe;
 
-const placeAt = (vector: Uint8Array, at: number): number => (vector[at]! << 8) | vector[at + 1]!;
-
-/** tsvectorsend: a count of four bytes, and for each lexeme its letters, a 0, a count of two bytes and so many places. */
-function eachLexeme(
-  vector: Uint8Array,
-  visit: (from: number, to: number, placesAt: number, count: number) => void,
-): void {
-  let at = 4;
-  while (at < vector.length) {
-    const from = at;
-    while (vector[at] !== 0) at += 1;
-    const to = at;
-    const count = placeAt(vector, at + 1);
-    visit(from, to, at + 3, count);
-    at += 3 + 2 * count;
-  }
-}
+const twoBytes = (vector: Uint8Array, at: number): number => (vector[at]! << 8) | vector[at + 1]!;
 
 // Joining segments, in slices, so that whoever joins can answer in between.
 

@@ -11,6 +11,7 @@ export class TermTable {
   /** Where each word begins; it ends where the next begins. */
   #starts = new Uint32Array(1 << 11);
   #count = 0;
+  end = 0;
   /** Open addressing: number + 1, or 0. */
   #slots = new Uint32Array(firstSlots);
 
@@ -22,9 +23,16 @@ export class TermTable {
     return this.#bytes.byteLength + this.#starts.byteLength + this.#slots.byteLength;
   }
 
-  /** The number of the word in `from` to `to`, given to it now where it has none. */
-  add(buffer: Uint8Array, from: number, to: number): number {
-    const hash = hashOf(buffer, from, to);
+  /**
+   * The number of the word that begins at `from` and ends before a 0, given to it now where it has none. Where it ended is in
+   * `end` then: words are read once, for their end and their hash.
+   */
+  add(buffer: Uint8Array, from: number): number {
+    let hash = firstHash;
+    let to = from;
+    for (; to < buffer.length && buffer[to] !== 0; to++) hash = Math.imul(hash ^ buffer[to]!, hashFactor);
+    hash = mixed(hash);
+    this.end = to;
     const slot = this.#slotOf(buffer, from, to, hash);
     const known = this.#slots[slot]!;
     if (known !== 0) return known - 1;
@@ -83,10 +91,15 @@ export class TermTable {
 const encoder = new TextEncoder();
 
 /** FNV-1a, its high bits mixed into the low ones, which choose the slot. */
+const firstHash = 0x811c9dc5;
+const hashFactor = 0x01000193;
+
+const mixed = (hash: number): number => (hash ^ (hash >>> 15)) >>> 0;
+
 function hashOf(buffer: Uint8Array, from: number, to: number): number {
-  let hash = 0x811c9dc5;
-  for (let at = from; at < to; at++) hash = Math.imul(hash ^ buffer[at]!, 0x01000193);
-  return (hash ^ (hash >>> 15)) >>> 0;
+  let hash = firstHash;
+  for (let at = from; at < to; at++) hash = Math.imul(hash ^ buffer[at]!, hashFactor);
+  return mixed(hash);
 }
 
 type Numbers =

@@ -6,6 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { readStopWords } from "#crawler/extract/stop-words";
 import { bundleCrawler } from "../../../ops/bundle-crawler.mjs";
+import { goodHosts } from "./site-hosts.ts";
 
 const root = join(import.meta.dirname, "../../..");
 
@@ -22,6 +23,16 @@ export interface CrawlGround {
   /** A folder for the crawlers' homes; removed in the end. */
   readonly scratch: string;
   close(): void;
+}
+
+/** On so many hosts the real pages stand in a round. */
+export const realHosts = 64;
+
+/** Every real page once, on hosts that no other round has: there are seven rounds. */
+export function realUrls({ port, realPages }: CrawlGround, round: number): readonly string[] {
+  const hosts = goodHosts.slice(realHosts * round, realHosts * (round + 1));
+  const count = realPages?.count ?? 0;
+  return Array.from({ length: count }, (_, page) => `http://${hosts[page % realHosts]}:${port}/r/${page}`);
 }
 
 type SitesReady = Pick<CrawlGround, "port" | "pageBytes" | "realPages">;

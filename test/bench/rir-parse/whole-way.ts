@@ -92,15 +92,21 @@ export const stages = [
 
 type Stage = (typeof stages)[number];
 
-/** By file and function of any frame of a sample's stack; of several that fit, the first here. */
-const rules: readonly (readonly [Stage, file: RegExp, name?: RegExp])[] = [
+type Rule = readonly [Stage, file: RegExp, name?: RegExp];
+
+/** By file and function: what is called from there, however deep, is of this stage. */
+const wholeCalls: readonly Rule[] = [
   ["garbage collection", /^$/, /^\(garbage collector\)$/],
   ["joining threads", /(text-pool|holder-references|candidate-table|to-subnets)\.js$/, /^(absorb|joined)$/],
-  ["tree: holders", /holder-references\.js$/, /^(addTo|resolve)$/],
+  ["tree: holders", /holder-references\.js$/, /^(addTo|resolve|describe)$/],
   ["tree: holders", /registry-state\.js$/, /^add$/],
   ["tree: sort, merge, nest", /to-subnets\.js$/, /^build(State|Family)$/],
-  ["names and holders", /(text-pool|pair-index|holder-references)\.js$/],
-  ["checks", /precedence\.js$/],
+];
+
+/** Of the innermost frame of which anything is said here. */
+const innermost: readonly Rule[] = [
+  ["names and holders", /(text-pool|pair-index|holder-references|pending-texts|to-subnets)\.js$/],
+  ["checks", /(precedence|special-purpose)\.js$/],
   ["ranges", /(candidate-table|range-columns)\.js$/],
   ["report", /(file-report|output|files-text)\.js$/],
   [
@@ -108,10 +114,7 @@ const rules: readonly (readonly [Stage, file: RegExp, name?: RegExp])[] = [
     /(rpsl-values|range-reader|registry-range|text-decoding|arin-xml|formats\/rpsl|formats\/delegated)\.js$/,
   ],
   ["scan", /(rpsl-scanner|xml-picker|xml-records|delegated-lines|line-blocks)\.js$/],
-  [
-    "read, unpack, cut",
-    /(node:zlib|node:fs|node:internal\/fs|node:internal\/streams|open-source|zip|rpsl-pieces|crypto)/,
-  ],
+  ["read, unpack, cut", /(zlib|node:fs|internal\/fs|internal\/streams|open-source|zip|rpsl-pieces|crypto)/],
   ["start", /(loader|modules|esm|node_modules)/],
 ];
 
@@ -125,9 +128,11 @@ function addStages(times: Map<string, number>, { nodes, samples, timeDeltas }: P
     for (let at: number | undefined = id; at !== undefined; at = parents.get(at))
       frames.push(byId.get(at)!.callFrame);
     if (frames[0]?.functionName === "(idle)") return "";
-    const rule = rules.find(([, file, name]) =>
-      frames.some(({ url, functionName }) => file.test(url) && (name?.test(functionName) ?? true)),
-    );
+    const fits = ([, file, name]: Rule, { url, functionName }: Profile["nodes"][number]["callFrame"]) =>
+      file.test(url) && (name?.test(functionName) ?? true);
+    const whole = wholeCalls.find((rule) => frames.some((frame) => fits(rule, frame)));
+    const near = frames.map((frame) => innermost.find((rule) => fits(rule, frame)));
+    const rule = whole ?? near.find((found) => found !== undefined);
     return rule?.[0] ?? "other";
   };
   const known = new Map<number, Stage | "">();

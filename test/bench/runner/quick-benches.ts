@@ -21,5 +21,6 @@ export const quickBenches: readonly QuickBench[] = [
   { name: "exchange", args: ["5000"] },
   { name: "search", args: ["--pages", "20000", "--users", "4", "--seconds", "6"] },
   { name: "rir-parse", args: ["8"] },
+  { name: "start", args: ["--rounds", "3"], isBuilt: true },
   { name: "coordinator-start", args: ["short"], isBuilt: true },
 ];

@@ -14,6 +14,7 @@ import {
 import type { Candidate, SearchQuery, SearchReads } from "#coordinator/search/search-answer";
 
 const longestMs = 900_000;
+const allHosts = 1_000_000;
 
 interface Match extends CandidateRow {
   readonly url: string;
@@ -39,7 +40,7 @@ async function matchesOf(pool: Pool, query: SearchQuery): Promise<ReadCandidate[
   const { rows: known } = await pool.query<{ text_search_config: string }>(configurationsSql);
   const found = await boundedRead(pool, longestMs, async (client) => {
     const { host } = query.filters;
-    const hosts = host === null ? null : await hostsOfSite(client, host);
+    const hosts = host === null ? null : await hostsOfSite(client, host, allHosts);
     const filters = filtersOf({ query, hosts });
     const queries = await wordQueries(
       client,

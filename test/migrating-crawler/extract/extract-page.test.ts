@@ -119,6 +119,21 @@ describe("the language of a page that is written with combining marks", () => {
   });
 });
 
+it("furniture is told by its class, however many classes a site's pages have, and whether they were met before", async () => {
+  const parts = Array.from(
+    { length: 1500 },
+    (_, index) =>
+      `<div class="menu c${index}"><p>Fremdes steht hier als Beiwerk auf allen Seiten</p></div><div class="text c${index}"><p>Eigenes steht hier als Text der einen Seite, um die es geht</p></div>`,
+  );
+  const html = `<html lang="de"><body>${parts.join("")}`;
+
+  const first = await extract(html);
+
+  expect(first.lexemes).toContain("'eig'");
+  expect(first.lexemes).not.toContain("beiwerk");
+  expect(await extract(html)).toEqual(first);
+});
+
 it("soft hyphens, as characters or references, are in no text of a page", async () => {
   const page = await extract(
     `<html lang=de><title>Häuser&shy;zeile</title><meta name=description content="Häuser&#xAD;zeilen am Fluss">

@@ -147,7 +147,7 @@ it("a page of 50 MB, 2 million words, a word of 10 MB and 100,000 links are read
   expect(long.page.lexemes.length).toBeLessThan(900_000);
   expect(many.page.lexemes.length).toBeLessThan(900_000);
   expect(many.page.words).toBeGreaterThan(10_000);
-  expect(wordsKept()).toBeLessThanOrEqual(7 * 16_384);
+  expect(wordsKept()).toBeLessThanOrEqual(4 * 32_768);
   expect(word.page.words).toBeLessThan(3);
   expect(linked.page.links).toHaveLength(2000);
   expect(linked.page.leftOutLinks).toBe(98_000);

@@ -96,7 +96,7 @@ const rounded = (matches: readonly Match[]) =>
 describe("a search of the index in memory", () => {
   it("finds what Postgres finds, and ranks text and head as it does", async () => {
     let matches = 0;
-    for (const words of [...typedWords, ...typedQueries(150, 5)]) {
+    for (const words of [...typedWords, ...typedQueries(100, 5)]) {
       const question = await questionOf(words);
       const answer = index.search(question);
       const expected = await matchesInPostgres(question.arms);
@@ -106,7 +106,7 @@ describe("a search of the index in memory", () => {
       expect(answer!.total, words).toBe(expected.length);
       matches += expected.length;
     }
-    expect(matches).toBeGreaterThan(2000);
+    expect(matches).toBeGreaterThan(1000);
   });
 
   it("gives the best of all matches, whichever segment they lie in", async () => {
@@ -216,8 +216,8 @@ describe("pages that change", () => {
   });
 
   it("leave few segments and the same answers, however many come one by one", async () => {
-    for (let round = 0; round < 40; round++) {
-      await database.pool.query("update page set popularity = popularity + 1 where abs(url_hash) % 40 = $1", [
+    for (let round = 0; round < 20; round++) {
+      await database.pool.query("update page set popularity = popularity + 1 where abs(url_hash) % 20 = $1", [
         round,
       ]);
       await index.catchUp();
