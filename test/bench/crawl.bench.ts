@@ -17,6 +17,8 @@ import { type Peer, startPeers } from "./crawl/peers.ts";
 import { goodHosts } from "./crawl/site-hosts.ts";
 import { spread } from "./crawl/spread.ts";
 import { type StageTime, stageProfile } from "./crawl/stage-profile.ts";
+import { figure } from "./figure.ts";
+import { median } from "./runner/compare-figures.ts";
 
 const asked = new Set(process.argv.slice(2));
 const parts = ["real", "made", "stages"].filter((part) => asked.has(part));
@@ -147,6 +149,7 @@ function report(what: string, sides: readonly Crawling[], ms: readonly (readonly
   for (const [index, { name }] of sides.entries()) {
     const ratios = ms[index]!.map((one, round) => one / ms[0]![round]!);
     console.log(`  ${name.padEnd(60)} ${spread(ms[index]!).padEnd(23)} ${spread(ratios)}`);
+    if (name.startsWith("Nearcrawl")) figure(`${what}: ${name}`, median(ms[index]!), "ms CPU a page");
   }
 }
 

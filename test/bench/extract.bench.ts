@@ -19,6 +19,8 @@ import { MeasuredProcess } from "./crawl/measured-process.ts";
 import { benchPages } from "./crawl/page-markup.ts";
 import { spread } from "./crawl/spread.ts";
 import { type StageProfile, stageProfile } from "./crawl/stage-profile.ts";
+import { figure } from "./figure.ts";
+import { median } from "./runner/compare-figures.ts";
 
 const wordsSide = join(import.meta.dirname, "extract/words-side.mjs");
 const root = join(import.meta.dirname, "../..");
@@ -227,6 +229,7 @@ async function compare(sides: readonly Side[], set: PageSet, pages: number): Pro
       side.ms.push(((await side.process.usage()).cpuMs - before.cpuMs) / (passes * pages));
     }
   }
+  figure(`${set} pages`, median(measured[0]!.ms), "ms CPU a page");
   console.log(`\n${set.padEnd(24)} ms CPU a page           ours in its`);
   for (const side of measured) {
     const ratios = side.ms.map((ms, round) => measured[0]!.ms[round]! / ms);

@@ -24,6 +24,7 @@ import { openArinXmlReader } from "#rir-import/formats/arin-xml";
 import { openDelegatedReader } from "#rir-import/formats/delegated";
 import type { OpenReader } from "#rir-import/formats/record";
 import { openRpslReader } from "#rir-import/formats/rpsl";
+import { figure } from "./figure.ts";
 import { arinNet, chunksOf, rpslObject, statisticsLine } from "./rir-parse/registry-text.ts";
 import {
   byteScanner,
@@ -61,6 +62,8 @@ async function compare(name: string, bytes: number, sides: Readonly<Record<strin
   for (const [side, values] of speeds) {
     const ratio = median(values.map((value, run) => value / (yardstick[run] as number)));
     const [low, high] = [Math.min(...values), Math.max(...values)].map((value) => value.toFixed(0));
+    if (side.startsWith("ours"))
+      figure(`${name}, ${side}`, median(values), "MB a CPU second", { higherIsBetter: true });
     print(`| ${name} | ${side} | ${median(values).toFixed(0)} | ${low} to ${high} | ${ratio.toFixed(2)} |`);
   }
 }

@@ -20,6 +20,7 @@ import { Agent, request } from "undici";
 import { seededRandom } from "#core/random";
 import { openDatabase } from "#db/connect";
 import { migrate } from "#db/migrate";
+import { figure } from "./figure.ts";
 import { backendsCpuMs, cpuMs } from "./search/cpu-time.ts";
 import { type Kind, kinds, nextQuestion, type Question, someTitles } from "./search/questions.ts";
 import { type Recall, recallBy, recallQuestions, recallTable, type Truth, truths } from "./search/recall.ts";
@@ -269,6 +270,7 @@ function report(
       recalled?.[way][0]?.recall.toFixed(3) ?? "–",
     ];
     say(`| ${way} | ${cells.join(" | ")} |`);
+    if (way !== "former") figure(way, (serverMs + indexMs + postgresMs) / answers.length, "ms CPU a search");
   }
   say("");
   for (const [way, { p95s }] of measured)

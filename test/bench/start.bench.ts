@@ -12,6 +12,8 @@ import { join, resolve } from "node:path";
 import { parseArgs } from "node:util";
 import type { DescribedCommand } from "#ops/cli/described-command";
 import { spread } from "./crawl/spread.ts";
+import { figure } from "./figure.ts";
+import { median } from "./runner/compare-figures.ts";
 
 const { values: options } = parseArgs({
   options: {
@@ -75,7 +77,11 @@ function one(args: readonly string[], words = args.join(" ")): Measured {
 try {
   console.log(tableLine(["command", ...checkouts.flatMap((_, index) => heads(index))]));
   console.log(tableLine(["---", ...checkouts.flatMap(() => heads(0).map(() => "---:"))]));
-  for (const line of lines) console.log(tableLine([`\`${line.words}\``, ...measured(line).flatMap(cells)]));
+  for (const line of lines) {
+    const taken = measured(line);
+    console.log(tableLine([`\`${line.words}\``, ...taken.flatMap(cells)]));
+    if (line.program !== null) figure(line.words, median(taken.at(-1)!.map(({ cpuMs }) => cpuMs)), "ms CPU");
+  }
 } finally {
   rmSync(scratch, { recursive: true });
 }

@@ -12,7 +12,8 @@ export interface QuickBench {
 }
 
 export const quickBenches: readonly QuickBench[] = [
-  { name: "crawl", args: ["short", "alone"] },
+  { name: "crawl", args: ["real", "made", "short", "alone"] },
+  { name: "extract", args: ["short"] },
   { name: "wire", args: ["short"] },
   { name: "ingest", args: ["20000", "5"] },
   { name: "leases", args: ["orders", "--rounds", "1"] },
@@ -20,5 +21,6 @@ export const quickBenches: readonly QuickBench[] = [
   { name: "exchange", args: ["5000"] },
   { name: "search", args: ["--pages", "20000", "--users", "4", "--seconds", "6"] },
   { name: "rir-parse", args: ["8"] },
+  { name: "start", args: ["--rounds", "3"], isBuilt: true },
   { name: "coordinator-start", args: ["short"], isBuilt: true },
 ];
