@@ -18,22 +18,41 @@ export class Postings {
   readonly starts: Uint32Array;
   readonly docs: Uint16Array;
   readonly places: Uint16Array;
+  /** Where in `terms` each stretch of numbers begins: a question looks up each word in each segment, and most are not in the cache. */
+  readonly #stretches: Uint32Array;
 
   constructor(parts: Pick<Postings, "terms" | "starts" | "docs" | "places">) {
     ({ terms: this.terms, starts: this.starts, docs: this.docs, places: this.places } = parts);
+    this.#stretches = stretchesOf(this.terms);
   }
 
   get byteLength(): number {
     const { terms, starts, docs, places } = this;
-    return terms.byteLength + starts.byteLength + docs.byteLength + places.byteLength;
+    const lists = starts.byteLength + docs.byteLength + places.byteLength;
+    return terms.byteLength + this.#stretches.byteLength + lists;
   }
 
   /** The first entry of the word's list and the one after its last; both 0: no document has it. */
   rangeOf(term: number): readonly [from: number, to: number] {
-    const at = lowestFrom(this.terms, term, 0, this.terms.length);
+    const stretch = term >>> stretchBits;
+    if (stretch + 1 >= this.#stretches.length) return [0, 0];
+    const at = lowestFrom(this.terms, term, this.#stretches[stretch]!, this.#stretches[stretch + 1]!);
     if (this.terms[at] !== term) return [0, 0];
     return [this.starts[at]!, this.starts[at + 1]!];
   }
+}
+
+/** Of 64 numbers, so that what is looked at lies in a few lines of the cache. */
+const stretchBits = 6;
+
+function stretchesOf(terms: Uint32Array): Uint32Array {
+  const last = terms.length === 0 ? -1 : terms[terms.length - 1]! >>> stretchBits;
+  const stretches = new Uint32Array(last + 2);
+  for (let at = 0; at < terms.length; at++) stretches[(terms[at]! >>> stretchBits) + 1] = at + 1;
+  for (let stretch = 1; stretch < stretches.length; stretch++) {
+    stretches[stretch] = Math.max(stretches[stretch]!, stretches[stretch - 1]!);
+  }
+  return stretches;
 }
 
 /** The first index whose number is not less. */
