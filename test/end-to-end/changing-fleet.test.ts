@@ -57,7 +57,7 @@ describe("a fleet that changes under a crawl", { timeout: 90_000 }, () => {
       return online.online === 3;
     }, 20_000);
     await fleet.admit(frontPages(world.sites), scope);
-    await until(async () => (await fetches()) >= 20 && (await ownedBy(killed)) > 0, 30_000);
+    await until(async () => (await fetches()) >= 20 && (await ownedBy(killed)) > 0, 60_000);
 
     const atChange = await fetches();
     child.kill("SIGKILL");
