@@ -21,7 +21,7 @@ import { seededRandom } from "#core/random";
 import { openDatabase } from "#db/connect";
 import { migrate } from "#db/migrate";
 import { figure } from "./figure.ts";
-import { backendsCpuMs, cpuMs } from "./search/cpu-time.ts";
+import { cpuMs, postgresCpuMs } from "./search/cpu-time.ts";
 import { type Kind, kinds, nextQuestion, type Question, someTitles } from "./search/questions.ts";
 import { type Recall, recallBy, recallQuestions, recallTable, type Truth, truths } from "./search/recall.ts";
 import { madeLanguages, pagesSeeded, seedIndex } from "./search/seed-index.ts";
@@ -226,7 +226,7 @@ async function cpuNow({ child, indexPid }: Server) {
   return {
     server: cpuMs(child.pid ?? 0) ?? Number.NaN,
     index: indexPid === null ? 0 : (cpuMs(indexPid) ?? Number.NaN),
-    postgres: (await backendsCpuMs(pool)) ?? Number.NaN,
+    postgres: (await postgresCpuMs(pool)) ?? Number.NaN,
   };
 }
 

@@ -40,6 +40,12 @@ export class Postings {
     if (this.terms[at] !== term) return [0, 0];
     return [this.starts[at]!, this.starts[at + 1]!];
   }
+
+  /** Whether any document has the word. */
+  has(term: number): boolean {
+    const [from, to] = this.rangeOf(term);
+    return from < to;
+  }
 }
 
 /** Of 64 numbers, so that what is looked at lies in a few lines of the cache. */

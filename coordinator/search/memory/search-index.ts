@@ -21,7 +21,15 @@ import type { IndexAnswer, IndexArm, IndexedCandidate, IndexQuestion } from "./i
 import type { MemoryIndex } from "./memory-index.ts";
 import { positionMask, weightOf } from "./postings.ts";
 import { type Segment, segmentPages } from "./segment.ts";
-import { addressPlacesOn, canMatch, giveBits, headWeight, matchesOf, placesOn } from "./segment-matches.ts";
+import {
+  addressPlacesOn,
+  canMatch,
+  giveBits,
+  headWeight,
+  matchesOf,
+  placesOn,
+  type TermNumbers,
+} from "./segment-matches.ts";
 import { allSquares, coverDensityRank, frequencyRank, weights } from "./text-rank.ts";
 import { type QueryNode, readTsquery, wordsOf } from "./tsquery.ts";
 
@@ -30,7 +38,7 @@ const facetValues = 6;
 
 /** So many times the pages wanted are scored in full, and at least so many. */
 const scoredTimes = 2;
-const leastScored = 150;
+const leastScored = 80;
 
 const daySeconds = 86_400;
 
@@ -46,14 +54,15 @@ export function searchIndex(
     if (read === null) return null;
     arms.push(read);
   }
-  const isKnown = (word: string) => index.terms.find(word) >= 0;
+  const terms = rememberedNumbers(index.terms);
+  const isKnown = (word: string) => terms.find(word) >= 0;
   const possible = arms.filter(
     ({ query, headQuery }) => canMatch(query, isKnown) || canMatch(headQuery, isKnown),
   );
   const matches = new Matches(index, question);
   for (const [number, segment] of index.segments.entries()) {
     for (const arm of possible) {
-      const bits = bitsOf(index, segment, arm);
+      const bits = bitsOf(terms, segment, arm);
       if (bits === null) continue;
       addUp(segment, arm, { bits, plainTerms: matches.plainTerms });
       matches.take({ segment, number, arm, bits });
@@ -61,6 +70,20 @@ export function searchIndex(
     }
   }
   return matches.answer(arms, crawlerNames);
+}
+
+/** Each word of a question is looked up once, and not in each segment again. */
+function rememberedNumbers(terms: TermNumbers): TermNumbers {
+  const numbers = new Map<string, number>();
+  return {
+    find(word) {
+      const known = numbers.get(word);
+      if (known !== undefined) return known;
+      const number = terms.find(word);
+      numbers.set(word, number);
+      return number;
+    },
+  };
 }
 
 interface Arm {
@@ -93,20 +116,26 @@ function armOf(index: MemoryIndex, arm: IndexArm): Arm | null {
 }
 
 /** Null: none. To be given back with `giveBits`. */
-function bitsOf({ terms }: MemoryIndex, segment: Segment, arm: Arm): Uint32Array | null {
+function bitsOf(terms: TermNumbers, segment: Segment, arm: Arm): Uint32Array | null {
   const some = arm.configurations.flatMap((one) => segment.configurations.get(one) ?? []);
   if (some.length === 0) return null;
-  const text = matchesOf(segment, terms, arm.query, "text");
-  const head = matchesOf(segment, terms, arm.headQuery, "head");
+  // Most words are in few segments: a look into its lists is spared the rest.
+  const isInText = (word: string) => segment.first.has(terms.find(word));
+  const isInHead = (word: string) => isInText(word) || segment.address.has(terms.find(word));
+  const text = canMatch(arm.query, isInText) ? matchesOf(segment, terms, arm.query, "text") : null;
+  const head = canMatch(arm.headQuery, isInHead) ? matchesOf(segment, terms, arm.headQuery, "head") : null;
+  const bits = text ?? head;
+  if (bits === null) return null;
+  const other = text === null ? null : head;
   let any = 0;
   for (let at = 0; at < segment.live.length; at++) {
     let configured = 0;
-    for (const bits of some) configured |= bits[at]!;
-    any |= text[at] = (text[at]! | head[at]!) & configured & segment.live[at]!;
+    for (const pages of some) configured |= pages[at]!;
+    any |= bits[at] = (bits[at]! | (other?.[at] ?? 0)) & configured & segment.live[at]!;
   }
-  giveBits(head);
-  if (any !== 0) return text;
-  giveBits(text);
+  if (other !== null) giveBits(other);
+  if (any !== 0) return bits;
+  giveBits(bits);
   return null;
 }
 

@@ -25,6 +25,9 @@ export function giveBits(bits: Uint32Array): void {
   used.push(bits);
 }
 
+/** What gives a word its number; less than 0: it is not known. */
+export type TermNumbers = Pick<TermTable, "find">;
+
 /** Whether any page of the index can match, as far as words are known at all. */
 export function canMatch(query: QueryNode, isKnown: (word: string) => boolean): boolean {
   switch (query.type) {
@@ -41,7 +44,7 @@ export function canMatch(query: QueryNode, isKnown: (word: string) => boolean): 
 }
 
 /** To be given back with `giveBits`. */
-export function matchesOf(segment: Segment, terms: TermTable, query: QueryNode, field: Field): Uint32Array {
+export function matchesOf(segment: Segment, terms: TermNumbers, query: QueryNode, field: Field): Uint32Array {
   switch (query.type) {
     case "word":
       return pagesWith(segment, terms.find(query.lexeme), field);
@@ -82,7 +85,7 @@ function pagesWith(segment: Segment, term: number, field: Field): Uint32Array {
   return bits;
 }
 
-function phraseMatches(segment: Segment, terms: TermTable, phrase: PhraseNode, field: Field): Uint32Array {
+function phraseMatches(segment: Segment, terms: TermNumbers, phrase: PhraseNode, field: Field): Uint32Array {
   const words = wordsOf(phrase);
   const bits = pagesWith(segment, terms.find(words[0]!), field);
   for (const word of words.slice(1)) {
