@@ -15,10 +15,10 @@ npm run bench -- all [--against COMMIT] [--rounds 3] [--only NAME,NAME] [--json]
 npm run bench -- --list
 
 NAME is a bench of test/bench, or a part of a name that runs all whose names have it: crawl is crawl, scale is
-crawl-scale and fleet-loads is itself. What follows goes to the bench; many know --help.
+crawl-scale and fleet-loads is itself. What follows goes to the bench.
 
 all runs a quick form of the benches that matter to everybody (${quickBenches.map(({ name }) => name).join(", ")}) and prints
-their figures; one run takes some five minutes. With --against, each runs in turns with the other commit, --rounds times a
+their figures. With --against, each runs in turns with the other commit, --rounds times a
 side: figure, unit, there, here, ratio here / there of the medians with least and most of the rounds, and a mark:
   worse    by more than 5 %, and every round here is worse than every round there
   worse?   by more than 5 % in the medians, within what the rounds differ by
