@@ -7,12 +7,12 @@ import { dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 
 const projectRoot = dirname(dirname(dirname(fileURLToPath(import.meta.url))));
-const folder = resolve(projectRoot, process.env.NEARCRAWL_DATA ?? "../shared/data");
+export const sharedDataFolder = resolve(projectRoot, process.env.NEARCRAWL_DATA ?? "../shared/data");
 const announced = new Set<string>();
 
 /** The path of a file or folder in the shared data, or null (said once on standard error) when it is absent. */
 export function sharedData(relativePath: string): string | null {
-  const path = join(folder, relativePath);
+  const path = join(sharedDataFolder, relativePath);
   if (existsSync(path)) return path;
   if (!announced.has(relativePath)) {
     announced.add(relativePath);

@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { UsageError } from "#core/errors";
 import { dataFolderOf } from "#db/embedded-cluster";
 import { stopEmbeddedPostgres } from "#db/embedded-postgres";
+import { sharedDataFolder } from "../../support/shared-data.ts";
 import { type Figure, figuresVariable } from "../figure.ts";
 
 export interface Checkout {
@@ -62,7 +63,7 @@ export async function runBench(
   return { type: "measured", figures: lines.map((line) => JSON.parse(line) as Figure) };
 }
 
-/** In a process group of its own: what a bench starts ends with it. */
+/** In a process group of its own: what a bench starts ends with it. The other checkout lies elsewhere and finds the same data. */
 async function run(
   args: readonly string[],
   { root, scratch }: Checkout,
@@ -71,7 +72,12 @@ async function run(
   signal.throwIfAborted();
   const child = spawn(process.execPath, args, {
     cwd: root,
-    env: { ...process.env, TMPDIR: scratch, [figuresVariable]: figuresFile },
+    env: {
+      ...process.env,
+      TMPDIR: scratch,
+      NEARCRAWL_DATA: sharedDataFolder,
+      [figuresVariable]: figuresFile,
+    },
     stdio: ["ignore", "pipe", "pipe"],
     detached: true,
   });

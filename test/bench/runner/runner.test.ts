@@ -13,6 +13,7 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { UsageError } from "#core/errors";
+import { sharedDataFolder } from "../../support/shared-data.ts";
 import { temporaryFolder } from "../../support/temporary-folder.ts";
 import { until } from "../../support/until.ts";
 import type { Figure } from "../figure.ts";
@@ -142,7 +143,8 @@ describe("another commit", () => {
     put(root, {
       "value.txt": "20",
       "new.txt": "30",
-      "test/bench/plain.bench.ts": states("plain", "value.txt"),
+      "test/bench/plain.bench.ts": `${states("plain", "value.txt")}
+if (process.env.NEARCRAWL_DATA !== "${sharedDataFolder}") throw new Error("other data");`,
       "test/bench/own.bench.ts": states("own", "new.txt"),
       "test/bench/lacking.bench.ts": states("lacking", "new.txt"),
     });
