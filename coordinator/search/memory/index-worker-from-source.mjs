@@ -1,5 +1,4 @@
 // Starts the process of the index in memory from TypeScript sources, in tests and development. What is built does without.
-import { register } from "tsx/esm/api";
+import { importSource } from "#core/source-thread";
 
-register();
-await import("./index-worker.ts");
+await importSource(new URL("./index-worker.ts", import.meta.url));
