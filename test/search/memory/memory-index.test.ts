@@ -193,6 +193,25 @@ describe("pages that change", () => {
     ]);
   });
 
+  it("count once where they have nearly the same text, and the first that had it stands for them", async () => {
+    const { rows } = await database.pool.query<{ url_hash: string }>(
+      "select url_hash from page where not noindex order by url_hash limit 2",
+    );
+    const [first, copy] = rows.map((row) => row.url_hash);
+    await database.pool.query(
+      `update page set lexemes = case when url_hash = $2 then 'twin:1A' else 'twin:1' end::tsvector, text_group = 42,
+         duplicate_host_hash = case when url_hash = $2 then host_hash end,
+         duplicate_url_hash = case when url_hash = $2 then $1::bigint end
+       where url_hash in ($1, $2)`,
+      [first, copy],
+    );
+    await index.catchUp();
+    const { total, pages, facets } = index.search(await questionOf("twin"))!;
+
+    expect([total, facets.host.reduce((sum, one) => sum + one.pages, 0)]).toEqual([1, 1]);
+    expect(pages.map(({ urlHash, alike }) => [urlHash, alike])).toEqual([[first, 1]]);
+  });
+
   it("are not missed when their transaction took longer than the looks in between", async () => {
     const slow = await database.pool.connect();
     const [first, second] = [
