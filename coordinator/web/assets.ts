@@ -11,7 +11,7 @@ import { fileURLToPath } from "node:url";
 const folder = new URL("./assets/", import.meta.url);
 
 /** For every page first: what comes later may change what these say. */
-const firstStyles = ["base", "frame", "controls", "figures"];
+const firstStyles = ["base", "frame", "controls", "figures", "charts", "overview"];
 
 const styleSheet = "nearcrawl.css";
 
