@@ -13,6 +13,9 @@ const folder = new URL("./assets/", import.meta.url);
 /** For every page first: what comes later may change what these say. */
 const firstStyles = ["base", "frame", "controls", "figures", "charts", "overview"];
 
+/** And last, for every table on a narrow screen, whatever its page says of it. */
+const lastStyles = ["tables"];
+
 const styleSheet = "nearcrawl.css";
 
 const types: Readonly<Record<string, string>> = {
@@ -40,7 +43,8 @@ function readAssets(): ReadonlyMap<string, Asset> {
   const names = readdirSync(fileURLToPath(folder)).sort();
   const read = (name: string) => readFileSync(new URL(name, folder));
   const styles = names.filter((name) => name.endsWith(".css")).map((name) => name.slice(0, -4));
-  const ordered = [...firstStyles, ...styles.filter((name) => !firstStyles.includes(name))];
+  const others = styles.filter((name) => !firstStyles.includes(name) && !lastStyles.includes(name));
+  const ordered = [...firstStyles, ...others, ...lastStyles];
   const sheet = ordered.map((name) => withoutComments(read(`${name}.css`).toString())).join("");
   const bodies = names.filter((name) => !name.endsWith(".css")).map((name) => [name, read(name)] as const);
   return new Map([...bodies, [styleSheet, Buffer.from(sheet)] as const].map(toAsset));

@@ -10,6 +10,7 @@ import {
   ownCrawlers,
   placeOf,
 } from "./navigation.ts";
+import { withCellLabels } from "./table-labels.ts";
 
 export interface PageFrame {
   readonly title: string;
@@ -75,7 +76,7 @@ ${frame.body}
 </body>
 </html>
 `;
-  return page.markup;
+  return withCellLabels(page.markup);
 }
 
 /** Opened, it shows its entries; that of the page is open. Another is looked into without leaving the page. */
