@@ -18,6 +18,8 @@ import { testAccess, webServer } from "../support/web-server.ts";
 
 /** For everybody, whoever may read: sites, crawlers, whoever signs in, and whoever watches over the server. */
 const publicReads = [
+  "/robots.txt",
+  "/assets/:name",
   "/about-crawler",
   "/about-crawler/addresses.json",
   "/.well-known/http-message-signatures-directory",
@@ -107,10 +109,7 @@ beforeAll(async () => {
   app = webServer(database, { parts: everyPart(database), access });
   await app.ready();
   const routes = routesOf(app.printRoutes({ commonPrefix: false }));
-  // Static files are below /assets/, printed as what stands for any of them.
-  reads = routes
-    .filter(({ methods, path }) => methods.includes("GET") && path !== "/*")
-    .map(({ path }) => path);
+  reads = routes.filter(({ methods }) => methods.includes("GET")).map(({ path }) => path);
   sends = routes.filter(({ methods }) => methods.includes("POST")).map(({ path }) => path);
 });
 afterAll(async () => {
