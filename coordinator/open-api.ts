@@ -5,6 +5,7 @@ import { changesApi } from "./changes/changes-api.ts";
 import { channelsApi } from "./channels/channels-api.ts";
 import { exploreApi } from "./explore/explore-api.ts";
 import { federationApi } from "./federation/federation-api.ts";
+import { findApi } from "./find/find-api.ts";
 import { crawlerApi } from "./fleet/crawler-api.ts";
 import { fleetApi } from "./fleet/fleet-api.ts";
 import { invitationApi } from "./fleet/invitation-api.ts";
@@ -32,6 +33,7 @@ export const apiGroups: Readonly<Record<string, readonly ApiOperations[]>> = {
   contact: [contactApi],
   coordinators: [federationApi],
   explore: [exploreApi],
+  find: [findApi],
   fleet: [fleetApi, crawlerApi, partnerAccessApi, invitationApi, versionsApi, optOutsApi, siteCapsApi],
   graph: [graphApi],
   hints: [hintsApi, indexNowApi],

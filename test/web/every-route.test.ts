@@ -44,6 +44,9 @@ const publicReads = [
   "/api/operations",
   "/account",
   "/api/account",
+  // Whoever asks finds what they may open, and nothing else.
+  "/find",
+  "/api/find",
 ];
 /** Of their own crawlers alone. */
 const partnersReads = [
@@ -94,7 +97,10 @@ const staffsReads = [
 const protocolSends = ["/indexnow", "/websub/:token"];
 const publicSends = ["/sign-in", "/about-crawler/opt-out", "/about-crawler/report", ...protocolSends];
 /** With a form token of the session: what everybody does with what is one's own. */
-const ownSends = ["/sign-out", "/account/sessions/:id/end", "/account/sessions/end-others"];
+const ownSends = [
+  ...["/sign-out", "/account/sessions/:id/end", "/account/sessions/end-others"],
+  ...["/account/views", "/account/views/:id/delete"],
+];
 const staffsSends = ["/submit"];
 const partnersSends = ["/crawlers/:name/drain", "/crawlers/:name/resume"];
 
