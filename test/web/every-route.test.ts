@@ -59,6 +59,7 @@ const staffsReads = [
   "/explore",
   "/graph",
   "/search",
+  "/sites",
   "/changes",
   "/channels",
   "/coverage",
@@ -85,6 +86,8 @@ const staffsReads = [
     "/explore/subnets.csv",
     "/api/explore/point",
     "/api/explore/subnets",
+    "/sites.csv",
+    "/sites.json",
     "/events",
     "/api/changes/stream",
   ]);
