@@ -64,6 +64,7 @@ const staffsReads = [
   "/explore",
   "/graph",
   "/search",
+  "/sites",
   "/changes",
   "/channels",
   "/coverage",
@@ -90,6 +91,8 @@ const staffsReads = [
     "/explore/subnets.csv",
     "/api/explore/point",
     "/api/explore/subnets",
+    "/sites.csv",
+    "/sites.json",
     "/events",
     "/api/changes/stream",
   ]);
