@@ -18,6 +18,7 @@ import { releasesApi, versionsApi } from "./releases/releases-api.ts";
 import { searchApi } from "./search/search-api.ts";
 import { settingsApi } from "./settings/settings-api.ts";
 import { siteCapsApi } from "./site-caps/site-caps-api.ts";
+import { siteApi } from "./sites/site-api.ts";
 import { storageApi } from "./storage/storage-api.ts";
 import { submissionsApi } from "./submissions/submissions-api.ts";
 import { type ApiOperations, describeOperations, type OpenApi } from "./web/api-operation.ts";
@@ -42,6 +43,7 @@ export const apiGroups: Readonly<Record<string, readonly ApiOperations[]>> = {
   registry: [registryApi, registryJobApi],
   releases: [releasesApi],
   search: [searchApi],
+  sites: [siteApi],
   storage: [storageApi],
   urls: [submissionsApi],
   who: [whoApi],

@@ -55,12 +55,12 @@ async function after(pool: Pool, since: number, { filter, limit }: ChangeQuery):
 
 async function latest(
   pool: Pool,
-  { filter, limit }: ChangeQuery,
+  { filter, limit, before }: ChangeQuery,
 ): Promise<Extract<ChangesRead, { type: "read" }>> {
   const found: PageChange[] = [];
   const { last } = (await readRows(pool, everything, { above: 0, through: 0, most: 1 })).state;
   const above = Math.max(0, last - lookedAt(filter));
-  let through = last;
+  let through = before === undefined ? last : Math.min(last, before - 1);
   for (
     let looked = 0;
     through > above && found.length < limit && looked < mostLookedAt;
@@ -187,6 +187,8 @@ export interface ChangeQuery {
   readonly filter: ChangeFilter;
   /** Changes at most. */
   readonly limit: number;
+  /** Of the latest ones: those with lower numbers alone. */
+  readonly before?: number;
 }
 
 export type ChangesRead =
