@@ -19,6 +19,7 @@ import { releasesApi, versionsApi } from "./releases/releases-api.ts";
 import { searchApi } from "./search/search-api.ts";
 import { settingsApi } from "./settings/settings-api.ts";
 import { siteCapsApi } from "./site-caps/site-caps-api.ts";
+import { siteApi } from "./sites/site-api.ts";
 import { siteFilesApi, sitesApi } from "./sites/sites-api.ts";
 import { storageApi } from "./storage/storage-api.ts";
 import { submissionsApi } from "./submissions/submissions-api.ts";
@@ -45,7 +46,7 @@ export const apiGroups: Readonly<Record<string, readonly ApiOperations[]>> = {
   registry: [registryApi, registryJobApi],
   releases: [releasesApi],
   search: [searchApi],
-  sites: [sitesApi, siteFilesApi],
+  sites: [sitesApi, siteFilesApi, siteApi],
   storage: [storageApi],
   urls: [submissionsApi],
   who: [whoApi],
