@@ -1,6 +1,7 @@
 /** The API's description (OpenAPI 3.1), made from the operations of all rooms. */
 import { softwareVersion } from "#protocol/software-version";
 import { accessApi, partnerAccessApi } from "./access/access-api.ts";
+import { alertsApi } from "./alerts/alerts-api.ts";
 import { changesApi } from "./changes/changes-api.ts";
 import { channelsApi } from "./channels/channels-api.ts";
 import { exploreApi } from "./explore/explore-api.ts";
@@ -40,7 +41,7 @@ export const apiGroups: Readonly<Record<string, readonly ApiOperations[]>> = {
   graph: [graphApi],
   hints: [hintsApi, indexNowApi],
   operation: [operationApi],
-  overview: [overviewApi],
+  overview: [overviewApi, alertsApi],
   policies: [settingsApi],
   recrawl: [recrawlApi],
   registry: [registryApi, registryJobApi],
