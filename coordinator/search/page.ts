@@ -1,8 +1,9 @@
 /** Search over the crawled pages. */
 
+import { countryName } from "#core/country-names";
 import { canParseUrl } from "#core/ip/url-host";
 import { answersText } from "../results/stated-uses.ts";
-import { country, countryName, countText, crawlerLink } from "../web/format.ts";
+import { country, countText, crawlerLink } from "../web/format.ts";
 import { type Html, html, nothing, pathWith, safeHref } from "../web/html.ts";
 import { maxSearchLength, maxSearchOffset } from "./query.ts";
 import {
