@@ -7,7 +7,6 @@ import { bytesText, howMany } from "#core/format";
 import { nearlyBestMs } from "../delegation/accuracy.ts";
 import { fleetMap } from "../fleet/fleet-map-page.ts";
 import { fleetTable } from "../fleet/fleet-page.ts";
-import { lineChart } from "../web/components.ts";
 import {
   ago,
   askAbout,
@@ -20,6 +19,7 @@ import {
   rateText,
 } from "../web/format.ts";
 import { type Html, html, nothing, pathWith } from "../web/html.ts";
+import { chartScript, type TimePoint, type TimeRange, timeChart } from "../web/time-chart.ts";
 import type { Alert } from "./alert-rules.ts";
 import { type AlertReader, alertSection } from "./alerts-page.ts";
 import type { Blame } from "./minute-figures.ts";
@@ -34,14 +34,7 @@ import {
   type QueueAges,
   type SpanFigures,
 } from "./overview-types.ts";
-import {
-  blames,
-  blameWords,
-  rangeWords,
-  spanOrDash,
-  timesSmaller,
-  waitReasonWords,
-} from "./overview-words.ts";
+import { blames, blameWords, spanOrDash, timesSmaller, waitReasonWords } from "./overview-words.ts";
 
 export function overviewBody(overview: Overview, reader: AlertReader): Html {
   const regions = overviewRegions(overview, [overview.history]);
@@ -199,23 +192,11 @@ function recentRow(line: RecentDelegation, at: string): Html {
 /** The live region of this range; a page shows one of them. */
 const historyRegion = (range: HistoryRange): string => `history-${range}`;
 
-const times: Readonly<Record<HistoryRange, readonly [string, string, string]>> = {
-  "1h": ["60 min ago", "30 min ago", "now"],
-  "24h": ["24 h ago", "12 h ago", "now"],
-  "7d": ["7 days ago", "3½ days ago", "now"],
-  "1y": ["52 weeks ago", "26 weeks ago", "now"],
-};
-
 function historySection(history: History): Html {
-  const { range } = history;
+  const range = historyTime(history);
   const chart = (title: string, of: (point: HistoryPoint) => number, text: (value: number) => string) =>
-    lineChart({
-      ...{ title, text },
-      values: history.points.map((point) => (point === null ? null : of(point))),
-      times: times[range],
-      span: rangeWords[range],
-    });
-  return html`<h2 id="history">History <span class="ranges">${historyRangeNames.map((name) => rangeLink(name, range))}</span></h2>
+    timeChart({ ...{ title, text, range }, series: [{ name: "", points: pointsOf(history, of) }] });
+  return html`<h2 id="history">History <span class="ranges">${historyRangeNames.map((name) => rangeLink(name, history.range))}</span></h2>
 <div class="charts">
 ${chart("Pages per minute", (point) => point.pagesPerMinute, rateText)}
 ${chart(
@@ -224,7 +205,19 @@ ${chart(
   (bytes) => bytesText(Math.round(bytes)),
 )}
 ${chart("Probes per minute", (point) => point.probesPerMinute, rateText)}
-</div>`;
+</div>${chartScript}`;
+}
+
+function historyTime({ since, points, stepMinutes, range }: History): TimeRange {
+  const until = new Date(Date.parse(since) + points.length * stepMinutes * 60_000);
+  return { since: new Date(since), until, name: range, now: until, said: null };
+}
+
+function pointsOf({ since, points, stepMinutes }: History, of: (point: HistoryPoint) => number): TimePoint[] {
+  return points.map((point, index) => ({
+    at: new Date(Date.parse(since) + index * stepMinutes * 60_000),
+    value: point === null ? null : of(point),
+  }));
 }
 
 function rangeLink(name: HistoryRange, current: HistoryRange): Html {

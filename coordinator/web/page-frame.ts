@@ -45,6 +45,7 @@ const styleSheets = [
   "frame",
   "controls",
   "figures",
+  "charts",
   "overview",
   "answers",
   "fleet",
