@@ -3,6 +3,8 @@ import { countryName } from "#core/country-names";
 import { instantWords, msText, whenWords } from "#core/format";
 import { type Html, html, pathWith } from "./html.ts";
 
+export { countryName };
+
 const grouped = new Intl.NumberFormat("en-GB", { maximumFractionDigits: 0 });
 
 export function countText(count: number): string {

@@ -1,6 +1,6 @@
 /**
- * What lies in a space, by SQL over subnets, delegations and hosts. A small space is read from its subnets; a large one,
- * or a country, from what is in use everywhere, in one pass over the hosts, and kept a while.
+ * What lies in a space, by SQL over subnets, delegations and the list of sites. A small space is read from its subnets; a
+ * large one, or a country, from what is in use everywhere, and kept a while.
  */
 import type { Pool } from "pg";
 import { KeptAnswer, roundMs } from "../database/cached-read.ts";
@@ -80,18 +80,23 @@ function smallSpace(space: SmallSpace): SpaceSql {
 }
 
 function largeSpace(space: Space): SpaceSql {
-  const used = (condition: string) => `
+  if (space.type === "holder") return smallSpace(space);
+  if (space.type === "country") {
+    const sql = `
+      select subnet_id from site where country = $1 and subnet_id is not null
+      union
+      select subnet_id from delegation join subnet s using (subnet_id) where s.country = $1 and s.removed_in is null`;
+    return { sql, values: [space.code] };
+  }
+  const sql = `
     select subnet_id
     from (
       select subnet_id from delegation
       union
-      select subnet_id from frontier_host where subnet_id is not null
+      select subnet_id from site where subnet_id is not null
     ) used
     join subnet s using (subnet_id)
-    where s.removed_in is null and ${condition}`;
-  if (space.type === "country") return { sql: used("s.country = $1"), values: [space.code] };
-  if (space.type === "holder") return smallSpace(space);
-  const sql = used("s.first_address between $1::inet and $2::inet and s.last_address <= $2::inet");
+    where s.removed_in is null and s.first_address between $1::inet and $2::inet and s.last_address <= $2::inet`;
   return { sql, values: [space.first, space.last] };
 }
 
@@ -112,34 +117,31 @@ interface RollUpRow {
   assigned_pages: number;
 }
 
-/** Pages that were found worth keeping, of one host. */
-export const hostPagesSql = "(good_pages + near_duplicates)";
-
 /**
- * A piece is a subnet, or the hosts of it that are crawled by another crawler than the rest. Of ranges that answer from
- * many places the time says nothing.
+ * A piece is a subnet, or those of its hosts that another crawler has than the rest. Of ranges that answer from many places
+ * the time says nothing. `now`: the number of its parameter.
  */
-/** `now`: the number of its parameter. */
 const rollUpSql = (space: string, now: number) => `
   with space as materialized (${space}),
-  host as (
-    select subnet_id, finer_id, count(*) as hosts, count(*) filter (where due_at <= $${now}::timestamptz) as due_hosts,
-      sum(${hostPagesSql}) as pages, sum(fetched_bytes) as bytes
+  host as materialized (
+    select subnet_id, crawler_id, rtt_ms, count(*) as hosts,
+      count(*) filter (where standing = 'ready' and due_at <= $${now}::timestamptz) as due_hosts,
+      sum(pages) as pages, sum(bytes) as bytes
     from space
-    join frontier_host using (subnet_id)
-    where state = 'resolved'
-    group by subnet_id, finer_id
+    join site using (subnet_id)
+    group by subnet_id, crawler_id, rtt_ms
   ),
   piece as materialized (
-    select space.subnet_id, coalesce(f.crawler_id, d.crawler_id) as crawler_id,
-      case when f.finer_id is not null then f.rtt_ms when not d.anycast then d.rtt_ms end as rtt_ms,
-      coalesce(hosts, 0) as hosts, coalesce(due_hosts, 0) as due_hosts, coalesce(pages, 0) as pages,
-      coalesce(bytes, 0) as bytes
-    from space
+    select h.subnet_id, coalesce(h.crawler_id, d.crawler_id) as crawler_id,
+      case when not (coalesce(d.anycast, false) and d.crawler_id = h.crawler_id) then h.rtt_ms end as rtt_ms,
+      hosts, due_hosts, pages, bytes
+    from host h
     left join delegation d using (subnet_id)
-    left join host using (subnet_id)
-    left join finer_delegation f using (finer_id)
-    where d.subnet_id is not null or host.subnet_id is not null
+    union all
+    select d.subnet_id, d.crawler_id, null, 0, 0, 0, 0
+    from space
+    join delegation d using (subnet_id)
+    where not exists (select from host h where h.subnet_id = d.subnet_id)
   ),
   crawled as (
     select crawler_id, count(distinct subnet_id) as subnets, sum(pages) as pages

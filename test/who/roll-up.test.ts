@@ -1,5 +1,8 @@
 /** What lies in a space: countries, organisations and ranges, counted by hand in the tiny world. */
+
+import type { Pool } from "pg";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { keepSites } from "#coordinator/sites/sites-upkeep-store";
 import { answerWho } from "#coordinator/who/answer";
 import { whoBody } from "#coordinator/who/page";
 import { createReports } from "#coordinator/who/reads";
@@ -26,12 +29,19 @@ beforeAll(async () => {
     update frontier_host set good_pages = 20 where host = 'old.example.org';
     update frontier_host set good_pages = 90 where host = 'six.example.org';
     update delegation set rtt_ms = 40, measured = true where subnet_id = 7`);
+  await listSites(pool);
 });
 afterAll(async () => await database?.close());
 
 async function who(question: string): Promise<WhoAnswer> {
   const reads = createReports(database.pool, () => performance.now());
   return await answerWho(question, { reads, resolver: tinyResolver, scope: null }, worldNow);
+}
+
+/** Until every host is in the list as it is now. */
+async function listSites(pool: Pool): Promise<void> {
+  await pool.query("update site_upkeep set reached_host = null, finished_at = null");
+  while (!(await keepSites(pool, worldNow)).rests);
 }
 
 const inAsia = {
@@ -96,8 +106,10 @@ describe("an organisation", () => {
 
   it("without anything in use says what to do", async () => {
     await database.pool.query("update frontier_host set subnet_id = null where host = 'empty.example.net'");
+    await listSites(database.pool);
     const answer = await who("Empty Org");
     await database.pool.query("update frontier_host set subnet_id = 6 where host = 'empty.example.net'");
+    await listSites(database.pool);
 
     expect(verdictOf(answer)).toBe("Empty Org holds 1 subnet; in its space: no subnet in use");
     expect(whoBody(answer, viewer).markup).toContain("No subnet in use.");

@@ -1,11 +1,7 @@
 -- needs: nothing
--- What lies in a space (who/roll-up-reads) and how much of each country and language is crawled, day by day (reports). Old
--- coordinators neither write nor read it.
+-- How much of each country and language is crawled, day by day (reports). Old coordinators neither write nor read it.
 
 -- Up Migration
-
--- All hosts of a few subnets, due or not. Without it, every question about an organisation would read all hosts.
-create index frontier_host_subnet on frontier_host (subnet_id) where subnet_id is not null;
 
 -- A row for each country and language of the hosts that were known on that day. Hosts and pages are counted whole; what is
 -- fresh is counted among `sampled_pages` of them, which are a part where the index is large.
@@ -26,4 +22,3 @@ create table coverage_day (
 -- Down Migration
 
 drop table coverage_day;
-drop index frontier_host_subnet;
