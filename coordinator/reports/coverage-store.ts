@@ -11,13 +11,18 @@ import type { CoverageFigures, CoverageRow } from "./coverage.ts";
 
 const lockName = "nearcrawl-coverage-day";
 
-/** Writes the figures of this day (UTC) in place of those counted earlier. Null: another one is at it. */
+/**
+ * Writes the figures of this day (UTC) in place of those counted earlier. Null: the list of sites lacks hosts yet, or another
+ * one is at it.
+ */
 export async function countCoverage(
   pool: Pool,
   now: Date,
   mostBytes = defaultMostBytes,
 ): Promise<{ readonly rows: number } | null> {
   return await alone(pool, lockName, async () => {
+    const { rows: upkeep } = await pool.query("select from site_upkeep where finished_at is null");
+    if (upkeep.length > 0) return null;
     const { page } = await sampleTables(pool, ["page"], mostBytes);
     const { rowCount } = await pool.query(
       `with known as (
@@ -88,7 +93,12 @@ export interface CoveragePoint extends CoverageFigures {
 /** Day by day, of one country or language, or of all; at most two years. */
 export async function coverageOverTime(
   pool: Pool,
-  asked: { readonly since: Date; readonly until: Date; readonly country: string | null; readonly language: string | null },
+  asked: {
+    readonly since: Date;
+    readonly until: Date;
+    readonly country: string | null;
+    readonly language: string | null;
+  },
 ): Promise<CoveragePoint[]> {
   const { rows } = await pool.query<CoveragePoint>(
     `select to_char(day, 'YYYY-MM-DD') as day, ${figures}

@@ -41,8 +41,41 @@ export function addedFigures(all: Iterable<CoverageFigures>): CoverageFigures {
 
 /** Most pages first. */
 export function coverageLines(rows: readonly CoverageRow[], by: "country" | "language"): CoverageLine[] {
-  const grouped = Map.groupBy(rows, (row) => row[by]);
+  const grouped = new Map<string, CoverageRow[]>();
+  for (const row of rows) {
+    const group = grouped.get(row[by]);
+    if (group === undefined) grouped.set(row[by], [row]);
+    else group.push(row);
+  }
   return [...grouped]
     .map(([key, group]) => ({ key, ...addedFigures(group) }))
     .sort((a, b) => b.pages - a.pages || b.hosts - a.hosts || (a.key < b.key ? -1 : 1));
+}
+
+export interface CoverageFilter {
+  /** `2026-03-01`; null: the latest. */
+  readonly day: string | null;
+  readonly country: string | null;
+  readonly language: string | null;
+}
+
+/** A string: why it cannot be answered. */
+export function readCoverageQuestion(given: (name: string) => string): CoverageFilter | string {
+  const [day, country, language] = ["day", "country", "language"].map((name) => given(name).trim() || null);
+  if (day != null && !isDay(day)) return `day: ${day.slice(0, 40)} is not a day such as 2026-03-01.`;
+  if (country != null && !/^[a-z]{2}$/i.test(country))
+    return `country: ${country.slice(0, 40)} is not a country code of two letters.`;
+  if (language != null && !/^[a-z]{2,3}(-[a-z0-9]{1,8}){0,3}$/i.test(language))
+    return `language: ${language.slice(0, 40)} is not a language's code such as de.`;
+  return {
+    day: day ?? null,
+    country: country?.toUpperCase() ?? null,
+    language: language?.toLowerCase() ?? null,
+  };
+}
+
+function isDay(text: string): boolean {
+  if (!/^[12]\d{3}-\d\d-\d\d$/.test(text)) return false;
+  const at = new Date(`${text}T00:00:00Z`);
+  return !Number.isNaN(at.getTime()) && at.toISOString().startsWith(text);
 }

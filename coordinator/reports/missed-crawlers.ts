@@ -90,7 +90,9 @@ function missed(
   nameOf: ReadonlyMap<CrawlerId, string>,
 ): MissedCrawler {
   const knownPages = tally.measuredPages + tally.predictedPages;
-  const [successor] = [...tally.successors].sort(([a, pagesOfA], [b, pagesOfB]) => pagesOfB - pagesOfA || a - b);
+  const [successor] = [...tally.successors].sort(
+    ([a, pagesOfA], [b, pagesOfB]) => pagesOfB - pagesOfA || a - b,
+  );
   return {
     ...{ crawlerId, name, country, state },
     subnets: tally.subnets,

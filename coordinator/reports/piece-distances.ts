@@ -91,7 +91,11 @@ export class PieceDistances {
     const nearest: { crawlerId: CrawlerId; index: number; rttMs: number }[] = [];
     for (const { crawlerId, index } of this.#candidates) {
       const rttMs = this.#scratch[index]!;
-      if (crawlerId === piece.crawlerId || rttMs >= (nearest[mostOthers - 1]?.rttMs ?? Number.POSITIVE_INFINITY)) continue;
+      if (
+        crawlerId === piece.crawlerId ||
+        rttMs >= (nearest[mostOthers - 1]?.rttMs ?? Number.POSITIVE_INFINITY)
+      )
+        continue;
       let at = Math.min(nearest.length, mostOthers - 1);
       while (at > 0 && nearest[at - 1]!.rttMs > rttMs) at -= 1;
       nearest.splice(at, 0, { crawlerId, index, rttMs });

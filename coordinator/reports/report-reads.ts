@@ -100,9 +100,10 @@ export async function peerRtts(pool: Pool, crawlerIds: readonly CrawlerId[]): Pr
 export async function denyLists(
   pool: Pool,
 ): Promise<{ readonly crawlerId: CrawlerId; readonly denies: { networks: string[]; domains: string[] } }[]> {
-  const { rows } = await pool.query<{ crawlerId: CrawlerId; denies: { networks: string[]; domains: string[] } }>(
-    `select crawler_id as "crawlerId", denies from crawler_denies limit ${mostCrawlers}`,
-  );
+  const { rows } = await pool.query<{
+    crawlerId: CrawlerId;
+    denies: { networks: string[]; domains: string[] };
+  }>(`select crawler_id as "crawlerId", denies from crawler_denies limit ${mostCrawlers}`);
   return rows;
 }
 
@@ -153,7 +154,12 @@ export interface OrganisationRow {
 export async function organisationRows(
   pool: Pool,
   most: number,
-): Promise<{ readonly rows: OrganisationRow[]; readonly all: Omit<OrganisationRow, "name" | "handle" | "country" | "holderId"> & { readonly organisations: number } }> {
+): Promise<{
+  readonly rows: OrganisationRow[];
+  readonly all: Omit<OrganisationRow, "name" | "handle" | "country" | "holderId"> & {
+    readonly organisations: number;
+  };
+}> {
   const { rows } = await pool.query<OrganisationRow & { allOf: Record<string, number> }>(
     `with place as (
        select holder_id, country, subnet_id, count(*) as hosts, sum(pages) as pages, sum(bytes) as bytes

@@ -39,6 +39,7 @@ const styleSheets = [
   "controls",
   "figures",
   "charts",
+  "reports",
   "overview",
   "answers",
   "fleet",
