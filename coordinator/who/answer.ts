@@ -121,8 +121,13 @@ async function answerRange(
     found: place.chain.length > 0 || inside.subnets.length > 0,
     inside,
     rollUp,
-    standing: [...standing, ...uncountedLines(rollUp)],
+    standing: [...standing.filter((line) => !isOfParts(line, rollUp)), ...uncountedLines(rollUp)],
   };
+}
+
+/** That a range waits for a round says little where the subnets in it are crawled. */
+function isOfParts({ code }: Standing, rollUp: RollUp | null): boolean {
+  return code === "waits-for-round" && rollUp !== null && rollUp.byCrawler.length > 0;
 }
 
 /** Counting ends where a page would be waited for too long. */

@@ -14,7 +14,7 @@ ${
     ? html`<div class="empty"><p><strong>No subnet in use.</strong> ${registeredWords(rollUp)}Nobody has met a host here: <a href="/submit">submit a URL</a> that lies in it, and its subnet gets a crawler.</p></div>`
     : figures(rollUp)
 }
-${sites === null || rollUp.hosts === 0 ? nothing : html`<p><a href="${pathWith("/sites", sites)}">The ${rollUp.hosts === 1 ? "host" : `${countText(rollUp.hosts)} hosts`} in the list of sites</a></p>`}</section>`;
+${sites === null || rollUp.hosts === 0 ? nothing : html`<p class="after-table"><a href="${pathWith("/sites", sites)}">The ${rollUp.hosts === 1 ? "host" : `${countText(rollUp.hosts)} hosts`} in the list of sites</a></p>`}</section>`;
 }
 
 function figures(rollUp: RollUp): Html {

@@ -30,8 +30,7 @@ export function verdictOf(answer: WhoAnswer): string {
   if (answer.takenFor.type === "crawler" && answer.crawler)
     return `${answer.crawler.name} is ${answer.crawler.state}`;
   if (answer.organisation) return organisationVerdict(answer.organisation, answer.rollUp);
-  if (answer.takenFor.type === "country")
-    return `${countryName(answer.takenFor.value)}: ${spaceWords(answer.rollUp)}`;
+  if (answer.takenFor.type === "country") return capital(spaceWords(answer.rollUp));
   if (answer.effective) return `${answer.effective.crawler.name} ${crawlWords(answer)}`;
   if (answer.standing.some(({ code }) => code === "other-coordinator"))
     return "Another coordinator crawls this";
@@ -58,6 +57,8 @@ function organisationVerdict(
 ): string {
   return `${name} holds ${howMany(subnetCount, "subnet")}; ${spaceWords(rollUp)}`;
 }
+
+const capital = (text: string) => text.charAt(0).toUpperCase() + text.slice(1);
 
 function spaceWords(rollUp: RollUp | null): string {
   return rollUp === null ? "what lies in its space was not counted" : `in its space: ${rollUpWords(rollUp)}`;

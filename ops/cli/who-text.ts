@@ -294,12 +294,9 @@ function rollUpLines(rollUp: RollUp): string[] {
 }
 
 function organisationLines(organisation: NonNullable<WhoAnswer["organisation"]>): string[] {
-  const shares = organisation.byCrawler.map(
-    (line) => `${line.crawler ?? "none of their own"}: ${line.subnets}`,
-  );
   return [
     printable(
-      `${organisation.handle ?? organisation.holderKey}, ${howMany(organisation.subnetCount, "subnet")} (${shares.join(", ")})`,
+      `${organisation.handle ?? organisation.holderKey} holds ${howMany(organisation.subnetCount, "subnet")}`,
     ),
     ...subnetLines(organisation.list, "Subnets"),
   ];
