@@ -40,6 +40,7 @@ import { createDelegationStore } from "./delegation/store.ts";
 import { partitionOf } from "./domain-sets/partition.ts";
 import { explorePart } from "./explore/start.ts";
 import { coordinatorPart, linkCoordinators } from "./federation/start.ts";
+import { findPart } from "./find/start.ts";
 import { fleetPart } from "./fleet/start.ts";
 import { createFrontierStore } from "./frontier/frontier-store.ts";
 import { KnownUrls } from "./frontier/known-urls.ts";
@@ -517,6 +518,7 @@ export function pagesOfRooms(options: RoomOptions): readonly WebPart[] {
     alertMutePart(options.pool),
     coordinatorPart(options),
     storagePart(options),
+    findPart(options.pool),
     ...accessParts(options.pool, options),
   ];
 }

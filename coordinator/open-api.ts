@@ -5,6 +5,7 @@ import { changesApi } from "./changes/changes-api.ts";
 import { channelsApi } from "./channels/channels-api.ts";
 import { exploreApi } from "./explore/explore-api.ts";
 import { federationApi } from "./federation/federation-api.ts";
+import { findApi } from "./find/find-api.ts";
 import { crawlerApi } from "./fleet/crawler-api.ts";
 import { fleetApi } from "./fleet/fleet-api.ts";
 import { invitationApi } from "./fleet/invitation-api.ts";
@@ -19,6 +20,7 @@ import { reportsApi } from "./reports/reports-api.ts";
 import { searchApi } from "./search/search-api.ts";
 import { settingsApi } from "./settings/settings-api.ts";
 import { siteCapsApi } from "./site-caps/site-caps-api.ts";
+import { siteFilesApi, sitesApi } from "./sites/sites-api.ts";
 import { storageApi } from "./storage/storage-api.ts";
 import { submissionsApi } from "./submissions/submissions-api.ts";
 import { type ApiOperations, describeOperations, type OpenApi } from "./web/api-operation.ts";
@@ -33,6 +35,7 @@ export const apiGroups: Readonly<Record<string, readonly ApiOperations[]>> = {
   contact: [contactApi],
   coordinators: [federationApi],
   explore: [exploreApi],
+  find: [findApi],
   fleet: [fleetApi, crawlerApi, partnerAccessApi, invitationApi, versionsApi, optOutsApi, siteCapsApi],
   graph: [graphApi],
   hints: [hintsApi, indexNowApi],
@@ -44,6 +47,7 @@ export const apiGroups: Readonly<Record<string, readonly ApiOperations[]>> = {
   releases: [releasesApi],
   reports: [reportsApi],
   search: [searchApi],
+  sites: [sitesApi, siteFilesApi],
   storage: [storageApi],
   urls: [submissionsApi],
   who: [whoApi],

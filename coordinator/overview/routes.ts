@@ -7,6 +7,7 @@ import { accuracyEstimate } from "../delegation/accuracy.ts";
 import { accuracyBody, accuracyCsv } from "../delegation/accuracy-page.ts";
 import { type Access, refusalFor, type Visit } from "../web/access.ts";
 import { EventStreams } from "../web/event-streams.ts";
+import { withCellLabels } from "../web/table-labels.ts";
 import { type AskedView, sendRefusal, type Views } from "../web/views.ts";
 import { alertReader, alertsBody } from "./alerts-page.ts";
 import { inHandBody, inHandCsv } from "./in-hand-page.ts";
@@ -227,7 +228,9 @@ export function addEvents(app: FastifyInstance, ports: EventPorts, overview: Sho
     const alerts = await ports.alerts.list(ports.now());
     const whole = alerts.incomplete === null ? await within(renderMs, unlessItFails(everything())) : null;
     const regions = whole ?? alertRegions(alerts.alerts);
-    return Object.fromEntries(Object.entries(regions).map(([name, region]) => [name, region.markup]));
+    return Object.fromEntries(
+      Object.entries(regions).map(([name, region]) => [name, withCellLabels(region.markup)]),
+    );
   };
   const events = new LiveEvents(render, (error) => ports.log.warn({ error }, "no live update could be made"));
   const streams = new EventStreams({

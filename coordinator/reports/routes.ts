@@ -35,16 +35,14 @@ export interface ReportRoutePorts {
   readonly organisations: (now: Date) => Promise<OrganisationsReport>;
 }
 
-const section = "/fleet" as const;
-
 export function reportRoutes({ reads, crawl, organisations }: ReportRoutePorts): WebPart {
   return ({ views }) => {
     views.describe({
-      ...{ path: "/reports/coverage", operation: reportsApi.coverageReport, section },
+      ...{ path: "/reports/coverage", operation: reportsApi.coverageReport },
       view: async (asked) => await coverageView(asked, reads),
     });
     views.describe({
-      ...{ path: "/reports/organisations", operation: reportsApi.organisationsReport, section },
+      ...{ path: "/reports/organisations", operation: reportsApi.organisationsReport },
       view: async ({ now }) => {
         const value = await organisations(now);
         return {
@@ -55,7 +53,7 @@ export function reportRoutes({ reads, crawl, organisations }: ReportRoutePorts):
       },
     });
     views.describe({
-      ...{ path: "/reports/subnets", operation: reportsApi.subnetsReport, section },
+      ...{ path: "/reports/subnets", operation: reportsApi.subnetsReport },
       view: async ({ now }) => {
         const value = await subnetsReport(await crawl(), reads, now);
         return {
@@ -66,7 +64,7 @@ export function reportRoutes({ reads, crawl, organisations }: ReportRoutePorts):
       },
     });
     views.describe({
-      ...{ path: "/reports/crawlers", operation: reportsApi.crawlersReport, section },
+      ...{ path: "/reports/crawlers", operation: reportsApi.crawlersReport },
       view: async ({ now }) => {
         const value = crawlersReport(await crawl(), now);
         return {
@@ -77,7 +75,7 @@ export function reportRoutes({ reads, crawl, organisations }: ReportRoutePorts):
       },
     });
     views.describe({
-      ...{ path: "/reports/placement", operation: reportsApi.placementReport, section },
+      ...{ path: "/reports/placement", operation: reportsApi.placementReport },
       view: async ({ now }) => {
         const value = await placementReport(await crawl(), reads, now);
         return {

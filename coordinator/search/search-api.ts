@@ -2,6 +2,7 @@
 import { z } from "zod";
 import { answersSchema, statedUsesSchema } from "../results/stated-uses-api.ts";
 import { type ApiOperations, dateTime, errorAnswer } from "../web/api-operation.ts";
+import { operatorHelp } from "./operators.ts";
 import { scoreParts } from "./page-score.ts";
 
 const searchReason = z
@@ -65,6 +66,9 @@ const searchAnswer = z
     from: z.string().nullable(),
     to: z.string().nullable(),
     preference: z.string().nullable(),
+    excludeHost: z.string().nullable().describe("Hosts, with commas between them."),
+    title: z.string().nullable(),
+    type: z.string().nullable().describe("html or text."),
     sort: z.enum(["relevance", "date"]),
     limit: z.int(),
     offset: z.int(),
@@ -224,10 +228,13 @@ export const searchApi = {
       "Needs scope read where the pages are not open to everybody. What is looked at is bounded: `more` says that there may be more matches than were ranked, and facets count what was looked at. The same question gets the same ranking for ten seconds.",
     parameters: {
       query: {
-        q: z.string().max(300).meta({
-          description: 'Words; "a phrase", or, -without. At most 300 characters.',
-          example: "ferry harbour",
-        }),
+        q: z
+          .string()
+          .max(300)
+          .meta({
+            description: `Words; "a phrase", or, -without. At most 300 characters. Filters may stand among the words, and hold in place of the parameter: ${operatorHelp.map(([typed]) => typed).join(", ")}.`,
+            example: "ferry harbour",
+          }),
         limit: z.int().min(1).max(100).default(10).meta({ description: "Results at most.", example: 10 }),
         offset: z
           .int()
@@ -263,6 +270,19 @@ export const searchApi = {
             "Only pages of which the site states this of one use (search, ai-input, ai-train, text-and-data-mining): `=allowed`, `=licensed`, `=denied`, or `=unstated` where it states nothing of it.",
           example: "ai-train=denied",
         }),
+        excludeHost: z.string().optional().meta({
+          description:
+            "No pages of these hosts (eight at most, with commas between them), nor of those below them.",
+          example: "ads.example.org",
+        }),
+        title: z.string().max(100).optional().meta({
+          description: "Only pages whose title has these words.",
+          example: "ferry",
+        }),
+        type: z.enum(["html", "text"]).optional().meta({
+          description: "Only pages of this type; text is plain text.",
+          example: "html",
+        }),
         sort: z.enum(["relevance", "date"]).default("relevance").meta({
           description: "`date`: newest first, of the matches that were looked at.",
           example: "relevance",
@@ -286,6 +306,9 @@ export const searchApi = {
           from: null,
           to: null,
           preference: null,
+          excludeHost: null,
+          title: null,
+          type: null,
           sort: "relevance",
           limit: 1,
           offset: 0,

@@ -169,8 +169,28 @@ async function refresh(client: PoolClient, touched: readonly TouchedHost[], now:
 }
 
 const columns = [
-  ...["host_hash", "host", "standing", "due_at", "subnet_id", "crawler_id", "holder_id", "country", "language"],
-  ...["tld", "channels", "pages", "urls", "due_urls", "counted_day", "failed_days", "fetched_days", "failures"],
+  ...[
+    "host_hash",
+    "host",
+    "standing",
+    "due_at",
+    "subnet_id",
+    "crawler_id",
+    "holder_id",
+    "country",
+    "language",
+  ],
+  ...[
+    "tld",
+    "channels",
+    "pages",
+    "urls",
+    "due_urls",
+    "counted_day",
+    "failed_days",
+    "fetched_days",
+    "failures",
+  ],
   ...["fetches", "fetched_at", "added_at", "rtt_ms", "bytes"],
 ];
 const written = columns.filter((column) => column !== "host_hash");

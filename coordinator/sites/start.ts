@@ -3,11 +3,12 @@ import type { Pool } from "pg";
 import type { Timekeeper } from "#core/scheduler";
 import type { RoomOptions } from "../start-web.ts";
 import type { WebPart } from "../web/actions.ts";
+import { createSitesReads } from "./sites-reads.ts";
 import { sitesRoutes } from "./sites-routes.ts";
 import { keepSites } from "./sites-upkeep-store.ts";
 
-export function sitePart(options: Pick<RoomOptions, "pool">): WebPart {
-  const parts = [sitesRoutes(options)];
+export function sitePart({ pool }: Pick<RoomOptions, "pool">): WebPart {
+  const parts = [sitesRoutes(createSitesReads(pool))];
   return (to) => {
     for (const part of parts) part(to);
   };
@@ -43,6 +44,7 @@ export async function sitesTurn({ pool, now, nowMs }: Omit<SitesDutyPorts, "time
     hosts += step.hosts;
     if (step.rests) return hosts;
     if (!step.isTold) walkedMs += nowMs() - atMs;
-    if (walkedMs >= (step.isFirstRound ? firstTurnMs : turnMs) || nowMs() - beganMs >= touchesMs) return hosts;
+    if (walkedMs >= (step.isFirstRound ? firstTurnMs : turnMs) || nowMs() - beganMs >= touchesMs)
+      return hosts;
   }
 }

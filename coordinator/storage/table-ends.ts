@@ -79,6 +79,7 @@ export const tableEnds: Readonly<Record<string, TableEnd>> = {
   submission: days(submissionBounds.keepDays, "receipts"),
   submission_url: days(submissionBounds.keepDays, "with their receipts"),
   channel: byHand,
+  saved_view: each("page that somebody saved under a name, 50 of each person at most"),
   hint_host: each("host and source that gave hints"),
   hint_key: each("key of IndexNow that a host named; a wrong one goes after 30 days"),
   hint: days(hintDays, "sooner when its fetch has shown whether it was right"),

@@ -8,9 +8,12 @@ const kindWords = Object.fromEntries(
   [...document.querySelectorAll("#changes-kind option")].map((one) => [one.value, one.textContent]),
 );
 
-function cell(className, ...content) {
+const labels = [...document.querySelectorAll("thead th")].map((head) => head.textContent);
+
+function cell(column, className, ...content) {
   const made = document.createElement("td");
   made.className = className;
+  made.dataset.label = labels[column];
   made.append(...content);
   return made;
 }
@@ -28,7 +31,12 @@ function rowOf({ seenAt, kind, url, words }) {
     href: `/who?${new URLSearchParams({ q: url })}`,
     textContent: url,
   });
-  row.append(cell("nowrap", when), cell("nowrap", what), cell("break", page), cell("wide", words));
+  row.append(
+    cell(0, "nowrap", when),
+    cell(1, "nowrap", what),
+    cell(2, "break", page),
+    cell(3, "wide", words),
+  );
   return row;
 }
 
