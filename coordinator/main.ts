@@ -88,6 +88,7 @@ import { scheduleSearch, searchIndex } from "./search/start.ts";
 import { policyDuties, policyPart } from "./settings/start.ts";
 import { type Sharing, sharing } from "./sharing/start.ts";
 import { siteCapPart } from "./site-caps/start.ts";
+import { reportPart, scheduleReports } from "./reports/start.ts";
 import { scheduleSites, sitePart } from "./sites/start.ts";
 import { openWebServer, type RoomOptions } from "./start-web.ts";
 import { retentionDuties, storagePart } from "./storage/start.ts";
@@ -519,6 +520,7 @@ export function pagesOfRooms(options: RoomOptions): readonly WebPart[] {
     channelPart(options),
     siteCapPart(options.pool),
     sitePart(options),
+    reportPart(options),
     submissionPart(options),
     hintPart(options),
     alertMutePart(options.pool),
@@ -570,6 +572,7 @@ function scheduleJobs(ground: Ground, rooms: Rooms, index: IndexKeeper): void {
   for (const room of own) room.start();
   scheduleSearch({ pool, timekeeper, now, nowMs });
   scheduleSites({ pool, timekeeper, now, nowMs });
+  scheduleReports({ pool, timekeeper, log, now });
   scheduleUpkeep({ pool, incidents, timekeeper, now });
   scheduleRanking({ database, timekeeper, log, now });
   scheduleHostWorths({ pool, timekeeper, order: () => frontierOrder(config.frontier), now, nowMs });

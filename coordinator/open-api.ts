@@ -17,6 +17,7 @@ import { recrawlApi } from "./recrawl/recrawl-api.ts";
 import { registryJobApi } from "./registry/job-api.ts";
 import { registryApi } from "./registry/registry-api.ts";
 import { releasesApi, versionsApi } from "./releases/releases-api.ts";
+import { reportsApi } from "./reports/reports-api.ts";
 import { searchApi } from "./search/search-api.ts";
 import { settingsApi } from "./settings/settings-api.ts";
 import { siteCapsApi } from "./site-caps/site-caps-api.ts";
@@ -46,6 +47,7 @@ export const apiGroups: Readonly<Record<string, readonly ApiOperations[]>> = {
   recrawl: [recrawlApi],
   registry: [registryApi, registryJobApi],
   releases: [releasesApi],
+  reports: [reportsApi],
   search: [searchApi],
   sites: [sitesApi, siteFilesApi, siteApi],
   storage: [storageApi],

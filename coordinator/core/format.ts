@@ -38,6 +38,14 @@ export function earlierVisitsWords(visits: number, kept: number): string {
   return `${howMany(visits - kept, "earlier visit")} ${isOne ? "is" : "are"} counted and not listed: fetches are kept for a time (policy retention.fetchDays)`;
 }
 
+/** Fewer samples say nothing: no mean and no share is shown of them. */
+export const leastSamples = 30;
+
+export const enoughSamples = (samples: number): boolean => samples >= leastSamples;
+
+/** What stands in place of a figure of too few samples. */
+export const tooFewWords = "too few yet";
+
 // The Wilson score interval of a share (E. B. Wilson 1927, "Probable inference, the law of succession, and
 // statistical inference", JASA 22): holds for few samples and for shares near 0 and 1, where the usual ± does not.
 

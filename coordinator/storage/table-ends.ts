@@ -127,6 +127,7 @@ export const tableEnds: Readonly<Record<string, TableEnd>> = {
   // Figures, plans and whoever watches.
   minute_figures: days(90, "the figures of the day stay"),
   day_figures: each("day, one row"),
+  coverage_day: policy("retention.recordDays", "a row for each country and language of a day"),
   crawler_figures: days(7, "by quarter of an hour and crawler"),
   incident: days(incidentDays, "by hour, kind and crawler"),
   disk_sample: days(14, "how fast the disk fills"),

@@ -66,6 +66,7 @@ const loaders: Readonly<Record<string, () => Promise<Command>>> = {
   "site-caps": async () => (await import("./commands/site-caps.ts")).siteCapsCommand(),
   complaints: async () => (await import("./commands/complaints.ts")).complaintsCommand(),
   who: async () => (await import("./commands/who.ts")).whoCommand(),
+  report: async () => (await import("./commands/report.ts")).reportCommand(),
   find: async () => (await import("./commands/find.ts")).findCommand(),
   explore: async () => (await import("./commands/explore.ts")).exploreCommand(),
   urls: async () => (await import("./commands/urls.ts")).urlsCommand(),

@@ -60,7 +60,7 @@ function stateSentence({
   if (revoked) return "access revoked; nearcrawl fleet reinvite takes it back.";
   if (lastSeenAt === null) return "it has never connected.";
   if (state === "offline")
-    return `offline since ${minute(lastSeenAt)}: ${words(offlineReason ?? "no reason was noted")}.`;
+    return `offline since ${minute(lastSeenAt)}: ${words(offlineReason ?? "no reason was recorded")}.`;
   const since = connectedAt === null ? "" : ` since ${minute(new Date(connectedAt))}`;
   return draining === null
     ? `connected${since}.`
