@@ -86,7 +86,7 @@ import { scheduleSearch, searchIndex } from "./search/start.ts";
 import { policyDuties, policyPart } from "./settings/start.ts";
 import { type Sharing, sharing } from "./sharing/start.ts";
 import { siteCapPart } from "./site-caps/start.ts";
-import { sitePart } from "./sites/start.ts";
+import { scheduleSites, sitePart } from "./sites/start.ts";
 import { openWebServer, type RoomOptions } from "./start-web.ts";
 import { retentionDuties, storagePart } from "./storage/start.ts";
 import { scheduleSubmissions, submissionPart } from "./submissions/start.ts";
@@ -550,6 +550,7 @@ function scheduleJobs(ground: Ground, rooms: Rooms, index: IndexKeeper): void {
   const own = [rooms.keys, rooms.watching, delegations, rooms.paces, rooms.outbox, rooms.retention];
   for (const room of own) room.start();
   scheduleSearch({ pool, timekeeper, now, nowMs });
+  scheduleSites({ pool, timekeeper, now, nowMs });
   scheduleUpkeep({ pool, incidents, timekeeper, now });
   scheduleRanking({ database, timekeeper, log, now });
   scheduleHostWorths({ pool, timekeeper, order: () => frontierOrder(config.frontier), now, nowMs });

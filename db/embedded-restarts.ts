@@ -7,7 +7,7 @@ import { appendFileSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { readPidFile } from "./embedded-postgres.ts";
 
-/** A server that dies again and again has a reason that no start mends. */
+/** A server that dies again and again has a reason that no start fixes. */
 export const mostRestarts = 3;
 export const restartMinutes = 10;
 

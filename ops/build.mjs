@@ -7,7 +7,7 @@
 //
 // `npx nearcrawl` runs node_modules/.bin/nearcrawl, which is linked here. package.json has no "bin" on purpose: for a command
 // that the project's own package.json names, npx (npm 9 to 11) installs the project into its cache before it runs it, which
-// builds everything a second time, and an installation that was interrupted there is never mended.
+// builds everything a second time, and an installation that was interrupted there is never fixed.
 import { execFileSync } from "node:child_process";
 import {
   chmodSync,

@@ -192,7 +192,7 @@ function sendPage(reply: FastifyReply, { visit, ...page }: Page): FastifyReply {
     .header("cache-control", "no-store")
     .header("x-robots-tag", "noindex")
     .type("text/html; charset=utf-8")
-    .send(pageFrame({ ...page, section: null, viewer: visit }));
+    .send(pageFrame({ ...page, path: "/sign-in", viewer: visit }));
 }
 
 const notOurForm = {

@@ -2,7 +2,7 @@
 import { mayDo } from "#core/actor";
 import type { Change } from "#core/audit";
 import { howMany } from "#core/format";
-import { buttonForm } from "../web/components.ts";
+import { buttonForm, titleRow } from "../web/components.ts";
 import { askAbout, countText, instant } from "../web/format.ts";
 import { type CsvTable, type Html, html, nothing, pathWith } from "../web/html.ts";
 import { formToken, type PageViewer } from "../web/page-frame.ts";
@@ -23,19 +23,9 @@ ${typed ? html`<p class="fault" role="alert">${typed.fault}</p>` : list(channels
 ${mayChange ? addForm(viewer, typed?.values ?? {}) : nothing}`;
 }
 
-const tabs = [
-  ["/changes", "Changes"],
-  ["/channels", "Channels"],
-  ["/coverage", "Coverage"],
-] as const;
-
-/** The heading of the pages about what is followed, with their tabs. */
-export function feedHead(current: (typeof tabs)[number][0], title: string, more: Html = nothing): Html {
-  return html`<div class="title-row"><h1>${title}</h1>${more}</div>
-<nav class="tabs" aria-label="Changes and channels">${tabs.map(
-    ([path, name]) =>
-      html`<a href="${path}"${path === current ? html` aria-current="page"` : nothing}>${name}</a>`,
-  )}</nav>`;
+/** As `titleRow`. */
+export function feedHead(_path: string, title: string, more: Html = nothing): Html {
+  return titleRow(title, more);
 }
 
 function list(channels: readonly Channel[], viewer: PageViewer, mayChange: boolean): Html {

@@ -3,6 +3,7 @@
 import { Readable } from "node:stream";
 import { formatAddress } from "#core/ip/address";
 import type { WebPart } from "../web/actions.ts";
+import { FileTurns, noFileTurn } from "../web/file-turns.ts";
 import { indexedPng } from "../web/indexed-png.ts";
 import type { AskedView, SentFile } from "../web/views.ts";
 import {
@@ -36,9 +37,6 @@ export interface ExploreRoutePorts extends ExplorePorts {
 
 /** Subnets in one file. */
 const mostInFile = 1_000_000;
-const mostFilesAtOnce = 2;
-/** A million subnets are 100 MB; who reads more slowly than 170 KB/s keeps others waiting. */
-const mostFileMs = 600_000;
 /** A browser may show a tile again for so long. */
 const tileSeconds = 20;
 const notReady = "The explorer is still reading what is known. Try again in a moment.";
@@ -156,27 +154,6 @@ async function pointFile({ query }: AskedView, ports: ExploreRoutePorts): Promis
   return { type: "application/json; charset=utf-8", body: Buffer.from(JSON.stringify(value)) };
 }
 
-/** How many files are being sent. */
-class FileTurns {
-  #sending = 0;
-
-  /** False: as many as may be sent at once are. */
-  take(): boolean {
-    if (this.#sending >= mostFilesAtOnce) return false;
-    this.#sending += 1;
-    return true;
-  }
-
-  /** Gives the turn back when the stream has ended, however. */
-  until(stream: Readable): Readable {
-    const cut = setTimeout(() => stream.destroy(new Error("it was read too slowly")), mostFileMs).unref();
-    return stream.once("close", () => {
-      clearTimeout(cut);
-      this.#sending -= 1;
-    });
-  }
-}
-
 async function listFile(
   { query }: AskedView,
   ports: ExploreRoutePorts,
@@ -186,7 +163,7 @@ async function listFile(
   if (typeof question === "string") return question;
   const map = await readyMap(ports);
   if (map === null) return notReady;
-  if (!files.take()) return `${mostFilesAtOnce} lists are being sent already. Try again when one has ended.`;
+  if (!files.take()) return noFileTurn;
   const subnets = everySubnet(ports, map, { ...question, most: mostInFile + 1 });
   const text = kind === "csv" ? subnetsAsCsv(subnets, mostInFile) : subnetsAsJson(subnets, mostInFile);
   const body = files.until(Readable.from(text));

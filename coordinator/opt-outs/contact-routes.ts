@@ -140,7 +140,7 @@ function sendPage(
   { settings, viewer }: Context & { readonly viewer?: PageViewer | undefined },
 ): FastifyReply {
   const { version } = settings;
-  const about = { title: "About this crawler", section: "/about-crawler" } as const;
+  const about = { title: "About this crawler", path: "/about-crawler" };
   const page = pageFrame({ ...about, body, version, ...(viewer && { viewer }) });
   if (viewer) reply.header("cache-control", "no-store").header("vary", "cookie");
   return reply.type("text/html; charset=utf-8").send(page);

@@ -44,6 +44,7 @@ import { writePages } from "./page-writes.ts";
 import type { Batch } from "./result-rows.ts";
 import * as write from "./result-writes.ts";
 import { recordSeals } from "./result-writes.ts";
+import { touchSites } from "./site-touch-writes.ts";
 import { withoutUnwantedText } from "./stated-uses.ts";
 import { hearStatements } from "./stated-uses-store.ts";
 
@@ -255,6 +256,7 @@ async function store(
   await noteNamedSitemaps(client, results);
   const noteChanges = await watchChanges(client, batch);
   await write.insertFetches(client, batch);
+  await touchSites(client, batch);
   const nearDuplicates = await writePages(client, batch);
   const worths = results.map((counted) => {
     return pageWorth(counted.result, nearDuplicates.has(nameOf(counted.key)), counted.before.worth);

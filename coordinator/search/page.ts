@@ -2,6 +2,7 @@
 
 import { canParseUrl } from "#core/ip/url-host";
 import { answersText } from "../results/stated-uses.ts";
+import { filterChips } from "../web/filter-chips.ts";
 import { country, countryName, countText, crawlerLink } from "../web/format.ts";
 import { type Html, html, nothing, pathWith, safeHref } from "../web/html.ts";
 import { maxSearchLength, maxSearchOffset } from "./query.ts";
@@ -25,7 +26,7 @@ ${searchForm(null)}
   return html`<h1 class="hidden">Search the crawled pages</h1>
 ${searchForm(answer)}
 ${answer.didYouMean === null ? nothing : html`<p class="did-you-mean">Did you mean <a href="${searchLink(answer, { q: answer.didYouMean })}"><strong>${answer.didYouMean}</strong></a>?</p>`}
-${filterChips(answer)}
+${activeChips(answer)}
 <div class="search-columns"><div>${results(answer)}</div>${filterAside(answer)}</div>`;
 }
 
@@ -83,7 +84,7 @@ function pager(answer: SearchAnswer): Html {
   return html`<nav class="pager" aria-label="Pages of results">${before === null ? nothing : html`<a rel="prev" href="${searchLink(answer, { offset: before === 0 ? null : before })}">← Before</a>`}${hasAfter ? html`<a rel="next" href="${searchLink(answer, { offset: after })}">Next →</a>` : nothing}</nav>`;
 }
 
-// What narrows a search: the filters' form, the values that the results have, and those in force.
+// What narrows a search: the filters' form, the values that the results have, and those that are active.
 
 const filterLabels: Readonly<Record<FilterName, string>> = {
   host: "Host",
@@ -104,14 +105,14 @@ ${answer.facets.pages > 0 ? html`<p class="small">Counted over the ${countText(a
 </aside>`;
 }
 
-/** Filters in force, each with the way to search without it. */
-function filterChips(answer: SearchAnswer): Html {
-  const active = activeFilters(answer);
-  if (active.length === 0) return nothing;
-  return html`<ul class="chips" aria-label="Filters in force">${active.map(
-    (name) =>
-      html`<li><a href="${searchLink(answer, { [name]: null })}"><span>${filterLabels[name]}: <strong>${answer[name]}</strong></span> <span aria-hidden="true">×</span><span class="hidden"> (remove this filter)</span></a></li>`,
-  )}</ul>`;
+/** What is active, each with the way to search without it. */
+function activeChips(answer: SearchAnswer): Html {
+  const chips = activeFilters(answer).map((name) => ({
+    name,
+    label: filterLabels[name],
+    value: answer[name] ?? "",
+  }));
+  return filterChips("/search", searchQueryOf(answer), chips);
 }
 
 function activeFilters(answer: SearchAnswer): FilterName[] {
@@ -148,14 +149,17 @@ type Changes = Readonly<Record<string, string | number | null>>;
 const usualLimit = 10;
 
 function searchLink(answer: SearchAnswer, changes: Changes): string {
-  return pathWith("/search", {
+  return pathWith("/search", { ...searchQueryOf(answer), ...changes });
+}
+
+function searchQueryOf(answer: SearchAnswer): Changes {
+  return {
     q: answer.words,
     ...Object.fromEntries(filterNames.map((name) => [name, answer[name]])),
     sort: answer.sort === "date" ? "date" : null,
     limit: answer.limit === usualLimit ? null : answer.limit,
     explain: isExplained(answer) ? 1 : null,
-    ...changes,
-  });
+  };
 }
 
 function isExplained({ pages }: SearchAnswer): boolean {

@@ -39,6 +39,9 @@ const byHand = each("change that a person made");
 export const tableEnds: Readonly<Record<string, TableEnd>> = {
   // The crawl.
   frontier_host: each("host known"),
+  site: each("host known, as the list of sites has it"),
+  site_touch: bounded("hosts that changed, until the list of sites has them"),
+  site_upkeep: oneRow,
   site_cap: bounded("a cap on a site that an operator set", mostSiteCaps),
   frontier_url: each("URL known"),
   named_sitemap: each("host whose robots.txt names sitemaps of other hosts, 50 at most"),

@@ -11,7 +11,7 @@ import { type Access, isRefusal, type Visit } from "./access.ts";
 import { type ApiOperation, routePath } from "./api-operation.ts";
 import { sendError } from "./guard.ts";
 import type { Html } from "./html.ts";
-import { pageFrame, type SectionPath } from "./page-frame.ts";
+import { pageFrame } from "./page-frame.ts";
 import { isUnstorable, paramOf, sendRefusal, sentText, type Views } from "./views.ts";
 
 /** All fields together, encoded. */
@@ -68,7 +68,8 @@ export interface Action<Schema extends z.ZodType> {
   readonly path: string;
   /** Null: for people alone. */
   readonly api: string | null;
-  readonly section: SectionPath | null;
+  /** Not read: the navigation knows a page by its path. */
+  readonly section?: string | null;
   /** Null: for everybody who has signed in. */
   readonly needs: Scope | null;
   /** The parameter that names a crawler: with `partnersToo`, partners may do this with their own. */
@@ -149,7 +150,7 @@ export class Actions {
     reply.header("cache-control", "no-store");
     const visit = await access.identify(request);
     if (isRefusal(visit)) return sendRefusal(request, reply, visit, { version });
-    const around = { version, viewer: visit, section: action.section };
+    const around = { version, viewer: visit };
     if (!mayDo(visit.actor, action.needs, ownCrawler(action, request))) {
       return sendRefusal(request, reply, access.refusal(visit, request, action.needs), around);
     }
@@ -166,7 +167,8 @@ export class Actions {
       const fault = badBody(body.error);
       if (via === "api" || !action.refill) return sendError(request, reply, fault, around);
       const again = action.refill(values, visit, fault.words);
-      return sendPage(reply.code(fault.status), { ...around, title: fault.title, body: again });
+      const page = { ...around, path: request.url, title: fault.title, body: again };
+      return sendPage(reply.code(fault.status), page);
     }
     const now = this.#settings.now();
     const outcome = await action.act({
@@ -182,7 +184,7 @@ export class Actions {
       const who = { actor: visit.actor.name, via, remoteAddress: request.ip };
       await audit.record({ ...outcome.change, ...who, at: now });
     }
-    return await this.#answer(request, reply, { outcome, via, visit, section: action.section });
+    return await this.#answer(request, reply, { outcome, via, visit });
   }
 
   async #answer(
@@ -192,19 +194,23 @@ export class Actions {
       readonly outcome: Outcome;
       readonly via: "page" | "api";
       readonly visit: Visit;
-      readonly section: SectionPath | null;
     },
   ): Promise<FastifyReply> {
-    const { outcome, via, visit, section } = done;
-    const around = { version: this.#settings.version, viewer: visit, section };
+    const { outcome, via, visit } = done;
+    const around = { version: this.#settings.version, viewer: visit };
     if (outcome.type === "fault") {
       if (via === "api" || !outcome.again) return sendError(request, reply, outcome, around);
       const body = outcome.again(visit, outcome.words);
-      return sendPage(reply.code(outcome.status), { ...around, title: outcome.title, body });
+      return sendPage(reply.code(outcome.status), {
+        ...around,
+        path: request.url,
+        title: outcome.title,
+        body,
+      });
     }
     if (via === "api") return reply.code(outcome.status ?? 200).send(outcome.value);
     if (outcome.type === "shown") {
-      const page = { ...around, title: outcome.title, body: outcome.body(visit) };
+      const page = { ...around, path: request.url, title: outcome.title, body: outcome.body(visit) };
       return sendPage(reply.code(outcome.status ?? 200), page);
     }
     await this.#settings.access.say(request, outcome.said);

@@ -1,37 +1,17 @@
-/** What the fleet's pages share: tabs, figures, forms of one button, lists in pages. */
+/** What pages share: headings, figures, forms of one button, lists in pages. */
 import { type Actor, mayDo, type Scope } from "#core/actor";
 import { askAbout, countText, instant } from "./format.ts";
 import { type Html, html, nothing, pathWith } from "./html.ts";
 import { formToken, type PageViewer } from "./page-frame.ts";
 
-const tabs = [
-  ["/fleet", "Crawlers", "read"],
-  ["/fleet/invitations", "Invitations", "fleet-read"],
-  ["/fleet/incidents", "Incidents", "fleet-read"],
-  ["/fleet/trust", "Trust", "fleet-read"],
-  ["/fleet/versions", "Versions", "fleet-read"],
-  ["/fleet/queue", "Queue", "read"],
-  ["/fleet/in-hand", "In hand", "read"],
-  ["/fleet/site-caps", "Caps", "read"],
-  ["/fleet/failures", "Failures", "read"],
-  ["/fleet/recrawl", "Recrawl", "fleet-read"],
-  ["/fleet/hints", "Hints", "fleet-read"],
-  ["/fleet/moves", "Moves", "fleet-read"],
-  ["/fleet/opt-outs", "Opt-outs", "fleet-read"],
-  ["/fleet/complaints", "Complaints", "fleet-read"],
-  ["/coordinators", "Coordinators", "fleet-read"],
-] as const satisfies readonly (readonly [string, string, Scope])[];
+/** The heading of a page, with what stands beside it; its tabs are the frame's (navigation.ts). */
+export function titleRow(title: string, more: Html = nothing): Html {
+  return html`<div class="title-row"><h1>${title}</h1>${more}</div>`;
+}
 
-export type FleetTab = (typeof tabs)[number][0];
-
-/** Those that this viewer may open; the heading of the page below. */
-export function fleetHead(current: FleetTab, viewer: PageViewer, title: string, more: Html = nothing): Html {
-  const shown = tabs.filter(([, , scope]) => mayDo(viewer.actor, scope));
-  return html`<div class="title-row"><h1>${title}</h1>${more}</div>
-<nav class="tabs" aria-label="Fleet">${shown.map(
-    ([path, name]) =>
-      html`<a href="${path}"${path === current ? html` aria-current="page"` : nothing}>${name}</a>`,
-  )}</nav>`;
+/** As `titleRow`. */
+export function fleetHead(_path: string, _viewer: PageViewer, title: string, more: Html = nothing): Html {
+  return titleRow(title, more);
 }
 
 export function tile(name: string, figure: string | Html, more: Html | string = nothing): Html {

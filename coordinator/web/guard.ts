@@ -6,7 +6,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import type { Log } from "#core/log";
 import { defaultBodyTimeoutMs, OpenRequests } from "./limits.ts";
-import { errorBody, type PageError, type PageViewer, pageFrame, type SectionPath } from "./page-frame.ts";
+import { errorBody, type PageError, type PageViewer, pageFrame } from "./page-frame.ts";
 
 declare module "fastify" {
   interface FastifyContextConfig {
@@ -105,11 +105,11 @@ export function sendError(
   request: FastifyRequest,
   reply: FastifyReply,
   error: PageError,
-  around: { readonly version: string; readonly viewer?: PageViewer; readonly section?: SectionPath | null },
+  around: { readonly version: string; readonly viewer?: PageViewer },
 ): FastifyReply {
   reply.code(error.status).header("cache-control", "no-store");
   if (wantsJson(request)) return reply.send({ error: { status: error.status, message: error.words } });
-  const page = pageFrame({ section: null, ...around, title: error.title, body: errorBody(error) });
+  const page = pageFrame({ ...around, path: request.url, title: error.title, body: errorBody(error) });
   return reply.type("text/html; charset=utf-8").send(page);
 }
 

@@ -1,11 +1,19 @@
 /** What every page has around it: head, navigation, footer. No inline script or style, so that the policy can forbid them. */
-import { type Actor, anybody, mayDo, type Scope } from "#core/actor";
+import { type Actor, anybody, mayDo } from "#core/actor";
 import { type Html, html, nothing } from "./html.ts";
+import {
+  type NavigationEntry,
+  type NavigationGroup,
+  type NavigationPlace,
+  navigationFor,
+  ownCrawlers,
+  placeOf,
+} from "./navigation.ts";
 
 export interface PageFrame {
   readonly title: string;
-  /** Path of the current section, for the navigation. */
-  readonly section: SectionPath | null;
+  /** Its address, by which the navigation shows where it stands; what follows "?" does not count. */
+  readonly path: string;
   readonly body: Html;
   readonly version: string;
   /** Who looks; left out on pages that are for everybody. */
@@ -24,21 +32,6 @@ export interface PageViewer {
   /** What the last action has to say. */
   readonly said: string | null;
 }
-
-const sections = [
-  ["/", "Overview", "read"],
-  ["/who", "Look up", "read"],
-  ["/explore", "Explore", "read"],
-  ["/search", "Search", "read"],
-  ["/changes", "Changes", "read"],
-  ["/fleet", "Fleet", "read"],
-  ["/registry", "Registry", "read"],
-  ["/policies", "Policies", "read"],
-  ["/audit", "Audit log", "audit-read"],
-  ["/about-crawler", "About", null],
-] as const satisfies readonly (readonly [string, string, Scope | null])[];
-
-export type SectionPath = (typeof sections)[number][0];
 
 const styleSheets = [
   "base",
@@ -65,6 +58,8 @@ export const nobody: PageViewer = { actor: anybody(true), signedInAs: null, form
 
 export function pageFrame(frame: PageFrame): string {
   const viewer = frame.viewer ?? nobody;
+  const groups = navigationFor(viewer.actor);
+  const place = placeOf(frame.path.replace(/\?.*$/s, ""), groups);
   const page = html`<!doctype html>
 <html lang="en">
 <head>
@@ -81,10 +76,12 @@ ${styleLinks}
 <header class="top">
 <div class="width">
 <a class="brand" href="${homeOf(viewer)}">${brandMark}<span>Nearcrawl</span></a>
-<nav class="sections" aria-label="Sections">${navigation(frame, viewer)}</nav>
+<nav class="groups" aria-label="Sections">${groups.map((group) => groupPart(group, place))}</nav>
+${mayDo(viewer.actor, "read") ? findBox : nothing}
 ${frame.viewer ? account(viewer) : nothing}
 </div>
 </header>
+${tabsOf(place)}
 <main id="content" class="width">
 ${viewer.said === null ? nothing : html`<p class="said" role="status">${viewer.said}</p>`}
 ${frame.body}
@@ -92,7 +89,7 @@ ${frame.body}
 <footer class="width">
 <div class="foot">
 <p>Nearcrawl ${frame.version}: every page is fetched by the nearest crawler.</p>
-<p>${otherForms(frame)}<a href="/api">API</a></p>
+<p>${otherForms(frame)}<a href="/api">API</a> · <a href="/about-crawler">About this crawler</a></p>
 </div>
 </footer>
 </body>
@@ -101,26 +98,33 @@ ${frame.body}
   return page.markup;
 }
 
-function navigation(frame: PageFrame, { actor }: PageViewer): Html[] {
-  const open = sections.filter(([, , scope]) => mayDo(actor, scope));
-  return [
-    ...ownCrawlers(actor).map((name) => html`<a href="/crawlers/${encodeURIComponent(name)}">${name}</a>`),
-    ...open.map(([path, name]) => html`<a href="${path}"${current(path, frame)}>${name}</a>`),
-  ];
+/** Opened, it shows its entries; that of the page is open. Another is looked into without leaving the page. */
+function groupPart(group: NavigationGroup, place: NavigationPlace | null): Html {
+  const isCurrent = group === place?.group;
+  return html`<details name="group"${isCurrent ? html` open` : nothing}><summary${isCurrent ? html` aria-current="true"` : nothing}>${group.name}</summary>
+<ul>${group.entries.map((entry) => html`<li>${entryLink(entry, place)}</li>`)}</ul></details>`;
 }
 
-/** What a partner has in place of the sections; the account lists all of them. */
-function ownCrawlers({ role, crawlers }: Actor): readonly string[] {
-  return role === "partner" ? crawlers.slice(0, 5) : [];
+function entryLink(entry: NavigationEntry, place: NavigationPlace | null): Html {
+  return html`<a href="${entry.path}"${entry === place?.entry ? html` aria-current="${place.tab === null || place.tab.path === entry.path ? "page" : "true"}"` : nothing}>${entry.name}</a>`;
 }
+
+function tabsOf(place: NavigationPlace | null): Html {
+  const { tab, entry } = place ?? {};
+  if (!tab || !entry?.tabs || entry.tabs.length < 2) return nothing;
+  return html`<div class="width tab-row"><nav class="tabs" aria-label="${entry.name}">${entry.tabs.map(
+    (one) => html`<a href="${one.path}"${one === tab ? html` aria-current="page"` : nothing}>${one.name}</a>`,
+  )}</nav></div>`;
+}
+
+/** One box for everything that can be gone to; the script opens it with "/" and shows what it finds while one types. */
+const findBox = html`<form class="find" role="search" action="/find" method="get">
+<label class="hidden" for="find">Find pages, crawlers, hosts, settings</label><input id="find" name="q" type="search" maxlength="2048" placeholder="Find /" autocomplete="off" spellcheck="false">
+</form>`;
 
 function homeOf({ actor }: PageViewer): string {
   const [own] = ownCrawlers(actor);
   return own === undefined ? "/" : `/crawlers/${encodeURIComponent(own)}`;
-}
-
-function current(path: string, frame: PageFrame): Html | null {
-  return path === frame.section ? html` aria-current="page"` : null;
 }
 
 function account({ signedInAs, actor }: PageViewer): Html {

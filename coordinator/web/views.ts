@@ -9,7 +9,7 @@ import { type Access, isRefusal, type Refusal, type Visit } from "./access.ts";
 import { type AnswerOf, type ApiOperation, routePath } from "./api-operation.ts";
 import { sendError, wantsEvents, wantsJson } from "./guard.ts";
 import { type CsvTable, csvText, type Html } from "./html.ts";
-import { pageFrame, type SectionPath } from "./page-frame.ts";
+import { pageFrame } from "./page-frame.ts";
 
 export interface Shown<Value = unknown> {
   readonly status: number;
@@ -44,7 +44,8 @@ export interface DescribedView<One extends ApiOperation> extends Omit<ViewRoute,
 export interface ViewRoute {
   readonly path: string;
   readonly api: string;
-  readonly section: SectionPath | null;
+  /** Not read: the navigation knows a page by its path. */
+  readonly section?: string | null;
   /** Null: for everybody, whoever may read. */
   readonly needs: Scope | null;
   /** The parameter that names a crawler: partners may look at their own. */
@@ -63,7 +64,8 @@ export interface SentFile {
 
 export interface FileRoute {
   readonly path: string;
-  readonly section: SectionPath | null;
+  /** Not read: the navigation knows a page by its path. */
+  readonly section?: string | null;
   readonly needs: Scope | null;
   /** It takes its time, and bounds itself how many are sent at once. */
   readonly boundedElsewhere?: boolean;
@@ -105,7 +107,7 @@ export class Views {
       const visit = await this.#visitOf(route, request, reply);
       if (visit === null) return reply;
       const sent = await route.file(this.#asked(request, visit));
-      const around = { version, viewer: visit, section: route.section };
+      const around = { version, viewer: visit };
       if (sent === null) return sendError(request, reply, notKnown, around);
       if (typeof sent === "string") return sendError(request, reply, cannotBeAnswered(sent), around);
       reply.header("cache-control", "no-store").headers(sent.headers ?? {});
@@ -166,7 +168,7 @@ interface Answer {
 
 function send(request: FastifyRequest, reply: FastifyReply, answer: Answer): FastifyReply {
   const { shown, route, visit, version } = answer;
-  const around = { version, viewer: visit, section: route.section };
+  const around = { version, viewer: visit };
   if (shown === null) return sendError(request, reply, notKnown, around);
   if (typeof shown === "string") return sendError(request, reply, cannotBeAnswered(shown), around);
   reply.code(shown.status).header("cache-control", "no-store").header("vary", "accept, cookie");
@@ -175,6 +177,7 @@ function send(request: FastifyRequest, reply: FastifyReply, answer: Answer): Fas
   if (shown.refreshSeconds !== undefined) reply.header("refresh", String(shown.refreshSeconds));
   const frame = {
     ...around,
+    path: request.url,
     title: shown.title,
     body: shown.body(visit),
     ...(shown.value === null ? {} : { json: jsonAddress(request, route) }),

@@ -131,7 +131,7 @@ function clockFinding(errorMs: number | null): Finding {
   const seconds = Math.round(Math.abs(errorMs) / 1000);
   if (Math.abs(errorMs) <= mostClockErrorMs)
     return ok("clock", `within ${Math.max(1, seconds)} s of the coordinator's.`);
-  return mend(
+  return fix(
     "clock",
     `${seconds} s ${errorMs > 0 ? "ahead of" : "behind"} the coordinator's: set it, and let it be kept by NTP (\`timedatectl set-ntp true\`).`,
   );
@@ -139,9 +139,9 @@ function clockFinding(errorMs: number | null): Finding {
 
 function unreached({ url, route, env }: SurveySettings, error: Error): Finding {
   const { hostname, port } = new URL(url);
-  if (error instanceof WrongPin) return mend("tls", `${error.message}.`);
+  if (error instanceof WrongPin) return fix("tls", `${error.message}.`);
   if (/certificate|self.signed/i.test(error.message)) {
-    return mend(
+    return fix(
       "tls",
       `the certificate that ${hostname} showed is not trusted (${error.message}): a proxy or firewall of yours may open TLS on the way; ask for an exception for this host.`,
     );
@@ -149,8 +149,8 @@ function unreached({ url, route, env }: SurveySettings, error: Error): Finding {
   const tried = proxiesIn(env).length > 0 ? ", nor through the proxies that the environment names" : "";
   const words = `${hostname} cannot be reached${tried} (${error.message}).`;
   if (route.proxy !== null)
-    return mend("coordinator", `${words} Look at proxy and coordinatorProxy in settings.toml.`);
-  return mend(
+    return fix("coordinator", `${words} Look at proxy and coordinatorProxy in settings.toml.`);
+  return fix(
     "coordinator",
     `${words} Ask your network's people to let this machine open TCP connections to ${hostname} port ${port || "443"} (outbound only, TLS), or which proxy to name in settings.toml.`,
   );
@@ -171,12 +171,12 @@ function proxyUrl(text: string): string {
 export interface Finding {
   /** What was looked at: `clock`, say. */
   readonly subject: string;
-  /** ok: as it should be. note: it works, and this is worth knowing. mend: the crawler cannot work well so. */
-  readonly state: "ok" | "note" | "mend";
+  /** ok: as it should be. note: it works, and this is worth knowing. fix: the crawler cannot work well until it is done. */
+  readonly state: "ok" | "note" | "fix";
   /** What is the case, and what to do about it, in one or two sentences. */
   readonly words: string;
 }
 
 export const ok = (subject: string, words: string): Finding => ({ subject, state: "ok", words });
 export const note = (subject: string, words: string): Finding => ({ subject, state: "note", words });
-export const mend = (subject: string, words: string): Finding => ({ subject, state: "mend", words });
+export const fix = (subject: string, words: string): Finding => ({ subject, state: "fix", words });

@@ -8,15 +8,15 @@ import { z } from "zod";
 import type { PartnerEnvironment } from "../core/partner-context.ts";
 import type { CoordinatorRoute } from "../net/coordinator-socket.ts";
 import { type CrawlerConfig, fetchingConfig } from "../settings/config.ts";
-import { type Finding, mend, note, ok, surveyCoordinator } from "./coordinator-findings.ts";
+import { type Finding, fix, note, ok, surveyCoordinator } from "./coordinator-findings.ts";
 import { type MachineFacts, machineFindings } from "./machine-findings.ts";
 
 export interface CheckReport {
   readonly at: Date;
   readonly findings: readonly Finding[];
-  /** Nothing is to be mended. */
+  /** Nothing must be fixed. */
   readonly isUsable: boolean;
-  /** The coordinator was reached: what else is to be mended keeps nobody from joining. */
+  /** The coordinator was reached: what else must be fixed keeps nobody from joining. */
   readonly isConnected: boolean;
   /** A proxy without which the coordinator is not reached, though the settings do not name it; as a URL. */
   readonly neededProxy: string | null;
@@ -49,7 +49,7 @@ export async function checkMachine(check: CheckSettings): Promise<CheckReport> {
   return {
     at: now(),
     findings,
-    isUsable: findings.every(({ state }) => state !== "mend"),
+    isUsable: findings.every(({ state }) => state !== "fix"),
     isConnected: survey?.findings.some(({ subject }) => subject === "clock") ?? false,
     neededProxy: survey?.neededProxy ?? null,
   };
@@ -71,7 +71,7 @@ export async function ipv6Finding(
   const works = await hasRoute();
   if (isWanted && works) return ok("ipv6", "there is a route.");
   if (isWanted)
-    return mend(
+    return fix(
       "ipv6",
       "there is no route to the Internet over IPv6: set ipv6 = false in settings.toml, or ask for one.",
     );
@@ -110,18 +110,18 @@ type Answer = { readonly type: "honest" } | { readonly type: "lies" | "silent"; 
 /** `servers`: as configured, `address:port`; empty: the system's. */
 export async function resolverFinding(servers: readonly string[]): Promise<Finding> {
   const asked = (servers.length > 0 ? servers : getServers()).slice(0, maxServers);
-  if (asked.length === 0) return mend("resolvers", `none is known: ${howToMend}`);
+  if (asked.length === 0) return fix("resolvers", `none is known: ${howToFix}`);
   const answers = await Promise.all(asked.map(ask));
   const wordsOf = (type: "lies" | "silent") =>
     answers.flatMap((answer) => (answer.type === type ? [answer.words] : []));
   const [lies, silent] = [wordsOf("lies"), wordsOf("silent")];
-  if (lies.length > 0) return mend("resolvers", `${lies.join("; ")}: ${howToMend}`);
-  if (silent.length === asked.length) return mend("resolvers", `${silent.join("; ")}: ${howToMend}`);
+  if (lies.length > 0) return fix("resolvers", `${lies.join("; ")}: ${howToFix}`);
+  if (silent.length === asked.length) return fix("resolvers", `${silent.join("; ")}: ${howToFix}`);
   if (silent.length > 0) return note("resolvers", `${silent.join("; ")}; the others answer.`);
   return ok("resolvers", `${asked.join(", ")} ${asked.length === 1 ? "answers" : "answer"}.`);
 }
 
-const howToMend =
+const howToFix =
   "name DNS servers that do their work as resolvers in settings.toml, or ask your network's people to let this machine reach some.";
 
 async function ask(server: string): Promise<Answer> {

@@ -15,7 +15,7 @@ import { identityFile } from "../membership/identity.ts";
 import { membershipFile } from "../membership/membership.ts";
 import { signingKeysFile } from "../membership/signing-keys.ts";
 import { canPing } from "../probe/icmp-echo.ts";
-import { type Finding, mend, note, ok } from "./coordinator-findings.ts";
+import { type Finding, fix, note, ok } from "./coordinator-findings.ts";
 
 const mebibyte = 1024 * 1024;
 /** The peak with 500 hosts open is 253 MB (test/bench/results/crawl.md). */
@@ -63,13 +63,13 @@ export async function machineFindings(
 function nodeFinding(version: string): Finding {
   const [major = 0, minor = 0] = version.split(".").map(Number);
   if (major > 20 || (major === 20 && minor >= 19)) return ok("node", `Node ${version}.`);
-  return mend("node", `Node is ${version}, and 20.19 is the oldest that will do: install a newer one.`);
+  return fix("node", `Node is ${version}, and 20.19 is the oldest that will do: install a newer one.`);
 }
 
 function memoryFinding(bytes: number): Finding {
   const words = `${inMegabytes(bytes)} of memory`;
   if (bytes < leastMemoryBytes) {
-    return mend(
+    return fix(
       "memory",
       `${words}, and at least ${inMegabytes(leastMemoryBytes)} are needed: give the machine or container more.`,
     );
@@ -81,7 +81,7 @@ function memoryFinding(bytes: number): Finding {
 function filesFinding(limit: number | null): Finding {
   if (limit === null) return ok("open files", "this system does not tell its limit.");
   if (limit >= leastOpenFiles) return ok("open files", `up to ${limit}.`);
-  return mend(
+  return fix(
     "open files",
     `at most ${limit}, and ${leastOpenFiles} are needed: raise it (LimitNOFILE= in a systemd unit, \`ulimit -n\` in a shell).`,
   );
@@ -94,7 +94,7 @@ function folderFinding(home: string): Finding {
     else accessSync(folder, constants.W_OK | constants.X_OK);
     return ok("folder", folder === home ? `${home} can be written.` : `${home} can be made.`);
   } catch (error) {
-    return mend(
+    return fix(
       "folder",
       `${folder} cannot be written (${(error as Error).message}): give it to the crawler's user, or name another with --home.`,
     );
@@ -108,7 +108,7 @@ function diskFinding(home: string, spoolBytes: number): Finding {
     const freeBytes = bavail * bsize;
     const words = `${inMegabytes(freeBytes)} are free at ${folder}`;
     if (freeBytes >= spoolBytes + otherDiskBytes) return ok("disk", `${words}.`);
-    return mend(
+    return fix(
       "disk",
       `${words}, and up to ${inMegabytes(spoolBytes + otherDiskBytes)} may be needed: free some, or lower limits.spoolBytes.`,
     );
@@ -121,7 +121,7 @@ function diskFinding(home: string, spoolBytes: number): Finding {
 function secretFindings(home: string): Finding[] {
   return [membershipFile(home), identityFile(home), signingKeysFile(home)]
     .filter((file) => existsSync(file) && process.platform !== "win32" && (statSync(file).mode & 0o077) !== 0)
-    .map((file) => mend("keys", `${file} can be read by others: run \`chmod 600 ${file}\`.`));
+    .map((file) => fix("keys", `${file} can be read by others: run \`chmod 600 ${file}\`.`));
 }
 
 async function pingFinding(facts: MachineFacts): Promise<Finding> {

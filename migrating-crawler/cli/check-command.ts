@@ -10,7 +10,7 @@ import { readMembership } from "../membership/membership.ts";
 import { fetchingConfig } from "../settings/config.ts";
 import { readSettingsFile } from "../settings/settings-file.ts";
 
-/** Exit code 1 when something is to be mended. */
+/** Exit code 1 when something must be fixed. */
 export async function checkCommand(context: PartnerContext): Promise<PartnerExitCode> {
   const { home, env, now } = context;
   const facts = factsOfThisMachine();
@@ -39,7 +39,7 @@ function printReport(context: PartnerContext, { at, findings, isUsable }: CheckR
   lines.forEach(context.print);
 }
 
-/** `mend  clock        90 s ahead of the coordinator's: set it, …` */
+/** `fix  clock        90 s ahead of the coordinator's: set it, …` */
 export function reportLines(findings: readonly Finding[]): string[] {
   return findings.map(({ state, subject, words }) => `${state.padEnd(5)} ${subject.padEnd(12)} ${words}`);
 }

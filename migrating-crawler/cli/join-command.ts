@@ -62,9 +62,7 @@ async function goesOn(context: PartnerContext, report: CheckReport, { yes }: Joi
     return false;
   }
   if (report.isUsable || yes || context.ask === null) return true;
-  return await context.ask(
-    "Something is to be mended first, or the crawler will not work well. Join all the same?",
-  );
+  return await context.ask("Fix this first, or the crawler will not work well. Join anyway?");
 }
 
 function tellOutcome(

@@ -68,7 +68,7 @@ function addJoin(parent: Command, run: Runner): void {
     .description("make this machine a crawler of the coordinator that invited it")
     .argument("<token>", "the invitation, as the operator gave it to you; - reads it from standard input")
     .option(...homeOption)
-    .option("--yes", "ask nothing: join though something is to be mended")
+    .option("--yes", "ask nothing: join though something must be fixed")
     .option(
       "--again",
       "a folder that has joined already becomes a new member: new identity, new key, same limits",
@@ -89,12 +89,12 @@ function addJoin(parent: Command, run: Runner): void {
 function addCheck(parent: Command, run: Runner): void {
   parent
     .command("check")
-    .description("test what a crawler needs of this machine and network, and say what to mend")
+    .description("test what a crawler needs of this machine and network, and say what to fix")
     .option(...homeOption)
     .option(...jsonOption)
     .addHelpText(
       "after",
-      "\nExit codes: 0 nothing to mend, 1 something to mend, 2 settings or files are damaged.",
+      "\nExit codes: 0 nothing to fix, 1 something to fix, 2 settings or files are damaged.",
     )
     .action(run(async (context) => (await import("./check-command.ts")).checkCommand(context)));
 }

@@ -23,7 +23,7 @@ export async function runCommand(context: PartnerContext): Promise<PartnerExitCo
   }
 }
 
-// At each start after a check that found something to mend: it is looked at again, and the log says what is left.
+// At each start after a check that found something to fix: it is looked at again, and the log says what is left.
 
 /** Never rejects: what cannot be looked at keeps no crawler from running. */
 export async function recheckAfterFailure(
@@ -34,10 +34,10 @@ export async function recheckAfterFailure(
   try {
     const report = await checkMachine({ home, env, now, facts: factsOfThisMachine(), ...checkedHome(home) });
     keepCheck(home, report);
-    for (const { subject, words } of report.findings.filter(({ state }) => state === "mend")) {
-      log.warn({ subject, words }, "something about this machine is to be mended");
+    for (const { subject, words } of report.findings.filter(({ state }) => state === "fix")) {
+      log.warn({ subject, words }, "something about this machine must be fixed");
     }
-    if (report.isUsable) log.info({}, "what the last machine check found is mended");
+    if (report.isUsable) log.info({}, "what the last machine check found is fixed");
   } catch (error) {
     log.warn({ error }, "the machine could not be checked again");
   }

@@ -57,7 +57,7 @@ Environment=NODE_ENV=production
 ExecStart=${node} ${program} run --home ${home}
 KillMode=mixed
 TimeoutStopSec=45s
-# Left for good (0), wrong settings or folder (2): starting again mends nothing.
+# Left for good (0), wrong settings or folder (2): starting again fixes nothing.
 Restart=on-failure
 RestartSec=30s
 RestartPreventExitStatus=2
@@ -101,7 +101,7 @@ ExecStart={node} {program} run --home \${STATE_DIRECTORY}
 # SIGTERM goes to the dock, which ends the crawler in order; whatever is left after that is killed.
 KillMode=mixed
 TimeoutStopSec=45s
-# Left for good (0), wrong settings or folder (2): starting again mends nothing. Refused by the
+# Left for good (0), wrong settings or folder (2): starting again fixes nothing. Refused by the
 # coordinator it goes on, and asks again by itself.
 Restart=on-failure
 RestartSec=30s

@@ -139,7 +139,7 @@ function smallTurns(visit: SiteVisit): TakeTurn {
   };
 }
 
-/** Rules, or a failure that asking again would not mend. */
+/** Rules, or a failure that asking again would not fix. */
 function usable(robots: OriginRobots | null): OriginRobots | null {
   if (robots === null) return null;
   if (robots.type === "unreachable") return isFinalFailure(robots.failure.code) ? robots : null;

@@ -41,7 +41,11 @@ export function withSiteOptions(command: Command): Command {
 export async function showSite(host: string, options: SiteOptions): Promise<void> {
   const now = new Date();
   const typed = (name: string) => (options as Readonly<Record<string, string | undefined>>)[name] ?? "";
-  const range = timeRange((name) => (name === "range" ? typed(name) : ""), now, typed("part") === "speed" ? "30d" : "7d");
+  const range = timeRange(
+    (name) => (name === "range" ? typed(name) : ""),
+    now,
+    typed("part") === "speed" ? "30d" : "7d",
+  );
   if (range.said !== null) throw new UsageError(`--range: ${range.said}`);
   const asked = readAsked(typed, { host, range });
   if (typeof asked === "string") throw new UsageError(asked);

@@ -156,8 +156,8 @@ describe.skipIf(executable === null)("access, in a browser", { timeout: 90_000 }
       await page.goto(link);
       await page.getByRole("button", { name: "Sign in" }).click();
       await page.waitForURL("**/crawlers/athens");
-      const sections = page.getByRole("navigation", { name: "Sections" }).getByRole("link");
-      expect(await sections.allTextContents()).toEqual(["athens", "About"]);
+      const sections = page.getByRole("navigation", { name: "Sections" }).locator("a");
+      expect(await sections.allTextContents()).toEqual(["athens", "About this crawler"]);
       for (const path of ["/crawlers/berlin", "/fleet", "/audit", "/access"]) {
         const status = (await page.goto(path))?.status();
         expect([path, status === 403 || status === 404]).toEqual([path, true]);

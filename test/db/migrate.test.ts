@@ -142,7 +142,7 @@ describe("a schema of a newer version", () => {
 
     expect({ code, err }).toMatchObject({ code: 1, err: expect.stringMatching(words) });
     expect(findings.find((one) => one.subject === "schema")).toMatchObject({
-      state: "mend",
+      state: "fix",
       words: expect.stringContaining("9002-b by version 0.9.0"),
     });
     expect(await trace()).toEqual(was);
@@ -183,7 +183,7 @@ describe("a migration that needs all coordinators stopped", () => {
       const finding = await pendingFinding(database.pool, database.schema, [
         { name: "9001-stop", needsAllStopped: true },
       ]);
-      expect(finding).toMatchObject({ state: "mend" });
+      expect(finding).toMatchObject({ state: "fix" });
       expect(finding.words).toContain(`stop coordinator ${presence.number} (`);
       expect((await migrate(database, rolling)).applied).toEqual(["9001-roll"]);
       await rows("delete from migration where name = '9001-roll'");

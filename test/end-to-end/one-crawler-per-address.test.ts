@@ -77,7 +77,7 @@ it("an address is asked by one crawler at a time, at its pace, whatever becomes 
   const before = internet.requestLog.total;
   await until(() => internet.requestLog.total > before + 10, 40_000);
   await move(north, south);
-  relay.mend();
+  relay.fix();
   await until(() => addresses.every((address) => handedOn(address).length > 0), 40_000);
 
   for (const address of addresses) {
@@ -169,7 +169,7 @@ const least = (gaps: readonly Gap[]) => Math.min(...gaps.map(({ ms }) => ms));
 interface Relay {
   readonly port: number;
   cut(): void;
-  mend(): void;
+  fix(): void;
 }
 
 /** The way to the coordinator, which can be cut. */
@@ -199,7 +199,7 @@ async function startRelay(target: number): Promise<Relay> {
       isCut = true;
       for (const socket of open) socket.destroy();
     },
-    mend: () => {
+    fix: () => {
       isCut = false;
     },
   };

@@ -214,7 +214,7 @@ describe.skipIf(noStandbyWords !== null)("a primary and its standby", { timeout:
       const both = `postgresql://nearcrawl@${former.address},${pair.primary.address}/nearcrawl?sslmode=disable`;
       const answers = await askServers(readServerUrl(both));
       expect(serverStateFindings(answers).map(({ state, words }) => [state, words])).toEqual([
-        ["mend", expect.stringMatching(/takes writes, too \(timeline 3\), beside 127\..*: stop it/)],
+        ["fix", expect.stringMatching(/takes writes, too \(timeline 3\), beside 127\..*: stop it/)],
         ["ok", expect.stringMatching(/is the primary \(timeline 4\)/)],
       ]);
       const database = await open(both);

@@ -17,10 +17,10 @@ beforeAll(() => {
 afterAll(() => folder.remove());
 
 describe("look-ups in the files of random registries", () => {
-  it.each([1, 41, 81, 121, 161])("no difference with 20 seeds from %i", async (from) => {
+  it.each([1, 41, 81, 121, 161])("no difference with 8 seeds from %i", async (from) => {
     let deepest = 0;
     let crossing = 0;
-    for (let seed = from; seed < from + 20; seed++) {
+    for (let seed = from; seed < from + 8; seed++) {
       const registry = registryOfSeed(seed);
       const files = await openFileLookUps([folder.write(`random-${seed}.db`, registry.text)]);
 
@@ -31,7 +31,7 @@ describe("look-ups in the files of random registries", () => {
     }
 
     expect(deepest).toBeGreaterThan(20);
-    expect(crossing).toBeGreaterThan(100);
+    expect(crossing).toBeGreaterThan(40);
   });
 
   it.each([

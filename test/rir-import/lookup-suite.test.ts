@@ -43,7 +43,8 @@ const canonical = (prefix: string | null) => prefix && formatRange(parseRange(pr
 
 function treeOf(announced: readonly Announced[]) {
   const builder = new SubnetTreeBuilder();
-  const { parents } = nest(announced.map(({ range }) => range));
+  const { parents, crossings } = nest(announced.map(({ range }) => range));
+  expect(crossings).toEqual([]);
   for (const [index, { range, system }] of announced.entries()) {
     const parent = parents[index] as number;
     builder.add({
@@ -71,7 +72,7 @@ describe.skipIf(suite === null).each(families)("%s", (family, table, queries) =>
   });
   afterAll(() => folder.remove());
 
-  it("the tree answers every query as the suite does", () => {
+  it("the tree has no crossings, and answers every query as the suite does", () => {
     const tree = treeOf(announcedIn(table));
     const wrong: unknown[] = [];
     let asked = 0;

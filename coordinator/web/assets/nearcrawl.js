@@ -54,7 +54,3 @@ function showLive() {
 
 showLocalTimes(document);
 showLive();
-
-// On a narrow screen the sections are one line that is pushed sideways: the reader's own is in sight.
-const section = document.querySelector(".sections [aria-current]");
-if (section) section.parentElement.scrollLeft = section.offsetLeft - section.parentElement.offsetLeft - 40;

@@ -5,7 +5,7 @@ import { type CoordinatorConfig, readCoordinatorConfig } from "#coordinator/conf
 import { DatabaseWatch } from "#coordinator/database/database-watch";
 import { ConfigError } from "#core/errors";
 import { isRunning as isProcessRunning } from "#core/running-process";
-import { type Finding, mend, ok } from "#crawler/check/coordinator-findings";
+import { type Finding, fix, ok } from "#crawler/check/coordinator-findings";
 import { reportLines } from "#crawler/cli/check-command";
 import { runningServerUrl } from "#db/embedded-postgres";
 import { type Database, withSearchPath } from "#db/server-database";
@@ -39,14 +39,14 @@ export function doctorCommand(): Command {
     .option("--config <file>", "the coordinator's settings (default: coordinator.toml in the home folder)")
     .addHelpText(
       "after",
-      "\nok: as it should be. note: it works, and this is worth knowing. mend: a coordinator cannot work so, and what to do.\nChanges nothing. Run it as the coordinator's user: sudo -u nearcrawl nearcrawl doctor --home /var/lib/nearcrawl\nExit codes: 0 nothing to mend, 2 wrong usage, 4 something is to be mended.",
+      "\nok: as it should be. note: it works, and this is worth knowing. fix: a coordinator cannot work until this is done.\nChanges nothing. Run it as the coordinator's user: sudo -u nearcrawl nearcrawl doctor --home /var/lib/nearcrawl\nExit codes: 0 nothing to fix, 2 wrong usage, 4 something must be fixed.",
     )
     .action(async (options: DoctorOptions) => await doctor(options));
 }
 
 async function doctor(options: DoctorOptions): Promise<void> {
   const findings = await examine(options);
-  const isUsable = findings.every(({ state }) => state !== "mend");
+  const isUsable = findings.every(({ state }) => state !== "fix");
   printAnswer(options, { isUsable, findings }, reportLines(findings).join("\n"));
   if (!isUsable) process.exitCode = exitCodes.alerts;
 }
@@ -63,7 +63,7 @@ async function examine(options: DoctorOptions): Promise<Finding[]> {
     findings.push(...(await examineWith(config, context)));
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error;
-    findings.push(...error.faults.map((fault) => mend("settings", `${fault}.`)));
+    findings.push(...error.faults.map((fault) => fix("settings", `${fault}.`)));
   }
   return findings;
 }
@@ -89,7 +89,7 @@ async function database(context: CommandContext, now: () => Date): Promise<Findi
   if (isEmbedded && !existsSync(`${context.home}/postgres`))
     return [ok("postgres", "an embedded one, which the coordinator makes as it starts first.")];
   const silence = await silenceOf(context);
-  if (silence !== null) return [mend("postgres", silence)];
+  if (silence !== null) return [fix("postgres", silence)];
   const servers: Finding[] = [];
   try {
     if (context.databaseUrl !== null) servers.push(...(await serversFindings(context.databaseUrl)));
@@ -99,7 +99,7 @@ async function database(context: CommandContext, now: () => Date): Promise<Findi
   } catch (error) {
     return [
       ...servers,
-      mend("postgres", `${(error as Error).message}: is the server up, and databaseUrl right?`),
+      fix("postgres", `${(error as Error).message}: is the server up, and databaseUrl right?`),
     ];
   }
 }

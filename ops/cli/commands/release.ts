@@ -290,7 +290,7 @@ async function noLongerSigned({ releases, keys }: ReleaseStores): Promise<string
       : "no crawler that joins now believes the list of revoked releases, since its keys were retired: sign it again (nearcrawl release revoke, of any that is on it)",
     isSigned(stated, timestamp)
       ? null
-      : "what is newest has to be stated anew, since the keys that did were retired: nearcrawl release timestamp",
+      : "the statement of the newest release must be renewed, because its keys were retired: nearcrawl release timestamp",
   ];
   return faults.filter((words) => words !== null);
 }

@@ -145,7 +145,11 @@ async function stateNewest({ stores, home, log }: AutomaticReleases, now: Date):
   const { timestamp, signed } = signTimestamp({ ...newest, days: timestampDays }, [key], now);
   const refused = await releases.stateNewest(signed, now);
   if (refused !== null) log.warn({ refused }, "what is the newest release could not be stated");
-  else log.info({ ...newest, expiresAt: timestamp.expiresAt }, "what is the newest release was stated anew");
+  else
+    log.info(
+      { ...newest, expiresAt: timestamp.expiresAt },
+      "the statement of the newest release was renewed",
+    );
 }
 
 /** What a statement of it says. */

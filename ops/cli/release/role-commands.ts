@@ -78,7 +78,7 @@ export function coSignCommand(): Command {
     .requiredOption("--key <file...>", "the private keys that sign it, too")
     .option("--passphrase-file <file>", "take the keys' passphrase from there")
     .option("--json", "print for programs")
-    .description("add signatures to what takes several keys; the file is written anew")
+    .description("add signatures to a file that takes several keys; the file is rewritten")
     .addHelpText(
       "after",
       "\nRead what you sign: --json prints it.\n\nExample:\n  nearcrawl release cosign root.json --key root-2.pem",

@@ -54,7 +54,7 @@ export function settingsText(answers: InitAnswers): {
   const orExample = (name: string, value: unknown, example: unknown) =>
     value === null ? `# ${line(name, example)}` : line(name, value);
   const text = `# The coordinator of Nearcrawl. What is left out has its default; every setting: ops/runbook/settings.md.
-# After a change: nearcrawl doctor, then start the coordinator anew. Policies (nearcrawl policy) change while it runs.
+# After a change: nearcrawl doctor, then restart the coordinator. Policies (nearcrawl policy) change while it runs.
 
 # Whom webmasters can write to: an e-mail address or a URL. Every request to a site names it, or the page at publicUrl.
 ${orExample("contact", contact, "noc@example.org")}
@@ -78,7 +78,7 @@ ${line("host", listen.host)}
 ${line("port", listen.port)}
 
 ${tls === null ? "# [tls]" : "[tls]"}
-# Read at the start: start the coordinator anew when the certificate was renewed.
+# Read at the start: restart the coordinator after renewing the certificate.
 ${orExample("certificateFile", tls?.certificateFile ?? null, "/etc/nearcrawl/certificate.pem")}
 ${orExample("keyFile", tls?.keyFile ?? null, "/etc/nearcrawl/key.pem")}
 `;

@@ -44,7 +44,7 @@ ExecStart={program} coordinator
 # Leases and results in hand are finished and the sessions closed; the embedded Postgres is stopped after that.
 KillMode=mixed
 TimeoutStopSec=90s
-# Wrong settings (2) are mended by no restart; a database that is away for a while is.
+# Wrong settings (2) are fixed by no restart; a database that is away for a while is.
 Restart=on-failure
 RestartSec=5s
 RestartPreventExitStatus=2

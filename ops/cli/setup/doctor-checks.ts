@@ -9,7 +9,7 @@ import { hintWarnings } from "#coordinator/hints/start";
 import { contactFault, contactWarnings } from "#coordinator/opt-outs/start";
 import { bytesText, howMany } from "#core/format";
 import { createNameResolver } from "#core/name-resolver";
-import { type Finding, mend, note, ok } from "#crawler/check/coordinator-findings";
+import { type Finding, fix, note, ok } from "#crawler/check/coordinator-findings";
 import { coordinatorWords, runningCoordinators } from "#db/coordinator-locks";
 import { askServers, type ServerAnswer, stateWords } from "#db/primary";
 import { type Migration, readSchemaState } from "#db/schema-state";
@@ -27,7 +27,7 @@ const knownNodes = [20, 22, 24];
 
 export function nodeFinding(version: string): Finding {
   const major = Number(/^v?(\d+)/.exec(version)?.[1]);
-  if (major < 20) return mend("node", `${version} is too old: 22 or 24.`);
+  if (major < 20) return fix("node", `${version} is too old: 22 or 24.`);
   if (major === 20)
     return note(
       "node",
@@ -42,12 +42,12 @@ const leastFreeBytes = 2 * 2 ** 30;
 const usualFreeBytes = 20 * 2 ** 30;
 
 export function folderFindings(home: string): Finding[] {
-  if (!existsSync(home)) return [mend("folder", `${home} is not there: nearcrawl init makes it.`)];
+  if (!existsSync(home)) return [fix("folder", `${home} is not there: nearcrawl init makes it.`)];
   try {
     accessSync(home, constants.R_OK | constants.W_OK | constants.X_OK);
   } catch {
     return [
-      mend(
+      fix(
         "folder",
         `${home} cannot be written by this user: chown -R nearcrawl: ${home}, or run this as its user.`,
       ),
@@ -60,7 +60,7 @@ export function folderFindings(home: string): Finding[] {
 export function diskFinding(home: string, freeBytes: number): Finding {
   const words = `${bytesText(freeBytes)} are free below ${home}`;
   if (freeBytes < leastFreeBytes)
-    return mend("disk", `${words}: registries and index need some 20 GB to begin with.`);
+    return fix("disk", `${words}: registries and index need some 20 GB to begin with.`);
   if (freeBytes < usualFreeBytes)
     return note("disk", `${words}; ops/runbook/deploying.md says what a crawl needs.`);
   return ok("disk", `${words}.`);
@@ -70,14 +70,14 @@ export function diskFinding(home: string, freeBytes: number): Finding {
 
 export async function contactFindings(config: CoordinatorConfig): Promise<Finding[]> {
   const fault = contactFault(config);
-  if (fault !== null) return [mend("contact", `${fault}: set contact or publicUrl.`)];
+  if (fault !== null) return [fix("contact", `${fault}: set contact or publicUrl.`)];
   const warnings = contactWarnings(config).map((words) => note("contact", `${words}.`));
   if (config.contact === null) return warnings;
   const trouble = await contactTrouble(config.contact, config.resolvers);
   const answers =
     trouble === null
       ? ok("contact", `${config.contact} takes what webmasters write.`)
-      : mend("contact", `${config.contact}: ${trouble}.`);
+      : fix("contact", `${config.contact}: ${trouble}.`);
   return [answers, ...warnings];
 }
 
@@ -100,7 +100,7 @@ export async function resolverFinding({
   if (found.failed === "the name has no address")
     return ok("dns", `${whose} answer; ${name} has no address.`);
   const isOurs = publicUrl !== null;
-  return mend("dns", `${whose}: ${name}: ${found.failed}${isOurs ? "; give it an address (A, AAAA)" : ""}.`);
+  return fix("dns", `${whose}: ${name}: ${found.failed}${isOurs ? "; give it an address (A, AAAA)" : ""}.`);
 }
 
 /** The certificate that the coordinator shows itself. */
@@ -110,18 +110,18 @@ export function tlsFindings({ tls, publicUrl }: CoordinatorConfig, now: Date): F
     const certificate = new X509Certificate(readFileSync(tls.certificateFile));
     const key = createPrivateKey(readFileSync(tls.keyFile));
     if (!certificate.checkPrivateKey(key))
-      return [mend("tls", `${tls.keyFile} is not the key of ${tls.certificateFile}.`)];
+      return [fix("tls", `${tls.keyFile} is not the key of ${tls.certificateFile}.`)];
     const host = publicUrl === null ? null : new URL(publicUrl).hostname;
     if (host !== null && certificate.checkHost(host) === undefined)
       return [
-        mend(
+        fix(
           "tls",
           `${tls.certificateFile} is not for ${host} (${certificate.subjectAltName ?? certificate.subject}).`,
         ),
       ];
     return [expiryFinding(tls.certificateFile, new Date(certificate.validTo), now)];
   } catch (error) {
-    return [mend("tls", `${(error as Error).message}.`)];
+    return [fix("tls", `${(error as Error).message}.`)];
   }
 }
 
@@ -130,7 +130,7 @@ const renewDays = 14;
 export function expiryFinding(what: string, end: Date, now: Date): Finding {
   const days = Math.floor((end.getTime() - now.getTime()) / dayMs);
   const date = end.toISOString().slice(0, 10);
-  if (days < 0) return mend("tls", `${what} ended on ${date}: renew it, and start the coordinator anew.`);
+  if (days < 0) return fix("tls", `${what} ended on ${date}: renew it, then restart the coordinator.`);
   if (days < renewDays)
     return note("tls", `${what} ends on ${date}, in ${howMany(days, "day")}: is its renewal set up?`);
   return ok("tls", `${what} is good until ${date}.`);
@@ -169,12 +169,12 @@ async function portFinding({ host, port, name, isRunning }: PortAsked): Promise<
   if (isRunning)
     return isTaken
       ? ok("port", `the coordinator listens at ${place}.`)
-      : mend(
+      : fix(
           "port",
           `a coordinator runs, and nothing listens at ${place}: journalctl -u nearcrawl-coordinator.`,
         );
   return isTaken
-    ? mend("port", `something else listens at ${place}: end it, or choose another port (listen.${name}).`)
+    ? fix("port", `something else listens at ${place}: end it, or choose another port (listen.${name}).`)
     : ok("port", `${place} is free.`);
 }
 
@@ -196,14 +196,14 @@ export async function publicUrlFindings(
     const isOurs = statusCode === 200 && /"version"/.test(text);
     const address = isOurs
       ? ok("address", `${publicUrl} leads to a coordinator.`)
-      : mend(
+      : fix(
           "address",
           `${url} answers ${statusCode}, and not as a coordinator does: look at the proxy in front.`,
         );
     return [address, ...clockFindings(String(headers.date ?? ""), now())];
   } catch (error) {
     const words = `${publicUrl} is not reached from here: ${wordsOf(error)}`;
-    return [isRunning ? mend("address", `${words}.`) : note("address", `${words}; no coordinator runs yet.`)];
+    return [isRunning ? fix("address", `${words}.`) : note("address", `${words}; no coordinator runs yet.`)];
   }
 }
 
@@ -217,7 +217,7 @@ export function clockFinding(whose: string, errorMs: number): Finding {
   const seconds = Math.round(Math.abs(errorMs) / 1000);
   if (Math.abs(errorMs) <= mostClockErrorMs)
     return ok("clock", `within ${mostClockErrorMs / 1000} s of ${whose}'s.`);
-  return mend(
+  return fix(
     "clock",
     `${seconds} s ${errorMs > 0 ? "behind" : "ahead of"} ${whose}'s: let NTP keep it (timedatectl set-ntp true).`,
   );
@@ -289,12 +289,12 @@ export function serverStateFindings(answers: readonly ServerAnswer[]): Finding[]
       return note("postgres", `${name} does not answer: ${databaseWordsOf(answer.error)}.`);
     if (answer === primary) return ok("postgres", `${name} is the primary (timeline ${answer.timeline}).`);
     if (primary !== undefined && answer.systemIdentifier !== primary.systemIdentifier)
-      return mend(
+      return fix(
         "postgres",
         `${name} is of another cluster than ${primary.server.name}: take it out of databaseUrl.`,
       );
     if (answer.state === "primary")
-      return mend(
+      return fix(
         "postgres",
         `${name} takes writes, too (timeline ${answer.timeline}), beside ${primary?.server.name}: stop it, and make it a standby (pg_rewind).`,
       );
@@ -318,7 +318,7 @@ function lagWords(
 
 export function versionFinding(version: number, isEmbedded: boolean): Finding {
   const name = `Postgres ${version}${isEmbedded ? ", embedded" : ""}`;
-  if (version < 15) return mend("postgres", `${name} is too old: 15 to 18.`);
+  if (version < 15) return fix("postgres", `${name} is too old: 15 to 18.`);
   return version > 18
     ? note("postgres", `${name} is newer than what was tried: 15 to 18.`)
     : ok("postgres", name);
@@ -333,13 +333,13 @@ export function serverFindings(server: ServerSettings, isEmbedded: boolean): Fin
   const findings: Finding[] = [];
   if (server.encoding !== "UTF8")
     findings.push(
-      mend("postgres", `the database's encoding is ${server.encoding}: create it with encoding UTF8.`),
+      fix("postgres", `the database's encoding is ${server.encoding}: create it with encoding UTF8.`),
     );
   if (server.fsync !== "on" || server.fullPageWrites !== "on")
-    findings.push(mend("postgres", "fsync or full_page_writes is off: a power cut destroys the database."));
+    findings.push(fix("postgres", "fsync or full_page_writes is off: a power cut destroys the database."));
   if (server.maxConnections < leastConnections)
     findings.push(
-      mend("postgres", `max_connections is ${server.maxConnections}: at least ${leastConnections}.`),
+      fix("postgres", `max_connections is ${server.maxConnections}: at least ${leastConnections}.`),
     );
   if (isEmbedded) return findings;
   if (server.sharedBuffersBytes < usualBuffersBytes)
@@ -362,7 +362,7 @@ export function serverFindings(server: ServerSettings, isEmbedded: boolean): Fin
 async function contentFindings(pool: Pool, schema: string): Promise<Finding[]> {
   const state = await readSchemaState(pool, schema);
   if (state === null) return [await emptySchemaFinding(pool)];
-  if (state.fault !== null) return [mend("schema", `${schema} ${state.fault}.`)];
+  if (state.fault !== null) return [fix("schema", `${schema} ${state.fault}.`)];
   if (state.pending.length > 0) return [await pendingFinding(pool, schema, state.pending)];
   const { rows } = await pool.query<{
     generation: number | null;
@@ -403,7 +403,7 @@ async function emptySchemaFinding(pool: Pool): Promise<Finding> {
   );
   return rows[0]?.may_create === true
     ? note("schema", "nothing is set up here yet: the coordinator makes its tables as it starts first.")
-    : mend(
+    : fix(
         "schema",
         "this user may not make tables here: make it the database's owner (alter database … owner to …).",
       );
@@ -424,5 +424,5 @@ export async function pendingFinding(
   const running = await runningCoordinators(pool, schema);
   return running.length === 0
     ? note("schema", `${words}, and none runs.`)
-    : mend("schema", `${words}: stop ${running.map(coordinatorWords).join(", ")} first.`);
+    : fix("schema", `${words}: stop ${running.map(coordinatorWords).join(", ")} first.`);
 }

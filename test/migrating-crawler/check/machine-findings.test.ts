@@ -41,23 +41,23 @@ describe("a machine", () => {
   });
 
   it.each([
-    [{ nodeVersion: "20.18.1" }, { node: "mend" }],
-    [{ nodeVersion: "18.20.0" }, { node: "mend" }],
+    [{ nodeVersion: "20.18.1" }, { node: "fix" }],
+    [{ nodeVersion: "18.20.0" }, { node: "fix" }],
     [{ nodeVersion: "24.0.0" }, {}],
-    [{ memoryBytes: 200 * mebibyte }, { memory: "mend" }],
+    [{ memoryBytes: 200 * mebibyte }, { memory: "fix" }],
     [{ memoryBytes: 512 * mebibyte }, { memory: "note" }],
-    [{ openFiles: 256 }, { "open files": "mend" }],
+    [{ openFiles: 256 }, { "open files": "fix" }],
     [{ openFiles: null }, {}],
     [{ mayPing: async () => false }, { ping: "note" }],
   ])("with %o is %o", async (facts, states) => {
     expect(await statesOf(facts)).toEqual({ ...allWell, ...states });
   });
 
-  it("whose disk is smaller than what results may take is to be mended", async () => {
-    expect(await statesOf({}, 1e15)).toEqual({ ...allWell, disk: "mend" });
+  it("whose disk is smaller than what results may take must be fixed", async () => {
+    expect(await statesOf({}, 1e15)).toEqual({ ...allWell, disk: "fix" });
   });
 
-  it("where others can read the key is told the command that mends it", async () => {
+  it("where others can read the key is told the command that fixes it", async () => {
     writeMembership(home, {
       coordinatorUrl: "wss://search.example/crawler",
       name: "amber",
@@ -72,7 +72,7 @@ describe("a machine", () => {
     const findings = await machineFindings(goodFacts, { home, spoolBytes: mebibyte, icmp: false });
 
     expect(findings.find(({ subject }) => subject === "keys")).toMatchObject({
-      state: "mend",
+      state: "fix",
       words: `${join(home, "membership.json")} can be read by others: run \`chmod 600 ${join(home, "membership.json")}\`.`,
     });
   });
@@ -85,7 +85,7 @@ describe("a machine", () => {
     const findings = await machineFindings(goodFacts, { home, spoolBytes: mebibyte, icmp: false });
 
     expect(findings.filter(({ subject }) => subject === "keys")).toMatchObject([
-      { state: "mend", words: expect.stringContaining(`chmod 600 ${signingKeysFile(home)}`) },
+      { state: "fix", words: expect.stringContaining(`chmod 600 ${signingKeysFile(home)}`) },
     ]);
   });
 

@@ -50,7 +50,7 @@ describe("the way to the coordinator", () => {
 
     const { findings } = await survey(`wss://127.0.0.1:${port}/crawler`);
 
-    expect(findings).toMatchObject([{ subject: "coordinator", state: "mend" }]);
+    expect(findings).toMatchObject([{ subject: "coordinator", state: "fix" }]);
     expect(findings[0]?.words).toMatch(
       new RegExp(
         `ECONNREFUSED.*let this machine open TCP connections to 127.0.0.1 port ${port} \\(outbound only, TLS\\)`,
@@ -78,7 +78,7 @@ describe("the way to the coordinator", () => {
 
     const { findings } = await survey(world.url);
 
-    expect(findings).toMatchObject([{ subject: "tls", state: "mend" }]);
+    expect(findings).toMatchObject([{ subject: "tls", state: "fix" }]);
     expect(findings[0]?.words).toMatch(
       /self-signed certificate.*a proxy or firewall of yours may open TLS on the way/,
     );
@@ -122,8 +122,8 @@ describe("the way to the coordinator", () => {
 describe("the clock", () => {
   it.each([
     [30_000, "ok", /within 3[01] s/],
-    [90_000, "mend", /(89|90|91) s ahead of the coordinator's: set it/],
-    [-90_000, "mend", /(89|90|91) s behind the coordinator's/],
+    [90_000, "fix", /(89|90|91) s ahead of the coordinator's: set it/],
+    [-90_000, "fix", /(89|90|91) s behind the coordinator's/],
   ])("that is %i ms off is %s", async (clockBehindMs, state, words) => {
     const world = await startSmallCoordinator({ clockBehindMs });
     cleanups.push(() => world.close());
@@ -154,18 +154,18 @@ describe("DNS servers", () => {
 
     const finding = await resolverFinding([honest, liar]);
 
-    expect(finding.state).toBe("mend");
+    expect(finding.state).toBe("fix");
     expect(finding.words).toContain(`${liar} says 198.51.100.7 for a name that does not exist`);
     expect(finding.words).not.toContain(honest);
     expect(finding.words).toContain("name DNS servers that do their work as resolvers in settings.toml");
   });
 
-  it("are to be mended when none answers, and worth a note when one does", async () => {
+  it("are to be fixed when none answers, and worth a note when one does", async () => {
     const [closed, honest] = [`127.0.0.1:${await closedPort()}`, await dns(() => null)];
 
     const [none, one] = [await resolverFinding([closed]), await resolverFinding([closed, honest])];
 
-    expect(none).toMatchObject({ state: "mend" });
+    expect(none).toMatchObject({ state: "fix" });
     expect(none.words).toContain(`${closed} does not answer`);
     expect(one).toMatchObject({ state: "note" });
   });
@@ -174,7 +174,7 @@ describe("DNS servers", () => {
 describe("IPv6", () => {
   it.each([
     [true, true, "ok"],
-    [true, false, "mend"],
+    [true, false, "fix"],
     [false, true, "note"],
     [false, false, "ok"],
   ])("wanted: %s, there: %s is %s", async (isWanted, isThere, state) => {

@@ -37,13 +37,13 @@ const report = { at: new Date(), findings: [], isConnected: true, neededProxy: n
 const given = () => ({ home, env: {}, now: () => new Date() });
 
 describe("a start", () => {
-  it("after a check that failed says what is still to be mended", async () => {
+  it("after a check that failed says what is still to be fixed", async () => {
     keepCheck(home, { ...report, isUsable: false });
     const lines: string[] = [];
 
     await recheckAfterFailure(given(), logOf(lines));
 
-    expect(lines.join("\n")).toMatch(/to be mended .*"subject":"clock".*s ahead of the coordinator's/);
+    expect(lines.join("\n")).toMatch(/must be fixed .*"subject":"clock".*s ahead of the coordinator's/);
     expect(lastCheckFailed(home)).toBe(true);
   });
 

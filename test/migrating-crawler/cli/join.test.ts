@@ -386,7 +386,7 @@ describe("join over TLS", () => {
 
     expect(code).toBe(1);
     expect(text).toMatch(
-      /mend {2}tls .*not the coordinator's pinned one \(it was issued by CN=Nearcrawl test coordinator\)/,
+      /fix {3}tls .*not the coordinator's pinned one \(it was issued by CN=Nearcrawl test coordinator\)/,
     );
     expect(world.hellos).toEqual([]);
     expect(existsSync(home)).toBe(false);

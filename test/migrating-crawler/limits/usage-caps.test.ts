@@ -33,7 +33,7 @@ it("gives nothing away to a clock that is set back to a day before all others", 
   expect(bytesOfMonth(ledger)).toBe(137);
 });
 
-it("counts what came in a wrong day to the right one once the clock is mended", () => {
+it("counts what came in a wrong day to the right one once the clock is fixed", () => {
   const ledger = after(["2026-11-21", 100], ["2026-11-22", 30], ["2000-01-01", 7], ["2026-11-22", 1]);
 
   expect(ledger.today).toMatchObject({ bytes: 38, pages: 3 });

@@ -152,13 +152,13 @@ describe("a coordinator by its settings file", { timeout: 90_000 }, () => {
 
   /** The tests' own server is fast and careless, which doctor is right to mind. */
   const toBeMended = (out: string) =>
-    findingsOf(out).filter(({ state, words }) => state === "mend" && !words.startsWith("fsync"));
+    findingsOf(out).filter(({ state, words }) => state === "fix" && !words.startsWith("fsync"));
   const run = async (...args: readonly string[]) =>
     await nearcrawl([...args, "--home", home], {
       env: { NEARCRAWL_SCHEMA: database.schema, NODE_EXTRA_CA_CERTS: join(folder, "cert.pem") },
     });
 
-  it("runs with TLS by init's file alone; commands find its database; doctor has nothing to mend", async () => {
+  it("runs with TLS by init's file alone; commands find its database; doctor has nothing to fix", async () => {
     const port = await freePort();
     const tls = ["--tls-certificate", join(folder, "cert.pem"), "--tls-key", join(folder, "key.pem")];
     const place = [
@@ -215,7 +215,7 @@ describe("a coordinator by its settings file", { timeout: 90_000 }, () => {
       return [
         code,
         ...findingsOf(out)
-          .filter(({ state }) => state === "mend")
+          .filter(({ state }) => state === "fix")
           .map(({ words }) => words),
       ];
     };
@@ -243,7 +243,7 @@ describe("a coordinator by its settings file", { timeout: 90_000 }, () => {
     expect(wrongs[4]!.join()).toContain("is the server up, and databaseUrl right?");
     expect([occupied.code, occupied.out]).toEqual([
       4,
-      expect.stringMatching(/mend +port +something else listens/),
+      expect.stringMatching(/fix +port +something else listens/),
     ]);
     expect(readdirSync(elsewhere).sort()).toEqual(["coordinator.toml", "nearcrawl-coordinator.service"]);
   });
@@ -269,7 +269,7 @@ it("looks at the pages' own port, too, and names the setting of the one that is 
   const findings = await listenFindings(config, false);
   taken.close();
 
-  expect(findings.map(({ state }) => state)).toEqual(["ok", "mend"]);
+  expect(findings.map(({ state }) => state)).toEqual(["ok", "fix"]);
   expect(findings[1]!.words).toMatch(/end it, or choose another port \(listen\.pagesPort\)/);
 });
 
@@ -284,7 +284,7 @@ it("judges versions, room, clock and the server's settings", () => {
 
   expect(
     states(nodeFinding("v18.1.0"), nodeFinding("v20.20.0"), nodeFinding("v22.1.0"), nodeFinding("v24.0.0")),
-  ).toEqual(["mend", "note", "ok", "ok"]);
+  ).toEqual(["fix", "note", "ok", "ok"]);
   expect(
     states(
       versionFinding(14, false),
@@ -292,20 +292,20 @@ it("judges versions, room, clock and the server's settings", () => {
       versionFinding(18, true),
       versionFinding(19, false),
     ),
-  ).toEqual(["mend", "ok", "ok", "note"]);
+  ).toEqual(["fix", "ok", "ok", "note"]);
   expect(
     states(diskFinding("/x", gibibyte), diskFinding("/x", 5 * gibibyte), diskFinding("/x", 50 * gibibyte)),
-  ).toEqual(["mend", "note", "ok"]);
-  expect(states(clockFinding("it", 1900), clockFinding("it", -60_000))).toEqual(["ok", "mend"]);
+  ).toEqual(["fix", "note", "ok"]);
+  expect(states(clockFinding("it", 1900), clockFinding("it", -60_000))).toEqual(["ok", "fix"]);
   expect(
     ["2030-01-01", "2030-01-20", "2030-06-01"].map(
       (end) => expiryFinding("c", day(end), day("2030-01-10")).state,
     ),
-  ).toEqual(["mend", "note", "ok"]);
+  ).toEqual(["fix", "note", "ok"]);
   expect(serverFindings(server, false)).toEqual([]);
   expect(
     states(...serverFindings({ ...server, fsync: "off", maxConnections: 20, encoding: "SQL_ASCII" }, false)),
-  ).toEqual(["mend", "mend", "mend"]);
+  ).toEqual(["fix", "fix", "fix"]);
   expect(
     states(...serverFindings({ ...server, sharedBuffersBytes: 2 ** 20, maxWalBytes: 2 ** 20 }, false)),
   ).toEqual(["note", "note"]);

@@ -1,0 +1,439 @@
+/**
+ * Table site, read for the list. An order is walked by its index from the place where the page before ended; where a filter
+ * lets few hosts through, they are found by its own index and sorted. Which of the two is decided here: the planner takes
+ * filters and orders for independent, and would walk through a million hosts for fifty that all stand at the end.
+ */
+import type { Pool, PoolClient } from "pg";
+import { rangeText } from "#db/range-text";
+import { roundMs } from "../database/cached-read.ts";
+import { inTransaction } from "../database/transaction.ts";
+import { createExploreReads } from "../explore/reads.ts";
+import {
+  isUnfiltered,
+  reasonWords,
+  type Site,
+  type SiteFilter,
+  type SitePlace,
+  type SiteSort,
+  type SiteState,
+  type SitesFound,
+  type SitesProgress,
+  type SitesQuestion,
+  type Standing,
+} from "./sites-list.ts";
+import { mostDueUrls } from "./sites-upkeep-store.ts";
+
+/** Counting ends here, and up to here hosts are found first and sorted then. */
+export const mostCounted = 10_000;
+/** Hosts that an order is walked past before all that match are sorted instead. */
+const mostWalked = 20_000;
+/** Hosts of one piece of a file. */
+const pieceOfFile = 2000;
+
+/** Compiling what is run once costs more than it spares. */
+const settings = "set local jit = off";
+
+export async function findSites(pool: Pool, question: SitesQuestion, now: Date): Promise<SitesFound> {
+  const filter = await filterSql(pool, question.filter, now);
+  if (filter === null) return { sites: [], count: 0, isWholeCount: true, estimate: null, next: null };
+  return await inTransaction(
+    pool,
+    async (client) => {
+      const few = await fewMatches(client, question, filter);
+      const isWholeCount = few.count <= mostCounted;
+      const found = isWholeCount ? few.places : await manyMatches(client, question, filter);
+      const shown = found.slice(0, question.limit);
+      return {
+        sites: await describe(client, shown, now),
+        count: Math.min(few.count, mostCounted),
+        isWholeCount,
+        estimate: !isWholeCount && isUnfiltered(question.filter) ? await aboutRows(client, ["site"]) : null,
+        next: found.length > shown.length ? shown.at(-1)! : null,
+      };
+    },
+    settings,
+  );
+}
+
+/** All that match, piece by piece, in the order asked for, from the place asked for on. */
+export async function* everySite(pool: Pool, question: SitesQuestion, now: Date): AsyncGenerator<Site[]> {
+  const filter = await filterSql(pool, question.filter, now);
+  if (filter === null) return;
+  let { after } = question;
+  for (;;) {
+    const piece = { ...question, after, limit: pieceOfFile };
+    const { sites, next } = await inTransaction(
+      pool,
+      async (client) => {
+        const found = await manyMatches(client, piece, filter);
+        const places = found.slice(0, pieceOfFile);
+        return {
+          sites: await describe(client, places, now),
+          next: found.length > places.length ? places.at(-1)! : null,
+        };
+      },
+      settings,
+    );
+    if (sites.length > 0) yield sites;
+    if (next === null) return;
+    after = next;
+  }
+}
+
+export async function sitesProgress(pool: Pool): Promise<SitesProgress> {
+  const { rows } = await pool.query<{ finished_at: Date | null; took_seconds: number | null }>(
+    "select finished_at, took_seconds from site_upkeep",
+  );
+  const { finished_at: finishedAt = null, took_seconds: roundSeconds = null } = rows[0] ?? {};
+  const isFirstRound = finishedAt === null;
+  return {
+    isFirstRound,
+    roundSeconds,
+    knownHosts: isFirstRound ? await aboutRows(pool, ["frontier_host"]) : 0,
+  };
+}
+
+/** As the server last estimated, parts included. */
+async function aboutRows(client: Pool | PoolClient, tables: readonly string[]): Promise<number> {
+  const { rows } = await client.query<{ rows: number }>(
+    `select coalesce(sum(greatest(0, c.reltuples)), 0)::float8 as rows
+     from pg_class c
+     where c.oid = any($1::regclass[])
+       or c.oid in (select inhrelid from pg_inherits where inhparent = any($1::regclass[]))`,
+    [tables],
+  );
+  const about = rows[0]?.rows ?? 0;
+  // Two figures are as much as an estimate is worth.
+  return about < 100 ? about : Number(about.toPrecision(2));
+}
+
+interface Conditions {
+  readonly sql: readonly string[];
+  readonly values: readonly unknown[];
+}
+
+const blocked = "('opted-out', 'robots', 'payment', 'address')";
+const isLeased = "exists (select from lease l where l.host_hash = s.host_hash and l.closed_at is null)";
+
+/** Null: nothing matches, since there is no such crawler or organisation. */
+async function filterSql(pool: Pool, filter: SiteFilter, now: Date): Promise<Conditions | null> {
+  const values: unknown[] = [];
+  const given = (value: unknown) => `$${values.push(value)}`;
+  const sql: string[] = [];
+  if (filter.crawler !== null) {
+    const crawlerId = await crawlerNamed(pool, filter.crawler);
+    if (crawlerId === null) return null;
+    sql.push(`s.crawler_id = ${given(crawlerId)}`);
+  }
+  if (filter.organisation !== null) {
+    const holders = await createExploreReads(pool).holdersCalled(filter.organisation);
+    if (holders.length === 0) return null;
+    sql.push(`s.holder_id = any(${given(holders.map(({ holderId }) => holderId))}::int[])`);
+  }
+  if (filter.language !== null) sql.push(`s.language = ${given(filter.language)}`);
+  if (filter.country !== null) sql.push(`s.country = ${given(filter.country)}`);
+  if (filter.tld !== null) sql.push(`s.tld = ${given(filter.tld)}`);
+  if (filter.channel !== null) sql.push(filter.channel === "with" ? "s.channels > 0" : "s.channels = 0");
+  if (filter.host !== null) {
+    const prefix = `${given(`${likeText(filter.host)}%`)}`;
+    sql.push(`(s.host like ${prefix} or s.name is not null and s.name like ${prefix})`);
+  }
+  if (filter.under !== null) {
+    const backwards = [...filter.under].reverse().join("");
+    sql.push(
+      `(reverse(s.host) = ${given(backwards)} or reverse(s.host) like ${given(`${likeText(backwards)}.%`)})`,
+    );
+  }
+  if (filter.state !== null) sql.push(stateSql(filter.state, () => `${given(now)}::timestamptz`));
+  return { sql, values };
+}
+
+function stateSql(state: SiteState, now: () => string): string {
+  switch (state) {
+    case "in-progress":
+      return "s.host_hash in (select l.host_hash from lease l where l.closed_at is null)";
+    case "due":
+      return `s.standing = 'ready' and s.due_at <= ${now()} and not ${isLeased}`;
+    case "scheduled":
+      return `s.standing = 'ready' and s.due_at > ${now()} and not ${isLeased}`;
+    case "blocked":
+      return `s.standing in ${blocked}`;
+    case "unresolved":
+      return "s.standing in ('unresolved', 'unresolvable')";
+    case "left-out":
+      return "s.standing = 'nothing-due'";
+  }
+}
+
+const likeText = (text: string) => text.replace(/[\\%_]/g, "\\$&");
+
+async function crawlerNamed(pool: Pool, name: string): Promise<number | null> {
+  const { rows } = await pool.query<{ crawler_id: number }>(
+    "select crawler_id from crawler where name = $1",
+    [name],
+  );
+  return rows[0]?.crawler_id ?? null;
+}
+
+interface SortColumn {
+  readonly column: string;
+  /** A parameter as the column's type. */
+  readonly given: (parameter: string) => string;
+  /** The column as a parameter will give it. */
+  readonly text: string;
+  readonly isUnique?: true;
+}
+
+const whole = (column: string): SortColumn => ({
+  ...{ column, given: (parameter) => `${parameter}::bigint`, text: `s.${column}::text` },
+});
+const instant = (column: string): SortColumn => ({
+  column,
+  given: (parameter) => `(timestamptz 'epoch' + ${parameter}::bigint * interval '1 microsecond')`,
+  text: `(extract(epoch from s.${column}) * 1000000)::bigint::text`,
+});
+
+const sortColumns: Readonly<Record<SiteSort, SortColumn>> = {
+  host: { column: "host", given: (parameter) => `${parameter}::text`, text: "s.host", isUnique: true },
+  pages: whole("pages"),
+  due: whole("due_urls"),
+  failures: whole("failures"),
+  bytes: whole("bytes"),
+  fetched: instant("fetched_at"),
+  added: instant("added_at"),
+  rtt: { column: "rtt_ms", given: (parameter) => `${parameter}::real`, text: "s.rtt_ms::text" },
+};
+
+/** Those that have no value stand last in either direction. */
+class Order {
+  readonly #sort: SortColumn;
+  readonly #direction: "asc" | "desc";
+  readonly #sign: "<" | ">";
+  readonly #after: SitePlace | null;
+
+  constructor({ sort, direction, after }: SitesQuestion) {
+    this.#sort = sortColumns[sort];
+    this.#direction = direction === "up" ? "asc" : "desc";
+    this.#sign = direction === "up" ? ">" : "<";
+    this.#after = after;
+  }
+
+  get text(): string {
+    return this.#sort.text;
+  }
+
+  get column(): string {
+    return `s.${this.#sort.column}`;
+  }
+
+  /** No index has it. */
+  get sorted(): string {
+    return `(${this.column} is null), ${this.walked}`;
+  }
+
+  /** An index has it. */
+  get walked(): string {
+    const tie = this.#sort.isUnique ? "" : `, s.host_hash ${this.#direction}`;
+    return `${this.column} ${this.#direction}${tie}`;
+  }
+
+  /** SQL: behind the place; of all hosts. */
+  behind(given: (value: unknown) => string): string {
+    const after = this.#after;
+    if (after === null) return "true";
+    if (after.value === null)
+      return `${this.column} is null and s.host_hash ${this.#sign} ${given(after.hostHash)}::bigint`;
+    return `(${this.#beyond(after.value, after.hostHash, given)} or ${this.column} is null)`;
+  }
+
+  /** SQL: behind the place; of the part of an index that the place is in. */
+  walk(given: (value: unknown) => string): string {
+    const after = this.#after;
+    if (after === null) return `${this.column} is not null`;
+    if (after.value === null) return this.behind(given);
+    return this.#beyond(after.value, after.hostHash, given);
+  }
+
+  #beyond(value: string, hostHash: string, given: (value: unknown) => string): string {
+    const limit = this.#sort.given(given(value));
+    if (this.#sort.isUnique) return `${this.column} ${this.#sign} ${limit}`;
+    return `(${this.column}, s.host_hash) ${this.#sign} (${limit}, ${given(hostHash)}::bigint)`;
+  }
+}
+
+const allOf = (conditions: readonly string[]) =>
+  conditions.length === 0 ? "true" : conditions.join(" and ");
+
+interface PlaceRow {
+  host_hash: string | null;
+  value: string | null;
+}
+
+const placesOf = (rows: readonly PlaceRow[]): SitePlace[] =>
+  rows.flatMap(({ host_hash: hostHash, value }) => (hostHash === null ? [] : [{ value, hostHash }]));
+
+/** The places hold where the count is no more than `mostCounted`. */
+async function fewMatches(client: PoolClient, question: SitesQuestion, filter: Conditions) {
+  const order = new Order(question);
+  const values = [...filter.values];
+  const given = (value: unknown) => `$${values.push(value)}`;
+  const { rows } = await client.query<PlaceRow & { matches: number }>(
+    `with few as materialized (
+       select s.host_hash, ${order.column}
+       from site s
+       where ${allOf(filter.sql)}
+       limit ${mostCounted + 1}
+     ), counted as materialized (
+       select count(*)::int as matches from few
+     )
+     select counted.matches, s.host_hash, ${order.text} as value
+     from counted
+     left join (
+       select * from few s where ${order.behind(given)} order by ${order.sorted} limit ${question.limit + 1}
+     ) s on counted.matches <= ${mostCounted}
+     order by ${order.sorted}`,
+    values,
+  );
+  return { count: rows[0]?.matches ?? 0, places: placesOf(rows) };
+}
+
+/** One more than asked for, where there are more. */
+async function manyMatches(
+  client: PoolClient,
+  question: SitesQuestion,
+  filter: Conditions,
+): Promise<SitePlace[]> {
+  const walked = await walk(client, question, filter);
+  return walked.length > question.limit ? walked : await sortAll(client, question, filter);
+}
+
+async function walk(client: PoolClient, question: SitesQuestion, filter: Conditions): Promise<SitePlace[]> {
+  const order = new Order(question);
+  const values = [...filter.values];
+  const given = (value: unknown) => `$${values.push(value)}`;
+  const { rows } = await client.query<PlaceRow>(
+    `select s.host_hash, ${order.text} as value
+     from (
+       select * from site s where ${order.walk(given)} order by ${order.walked} limit ${mostWalked}
+     ) s
+     where ${allOf(filter.sql)}
+     order by ${order.walked}
+     limit ${question.limit + 1}`,
+    values,
+  );
+  return placesOf(rows);
+}
+
+async function sortAll(
+  client: PoolClient,
+  question: SitesQuestion,
+  filter: Conditions,
+): Promise<SitePlace[]> {
+  const order = new Order(question);
+  const values = [...filter.values];
+  const given = (value: unknown) => `$${values.push(value)}`;
+  const { rows } = await client.query<PlaceRow>(
+    `select s.host_hash, ${order.text} as value
+     from site s
+     where ${allOf([...filter.sql, order.behind(given)])}
+     order by ${order.sorted}
+     limit ${question.limit + 1}`,
+    values,
+  );
+  return placesOf(rows);
+}
+
+interface SiteRow {
+  host: string;
+  name: string | null;
+  standing: Standing;
+  state_reason: string | null;
+  due_at: Date | null;
+  crawler: string | null;
+  in_progress_by: string | null;
+  first_address: string | null;
+  last_address: string | null;
+  language: string | null;
+  country: string | null;
+  organisation: string | null;
+  tld: string | null;
+  channels: number;
+  pages: number;
+  urls: number;
+  due_urls: number;
+  failures: number;
+  fetches: number;
+  fetched_at: Date | null;
+  added_at: Date;
+  rtt_ms: number | null;
+  bytes: number;
+}
+
+/** Whoever has a host in hand now is told of now; all else as the list has it. */
+async function describe(client: PoolClient, places: readonly SitePlace[], now: Date): Promise<Site[]> {
+  if (places.length === 0) return [];
+  const { rows } = await client.query<SiteRow>(
+    `select s.host, s.name, s.standing, nullif(h.state_reason, '') as state_reason, s.due_at, c.name as crawler,
+       l.in_progress_by, host(n.first_address) as first_address, host(n.last_address) as last_address, s.language,
+       s.country, o.name as organisation, s.tld, s.channels, s.pages, s.urls, s.due_urls, s.failures, s.fetches,
+       s.fetched_at, s.added_at, s.rtt_ms, s.bytes::float8 as bytes
+     from unnest($1::bigint[]) with ordinality as given (host_hash, nth)
+     cross join lateral (select * from site where host_hash = given.host_hash offset 0) s
+     left join lateral (
+       select state_reason
+       from frontier_host
+       where host_hash = given.host_hash and s.standing in ('address', 'unresolvable')
+     ) h on true
+     left join crawler c on c.crawler_id = s.crawler_id
+     left join lateral (
+       select coalesce(k.name, '') as in_progress_by
+       from lease l
+       left join crawler k on k.crawler_id = l.crawler_id
+       where l.host_hash = given.host_hash and l.closed_at is null
+     ) l on true
+     left join subnet n on n.subnet_id = s.subnet_id
+     left join holder o on o.holder_id = s.holder_id
+     order by given.nth`,
+    [places.map(({ hostHash }) => hostHash)],
+  );
+  return rows.map((row) => siteOf(row, now));
+}
+
+function siteOf(row: SiteRow, now: Date): Site {
+  const isPlaced = row.first_address !== null && row.last_address !== null;
+  return {
+    host: row.host,
+    name: row.name ?? row.host,
+    ...{ state: stateOf(row, now), reason: reasonOf(row), dueAt: row.due_at },
+    ...{ crawler: row.crawler, inProgressBy: row.in_progress_by },
+    subnet: isPlaced ? rangeText(row.first_address!, row.last_address!) : null,
+    ...{ language: row.language, country: row.country, organisation: row.organisation, tld: row.tld },
+    ...{ channels: row.channels, pages: row.pages, urls: row.urls, dueUrls: row.due_urls },
+    moreDueUrls: row.due_urls >= mostDueUrls,
+    ...{ failures: row.failures, fetches: row.fetches, fetchedAt: row.fetched_at, addedAt: row.added_at },
+    ...{ rttMs: roundMs(row.rtt_ms), bytes: row.bytes },
+  };
+}
+
+function stateOf({ standing, in_progress_by: inProgressBy, due_at: dueAt }: SiteRow, now: Date): SiteState {
+  if (inProgressBy !== null) return "in-progress";
+  switch (standing) {
+    case "ready":
+      return dueAt !== null && dueAt <= now ? "due" : "scheduled";
+    case "nothing-due":
+      return "left-out";
+    case "unresolved":
+    case "unresolvable":
+      return "unresolved";
+    case "opted-out":
+    case "robots":
+    case "payment":
+    case "address":
+      return "blocked";
+  }
+}
+
+function reasonOf({ standing, state_reason: detail }: SiteRow): string | null {
+  const words = reasonWords[standing] ?? null;
+  return words !== null && detail !== null ? `${words}: ${detail}` : words;
+}

@@ -1,0 +1,52 @@
+/** The three groups of the navigation: what stands in them, for whom, and where a page finds itself. */
+import { describe, expect, it } from "vitest";
+import { type NavigationGroup, navigation, navigationFor, placeOf } from "#coordinator/web/navigation";
+import { type Actor, anybody, scopesOf } from "#core/actor";
+
+const operator: Actor = { name: "anna", role: "operator", scopes: scopesOf.operator, crawlers: [] };
+const partner: Actor = { name: "chris", role: "partner", scopes: [], crawlers: ["athens", "a/b"] };
+
+const names = (groups: readonly NavigationGroup[]) =>
+  Object.fromEntries(groups.map(({ name, entries }) => [name, entries.map((entry) => entry.name)]));
+
+const where = (path: string, actor = operator) => {
+  const place = placeOf(path, navigationFor(actor));
+  return place && [place.group.name, place.entry.name, place.tab?.name ?? null];
+};
+
+describe("the navigation", () => {
+  it("has three groups of at most six entries each, and no path stands twice", () => {
+    const tabs = navigation.flatMap(({ entries }) => entries.flatMap((entry) => entry.tabs ?? [entry]));
+    const paths = tabs.flatMap(({ path, also = [] }) => [path, ...also]);
+
+    expect(navigation).toHaveLength(3);
+    for (const { entries } of navigation) expect(entries.length).toBeLessThanOrEqual(6);
+    expect(new Set(paths).size).toBe(paths.length);
+  });
+
+  it("finds a page's place by the longest path that it lies below", () => {
+    expect(where("/")).toEqual(["Crawl", "Overview", null]);
+    expect(where("/fleet")).toEqual(["Fleet", "Crawlers", null]);
+    expect(where("/crawlers/berlin")).toEqual(["Fleet", "Crawlers", null]);
+    expect(where("/fleet/queue")).toEqual(["Crawl", "Queue", "Queue"]);
+    expect(where("/fleet/hints")).toEqual(["Crawl", "Queue", "Hints"]);
+    expect(where("/registry/jobs/7")).toEqual(["Crawl", "Registry", null]);
+    expect(where("/submissions/3")).toEqual(["Sites and webmasters", "Channels", "Submit"]);
+    expect(where("/account")).toBeNull();
+    expect(where("/fleetwide")).toBeNull();
+  });
+
+  it("shows nobody what they may not open, and goes by the first tab that is open", () => {
+    expect(names(navigationFor(anybody(true)))).toEqual({
+      Crawl: ["Overview", "Look up", "Explore", "Queue", "Reports", "Registry"],
+      Fleet: ["Crawlers", "Alerts", "Policies"],
+      "Sites and webmasters": ["Sites", "Search", "Changes", "Channels", "Caps", "About this crawler"],
+    });
+    expect(names(navigationFor(anybody(false)))).toEqual({ "Sites and webmasters": ["About this crawler"] });
+    expect(names(navigationFor(partner))).toEqual({
+      "Your crawlers": ["athens", "a/b"],
+      "Sites and webmasters": ["About this crawler"],
+    });
+    expect(where("/crawlers/a%2Fb", partner)).toEqual(["Your crawlers", "a/b", null]);
+  });
+});
