@@ -63,6 +63,7 @@ const loaders: Readonly<Record<string, () => Promise<Command>>> = {
   rir: async () => (await import("./commands/rir.ts")).rirCommand(),
   policy: async () => (await import("./commands/policy.ts")).policyCommand(),
   "opt-outs": async () => (await import("./commands/opt-outs.ts")).optOutsCommand(),
+  site: async () => (await import("./commands/site.ts")).siteCommand(),
   "site-caps": async () => (await import("./commands/site-caps.ts")).siteCapsCommand(),
   complaints: async () => (await import("./commands/complaints.ts")).complaintsCommand(),
   who: async () => (await import("./commands/who.ts")).whoCommand(),
