@@ -63,6 +63,7 @@ import { type ReviewedDatabase, reviewDatabase } from "./journal/went-back-store
 import { following } from "./live-config.ts";
 import { followRegistry, readAnew, readWhatIsKnown } from "./load-state.ts";
 import { optOutDuties } from "./opt-outs/start.ts";
+import { createChartReads } from "./overview/chart-reads.ts";
 import { Counters } from "./overview/counters.ts";
 import { createIncidentStore } from "./overview/incident-store.ts";
 import type { LiveState } from "./overview/overview.ts";
@@ -503,7 +504,7 @@ export function pagesOfRooms(options: RoomOptions): readonly WebPart[] {
     explorePart(options),
     policyPart(options),
     registryPart(options),
-    recrawlPart(options.pool),
+    recrawlPart(options.pool, async (range) => await createChartReads(options.pool).charts("recrawl", range)),
     changePart(options),
     graphPart(options.pool),
     channelPart(options),

@@ -3,6 +3,7 @@ import { z } from "zod";
 import { probeMethods } from "#protocol/messages";
 import { fleetLine } from "../fleet/fleet-api.ts";
 import { type ApiOperations, dateTime, errorAnswer, refusals, tooMany } from "../web/api-operation.ts";
+import { chartHistoryExample, chartHistorySchema, rangeParameters } from "../web/chart-history-api.ts";
 import { delegationCause } from "../who/who-api.ts";
 import { alertNames } from "./alert-rules.ts";
 import { historyRangeNames, inHandSorts, limitCodes, paceLimits, waitReasons } from "./overview-types.ts";
@@ -249,6 +250,7 @@ const accuracyView = z
     estimate: accuracyEstimate,
     farOnly: z.boolean(),
     samples: z.array(accuracySample),
+    history: chartHistorySchema,
   })
   .meta({ id: "AccuracyView" });
 
@@ -286,6 +288,7 @@ const queueView = z
     ages: queueAges,
     hosts: z.array(waitingHost).describe("The longest waiting first, 100 at most."),
     leftOut: leftOutUrls,
+    history: chartHistorySchema,
   })
   .meta({ id: "QueueView" });
 
@@ -644,6 +647,7 @@ export const overviewApi = {
           description: "Only hosts that wait for this, of the 5,000 that wait longest.",
           example: "politeness",
         }),
+        ...rangeParameters,
         format: z
           .enum(["csv"])
           .optional()
@@ -691,6 +695,7 @@ export const overviewApi = {
             more: false,
             most: [{ host: "calendar.example.org", urls: 1240 }],
           },
+          history: chartHistoryExample,
         },
       },
       400: errorAnswer("It cannot be answered", {
@@ -715,6 +720,7 @@ export const overviewApi = {
           description: "far: only samples whose crawler was not nearly the nearest.",
           example: "far",
         }),
+        ...rangeParameters,
         format: z
           .enum(["csv"])
           .optional()
@@ -737,6 +743,7 @@ export const overviewApi = {
             high: 0.9778,
           },
           farOnly: false,
+          history: chartHistoryExample,
           samples: [
             {
               range: "1.2.0.0/16",

@@ -82,6 +82,8 @@ const oldestSql: Readonly<Record<string, string>> = {
   minute_figures: "select min(minute) from minute_figures",
   day_figures: "select min(day)::timestamp at time zone 'UTC' from day_figures",
   crawler_figures: "select min(quarter) from crawler_figures",
+  crawler_day_figures: "select min(day)::timestamp at time zone 'UTC' from crawler_day_figures",
+  gauge_sample: "select min(at) from gauge_sample",
   accuracy_sample: "select min(sampled_at) from accuracy_sample",
   double_check: "select min(decided_at) from double_check where verdict is not null",
 };
