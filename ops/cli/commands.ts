@@ -52,7 +52,6 @@ const loaders: Readonly<Record<string, () => Promise<Command>>> = {
   recrawl: async () => (await import("./commands/recrawl.ts")).recrawlCommand(),
   hints: async () => (await import("./commands/hints.ts")).hintsCommand(),
   queue: async () => (await import("./commands/queue.ts")).queueCommand(),
-  site: async () => (await import("./commands/site.ts")).siteCommand(),
   accuracy: async () => (await import("./commands/accuracy.ts")).accuracyCommand(),
   fleet: async () => (await import("./commands/fleet.ts")).fleetCommand(),
   release: async () => (await import("./commands/release.ts")).releaseCommand(),
