@@ -22,7 +22,7 @@ export function countryMapBody(answer: CountryMapAnswer, world: WorldMap): Html 
     return html`${head}
 <div class="empty"><p>No registry has been imported yet, so no country has subnets. The command <code>nearcrawl rir apply</code> imports one; <a href="/registry">Registry</a> shows what there is.</p></div>`;
   return html`${head}
-<p class="lead">${howMany(totals.countries, "country", "countries")} with ${countText(totals.subnets)} subnets; ${countText(totals.crawled)} are crawled. Colour: median round-trip time of the subnets that are assigned directly.</p>
+<p class="lead">${countText(totals.countries)} ${totals.countries === 1 ? "country" : "countries"} with ${howMany(totals.subnets, "subnet")}, ${countText(totals.crawled)} of them crawled. Colour: median round-trip time of the subnets that are assigned directly.</p>
 ${picture(answer, world)}
 ${key(answer)}
 <div data-part="panel" id="panel" tabindex="-1">${answer.picked === null ? nothing : panel(answer.picked)}</div>
@@ -48,7 +48,7 @@ function picture(answer: CountryMapAnswer, world: WorldMap): Html {
     return html`<a href="${addressOf(country)}"${isPicked ? html` class="picked"` : nothing}><title>${lineWords(line)}</title>${drawn}</a>`;
   });
   return html`<svg class="world" viewBox="0 0 ${world.width} ${world.height}" role="group" aria-label="Map of the world: countries by round-trip time, and ${howMany(answer.crawlerCount, "crawler")}. The tables below say the same in figures.">
-<defs><pattern id="few" width="5" height="5" patternUnits="userSpaceOnUse" patternTransform="rotate(45)"><path class="few-line" d="M0 0v5"/></pattern></defs>
+<defs><pattern id="few" width="5" height="5" patternUnits="userSpaceOnUse" patternTransform="rotate(45)"><rect class="few-ground" width="5" height="5"/><rect class="few-line" width="2" height="5"/></pattern></defs>
 <path class="unknown" d="${world.otherLand}"/>${shapes}
 ${answer.crawlers.map((crawler) => marker(crawler, world))}
 </svg>`;
@@ -114,10 +114,7 @@ function countryTable({ countries }: CountryMapAnswer): Html {
 
 function countryRow(line: CountryLine): Html {
   const { country, name, subnets, crawled, crawledBy, measured, pagesPerDay } = line;
-  const title =
-    country === null
-      ? html`${name}`
-      : html`<a href="${addressOf(country)}">${name}</a> <span class="small">${country}</span>`;
+  const title = country === null ? html`${name}` : html`<a href="${addressOf(country)}">${name}</a>`;
   return html`<tr><th scope="row">${title}</th><td class="number">${countText(subnets)}</td><td class="number">${countText(crawled)}</td><td>${shareBar(crawledBy)}</td><td class="number">${rttWords(line)}</td><td class="number">${countText(measured)}</td><td class="number">${countText(pagesPerDay)}</td></tr>`;
 }
 

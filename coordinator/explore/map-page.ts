@@ -234,7 +234,7 @@ ${layout === "whole" ? html`<p class="small">Clear: not registered. The fainter 
 
 function legendLine({ label, colour, patterned, kind, share, subnets }: LegendEntry): Html {
   const dark = patterned ? html`<path d="M0 0h8v8H0zM8 8h8v8H8z" fill="#000" opacity="0.45"/>` : nothing;
-  return html`<li><svg viewBox="0 0 16 16" aria-hidden="true"><rect width="16" height="16" fill="${colour}"${kind === "none" ? html` opacity="0.4"` : nothing}/>${dark}</svg> <span class="name"><bdi>${label}</bdi></span> <span class="small number">${countText(subnets)} <span class="share">${shareText(share)}</span></span></li>`;
+  return html`<li><svg viewBox="0 0 16 16" aria-hidden="true"><rect width="16" height="16" fill="${colour}"${kind === "none" ? html` opacity="0.4"` : nothing}/>${dark}</svg> <span class="name"><bdi>${label}</bdi></span> <span class="small number">${countText(subnets)} <span class="part">${shareText(share)}</span></span></li>`;
 }
 
 // The whole address space: the tile as a picture with a link on each of its sixteen blocks, and these as a table.

@@ -57,6 +57,7 @@ const staffsReads = [
   "/accuracy",
   "/who",
   "/explore",
+  "/explore/map",
   "/graph",
   "/search",
   "/changes",
