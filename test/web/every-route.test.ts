@@ -62,6 +62,7 @@ const staffsReads = [
   "/accuracy",
   "/who",
   "/explore",
+  "/explore/map",
   "/graph",
   "/search",
   "/sites",
