@@ -35,10 +35,21 @@ const questions = readFileSync("ops/runbook/questions.md", "utf8")
 
 /** What the page shows, and the JSON holds, when it answers. */
 const answers: Readonly<Record<number, { readonly page: RegExp; readonly json: object }>> = {
+  1: {
+    page: /www\.example\.org/,
+    json: {
+      sort: "failures",
+      sites: expect.arrayContaining([expect.objectContaining({ failures: expect.any(Number) })]),
+    },
+  },
+  2: { page: /URLs/, json: { host: expect.objectContaining({ urlCount: 1 }) } },
+  3: { page: /URLs/, json: { host: expect.objectContaining({ urlStates: expect.anything() }) } },
   4: {
     page: /Coverage by country/,
     json: { countries: expect.arrayContaining([expect.objectContaining({ key: "GR" })]) },
   },
+  5: { page: /Fetched/, json: { host: expect.objectContaining({ fetches: expect.anything() }) } },
+  6: { page: /Fetched/, json: { host: expect.objectContaining({ fetches: expect.anything() }) } },
   7: { page: /8\.0\.0\.0\/16/, json: { lines: [expect.objectContaining({ help: "absent-crawler" })] } },
   8: {
     page: /athens is the only crawler online/,
