@@ -12,6 +12,7 @@ import { jobs, Timekeeper } from "#core/scheduler";
 import { postgresVersion } from "#db/server-database";
 import { loadZlibSync } from "#protocol/zlib-sync-inflater";
 import { accessOver, accessParts, anonymousMayRead } from "./access/start.ts";
+import { alertDuties, alertPart } from "./alerts/start.ts";
 import { followFleet, scheduleBalance, succession } from "./balance/start.ts";
 import { changePart, scheduleChanges } from "./changes/start.ts";
 import { channelPart, scheduleChannels } from "./channels/start.ts";
@@ -335,6 +336,13 @@ async function openRooms(ground: Ground) {
     config,
   );
   const { metrics } = counters;
+  const alerts = alertDuties(
+    {
+      ...{ pool, timekeeper, resolver: ground.resolver, metrics: metrics.operation, health: ground.health },
+      ...{ facts: watching.alertFacts, leads, log, now, nowMs: () => performance.now() },
+    },
+    config,
+  );
   const releases = releaseDuties({ pool, timekeeper, metrics, log, now, online: here, send });
   const links = linkCoordinators({ pool, timekeeper, metrics: metrics.coordinators, log, now }, config);
   const keys = keyDuties(
@@ -404,7 +412,7 @@ async function openRooms(ground: Ground) {
   fleet.open(gateway);
   return {
     ...{ recalibration, probing, delegations, trusting, recrawls, paces, watching, releases, links, keys },
-    ...{ moves, optOuts, outbox, retention, gateway, withoutRoom },
+    ...{ moves, optOuts, outbox, retention, gateway, withoutRoom, alerts },
   };
 }
 
@@ -516,6 +524,7 @@ export function pagesOfRooms(options: RoomOptions): readonly WebPart[] {
     submissionPart(options),
     hintPart(options),
     alertMutePart(options.pool),
+    alertPart(options),
     coordinatorPart(options),
     storagePart(options),
     findPart(options.pool),
@@ -551,7 +560,15 @@ function scheduleJobs(ground: Ground, rooms: Rooms, index: IndexKeeper): void {
   scheduleWakeUps(timekeeper, ground.idle);
   scheduleDelegation(ports, config);
   scheduleBalance(ports, config);
-  const own = [rooms.keys, rooms.watching, delegations, rooms.paces, rooms.outbox, rooms.retention];
+  const own = [
+    rooms.keys,
+    rooms.watching,
+    rooms.alerts,
+    delegations,
+    rooms.paces,
+    rooms.outbox,
+    rooms.retention,
+  ];
   for (const room of own) room.start();
   scheduleSearch({ pool, timekeeper, now, nowMs });
   scheduleSites({ pool, timekeeper, now, nowMs });

@@ -15,6 +15,7 @@ import type { NameResolver } from "#core/name-resolver";
 import { createPool, type Database } from "#db/server-database";
 import { pinOf } from "#protocol/identity";
 import { notedOptOuts, noteOwnChanges } from "./access/system-audit-store.ts";
+import { readRunbook } from "./alerts/runbook-reads.ts";
 import type { CoordinatorConfig } from "./config.ts";
 import { stateCoordinatorPlace } from "./crawlers/coordinator-presence-store.ts";
 import { createInvitationStore } from "./crawlers/invitation-store.ts";
@@ -329,7 +330,7 @@ export function createWebServer(ports: WebPorts): FastifyInstance {
   const views = new Views(app, shared);
   const actions = new Actions(app, { ...shared, audit: ports.audit ?? unaudited });
   const alerts = new AlertsInTime(ports.reads, ports.health);
-  addOverviewViews(views, { ...ports, overview, alerts });
+  addOverviewViews(views, { ...ports, overview, alerts, runbook: readRunbook() });
   addViews(views, ports);
   addApiRoutes(app, views, describeApi, settings.publicUrl ?? null);
   for (const addPart of ports.parts ?? []) addPart({ app, views, actions, access });

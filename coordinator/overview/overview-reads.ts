@@ -4,6 +4,7 @@ import type { Pool } from "pg";
 import type { DelegationCause } from "#core/delegation-cause";
 import { rangeText } from "#db/range-text";
 import { pendingMigrations } from "#db/schema-state";
+import { channelStates, notedAlerts } from "../alerts/alert-store.ts";
 import {
   defaultMostBytes,
   iso,
@@ -280,8 +281,16 @@ export function createOperationReads(pool: Pool, nowMs: () => number): Operation
     longestWaiting: async (query, now) => await longestWaiting(pool, query, now),
     hostsInHand: async (query, now) => await hostsInHand(pool, query, now),
     accuracySamples: async (query, now) => await accuracy.list({ ...query, after: after(now) }),
-    // Whoever mutes an alert sees so at once.
-    alertFacts: async (now) => ({ ...(await facts(now)), mutes: await mutes.list(now) }),
+    // Whoever mutes or acknowledges an alert sees so at once.
+    alertFacts: async (now) => {
+      const known = await facts(now);
+      const [held, noted, channels] = await Promise.all([
+        mutes.list(now),
+        notedAlerts(pool),
+        channelStates(pool),
+      ]);
+      return { ...known, mutes: held, noted, channels };
+    },
     crawlerGauges: async (most) => await crawlerGauges(pool, most),
   };
 }

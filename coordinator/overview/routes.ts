@@ -33,8 +33,12 @@ import { queueBody, queueCsv } from "./queue-page.ts";
 export interface OverviewViewPorts {
   readonly reads: OperationReads;
   readonly alerts: Pick<AlertsInTime, "list">;
+  /** By the alert's name: its paragraph. */
+  readonly runbook?: ReadonlyMap<string, string>;
   readonly overview: (range: HistoryRange) => Promise<Overview>;
 }
+
+const noRunbook: ReadonlyMap<string, string> = new Map();
 
 /** Rows of a table, at most; programs may have more. */
 const rowsShown = 100;
@@ -91,13 +95,13 @@ function titleOf({ alerts }: Overview): string {
   return alerts.length === 0 ? "Overview" : `(${alerts.length}) Overview`;
 }
 
-async function alertsView({ now }: AskedView, { alerts }: OverviewViewPorts) {
+async function alertsView({ now }: AskedView, { alerts, runbook = noRunbook }: OverviewViewPorts) {
   const value = await alerts.list(now);
   return {
     status: 200,
     value,
     title: "Alerts",
-    body: (visit: Visit) => alertsBody(value, alertReader(visit.actor), visit),
+    body: (viewer: Visit) => alertsBody({ list: value, runbook, viewer }),
   };
 }
 

@@ -22,6 +22,7 @@ import { forgetSeals } from "../results/result-writes.ts";
 import type { IndexState } from "../search/memory/index-answer.ts";
 import type { WebPart } from "../web/actions.ts";
 import { createReports } from "../who/reads.ts";
+import type { AlertChannel, AlertFacts } from "./alert-facts.ts";
 import { alertMuteRoutes } from "./alert-mute-routes.ts";
 import { createAlertMuteStore } from "./alert-mute-store.ts";
 import { alertRules, alertsOf, ownAlertNames } from "./alert-rules.ts";
@@ -46,6 +47,8 @@ export interface OverviewDutyPorts extends Omit<SamplingPorts, "accuracy"> {
 }
 
 export interface OverviewDuties {
+  /** What the alert rules look at, with what the coordinator knows of itself. */
+  alertFacts(now: Date): Promise<AlertFacts>;
   start(): void;
   /** Writes what there is of the minute under way. */
   stop(): Promise<void>;
@@ -81,6 +84,7 @@ export function overviewDuties(
   );
   const metrics = counters.metrics.operation;
   return {
+    alertFacts: async (at) => await reads.alertFacts(at),
     start: () => {
       metrics.buildInfo.set({ version: ports.version }, 1);
       timekeeper.every("write-figures", figuresMs, async () => await counters.figures.turn(figures, now()));
@@ -172,6 +176,7 @@ export async function observeOperation({ reads, metrics, now }: ObservePorts): P
   setSeconds(metrics.figuresTimestamp, facts.figuresAtMs);
   setSeconds(metrics.registryTimestamp, facts.registryAppliedMs);
   observeAlerts(metrics, alertsOf(facts));
+  observeChannels(metrics, facts.channels ?? []);
   observeQueue(metrics, queue);
   metrics.linkOutboxLinks.set(facts.linkOutbox.effects);
   metrics.linkOutboxAgeSeconds.set(facts.linkOutbox.ageSeconds);
@@ -197,6 +202,19 @@ function observeAlerts({ alerts: gauge }: OperationMetrics, alerts: ReturnType<t
   const counts = new Map(alerts.map(({ name, count }) => [name, count]));
   for (const { name, severity } of alertRules) {
     gauge.set({ name, severity }, counts.get(name) ?? 0);
+  }
+}
+
+/** One that is in the settings no more leaves no series behind. */
+function observeChannels(
+  { alertChannelFailures, alertMessagesWaiting }: OperationMetrics,
+  channels: readonly AlertChannel[],
+): void {
+  alertChannelFailures.reset();
+  alertMessagesWaiting.reset();
+  for (const { name: channel, failures, waiting } of channels) {
+    alertChannelFailures.set({ channel }, failures);
+    alertMessagesWaiting.set({ channel }, waiting);
   }
 }
 

@@ -31,6 +31,14 @@ export async function answerWho(text: string, ports: WhoPorts, now: Date): Promi
   return { ...(await answerTo(readQuestion(text), ports, now)), at: now.toISOString() };
 }
 
+/** Of what is known to be a host, in the frontier's spelling. */
+export async function answerHost(hostName: string, ports: WhoPorts, now: Date): Promise<WhoAnswer> {
+  const host = await ports.reads.hostReport(hostHashOf(hostName));
+  const takenFor = { type: "host", value: hostName } as const;
+  const answer = await answerHosted({ takenFor, hostName, url: null, host, rejection: null }, ports, now);
+  return { ...answer, at: now.toISOString() };
+}
+
 async function answerTo(question: Question, ports: WhoPorts, now: Date): Promise<Answer> {
   switch (question.type) {
     case "unreadable":

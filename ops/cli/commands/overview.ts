@@ -91,8 +91,12 @@ export function alertsText(alerts: readonly Alert[]): string {
   return alerts.map(alertText).join("\n");
 }
 
+export function severityStyle(severity: Alert["severity"]): Style {
+  return severity === "critical" ? "bad" : severity === "warning" ? "warm" : "soft";
+}
+
 function alertText({ severity, words, advice, name }: Alert): string {
-  const style: Style = severity === "critical" ? "bad" : "warm";
+  const style: Style = severityStyle(severity);
   return `${paint(style, severity.padEnd(8))}  ${printable(words, 400)}\n          ${paint("soft", `${advice} (${name})`)}`;
 }
 
