@@ -15,7 +15,16 @@ import {
   waitReasonWords,
 } from "#coordinator/overview/overview-words";
 import { createReports } from "#coordinator/who/reads";
-import { bytesText, howMany, instantWords, rttText, whenWords } from "#core/format";
+import {
+  bytesText,
+  enoughSamples,
+  howMany,
+  instantWords,
+  leastSamples,
+  rttText,
+  tooFewWords,
+  whenWords,
+} from "#core/format";
 import type { Database } from "#db/server-database";
 import { boundedInteger } from "../bounded-number.ts";
 import { commandContext } from "../command-context.ts";
@@ -120,8 +129,10 @@ function figuresText({ totals, rates, lastDay, accuracy }: Overview): string {
     [
       "accuracy",
       accuracy.share === null
-        ? "no subnet was sampled yet"
-        : `${percent(accuracy.share)} within ${nearlyBestMs} ms of the nearest (${percent(accuracy.low)} to ${percent(accuracy.high)}, ${howMany(accuracy.samples, "sample")})`,
+        ? "no subnet has been sampled"
+        : !enoughSamples(accuracy.samples)
+          ? `${tooFewWords}: ${howMany(accuracy.samples, "sample")} of the ${leastSamples} that it takes`
+          : `${percent(accuracy.share)} within ${nearlyBestMs} ms of the nearest (${percent(accuracy.low)} to ${percent(accuracy.high)}, ${howMany(accuracy.samples, "sample")})`,
     ],
     ["URLs", `${count(totals.urls)} known, ${count(totals.urlsPending)} never fetched yet`],
   ];
@@ -137,7 +148,7 @@ function historyText({ history }: Overview): string {
 const numeric = (title: string): Column => ({ title, align: "right" });
 
 function queueText({ queue }: Overview): string {
-  if (queue.hosts === 0) return "Nothing that is due waits.";
+  if (queue.hosts === 0) return "No host is due.";
   const row = (name: string, age: (typeof queue.reasons)[number] | typeof queue) => [
     name,
     `${queue.isEstimate ? "~" : ""}${count(age.hosts)}`,
