@@ -5,6 +5,7 @@
  */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import type { Log } from "#core/log";
+import { errorStatus } from "./api-errors.ts";
 import { defaultBodyTimeoutMs, OpenRequests } from "./limits.ts";
 import { errorBody, type PageError, type PageViewer, pageFrame } from "./page-frame.ts";
 
@@ -184,5 +185,5 @@ const ourFault: PageError = {
 };
 
 function badRequest(status: number, words: string): PageError {
-  return { status, title: "That cannot be answered", words };
+  return { status: errorStatus(status), title: "That cannot be answered", words };
 }

@@ -1,5 +1,6 @@
 /** What every page has around it: head, navigation, footer. No inline script or style, so that the policy can forbid them. */
 import { type Actor, anybody, mayDo } from "#core/actor";
+import type { ErrorStatus } from "./api-errors.ts";
 import { type Html, html, nothing } from "./html.ts";
 import {
   type NavigationEntry,
@@ -73,6 +74,7 @@ export function pageFrame(frame: PageFrame): string {
 <link rel="icon" href="/assets/nearcrawl.svg" type="image/svg+xml">
 ${styleLinks}
 <script src="/assets/nearcrawl.js" defer></script>
+<script src="/assets/find.js" defer></script>
 </head>
 <body>
 <a class="skip" href="#content">Skip to the content</a>
@@ -80,7 +82,7 @@ ${styleLinks}
 <div class="width">
 <a class="brand" href="${homeOf(viewer)}">${brandMark}<span>Nearcrawl</span></a>
 <nav class="groups" aria-label="Sections">${groups.map((group) => groupPart(group, place))}</nav>
-${mayDo(viewer.actor, "read") ? findBox : nothing}
+${mayDo(viewer.actor, "read") || viewer.signedInAs !== null ? findBox : nothing}
 ${frame.viewer ? account(viewer) : nothing}
 </div>
 </header>
@@ -123,7 +125,7 @@ function tabsOf(place: NavigationPlace | null): Html {
 
 /** One box for everything that can be gone to; the script opens it with "/" and shows what it finds while one types. */
 const findBox = html`<form class="find" role="search" action="/find" method="get">
-<label class="hidden" for="find">Find pages, crawlers, hosts, settings</label><input id="find" name="q" type="search" maxlength="2048" placeholder="Find /" autocomplete="off" spellcheck="false">
+<label class="hidden" for="find">Find pages, crawlers, hosts, settings and actions</label><input id="find" name="q" type="search" maxlength="2048" placeholder="Find /" autocomplete="off" spellcheck="false">
 </form>`;
 
 function homeOf({ actor }: PageViewer): string {
@@ -156,7 +158,7 @@ const brandMark = html`<svg class="mark" viewBox="0 0 32 32" aria-hidden="true">
 // What a page says when it cannot be shown.
 
 export interface PageError {
-  readonly status: number;
+  readonly status: ErrorStatus;
   readonly title: string;
   readonly words: string;
 }
