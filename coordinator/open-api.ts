@@ -1,6 +1,7 @@
 /** The API's description (OpenAPI 3.1), made from the operations of all rooms. */
 import { softwareVersion } from "#protocol/software-version";
 import { accessApi, partnerAccessApi } from "./access/access-api.ts";
+import { alertsApi } from "./alerts/alerts-api.ts";
 import { changesApi } from "./changes/changes-api.ts";
 import { channelsApi } from "./channels/channels-api.ts";
 import { exploreApi } from "./explore/explore-api.ts";
@@ -16,9 +17,12 @@ import { recrawlApi } from "./recrawl/recrawl-api.ts";
 import { registryJobApi } from "./registry/job-api.ts";
 import { registryApi } from "./registry/registry-api.ts";
 import { releasesApi, versionsApi } from "./releases/releases-api.ts";
+import { reportsApi } from "./reports/reports-api.ts";
 import { searchApi } from "./search/search-api.ts";
 import { settingsApi } from "./settings/settings-api.ts";
 import { siteCapsApi } from "./site-caps/site-caps-api.ts";
+import { siteApi } from "./sites/site-api.ts";
+import { siteFilesApi, sitesApi } from "./sites/sites-api.ts";
 import { storageApi } from "./storage/storage-api.ts";
 import { submissionsApi } from "./submissions/submissions-api.ts";
 import { type ApiOperations, describeOperations, type OpenApi } from "./web/api-operation.ts";
@@ -38,12 +42,14 @@ export const apiGroups: Readonly<Record<string, readonly ApiOperations[]>> = {
   graph: [graphApi],
   hints: [hintsApi, indexNowApi],
   operation: [operationApi],
-  overview: [overviewApi],
+  overview: [overviewApi, alertsApi],
   policies: [settingsApi],
   recrawl: [recrawlApi],
   registry: [registryApi, registryJobApi],
   releases: [releasesApi],
+  reports: [reportsApi],
   search: [searchApi],
+  sites: [sitesApi, siteFilesApi, siteApi],
   storage: [storageApi],
   urls: [submissionsApi],
   who: [whoApi],

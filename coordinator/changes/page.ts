@@ -5,8 +5,10 @@ import { answersText } from "../results/stated-uses.ts";
 import { options } from "../web/components.ts";
 import { askAbout, instant } from "../web/format.ts";
 import { type CsvTable, type Html, html, nothing, pathWith } from "../web/html.ts";
+import { foldedDifference } from "./difference-page.ts";
 import { changeKinds, changeWords, kindWords, type PageChange } from "./page-change.ts";
 import type { ChangesAsked } from "./read-changes.ts";
+import { differenceText } from "./text-difference.ts";
 
 export interface ChangesPage {
   readonly asked: ChangesAsked;
@@ -48,7 +50,7 @@ function field(asked: ChangesAsked, name: "host" | "prefix" | "dset", label: str
 
 function row(change: PageChange): Html {
   const { kind, url, seenAt } = change;
-  return html`<tr><td class="nowrap">${instant(seenAt.toISOString())}</td><td class="nowrap"><span class="kind kind-${kind}">${kindWords[kind]}</span></td><td class="break">${askAbout(url)}</td><td class="wide">${changeWords(change)}</td></tr>`;
+  return html`<tr><td class="nowrap">${instant(seenAt.toISOString())}</td><td class="nowrap"><span class="kind kind-${kind}">${kindWords[kind]}</span></td><td class="break">${askAbout(url)}</td><td class="wide"><bdi>${changeWords(change)}</bdi>${foldedDifference(change.difference)}</td></tr>`;
 }
 
 function nothingFound({ asked, more }: ChangesPage): Html {
@@ -88,12 +90,14 @@ const columns = [
   "location",
   "stated",
   "statedBefore",
+  "difference",
 ] as const satisfies readonly (keyof PageChange)[];
 
 export function changesCsv(changes: readonly PageChange[]): CsvTable {
   const textOf = (value: PageChange[(typeof columns)[number]]) => {
     if (value instanceof Date) return value.toISOString();
-    return typeof value === "object" && value !== null ? answersText(value.answers) : value;
+    if (typeof value !== "object" || value === null) return value;
+    return "places" in value ? differenceText(value) : answersText(value.answers);
   };
   return {
     columns: columns.map((name) => name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)),

@@ -245,7 +245,7 @@ function hostFound({ host, name, state, urls, fetchedUrls, hasOptedOut }: FoundH
   const counted = `${fetchedUrls.toLocaleString("en-GB")} of ${urls.toLocaleString("en-GB")} URLs fetched`;
   const words = hasOptedOut ? "has opted out" : state === "resolved" ? counted : state;
   const rank = matchOf(name ?? host, asked) ?? matchOf(host, hostNamed(asked) ?? asked) ?? holds;
-  return { kind: "host", title: name ?? host, words, href: pathWith("/who", { q: host }), rank };
+  return { kind: "host", title: name ?? host, words, href: `/sites/${encodeURIComponent(host)}`, rank };
 }
 
 function whoFound(asked: string): Ranked[] {

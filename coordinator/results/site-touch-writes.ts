@@ -29,7 +29,12 @@ function touchedBy({ results, now }: Batch): TouchedSite[] {
   const touched = new Map<HostHash, TouchedSite>();
   for (const { key, result } of results) {
     const { type } = result.outcome;
-    const site = touched.get(key.hostHash) ?? { hostHash: key.hostHash, fetches: 0, failures: 0, fetchedAt: null };
+    const site = touched.get(key.hostHash) ?? {
+      hostHash: key.hostHash,
+      fetches: 0,
+      failures: 0,
+      fetchedAt: null,
+    };
     touched.set(key.hostHash, site);
     if (type === "refused-by-robots" || type === "refused-address") continue;
     const fetchedAt = fetchedAtOf(result, now);

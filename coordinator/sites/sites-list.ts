@@ -1,5 +1,6 @@
 /** The list of sites: which hosts are meant and in what order, as an address, a form or a command's options say, checked. */
 import { domainToASCII } from "node:url";
+import { howMany, spanWords, whenWords } from "#core/format";
 
 /**
  * scheduled: something of it is to be fetched, not yet. due: now. in-progress: a crawler has it. blocked: nothing of it may
@@ -15,16 +16,7 @@ export type BlockReason = (typeof blockReasons)[number];
 /** As table site has it (migration 0078). */
 export type Standing = "ready" | "nothing-due" | "unresolved" | "unresolvable" | BlockReason;
 
-export const siteSorts = [
-  "host",
-  "pages",
-  "due",
-  "failures",
-  "fetched",
-  "added",
-  "rtt",
-  "bytes",
-] as const;
+export const siteSorts = ["host", "pages", "due", "failures", "fetched", "added", "rtt", "bytes"] as const;
 export type SiteSort = (typeof siteSorts)[number];
 
 /** Which end of an order people look for first. */
@@ -125,7 +117,8 @@ export function readSitesQuestion(given: (name: SitesParameter) => string): Site
     under: checked("under", domainOf, "no domain, such as example.org"),
   };
   const limit = text("limit", 9);
-  const isLimit = limit === null || (/^\d{1,9}$/.test(limit) && Number(limit) >= 1 && Number(limit) <= sitesLimit.most);
+  const isLimit =
+    limit === null || (/^\d{1,9}$/.test(limit) && Number(limit) >= 1 && Number(limit) <= sitesLimit.most);
   if (!isLimit) faults.push(`limit: ${limit} is not a whole number from 1 to ${sitesLimit.most}`);
   const place = text("after");
   const after = place === null ? null : readPlace(place, sort);
@@ -266,3 +259,56 @@ export const reasonWords: Readonly<Partial<Record<Standing, string>>> = {
   unresolvable: "its name does not resolve",
   "nothing-due": "all its known URLs are gone, refused or outside what is crawled",
 };
+
+/** What page, JSON and command say. */
+export interface SitesAnswer extends Omit<SitesFound, "next"> {
+  readonly at: Date;
+  readonly filter: SiteFilter;
+  readonly sort: SiteSort;
+  readonly order: Direction;
+  readonly next: string | null;
+  readonly progress: SitesProgress;
+}
+
+export function countWords({ count, isWholeCount, estimate }: Omit<SitesFound, "sites" | "next">): string {
+  if (isWholeCount) return howMany(count, "site");
+  return estimate === null ? `More than ${howMany(count, "site")}` : `About ${howMany(estimate, "site")}`;
+}
+
+/** The state, and what is to be said beside it; null: nothing. */
+export function stateWords(
+  { state, reason, dueAt, crawler, inProgressBy }: Site,
+  now: Date,
+): [string, string | null] {
+  const when = dueAt === null ? null : whenWords(dueAt.toISOString(), now);
+  const words = stateNames[state];
+  switch (state) {
+    case "scheduled":
+      return [words, when];
+    case "due":
+      return [
+        words,
+        dueAt === null ? null : `for ${spanWords(Math.max(0, now.getTime() - dueAt.getTime()) / 1000)}`,
+      ];
+    case "in-progress":
+      // An override or a move since: who has it is not who gets it next.
+      return [words, inProgressBy === crawler || inProgressBy === "" ? null : `by ${inProgressBy}`];
+    case "blocked":
+    case "unresolved":
+    case "left-out":
+      return [words, reason];
+  }
+}
+
+/** "5 min ago"; of a clock that is off, that it is: nothing was done in the future. */
+export function sinceWords(date: Date, now: Date, whose: string): string {
+  const ahead = date.getTime() - now.getTime() >= 1000;
+  return ahead ? `in the future by ${whose} clock` : whenWords(date.toISOString(), now);
+}
+
+const languageNames = new Intl.DisplayNames("en", { type: "language", fallback: "code" });
+
+/** The code itself where it is none. */
+export function languageName(code: string): string {
+  return /^[a-z]{2,3}$/.test(code) ? (languageNames.of(code) ?? code) : code;
+}

@@ -10,12 +10,14 @@ import { inTransaction } from "../database/transaction.ts";
 import { createExploreReads } from "../explore/reads.ts";
 import {
   isUnfiltered,
+  placeText,
   reasonWords,
   type Site,
   type SiteFilter,
   type SitePlace,
   type SiteSort,
   type SiteState,
+  type SitesAnswer,
   type SitesFound,
   type SitesProgress,
   type SitesQuestion,
@@ -32,6 +34,44 @@ const pieceOfFile = 2000;
 
 /** Compiling what is run once costs more than it spares. */
 const settings = "set local jit = off";
+
+/** What the list's routes need. */
+export interface SitesReads {
+  answer(question: SitesQuestion, now: Date): Promise<SitesAnswer>;
+  /** All that match, piece by piece. */
+  every(question: SitesQuestion, now: Date): AsyncIterable<readonly Site[]>;
+  /** Names of crawlers, so many at most. */
+  crawlerNames(most: number): Promise<readonly string[]>;
+}
+
+export function createSitesReads(pool: Pool): SitesReads {
+  return {
+    answer: async (question, now) => await sitesAnswer(pool, question, now),
+    every: (question, now) => everySite(pool, question, now),
+    crawlerNames: async (most) => {
+      const { rows } = await pool.query<{ name: string }>(
+        "select name from crawler where revoked_at is null order by name limit $1",
+        [most],
+      );
+      return rows.map(({ name }) => name);
+    },
+  };
+}
+
+/** What page, JSON and command say. */
+export async function sitesAnswer(pool: Pool, question: SitesQuestion, now: Date): Promise<SitesAnswer> {
+  const [found, progress] = await Promise.all([findSites(pool, question, now), sitesProgress(pool)]);
+  const next = found.next === null ? null : placeText(found.next);
+  return {
+    at: now,
+    filter: question.filter,
+    sort: question.sort,
+    order: question.direction,
+    ...found,
+    next,
+    progress,
+  };
+}
 
 export async function findSites(pool: Pool, question: SitesQuestion, now: Date): Promise<SitesFound> {
   const filter = await filterSql(pool, question.filter, now);
@@ -86,7 +126,11 @@ export async function sitesProgress(pool: Pool): Promise<SitesProgress> {
   );
   const { finished_at: finishedAt = null, took_seconds: roundSeconds = null } = rows[0] ?? {};
   const isFirstRound = finishedAt === null;
-  return { isFirstRound, roundSeconds, knownHosts: isFirstRound ? await aboutRows(pool, ["frontier_host"]) : 0 };
+  return {
+    isFirstRound,
+    roundSeconds,
+    knownHosts: isFirstRound ? await aboutRows(pool, ["frontier_host"]) : 0,
+  };
 }
 
 /** As the server last estimated, parts included. */
@@ -136,7 +180,9 @@ async function filterSql(pool: Pool, filter: SiteFilter, now: Date): Promise<Con
   }
   if (filter.under !== null) {
     const backwards = [...filter.under].reverse().join("");
-    sql.push(`(reverse(s.host) = ${given(backwards)} or reverse(s.host) like ${given(`${likeText(backwards)}.%`)})`);
+    sql.push(
+      `(reverse(s.host) = ${given(backwards)} or reverse(s.host) like ${given(`${likeText(backwards)}.%`)})`,
+    );
   }
   if (filter.state !== null) sql.push(stateSql(filter.state, () => `${given(now)}::timestamptz`));
   return { sql, values };
@@ -162,9 +208,10 @@ function stateSql(state: SiteState, now: () => string): string {
 const likeText = (text: string) => text.replace(/[\\%_]/g, "\\$&");
 
 async function crawlerNamed(pool: Pool, name: string): Promise<number | null> {
-  const { rows } = await pool.query<{ crawler_id: number }>("select crawler_id from crawler where name = $1", [
-    name,
-  ]);
+  const { rows } = await pool.query<{ crawler_id: number }>(
+    "select crawler_id from crawler where name = $1",
+    [name],
+  );
   return rows[0]?.crawler_id ?? null;
 }
 
@@ -234,7 +281,8 @@ class Order {
   behind(given: (value: unknown) => string): string {
     const after = this.#after;
     if (after === null) return "true";
-    if (after.value === null) return `${this.column} is null and s.host_hash ${this.#sign} ${given(after.hostHash)}::bigint`;
+    if (after.value === null)
+      return `${this.column} is null and s.host_hash ${this.#sign} ${given(after.hostHash)}::bigint`;
     return `(${this.#beyond(after.value, after.hostHash, given)} or ${this.column} is null)`;
   }
 
@@ -253,7 +301,8 @@ class Order {
   }
 }
 
-const allOf = (conditions: readonly string[]) => (conditions.length === 0 ? "true" : conditions.join(" and "));
+const allOf = (conditions: readonly string[]) =>
+  conditions.length === 0 ? "true" : conditions.join(" and ");
 
 interface PlaceRow {
   host_hash: string | null;
@@ -289,7 +338,11 @@ async function fewMatches(client: PoolClient, question: SitesQuestion, filter: C
 }
 
 /** One more than asked for, where there are more. */
-async function manyMatches(client: PoolClient, question: SitesQuestion, filter: Conditions): Promise<SitePlace[]> {
+async function manyMatches(
+  client: PoolClient,
+  question: SitesQuestion,
+  filter: Conditions,
+): Promise<SitePlace[]> {
   const walked = await walk(client, question, filter);
   return walked.length > question.limit ? walked : await sortAll(client, question, filter);
 }
@@ -311,7 +364,11 @@ async function walk(client: PoolClient, question: SitesQuestion, filter: Conditi
   return placesOf(rows);
 }
 
-async function sortAll(client: PoolClient, question: SitesQuestion, filter: Conditions): Promise<SitePlace[]> {
+async function sortAll(
+  client: PoolClient,
+  question: SitesQuestion,
+  filter: Conditions,
+): Promise<SitePlace[]> {
   const order = new Order(question);
   const values = [...filter.values];
   const given = (value: unknown) => `$${values.push(value)}`;

@@ -1,6 +1,7 @@
 /** What every page has around it: head, navigation, footer. No inline script or style, so that the policy can forbid them. */
 import { type Actor, anybody, mayDo } from "#core/actor";
 import type { ErrorStatus } from "./api-errors.ts";
+import { assetAddress } from "./assets.ts";
 import { type Html, html, nothing } from "./html.ts";
 import {
   type NavigationEntry,
@@ -10,6 +11,7 @@ import {
   ownCrawlers,
   placeOf,
 } from "./navigation.ts";
+import { withCellLabels } from "./table-labels.ts";
 
 export interface PageFrame {
   readonly title: string;
@@ -36,28 +38,6 @@ export interface PageViewer {
   readonly said: string | null;
 }
 
-const styleSheets = [
-  "base",
-  "frame",
-  "controls",
-  "figures",
-  "charts",
-  "overview",
-  "answers",
-  "fleet",
-  "search",
-  "contact",
-  "api",
-  "access",
-  "registry",
-  "policies",
-  "explore",
-  "feed",
-  "find",
-];
-
-const styleLinks = html`${styleSheets.map((name) => html`<link rel="stylesheet" href="/assets/${name}.css">`)}`;
-
 export const nobody: PageViewer = { actor: anybody(true), signedInAs: null, formToken: null, said: null };
 
 export function pageFrame(frame: PageFrame): string {
@@ -71,10 +51,10 @@ export function pageFrame(frame: PageFrame): string {
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark">
 <title>${frame.title} · Nearcrawl</title>
-<link rel="icon" href="/assets/nearcrawl.svg" type="image/svg+xml">
-${styleLinks}
-<script src="/assets/nearcrawl.js" defer></script>
-<script src="/assets/find.js" defer></script>
+<link rel="icon" href="${assetAddress("nearcrawl.svg")}" type="image/svg+xml">
+<link rel="stylesheet" href="${assetAddress("nearcrawl.css")}">
+<script src="${assetAddress("nearcrawl.js")}" defer></script>
+<script src="${assetAddress("find.js")}" defer></script>
 </head>
 <body>
 <a class="skip" href="#content">Skip to the content</a>
@@ -101,7 +81,7 @@ ${saveViewForm(frame, viewer)}
 </body>
 </html>
 `;
-  return page.markup;
+  return withCellLabels(page.markup);
 }
 
 /** Opened, it shows its entries; that of the page is open. Another is looked into without leaving the page. */

@@ -84,7 +84,7 @@ describe("what is found", () => {
     expect(titles(await ask("Fähr"), "host")).toEqual(["fähre.example"]);
     expect((await ask("fähre.example")).results.find(({ kind }) => kind === "host")).toMatchObject({
       title: "fähre.example",
-      href: "/who?q=xn--fhre-0na.example",
+      href: "/sites/xn--fhre-0na.example",
     });
   });
 

@@ -18,6 +18,8 @@ import { testAccess, webServer } from "../support/web-server.ts";
 
 /** For everybody, whoever may read: sites, crawlers, whoever signs in, and whoever watches over the server. */
 const publicReads = [
+  "/robots.txt",
+  "/assets/:name",
   "/about-crawler",
   "/about-crawler/addresses.json",
   "/.well-known/http-message-signatures-directory",
@@ -62,6 +64,7 @@ const staffsReads = [
   "/explore",
   "/graph",
   "/search",
+  "/sites",
   "/changes",
   "/channels",
   "/coverage",
@@ -72,6 +75,11 @@ const staffsReads = [
   "/fleet/site-caps",
   "/fleet/failures",
   "/crawlers/:name",
+  "/reports/coverage",
+  "/reports/organisations",
+  "/reports/subnets",
+  "/reports/crawlers",
+  "/reports/placement",
   "/registry",
   "/registry/jobs",
   "/registry/jobs/:jobId",
@@ -88,6 +96,8 @@ const staffsReads = [
     "/explore/subnets.csv",
     "/api/explore/point",
     "/api/explore/subnets",
+    "/sites.csv",
+    "/sites.json",
     "/events",
     "/api/changes/stream",
   ]);
@@ -113,10 +123,7 @@ beforeAll(async () => {
   app = webServer(database, { parts: everyPart(database), access });
   await app.ready();
   const routes = routesOf(app.printRoutes({ commonPrefix: false }));
-  // Static files are below /assets/, printed as what stands for any of them.
-  reads = routes
-    .filter(({ methods, path }) => methods.includes("GET") && path !== "/*")
-    .map(({ path }) => path);
+  reads = routes.filter(({ methods }) => methods.includes("GET")).map(({ path }) => path);
   sends = routes.filter(({ methods }) => methods.includes("POST")).map(({ path }) => path);
 });
 afterAll(async () => {
