@@ -1,6 +1,6 @@
 /**
  * Every status by which the server says that it did not do what it was asked, and what that means to whoever asked: the one
- * list that the code answers from (`PageError`), and that the API's page shows. The message beside it says the particular.
+ * list that errors are answered from (`sendError`), and that the API's page shows. The message beside it says the particular.
  */
 
 export interface ApiErrorKind {

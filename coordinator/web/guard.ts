@@ -108,8 +108,9 @@ export function sendError(
   error: PageError,
   around: { readonly version: string; readonly viewer?: PageViewer },
 ): FastifyReply {
-  reply.code(error.status).header("cache-control", "no-store");
-  if (wantsJson(request)) return reply.send({ error: { status: error.status, message: error.words } });
+  const status = errorStatus(error.status);
+  reply.code(status).header("cache-control", "no-store");
+  if (wantsJson(request)) return reply.send({ error: { status, message: error.words } });
   const page = pageFrame({ ...around, path: request.url, title: error.title, body: errorBody(error) });
   return reply.type("text/html; charset=utf-8").send(page);
 }
@@ -185,5 +186,5 @@ const ourFault: PageError = {
 };
 
 function badRequest(status: number, words: string): PageError {
-  return { status: errorStatus(status), title: "That cannot be answered", words };
+  return { status, title: "That cannot be answered", words };
 }

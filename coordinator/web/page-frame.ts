@@ -1,6 +1,5 @@
 /** What every page has around it: head, navigation, footer. No inline script or style, so that the policy can forbid them. */
 import { type Actor, anybody, mayDo } from "#core/actor";
-import type { ErrorStatus } from "./api-errors.ts";
 import { assetAddress } from "./assets.ts";
 import { type Html, html, nothing } from "./html.ts";
 import {
@@ -138,7 +137,7 @@ const brandMark = html`<svg class="mark" viewBox="0 0 32 32" aria-hidden="true">
 // What a page says when it cannot be shown.
 
 export interface PageError {
-  readonly status: ErrorStatus;
+  readonly status: number;
   readonly title: string;
   readonly words: string;
 }
