@@ -74,6 +74,7 @@ const staffsReads = [
   "/registry/jobs/:jobId",
   "/registry/plans/:jobId",
   "/policies",
+  "/sites/:host",
 ]
   .flatMap((path) => [path, path === "/" ? "/api/overview" : `/api${path}`])
   .concat([
@@ -93,7 +94,7 @@ const protocolSends = ["/indexnow", "/websub/:token"];
 const publicSends = ["/sign-in", "/about-crawler/opt-out", "/about-crawler/report", ...protocolSends];
 /** With a form token of the session: what everybody does with what is one's own. */
 const ownSends = ["/sign-out", "/account/sessions/:id/end", "/account/sessions/end-others"];
-const staffsSends = ["/submit"];
+const staffsSends = ["/submit", "/sites/:host/fetch-again"];
 const partnersSends = ["/crawlers/:name/drain", "/crawlers/:name/resume"];
 
 let database: Database;
