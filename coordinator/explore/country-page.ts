@@ -14,7 +14,7 @@ import {
   rttStepLabels,
   rttWords,
 } from "./country-map.ts";
-import { shareBar, sharePatterns } from "./share-bar.ts";
+import { shareBar, sharePatterns } from "./share-bar-page.ts";
 
 export function countryMapBody(answer: CountryMapAnswer, world: WorldMap): Html {
   const { countries, totals } = answer;

@@ -2,7 +2,7 @@
 import { ago, askAbout, country, countText, crawlerLink, msOrDash } from "../web/format.ts";
 import { type Html, html, nothing } from "../web/html.ts";
 import type { ListAnswer, TreeAnswer } from "./answer.ts";
-import { shareBar, sharePatterns } from "./share-bar.ts";
+import { shareBar, sharePatterns } from "./share-bar-page.ts";
 import type { ExploredBranch, ExploredSubnet } from "./subnet-view.ts";
 import { removedCrawler } from "./summary.ts";
 

@@ -8,7 +8,7 @@ import { type Html, html, nothing, pathWith } from "../web/html.ts";
 import type { DrawnGroup, MapAnswer, OccupiedAnswer, WholeAnswer } from "./answer.ts";
 import type { Colouring } from "./colours.ts";
 import type { Asking } from "./list-page.ts";
-import { partsFill, patternDefinitions, shareBar } from "./share-bar.ts";
+import { partsFill, patternDefinitions, shareBar } from "./share-bar-page.ts";
 import { indexOfCell } from "./space.ts";
 import type { ExploredBranch } from "./subnet-view.ts";
 import type { LegendEntry, MapBlock } from "./summary.ts";

@@ -169,6 +169,10 @@ export function shareParts(parts: Parts, naming: Naming, most: number): SharePar
   return named;
 }
 
+/** "amsterdam: 9; brussels: 5; registered, not crawled: 2". */
+export const shareWords = (parts: readonly SharePart[]): string =>
+  parts.map(({ label, subnets }) => `${label}: ${subnets.toLocaleString("en-GB")}`).join("; ");
+
 function lookOf(
   value: number,
   isCategory: boolean,

@@ -7,7 +7,7 @@
 import { type GeoProjection, geoNaturalEarth1, geoPath } from "d3-geo";
 import type { MultiPolygon, Polygon, Position } from "geojson";
 import { feature } from "topojson-client";
-import type { Topology } from "topojson-specification";
+import type { Topology, Transform } from "topojson-specification";
 
 export interface WorldMap {
   readonly width: number;
@@ -97,7 +97,7 @@ export function alpha2(number: string | number | undefined): string | null {
 }
 
 function thinnedOut<Objects extends Topology>(atlas: Objects): Objects {
-  const { scale, translate } = atlas.transform ?? { scale: [1, 1], translate: [0, 0] };
+  const { scale, translate }: Transform = atlas.transform ?? { scale: [1, 1], translate: [0, 0] };
   const arcs = atlas.arcs.map((arc) => {
     let [x, y] = [0, 0];
     return thinnedArc(
@@ -109,7 +109,7 @@ function thinnedOut<Objects extends Topology>(atlas: Objects): Objects {
     );
   });
   const { transform: _, ...rest } = atlas;
-  return { ...rest, arcs } as Objects;
+  return { ...rest, arcs } as unknown as Objects;
 }
 
 function thinnedArc(arc: Position[]): Position[] {

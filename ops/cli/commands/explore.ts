@@ -24,11 +24,10 @@ import {
 import { defaultExplorerSettings, type ExploredMap, Explorer } from "#coordinator/explore/explorer";
 import { subnetStates } from "#coordinator/explore/filter";
 import { createExploreReads } from "#coordinator/explore/reads";
-import { shareWords } from "#coordinator/explore/share-bar";
 import { systemClock } from "#coordinator/explore/start";
 import { subnetsAsCsv } from "#coordinator/explore/subnet-export";
 import { type CoarseCell, coarseMap, type ExploredSubnet } from "#coordinator/explore/subnet-view";
-import { removedCrawler } from "#coordinator/explore/summary";
+import { removedCrawler, shareWords } from "#coordinator/explore/summary";
 import { readState } from "#coordinator/load-state";
 import { registries } from "#coordinator/subnets/subnet";
 import { createTreeSnapshots } from "#coordinator/subnets/tree-snapshot-store";

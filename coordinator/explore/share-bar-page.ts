@@ -1,8 +1,7 @@
 /** Who has how many of some subnets, side by side: a bar in a row, or the inside of a rectangle. */
-import { countText } from "../web/format.ts";
 import { type Html, html, nothing } from "../web/html.ts";
 import type { Rectangle } from "./occupied.ts";
-import type { SharePart } from "./summary.ts";
+import { type SharePart, shareWords } from "./summary.ts";
 
 /** The chequered look of the second dozen of categories, over their plain colour; once on a page. */
 export const patternDefinitions: Html = html`<defs><pattern id="chequered" width="8" height="8" patternUnits="userSpaceOnUse"><path d="M0 0h4v4H0zM4 4h4v4H4z" fill="#000" opacity="0.45"/></pattern></defs>`;
@@ -28,11 +27,6 @@ const bar = { x: 0, y: 0, width: 120, height: 10 };
 /** A line's bar; its title says it in words. */
 export function shareBar(parts: readonly SharePart[]): Html {
   return html`<svg class="share-bar" viewBox="0 0 ${bar.width} ${bar.height}" preserveAspectRatio="none" role="img" aria-label="${shareWords(parts)}"><title>${shareWords(parts)}</title>${partsFill(parts, bar)}</svg>`;
-}
-
-/** "amsterdam 9, brussels 5, registered, not crawled 2". */
-export function shareWords(parts: readonly SharePart[]): string {
-  return parts.map(({ label, subnets }) => `${label}: ${countText(subnets)}`).join("; ");
 }
 
 const rounded = (value: number) => Math.round(100 * value) / 100;
