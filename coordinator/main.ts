@@ -65,6 +65,7 @@ import { type ReviewedDatabase, reviewDatabase } from "./journal/went-back-store
 import { following } from "./live-config.ts";
 import { followRegistry, readAnew, readWhatIsKnown } from "./load-state.ts";
 import { optOutDuties } from "./opt-outs/start.ts";
+import { createChartReads } from "./overview/chart-reads.ts";
 import { Counters } from "./overview/counters.ts";
 import { createIncidentStore } from "./overview/incident-store.ts";
 import type { LiveState } from "./overview/overview.ts";
@@ -81,6 +82,7 @@ import {
 import { recrawlDuties, recrawlPart } from "./recrawl/start.ts";
 import { registryPart } from "./registry/start.ts";
 import { releaseDuties } from "./releases/start.ts";
+import { reportPart, scheduleReports } from "./reports/start.ts";
 import { createResultStore } from "./results/result-store.ts";
 import { gatewaySettings, outboxSettings, recalibrationRule, watchRoom } from "./room-settings.ts";
 import type { IndexKeeper } from "./search/memory/index-keeper-store.ts";
@@ -88,7 +90,6 @@ import { scheduleSearch, searchIndex } from "./search/start.ts";
 import { policyDuties, policyPart } from "./settings/start.ts";
 import { type Sharing, sharing } from "./sharing/start.ts";
 import { siteCapPart } from "./site-caps/start.ts";
-import { reportPart, scheduleReports } from "./reports/start.ts";
 import { scheduleSites, sitePart } from "./sites/start.ts";
 import { openWebServer, type RoomOptions } from "./start-web.ts";
 import { retentionDuties, storagePart } from "./storage/start.ts";
@@ -514,7 +515,7 @@ export function pagesOfRooms(options: RoomOptions): readonly WebPart[] {
     explorePart(options),
     policyPart(options),
     registryPart(options),
-    recrawlPart(options.pool),
+    recrawlPart(options.pool, async (range) => await createChartReads(options.pool).charts("recrawl", range)),
     changePart(options),
     graphPart(options.pool),
     channelPart(options),

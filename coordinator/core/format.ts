@@ -68,6 +68,20 @@ export function wilsonInterval(hits: number, samples: number): ShareInterval {
   return { low: hits === 0 ? 0 : centre - reach, high: hits === samples ? 1 : centre + reach };
 }
 
+/** Of fewer samples a share says more of chance than of what was sampled. */
+export const leastSamples = 30;
+
+/** "93.2 %". */
+export function percentText(share: number): string {
+  return `${(100 * share).toFixed(share > 0.999 && share < 1 ? 2 : 1)} %`;
+}
+
+/** A share that was found by samples: "93.2 %"; of fewer than thirty "too few yet (4 of 30)"; of none "–". */
+export function sampledShare(hits: number, samples: number): string {
+  if (samples <= 0) return "–";
+  return samples < leastSamples ? `too few yet (${samples} of ${leastSamples})` : percentText(hits / samples);
+}
+
 /** "12.5 ms", "not measured". */
 export function rttText(rttMs: number | null): string {
   return rttMs === null ? "not measured" : `${msText(rttMs)}`;

@@ -221,7 +221,8 @@ export function stateWords(entry: Standing): StateWords {
       state: "never",
       since: null,
       why: "it has never connected",
-      advice: "Its partner has to run the command of the invitation. If that was lost, invite the crawler again.",
+      advice:
+        "Its partner has to run the command of the invitation. If that was lost, invite the crawler again.",
     };
   }
   if (entry.state === "offline") return offlineWords(entry);

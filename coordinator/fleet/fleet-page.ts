@@ -80,7 +80,10 @@ function filters({ query, countries, versions }: FleetView): Html {
 function table(view: FleetView, at: string, viewer: PageViewer): Html {
   if (view.totals.crawlers === 0) return nobodyYet(viewer);
   if (view.crawlers.length === 0)
-    return empty("No crawler matches.", html`<a href="/fleet">Show all ${countText(view.totals.crawlers)}</a>`);
+    return empty(
+      "No crawler matches.",
+      html`<a href="/fleet">Show all ${countText(view.totals.crawlers)}</a>`,
+    );
   const { text, state, country: of, version, sort } = view.query;
   const query = { q: text, state, country: of, version, sort: sort === "name" ? "" : sort };
   return html`<section aria-label="Crawlers"><p class="small">${howMany(view.found, "crawler")}</p>

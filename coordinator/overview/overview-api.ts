@@ -3,6 +3,7 @@ import { z } from "zod";
 import { probeMethods } from "#protocol/messages";
 import { fleetLine } from "../fleet/fleet-api.ts";
 import { type ApiOperations, dateTime, errorAnswer, refusals, tooMany } from "../web/api-operation.ts";
+import { chartHistoryExample, chartHistorySchema, rangeParameters } from "../web/chart-history-api.ts";
 import { delegationCause } from "../who/who-api.ts";
 import { alertSeverities } from "./alert-facts.ts";
 import { alertNames } from "./alert-rules.ts";
@@ -276,6 +277,7 @@ const accuracyView = z
     estimate: accuracyEstimate,
     farOnly: z.boolean(),
     samples: z.array(accuracySample),
+    history: chartHistorySchema,
   })
   .meta({ id: "AccuracyView" });
 
@@ -313,6 +315,7 @@ const queueView = z
     ages: queueAges,
     hosts: z.array(waitingHost).describe("The longest waiting first, 100 at most."),
     leftOut: leftOutUrls,
+    history: chartHistorySchema,
   })
   .meta({ id: "QueueView" });
 
@@ -677,6 +680,7 @@ export const overviewApi = {
           description: "Only hosts that wait for this, of the 5,000 that wait longest.",
           example: "politeness",
         }),
+        ...rangeParameters,
         format: z
           .enum(["csv"])
           .optional()
@@ -724,6 +728,7 @@ export const overviewApi = {
             more: false,
             most: [{ host: "calendar.example.org", urls: 1240 }],
           },
+          history: chartHistoryExample,
         },
       },
       400: errorAnswer("It cannot be answered", {
@@ -748,6 +753,7 @@ export const overviewApi = {
           description: "far: only samples whose crawler was not nearly the nearest.",
           example: "far",
         }),
+        ...rangeParameters,
         format: z
           .enum(["csv"])
           .optional()
@@ -770,6 +776,7 @@ export const overviewApi = {
             high: 0.9778,
           },
           farOnly: false,
+          history: chartHistoryExample,
           samples: [
             {
               range: "1.2.0.0/16",

@@ -3,7 +3,7 @@
  * in a table, the latest decisions. It comes in regions; the live script replaces a region as a whole, so that page
  * and update are one rendering. Each figure leads to what is behind it.
  */
-import { bytesText, enoughSamples, howMany, leastSamples, tooFewWords } from "#core/format";
+import { bytesText, howMany, leastSamples, sampledShare } from "#core/format";
 import { nearlyBestMs } from "../delegation/accuracy.ts";
 import { fleetMap } from "../fleet/fleet-map-page.ts";
 import { fleetTable } from "../fleet/fleet-page.ts";
@@ -136,17 +136,18 @@ function shippedTile({ lastDay, totals }: Overview): Html {
   return tile("Shipped", timesSmaller(bytes), "#fleet", small);
 }
 
-function accuracyTile({ accuracy: { samples, share, low, high } }: Overview): Html {
-  const isEnough = share !== null && enoughSamples(samples);
+function accuracyTile({ accuracy: { samples, nearlyBest, low, high } }: Overview): Html {
   const small =
     samples === 0
       ? html`no subnet has been sampled`
-      : isEnough
-        ? html`${percentText(low)} to ${percentText(high)}, by ${howMany(samples, "sample")}`
-        : html`${howMany(samples, "sample")} of the ${leastSamples} that it takes`;
+      : samples < leastSamples
+        ? html`of the subnets that are sampled`
+        : html`${percentText(low)} to ${percentText(high)}, by ${howMany(samples, "sample")}`;
   return tile(
     `Within ${nearlyBestMs} ms of the nearest`,
-    isEnough ? percentText(share) : samples === 0 ? "–" : html`<span class="few">${tooFewWords}</span>`,
+    samples > 0 && samples < leastSamples
+      ? html`<span class="few">${sampledShare(nearlyBest, samples)}</span>`
+      : sampledShare(nearlyBest, samples),
     "/accuracy",
     small,
   );
@@ -271,6 +272,6 @@ function errorSection(hour: SpanFigures, day: SpanFigures): Html {
 
 function errorRow(blame: Blame, hour: SpanFigures, day: SpanFigures): Html {
   const cells = ({ failures, fetches }: SpanFigures) =>
-    html`<td class="number">${countText(failures[blame])}</td><td class="number">${fetches === 0 ? html`–` : percentText(failures[blame] / fetches)}</td>`;
+    html`<td class="number">${countText(failures[blame])}</td><td class="number">${sampledShare(failures[blame], fetches)}</td>`;
   return html`<tr><th scope="row"><a href="${pathWith("/fleet/failures", { blame })}">${blameWords[blame]}</a>${blame === "us" ? html` <span class="small inline">(should be none)</span>` : nothing}</th>${cells(hour)}${cells(day)}</tr>`;
 }

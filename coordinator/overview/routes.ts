@@ -2,6 +2,7 @@
 
 import type { FastifyInstance } from "fastify";
 import type { Log } from "#core/log";
+import { timeRange } from "#core/time-range";
 import { within } from "#core/within";
 import { accuracyEstimate } from "../delegation/accuracy.ts";
 import { accuracyBody, accuracyCsv } from "../delegation/accuracy-page.ts";
@@ -112,12 +113,14 @@ async function queueView(asked: AskedView, { reads }: OverviewViewPorts) {
   const reason = asked.query("reason");
   if (reason !== "" && !isReason(reason)) return `reason: must be one of ${waitReasons.join(", ")}`;
   const most = asked.query("format") === "csv" ? rowsInCsv : rowsShown;
-  const [ages, leftOut, hosts] = await Promise.all([
+  const [ages, leftOut, history, hosts] = await Promise.all([
     reads.queueAges(asked.now),
     reads.leftOutUrls(leftOutShown),
+    reads.charts("queue", timeRange(asked.query, asked.now)),
     reads.longestWaiting({ reason: reason === "" ? null : reason, most }, asked.now),
   ]);
-  const value = { at: asked.now.toISOString(), reason: reason === "" ? null : reason, ages, hosts, leftOut };
+  const at = asked.now.toISOString();
+  const value = { at, reason: reason === "" ? null : reason, ages, hosts, leftOut, history };
   return {
     status: 200,
     value,
@@ -144,11 +147,18 @@ async function inHandView({ query, now }: AskedView, { reads }: OverviewViewPort
 async function accuracyView(asked: AskedView, { reads }: OverviewViewPorts) {
   const farOnly = asked.query("only") === "far";
   const most = asked.query("format") === "csv" ? rowsInCsv : rowsShown;
-  const [counts, samples] = await Promise.all([
+  const [counts, history, samples] = await Promise.all([
     reads.accuracyCounts(asked.now),
+    reads.charts("accuracy", timeRange(asked.query, asked.now, "30d")),
     reads.accuracySamples({ most, farOnly }, asked.now),
   ]);
-  const value = { at: asked.now.toISOString(), estimate: accuracyEstimate(counts), farOnly, samples };
+  const value = {
+    at: asked.now.toISOString(),
+    estimate: accuracyEstimate(counts),
+    farOnly,
+    samples,
+    history,
+  };
   return {
     status: 200,
     value,

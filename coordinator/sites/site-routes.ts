@@ -26,13 +26,12 @@ export interface SiteRoutePorts extends SitePorts {
   ) => Promise<number>;
 }
 
-const section = "/search" as const;
 const path = "/sites/:host";
 
 export function siteRoutes(ports: SiteRoutePorts): WebPart {
   return ({ views, actions }) => {
     views.describe({
-      ...{ path, operation: siteApi.site, section },
+      ...{ path, operation: siteApi.site },
       view: async ({ param, query, now }) => {
         const range = timeRange(query, now, query("part") === "speed" ? "30d" : "7d");
         const asked = readAsked(query, { host: param("host"), range });
@@ -49,7 +48,7 @@ export function siteRoutes(ports: SiteRoutePorts): WebPart {
       },
     });
     actions.describe({
-      ...{ path: `${path}/fetch-again`, operation: siteApi.fetchSiteAgain, section },
+      ...{ path: `${path}/fetch-again`, operation: siteApi.fetchSiteAgain },
       fromForm: confirmationOf,
       act: async (asked) => await again(asked, ports),
     });

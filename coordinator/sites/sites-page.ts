@@ -173,8 +173,7 @@ function head({ title, sort, isNumber }: Column, { filter, sort: sorted, directi
 function row(site: Site, now: Date): Html {
   const [first, ...others] = columns;
   return html`<tr><th scope="row">${first!.cell(site, now)}</th>${others.map(
-    ({ isNumber, title, cell }) =>
-      html`<td data-label="${title}"${isNumber ? html` class="number"` : nothing}>${cell(site, now)}</td>`,
+    ({ isNumber, cell }) => html`<td${isNumber ? html` class="number"` : nothing}>${cell(site, now)}</td>`,
   )}</tr>`;
 }
 

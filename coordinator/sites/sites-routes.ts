@@ -9,7 +9,6 @@ import { isUnfiltered, readSitesQuestion } from "./sites-list.ts";
 import { sitesBody } from "./sites-page.ts";
 import type { SitesReads } from "./sites-reads.ts";
 
-const section = "/search" as const;
 /** Sites in one file. */
 const mostInFile = 1_000_000;
 /** Of crawlers that the form offers: of more, people type the name. */
@@ -18,11 +17,12 @@ const crawlersOffered = 200;
 export function sitesRoutes(reads: SitesReads): WebPart {
   return ({ views }) => {
     views.describe({
-      ...{ path: "/sites", operation: sitesApi.sites, section },
+      path: "/sites",
+      operation: sitesApi.sites,
       view: async (asked) => await sitesView(asked, reads),
     });
     const files = new FileTurns();
-    const shared = { section, needs: "read", boundedElsewhere: true } as const;
+    const shared = { needs: "read", boundedElsewhere: true } as const;
     for (const kind of ["csv", "json"] as const)
       views.addFile({
         ...{ path: `/sites.${kind}`, ...shared },

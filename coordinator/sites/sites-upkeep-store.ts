@@ -149,13 +149,13 @@ async function walk(client: PoolClient, state: State, now: Date): Promise<number
 async function refresh(client: PoolClient, touched: readonly TouchedHost[], now: Date): Promise<void> {
   if (touched.length === 0) return;
   const day = Math.floor((now.getTime() - Date.UTC(2000, 0, 1)) / 86_400_000);
-  const { rows } = await client.query<{ host_hash: HostHash; host: string }>(refreshSql, [
+  const { rows } = await client.query<{ host_hash: HostHash; host: string | null }>(refreshSql, [
     ...columnsOf(touched, ["hostHash", "fetches", "failures", "fetchedAt"]),
     now,
     day,
   ]);
   const named = rows.flatMap(({ host_hash: hostHash, host }) => {
-    const name = domainToUnicode(host);
+    const name = domainToUnicode(host ?? "");
     return name === "" || name === host ? [] : [{ hostHash, name }];
   });
   if (named.length === 0) return;
@@ -247,7 +247,7 @@ const refreshSql = `
         array_agg(coalesce(b.fetches, 0) order by nth) as fetched_days, max(b.fetched_at) as fetched_at
       from generate_series(1, 7) nth
       left join (
-        select 1 + least(6, greatest(0, $6::int - (p.fetched_at at time zone 'UTC')::date + date '2000-01-01')) as nth,
+        select 1 + least(6, greatest(0, $6::int - ((p.fetched_at at time zone 'UTC')::date - date '2000-01-01'))) as nth,
           count(*) filter (where p.blame is not null)::int as failures, count(*)::int as fetches,
           max(p.fetched_at) as fetched_at
         from page_fetch p

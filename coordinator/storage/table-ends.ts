@@ -5,6 +5,8 @@
 import { incidentDays } from "#core/incidents";
 import { hintDays } from "../hints/hint.ts";
 import { type Epoch, journalDays, type Replay, replayedRows } from "../journal/epoch.ts";
+import { gaugeDays } from "../overview/gauges.ts";
+import { crawlerDays } from "../overview/minute-figures.ts";
 import type { DeepReadonly, PolicyName, PolicySettings } from "../settings/schema.ts";
 import { mostSiteCaps } from "../site-caps/site-cap.ts";
 import { submissionBounds } from "../submissions/submission.ts";
@@ -128,7 +130,9 @@ export const tableEnds: Readonly<Record<string, TableEnd>> = {
   minute_figures: days(90, "the figures of the day stay"),
   day_figures: each("day, one row"),
   coverage_day: policy("retention.recordDays", "a row for each country and language of a day"),
-  crawler_figures: days(7, "by quarter of an hour and crawler"),
+  crawler_figures: days(7, "by quarter of an hour and crawler; the sums of the day stay"),
+  crawler_day_figures: days(crawlerDays, "by day and crawler"),
+  gauge_sample: days(gaugeDays, "every five minutes for two weeks, then one an hour"),
   incident: days(incidentDays, "by hour, kind and crawler"),
   disk_sample: days(14, "how fast the disk fills"),
   alert_mute: days(30, "after it ended"),

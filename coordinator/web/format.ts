@@ -1,9 +1,9 @@
 /** How figures, times and names look on a page: grouped digits, units, the reader's zone where a script runs. */
 import { countryName } from "#core/country-names";
-import { instantWords, msText, whenWords } from "#core/format";
+import { instantWords, msText, percentText, whenWords } from "#core/format";
 import { type Html, html, pathWith } from "./html.ts";
 
-export { countryName };
+export { countryName, percentText };
 
 const grouped = new Intl.NumberFormat("en-GB", { maximumFractionDigits: 0 });
 
@@ -18,10 +18,6 @@ export function rateText(perMinute: number): string {
 
 export function msOrDash(ms: number | null): string {
   return ms === null ? "–" : msText(ms);
-}
-
-export function percentText(share: number): string {
-  return `${(100 * share).toFixed(share > 0.999 && share < 1 ? 2 : 1)} %`;
 }
 
 /** How much of the pages' bytes was shipped. */

@@ -35,13 +35,17 @@ export function withSiteOptions(command: Command): Command {
     .option("--days <n>", "of its changes: of the last 1, 7 or 30 days")
     .option("--kind <kind>", "of its changes: of this kind alone")
     .option("--range <span>", "of its failures and speed: 1h, 6h, 24h, 7d, 30d, 90d or 1y")
-    .option("--after <cursor>", "go on where the part before ended");
+    .option("--after <cursor>", "go on where the answer before ended");
 }
 
 export async function showSite(host: string, options: SiteOptions): Promise<void> {
   const now = new Date();
   const typed = (name: string) => (options as Readonly<Record<string, string | undefined>>)[name] ?? "";
-  const range = timeRange((name) => (name === "range" ? typed(name) : ""), now, typed("part") === "speed" ? "30d" : "7d");
+  const range = timeRange(
+    (name) => (name === "range" ? typed(name) : ""),
+    now,
+    typed("part") === "speed" ? "30d" : "7d",
+  );
   if (range.said !== null) throw new UsageError(`--range: ${range.said}`);
   const asked = readAsked(typed, { host, range });
   if (typeof asked === "string") throw new UsageError(asked);

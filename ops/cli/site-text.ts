@@ -32,7 +32,9 @@ export function siteText(answer: SiteAnswer): string {
 
 const named = (rows: readonly (readonly [string, string | null])[]): string =>
   rows
-    .flatMap(([name, value]) => (value === null || value === "" ? [] : [`${name.padEnd(16)}${printable(value, 300)}`]))
+    .flatMap(([name, value]) =>
+      value === null || value === "" ? [] : [`${name.padEnd(16)}${printable(value, 300)}`],
+    )
     .join("\n");
 
 const count = (number: number) => number.toLocaleString("en-GB");
@@ -48,15 +50,36 @@ function headText(site: Site): string {
     `${site.state.replace("-", " ")}: ${printable(site.words)}`,
     ...notes.map(({ stops, words }) => `${stops ? "!" : "-"} ${printable(words)}`),
     named([
-      ["crawler", crawler ? `${crawler.name}${crawler.rttMs === null ? "" : `, ${msText(crawler.rttMs)}`}; ${crawler.words}` : "nobody"],
-      ["subnet", subnet && `${subnet.range} ${subnet.name}${site.country === null ? "" : ` (${site.country})`}`],
+      [
+        "crawler",
+        crawler
+          ? `${crawler.name}${crawler.rttMs === null ? "" : `, ${msText(crawler.rttMs)}`}; ${crawler.words}`
+          : "nobody",
+      ],
+      [
+        "subnet",
+        subnet && `${subnet.range} ${subnet.name}${site.country === null ? "" : ` (${site.country})`}`,
+      ],
       ["addresses", site.addresses.slice(0, 8).join(", ")],
-      ["organisation", organisation && `${organisation.name}${organisation.handle === null ? "" : ` (${organisation.handle})`}`],
+      [
+        "organisation",
+        organisation &&
+          `${organisation.name}${organisation.handle === null ? "" : ` (${organisation.handle})`}`,
+      ],
       ["language", site.language],
-      ["channels", channels.flatMap(({ directories }) => directories).slice(0, 5).join(", ")],
+      [
+        "channels",
+        channels
+          .flatMap(({ directories }) => directories)
+          .slice(0, 5)
+          .join(", "),
+      ],
       ["cap", capDelayMs === null ? null : `one request every ${capDelayMs / 1000} s`],
       ["opt-out", site.optOut],
-      ["complaints", site.complaints.all === 0 ? null : `${site.complaints.all}, ${site.complaints.open} of them open`],
+      [
+        "complaints",
+        site.complaints.all === 0 ? null : `${site.complaints.all}, ${site.complaints.open} of them open`,
+      ],
       ["next fetch", site.nextAt && instantWords(site.nextAt)],
       ["known since", instantWords(site.knownSince)],
     ]),
@@ -80,9 +103,18 @@ function overviewText({ urls, freshness, failures }: SiteOverview, site: Site): 
   const failed = failures.kinds.reduce((sum, { fetches }) => sum + fetches, 0);
   return [
     named([
-      ["URLs", `${count(site.urls)}${urls.more ? `, ${count(urls.counted)} of them counted here` : ""}, ${count(site.fetchedUrls)} fetched so far`],
-      ["by state", `${count(urls.due)} due, ${count(urls.inProgress)} in progress, ${count(urls.scheduled)} scheduled, ${count(urls.failing)} failing`],
-      ["not fetched", `${count(urls.blockedByRobots)} by robots.txt, ${count(urls.refused)} refused, ${count(urls.gone)} gone, ${count(site.heldUrls)} held`],
+      [
+        "URLs",
+        `${count(site.urls)}${urls.more ? `, ${count(urls.counted)} of them counted here` : ""}, ${count(site.fetchedUrls)} fetched so far`,
+      ],
+      [
+        "by state",
+        `${count(urls.due)} due, ${count(urls.inProgress)} in progress, ${count(urls.scheduled)} scheduled, ${count(urls.failing)} failing`,
+      ],
+      [
+        "not fetched",
+        `${count(urls.blockedByRobots)} by robots.txt, ${count(urls.refused)} refused, ${count(urls.gone)} gone, ${count(site.heldUrls)} held`,
+      ],
       ["downloaded", `${bytesText(site.fetchedBytes)} in ${count(site.fetches)} fetches`],
       ["linked from", `${count(site.outsideLinks)} links of other hosts`],
     ]),
@@ -94,8 +126,18 @@ function overviewText({ urls, freshness, failures }: SiteOverview, site: Site): 
       failures.kinds.length === 0
         ? ""
         : `\n${formatTable(
-            [{ title: "outcome" }, { title: "status", align: "right" }, { title: "fault" }, { title: "fetches", align: "right" }],
-            failures.kinds.map((kind) => [kind.outcome, kind.status === null ? "–" : String(kind.status), kind.blame ?? "–", count(kind.fetches)]),
+            [
+              { title: "outcome" },
+              { title: "status", align: "right" },
+              { title: "fault" },
+              { title: "fetches", align: "right" },
+            ],
+            failures.kinds.map((kind) => [
+              kind.outcome,
+              kind.status === null ? "–" : String(kind.status),
+              kind.blame ?? "–",
+              count(kind.fetches),
+            ]),
           )}`
     }`,
   ].join("\n\n");
@@ -103,17 +145,37 @@ function overviewText({ urls, freshness, failures }: SiteOverview, site: Site): 
 
 function pagesText({ leftOut, urls, next, looked, filter }: SitePages): string {
   const table = formatTable(
-    [{ title: "URL" }, { title: "state" }, { title: "last fetch (UTC)" }, { title: "outcome" }, { title: "why" }],
+    [
+      { title: "URL" },
+      { title: "state" },
+      { title: "last fetch (UTC)" },
+      { title: "outcome" },
+      { title: "why" },
+    ],
     urls.map(({ url, state, fetchedAt, outcome, status, reason }) => [
-      ...[printable(url, 100), state, fetchedAt === null ? "never" : fetchedAt.slice(0, 19).replace("T", " ")],
-      ...[outcome === null ? "–" : `${outcome}${status === null ? "" : ` ${status}`}`, printable(reason ?? "", 80)],
+      ...[
+        printable(url, 100),
+        state,
+        fetchedAt === null ? "never" : fetchedAt.slice(0, 19).replace("T", " "),
+      ],
+      ...[
+        outcome === null ? "–" : `${outcome}${status === null ? "" : ` ${status}`}`,
+        printable(reason ?? "", 80),
+      ],
     ]),
   );
-  const more = next === null ? [] : [`${looked === null ? "more" : `none but these among ${count(looked)} URLs; further`}: --after '${printable(next, 2100)}'`];
+  const more =
+    next === null
+      ? []
+      : [
+          `${looked === null ? "more" : `none but these among ${count(looked)} URLs; further`}: --after '${printable(next, 2100)}'`,
+        ];
   return [
     ...(leftOut.length === 0
       ? []
-      : [`Left out, because\n${leftOut.map((one) => `  ${count(one.count)} ${printable(one.words)} (${one.reason})`).join("\n")}`]),
+      : [
+          `Left out, because\n${leftOut.map((one) => `  ${count(one.count)} ${printable(one.words)} (${one.reason})`).join("\n")}`,
+        ]),
     [`URLs (${filter})`, ...(urls.length === 0 ? ["none"] : [table]), ...more].join("\n"),
   ].join("\n\n");
 }
@@ -145,7 +207,11 @@ function robotsText({ robots, crawlDelayMs, blocked, stated, notSearched, paymen
       : [
           formatTable(
             [{ title: "rule" }, { title: "URLs", align: "right" }, { title: "such as" }],
-            blocked.rules.map(({ rule, urls, example }) => [printable(rule, 80), count(urls), printable(example, 100)]),
+            blocked.rules.map(({ rule, urls, example }) => [
+              printable(rule, 80),
+              count(urls),
+              printable(example, 100),
+            ]),
           ),
         ]),
     stated.sets.length === 0
@@ -156,7 +222,9 @@ function robotsText({ robots, crawlDelayMs, blocked, stated, notSearched, paymen
         )}\n${stated.sets.flatMap(({ statements }) => statements.map((line) => `  ${printable(line, 300)}`)).join("\n")}`,
     ...(notSearched.pages === 0
       ? []
-      : [`Not searched: ${howMany(notSearched.pages, "page")}\n${notSearched.urls.map((url) => `  ${printable(url, 200)}`).join("\n")}`]),
+      : [
+          `Not searched: ${howMany(notSearched.pages, "page")}\n${notSearched.urls.map((url) => `  ${printable(url, 200)}`).join("\n")}`,
+        ]),
   ].join("\n\n");
 }
 
@@ -172,7 +240,10 @@ function speedText({ since, until, all, crawlers, pace, moves, points }: SiteSpe
   ];
   return [
     named([
-      ["pace", pace.delayMs === null ? "the crawler's usual one" : `one request every ${pace.delayMs / 1000} s`],
+      [
+        "pace",
+        pace.delayMs === null ? "the crawler's usual one" : `one request every ${pace.delayMs / 1000} s`,
+      ],
       ["tolerates", pace.toleratedPerHour === null ? "no limit found" : perHourWords(pace.toleratedPerHour)],
       ["left alone until", pace.notBefore && instantWords(pace.notBefore)],
     ]),
@@ -183,8 +254,17 @@ function speedText({ since, until, all, crawlers, pace, moves, points }: SiteSpe
     )}`,
     ...(points.length === 0
       ? []
-      : [formatTable([{ title: "from (UTC)" }, ...columns], points.slice(-40).map((point) => [point.at.slice(0, 16).replace("T", " "), ...cells(point)]))]),
-    ...(moves.length === 0 ? [] : [`Crawlers\n${moves.map(({ at, words }) => `  ${instantWords(at)} ${printable(words, 300)}`).join("\n")}`]),
+      : [
+          formatTable(
+            [{ title: "from (UTC)" }, ...columns],
+            points.slice(-40).map((point) => [point.at.slice(0, 16).replace("T", " "), ...cells(point)]),
+          ),
+        ]),
+    ...(moves.length === 0
+      ? []
+      : [
+          `Crawlers\n${moves.map(({ at, words }) => `  ${instantWords(at)} ${printable(words, 300)}`).join("\n")}`,
+        ]),
   ].join("\n\n");
 }
 
@@ -192,7 +272,10 @@ function linksText({ from, fromLooked, to, toLooked, duplicates, duplicatesLooke
   const table = (rows: readonly { readonly host: string; readonly pages: number }[]) =>
     rows.length === 0
       ? "none"
-      : formatTable([{ title: "host" }, { title: "pages", align: "right" }], rows.map(({ host, pages }) => [printable(host, 100), count(pages)]));
+      : formatTable(
+          [{ title: "host" }, { title: "pages", align: "right" }],
+          rows.map(({ host, pages }) => [printable(host, 100), count(pages)]),
+        );
   return [
     `Hosts that link to it, by its ${howMany(fromLooked.urls, "most linked URL")}${fromLooked.more ? " (there may be more)" : ""}\n${table(from)}`,
     `Hosts that it links to, of ${howMany(toLooked.pages, "page")}${toLooked.more ? " (there are more)" : ""}\n${table(to)}`,
@@ -201,7 +284,12 @@ function linksText({ from, fromLooked, to, toLooked, duplicates, duplicatesLooke
         ? "none"
         : formatTable(
             [{ title: "host" }, { title: "pages", align: "right" }, { title: "such as" }, { title: "there" }],
-            duplicates.map(({ host, pages, url, otherUrl }) => [printable(host, 80), count(pages), printable(url, 100), printable(otherUrl, 100)]),
+            duplicates.map(({ host, pages, url, otherUrl }) => [
+              printable(host, 80),
+              count(pages),
+              printable(url, 100),
+              printable(otherUrl, 100),
+            ]),
           )
     }`,
   ].join("\n\n");

@@ -38,7 +38,7 @@ beforeAll(async () => {
   await seedHost(pool, { host: "203.0.113.9", subnet: "1.2.0.0", address: "203.0.113.9" });
   await seedHost(pool, { host: "gone.example.com", subnet: "1.2.0.0", address: "1.2.77.3" });
   await sql(
-    "insert into delegation select subnet_id, crawler_id, null, 'probe-round', true, 8, null, null, $1 from subnet, crawler where first_address = '1.2.3.0' and name = 'athens'",
+    "insert into delegation select s.subnet_id, c.crawler_id, null, 'probe-round', true, 8, null, null, $1 from subnet s, crawler c where s.first_address = '1.2.3.0' and c.name = 'athens'",
     [worldNow],
   );
   for (let page = 1; page <= 3; page++) await seedUrl(pool, { url: `https://shop.example.com/${page}` });

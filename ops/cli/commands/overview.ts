@@ -17,17 +17,18 @@ import {
 import { createReports } from "#coordinator/who/reads";
 import {
   bytesText,
-  enoughSamples,
   howMany,
   instantWords,
   leastSamples,
+  percentText,
   rttText,
-  tooFewWords,
+  sampledShare,
   whenWords,
 } from "#core/format";
 import type { Database } from "#db/server-database";
 import { boundedInteger } from "../bounded-number.ts";
 import { commandContext } from "../command-context.ts";
+import { barLine } from "../history-text.ts";
 import {
   type Column,
   formatTable,
@@ -111,7 +112,6 @@ function alertText({ severity, words, advice, name }: Alert): string {
 
 function figuresText({ totals, rates, lastDay, accuracy }: Overview): string {
   const about = totals.isEstimate ? "about " : "";
-  const percent = (share: number) => `${(share * 100).toFixed(1)} %`;
   const lines: readonly (readonly [string, string])[] = [
     ["pages", `${about}${count(totals.pages)} of ${howMany(totals.hostsResolved, "host")}`],
     [
@@ -130,9 +130,9 @@ function figuresText({ totals, rates, lastDay, accuracy }: Overview): string {
       "accuracy",
       accuracy.share === null
         ? "no subnet has been sampled"
-        : !enoughSamples(accuracy.samples)
-          ? `${tooFewWords}: ${howMany(accuracy.samples, "sample")} of the ${leastSamples} that it takes`
-          : `${percent(accuracy.share)} within ${nearlyBestMs} ms of the nearest (${percent(accuracy.low)} to ${percent(accuracy.high)}, ${howMany(accuracy.samples, "sample")})`,
+        : accuracy.samples < leastSamples
+          ? sampledShare(accuracy.nearlyBest, accuracy.samples)
+          : `${percentText(accuracy.share)} within ${nearlyBestMs} ms of the nearest (${percentText(accuracy.low)} to ${percentText(accuracy.high)}, ${howMany(accuracy.samples, "sample")})`,
     ],
     ["URLs", `${count(totals.urls)} known, ${count(totals.urlsPending)} never fetched yet`],
   ];
@@ -165,7 +165,7 @@ function queueText({ queue }: Overview): string {
 function errorsText({ lastHour, lastDay }: Overview): string {
   const cells = ({ failures, fetches }: SpanFigures, blame: (typeof blames)[number]) => [
     count(failures[blame]),
-    fetches === 0 ? "–" : `${((100 * failures[blame]) / fetches).toFixed(1)} %`,
+    sampledShare(failures[blame], fetches),
   ];
   return formatTable(
     [{ title: "failed, to blame" }, ...["last hour", "share", "24 hours", "share"].map(numeric)],
@@ -216,19 +216,3 @@ function byNeedOfALook(a: FleetLine, b: FleetLine): number {
 }
 
 const count = (value: number) => value.toLocaleString("en-GB");
-
-/** A history as one line of characters: eight heights, a dot where nothing is known. */
-
-const heights = ["▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"] as const;
-
-const unknown = "·";
-
-export function barLine(values: readonly (number | null)[]): string {
-  const most = Math.max(...values.map((value) => value ?? 0), Number.MIN_VALUE);
-  return values
-    .map((value) => {
-      if (value === null) return unknown;
-      return heights[Math.min(heights.length - 1, Math.floor((value / most) * heights.length))];
-    })
-    .join("");
-}

@@ -2,32 +2,46 @@
 import type { Pool } from "pg";
 
 export const madeSites =
-  "Made: 100 crawlers and 20,000 holders by a power law, 200,000 subnets, 30 countries and 25 languages that go together, 300 TLDs; of the hosts 8 % unresolved, 6 % blocked, 3 % left out, 25 % due; one URL a host, fetches of three weeks for a fifth of them, 500 channels, 400 open leases.";
+  "Made: 100 crawlers, 20,000 holders, 30 countries, 25 languages and 300 TLDs by power laws, 50,000 subnets; of the hosts 8 % are unresolved, 6 % blocked, 3 % left out and 25 % due, pages by a power law; 400 open leases. 20,000 of the hosts are in the frontier, too, with a URL each and fetches of three weeks for a fifth of them; the others are rows of the list alone.";
 
-/** Nothing where it was made before. */
-export async function seedSites(pool: Pool, hosts: number): Promise<void> {
+/** Of the hosts those that the crawl's own tables have: what the job is measured by. */
+export const crawledHosts = 20_000;
+
+/** What the job reads: registry, delegations, and a frontier of a few thousand hosts. Nothing where it was made before. */
+export async function seedFrontier(pool: Pool): Promise<void> {
   const { rows } = await pool.query("select from frontier_host limit 1");
   if (rows.length > 0) return;
-  const subnets = Math.max(1000, hosts / 5);
-  for (const statement of [fleet, holders, subnetsSql, delegations])
-    await pool.query(statement.replaceAll("$subnets", String(subnets)));
-  const piece = 100_000;
-  for (let from = 0; from < hosts; from += piece) {
-    const to = Math.min(hosts, from + piece);
-    await pool.query(
-      hostsSql
-        .replaceAll("$subnets", String(subnets))
-        .replaceAll("$from", String(from))
-        .replaceAll("$to", String(to)),
-    );
-  }
-  await pool.query(urls);
-  await pool.query(fetches);
-  await pool.query(channels);
-  await pool.query(leases);
+  for (const statement of [
+    fleet,
+    holders,
+    subnetsSql,
+    delegations,
+    hostsSql,
+    urls,
+    fetches,
+    channels,
+    leases,
+  ])
+    await pool.query(statement);
   // The list is filled by its job's round.
   await pool.query("truncate site_touch");
   await pool.query("vacuum analyze");
+}
+
+/** The other rows of the list, made by themselves: a job of an hour is not what is measured by them. */
+export async function seedList(pool: Pool, hosts: number): Promise<void> {
+  const { rows } = await pool.query<{ rows: number }>("select count(*)::int as rows from site");
+  if (rows[0]!.rows >= hosts * 0.99) return;
+  const { rows: indexes } = await pool.query<{ name: string; definition: string }>(
+    "select indexname as name, indexdef as definition from pg_indexes where schemaname = current_schema() and tablename = 'site'",
+  );
+  await pool.query("alter table site drop constraint site_pkey");
+  for (const { name } of indexes) if (name !== "site_pkey") await pool.query(`drop index ${name}`);
+  await pool.query(listSql, [crawledHosts, hosts - 1]);
+  await pool.query("set maintenance_work_mem = '256MB'");
+  await pool.query("alter table site add primary key (host_hash)");
+  for (const { name, definition } of indexes) if (name !== "site_pkey") await pool.query(definition);
+  await pool.query("vacuum analyze site");
 }
 
 const fleet = `
@@ -43,7 +57,7 @@ const subnetsSql = `
     (array['US','DE','FR','GB','NL','JP','CA','IT','ES','PL','BR','AU','SE','CH','AT','CZ','DK','FI','GR','RO','HU','NO','BE',
       'PT','IE','TR','UA','KR','IN','CY'])[1 + floor(30 * random() ^ 2)::int],
     'ripencc', 1
-  from generate_series(0, $subnets - 1) n`;
+  from generate_series(0, 49999) n`;
 
 const delegations = `
   insert into delegation (subnet_id, crawler_id, cause, measured, rtt_ms, delegated_at)
@@ -56,7 +70,7 @@ const hostsSql = `
     fetched_bytes, robots_state, good_pages, near_duplicates, opt_out_id, language, resolve_at)
   select ('x' || encode(substr(sha256(host::bytea), 1, 8), 'hex'))::bit(64)::bigint, host,
     case when kind < 0.08 then 'unresolved' when kind < 0.10 then 'refused' else 'resolved' end,
-    array['11.0.0.0'::inet + n], case when kind >= 0.10 then 1 + floor(random() * $subnets)::int end,
+    array['11.0.0.0'::inet + n], case when kind >= 0.10 then 1 + floor(random() * 50000)::int end,
     now() - age * interval '200 days', pages + 3,
     case when kind < 0.10 or kind between 0.14 and 0.17 then null
       when kind < 0.42 then now() - random() * interval '2 days' else now() + random() * interval '20 days' end,
@@ -72,7 +86,7 @@ const hostsSql = `
     from (
       select n, random() as kind, random() ^ 2 as age, case when n % 3 = 0 then 'com' when n % 9 = 1 then 'de' when n % 31 = 2 then 'gr'
         else 't' || floor(300 * random() ^ 3)::int || 'x' end as tld
-      from generate_series($from, $to - 1) n
+      from generate_series(0, ${crawledHosts - 1}) n
     ) drawn
   ) made
   on conflict do nothing`;
@@ -95,3 +109,34 @@ const channels = `
 const leases = `
   insert into lease (crawler_id, host_hash, host, granted_at, expires_at, url_count, open_urls)
   select 1, host_hash, host, now(), now() + interval '1 hour', 20, 9 from frontier_host where due_at < now() limit 400`;
+
+const listSql = `
+  insert into site (host_hash, host, standing, due_at, subnet_id, crawler_id, holder_id, country, language, tld, channels, pages,
+    urls, due_urls, counted_day, failed_days, fetched_days, failures, fetches, fetched_at, added_at, rtt_ms, bytes)
+  select ('x' || encode(substr(sha256(host::bytea), 1, 8), 'hex'))::bit(64)::bigint, host, standing,
+    case when standing = 'ready' then case when kind < 0.42 then now() - kind * interval '2 days' else now() + kind * interval '20 days' end end,
+    s.subnet_id, d.crawler_id, s.holder_id, s.country,
+    case when pages > 0 and n % 5 > 0 then (array['en','de','fr','en','nl','ja','en','it','es','pl','pt','en','sv','de',
+      'de','cs','da','fi','el','ro','hu','no','nl','pt','tr'])[1 + floor(25 * random() ^ 2)::int] end,
+    tld, case when n % 2000 = 0 then 1 else 0 end, pages, pages + 3, case when standing = 'ready' and kind < 0.42 then 1 + pages / 4 else 0 end,
+    9826, array[failed, 0, 0, 0, 0, 0, 0], array[pages, 0, 0, 0, 0, 0, 0], failed, pages,
+    case when pages > 0 then now() - age * interval '60 days' end, now() - interval '60 days' - age * interval '200 days', d.rtt_ms,
+    pages * 21000::bigint
+  from (
+    select *, case when kind < 0.08 then 'unresolved' when kind < 0.10 then 'address' when kind < 0.12 then 'robots'
+        when kind < 0.14 then 'opted-out' when kind < 0.17 then 'nothing-due' else 'ready' end as standing,
+      case when pages > 0 and n % 4 = 0 then floor(pages * random() ^ 4)::int else 0 end as failed
+    from (
+      select *, (array['www.','www.','shop.','','news.','m.'])[1 + n % 6] || substr(md5(n::text), 1, 2 + n % 9) || '.example-' || n / 7
+          || '.' || tld as host,
+        case when kind < 0.14 then 0 else least(20000, floor((1 - random()) ^ (-1 / 0.8)))::int end as pages
+      from (
+        select n, random() as kind, random() ^ 2 as age, 1 + floor(random() * 50000)::int as subnet_id,
+          case when n % 3 = 0 then 'com' when n % 9 = 1 then 'de' when n % 31 = 2 then 'gr'
+            else 't' || floor(300 * random() ^ 3)::int || 'x' end as tld
+        from generate_series($1::int, $2::int) n
+      ) drawn
+    ) named
+  ) made
+  left join subnet s on s.subnet_id = made.subnet_id and made.standing not in ('unresolved', 'address')
+  left join delegation d on d.subnet_id = s.subnet_id`;
