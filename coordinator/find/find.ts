@@ -46,6 +46,8 @@ export interface FoundCrawler {
 
 export interface FoundHost {
   readonly host: string;
+  /** As people read it, where the host's name is Punycode; null: as it is, or not told yet. */
+  readonly name: string | null;
   readonly state: string;
   readonly urls: number;
   readonly fetchedUrls: number;
@@ -239,11 +241,11 @@ function actionsOnCrawlers(names: readonly string[], asked: string, actor: Actor
 
 // Hosts, URLs, addresses and ranges.
 
-function hostFound({ host, state, urls, fetchedUrls, hasOptedOut }: FoundHost, asked: string): Ranked {
+function hostFound({ host, name, state, urls, fetchedUrls, hasOptedOut }: FoundHost, asked: string): Ranked {
   const counted = `${fetchedUrls.toLocaleString("en-GB")} of ${urls.toLocaleString("en-GB")} URLs fetched`;
   const words = hasOptedOut ? "has opted out" : state === "resolved" ? counted : state;
-  const rank = matchOf(host, hostNamed(asked) ?? asked) ?? holds;
-  return { kind: "host", title: host, words, href: pathWith("/who", { q: host }), rank };
+  const rank = matchOf(name ?? host, asked) ?? matchOf(host, hostNamed(asked) ?? asked) ?? holds;
+  return { kind: "host", title: name ?? host, words, href: `/sites/${encodeURIComponent(host)}`, rank };
 }
 
 function whoFound(asked: string): Ranked[] {

@@ -1,6 +1,7 @@
 /** What the box finds without asking the database: settings, and what people come to do. */
 import type { Scope } from "#core/actor";
 import { policyGroups } from "../settings/catalogue.ts";
+import { navigation } from "../web/navigation.ts";
 
 /** Something to open, for those with the scope. */
 export interface Place {
@@ -18,15 +19,46 @@ export interface PagePlace extends Place {
   readonly isMain: boolean;
 }
 
-const page = (href: string, title: string, group: string, needs: Scope, isMain = false): PagePlace => ({
-  ...{ href, title, words: group, needs, alsoFound: "", isMain },
+/** Other words for pages of the navigation, by path. */
+const otherWords: Readonly<Record<string, string>> = {
+  "/": "home start",
+  "/who": "url host address organisation",
+  "/explore": "map subnets ip space tree",
+  "/graph": "pagerank links",
+  "/fleet/queue": "frontier waiting due backlog",
+  "/fleet/in-hand": "in hand leases running",
+  "/fleet/failures": "errors",
+  "/registry": "rir import dumps arin ripe apnic lacnic afrinic",
+  "/fleet/versions": "releases software upgrade",
+  "/alerts": "warnings incidents",
+  "/policies": "settings configuration",
+  "/storage": "database disk retention",
+  "/audit": "history who changed",
+  "/sites": "hosts domains",
+  "/changes": "feed new gone",
+  "/submit": "url add recrawl",
+  "/fleet/site-caps": "limit pace crawl-delay",
+};
+
+const fromNavigation: readonly PagePlace[] = navigation.flatMap((group) =>
+  group.entries.flatMap((entry) =>
+    (entry.tabs ?? [entry]).map(({ path, name, needs }, at) => ({
+      ...{ href: path, needs, isMain: at === 0, alsoFound: otherWords[path] ?? "" },
+      title: at === 0 ? entry.name : name,
+      words: at === 0 ? group.name : `${group.name} · ${entry.name}`,
+    })),
+  ),
+);
+
+const beside = (href: string, title: string, needs: Scope | null, words: string): PagePlace => ({
+  ...{ href, title, needs, words, alsoFound: "", isMain: false },
 });
 
 export const pagePlaces: readonly PagePlace[] = [
-  page("/", "Overview", "Crawl", "read", true),
-  page("/who", "Look up", "Crawl", "read", true),
-  page("/explore", "Explore", "Crawl", "read", true),
-  page("/fleet/queue", "Queue", "Crawl", "read", true),
+  ...fromNavigation,
+  beside("/tokens", "Tokens", "access-write", "For programs that use the API"),
+  beside("/access", "Access", "access-write", "Who is signed in, and sign-in links"),
+  beside("/api", "API", null, "Operations, examples and errors"),
 ];
 
 export const settingPlaces: readonly Place[] = policyGroups.flatMap((group) =>

@@ -5,6 +5,7 @@ import { leastSamples, sampledShare } from "#core/format";
 import { blameNames } from "../fleet/crawler-page.ts";
 import type { Blame, FailureLine, FailureShares } from "../fleet/fleet-view.ts";
 import { crawlerOr, empty, fleetHead, options, tile } from "../web/components.ts";
+import { type FilterChip, filterChips } from "../web/filter-chips.ts";
 import { askAbout, countText, instant, percentText } from "../web/format.ts";
 import { type Html, html, nothing, pathWith } from "../web/html.ts";
 import type { PageViewer } from "../web/page-frame.ts";
@@ -23,6 +24,15 @@ export interface FailuresPage {
 
 const blames = ["target", "network", "crawler", "us"] as const;
 
+function chipsOf({ blame, crawler, host }: FailuresPage): FilterChip[] {
+  const chips = [
+    { name: "blame", label: "The fault of", value: blame === "" ? "" : blameNames[blame] },
+    { name: "crawler", label: "Crawler", value: crawler },
+    { name: "host", label: "Host", value: host },
+  ];
+  return chips.filter(({ value }) => value !== "");
+}
+
 export function failuresBody(page: FailuresPage, viewer: PageViewer): Html {
   const { blame, crawler, host, hours, latest, isCut } = page;
   return html`${fleetHead("/fleet/failures", viewer, "Failed fetches")}
@@ -38,6 +48,7 @@ export function failuresBody(page: FailuresPage, viewer: PageViewer): Html {
     String(hours),
   )}</select></label>
 <button class="slim">Show</button></form>
+${filterChips("/fleet/failures", { blame, crawler, host, hours: hours === 24 ? null : String(hours) }, chipsOf(page))}
 ${shareTiles(page)}
 ${crawlerTable(page, viewer)}
 ${historySection("/fleet/failures", { blame, crawler, host, hours: hours === 24 ? null : String(hours) }, page.history)}

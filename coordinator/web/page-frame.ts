@@ -53,6 +53,7 @@ export function pageFrame(frame: PageFrame): string {
 <link rel="icon" href="${assetAddress("nearcrawl.svg")}" type="image/svg+xml">
 <link rel="stylesheet" href="${assetAddress("nearcrawl.css")}">
 <script src="${assetAddress("nearcrawl.js")}" defer></script>
+<script src="${assetAddress("find.js")}" defer></script>
 </head>
 <body>
 <a class="skip" href="#content">Skip to the content</a>
@@ -60,7 +61,7 @@ export function pageFrame(frame: PageFrame): string {
 <div class="width">
 <a class="brand" href="${homeOf(viewer)}">${brandMark}<span>Nearcrawl</span></a>
 <nav class="groups" aria-label="Sections">${groups.map((group) => groupPart(group, place))}</nav>
-${mayDo(viewer.actor, "read") ? findBox : nothing}
+${mayDo(viewer.actor, "read") || viewer.signedInAs !== null ? findBox : nothing}
 ${frame.viewer ? account(viewer) : nothing}
 </div>
 </header>
@@ -103,7 +104,7 @@ function tabsOf(place: NavigationPlace | null): Html {
 
 /** One box for everything that can be gone to; the script opens it with "/" and shows what it finds while one types. */
 const findBox = html`<form class="find" role="search" action="/find" method="get">
-<label class="hidden" for="find">Find pages, crawlers, hosts, settings</label><input id="find" name="q" type="search" maxlength="2048" placeholder="Find /" autocomplete="off" spellcheck="false">
+<label class="hidden" for="find">Find pages, crawlers, hosts, settings and actions</label><input id="find" name="q" type="search" maxlength="2048" placeholder="Find /" autocomplete="off" spellcheck="false">
 </form>`;
 
 function homeOf({ actor }: PageViewer): string {

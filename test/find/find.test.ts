@@ -69,6 +69,25 @@ describe("what is found", () => {
     ]);
   });
 
+  it("a host by how its name begins, also as people read it", async () => {
+    await seedHost(database.pool, { host: "xn--fhre-0na.example" });
+    await database.pool.query(
+      `insert into site (host_hash, host, name, standing, channels, pages, urls, due_urls, counted_day, failed_days,
+         fetched_days, failures, fetches, added_at, bytes)
+       select host_hash, host, case when host like 'xn--%' then 'fähre.example' end, 'ready', 0, 0, 1, 0, 0, '{}', '{}', 0, 0, $1, 0
+       from frontier_host`,
+      [worldNow],
+    );
+
+    expect(titles(await ask("now"), "host")).toEqual(["nowhere.example.org"]);
+    expect(titles(await ask("exam"), "host")).toEqual(["www.example.org"]);
+    expect(titles(await ask("Fähr"), "host")).toEqual(["fähre.example"]);
+    expect((await ask("fähre.example")).results.find(({ kind }) => kind === "host")).toMatchObject({
+      title: "fähre.example",
+      href: "/sites/xn--fhre-0na.example",
+    });
+  });
+
   it("who crawls a URL, an address or a range, whether or not anybody does", async () => {
     const who = async (q: string) =>
       (await ask(q)).results.filter(({ kind }) => kind === "who").map(({ href }) => href);

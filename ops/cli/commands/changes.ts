@@ -44,7 +44,7 @@ interface ChangesOptions extends DatabaseOptions {
 
 export function changesCommand(): Command {
   return withDatabaseOptions(new Command("changes"))
-    .description("what visits found new, changed or gone on the pages that are crawled")
+    .description("list the pages that were new, changed or gone when they were fetched")
     .option(
       "--since <cursor>",
       "what came after it: a number that an answer ended with, earliest, or now (default: the latest changes)",
