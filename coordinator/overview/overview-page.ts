@@ -145,7 +145,9 @@ function accuracyTile({ accuracy: { samples, nearlyBest, low, high } }: Overview
         : html`${percentText(low)} to ${percentText(high)}, by ${howMany(samples, "sample")}`;
   return tile(
     `Within ${nearlyBestMs} ms of the nearest`,
-    sampledShare(nearlyBest, samples),
+    samples > 0 && samples < leastSamples
+      ? html`<span class="few">${sampledShare(nearlyBest, samples)}</span>`
+      : sampledShare(nearlyBest, samples),
     "/accuracy",
     small,
   );
