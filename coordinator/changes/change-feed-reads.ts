@@ -2,7 +2,7 @@
 import { inflateRawSync } from "node:zlib";
 import type { Pool } from "pg";
 import { urlHost } from "#core/ip/url-host";
-import { hostHashOf } from "#core/url-key";
+import { hostHashOf, type UrlAddress } from "#core/url-key";
 import { type ChangeFilter, changeFits, type PageChange } from "./page-change.ts";
 import { readDifference } from "./text-difference.ts";
 
@@ -81,6 +81,29 @@ interface WantedRows {
   readonly through: number;
   readonly most: number;
   readonly latestFirst?: boolean;
+}
+
+/** Of a host's changes, the latest ones, those of one URL: the latest first. */
+export async function changesOfUrl(
+  pool: Pool,
+  { hostHash, urlHash }: UrlAddress,
+  most: number,
+): Promise<PageChange[]> {
+  const { rows } = await pool.query<FoundRow>(
+    `select 0 as last, 0 as "removedThrough", '[]'::jsonb as jumps, ${rowSql}
+     from (
+       select *
+       from (
+         select * from page_change where host_hash = $1 order by change_number desc limit ${mostLookedAt}
+       ) latest
+       where url_hash = $2
+       order by change_number desc
+       limit $3
+     ) c${statedJoins}
+     order by c.change_number desc`,
+    [hostHash, urlHash, most],
+  );
+  return rows.flatMap(changeOf);
 }
 
 /** Postgres' columns as the fields that they become; the state is of the same moment as the rows. */

@@ -9,7 +9,7 @@ const statedThen = z
   .object({ answers: answersSchema, statements: z.array(statementSchema) })
   .meta({ id: "StatedThen" });
 
-const textDifference = z
+export const textDifference = z
   .object({
     places: z.array(
       z.object({

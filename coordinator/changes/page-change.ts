@@ -85,8 +85,6 @@ export interface ChangeFilter {
   readonly host: string | null;
   /** Canonical URLs begin with it. */
   readonly prefix: string | null;
-  /** This one alone; absent: whatever URL. */
-  readonly url?: string;
   /** Null: whatever domain and language. */
   readonly domains: ((page: { readonly host: string; readonly language: string | null }) => boolean) | null;
 }
@@ -94,11 +92,10 @@ export interface ChangeFilter {
 export const everyChange: ChangeFilter = { kinds: [], host: null, prefix: null, domains: null };
 
 export function changeFits(filter: ChangeFilter, change: PageChange): boolean {
-  const { kinds, host, prefix, url, domains } = filter;
+  const { kinds, host, prefix, domains } = filter;
   if (kinds.length > 0 && !kinds.includes(change.kind)) return false;
   if (host !== null && change.host !== host) return false;
   if (prefix !== null && !change.url.startsWith(prefix)) return false;
-  if (url !== undefined && change.url !== url) return false;
   return domains?.(change) ?? true;
 }
 

@@ -217,6 +217,7 @@ export async function placementReport(
     const reach = country === null || home === null ? [] : [{ site: country, rttMs: home.medianMs }];
     return { piece, pagesPerDay, rttMs, reach };
   });
+  // Of a country that has none of its own, what all together say.
   const isEstimated = homeRtt("") !== null;
   const chosen = chooseSites(isEstimated ? loads : atOnce(loads, served), { most: mostSites });
   const ids = chosen.flatMap(({ served }) =>

@@ -1,5 +1,7 @@
 /** The API of search and of indexed pages: what it takes and answers. */
 import { z } from "zod";
+import { textDifference } from "../changes/changes-api.ts";
+import { changeKinds } from "../changes/page-change.ts";
 import { answersSchema, statedUsesSchema } from "../results/stated-uses-api.ts";
 import { type ApiOperations, dateTime, errorAnswer } from "../web/api-operation.ts";
 import { operatorHelp } from "./operators.ts";
@@ -173,6 +175,16 @@ const pageFacts = z
     nextFetchAt: dateTime().nullable(),
     visits: z.int(),
     depth: z.int().nullable(),
+    changes: z
+      .array(
+        z.strictObject({
+          seenAt: dateTime(),
+          kind: z.enum(changeKinds),
+          words: z.string(),
+          difference: textDifference.nullable(),
+        }),
+      )
+      .describe("What visits found changed, the latest first."),
     alike: z.strictObject({
       items: z.array(alikePage),
       offset: z.int(),
@@ -483,6 +495,25 @@ export const searchApi = {
             nextFetchAt: "2026-03-02T12:00:00.000Z",
             visits: 1,
             depth: 1,
+            changes: [
+              {
+                seenAt: "2026-03-01T12:00:00.000Z",
+                kind: "changed",
+                words: "the text: 5 of 64 bits of its simhash differ",
+                difference: {
+                  places: [
+                    {
+                      part: "beginning",
+                      before: "The ferry leaves the harbour every",
+                      removed: "morning at seven",
+                      added: "hour from six",
+                      after: "and takes forty minutes.",
+                    },
+                  ],
+                  more: 0,
+                },
+              },
+            ],
             alike: {
               items: [
                 {

@@ -12,7 +12,7 @@ import { askAbout, country, countText, instant, msOrDash, percentText, sentence 
 import { type CsvTable, type Html, html, nothing, pathWith } from "../web/html.ts";
 import type { PageViewer } from "../web/page-frame.ts";
 import { rangePicker, timeChart } from "../web/time-chart.ts";
-import { type AskedSite, firstUrlOf } from "./site.ts";
+import { type AskedSite, firstUrlOf, siteNamed } from "./site.ts";
 import {
   mostFetchedAgain,
   type Site,
@@ -61,8 +61,8 @@ ${partBody(page, answer.site)}`;
 const partPath = (host: string, part: SitePart) =>
   pathWith(sitePath(host), { part: part === "overview" ? null : part });
 
-function unknownBody({ answer: { host, words }, viewer }: SitePage): Html {
-  const isHost = words?.startsWith("The crawl") === true;
+function unknownBody({ answer: { host, words }, asked, viewer }: SitePage): Html {
+  const isHost = siteNamed(asked.host) !== null;
   return html`<p class="crumbs"><a href="/sites">Sites</a></p><h1 class="break"><bdi>${host}</bdi></h1>
 <div class="empty"><p><strong>${words ?? ""}</strong></p>${
     isHost
@@ -162,7 +162,7 @@ ${tile("URLs", countText(site.urls), urls.more ? `${countText(urls.counted)} of 
 ${tile("Due", linked(urls.due, "due"), `${countText(urls.inProgress)} in progress`)}
 ${tile("Scheduled", linked(urls.scheduled, "scheduled"), html`${linked(urls.failing, "failing")} failing`)}
 ${tile("Not fetched", linked(urls.blockedByRobots, "blocked-by-robots"), html`by robots.txt; ${linked(urls.refused, "refused")} refused, ${linked(urls.gone, "gone")} gone, ${linked(site.heldUrls, "held")} held`)}
-${tile("Downloaded", bytesText(site.fetchedBytes), howMany(site.fetches, "fetch").replace("fetchs", "fetches"))}
+${tile("Downloaded", bytesText(site.fetchedBytes), site.fetches === 1 ? "in one fetch" : `in ${countText(site.fetches)} fetches`)}
 ${tile("Linked from", countText(site.outsideLinks), "links of other hosts")}
 </dl>
 <section aria-labelledby="fresh"><h2 id="fresh">How fresh its pages are</h2>${freshnessBody(freshness)}

@@ -78,7 +78,7 @@ export function hostSection(host: HostReport, at: string, besideUrl: boolean): H
   const states = Object.entries(host.urlStates).map(([state, urls]) => `${countText(urls)} ${state}`);
   return html`<section><h2>${besideUrl ? "Its host" : "This host"}</h2>
 <dl class="facts">
-${fact("Host", askAbout(host.host))}
+${fact("Host", html`${askAbout(host.host)} <a class="small" href="/sites/${encodeURIComponent(host.host)}">its pages, changes and speed</a>`)}
 ${fact("Address", host.state)}
 ${fact("URLs", html`${countText(host.urlCount)} <span class="small">${states.join(", ")}</span>`)}
 ${fact("Budget", html`${howMany(host.budget.earnedUrls, "URL")} earned <span class="small">${howMany(host.budget.pages.good, "good page")}${host.budget.heldUrls > 0 ? `, ${countText(host.budget.heldUrls)} held back` : ""}${host.budget.leftOutUrls > 0 ? `, URLs skipped ${countText(host.budget.leftOutUrls)} times` : ""}</span>`)}

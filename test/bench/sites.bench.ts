@@ -34,6 +34,26 @@ const database = await openDatabase({
 const { pool } = database;
 const now = new Date();
 
+const cpuOf = async () => (await postgresCpuMs(pool)) ?? Number.NaN;
+
+/** Usual ones, and those in which filter and order have to do with each other. */
+const filters: readonly Readonly<Record<string, string>>[] = [
+  { crawler: "crawler-1" },
+  { crawler: "crawler-90" },
+  { state: "due" },
+  { state: "blocked" },
+  { state: "unresolved" },
+  { state: "left-out" },
+  { language: "el" },
+  { country: "DE", language: "de" },
+  { organisation: "Holder 77" },
+  { tld: "gr", state: "due" },
+  { channel: "with" },
+  { under: "example-9.gr" },
+  { host: "www.s" },
+  { crawler: "crawler-3", country: "FR", language: "fr", state: "scheduled" },
+];
+
 try {
   await migrate(database);
   await seedFrontier(pool);
@@ -70,8 +90,6 @@ async function fill(): Promise<void> {
   console.log(`looked at again: ${await round()}`);
 }
 
-const cpuOf = async () => (await postgresCpuMs(pool)) ?? Number.NaN;
-
 async function sizes(): Promise<void> {
   const { rows } = await pool.query<{ name: string; mb: number }>(
     `select relname as name, pg_relation_size(oid) / 1e6::float8 as mb
@@ -90,24 +108,6 @@ function questionOf(asked: Readonly<Record<string, string>>): SitesQuestion {
   if (typeof question === "string") throw new Error(question);
   return question;
 }
-
-/** Usual ones, and those in which filter and order have to do with each other. */
-const filters: readonly Readonly<Record<string, string>>[] = [
-  { crawler: "crawler-1" },
-  { crawler: "crawler-90" },
-  { state: "due" },
-  { state: "blocked" },
-  { state: "unresolved" },
-  { state: "left-out" },
-  { language: "el" },
-  { country: "DE", language: "de" },
-  { organisation: "Holder 77" },
-  { tld: "gr", state: "due" },
-  { channel: "with" },
-  { under: "example-9.gr" },
-  { host: "www.s" },
-  { crawler: "crawler-3", country: "FR", language: "fr", state: "scheduled" },
-];
 
 async function measurePages(): Promise<void> {
   console.log("\n| order | filter | matches | ms, median | 95th | most | Postgres computes, mean |");

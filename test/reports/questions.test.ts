@@ -1,8 +1,10 @@
 /** The twenty questions of the runbook, asked: by page, by JSON, and of the commands whether they are there. */
 import { readFileSync } from "node:fs";
+import { deflateRawSync } from "node:zlib";
 import type { FastifyInstance } from "fastify";
 import type { Pool } from "pg";
 import { afterAll, beforeAll, expect, it } from "vitest";
+import { keptDifference } from "#coordinator/changes/text-difference";
 import { countCoverage } from "#coordinator/reports/coverage-store";
 import { keepSites } from "#coordinator/sites/sites-upkeep-store";
 import type { Database } from "#db/server-database";
@@ -10,7 +12,7 @@ import { loadedProgram } from "#ops/cli/commands";
 import { testDatabase } from "../support/database.ts";
 import { everyPart } from "../support/every-part.ts";
 import { seedFleet } from "../support/seed-fleet.ts";
-import { seedHost, seedPage, seedWorld, worldNow } from "../support/seed-world.ts";
+import { seedHost, seedPage, seedUrl, seedWorld, worldNow } from "../support/seed-world.ts";
 import { webServer } from "../support/web-server.ts";
 
 interface Question {
@@ -35,9 +37,45 @@ const questions = readFileSync("ops/runbook/questions.md", "utf8")
 
 /** What the page shows, and the JSON holds, when it answers. */
 const answers: Readonly<Record<number, { readonly page: RegExp; readonly json: object }>> = {
+  1: {
+    page: /www\.example\.org/,
+    json: {
+      sort: "failures",
+      sites: expect.arrayContaining([expect.objectContaining({ failures: expect.any(Number) })]),
+    },
+  },
+  2: {
+    page: /The harbour/,
+    json: {
+      pages: {
+        counts: expect.anything(),
+        urls: expect.arrayContaining([expect.objectContaining({ url: "https://www.example.org/" })]),
+      },
+    },
+  },
+  3: {
+    page: /\/private/,
+    json: {
+      pages: {
+        urls: [
+          expect.objectContaining({ url: "https://www.example.org/private", state: "blocked-by-robots" }),
+        ],
+      },
+    },
+  },
   4: {
     page: /Coverage by country/,
     json: { countries: expect.arrayContaining([expect.objectContaining({ key: "GR" })]) },
+  },
+  5: {
+    page: /25/,
+    json: {
+      changes: { changes: [expect.objectContaining({ kind: "changed", difference: expect.anything() })] },
+    },
+  },
+  6: {
+    page: /7 days/,
+    json: { overview: { freshness: expect.objectContaining({ within7Days: expect.any(Number) }) } },
   },
   7: { page: /8\.0\.0\.0\/16/, json: { lines: [expect.objectContaining({ help: "absent-crawler" })] } },
   8: {
@@ -65,13 +103,19 @@ const answers: Readonly<Record<number, { readonly page: RegExp; readonly json: o
     page: /it was stopped by its host/,
     json: { crawlers: expect.arrayContaining([expect.objectContaining({ name: "berlin" })]) },
   },
-  15: { page: /athens/, json: {} },
-  16: { page: /The harbour/, json: { url: "https://www.example.org/" } },
+  15: {
+    page: /old\.example\.org/,
+    json: { hosts: expect.arrayContaining([expect.objectContaining({ host: "old.example.org" })]) },
+  },
+  16: { page: /The harbour/, json: { page: expect.objectContaining({ url: "https://www.example.org/" }) } },
   17: {
     page: /The harbour/,
     json: { results: [expect.objectContaining({ url: "https://www.example.org/" })] },
   },
-  18: { page: /Changes/, json: { changes: expect.anything() } },
+  18: {
+    page: /The harbour/,
+    json: { changes: [expect.objectContaining({ kind: "changed", url: "https://www.example.org/" })] },
+  },
   19: { page: /How near the delegations are|Accuracy/, json: { estimate: expect.anything() } },
   20: { page: /50,000/, json: { crawler: expect.objectContaining({ name: "athens" }) } },
 };
@@ -92,10 +136,35 @@ beforeAll(async () => {
     },
   });
   await seedIndia(pool);
+  await seedUrl(pool, {
+    ...{ url: "https://www.example.org/private", state: "refused", lastOutcome: "refused-by-robots" },
+    ...{ lastReason: "Disallow: /private" },
+  });
+  await seedChangedText(pool);
   while (!(await keepSites(pool, worldNow)).rests);
   await countCoverage(pool, worldNow);
   app = webServer(database, { parts: everyPart(database) });
 });
+/** An hour ago, the price on the front page went up. */
+async function seedChangedText(pool: Pool): Promise<void> {
+  const place = {
+    part: "beginning",
+    before: "A ticket costs",
+    removed: "20",
+    added: "25",
+    after: "euro",
+  } as const;
+  const difference = keptDifference({ places: [place], more: 0 });
+  await pool.query(
+    `insert into page_change (change_number, noted_at, host_hash, url_hash, url, kind, seen_at, language, title_after, difference)
+     select 1, $1::timestamptz - interval '1 hour', host_hash, url_hash, url, 'changed', $1::timestamptz - interval '1 hour',
+       'en', 'The harbour', $2
+     from frontier_url where url = 'https://www.example.org/'`,
+    [worldNow, deflateRawSync(difference)],
+  );
+  await pool.query("update change_feed set last_number = 1");
+}
+
 /** A subnet that athens has from far away, although berlin measured less. */
 async function seedIndia(pool: Pool): Promise<void> {
   await pool.query(`

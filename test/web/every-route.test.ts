@@ -62,6 +62,7 @@ const staffsReads = [
   "/accuracy",
   "/who",
   "/explore",
+  "/explore/map",
   "/graph",
   "/search",
   "/sites",
@@ -85,6 +86,7 @@ const staffsReads = [
   "/registry/jobs/:jobId",
   "/registry/plans/:jobId",
   "/policies",
+  "/sites/:host",
 ]
   .flatMap((path) => [path, path === "/" ? "/api/overview" : `/api${path}`])
   .concat([
@@ -109,7 +111,7 @@ const ownSends = [
   ...["/sign-out", "/account/sessions/:id/end", "/account/sessions/end-others"],
   ...["/account/views", "/account/views/:id/delete"],
 ];
-const staffsSends = ["/submit"];
+const staffsSends = ["/submit", "/sites/:host/fetch-again"];
 const partnersSends = ["/crawlers/:name/drain", "/crawlers/:name/resume"];
 
 let database: Database;

@@ -129,7 +129,7 @@ function figuresText({ totals, rates, lastDay, accuracy }: Overview): string {
     [
       "accuracy",
       accuracy.share === null
-        ? "no subnet was sampled yet"
+        ? "no subnet has been sampled"
         : accuracy.samples < leastSamples
           ? sampledShare(accuracy.nearlyBest, accuracy.samples)
           : `${percentText(accuracy.share)} within ${nearlyBestMs} ms of the nearest (${percentText(accuracy.low)} to ${percentText(accuracy.high)}, ${howMany(accuracy.samples, "sample")})`,
@@ -148,7 +148,7 @@ function historyText({ history }: Overview): string {
 const numeric = (title: string): Column => ({ title, align: "right" });
 
 function queueText({ queue }: Overview): string {
-  if (queue.hosts === 0) return "Nothing that is due waits.";
+  if (queue.hosts === 0) return "No host is due.";
   const row = (name: string, age: (typeof queue.reasons)[number] | typeof queue) => [
     name,
     `${queue.isEstimate ? "~" : ""}${count(age.hosts)}`,

@@ -64,7 +64,7 @@ export function reportCommand(): Command {
       .option("--day <day>", "as of this day, such as 2026-03-01 (default: the latest)")
       .option("--country <code>", "only hosts of this country, such as DE")
       .option("--language <code>", "only hosts of this language, such as de")
-      .option("--range <range>", "days over which it is shown: 7d, 30d, 90d, 1y", "30d"),
+      .option("--range <range>", "days over which it is shown: 7d, 30d, 90d, 1y", "90d"),
   );
   command.addCommand(report("organisations", "which organisation has how much of the crawl", organisations));
   command.addCommand(report("subnets", "which subnets are served badly, and what would help", subnets));
@@ -108,7 +108,7 @@ async function coverage(reads: ReportReads, options: ReportOptions, now: Date): 
   };
   const question = readCoverageQuestion((name) => given[name] ?? "");
   if (typeof question === "string") throw new UsageError(question);
-  const { since, until, said } = timeRange((name) => given[name] ?? "", now, "30d");
+  const { since, until, said } = timeRange((name) => given[name] ?? "", now, "90d");
   if (said !== null) throw new UsageError(`--range: ${said}`);
   const answer = await coverageReport(reads, { ...question, since, until }, now);
   return {
