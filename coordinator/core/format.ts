@@ -68,9 +68,6 @@ export function wilsonInterval(hits: number, samples: number): ShareInterval {
   return { low: hits === 0 ? 0 : centre - reach, high: hits === samples ? 1 : centre + reach };
 }
 
-/** Of fewer samples a share says more of chance than of what was sampled. */
-export const leastSamples = 30;
-
 /** "93.2 %". */
 export function percentText(share: number): string {
   return `${(100 * share).toFixed(share > 0.999 && share < 1 ? 2 : 1)} %`;
