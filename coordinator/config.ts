@@ -12,6 +12,7 @@ import type { Database } from "#db/server-database";
 import { userAgentVersion } from "#protocol/software-version";
 import { reachableContact } from "#protocol/user-agent";
 import { suspiciousShare } from "#rir-import/shrinkage";
+import { alertsSettings } from "./alerts/alert-settings.ts";
 import { readLayer } from "./domain-sets/partition.ts";
 import { coordinatorsSettings, parentFaults, parentSettings } from "./federation/exchange.ts";
 import type { RegistryHost } from "./registry/registry-view.ts";
@@ -126,6 +127,7 @@ export const configSchema = z.strictObject({
   registry: registry.prefault({}),
   search: search.prefault({}),
   backup: backup.prefault({}),
+  alerts: alertsSettings.prefault({}),
   /** The coordinator above this one, which gets what is not its own (WEB-SAILOR section 4.4); null: there is none. */
   parent: parentSettings.nullable().default(null),
   coordinators: coordinatorsSettings.prefault({}),

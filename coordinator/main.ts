@@ -12,6 +12,7 @@ import { jobs, Timekeeper } from "#core/scheduler";
 import { postgresVersion } from "#db/server-database";
 import { loadZlibSync } from "#protocol/zlib-sync-inflater";
 import { accessOver, accessParts, anonymousMayRead } from "./access/start.ts";
+import { alertDuties, alertPart } from "./alerts/start.ts";
 import { followFleet, scheduleBalance, succession } from "./balance/start.ts";
 import { changePart, scheduleChanges } from "./changes/start.ts";
 import { channelPart, scheduleChannels } from "./channels/start.ts";
@@ -40,6 +41,7 @@ import { createDelegationStore } from "./delegation/store.ts";
 import { partitionOf } from "./domain-sets/partition.ts";
 import { explorePart } from "./explore/start.ts";
 import { coordinatorPart, linkCoordinators } from "./federation/start.ts";
+import { findPart } from "./find/start.ts";
 import { fleetPart } from "./fleet/start.ts";
 import { createFrontierStore } from "./frontier/frontier-store.ts";
 import { KnownUrls } from "./frontier/known-urls.ts";
@@ -63,6 +65,7 @@ import { type ReviewedDatabase, reviewDatabase } from "./journal/went-back-store
 import { following } from "./live-config.ts";
 import { followRegistry, readAnew, readWhatIsKnown } from "./load-state.ts";
 import { optOutDuties } from "./opt-outs/start.ts";
+import { createChartReads } from "./overview/chart-reads.ts";
 import { Counters } from "./overview/counters.ts";
 import { createIncidentStore } from "./overview/incident-store.ts";
 import type { LiveState } from "./overview/overview.ts";
@@ -79,6 +82,7 @@ import {
 import { recrawlDuties, recrawlPart } from "./recrawl/start.ts";
 import { registryPart } from "./registry/start.ts";
 import { releaseDuties } from "./releases/start.ts";
+import { reportPart, scheduleReports } from "./reports/start.ts";
 import { createResultStore } from "./results/result-store.ts";
 import { gatewaySettings, outboxSettings, recalibrationRule, watchRoom } from "./room-settings.ts";
 import type { IndexKeeper } from "./search/memory/index-keeper-store.ts";
@@ -333,6 +337,13 @@ async function openRooms(ground: Ground) {
     config,
   );
   const { metrics } = counters;
+  const alerts = alertDuties(
+    {
+      ...{ pool, timekeeper, resolver: ground.resolver, metrics: metrics.operation, health: ground.health },
+      ...{ facts: watching.alertFacts, leads, log, now, nowMs: () => performance.now() },
+    },
+    config,
+  );
   const releases = releaseDuties({ pool, timekeeper, metrics, log, now, online: here, send });
   const links = linkCoordinators({ pool, timekeeper, metrics: metrics.coordinators, log, now }, config);
   const keys = keyDuties(
@@ -402,7 +413,7 @@ async function openRooms(ground: Ground) {
   fleet.open(gateway);
   return {
     ...{ recalibration, probing, delegations, trusting, recrawls, paces, watching, releases, links, keys },
-    ...{ moves, optOuts, outbox, retention, gateway, withoutRoom },
+    ...{ moves, optOuts, outbox, retention, gateway, withoutRoom, alerts },
   };
 }
 
@@ -504,17 +515,20 @@ export function pagesOfRooms(options: RoomOptions): readonly WebPart[] {
     explorePart(options),
     policyPart(options),
     registryPart(options),
-    recrawlPart(options.pool),
+    recrawlPart(options.pool, async (range) => await createChartReads(options.pool).charts("recrawl", range)),
     changePart(options),
     graphPart(options.pool),
     channelPart(options),
     siteCapPart(options.pool),
     sitePart(options),
+    reportPart(options),
     submissionPart(options),
     hintPart(options),
     alertMutePart(options.pool),
+    alertPart(options),
     coordinatorPart(options),
     storagePart(options),
+    findPart(options.pool),
     ...accessParts(options.pool, options),
   ];
 }
@@ -547,10 +561,19 @@ function scheduleJobs(ground: Ground, rooms: Rooms, index: IndexKeeper): void {
   scheduleWakeUps(timekeeper, ground.idle);
   scheduleDelegation(ports, config);
   scheduleBalance(ports, config);
-  const own = [rooms.keys, rooms.watching, delegations, rooms.paces, rooms.outbox, rooms.retention];
+  const own = [
+    rooms.keys,
+    rooms.watching,
+    rooms.alerts,
+    delegations,
+    rooms.paces,
+    rooms.outbox,
+    rooms.retention,
+  ];
   for (const room of own) room.start();
   scheduleSearch({ pool, timekeeper, now, nowMs });
   scheduleSites({ pool, timekeeper, now, nowMs });
+  scheduleReports({ pool, timekeeper, log, now });
   scheduleUpkeep({ pool, incidents, timekeeper, now });
   scheduleRanking({ database, timekeeper, log, now });
   scheduleHostWorths({ pool, timekeeper, order: () => frontierOrder(config.frontier), now, nowMs });

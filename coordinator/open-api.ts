@@ -1,10 +1,12 @@
 /** The API's description (OpenAPI 3.1), made from the operations of all rooms. */
 import { softwareVersion } from "#protocol/software-version";
 import { accessApi, partnerAccessApi } from "./access/access-api.ts";
+import { alertsApi } from "./alerts/alerts-api.ts";
 import { changesApi } from "./changes/changes-api.ts";
 import { channelsApi } from "./channels/channels-api.ts";
 import { exploreApi } from "./explore/explore-api.ts";
 import { federationApi } from "./federation/federation-api.ts";
+import { findApi } from "./find/find-api.ts";
 import { crawlerApi } from "./fleet/crawler-api.ts";
 import { fleetApi } from "./fleet/fleet-api.ts";
 import { invitationApi } from "./fleet/invitation-api.ts";
@@ -15,9 +17,11 @@ import { recrawlApi } from "./recrawl/recrawl-api.ts";
 import { registryJobApi } from "./registry/job-api.ts";
 import { registryApi } from "./registry/registry-api.ts";
 import { releasesApi, versionsApi } from "./releases/releases-api.ts";
+import { reportsApi } from "./reports/reports-api.ts";
 import { searchApi } from "./search/search-api.ts";
 import { settingsApi } from "./settings/settings-api.ts";
 import { siteCapsApi } from "./site-caps/site-caps-api.ts";
+import { siteApi } from "./sites/site-api.ts";
 import { siteFilesApi, sitesApi } from "./sites/sites-api.ts";
 import { storageApi } from "./storage/storage-api.ts";
 import { submissionsApi } from "./submissions/submissions-api.ts";
@@ -33,17 +37,19 @@ export const apiGroups: Readonly<Record<string, readonly ApiOperations[]>> = {
   contact: [contactApi],
   coordinators: [federationApi],
   explore: [exploreApi],
+  find: [findApi],
   fleet: [fleetApi, crawlerApi, partnerAccessApi, invitationApi, versionsApi, optOutsApi, siteCapsApi],
   graph: [graphApi],
   hints: [hintsApi, indexNowApi],
   operation: [operationApi],
-  overview: [overviewApi],
+  overview: [overviewApi, alertsApi],
   policies: [settingsApi],
   recrawl: [recrawlApi],
   registry: [registryApi, registryJobApi],
   releases: [releasesApi],
+  reports: [reportsApi],
   search: [searchApi],
-  sites: [sitesApi, siteFilesApi],
+  sites: [sitesApi, siteFilesApi, siteApi],
   storage: [storageApi],
   urls: [submissionsApi],
   who: [whoApi],

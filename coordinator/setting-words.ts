@@ -29,6 +29,22 @@ export const settingWords: Readonly<Record<string, string>> = {
     "Where searches are answered from: memory, in a process of its own, or database. Left out: from memory once there are 20,000 pages, as long as they fit into what it may have.",
   "search.indexMegabytes":
     "What the process of the index in memory may take, in MB (2^20 bytes). Beyond it the database answers. Left out: half of what the machine has free when it starts.",
+  "alerts.digestSeconds":
+    "Alerts that begin or end within so many seconds are one message, and one that is over by then is in none.",
+  "alerts.againMinutes":
+    "An alert that ends and begins again, or names something more, is sent once in so many minutes.",
+  "alerts.webhooks":
+    "Webhooks that alerts are sent to, each with `name`, `url`, `secret` (whsec_ and 24 to 64 bytes in base64) or `secretFile`, `least` (critical, warning or info: from which severity on; warning where it is left out) and `allowSpecialPurpose` (true or ranges: the receiver may be at a private address). The secret may stand in the environment: `NEARCRAWL_WEBHOOK_SECRET_` and the name in capitals, with _ for -. See the runbook, monitoring.",
+  "alerts.email.host": "The SMTP server that alerts are sent by. Without `[alerts.email]` there is no mail.",
+  "alerts.email.port": "587 for starttls, mostly 465 for implicit.",
+  "alerts.email.tls":
+    "starttls: asked for, and needed; implicit: TLS from the first byte; none: for a server on this machine alone.",
+  "alerts.email.user": "Whom the server knows. Left out: it asks for nothing.",
+  "alerts.email.password": "Better in passwordFile, or in the environment (NEARCRAWL_SMTP_PASSWORD).",
+  "alerts.email.passwordFile": "A file that holds the password and nothing else.",
+  "alerts.email.from": "The sender: an address that the server may send for.",
+  "alerts.email.to": "Who is told: up to 50 addresses.",
+  "alerts.email.least": "From which severity on mail is sent.",
   databaseGigabytes:
     "What a Postgres server of one's own has room for, in GB (10^9 bytes): the alert disk-left then tells how many days are left. Of the embedded one the coordinator sees its disk itself.",
   logLevel: "What is logged at least, as JSON lines on standard output.",

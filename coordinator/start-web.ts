@@ -5,8 +5,6 @@ import { readFileSync } from "node:fs";
 import { createServer, type RequestListener, type Server } from "node:http";
 import { createServer as createSecureServer } from "node:https";
 import type { AddressInfo } from "node:net";
-import { fileURLToPath } from "node:url";
-import fastifyStatic from "@fastify/static";
 import { type FastifyInstance, type FastifyRequest, fastify } from "fastify";
 import type { Pool } from "pg";
 import type { AuditLog } from "#core/audit";
@@ -17,6 +15,7 @@ import type { NameResolver } from "#core/name-resolver";
 import { createPool, type Database } from "#db/server-database";
 import { pinOf } from "#protocol/identity";
 import { notedOptOuts, noteOwnChanges } from "./access/system-audit-store.ts";
+import { readRunbook } from "./alerts/runbook-reads.ts";
 import type { CoordinatorConfig } from "./config.ts";
 import { stateCoordinatorPlace } from "./crawlers/coordinator-presence-store.ts";
 import { createInvitationStore } from "./crawlers/invitation-store.ts";
@@ -48,6 +47,8 @@ import type { SearchReads } from "./search/search-answer.ts";
 import { type Access, openAccess, viewerOf } from "./web/access.ts";
 import { Actions, type WebPart } from "./web/actions.ts";
 import { addApiRoutes } from "./web/api-page.ts";
+import { addAssets, addRobots } from "./web/asset-routes.ts";
+import { compressAnswers } from "./web/compression.ts";
 import { guard, refuseUnrouted } from "./web/guard.ts";
 import { addRateLimits } from "./web/rate-limits.ts";
 import { rememberingAccess } from "./web/remembered-access.ts";
@@ -299,9 +300,6 @@ function serverOf(tls: WebSettings["tls"], handler: RequestListener): Server {
 
 const unaudited = { record: async () => {} };
 
-/** In the source folder and in dist alike: beside this file's folder. */
-const assetsFolder = fileURLToPath(new URL("./web/assets/", import.meta.url));
-
 export function createWebServer(ports: WebPorts): FastifyInstance {
   const { settings } = ports;
   const guarded = { version: settings.version, secure: settings.tls !== null };
@@ -318,19 +316,21 @@ export function createWebServer(ports: WebPorts): FastifyInstance {
   });
   const access = ports.access ?? openAccess;
   const knowing = { ...ports, access, viewerOf: (request: FastifyRequest) => viewerOf(access, request) };
+  compressAnswers(app);
   guard(app, {
     ...{ ...knowing, settings: guarded },
     ...(settings.bodyTimeoutMs === undefined ? {} : { bodyTimeoutMs: settings.bodyTimeoutMs }),
   });
   addRateLimits(app, settings);
   if (ports.beforeAnswer) answerAfter(app, ports.beforeAnswer);
-  app.register(fastifyStatic, { root: assetsFolder, prefix: "/assets/", maxAge: "1h", index: false });
+  addAssets(app, settings);
+  addRobots(app);
   const overview = liveOverview(app, ports);
   const shared = { access, version: settings.version, now: ports.now };
   const views = new Views(app, shared);
   const actions = new Actions(app, { ...shared, audit: ports.audit ?? unaudited });
   const alerts = new AlertsInTime(ports.reads, ports.health);
-  addOverviewViews(views, { ...ports, overview, alerts });
+  addOverviewViews(views, { ...ports, overview, alerts, runbook: readRunbook() });
   addViews(views, ports);
   addApiRoutes(app, views, describeApi, settings.publicUrl ?? null);
   for (const addPart of ports.parts ?? []) addPart({ app, views, actions, access });

@@ -68,7 +68,7 @@ const coordinatorStoreys: readonly (readonly string[])[] = [
     "submissions",
     "journal",
   ],
-  ["search", "who", "overview", "fleet", "storage", "sites"],
+  ["search", "who", "overview", "alerts", "fleet", "storage", "sites", "find", "reports"],
 ];
 /** Of `start.ts` of any room, and of files that lie in no room. */
 const wiring = ".";

@@ -1,4 +1,4 @@
-/** /account: who one is here, and one's own sessions, which can be ended. */
+/** /account: who one is here, one's saved views, and one's own sessions, which can be ended. */
 
 import { z } from "zod";
 import type { Session, SessionStore } from "#core/access-types";
@@ -9,9 +9,11 @@ import { ago, crawlerLink, instant } from "../web/format.ts";
 import { type Html, html, nothing } from "../web/html.ts";
 import { formToken, type PageViewer } from "../web/page-frame.ts";
 import { accessApi } from "./access-api.ts";
+import { type SavedView, type SavedViewStore, viewsOf } from "./saved-view.ts";
 
 export interface AccountPorts {
   readonly sessions: Pick<SessionStore, "list" | "end">;
+  readonly savedViews: SavedViewStore;
 }
 
 /** As JSON and on the page. */
@@ -22,6 +24,7 @@ export interface Account {
   readonly scopes: readonly Scope[];
   readonly crawlers: readonly string[];
   readonly sessions: readonly (Session & { readonly isThisOne: boolean })[];
+  readonly savedViews: readonly SavedView[];
 }
 
 export function accountRoutes(ports: AccountPorts): WebPart {
@@ -60,7 +63,8 @@ async function accountOf(visit: Visit, ports: AccountPorts, now: Date): Promise<
   const { name, role, scopes, crawlers } = visit.actor;
   const own = await ownSessions(visit, ports, now);
   const sessions = own.map((session) => ({ ...session, isThisOne: session.sessionId === visit.sessionId }));
-  return { name, role, scopes, crawlers, sessions };
+  const savedViews = await viewsOf(ports.savedViews, visit);
+  return { name, role, scopes, crawlers, sessions, savedViews };
 }
 
 /** Of the same name and role: an operator's anna is nobody else's anna. */
@@ -108,6 +112,7 @@ interface ShownAccount {
   readonly scopes: readonly Scope[];
   readonly crawlers: readonly string[];
   readonly sessions: readonly (Session & { readonly isThisOne: boolean })[];
+  readonly savedViews: readonly SavedView[];
 }
 
 /** `now` as ISO 8601. */
@@ -116,10 +121,20 @@ function accountBody(account: ShownAccount, viewer: PageViewer, now: string): Ht
   return html`<h1>${account.name}</h1>
 <p class="lead">Signed in as <strong>${account.role}</strong>: ${roleWords(account)}</p>
 <div class="actions"><form method="post" action="/sign-out">${formToken(viewer)}<button>Sign out</button></form>${accessLinks(viewer)}</div>
+<section><h2 id="saved-views">Saved views</h2>${savedViewList(account.savedViews, viewer)}</section>
 <section><h2>Your sessions</h2>
 <p class="small">A session ends when it was not used for 8 hours, and in any case after 7 days.</p>
 ${sessionTable(account.sessions, { now, action: (session) => endOwnForm(session, viewer) })}
 ${account.sessions.length > 1 ? endOthersForm(viewer) : nothing}</section>`;
+}
+
+function savedViewList(views: readonly SavedView[], viewer: PageViewer): Html {
+  if (views.length === 0)
+    return html`<div class="empty"><p><strong>None yet.</strong> Set the filters of a list as you need them, then choose <em>Save this view</em> at the foot of the page. Saved views come up in the search box, too.</p></div>`;
+  return html`<ul class="saved-views">${views.map(
+    ({ viewId, name, path }) =>
+      html`<li><span class="saved-view"><a href="${path}"><bdi>${name}</bdi></a> <span class="small mono break">${path}</span></span><form method="post" action="/account/views/${viewId}/delete">${formToken(viewer)}<button class="slim quiet">Delete<span class="hidden"> ${name}</span></button></form></li>`,
+  )}</ul>`;
 }
 
 function notSignedIn({ name, role }: ShownAccount): Html {

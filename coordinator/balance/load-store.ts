@@ -17,11 +17,15 @@ const mostPagesPerHost = 86_400;
 /** The usual size counts as much as so many measured pages. */
 const pagesOfUsualSize = 5;
 
+/** SQL: what one host is to be fetched a day, where every page is fetched once in so many days. */
+export const pagesPerDaySql = (recrawlDays: string) =>
+  `least(${mostPagesPerHost}, greatest(0, url_count - fetched_urls) + fetched_urls / ${recrawlDays}::float8)`;
+
 const perHost = `
   select subnet_id, finer_id, pages, pages * (fetched_bytes + ${pagesOfUsualSize * defaultMeanPageBytes}) / (fetches + ${pagesOfUsualSize}) as bytes
   from (
     select subnet_id, finer_id, fetched_bytes, fetches,
-      least(${mostPagesPerHost}, greatest(0, url_count - fetched_urls) + fetched_urls / $1::float8) as pages
+      ${pagesPerDaySql("$1")} as pages
     from frontier_host
     where state = 'resolved' and subnet_id is not null
   ) h`;

@@ -1,8 +1,10 @@
 /** Tables change_feed and page_change: the feed, as its readers read it. */
+import { inflateRawSync } from "node:zlib";
 import type { Pool } from "pg";
 import { urlHost } from "#core/ip/url-host";
-import { hostHashOf } from "#core/url-key";
+import { hostHashOf, type UrlAddress } from "#core/url-key";
 import { type ChangeFilter, changeFits, type PageChange } from "./page-change.ts";
+import { readDifference } from "./text-difference.ts";
 
 /** Changes that one answer looks at, those of one host where one is named: 0.1 s. */
 const mostLookedAt = 20_000;
@@ -53,12 +55,12 @@ async function after(pool: Pool, since: number, { filter, limit }: ChangeQuery):
 
 async function latest(
   pool: Pool,
-  { filter, limit }: ChangeQuery,
+  { filter, limit, before }: ChangeQuery,
 ): Promise<Extract<ChangesRead, { type: "read" }>> {
   const found: PageChange[] = [];
   const { last } = (await readRows(pool, everything, { above: 0, through: 0, most: 1 })).state;
   const above = Math.max(0, last - lookedAt(filter));
-  let through = last;
+  let through = before === undefined ? last : Math.min(last, before - 1);
   for (
     let looked = 0;
     through > above && found.length < limit && looked < mostLookedAt;
@@ -81,12 +83,36 @@ interface WantedRows {
   readonly latestFirst?: boolean;
 }
 
+/** Of a host's changes, the latest ones, those of one URL: the latest first. */
+export async function changesOfUrl(
+  pool: Pool,
+  { hostHash, urlHash }: UrlAddress,
+  most: number,
+): Promise<PageChange[]> {
+  const { rows } = await pool.query<FoundRow>(
+    `select 0 as last, 0 as "removedThrough", '[]'::jsonb as jumps, ${rowSql}
+     from (
+       select *
+       from (
+         select * from page_change where host_hash = $1 order by change_number desc limit ${mostLookedAt}
+       ) latest
+       where url_hash = $2
+       order by change_number desc
+       limit $3
+     ) c${statedJoins}
+     order by c.change_number desc`,
+    [hostHash, urlHash, most],
+  );
+  return rows.flatMap(changeOf);
+}
+
 /** Postgres' columns as the fields that they become; the state is of the same moment as the rows. */
 const rowSql = `c.change_number::float8 as number, c.noted_at as "notedAt", c.url, c.kind, c.seen_at as "seenAt",
   c.status, c.reason, c.language, c.digest_before as "digestBefore", c.digest_after as "digestAfter",
   c.simhash_distance as "simhashDistance", case when silent.is_so is null then c.title_before end as "titleBefore",
   case when silent.is_so is null then c.title_after end as "titleAfter",
   c.words_before as "wordsBefore", c.words_after as "wordsAfter", c.links_before as "linksBefore",
+  case when silent.is_so is null then c.difference end as difference,
   c.links_after as "linksAfter", c.links_added as "linksAdded", c.links_removed as "linksRemoved", c.location,
   case when stated.set_id is not null then
     jsonb_build_object('answers', stated.answers, 'statements', stated.stated) end as stated,
@@ -108,7 +134,8 @@ const statedJoins = `
          and coalesce(s.answers ->> 'search', 'allowed') <> 'allowed'
      ) silent on true`;
 
-type FoundRow = Omit<PageChange, "host" | "number"> & {
+type FoundRow = Omit<PageChange, "host" | "number" | "difference"> & {
+  readonly difference: Buffer | null;
   readonly number: number | null;
   readonly last: number;
   readonly removedThrough: number;
@@ -150,7 +177,9 @@ async function readRows(
 
 function changeOf({ number, last: _, removedThrough: __, jumps: ___, ...row }: FoundRow): PageChange[] {
   if (number === null) return [];
-  return [{ ...row, number, host: urlHost(row.url) }];
+  const difference =
+    row.difference === null ? null : readDifference(inflateRawSync(row.difference).toString());
+  return [{ ...row, number, host: urlHost(row.url), difference }];
 }
 
 // The change feed as its readers know it: a cursor is the number of the last change that was read.
@@ -181,6 +210,8 @@ export interface ChangeQuery {
   readonly filter: ChangeFilter;
   /** Changes at most. */
   readonly limit: number;
+  /** Of the latest ones: those with lower numbers alone. */
+  readonly before?: number;
 }
 
 export type ChangesRead =

@@ -1,4 +1,5 @@
 /** Table page_change_inbox: what a batch of results changed, in the transaction that stores them. */
+import { deflateRawSync } from "node:zlib";
 import type { Pool, PoolClient } from "pg";
 import { nameOf, type UrlAddress } from "#core/url-key";
 import { asInteger, clean, columnsOf, inTransaction } from "../database/transaction.ts";
@@ -7,6 +8,7 @@ import { type CountedResult, indexedPage } from "../results/accepted-result.ts";
 import type { ChangedLink } from "../results/link-writes.ts";
 import { fetchedAtOf, reasonOf, replacesPage } from "../results/result-rows.ts";
 import { changesOfVisit, type SeenPage, statedChange, type Visit } from "./page-change.ts";
+import { type IndexedText, keptDifference, textDifference } from "./text-difference.ts";
 
 interface Known {
   readonly before: SeenPage | null;
@@ -21,6 +23,7 @@ export async function watchChanges(
   const replaced = results.filter(({ result }) => replacesPage(result.outcome));
   const asTheyWere = results.filter(({ result, stated }) => stated && indexedPage(result) === null);
   const known = await knownPages(client, replaced);
+  const differences = await differencesOf(client, replaced, known);
   return async (links) => {
     const added = countByPage(links.added);
     const removed = countByPage(links.removed);
@@ -31,12 +34,17 @@ export async function watchChanges(
         added: added.get(name) ?? 0,
         removed: removed.get(name) ?? 0,
       };
-      return rowsOf(counted, visitOf(counted, { known: known.get(name) ?? unknown, links: changes, now }));
+      const visit = visitOf(counted, { known: known.get(name) ?? unknown, links: changes, now });
+      return rowsOf(counted, visit, differences.get(name) ?? null);
     });
     rows.push(...asTheyWere.flatMap((counted) => statedRowsOf(counted, now)));
     if (rows.length > 0) await insert(client, rows);
+    await forgetDifferences(client, results.filter(isSilentFromNow));
   };
 }
+
+const isSilentFromNow = ({ stated }: CountedResult): boolean =>
+  stated?.maySearch === false && stated.before?.maySearch === true;
 
 interface LinkChanges {
   readonly added: readonly ChangedLink[];
@@ -131,10 +139,92 @@ function gaveUp({ again, next, result, before: { failures } }: CountedResult): b
 
 type Row = ReturnType<typeof rowsOf>[number];
 
-const rowsOf = ({ key }: CountedResult, visit: Visit) => rowsFor(key, changesOfVisit(visit));
+const rowsOf = ({ key }: CountedResult, visit: Visit, difference: Buffer | null) =>
+  rowsFor(key, changesOfVisit(visit), difference);
 
-function rowsFor({ hostHash, urlHash }: UrlAddress, changes: ReturnType<typeof changesOfVisit>) {
-  return changes.map((change) => ({ hostHash, urlHash, ...change }));
+function rowsFor(
+  { hostHash, urlHash }: UrlAddress,
+  changes: ReturnType<typeof changesOfVisit>,
+  difference: Buffer | null = null,
+) {
+  return changes.map((change) => ({
+    ...{ hostHash, urlHash, ...change },
+    difference: change.kind === "changed" ? difference : null,
+  }));
+}
+
+// What changed in the texts of pages that were read before, and were another body then.
+
+type TextRow = UrlAddress &
+  Omit<IndexedText, "headings"> & { readonly headings: readonly { readonly text: string }[] };
+
+/** Stored lexemes are compressed; longer ones are not compared. */
+const mostLexemeBytes = 64 * 1024;
+
+/** By `nameOf`, as they are kept. Of pages that are not to be searched, or were not, none is made. */
+async function differencesOf(
+  client: PoolClient,
+  replaced: readonly CountedResult[],
+  known: ReadonlyMap<string, Known>,
+): Promise<Map<string, Buffer>> {
+  const changed = new Map(
+    replaced.flatMap((counted) => {
+      const name = nameOf(counted.key);
+      const [before, after] = [known.get(name)?.before, indexedPage(counted.result)];
+      const isOther = before != null && after !== null && before.digest !== after.digest;
+      return isOther && !statedOf(counted).isSilent ? [[name, { key: counted.key, after }] as const] : [];
+    }),
+  );
+  if (changed.size === 0) return new Map();
+  const keys = [...changed.values()].map(({ key }) => key);
+  const { rows } = await client.query<TextRow>(
+    `select p.host_hash as "hostHash", p.url_hash as "urlHash", p.description, p.headings, p.excerpt,
+       p.text_search_config as "textSearchConfig",
+       case when pg_column_size(p.lexemes) <= ${mostLexemeBytes} then p.lexemes::text end as lexemes
+     from unnest($1::bigint[], $2::bigint[]) as given (host_hash, url_hash)
+     join page p using (host_hash, url_hash)`,
+    [keys.map(({ hostHash }) => hostHash), keys.map(({ urlHash }) => urlHash)],
+  );
+  return new Map(
+    rows.flatMap((row) => {
+      const name = nameOf(row);
+      const { headings, description, excerpt, ...after } = changed.get(name)!.after;
+      const difference = textDifference(
+        { ...row, headings: row.headings.map(({ text }) => text) },
+        {
+          ...after,
+          ...{ description: clean(description), excerpt: clean(excerpt) },
+          headings: headings.map(({ text }) => clean(text)),
+        },
+      );
+      return difference === null ? [] : [[name, deflateRawSync(keptDifference(difference))] as const];
+    }),
+  );
+}
+
+/** Nothing of the texts of an opt-out's hosts stays. */
+export async function forgetDifferencesOfHosts(pool: Pool, optOutId: number): Promise<void> {
+  for (const table of ["page_change_inbox", "page_change"])
+    await pool.query(
+      `update ${table}
+       set difference = null
+       where host_hash in (select host_hash from frontier_host where opt_out_id = $1) and difference is not null`,
+      [optOutId],
+    );
+}
+
+/** What was kept of a page's text goes when it is not to be searched any more. */
+async function forgetDifferences(client: PoolClient, results: readonly CountedResult[]): Promise<void> {
+  if (results.length === 0) return;
+  const keys = [results.map(({ key }) => key.hostHash), results.map(({ key }) => key.urlHash)];
+  for (const table of ["page_change_inbox", "page_change"])
+    await client.query(
+      `update ${table} c
+       set difference = null
+       from unnest($1::bigint[], $2::bigint[]) as given (host_hash, url_hash)
+       where c.host_hash = given.host_hash and c.url_hash = given.url_hash and c.difference is not null`,
+      keys,
+    );
 }
 
 /** Name of the row's field, column and its type. */
@@ -161,6 +251,7 @@ const columns = [
   ["location", "location", "text"],
   ["preferenceSet", "preference_set", "int"],
   ["preferenceSetBefore", "preference_set_before", "int"],
+  ["difference", "difference", "bytea"],
 ] as const satisfies readonly (readonly [keyof Row, string, string])[];
 
 /** Of a change, as the inbox and the feed both have them. */

@@ -3,12 +3,32 @@ import { z } from "zod";
 import { answersSchema, statementSchema } from "../results/stated-uses-api.ts";
 import { type ApiOperations, dateTime, errorAnswer, refusals } from "../web/api-operation.ts";
 import { changeKinds } from "./page-change.ts";
+import { textParts } from "./text-difference.ts";
 
 const statedThen = z
   .object({ answers: answersSchema, statements: z.array(statementSchema) })
   .meta({ id: "StatedThen" });
 
-const pageChange = z
+export const textDifference = z
+  .object({
+    places: z.array(
+      z.object({
+        part: z
+          .enum(textParts)
+          .describe(
+            "further-down: of the rest of the text, by its index terms, since nothing else is kept of it.",
+          ),
+        before: z.string().describe("Words in front of it, as they are now."),
+        removed: z.string(),
+        added: z.string(),
+        after: z.string().describe("Words behind it."),
+      }),
+    ),
+    more: z.int().describe("Places that differ beyond those."),
+  })
+  .meta({ id: "TextDifference" });
+
+export const pageChange = z
   .object({
     number: z.int().describe("The cursor behind this change. Numbers go up by one."),
     host: z.string(),
@@ -35,6 +55,11 @@ const pageChange = z
       .nullable()
       .describe("What the site stated of the page's uses at that visit; null: nothing, or there is no page."),
     statedBefore: statedThen.nullable().describe("Of preferences-changed: what it stated before."),
+    difference: textDifference
+      .nullable()
+      .describe(
+        "Of changed: where the texts differ. Null: the text is the same, too long to compare, or not to be shown.",
+      ),
     words: z.string().describe("The same in plain words."),
   })
   .meta({ id: "PageChange" });
@@ -132,6 +157,18 @@ export const changesApi = {
                 ],
               },
               statedBefore: null,
+              difference: {
+                places: [
+                  {
+                    part: "beginning",
+                    before: "The ferry leaves the harbour every",
+                    removed: "morning at seven",
+                    added: "hour from six",
+                    after: "and takes forty minutes.",
+                  },
+                ],
+                more: 0,
+              },
               words:
                 "the text: 5 of 64 bits of its simhash differ; 120 → 140 words; title “The ferry” → “The ferry, summer”",
             },

@@ -4,6 +4,7 @@ import { howMany } from "#core/format";
 import type { StatedPreference, UseAnswers } from "#protocol/preferences";
 import { simhashDistance } from "#protocol/result";
 import { answersText, statementWords } from "../results/stated-uses.ts";
+import type { TextDifference } from "./text-difference.ts";
 
 /**
  * first-seen     the index has the page for the first time
@@ -73,6 +74,8 @@ export interface PageChange extends Omit<VisitChange, "preferenceSet" | "prefere
   /** What was stated of its uses then, and before in a change of that. */
   readonly stated: StatedThen | null;
   readonly statedBefore: StatedThen | null;
+  /** Of a changed page; null: nothing of the text that may be shown, or it was too much to compare. */
+  readonly difference: TextDifference | null;
 }
 
 export interface ChangeFilter {
@@ -240,7 +243,7 @@ export const kindWords: Readonly<Record<ChangeKind, string>> = {
 };
 
 /** What happened, in one line: `43 of 64 bits of the text, 120 → 98 words; title “Old” → “New”`. */
-export function changeWords(change: Omit<PageChange, "number" | "host" | "notedAt">): string {
+export function changeWords(change: Omit<PageChange, "number" | "host" | "notedAt" | "difference">): string {
   switch (change.kind) {
     case "first-seen":
     case "came-back":

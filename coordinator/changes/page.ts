@@ -3,10 +3,13 @@
 import { feedHead } from "../channels/page.ts";
 import { answersText } from "../results/stated-uses.ts";
 import { options } from "../web/components.ts";
+import { type FilterChip, filterChips } from "../web/filter-chips.ts";
 import { askAbout, instant } from "../web/format.ts";
 import { type CsvTable, type Html, html, nothing, pathWith } from "../web/html.ts";
+import { foldedDifference } from "./difference-page.ts";
 import { changeKinds, changeWords, kindWords, type PageChange } from "./page-change.ts";
 import type { ChangesAsked } from "./read-changes.ts";
+import { differenceText } from "./text-difference.ts";
 
 export interface ChangesPage {
   readonly asked: ChangesAsked;
@@ -19,10 +22,10 @@ export interface ChangesPage {
 export function changesBody(page: ChangesPage): Html {
   const { asked, changes } = page;
   return html`${feedHead("/changes", "Changes", html`<span id="live" hidden></span>`)}
-<p class="lead">What visits found new, changed or gone on the pages that are crawled, the latest first.</p>
+<p class="lead">Pages that were new, changed or gone when they were last fetched, latest first.</p>
 ${filters(asked)}
 <div class="scroll" tabindex="0" role="region" aria-label="Changes"><table class="feed">
-<thead><tr><th scope="col">When</th><th scope="col">What</th><th scope="col">Page</th><th scope="col">In words</th></tr></thead>
+<thead><tr><th scope="col">When</th><th scope="col">Change</th><th scope="col">Page</th><th scope="col">Details</th></tr></thead>
 <tbody${asked.since === "" ? html` data-stream="${streamOf(page)}"` : nothing}>${[...changes].reverse().map(row)}</tbody></table></div>
 ${changes.length === 0 ? nothingFound(page) : nothing}
 ${pager(page)}
@@ -35,11 +38,25 @@ const streamOf = ({ asked, next }: ChangesPage) =>
 
 function filters(asked: ChangesAsked): Html {
   const kinds = changeKinds.map((kind) => [kind, kindWords[kind]] as const);
-  const isFiltered = [asked.host, asked.prefix, asked.dset, asked.kind].some((text) => text !== "");
   return html`<form class="feed-filters" action="/changes">
-<div><label for="changes-kind">What</label><select id="changes-kind" name="kind">${options([["", "everything"], ...kinds], asked.kind)}</select></div>
+<div><label for="changes-kind">Change</label><select id="changes-kind" name="kind">${options([["", "everything"], ...kinds], asked.kind)}</select></div>
 ${field(asked, "host", "Host", "www.example.org")}${field(asked, "prefix", "URLs that begin with", "https://www.example.org/docs/")}${field(asked, "dset", "Domain set", ".gr lang:el")}
-<button>Show</button>${isFiltered ? html`<a class="button quiet" href="/changes">Show all</a>` : nothing}</form>`;
+<button>Show</button></form>
+${filterChips("/changes", { ...asked }, chipsOf(asked))}`;
+}
+
+function chipsOf({ kind, ...asked }: ChangesAsked): FilterChip[] {
+  const texts = [
+    ["host", "Host"],
+    ["prefix", "URLs that begin with"],
+    ["dset", "Domain set"],
+  ] as const;
+  const chips = texts.map(([name, label]) => ({ name, label, value: asked[name] }));
+  const shown = changeKinds.find((one) => one === kind);
+  return [
+    { name: "kind", label: "Change", value: shown === undefined ? kind : kindWords[shown] },
+    ...chips,
+  ].filter(({ value }) => value !== "");
 }
 
 function field(asked: ChangesAsked, name: "host" | "prefix" | "dset", label: string, like: string): Html {
@@ -48,20 +65,20 @@ function field(asked: ChangesAsked, name: "host" | "prefix" | "dset", label: str
 
 function row(change: PageChange): Html {
   const { kind, url, seenAt } = change;
-  return html`<tr><td class="nowrap">${instant(seenAt.toISOString())}</td><td class="nowrap"><span class="kind kind-${kind}">${kindWords[kind]}</span></td><td class="break">${askAbout(url)}</td><td class="wide">${changeWords(change)}</td></tr>`;
+  return html`<tr><td class="nowrap">${instant(seenAt.toISOString())}</td><td class="nowrap"><span class="kind kind-${kind}">${kindWords[kind]}</span></td><td class="break">${askAbout(url)}</td><td class="wide"><bdi>${changeWords(change)}</bdi>${foldedDifference(change.difference)}</td></tr>`;
 }
 
 function nothingFound({ asked, more }: ChangesPage): Html {
   if (asked.since !== "" && more)
-    return html`<div class="empty"><p>Nothing fits in this part of the feed; there is more behind it.</p></div>`;
-  return html`<div class="empty"><p>Nothing has changed that fits. What the next visits find will be here.</p></div>`;
+    return html`<div class="empty"><p><strong>No match in this part of the feed.</strong> Read on: later parts may have some.</p></div>`;
+  return html`<div class="empty"><p><strong>No changes match.</strong> New ones appear here as pages are fetched.</p></div>`;
 }
 
 /** Onwards through the feed, where it was asked for since a cursor; the latest have nothing behind them. */
 function pager({ asked, next, more }: ChangesPage): Html {
   if (asked.since === "")
-    return html`<nav class="pager" aria-label="Parts of the feed"><a href="${pathWith("/changes", { ...asked, since: "earliest" })}">From the earliest that is kept</a></nav>`;
-  return html`<nav class="pager" aria-label="Parts of the feed"><a href="${pathWith("/changes", { ...asked, since: null })}">The latest</a>${more ? html`<a href="${pathWith("/changes", { ...asked, since: next })}" rel="next">Later ones</a>` : nothing}</nav>`;
+    return html`<nav class="pager" aria-label="Parts of the feed"><a href="${pathWith("/changes", { ...asked, since: "earliest" })}">From the earliest change kept</a></nav>`;
+  return html`<nav class="pager" aria-label="Parts of the feed"><a href="${pathWith("/changes", { ...asked, since: null })}">The latest</a>${more ? html`<a href="${pathWith("/changes", { ...asked, since: next })}" rel="next">Later</a>` : nothing}</nav>`;
 }
 
 const columns = [
@@ -88,12 +105,14 @@ const columns = [
   "location",
   "stated",
   "statedBefore",
+  "difference",
 ] as const satisfies readonly (keyof PageChange)[];
 
 export function changesCsv(changes: readonly PageChange[]): CsvTable {
   const textOf = (value: PageChange[(typeof columns)[number]]) => {
     if (value instanceof Date) return value.toISOString();
-    return typeof value === "object" && value !== null ? answersText(value.answers) : value;
+    if (typeof value !== "object" || value === null) return value;
+    return "places" in value ? differenceText(value) : answersText(value.answers);
   };
   return {
     columns: columns.map((name) => name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)),

@@ -30,7 +30,7 @@ export function feedHead(_path: string, title: string, more: Html = nothing): Ht
 
 function list(channels: readonly Channel[], viewer: PageViewer, mayChange: boolean): Html {
   if (channels.length === 0)
-    return html`<div class="empty"><p><strong>There is no channel.</strong> Every host is crawled as the scope says.</p></div>`;
+    return html`<div class="empty"><p><strong>No channels.</strong> Every host is crawled within the general scope.</p></div>`;
   return html`<div class="scroll" tabindex="0" role="region" aria-label="Channels"><table>
 <thead><tr><th scope="col" class="number">No.</th><th scope="col">What</th><th scope="col">Crawled of it</th><th scope="col" class="number">Pages expected</th><th scope="col">Since</th>${mayChange ? html`<th scope="col"><span class="hidden">Change</span></th>` : nothing}</tr></thead>
 <tbody>${channels.map((one) => row(one, viewer, mayChange))}</tbody></table></div>`;
@@ -49,12 +49,12 @@ function row(channel: Channel, viewer: PageViewer, mayChange: boolean): Html {
 const fields = [
   ["prefixes", "Host or directories of one host", "https://www.example.org/docs/"],
   ["seeds", "Seeds", "https://www.example.org/docs/index.html"],
-  ["include", "Crawl only what fits (* anything, $ the end)", "/docs/*.html$"],
-  ["exclude", "Leave out what fits", "/docs/old/"],
+  ["include", "Crawl only paths that match (* is anything, $ the end)", "/docs/*.html$"],
+  ["exclude", "Skip paths that match", "/docs/old/"],
 ] as const;
 
 function addForm(viewer: PageViewer, values: Readonly<Record<string, string>>): Html {
-  return html`<section><h2>Another channel</h2>
+  return html`<section><h2>Add a channel</h2>
 <form class="channel-form" method="post" action="/channels">${formToken(viewer)}
 ${fields.map(
   ([name, label, like]) =>

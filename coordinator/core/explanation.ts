@@ -31,6 +31,10 @@ export type StandingCode =
   | "not-in-registry"
   | "differs-by-place"
   | "leaf-split"
+  /** What lies in a space could not be counted in time. */
+  | "too-large-to-count"
+  /** Which network announces an address is not in the registries' files. */
+  | "routing-not-known"
   /** May be had by its domain sets; in no crawler's or not in this coordinator's; in none of its crawler's. */
   | "domain-set"
   | "no-domain-set"

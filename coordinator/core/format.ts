@@ -38,6 +38,14 @@ export function earlierVisitsWords(visits: number, kept: number): string {
   return `${howMany(visits - kept, "earlier visit")} ${isOne ? "is" : "are"} counted and not listed: fetches are kept for a time (policy retention.fetchDays)`;
 }
 
+/** Fewer samples say nothing: no mean and no share is shown of them. */
+export const leastSamples = 30;
+
+export const enoughSamples = (samples: number): boolean => samples >= leastSamples;
+
+/** What stands in place of a figure of too few samples. */
+export const tooFewWords = "too few yet";
+
 // The Wilson score interval of a share (E. B. Wilson 1927, "Probable inference, the law of succession, and
 // statistical inference", JASA 22): holds for few samples and for shares near 0 and 1, where the usual ± does not.
 
@@ -58,6 +66,20 @@ export function wilsonInterval(hits: number, samples: number): ShareInterval {
   const reach = (z / (1 + weight)) * Math.sqrt((share * (1 - share)) / samples + weight / (4 * samples));
   // At the ends the two are equal but for rounding.
   return { low: hits === 0 ? 0 : centre - reach, high: hits === samples ? 1 : centre + reach };
+}
+
+/** Of fewer samples a share says more of chance than of what was sampled. */
+export const leastSamples = 30;
+
+/** "93.2 %". */
+export function percentText(share: number): string {
+  return `${(100 * share).toFixed(share > 0.999 && share < 1 ? 2 : 1)} %`;
+}
+
+/** A share that was found by samples: "93.2 %"; of fewer than thirty "too few yet (4 of 30)"; of none "–". */
+export function sampledShare(hits: number, samples: number): string {
+  if (samples <= 0) return "–";
+  return samples < leastSamples ? `too few yet (${samples} of ${leastSamples})` : percentText(hits / samples);
 }
 
 /** "12.5 ms", "not measured". */

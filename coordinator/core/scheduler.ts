@@ -11,6 +11,8 @@ import type { Log } from "./log.ts";
 const onEveryCoordinator: ReadonlySet<string> = new Set([
   ...["observe", "observe-operation", "write-figures", "write-heartbeats", "wake-idle-crawlers"],
   ...["rotate-keys", "rotate-welcomed-keys", "offer-releases", "honour-opt-outs", "pace-crawlers"],
+  // Whoever led when the database went tells people of it.
+  "tell-without-database",
   ...["review-database", "keep-journal", "forget-journal"],
   ...["measure-crawlers", "delegate-subnets", "recalibrate", "watch-hosts-and-leaves", "review-moves"],
   // Several share the work, host by host.

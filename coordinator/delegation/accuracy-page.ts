@@ -1,8 +1,10 @@
 /** How near the delegations are: the estimate, how it is made, and the samples behind it. */
 
-import { howMany, msText } from "#core/format";
+import type { ChartHistory } from "#core/chart-history";
+import { howMany, leastSamples, msText } from "#core/format";
 import { ago, askAbout, country, crawlerLink, msOrDash, percentText } from "../web/format.ts";
 import { type CsvTable, type Html, html } from "../web/html.ts";
+import { historySection } from "../web/time-chart.ts";
 import type { AccuracyEstimate, AccuracySampleEntry } from "./accuracy.ts";
 
 export interface AccuracyView {
@@ -12,6 +14,7 @@ export interface AccuracyView {
   readonly farOnly: boolean;
   /** The latest first. */
   readonly samples: readonly AccuracySampleEntry[];
+  readonly history: ChartHistory;
 }
 
 export function accuracyBody(view: AccuracyView): Html {
@@ -20,12 +23,16 @@ export function accuracyBody(view: AccuracyView): Html {
 ${estimateWords(estimate)}
 <p class="small">Now and then a delegated subnet is picked at random, and every crawler measures it by the method of the probe rounds. Samples change no delegation; where the subnet's crawler is far off, a probe round is asked for. An address is measured for this once a month at most. The range is the Wilson score interval at 95 % confidence; where the subnet's crawler alone got no answer, it counts as far.</p>
 <section><h2>Samples <span class="ranges">${filterLink("", "all", !view.farOnly)}${filterLink("?only=far", `more than ${estimate.withinMs} ms off`, view.farOnly)}</span></h2>
-${sampleTable(view)}</section>`;
+${sampleTable(view)}</section>
+${historySection("/accuracy", { only: view.farOnly ? "far" : null }, view.history)}`;
 }
 
 function estimateWords({ share, low, high, samples, nearlyBest, withinMs, days }: AccuracyEstimate): Html {
   if (share === null) {
     return html`<div class="empty"><p><strong>No subnet was sampled in the last ${days} days.</strong> Samples begin when two crawlers are connected and a subnet is delegated; <code>accuracy.subnetsPerHour</code> says how often.</p></div>`;
+  }
+  if (samples < leastSamples) {
+    return html`<p class="lead"><strong>Too few yet (${samples} of ${leastSamples})</strong> to say how near the delegations are: ${nearlyBest} of ${howMany(samples, "sample")} in ${days} days are with a crawler within ${withinMs} ms of the nearest.</p>`;
   }
   return html`<p class="lead"><strong>${percentText(share)}</strong> of the sampled subnets are with a crawler within ${withinMs} ms of the nearest: ${nearlyBest.toLocaleString("en-GB")} of ${howMany(samples, "sample")} in ${days} days. The true share is between <strong>${percentText(low)}</strong> and <strong>${percentText(high)}</strong>.</p>`;
 }

@@ -29,6 +29,7 @@ export function createAccuracyStore(pool: Pool): AccuracyStore {
     },
     counts: async (after) => await counts(pool, after),
     list: async (query) => await list(pool, query),
+    hours: async (since, until) => await hours(pool, since, until),
     forget: async (before) => {
       const { rowCount } = await pool.query("delete from accuracy_sample where sampled_at < $1", [before]);
       return rowCount ?? 0;
@@ -64,6 +65,23 @@ async function counts(pool: Pool, after: Date): Promise<AccuracyCounts> {
     [after],
   );
   return rows[0]!;
+}
+
+async function hours(
+  pool: Pool,
+  since: Date,
+  until: Date,
+): Promise<(AccuracyCounts & { readonly hour: Date })[]> {
+  const { rows } = await pool.query<AccuracyCounts & { readonly hour: Date }>(
+    `select date_trunc('hour', sampled_at, 'UTC') as hour, count(*)::int as samples,
+       count(*) filter (where ${isNear})::int as "nearlyBest"
+     from accuracy_sample
+     where sampled_at >= $1 and sampled_at <= $2 and best_id is not null
+     group by 1
+     order by 1`,
+    [since, until],
+  );
+  return rows;
 }
 
 interface SampleRow {

@@ -237,6 +237,8 @@ export interface AccuracyStore {
     readonly most: number;
     readonly farOnly: boolean;
   }): Promise<AccuracySampleEntry[]>;
+  /** By the hour (UTC), those with samples, oldest first: how they went. */
+  hours(since: Date, until: Date): Promise<readonly (AccuracyCounts & { readonly hour: Date })[]>;
   /** Removes what is older; returns how many. */
   forget(before: Date): Promise<number>;
 }

@@ -9,6 +9,7 @@ import type { TreeColumns } from "../subnets/tree-columns.ts";
 import { PlaceLoads } from "./place-loads.ts";
 import { endPlace, parentPlace, sizeBits } from "./places.ts";
 import type { ExploredLoad } from "./reads.ts";
+import { blockOf, placesPerBlock, RollUps } from "./roll-ups.ts";
 import type { PlaceFacts } from "./tile.ts";
 import type { WorkTurns } from "./time-slices.ts";
 
@@ -28,6 +29,7 @@ export class ExploredWorld implements PlaceFacts {
   #finer: ReadonlySet<SubnetId> = new Set();
   #loads = noLoads;
   readonly summaries: BlockSummaries;
+  readonly rollUps: RollUps;
 
   constructor(state: Pick<CoordinatorState, "tree" | "delegationTable">) {
     this.tree = state.tree;
@@ -36,6 +38,7 @@ export class ExploredWorld implements PlaceFacts {
     // Of no meaning until `readRows`: to fill so many numbers at once would take its time.
     this.rows = new Int32Array(state.tree.size);
     this.summaries = new BlockSummaries(state.tree.size);
+    this.rollUps = new RollUps(this);
   }
 
   get delegationCount(): number {
@@ -56,13 +59,17 @@ export class ExploredWorld implements PlaceFacts {
 
   /** Besides the tree and the delegations. */
   get bytes(): number {
-    return this.rows.byteLength + this.#since.byteLength + this.#loads.bytes + this.summaries.bytes;
+    const own = this.rows.byteLength + this.#since.byteLength + this.#loads.bytes;
+    return own + this.summaries.bytes + this.rollUps.bytes;
   }
 
   /** Fills the rows of all places; parents stand before their children. */
   async readRows(turns: WorkTurns): Promise<void> {
     for (let from = 0; from < this.rows.length; from += placesPerPiece) {
-      this.#readRowsOf(from, Math.min(this.rows.length, from + placesPerPiece));
+      const span = { from, to: Math.min(this.rows.length, from + placesPerPiece) };
+      this.#readRowsOf(span.from, span.to);
+      // Who crawls what is asked for first, of everything.
+      await this.rollUps.prepare(span, { colouring: "crawler", nowSeconds: 0 }, turns);
       await turns.breathe();
     }
   }
@@ -79,6 +86,7 @@ export class ExploredWorld implements PlaceFacts {
       this.#inherit(from, Math.min(end, from + placesPerPiece));
       await turns.breathe();
     }
+    this.rollUps.forget(place, end);
     return place;
   }
 
@@ -217,8 +225,6 @@ const noLoads = new PlaceLoads({
  * summary only grows; it may say yes too much, and never no too much.
  */
 
-export const placesPerBlock = 1024;
-
 /** What a place adds to its block. */
 interface BlockEntry {
   readonly crawlerNumber: number;
@@ -325,8 +331,6 @@ class BlockSummaries {
     return (this.#oldest[block] as number) <= since;
   }
 }
-
-export const blockOf = (place: number): number => Math.floor(place / placesPerBlock);
 
 /** A crawler's or a label's bit. */
 export const bitOf = (number: number): number => 1 << (number & 31);

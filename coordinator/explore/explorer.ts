@@ -5,8 +5,11 @@
  */
 import type { SubnetId } from "#core/ids";
 import type { CoordinatorState } from "../delegation/state.ts";
+import { type CountryFigures, countryFigures } from "./countries.ts";
 import { ExploredWorld } from "./explored-tree.ts";
 import type { PlaceFilter } from "./filter.ts";
+import { matchesOfAll } from "./list.ts";
+import { collectPlaces } from "./occupied.ts";
 import { lastPosition, startPosition } from "./places.ts";
 import type { ExploreClock, ExploredLoad, ExploreReads } from "./reads.ts";
 import { type MapSpace, spaceOf, type Tile } from "./space.ts";
@@ -40,6 +43,9 @@ const mostRecentTiles = 24;
 /** Maps with a filter, each with its own kept tiles. */
 const mostFilteredMaps = 2;
 
+/** Lists of what filters let through: four bytes for each subnet. */
+const mostChosen = 4;
+
 const filteredTiles: TileSettings = { subnetsPerTile: 400_000, mostTiles: 24 };
 
 /** So long what was made for somebody may be shown again after a change: a filtered map goes over all subnets. */
@@ -59,6 +65,8 @@ export class Explorer {
   readonly #changed = new Set<SubnetId>();
   readonly #recent = new RecentEntries<Promise<TileCells>>(mostRecentTiles);
   readonly #filtered = new RecentEntries<Promise<ExploredMap["tiles"]>>(mostFilteredMaps);
+  readonly #countries = new RecentEntries<Promise<CountryFigures[]>>(1);
+  readonly #chosen = new RecentEntries<Promise<Int32Array>>(mostChosen);
   #map: ExploredMap | null = null;
   #isReplaced = true;
   #started = false;
@@ -142,6 +150,27 @@ export class Explorer {
     const turns = new WorkTurns(this.#ports.clock);
     const matches = filter === null ? null : filter.places.matches;
     return await this.#recent.get(key, async () => await makeTile(world, tile, { matches, turns }));
+  }
+
+  /** The places that the filter lets through, in order. */
+  async places(
+    { world }: ExploredMap,
+    filter: { readonly key: string; readonly places: PlaceFilter },
+  ): Promise<Int32Array> {
+    const key = `${this.#mapVersion}.${this.#filtersFresh.version} ${filter.key}`;
+    return await this.#chosen.get(key, async () => {
+      const turns = new WorkTurns(this.#ports.clock);
+      return await collectPlaces(matchesOfAll(world, filter.places, turns), turns);
+    });
+  }
+
+  /** What each country comes to, as it was within the last minute. */
+  async countries({ world }: ExploredMap): Promise<CountryFigures[]> {
+    const key = `${this.#mapVersion}.${this.#filtersFresh.version}`;
+    return await this.#countries.get(
+      key,
+      async () => await countryFigures(world, new WorkTurns(this.#ports.clock)),
+    );
   }
 
   async #filteredTiles(

@@ -2,12 +2,14 @@
 import { ago, askAbout, country, countText, crawlerLink, msOrDash } from "../web/format.ts";
 import { type Html, html, nothing } from "../web/html.ts";
 import type { ListAnswer, TreeAnswer } from "./answer.ts";
-import type { ExploredSubnet } from "./subnet-view.ts";
+import { shareBar, sharePatterns } from "./share-bar-page.ts";
+import type { ExploredBranch, ExploredSubnet } from "./subnet-view.ts";
+import { removedCrawler } from "./summary.ts";
 
 const orders = {
   address: "address",
   size: "size, largest first",
-  load: "load, most first",
+  load: "pages per day, most first",
   rtt: "round-trip time, longest first",
   age: "age, oldest first",
 } as const;
@@ -27,7 +29,7 @@ ${filesLine(asking)}
 /** The same list whole. */
 function filesLine(asking: Asking): Html {
   const query = asking({ view: null }).split("?")[1] ?? "";
-  return html`<p class="small files">All of it, up to 1,000,000 subnets: <a href="/explore/subnets.csv?${query}">CSV</a>, <a href="/api/explore/subnets?${query}">JSON</a>.</p>`;
+  return html`<p class="small files">The whole list, up to 1,000,000 subnets: <a href="/explore/subnets.csv?${query}">CSV</a>, <a href="/api/explore/subnets?${query}">JSON</a>.</p>`;
 }
 
 function countWords({ count, isWholeCount, subnets }: ListAnswer): string {
@@ -48,15 +50,15 @@ function orderLink(
 
 function emptyList(asking: Asking): Html {
   return html`
-<div class="empty"><p>No subnet here is like that. <a href="${asking({ at: null })}">Look in all of IPv4</a>,
-<a href="${asking({ at: "ipv6" })}">in all of IPv6</a>, or ask for less above.</p></div>`;
+<div class="empty"><p>No subnet here matches. Look in <a href="${asking({ at: null })}">all of IPv4</a> or
+<a href="${asking({ at: "ipv6" })}">all of IPv6</a>, or remove a filter above.</p></div>`;
 }
 
 function pager(answer: ListAnswer, asking: Asking): Html {
   if (answer.sort !== "address" && answer.count > answer.subnets.length)
-    return html`<p class="small">The first ${answer.subnets.length} in this order. Filter to see others, or sort by address to see all.</p>`;
+    return html`<p class="small">The first ${answer.subnets.length} in this order. Filter to see others, or sort by address to page through all.</p>`;
   if (answer.next === null) return nothing;
-  return html`<nav class="pager" aria-label="Pages"><a href="${asking({ after: answer.next })}" rel="next">Further subnets</a></nav>`;
+  return html`<nav class="pager" aria-label="Pages"><a href="${asking({ after: answer.next })}" rel="next">More subnets</a></nav>`;
 }
 
 function subnetTable(subnets: readonly ExploredSubnet[], now: string): Html {
@@ -71,7 +73,7 @@ function subnetTable(subnets: readonly ExploredSubnet[], now: string): Html {
 
 function row(subnet: ExploredSubnet, now: string): Html {
   return html`<tr>
-<th scope="row">${askAbout(subnet.range)}${subnet.name === "" ? nothing : html` <span class="small">${subnet.name}</span>`}</th>
+<th scope="row">${askAbout(subnet.range)}${subnet.name === "" ? nothing : html` <span class="small"><bdi>${subnet.name}</bdi></span>`}</th>
 <td>${holder(subnet)}</td>
 <td>${subnet.registry} ${country(subnet.country)}</td>
 <td>${crawler(subnet)}</td>
@@ -83,18 +85,19 @@ function row(subnet: ExploredSubnet, now: string): Html {
 }
 
 function holder({ holder: known }: ExploredSubnet): Html {
-  return known === null ? html`–` : html`<span class="holder">${known.name}</span>`;
+  return known === null ? html`–` : html`<bdi class="holder">${known.name}</bdi>`;
 }
 
 function crawler(subnet: ExploredSubnet): Html {
-  const marks = [subnet.anycast ? "anycast" : "", subnet.finer ? "in parts" : ""].filter(
+  const marks = [subnet.anycast ? "anycast" : "", subnet.finer ? "overrides" : ""].filter(
     (mark) => mark !== "",
   );
   const words = marks.length === 0 ? nothing : html` <span class="small">${marks.join(", ")}</span>`;
-  if (subnet.state === "none") return html`${subnet.waiting ? "waits" : "nobody"}${words}`;
-  const name = subnet.crawler === null ? html`one that left` : crawlerLink(subnet.crawler);
+  if (subnet.state === "none") return html`${subnet.waiting ? "due, nobody yet" : "nobody"}${words}`;
+  const name =
+    subnet.crawler === null ? html`${removedCrawler}` : html`<bdi>${crawlerLink(subnet.crawler)}</bdi>`;
   if (subnet.state === "delegated") return html`${name}${words}`;
-  return html`${name}${words} <span class="small">with ${subnet.decidedFor ?? "a larger one"}${subnet.waiting ? "; waits for its own" : ""}</span>`;
+  return html`${name}${words} <span class="small">from ${subnet.decidedFor ?? "a less specific one"}${subnet.waiting ? "; due, not assigned directly" : ""}</span>`;
 }
 
 function load({ pagesPerDay, dueHosts }: ExploredSubnet): Html {
@@ -107,7 +110,7 @@ function load({ pagesPerDay, dueHosts }: ExploredSubnet): Html {
 const treeOrders = {
   address: "address",
   size: "size, largest first",
-  load: "load, most first",
+  load: "pages per day, most first",
 } as const;
 
 export function treeBody(answer: TreeAnswer, asking: Asking, now: string): Html {
@@ -117,7 +120,7 @@ export function treeBody(answer: TreeAnswer, asking: Asking, now: string): Html 
   return html`
 <section aria-labelledby="tree-title">
 <h2 id="tree-title">${answer.subnet === null ? root : answer.subnet.range}</h2>
-<ol class="way">
+${sharePatterns}<ol class="way">
 <li><a href="${asking({ at: whole })}"${way.length === 0 ? html` aria-current="true"` : nothing}>${root}</a></li>
 ${way.map((subnet, depth) => html`<li class="depth-${Math.min(depth + 1, 9)}">${line(subnet, { asking, now, isHere: depth === way.length - 1 })}</li>`)}
 </ol>
@@ -132,18 +135,18 @@ interface Around {
   readonly isHere: boolean;
 }
 
-function line(subnet: ExploredSubnet, { asking, isHere }: Around): Html {
+function line(subnet: ExploredBranch, { asking, isHere }: Around): Html {
   const here = isHere ? html` aria-current="true"` : nothing;
   const rtt = subnet.rttMs === null ? nothing : html`, ${msOrDash(subnet.rttMs)}`;
-  return html`<a class="mono" href="${asking({ at: subnet.range })}"${here}>${subnet.range}</a> ${subnet.name} ${country(subnet.country)}
-<span class="small">${crawler(subnet)}${rtt}</span>${isHere ? html` <a class="small" href="/who?q=${encodeURIComponent(subnet.range)}">why?</a>` : nothing}`;
+  return html`<a class="mono" href="${asking({ at: subnet.range })}"${here}>${subnet.range}</a> <bdi>${subnet.name}</bdi> ${country(subnet.country)}
+<span class="small">${crawler(subnet)}${rtt}</span>${isHere ? html` <a class="small" href="/who?q=${encodeURIComponent(subnet.range)}">why?</a>${shareBar(subnet.crawledBy)}` : nothing}`;
 }
 
 function noChildren({ subnet }: TreeAnswer): Html {
   const words =
     subnet === null
-      ? "No registry was imported yet: nearcrawl rir apply does it."
-      : "Nothing is registered within it: it is a leaf of the tree.";
+      ? "No registry has been imported yet. The command nearcrawl rir apply imports one."
+      : "Nothing is registered within it.";
   return html`<div class="empty"><p>${words}</p></div>`;
 }
 
@@ -158,18 +161,19 @@ function childTable(answer: TreeAnswer, asking: Asking, now: string): Html {
   )}</p>
 <div class="scroll" tabindex="0" role="region" aria-label="Subnets directly within">
 <table class="subnets">
-<thead><tr><th scope="col">Subnet</th><th scope="col">Registered to</th><th scope="col">Crawler</th><th scope="col" class="number">RTT</th><th scope="col">Since</th><th scope="col" class="number">Within</th><th scope="col">Why</th></tr></thead>
+<thead><tr><th scope="col">Subnet</th><th scope="col">Registered to</th><th scope="col">Crawler</th><th scope="col">Crawled below</th><th scope="col" class="number">RTT</th><th scope="col">Since</th><th scope="col" class="number">Within</th><th scope="col">Why</th></tr></thead>
 <tbody>${answer.children.map((subnet) => childRow(subnet, asking, now))}</tbody>
 </table>
 </div>
 ${treePager(answer, asking)}`;
 }
 
-function childRow(subnet: ExploredSubnet, asking: Asking, now: string): Html {
+function childRow(subnet: ExploredBranch, asking: Asking, now: string): Html {
   return html`<tr>
-<th scope="row"><a class="mono" href="${asking({ at: subnet.range })}">${subnet.range}</a>${subnet.name === "" ? nothing : html` <span class="small">${subnet.name}</span>`}</th>
-<td>${subnet.holder?.name ?? "–"} ${country(subnet.country)}</td>
+<th scope="row"><a class="mono" href="${asking({ at: subnet.range })}">${subnet.range}</a>${subnet.name === "" ? nothing : html` <span class="small"><bdi>${subnet.name}</bdi></span>`}</th>
+<td>${holder(subnet)} ${country(subnet.country)}</td>
 <td>${crawler(subnet)}</td>
+<td>${shareBar(subnet.crawledBy)}</td>
 <td class="number">${msOrDash(subnet.rttMs)}</td>
 <td>${subnet.delegatedAt === null ? "–" : ago(subnet.delegatedAt, now)}</td>
 <td class="number">${subnet.subnetsWithin === 0 ? "–" : countText(subnet.subnetsWithin)}</td>
@@ -179,9 +183,9 @@ function childRow(subnet: ExploredSubnet, asking: Asking, now: string): Html {
 
 function treePager({ next, sort, children, childCount }: TreeAnswer, asking: Asking): Html {
   if (sort !== "address" && (childCount ?? 0) > children.length)
-    return html`<p class="small">The first ${children.length} in this order; by address all can be paged through.</p>`;
+    return html`<p class="small">The first ${children.length} in this order. Sort by address to page through all.</p>`;
   if (next === null) return nothing;
-  return html`<nav class="pager" aria-label="Pages"><a href="${asking({ after: next })}" rel="next">Further subnets</a></nav>`;
+  return html`<nav class="pager" aria-label="Pages"><a href="${asking({ after: next })}" rel="next">More subnets</a></nav>`;
 }
 
 /** Query of the same question with some things changed. */

@@ -4,9 +4,10 @@
  */
 
 import { formatRange, type IpRange } from "#core/ip/range";
-import { blockOf, type ExploredWorld, placesPerBlock } from "./explored-tree.ts";
+import type { ExploredWorld } from "./explored-tree.ts";
 import type { PlaceFilter } from "./filter.ts";
 import { placesStartingIn, rangeAtPlace, sizeBits } from "./places.ts";
+import { blockOf, placesPerBlock } from "./roll-ups.ts";
 import type { WorkTurns } from "./time-slices.ts";
 
 export const listOrders = ["address", "size", "load", "rtt", "age"] as const;
@@ -188,9 +189,26 @@ export async function* everyMatch(
   turns: WorkTurns,
 ): AsyncGenerator<number[]> {
   const [from, to] = placesStartingIn(world.columns, asked.within);
+  yield* matchesAmong(asked.filter, { from, to, limit: asked.limit }, turns);
+}
+
+/** Every match of either family. */
+export async function* matchesOfAll(
+  world: ExploredWorld,
+  filter: PlaceFilter,
+  turns: WorkTurns,
+): AsyncGenerator<number[]> {
+  yield* matchesAmong(filter, { from: 0, to: world.rows.length, limit: Number.POSITIVE_INFINITY }, turns);
+}
+
+async function* matchesAmong(
+  filter: PlaceFilter,
+  { from, to, limit }: { readonly from: number; readonly to: number; readonly limit: number },
+  turns: WorkTurns,
+): AsyncGenerator<number[]> {
   let piece: number[] = [];
-  let left = asked.limit;
-  for (const place of eachMatch(asked.filter, { from, to, looked: () => {} })) {
+  let left = limit;
+  for (const place of eachMatch(filter, { from, to, looked: () => {} })) {
     if (place === null) {
       await turns.breathe();
       continue;

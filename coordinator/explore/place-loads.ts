@@ -50,13 +50,24 @@ export class PlaceLoads {
 
   pagesPerDayAt(place: number): number {
     const index = this.indexFrom(place);
-    if (this.#places[index] !== place) return 0;
+    return this.#places[index] === place ? this.pagesPerDayOf(index) : 0;
+  }
+
+  /** Of the load of this number, in the order of the tree. */
+  pagesPerDayOf(index: number): number {
     return (this.#sums[index + 1] as number) - (this.#sums[index] as number);
   }
 
   /** Of all that stand at these places, the last excluded. */
   pagesPerDayWithin(from: number, to: number): number {
     return (this.#sums[this.indexFrom(to)] as number) - (this.#sums[this.indexFrom(from)] as number);
+  }
+
+  dueHostsWithin(from: number, to: number): number {
+    let due = 0;
+    const last = this.indexFrom(to);
+    for (let index = this.indexFrom(from); index < last; index += 1) due += this.#dueHosts[index] as number;
+    return due;
   }
 
   dueHostsAt(place: number): number {

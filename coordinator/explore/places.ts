@@ -37,6 +37,8 @@ export function sizeBits(columns: TreeColumns, place: number): number {
   const { ipv4, ipv6Base } = columns;
   if (place < ipv6Base)
     return Math.log2(ipv4LastAt(ipv4, place) - (((ipv4.keys[place] as number) ^ topBit) >>> 0) + 1);
+  const extent = extentIn(columns.ipv6.links[place - ipv6Base] as number);
+  if (extent < oddExtent) return 128 - extent;
   const range = rangeAtPlace(columns, place);
   return Math.log2(Number(BigInt(range.last) - BigInt(range.first) + 1n));
 }

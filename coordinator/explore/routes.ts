@@ -6,20 +6,25 @@ import type { WebPart } from "../web/actions.ts";
 import { FileTurns, noFileTurn } from "../web/file-turns.ts";
 import { indexedPng } from "../web/indexed-png.ts";
 import type { AskedView, SentFile } from "../web/views.ts";
+import { worldMap } from "../web/world-map.ts";
 import {
   askedCells,
+  drawnCell,
   type ExplorePorts,
-  type ExploreQuestion,
   everySubnet,
   readQuestion,
   showExplore,
 } from "./answer.ts";
-import { paletteOf, spreadMarks, tilePicture, tileSide } from "./colours.ts";
+import { paletteOf, tilePicture, tileSide } from "./colours.ts";
+import { showCountries } from "./country-map.ts";
+import { countryMapBody } from "./country-page.ts";
 import { exploreApi } from "./explore-api.ts";
 import type { ExploredMap } from "./explorer.ts";
 import { exploreBody, exploreTitle, notReadyBody } from "./page.ts";
 import {
   addressAt,
+  cellPositions,
+  cellsPerTile,
   deepestOrder,
   indexOfCell,
   spaceOf,
@@ -29,6 +34,7 @@ import {
   tileText,
 } from "./space.ts";
 import { subnetsAsCsv, subnetsAsJson } from "./subnet-export.ts";
+import { WorkTurns } from "./time-slices.ts";
 
 export interface ExploreRoutePorts extends ExplorePorts {
   /** Resolves when the explorer is ready, or after a moment. */
@@ -49,6 +55,12 @@ export function exploreRoutes(ports: ExploreRoutePorts): WebPart {
       operation: exploreApi.explore,
       section: "/explore",
       view: async (asked) => await exploreView(asked, ports),
+    });
+    views.describe({
+      path: "/explore/map",
+      operation: exploreApi.exploreCountries,
+      section: "/explore",
+      view: async (asked) => await countryView(asked, ports),
     });
     const shared = { section: "/explore", needs: "read" } as const;
     views.addFile({
@@ -73,11 +85,7 @@ async function exploreView({ query, now }: AskedView, ports: ExploreRoutePorts) 
   const question = readQuestion(query);
   if (typeof question === "string") return question;
   const map = await readyMap(ports);
-  if (map === null) {
-    const value = { error: { status: 503, message: notReady } };
-    const body = () => notReadyBody(ports.explorer.progress);
-    return { status: 503, value, title: "Explore", body };
-  }
+  if (map === null) return notReadyView(ports);
   const value = await showExplore(ports, map, question);
   const crawlers = ports.state.crawlers.map(({ name }) => name).sort();
   return {
@@ -86,6 +94,25 @@ async function exploreView({ query, now }: AskedView, ports: ExploreRoutePorts) 
     title: exploreTitle(value),
     body: () => exploreBody(value, { question, crawlers, now: now.toISOString() }),
   };
+}
+
+async function countryView({ query }: AskedView, ports: ExploreRoutePorts) {
+  const country = query("country").trim().toUpperCase();
+  if (country !== "" && !/^[A-Z]{2}$/.test(country))
+    return `country: ${query("country").slice(0, 60)} is not a country code of two letters.`;
+  const map = await readyMap(ports);
+  if (map === null) return notReadyView(ports);
+  const turns = new WorkTurns(ports.clock);
+  const world = await worldMap(() => turns.breathe());
+  const hasOutline = (one: string) => world.countries.has(one);
+  const value = await showCountries({ ...ports, hasOutline }, map, country === "" ? null : country);
+  const title = `${value.picked === null ? "" : `${value.picked.name} · `}Map of countries`;
+  return { status: 200, value, title, body: () => countryMapBody(value, world) };
+}
+
+function notReadyView({ explorer }: ExploreRoutePorts) {
+  const value = { error: { status: 503, message: notReady } };
+  return { status: 503, value, title: "Explore", body: () => notReadyBody(explorer.progress) };
 }
 
 async function readyMap({ explorer, whenReady }: ExploreRoutePorts): Promise<ExploredMap | null> {
@@ -119,7 +146,6 @@ async function tileFile({ query, now }: AskedView, ports: ExploreRoutePorts): Pr
   const cells = await askedCells(ports, map, { tile, filter: question.filter });
   const paint = { colouring: question.colouring, nowSeconds: now.getTime() / 1000 };
   const pixels = tilePicture(tile, cells, paint);
-  spreadMarks(pixels);
   const palette = paletteOf(question.colouring);
   return {
     type: "image/png",
@@ -128,29 +154,23 @@ async function tileFile({ query, now }: AskedView, ports: ExploreRoutePorts): Pr
   };
 }
 
-/** What is at a cell of the whole map, drawn so many bits deep: `order` bits of x and of y. */
+/** What is drawn at a cell of the whole map, so many bits deep: `order` bits of x and of y. */
 async function pointFile({ query }: AskedView, ports: ExploreRoutePorts): Promise<SentFile | string> {
   const space = spaceOf(query("family") === "6" ? 6 : 4);
   const [order, x, y] = ["order", "x", "y"].map((name) => wholeNumber(query(name)));
-  const isThere = order !== undefined && order >= 1 && order <= space.positionBits / 2;
+  const isThere = order !== undefined && order >= tileOrder && order <= space.positionBits / 2;
   if (!isThere || x === undefined || y === undefined || x >= 2 ** order || y >= 2 ** order)
-    return "There is no such point: order is 1 to 16 (IPv6: 26), x and y below 2 to the order.";
+    return "There is no such point: order is 8 to 16 (IPv6: 26), x and y below 2 to the order.";
+  const question = readQuestion(query);
+  if (typeof question === "string") return question;
   const map = await readyMap(ports);
   if (map === null) return notReady;
+  const zoom = order - tileOrder;
   const index = indexOfCell({ x, y }, order);
-  const position = index * 2 ** (space.positionBits - 2 * order);
-  const address = addressAt(space, position);
-  const question = readQuestion((name) =>
-    name === "at" ? formatAddress(address) : name === "view" ? "tree" : name === "limit" ? "1" : "",
-  ) as ExploreQuestion;
-  const answer = await showExplore(ports, map, question);
-  const zoom = Math.max(0, Math.min(space.deepestZoom, order - tileOrder));
-  const tile = tileAt(space, zoom, Math.floor(index / 4 ** (order - zoom)));
-  const value = {
-    address: formatAddress(address),
-    tile: tile === null ? null : tileText(tile),
-    subnet: answer.view === "tree" ? answer.subnet : null,
-  };
+  const tile = tileAt(space, zoom, Math.floor(index / cellsPerTile)) as Tile;
+  const drawn = await drawnCell(ports, map, { ...question, tile, cell: index % cellsPerTile });
+  const address = formatAddress(addressAt(space, index * cellPositions(tile)));
+  const value = { address, tile: tileText(tile), ...drawn };
   return { type: "application/json; charset=utf-8", body: Buffer.from(JSON.stringify(value)) };
 }
 

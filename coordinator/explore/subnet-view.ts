@@ -15,8 +15,9 @@ import type { ExploredWorld } from "./explored-tree.ts";
 import { Best } from "./list.ts";
 import { endPlace, familyPlaces, parentPlace, placeHolding, rangeAtPlace, sizeBits } from "./places.ts";
 import type { ExploreReads, NamedHolder } from "./reads.ts";
+import type { Parts } from "./roll-ups.ts";
 import { cellsPerTile, indexOfCell, type Tile } from "./space.ts";
-import { ageLabels, type CrawlerName, loadLabels, rttLabels } from "./summary.ts";
+import { type CrawlerName, removedCrawler, type SharePart, shareParts, stepLabels } from "./summary.ts";
 import { emptyCells, mergeCells, noRtt, type TileCells } from "./tile.ts";
 import type { WorkTurns } from "./time-slices.ts";
 
@@ -47,6 +48,14 @@ export interface ExploredSubnet {
   readonly subnetsWithin: number;
 }
 
+export interface ExploredBranch extends ExploredSubnet {
+  /** Who crawls it and those within it; the crawlers with most by name. */
+  readonly crawledBy: readonly SharePart[];
+}
+
+/** Crawlers named in the bar of a row. */
+const partsPerRow = 4;
+
 export interface LinePorts {
   readonly reads: Pick<ExploreReads, "holders">;
   readonly crawlerName: (crawlerId: CrawlerId) => string | null;
@@ -63,6 +72,19 @@ export async function subnetLines(
   const named = wanted.size === 0 ? [] : await reads.holders([...wanted].map(asHolderId));
   const holders = new Map<HolderId, NamedHolder>(named.map((holder) => [holder.holderId, holder]));
   return places.map((place) => lineAt(world, place, { holders, crawlerName }));
+}
+
+/** With all that is within each. */
+export async function branchLines(
+  world: ExploredWorld,
+  places: readonly number[],
+  ports: LinePorts,
+): Promise<ExploredBranch[]> {
+  const lines = await subnetLines(world, places, ports);
+  return lines.map((line, index) => {
+    const by = crawledBy(world, places[index] as number, ports.crawlerName);
+    return { ...line, crawledBy: by };
+  });
 }
 
 interface Naming {
@@ -90,6 +112,13 @@ function lineAt(world: ExploredWorld, place: number, { holders, crawlerName }: N
     finer: world.finer.has(subnetId),
     subnetsWithin: endPlace(columns, place) - place - 1,
   };
+}
+
+function crawledBy(world: ExploredWorld, place: number, crawlerName: CrawlerName): SharePart[] {
+  const parts: Parts = [];
+  const span = { from: place, to: endPlace(world.columns, place) };
+  world.rollUps.add(parts, span, { colouring: "crawler", nowSeconds: 0 });
+  return shareParts(parts, { world, colouring: "crawler", crawlerName }, partsPerRow);
 }
 
 type LineDelegation = Pick<ExploredSubnet, "state" | "crawler" | "decidedFor" | "rttMs" | "delegatedAt">;
@@ -162,11 +191,11 @@ function labelOf(
   const hours = Math.max(0, paint.nowSeconds - since) / 3600;
   const crawlerId = world.crawlerIdOf(merged.crawlers[cell] as number);
   const labels: Record<typeof paint.colouring, string | undefined> = {
-    crawler: crawlerId === null ? undefined : (crawlerName(crawlerId) ?? "a crawler that left"),
+    crawler: crawlerId === null ? undefined : (crawlerName(crawlerId) ?? removedCrawler),
     registry: registries[(merged.registries[cell] as number) - 1],
-    rtt: rtt === noRtt ? undefined : rttLabels[stepOf(rtt / 10, rttStepsMs)],
-    age: since === 0 ? undefined : ageLabels[stepOf(hours, ageStepsHours)],
-    load: load <= 0 ? undefined : loadLabels[stepOf(load, loadStepsPagesPerDay)],
+    rtt: rtt === noRtt ? undefined : stepLabels.rtt[stepOf(rtt / 10, rttStepsMs)],
+    age: since === 0 ? undefined : stepLabels.age[stepOf(hours, ageStepsHours)],
+    load: load <= 0 ? undefined : stepLabels.load[stepOf(load, loadStepsPagesPerDay)],
   };
   return labels[paint.colouring] ?? "";
 }

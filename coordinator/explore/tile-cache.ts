@@ -8,9 +8,10 @@
  * subnets take about a hundred and fifty.
  */
 
+import type { Colouring } from "./colours.ts";
 import type { ExploredWorld } from "./explored-tree.ts";
 import { addLoads } from "./place-loads.ts";
-import { firstPlaceFrom, parentPlace, placeOver } from "./places.ts";
+import { firstPlaceFrom, PlaceSweep, parentPlace, placeOver } from "./places.ts";
 import {
   cellPositions,
   cellsPerTile,
@@ -256,6 +257,45 @@ function subnetsStartingIn({ columns }: ExploredWorld, tile: Tile): number {
     firstPlaceFrom(columns, tile.space, first + tilePositions(tile)) -
     firstPlaceFrom(columns, tile.space, first)
   );
+}
+
+/** How many positions of a cell the most specific subnets there have, of those that match. */
+export async function placesOfCell(
+  { columns }: ExploredWorld,
+  of: { readonly tile: Tile; readonly cell: number; readonly matches: (place: number) => boolean },
+  turns: WorkTurns,
+): Promise<ReadonlyMap<number, number>> {
+  const size = cellPositions(of.tile);
+  const from = firstPositionOf(of.tile) + of.cell * size;
+  const sweep = new PlaceSweep(columns, { space: of.tile.space, from, to: from + size - 1 });
+  const weights = new Map<number, number>();
+  for (let stretch = 1; sweep.next(); stretch += 1) {
+    const { place, first, last } = sweep;
+    if (place >= 0 && of.matches(place)) weights.set(place, (weights.get(place) ?? 0) + last - first + 1);
+    if (stretch % stretchesPerPiece === 0) await turns.breathe();
+  }
+  return weights;
+}
+
+/** Of the places of a cell, the one with most of it that has the value which the cell shows; −1 for none. */
+export function heaviestDrawn(
+  world: ExploredWorld,
+  weights: ReadonlyMap<number, number>,
+  {
+    cells,
+    cell,
+    colouring,
+  }: { readonly cells: TileCells; readonly cell: number; readonly colouring: Colouring },
+): number {
+  const byRegistry = colouring === "registry";
+  const shown = (byRegistry ? cells.registries[cell] : cells.crawlers[cell]) as number;
+  const counting = { colouring: byRegistry ? "registry" : "crawler", nowSeconds: 0 } as const;
+  let [best, most] = [-1, 0];
+  for (const [place, weight] of weights) {
+    if (weight <= most || world.rollUps.valueAt(place, counting) !== shown) continue;
+    [best, most] = [place, weight];
+  }
+  return best;
 }
 
 const keyOf = ({ zoom, index }: Tile): string => `${zoom}/${index}`;

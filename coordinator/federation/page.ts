@@ -32,7 +32,7 @@ export function coordinatorsBody(
   return html`${fleetHead("/coordinators", viewer, "Coordinators")}
 <p class="lead">${standingWords(coordinators)}</p>
 ${away === null ? nothing : html`<p class="fault" role="alert">${sentence(away)}</p>`}
-${all.length === 0 ? empty("This coordinator is alone.", "It crawls whatever it finds. Others can join below it, each with domains or address blocks of its own.") : relatedTable(all, { now, viewer })}
+${all.length === 0 ? empty("No related coordinators.", "This one crawls whatever it finds. Invite a coordinator below it to hand over domains or address blocks.") : relatedTable(all, { now, viewer })}
 <section id="invite"><h2>A coordinator below this one</h2>${mayDo(viewer.actor, "fleet-write") && viewer.formToken !== null ? inviteForm(form, viewer) : onlyOperators(viewer.actor, "fleet-write", "Inviting and removing coordinators")}</section>`;
 }
 
@@ -45,7 +45,7 @@ function relatedTable(all: readonly Shown[], at: { readonly now: Date; readonly 
 }
 
 function relatedRow(one: Shown, { now, viewer }: { readonly now: Date; readonly viewer: PageViewer }): Html {
-  const owns = one.isParent ? "what is not ours" : ownsWords(one);
+  const owns = one.isParent ? "everything else" : ownsWords(one);
   return html`<tr><th scope="row">${one.name}<span class="small">${one.isParent ? " parent" : " child"}</span></th><td>${owns}</td><td>${sentence(linkWords(one, now))}</td>
 <td class="number">${countText(one.waiting)}</td><td class="number">${countText(one.urlsSent)}</td><td class="number">${countText(one.urlsReceived)}</td><td class="number">${countText(one.urlsDropped)}</td>
 <td>${one.isParent ? nothing : removeButton(one.name, viewer)}</td></tr>`;
@@ -53,7 +53,7 @@ function relatedRow(one: Shown, { now, viewer }: { readonly now: Date; readonly 
 
 function removeButton(name: string, viewer: PageViewer): Html {
   if (!mayDo(viewer.actor, "fleet-write") || viewer.formToken === null) return nothing;
-  return html`<details><summary>Remove</summary><p class="small">Its key opens nothing any more, and what waits for it goes where it belongs then. Invited again, it comes back.</p>${confirmForm(
+  return html`<details><summary>Remove</summary><p class="small">Its key stops working, and URLs that wait for it are rerouted. Invite it again to take it back.</p>${confirmForm(
     viewer,
     {
       path: `/coordinators/${encodeURIComponent(name)}/remove`,
@@ -65,7 +65,7 @@ function removeButton(name: string, viewer: PageViewer): Html {
 function inviteForm({ name, fault }: InviteForm, viewer: PageViewer): Html {
   return html`<form class="form" method="post" action="/coordinators/invite#invite">${formToken(viewer)}
 ${fault === null ? nothing : html`<p class="fault" role="alert">${fault}</p>`}
-<div><label for="child-name">Name</label><p class="small" id="child-name-hint">How this coordinator calls it: up to 63 lower-case letters, digits, dots, dashes, underscores.</p>
+<div><label for="child-name">Name</label><p class="small" id="child-name-hint">Its name here: up to 63 lower-case letters, digits, dots, dashes, underscores.</p>
 <input id="child-name" name="name" value="${name}" maxlength="63" required pattern="[a-z0-9][a-z0-9._\\-]*" autocomplete="off" spellcheck="false" aria-describedby="child-name-hint"></div>
 <button>Invite</button></form>`;
 }
@@ -73,7 +73,7 @@ ${fault === null ? nothing : html`<p class="fault" role="alert">${fault}</p>`}
 /** Shown this once. */
 export function invitedChildBody(invited: InvitedChild): Html {
   return html`<h1>${invited.name} may join</h1>
-<p class="lead">Copy it now: the key is <strong>shown this once</strong>. These lines go into the settings of the coordinator that is to join (<code>nearcrawl coordinator --config FILE</code>); <code>owns</code> names its domains or its address blocks.</p>
+<p class="lead">Copy the key now: it is <strong>shown only once</strong>. These lines go into the settings of the coordinator that is to join (<code>nearcrawl coordinator --config FILE</code>); <code>owns</code> names its domains or its address blocks.</p>
 <pre><code>${invitedSettings(invited)}</code></pre>
 <p><a href="/coordinators">Back to the coordinators</a></p>`;
 }
@@ -84,9 +84,9 @@ export function linkWords(related: RelatedCoordinator, now: Date): string {
   const { state, failure, failingSince, contactedAt } = related;
   const since = failingSince === null ? "" : `, since ${instantWords(failingSince)}`;
   if (failure !== null) return `${failure}${since}`;
-  if (contactedAt === null) return "has not spoken yet";
-  const spoke = `last heard of ${whenWords(contactedAt, now)}`;
-  return state === "silent" ? `silent: ${spoke}` : `connected, ${spoke}`;
+  if (contactedAt === null) return "never connected";
+  const spoke = `last seen ${whenWords(contactedAt, now)}`;
+  return state === "silent" ? `not responding, ${spoke}` : `connected, ${spoke}`;
 }
 
 export function ownsWords({ owns }: RelatedCoordinator): string {
@@ -99,11 +99,11 @@ export function ownsWords({ owns }: RelatedCoordinator): string {
 export function standingWords({ parent, children, above, settling }: Coordinators): string {
   const up =
     parent === null
-      ? "Top-level coordinator: what no child owns is its own."
+      ? "Top-level coordinator. It owns whatever no child owns."
       : `Its parent is ${parent.name}; it owns ${ownsWords(parent)}, and sends the rest up.`;
   const higher = above.length === 0 ? "" : ` Above the parent: ${howMany(above.length, "coordinator")}.`;
   const down = children.length === 0 ? "" : ` Below it: ${howMany(children.length, "coordinator")}.`;
-  const moving = settling ? " Hosts are being handed over, since somebody owns something else now." : "";
+  const moving = settling ? " Ownership has changed: hosts are being handed over." : "";
   return `${up}${higher}${down}${moving}`;
 }
 
@@ -111,7 +111,7 @@ export function standingWords({ parent, children, above, settling }: Coordinator
 export function parentAwayWords(parent: RelatedCoordinator | null): string | null {
   if (parent === null || parent.failure === null) return null;
   const since = parent.failingSince === null ? "" : ` since ${instantWords(parent.failingSince)}`;
-  return `The parent takes nothing${since} (${parent.failure}). This coordinator goes on with its own. Waiting to go up when it answers again: ${howMany(parent.waiting, "URL")} of others.`;
+  return `The parent has accepted nothing${since} (${parent.failure}). This coordinator keeps crawling its own hosts. Waiting to be sent: ${howMany(parent.waiting, "URL")} of other coordinators.`;
 }
 
 // An operator invites a coordinator below this one: a key that is shown once, as the lines of the child's settings.
@@ -166,6 +166,6 @@ export function childInvited({ name }: InvitedChild): Change {
 }
 
 export function childRemoved(name: string): Change {
-  const words = `The coordinator ${name} is no child any more; what waits for it goes where it belongs now.`;
+  const words = `The coordinator ${name} was removed; URLs that wait for it are rerouted.`;
   return { action: "coordinator-removed", target: name, words };
 }

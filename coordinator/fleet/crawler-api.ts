@@ -7,6 +7,7 @@ import { mostSetCharacters } from "../domain-sets/domain-set.ts";
 import { mostSets } from "../domain-sets/partition.ts";
 import { trustStandings } from "../trust/judge-crawler.ts";
 import { type ApiOperations, dateTime, errorAnswer, refusals } from "../web/api-operation.ts";
+import { chartHistoryExample, chartHistorySchema, rangeParameters } from "../web/chart-history-api.ts";
 import { bytesPerDay, nothingBody, pagesPerDay, typedConfirmation } from "../web/form-fields.ts";
 import { subnetList } from "../who/who-api.ts";
 import { failureShare, fleetLine, incident, move } from "./fleet-api.ts";
@@ -190,6 +191,7 @@ const crawlerDetail = z
     outcomes: z.array(z.strictObject({ outcome: z.string(), fetches: z.int() })),
     operation: crawlerOperation,
     inside: crawlerInside.nullable().describe("With scope fleet-read, and for its partner."),
+    history: chartHistorySchema,
   })
   .meta({ id: "CrawlerDetail" });
 
@@ -389,13 +391,17 @@ export const crawlerApi = {
     description: "Scope read; partners see their own. `inside` needs fleet-read, or is the partner's own.",
     parameters: {
       path: { name: z.string().meta({ example: "berlin" }) },
-      query: { page: z.int().min(1).max(200).optional().describe("Of the log, from 1.") },
+      query: {
+        page: z.int().min(1).max(200).optional().describe("Of the log, from 1."),
+        ...rangeParameters,
+      },
     },
     answers: {
       200: {
         description: "The answer",
         schema: crawlerDetail,
         example: {
+          history: chartHistoryExample,
           crawler: {
             crawlerId: 2,
             name: "berlin",

@@ -165,15 +165,15 @@ const stepWords: Readonly<Record<MoveStep, string>> = {
   emptying: "the other host ends and ships its own work",
   packing: "the crawler ends its requests and ships its results",
   sending: "what it keeps is sent",
-  moved: "moved; it has yet to come from the other host",
+  moved: "moved; waiting for it to connect from the new host",
   running: "done: it runs on the other host",
-  failed: "not moved: both go on as before",
+  failed: "not moved: both continue as before",
 };
 
 export function movesBody(moves: readonly MoveLine[], viewer: PageViewer): Html {
   return html`${fleetHead("/fleet/moves", viewer, "Moves")}
-<p class="lead">A crawler goes on on another host of its partner, with its name, subnets and waiting results. A move is asked for on the crawler's page, or with <code>nearcrawl fleet move NAME --to OTHER</code>.</p>
-${moves.length === 0 ? empty("No crawler was moved yet.", "") : moveTable(moves, viewer)}`;
+<p class="lead">A move takes a crawler to another host of its partner, with its name, subnets and waiting results. Start one on the crawler's page, or with <code>nearcrawl fleet move NAME --to OTHER</code>.</p>
+${moves.length === 0 ? empty("No moves yet.", "") : moveTable(moves, viewer)}`;
 }
 
 function moveTable(moves: readonly MoveLine[], viewer: PageViewer): Html {

@@ -2,7 +2,8 @@
 
 import { linkMinutes } from "#core/access-types";
 import { mayDo } from "#core/actor";
-import { bytesText, howMany, msText } from "#core/format";
+import type { ChartHistory } from "#core/chart-history";
+import { bytesText, howMany, leastSamples, msText, sampledShare } from "#core/format";
 import type { HeirLine } from "../balance/successors.ts";
 import {
   askFor,
@@ -18,13 +19,20 @@ import {
 import { ago, countText, instant, msOrDash, percentText, shippedShare, stateBadge } from "../web/format.ts";
 import { type Html, html, nothing, pathWith } from "../web/html.ts";
 import { formToken, type PageViewer } from "../web/page-frame.ts";
+import { historySection } from "../web/time-chart.ts";
 import { crawlerFacts, subnetList } from "../who/sections-page.ts";
 import { absenceSection, insideSections } from "./crawler-history-page.ts";
 import type { CrawlerView, Operation } from "./crawler-view.ts";
 import type { FleetEntry } from "./fleet-entry.ts";
 import type { Blame, FetchedOfLate } from "./fleet-view.ts";
 
-export function crawlerBody(view: CrawlerView, at: string, viewer: PageViewer): Html {
+export interface CrawlerPage {
+  readonly view: CrawlerView;
+  readonly history: ChartHistory;
+  readonly at: string;
+}
+
+export function crawlerBody({ view, history, at }: CrawlerPage, viewer: PageViewer): Html {
   const { crawler, operation, inside } = view;
   return html`${header(view, at)}
 ${crawlerDeeds(view, viewer)}
@@ -41,6 +49,7 @@ ${tile("Failed in 24 h", failedShare(operation), operation.failures === null ? "
 ${crawlerFacts(crawler, (address) => askFor(viewer, address))}
 ${limitFacts(operation)}
 ${workFacts(operation)}
+${historySection(crawlerPath(crawler.name), {}, history)}
 ${failureSection(view, viewer)}
 ${absenceSection(operation)}
 <section><h2>Its subnets, latest first</h2>${
@@ -75,14 +84,21 @@ function subnetsLink({ crawler }: CrawlerView, { actor }: PageViewer): Html {
 }
 
 function probeTile({ activity: { probes } }: Operation): Html {
-  const of = `in the latest ${howMany(probes.rounds, "round")}${probes.asked > 0 ? `, ${percentText(probes.measured / probes.asked)} answered` : ""}`;
+  const of = `in the latest ${howMany(probes.rounds, "round")}${answeredWords(probes)}`;
   return tile("Recent probes", countText(probes.asked), of);
+}
+
+function answeredWords({ asked, measured }: Operation["activity"]["probes"]): string {
+  if (asked === 0) return "";
+  return asked < leastSamples
+    ? `, ${countText(measured)} answered`
+    : `, ${percentText(measured / asked)} answered`;
 }
 
 function failedShare({ failures }: Operation): string {
   if (failures === null || failures.fetches === 0) return "–";
   const failed = Object.values(failures.failures).reduce((sum, count) => sum + count, 0);
-  return percentText(failed / failures.fetches);
+  return sampledShare(failed, failures.fetches);
 }
 
 function limitFacts({ granted, partnerAllows, pagesPerDay, bytesPerDay }: Operation): Html {
@@ -118,7 +134,7 @@ function failureSection({ crawler, operation: { failures } }: CrawlerView, { act
       ? empty("Nothing failed.", `All of ${countText(failures.fetches)} fetches were answered.`)
       : html`<ul class="shares">${lines.map(
           ([blame, count]) =>
-            html`<li>${mayDo(actor, "read") ? html`<a href="${pathWith("/fleet/failures", { crawler: crawler.name, blame })}">${blameNames[blame as Blame]}</a>` : blameNames[blame as Blame]} <strong>${countText(count)}</strong> ${percentText(count / failures.fetches)}</li>`,
+            html`<li>${mayDo(actor, "read") ? html`<a href="${pathWith("/fleet/failures", { crawler: crawler.name, blame })}">${blameNames[blame as Blame]}</a>` : blameNames[blame as Blame]} <strong>${countText(count)}</strong> <span class="small">${sampledShare(count, failures.fetches)}</span></li>`,
         )}</ul>`
   }</section>`;
 }

@@ -5,6 +5,7 @@ import type { FleetKeys } from "#core/access-types";
 import { mayDo } from "#core/actor";
 import { bytesText, howMany } from "#core/format";
 import { asCrawlerId } from "#core/ids";
+import { timeRange } from "#core/time-range";
 import type { Budget, ChangedBudget, CrawlerStore, DrainedBy } from "../crawlers/crawler.ts";
 import type { MoveRefusal } from "../crawlers/move-store.ts";
 import { giveDomainSets, givenWords } from "../domain-sets/assign.ts";
@@ -63,11 +64,12 @@ async function crawlerShown(asked: AskedView, ports: FleetPorts) {
   const view = await viewOf(asked, ports);
   if (view === null) return null;
   const at = asked.now.toISOString();
+  const history = await ports.overview.crawlerCharts(view.crawler, timeRange(asked.query, asked.now));
   return {
     status: 200,
-    value: view,
+    value: { ...view, history },
     title: view.crawler.name,
-    body: (visit: Visit) => crawlerBody(view, at, visit),
+    body: (visit: Visit) => crawlerBody({ view, history, at }, visit),
   };
 }
 

@@ -4,6 +4,7 @@ import { blames } from "#protocol/result";
 import { moveSteps } from "../crawlers/moves.ts";
 import { trustStandings } from "../trust/judge-crawler.ts";
 import { type ApiOperations, dateTime, errorAnswer, refusals } from "../web/api-operation.ts";
+import { chartHistoryExample, chartHistorySchema, rangeParameters } from "../web/chart-history-api.ts";
 import { fleetEntrySchema } from "./fleet-entry.ts";
 import { fleetSorts, fleetStates } from "./list.ts";
 
@@ -92,7 +93,9 @@ const trustLine = z
   })
   .meta({ id: "TrustLine" });
 
-const trustLines = z.strictObject({ crawlers: z.array(trustLine) }).meta({ id: "TrustLines" });
+const trustLines = z
+  .strictObject({ crawlers: z.array(trustLine), history: chartHistorySchema })
+  .meta({ id: "TrustLines" });
 
 const failures = z
   .strictObject({
@@ -117,6 +120,7 @@ const failures = z
       }),
     ),
     more: z.boolean(),
+    history: chartHistorySchema,
   })
   .meta({ id: "Failures" });
 
@@ -274,8 +278,9 @@ export const fleetApi = {
     method: "get",
     path: "/api/fleet/trust",
     needs: "fleet-read",
-    summary: "Whether each crawler is believed; those that are not come first",
+    summary: "Whether each crawler is trusted; those that are not come first",
     description: "Scope fleet-read.",
+    parameters: { query: rangeParameters },
     answers: {
       ...refusals,
       200: {
@@ -294,6 +299,7 @@ export const fleetApi = {
               restoredAt: null,
             },
           ],
+          history: chartHistoryExample,
         },
       },
       429: errorAnswer("Too many failures from this address"),
@@ -311,6 +317,7 @@ export const fleetApi = {
         crawler: z.string().optional().describe("Of this crawler only (the latest)."),
         host: z.string().optional().describe("Of this host only (the latest)."),
         hours: z.literal([1, 24]).optional().describe("24 when left out."),
+        ...rangeParameters,
       },
     },
     answers: {
@@ -340,6 +347,7 @@ export const fleetApi = {
             },
           ],
           more: true,
+          history: chartHistoryExample,
         },
       },
       429: errorAnswer("Too many failures from this address"),

@@ -221,17 +221,18 @@ export function stateWords(entry: Standing): StateWords {
       state: "never",
       since: null,
       why: "it has never connected",
-      advice: "Its partner runs the line of the invitation. If the line was lost, reinvite it.",
+      advice:
+        "Its partner has to run the command of the invitation. If that was lost, invite the crawler again.",
     };
   }
   if (entry.state === "offline") return offlineWords(entry);
   if (entry.draining !== null) return drainingWords(entry, entry.draining);
-  const joins = entry.joiningSince === null ? null : "it joins, and is given what is nearest to it";
+  const joins = entry.joiningSince === null ? null : "joining: it is being assigned the nearest subnets";
   return { state: "online", since: iso(entry.connectedAt), why: joins, advice: null };
 }
 
 function offlineWords(entry: Standing): StateWords {
-  const why = entry.offlineReason ?? "no reason was noted";
+  const why = entry.offlineReason ?? "no reason was recorded";
   const copied =
     entry.identity.copiedAt === null
       ? null
@@ -299,12 +300,12 @@ function drainingWords(
   const handed = Math.max(0, had - subnets);
   const isDone = subnets === 0 && openLeases === 0;
   const how = isDone
-    ? `all of its ${howMany(had, "subnet")} went to others`
-    : `${handed.toLocaleString("en-GB")} of ${howMany(had, "subnet")} went to others, ${howMany(openLeases, "lease")} open`;
+    ? `all ${howMany(had, "subnet")} handed over`
+    : `${handed.toLocaleString("en-GB")} of ${howMany(had, "subnet")} handed over, ${howMany(openLeases, "lease")} open`;
   return {
     state: "draining",
     since: since.toISOString(),
-    why: `it hands over, as ${askers[askedBy]} asked: ${how}`,
+    why: `draining, as ${askers[askedBy]} asked: ${how}`,
     advice: askedBy === "trust" ? "Look at the evidence, then trust it again or revoke its access." : null,
   };
 }

@@ -28,16 +28,16 @@ ${totalTiles(view)}
 ${filters(view)}
 ${table(view, at, viewer)}
 ${invitations === null ? nothing : openInvitations(invitations, viewer)}
-${onlyOperators(viewer.actor, "fleet-write", "Adding partners, and steering crawlers on their pages")}`;
+${onlyOperators(viewer.actor, "fleet-write", "Adding partners and controlling crawlers")}`;
 }
 
 function totalTiles({ totals }: FleetView): Html {
   return html`<dl class="tiles">
 ${tile("Connected", countText(totals.connected), `of ${howMany(totals.crawlers, "crawler")}`)}
-${tile("Offline", countText(totals.offline), totals.offline === 0 ? "nobody is away" : html`<a href="/fleet?state=offline">who and why</a>`)}
-${tile("Draining", countText(totals.draining), totals.draining === 0 ? "nobody hands over" : html`<a href="/fleet?state=draining">who and how far</a>`)}
-${tile("Untrusted crawlers", countText(totals.distrusted), totals.distrusted === 0 ? "none" : html`<a href="/fleet?state=distrusted">who</a>`)}
-${tile("Pages today (UTC)", countText(totals.pagesToday), `of ${countText(totals.pagesPerDay)} that those connected may fetch`)}
+${tile("Offline", countText(totals.offline), totals.offline === 0 ? "none" : html`<a href="/fleet?state=offline">which, and why</a>`)}
+${tile("Draining", countText(totals.draining), totals.draining === 0 ? "none" : html`<a href="/fleet?state=draining">which, and progress</a>`)}
+${tile("Untrusted crawlers", countText(totals.distrusted), totals.distrusted === 0 ? "none" : html`<a href="/fleet?state=distrusted">which</a>`)}
+${tile("Pages today (UTC)", countText(totals.pagesToday), `of ${countText(totals.pagesPerDay)} allowed for those connected`)}
 ${tile("Incidents in 7 days", countText(totals.incidents), totals.incidents === 0 ? "none" : html`<a href="/fleet?sort=incidents">by crawler</a>`)}
 </dl>`;
 }
@@ -80,7 +80,10 @@ function filters({ query, countries, versions }: FleetView): Html {
 function table(view: FleetView, at: string, viewer: PageViewer): Html {
   if (view.totals.crawlers === 0) return nobodyYet(viewer);
   if (view.crawlers.length === 0)
-    return empty("No crawler fits.", html`<a href="/fleet">Show all ${countText(view.totals.crawlers)}</a>`);
+    return empty(
+      "No crawler matches.",
+      html`<a href="/fleet">Show all ${countText(view.totals.crawlers)}</a>`,
+    );
   const { text, state, country: of, version, sort } = view.query;
   const query = { q: text, state, country: of, version, sort: sort === "name" ? "" : sort };
   return html`<section aria-label="Crawlers"><p class="small">${howMany(view.found, "crawler")}</p>
@@ -92,7 +95,7 @@ ${pager({ path: "/fleet", query, page: view.query.page, more: view.more })}</sec
 
 function nobodyYet({ actor }: PageViewer): Html {
   return empty(
-    "There is no crawler yet.",
+    "No crawlers yet.",
     mayDo(actor, "fleet-write")
       ? html`<a href="/fleet/invite">Add a partner</a>: its crawler joins with one line.`
       : html`An operator adds partners here, or with <code>nearcrawl fleet invite --name NAME</code>.`,
@@ -136,7 +139,7 @@ function row(entry: FleetEntry, at: string, viewer: PageViewer): Html {
   const cellOf = (column: FleetColumn) =>
     cells[column.key]?.(entry, context) ??
     (column.isNumber ? numberCell(textOf(column, entry)) : html`<td>${textOf(column, entry)}</td>`);
-  return html`<tr><th scope="row">${crawlerLink(entry.name)}<span class="small">${entry.place ?? "place not told"} ${country(entry.country)}</span></th>
+  return html`<tr><th scope="row">${crawlerLink(entry.name)}<span class="small">${entry.place ?? "place not stated"} ${country(entry.country)}</span></th>
 ${others.map(cellOf)}</tr>`;
 }
 
@@ -146,7 +149,7 @@ function stateCell(entry: FleetEntry, at: string, isInside: boolean): Html {
   const { lastEnd } = entry.identity;
   const words =
     isInside && state === "offline" && lastEnd !== null
-      ? html`<span class="small">last words: ${lastEnd.reason}</span>`
+      ? html`<span class="small">last message: ${lastEnd.reason}</span>`
       : nothing;
   return html`${stateBadge(stateNames[state])}${since === null ? nothing : html` <span class="since">${ago(since, at)}</span>`}${why === null ? nothing : html`<span class="small">${why}</span>`}${words}`;
 }
@@ -155,7 +158,7 @@ function openInvitations(invitations: readonly InvitationRecord[], viewer: PageV
   const open = invitations.filter(({ state }) => state === "open" || state === "joining");
   return html`<section><h2>Open invitations</h2>${
     open.length === 0
-      ? empty("None is open.", html`<a href="/fleet/invitations">All invitations</a>`)
+      ? empty("No open invitations.", html`<a href="/fleet/invitations">All invitations</a>`)
       : html`${invitationTable(open, viewer)}<p class="small"><a href="/fleet/invitations">All invitations</a></p>`
   }</section>`;
 }

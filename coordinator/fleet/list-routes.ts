@@ -1,6 +1,7 @@
 /** The fleet's lists: crawlers, incidents, trust, failures, moves; each a page, JSON and CSV. */
 
 import { mayDo } from "#core/actor";
+import { timeRange } from "#core/time-range";
 import { failuresBody } from "../overview/failures-page.ts";
 import { incidentSpans, incidentsBody } from "../overview/incidents-page.ts";
 import { trustBody } from "../trust/page.ts";
@@ -38,16 +39,25 @@ export function addFleetLists(views: Views, ports: FleetPorts): void {
   });
   views.describe({
     ...{ path: "/fleet/trust", operation: fleetApi.trust, section },
-    view: async () => {
-      const crawlers = await ports.reads.trust();
+    view: async ({ query, now }) => {
+      const [crawlers, history] = await Promise.all([
+        ports.reads.trust(),
+        ports.overview.charts("trust", timeRange(query, now, "7d")),
+      ]);
       const columns = ["crawler", "standing", "agreed", "alone", "once", "score", "pages"];
       const rows = crawlers.map(
         ({ crawler, standing, comparisons: { agreed, alone, once }, score, pages }) => [
           ...[crawler, standing, agreed, alone, once, score, pages],
         ],
       );
-      const body: Shown["body"] = (visit) => trustBody(crawlers, visit);
-      return { status: 200, value: { crawlers }, title: "Trust", body, csv: () => ({ columns, rows }) };
+      const body: Shown["body"] = (visit) => trustBody(crawlers, history, visit);
+      return {
+        status: 200,
+        value: { crawlers, history },
+        title: "Trust",
+        body,
+        csv: () => ({ columns, rows }),
+      };
     },
   });
   views.describe({
@@ -160,8 +170,9 @@ async function failuresShown({ query, now }: AskedView, ports: FleetPorts) {
   const [blame, crawler, host] = [query("blame"), query("crawler").slice(0, 63), query("host").slice(0, 253)];
   if (blame !== "" && !isOf(blames, blame)) return `blame: one of ${blames.join(", ")}.`;
   const hours: 1 | 24 = query("hours") === "1" ? 1 : 24;
-  const [shares, found] = await Promise.all([
+  const [shares, history, found] = await Promise.all([
     ports.reads.failureShares(hours),
+    ports.overview.charts("failures", timeRange(query, now)),
     ports.reads.failures({
       since: new Date(now.getTime() - hours * hourMs),
       ...(blame === "" ? {} : { blame }),
@@ -171,10 +182,10 @@ async function failuresShown({ query, now }: AskedView, ports: FleetPorts) {
     }),
   ]);
   const [latest, isCut] = [found.slice(0, mostFailures), found.length > mostFailures];
-  const page = { blame: blame as Blame | "", crawler, host, hours, shares, latest, isCut } as const;
+  const page = { blame: blame as Blame | "", crawler, host, hours, shares, latest, isCut, history } as const;
   return {
     status: 200,
-    value: { hours, shares, latest, more: isCut },
+    value: { hours, shares, latest, more: isCut, history },
     title: "Failed fetches",
     body: (visit: Visit) => failuresBody(page, visit),
     csv: () => ({

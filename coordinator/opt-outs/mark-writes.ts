@@ -5,6 +5,7 @@
  */
 import type { Pool, PoolClient } from "pg";
 import type { HostHash } from "#core/ids";
+import { forgetDifferencesOfHosts } from "../changes/change-writes.ts";
 import { inTransaction } from "../database/transaction.ts";
 import { lockHosts } from "../frontier/admission-writes.ts";
 import { isOfSite, optOutOfHost } from "../frontier/back-link-writes.ts";
@@ -139,6 +140,7 @@ async function unmark(pool: Pool, optOutId: number, now: Date): Promise<void> {
 
 /** What the index has of the hosts, and the validators: a page that comes back must be fetched whole. */
 async function deletePages(pool: Pool, optOutId: number): Promise<number> {
+  await forgetDifferencesOfHosts(pool, optOutId);
   let pages = 0;
   for (;;) {
     const deleted = await inTransaction(pool, async (client) => await deleteSome(client, optOutId));

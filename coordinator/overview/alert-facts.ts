@@ -41,6 +41,48 @@ export interface AlertFacts {
   readonly own?: OwnFacts;
   /** That hold now; absent: none. */
   readonly mutes?: readonly AlertMute[];
+  /** As the coordinator that leads has noted them (alerts/watch-alerts); absent: none. */
+  readonly noted?: readonly NotedAlert[];
+  /** Where alerts are sent; absent or empty: nowhere. */
+  readonly channels?: readonly AlertChannel[];
+}
+
+/** Lowest last. `critical`: the crawl stands or does harm, look now. `warning`: look today. `info`: worth knowing. */
+export const alertSeverities = ["critical", "warning", "info"] as const;
+
+export type AlertSeverity = (typeof alertSeverities)[number];
+
+/** An alert that holds, beyond what its rule finds at this moment. */
+export interface NotedAlert {
+  readonly name: string;
+  readonly beganAt: Date;
+  /** When people were last told of it; null: not yet, or nobody is to be. */
+  readonly toldAt: Date | null;
+  readonly acknowledged: Acknowledgement | null;
+}
+
+export interface Acknowledgement {
+  readonly by: string;
+  readonly at: Date;
+  readonly note: string;
+  /** What the alert named then; anything beyond brings it back. */
+  readonly targets: readonly string[];
+}
+
+export interface AlertChannel {
+  readonly name: string;
+  readonly kind: "webhook" | "email";
+  /** In words, without anything secret. */
+  readonly place: string;
+  readonly least: AlertSeverity;
+  readonly deliveredAt: Date | null;
+  /** Null: the last attempt succeeded, or there was none. */
+  readonly failingSince: Date | null;
+  /** In a row. */
+  readonly failures: number;
+  readonly failure: string;
+  /** Messages that wait for their next attempt. */
+  readonly waiting: number;
 }
 
 export interface WentBackFacts {

@@ -1,4 +1,4 @@
-/** Alerts that an operator has seen: muted until an hour that is named, and told again. */
+/** Alerts that nobody is to hear of: muted until an hour that is named. */
 import type { Change } from "#core/audit";
 import { instantWords } from "#core/format";
 import type { AskedAction, Outcome, WebPart } from "../web/actions.ts";
@@ -45,7 +45,11 @@ export function alertMuted(mute: AlertMute): Change {
 }
 
 export function alertUnmuted(mute: Pick<AlertMute, "name" | "target">): Change {
-  return { action: "alert-unmuted", target: muteWords(mute), words: `${muteWords(mute)} is told again.` };
+  return {
+    action: "alert-unmuted",
+    target: muteWords(mute),
+    words: `${muteWords(mute)} is no longer muted.`,
+  };
 }
 
 async function mute(
@@ -74,7 +78,7 @@ async function unmute(
   return { type: "done", value: mute, goTo: "/alerts", said: change.words, change };
 }
 
-function noAlert(name: string): Outcome {
+export function noAlert(name: string): Outcome {
   const words = `There is no alert ${name.slice(0, 60)}; /alerts lists them.`;
   return { type: "fault", status: 404, title: "Not known", words };
 }

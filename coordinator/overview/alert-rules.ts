@@ -3,19 +3,20 @@
  * what to do. Page, command, metrics and mail derive from the list; its name is its heading in ops/runbook/monitoring.md.
  */
 import { bytesText } from "#core/format";
-import type {
-  AlertFacts,
-  AlertMute,
-  CrawlerFacts,
-  IncidentFacts,
-  JobFacts,
-  OwnFacts,
-  RelativeFacts,
+import {
+  type Acknowledgement,
+  type AlertChannel,
+  type AlertFacts,
+  type AlertMute,
+  type AlertSeverity,
+  alertSeverities,
+  type CrawlerFacts,
+  type IncidentFacts,
+  type JobFacts,
+  type OwnFacts,
+  type RelativeFacts,
 } from "./alert-facts.ts";
 import type { OperationReads } from "./overview-types.ts";
-
-/** `critical`: the crawl stands or does harm, look now. `warning`: look today. */
-export type AlertSeverity = "critical" | "warning";
 
 export interface Alert {
   /** Kebab-case; stands for the rule in metrics, in the runbook and in scripts. */
@@ -31,6 +32,10 @@ export interface Alert {
   readonly targets: readonly string[];
   /** How many it is about; 1 when it is about the crawl as a whole. */
   readonly count: number;
+  /** ISO 8601; null: not noted yet, it is looked every ten seconds. */
+  readonly since: string | null;
+  /** When people were last told of it; null: not yet, or nobody is to be. */
+  readonly toldAt: string | null;
 }
 
 interface AlertRule {
@@ -72,8 +77,6 @@ const leastOverdueMinutes = 10;
 const slowJobs: Readonly<Record<string, number>> = { "rank-pages": 12 * 60 };
 /** Others take a coordinator that has not beaten for 8 s for gone (crawlers/coordinator-presence-store). */
 const mostStandstillMs = 5000;
-/** Postgres needs some of it to make room at all: a checkpoint's log, the files of a sort. */
-const leastFreeBytes = 2e9;
 
 export const alertRules = [
   {
@@ -123,7 +126,7 @@ export const alertRules = [
   },
   {
     name: "journal-differs",
-    severity: "warning",
+    severity: "critical",
     /** Days. By then somebody has looked, or nobody will. */
     threshold: 30,
     looksFor: (days) =>
@@ -272,12 +275,25 @@ export const alertRules = [
       ),
   },
   {
+    name: "disk-full",
+    severity: "critical",
+    /** Bytes. Postgres needs some of it to make room at all: a checkpoint's log, the files of a sort. */
+    threshold: 2e9,
+    looksFor: (bytes) => `the disk of the database has less than ${bytesText(bytes)} free`,
+    link: "/storage",
+    advice:
+      "Make room now, or give it a larger disk: when it is full, nothing is written any more. nearcrawl storage says what takes the room; nearcrawl policy set retention.fetchDays=… gives some of it back.",
+    find: ({ disk }, bytes) =>
+      disk === undefined || disk.freeBytes >= bytes
+        ? null
+        : { words: `${bytesText(Math.max(0, disk.freeBytes))} are left for the database.` },
+  },
+  {
     name: "disk-left",
     severity: "warning",
     /** Days at the pace of the last day: time to order a disk, or to let less be kept. */
     threshold: 14,
-    looksFor: (days) =>
-      `the disk of the database is full in under ${days} days at the pace of the last day, or has less than ${bytesText(leastFreeBytes)} free`,
+    looksFor: (days) => `the disk of the database is full in under ${days} days at the pace of the last day`,
     link: "/storage",
     advice:
       "nearcrawl storage says what takes the room, and nearcrawl policy set retention.fetchDays=… gives some of it back; else a larger disk.",
@@ -285,12 +301,11 @@ export const alertRules = [
       if (disk === undefined) return null;
       const { freeBytes, lostBytesPerDay } = disk;
       const left = daysLeft(disk);
-      if (freeBytes >= leastFreeBytes && (left === null || left >= days)) return null;
-      const pace =
-        lostBytesPerDay === null || left === null
-          ? ""
-          : `; at the pace of the last day (${bytesText(lostBytesPerDay)} a day) it is full in ${left < 2 ? `${Math.round(left * 24)} hours` : `${Math.floor(left)} days`}`;
-      return { words: `${bytesText(Math.max(0, freeBytes))} are left for the database${pace}.` };
+      if (lostBytesPerDay === null || left === null || left >= days) return null;
+      const span = left < 2 ? `${Math.round(left * 24)} hours` : `${Math.floor(left)} days`;
+      return {
+        words: `${bytesText(Math.max(0, freeBytes))} are left for the database; at the pace of the last day (${bytesText(lostBytesPerDay)} a day) it is full in ${span}.`,
+      };
     },
   },
   {
@@ -440,7 +455,7 @@ export const alertRules = [
   },
   {
     name: "release-held",
-    severity: "warning",
+    severity: "info",
     threshold: anything,
     looksFor: "the newest release was offered, and is offered to nobody any more",
     link: "/fleet/versions",
@@ -502,7 +517,7 @@ export const alertRules = [
   },
   {
     name: "copied-folder",
-    severity: "critical",
+    severity: "warning",
     threshold: anything,
     looksFor: "two machines ran with one crawler's folder within the last day",
     link: "/fleet/incidents?kind=copied-folder",
@@ -539,7 +554,7 @@ export const alertRules = [
   },
   {
     name: "crawler-never-ran",
-    severity: "warning",
+    severity: "info",
     /** Minutes. The line that joins prints the line that starts. */
     threshold: 15,
     looksFor: (minutes) => `a crawler joined over ${minutes} minutes ago, and nothing has run there since`,
@@ -560,7 +575,7 @@ export const alertRules = [
   },
   {
     name: "crawler-without-work",
-    severity: "warning",
+    severity: "info",
     /** Minutes. New crawlers are measured, and get what they are nearest to, within a few. */
     threshold: 60,
     looksFor: (minutes) =>
@@ -600,7 +615,7 @@ export const alertRules = [
   },
   {
     name: "crawler-draining",
-    severity: "warning",
+    severity: "info",
     /** Hours. Subnets are handed over within minutes, leases run out in five; what still drains a day later was forgotten. */
     threshold: 24,
     looksFor: (hours) => `a crawler has been draining for over ${hours} hours`,
@@ -732,7 +747,7 @@ export const alertRules = [
   },
   {
     name: "compression-poor",
-    severity: "warning",
+    severity: "info",
     /** A share. UCYMicra ships less than a twentieth of what is fetched. */
     threshold: 1 / 20,
     looksFor: (share) =>
@@ -814,6 +829,23 @@ export const alertRules = [
         "Too many URLs wait for other coordinators, and the least linked were given up",
       ),
   },
+  {
+    name: "alert-delivery-failing",
+    severity: "warning",
+    /** Attempts in a row. One or two fail whenever a receiver restarts. */
+    threshold: 3,
+    looksFor: (times) => `a channel that alerts are sent to has failed ${times} times in a row`,
+    link: "/alerts#delivery",
+    advice:
+      "The reason stands beside the channel on /alerts. When it is mended, send a test there, or: nearcrawl alerts test CHANNEL.",
+    find: ({ channels = [] }, times) =>
+      about(
+        channels
+          .filter(({ failures }) => failures >= times)
+          .map(({ name, failures, failure }) => `${name} (${failures} times: ${failure})`),
+        "Alerts do not reach people by these channels",
+      ),
+  },
 ] as const satisfies readonly AlertRule[];
 
 export type AlertName = (typeof alertRules)[number]["name"];
@@ -835,17 +867,45 @@ export const listedRules = bySeverity(
   ),
 );
 
-/** All rules over the facts: what operators are told now, the critical first; without what is muted. */
+/** What operators are told now, the critical first; without what is muted, and what somebody has acknowledged. */
 export function alertsOf(facts: AlertFacts): Alert[] {
-  const found = alertRules.flatMap((rule) => alertOf(rule, facts) ?? []);
-  return bySeverity(found);
+  return foundAlerts(facts).flatMap(({ alert, acknowledged }) => (acknowledged === null ? [alert] : []));
+}
+
+export interface AcknowledgedAlert extends Alert {
+  readonly by: string;
+  readonly at: string;
+  readonly note: string;
+}
+
+/** What somebody is at, as long as it names nothing else. */
+export function acknowledgedAlertsOf(facts: AlertFacts): AcknowledgedAlert[] {
+  return foundAlerts(facts).flatMap(({ alert, acknowledged }) => {
+    if (acknowledged === null) return [];
+    const { by, at, note } = acknowledged;
+    return [{ ...alert, by, at: at.toISOString(), note }];
+  });
+}
+
+export interface FoundAlert {
+  readonly alert: Alert;
+  /** All that it is about, up to a thousand, without what stands in brackets. */
+  readonly targets: readonly string[];
+  /** Null: by nobody, or it names more by now. */
+  readonly acknowledged: Acknowledgement | null;
+}
+
+/** What all rules find, the critical first; without what is muted. */
+export function foundAlerts(facts: AlertFacts): FoundAlert[] {
+  const found = alertRules.flatMap((rule) => foundBy(rule, facts) ?? []);
+  return alertSeverities.flatMap((severity) => found.filter(({ alert }) => alert.severity === severity));
 }
 
 /** All that is known where the database cannot be asked: what a coordinator knows of itself. `mutes`: as last known. */
 export function ownAlertsOf(own: OwnFacts, nowMs: number, mutes: readonly AlertMute[] = []): Alert[] {
   const facts = { ...nothingKnown, nowMs, own, mutes };
   const asked = alertRules.filter(({ name }) => ownAlertNames.has(name));
-  return bySeverity(asked.flatMap((rule) => alertOf(rule, facts) ?? []));
+  return bySeverity(asked.flatMap((rule) => foundBy(rule, facts)?.alert ?? []));
 }
 
 /** No rule about the crawl finds anything in it; those are not asked. */
@@ -878,8 +938,8 @@ export interface MutedAlert extends Alert {
 export function mutedAlertsOf(facts: AlertFacts): MutedAlert[] {
   return (facts.mutes ?? []).flatMap((mute) => {
     const rule = alertRules.find(({ name }) => name === mute.name);
-    const alert = rule === undefined ? null : alertOf(rule, { ...facts, mutes: [] });
-    if (alert === null) return [];
+    const alert = rule === undefined ? undefined : foundBy(rule, { ...facts, mutes: [] })?.alert;
+    if (alert === undefined) return [];
     const { until, reason, mutedBy, target } = mute;
     const told = { until: until.toISOString(), reason, mutedBy, mutedTarget: target };
     return [{ ...alert, ...told }];
@@ -894,32 +954,40 @@ function unmuted(finding: Finding, ruleName: string, { mutes = [], nowMs }: Aler
   const { targets } = finding;
   if (targets === undefined || silent.size === 0) return finding;
   // Some say how many times in brackets: `copied-folder (3)`.
-  const left = targets.filter((target) => !silent.has(target.replace(/ \(.*$/, "")));
+  const left = targets.filter((target) => !silent.has(bareTarget(target)));
   return left.length === 0 ? null : { ...finding, targets: left };
 }
 
+/** `copied-folder (3)` is `copied-folder`. */
+export const bareTarget = (target: string): string => target.replace(/ \(.*$/s, "").slice(0, 200);
+
+/** That are noted; the rest is a number. */
+const mostTargets = 1000;
+
 /** The critical first, and otherwise as they were. */
 function bySeverity<One extends { readonly severity: AlertSeverity }>(all: readonly One[]): One[] {
-  return [
-    ...all.filter(({ severity }) => severity === "critical"),
-    ...all.filter(({ severity }) => severity === "warning"),
-  ];
+  return alertSeverities.flatMap((severity) => all.filter((one) => one.severity === severity));
 }
 
-function alertOf(rule: AlertRule & { readonly name: AlertName }, facts: AlertFacts): Alert | null {
+function foundBy(rule: AlertRule & { readonly name: AlertName }, facts: AlertFacts): FoundAlert | null {
   const found = rule.find(facts, rule.threshold);
   const finding = found && unmuted(found, rule.name, facts);
   if (finding === null) return null;
   const { name, severity, link } = rule;
   const { words, targets } = finding;
-  const advice = finding.advice ?? rule.advice ?? "";
-  if (targets === undefined) return { name, severity, words, advice, link, targets: [], count: 1 };
-  return {
-    ...{ name, severity, advice, link },
-    words: `${words}: ${listOf(targets)}.`,
-    targets: targets.slice(0, namedTargets),
-    count: targets.length,
+  const noted = facts.noted?.find((one) => one.name === name);
+  const bare = [...new Set((targets ?? []).map(bareTarget))].slice(0, mostTargets);
+  const alert: Alert = {
+    ...{ name, severity, link, advice: finding.advice ?? rule.advice ?? "" },
+    words: targets === undefined ? words : `${words}: ${listOf(targets)}.`,
+    targets: (targets ?? []).slice(0, namedTargets),
+    count: targets?.length ?? 1,
+    since: noted?.beganAt.toISOString() ?? null,
+    toldAt: noted?.toldAt?.toISOString() ?? null,
   };
+  const acknowledged = noted?.acknowledged ?? null;
+  const isCovered = acknowledged !== null && bare.every((target) => acknowledged.targets.includes(target));
+  return { alert, targets: bare, acknowledged: isCovered ? acknowledged : null };
 }
 
 /** Names in the sentence; the rest is a number. */
@@ -988,12 +1056,33 @@ function span(seconds: number): string {
 export interface AlertList {
   readonly at: string;
   readonly alerts: readonly Alert[];
+  readonly acknowledged: readonly AcknowledgedAlert[];
   readonly muted: readonly MutedAlert[];
+  readonly channels: readonly ShownChannel[];
   /** Why this is not all: the database could not be asked, and these are what is known without it. Null: it is. */
   readonly incomplete: string | null;
 }
 
 export async function showAlerts(reads: Pick<OperationReads, "alertFacts">, now: Date): Promise<AlertList> {
   const facts = await reads.alertFacts(now);
-  return { at: now.toISOString(), alerts: alertsOf(facts), muted: mutedAlertsOf(facts), incomplete: null };
+  return {
+    at: now.toISOString(),
+    alerts: alertsOf(facts),
+    acknowledged: acknowledgedAlertsOf(facts),
+    muted: mutedAlertsOf(facts),
+    channels: (facts.channels ?? []).map(shownChannel),
+    incomplete: null,
+  };
 }
+
+/** A channel as pages, command and API show it. */
+export interface ShownChannel extends Omit<AlertChannel, "deliveredAt" | "failingSince"> {
+  readonly deliveredAt: string | null;
+  readonly failingSince: string | null;
+}
+
+const shownChannel = ({ deliveredAt, failingSince, ...channel }: AlertChannel): ShownChannel => ({
+  ...channel,
+  deliveredAt: deliveredAt?.toISOString() ?? null,
+  failingSince: failingSince?.toISOString() ?? null,
+});

@@ -1,11 +1,15 @@
 /** Fetches that failed: whose fault it was, by crawler, and the latest of them with words. */
 import { mayDo } from "#core/actor";
+import type { ChartHistory } from "#core/chart-history";
+import { leastSamples, sampledShare } from "#core/format";
 import { blameNames } from "../fleet/crawler-page.ts";
 import type { Blame, FailureLine, FailureShares } from "../fleet/fleet-view.ts";
 import { crawlerOr, empty, fleetHead, options, tile } from "../web/components.ts";
+import { type FilterChip, filterChips } from "../web/filter-chips.ts";
 import { askAbout, countText, instant, percentText } from "../web/format.ts";
 import { type Html, html, nothing, pathWith } from "../web/html.ts";
 import type { PageViewer } from "../web/page-frame.ts";
+import { historySection } from "../web/time-chart.ts";
 
 export interface FailuresPage {
   readonly blame: Blame | "";
@@ -15,9 +19,19 @@ export interface FailuresPage {
   readonly shares: FailureShares;
   readonly latest: readonly FailureLine[];
   readonly isCut: boolean;
+  readonly history: ChartHistory;
 }
 
 const blames = ["target", "network", "crawler", "us"] as const;
+
+function chipsOf({ blame, crawler, host }: FailuresPage): FilterChip[] {
+  const chips = [
+    { name: "blame", label: "The fault of", value: blame === "" ? "" : blameNames[blame] },
+    { name: "crawler", label: "Crawler", value: crawler },
+    { name: "host", label: "Host", value: host },
+  ];
+  return chips.filter(({ value }) => value !== "");
+}
 
 export function failuresBody(page: FailuresPage, viewer: PageViewer): Html {
   const { blame, crawler, host, hours, latest, isCut } = page;
@@ -34,8 +48,10 @@ export function failuresBody(page: FailuresPage, viewer: PageViewer): Html {
     String(hours),
   )}</select></label>
 <button class="slim">Show</button></form>
+${filterChips("/fleet/failures", { blame, crawler, host, hours: hours === 24 ? null : String(hours) }, chipsOf(page))}
 ${shareTiles(page)}
 ${crawlerTable(page, viewer)}
+${historySection("/fleet/failures", { blame, crawler, host, hours: hours === 24 ? null : String(hours) }, page.history)}
 <section><h2>The latest</h2>${
     latest.length === 0
       ? empty(
@@ -60,7 +76,7 @@ function shareTiles({ shares, hours, crawler, host }: FailuresPage): Html {
   return html`<dl class="tiles">${blames.map((blame) =>
     tile(
       `The fault of ${blameNames[blame]}`,
-      shares.fetches === 0 ? "–" : percentText(shares.failures[blame] / shares.fetches),
+      sampledShare(shares.failures[blame], shares.fetches),
       html`<a href="${pathWith("/fleet/failures", { ...query, blame })}">${countText(shares.failures[blame])}</a> of ${countText(shares.fetches)} fetches: ${hints[blame]}`,
     ),
   )}</dl><p class="small">Of all fetches of the fleet since ${instant(shares.since.toISOString())}.</p>`;
@@ -73,7 +89,7 @@ function crawlerTable({ shares, hours }: FailuresPage, { actor }: PageViewer): H
   const cell = (crawler: string, blame: Blame, count: number, fetches: number) =>
     count === 0
       ? html`<td class="number">0</td>`
-      : html`<td class="number"><a href="${pathWith("/fleet/failures", { crawler, blame, hours })}">${countText(count)}</a><span class="small">${percentText(count / fetches)}</span></td>`;
+      : html`<td class="number"><a href="${pathWith("/fleet/failures", { crawler, blame, hours })}">${countText(count)}</a>${fetches < leastSamples ? nothing : html`<span class="small">${percentText(count / fetches)}</span>`}</td>`;
   return html`<section><h2>By crawler</h2><div class="scroll"><table>
 <thead><tr><th scope="col">Crawler</th><th scope="col" class="number">Fetches</th>${blames.map((blame) => html`<th scope="col" class="number">${blameNames[blame]}</th>`)}</tr></thead>
 <tbody>${shares.byCrawler

@@ -122,6 +122,10 @@ export interface OperationMetrics {
   readonly linkOutboxLinks: Gauge;
   readonly linkOutboxAgeSeconds: Gauge;
   readonly alerts: Gauge<"name" | "severity">;
+  /** Attempts to tell people of alerts: delivered, failed (and tried again), given-up. */
+  readonly alertDeliveries: Counter<"channel" | "outcome">;
+  readonly alertChannelFailures: Gauge<"channel">;
+  readonly alertMessagesWaiting: Gauge<"channel">;
   /** Of the coordinator itself, without the database. */
   readonly databaseUp: Gauge;
   readonly databaseWritable: Gauge;
@@ -190,6 +194,20 @@ function createOperationMetrics(registry: Registry): OperationMetrics {
     alerts: gauge("alerts", "Alerts of nearcrawl alerts, by rule; the value is how many it is about", [
       "name",
       "severity",
+    ]),
+    alertDeliveries: new Counter({
+      name: "nearcrawl_alert_deliveries_total",
+      help: "Attempts to tell people of alerts, by channel and outcome: delivered, failed, given-up",
+      labelNames: ["channel", "outcome"],
+      registers,
+    }),
+    alertChannelFailures: gauge(
+      "alert_channel_failures",
+      "How often a channel of alerts has failed in a row; 0: its last attempt succeeded",
+      ["channel"],
+    ),
+    alertMessagesWaiting: gauge("alert_messages_waiting", "Messages about alerts that wait for an attempt", [
+      "channel",
     ]),
     databaseUp: gauge("database_up", "1 while the database answers the coordinator, looked at every 2 s"),
     databaseWritable: gauge(

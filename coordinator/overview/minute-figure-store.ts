@@ -1,4 +1,4 @@
-/** Tables minute_figures, day_figures and crawler_figures: what happened in each minute and day, and at each crawler in each quarter of an hour. */
+/** Tables minute_figures, day_figures, crawler_figures and crawler_day_figures: what happened in each minute and day, and at each crawler in each quarter of an hour and day. */
 import type { Pool, PoolClient } from "pg";
 import { inTransaction } from "../database/transaction.ts";
 import type { CrawlerFigures, FigureStore, Figures } from "./minute-figures.ts";
@@ -17,10 +17,14 @@ export function createFigureStore(pool: Pool): FigureStore {
         await addMinute(client, minute, figures);
         await addQuarters(client, minute, crawlers);
       }),
-    sumDays: async (now) => await sumDays(pool, now),
-    forget: async ({ minutes, quarters }) => {
+    sumDays: async (now) => (await sumDays(pool, now)) + (await sumCrawlerDays(pool, now)),
+    forget: async ({ minutes, quarters, crawlerDays }) => {
       const { rowCount } = await pool.query("delete from minute_figures where minute < $1", [minutes]);
       await pool.query("delete from crawler_figures where quarter < $1", [quarters]);
+      await pool.query(
+        "delete from crawler_day_figures where day < ($1::timestamptz at time zone 'UTC')::date",
+        [crawlerDays],
+      );
       return rowCount ?? 0;
     },
   };
@@ -75,6 +79,35 @@ async function sumDays(pool: Pool, now: Date): Promise<number> {
   return rowCount ?? 0;
 }
 
+/** The same of each crawler. A day is summed while its quarters are there: those of the day before the last that was summed, again. */
+async function sumCrawlerDays(pool: Pool, now: Date): Promise<number> {
+  const { rowCount } = await pool.query(
+    `insert into crawler_day_figures (day, crawler_id, ${crawlerColumns}, subnets, rtt_ms)
+     select (quarter at time zone 'UTC')::date, crawler_id, ${crawlerColumns.map((name) => `sum(${name})`)},
+       round(avg(subnets)), avg(rtt_ms)
+     from crawler_figures
+     where quarter >= coalesce(
+         (
+           select max(day) - 1 from crawler_day_figures where day <= ($1::timestamptz at time zone 'UTC')::date
+         )::timestamp at time zone 'UTC',
+         '-infinity'
+       )
+     group by 1, 2
+     order by 2, 1
+     on conflict (crawler_id, day) do update
+     set ${crawlerColumns.map((name) => `${name} = excluded.${name}`)},
+       subnets = coalesce(excluded.subnets, crawler_day_figures.subnets),
+       rtt_ms = coalesce(excluded.rtt_ms, crawler_day_figures.rtt_ms)`,
+    [now],
+  );
+  return rowCount ?? 0;
+}
+
+const crawlerColumns = [
+  ...["fetches", "pages", "wire_bytes"],
+  ...["target_failures", "network_failures", "crawler_failures", "our_failures"],
+] as const;
+
 const summedColumns = [
   ...["fetches", "pages", "fetched_bytes", "shipped_bytes", "rounds", "probes"],
   ...["target_failures", "network_failures", "crawler_failures", "our_failures"],
@@ -88,16 +121,19 @@ async function addQuarters(
 ): Promise<void> {
   if (crawlers.length === 0) return;
   await client.query(
-    `insert into crawler_figures as q (quarter, crawler_id, fetches, wire_bytes, target_failures,
+    `insert into crawler_figures as q (quarter, crawler_id, fetches, pages, wire_bytes, target_failures,
        network_failures, crawler_failures, our_failures)
-     select date_bin('15 minutes', $1::timestamptz, '2000-01-01T00:00:00Z'), crawler_id, fetches, wire_bytes,
+     select date_bin('15 minutes', $1::timestamptz, '2000-01-01T00:00:00Z'), crawler_id, fetches, pages, wire_bytes,
        target_failures, network_failures, crawler_failures, our_failures
-     from unnest($2::int[], $3::bigint[], $4::bigint[], $5::bigint[], $6::bigint[], $7::bigint[], $8::bigint[])
-       as given (crawler_id, fetches, wire_bytes, target_failures, network_failures, crawler_failures, our_failures)
+     from unnest($2::int[], $3::bigint[], $4::bigint[], $5::bigint[], $6::bigint[], $7::bigint[], $8::bigint[],
+         $9::bigint[])
+       as given (crawler_id, fetches, pages, wire_bytes, target_failures, network_failures, crawler_failures,
+         our_failures)
      where exists (select from crawler c where c.crawler_id = given.crawler_id)
      order by crawler_id
      on conflict (quarter, crawler_id) do update
      set fetches = q.fetches + excluded.fetches,
+         pages = q.pages + excluded.pages,
          wire_bytes = q.wire_bytes + excluded.wire_bytes,
          target_failures = q.target_failures + excluded.target_failures,
          network_failures = q.network_failures + excluded.network_failures,
@@ -107,6 +143,7 @@ async function addQuarters(
       minute,
       crawlers.map(({ crawlerId }) => crawlerId),
       crawlers.map(({ fetches }) => fetches),
+      crawlers.map(({ pages }) => pages),
       crawlers.map(({ wireBytes }) => wireBytes),
       crawlers.map(({ failures }) => failures.target),
       crawlers.map(({ failures }) => failures.network),

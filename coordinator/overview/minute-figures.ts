@@ -32,7 +32,7 @@ export class MinuteFigures {
       failures,
     });
     const wireBytes = part(sum(results, ({ result }) => result.wireBytes));
-    const figures = { crawlerId, fetches: stored, wireBytes, failures };
+    const figures = { crawlerId, fetches: stored, pages: part(pages.length), wireBytes, failures };
     this.#crawlers.set(crawlerId, addedCrawler(this.#crawlers, figures));
   }
 
@@ -77,7 +77,11 @@ export async function forgetFigures(
 ): Promise<number> {
   await store.sumDays(now);
   const before = (days: number) => new Date(now.getTime() - days * dayMs);
-  return await store.forget({ minutes: before(minuteDays), quarters: before(quarterDays) });
+  return await store.forget({
+    minutes: before(minuteDays),
+    quarters: before(quarterDays),
+    crawlerDays: before(crawlerDays),
+  });
 }
 
 function failuresOf(results: ResultBatch["results"], part: (count: number) => number): FailuresByBlame {
@@ -116,6 +120,7 @@ function addedCrawler(known: ReadonlyMap<CrawlerId, CrawlerFigures>, more: Crawl
   return {
     crawlerId: more.crawlerId,
     fetches: before.fetches + more.fetches,
+    pages: before.pages + more.pages,
     wireBytes: before.wireBytes + more.wireBytes,
     failures: addedFailures(before.failures, more.failures),
   };
@@ -156,6 +161,7 @@ const noFigures: Figures = {
 export interface CrawlerFigures {
   readonly crawlerId: CrawlerId;
   readonly fetches: number;
+  readonly pages: number;
   /** As they came over the partner's line. */
   readonly wireBytes: number;
   readonly failures: FailuresByBlame;
@@ -164,10 +170,14 @@ export interface CrawlerFigures {
 export interface FigureStore {
   /** Adds to what is there of that minute, and of the quarter of an hour around it. */
   add(minute: Date, figures: Figures, crawlers: readonly CrawlerFigures[]): Promise<void>;
-  /** Sums up the minutes of the days that are not summed up yet. */
+  /** Sums up the minutes and the crawlers' quarters of the days that are not summed up yet. */
   sumDays(now: Date): Promise<number>;
   /** Removes what is older; returns how many minutes. */
-  forget(before: { readonly minutes: Date; readonly quarters: Date }): Promise<number>;
+  forget(before: {
+    readonly minutes: Date;
+    readonly quarters: Date;
+    readonly crawlerDays: Date;
+  }): Promise<number>;
 }
 
 /** How long the minutes are kept. */
@@ -175,3 +185,6 @@ export const minuteDays = 90;
 
 /** And the crawlers' quarters: a week is what anybody compares crawlers over. */
 export const quarterDays = 7;
+
+/** The sums of a crawler's days: a year, and what it takes to see the same weeks of the year before. */
+export const crawlerDays = 400;

@@ -3,7 +3,9 @@ import { z } from "zod";
 import { probeMethods } from "#protocol/messages";
 import { fleetLine } from "../fleet/fleet-api.ts";
 import { type ApiOperations, dateTime, errorAnswer, refusals, tooMany } from "../web/api-operation.ts";
+import { chartHistoryExample, chartHistorySchema, rangeParameters } from "../web/chart-history-api.ts";
 import { delegationCause } from "../who/who-api.ts";
+import { alertSeverities } from "./alert-facts.ts";
 import { alertNames } from "./alert-rules.ts";
 import { historyRangeNames, inHandSorts, limitCodes, paceLimits, waitReasons } from "./overview-types.ts";
 
@@ -59,7 +61,7 @@ const recentDelegation = z
 const alert = z
   .strictObject({
     name: z.enum(alertNames),
-    severity: z.enum(["critical", "warning"]),
+    severity: z.enum(alertSeverities),
     words: z.string().describe("What is the matter."),
     advice: z.string().describe("What to do."),
     link: z.string().describe("The page with what is behind it."),
@@ -67,6 +69,10 @@ const alert = z
       .array(z.string())
       .describe("Crawlers or releases that it is about, the worst first; five at most."),
     count: z.int().describe("How many it is about; 1 when it is about the crawl as a whole."),
+    since: dateTime().nullable().describe("Null: not noted yet; it is looked every ten seconds."),
+    toldAt: dateTime()
+      .nullable()
+      .describe("When it was last sent to the channels; null: not yet, or it is not to be."),
   })
   .meta({ id: "Alert" });
 
@@ -181,6 +187,24 @@ const mutedAlert = alert
   })
   .meta({ id: "MutedAlert" });
 
+const acknowledgedAlert = alert
+  .extend({ by: z.string(), at: dateTime(), note: z.string() })
+  .meta({ id: "AcknowledgedAlert" });
+
+const alertChannel = z
+  .strictObject({
+    name: z.string(),
+    kind: z.enum(["webhook", "email"]),
+    place: z.string().describe("Where it sends to, without anything secret."),
+    least: z.enum(alertSeverities).describe("The severity from which on it is told."),
+    deliveredAt: dateTime().nullable().describe("Null: never."),
+    failingSince: dateTime().nullable().describe("Null: its last attempt succeeded, or there was none."),
+    failures: z.int().describe("In a row."),
+    failure: z.string().describe("Why the last attempt failed."),
+    waiting: z.int().describe("Messages that wait for their next attempt."),
+  })
+  .meta({ id: "AlertChannel" });
+
 const muteTarget = z
   .string()
   .min(1)
@@ -199,10 +223,14 @@ const alertList = z
     at: dateTime(),
     alerts: z
       .array(alert)
-      .describe("The critical first, without what is muted; empty: nothing needs attention."),
+      .describe("The critical first, without what is muted or acknowledged; empty: nothing needs attention."),
+    acknowledged: z
+      .array(acknowledgedAlert)
+      .describe("What somebody is at; it comes back when it ends and begins, or names something new."),
     muted: z
       .array(mutedAlert)
       .describe("What is the matter and told to nobody until an hour that somebody named."),
+    channels: z.array(alertChannel).describe("Where alerts are sent; empty: nowhere."),
     incomplete: z
       .string()
       .nullable()
@@ -249,6 +277,7 @@ const accuracyView = z
     estimate: accuracyEstimate,
     farOnly: z.boolean(),
     samples: z.array(accuracySample),
+    history: chartHistorySchema,
   })
   .meta({ id: "AccuracyView" });
 
@@ -286,6 +315,7 @@ const queueView = z
     ages: queueAges,
     hosts: z.array(waitingHost).describe("The longest waiting first, 100 at most."),
     leftOut: leftOutUrls,
+    history: chartHistorySchema,
   })
   .meta({ id: "QueueView" });
 
@@ -396,6 +426,8 @@ export const overviewApi = {
               link: "/fleet",
               targets: ["berlin"],
               count: 1,
+              since: "2026-03-01T10:20:00.000Z",
+              toldAt: null,
             },
           ],
           rates: {
@@ -562,9 +594,13 @@ export const overviewApi = {
               link: "/fleet",
               targets: ["berlin"],
               count: 1,
+              since: "2026-03-01T10:20:00.000Z",
+              toldAt: "2026-03-01T10:21:00.000Z",
             },
           ],
+          acknowledged: [],
           muted: [],
+          channels: [],
           incomplete: null,
         },
       },
@@ -574,7 +610,7 @@ export const overviewApi = {
     method: "post",
     path: "/api/alerts/{name}/mute",
     needs: "fleet-write",
-    summary: "Acknowledge an alert: tell it to nobody until an hour that is named",
+    summary: "Mute an alert until an hour that is named",
     description:
       "Scope fleet-write. It is in no list, metric or exit code until then, and stands below the alerts with who muted it and why. A mute that is there is replaced.",
     parameters: { path: { name: alertName } },
@@ -616,7 +652,7 @@ export const overviewApi = {
     method: "post",
     path: "/api/alerts/{name}/unmute",
     needs: "fleet-write",
-    summary: "Tell an alert again",
+    summary: "Unmute an alert",
     description: "Scope fleet-write.",
     parameters: { path: { name: alertName } },
     body: { schema: z.strictObject({ target: muteTarget }), example: { target: "berlin" } },
@@ -644,6 +680,7 @@ export const overviewApi = {
           description: "Only hosts that wait for this, of the 5,000 that wait longest.",
           example: "politeness",
         }),
+        ...rangeParameters,
         format: z
           .enum(["csv"])
           .optional()
@@ -691,6 +728,7 @@ export const overviewApi = {
             more: false,
             most: [{ host: "calendar.example.org", urls: 1240 }],
           },
+          history: chartHistoryExample,
         },
       },
       400: errorAnswer("It cannot be answered", {
@@ -715,6 +753,7 @@ export const overviewApi = {
           description: "far: only samples whose crawler was not nearly the nearest.",
           example: "far",
         }),
+        ...rangeParameters,
         format: z
           .enum(["csv"])
           .optional()
@@ -737,6 +776,7 @@ export const overviewApi = {
             high: 0.9778,
           },
           farOnly: false,
+          history: chartHistoryExample,
           samples: [
             {
               range: "1.2.0.0/16",

@@ -3,7 +3,7 @@
  * in a table, the latest decisions. It comes in regions; the live script replaces a region as a whole, so that page
  * and update are one rendering. Each figure leads to what is behind it.
  */
-import { bytesText, howMany } from "#core/format";
+import { bytesText, howMany, leastSamples, sampledShare } from "#core/format";
 import { nearlyBestMs } from "../delegation/accuracy.ts";
 import { fleetMap } from "../fleet/fleet-map-page.ts";
 import { fleetTable } from "../fleet/fleet-page.ts";
@@ -22,6 +22,7 @@ import { type Html, html, nothing, pathWith } from "../web/html.ts";
 import { chartScript, type TimePoint, type TimeRange, timeChart } from "../web/time-chart.ts";
 import type { Alert } from "./alert-rules.ts";
 import { type AlertReader, alertSection } from "./alerts-page.ts";
+import { crawlPicture } from "./crawl-picture-page.ts";
 import type { Blame } from "./minute-figures.ts";
 import type { Overview, RecentDelegation } from "./overview.ts";
 import {
@@ -40,11 +41,12 @@ export function overviewBody(overview: Overview, reader: AlertReader): Html {
   const regions = overviewRegions(overview, [overview.history]);
   const live = (name: string) => html`<section data-live="${name}">${regions[name]}</section>`;
   return html`<div class="title-row"><h1>The crawl</h1><p class="live" id="live" hidden>live</p></div>
-${live(alertRegion(reader))}
+<div class="first-look"><div>${live(alertRegion(reader))}
 <form class="ask" action="/who" method="get" role="search">
 <label for="q">Who crawls it, and why?</label>
 <div class="field"><input id="q" name="q" type="search" maxlength="2048" placeholder="URL, host, IP, range, organisation or crawler" autocomplete="off" spellcheck="false"><button>Look up</button></div>
-</form>
+</form></div>
+${live("picture")}</div>
 ${live("figures")}
 ${live(historyRegion(overview.history.range))}
 <div class="two-columns">${live("queue")}${live("errors")}</div>
@@ -70,6 +72,7 @@ export function overviewRegions(
 ): Readonly<Record<string, Html>> {
   return {
     ...alertRegions(overview.alerts),
+    picture: crawlPicture(overview),
     figures: figures(overview),
     ...Object.fromEntries(
       histories.map((history) => [historyRegion(history.range), historySection(history)]),
@@ -110,13 +113,13 @@ function leadWords(overview: Overview): Html {
   return html`<strong>${phase.charAt(0).toUpperCase() + phase.slice(1)}</strong> · ${howMany(sessions, "crawler")} connected${underWay}${startedAt === null ? nothing : html` · coordinator up since ${instant(startedAt)}`}`;
 }
 
-function tile(name: string, figure: string, link: string, small: Html): Html {
+function tile(name: string, figure: string | Html, link: string, small: Html): Html {
   return html`<div class="tile"><dt>${name}</dt><dd><a class="figure" href="${link}">${figure}</a><span class="small">${small}</span></dd></div>`;
 }
 
 function subnetsWaiting(waiting: number): Html {
-  if (waiting === 0) return html`none waits`;
-  return html`<a href="/explore?state=waiting">${countText(waiting)} wait</a> for a probe round`;
+  if (waiting === 0) return html`none is waiting`;
+  return html`<a href="/explore?state=waiting">${countText(waiting)} waiting</a> for a probe round`;
 }
 
 function probesTile({ totals, rates }: Overview): Html {
@@ -133,14 +136,16 @@ function shippedTile({ lastDay, totals }: Overview): Html {
   return tile("Shipped", timesSmaller(bytes), "#fleet", small);
 }
 
-function accuracyTile({ accuracy: { samples, share, low, high } }: Overview): Html {
+function accuracyTile({ accuracy: { samples, nearlyBest, low, high } }: Overview): Html {
   const small =
     samples === 0
-      ? html`no subnet was sampled yet`
-      : html`${percentText(low)} to ${percentText(high)}, by ${howMany(samples, "sample")}`;
+      ? html`no subnet has been sampled`
+      : samples < leastSamples
+        ? html`of the subnets that are sampled`
+        : html`${percentText(low)} to ${percentText(high)}, by ${howMany(samples, "sample")}`;
   return tile(
     `Within ${nearlyBestMs} ms of the nearest`,
-    share === null ? "–" : percentText(share),
+    sampledShare(nearlyBest, samples),
     "/accuracy",
     small,
   );
@@ -162,10 +167,10 @@ function progress(done: number, all: number): Html {
 function urlStates({ totals }: Overview): Html {
   const parts = [
     [totals.urlsDue, "scheduled or due"],
-    [totals.urlsLeased, "in a crawler's hands"],
+    [totals.urlsLeased, "in progress"],
     [totals.urlsRefused, "refused"],
     [totals.urlsGone, "gone"],
-    [totals.urlsPaymentRequired, "with a price, not for us"],
+    [totals.urlsPaymentRequired, "not crawled: the site asks for payment"],
   ] as const;
   const shown = parts.filter(([count]) => count > 0);
   if (shown.length === 0) return nothing;
@@ -229,7 +234,7 @@ function rangeLink(name: HistoryRange, current: HistoryRange): Html {
 
 function queueSection(queue: QueueAges): Html {
   if (queue.hosts === 0) {
-    return html`<h2><a href="/fleet/queue">Queue</a></h2><div class="empty"><p><strong>Nothing that is due waits.</strong> Hosts appear here from the moment one of their URLs may be fetched.</p></div>`;
+    return html`<h2><a href="/fleet/queue">Queue</a></h2><div class="empty"><p><strong>No host is due.</strong> Hosts appear here as soon as one of their URLs may be fetched.</p></div>`;
   }
   return html`<h2><a href="/fleet/queue">Queue</a></h2>
 <p class="small">The crawl is ${queue.verdict.words}.</p>
@@ -255,7 +260,7 @@ function errorSection(hour: SpanFigures, day: SpanFigures): Html {
   const note =
     day.fetches === 0
       ? html`<p class="small">Nothing was fetched in the last 24 hours.</p>`
-      : html`<p class="small">Shares of all fetches: ${countText(hour.fetches)} in the last hour, ${countText(day.fetches)} in 24 hours. Answers of a site, such as 404, are no failures.</p>`;
+      : html`<p class="small">Shares of all fetches: ${countText(hour.fetches)} in the last hour, ${countText(day.fetches)} in 24 hours. What a site answers, such as 404, is no failure.</p>`;
   return html`<h2><a href="/fleet/failures">Failures</a></h2>
 <div class="scroll" tabindex="0" role="region" aria-label="Failed fetches by who is to blame"><table>
 <thead><tr><th scope="col">To blame</th><th scope="col" class="number">Last hour</th><th scope="col" class="number">Share</th><th scope="col" class="number">24 hours</th><th scope="col" class="number">Share</th></tr></thead>
@@ -265,6 +270,6 @@ function errorSection(hour: SpanFigures, day: SpanFigures): Html {
 
 function errorRow(blame: Blame, hour: SpanFigures, day: SpanFigures): Html {
   const cells = ({ failures, fetches }: SpanFigures) =>
-    html`<td class="number">${countText(failures[blame])}</td><td class="number">${fetches === 0 ? html`–` : percentText(failures[blame] / fetches)}</td>`;
+    html`<td class="number">${countText(failures[blame])}</td><td class="number">${sampledShare(failures[blame], fetches)}</td>`;
   return html`<tr><th scope="row"><a href="${pathWith("/fleet/failures", { blame })}">${blameWords[blame]}</a>${blame === "us" ? html` <span class="small inline">(should be none)</span>` : nothing}</th>${cells(hour)}${cells(day)}</tr>`;
 }

@@ -4,6 +4,7 @@ import type { Pool } from "pg";
 import type { DelegationCause } from "#core/delegation-cause";
 import { rangeText } from "#db/range-text";
 import { pendingMigrations } from "#db/schema-state";
+import { channelStates, notedAlerts } from "../alerts/alert-store.ts";
 import {
   defaultMostBytes,
   iso,
@@ -18,6 +19,7 @@ import { createAccuracyStore } from "../delegation/accuracy-store.ts";
 import { createSubnetStore } from "../subnets/subnet-store.ts";
 import { createAlertMuteStore } from "./alert-mute-store.ts";
 import { alertFacts } from "./alert-reads.ts";
+import { createChartReads } from "./chart-reads.ts";
 import { hostsInHand } from "./in-hand-reads.ts";
 import { history, spanFigures } from "./minute-figure-store.ts";
 import type { CrawlTotals, RecentDelegation } from "./overview.ts";
@@ -275,13 +277,22 @@ export function createOperationReads(pool: Pool, nowMs: () => number): Operation
   const facts = keptAt((now) => alertFacts(pool, shared, now), nowMs);
   return {
     ...shared,
+    ...createChartReads(pool),
     history: async (range, now) => await histories[range](now),
     leftOutUrls: async (shown) => await leftOutUrls(pool, shown),
     longestWaiting: async (query, now) => await longestWaiting(pool, query, now),
     hostsInHand: async (query, now) => await hostsInHand(pool, query, now),
     accuracySamples: async (query, now) => await accuracy.list({ ...query, after: after(now) }),
-    // Whoever mutes an alert sees so at once.
-    alertFacts: async (now) => ({ ...(await facts(now)), mutes: await mutes.list(now) }),
+    // Whoever mutes or acknowledges an alert sees so at once.
+    alertFacts: async (now) => {
+      const known = await facts(now);
+      const [held, noted, channels] = await Promise.all([
+        mutes.list(now),
+        notedAlerts(pool),
+        channelStates(pool),
+      ]);
+      return { ...known, mutes: held, noted, channels };
+    },
     crawlerGauges: async (most) => await crawlerGauges(pool, most),
   };
 }

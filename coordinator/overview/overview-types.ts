@@ -1,4 +1,6 @@
 /** What operators look at beyond totals: how it went, what waits and why, what fails, how near the delegations are. */
+import type { ChartHistory } from "#core/chart-history";
+import type { TimeRange } from "#core/time-range";
 import type { AccuracyCounts, AccuracySampleEntry } from "../delegation/accuracy.ts";
 import type { AlertFacts } from "./alert-facts.ts";
 import type { FailuresByBlame } from "./minute-figures.ts";
@@ -166,7 +168,19 @@ export interface WaitingHost {
   readonly holdingBack: readonly string[];
 }
 
-export interface OperationReads {
+/** The pages that have charts of the whole crawl. */
+export const chartedPages = ["queue", "failures", "accuracy", "trust", "recrawl"] as const;
+export type ChartedPage = (typeof chartedPages)[number];
+
+export interface ChartReads {
+  charts(page: ChartedPage, range: TimeRange): Promise<ChartHistory>;
+  crawlerCharts(
+    crawler: { readonly crawlerId: number; readonly name: string },
+    range: TimeRange,
+  ): Promise<ChartHistory>;
+}
+
+export interface OperationReads extends ChartReads {
   history(range: HistoryRange, now: Date): Promise<History>;
   /** Over so many minutes up to now. */
   figures(minutes: number, now: Date): Promise<SpanFigures>;

@@ -15,6 +15,17 @@ export const waitReasonWords: Readonly<Record<WaitReason, string>> = {
   "in-line": "their turn",
 };
 
+/** The same where there is little room. */
+export const waitReasonNames: Readonly<Record<WaitReason, string>> = {
+  "no-delegation": "no crawler yet",
+  "crawler-offline": "crawler offline",
+  "crawler-draining": "crawler draining",
+  budget: "budget used up",
+  politeness: "the site's pace",
+  "crawler-full": "crawler full",
+  "in-line": "next in line",
+};
+
 export const blameWords: Readonly<Record<Blame, string>> = {
   target: "the site",
   network: "the network path",

@@ -207,7 +207,10 @@ export class AlertsInTime {
   #own(now: Date, why: string): AlertList {
     const { silent } = this.#health.facts();
     const alerts = this.#health.alerts(this.#mutes);
-    return { at: now.toISOString(), alerts, muted: [], incomplete: silent?.words ?? why };
+    return {
+      ...{ at: now.toISOString(), alerts, acknowledged: [], muted: [], channels: [] },
+      incomplete: silent?.words ?? why,
+    };
   }
 
   #noted<Facts extends { readonly mutes?: readonly AlertMute[] }>(facts: Facts): Facts {

@@ -1,9 +1,11 @@
 /** What is due and not being fetched: how long it has waited, for what, and the hosts that wait longest. */
 
+import type { ChartHistory } from "#core/chart-history";
 import { fleetHead } from "../web/components.ts";
 import { ago, askAbout, countText, crawlerLink } from "../web/format.ts";
 import { type CsvTable, type Html, html, nothing } from "../web/html.ts";
 import type { PageViewer } from "../web/page-frame.ts";
+import { historySection } from "../web/time-chart.ts";
 import { queueTable } from "./overview-page.ts";
 import {
   type LeftOutUrls,
@@ -23,6 +25,7 @@ export interface QueueView {
   readonly hosts: readonly WaitingHost[];
   /** What does not even wait: it was left out at the bounds of its hosts. */
   readonly leftOut: LeftOutUrls;
+  readonly history: ChartHistory;
 }
 
 export function queueBody(view: QueueView, viewer: PageViewer): Html {
@@ -33,7 +36,8 @@ export function queueBody(view: QueueView, viewer: PageViewer): Html {
 ${ages.hosts === 0 ? nothing : html`<section>${queueTable(ages)}</section>`}
 <section><h2>Longest waiting${reason === null ? nothing : html` <span class="small">for ${waitReasonWords[reason]} · <a href="/fleet/queue">all</a></span>`}</h2>
 ${hostTable(view)}</section>
-${leftOutSection(view.leftOut)}`;
+${leftOutSection(view.leftOut)}
+${historySection("/fleet/queue", { reason }, view.history)}`;
 }
 
 function leftOutSection({ urls, hosts, more, most }: LeftOutUrls): Html {

@@ -2,11 +2,13 @@
 
 import type { FastifyInstance } from "fastify";
 import type { Log } from "#core/log";
+import { timeRange } from "#core/time-range";
 import { within } from "#core/within";
 import { accuracyEstimate } from "../delegation/accuracy.ts";
 import { accuracyBody, accuracyCsv } from "../delegation/accuracy-page.ts";
 import { type Access, refusalFor, type Visit } from "../web/access.ts";
 import { EventStreams } from "../web/event-streams.ts";
+import { withCellLabels } from "../web/table-labels.ts";
 import { type AskedView, sendRefusal, type Views } from "../web/views.ts";
 import { alertReader, alertsBody } from "./alerts-page.ts";
 import { inHandBody, inHandCsv } from "./in-hand-page.ts";
@@ -32,8 +34,12 @@ import { queueBody, queueCsv } from "./queue-page.ts";
 export interface OverviewViewPorts {
   readonly reads: OperationReads;
   readonly alerts: Pick<AlertsInTime, "list">;
+  /** By the alert's name: its paragraph. */
+  readonly runbook?: ReadonlyMap<string, string>;
   readonly overview: (range: HistoryRange) => Promise<Overview>;
 }
+
+const noRunbook: ReadonlyMap<string, string> = new Map();
 
 /** Rows of a table, at most; programs may have more. */
 const rowsShown = 100;
@@ -90,13 +96,13 @@ function titleOf({ alerts }: Overview): string {
   return alerts.length === 0 ? "Overview" : `(${alerts.length}) Overview`;
 }
 
-async function alertsView({ now }: AskedView, { alerts }: OverviewViewPorts) {
+async function alertsView({ now }: AskedView, { alerts, runbook = noRunbook }: OverviewViewPorts) {
   const value = await alerts.list(now);
   return {
     status: 200,
     value,
     title: "Alerts",
-    body: (visit: Visit) => alertsBody(value, alertReader(visit.actor), visit),
+    body: (viewer: Visit) => alertsBody({ list: value, runbook, viewer }),
   };
 }
 
@@ -107,12 +113,14 @@ async function queueView(asked: AskedView, { reads }: OverviewViewPorts) {
   const reason = asked.query("reason");
   if (reason !== "" && !isReason(reason)) return `reason: must be one of ${waitReasons.join(", ")}`;
   const most = asked.query("format") === "csv" ? rowsInCsv : rowsShown;
-  const [ages, leftOut, hosts] = await Promise.all([
+  const [ages, leftOut, history, hosts] = await Promise.all([
     reads.queueAges(asked.now),
     reads.leftOutUrls(leftOutShown),
+    reads.charts("queue", timeRange(asked.query, asked.now)),
     reads.longestWaiting({ reason: reason === "" ? null : reason, most }, asked.now),
   ]);
-  const value = { at: asked.now.toISOString(), reason: reason === "" ? null : reason, ages, hosts, leftOut };
+  const at = asked.now.toISOString();
+  const value = { at, reason: reason === "" ? null : reason, ages, hosts, leftOut, history };
   return {
     status: 200,
     value,
@@ -139,11 +147,18 @@ async function inHandView({ query, now }: AskedView, { reads }: OverviewViewPort
 async function accuracyView(asked: AskedView, { reads }: OverviewViewPorts) {
   const farOnly = asked.query("only") === "far";
   const most = asked.query("format") === "csv" ? rowsInCsv : rowsShown;
-  const [counts, samples] = await Promise.all([
+  const [counts, history, samples] = await Promise.all([
     reads.accuracyCounts(asked.now),
+    reads.charts("accuracy", timeRange(asked.query, asked.now, "30d")),
     reads.accuracySamples({ most, farOnly }, asked.now),
   ]);
-  const value = { at: asked.now.toISOString(), estimate: accuracyEstimate(counts), farOnly, samples };
+  const value = {
+    at: asked.now.toISOString(),
+    estimate: accuracyEstimate(counts),
+    farOnly,
+    samples,
+    history,
+  };
   return {
     status: 200,
     value,
@@ -227,7 +242,9 @@ export function addEvents(app: FastifyInstance, ports: EventPorts, overview: Sho
     const alerts = await ports.alerts.list(ports.now());
     const whole = alerts.incomplete === null ? await within(renderMs, unlessItFails(everything())) : null;
     const regions = whole ?? alertRegions(alerts.alerts);
-    return Object.fromEntries(Object.entries(regions).map(([name, region]) => [name, region.markup]));
+    return Object.fromEntries(
+      Object.entries(regions).map(([name, region]) => [name, withCellLabels(region.markup)]),
+    );
   };
   const events = new LiveEvents(render, (error) => ports.log.warn({ error }, "no live update could be made"));
   const streams = new EventStreams({

@@ -22,11 +22,14 @@ import { forgetSeals } from "../results/result-writes.ts";
 import type { IndexState } from "../search/memory/index-answer.ts";
 import type { WebPart } from "../web/actions.ts";
 import { createReports } from "../who/reads.ts";
+import type { AlertChannel, AlertFacts } from "./alert-facts.ts";
 import { alertMuteRoutes } from "./alert-mute-routes.ts";
 import { createAlertMuteStore } from "./alert-mute-store.ts";
 import { alertRules, alertsOf, ownAlertNames } from "./alert-rules.ts";
 import type { Counters } from "./counters.ts";
 import { sampleDisk } from "./disk-sample-store.ts";
+import { addGauges, addStandings, forgetGauges, gaugeSeconds } from "./gauge-store.ts";
+import { type Gauged, gaugesOf } from "./gauges.ts";
 import { maxCrawlersMeasured, type OperationMetrics } from "./metrics.ts";
 import { createFigureStore } from "./minute-figure-store.ts";
 import { forgetFigures } from "./minute-figures.ts";
@@ -46,6 +49,8 @@ export interface OverviewDutyPorts extends Omit<SamplingPorts, "accuracy"> {
 }
 
 export interface OverviewDuties {
+  /** What the alert rules look at, with what the coordinator knows of itself. */
+  alertFacts(now: Date): Promise<AlertFacts>;
   start(): void;
   /** Writes what there is of the minute under way. */
   stop(): Promise<void>;
@@ -81,11 +86,18 @@ export function overviewDuties(
   );
   const metrics = counters.metrics.operation;
   return {
+    alertFacts: async (at) => await reads.alertFacts(at),
     start: () => {
       metrics.buildInfo.set({ version: ports.version }, 1);
       timekeeper.every("write-figures", figuresMs, async () => await counters.figures.turn(figures, now()));
+      let gaugedMs = 0;
       timekeeper.every("observe-operation", observeMs, async () => {
-        await observeOperation({ reads, metrics, now });
+        const seen = await observeOperation({ reads, metrics, now });
+        const spanMs = 1000 * gaugeSeconds;
+        const binMs = Math.floor(now().getTime() / spanMs) * spanMs;
+        if (binMs === gaugedMs) return;
+        await keepGauges(pool, seen, { at: new Date(binMs), isStart: gaugedMs === 0 });
+        gaugedMs = binMs;
       });
       timekeeper.every("measure-disk", diskMs, async () => {
         const gigabytes = config.databaseGigabytes;
@@ -96,6 +108,7 @@ export function overviewDuties(
       });
       timekeeper.every("forget-figures", forgetMs, async () => {
         await forgetFigures(figures, now());
+        await forgetGauges(pool, now());
         await accuracy.forget(new Date(now().getTime() - keptDays * 86_400_000));
       });
       timekeeper.every("sample-accuracy", sampleMs, async () => {
@@ -157,7 +170,7 @@ interface ObservePorts {
   readonly now: () => Date;
 }
 
-export async function observeOperation({ reads, metrics, now }: ObservePorts): Promise<void> {
+export async function observeOperation({ reads, metrics, now }: ObservePorts): Promise<Gauged> {
   const at = now();
   const [facts, queue, counts, totals, fleet, gauges, leftOut] = await Promise.all([
     reads.alertFacts(at),
@@ -171,11 +184,14 @@ export async function observeOperation({ reads, metrics, now }: ObservePorts): P
   metrics.databaseSeconds.observe(facts.databaseMs / 1000);
   setSeconds(metrics.figuresTimestamp, facts.figuresAtMs);
   setSeconds(metrics.registryTimestamp, facts.registryAppliedMs);
-  observeAlerts(metrics, alertsOf(facts));
+  const alerts = alertsOf(facts);
+  const accuracy = accuracyEstimate(counts);
+  observeAlerts(metrics, alerts);
+  observeChannels(metrics, facts.channels ?? []);
   observeQueue(metrics, queue);
   metrics.linkOutboxLinks.set(facts.linkOutbox.effects);
   metrics.linkOutboxAgeSeconds.set(facts.linkOutbox.ageSeconds);
-  observeAccuracy(metrics, accuracyEstimate(counts));
+  observeAccuracy(metrics, accuracy);
   for (const [state, count] of urlStates(totals)) metrics.urls.set({ state }, count);
   metrics.leftOutUrls.set(leftOut.urls);
   metrics.boundHosts.set(leftOut.hosts);
@@ -187,6 +203,20 @@ export async function observeOperation({ reads, metrics, now }: ObservePorts): P
     metrics.crawlers.set({ state }, registered.filter((crawler) => crawler.state === state).length);
   }
   observeCrawlers(metrics, gauges, new Map(fleet.map(({ name, subnets }) => [name, subnets])));
+  const openLeases = gauges.reduce((sum, one) => sum + one.openLeases, 0);
+  return { queue, totals, fleet, alerts, accuracy, openLeases };
+}
+
+/** For the charts: the fleet every five minutes, each crawler in the first of them of an hour, or of the process. */
+async function keepGauges(
+  pool: Pool,
+  seen: Gauged,
+  { at, isStart }: { readonly at: Date; readonly isStart: boolean },
+): Promise<void> {
+  const isFirst = await addGauges(pool, at, gaugesOf(seen));
+  if (!isFirst || (at.getUTCMinutes() !== 0 && !isStart)) return;
+  const registered = seen.fleet.filter(({ revoked }) => !revoked);
+  await addStandings(pool, at, registered);
 }
 
 function setSeconds(gauge: OperationMetrics["figuresTimestamp"], ms: number | null): void {
@@ -197,6 +227,19 @@ function observeAlerts({ alerts: gauge }: OperationMetrics, alerts: ReturnType<t
   const counts = new Map(alerts.map(({ name, count }) => [name, count]));
   for (const { name, severity } of alertRules) {
     gauge.set({ name, severity }, counts.get(name) ?? 0);
+  }
+}
+
+/** One that is in the settings no more leaves no series behind. */
+function observeChannels(
+  { alertChannelFailures, alertMessagesWaiting }: OperationMetrics,
+  channels: readonly AlertChannel[],
+): void {
+  alertChannelFailures.reset();
+  alertMessagesWaiting.reset();
+  for (const { name: channel, failures, waiting } of channels) {
+    alertChannelFailures.set({ channel }, failures);
+    alertMessagesWaiting.set({ channel }, waiting);
   }
 }
 

@@ -1,6 +1,7 @@
 /** The API of recrawl plans: what it answers. */
 import { z } from "zod";
 import { type ApiOperations, dateTime } from "../web/api-operation.ts";
+import { chartHistoryExample, chartHistorySchema, rangeParameters } from "../web/chart-history-api.ts";
 import { recrawlStrategies } from "./recrawl-plan.ts";
 
 const recrawlGroup = z
@@ -46,7 +47,7 @@ const recrawlPlan = z
   .meta({ id: "RecrawlPlan" });
 
 const recrawlAnswer = z
-  .strictObject({ now: dateTime(), plans: z.array(recrawlPlan) })
+  .strictObject({ now: dateTime(), plans: z.array(recrawlPlan), history: chartHistorySchema })
   .meta({ id: "RecrawlAnswer" });
 
 export const recrawlApi = {
@@ -56,12 +57,14 @@ export const recrawlApi = {
     needs: "fleet-read",
     summary: "How often pages are fetched again: the plan in force and those before it, latest first",
     description: "Scope fleet-read. An empty list: every page is fetched again after the same interval.",
+    parameters: { query: rangeParameters },
     answers: {
       200: {
         description: "The same as its page",
         schema: recrawlAnswer,
         example: {
           now: "2026-03-01T12:00:00.000Z",
+          history: chartHistoryExample,
           plans: [
             {
               madeAt: "2026-03-01T11:50:00.000Z",

@@ -1,23 +1,33 @@
 /** /fleet/recrawl: how often pages are fetched again, and why: the plan in force and those before it. */
 
+import type { ChartHistory } from "#core/chart-history";
 import { spanWords } from "#core/format";
+import { type TimeRange, timeRange } from "#core/time-range";
 import type { WebPart } from "../web/actions.ts";
 import { empty, fact, fleetHead } from "../web/components.ts";
 import { countText, instant, percentText, sentence } from "../web/format.ts";
 import { type CsvTable, type Html, html, nothing } from "../web/html.ts";
 import type { PageViewer } from "../web/page-frame.ts";
+import { historySection } from "../web/time-chart.ts";
 import type { PlannedGroup, RecrawlPlan, RecrawlPlanStore } from "./make-plan.ts";
 import { recrawlApi } from "./recrawl-api.ts";
 import { dividesTotal, type RecrawlStrategy } from "./recrawl-plan.ts";
 
 const plansShown = 50;
 
-export function recrawlRoutes(store: Pick<RecrawlPlanStore, "history">): WebPart {
+/** How the rates went, with what changed meanwhile. */
+export type RecrawlCharts = (range: TimeRange) => Promise<ChartHistory>;
+
+export function recrawlRoutes(store: Pick<RecrawlPlanStore, "history">, charts: RecrawlCharts): WebPart {
   return ({ views }) => {
     views.describe({
       ...{ path: "/fleet/recrawl", operation: recrawlApi.recrawlPlans, section: "/fleet" },
-      view: async ({ now }) => {
-        const value = await recrawlAnswer(store, plansShown, now);
+      view: async ({ query, now }) => {
+        const [answer, history] = await Promise.all([
+          recrawlAnswer(store, plansShown, now),
+          charts(timeRange(query, now, "30d")),
+        ]);
+        const value = { ...answer, history };
         return {
           status: 200,
           value,
@@ -107,11 +117,14 @@ export const noPlanWords =
 
 // How often pages are fetched again: the plan in force with its groups and rates, and why each plan was made.
 
-function recrawlBody({ plans }: RecrawlAnswer, viewer: PageViewer): Html {
+function recrawlBody(
+  { plans, history }: RecrawlAnswer & { readonly history: ChartHistory },
+  viewer: PageViewer,
+): Html {
   const [plan] = plans;
   return html`${fleetHead("/fleet/recrawl", viewer, "Recrawl")}
 <p class="lead">When a page is fetched again follows from how often it changes, how much it matters, and what the fleet manages. The strategy is the policy <a href="/policies">recrawl.strategy</a>.</p>
-${plan === undefined ? empty(noPlanWords, html`${nothing}`) : html`${inForce(plan)}${history(plans)}`}`;
+${plan === undefined ? empty(noPlanWords, html`${nothing}`) : html`${inForce(plan)}${historySection("/fleet/recrawl", {}, history)}${planTable(plans)}`}`;
 }
 
 function inForce(plan: ToldPlan): Html {
@@ -144,7 +157,7 @@ ${all.map(
 </tbody></table></div>`;
 }
 
-function history(plans: readonly ToldPlan[]): Html {
+function planTable(plans: readonly ToldPlan[]): Html {
   return html`<section><h2>Plans, the latest first</h2>
 <div class="table-scroll"><table><thead><tr><th scope="col">Made</th><th scope="col">Strategy</th><th scope="col" class="number">Planned</th><th scope="col" class="number">Measured before</th><th scope="col" class="number">Current</th><th scope="col">Why</th></tr></thead><tbody>
 ${plans.map(

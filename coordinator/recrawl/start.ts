@@ -9,7 +9,7 @@ import { planRecrawls } from "./plan-recrawls.ts";
 import { createRecrawlPlanStore } from "./plan-store.ts";
 import { fixedPlan, type PlanInForce } from "./recrawl-plan.ts";
 import { boundsOf, meanIntervalDays } from "./recrawl-settings.ts";
-import { recrawlRoutes } from "./routes.ts";
+import { type RecrawlCharts, recrawlRoutes } from "./routes.ts";
 
 export interface RecrawlDuties {
   /** What results are to be taken by. */
@@ -68,6 +68,6 @@ function inForce(latest: PlanInForce, policies: CoordinatorConfig["recrawl"]): P
 
 // The pages' part about recrawls, with its store.
 
-export function recrawlPart(pool: Pool): WebPart {
-  return recrawlRoutes(createRecrawlPlanStore(pool));
+export function recrawlPart(pool: Pool, charts: RecrawlCharts): WebPart {
+  return recrawlRoutes(createRecrawlPlanStore(pool), charts);
 }

@@ -210,7 +210,7 @@ const fault = (status: ActionFault["status"], title: string, words: string): Act
 const notHere = fault(
   503,
   "Not from here",
-  "This coordinator was not told how to start jobs. On its machine: nearcrawl rir fetch, plan, apply, rollback, rollforward.",
+  "This coordinator cannot start jobs. On its machine: nearcrawl rir fetch, plan, apply, rollback, rollforward.",
 );
 const busy = (jobId: number, kind: string) =>
   fault(409, "Another job runs", `Job ${jobId} (${kind}) is at work. Wait for its end, or cancel it.`);

@@ -486,7 +486,7 @@ export const registryJobApi = {
         error: {
           status: 503,
           message:
-            "This coordinator was not told how to start jobs. On its machine: nearcrawl rir fetch, plan, apply, rollback, rollforward.",
+            "This coordinator cannot start jobs. On its machine: nearcrawl rir fetch, plan, apply, rollback, rollforward.",
         },
       }),
     },
@@ -539,7 +539,7 @@ export const registryJobApi = {
         error: {
           status: 503,
           message:
-            "This coordinator was not told how to start jobs. On its machine: nearcrawl rir fetch, plan, apply, rollback, rollforward.",
+            "This coordinator cannot start jobs. On its machine: nearcrawl rir fetch, plan, apply, rollback, rollforward.",
         },
       }),
     },
@@ -600,7 +600,7 @@ export const registryJobApi = {
         error: {
           status: 503,
           message:
-            "This coordinator was not told how to start jobs. On its machine: nearcrawl rir fetch, plan, apply, rollback, rollforward.",
+            "This coordinator cannot start jobs. On its machine: nearcrawl rir fetch, plan, apply, rollback, rollforward.",
         },
       }),
     },
@@ -663,7 +663,7 @@ export const registryJobApi = {
         error: {
           status: 503,
           message:
-            "This coordinator was not told how to start jobs. On its machine: nearcrawl rir fetch, plan, apply, rollback, rollforward.",
+            "This coordinator cannot start jobs. On its machine: nearcrawl rir fetch, plan, apply, rollback, rollforward.",
         },
       }),
     },
@@ -714,7 +714,7 @@ export const registryJobApi = {
         error: {
           status: 503,
           message:
-            "This coordinator was not told how to start jobs. On its machine: nearcrawl rir fetch, plan, apply, rollback, rollforward.",
+            "This coordinator cannot start jobs. On its machine: nearcrawl rir fetch, plan, apply, rollback, rollforward.",
         },
       }),
     },

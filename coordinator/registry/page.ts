@@ -50,22 +50,22 @@ function emptied(value: RegistryValue, viewer: PageViewer, mayAct: boolean): Htm
 
 function lead({ generation, appliedAt, ageDays, now }: RegistryValue): Html {
   if (generation === null || appliedAt === null) {
-    return html`<div class="empty"><p>No registry data yet: nobody knows whose an address is. Fetch the registries’ files and plan an import below, or on the coordinator’s machine: <code>nearcrawl rir fetch</code>, <code>nearcrawl rir plan --cache</code>, <code>nearcrawl rir apply --cache</code>.</p></div>`;
+    return html`<div class="empty"><p>No registry has been imported yet, so no address has a holder. Fetch the registries’ files and plan an import below, or on the coordinator’s machine: <code>nearcrawl rir fetch</code>, <code>nearcrawl rir plan --cache</code>, <code>nearcrawl rir apply --cache</code>.</p></div>`;
   }
   const old = ageDays !== null && ageDays > 92;
-  return html`<p class="lead"><strong>Generation ${generation}</strong> is in force since ${instant(appliedAt)} (${ago(appliedAt, now)})${old ? html`: <strong>older than a quarter</strong>` : nothing}.</p>`;
+  return html`<p class="lead"><strong>Generation ${generation}</strong> has been in force since ${instant(appliedAt)} (${ago(appliedAt, now)})${old ? html`: <strong>older than a quarter</strong>` : nothing}.</p>`;
 }
 
 /** The import lock is held, and by none of our jobs. */
 function outsideImport({ isImportRunning }: RegistryValue): Html {
   if (!isImportRunning) return nothing;
-  return html`<div class="warning" role="note"><p>An import or a rollback is at work that was started by command. Reload the page to see its end.</p></div>`;
+  return html`<div class="warning" role="note"><p>An import or rollback that was started by command is running. Reload the page to see whether it has ended.</p></div>`;
 }
 
 function tiles({ counted, generation, ageDays }: RegistryValue): Html {
   if (generation === null) return nothing;
   if (counted === null) {
-    return html`<p class="small">The tree was imported by an older version, which counted nothing by registry; the next import counts.</p>`;
+    return html`<p class="small">The tree was imported by an older version, without counts by registry; the next import has them.</p>`;
   }
   const sum = (name: "subnets" | "ipv4Addresses" | "ipv6Slash48s") =>
     counted.registries.reduce((total, one) => total + (one.registry === "iana" ? 0 : one[name]), 0);
@@ -91,9 +91,9 @@ const shortCount = (count: number) => (count < 100_000 ? countText(count) : shor
 function refreshSection(value: RegistryValue, viewer: PageViewer, mayAct: boolean): Html {
   const plan = value.jobs.find(({ order, state }) => order.type === "plan" && state === "done");
   const body = !value.canStartJobs
-    ? html`<p class="empty">This coordinator was not told how to start jobs. On its machine: <code>nearcrawl rir fetch</code>, <code>plan</code>, <code>apply</code>, <code>rollback</code>.</p>`
+    ? html`<p class="empty">This coordinator cannot start jobs. On its machine: <code>nearcrawl rir fetch</code>, <code>plan</code>, <code>apply</code>, <code>rollback</code>.</p>`
     : mayAct
-      ? html`<ol class="refresh-steps">${fetchStep(value, viewer)}${planStep(value, viewer)}<li><h3>Look at the plan, and apply it</h3><p>Nothing changes before that. ${plan ? html`The latest: <a href="/registry/plans/${plan.jobId}">plan ${plan.jobId}</a>, of ${instant(plan.endedAt ?? plan.startedAt)}.` : "There is no plan yet."}</p></li></ol>`
+      ? html`<ol class="refresh-steps">${fetchStep(value, viewer)}${planStep(value, viewer)}<li><h3>Review the plan and apply it</h3><p>Nothing changes before that. ${plan ? html`The latest: <a href="/registry/plans/${plan.jobId}">plan ${plan.jobId}</a>, of ${instant(plan.endedAt ?? plan.startedAt)}.` : "There is no plan yet."}</p></li></ol>`
       : html`<p>Operators fetch, plan and apply here.${plan ? html` The latest plan: <a href="/registry/plans/${plan.jobId}">plan ${plan.jobId}</a>.` : nothing}</p>`;
   return html`<section><h2>Refresh, once a quarter</h2>${body}</section>`;
 }
@@ -104,9 +104,9 @@ function fetchStep({ cache, runningJob }: RegistryValue, viewer: PageViewer): Ht
     cache?.contact === null
       ? html` No contact is set: name one in registry-sources.json, so that registries can write to somebody.`
       : nothing;
-  return html`<li><h3>Fetch what the registries publish</h3><p>${had === 0 ? "Nothing was fetched yet." : `${had} files are there; only what changed is fetched.`}${contact}</p>
+  return html`<li><h3>Fetch what the registries publish</h3><p>${had === 0 ? "Nothing was fetched yet." : `${had} files are cached; only changes are fetched.`}${contact}</p>
 <form method="post" action="/registry/fetch" class="actions">${formToken(viewer)}<button${disabled(runningJob)}>Fetch</button>
-<label class="choice"><input type="checkbox" name="acceptSmaller" value="yes"> take a file also when it is much smaller than the last one</label></form></li>`;
+<label class="choice"><input type="checkbox" name="acceptSmaller" value="yes"> accept files that are much smaller than before</label></form></li>`;
 }
 
 function planStep({ filesFolder, runningJob }: RegistryValue, viewer: PageViewer): Html {
@@ -119,7 +119,7 @@ function planStep({ filesFolder, runningJob }: RegistryValue, viewer: PageViewer
 }
 
 function disabled(runningJob: RegistryValue["runningJob"]): Html {
-  return runningJob === null ? nothing : html` disabled title="A job runs"`;
+  return runningJob === null ? nothing : html` disabled title="A job is running"`;
 }
 
 function rollbackSection(value: RegistryValue, viewer: PageViewer, mayAct: boolean): Html {

@@ -56,7 +56,7 @@ function applySection(known: KnownPlan, viewer: PageViewer, mayAct: boolean): Ht
   const confirm =
     shrunk.length === 0
       ? nothing
-      : html`<label class="choice"><input type="checkbox" name="confirmShrinkage" value="yes" required> ${shrunk.map(({ registry }) => registry).join(", ")} may lose that much: I have looked into it</label>`;
+      : html`<label class="choice"><input type="checkbox" name="confirmShrinkage" value="yes" required> ${shrunk.map(({ registry }) => registry).join(", ")} may lose that much: I have checked it</label>`;
   const { inUse } = known.plan;
   const meant = inUse !== undefined && isMuchInUse(inUse) ? inUseField(inUse) : nothing;
   return html`${tried}<form method="post" action="/registry/apply" class="actions">${formToken(viewer)}<input type="hidden" name="planId" value="${jobId}">${confirm}${meant}<button>Apply this plan</button><span class="small">One transaction; coordinators go on serving, and it can be rolled back.</span></form>`;
@@ -251,7 +251,7 @@ const words = (subnet: SubnetWords | null) =>
     ? "–"
     : [subnet.holder, subnet.country, subnet.registry, subnet.name].filter(Boolean).join(" · ");
 
-const under = (subnet: SubnetWords | null) => (subnet?.under ? `under ${subnet.under}` : "under nothing");
+const under = (subnet: SubnetWords | null) => (subnet?.under ? `under ${subnet.under}` : "at the top");
 
 function delegationSection({ delegations }: ImportPlan, links: PlanLinks): Html {
   const { lostSamples, lost, inheritedSamples, inherited } = delegations;
@@ -288,7 +288,7 @@ function crossingSection({ state }: ImportPlan, links: PlanLinks): Html {
   const items = state.crossingSamples
     .slice(0, listed)
     .map(({ earlier, later }) => html`<li>${links.range(earlier)} × ${links.range(later)}</li>`);
-  return itemList("Ranges that cross each other, both kept", items, state.crossings);
+  return itemList("Overlapping ranges, both kept", items, state.crossings);
 }
 
 function itemList(title: string, items: readonly Html[], total: number): Html {

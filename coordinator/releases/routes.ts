@@ -72,7 +72,7 @@ async function stage(
   if ("type" in staged) return staged;
   const { entry, members } = staged;
   const { version, stage: reached, percent, soakMinutes } = entry;
-  const whom = members.length === 0 ? "nobody that is docked yet" : members.slice(0, 10).join(", ");
+  const whom = members.length === 0 ? "no crawler that takes releases yet" : members.slice(0, 10).join(", ");
   const words = `${version} is offered to ${whom}${members.length > 10 ? ` and ${members.length - 10} more` : ""}.`;
   const after = { stage: reached, percent, soakMinutes };
   return {
@@ -157,7 +157,7 @@ export function releaseRemark(release: ReleaseLine, now: Date): string {
   if (!release.trusted) return "its key was retired: sign it again";
   if (release.expiresAt <= now)
     return `expired on ${release.expiresAt.toISOString().slice(0, 10)}: sign it again`;
-  if (release.standing !== null) return `moves on by itself: ${release.standing}`;
+  if (release.standing !== null) return `advances automatically: ${release.standing}`;
   const since = release.stageSince === null ? "" : `since ${release.stageSince.toISOString().slice(0, 16)}Z`;
   return `${since}${release.stageWords === "" ? "" : `: ${release.stageWords}`}`;
 }
@@ -174,13 +174,13 @@ const states = ["offered", "running", "returned", "pinned", "delayed", "refused"
 
 function versionsBody(page: VersionsPage, viewer: PageViewer, fault: string | null = null): Html {
   return html`${fleetHead("/fleet/versions", viewer, "Versions")}
-<p class="lead">Releases are signed by <code>nearcrawl release sign</code> and published, or by the coordinator while its own key counts. Then each is offered to one crawler, to a share of them, to all; crawlers return by themselves from one that fails.</p>
+<p class="lead">A release is signed with <code>nearcrawl release sign</code>, or by the coordinator while its own key is valid. It is then offered to one crawler, to a percentage, to all; crawlers roll back by themselves from one that fails.</p>
 ${fault === null ? nothing : html`<p class="fault" role="alert">${fault}</p>`}
 ${
   page.releases.length === 0
     ? empty(
         "No release is published.",
-        html`The coordinator makes the first one as it starts, where the crawler's bundle is beside it; or <code>nearcrawl release init</code> does.`,
+        html`The coordinator publishes the first one at its start, where the crawler's bundle is installed beside it; <code>nearcrawl release init</code> does, too.`,
       )
     : page.releases.map((release) => releaseSection(release, page.now, viewer))
 }
@@ -207,16 +207,16 @@ function stageForms({ version, stage }: ReleaseLine, viewer: PageViewer): Html {
   const id = `to-${version.replace(/[^a-z0-9]/gi, "-")}`;
   return html`<div class="actions">
 <form class="inline" method="post" action="${path("stage")}">${formToken(viewer)}<label for="${id}">Offer to</label> <input id="${id}" name="to" value="${stage === "none" ? "one" : stage === "one" ? "5%" : "all"}" maxlength="68" size="10" required aria-describedby="stage-hint"> <button class="quiet slim">Offer</button></form>
-${buttonForm(viewer, { path: path("auto"), label: "Offer step by step" })}
+${buttonForm(viewer, { path: path("auto"), label: "Roll out in stages" })}
 ${stage === "none" ? nothing : buttonForm(viewer, { path: path("hold"), label: "Hold" })}
 </div>`;
 }
 
 function docksSection({ docks }: VersionsPage): Html {
   if (docks.length === 0)
-    return html`<section><h2>Who runs what</h2>${empty("No crawler that takes releases has connected yet.", "")}</section>`;
-  return html`<section><h2>Who runs what</h2><p class="small" id="stage-hint">“Offer to” takes one, one=NAME, a percentage such as 5%, or all.</p><div class="scroll"><table>
-<thead><tr><th scope="col">Crawler</th><th scope="col">Runs</th><th scope="col">Supervisor</th><th scope="col">Its partner's policy</th><th scope="col">Returned from</th></tr></thead>
+    return html`<section><h2>Crawlers by release</h2>${empty("No crawler that takes releases has connected yet.", "")}</section>`;
+  return html`<section><h2>Crawlers by release</h2><p class="small" id="stage-hint">“Offer to” takes one, one=NAME, a percentage such as 5%, or all.</p><div class="scroll"><table>
+<thead><tr><th scope="col">Crawler</th><th scope="col">Runs</th><th scope="col">Supervisor</th><th scope="col">Partner's policy</th><th scope="col">Rolled back from</th></tr></thead>
 <tbody>${docks.map(
     (dock) =>
       html`<tr><th scope="row">${crawlerOr(dock.name, "")}${dock.online ? nothing : html`<span class="small">offline</span>`}</th><td>${dock.runsVersion}</td><td>${dock.dockVersion}</td><td>${dock.policy}</td><td>${returnedFrom(dock)}</td></tr>`,

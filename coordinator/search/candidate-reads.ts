@@ -20,7 +20,7 @@ import { isOfSite } from "../frontier/back-link-writes.ts";
 import { withoutMarks } from "./headline.ts";
 import type { Headlines } from "./headline-reads.ts";
 import { fullHeadRank, fullLinkingHosts, halfTextRank, mostPoints } from "./page-score.ts";
-import { unstated } from "./query.ts";
+import { contentTypes, unstated } from "./query.ts";
 import type { Candidate, PageText, SearchQuery, ShownPage } from "./search-answer.ts";
 
 /** Matches looked at in one step and one language's rules, and those kept of them. */
@@ -107,6 +107,7 @@ export async function takeStep(
     queries.map(({ headQuery }) => headQuery),
     queries.map(({ anyQuery }) => anyQuery),
     queries.map(({ looseQuery, query }) => looseQuery ?? query),
+    queries.map(({ titleQuery }) => (titleQuery === null ? null : inTitle(titleQuery))),
     ...filters.values,
   ];
   const text = where
@@ -138,8 +139,8 @@ function stepSql(
   select found.host_hash, found.url_hash, found.host, found.url, found.arm, found.head_rank, found.text_rank,
     found.popularity, found.is_copy, found.text_group, found.language, found.crawler_id, found.published_s,
     found.fetched_s, found.is_some, stated.answers as uses
-  from unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[])
-    with ordinality as arm (configurations, query, head_query, any_query, loose_query, at)
+  from unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[])
+    with ordinality as arm (configurations, query, head_query, any_query, loose_query, title_query, at)
   cross join lateral (
     with m as materialized (
       ${parts.map((part, at) => `(${pagesSql(part, others, share, at)})`).join("\n      union all ")}
@@ -197,8 +198,8 @@ const phraseSql = (part: string, others: string, share: number, at: number) => `
         where p.lexemes @@ arm.query::tsquery`;
 
 /**
- * Only what is asked for, so that the plan of each combination stays as simple as it can be. Parameters from $6 on; the
- * page is `p`.
+ * Only what is asked for, so that the plan of each combination stays as simple as it can be. Parameters from $7 on; the
+ * page is `p`, and its words in the rules of its language are `arm`.
  */
 export function filtersOf({ query: { filters }, hosts }: Pick<CandidateSearch, "query" | "hosts">) {
   const date = "coalesce(p.published_at, p.fetched_at)";
@@ -215,6 +216,19 @@ export function filtersOf({ query: { filters }, hosts }: Pick<CandidateSearch, "
       (value) =>
         `coalesce((select s.answers ->> split_part(${value}::text, '=', 1) from preference_set s where s.set_id = p.preference_set), '${unstated}') = split_part(${value}::text, '=', 2)`,
     ],
+    [
+      filters.excludeHost?.split(",") ?? null,
+      (value) =>
+        `not exists (select from unnest(${value}::text[]) s (site) where p.host = s.site or right(p.host, length(s.site) + 1) = '.' || s.site)`,
+    ],
+    [
+      filters.title === null ? null : true,
+      (value) => `${value}::boolean and (arm.title_query is null or p.head @@ arm.title_query::tsquery)`,
+    ],
+    [
+      filters.type === null ? null : (contentTypes[filters.type] ?? []),
+      (value) => `p.content_type = any(${value}::text[])`,
+    ],
     [hosts, (value) => `p.host_hash = any(${value}::bigint[])`],
     [
       filters.country,
@@ -225,7 +239,7 @@ export function filtersOf({ query: { filters }, hosts }: Pick<CandidateSearch, "
   const used = asked.filter(([value]) => value !== null);
   return {
     values: used.map(([value]) => value),
-    sql: used.map(([, condition], index) => `\n        and ${condition(`$${index + 6}`)}`).join(""),
+    sql: used.map(([, condition], index) => `\n        and ${condition(`$${index + 7}`)}`).join(""),
   };
 }
 
@@ -431,18 +445,25 @@ interface WordQuery {
   readonly headQuery: string;
   /** Any of the words, to rank those parts by. */
   readonly anyQuery: string;
+  /** The words of the title, where some are asked for. */
+  readonly titleQuery: string | null;
+}
+
+/** Of words anywhere, as Postgres writes it: the same of words in the title. */
+function inTitle(query: string): string {
+  return query.replace(/'(?:[^']|'')*'/g, "$&:A");
 }
 
 /** Empty: nothing but words too common to be indexed, or only excluded ones. */
 export async function wordQueries(
   client: Pool | PoolClient,
-  words: string,
+  { words, title = null }: { readonly words: string; readonly title?: string | null },
   configurations: readonly string[],
 ): Promise<WordQuery[]> {
   const { rows } = await client.query<WordQuery>({
     name: "search-queries",
     text: queriesSql,
-    values: [words, configurations],
+    values: [words, configurations, title],
   });
   return rows;
 }
@@ -453,16 +474,17 @@ const queriesSql = `
       then regexp_replace(made.query::text, '<(-|[0-9]+)>', '&', 'g') end as "looseQuery",
     (case when made.plain = made.query or numnode(made.plain) = 0 then made.query
        else made.query || made.plain end)::text as "headQuery",
-    replace(regexp_replace(made.query::text, ' (&|<->|<[0-9]+>) ', ' | ', 'g'), '!', '') as "anyQuery"
+    replace(regexp_replace(made.query::text, ' (&|<->|<[0-9]+>) ', ' | ', 'g'), '!', '') as "anyQuery",
+    nullif(made.title::text, '') as "titleQuery"
   from (
     select c.cfgname, websearch_to_tsquery(c.oid::regconfig, $1) as query,
-      websearch_to_tsquery('pg_catalog.simple', $1) as plain
+      websearch_to_tsquery('pg_catalog.simple', $1) as plain, websearch_to_tsquery(c.oid::regconfig, $3) as title
     from pg_catalog.pg_ts_config c
     join pg_catalog.pg_namespace n on n.oid = c.cfgnamespace and n.nspname = 'pg_catalog'
     where c.cfgname = any($2::text[])
   ) made
   where numnode(made.query) > 0 and querytree(made.query) not in ('', 'T')
-  group by made.query, made.plain`;
+  group by made.query, made.plain, made.title`;
 
 /** The configurations that pages of the index have: one step through the index for each. */
 export const configurationsSql = `

@@ -1,5 +1,7 @@
 /** One page of the index: its facts, its text's beginning, who fetched it, links, pages like it. */
 import { bytesText, earlierVisitsWords, howMany } from "#core/format";
+import { differenceList } from "../changes/difference-page.ts";
+import { kindWords } from "../changes/page-change.ts";
 import { statedSection } from "../results/stated-uses-page.ts";
 import { fetchAgainForm } from "../submissions/page.ts";
 import { askAbout, country, countText, crawlerLink, instant, msOrDash } from "../web/format.ts";
@@ -38,6 +40,7 @@ ${tile("Links to it", html`${howMany(page.linkingHosts, "other host")}`, html`${
 ${textOf(page)}</section>
 <section aria-labelledby="knows"><h2 id="knows">What the crawl knows</h2><dl class="facts">${crawlKnows(page)}</dl>${fetchAgainForm(viewer, page.url)}</section>
 ${statedSection(page.stated)}
+${page.changes.length === 0 ? nothing : html`<section aria-labelledby="changed"><h2 id="changed">What changed</h2>${changeList(page.changes)}</section>`}
 ${list("fetches", "Fetches", page, page.fetches, fetchTable)}
 ${page.alike.items.length === 0 ? nothing : html`<section aria-labelledby="alike"><h2 id="alike">Pages with nearly the same text</h2>${alikeList(page.alike)}</section>`}
 ${list("in", "Links to this page", page, page.inLinks, inLinkTable)}
@@ -136,6 +139,13 @@ function list<T>(
       : nothing;
   return html`<section aria-labelledby="${name}"><h2 id="${name}">${title} <span class="small">${listed.total > listed.items.length ? `${countText(listed.offset + 1)} to ${countText(Math.max(to, listed.offset + 1))} of ${count}` : count}</span></h2>
 ${body}${before === nothing && after === nothing ? nothing : html`<nav class="pager" aria-label="${title}">${before}${after}</nav>`}</section>`;
+}
+
+function changeList(changes: PageFacts["changes"]): Html {
+  return html`<ol class="site-changes">${changes.map(
+    ({ seenAt, kind, words, difference }) =>
+      html`<li><p><span class="kind kind-${kind}">${kindWords[kind]}</span> <span class="small">${instant(seenAt)}</span></p><p class="small"><bdi>${words}</bdi></p>${difference === null ? nothing : differenceList(difference)}</li>`,
+  )}</ol>`;
 }
 
 // The tables of a page: fetches, links to it, links on it, pages like it.

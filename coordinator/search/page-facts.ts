@@ -2,6 +2,8 @@
 
 import type { HostHash, UrlHash } from "#core/ids";
 import { type UrlKey, urlKeyOf } from "#core/url-key";
+import type { ChangeKind } from "../changes/page-change.ts";
+import type { TextDifference } from "../changes/text-difference.ts";
 import { notSearchedWords, type StatedUses } from "../results/stated-uses.ts";
 
 /** A stretch of a list that may be long. */
@@ -101,10 +103,20 @@ export interface PageFacts {
   readonly nextFetchAt: string | null;
   readonly visits: number;
   readonly depth: number | null;
+  /** The latest first. */
+  readonly changes: readonly PageFactsChange[];
   readonly alike: Listed<AlikePage>;
   readonly fetches: Listed<PageFetch>;
   readonly outLinks: Listed<OutLink>;
   readonly inLinks: Listed<InLink>;
+}
+
+/** What a visit found changed. */
+export interface PageFactsChange {
+  readonly seenAt: string;
+  readonly kind: ChangeKind;
+  readonly words: string;
+  readonly difference: TextDifference | null;
 }
 
 /** Why there is nothing to show. */

@@ -2,6 +2,8 @@
 import type { Pool } from "pg";
 import type { UrlKey } from "#core/url-key";
 import { maySearch } from "#protocol/preferences";
+import { changesOfUrl } from "../changes/change-feed-reads.ts";
+import { changeWords, type PageChange } from "../changes/page-change.ts";
 import { iso, isoOrNull, roundMs } from "../database/cached-read.ts";
 import type { PageReport } from "../frontier/frontier-reports.ts";
 import { isHeldUrl } from "../frontier/held-url-store.ts";
@@ -15,6 +17,7 @@ import {
   type NoPage,
   type OutLink,
   type PageFacts,
+  type PageFactsChange,
   type PageFetch,
   type PageKey,
   type PageOffsets,
@@ -71,13 +74,29 @@ export async function pageOf(pool: Pool, key: PageKey, offsets: PageOffsets): Pr
   const stated = await statedUsesOf(pool, key);
   if (stated !== null && !maySearch(stated.statements)) return { type: "not-searched", stated };
   if (row.noindex) return { type: "noindex" };
-  const [alike, fetches, out, into] = await Promise.all([
+  const [changes, alike, fetches, out, into] = await Promise.all([
+    changesOfUrl(pool, key, changesShown),
     alikePages(pool, key),
     fetchesOf(pool, key, { offset: offsets.fetches, limit: linksShown }),
     outLinks(pool, key, { offset: offsets.outLinks, limit: linksShown }),
     inLinks(pool, key, { offset: offsets.inLinks, limit: linksShown }),
   ]);
-  return { ...factsOf(row), stated, alike, fetches, outLinks: out, inLinks: into };
+  return {
+    ...factsOf(row),
+    stated,
+    changes: changes.map(changeLine),
+    alike,
+    fetches,
+    outLinks: out,
+    inLinks: into,
+  };
+}
+
+const changesShown = 5;
+
+function changeLine(change: PageChange): PageFactsChange {
+  const { seenAt, kind, difference } = change;
+  return { seenAt: seenAt.toISOString(), kind, words: changeWords(change), difference };
 }
 
 const pageSql = `
@@ -109,7 +128,9 @@ async function withoutPage(pool: Pool, key: PageKey): Promise<NoPage> {
   return { type: "no-page", outcome: row.outcome, at: isoOrNull(row.at) };
 }
 
-function factsOf(row: Row): Omit<PageFacts, "stated" | "alike" | "fetches" | "outLinks" | "inLinks"> {
+function factsOf(
+  row: Row,
+): Omit<PageFacts, "stated" | "changes" | "alike" | "fetches" | "outLinks" | "inLinks"> {
   const robotsAt = isoOrNull(row.robots_at);
   return {
     url: row.url,

@@ -2,9 +2,11 @@
 
 import { canParseUrl } from "#core/ip/url-host";
 import { answersText } from "../results/stated-uses.ts";
-import { filterChips } from "../web/filter-chips.ts";
+import { options } from "../web/components.ts";
+import { type FilterChip, filterChips } from "../web/filter-chips.ts";
 import { country, countryName, countText, crawlerLink } from "../web/format.ts";
 import { type Html, html, nothing, pathWith, safeHref } from "../web/html.ts";
+import { operatorHelp } from "./operators.ts";
 import { maxSearchLength, maxSearchOffset } from "./query.ts";
 import {
   type FacetName,
@@ -21,7 +23,7 @@ export function searchBody(answer: SearchAnswer | null): Html {
   if (answer === null) {
     return html`<h1>Search the crawled pages</h1>
 ${searchForm(null)}
-<p class="small">Words; <code>"a phrase"</code>, <code>or</code>, <code>-without</code>. Filters for host, language, country, crawler and date come with the results.</p>`;
+${searchHelp}`;
   }
   return html`<h1 class="hidden">Search the crawled pages</h1>
 ${searchForm(answer)}
@@ -29,6 +31,9 @@ ${answer.didYouMean === null ? nothing : html`<p class="did-you-mean">Did you me
 ${activeChips(answer)}
 <div class="search-columns"><div>${results(answer)}</div>${filterAside(answer)}</div>`;
 }
+
+const searchHelp = html`<p class="small">Words, <code>"a phrase"</code>, <code>or</code>, <code>-without</code>. Filters may stand among them:</p>
+<dl class="operators small">${operatorHelp.map(([typed, words]) => html`<div><dt><code>${typed}</code></dt><dd>${words}</dd></div>`)}</dl>`;
 
 function searchForm(answer: SearchAnswer | null): Html {
   return html`<form class="ask" action="/search" method="get" role="search"><label class="hidden" for="q">Words</label><div class="field"><input id="q" name="q" type="search" maxlength="${maxSearchLength}" value="${answer?.words ?? ""}" placeholder="Words" autocomplete="off"${answer === null ? html` autofocus` : nothing}><button>Search</button></div>${answer === null ? nothing : hiddenFields(answer)}</form>`;
@@ -72,7 +77,7 @@ function nothingFound(answer: SearchAnswer): Html {
   return html`<div class="empty"><p><strong>No page matches.</strong> Try fewer or other words.</p>${
     active.length === 0
       ? nothing
-      : html`<p>Or search more widely:</p><ul>${active.map((name) => html`<li><a href="${searchLink(answer, { [name]: null })}">without the filter ${name} ${answer[name]}</a></li>`)}${active.length > 1 ? html`<li><a href="${searchLink(answer, Object.fromEntries(active.map((name) => [name, null])))}">without any filter</a></li>` : nothing}</ul>`
+      : html`<p>Or search more widely:</p><ul>${active.map((name) => html`<li><a href="${searchLink(answer, { [name]: null })}">without “${filterLabels[name]}: ${shownValue(name, answer[name] ?? "")}”</a></li>`)}${active.length > 1 ? html`<li><a href="${searchLink(answer, Object.fromEntries(active.map((name) => [name, null])))}">without any filter</a></li>` : nothing}</ul>`
   }</div>`;
 }
 
@@ -91,9 +96,12 @@ const filterLabels: Readonly<Record<FilterName, string>> = {
   language: "Language",
   country: "Country",
   crawler: "Crawler",
-  from: "From",
-  to: "To",
+  from: "Published from",
+  to: "Published until",
   preference: "Preference",
+  excludeHost: "Without host",
+  title: "In the title",
+  type: "Type",
 };
 
 /** Everything beside the results. */
@@ -105,14 +113,22 @@ ${answer.facets.pages > 0 ? html`<p class="small">Counted over the ${countText(a
 </aside>`;
 }
 
-/** What is active, each with the way to search without it. */
+/** What is active, each with the way to search without it; of several excluded hosts each by itself. */
 function activeChips(answer: SearchAnswer): Html {
-  const chips = activeFilters(answer).map((name) => ({
-    name,
-    label: filterLabels[name],
-    value: answer[name] ?? "",
-  }));
+  const chips = activeFilters(answer).flatMap((name): FilterChip[] => {
+    const value = answer[name] ?? "";
+    if (name !== "excludeHost") return [{ name, label: filterLabels[name], value: shownValue(name, value) }];
+    const hosts = value.split(",");
+    return hosts.map((host) => ({
+      ...{ name, label: filterLabels[name], value: host },
+      without: { excludeHost: hosts.filter((one) => one !== host).join(",") },
+    }));
+  });
   return filterChips("/search", searchQueryOf(answer), chips);
+}
+
+function shownValue(name: FilterName, value: string): string {
+  return name === "country" ? countryName(value) : value;
 }
 
 function activeFilters(answer: SearchAnswer): FilterName[] {
@@ -124,11 +140,21 @@ function filterForm(answer: SearchAnswer): Html {
     html`<p><label for="filter-${name}">${filterLabels[name]}</label><input id="filter-${name}" name="${name}" value="${answer[name] ?? ""}" ${rest}></p>`;
   return html`<form class="filter-form" action="/search" method="get"><input type="hidden" name="q" value="${answer.words}">${answer.sort === "date" ? html`<input type="hidden" name="sort" value="date">` : nothing}${isExplained(answer) ? html`<input type="hidden" name="explain" value="1">` : nothing}
 ${field("host", html`maxlength="253" placeholder="example.org" autocomplete="off"`)}
+${field("excludeHost", html`maxlength="2000" placeholder="ads.example.org" autocomplete="off"`)}
+${field("title", html`maxlength="100" autocomplete="off"`)}
 <div class="pair">${field("language", html`maxlength="3" placeholder="en" autocomplete="off"`)}${field("country", html`maxlength="2" placeholder="DE" autocomplete="off"`)}</div>
 ${field("crawler", html`maxlength="100" autocomplete="off"`)}
 ${field("preference", html`maxlength="40" placeholder="ai-train=denied" autocomplete="off"`)}
+<p><label for="filter-type">Type</label><select id="filter-type" name="type">${options(
+    [
+      ["", "any"],
+      ["html", "HTML"],
+      ["text", "plain text"],
+    ],
+    answer.type ?? "",
+  )}</select></p>
 ${field("from", html`type="date"`)}${field("to", html`type="date"`)}
-<p class="small">A host is taken with all below it. A preference is what the site states of a use, or does not: <code>ai-train=unstated</code>. Days are those of publication, or of the fetch where a page does not say (UTC).</p>
+<p class="small">A host includes everything below it. A preference is what the site states about a use of its pages, or <code>unstated</code>. Dates are those of publication, or of the fetch where a page has none (UTC).</p>
 <button class="quiet slim">Apply</button></form>`;
 }
 

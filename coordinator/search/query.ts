@@ -16,6 +16,10 @@ export interface SearchOptions {
   readonly from?: string;
   readonly to?: string;
   readonly preference?: string;
+  /** Hosts, with commas between them. */
+  readonly excludeHost?: string;
+  readonly title?: string;
+  readonly type?: string;
   readonly sort?: string;
   readonly explain?: boolean;
 }
@@ -49,6 +53,12 @@ export function depthOf({ offset, limit }: Pick<SearchQuery, "offset" | "limit">
   return depths.find((depth) => depth >= offset + limit) ?? depths.at(-1)!;
 }
 
+/** Media types of pages, by the name of the filter. */
+export const contentTypes: Readonly<Record<string, readonly string[]>> = {
+  html: ["text/html", "application/xhtml+xml"],
+  text: ["text/plain"],
+};
+
 /** What a filter must look like; anything else is said to be no filter. */
 const shapes: Readonly<Record<string, { readonly shape: RegExp; readonly words: string }>> = {
   language: { shape: /^[a-z]{2,3}$/i, words: "must be a code of two or three letters, such as en" },
@@ -61,6 +71,12 @@ const shapes: Readonly<Record<string, { readonly shape: RegExp; readonly words: 
     shape: new RegExp(`^(${contentUses.join("|")})=(${[...preferenceAnswers, unstated].join("|")})$`),
     words: `must be one of ${contentUses.join(", ")}, =, and one of ${[...preferenceAnswers, unstated].join(", ")}, such as ai-train=denied`,
   },
+  excludeHost: {
+    shape: /^[^\s/:,]{1,253}(,[^\s/:,]{1,253}){0,7}$/,
+    words: "must be host names, eight at most with commas between them, such as ads.example.org",
+  },
+  title: { shape: /^(?=.*[\p{L}\p{N}]).{1,100}$/u, words: "must be words, of 100 characters at most" },
+  type: { shape: new RegExp(`^(${Object.keys(contentTypes).join("|")})$`), words: "must be html or text" },
   sort: { shape: /^(relevance|date)$/, words: "must be relevance or date" },
 };
 
@@ -91,6 +107,21 @@ function isDay(text: string): boolean {
   return !Number.isNaN(day.getTime()) && day.toISOString().startsWith(text) && !text.startsWith("0000");
 }
 
+/** The first day of a year, a month or a day, as `after:` has it; null: it is none. */
+export function dayStart(text: string): string | null {
+  const [, year = "", month = "01", day = "01"] = /^(\d{4})(?:-(\d{1,2}))?(?:-(\d{1,2}))?$/.exec(text) ?? [];
+  const full = `${year}-${month.padStart(2, "0")}-${day.padStart(2, "0")}`;
+  return year !== "" && isDay(full) ? full : null;
+}
+
+/** The last day before that, as `before:` has it. */
+export function dayEnd(text: string): string | null {
+  const start = dayStart(text);
+  if (start === null) return null;
+  const end = new Date(Date.parse(`${start}T00:00:00Z`) - 86_400_000).toISOString().slice(0, 10);
+  return isDay(end) ? end : null;
+}
+
 function readFilters(options: SearchOptions): SearchFilters {
   const fitting = (name: keyof SearchOptions & keyof SearchFilters) => {
     const value = clean(options[name] ?? "");
@@ -104,6 +135,9 @@ function readFilters(options: SearchOptions): SearchFilters {
     from: fitting("from"),
     to: fitting("to"),
     preference: fitting("preference"),
+    excludeHost: fitting("excludeHost")?.split(",").map(hostOf).join(",") ?? null,
+    title: fitting("title"),
+    type: fitting("type"),
   };
 }
 

@@ -2,15 +2,16 @@
 
 import { submitLink } from "../submissions/page.ts";
 import { wantsJson } from "../web/guard.ts";
-import { html } from "../web/html.ts";
+import { type CsvTable, html } from "../web/html.ts";
 import type { PageViewer } from "../web/page-frame.ts";
 import { type AskedView, numberIn, type Views } from "../web/views.ts";
 import { pageBody } from "./document-page.ts";
+import { readOperators } from "./operators.ts";
 import { searchBody } from "./page.ts";
 import { maxListOffset, type PageReads, pageFacts } from "./page-facts.ts";
-import { filterFault, type SearchOptions, wordsFault } from "./query.ts";
+import { type SearchOptions, wordsFault } from "./query.ts";
 import { searchPages } from "./search.ts";
-import { filterNames, type SearchReads } from "./search-answer.ts";
+import { filterNames, type SearchAnswer, type SearchReads } from "./search-answer.ts";
 import { searchApi } from "./search-api.ts";
 
 export function addSearchViews(views: Views, reads: SearchReads & PageReads): void {
@@ -52,13 +53,11 @@ async function pageView({ query, request }: AskedView, reads: PageReads) {
 }
 
 async function searchView(asked: AskedView, reads: SearchReads) {
-  const words = asked.query("q");
-  const tooLong = wordsFault(words);
-  if (tooLong !== null) return tooLong;
-  const options = optionsOf(asked);
-  const fault = filterFault(options);
-  if (fault !== null) return `The filter ${fault}.`;
-  if (words.trim() === "" && !wantsJson(asked.request)) {
+  const typed = asked.query("q");
+  const search = wordsFault(typed) ?? readOperators(typed, optionsOf(asked));
+  if (typeof search === "string") return search.endsWith(".") ? search : `The filter ${search}.`;
+  const { words, options } = search;
+  if (typed.trim() === "" && words === "" && !wantsJson(asked.request)) {
     return {
       status: 200,
       value: null,
@@ -72,7 +71,27 @@ async function searchView(asked: AskedView, reads: SearchReads) {
     value,
     title: `${value.words} · Search`,
     body: (viewer: PageViewer) => html`${searchBody(value)}${submitLink(viewer)}`,
+    csv: () => csvOf(value),
   };
+}
+
+function csvOf({ pages }: SearchAnswer): CsvTable {
+  const columns = [
+    "url",
+    "title",
+    "host",
+    "language",
+    "country",
+    "crawler",
+    "publishedAt",
+    "fetchedAt",
+    "points",
+  ];
+  const rows = pages.map((page) => [
+    ...[page.url, page.title, page.host, page.language, page.country, page.crawler],
+    ...[page.publishedAt, page.fetchedAt, page.rank],
+  ]);
+  return { columns, rows };
 }
 
 function optionsOf({ query }: AskedView): SearchOptions {

@@ -19,9 +19,18 @@ export interface SearchFilters {
   readonly to: string | null;
   /** What its site states, or does not, of one use: `ai-train=denied`, `ai-train=unstated`. */
   readonly preference: string | null;
+  /** Hosts with everything below them, with commas between them: none of their pages. */
+  readonly excludeHost: string | null;
+  /** Words that the title has. */
+  readonly title: string | null;
+  /** `html` or `text`. */
+  readonly type: string | null;
 }
 
-export const filterNames = ["host", "language", "country", "crawler", "from", "to", "preference"] as const;
+export const filterNames = [
+  ...(["host", "excludeHost", "title", "language", "country", "crawler"] as const),
+  ...(["from", "to", "type", "preference"] as const),
+] as const;
 export type FilterName = (typeof filterNames)[number];
 
 export type SearchSort = "relevance" | "date";

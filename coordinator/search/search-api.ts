@@ -1,7 +1,10 @@
 /** The API of search and of indexed pages: what it takes and answers. */
 import { z } from "zod";
+import { textDifference } from "../changes/changes-api.ts";
+import { changeKinds } from "../changes/page-change.ts";
 import { answersSchema, statedUsesSchema } from "../results/stated-uses-api.ts";
 import { type ApiOperations, dateTime, errorAnswer } from "../web/api-operation.ts";
+import { operatorHelp } from "./operators.ts";
 import { scoreParts } from "./page-score.ts";
 
 const searchReason = z
@@ -65,6 +68,9 @@ const searchAnswer = z
     from: z.string().nullable(),
     to: z.string().nullable(),
     preference: z.string().nullable(),
+    excludeHost: z.string().nullable().describe("Hosts, with commas between them."),
+    title: z.string().nullable(),
+    type: z.string().nullable().describe("html or text."),
     sort: z.enum(["relevance", "date"]),
     limit: z.int(),
     offset: z.int(),
@@ -169,6 +175,16 @@ const pageFacts = z
     nextFetchAt: dateTime().nullable(),
     visits: z.int(),
     depth: z.int().nullable(),
+    changes: z
+      .array(
+        z.strictObject({
+          seenAt: dateTime(),
+          kind: z.enum(changeKinds),
+          words: z.string(),
+          difference: textDifference.nullable(),
+        }),
+      )
+      .describe("What visits found changed, the latest first."),
     alike: z.strictObject({
       items: z.array(alikePage),
       offset: z.int(),
@@ -224,10 +240,13 @@ export const searchApi = {
       "Needs scope read where the pages are not open to everybody. What is looked at is bounded: `more` says that there may be more matches than were ranked, and facets count what was looked at. The same question gets the same ranking for ten seconds.",
     parameters: {
       query: {
-        q: z.string().max(300).meta({
-          description: 'Words; "a phrase", or, -without. At most 300 characters.',
-          example: "ferry harbour",
-        }),
+        q: z
+          .string()
+          .max(300)
+          .meta({
+            description: `Words; "a phrase", or, -without. At most 300 characters. Filters may stand among the words, and hold in place of the parameter: ${operatorHelp.map(([typed]) => typed).join(", ")}.`,
+            example: "ferry harbour",
+          }),
         limit: z.int().min(1).max(100).default(10).meta({ description: "Results at most.", example: 10 }),
         offset: z
           .int()
@@ -263,6 +282,19 @@ export const searchApi = {
             "Only pages of which the site states this of one use (search, ai-input, ai-train, text-and-data-mining): `=allowed`, `=licensed`, `=denied`, or `=unstated` where it states nothing of it.",
           example: "ai-train=denied",
         }),
+        excludeHost: z.string().optional().meta({
+          description:
+            "No pages of these hosts (eight at most, with commas between them), nor of those below them.",
+          example: "ads.example.org",
+        }),
+        title: z.string().max(100).optional().meta({
+          description: "Only pages whose title has these words.",
+          example: "ferry",
+        }),
+        type: z.enum(["html", "text"]).optional().meta({
+          description: "Only pages of this type; text is plain text.",
+          example: "html",
+        }),
         sort: z.enum(["relevance", "date"]).default("relevance").meta({
           description: "`date`: newest first, of the matches that were looked at.",
           example: "relevance",
@@ -286,6 +318,9 @@ export const searchApi = {
           from: null,
           to: null,
           preference: null,
+          excludeHost: null,
+          title: null,
+          type: null,
           sort: "relevance",
           limit: 1,
           offset: 0,
@@ -460,6 +495,25 @@ export const searchApi = {
             nextFetchAt: "2026-03-02T12:00:00.000Z",
             visits: 1,
             depth: 1,
+            changes: [
+              {
+                seenAt: "2026-03-01T12:00:00.000Z",
+                kind: "changed",
+                words: "the text: 5 of 64 bits of its simhash differ",
+                difference: {
+                  places: [
+                    {
+                      part: "beginning",
+                      before: "The ferry leaves the harbour every",
+                      removed: "morning at seven",
+                      added: "hour from six",
+                      after: "and takes forty minutes.",
+                    },
+                  ],
+                  more: 0,
+                },
+              },
+            ],
             alike: {
               items: [
                 {

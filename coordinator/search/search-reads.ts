@@ -99,7 +99,11 @@ async function rankedOf(
 ): Promise<RankedCandidates | null> {
   if (index.state().type !== "ready") return null;
   const [configurations, crawlers] = await Promise.all([known.configurations.get(), known.crawlers.get()]);
-  const arms = await wordQueries(pool, query.words, configurations.length > 0 ? configurations : ["simple"]);
+  const arms = await wordQueries(
+    pool,
+    wordsIn(query),
+    configurations.length > 0 ? configurations : ["simple"],
+  );
   if (arms.length === 0) return { pages: [], total: 0, facets: noFacets, searchable: false };
   const crawler = [...crawlers].find(([, name]) => name === query.filters.crawler);
   const answer = await index.ask({
@@ -116,6 +120,8 @@ async function rankedOf(
   const pages = answer.pages.map((page) => scoredCandidate(page, arms[page.arm]!.query));
   return { pages, total, facets: { ...facets, pages: total }, searchable: true };
 }
+
+const wordsIn = ({ words, filters: { title } }: SearchQuery) => ({ words, title });
 
 function scoredCandidate(page: IndexedCandidate, query: string): ScoredCandidate {
   const { arm, signals, alike, publishedS, fetchedS, hostHash, urlHash, ...rest } = page;
@@ -197,7 +203,7 @@ async function startSearch(
 ): Promise<CandidateSearch> {
   const queries = await wordQueries(
     client,
-    query.words,
+    wordsIn(query),
     configurations.length > 0 ? configurations : ["simple"],
   );
   const { host } = query.filters;

@@ -45,7 +45,7 @@ export async function searchPages(
     note: null,
   };
   if (!/[\p{L}\p{N}]/u.test(query.words)) {
-    return { ...nothing, note: "Type one or more words to search for." };
+    return { ...nothing, note: "Type one or more words to search for; filters alone find nothing." };
   }
   const ranking = await keptRanking(reads, query, now);
   if (!ranking.searchable) {

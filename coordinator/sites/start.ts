@@ -1,14 +1,31 @@
 /** The room of sites: the list of hosts, and a page for each. */
 import type { Pool } from "pg";
 import type { Timekeeper } from "#core/scheduler";
+import { createChangeFeed } from "../changes/change-feed-reads.ts";
+import { fetchAgain } from "../frontier/fetch-again-writes.ts";
+import { following } from "../live-config.ts";
 import type { RoomOptions } from "../start-web.ts";
 import type { WebPart } from "../web/actions.ts";
+import { createReports } from "../who/reads.ts";
+import { hostReport } from "../who/url-reads.ts";
+import type { SitePorts } from "./site.ts";
+import { createSiteReads, scheduledUrls } from "./site-reads.ts";
+import { siteRoutes } from "./site-routes.ts";
 import { createSitesReads } from "./sites-reads.ts";
 import { sitesRoutes } from "./sites-routes.ts";
 import { keepSites } from "./sites-upkeep-store.ts";
 
-export function sitePart({ pool }: Pick<RoomOptions, "pool">): WebPart {
-  const parts = [sitesRoutes(createSitesReads(pool))];
+export function sitePart(options: Pick<RoomOptions, "pool" | "resolver" | "config">): WebPart {
+  const { pool, config, resolver } = options;
+  const scope = following(() => config.scope);
+  const parts = [
+    sitesRoutes(createSitesReads(pool)),
+    siteRoutes({
+      ...sitePorts({ pool, resolver, scope, domainSets: config.domainSets }),
+      scheduled: async (hostHash, asked) => await scheduledUrls(pool, hostHash, asked),
+      fetchAgain: async (keys, now) => await fetchAgain(pool, keys, now),
+    }),
+  ];
   return (to) => {
     for (const part of parts) part(to);
   };
@@ -47,4 +64,20 @@ export async function sitesTurn({ pool, now, nowMs }: Omit<SitesDutyPorts, "time
     if (walkedMs >= (step.isFirstRound ? firstTurnMs : turnMs) || nowMs() - beganMs >= touchesMs)
       return hosts;
   }
+}
+
+/** What a host's page and command are answered from. */
+export function sitePorts({
+  pool,
+  ...who
+}: Pick<RoomOptions, "pool"> & Omit<SitePorts["who"], "reads">): SitePorts {
+  const reports = createReports(pool, () => performance.now());
+  return {
+    who: {
+      ...who,
+      reads: { ...reports, hostReport: async (hostHash) => await hostReport(pool, hostHash, false) },
+    },
+    feed: createChangeFeed(pool),
+    sites: createSiteReads(pool),
+  };
 }

@@ -55,6 +55,7 @@ const records = [
   { table: "invitation", column: "expires_at" },
   { table: "operator_token", column: "coalesce(revoked_at, expires_at)" },
   { table: "crawler_signing_key", column: "expires_at" },
+  { table: "coverage_day", column: "day" },
   { table: "run", column: "started_at", condition: "finished_at is not null" },
 ] as const;
 

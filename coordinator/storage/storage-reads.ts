@@ -81,7 +81,10 @@ const oldestSql: Readonly<Record<string, string>> = {
   incident: "select min(last_at) from incident",
   minute_figures: "select min(minute) from minute_figures",
   day_figures: "select min(day)::timestamp at time zone 'UTC' from day_figures",
+  coverage_day: "select min(day)::timestamp at time zone 'UTC' from coverage_day",
   crawler_figures: "select min(quarter) from crawler_figures",
+  crawler_day_figures: "select min(day)::timestamp at time zone 'UTC' from crawler_day_figures",
+  gauge_sample: "select min(at) from gauge_sample",
   accuracy_sample: "select min(sampled_at) from accuracy_sample",
   double_check: "select min(decided_at) from double_check where verdict is not null",
 };

@@ -5,6 +5,8 @@
 import { incidentDays } from "#core/incidents";
 import { hintDays } from "../hints/hint.ts";
 import { type Epoch, journalDays, type Replay, replayedRows } from "../journal/epoch.ts";
+import { gaugeDays } from "../overview/gauges.ts";
+import { crawlerDays } from "../overview/minute-figures.ts";
 import type { DeepReadonly, PolicyName, PolicySettings } from "../settings/schema.ts";
 import { mostSiteCaps } from "../site-caps/site-cap.ts";
 import { submissionBounds } from "../submissions/submission.ts";
@@ -79,6 +81,7 @@ export const tableEnds: Readonly<Record<string, TableEnd>> = {
   submission: days(submissionBounds.keepDays, "receipts"),
   submission_url: days(submissionBounds.keepDays, "with their receipts"),
   channel: byHand,
+  saved_view: each("page that somebody saved under a name, 50 of each person at most"),
   hint_host: each("host and source that gave hints"),
   hint_key: each("key of IndexNow that a host named; a wrong one goes after 30 days"),
   hint: days(hintDays, "sooner when its fetch has shown whether it was right"),
@@ -126,10 +129,16 @@ export const tableEnds: Readonly<Record<string, TableEnd>> = {
   // Figures, plans and whoever watches.
   minute_figures: days(90, "the figures of the day stay"),
   day_figures: each("day, one row"),
-  crawler_figures: days(7, "by quarter of an hour and crawler"),
+  coverage_day: policy("retention.recordDays", "a row for each country and language of a day"),
+  crawler_figures: days(7, "by quarter of an hour and crawler; the sums of the day stay"),
+  crawler_day_figures: days(crawlerDays, "by day and crawler"),
+  gauge_sample: days(gaugeDays, "every five minutes for two weeks, then one an hour"),
   incident: days(incidentDays, "by hour, kind and crawler"),
   disk_sample: days(14, "how fast the disk fills"),
   alert_mute: days(30, "after it ended"),
+  alert_state: bounded("rules that find something, or did lately"),
+  alert_channel: bounded("channels that the coordinator's file names"),
+  alert_message: days(30, "what was sent to each channel, and what came of it"),
   graph_summary: bounded("the latest hundred rankings", 100),
   recrawl_plan: bounded("the latest thousand plans", 1000),
   search_upkeep: oneRow,

@@ -32,8 +32,7 @@ ${typed ? nothing : latest(submissions)}`;
 const deedWords = { add: "add", recrawl: "fetch again" } as const;
 
 function latest(submissions: readonly Submission[]): Html {
-  if (submissions.length === 0)
-    return empty("Nothing was handed in yet.", "Receipts will be listed here, for 90 days.");
+  if (submissions.length === 0) return empty("No submissions yet.", "Receipts are listed here for 90 days.");
   return html`<section><h2>Latest receipts</h2><div class="scroll" tabindex="0" role="region" aria-label="Latest receipts"><table>
 <thead><tr><th scope="col" class="number">No.</th><th scope="col">When</th><th scope="col">By</th><th scope="col">What</th><th scope="col" class="number">URLs</th><th scope="col">Answers</th><th scope="col" class="number">Fetched since</th></tr></thead>
 <tbody>${submissions.map(latestRow)}</tbody></table></div></section>`;
@@ -62,7 +61,7 @@ export function submissionBody({ submission, urls, next, mayRead }: ReceiptPage)
 <p class="small">This address is good for 90 days. Reload it to see what has become of them since.${mayRead ? html` How far their hosts have come, and what cut them short: <a href="${pathWith("/coverage", { submission: String(submissionId) })}">coverage</a>.` : nothing}</p>
 ${
   urls.length === 0
-    ? empty("There is nothing more on it.", "")
+    ? empty("No more URLs.", "")
     : html`<div class="scroll" tabindex="0" role="region" aria-label="URLs of this submission"><table>
 <thead><tr><th scope="col" class="number">Line</th><th scope="col">URL</th><th scope="col">Answer</th><th scope="col">Crawler</th><th scope="col">Now</th></tr></thead>
 <tbody>${urls.map((one) => urlRow(one, mayRead))}</tbody></table></div>`

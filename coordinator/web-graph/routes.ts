@@ -65,7 +65,7 @@ ${tiles(summary)}
 function notRankedBody(ranksAt: Date | null): Html {
   if (ranksAt !== null) return html`<h1>Web graph</h1>${laterRanks(ranksAt)}`;
   return html`<h1>Web graph</h1>${empty(
-    "Nobody has ranked the graph yet.",
+    "The graph has not been ranked yet.",
     html`Run <code>nearcrawl rank --write</code>.`,
   )}`;
 }
@@ -88,7 +88,7 @@ function tiles(summary: GraphSummary): Html {
   return html`<dl class="tiles">
 ${tile("Pages", countText(nodes), `${countText(knownNodes)} of them in the frontier`)}
 ${tile("Links", countText(links), `${countText(linksBetweenHosts)} of them to another host`)}
-${tile("Links of a page", average === null ? "–" : average.toFixed(1), `of ${countText(visited.pages)} that were visited`)}
+${tile("Links per page", average === null ? "–" : average.toFixed(1), `of ${countText(visited.pages)} that were visited`)}
 ${tile("Links that change", change.average === null ? "–" : percentText(change.average), `from visit to visit, of ${countText(change.pages)} pages`)}
 ${tile("Hosts", countText(hostCount), `${countText(summary.hostLinks)} pairs with links`)}
 </dl>`;
@@ -102,7 +102,7 @@ function distribution(outLinks: Degrees, inLinks: Degrees): Html {
     return html`<tr><th scope="row">${range}</th><td class="number">${countText(outLinks.bins[bin]?.nodes ?? 0)}</td><td class="number">${countText(inLinks.bins[bin]?.nodes ?? 0)}</td></tr>`;
   });
   return html`<div class="scroll"><table>
-<thead><tr><th scope="col">Links</th><th scope="col" class="number">Pages with that many</th><th scope="col" class="number">Pages linked from that many</th></tr></thead>
+<thead><tr><th scope="col">Links</th><th scope="col" class="number">Pages with this many</th><th scope="col" class="number">Pages with this many links to them</th></tr></thead>
 <tbody>${rows}</tbody></table></div>`;
 }
 
@@ -117,7 +117,7 @@ function pages(list: readonly RankedPage[]): Html {
 
 function hosts(list: readonly RankedHost[]): Html {
   return html`<div class="scroll"><table>
-<thead><tr><th scope="col">Host</th><th scope="col" class="number">Rank among hosts</th><th scope="col" class="number">Pages</th><th scope="col" class="number">Hosts that link to it</th><th scope="col" class="number">Links to it</th><th scope="col" class="number">Its links</th></tr></thead>
+<thead><tr><th scope="col">Host</th><th scope="col" class="number">Rank among hosts</th><th scope="col" class="number">Pages</th><th scope="col" class="number">Linking hosts</th><th scope="col" class="number">Links to it</th><th scope="col" class="number">Its links</th></tr></thead>
 <tbody>${list.map(
     (one) =>
       html`<tr><td class="break">${one.host === null ? "not in the frontier" : askAbout(one.host)}</td><td class="number">${one.rank.toExponential(3)}</td>${[one.pages, one.linkingHosts, one.inLinks, one.outLinks].map((count) => html`<td class="number">${countText(count)}</td>`)}</tr>`,

@@ -3,7 +3,9 @@
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import { LRUCache } from "lru-cache";
 import { hostInUrl } from "#core/ip/url-host";
+import { apiErrors } from "./api-errors.ts";
 import type { Content, HttpMethod, OpenApi, Operation, Parameter, Schema } from "./api-operation.ts";
+import { assetAddress } from "./assets.ts";
 import { type Html, html, nothing, pathWith } from "./html.ts";
 import type { Shown, Views } from "./views.ts";
 
@@ -29,8 +31,21 @@ function apiBody(api: OpenApi): Html {
 <p class="lead">${api.info.summary}</p>
 <p>${api.info.description}</p>
 <p class="actions"><a class="button quiet slim" href="/api/openapi.json">OpenAPI ${api.openapi} as JSON</a></p>
-${[...groups].map(([name, operations]) => group(name, operations))}`;
+<nav class="small jumps" aria-label="Groups of operations">${[...groups.keys(), "errors"].map((name) => html`<a href="#${name}">${titleOf(name)}</a> `)}</nav>
+${[...groups].map(([name, operations]) => group(name, operations))}
+${errorSection()}`;
 }
+
+/** The same for all operations; what each of them answers stands with it. */
+function errorSection(): Html {
+  return html`<section><h2 id="errors">Errors</h2>
+<p>Every error is <code>{"error": {"status": …, "message": …}}</code>; the message is a sentence for people, the status is for programs.</p>
+<div class="scroll" tabindex="0" role="region" aria-labelledby="errors"><table>
+<thead><tr><th scope="col">Status</th><th scope="col">Name</th><th scope="col">What it means</th><th scope="col">What to do</th></tr></thead>
+<tbody>${Object.entries(apiErrors).map(([status, { title, means, advice }]) => html`<tr><th scope="row" class="number">${status}</th><td class="nowrap">${title}</td><td class="wide">${means}</td><td class="wide">${advice}</td></tr>`)}</tbody></table></div></section>`;
+}
+
+const titleOf = (name: string) => name.charAt(0).toUpperCase() + name.slice(1);
 
 function groupsOf(operations: readonly ApiOperation[]): Map<string, ApiOperation[]> {
   const groups = new Map<string, ApiOperation[]>();
@@ -42,9 +57,8 @@ function groupsOf(operations: readonly ApiOperation[]): Map<string, ApiOperation
 }
 
 function group(name: string, operations: readonly ApiOperation[]): Html {
-  const title = name.charAt(0).toUpperCase() + name.slice(1);
-  return html`<section><h2 id="${name}">${title}</h2><div class="scroll" tabindex="0" role="region" aria-labelledby="${name}"><table>
-<thead><tr><th scope="col">Method</th><th scope="col">Address</th><th scope="col">What it does</th><th scope="col">For</th></tr></thead>
+  return html`<section><h2 id="${name}">${titleOf(name)}</h2><div class="scroll" tabindex="0" role="region" aria-labelledby="${name}"><table>
+<thead><tr><th scope="col">Method</th><th scope="col">Address</th><th scope="col">What it does</th><th scope="col">Access</th></tr></thead>
 <tbody>${operations.map(operationRow)}</tbody></table></div></section>`;
 }
 
@@ -57,7 +71,7 @@ const methodBadge = (method: string) =>
   html`<span class="method method-${method}">${method.toUpperCase()}</span>`;
 
 function whoMay(operation: Operation): string {
-  return needsToken(operation) ? "a token" : "readers";
+  return needsToken(operation) ? "token" : "readers";
 }
 
 /** An empty alternative: it may do without. */
@@ -67,13 +81,13 @@ function needsToken({ security = [] }: Operation): boolean {
 
 function operationBody(api: OpenApi, { method, path, operation }: ApiOperation): Html {
   const used = usedSchemas(api, operation);
-  return html`<p class="small"><a href="/api">API</a></p>
+  return html`<script src="${assetAddress("copy.js")}" defer></script><p class="small"><a href="/api">API</a></p>
 <h1>${operation.summary}</h1>
-<p>${methodBadge(method)} <code class="break">${path}</code> <span class="small">for ${whoMay(operation)}</span></p>
+<p>${methodBadge(method)} <code class="break">${path}</code> <span class="small">Access: ${whoMay(operation)}</span></p>
 ${operation.description ? html`<p>${operation.description}</p>` : nothing}
 ${parameters(api, operation)}
 ${requestBody(operation)}
-<section><h2>Try it</h2><pre><code>${curlLine({ method, path, operation }, api.servers[0]?.url ?? "")}</code></pre></section>
+<section><h2>Try it</h2><pre class="copied" tabindex="0"><code>${curlLine({ method, path, operation }, api.servers[0]?.url ?? "")}</code></pre></section>
 ${responses(api, operation)}
 ${used.length > 0 ? html`<section><h2>Schemas</h2>${used.map(([name, schema]) => namedSchema(name, schema))}</section>` : nothing}`;
 }
@@ -91,7 +105,7 @@ function parameters(api: OpenApi, { parameters: listed = [] }: Operation): Html 
 
 function requestBody({ requestBody: body }: Operation): Html {
   if (!body) return nothing;
-  return html`<section><h2>What to send</h2>${contentParts(body.content)}</section>`;
+  return html`<section><h2>Request body</h2>${contentParts(body.content)}</section>`;
 }
 
 function contentParts(content: Content): Html[] {
@@ -102,7 +116,9 @@ function contentParts(content: Content): Html[] {
 }
 
 function responses(api: OpenApi, operation: Operation): Html {
-  return html`<section><h2>Answers</h2>${Object.entries(operation.responses).map(([status, listed]) => {
+  return html`<section><h2>Answers</h2><p class="small">And any of the <a href="/api#errors">errors</a> that every operation may answer.</p>${Object.entries(
+    operation.responses,
+  ).map(([status, listed]) => {
     const response = resolved<{ description?: string; content?: Operation["responses"][string] }>(
       api,
       listed,
@@ -211,10 +227,15 @@ function curlLine({ method, path, operation }: ApiOperation, origin: string): st
   return [
     `curl${method === "get" ? "" : ` -X ${method.toUpperCase()}`}`,
     ...(needsToken(operation) ? ["-H 'Authorization: Bearer TOKEN'"] : []),
-    ...(json ? ["-H 'Content-Type: application/json'", `-d '${JSON.stringify(json.example ?? {})}'`] : []),
+    ...(json
+      ? ["-H 'Content-Type: application/json'", `-d '${inQuotes(JSON.stringify(json.example ?? {}))}'`]
+      : []),
     `'${origin}${inPath}${query.length > 0 ? `?${query.join("&")}` : ""}'`,
   ].join(" \\\n  ");
 }
+
+/** Within single quotes of a shell. */
+const inQuotes = (text: string) => text.replaceAll("'", "'\\''");
 
 // The API's description: as a document for programs, and as pages to read. Both name the origin by which they are asked.
 
@@ -268,7 +289,7 @@ export function addApiRoutes(
         const plain = describe();
         return {
           status: 200,
-          value: { operations: listed(plain) },
+          value: { operations: listed(plain), errors: errorsListed },
           title: "API",
           body: () => apiBody(plain),
         };
@@ -281,6 +302,8 @@ export function addApiRoutes(
     },
   });
 }
+
+const errorsListed = Object.entries(apiErrors).map(([status, kind]) => ({ status: Number(status), ...kind }));
 
 function describedAt(origin: string, text: string): Description {
   const named = text

@@ -1,6 +1,9 @@
 /** How figures, times and names look on a page: grouped digits, units, the reader's zone where a script runs. */
-import { instantWords, msText, whenWords } from "#core/format";
+import { countryName } from "#core/country-names";
+import { instantWords, msText, percentText, whenWords } from "#core/format";
 import { type Html, html, pathWith } from "./html.ts";
+
+export { countryName, percentText };
 
 const grouped = new Intl.NumberFormat("en-GB", { maximumFractionDigits: 0 });
 
@@ -15,10 +18,6 @@ export function rateText(perMinute: number): string {
 
 export function msOrDash(ms: number | null): string {
   return ms === null ? "–" : msText(ms);
-}
-
-export function percentText(share: number): string {
-  return `${(100 * share).toFixed(share > 0.999 && share < 1 ? 2 : 1)} %`;
 }
 
 /** How much of the pages' bytes was shipped. */
@@ -65,17 +64,4 @@ export function stateBadge(state: string): Html {
 export function country(code: string | null): Html | null {
   if (code === null || !/^[A-Z]{2}$/.test(code)) return null;
   return html`<abbr title="${countryName(code)}">${code}</abbr>`;
-}
-
-const countryNames = new Intl.DisplayNames("en", { type: "region" });
-
-/** A look-up costs microseconds, and a page of results has dozens. */
-const knownNames = new Map<string, string>();
-
-/** The code itself where it is none. */
-export function countryName(code: string): string {
-  if (!/^[A-Z]{2}$/.test(code)) return code;
-  const known = knownNames.get(code) ?? countryNames.of(code) ?? code;
-  knownNames.set(code, known);
-  return known;
 }

@@ -5,6 +5,7 @@
  */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import type { Log } from "#core/log";
+import { errorStatus } from "./api-errors.ts";
 import { defaultBodyTimeoutMs, OpenRequests } from "./limits.ts";
 import { errorBody, type PageError, type PageViewer, pageFrame } from "./page-frame.ts";
 
@@ -107,8 +108,9 @@ export function sendError(
   error: PageError,
   around: { readonly version: string; readonly viewer?: PageViewer },
 ): FastifyReply {
-  reply.code(error.status).header("cache-control", "no-store");
-  if (wantsJson(request)) return reply.send({ error: { status: error.status, message: error.words } });
+  const status = errorStatus(error.status);
+  reply.code(status).header("cache-control", "no-store");
+  if (wantsJson(request)) return reply.send({ error: { status, message: error.words } });
   const page = pageFrame({ ...around, path: request.url, title: error.title, body: errorBody(error) });
   return reply.type("text/html; charset=utf-8").send(page);
 }

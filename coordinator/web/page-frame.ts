@@ -1,5 +1,6 @@
 /** What every page has around it: head, navigation, footer. No inline script or style, so that the policy can forbid them. */
 import { type Actor, anybody, mayDo } from "#core/actor";
+import { assetAddress } from "./assets.ts";
 import { type Html, html, nothing } from "./html.ts";
 import {
   type NavigationEntry,
@@ -9,6 +10,7 @@ import {
   ownCrawlers,
   placeOf,
 } from "./navigation.ts";
+import { withCellLabels } from "./table-labels.ts";
 
 export interface PageFrame {
   readonly title: string;
@@ -21,6 +23,8 @@ export interface PageFrame {
   /** Paths of the same content as JSON and as CSV. */
   readonly json?: string;
   readonly csv?: string;
+  /** Of this page, where it can be saved as a view; null or left out: it cannot. */
+  readonly address?: string | null;
 }
 
 export interface PageViewer {
@@ -32,27 +36,6 @@ export interface PageViewer {
   /** What the last action has to say. */
   readonly said: string | null;
 }
-
-const styleSheets = [
-  "base",
-  "frame",
-  "controls",
-  "figures",
-  "charts",
-  "overview",
-  "answers",
-  "fleet",
-  "search",
-  "contact",
-  "api",
-  "access",
-  "registry",
-  "policies",
-  "explore",
-  "feed",
-];
-
-const styleLinks = html`${styleSheets.map((name) => html`<link rel="stylesheet" href="/assets/${name}.css">`)}`;
 
 export const nobody: PageViewer = { actor: anybody(true), signedInAs: null, formToken: null, said: null };
 
@@ -67,9 +50,10 @@ export function pageFrame(frame: PageFrame): string {
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark">
 <title>${frame.title} · Nearcrawl</title>
-<link rel="icon" href="/assets/nearcrawl.svg" type="image/svg+xml">
-${styleLinks}
-<script src="/assets/nearcrawl.js" defer></script>
+<link rel="icon" href="${assetAddress("nearcrawl.svg")}" type="image/svg+xml">
+<link rel="stylesheet" href="${assetAddress("nearcrawl.css")}">
+<script src="${assetAddress("nearcrawl.js")}" defer></script>
+<script src="${assetAddress("find.js")}" defer></script>
 </head>
 <body>
 <a class="skip" href="#content">Skip to the content</a>
@@ -77,7 +61,7 @@ ${styleLinks}
 <div class="width">
 <a class="brand" href="${homeOf(viewer)}">${brandMark}<span>Nearcrawl</span></a>
 <nav class="groups" aria-label="Sections">${groups.map((group) => groupPart(group, place))}</nav>
-${mayDo(viewer.actor, "read") ? findBox : nothing}
+${mayDo(viewer.actor, "read") || viewer.signedInAs !== null ? findBox : nothing}
 ${frame.viewer ? account(viewer) : nothing}
 </div>
 </header>
@@ -87,6 +71,7 @@ ${viewer.said === null ? nothing : html`<p class="said" role="status">${viewer.s
 ${frame.body}
 </main>
 <footer class="width">
+${saveViewForm(frame, viewer)}
 <div class="foot">
 <p>Nearcrawl ${frame.version}: every page is fetched by the nearest crawler.</p>
 <p>${otherForms(frame)}<a href="/api">API</a> · <a href="/about-crawler">About this crawler</a></p>
@@ -95,7 +80,7 @@ ${frame.body}
 </body>
 </html>
 `;
-  return page.markup;
+  return withCellLabels(page.markup);
 }
 
 /** Opened, it shows its entries; that of the page is open. Another is looked into without leaving the page. */
@@ -119,7 +104,7 @@ function tabsOf(place: NavigationPlace | null): Html {
 
 /** One box for everything that can be gone to; the script opens it with "/" and shows what it finds while one types. */
 const findBox = html`<form class="find" role="search" action="/find" method="get">
-<label class="hidden" for="find">Find pages, crawlers, hosts, settings</label><input id="find" name="q" type="search" maxlength="2048" placeholder="Find /" autocomplete="off" spellcheck="false">
+<label class="hidden" for="find">Find pages, crawlers, hosts, settings and actions</label><input id="find" name="q" type="search" maxlength="2048" placeholder="Find /" autocomplete="off" spellcheck="false">
 </form>`;
 
 function homeOf({ actor }: PageViewer): string {
@@ -134,6 +119,12 @@ function account({ signedInAs, actor }: PageViewer): Html {
 
 function otherForms({ json, csv }: PageFrame): Html {
   return html`${json ? html`<a href="${json}">This page as JSON</a> · ` : nothing}${csv ? html`<a href="${csv}">as CSV</a> · ` : nothing}`;
+}
+
+/** For who has signed in: the page's address with its filters, under a name of their own. */
+function saveViewForm({ address = null, title }: PageFrame, viewer: PageViewer): Html {
+  if (address === null || viewer.signedInAs === null || viewer.formToken === null) return nothing;
+  return html`<details class="save-view"><summary>Save this view</summary><form method="post" action="/account/views">${formToken(viewer)}<input type="hidden" name="path" value="${address}"><label for="view-name">Name</label><input id="view-name" name="name" maxlength="60" required autocomplete="off" value="${[...title].slice(0, 60).join("")}"><button class="slim">Save</button><a href="/account#saved-views">Saved views</a></form></details>`;
 }
 
 /** The hidden field of every form that changes something; forms are shown to those who may. */

@@ -4,6 +4,7 @@
  * adds values under the pointer and zooming. The drawing is stretched to its place, texts are not: they stand in SVG
  * without a view box, at shares of its width.
  */
+import { type ChartHistory, chartValueText, rangeOf } from "#core/chart-history";
 import {
   minuteText,
   rangeNames,
@@ -90,6 +91,37 @@ ${timeTicks(chart.range).map((tick) => tickText(tick, chart.range))}</svg>
 ${markList(marks)}
 ${figureTable(lines, chart)}
 </figure>`;
+}
+
+/** The charts of a page, with their one choice of range. `query`: what else its address says. */
+export function historySection(
+  path: string,
+  query: Readonly<Record<string, string | null>>,
+  history: ChartHistory,
+): Html {
+  const range = rangeOf(history);
+  const marks = history.marks.map(({ at, words, link }) => ({
+    ...{ at: new Date(at), words },
+    ...(link === null ? {} : { href: link }),
+  }));
+  return html`<section class="history" id="history"><h2>History</h2>
+${rangePicker(path, query, range)}
+<div class="charts">${history.charts.map(({ title, unit, times, series, whenEmpty }) =>
+    timeChart({
+      ...{ title, range, marks, moreMarks: history.moreMarks, empty: whenEmpty },
+      series: series.map(({ name, values }) => ({
+        name,
+        points: values.map((value, index) => ({ at: new Date(times[index]!), value })),
+      })),
+      text: (value) => chartValueText(unit, value),
+      fromZero: unit !== "share" || !isHigh(series),
+    }),
+  )}</div></section>`;
+}
+
+/** Shares near all of it hardly move on an axis from zero. */
+function isHigh(series: ChartHistory["charts"][number]["series"]): boolean {
+  return series.every(({ values }) => values.every((value) => value === null || value > 0.5));
 }
 
 // One choice of range for a page and all of its charts.
@@ -228,11 +260,13 @@ function lineFigures({ points, gapMs }: DrawnLine, { text, range }: TimeChart): 
   return `${isNow ? "now" : "last"} ${text(last.value)}, mean ${text(mean)}, highest ${text(most)}`;
 }
 
-function legend(lines: readonly DrawnLine[], chart: TimeChart): Html {
-  return html`<ul class="chart-legend">${lines.map(
-    (line, index) =>
-      html`<li><svg width="28" height="10" aria-hidden="true"><path class="chart-line chart-line-${index + 1}" d="M1 5H27"/></svg><bdi>${line.name}</bdi> <span class="small">${lineFigures(line, chart)}</span></li>`,
-  )}</ul>`;
+/** Of several lines the last value alone: the rest is in the table. */
+function legend(lines: readonly DrawnLine[], { text }: TimeChart): Html {
+  return html`<ul class="chart-legend">${lines.map((line, index) => {
+    const last = line.points.findLast(isKnown);
+    const value = last === undefined ? "no data" : text(last.value);
+    return html`<li title="${line.name}"><svg width="28" height="10" aria-hidden="true"><path class="chart-line chart-line-${index + 1}" d="M1 5H27"/></svg><bdi>${line.name}</bdi> <span class="small">${value}</span></li>`;
+  })}</ul>`;
 }
 
 // Scales.

@@ -3,6 +3,9 @@
  * crawler and puts the whole answer together from bounded reads. A host that the frontier does not know is
  * looked up in DNS, so that the answer also tells who would crawl it.
  */
+
+import { countryCode } from "#core/country-names";
+import { note, type Standing, stop } from "#core/explanation";
 import type { UrlHash } from "#core/ids";
 import { formatAddress, parseAddress, unmapAddress } from "#core/ip/address";
 import { firstAddress, formatRange, isUnary, lastAddress, parseRange } from "#core/ip/range";
@@ -18,6 +21,7 @@ import type { OrganisationReport } from "../subnets/holder-reads.ts";
 import { orderReport } from "./explain-url.ts";
 import { standingOf } from "./explanation.ts";
 import { emptyPlace, type Place, placeOf, type WhoPorts } from "./place.ts";
+import type { RollUp } from "./roll-up.ts";
 import type { CrawlerReport, TakenFor, WhoAnswer } from "./who-report.ts";
 
 const subnetsShown = 100;
@@ -25,6 +29,14 @@ const nearMatchesShown = 8;
 
 export async function answerWho(text: string, ports: WhoPorts, now: Date): Promise<WhoAnswer> {
   return { ...(await answerTo(readQuestion(text), ports, now)), at: now.toISOString() };
+}
+
+/** Of what is known to be a host, in the frontier's spelling. */
+export async function answerHost(hostName: string, ports: WhoPorts, now: Date): Promise<WhoAnswer> {
+  const host = await ports.reads.hostReport(hostHashOf(hostName));
+  const takenFor = { type: "host", value: hostName } as const;
+  const answer = await answerHosted({ takenFor, hostName, url: null, host, rejection: null }, ports, now);
+  return { ...answer, at: now.toISOString() };
 }
 
 async function answerTo(question: Question, ports: WhoPorts, now: Date): Promise<Answer> {
@@ -61,10 +73,14 @@ async function answerName(
   ports: WhoPorts,
   now: Date,
 ): Promise<Answer> {
+  if (question.country?.isCertain === true)
+    return answerCountry(question.country.code, question.text, { ports, now });
   const crawler = await ports.reads.crawlerNamed(question.text);
   if (crawler) return answerCrawler(crawler, ports, now);
   const organisation = await ports.reads.organisationNamed(question.text, subnetsShown);
-  if (organisation) return answerOrganisation(question.text, organisation, ports);
+  if (organisation) return answerOrganisation(question.text, organisation, { ports, now });
+  if (question.country !== null) return answerCountry(question.country.code, question.text, { ports, now });
+  if (autonomousSystemForm.test(question.text)) return answerAutonomousSystem(question.text);
   const single = question.host ?? question.text.toLowerCase();
   const host = await ports.reads.hostReport(hostHashOf(single));
   if (host === null && question.host === null) return answerUnknown(question.text, ports);
@@ -96,9 +112,10 @@ async function answerRange(
   ports: WhoPorts,
   now: Date,
 ): Promise<Answer> {
-  const [place, inside] = await Promise.all([
+  const [place, inside, rollUp] = await Promise.all([
     placeOf(question, ports),
     ports.reads.subnetsInside(question, subnetsShown),
+    ports.reads.rollUp({ type: "range", first: question.first, last: question.last }, now),
   ]);
   const range = parseRange(question.text);
   const specialPurpose = range && specialPurposeOfRange(range);
@@ -111,8 +128,22 @@ async function answerRange(
     ...shownPlace(place),
     found: place.chain.length > 0 || inside.subnets.length > 0,
     inside,
-    standing,
+    rollUp,
+    standing: [...standing.filter((line) => !isOfParts(line, rollUp)), ...uncountedLines(rollUp)],
   };
+}
+
+/** That a range waits for a round says little where the subnets in it are crawled. */
+function isOfParts({ code }: Standing, rollUp: RollUp | null): boolean {
+  return code === "waits-for-round" && rollUp !== null && rollUp.byCrawler.length > 0;
+}
+
+/** Counting ends where a page would be waited for too long. */
+function uncountedLines(rollUp: RollUp | null): Standing[] {
+  if (rollUp !== null) return [];
+  const words =
+    "What lies in its space was not counted: that takes longer than a page may. The explorer counts it with a filter.";
+  return [note("too-large-to-count", words)];
 }
 
 async function answerCrawler(crawler: CrawlerReport, ports: WhoPorts, now: Date): Promise<Answer> {
@@ -133,19 +164,52 @@ async function answerCrawler(crawler: CrawlerReport, ports: WhoPorts, now: Date)
   };
 }
 
+interface Asking {
+  readonly ports: WhoPorts;
+  readonly now: Date;
+}
+
 async function answerOrganisation(
   question: string,
   organisation: OrganisationReport,
-  ports: WhoPorts,
+  { ports, now }: Asking,
 ): Promise<Answer> {
-  const near = await ports.reads.namesLike(organisation.name, nearMatchesShown);
+  const [near, rollUp] = await Promise.all([
+    ports.reads.namesLike(organisation.name, nearMatchesShown),
+    ports.reads.rollUp({ type: "holder", holderId: organisation.holderId }, now),
+  ]);
   return {
     ...emptyAnswer(question, { type: "organisation", value: organisation.name }),
     found: true,
     organisation,
+    rollUp,
+    standing: uncountedLines(rollUp),
     nearMatches: near.filter(
       ({ name, handle }) => name !== organisation.name || handle !== organisation.handle,
     ),
+  };
+}
+
+/** By registration: the country that the registry names for a subnet, wherever its servers stand. */
+async function answerCountry(code: string, question: string, { ports, now }: Asking): Promise<Answer> {
+  const rollUp = await ports.reads.rollUp({ type: "country", code }, now);
+  return {
+    ...emptyAnswer(question, { type: "country", value: code }),
+    found: true,
+    rollUp,
+    standing: uncountedLines(rollUp),
+  };
+}
+
+/** `AS3333`. */
+const autonomousSystemForm = /^as ?\d{1,10}$/i;
+
+function answerAutonomousSystem(text: string): Answer {
+  const value = text.toUpperCase().replace(" ", "");
+  const words = `Which addresses ${value} announces is not known here: registry files say who holds a range, not which network announces it. Ask for the organisation that runs it, by name or handle, or for one of its blocks.`;
+  return {
+    ...emptyAnswer(text, { type: "autonomous-system", value }),
+    standing: [stop("routing-not-known", words)],
   };
 }
 
@@ -294,6 +358,7 @@ function emptyAnswer(question: string, takenFor: TakenFor): Answer {
     host: null,
     inside: null,
     organisation: null,
+    rollUp: null,
     crawler: null,
     ...noWishes,
     standing: [],
@@ -313,8 +378,16 @@ type Question =
       readonly first: string;
       readonly last: string;
     }
-  /** Organisation or crawler; `host` is set when the text could be a host name as well. */
-  | { readonly type: "name"; readonly text: string; readonly host: string | null }
+  /**
+   * Organisation or crawler; `host` is set when the text could be a host name as well, `country` when it could be a
+   * country: for certain where it was asked as one, `country:DE`.
+   */
+  | {
+      readonly type: "name";
+      readonly text: string;
+      readonly host: string | null;
+      readonly country: { readonly code: string; readonly isCertain: boolean } | null;
+    }
   | { readonly type: "unreadable"; readonly text: string; readonly reason: string };
 
 /** Longer questions are refused; the longest URL in the frontier has 2048 characters. */
@@ -368,13 +441,23 @@ const hostForm =
 
 function hostOrName(written: string): Question {
   const text = composed(written);
+  const [, asked] = /^country:\s*(.+)$/i.exec(text) ?? [];
+  if (asked !== undefined) {
+    // Registries use codes of their own, too: EU, AP.
+    const code = countryCode(asked) ?? (/^[a-z]{2}$/i.test(asked) ? asked.toUpperCase() : null);
+    if (code === null) return unreadable(text, "it names no country; countries are asked for as country:DE");
+    return { type: "name", text, host: null, country: { code, isCertain: true } };
+  }
+  const code = countryCode(text);
+  const country = code === null ? null : { code, isCertain: false };
   const [beforePath = ""] = text.split(/[/?#]/, 1);
   const hostPart = beforePath.replace(/:\d{1,5}$/, "");
-  if (!hostForm.test(hostPart) && hostPart !== "localhost") return { type: "name", text, host: null };
+  if (!hostForm.test(hostPart) && hostPart !== "localhost")
+    return { type: "name", text, host: null, country };
   if (beforePath !== text || hostPart !== beforePath)
     return urlQuestion(text, [`https://${text}`, `http://${text}`]);
   const key = urlKeyOf(`http://${hostPart}/`);
-  return { type: "name", text, host: typeof key === "string" ? null : key.host };
+  return { type: "name", text, host: typeof key === "string" ? null : key.host, country: null };
 }
 
 function urlQuestion(text: string, spellings: readonly string[]): Question {

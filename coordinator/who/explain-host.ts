@@ -59,7 +59,7 @@ export function paceLines(facts: HostFacts, now: Date): Standing[] {
     return [
       note(
         "lease-open",
-        `${host.lease.crawler} has this host in hand since ${instantWords(host.lease.grantedAt)}, with ${howMany(host.lease.openUrls, "URL")} to go; the lease ends ${whenWords(host.lease.expiresAt, now)} at the latest.`,
+        `${host.lease.crawler} has had this host in progress since ${instantWords(host.lease.grantedAt)}, with ${howMany(host.lease.openUrls, "URL")} to go; the lease ends ${whenWords(host.lease.expiresAt, now)} at the latest.`,
       ),
     ];
   }
@@ -67,14 +67,14 @@ export function paceLines(facts: HostFacts, now: Date): Standing[] {
   if (host.notBefore !== null && Date.parse(host.notBefore) > now.getTime()) {
     const until = `${instantWords(host.notBefore)}, ${whenWords(host.notBefore, now)}`;
     const why = because(reasons.join("; and "));
-    return [stop("politeness", `Politeness: the host is left alone until ${until}${why}.`)];
+    return [stop("politeness", `Politeness: no request to the host before ${until}${why}.`)];
   }
   const slow =
     reasons.length > 0
       ? [note("slow-pace", `The host is asked slowly${because(reasons.join("; and "))}.`)]
       : [];
   if (facts.asked === "host" && host.state === "resolved" && host.dueAt === null) {
-    return [...slow, stop("nothing-due", "Nothing of this host is due.")];
+    return [...slow, stop("nothing-due", "Nothing on this host is due.")];
   }
   return slow;
 }
@@ -107,7 +107,7 @@ function paymentLine({ payment }: HostReport, now: Date): Standing[] {
   const rests =
     inARow < paymentsInARow
       ? ""
-      : ` It is not for us: it rests for ${paidHostRestDays} days, and is then asked for one URL at a time until it answers otherwise.`;
+      : ` It is skipped for ${paidHostRestDays} days, then asked for one URL at a time until it answers otherwise.`;
   return [note("payment-required", `${asked}${rests}`)];
 }
 
@@ -121,7 +121,7 @@ function leftOutLine({ budget, urlCount }: HostReport, scope: CrawlScope | null)
       : "its budget is used up, and as many URLs as may wait are held back";
   return note(
     "host-urls-left-out",
-    `A URL of it was left out ${times}: ${why}. What is left out is not kept; it comes in when a page links to it again and there is room.`,
+    `URLs skipped ${times}: ${why}. A skipped URL is not kept; it is admitted when a page links to it again and there is room.`,
   );
 }
 
@@ -191,7 +191,7 @@ export function connectionText({ http, tls }: NonNullable<HostReport["connection
 /** One line of facts: budget, robots.txt, Crawl-delay, connection; as much as is known. */
 export function hostFactsText({ budget, robots, pace, capDelayMs, connection }: HostReport): string {
   const facts = [
-    `budget ${howMany(budget.earnedUrls, "URL")} earned${budget.heldUrls > 0 ? `, ${budget.heldUrls} held back` : ""}${budget.leftOutUrls > 0 ? `, ${budget.leftOutUrls.toLocaleString("en-GB")} times one left out` : ""}`,
+    `budget ${howMany(budget.earnedUrls, "URL")} earned${budget.heldUrls > 0 ? `, ${budget.heldUrls} held back` : ""}${budget.leftOutUrls > 0 ? `, URLs skipped ${budget.leftOutUrls.toLocaleString("en-GB")} times` : ""}`,
     robots && `robots.txt ${robotsWords[robots.state]}`,
     pace && pace.crawlDelayMs > 0 && `Crawl-delay ${delayWords(pace.crawlDelayMs)}`,
     capDelayMs !== null && `capped at one request every ${delayWords(capDelayMs)}`,

@@ -173,11 +173,11 @@ function pageLines(url: UrlReport): Standing[] {
 function dueLine(url: UrlReport, now: Date): Standing[] {
   if (url.state !== "due" || url.nextFetchAt === null || Date.parse(url.nextFetchAt) <= now.getTime())
     return [];
-  const last = url.lastFetchedAt === null ? "" : ` It was fetched last ${whenWords(url.lastFetchedAt, now)}.`;
+  const last = url.lastFetchedAt === null ? "" : ` Last fetched ${whenWords(url.lastFetchedAt, now)}.`;
   return [
     stop(
       "not-due",
-      `It is not due before ${instantWords(url.nextFetchAt)}, ${whenWords(url.nextFetchAt, now)}.${last}`,
+      `Scheduled for ${instantWords(url.nextFetchAt)}, ${whenWords(url.nextFetchAt, now)}.${last}`,
     ),
   ];
 }
@@ -197,7 +197,7 @@ function placeLines(facts: WhoFacts): Standing[] {
     return [
       stop(
         "nobody-could-take-it",
-        `The last probe round found nobody for its subnet: ${facts.round.reasonWords} It is tried again.`,
+        `The last probe round found no crawler for its subnet: ${facts.round.reasonWords} It will be retried.`,
       ),
     ];
   }
@@ -212,7 +212,7 @@ function waitsLine(facts: WhoFacts): Standing[] {
   if ((facts.waiting?.hosts ?? 0) > 0 || facts.host?.state === "resolved") {
     return [stop("waits-for-round", `Its subnet ${range} waits for a probe round of its own.${above}`)];
   }
-  const words = `Its subnet ${range} has no delegation of its own: nothing in it has been due, so nobody was asked to probe it.${above}`;
+  const words = `Its subnet ${range} is not assigned directly: nothing in it was due yet, so no probe round was held.${above}`;
   return [facts.effective ? note("waits-for-round", words) : stop("waits-for-round", words)];
 }
 
@@ -231,15 +231,10 @@ function crawlerLines(crawler: CrawlerReport | null, now: Date): Standing[] {
     ];
   }
   if (crawler.holdingBack.length === 0) return [];
-  return [note("crawler-held-back", `${crawler.name} holds back: ${crawler.holdingBack.join("; ")}.`)];
+  return [note("crawler-held-back", `${crawler.name} is idle: ${crawler.holdingBack.join("; ")}.`)];
 }
 
 function readyLine(facts: WhoFacts): Standing[] {
   if (facts.effective === null || facts.host === null || facts.host.lease !== null) return [];
-  return [
-    note(
-      "ready",
-      `Nothing stands in the way: ${facts.effective.crawler.name} gets it when it next asks for work.`,
-    ),
-  ];
+  return [note("ready", `Ready: ${facts.effective.crawler.name} gets it with its next lease.`)];
 }

@@ -9,6 +9,7 @@ import type { EffectiveDelegation } from "../subnets/subnet-reads.ts";
 import { askAbout, crawlerLink, instant, sentence, stateBadge } from "../web/format.ts";
 import { type Html, html, nothing, pathWith } from "../web/html.ts";
 import type { PageViewer } from "../web/page-frame.ts";
+import { rollUpSection } from "./roll-up-page.ts";
 import {
   crawlerSection,
   historySection,
@@ -30,8 +31,8 @@ export function whoStart(): Html {
 <ul class="kinds">
 <li><strong>a URL or a host</strong>: where it lies, who fetches it, what has become of it</li>
 <li><strong>an address or a range</strong>: the subnets that hold it, and their crawlers</li>
-<li><strong>an organisation</strong>, by name or registry handle: its subnets and who crawls each</li>
-<li><strong>a crawler</strong>: what it has been given</li>
+<li><strong>an organisation</strong>, by name or registry handle, or <strong>a country</strong> by its code: what lies in its space, and who crawls it</li>
+<li><strong>a crawler</strong>: the subnets assigned to it</li>
 </ul>`;
 }
 
@@ -47,6 +48,7 @@ ${answer.crawler ? crawlerSection(answer.crawler) : nothing}
 ${answer.url ? urlSection(answer.url, answer.order, answer.at) : nothing}
 ${answer.url ? fetchAgainForm(viewer, answer.url.url) : answer.takenFor.type === "url" ? handInForm(viewer, answer.takenFor.value) : nothing}
 ${answer.host ? hostSection(answer.host, answer.at, answer.url !== null) : nothing}
+${answer.rollUp && isShown(answer) ? rollUpSection(answer, answer.rollUp) : nothing}
 ${answer.organisation ? organisationSection(answer.organisation) : nothing}
 ${answer.inside && answer.inside.subnets.length > 0 ? html`<section><h2>${answer.crawler ? "Its subnets, latest first" : "Registered subnets inside"}</h2>${subnetList(answer.inside)}</section>` : nothing}
 ${answer.waiting && answer.waiting.hosts > 0 ? waitingSection(answer.waiting) : nothing}
@@ -55,13 +57,18 @@ ${answer.found ? nearMatches(answer) : nothing}
 <p class="small share"><a href="${pathWith("/who", { q: answer.question })}">Link to this answer</a>, as of ${instant(answer.at)}. For a terminal: <code>nearcrawl who ${shellWord(answer.question)}</code></p>`;
 }
 
+/** A range with nothing in use and nothing registered has said so already. */
+function isShown({ takenFor, rollUp, found }: WhoAnswer): boolean {
+  return found && (takenFor.type !== "range" || (rollUp?.subnets ?? 0) > 0);
+}
+
 /** As a shell takes it for one word. */
 function shellWord(text: string): string {
   return /^[\w./:@%+-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
 }
 
 function whoForm(question: string): Html {
-  return html`<form class="ask" action="/who" method="get" role="search"><label class="hidden" for="q">URL, host, address, range, organisation or crawler</label><div class="field"><input id="q" name="q" type="search" maxlength="2048" value="${question}" placeholder="URL, host, IP, range, organisation or crawler" autocomplete="off" spellcheck="false"><button>Look up</button></div></form>`;
+  return html`<form class="ask" action="/who" method="get" role="search"><label class="hidden" for="q">URL, host, address, range, organisation, country or crawler</label><div class="field"><input id="q" name="q" type="search" maxlength="2048" value="${question}" placeholder="URL, host, IP, range, organisation, country or crawler" autocomplete="off" spellcheck="false"><button>Look up</button></div></form>`;
 }
 
 function verdict(answer: WhoAnswer): Html {

@@ -16,6 +16,7 @@ import type { SiteWishes } from "../opt-outs/opt-out.ts";
 import type { NearMatch, OrganisationReport } from "../subnets/holder-reads.ts";
 import type { ChainSubnet, EffectiveDelegation, Neighbours, SubnetList } from "../subnets/subnet-reads.ts";
 import { effectiveFiner, type FleetSets, partAt } from "./explain-delegation.ts";
+import type { ReadRollUp } from "./roll-up-reads.ts";
 import type { CrawlerReport } from "./who-report.ts";
 
 const historyShown = 30;
@@ -136,6 +137,8 @@ export interface WhoReads extends OwnerReads {
   subnetsInside(range: { first: string; last: string }, limit: number): Promise<SubnetList>;
   subnetsOfCrawler(crawlerId: number, limit: number): Promise<SubnetList>;
   organisationNamed(text: string, subnetLimit: number): Promise<OrganisationReport | null>;
+  /** What lies in a space. */
+  readonly rollUp: ReadRollUp;
   namesLike(text: string, limit: number): Promise<NearMatch[]>;
   crawlerNamed(name: string): Promise<CrawlerReport | null>;
   allCrawlers(): Promise<CrawlerReport[]>;

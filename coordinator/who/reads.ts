@@ -24,6 +24,7 @@ import { chainOf, neighboursOf, subnetsInside, subnetsOfCrawler } from "../subne
 import { allCrawlers, crawlerDetail, crawlerNamed, crawlerRtts, fleetShares } from "./crawler-reads.ts";
 import type { FleetSets } from "./explain-delegation.ts";
 import type { WhoReads } from "./place.ts";
+import { createRollUpReads } from "./roll-up-reads.ts";
 import { hostReport, rejectionOf, urlReport, waitingIn } from "./url-reads.ts";
 
 export interface Reports extends WhoReads, OverviewReads, SearchReads, PageReads, ReadinessReads {}
@@ -31,20 +32,21 @@ export interface Reports extends WhoReads, OverviewReads, SearchReads, PageReads
 /** `nowMs` is a clock that never goes back, for how long costly answers are kept; `index`: the one in memory. */
 export function createReports(pool: Pool, nowMs: () => number, index?: SearchIndex): Reports {
   return {
-    ...whoReads(pool),
+    ...whoReads(pool, nowMs),
     ...overviewReads(pool, nowMs),
     ...createSearchReads(pool, nowMs, index),
     ...readinessReads(pool),
   };
 }
 
-function whoReads(pool: Pool): WhoReads {
+function whoReads(pool: Pool, nowMs: () => number): WhoReads {
   return {
     chainOf: (first, last) => chainOf(pool, first, last),
     neighboursOf: (subnetId, each) => neighboursOf(pool, subnetId, each),
     subnetsInside: (range, limit) => subnetsInside(pool, range, limit),
     subnetsOfCrawler: (crawlerId, limit) => subnetsOfCrawler(pool, crawlerId, limit),
     organisationNamed: (text, subnetLimit) => organisationNamed(pool, text, subnetLimit),
+    rollUp: createRollUpReads(pool, nowMs),
     namesLike: (text, limit) => namesLike(pool, text, limit),
     crawlerNamed: (name) => crawlerNamed(pool, name),
     allCrawlers: () => allCrawlers(pool),

@@ -78,10 +78,10 @@ export function hostSection(host: HostReport, at: string, besideUrl: boolean): H
   const states = Object.entries(host.urlStates).map(([state, urls]) => `${countText(urls)} ${state}`);
   return html`<section><h2>${besideUrl ? "Its host" : "This host"}</h2>
 <dl class="facts">
-${fact("Host", askAbout(host.host))}
+${fact("Host", html`${askAbout(host.host)} <a class="small" href="/sites/${encodeURIComponent(host.host)}">its pages, changes and speed</a>`)}
 ${fact("Address", host.state)}
 ${fact("URLs", html`${countText(host.urlCount)} <span class="small">${states.join(", ")}</span>`)}
-${fact("Budget", html`${howMany(host.budget.earnedUrls, "URL")} earned <span class="small">${howMany(host.budget.pages.good, "good page")}${host.budget.heldUrls > 0 ? `, ${countText(host.budget.heldUrls)} held back` : ""}${host.budget.leftOutUrls > 0 ? `, ${countText(host.budget.leftOutUrls)} times one left out` : ""}</span>`)}
+${fact("Budget", html`${howMany(host.budget.earnedUrls, "URL")} earned <span class="small">${howMany(host.budget.pages.good, "good page")}${host.budget.heldUrls > 0 ? `, ${countText(host.budget.heldUrls)} held back` : ""}${host.budget.leftOutUrls > 0 ? `, URLs skipped ${countText(host.budget.leftOutUrls)} times` : ""}</span>`)}
 ${host.robots ? fact("robots.txt", html`${robotsWords[host.robots.state]} <span class="small">${instant(host.robots.at)}</span>`) : nothing}
 ${host.pace && host.pace.crawlDelayMs > 0 ? fact("Crawl-delay", `${host.pace.crawlDelayMs / 1000} s`) : nothing}
 ${host.capDelayMs === null ? nothing : fact("Cap", html`one request every ${host.capDelayMs / 1000} s <a class="small" href="/fleet/site-caps">caps</a>`)}
@@ -90,7 +90,7 @@ ${host.connection ? fact("Connection", connectionText(host.connection)) : nothin
 ${host.stated.counts.length > 0 ? fact("States", html`${countWords(host.stated.counts)} <span class="small">${host.stated.more ? "of the first " : "of "}${howMany(host.stated.pages, "page")} in the index</span>`) : nothing}
 ${host.payment ? fact("Asks to be paid", html`${howMany(host.payment.inARow, "answer")} 402 in a row <span class="small">${host.payment.price === null ? "no price named" : `price ${host.payment.price}`}</span>`) : nothing}
 ${host.dueAt ? fact("Next fetch", due(host.dueAt, at)) : nothing}
-${host.lease ? fact("In the hands of", html`${crawlerLink(host.lease.crawler)} <span class="small">until ${instant(host.lease.expiresAt)}</span>`) : nothing}
+${host.lease ? fact("In progress at", html`${crawlerLink(host.lease.crawler)} <span class="small">until ${instant(host.lease.expiresAt)}</span>`) : nothing}
 </dl>
 ${hostHintLines(host.hints)}
 ${host.nextUrls.length > 0 ? nextUrls(host) : nothing}
@@ -120,7 +120,7 @@ function fetchTable(fetches: readonly FetchLine[], withUrl: boolean): Html {
 }
 
 export function waitingSection(waiting: WaitingReport): Html {
-  return html`<section><h2>Waiting in this subnet</h2><p>${howMany(waiting.hosts, "host")}${waiting.more ? " or more" : ""} with something to fetch and no crawler at work on ${waiting.hosts === 1 ? "it" : "them"}:</p>
+  return html`<section><h2>Waiting in this subnet</h2><p>${howMany(waiting.hosts, "host")}${waiting.more ? " or more" : ""} with something to fetch, not in progress:</p>
 <ul class="plain">${waiting.next.map((next) => html`<li>${askAbout(next.host)} <span class="small">${howMany(next.urls, "URL")}, due ${instant(next.dueAt)}</span></li>`)}</ul></section>`;
 }
 
@@ -134,12 +134,8 @@ export function historySection(history: readonly DelegationChange[]): Html {
 }
 
 export function organisationSection(organisation: OrganisationReport): Html {
-  return html`<section><h2>Its subnets</h2>
+  return html`<section><h2>Subnets that it holds</h2>
 <p class="small">${organisation.handle ?? organisation.holderKey}${organisation.registry ? ` · ${registryName(organisation.registry)}` : ""}</p>
-<ul class="shares">${organisation.byCrawler.map(
-    (line) =>
-      html`<li>${line.crawler === null ? "without a delegation of their own" : crawlerLink(line.crawler)} <strong>${countText(line.subnets)}</strong></li>`,
-  )}</ul>
 ${organisation.list.subnets.length > 0 ? subnetList(organisation.list) : html`<div class="empty"><p>The registry in force lists no subnet of this organisation.</p></div>`}</section>`;
 }
 

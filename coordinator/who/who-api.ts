@@ -522,12 +522,48 @@ const orderReport = z
   })
   .meta({ id: "OrderReport" });
 
+const rollUp = z
+  .strictObject({
+    subnets: z.int().describe("In use: assigned to a crawler, or with hosts."),
+    registered: z.int().nullable().describe("In all, in use or not; null: too many to be counted."),
+    byCrawler: z
+      .array(z.strictObject({ crawler: z.string(), subnets: z.int(), pages: z.number() }))
+      .describe("Ten crawlers at most, those with the most subnets."),
+    others: z
+      .strictObject({ crawlers: z.int(), subnets: z.int(), pages: z.number() })
+      .nullable()
+      .describe("All crawlers that are not named, together."),
+    unassigned: z.int().describe("Subnets with hosts that are not assigned directly."),
+    hosts: z.int(),
+    dueHosts: z.int().describe("Hosts with a page that is due."),
+    pages: z.number(),
+    bytes: z.number().describe("Of all fetches so far."),
+    rtt: z
+      .strictObject({
+        pages: z.number().describe("Pages in subnets that were measured."),
+        meanMs: z.number().nullable().describe("Null: fewer than 30 pages, too few to tell."),
+        medianMs: z.number().nullable(),
+      })
+      .describe("From the subnets' crawlers, each subnet as often as it has pages."),
+  })
+  .meta({ id: "RollUp", description: "What lies in a space." });
+
 const whoAnswer = z
   .strictObject({
     question: z.string(),
     found: z.boolean(),
     takenFor: z.strictObject({
-      type: z.enum(["url", "host", "address", "range", "organisation", "crawler", "unknown"]),
+      type: z.enum([
+        "url",
+        "host",
+        "address",
+        "range",
+        "organisation",
+        "country",
+        "autonomous-system",
+        "crawler",
+        "unknown",
+      ]),
       value: z.string(),
     }),
     addresses: z.array(z.string()),
@@ -550,6 +586,11 @@ const whoAnswer = z
     waiting: waitingReport.nullable(),
     inside: subnetList.nullable(),
     organisation: organisationReport.nullable(),
+    rollUp: rollUp
+      .nullable()
+      .describe(
+        "Of a range, an organisation or a country: what lies in its space; null: nothing was to be counted, or not in time.",
+      ),
     crawler: crawlerReport.nullable(),
     optOut: optOutReport.nullable().describe("What of it has opted out; no crawler asks for anything of it."),
     complaints: z.array(complaintLine).describe("About it, the latest first."),
@@ -572,7 +613,7 @@ export const whoApi = {
       query: {
         q: z.string().min(1).max(2048).meta({
           description:
-            "URL, host, IP address, range (CIDR, or first - last), organisation (handle or name) or crawler. At most 2048 characters.",
+            "URL, host, IP address, range (CIDR, or first - last), organisation (handle or name), crawler, or country (DE, country:DE). At most 2048 characters.",
           example: "1.2.9.5",
         }),
       },
@@ -681,6 +722,7 @@ export const whoApi = {
           },
           inside: null,
           organisation: null,
+          rollUp: null,
           crawler: null,
           optOut: null,
           complaints: [],
@@ -718,6 +760,7 @@ export const whoApi = {
           waiting: null,
           inside: null,
           organisation: null,
+          rollUp: null,
           crawler: null,
           optOut: null,
           complaints: [],

@@ -13,6 +13,7 @@ import type { ComplaintLine, OptOutReport } from "../opt-outs/opt-out.ts";
 import type { NearMatch, OrganisationReport } from "../subnets/holder-reads.ts";
 import type { ChainSubnet, EffectiveDelegation, Neighbours, SubnetList } from "../subnets/subnet-reads.ts";
 import type { OrderReport } from "./explain-url.ts";
+import type { RollUp } from "./roll-up.ts";
 
 export interface WhoAnswer {
   readonly question: string;
@@ -45,6 +46,8 @@ export interface WhoAnswer {
   /** For a range: registered subnets within it. */
   readonly inside: SubnetList | null;
   readonly organisation: OrganisationReport | null;
+  /** For a range, an organisation or a country: what lies in its space; null: nothing was to be counted, or not in time. */
+  readonly rollUp: RollUp | null;
   readonly crawler: CrawlerReport | null;
   /** What of it has opted out; null: nothing. */
   readonly optOut: OptOutReport | null;
@@ -56,7 +59,16 @@ export interface WhoAnswer {
 }
 
 export interface TakenFor {
-  readonly type: "url" | "host" | "address" | "range" | "organisation" | "crawler" | "unknown";
+  readonly type:
+    | "url"
+    | "host"
+    | "address"
+    | "range"
+    | "organisation"
+    | "country"
+    | "autonomous-system"
+    | "crawler"
+    | "unknown";
   readonly value: string;
 }
 

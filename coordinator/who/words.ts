@@ -1,22 +1,27 @@
 /** The words of an answer that command line and pages share. */
 
-import { msText } from "#core/format";
+import { countryName } from "#core/country-names";
+import { howMany, msText } from "#core/format";
 import type { RoundProbe } from "../delegation/round-reads.ts";
 import type { EffectiveDelegation } from "../subnets/subnet-reads.ts";
+import { type RollUp, rollUpWords } from "./roll-up.ts";
 import type { WhoAnswer } from "./who-report.ts";
 
 const takenForWords: Readonly<Record<Exclude<WhoAnswer["takenFor"]["type"], "unknown">, string>> = {
   url: "URL",
   host: "host",
   address: "address",
-  range: "range of addresses",
+  range: "range",
   organisation: "organisation",
+  country: "country",
+  "autonomous-system": "autonomous system",
   crawler: "crawler",
 };
 
 /** "host www.example.org". */
 export function takenForText(answer: WhoAnswer): string {
   const { type, value } = answer.takenFor;
+  if (type === "country") return `country ${countryName(value)} (${value}), as registered`;
   return type === "unknown" ? `“${value}”` : `${takenForWords[type]} ${value}`;
 }
 
@@ -24,11 +29,16 @@ export function takenForText(answer: WhoAnswer): string {
 export function verdictOf(answer: WhoAnswer): string {
   if (answer.takenFor.type === "crawler" && answer.crawler)
     return `${answer.crawler.name} is ${answer.crawler.state}`;
-  if (answer.organisation) return organisationVerdict(answer.organisation);
+  if (answer.organisation) return organisationVerdict(answer.organisation, answer.rollUp);
+  if (answer.takenFor.type === "country") return capital(spaceWords(answer.rollUp));
   if (answer.effective) return `${answer.effective.crawler.name} ${crawlWords(answer)}`;
   if (answer.standing.some(({ code }) => code === "other-coordinator"))
     return "Another coordinator crawls this";
+  if (answer.takenFor.type === "autonomous-system")
+    return `${answer.takenFor.value}: its addresses are not known here`;
   if (!answer.found) return "Nothing is known of this";
+  if (answer.rollUp !== null && answer.rollUp.subnets > 0)
+    return `In its space: ${rollUpWords(answer.rollUp)}`;
   return "Nobody crawls this";
 }
 
@@ -41,11 +51,17 @@ export function crawlWords(answer: WhoAnswer): string {
   return hindered || answer.effective?.inherited ? "would crawl this" : "crawls this";
 }
 
-function organisationVerdict(organisation: NonNullable<WhoAnswer["organisation"]>): string {
-  const crawlers = organisation.byCrawler.filter((line) => line.crawler !== null).length;
-  const subnets = `${organisation.subnetCount} ${organisation.subnetCount === 1 ? "subnet" : "subnets"}`;
-  if (crawlers === 0) return `${organisation.name} holds ${subnets}; none is delegated on its own`;
-  return `${organisation.name} holds ${subnets}, delegated to ${crawlers === 1 ? "one crawler" : `${crawlers} crawlers`}`;
+function organisationVerdict(
+  { name, subnetCount }: NonNullable<WhoAnswer["organisation"]>,
+  rollUp: RollUp | null,
+): string {
+  return `${name} holds ${howMany(subnetCount, "subnet")}; ${spaceWords(rollUp)}`;
+}
+
+const capital = (text: string) => text.charAt(0).toUpperCase() + text.slice(1);
+
+function spaceWords(rollUp: RollUp | null): string {
+  return rollUp === null ? "what lies in its space was not counted" : `in its space: ${rollUpWords(rollUp)}`;
 }
 
 /** "for 1.2.3.0/24", "for this host by itself" or "inherited from 1.2.0.0/16". */

@@ -6,7 +6,7 @@
 import { request as requestPlain } from "node:http";
 import { request as requestTls } from "node:https";
 import { DatabaseWatch } from "#coordinator/database/database-watch";
-import type { OwnFacts } from "#coordinator/overview/alert-facts";
+import { alertSeverities, type OwnFacts } from "#coordinator/overview/alert-facts";
 import {
   type Alert,
   type AlertList,
@@ -58,7 +58,7 @@ export class AlertsAnywhere {
       at: now.toISOString(),
       // The coordinator knows since when.
       alerts: merged([...coordinator.alerts, ...here]),
-      muted: [],
+      ...{ acknowledged: [], muted: [], channels: [] },
       incomplete: `${database.silent.words}${asked}`,
     };
   }
@@ -143,7 +143,7 @@ function merged(alerts: readonly Alert[]): Alert[] {
   const all = [...known.values()];
   const order: readonly string[] = alertRules.map(({ name }) => name);
   const rank = ({ name, severity }: Alert) =>
-    (severity === "critical" ? 0 : order.length) + order.indexOf(name);
+    alertSeverities.indexOf(severity) * order.length + order.indexOf(name);
   return all.sort((a, b) => rank(a) - rank(b));
 }
 
@@ -156,7 +156,7 @@ function alertNamed(name: AlertName): Alert {
   const rule = alertRules.find((one) => one.name === name)!;
   const { severity, link } = rule;
   const advice = "advice" in rule ? rule.advice : "";
-  return { name, severity, link, advice, words: "", targets: [], count: 1 };
+  return { name, severity, link, advice, words: "", targets: [], count: 1, since: null, toldAt: null };
 }
 
 interface Fault {

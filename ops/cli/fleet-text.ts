@@ -40,12 +40,13 @@ export function fleetText(fleet: readonly FleetEntry[]): string {
 function remarkOn({ draining, subnets, openLeases, joiningSince, state, offlineReason }: FleetEntry): string {
   if (draining !== null) {
     const done = subnets === 0 && openLeases === 0;
-    if (done) return draining.subnets === 0 ? "drained" : `drained of all its ${draining.subnets} subnets`;
+    if (done)
+      return draining.subnets === 0 ? "drained" : `drained: all ${draining.subnets} subnets handed over`;
     const handed = Math.max(0, draining.subnets - subnets);
-    return `hands over: ${handed} of ${draining.subnets} subnets done, ${openLeases} leases open`;
+    return `draining: ${handed} of ${draining.subnets} subnets handed over, ${openLeases} leases open`;
   }
   if (state === "offline") return offlineReason === null ? "never seen" : printable(offlineReason);
-  return joiningSince === null ? "" : "joins: is given what is nearest to it";
+  return joiningSince === null ? "" : "joining: being assigned the nearest subnets";
 }
 
 /** What today's results took on the wire, and which part of the pages' bytes that is. */
@@ -74,7 +75,7 @@ function identitiesText(fleet: readonly FleetEntry[]): string {
       { title: "signing key since" },
       { title: "seen at" },
       { title: "last away (UTC)" },
-      { title: "last words (UTC)" },
+      { title: "last message (UTC)" },
       { title: "" },
     ],
     seen.map(({ name, identity }) => [

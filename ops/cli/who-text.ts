@@ -16,10 +16,19 @@ import {
   placeWords,
   validatorWords,
 } from "#coordinator/who/explain-url";
+import type { RollUp } from "#coordinator/who/roll-up";
 import type { WhoAnswer } from "#coordinator/who/who-report";
 import { probeText, takenForText, verdictOf, whence } from "#coordinator/who/words";
 import { delegationCauseWords, roundCauseWords } from "#core/delegation-cause";
-import { bytesText, earlierVisitsWords, howMany, instantWords, msText, rttText } from "#core/format";
+import {
+  bytesText,
+  earlierVisitsWords,
+  howMany,
+  instantWords,
+  msText,
+  rttText,
+  tooFewWords,
+} from "#core/format";
 import { formatTable, printable } from "./output.ts";
 import { statedLines } from "./stated-text.ts";
 
@@ -35,6 +44,7 @@ export function whoText(answer: WhoAnswer): string {
     statedLines(answer.url?.stated ?? null),
     answer.host ? hostLines(answer.host) : [],
     waitingLines(answer),
+    answer.rollUp ? rollUpLines(answer.rollUp) : [],
     answer.organisation ? organisationLines(answer.organisation) : [],
     answer.inside && answer.inside.subnets.length > 0 ? subnetLines(answer.inside, "Subnets") : [],
     nearLines(answer),
@@ -256,13 +266,37 @@ function waitingLines(answer: WhoAnswer): string[] {
   ];
 }
 
+/** Nothing where nothing is in use: the verdict has said so. */
+function rollUpLines(rollUp: RollUp): string[] {
+  if (rollUp.subnets === 0) return [];
+  const { byCrawler, others, unassigned, rtt } = rollUp;
+  const rows = [
+    ...byCrawler.map((one) => [one.crawler, String(one.subnets), String(one.pages)]),
+    ...(others === null
+      ? []
+      : [[howMany(others.crawlers, "other crawler"), String(others.subnets), String(others.pages)]]),
+    ...(unassigned === 0 ? [] : [["not assigned directly", String(unassigned), "–"]]),
+  ];
+  const registered =
+    rollUp.registered === null ? "" : ` of ${howMany(rollUp.registered, "registered subnet")}`;
+  const rttWords =
+    rtt.meanMs === null || rtt.medianMs === null
+      ? `${tooFewWords} (${howMany(rtt.pages, "page")} in measured subnets)`
+      : `mean ${msText(rtt.meanMs)}, median ${msText(rtt.medianMs)}, weighted by ${howMany(rtt.pages, "page")}`;
+  return [
+    `In its space: ${howMany(rollUp.subnets, "subnet")} in use${registered}, ${howMany(rollUp.hosts, "host")} (${rollUp.dueHosts} due), ${howMany(rollUp.pages, "page")}, ${bytesText(rollUp.bytes)} fetched`,
+    `RTT: ${rttWords}`,
+    formatTable(
+      [{ title: "Crawler" }, { title: "Subnets", align: "right" }, { title: "Pages", align: "right" }],
+      rows,
+    ),
+  ];
+}
+
 function organisationLines(organisation: NonNullable<WhoAnswer["organisation"]>): string[] {
-  const shares = organisation.byCrawler.map(
-    (line) => `${line.crawler ?? "none of their own"}: ${line.subnets}`,
-  );
   return [
     printable(
-      `${organisation.handle ?? organisation.holderKey}, ${howMany(organisation.subnetCount, "subnet")} (${shares.join(", ")})`,
+      `${organisation.handle ?? organisation.holderKey} holds ${howMany(organisation.subnetCount, "subnet")}`,
     ),
     ...subnetLines(organisation.list, "Subnets"),
   ];

@@ -9,9 +9,11 @@ import { cpus } from "node:os";
 import { DelegationTable } from "#coordinator/delegation/delegation-table";
 import { type ExplorePorts, readQuestion, showExplore } from "#coordinator/explore/answer";
 import { paletteOf, tilePicture } from "#coordinator/explore/colours";
+import { countryFigures } from "#coordinator/explore/countries";
 import { defaultExplorerSettings, type ExploredMap, Explorer } from "#coordinator/explore/explorer";
 import { cellPositions, cellsPerTile, ipv4Space, rootTile, type Tile } from "#coordinator/explore/space";
 import { systemClock } from "#coordinator/explore/start";
+import { WorkTurns } from "#coordinator/explore/time-slices";
 import { indexedPng } from "#coordinator/web/indexed-png";
 import { asCrawlerId, type SubnetId } from "#core/ids";
 import { seededRandom } from "#core/random";
@@ -181,8 +183,15 @@ const pages: Readonly<Record<string, string>> = {
   "tree, the root": "view=tree",
   "tree, a /8 by address": "view=tree&at=200.0.0.0/8",
   "tree, a /8 by load": "view=tree&at=200.0.0.0/8&sort=load",
-  "map, the whole, with legend and blocks": "view=map",
-  "map, a filter, first time and then again": "view=map&crawler=crawler-9",
+  "occupied map, all of IPv4": "view=map",
+  "occupied map, by RTT, first time and then again": "view=map&colour=rtt",
+  "occupied map, by age, first time and then again": "view=map&colour=age",
+  "occupied map, area by addresses": "view=map&measure=addresses",
+  "occupied map, area by pages": "view=map&measure=pages",
+  "occupied map, a /8 with a panel": "view=map&at=200.0.0.0/8&pick=200.1.2.3",
+  "occupied map, a filter, first time and then again": "view=map&crawler=crawler-9",
+  "whole map, with legend and blocks": "view=map&layout=whole",
+  "whole map, a filter, first time and then again": "view=map&layout=whole&crawler=crawler-8",
 };
 
 async function measurePages(of: ExploredMap): Promise<void> {
@@ -204,6 +213,16 @@ async function measurePages(of: ExploredMap): Promise<void> {
     }
     say(`| ${name} | ${at(times, 0.5)} | ${at(times, 1)} | ${longestTurn()} |`);
   }
+  const countries: number[] = [];
+  startTurns();
+  for (let round = 0; round < 3; round += 1) {
+    turnStarted = cpuMs();
+    const started = cpuMs();
+    await countryFigures(of.world, new WorkTurns(clock));
+    longestTurnMs = Math.max(longestTurnMs, cpuMs() - turnStarted);
+    countries.push(cpuMs() - started);
+  }
+  say(`| map of countries, its figures | ${at(countries, 0.5)} | ${at(countries, 1)} | ${longestTurn()} |`);
   const start = cpuMs();
   let found = 0;
   for (let place = 0; place < of.world.rows.length; place += 1) {

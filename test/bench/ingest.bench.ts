@@ -39,6 +39,8 @@ interface Kind {
   readonly isNear?: true;
   /** Statements that are left out, as if they had found and written nothing. */
   readonly without?: RegExp;
+  /** Pages that were taken before, and have five other words by now. */
+  readonly isChanged?: true;
 }
 const kinds: readonly Kind[] = [
   { name: "too short to compare (baseline)", words: 20 },
@@ -49,6 +51,13 @@ const kinds: readonly Kind[] = [
     name: "own text, without the web graph",
     words: 300,
     without: /page_links|out_link/,
+  },
+  { name: "changed", words: 300, isChanged: true },
+  {
+    name: "changed, without the text's difference",
+    words: 300,
+    isChanged: true,
+    without: /p\.headings, p\.excerpt/,
   },
 ];
 
@@ -89,7 +98,9 @@ try {
   for (let round = 0; round <= rounds; round++) {
     for (const [index, measured] of cpu.entries()) {
       const kind = kinds[index]!;
-      const batch = await leasedBatch(kind, `${round}-${index}`);
+      const name = `${round}-${index}`;
+      const first = await leasedBatch(kind, name);
+      const batch = kind.isChanged ? await changedBatch(name, first) : first;
       const { pid } = (await pool.query<{ pid: number }>("select pg_backend_pid() as pid")).rows[0]!;
       const before = [backendCpuMs(pid), ownCpuMs()] as const;
       await takeResults(
@@ -121,11 +132,13 @@ try {
   for (const [index, what] of [
     [3, "change feed"],
     [4, "web graph"],
+    [6, "text's difference, of a changed page"],
   ] as const) {
     const both = ({ backend, coordinator }: (typeof cpu)[number]) => median(backend) + median(coordinator);
-    const costMs = both(cpu[1]!) - both(cpu[index]!);
+    const whole = cpu[index === 6 ? 5 : 1]!;
+    const costMs = both(whole) - both(cpu[index]!);
     console.log(
-      `the ${what}: ${Math.round(1000 * costMs)} µs a result, ${((100 * costMs) / both(cpu[1]!)).toFixed(0)} %`,
+      `the ${what}: ${Math.round(1000 * costMs)} µs a result, ${((100 * costMs) / both(whole)).toFixed(0)} %`,
     );
   }
   console.log(
@@ -133,6 +146,39 @@ try {
       .map((one) => one.toFixed(1))
       .join(", ")}`,
   );
+
+  /** The same pages once more, after they were taken. */
+  async function changedBatch(name: string, first: Awaited<ReturnType<typeof leasedBatch>>) {
+    await takeResults(
+      { crawlerId, spoolId, results: first },
+      createResultStore(pool),
+      { scope, recrawl: defaultRecrawlSettings },
+      new Date(),
+    );
+    await pool.query(
+      "update lease set closed_at = now(), open_urls = 0, open_url_hashes = '{}' where closed_at is null",
+    );
+    await pool.query("update frontier_host set lease_id = null, not_before = 'infinity'");
+    await pool.query(`update frontier_host set due_at = now(), not_before = '-infinity' where host like $1`, [
+      `h${name}-%`,
+    ]);
+    await pool.query(
+      `update frontier_url set next_fetch_at = now() where host_hash in (select host_hash from frontier_host where host like $1)`,
+      [`h${name}-%`],
+    );
+    const before = new Map(first.map(({ result }) => [result.url, result]));
+    const leases = await createFrontierStore(pool).leaseHosts({
+      ...{ crawlerId, hosts: hostsPerBatch, urlsPerHost, leaseSeconds: 600, now: new Date() },
+    });
+    return leases.flatMap(({ leaseId, urls: held }) =>
+      held.flatMap(({ url }) => {
+        const result = before.get(url);
+        if (result === undefined) return [];
+        sequence += 1;
+        return [{ sequence, leaseId: asLeaseId(leaseId), result: changedResult(result), wireBytes: 1500 }];
+      }),
+    );
+  }
 
   async function leasedBatch(kind: Kind, name: string) {
     const frontier = createFrontierStore(pool);
@@ -224,7 +270,7 @@ function resultOf(url: string, host: string, { words, isNear }: Kind): FetchResu
       lexemes: [...new Set(lexemes.map((lexeme) => lexeme.split(":")[0]))]
         .map((lexeme, at) => `${lexeme}:${at + 1}`)
         .join(" "),
-      excerpt: "First words of the text ".repeat(10),
+      excerpt: "First words of the text ".repeat(25),
       words,
       links: Array.from({ length: 20 }, (_, link) => ({
         url:
@@ -236,6 +282,16 @@ function resultOf(url: string, host: string, { words, isNear }: Kind): FetchResu
       digest: hex16().repeat(4),
       simhash: isNear ? near.toString(16).padStart(16, "0") : hex16(),
     },
+  };
+}
+
+function changedResult(result: FetchResult): FetchResult {
+  const page = result.page!;
+  const lexemes = page.lexemes.split(" ").map((one, at) => (at % 60 === 30 ? one.replace("'w", "'x") : one));
+  const excerpt = page.excerpt.replace("words", "other words");
+  return {
+    ...result,
+    page: { ...page, lexemes: lexemes.join(" "), excerpt, digest: hex16().repeat(4), simhash: hex16() },
   };
 }
 

@@ -1,8 +1,11 @@
 /** What a visit changed goes into the feed's inbox with the result, and with nothing else. */
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
-import type { ChangeKind } from "#coordinator/changes/page-change";
+import { createChangeFeed } from "#coordinator/changes/change-feed-reads";
+import { forgetDifferencesOfHosts, numberChanges } from "#coordinator/changes/change-writes";
+import { type ChangeKind, everyChange } from "#coordinator/changes/page-change";
 import type { ArrivedResult } from "#coordinator/results/accepted-result";
 import type { CrawlerId } from "#core/ids";
+import type { StatedPreference } from "#protocol/preferences";
 import type { FetchOutcome, PageExtract } from "#protocol/result";
 import { arrivedResult, newWorld, noon, secondsAfterNoon, type World } from "../support/store-world.ts";
 
@@ -14,6 +17,7 @@ beforeAll(async () => {
 });
 beforeEach(async () => {
   await world.reset();
+  await world.rows("delete from page_change");
   crawlerId = await world.delegatedHost("north", root);
   hours = 0;
 });
@@ -29,11 +33,12 @@ interface Found {
   readonly page?: Partial<PageExtract>;
   readonly links?: readonly string[];
   readonly again?: ArrivedResult["again"];
+  readonly preferences?: readonly StatedPreference[];
 }
 
 /** One visit after the other, each found what it says; gives what they left in the inbox. */
 async function visits(...found: readonly Found[]) {
-  for (const one of found) {
+  for (const { preferences = [], ...one } of found) {
     hours += 1;
     const at = secondsAfterNoon(3601 * hours);
     await world.rows(
@@ -43,7 +48,12 @@ async function visits(...found: readonly Found[]) {
     const lease = (await world.lease(crawlerId, at)).find(({ urls }) => urls.some(({ url }) => url === root));
     await world.take(
       crawlerId,
-      [arrivedResult({ sequence: hours, leaseId: lease!.leaseId, url: root, ...one })],
+      [
+        arrivedResult({
+          ...{ sequence: hours, leaseId: lease!.leaseId, url: root, ...one },
+          ...(preferences.length === 0 ? {} : { result: { preferences: [...preferences] } }),
+        }),
+      ],
       at,
     );
     await world.rows("update lease set closed_at = now(), open_urls = 0, open_url_hashes = '{}'");
@@ -153,4 +163,56 @@ test("a result that is not taken leaves nothing", async () => {
   await world.take(crawlerId, [arrivedResult({ sequence: 1, leaseId: "999", url: root })]);
 
   expect(await visits()).toEqual([]);
+});
+
+const ferry = (hour: string, given: Partial<PageExtract> = {}): Partial<PageExtract> => ({
+  excerpt: `The ferry leaves at ${hour} every morning`,
+  digest: hour.padEnd(64, "0"),
+  ...given,
+});
+
+/** As readers of the feed have them. */
+async function toldDifferences() {
+  await numberChanges(world.pool, noon);
+  const { changes } = await createChangeFeed(world.pool).latest({ filter: everyChange, limit: 100 });
+  return changes.flatMap(({ kind, difference }) => (kind === "changed" ? [difference] : []));
+}
+
+test("a changed page is told with where its text differs; one whose body alone differs is not", async () => {
+  await visits({ page: ferry("7") }, { page: ferry("8") }, { page: ferry("8", { digest: "9".repeat(64) }) });
+
+  const around = { before: "The ferry leaves at", after: "every morning" };
+  expect(await toldDifferences()).toEqual([
+    { places: [{ part: "beginning", ...around, removed: "7", added: "8" }], more: 0 },
+    null,
+  ]);
+});
+
+test("no difference is kept of a page that is not to be searched, nor the earlier ones when it is not any more", async () => {
+  const denied: StatedPreference = {
+    ...{
+      standard: "content-signal",
+      place: "robots.txt",
+      uses: ["search"],
+      answer: "denied",
+      text: "search=no",
+    },
+  };
+  await visits({ page: ferry("7") }, { page: ferry("8") });
+  await numberChanges(world.pool, noon);
+  await visits({ page: ferry("9"), preferences: [denied] }, { page: ferry("6"), preferences: [denied] });
+
+  expect(await toldDifferences()).toEqual([null, null, null]);
+  for (const table of ["page_change", "page_change_inbox"])
+    expect(await world.rows(`select from ${table} where difference is not null`)).toEqual([]);
+});
+
+test("an opt-out takes the differences along with the pages", async () => {
+  await visits({ page: ferry("7") }, { page: ferry("8") });
+  await numberChanges(world.pool, noon);
+  await world.rows("update frontier_host set opt_out_id = 1");
+
+  await forgetDifferencesOfHosts(world.pool, 1);
+
+  expect(await toldDifferences()).toEqual([null]);
 });

@@ -71,6 +71,7 @@ const change: PageChange = {
   location: null,
   stated: null,
   statedBefore: null,
+  difference: null,
 };
 
 /** A reader that takes everything, or nothing. */

@@ -12,7 +12,13 @@
 import { beforeAll, expect, it } from "vitest";
 import type { CrawlerRecord } from "#coordinator/crawlers/crawler";
 import { CoordinatorState } from "#coordinator/delegation/state";
-import { type ExploreAnswer, readQuestion, showExplore } from "#coordinator/explore/answer";
+import {
+  type ExploreAnswer,
+  type OccupiedAnswer,
+  readQuestion,
+  showExplore,
+  type WholeAnswer,
+} from "#coordinator/explore/answer";
 import { type ExploredMap, Explorer } from "#coordinator/explore/explorer";
 import type { ExploreReads } from "#coordinator/explore/reads";
 import { childTile, ipv4Space, rootTile, type Tile, tileHolding } from "#coordinator/explore/space";
@@ -207,23 +213,62 @@ it("shows a level of the tree, and pages through its children", async () => {
   });
 });
 
-it("counts a map with a filter by what the filter leaves", async () => {
-  const whole = await ask("map");
-  const filtered = await ask("map", { crawler: "athens" });
+it("counts a map with a filter by the subnets that the filter leaves", async () => {
+  const whole = (await ask("map", { layout: "whole" })) as WholeAnswer;
+  const filtered = (await ask("map", { layout: "whole", crawler: "athens" })) as WholeAnswer;
 
-  expect(whole.legend.map(({ label, cells }) => [label, cells])).toEqual([
-    ["athens", 255],
-    ["berlin", 1],
+  expect(whole.legend.map(({ label, subnets }) => [label, subnets])).toEqual([
+    ["athens", 2],
+    ["berlin", 2],
+    ["registered, not crawled", 1],
   ]);
-  expect(filtered.legend.map(({ label, cells }) => [label, cells])).toEqual([["athens", 255]]);
-  expect(filtered.totals.registeredShare).toBe(whole.totals.registeredShare);
-  expect(filtered.totals.chosenShare).toBeCloseTo(255 / 65536);
+  expect(filtered.legend.map(({ label, subnets, share }) => [label, subnets, share])).toEqual([
+    ["athens", 2, 1],
+  ]);
+  expect(whole.totals).toEqual({ subnets: 5, crawled: 4, pagesPerDay: 40, dueHosts: 1 });
+  expect(filtered.addresses.registered).toBe(whole.addresses.registered);
+  expect(filtered.addresses.chosen).toBeCloseTo(255 / 65536);
   expect(whole.blocks[0]).toMatchObject({
     range: "0.0.0.0/4",
     subnets: 4,
     crawler: "athens",
     pagesPerDay: 40,
   });
+});
+
+it("draws what is registered by itself, and tells of the subnet that is picked", async () => {
+  const root = (await ask("map", { pick: "10.0.1.77" })) as OccupiedAnswer;
+  const below = (await ask("map", { at: "10.0.0.0/16", measure: "pages" })) as OccupiedAnswer;
+
+  expect(root.groups.map(({ range, subnets }) => [range, subnets])).toEqual(
+    ranges.slice(0, 5).map((range) => [range, 1]),
+  );
+  expect(root.picked).toMatchObject({ range: "10.0.1.0/24", crawler: "berlin" });
+  expect([below.at, below.groups.map(({ range, width }) => [range, width])]).toEqual([
+    "10.0.0.0/16",
+    [
+      ["10.0.0.0/16", 540],
+      ["10.0.1.0/24", 180],
+    ],
+  ]);
+});
+
+it("says of each row of the tree who crawls it and what is below, a change included", async () => {
+  const partsOf = async (at: string) =>
+    (await ask("tree", { at })).children.map(({ range, crawledBy }) => [
+      range,
+      crawledBy.map(({ label, subnets }) => `${label} ${subnets}`),
+    ]);
+
+  expect(await partsOf("ipv4")).toEqual([
+    ["10.0.0.0/8", ["athens 2", "berlin 2"]],
+    ["20.0.0.0/8", ["registered, not crawled 1"]],
+  ]);
+  delegate(asSubnetId(2), athens, 5);
+  await explorer.settled();
+  expect((await partsOf("ipv4"))[0]).toEqual(["10.0.0.0/8", ["athens 4"]]);
+  delegate(asSubnetId(2), berlin, 40);
+  await explorer.settled();
 });
 
 it.each([

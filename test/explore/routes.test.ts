@@ -30,8 +30,8 @@ afterAll(async () => {
 const get = async (url: string) => await app.inject({ url });
 
 it.each([
-  ["/api/explore", "ExploreMap"],
-  ["/api/explore?at=ipv6&colour=load", "ExploreMap"],
+  ["/api/explore?pick=1.2.3.4", "ExploreOccupiedMap"],
+  ["/api/explore?at=ipv6&colour=load&layout=whole", "ExploreWholeMap"],
   ["/api/explore?view=tree&at=1.2.0.0/16", "ExploreTree"],
   ["/api/explore?state=waiting", "ExploreList"],
   ["/api/explore/point?family=4&order=16&x=0&y=0", "ExplorePoint"],
@@ -52,9 +52,9 @@ it("draws a tile as a picture of one byte a pixel", async () => {
 
   expect(headers["content-type"]).toBe("image/png");
   expect(rawPayload.readUInt32BE(16)).toBe(256);
-  // 1.2.0.0/16 is cell 258, at the edge: alone, and so five pixels by four. Athens has the first colour, fully.
+  // 1.2.0.0/16 is one cell. Athens has the first colour, fully.
   expect(rows.length).toBe(257 * 256);
-  expect([...rows].filter((colour) => colour === 5).length).toBe(20);
+  expect([...rows].filter((colour) => colour === 5).length).toBe(1);
 });
 
 it("sends a whole list as CSV, in which nothing is run by a spreadsheet", async () => {
@@ -73,6 +73,10 @@ it.each([
   `/explore?at=${"1".repeat(300)}`,
   "/explore?view=globe",
   "/explore?limit=1e9",
+  "/explore?layout=globe",
+  "/explore?measure=weight",
+  "/explore?pick=<script>",
+  "/api/explore/point?family=4&order=7&x=0&y=0",
   "/explore?minRttMs=NaN",
   "/explore?after=<script>",
   "/explore/tile.png?family=4&zoom=9&x=0&y=0",

@@ -95,11 +95,11 @@ describe("over HTTP", () => {
     const again = await submit("athens");
     const page = await app.inject({ url: "/coordinators", headers });
 
-    expect(empty.body).toContain("This coordinator is alone.");
-    expect(made.body).toMatch(/the key is <strong>shown this once<\/strong>/);
+    expect(empty.body).toContain("No related coordinators.");
+    expect(made.body).toMatch(/it is <strong>shown only once<\/strong>/);
     expect(again.statusCode).toBe(409);
     expect(again.body).toContain('value="athens"');
-    expect(page.body).toMatch(/athens.*has not spoken yet.*Remove athens/s);
+    expect(page.body).toMatch(/athens.*never connected.*Remove athens/s);
   });
 });
 
@@ -140,8 +140,8 @@ describe("nearcrawl coordinators", () => {
 
     expect(text.split("\n").slice(0, 2)).toEqual([
       "Its parent is https://top.example; it owns .gr, .cy, and sends the rest up.",
-      "The parent takes nothing since 2026-03-01 12:00:00 UTC (it is not reached: connect ECONNREFUSED). This coordinator goes on with its own. Waiting to go up when it answers again: 1 URL of others.",
+      "The parent has accepted nothing since 2026-03-01 12:00:00 UTC (it is not reached: connect ECONNREFUSED). This coordinator keeps crawling its own hosts. Waiting to be sent: 1 URL of other coordinators.",
     ]);
-    expect(text).toMatch(/https:\/\/top\.example +parent +what is not ours/);
+    expect(text).toMatch(/https:\/\/top\.example +parent +everything else/);
   });
 });

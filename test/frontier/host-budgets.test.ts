@@ -112,11 +112,11 @@ describe("a host", () => {
     const wordsUnder = async (limit: number) =>
       (await who("a.example", limit)).standing.find(({ code }) => code === "host-urls-left-out")?.words;
     expect(await wordsUnder(10_000)).toBe(
-      `A URL of it was left out ${leftOut} times: its budget is used up, and as many URLs as may wait are held back. What is left out is not kept; it comes in when a page links to it again and there is room.`,
+      `URLs skipped ${leftOut} times: its budget is used up, and as many URLs as may wait are held back. A skipped URL is not kept; it is admitted when a page links to it again and there is room.`,
     );
     expect(await wordsUnder(1000)).toContain("times: scope.pagesPerHost allows it 1,000 URLs. What");
-    expect(whoText(await who("a.example"))).toContain(`, 1000 held back, ${leftOut} times one left out`);
-    expect(whoBody(await who("a.example"), nobody).markup).toContain(`${leftOut} times one left out`);
+    expect(whoText(await who("a.example"))).toContain(`, 1000 held back, URLs skipped ${leftOut} times`);
+    expect(whoBody(await who("a.example"), nobody).markup).toContain(`URLs skipped ${leftOut} times`);
   });
 
   it("never gets more than the operator's limit, held ones and all", async () => {

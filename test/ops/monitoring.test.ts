@@ -79,6 +79,15 @@ it("every rule leads to a section of the runbook, and every alert has one", () =
   expect(alertRules.map(({ name }) => name).filter((name) => !sections.has(name))).toEqual([]);
 });
 
+it("the runbook lists every rule once, under its severity", () => {
+  const rows = [...runbook.matchAll(/^\| (critical|warning|info) \|[^|]*\| (.*) \|$/gm)];
+  const listed = rows.flatMap(([, severity = "", names = ""]) =>
+    [...names.matchAll(/`([a-z-]+)`/g)].map(([, name]) => `${name}: ${severity}`),
+  );
+
+  expect(listed.sort()).toEqual(alertRules.map(({ name, severity }) => `${name}: ${severity}`).sort());
+});
+
 it("the dashboard can be imported: panels of their own id and place, over a data source that is chosen", () => {
   const ids = dashboard.panels.map(({ id }) => id);
   const [first] = dashboard.templating.list;

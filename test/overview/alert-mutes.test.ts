@@ -98,7 +98,7 @@ it("over HTTP, as the API's description says, and not without the scope; the aud
   ]);
 });
 
-it("an operator acknowledges on the page; staff see what is muted and no form", async () => {
+it("an operator mutes on the page; staff see what is muted and no form", async () => {
   const operator = await signIn(database, "operator");
   const staff = await signIn(database, "staff");
   const page = async (by: typeof operator) =>
@@ -121,7 +121,7 @@ it("an operator acknowledges on the page; staff see what is muted and no form", 
   expect(before).toContain('action="/alerts/no-crawler-connected/mute"');
   expect([sent.statusCode, sent.headers.location]).toEqual([303, "/alerts"]);
   expect(after).toContain("known &amp; &lt;noted&gt;");
-  expect(after).toContain("Tell no-crawler-connected again");
+  expect(after).toContain("Unmute no-crawler-connected");
   expect(seen).toContain("Muted");
   expect(seen).not.toContain("<form");
 });

@@ -1,6 +1,7 @@
 /** A crawl where nothing needs attention, and what is said as soon as one thing is otherwise. */
 import { describe, expect, it } from "vitest";
 import type {
+  AlertChannel,
   AlertFacts,
   CrawlerFacts,
   JobFacts,
@@ -74,6 +75,17 @@ const release = {
   words: "",
   turnedDown: 0,
 } as const;
+const pager: AlertChannel = {
+  name: "pager",
+  kind: "webhook",
+  place: "hooks.example",
+  least: "warning",
+  deliveredAt: null,
+  failingSince: new Date(nowMs - hourMs),
+  failures: 0,
+  failure: "status 500",
+  waiting: 0,
+};
 const copy = { kind: "copy", lastMs: nowMs, isFailing: false, warnAfterHours: 48 } as const;
 const withCrawler = (differences: Partial<CrawlerFacts>): Partial<AlertFacts> => ({
   crawlers: [athens, { ...athens, name: "berlin", ...differences }],
@@ -139,6 +151,10 @@ const rules: Readonly<Record<AlertName, readonly [not: Partial<AlertFacts>, foun
   "crawler-disk": [
     withCrawler({ diskFreeBytes: 250e6 }),
     withCrawler({ diskFault: "the disk is full (ENOSPC)", diskFreeBytes: 0 }),
+  ],
+  "disk-full": [
+    { disk: { freeBytes: 2e9, lostBytesPerDay: null } },
+    { disk: { freeBytes: 1.99e9, lostBytesPerDay: null } },
   ],
   "disk-left": [
     { disk: { freeBytes: 14e9, lostBytesPerDay: 1e9 } },
@@ -239,6 +255,10 @@ const rules: Readonly<Record<AlertName, readonly [not: Partial<AlertFacts>, foun
   "foreign-urls-dropped": [
     { relatives: [{ ...parent, droppedMs: nowMs - dayMs }] },
     { relatives: [{ ...parent, droppedMs: nowMs - dayMs + 1 }] },
+  ],
+  "alert-delivery-failing": [
+    { channels: [{ ...pager, failures: 2 }] },
+    { channels: [{ ...pager, failures: 3 }] },
   ],
   "accuracy-low": [{ accuracy: { samples: 29, share: 0.5 } }, { accuracy: { samples: 30, share: 0.899 } }],
 };

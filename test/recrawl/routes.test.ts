@@ -2,6 +2,7 @@
 import type { FastifyInstance } from "fastify";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { describeApi } from "#coordinator/open-api";
+import { createChartReads } from "#coordinator/overview/chart-reads";
 import { createRecrawlPlanStore } from "#coordinator/recrawl/plan-store";
 import { emptyPlan } from "#coordinator/recrawl/recrawl-settings";
 import { recrawlAnswer } from "#coordinator/recrawl/routes";
@@ -21,7 +22,9 @@ let operator: SignedIn;
 const store = () => createRecrawlPlanStore(database.pool);
 beforeAll(async () => {
   database = await testDatabase();
-  app = webServer(database, { parts: [recrawlPart(database.pool)] });
+  app = webServer(database, {
+    parts: [recrawlPart(database.pool, createChartReads(database.pool).charts.bind(null, "recrawl"))],
+  });
   operator = await signIn(database, "operator");
 });
 afterAll(async () => {

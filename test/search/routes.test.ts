@@ -63,6 +63,42 @@ describe("filters of the search", () => {
     expect(await urls("from=2026-01-15&to=2026-01-15&language=en&crawler=berlin")).toEqual([old]);
   });
 
+  it("take excluded hosts, words of the title and the type, as parameters and among the words", async () => {
+    await database.pool.query("update page set content_type = 'text/plain' where url = $1", [old]);
+    const typed = async (words: string) =>
+      (await get(`/api/search?q=${encodeURIComponent(words)}`))
+        .json()
+        .pages.map((page: { url: string }) => page.url);
+
+    expect(await urls("excludeHost=old.example.org")).toEqual([harbour]);
+    expect(await urls("excludeHost=example.org,example.net")).toEqual([]);
+    expect(await urls("excludeHost=xample.org")).toEqual([harbour, old]);
+    expect(await urls("title=harbour")).toEqual([harbour]);
+    expect(await urls("title=ports")).toEqual([old]);
+    expect(await urls("type=text")).toEqual([old]);
+    expect(await urls("type=html")).toEqual([harbour]);
+    for (const [words, found] of [
+      ["harbour -site:old.example.org", [harbour]],
+      ["harbour site:old.example.org", [old]],
+      ["harbour before:2026-01-16", [old]],
+      ["harbour after:2026-01-16", [harbour]],
+      ["title:port", [old]],
+      ["harbour type:text", [old]],
+      ["harbour crawler:berlin lang:en country:GR", [old]],
+    ] as const)
+      expect([words, await typed(words)]).toEqual([words, found]);
+    expect((await get("/api/search?q=harbour%20after:never")).statusCode).toBe(400);
+  });
+
+  it("among the words become chips, and leave the words as they are without them", async () => {
+    const page = (await get("/search?q=harbour+site:example.org+-site:a.example+-site:b.example")).body;
+
+    expect(page).toContain('value="harbour"');
+    expect(page).toContain("Host: <strong><bdi>example.org</bdi></strong>");
+    expect(page).toContain('href="/search?q=harbour&amp;host=example.org&amp;excludeHost=b.example"');
+    expect(page).toContain('href="/search?q=harbour&amp;excludeHost=a.example%2Cb.example"');
+  });
+
   it("are counted by their values, over what was looked at", async () => {
     const { facets } = (await get("/api/search?q=harbour")).json();
 
@@ -98,7 +134,7 @@ describe("filters of the search", () => {
   it("leave links to search more widely where nothing is found", async () => {
     const page = await get("/search?q=harbour&country=DE&language=en");
 
-    expect(page.body).toContain("without the filter country DE");
+    expect(page.body).toContain("without “Country: Germany”");
     expect(page.body).toContain('href="/search?q=harbour&amp;language=en"');
   });
 });

@@ -168,8 +168,12 @@ describe("search", () => {
   });
 
   it("says what is missing when the words cannot be searched", async () => {
-    expect((await search("  ")).note).toBe("Type one or more words to search for.");
-    expect((await search("-:!&|()")).note).toBe("Type one or more words to search for.");
+    expect((await search("  ")).note).toBe(
+      "Type one or more words to search for; filters alone find nothing.",
+    );
+    expect((await search("-:!&|()")).note).toBe(
+      "Type one or more words to search for; filters alone find nothing.",
+    );
     expect((await search("-ferry")).note).toContain("only exclude");
   });
 

@@ -82,12 +82,12 @@ const looks = [
 ] as const;
 
 /**
- * The page fits a desk and a telephone, and axe finds nothing serious on it, in light and dark. Its context has to have
+ * The page fits a desk and a telephone, and axe finds nothing on it, in light and dark. Its context has to have
  * `bypassCSP`. `except`: selectors of what axe need not look at, such as rows that are like those before them.
  */
 export async function looksRight(page: Page, name: string, except: readonly string[] = []): Promise<void> {
   await page.addScriptTag({ content: axe });
-  await inEveryLook(page, name, async ({ rules }) => await seriousFaults(page, rules, except));
+  await inEveryLook(page, name, async ({ rules }) => await faultsByAxe(page, rules, except));
 }
 
 /** The page fits a desk and a telephone, in light and dark. */
@@ -118,8 +118,8 @@ export async function picture(page: Page, name: string): Promise<void> {
   if (screenshots) await page.screenshot({ path: join(screenshots, `${name}.png`), fullPage: true });
 }
 
-/** Serious and critical ones, each with the first elements that have it; `rules`: null for all. */
-async function seriousFaults(
+/** Of any severity, each with the first elements that have it; `rules`: null for all. */
+async function faultsByAxe(
   page: Page,
   rules: readonly string[] | null,
   except: readonly string[],
@@ -128,6 +128,5 @@ async function seriousFaults(
   const options = JSON.stringify({ resultTypes: ["violations"], ...(rules && { runOnly: rules }) });
   return await page.evaluate(`axe.run(${except.length > 0 ? context : "document"}, ${options})
     .then(({ violations }) => violations
-      .filter(({ impact }) => impact === "serious" || impact === "critical")
       .map(({ id, nodes }) => id + ": " + nodes.slice(0, 3).map(({ html }) => html.slice(0, 200)).join(" | ")))`);
 }

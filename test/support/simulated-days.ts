@@ -319,7 +319,7 @@ export class SimulatedDays {
       await this.#stores.figures.add(
         new Date(this.#nowMs + part * 100 * 60_000),
         { fetches: 10, pages: 9, fetchedBytes: 30_000, shippedBytes: 4000, rounds: 1, probes: 3, failures },
-        this.#crawlers.map((crawlerId) => ({ crawlerId, fetches: 2, wireBytes: 2000, failures })),
+        this.#crawlers.map((crawlerId) => ({ crawlerId, fetches: 2, pages: 2, wireBytes: 2000, failures })),
       );
   }
 

@@ -27,7 +27,7 @@ it("says what to do before anybody has ranked", async () => {
   const page = await app.inject({ url: "/graph", headers: { accept: "text/html" } });
   const json = await app.inject("/api/graph");
 
-  expect(page.body).toContain("Nobody has ranked the graph yet.");
+  expect(page.body).toContain("The graph has not been ranked yet.");
   expect(page.body).toContain("nearcrawl rank --write");
   expect(json.json()).toEqual({ graph: null, ranksAt: null });
 });

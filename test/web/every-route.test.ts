@@ -18,6 +18,8 @@ import { testAccess, webServer } from "../support/web-server.ts";
 
 /** For everybody, whoever may read: sites, crawlers, whoever signs in, and whoever watches over the server. */
 const publicReads = [
+  "/robots.txt",
+  "/assets/:name",
   "/about-crawler",
   "/about-crawler/addresses.json",
   "/.well-known/http-message-signatures-directory",
@@ -42,6 +44,9 @@ const publicReads = [
   "/api/operations",
   "/account",
   "/api/account",
+  // Whoever asks finds what they may open, and nothing else.
+  "/find",
+  "/api/find",
 ];
 /** Of their own crawlers alone. */
 const partnersReads = [
@@ -57,6 +62,7 @@ const staffsReads = [
   "/accuracy",
   "/who",
   "/explore",
+  "/explore/map",
   "/graph",
   "/search",
   "/sites",
@@ -70,11 +76,17 @@ const staffsReads = [
   "/fleet/site-caps",
   "/fleet/failures",
   "/crawlers/:name",
+  "/reports/coverage",
+  "/reports/organisations",
+  "/reports/subnets",
+  "/reports/crawlers",
+  "/reports/placement",
   "/registry",
   "/registry/jobs",
   "/registry/jobs/:jobId",
   "/registry/plans/:jobId",
   "/policies",
+  "/sites/:host",
 ]
   .flatMap((path) => [path, path === "/" ? "/api/overview" : `/api${path}`])
   .concat([
@@ -95,8 +107,11 @@ const staffsReads = [
 const protocolSends = ["/indexnow", "/websub/:token"];
 const publicSends = ["/sign-in", "/about-crawler/opt-out", "/about-crawler/report", ...protocolSends];
 /** With a form token of the session: what everybody does with what is one's own. */
-const ownSends = ["/sign-out", "/account/sessions/:id/end", "/account/sessions/end-others"];
-const staffsSends = ["/submit"];
+const ownSends = [
+  ...["/sign-out", "/account/sessions/:id/end", "/account/sessions/end-others"],
+  ...["/account/views", "/account/views/:id/delete"],
+];
+const staffsSends = ["/submit", "/sites/:host/fetch-again"];
 const partnersSends = ["/crawlers/:name/drain", "/crawlers/:name/resume"];
 
 let database: Database;
@@ -110,10 +125,7 @@ beforeAll(async () => {
   app = webServer(database, { parts: everyPart(database), access });
   await app.ready();
   const routes = routesOf(app.printRoutes({ commonPrefix: false }));
-  // Static files are below /assets/, printed as what stands for any of them.
-  reads = routes
-    .filter(({ methods, path }) => methods.includes("GET") && path !== "/*")
-    .map(({ path }) => path);
+  reads = routes.filter(({ methods }) => methods.includes("GET")).map(({ path }) => path);
   sends = routes.filter(({ methods }) => methods.includes("POST")).map(({ path }) => path);
 });
 afterAll(async () => {

@@ -41,7 +41,7 @@ it("answers one address, or one IPv6 /64, so much in a minute, as the proxy saw 
   expect(sameNetwork.json().error.message).toMatch(/^More came from your address in a minute/);
   expect(page.body).toContain("<h1>Too many requests</h1>");
   expect((await read("2001:db8:0:8::1")).statusCode).toBe(404);
-  expect((await read("2001:db8:0:7::1", "/assets/base.css")).statusCode).toBe(200);
+  expect((await read("2001:db8:0:7::1", "/assets/nearcrawl.css")).statusCode).toBe(200);
   expect((await read("2001:db8:0:7::1", "/health")).statusCode).toBe(200);
   expect((await read(null)).statusCode).toBe(404);
 });

@@ -311,7 +311,7 @@ describe("why something is not being crawled", () => {
       {
         code: "ready",
         stops: false,
-        words: "Nothing stands in the way: athens gets it when it next asks for work.",
+        words: "Ready: athens gets it with its next lease.",
       },
     ]);
   });

@@ -46,7 +46,7 @@ it("the host's pace is told with its reasons, while it is left alone and after",
     code: "politeness",
     stops: true,
     words:
-      "Politeness: the host is left alone until 2030-01-01 12:01:00 UTC, in 30 s: it had too much (status 429 or 503) 30 s ago, and is backed off from for 10 min; and its robots.txt asks for 7.5 s between requests (Crawl-delay).",
+      "Politeness: no request to the host before 2030-01-01 12:01:00 UTC, in 30 s: it had too much (status 429 or 503) 30 s ago, and is backed off from for 10 min; and its robots.txt asks for 7.5 s between requests (Crawl-delay).",
   });
   expect(later.standing.find(({ code }) => code === "slow-pace")?.words).toBe(
     "The host is asked slowly: its robots.txt asks for 7.5 s between requests (Crawl-delay).",
@@ -80,7 +80,7 @@ it("the rate that it tolerates is told with why, until a crawler says that nothi
   const why =
     "it tolerates 28 requests per minute: it answered 429 or 503 at 60 requests per minute, 2 hours ago";
   expect(answer.standing.find(({ code }) => code === "politeness")?.words).toBe(
-    `Politeness: the host is left alone until 2030-01-01 12:01:00 UTC, in 30 s: ${why}.`,
+    `Politeness: no request to the host before 2030-01-01 12:01:00 UTC, in 30 s: ${why}.`,
   );
   expect(hostFactsText(answer.host!)).toContain("tolerates 28 requests per minute");
   expect(answer.host?.pace?.tolerated).toEqual({

@@ -74,6 +74,7 @@ function pageIn(bytes: Buffer, from: number): IndexedPage {
     isLaterCopy: next()![0] === 1,
     textGroup: next()?.readBigInt64BE() ?? null,
     preferenceSet: next()?.readInt32BE() ?? null,
+    contentType: next()!.toString(),
     lexemes: next()!,
     address: next()!,
   };

@@ -9,6 +9,7 @@ export interface IndexArm {
   readonly query: string;
   readonly headQuery: string;
   readonly anyQuery: string;
+  readonly titleQuery: string | null;
 }
 
 export interface IndexQuestion {

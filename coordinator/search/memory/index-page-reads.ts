@@ -8,7 +8,7 @@ import type { IndexedPage } from "./memory-index.ts";
 
 /** In the order that copied-pages.ts reads. */
 const columns = `p.host_hash, p.url_hash, p.host, p.language, p.text_search_config, p.crawler_id, p.published_at, p.fetched_at,
-  p.popularity, p.duplicate_url_hash is not null, p.text_group, p.preference_set, p.lexemes, ts_filter(p.head, '{c}')`;
+  p.popularity, p.duplicate_url_hash is not null, p.text_group, p.preference_set, p.content_type, p.lexemes, ts_filter(p.head, '{c}')`;
 
 interface Reading {
   visit(page: IndexedPage): void;

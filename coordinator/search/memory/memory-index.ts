@@ -21,6 +21,7 @@ export interface IndexedPage extends DocumentWords {
   readonly isLaterCopy: boolean;
   readonly textGroup: bigint | null;
   readonly preferenceSet: number | null;
+  readonly contentType: string;
 }
 
 /** So many segments of about one size become one. */
@@ -34,6 +35,7 @@ export class MemoryIndex {
   readonly hosts = new Hosts();
   readonly languages = new Names();
   readonly countries = new Names();
+  readonly contentTypes = new Names();
   readonly configurations = new Names();
   /** By their numbers in the database, as text. */
   readonly crawlers = new Names();
@@ -82,6 +84,8 @@ export class MemoryIndex {
         isLaterCopy: page.isLaterCopy,
         textGroup: this.groups.add(page.textGroup),
         preferenceSet: page.preferenceSet ?? 0,
+        // Few are known; of a table full of others, the rest are of no known type.
+        contentType: Math.min(255, this.contentTypes.add(page.contentType)),
       },
       page,
     );

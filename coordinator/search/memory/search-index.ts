@@ -15,7 +15,7 @@ import {
   textPoints,
   totalOf,
 } from "../page-score.ts";
-import { unstated } from "../query.ts";
+import { contentTypes, unstated } from "../query.ts";
 import type { FacetValue } from "../search-answer.ts";
 import type { IndexAnswer, IndexArm, IndexedCandidate, IndexQuestion } from "./index-answer.ts";
 import type { MemoryIndex } from "./memory-index.ts";
@@ -90,6 +90,8 @@ interface Arm {
   readonly configurations: readonly number[];
   readonly query: QueryNode;
   readonly headQuery: QueryNode;
+  /** Null: no title is asked for. */
+  readonly titleQuery: QueryNode | null;
   readonly words: readonly string[];
   /** Words that rank the head, in the order of their numbers. */
   readonly headWords: readonly string[];
@@ -100,7 +102,8 @@ interface Arm {
 
 function armOf(index: MemoryIndex, arm: IndexArm): Arm | null {
   const [query, headQuery, any] = [arm.query, arm.headQuery, arm.anyQuery].map(readTsquery);
-  if (!query || !headQuery || !any) return null;
+  const titleQuery = arm.titleQuery === null ? null : readTsquery(arm.titleQuery);
+  if (!query || !headQuery || !any || (arm.titleQuery && !titleQuery)) return null;
   const words = wordsOf(query);
   return {
     configurations: arm.configurations
@@ -108,6 +111,7 @@ function armOf(index: MemoryIndex, arm: IndexArm): Arm | null {
       .filter((one) => one !== 0),
     query,
     headQuery,
+    titleQuery,
     words,
     terms: new Map(words.map((word) => [word, index.terms.find(word)])),
     headWords: wordsOf(any),
@@ -127,12 +131,14 @@ function bitsOf(terms: TermNumbers, segment: Segment, arm: Arm): Uint32Array | n
   const bits = text ?? head;
   if (bits === null) return null;
   const other = text === null ? null : head;
+  const title = arm.titleQuery === null ? null : matchesOf(segment, terms, arm.titleQuery, "title");
   let any = 0;
   for (let at = 0; at < segment.live.length; at++) {
     let configured = 0;
     for (const pages of some) configured |= pages[at]!;
-    any |= bits[at] = (bits[at]! | (other?.[at] ?? 0)) & configured & segment.live[at]!;
+    any |= bits[at] = (bits[at]! | (other?.[at] ?? 0)) & configured & segment.live[at]! & (title?.[at] ?? -1);
   }
+  if (title !== null) giveBits(title);
   if (other !== null) giveBits(other);
   if (any !== 0) return bits;
   giveBits(bits);
@@ -546,6 +552,16 @@ function filterOf(index: MemoryIndex, { filters, crawlerId }: IndexQuestion): Fi
   if (filters.to !== null) {
     const endS = Date.parse(`${filters.to}T00:00:00Z`) / 1000 + daySeconds;
     tests.push((segment, doc) => dateOf(segment, doc) < endS);
+  }
+  if (filters.excludeHost !== null) {
+    const sites = filters.excludeHost.split(",").map((site) => hosts.find(site));
+    const known = sites.filter((site) => site !== 0);
+    tests.push(({ columns }, doc) => !known.some((site) => hosts.isBelow(columns.host[doc]!, site)));
+  }
+  if (filters.type !== null) {
+    const types = (contentTypes[filters.type] ?? []).map((type) => index.contentTypes.find(type));
+    const known = types.filter((type) => type !== 0);
+    tests.push(({ columns }, doc) => known.includes(columns.contentType[doc]!));
   }
   if (filters.preference !== null) {
     const [use = "", answer] = filters.preference.split("=");

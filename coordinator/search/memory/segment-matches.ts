@@ -4,11 +4,17 @@ import { type Segment, segmentPages } from "./segment.ts";
 import type { TermTable } from "./term-table.ts";
 import { type PhraseNode, type QueryNode, wordsOf } from "./tsquery.ts";
 
-/** `text`: the page's lexemes. `head`: those of title, headings and description (A and B), and of the address. */
-export type Field = "text" | "head";
+/**
+ * `text`: the page's lexemes. `head`: those of title, headings and description (A and B), and of the address. `title`: those of
+ * the title (A).
+ */
+export type Field = "text" | "head" | "title";
 
 /** From this weight on a word is one of the head (2: B). */
 export const headWeight = 2;
+
+/** The heaviest occurrence of a word is the one that counts, so a word of the title is found by its first. */
+const leastWeights: Readonly<Record<Field, number>> = { text: 0, head: headWeight, title: 3 };
 
 /** Places of the address lie behind all others, so that no phrase goes from one into the other. */
 const addressAfter = 1 << 15;
@@ -77,8 +83,9 @@ function pagesWith(segment: Segment, term: number, field: Field): Uint32Array {
     return bits;
   }
   for (let at = from; at < to; at++) {
-    if (weightOf(places[at]!) >= headWeight) bits[docs[at]! >>> 5]! |= 1 << (docs[at]! & 31);
+    if (weightOf(places[at]!) >= leastWeights[field]) bits[docs[at]! >>> 5]! |= 1 << (docs[at]! & 31);
   }
+  if (field === "title") return bits;
   const address = segment.address;
   const [start, end] = address.rangeOf(term);
   for (let at = start; at < end; at++) bits[address.docs[at]! >>> 5]! |= 1 << (address.docs[at]! & 31);
@@ -132,15 +139,15 @@ function isChainIn(
 /** One word's positions on one page after the other, by ascending number. */
 class PositionCursor {
   readonly #lists: readonly Postings[];
-  readonly #field: Field;
+  readonly #least: number;
   readonly #next: number[];
   readonly #ends: readonly number[];
   readonly #positions: number[] = [];
 
   constructor(segment: Segment, term: number, field: Field) {
-    this.#field = field;
+    this.#least = leastWeights[field];
     this.#lists =
-      field === "text" ? [segment.first, segment.further] : [segment.first, segment.further, segment.address];
+      field === "head" ? [segment.first, segment.further, segment.address] : [segment.first, segment.further];
     const ranges = this.#lists.map((list) => list.rangeOf(term));
     this.#next = ranges.map(([from]) => from);
     this.#ends = ranges.map(([, to]) => to);
@@ -156,8 +163,7 @@ class PositionCursor {
       for (; at < end && docs[at] === doc; at++) {
         const place = places[at]!;
         if (number === 2) this.#positions.push(addressAfter + (place & positionMask));
-        else if (this.#field === "text" || weightOf(place) >= headWeight)
-          this.#positions.push(place & positionMask);
+        else if (weightOf(place) >= this.#least) this.#positions.push(place & positionMask);
       }
       this.#next[number] = at;
     }

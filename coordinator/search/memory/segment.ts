@@ -24,6 +24,7 @@ export interface DocumentFacts {
   readonly textGroup: number;
   /** Number of a list of statements; 0: none. */
   readonly preferenceSet: number;
+  readonly contentType: number;
 }
 
 /** Its words, as Postgres sends a tsvector; and those of its address, with places in it. */
@@ -45,6 +46,7 @@ const columnTypes = {
   isLaterCopy: Uint8Array,
   textGroup: Uint32Array,
   preferenceSet: Uint32Array,
+  contentType: Uint8Array,
   /** Places in the text, as many as its tsvector has. */
   length: Uint32Array,
 } as const;
@@ -177,6 +179,7 @@ export class SegmentBuilder {
     columns.isLaterCopy[doc] = facts.isLaterCopy ? 1 : 0;
     columns.textGroup[doc] = facts.textGroup;
     columns.preferenceSet[doc] = facts.preferenceSet;
+    columns.contentType[doc] = facts.contentType;
     columns.length[doc] = this.#addText(doc, lexemes);
     this.#addAddress(doc, address);
     this.#size += 1;

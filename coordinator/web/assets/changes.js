@@ -8,9 +8,12 @@ const kindWords = Object.fromEntries(
   [...document.querySelectorAll("#changes-kind option")].map((one) => [one.value, one.textContent]),
 );
 
-function cell(className, ...content) {
+const labels = [...document.querySelectorAll("thead th")].map((head) => head.textContent);
+
+function cell(column, className, ...content) {
   const made = document.createElement("td");
   made.className = className;
+  made.dataset.label = labels[column];
   made.append(...content);
   return made;
 }
@@ -19,7 +22,28 @@ function element(name, properties) {
   return Object.assign(document.createElement(name), properties);
 }
 
-function rowOf({ seenAt, kind, url, words }) {
+/** As changes/difference-page draws it, without the parts' names. */
+function differenceOf({ places, more }) {
+  const count = places.length + more;
+  const made = element("details", { className: "difference" });
+  const list = element("ul", { className: "difference-places" });
+  const marked = (name, text) => {
+    const mark = element(name, {});
+    mark.append(element("bdi", { textContent: text }));
+    return text === "" ? [] : [mark, " "];
+  };
+  for (const { before, removed, added, after } of places) {
+    const item = element("li", {});
+    item.append(element("bdi", { textContent: before }), " ", ...marked("del", removed));
+    item.append(...marked("ins", added), element("bdi", { textContent: after }));
+    list.append(item);
+  }
+  const summary = `${count} ${count === 1 ? "place" : "places"} of the text`;
+  made.append(element("summary", { textContent: summary }), list);
+  return made;
+}
+
+function rowOf({ seenAt, kind, url, words, difference }) {
   const row = document.createElement("tr");
   const when = element("time", { dateTime: seenAt, textContent: timeFormat.format(new Date(seenAt)) });
   const what = element("span", { className: `kind kind-${kind}`, textContent: kindWords[kind] ?? kind });
@@ -28,7 +52,9 @@ function rowOf({ seenAt, kind, url, words }) {
     href: `/who?${new URLSearchParams({ q: url })}`,
     textContent: url,
   });
-  row.append(cell("nowrap", when), cell("nowrap", what), cell("break", page), cell("wide", words));
+  const told = cell(3, "wide", element("bdi", { textContent: words }));
+  if (difference) told.append(differenceOf(difference));
+  row.append(cell(0, "nowrap", when), cell(1, "nowrap", what), cell(2, "break", page), told);
   return row;
 }
 

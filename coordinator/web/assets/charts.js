@@ -253,8 +253,8 @@ for (const kind of ["focusin", "pointerover"]) {
 }
 
 function makeReachable() {
-  for (const plot of document.querySelectorAll(".chart-plot:not(.live)")) {
-    plot.classList.add("live");
+  for (const plot of document.querySelectorAll(".chart-plot:not(.reachable)")) {
+    plot.classList.add("reachable");
     plot.tabIndex = 0;
     plot.setAttribute("role", "group");
     const title = plot.closest("[data-chart]").querySelector("figcaption strong")?.textContent ?? "";

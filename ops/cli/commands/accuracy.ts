@@ -6,20 +6,21 @@ import {
   accuracyEstimate,
 } from "#coordinator/delegation/accuracy";
 import { createReports } from "#coordinator/who/reads";
-import { howMany, rttText, whenWords } from "#core/format";
+import { howMany, leastSamples, percentText, rttText, whenWords } from "#core/format";
 import { boundedInteger } from "../bounded-number.ts";
 import { commandContext } from "../command-context.ts";
 import { exitCodes } from "../exit-codes.ts";
+import { askedRange, type RangeOptions, withHistory, withRange } from "../history-text.ts";
 import { formatTable, printAnswer, printable } from "../output.ts";
 import { type DatabaseOptions, readDatabase, withDatabaseOptions } from "../read-database.ts";
 
-interface AccuracyOptions extends DatabaseOptions {
+interface AccuracyOptions extends DatabaseOptions, RangeOptions {
   readonly far?: boolean;
   readonly limit: number;
 }
 
 export function accuracyCommand(): Command {
-  return withDatabaseOptions(new Command("accuracy"))
+  return withRange(withDatabaseOptions(new Command("accuracy")))
     .description("how near the delegations are: sampled subnets whose crawler is within 5 ms of the nearest")
     .option("--far", "list only those that are farther off")
     .option("--limit <n>", "samples at most, the latest first", boundedInteger(1, 1000), 20)
@@ -30,17 +31,25 @@ export function accuracyCommand(): Command {
 async function accuracy(options: AccuracyOptions): Promise<void> {
   const now = new Date();
   const farOnly = options.far === true;
-  const { counts, samples } = await readDatabase(commandContext(options), async ({ pool }) => {
+  const range = askedRange(options, now);
+  const { counts, samples, history } = await readDatabase(commandContext(options), async ({ pool }) => {
     const reads = createReports(pool, () => performance.now());
-    const [told, list] = await Promise.all([
+    const [told, list, past] = await Promise.all([
       reads.accuracyCounts(now),
       reads.accuracySamples({ most: options.limit, farOnly }, now),
+      range === null ? null : reads.charts("accuracy", range),
     ]);
-    return { counts: told, samples: list };
+    return { counts: told, samples: list, history: past };
   });
   const estimate = accuracyEstimate(counts);
-  const answer = { at: now.toISOString(), estimate, farOnly, samples };
-  printAnswer(options, answer, accuracyText(estimate, samples, now));
+  const answer = {
+    at: now.toISOString(),
+    estimate,
+    farOnly,
+    samples,
+    ...(history === null ? {} : { history }),
+  };
+  printAnswer(options, answer, withHistory(accuracyText(estimate, samples, now), history));
   if (estimate.samples === 0) process.exitCode = exitCodes.notFound;
 }
 
@@ -51,8 +60,11 @@ export function accuracyText(
 ): string {
   const { share, low, high, withinMs, days } = estimate;
   if (share === null) return `no subnet was sampled in the last ${days} days`;
-  const percent = (part: number) => `${(part * 100).toFixed(1)} %`;
-  const line = `${percent(share)} within ${withinMs} ms of the nearest crawler, between ${percent(low)} and ${percent(high)} (Wilson, 95 %), by ${howMany(estimate.samples, "sample")} in ${days} days`;
+  const near = `within ${withinMs} ms of the nearest crawler`;
+  const line =
+    estimate.samples < leastSamples
+      ? `too few yet (${estimate.samples} of ${leastSamples}): ${estimate.nearlyBest} of ${howMany(estimate.samples, "sample")} in ${days} days ${near}`
+      : `${percentText(share)} ${near}, between ${percentText(low)} and ${percentText(high)} (Wilson, 95 %), by ${howMany(estimate.samples, "sample")} in ${days} days`;
   if (samples.length === 0) return line;
   const table = formatTable(
     [

@@ -23,6 +23,7 @@ import {
   readSince,
   startOf,
 } from "#coordinator/changes/read-changes";
+import { differenceText } from "#coordinator/changes/text-difference";
 import { UsageError } from "#core/errors";
 import { readerGone } from "#crawler/cli/closed-output";
 import { boundedInteger } from "../bounded-number.ts";
@@ -43,7 +44,7 @@ interface ChangesOptions extends DatabaseOptions {
 
 export function changesCommand(): Command {
   return withDatabaseOptions(new Command("changes"))
-    .description("what visits found new, changed or gone on the pages that are crawled")
+    .description("list the pages that were new, changed or gone when they were fetched")
     .option(
       "--since <cursor>",
       "what came after it: a number that an answer ended with, earliest, or now (default: the latest changes)",
@@ -59,7 +60,7 @@ export function changesCommand(): Command {
     .option("--limit <n>", "changes at most", boundedInteger(1, changesLimit.most), changesLimit.usual)
     .addHelpText(
       "after",
-      "\nWith --follow and --json each change is a line of JSON, and its number is the cursor behind it.\nThe web page: /changes. Exit codes: 0 done, 1 failed, 2 wrong usage, or a cursor that is too old or unknown, 3 nothing changed that fits, 130 interrupted.\n\nExamples:\n  nearcrawl changes --host www.example.org\n  nearcrawl changes --since 4711 --kind changed,gone --json\n  nearcrawl changes --follow --prefix https://www.example.org/docs/",
+      "\nWhere a text changed, [-these words-] were removed and {+these+} added.\nWith --follow and --json each change is a line of JSON, and its number is the cursor behind it.\nThe web page: /changes. Exit codes: 0 done, 1 failed, 2 wrong usage, or a cursor that is too old or unknown, 3 nothing changed that fits, 130 interrupted.\n\nExamples:\n  nearcrawl changes --host www.example.org\n  nearcrawl changes --since 4711 --kind changed,gone --json\n  nearcrawl changes --follow --prefix https://www.example.org/docs/",
     )
     .action(async (options: ChangesOptions) => await changes(options));
 }
@@ -93,7 +94,7 @@ function readable(since: ReturnType<typeof readSince>, found: ChangesRead): Omit
 const jsonLine = (change: PageChange) => JSON.stringify(toldChange(change));
 
 function changeLine(change: PageChange): string {
-  return `${timeOf(change)}  ${kindWords[change.kind].padEnd(15)} ${printable(change.url, 200)}  ${printable(changeWords(change), 300)}`;
+  return `${timeOf(change)}  ${kindWords[change.kind].padEnd(15)} ${printable(change.url, 200)}  ${printable(changeText(change), 500)}`;
 }
 
 export function changesText({ changes, next, more }: Omit<Found, "type">): string {
@@ -105,10 +106,16 @@ export function changesText({ changes, next, more }: Omit<Found, "type">): strin
       timeOf(change),
       kindWords[change.kind],
       printable(change.url, 100),
-      printable(changeWords(change), 200),
+      printable(changeText(change), 300),
     ]),
   );
   return `${table}\n${onwards}`;
+}
+
+/** With where the texts differ, as wdiff writes it. */
+export function changeText(change: PageChange): string {
+  const words = changeWords(change);
+  return change.difference === null ? words : `${words}: ${differenceText(change.difference)}`;
 }
 
 const timeOf = ({ seenAt }: PageChange) => seenAt.toISOString().slice(0, 19).replace("T", " ");

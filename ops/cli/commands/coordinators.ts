@@ -35,7 +35,7 @@ export function coordinatorsCommand(): Command {
     );
   command.addCommand(
     withWatch(withDatabaseOptions(new Command("list")))
-      .description("the parent, the children, when each was last heard of, and what waits for it")
+      .description("the parent and the children: when each was last seen, and what waits for it")
       .action(async (options: WatchedOptions) => {
         const read = async (pool: Parameters<typeof createCoordinatorStore>[0]) =>
           await createCoordinatorStore(pool).list(new Date());
@@ -44,14 +44,14 @@ export function coordinatorsCommand(): Command {
   );
   command.addCommand(
     withDatabaseOptions(new Command("invite"))
-      .argument("<name>", "how this coordinator calls the child", checkedName)
-      .description("make a child's key and print it this once, as the lines of its settings")
+      .argument("<name>", "the child's name here", checkedName)
+      .description("create a child's key and print it once, as lines for its settings")
       .action(async (name: string, options: DatabaseOptions) => await invite(name, options)),
   );
   command.addCommand(
     withDatabaseOptions(new Command("remove"))
       .argument("<name>", "the child")
-      .description("its key opens nothing any more; what waits for it goes where it belongs then")
+      .description("revoke its key; URLs that wait for it are rerouted")
       .addOption(yesOption())
       .action(async (name: string, options: DatabaseOptions & ConfirmOptions) => {
         if (await confirmedByTyping(options, async () => await removal(name, options)))
@@ -73,7 +73,7 @@ async function invite(name: string, options: DatabaseOptions): Promise<void> {
     return made;
   });
   if (typeof invited !== "string") {
-    const text = `${name} may join; these lines of its settings are shown this once (owns: its domains, or its address blocks):\n${invitedSettings(invited)}`;
+    const text = `${name} may join; these lines for its settings are shown only once (owns: its domains, or its address blocks):\n${invitedSettings(invited)}`;
     return printAnswer(options, invited, text);
   }
   process.stderr.write(`nearcrawl: ${inviteFaultWords(name)[invited]}\n`);
@@ -87,7 +87,7 @@ async function removal(name: string, options: DatabaseOptions): Promise<Deed | n
   );
   const child = children.find((one) => one.name === name);
   if (child === undefined) return null;
-  const follows = `${howMany(child.waiting, "URL")} wait for ${name}, and go where they belong then; its key opens nothing any more. nearcrawl coordinators invite ${name} takes it back.`;
+  const follows = `${howMany(child.waiting, "URL")} wait for ${name} and are rerouted; its key stops working. nearcrawl coordinators invite ${name} takes it back.`;
   return { follows, typed: name, asked: "its name" };
 }
 
@@ -108,7 +108,7 @@ export function coordinatorsText(coordinators: Coordinators, now: Date): string 
   const { parent, children } = coordinators;
   const away = parentAwayWords(parent);
   const rows = [
-    ...(parent === null ? [] : [relatedRow({ ...parent, owns: ["what is not ours"] }, "parent", now)]),
+    ...(parent === null ? [] : [relatedRow({ ...parent, owns: ["everything else"] }, "parent", now)]),
     ...children.map((child) => relatedRow(child, "child", now)),
   ];
   const lines = [standingWords(coordinators), ...(away === null ? [] : [away])].map((line) =>

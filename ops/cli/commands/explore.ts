@@ -8,22 +8,30 @@ import {
   type ExploreQuestion,
   everySubnet,
   type ListAnswer,
-  type MapAnswer,
   mostLimit,
   readQuestion,
   showExplore,
   type TreeAnswer,
+  type WholeAnswer,
 } from "#coordinator/explore/answer";
 import { colourings } from "#coordinator/explore/colours";
+import {
+  type CountryLine,
+  type CountryMapAnswer,
+  rttWords,
+  showCountries,
+} from "#coordinator/explore/country-map";
 import { defaultExplorerSettings, type ExploredMap, Explorer } from "#coordinator/explore/explorer";
 import { subnetStates } from "#coordinator/explore/filter";
 import { createExploreReads } from "#coordinator/explore/reads";
 import { systemClock } from "#coordinator/explore/start";
 import { subnetsAsCsv } from "#coordinator/explore/subnet-export";
 import { type CoarseCell, coarseMap, type ExploredSubnet } from "#coordinator/explore/subnet-view";
+import { removedCrawler, shareWords } from "#coordinator/explore/summary";
 import { readState } from "#coordinator/load-state";
 import { registries } from "#coordinator/subnets/subnet";
 import { createTreeSnapshots } from "#coordinator/subnets/tree-snapshot-store";
+import { worldMap } from "#coordinator/web/world-map";
 import { UsageError } from "#core/errors";
 import { silentLog } from "#core/log";
 import type { Database } from "#db/server-database";
@@ -37,6 +45,7 @@ interface ExploreOptions extends DatabaseOptions {
   readonly list?: boolean;
   readonly map?: boolean;
   readonly csv?: boolean;
+  readonly countries?: boolean;
   /** The filters and the rest, by the names that the page's address has. */
   readonly [name: string]: unknown;
 }
@@ -51,11 +60,12 @@ const mapOrder = 5;
 
 export function exploreCommand(): Command {
   const command = new Command("explore")
-    .description("who crawls what: the address space as a tree, a list or a small map")
+    .description("who crawls what: the address space as a tree, a list or a small map, or by country")
     .argument("[place]", "an address, a block, a range, ipv4 or ipv6", "ipv4")
     .option("--tree", "a subnet, what holds it and what is directly within it (the default without a filter)")
     .option("--list", "the subnets within (the default with a filter)")
     .option("--map", "the place along a Hilbert curve")
+    .option("--countries", "each country's subnets: who crawls them, and from how far")
     .addOption(new Option("--colour <value>", "what --map shows").choices([...colourings]).default("crawler"))
     .option("--crawler <name>", "only what this crawler has")
     .addOption(new Option("--state <state>", "only subnets like this").choices([...subnetStates]))
@@ -75,7 +85,7 @@ export function exploreCommand(): Command {
   return withDatabaseOptions(command)
     .addHelpText(
       "after",
-      "\nRead from the database: of ten million subnets that takes half a minute, and a few seconds where a coordinator keeps its tree in the same --home.\nExit codes: 0 done, 1 failed, 2 wrong usage, 3 no subnet is like that.\n\nExamples:\n  nearcrawl explore 192.0.2.0/24\n  nearcrawl explore --state waiting\n  nearcrawl explore ipv6 --crawler athens --csv > athens.csv\n  nearcrawl explore 80.0.0.0/4 --map --colour rtt",
+      "\nRead from the database: of ten million subnets that takes half a minute, and a few seconds where a coordinator keeps its tree in the same --home.\nExit codes: 0 done, 1 failed, 2 wrong usage, 3 no subnet matches.\n\nExamples:\n  nearcrawl explore 192.0.2.0/24\n  nearcrawl explore --state waiting\n  nearcrawl explore ipv6 --crawler athens --csv > athens.csv\n  nearcrawl explore 80.0.0.0/4 --map --colour rtt\n  nearcrawl explore --countries",
     )
     .action(async (place: string, options: ExploreOptions) => await explore(place, options));
 }
@@ -87,6 +97,7 @@ async function explore(place: string, options: ExploreOptions): Promise<void> {
   const found = await readDatabase(context, async (database) => {
     const folder = join(context.home, "snapshots");
     const { ports, map } = await readMap(database, folder);
+    if (options.countries) return await printCountries(ports, map, options);
     return options.csv
       ? await printCsv(ports, map, question)
       : await print(ports, map, { question, options });
@@ -97,7 +108,8 @@ async function explore(place: string, options: ExploreOptions): Promise<void> {
 /** What the page's address would say. */
 function givenIn(place: string, options: ExploreOptions, name: string): string {
   if (name === "at") return place;
-  if (name === "view") return chosenView(options);
+  if (name === "view") return chosenView(options) === "countries" ? "map" : chosenView(options);
+  if (name === "layout") return "whole";
   const value = options[name];
   return typeof value === "string" ? value : "";
 }
@@ -117,7 +129,7 @@ const narrowing = [
 ];
 
 function chosenView(options: ExploreOptions): string {
-  const chosen = (["tree", "list", "map"] as const).filter((view) => options[view] === true);
+  const chosen = (["tree", "list", "map", "countries"] as const).filter((view) => options[view] === true);
   if (chosen.length > 1) throw new UsageError(`--${chosen.join(" and --")} exclude each other`);
   return (
     chosen[0] ?? (options.csv || narrowing.some((name) => options[name] !== undefined) ? "list" : "tree")
@@ -171,7 +183,7 @@ async function print(
       paint: { colouring: question.colouring, nowSeconds: Date.now() / 1000 },
       crawlerName: (crawlerId) => names.get(crawlerId) ?? null,
     });
-    printAnswer(options, answer, mapText(answer, rows));
+    printAnswer(options, answer, mapText(answer as WholeAnswer, rows));
     return answer.totals.subnets > 0;
   }
   printAnswer(options, answer, answer.view === "tree" ? treeText(answer) : listText(answer));
@@ -180,11 +192,55 @@ async function print(
     : answer.subnets.length > 0;
 }
 
+async function printCountries(
+  ports: ExplorePorts,
+  map: ExploredMap,
+  options: ExploreOptions,
+): Promise<boolean> {
+  const world = await worldMap(async () => {});
+  const hasOutline = (country: string) => world.countries.has(country);
+  const picked = typeof options.country === "string" ? options.country.toUpperCase() : null;
+  const answer = await showCountries({ ...ports, hasOutline }, map, picked);
+  const shown =
+    picked === null ? answer.countries : answer.countries.filter(({ country }) => country === picked);
+  printAnswer(options, answer, countriesText(answer, shown));
+  return shown.length > 0;
+}
+
 // The explorer's answers as a terminal shows them.
 
+function countriesText(answer: CountryMapAnswer, countries: readonly CountryLine[]): string {
+  if (countries.length === 0) return "No country has subnets.";
+  const table = formatTable(
+    [
+      { title: "country" },
+      { title: "" },
+      { title: "subnets", align: "right" },
+      { title: "crawled", align: "right" },
+      { title: "median RTT", align: "right" },
+      { title: "measured", align: "right" },
+      { title: "by" },
+    ],
+    countries.map((line) => [
+      line.country ?? "–",
+      line.name,
+      String(line.subnets),
+      String(line.crawled),
+      rttWords(line),
+      String(line.measured),
+      printable(shareWords(line.crawledBy.filter(({ kind }) => kind !== "none"))) || "nobody",
+    ]),
+  );
+  const unplaced = answer.crawlers.filter(({ placedBy }) => placedBy === "nothing");
+  const { totals } = answer;
+  const end = `${totals.countries} countries, ${totals.subnets} subnets, ${totals.crawled} of them crawled.`;
+  const missing = unplaced.map(({ name }) => printable(name)).join(", ");
+  return `${table}\n\n${end}${unplaced.length === 0 ? "" : `\nWithout coordinates or country: ${missing}`}`;
+}
+
 function listText(answer: ListAnswer): string {
-  if (answer.subnets.length === 0) return `No subnet of ${answer.at} is like that.`;
-  const more = answer.next === null ? "" : `\nFurther ones: --after "${answer.next}"`;
+  if (answer.subnets.length === 0) return `No subnet of ${answer.at} matches.`;
+  const more = answer.next === null ? "" : `\nMore: --after "${answer.next}"`;
   const count = answer.isWholeCount ? `${answer.count}` : `more than ${answer.count}`;
   return `${subnetTable(answer.subnets)}\n\n${count} in ${answer.at}.${more}`;
 }
@@ -198,7 +254,7 @@ function treeText(answer: TreeAnswer): string {
       "\n",
     );
   const count = answer.childCount === null ? "many" : String(answer.childCount);
-  const more = answer.next === null ? [] : [`Further ones: --after "${answer.next}"`];
+  const more = answer.next === null ? [] : [`More: --after "${answer.next}"`];
   const title = `${count} directly within ${answer.subnet?.range ?? family}:`;
   return [...lines, ...(lines.length > 0 ? [""] : []), title, "", subnetTable(answer.children), ...more].join(
     "\n",
@@ -236,38 +292,37 @@ function subnetTable(subnets: readonly ExploredSubnet[]): string {
 }
 
 function crawlerText(subnet: ExploredSubnet): string {
-  if (subnet.state === "none") return subnet.waiting ? "waits" : "nobody";
+  if (subnet.state === "none") return subnet.waiting ? "due, nobody yet" : "nobody";
   const marks = [subnet.state === "inherited" ? "inherited" : "", subnet.anycast ? "anycast" : ""];
-  const words = [...marks, subnet.finer ? "in parts" : ""].filter((mark) => mark !== "");
-  return `${subnet.crawler ?? "one that left"}${words.length === 0 ? "" : ` (${words.join(", ")})`}`;
+  const words = [...marks, subnet.finer ? "overrides" : ""].filter((mark) => mark !== "");
+  return `${subnet.crawler ?? removedCrawler}${words.length === 0 ? "" : ` (${words.join(", ")})`}`;
 }
 
 const signs = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 const percent = (share: number) => `${(100 * share).toFixed(1)} %`;
 
 /** Each value has a letter, those that occur most often first; two characters a cell, so that blocks are square. */
-function mapText(answer: MapAnswer, rows: readonly (readonly CoarseCell[])[]): string {
-  const order = answer.legend.map(({ label }) => label);
+function mapText(answer: WholeAnswer, rows: readonly (readonly CoarseCell[])[]): string {
+  const values = answer.legend.filter(({ kind }) => kind === "value");
+  const order = values.map(({ label }) => label);
   const signOf = (label: string) => signs[order.indexOf(label)] ?? "#";
   const drawn = rows.map((row) =>
     row.map((cell) => (cell === null ? "  " : cell === "" ? "··" : signOf(cell).repeat(2))).join(""),
   );
   const edge = "─".repeat(drawn[0]?.length ?? 0);
-  const legend = answer.legend
-    .filter(({ cells }) => cells > 0)
-    .map(
-      ({ label, share }) =>
-        `  ${signOf(label)}  ${printable(label)}, ${percent(share)} of the cells with a value`,
-    );
-  const { subnets, registeredShare, delegatedShare, pagesPerDay } = answer.totals;
+  const legend = answer.legend.map(({ kind, label, subnets, share }) => {
+    const sign = kind === "value" ? signOf(label) : kind === "none" ? "·" : "#";
+    return `  ${sign}  ${printable(label)}: ${subnets} ${subnets === 1 ? "subnet" : "subnets"}, ${percent(share)}`;
+  });
+  const { subnets, crawled, pagesPerDay } = answer.totals;
+  const { registered } = answer.addresses;
   return [
     `${answer.at} by ${answer.colour}`,
     `┌${edge}┐`,
     ...drawn.map((line) => `│${line}│`),
     `└${edge}┘`,
     ...legend,
-    "  ·  registered, and no value",
     "",
-    `${subnets} subnets; ${percent(registeredShare)} of the addresses registered, ${percent(delegatedShare)} crawled; ${pagesPerDay} pages per day.`,
+    `${subnets} subnets, ${crawled} of them crawled; ${percent(registered)} of the addresses registered; ${pagesPerDay} pages per day.`,
   ].join("\n");
 }

@@ -63,7 +63,7 @@ async function showGraph(options: GraphOptions): Promise<void> {
 }
 
 function nothingKept(options: GraphOptions): void {
-  printAnswer(options, null, "Nobody has ranked the graph yet: nearcrawl rank --write does.");
+  printAnswer(options, null, "The graph has not been ranked yet: run nearcrawl rank --write.");
   process.exitCode = exitCodes.notFound;
 }
 

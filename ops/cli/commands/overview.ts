@@ -15,10 +15,20 @@ import {
   waitReasonWords,
 } from "#coordinator/overview/overview-words";
 import { createReports } from "#coordinator/who/reads";
-import { bytesText, howMany, instantWords, rttText, whenWords } from "#core/format";
+import {
+  bytesText,
+  howMany,
+  instantWords,
+  leastSamples,
+  percentText,
+  rttText,
+  sampledShare,
+  whenWords,
+} from "#core/format";
 import type { Database } from "#db/server-database";
 import { boundedInteger } from "../bounded-number.ts";
 import { commandContext } from "../command-context.ts";
+import { barLine } from "../history-text.ts";
 import {
   type Column,
   formatTable,
@@ -91,14 +101,17 @@ export function alertsText(alerts: readonly Alert[]): string {
   return alerts.map(alertText).join("\n");
 }
 
+export function severityStyle(severity: Alert["severity"]): Style {
+  return severity === "critical" ? "bad" : severity === "warning" ? "warm" : "soft";
+}
+
 function alertText({ severity, words, advice, name }: Alert): string {
-  const style: Style = severity === "critical" ? "bad" : "warm";
+  const style: Style = severityStyle(severity);
   return `${paint(style, severity.padEnd(8))}  ${printable(words, 400)}\n          ${paint("soft", `${advice} (${name})`)}`;
 }
 
 function figuresText({ totals, rates, lastDay, accuracy }: Overview): string {
   const about = totals.isEstimate ? "about " : "";
-  const percent = (share: number) => `${(share * 100).toFixed(1)} %`;
   const lines: readonly (readonly [string, string])[] = [
     ["pages", `${about}${count(totals.pages)} of ${howMany(totals.hostsResolved, "host")}`],
     [
@@ -116,8 +129,10 @@ function figuresText({ totals, rates, lastDay, accuracy }: Overview): string {
     [
       "accuracy",
       accuracy.share === null
-        ? "no subnet was sampled yet"
-        : `${percent(accuracy.share)} within ${nearlyBestMs} ms of the nearest (${percent(accuracy.low)} to ${percent(accuracy.high)}, ${howMany(accuracy.samples, "sample")})`,
+        ? "no subnet has been sampled"
+        : accuracy.samples < leastSamples
+          ? sampledShare(accuracy.nearlyBest, accuracy.samples)
+          : `${percentText(accuracy.share)} within ${nearlyBestMs} ms of the nearest (${percentText(accuracy.low)} to ${percentText(accuracy.high)}, ${howMany(accuracy.samples, "sample")})`,
     ],
     ["URLs", `${count(totals.urls)} known, ${count(totals.urlsPending)} never fetched yet`],
   ];
@@ -133,7 +148,7 @@ function historyText({ history }: Overview): string {
 const numeric = (title: string): Column => ({ title, align: "right" });
 
 function queueText({ queue }: Overview): string {
-  if (queue.hosts === 0) return "Nothing that is due waits.";
+  if (queue.hosts === 0) return "No host is due.";
   const row = (name: string, age: (typeof queue.reasons)[number] | typeof queue) => [
     name,
     `${queue.isEstimate ? "~" : ""}${count(age.hosts)}`,
@@ -150,7 +165,7 @@ function queueText({ queue }: Overview): string {
 function errorsText({ lastHour, lastDay }: Overview): string {
   const cells = ({ failures, fetches }: SpanFigures, blame: (typeof blames)[number]) => [
     count(failures[blame]),
-    fetches === 0 ? "–" : `${((100 * failures[blame]) / fetches).toFixed(1)} %`,
+    sampledShare(failures[blame], fetches),
   ];
   return formatTable(
     [{ title: "failed, to blame" }, ...["last hour", "share", "24 hours", "share"].map(numeric)],
@@ -201,19 +216,3 @@ function byNeedOfALook(a: FleetLine, b: FleetLine): number {
 }
 
 const count = (value: number) => value.toLocaleString("en-GB");
-
-/** A history as one line of characters: eight heights, a dot where nothing is known. */
-
-const heights = ["▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"] as const;
-
-const unknown = "·";
-
-export function barLine(values: readonly (number | null)[]): string {
-  const most = Math.max(...values.map((value) => value ?? 0), Number.MIN_VALUE);
-  return values
-    .map((value) => {
-      if (value === null) return unknown;
-      return heights[Math.min(heights.length - 1, Math.floor((value / most) * heights.length))];
-    })
-    .join("");
-}

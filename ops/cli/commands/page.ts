@@ -1,5 +1,7 @@
 /** `nearcrawl page`: what the index has of one page. */
 import { Command } from "commander";
+import { kindWords } from "#coordinator/changes/page-change";
+import { differenceText } from "#coordinator/changes/text-difference";
 import {
   type Listed,
   maxListOffset,
@@ -60,6 +62,7 @@ function pageText({ page, words, stated }: PageAnswer): string {
     ...(page.description === "" ? [] : [printable(page.description, 500)]),
     ...(page.excerpt === "" ? [] : [printable(`${page.excerpt} …`, 700)]),
     ...(page.stated === null ? [] : [statedLines(page.stated).join("\n")]),
+    ...(page.changes.length === 0 ? [] : [changeLines(page)]),
     list("Fetches", page.fetches, fetchColumns, fetchRows(page)),
     list(
       "Links to this page",
@@ -107,6 +110,15 @@ function factLines(page: PageFacts): string {
   return facts
     .flatMap(([name, value]) => (value === null ? [] : [`${name.padEnd(14)}${printable(value, 300)}`]))
     .join("\n");
+}
+
+/** Where the text differs as wdiff writes it. */
+function changeLines({ changes }: PageFacts): string {
+  const lines = changes.flatMap(({ seenAt, kind, words, difference }) => [
+    `  ${seenAt}  ${kindWords[kind]}: ${printable(words, 300)}`,
+    ...(difference === null ? [] : [`    ${printable(differenceText(difference), 600)}`]),
+  ]);
+  return ["What changed", ...lines].join("\n");
 }
 
 const fetchColumns: readonly Column[] = [

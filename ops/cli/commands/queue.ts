@@ -17,10 +17,11 @@ import { whenWords } from "#core/format";
 import { boundedInteger } from "../bounded-number.ts";
 import { exitCodes } from "../exit-codes.ts";
 import { printWatched, type WatchedOptions, withWatch } from "../fleet/watched.ts";
+import { askedRange, type RangeOptions, withHistory, withRange } from "../history-text.ts";
 import { formatTable, printable } from "../output.ts";
 import { withDatabaseOptions } from "../read-database.ts";
 
-interface QueueOptions extends WatchedOptions {
+interface QueueOptions extends WatchedOptions, RangeOptions {
   readonly inHand?: boolean;
   readonly sort: InHandSort;
   readonly reason?: WaitReason;
@@ -28,7 +29,7 @@ interface QueueOptions extends WatchedOptions {
 }
 
 export function queueCommand(): Command {
-  return withWatch(withDatabaseOptions(new Command("queue")))
+  return withRange(withWatch(withDatabaseOptions(new Command("queue"))))
     .description("hosts that are due and not being fetched: how long they have waited, and for what")
     .addOption(new Option("--reason <reason>", "only those that wait for this").choices([...waitReasons]))
     .option("--in-hand", "instead, the hosts that are being crawled now: by whom and how fast")
@@ -66,14 +67,19 @@ async function queue(options: QueueOptions): Promise<void> {
   const read = async (pool: Pool) => {
     const now = new Date();
     const reads = createReports(pool, () => performance.now());
-    const [ages, hosts] = await Promise.all([
+    const range = askedRange(options, now);
+    const [ages, history, hosts] = await Promise.all([
       reads.queueAges(now),
+      range === null ? null : reads.charts("queue", range),
       reads.longestWaiting({ reason, most: limit }, now),
     ]);
     if (!options.watch && hosts.length === 0) process.exitCode = exitCodes.notFound;
-    return { at: now.toISOString(), reason, ages, hosts };
+    const answer = { at: now.toISOString(), reason, ages, hosts };
+    return history === null ? answer : { ...answer, history };
   };
-  await printWatched(options, read, ({ at, ages, hosts }) => queueText({ ages, hosts, now: new Date(at) }));
+  await printWatched(options, read, ({ at, ages, hosts, ...more }) =>
+    withHistory(queueText({ ages, hosts, now: new Date(at) }), "history" in more ? more.history : null),
+  );
 }
 
 export function queueText(answer: {

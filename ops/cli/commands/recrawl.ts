@@ -1,21 +1,23 @@
 /** `nearcrawl recrawl`: how often pages are fetched again, what the fleet manages of it, and why. */
 import { Command } from "commander";
 import type { Pool } from "pg";
+import { createChartReads } from "#coordinator/overview/chart-reads";
 import { createRecrawlPlanStore } from "#coordinator/recrawl/plan-store";
 import { noPlanWords, type RecrawlAnswer, recrawlAnswer, type ToldPlan } from "#coordinator/recrawl/routes";
 import { spanWords, whenWords } from "#core/format";
 import { boundedInteger } from "../bounded-number.ts";
 import { exitCodes } from "../exit-codes.ts";
 import { printWatched, type WatchedOptions, withWatch } from "../fleet/watched.ts";
+import { askedRange, type RangeOptions, withHistory, withRange } from "../history-text.ts";
 import { formatTable, printable } from "../output.ts";
 import { withDatabaseOptions } from "../read-database.ts";
 
-interface RecrawlOptions extends WatchedOptions {
+interface RecrawlOptions extends WatchedOptions, RangeOptions {
   readonly limit: number;
 }
 
 export function recrawlCommand(): Command {
-  return withWatch(withDatabaseOptions(new Command("recrawl")))
+  return withRange(withWatch(withDatabaseOptions(new Command("recrawl"))))
     .description("when pages are fetched again: groups and intervals, planned and achieved rates, and why")
     .option("--limit <n>", "plans at most, the latest first", boundedInteger(1, 1000), 10)
     .addHelpText(
@@ -27,11 +29,18 @@ export function recrawlCommand(): Command {
 
 async function recrawl(options: RecrawlOptions): Promise<void> {
   const read = async (pool: Pool) => {
-    const answer = await recrawlAnswer(createRecrawlPlanStore(pool), options.limit, new Date());
+    const now = new Date();
+    const range = askedRange(options, now);
+    const [answer, history] = await Promise.all([
+      recrawlAnswer(createRecrawlPlanStore(pool), options.limit, now),
+      range === null ? null : createChartReads(pool).charts("recrawl", range),
+    ]);
     if (!options.watch && answer.plans.length === 0) process.exitCode = exitCodes.notFound;
-    return answer;
+    return history === null ? answer : { ...answer, history };
   };
-  await printWatched(options, read, recrawlText);
+  await printWatched(options, read, (answer) =>
+    withHistory(recrawlText(answer), "history" in answer ? answer.history : null),
+  );
 }
 
 export function recrawlText({ plans, now }: RecrawlAnswer): string {

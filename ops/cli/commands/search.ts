@@ -1,13 +1,8 @@
 /** `nearcrawl search`: the pages that hold these words. */
 import { Command } from "commander";
 import { answersText } from "#coordinator/results/stated-uses";
-import {
-  filterFault,
-  maxSearchLimit,
-  maxSearchOffset,
-  type SearchOptions,
-  wordsFault,
-} from "#coordinator/search/query";
+import { operatorHelp, readOperators } from "#coordinator/search/operators";
+import { maxSearchLimit, maxSearchOffset, type SearchOptions, wordsFault } from "#coordinator/search/query";
 import { searchPages } from "#coordinator/search/search";
 import { type FoundPage, facetNames, type SearchAnswer } from "#coordinator/search/search-answer";
 import { createReports } from "#coordinator/who/reads";
@@ -22,14 +17,22 @@ interface SearchCommandOptions extends DatabaseOptions, Omit<SearchOptions, "lim
   readonly offset: string;
 }
 
+const operatorLines = operatorHelp.map(([typed, words]) => `  ${typed.padEnd(24)}${words}`).join("\n");
+
 export function searchCommand(): Command {
   const command = new Command("search")
     .description("search the crawled pages")
-    .argument("<words...>", 'words; "quoted phrases", or, -not')
+    .argument("<words...>", 'words; "quoted phrases", or, -not; filters such as site:example.org')
     .option("--limit <n>", `results at most, up to ${maxSearchLimit}`, "10")
     .option("--offset <n>", `leave out the first N results, up to ${maxSearchOffset}`, "0")
     .option("--language <code>", "only pages in this language, such as en")
     .option("--host <host>", "only pages of this host and of those below it")
+    .option(
+      "--exclude-host <hosts>",
+      "no pages of these hosts, with commas between them, and of those below them",
+    )
+    .option("--title <words>", "only pages whose title has these words")
+    .option("--type <type>", "only pages of this type: html or text")
     .option("--country <code>", "only pages of hosts that lie in this country, such as DE")
     .option("--crawler <name>", "only pages that this crawler fetched")
     .option(
@@ -46,7 +49,7 @@ export function searchCommand(): Command {
   return withDatabaseOptions(command)
     .addHelpText(
       "after",
-      "\nExamples:\n  nearcrawl search harbour -ferry --language en\n  nearcrawl search '\"harbour wall\"' --host example.org --sort date\n\nExit code 3 when no page matches.",
+      `\nExamples:\n  nearcrawl search harbour -ferry --language en\n  nearcrawl search '"harbour wall"' --host example.org --sort date\n  nearcrawl search ferry site:example.org after:2026-01-01\n\nFilters among the words:\n${operatorLines}\n\nExit code 3 when no page matches.`,
     )
     .action((words: string[], options: SearchCommandOptions) => search(words.join(" "), options));
 }
@@ -58,15 +61,13 @@ async function search(words: string, options: SearchCommandOptions): Promise<voi
     limit: wholeNumber("--limit", limit, maxSearchLimit),
     offset: wholeNumber("--offset", offset, maxSearchOffset),
   };
-  const tooLong = wordsFault(words);
-  if (tooLong !== null) throw new UsageError(tooLong);
-  const fault = filterFault(asked);
-  if (fault !== null) throw new UsageError(`--${fault}`);
+  const typed = wordsFault(words) ?? readOperators(words, asked);
+  if (typeof typed === "string") throw new UsageError(typed);
   const answer = await readDatabase(commandContext(options), ({ pool }) =>
     searchPages(
       createReports(pool, () => performance.now()),
-      words,
-      asked,
+      typed.words,
+      typed.options,
       new Date(),
     ),
   );

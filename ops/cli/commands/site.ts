@@ -1,4 +1,4 @@
-/** `nearcrawl site`: the hosts that the crawl knows, filtered and sorted. */
+/** `nearcrawl site`: the hosts that the crawl knows, filtered and sorted; `nearcrawl site HOST`: one of them. */
 import { Command, Option } from "commander";
 import type { Pool } from "pg";
 import { sitesAsCsv } from "#coordinator/sites/sites-export";
@@ -24,8 +24,9 @@ import { commandContext } from "../command-context.ts";
 import { exitCodes } from "../exit-codes.ts";
 import { formatTable, printAnswer, printable } from "../output.ts";
 import { type DatabaseOptions, readDatabase, withDatabaseOptions } from "../read-database.ts";
+import { type SiteOptions, showSite, withSiteOptions } from "../show-site.ts";
 
-interface SiteOptions extends DatabaseOptions, Partial<Record<Exclude<SitesParameter, "limit">, string>> {
+interface ListOptions extends DatabaseOptions, Partial<Record<Exclude<SitesParameter, "limit">, string>> {
   readonly limit: number;
   readonly csv?: boolean;
 }
@@ -34,8 +35,9 @@ interface SiteOptions extends DatabaseOptions, Partial<Record<Exclude<SitesParam
 const mostInFile = 1_000_000;
 
 export function siteCommand(): Command {
-  return withDatabaseOptions(new Command("site"))
-    .description("hosts that the crawl knows: their state, crawler, pages, failures; filtered and sorted")
+  return withSiteOptions(withDatabaseOptions(new Command("site")))
+    .argument("[host]", "one host, in any spelling (default: the list of all)")
+    .description("hosts that the crawl knows, filtered and sorted; or one host, a part at a time")
     .option("--host <text>", "whose names begin so")
     .option("--under <domain>", "a domain: its host and all below it")
     .addOption(new Option("--state <state>", "in this state").choices([...siteStates]))
@@ -54,17 +56,19 @@ export function siteCommand(): Command {
         "up or down (default: names up, the longest not fetched first, all else the most first)",
       ).choices(["up", "down"]),
     )
-    .option("--after <place>", "go on behind it: what an answer ended with")
     .option("--limit <n>", "sites at most", boundedInteger(1, sitesLimit.most), sitesLimit.usual)
     .option("--csv", "print all that match as CSV, up to 1,000,000")
     .addHelpText(
       "after",
-      "\nThe web page: /sites. Exit codes: 0 done, 1 failed, 2 wrong usage, 3 no site matches.\n\nExamples:\n  nearcrawl site --sort failures\n  nearcrawl site --under example.org --state blocked\n  nearcrawl site --country CY --language el --sort pages --json\n  nearcrawl site --crawler athens --csv > sites.csv",
+      "\nThe web pages: /sites, /sites/HOST. Exit codes: 0 done, 1 failed, 2 wrong usage, 3 no site matches, or the crawl does not know the host.\n\nExamples:\n  nearcrawl site --sort failures\n  nearcrawl site --under example.org --state blocked\n  nearcrawl site --country CY --language el --sort pages --json\n  nearcrawl site --crawler athens --csv > sites.csv\n  nearcrawl site www.example.org\n  nearcrawl site www.example.org --part pages --filter failing\n  nearcrawl site www.example.org --part changes --days 1",
     )
-    .action(async (options: SiteOptions) => await listSites(options));
+    .action(
+      async (host: string | undefined, options: ListOptions & SiteOptions) =>
+        await (host === undefined ? listSites(options) : showSite(host, options)),
+    );
 }
 
-export async function listSites(options: SiteOptions): Promise<void> {
+export async function listSites(options: ListOptions): Promise<void> {
   const question = readSitesQuestion((name) => String(options[name] ?? ""));
   if (typeof question === "string") throw new UsageError(question);
   await readDatabase(commandContext(options), async ({ pool }) => {

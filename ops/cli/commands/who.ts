@@ -16,10 +16,13 @@ import { whoText } from "../who-text.ts";
 export function whoCommand(): Command {
   return withDatabaseOptions(new Command("who"))
     .description("who crawls this, and why (not)?")
-    .argument("<question...>", "URL, host, IP address, range, organisation (handle or name) or crawler")
+    .argument(
+      "<question...>",
+      "URL, host, IP address, range, organisation (handle or name), country or crawler",
+    )
     .addHelpText(
       "after",
-      "\nExamples:\n  nearcrawl who https://www.example.org/\n  nearcrawl who 198.51.100.0/24\n  nearcrawl who Example Networks\n\nExit codes: 0 done, 1 failed, 2 wrong usage, 3 nothing is known of it.\nThe same as a page: /who?q=…",
+      "\nExamples:\n  nearcrawl who https://www.example.org/\n  nearcrawl who 198.51.100.0/24\n  nearcrawl who Example Networks\n  nearcrawl who country:DE\n\nA country, an organisation or a range answers with what lies in its space.\nExit codes: 0 done, 1 failed, 2 wrong usage, 3 nothing is known of it.\nThe same as a page: /who?q=…",
     )
     .action((words: string[], options: DatabaseOptions) => who(words.join(" "), options));
 }

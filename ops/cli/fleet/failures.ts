@@ -1,14 +1,18 @@
 /** `nearcrawl fleet failures`: fetches that failed, whose fault it was, and the latest with words. */
 import { Command, Option } from "commander";
 import type { Blame, FailureLine, FailureShares } from "#coordinator/fleet/fleet-view";
+import { createChartReads } from "#coordinator/overview/chart-reads";
 import { failureShares, latestFailures } from "#coordinator/overview/failure-reads";
+import type { ChartHistory } from "#core/chart-history";
+import { leastSamples, percentText } from "#core/format";
 import { blames } from "#protocol/result";
 import { boundedInteger } from "../bounded-number.ts";
+import { askedRange, type RangeOptions, withHistory, withRange } from "../history-text.ts";
 import { formatTable, printable } from "../output.ts";
 import { withDatabaseOptions } from "../read-database.ts";
 import { checkedName, printWatched, type WatchedOptions, withWatch } from "./watched.ts";
 
-interface FailuresOptions extends WatchedOptions {
+interface FailuresOptions extends WatchedOptions, RangeOptions {
   readonly blame?: Blame;
   readonly crawler?: string;
   readonly host?: string;
@@ -19,12 +23,13 @@ interface FailuresOptions extends WatchedOptions {
 export interface Failures {
   readonly shares: FailureShares;
   readonly latest: readonly FailureLine[];
+  readonly history?: ChartHistory;
 }
 
 const hourMs = 3_600_000;
 
 export function failuresCommand(): Command {
-  return withWatch(withDatabaseOptions(new Command("failures")))
+  return withRange(withWatch(withDatabaseOptions(new Command("failures"))))
     .description("fetches that failed: shares by blame and crawler, and the latest of them with words")
     .addOption(new Option("--blame <side>", "the fault of this side only").choices([...blames]))
     .option("--crawler <name>", "of this crawler only (the latest)", checkedName)
@@ -45,14 +50,17 @@ export function failuresCommand(): Command {
       await printWatched(
         options,
         async (pool): Promise<Failures> => {
-          const since = new Date(Date.now() - Number(hours) * hourMs);
-          const [shares, latest] = await Promise.all([
+          const now = new Date();
+          const since = new Date(now.getTime() - Number(hours) * hourMs);
+          const range = askedRange(options, now);
+          const [shares, history, latest] = await Promise.all([
             failureShares(pool, since),
+            range === null ? null : createChartReads(pool).charts("failures", range),
             latestFailures(pool, { ...query, since, most }),
           ]);
-          return { shares, latest };
+          return { shares, latest, ...(history === null ? {} : { history }) };
         },
-        failuresText,
+        (failures) => withHistory(failuresText(failures), failures.history),
       );
     });
 }
@@ -97,4 +105,4 @@ function latestText(latest: readonly FailureLine[]): string {
 }
 
 const shareText = (count: number, of: number) =>
-  count === 0 ? "0" : `${count} = ${((100 * count) / of).toFixed(1)} %`;
+  count === 0 || of < leastSamples ? String(count) : `${count} = ${percentText(count / of)}`;

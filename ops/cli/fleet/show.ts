@@ -1,36 +1,57 @@
 /** `nearcrawl fleet show`: one crawler in plain sentences, as the coordinator has noted it. */
 import { Command } from "commander";
+import type { Pool } from "pg";
 import { type CrawlerRecord, crawlerRecord } from "#coordinator/fleet/crawler-reads";
 import { stateWords } from "#coordinator/fleet/fleet-entry";
+import { createChartReads } from "#coordinator/overview/chart-reads";
 import { standingWords } from "#coordinator/trust/judge-crawler";
+import type { ChartHistory } from "#core/chart-history";
 import { commandContext } from "../command-context.ts";
+import { askedRange, type RangeOptions, withHistory, withRange } from "../history-text.ts";
 import { printAnswer, printable } from "../output.ts";
 import { readDatabase, withDatabaseOptions } from "../read-database.ts";
 import { checkedName, nobodyOfThatName, printWatched, type WatchedOptions, withWatch } from "./watched.ts";
 
 export function showCommand(): Command {
-  return withWatch(withDatabaseOptions(new Command("show")))
+  return withRange(withWatch(withDatabaseOptions(new Command("show"))))
     .argument("<name>", "the crawler's name", checkedName)
     .description(
       "one crawler: since when it is there or away and why, its last words, limits, releases, incidents, trust",
     )
-    .action(async (name: string, options: WatchedOptions) => {
+    .action(async (name: string, options: ShowOptions) => {
       if (options.watch) return await watchOne(name, options);
       const record = await readDatabase(
         commandContext(options),
-        async ({ pool }) => await crawlerRecord(pool, name, new Date()),
+        async ({ pool }) => await readRecord(pool, name, options),
       );
       if (record === null) return nobodyOfThatName(name);
-      printAnswer(options, record, recordText(record));
+      printAnswer(options, record, withHistory(recordText(record), record.history));
     });
 }
 
-async function watchOne(name: string, options: WatchedOptions): Promise<void> {
+type ShowOptions = WatchedOptions & RangeOptions;
+
+async function watchOne(name: string, options: ShowOptions): Promise<void> {
   await printWatched(
     options,
-    async (pool) => await crawlerRecord(pool, name, new Date()),
-    (record) => (record === null ? `there is no crawler ${name}: nearcrawl fleet list` : recordText(record)),
+    async (pool) => await readRecord(pool, name, options),
+    (record) =>
+      record === null
+        ? `there is no crawler ${name}: nearcrawl fleet list`
+        : withHistory(recordText(record), record.history),
   );
+}
+
+async function readRecord(
+  pool: Pool,
+  name: string,
+  options: RangeOptions,
+): Promise<(CrawlerRecord & { readonly history?: ChartHistory }) | null> {
+  const now = new Date();
+  const range = askedRange(options, now);
+  const record = await crawlerRecord(pool, name, now);
+  if (record === null || range === null) return record;
+  return { ...record, history: await createChartReads(pool).crawlerCharts(record, range) };
 }
 
 /** Words of a crawler cannot steer the terminal. */
@@ -60,7 +81,7 @@ function stateSentence({
   if (revoked) return "access revoked; nearcrawl fleet reinvite takes it back.";
   if (lastSeenAt === null) return "it has never connected.";
   if (state === "offline")
-    return `offline since ${minute(lastSeenAt)}: ${words(offlineReason ?? "no reason was noted")}.`;
+    return `offline since ${minute(lastSeenAt)}: ${words(offlineReason ?? "no reason was recorded")}.`;
   const since = connectedAt === null ? "" : ` since ${minute(new Date(connectedAt))}`;
   return draining === null
     ? `connected${since}.`

@@ -36,7 +36,7 @@ export function fetchCommand(): Command {
   return withCacheOptions(new Command("fetch"))
     .description("download the registries' files into the cache folder")
     .argument("[source...]", "names that `rir sources` lists (default: all that are set up)")
-    .option("--accept-smaller", "take a file also when it is much smaller than the last one")
+    .option("--accept-smaller", "accept files that are much smaller than before")
     .option("--contact <address>", "told to the registries in the User-Agent: an e-mail address or a URL")
     .addHelpText("after", help)
     .action(fetch);

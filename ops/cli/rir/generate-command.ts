@@ -156,7 +156,7 @@ function stateText({ state, makeUp }: RegistryAccount): string {
   const { depths, ipv4NotCidr, unary } = makeUp;
   const shares = depths.map((number, at) => `${at + 1}: ${count(number)}`).join(", ");
   return [
-    `${count(state.subnets)} subnets (${count(state.ipv4Subnets)} IPv4, ${count(state.ipv6Subnets)} IPv6), at most ${state.deepest} deep; ${count(state.holders)} holders, ${count(state.withoutHolder)} subnets without one; ${count(state.duplicates)} records merged with another of the same range; ${count(state.crossings)} pairs of crossing ranges`,
+    `${count(state.subnets)} subnets (${count(state.ipv4Subnets)} IPv4, ${count(state.ipv6Subnets)} IPv6), at most ${state.deepest} deep; ${count(state.holders)} holders, ${count(state.withoutHolder)} subnets without one; ${count(state.duplicates)} records merged with another of the same range; ${count(state.crossings)} pairs of overlapping ranges`,
     `${count(ipv4NotCidr)} IPv4 ranges are no CIDR block, ${count(unary)} ranges are one address; subnets by depth: ${shares}`,
   ].join("\n");
 }

@@ -159,7 +159,7 @@ function samplesText({ samples }: ImportPlan): string {
       ? ""
       : [subnet.holder, subnet.country, subnet.registry, subnet.name].filter(Boolean).join(" · ");
   const under = (subnet: ImportPlan["samples"]["added"][number]["before"]) =>
-    subnet?.under ? `under ${subnet.under}` : "under nothing";
+    subnet?.under ? `under ${subnet.under}` : "at the top";
   const rows = (["added", "returned", "removed", "changed", "moved"] as const).flatMap((kind) =>
     samples[kind].map(({ range, before, after }) => [
       kind,
@@ -210,7 +210,7 @@ function stateText(state: SourceCheck["state"]): string {
   const lines = [
     `${count(state.subnets)} subnets (${count(state.ipv4Subnets)} IPv4, ${count(state.ipv6Subnets)} IPv6), at most ${state.deepest} deep; ${count(state.holders)} holders, ${count(state.withoutHolder)} subnets without one; ${count(state.duplicates)} records merged with another of the same range`,
   ];
-  if (state.crossings > 0) lines.push(`${count(state.crossings)} pairs of crossing ranges, kept both:`);
+  if (state.crossings > 0) lines.push(`${count(state.crossings)} pairs of overlapping ranges, both kept:`);
   const shown = state.crossingSamples.slice(0, crossingsShown);
   lines.push(...shown.map(({ earlier, later }) => `  ${earlier} × ${later}`));
   if (state.crossings > shown.length) lines.push("  and more: --json lists up to a thousand");
@@ -221,7 +221,7 @@ function stateText(state: SourceCheck["state"]): string {
 
 export function checkCommand(): Command {
   return new Command("check")
-    .description("read sources and report, without a database: counts, malformed records, crossing ranges")
+    .description("read sources and report, without a database: counts, malformed records, overlapping ranges")
     .argument("<source...>", "files or folders")
     .option("--json", "print for programs")
     .addHelpText("after", "\nExample:\n  nearcrawl rir check delegated-afrinic-extended-latest.txt.gz")

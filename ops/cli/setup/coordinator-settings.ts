@@ -19,11 +19,44 @@ export function settingsFileOf(home: string, named?: string): string | null {
  * The coordinator's part of it, unchecked: without `databaseUrl`, which commands read (command-context). Throws a
  * ConfigError that names the file and the line.
  */
-export function readCoordinatorSettings(file: string | null): Record<string, unknown> {
+export function readCoordinatorSettings(
+  file: string | null,
+  environment: NodeJS.ProcessEnv = process.env,
+): Record<string, unknown> {
   if (file === null) return {};
   const { databaseUrl: _, ...settings } = readSettingsFile(file);
-  return settings;
+  return withAlertSecrets(settings, environment);
 }
+
+/** Secrets of alerts that stand in the environment, and so in no file; what is no such setting is left to the check. */
+function withAlertSecrets(
+  settings: Record<string, unknown>,
+  environment: NodeJS.ProcessEnv,
+): Record<string, unknown> {
+  const { alerts } = settings;
+  if (!isTable(alerts)) return settings;
+  const { webhooks, email } = alerts;
+  const { NEARCRAWL_SMTP_PASSWORD: password } = environment;
+  const withSecret = (webhook: unknown) => {
+    if (!isTable(webhook) || typeof webhook.name !== "string") return webhook;
+    const secret = environment[webhookSecretVariable(webhook.name)];
+    return secret ? { ...webhook, secret, secretFile: null } : webhook;
+  };
+  return {
+    ...settings,
+    alerts: {
+      ...alerts,
+      ...(Array.isArray(webhooks) ? { webhooks: webhooks.map(withSecret) } : {}),
+      ...(isTable(email) && password ? { email: { ...email, password, passwordFile: null } } : {}),
+    },
+  };
+}
+
+const isTable = (value: unknown): value is Record<string, unknown> =>
+  typeof value === "object" && value !== null && !Array.isArray(value);
+
+const webhookSecretVariable = (name: string) =>
+  `NEARCRAWL_WEBHOOK_SECRET_${name.toUpperCase().replaceAll("-", "_")}`;
 
 /** What `check` finds wrong with settings of a file, with its lines. */
 export function withPlaces<T>(file: string | null, check: () => T): T {

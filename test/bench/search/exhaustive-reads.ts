@@ -44,7 +44,7 @@ async function matchesOf(pool: Pool, query: SearchQuery): Promise<ReadCandidate[
     const filters = filtersOf({ query, hosts });
     const queries = await wordQueries(
       client,
-      query.words,
+      { words: query.words },
       known.map((row) => row.text_search_config),
     );
     await client.query("set local work_mem = '256MB'");
@@ -54,6 +54,7 @@ async function matchesOf(pool: Pool, query: SearchQuery): Promise<ReadCandidate[
       queries.map(({ headQuery }) => headQuery),
       queries.map(({ anyQuery }) => anyQuery),
       queries.map(() => ""),
+      queries.map(() => null),
       ...filters.values,
     ]);
     return rows.map((row) => readCandidate(row, queries[row.arm - 1]!.query));
@@ -70,8 +71,8 @@ const matchesSql = (filters: string) => `
     p.duplicate_url_hash is not null as is_copy, p.text_group,
     extract(epoch from p.published_at)::float8 as published_s,
     extract(epoch from p.fetched_at)::float8 as fetched_s
-  from unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[])
-    with ordinality as arm (configurations, query, head_query, any_query, loose_query, at)
+  from unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[])
+    with ordinality as arm (configurations, query, head_query, any_query, loose_query, title_query, at)
   join page p on (p.lexemes @@ arm.query::tsquery or p.head @@ arm.head_query::tsquery)
     and p.text_search_config = any(string_to_array(arm.configurations, ','))
     and not p.noindex${filters}`;

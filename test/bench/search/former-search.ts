@@ -85,7 +85,7 @@ async function candidatesOf(pool: Pool, around: Around, query: SearchQuery): Pro
     const found = await boundedRead(pool, longestMs, async (client) => {
       if (at === 0) {
         const { host } = query.filters;
-        queries = await wordQueries(client, query.words, around.configurations);
+        queries = await wordQueries(client, { words: query.words }, around.configurations);
         hosts = host === null ? null : await hostsOfSite(client, host);
       }
       if (queries.length === 0) return [];
@@ -158,6 +158,7 @@ async function takeStep(
       queries.map(({ headQuery }) => headQuery),
       queries.map(({ anyQuery }) => anyQuery),
       queries.map(({ looseQuery, query }) => looseQuery ?? query),
+      queries.map(() => null),
       ...filters.values,
     ],
   });
@@ -198,8 +199,8 @@ function stepSql(
   };
   return `
   select found.*
-  from unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[])
-    with ordinality as arm (configurations, query, head_query, any_query, loose_query, at)
+  from unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[])
+    with ordinality as arm (configurations, query, head_query, any_query, loose_query, title_query, at)
   cross join lateral (
     select m.*
     from (${parts.map((part) => `(${pages(part)})`).join("\n union all ")}) m

@@ -31,7 +31,7 @@ it("lists what a filter leaves, and says by its exit code that nothing is left",
   expect(await explored("--state", "waiting")).toContain("2 in 0.0.0.0/0.");
   expect(await run("--country", "CY")).toMatchObject({
     code: 3,
-    out: expect.stringContaining("No subnet of 0.0.0.0/0 is like that."),
+    out: expect.stringContaining("No subnet of 0.0.0.0/0 matches."),
   });
 });
 
@@ -40,7 +40,16 @@ it("draws a map of letters, two to a cell", async () => {
 
   expect(lines[0]).toBe("1.2.0.0/16 by crawler");
   expect(lines.slice(2, 34).join("")).toMatch(/^(│A{64}│)+/);
-  expect(lines.join("\n")).toMatch(/ A {2}athens, 100\.0 % of the cells/);
+  expect(lines.join("\n")).toMatch(/ A {2}athens: \d subnets, \d/);
+});
+
+it("counts by country, with a median once there is one", async () => {
+  const text = await explored("--countries");
+  const json = JSON.parse(await explored("--countries", "--country", "gr", "--json"));
+
+  expect(text).toMatch(/GR {2}Greece .*too few yet .*athens: /);
+  expect(json.picked).toMatchObject({ country: "GR", state: "few", medianRttMs: null });
+  expect(await run("--countries", "--country", "CY")).toMatchObject({ code: 3 });
 });
 
 it("writes CSV and JSON", async () => {

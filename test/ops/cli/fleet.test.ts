@@ -60,7 +60,7 @@ describe("nearcrawl fleet", { timeout: 120_000 }, () => {
       subnets: 1,
       draining: { askedBy: "operator", subnets: 2 },
     });
-    expect(text.out).toContain("hands over: 1 of 2 subnets done, 0 leases open");
+    expect(text.out).toContain("draining: 1 of 2 subnets handed over, 0 leases open");
     expect(JSON.parse(resumed.out)).toMatchObject({ name: "north", state: "online", draining: null });
   });
 

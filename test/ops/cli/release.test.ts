@@ -211,7 +211,7 @@ describe("a release", () => {
     ];
     const second = JSON.parse(await run(...both, "--json")) as { digests: string[] };
 
-    expect(automatic).toMatch(/one \(athens\) .* moves on by itself: nobody runs it yet/);
+    expect(automatic).toMatch(/one \(athens\) .* advances automatically: nobody runs it yet/);
     expect(second.digests).toEqual(["1".repeat(64), release?.digest]);
   });
 });

@@ -97,7 +97,13 @@ function questionOf(word: string) {
   const quoted = `'${word}'`;
   return {
     arms: [
-      { configurations: ["english", "german", "simple"], query: quoted, headQuery: quoted, anyQuery: quoted },
+      {
+        configurations: ["english", "german", "simple"],
+        query: quoted,
+        headQuery: quoted,
+        anyQuery: quoted,
+        titleQuery: null,
+      },
     ],
     ...{ plainWords: [], crawlerId: null, sort: "relevance" as const, wanted: 10, nowS: 0 },
     filters: {
@@ -108,6 +114,9 @@ function questionOf(word: string) {
       from: null,
       to: null,
       preference: null,
+      excludeHost: null,
+      title: null,
+      type: null,
     },
   };
 }

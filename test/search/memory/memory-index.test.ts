@@ -19,6 +19,9 @@ const noFilters = {
   from: null,
   to: null,
   preference: null,
+  excludeHost: null,
+  title: null,
+  type: null,
 };
 
 let database: Database;
@@ -37,7 +40,7 @@ async function questionOf(words: string, changed: Partial<IndexQuestion> = {}): 
   const { rows } = await database.pool.query<{ text_search_config: string }>(configurationsSql);
   const arms = await wordQueries(
     database.pool,
-    words,
+    { words, title: changed.filters?.title ?? null },
     rows.map((row) => row.text_search_config),
   );
   return {
@@ -51,6 +54,10 @@ async function questionOf(words: string, changed: Partial<IndexQuestion> = {}): 
     ...changed,
   };
 }
+
+/** By the weights of what Postgres keeps. */
+const inTitle = (lexemes: string) =>
+  `exists (select from unnest(p.lexemes) l where l.lexeme = any('${lexemes}') and 'A' = any(l.weights))`;
 
 interface Match {
   url_hash: string;
@@ -131,6 +138,16 @@ describe("a search of the index in memory", () => {
       [{ preference: "ai-train=unstated" as never }, "true"],
       [{ preference: "ai-train=denied" as never }, "false"],
       [{ country: "ZZ" as never }, "false"],
+      [
+        { excludeHost: "www.example.org,hafen.example" as never },
+        "p.host not in ('www.example.org', 'a.www.example.org', 'hafen.example')",
+      ],
+      [{ excludeHost: "nowhere.example" as never }, "true"],
+      [{ title: "Ferries" as never }, inTitle("{ferri,ferries}")],
+      [{ title: '"ferry harbour"' as never }, "p.title ~ 'ferr(y|ies) harbour'"],
+      [{ title: "the" as never }, "(p.text_search_config = 'english' or p.title ~ '\\mthe\\M')"],
+      [{ type: "html" as never }, "true"],
+      [{ type: "text" as never }, "false"],
     ];
     for (const [changed, condition] of filters) {
       const question = await questionOf("2026", { filters: { ...noFilters, ...changed }, crawlerId: 2 });

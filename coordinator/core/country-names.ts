@@ -1,0 +1,40 @@
+/** Countries by their codes (ISO 3166-1 alpha-2) and their English names. */
+
+const countryNames = new Intl.DisplayNames("en", { type: "region", fallback: "none" });
+
+/** A look-up costs microseconds, and a page of results has dozens. */
+const knownNames = new Map<string, string>();
+
+/** The code itself where it is none. */
+export function countryName(code: string): string {
+  if (!/^[A-Z]{2}$/.test(code)) return code;
+  const known = knownNames.get(code) ?? countryNames.of(code) ?? code;
+  knownNames.set(code, known);
+  return known;
+}
+
+/** Codes that stand for no country: private use, or nowhere (CLDR names them all the same). */
+const noCountries: ReadonlySet<string> = new Set(["ZZ", "XA", "XB", "QO", "EZ", "UN"]);
+
+let codesByName: ReadonlyMap<string, string> | null = null;
+
+/** Of a code or an English name, in any case; null: there is no such country. */
+export function countryCode(text: string): string | null {
+  codesByName ??= readCodes();
+  return codesByName.get(text.trim().toLowerCase()) ?? null;
+}
+
+function readCodes(): Map<string, string> {
+  const codes = new Map<string, string>();
+  const letters = [..."ABCDEFGHIJKLMNOPQRSTUVWXYZ"];
+  for (const code of letters.flatMap((a) => letters.map((b) => a + b))) {
+    const name = countryNames.of(code);
+    if (name === undefined || noCountries.has(code)) continue;
+    // Withdrawn codes stand for what took their place: DD for DE, UK for GB.
+    const [canonical = ""] = Intl.getCanonicalLocales(`und-${code}`);
+    const inForce = canonical.slice("und-".length);
+    codes.set(code.toLowerCase(), inForce);
+    if (inForce === code) codes.set(name.toLowerCase(), code);
+  }
+  return codes;
+}

@@ -1,0 +1,73 @@
+/** The API of the one box: everything that can be opened, by its name. */
+import { z } from "zod";
+import { type ApiOperations, errorAnswer } from "../web/api-operation.ts";
+import { foundKinds, longestQuestion, mostOfKind } from "./find.ts";
+
+const found = z
+  .strictObject({
+    kind: z.enum(foundKinds),
+    title: z.string(),
+    words: z.string().describe("What it is, or how it stands, in a sentence at most."),
+    href: z.string().describe("Of a page here."),
+  })
+  .meta({ id: "Found" });
+
+const foundAnswer = z
+  .strictObject({
+    question: z.string(),
+    results: z.array(found).describe("Kinds in the order of their best match; within a kind the best first."),
+    more: z.array(z.enum(foundKinds)).describe(`Kinds of which there are more than the ${mostOfKind} shown.`),
+    note: z.string().nullable().describe("Why something may be missing; null: nothing is."),
+  })
+  .meta({ id: "FoundAnswer" });
+
+export const findApi = {
+  find: {
+    method: "get",
+    path: "/api/find",
+    needs: null,
+    tokenToo: true,
+    summary: "Find a page, crawler, host, setting or action by its name",
+    description:
+      "What the search box at the top of every page asks. Exact matches come first, then names that begin with the question, names of which a word begins with it, and names that hold it; of hosts, exact ones, those below the site, and those that begin with it. Only what the asker may open is found. An empty question is answered with the asker's saved views and the main pages.",
+    parameters: {
+      query: {
+        q: z
+          .string()
+          .optional()
+          .meta({
+            description: `Part of a name, a host, an address, a range or a URL; at most ${longestQuestion} characters.`,
+            example: "athens",
+          }),
+      },
+    },
+    answers: {
+      200: {
+        description: "What was found",
+        schema: foundAnswer,
+        example: {
+          question: "athens",
+          results: [
+            {
+              kind: "crawler",
+              title: "athens",
+              words: "online, in Athens, GR",
+              href: "/crawlers/athens",
+            },
+            {
+              kind: "action",
+              title: "Drain athens",
+              words: "Its subnets go to other crawlers",
+              href: "/crawlers/athens",
+            },
+          ],
+          more: [],
+          note: null,
+        },
+      },
+      400: errorAnswer("The question is too long", {
+        error: { status: 400, message: `The question is longer than ${longestQuestion} characters.` },
+      }),
+    },
+  },
+} satisfies ApiOperations;

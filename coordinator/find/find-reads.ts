@@ -1,0 +1,101 @@
+/** What the box asks the database: crawlers by a part of their name, and hosts by how their name begins or ends. */
+import type { Pool, PoolClient } from "pg";
+import { hostHashOf, hostNamed } from "#core/url-key";
+import { isOfSite } from "../frontier/back-link-writes.ts";
+import { boundedRead } from "../search/candidate-reads.ts";
+import type { FindReads, FoundCrawler, FoundHost, NamedRows } from "./find.ts";
+
+/** People type meanwhile: a late answer is none. */
+const longestMs = 400;
+
+export function createFindReads(pool: Pool): FindReads {
+  return {
+    crawlers: async (text, within, most) =>
+      await boundedRead(pool, longestMs, async (client) => await crawlers(client, { text, within, most })),
+    hosts: async (text, most) =>
+      await boundedRead(pool, longestMs, async (client) => await hosts(client, text, most)),
+  };
+}
+
+interface Asked {
+  readonly text: string;
+  readonly within: readonly string[] | null;
+  readonly most: number;
+}
+
+/** All of them are looked at: there are thousands at most. */
+async function crawlers(client: PoolClient, { text, within, most }: Asked): Promise<NamedRows<FoundCrawler>> {
+  const { rows } = await client.query<FoundCrawler>({
+    name: "find-crawlers",
+    text: `select c.name, case when c.revoked_at is null then c.state else 'removed' end as state, c.place, c.country
+      from crawler c
+      where strpos(lower(c.name), $1) > 0 and ($2::text[] is null or c.name = any($2::text[]))
+      order by c.revoked_at is not null,
+        case
+          when lower(c.name) = $1 then 0
+          when starts_with(lower(c.name), $1) then 1
+          when strpos(translate(lower(c.name), '._', '--'), '-' || $1) > 0 then 2
+          else 3
+        end,
+        c.name
+      limit $3`,
+    values: [text, within, most + 1],
+  });
+  return cut(rows, most);
+}
+
+const columns = `h.host, h.state, h.url_count as urls, h.fetched_urls as "fetchedUrls",
+  h.opt_out_id is not null as "hasOptedOut"`;
+
+/** Those that begin so, with the host itself first; `name`: as people read it. Their list follows the frontier in minutes. */
+const begun = (at: number, name: "host" | "name", first: string, after: string) => `
+  select ${at}, one.name, ${columns}
+  from (
+    select s.host_hash, s.name from site s
+    where s.${name} >= ${first}::text collate "C" and s.${name} < ${after}::text collate "C"
+    order by s.${name} limit $3
+  ) one
+  join frontier_host h using (host_hash)`;
+
+/** Each way by an index of its own, and no more rows of each than are shown. */
+async function hosts(client: PoolClient, text: string, most: number): Promise<NamedRows<FoundHost>> {
+  const host = hostNamed(text) ?? text;
+  // Names of hosts are ASCII in small letters.
+  const isHost = /^[a-z0-9._-]{1,253}$/.test(host);
+  if (!isHost && !/^[\p{L}\p{N}\p{M}._-]+$/u.test(text)) return { rows: [], more: false };
+  const named = isHost ? host : "";
+  const { rows } = await client.query<FoundHost>({
+    name: "find-hosts",
+    text: `select found.name, found.host, found.state, found.urls, found."fetchedUrls", found."hasOptedOut"
+      from (
+        (select 1 as at, s.name, ${columns} from frontier_host h left join site s using (host_hash) where h.host_hash = $1::bigint)
+        union all
+        (select 2, null, ${columns} from frontier_host h where ${isOfSite("h.host", "$2::text")} limit $3)
+        union all (${begun(3, "host", "$2", "$4")})
+        union all (${begun(4, "host", "$5", "$6")})
+        union all (${begun(5, "name", "$7", "$8")})
+      ) found
+      order by found.at, found.host`,
+    values: [
+      ...[hostHashOf(named), named, most + 1, afterAll(named), `www.${named}`, afterAll(`www.${named}`)],
+      ...[text, afterAll(text)],
+    ],
+  });
+  const once = new Map<string, FoundHost>();
+  for (const row of rows) {
+    const known = once.get(row.host);
+    once.set(row.host, known === undefined ? row : { ...known, name: known.name ?? row.name });
+  }
+  return cut([...once.values()], most);
+}
+
+/** The first text after all that begin so, by the order of code points. */
+function afterAll(text: string): string {
+  const characters = [...text];
+  const last = characters.pop()?.codePointAt(0) ?? 0x10_ff_ff;
+  return last >= 0xd7_ff ? text : characters.join("") + String.fromCodePoint(last + 1);
+}
+
+function cut<Row>(rows: readonly Row[], most: number): NamedRows<Row> {
+  return { rows: rows.slice(0, most), more: rows.length > most };
+}

@@ -1,0 +1,277 @@
+/**
+ * The one box: everything that can be opened, by a part of its name. What matches exactly comes before what begins with the
+ * question, then names of which a word begins with it, then what holds it anywhere. What the viewer may not open is not
+ * found.
+ */
+import { type Actor, mayDo } from "#core/actor";
+import { parseAddress } from "#core/ip/address";
+import { parseRange } from "#core/ip/range";
+import { hostNamed, urlKeyOf } from "#core/url-key";
+import type { SavedView } from "../access/saved-view.ts";
+import { pathWith } from "../web/html.ts";
+import { actionPlaces, crawlerActions, type Place, pagePlaces, settingPlaces } from "./places.ts";
+
+/** In the order in which they come where none matches better. */
+export const foundKinds = ["view", "page", "crawler", "host", "who", "setting", "action"] as const;
+export type FoundKind = (typeof foundKinds)[number];
+
+export interface Found {
+  readonly kind: FoundKind;
+  readonly title: string;
+  readonly words: string;
+  readonly href: string;
+}
+
+export interface FindAnswer {
+  readonly question: string;
+  readonly results: readonly Found[];
+  readonly more: readonly FoundKind[];
+  readonly note: string | null;
+}
+
+/** Longer than any URL that is crawled. */
+export const longestQuestion = 2100;
+
+export const mostOfKind = 10;
+
+/** Nothing has a longer name (RFC 1035: 253 octets). */
+const longestName = 253;
+
+export interface FoundCrawler {
+  readonly name: string;
+  readonly state: string;
+  readonly place: string | null;
+  readonly country: string | null;
+}
+
+export interface FoundHost {
+  readonly host: string;
+  /** As people read it, where the host's name is Punycode; null: as it is, or not told yet. */
+  readonly name: string | null;
+  readonly state: string;
+  readonly urls: number;
+  readonly fetchedUrls: number;
+  readonly hasOptedOut: boolean;
+}
+
+export interface NamedRows<Row> {
+  readonly rows: readonly Row[];
+  readonly more: boolean;
+}
+
+export interface FindReads {
+  /** Those whose names hold the text, the best matches first; `within`: of these alone. Null: it took too long. */
+  crawlers(
+    text: string,
+    within: readonly string[] | null,
+    most: number,
+  ): Promise<NamedRows<FoundCrawler> | null>;
+  /** The host itself, those below it, and those that begin so. Null: it took too long. */
+  hosts(text: string, most: number): Promise<NamedRows<FoundHost> | null>;
+}
+
+/** Why this cannot be looked for; null: it can. */
+export function questionFault(question: string): string | null {
+  return question.length > longestQuestion
+    ? `The question is longer than ${longestQuestion} characters.`
+    : null;
+}
+
+interface Asker {
+  readonly actor: Actor;
+  readonly views: readonly SavedView[];
+}
+
+/** How well something matches: 0 exactly, then worse and worse. */
+interface Ranked extends Found {
+  readonly rank: number;
+}
+
+export async function find(question: string, asker: Asker, reads: FindReads): Promise<FindAnswer> {
+  const asked = question.replace(/\p{Cc}/gu, " ").trim();
+  if (asked === "") return nothingAsked(asker);
+  const isName = asked.length <= longestName;
+  const isReader = mayDo(asker.actor, "read");
+  const [crawlers, hosts] = await Promise.all([
+    isName ? crawlersFor(asked, asker.actor, reads) : none,
+    isName && isReader ? reads.hosts(asked.toLowerCase(), mostOfKind) : none,
+  ]);
+  const names = crawlers?.rows.map(({ name }) => name) ?? [];
+  const ranked = [
+    ...matching("view", asker.views.map(viewPlace), asked),
+    ...matching("page", openTo(asker.actor, pagePlaces), asked),
+    ...(crawlers?.rows ?? []).map((row) => crawlerFound(row, asked)),
+    ...(hosts?.rows ?? []).map((row) => hostFound(row, asked)),
+    ...(isReader ? whoFound(asked) : []),
+    ...matching("setting", openTo(asker.actor, settingPlaces), asked),
+    ...matching("action", openTo(asker.actor, actionPlaces), asked),
+    ...actionsOnCrawlers(names, asked, asker.actor),
+    ...(isReader ? questionsToAsk(asked) : []),
+  ];
+  const full = { crawler: crawlers?.more === true, host: hosts?.more === true };
+  const tooLong = crawlers === null || hosts === null;
+  const note = tooLong ? "Crawlers or hosts may be missing: looking for them took too long." : null;
+  return { question: asked, ...inOrder(ranked, full), note };
+}
+
+const none: NamedRows<never> = { rows: [], more: false };
+
+function nothingAsked({ actor, views }: Asker): FindAnswer {
+  const results = [
+    ...views.map((view) => found("view", viewPlace(view))),
+    ...openTo(actor, pagePlaces)
+      .filter(({ isMain }) => isMain)
+      .map((place) => found("page", place)),
+  ];
+  return { question: "", results, more: [], note: null };
+}
+
+const found = (kind: FoundKind, { title, words, href }: Omit<Place, "needs" | "alsoFound">): Found => ({
+  ...{ kind, title, words, href },
+});
+
+function viewPlace({ name, path }: SavedView): Place {
+  return { title: name, words: "Saved view", href: path, needs: null, alsoFound: "" };
+}
+
+function openTo<One extends Place>(actor: Actor, places: readonly One[]): readonly One[] {
+  return places.filter(({ needs }) => mayDo(actor, needs));
+}
+
+/** Kinds by their best match; within a kind by match, then as they were given. */
+function inOrder(
+  ranked: readonly Ranked[],
+  full: Readonly<Partial<Record<FoundKind, boolean>>>,
+): Pick<FindAnswer, "results" | "more"> {
+  const groups = foundKinds
+    .map((kind) => ({
+      kind,
+      all: ranked.filter((one) => one.kind === kind).sort((a, b) => a.rank - b.rank),
+    }))
+    .filter(({ all }) => all.length > 0)
+    .sort((a, b) => a.all[0]!.rank - b.all[0]!.rank);
+  return {
+    results: groups.flatMap(({ all }) => all.slice(0, mostOfKind).map(({ rank: _, ...one }) => one)),
+    more: groups
+      .filter(({ kind, all }) => all.length > mostOfKind || full[kind] === true)
+      .map(({ kind }) => kind),
+  };
+}
+
+// How a text matches.
+
+const exact = 0;
+const begins = 1;
+const wordBegins = 2;
+const holds = 3;
+/** In what is known of it beside its name. */
+const beside = 4;
+/** What can be asked of any text. */
+const anyText = 5;
+
+const folded = (text: string) => text.normalize("NFKC").toLowerCase();
+
+/** Null: not at all. Several words match where each of them does. */
+export function matchOf(name: string, asked: string): number | null {
+  const [whole, part] = [folded(name), folded(asked)];
+  const single = singleMatch(whole, part);
+  if (single !== null) return single;
+  const words = part.split(/\s+/).filter((word) => word !== "");
+  if (words.length < 2) return null;
+  const each = words.map((word) => singleMatch(whole, word));
+  return each.includes(null) ? null : Math.max(wordBegins, ...each.flatMap((one) => one ?? []));
+}
+
+function singleMatch(whole: string, part: string): number | null {
+  if (whole === part) return exact;
+  if (whole.startsWith(part)) return begins;
+  for (let at = whole.indexOf(part); at > 0; at = whole.indexOf(part, at + 1))
+    if (!/[\p{L}\p{N}]/u.test(whole[at - 1] ?? "")) return wordBegins;
+  return whole.includes(part) ? holds : null;
+}
+
+function matching(kind: FoundKind, places: readonly Place[], asked: string): Ranked[] {
+  return places.flatMap((place) => {
+    const besides = () =>
+      matchOf(`${place.title} ${place.alsoFound} ${place.words}`, asked) === null ? null : beside;
+    const rank = matchOf(place.title, asked) ?? besides();
+    return rank === null ? [] : [{ ...found(kind, place), rank }];
+  });
+}
+
+// Crawlers, and what is done with them.
+
+async function crawlersFor(asked: string, actor: Actor, reads: FindReads) {
+  const within = mayDo(actor, "read") ? null : actor.crawlers;
+  if (within?.length === 0) return none;
+  // `drain amsterdam`: the name is what stands after the verb.
+  const name = verbOf(asked)?.name ?? asked;
+  return await reads.crawlers(name.toLowerCase(), within, mostOfKind);
+}
+
+function crawlerFound({ name, state, place, country }: FoundCrawler, asked: string): Ranked {
+  const where = [place, country].filter((one) => one !== null && one !== "").join(", ");
+  const rank = matchOf(name, verbOf(asked)?.name ?? asked) ?? holds;
+  const words = where === "" ? state : `${state}, in ${where}`;
+  return { kind: "crawler", title: name, words, href: `/crawlers/${encodeURIComponent(name)}`, rank };
+}
+
+function verbOf(asked: string): { readonly verb: string; readonly name: string } | null {
+  for (const { verb } of crawlerActions)
+    if (folded(asked).startsWith(`${verb.toLowerCase()} `))
+      return { verb, name: asked.slice(verb.length).trim() };
+  return null;
+}
+
+/** Of the one that is named alone; where a verb is named, too, of each crawler that matches. */
+function actionsOnCrawlers(names: readonly string[], asked: string, actor: Actor): Ranked[] {
+  const verb = verbOf(asked);
+  const meant = verb === null ? names.filter((name) => folded(name) === folded(asked)) : names;
+  return crawlerActions
+    .filter((one) => verb === null || one.verb === verb.verb)
+    .flatMap(({ verb: title, words, partnersToo }) =>
+      meant
+        .filter((crawler) => mayDo(actor, "fleet-write", { crawler, partnersToo }))
+        .map((name) => ({
+          ...{ kind: "action" as const, title: `${title} ${name}`, words },
+          ...{ href: `/crawlers/${encodeURIComponent(name)}`, rank: verb === null ? beside : exact },
+        })),
+    );
+}
+
+// Hosts, URLs, addresses and ranges.
+
+function hostFound({ host, name, state, urls, fetchedUrls, hasOptedOut }: FoundHost, asked: string): Ranked {
+  const counted = `${fetchedUrls.toLocaleString("en-GB")} of ${urls.toLocaleString("en-GB")} URLs fetched`;
+  const words = hasOptedOut ? "has opted out" : state === "resolved" ? counted : state;
+  const rank = matchOf(name ?? host, asked) ?? matchOf(host, hostNamed(asked) ?? asked) ?? holds;
+  return { kind: "host", title: name ?? host, words, href: `/sites/${encodeURIComponent(host)}`, rank };
+}
+
+function whoFound(asked: string): Ranked[] {
+  const ask = (words: string): Ranked => ({
+    ...{ kind: "who", title: asked, words, href: pathWith("/who", { q: asked }), rank: exact },
+  });
+  if (/^https?:\/\//i.test(asked)) {
+    if (typeof urlKeyOf(asked) === "string") return [];
+    const page = {
+      title: asked,
+      words: "What the index has of it",
+      href: pathWith("/pages", { url: asked }),
+    };
+    return [ask("Who crawls this URL, and why"), { kind: "who", ...page, rank: begins }];
+  }
+  if (parseAddress(asked) !== null) return [ask("Who crawls this address, and why")];
+  return parseRange(asked) === null ? [] : [ask("Who crawls this range, and why")];
+}
+
+function questionsToAsk(asked: string): Ranked[] {
+  const shown = asked.length > 60 ? `${asked.slice(0, 59)}…` : asked;
+  const ask = (title: string, words: string, href: string): Ranked => ({
+    ...{ kind: "action", title, words, href, rank: anyText },
+  });
+  return [
+    ask(`Search for “${shown}”`, "In the text of all pages", pathWith("/search", { q: asked.slice(0, 300) })),
+    ask(`Look up “${shown}”`, "A host, range, organisation or URL", pathWith("/who", { q: asked })),
+  ];
+}

@@ -1,0 +1,57 @@
+/** Table gauge_sample, and how crawlers stand in crawler_figures: what charts need of the past, written by the clock. */
+import type { Pool } from "pg";
+import { type CrawlerStanding, type Gauges, gaugeDays } from "./gauges.ts";
+
+/** Seconds between two samples of the fleet. */
+export const gaugeSeconds = 300;
+
+/** Then one an hour is left. */
+const fineDays = 14;
+
+const dayMs = 86_400_000;
+
+/** True: this was the first sample of its five minutes; the others of coordinators that run beside are dropped. */
+export async function addGauges(pool: Pool, now: Date, gauges: Gauges): Promise<boolean> {
+  const { rowCount } = await pool.query(
+    `insert into gauge_sample (at, gauges)
+     values (date_bin('5 minutes', $1::timestamptz, '2000-01-01T00:00:00Z'), $2)
+     on conflict do nothing`,
+    [now, JSON.stringify(gauges)],
+  );
+  return rowCount === 1;
+}
+
+/** Of the hour, at its first quarter. A crawler that was removed meanwhile leaves nothing. */
+export async function addStandings(
+  pool: Pool,
+  now: Date,
+  crawlers: readonly CrawlerStanding[],
+): Promise<void> {
+  if (crawlers.length === 0) return;
+  await pool.query(
+    `insert into crawler_figures as q (quarter, crawler_id, subnets, rtt_ms)
+     select date_trunc('hour', $1::timestamptz, 'UTC'), crawler_id, subnets, rtt_ms
+     from unnest($2::int[], $3::int[], $4::real[]) as given (crawler_id, subnets, rtt_ms)
+     where exists (select from crawler c where c.crawler_id = given.crawler_id)
+     order by crawler_id
+     on conflict (quarter, crawler_id) do update
+     set subnets = excluded.subnets, rtt_ms = excluded.rtt_ms
+     where q.subnets is null`,
+    [
+      now,
+      crawlers.map(({ crawlerId }) => crawlerId),
+      crawlers.map(({ subnets }) => subnets),
+      crawlers.map(({ meanRttMs }) => meanRttMs),
+    ],
+  );
+}
+
+export async function forgetGauges(pool: Pool, now: Date): Promise<number> {
+  const before = (days: number) => new Date(now.getTime() - days * dayMs);
+  const { rowCount } = await pool.query(
+    `delete from gauge_sample
+     where at < $1 or (at < $2 and extract(minute from at at time zone 'UTC') <> 0)`,
+    [before(gaugeDays), before(fineDays)],
+  );
+  return rowCount ?? 0;
+}

@@ -1,0 +1,42 @@
+/**
+ * How near a crawler is to the subnets of its own country, as the crawl has measured it: what one more crawler there may be
+ * expected to reach. Where too few were measured in a country, all countries' together stand for it.
+ */
+import { enoughSamples } from "#core/format";
+import type { CrawlerId } from "#core/ids";
+import { type CrawlPiece, type ReportedCrawler, weightedMedian } from "./crawl-pieces.ts";
+
+export interface HomeRtt {
+  readonly medianMs: number;
+  /** Subnets that were measured from their own country. */
+  readonly subnets: number;
+  /** Null: of all countries together. */
+  readonly country: string | null;
+}
+
+/** Null: too few were measured anywhere. */
+export type HomeRttOf = (country: string) => HomeRtt | null;
+
+export function homeRtts(pieces: Iterable<CrawlPiece>, crawlers: Iterable<ReportedCrawler>): HomeRttOf {
+  const countryOf = new Map<CrawlerId, string | null>();
+  for (const { crawlerId, country } of crawlers) countryOf.set(crawlerId, country);
+  const measured = new Map<string, number[]>();
+  const all: number[] = [];
+  for (const { country, crawlerId, rttMs } of pieces) {
+    if (country === null || crawlerId === null || rttMs === null) continue;
+    if (countryOf.get(crawlerId) !== country) continue;
+    const own = measured.get(country);
+    if (own === undefined) measured.set(country, [rttMs]);
+    else own.push(rttMs);
+    all.push(rttMs);
+  }
+  const everywhere = homeRtt(all, null);
+  const known = new Map([...measured].map(([country, rttsMs]) => [country, homeRtt(rttsMs, country)]));
+  return (country) => known.get(country) ?? everywhere;
+}
+
+function homeRtt(rttsMs: readonly number[], country: string | null): HomeRtt | null {
+  if (!enoughSamples(rttsMs.length)) return null;
+  const medianMs = weightedMedian(rttsMs.map((value) => ({ value, weight: 1 })));
+  return medianMs === null ? null : { medianMs, subnets: rttsMs.length, country };
+}

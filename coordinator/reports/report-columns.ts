@@ -1,0 +1,377 @@
+/** The columns of each report's tables, which page, CSV and command share; and what each report says first. */
+import { countryName } from "#core/country-names";
+import { bytesText, howMany, msText, tooFewWords } from "#core/format";
+import type {
+  ComparedPart,
+  CoverageReport,
+  CrawlersReport,
+  OrganisationsReport,
+  PlacementReport,
+  SubnetsReport,
+} from "./reports-api.ts";
+
+export interface ReportColumn<Line> {
+  /** In CSV. */
+  readonly key: string;
+  /** On the page and in the command; left out: in CSV alone. */
+  readonly title?: string;
+  readonly isNumber?: boolean;
+  readonly value: (line: Line) => string | number | null;
+  /** For people; left out: the value. */
+  readonly text?: (line: Line) => string;
+  /** Where it leads on the page. */
+  readonly link?: (line: Line) => string | null;
+  /** Of the page: below the text, in small letters. */
+  readonly more?: (line: Line) => string;
+}
+
+export function columnText<Line>({ value, text }: ReportColumn<Line>, line: Line): string {
+  if (text !== undefined) return text(line);
+  const plain = value(line);
+  return plain === null ? "–" : typeof plain === "number" ? countText(plain) : plain;
+}
+
+const countText = (count: number) => Math.round(count).toLocaleString("en-GB");
+
+/** A share of at least 30 samples; null: there were fewer. */
+export function shareText(share: number | null): string {
+  if (share === null) return tooFewWords;
+  return share > 0 && share < 0.001 ? "under 0.1 %" : `${(100 * share).toFixed(1)} %`;
+}
+
+/** Round-trip time of a day's pages together: "44 ms", "1.2 h". */
+export function waitedText(msPages: number): string {
+  const seconds = msPages / 1000;
+  if (seconds < 1) return `${Math.round(msPages)} ms`;
+  if (seconds < 90) return `${seconds < 10 ? seconds.toFixed(1) : Math.round(seconds)} s`;
+  if (seconds < 5400) return `${Math.round(seconds / 60)} min`;
+  return `${(seconds / 3600).toFixed(seconds < 36_000 ? 1 : 0)} h`;
+}
+
+const who = (question: string) => `/who?${new URLSearchParams({ q: question })}`;
+const sites = (filter: Record<string, string>) => `/sites?${new URLSearchParams(filter)}`;
+const crawlerPage = (name: string) => `/crawlers/${encodeURIComponent(name)}`;
+
+// Coverage.
+
+type CoverageLine = CoverageReport["countries"][number];
+
+const coverageFigures: readonly ReportColumn<Omit<CoverageLine, "key">>[] = [
+  { key: "hosts", title: "Hosts", isNumber: true, value: ({ hosts }) => hosts },
+  { key: "pages", title: "Pages", isNumber: true, value: ({ pages }) => pages },
+  {
+    ...{ key: "fresh_7", title: "Within 7 days", isNumber: true, value: ({ fresh7 }) => fresh7 },
+    text: ({ fresh7 }) => shareText(fresh7),
+  },
+  {
+    ...{ key: "fresh_30", title: "Within 30 days", isNumber: true, value: ({ fresh30 }) => fresh30 },
+    text: ({ fresh30 }) => shareText(fresh30),
+  },
+  {
+    ...{ key: "bytes", title: "Fetched", isNumber: true, value: ({ bytes }) => bytes },
+    text: ({ bytes }) => bytesText(bytes),
+  },
+  { key: "sampled_pages", value: ({ sampledPages }) => sampledPages },
+];
+
+const languageNames = new Intl.DisplayNames("en", { type: "language", fallback: "code" });
+
+export function languageName(code: string): string {
+  if (code === "") return "not known yet";
+  try {
+    return languageNames.of(code) ?? code;
+  } catch {
+    return code;
+  }
+}
+
+export const countryText = (code: string | null): string =>
+  code === null || code === "" ? "not known" : countryName(code);
+
+export const countryColumns: readonly ReportColumn<CoverageLine>[] = [
+  {
+    ...{ key: "country", title: "Country", value: ({ key }) => key },
+    text: ({ key }) => countryText(key),
+    link: ({ key }) => (key === "" ? null : sites({ country: key })),
+  },
+  ...coverageFigures,
+];
+
+export const languageColumns: readonly ReportColumn<CoverageLine>[] = [
+  {
+    ...{ key: "language", title: "Language", value: ({ key }) => key },
+    text: ({ key }) => languageName(key),
+    link: ({ key }) => (key === "" ? null : sites({ language: key })),
+  },
+  ...coverageFigures,
+];
+
+export const dayColumns: readonly ReportColumn<CoverageReport["days"][number]>[] = [
+  { key: "day", title: "Day", value: ({ day }) => day },
+  ...coverageFigures,
+];
+
+export function coverageLead(report: CoverageReport): string {
+  if (report.day === null) return "Nothing was counted yet.";
+  const { hosts, pages, fresh7 } = report.all;
+  const chosen = [
+    ...(report.country === null ? [] : [countryText(report.country)]),
+    ...(report.language === null ? [] : [languageName(report.language)]),
+  ];
+  const [countries, languages] = [report.countries, report.languages].map(
+    (lines) => lines.filter(({ key }) => key !== "").length,
+  );
+  const where = [
+    ...(countries ? [number(countries, "country", "countries")] : []),
+    ...(languages ? [number(languages, "language", "languages")] : []),
+  ].join(" and ");
+  const fresh = fresh7 === null ? `freshness: ${tooFewWords}` : `${shareText(fresh7)} fetched within 7 days`;
+  const figures = `${howMany(hosts, "host")} with ${howMany(pages, "page")}`;
+  if (chosen.length > 0) return `${chosen.join(", ")}: ${figures}; ${fresh}.`;
+  return `${figures}${where === "" ? "" : ` in ${where}`}; ${fresh}.`;
+}
+
+const number = (count: number, one: string, many: string) =>
+  count === 1 ? `1 ${one}` : `${countText(count)} ${many}`;
+
+// Organisations.
+
+type OrganisationLine = OrganisationsReport["lines"][number];
+
+export const organisationColumns: readonly ReportColumn<OrganisationLine>[] = [
+  {
+    ...{ key: "organisation", title: "Organisation", value: ({ name }) => name },
+    text: ({ name }) => name ?? "no holder registered",
+    link: ({ name, handle }) => (name === null ? null : who(handle ?? name)),
+    more: ({ handle }) => handle ?? "",
+  },
+  { key: "handle", value: ({ handle }) => handle },
+  { key: "country", title: "Country", value: ({ country }) => country },
+  { key: "subnets", title: "Subnets", isNumber: true, value: ({ subnets }) => subnets },
+  {
+    ...{ key: "hosts", title: "Hosts", isNumber: true, value: ({ hosts }) => hosts },
+    link: ({ name, handle }) => (name === null ? null : sites({ organisation: handle ?? name })),
+  },
+  { key: "pages", title: "Pages", isNumber: true, value: ({ pages }) => pages },
+  {
+    ...{ key: "share", title: "Share", isNumber: true, value: ({ share }) => share },
+    text: ({ share }) => shareText(share),
+  },
+  {
+    ...{ key: "bytes", title: "Fetched", isNumber: true, value: ({ bytes }) => bytes },
+    text: ({ bytes }) => bytesText(bytes),
+  },
+];
+
+export function organisationsLead({ organisations, pages, lines }: OrganisationsReport): string {
+  const first = lines.find(({ name }) => name !== null);
+  if (first === undefined || pages === 0) return "No page was crawled yet.";
+  const top = lines.slice(0, 10);
+  const share = top.reduce((sum, one) => sum + one.pages, 0) / pages;
+  const most =
+    first.share === null ? "" : ` ${first.name ?? ""} has most: ${shareText(first.share)} of all pages.`;
+  const ten =
+    organisations > 10 && first.share !== null ? ` The first ten together have ${shareText(share)}.` : "";
+  return `${howMany(pages, "page")} lie with ${howMany(organisations, "organisation")}.${most}${ten}`;
+}
+
+// Subnets that are served badly.
+
+export type FarLine = SubnetsReport["lines"][number];
+
+export const farColumns: readonly ReportColumn<FarLine>[] = [
+  {
+    ...{ key: "subnet", title: "Subnet", value: ({ subnet }) => subnet, link: ({ subnet }) => who(subnet) },
+    more: ({ holder, name, country }) =>
+      [holder ?? name, country ?? ""].filter((text) => text !== "").join(", "),
+  },
+  { key: "holder", value: ({ holder }) => holder },
+  { key: "country", value: ({ country }) => country },
+  {
+    ...{ key: "crawler", title: "Crawler", value: ({ crawler }) => crawler },
+    link: ({ crawler }) => crawlerPage(crawler),
+    more: ({ crawlerCountry }) => (crawlerCountry === null ? "" : `in ${crawlerCountry}`),
+  },
+  { key: "crawler_country", value: ({ crawlerCountry }) => crawlerCountry },
+  {
+    ...{ key: "rtt_ms", title: "RTT", isNumber: true, value: ({ rttMs }) => rttMs },
+    text: ({ rttMs }) => msText(rttMs),
+  },
+  {
+    ...{
+      key: "pages_per_day",
+      title: "Pages per day",
+      isNumber: true,
+      value: ({ pagesPerDay }) => pagesPerDay,
+    },
+    text: ({ pagesPerDay }) => pagesText(pagesPerDay),
+  },
+  {
+    ...{ key: "saves_ms", title: "Would save", isNumber: true, value: ({ savesMs }) => savesMs },
+    text: ({ savesMs }) => msText(savesMs),
+    more: ({ savedMsPages }) => `${waitedText(savedMsPages)} per day`,
+  },
+  { key: "saved_ms_pages", value: ({ savedMsPages }) => savedMsPages },
+  { key: "help", value: ({ help }) => help },
+  { key: "words", title: "What would help", value: ({ words }) => words },
+  { key: "decided_at", value: ({ decidedAt }) => decidedAt?.toISOString() ?? null },
+];
+
+/** Few pages a day have a decimal. */
+export const pagesText = (pages: number): string =>
+  pages > 0 && pages < 10 ? pages.toFixed(1) : countText(pages);
+
+export function subnetsLead({ far, savedMsPages, compared }: SubnetsReport): string {
+  if (compared.subnets === 0) return "No subnet with hosts was measured yet.";
+  if (far === 0)
+    return `None of ${howMany(compared.subnets, "measured subnet")} is served worse than it could be.`;
+  return `${howMany(far, "subnet")} of ${countText(compared.subnets)} could be served from nearer, which would save ${waitedText(savedMsPages)} of waiting per day.`;
+}
+
+export function comparedWords(compared: ComparedPart): string {
+  const { subnets, ofSubnets, pagesPerDay, ofPagesPerDay, unmeasuredSubnets, unmeasuredPagesPerDay } =
+    compared;
+  const part =
+    subnets === ofSubnets
+      ? `All ${howMany(subnets, "measured subnet")} with hosts are compared.`
+      : `The ${countText(subnets)} subnets with the most to wait for are compared, of ${countText(ofSubnets)} that were measured: ${pagesText(pagesPerDay)} of ${pagesText(ofPagesPerDay)} pages per day.`;
+  return unmeasuredSubnets === 0
+    ? part
+    : `${part} ${howMany(unmeasuredSubnets, "subnet")} with ${pagesText(unmeasuredPagesPerDay)} pages per day ${unmeasuredSubnets === 1 ? "was" : "were"} never measured.`;
+}
+
+// Crawlers that would be missed.
+
+export type MissedLine = CrawlersReport["lines"][number];
+
+export const missedColumns: readonly ReportColumn<MissedLine>[] = [
+  {
+    ...{ key: "crawler", title: "Crawler", value: ({ crawler }) => crawler },
+    link: ({ crawler }) => crawlerPage(crawler),
+    more: ({ country }) => (country === null ? "" : countryText(country)),
+  },
+  { key: "country", value: ({ country }) => country },
+  { key: "subnets", title: "Subnets", isNumber: true, value: ({ subnets }) => subnets },
+  {
+    ...{
+      key: "pages_per_day",
+      title: "Pages per day",
+      isNumber: true,
+      value: ({ pagesPerDay }) => pagesPerDay,
+    },
+    text: ({ pagesPerDay }) => pagesText(pagesPerDay),
+  },
+  {
+    ...{
+      key: "lost_ms_pages",
+      title: "Lost per day",
+      isNumber: true,
+      value: ({ lostMsPages }) => lostMsPages,
+    },
+    text: ({ lostMsPages }) => waitedText(lostMsPages),
+  },
+  {
+    ...{ key: "mean_lost_ms", title: "Per page", isNumber: true, value: ({ meanLostMs }) => meanLostMs },
+    text: ({ meanLostMs }) => (meanLostMs === null ? tooFewWords : `+${msText(meanLostMs)}`),
+  },
+  {
+    ...{ key: "successor", title: "Next nearest", value: ({ successor }) => successor },
+    link: ({ successor }) => (successor === null ? null : crawlerPage(successor)),
+    more: ({ successor, successorPages }) =>
+      successor === null ? "" : `for ${pagesText(successorPages)} pages per day`,
+  },
+  { key: "measured_pages", value: ({ measuredPages }) => measuredPages },
+  { key: "predicted_pages", value: ({ predictedPages }) => predictedPages },
+  { key: "unknown_pages", value: ({ unknownPages }) => unknownPages },
+  { key: "spread_ms", value: ({ spreadMs }) => spreadMs },
+  { key: "how_sure", title: "How sure", value: sureWords },
+];
+
+/** "64 % measured, 36 % predicted ± 12 ms". */
+export function sureWords({ measuredPages, predictedPages, unknownPages, spreadMs }: MissedLine): string {
+  const all = measuredPages + predictedPages + unknownPages;
+  if (all === 0) return "nothing to fetch";
+  const share = (pages: number) => `${Math.round((100 * pages) / all)} %`;
+  return [
+    ...(measuredPages > 0 ? [`${share(measuredPages)} measured`] : []),
+    ...(predictedPages > 0
+      ? [`${share(predictedPages)} predicted${spreadMs === null ? "" : ` ± ${msText(spreadMs)}`}`]
+      : []),
+    ...(unknownPages > 0 ? [`${share(unknownPages)} not known`] : []),
+  ].join(", ");
+}
+
+export function crawlersLead({ lines, crawlers }: CrawlersReport): string {
+  const [first] = lines;
+  if (first === undefined) return "No crawler is online.";
+  if (crawlers === 1) return `${first.crawler} is the only crawler online: without it, nothing is crawled.`;
+  if (first.lostMsPages === 0) return "No crawler is known to be nearer than the next one to anything.";
+  return `${first.crawler} would be missed most: without it, its ${pagesText(first.pagesPerDay)} pages per day would take ${waitedText(first.lostMsPages)} longer in all.`;
+}
+
+// Where the next crawlers should stand.
+
+export type PlacementLine = PlacementReport["lines"][number];
+
+export const placementColumns: readonly ReportColumn<PlacementLine>[] = [
+  {
+    ...{ key: "country", title: "Country", value: ({ country }) => country },
+    text: ({ country }) => countryText(country),
+    link: ({ country }) => who(`country:${country}`),
+  },
+  {
+    ...{
+      key: "pages_per_day",
+      title: "Pages per day",
+      isNumber: true,
+      value: ({ pagesPerDay }) => pagesPerDay,
+    },
+    text: ({ pagesPerDay }) => pagesText(pagesPerDay),
+  },
+  {
+    key: "now_ms",
+    title: "RTT now",
+    isNumber: true,
+    value: ({ nowMs }) => nowMs,
+    text: ({ nowMs }) => msText(nowMs),
+  },
+  {
+    ...{ key: "then_ms", title: "Expected", isNumber: true, value: ({ thenMs }) => thenMs },
+    text: ({ thenMs }) => (thenMs === null ? tooFewWords : msText(thenMs)),
+    more: (line) => basisWords(line),
+  },
+  {
+    ...{
+      key: "saved_ms_pages",
+      title: "Saves per day",
+      isNumber: true,
+      value: ({ savedMsPages }) => savedMsPages,
+    },
+    text: ({ savedMsPages }) => (savedMsPages === null ? tooFewWords : waitedText(savedMsPages)),
+  },
+  { key: "measured_subnets", value: ({ measuredSubnets }) => measuredSubnets },
+  {
+    key: "subnets",
+    title: "Where it matters most",
+    value: ({ subnets }) =>
+      subnets.map(({ subnet, holder }) => (holder === null ? subnet : `${subnet} (${holder})`)).join("; "),
+  },
+];
+
+function basisWords({ thenMs, measuredSubnets, isOwnMeasure }: PlacementLine): string {
+  if (thenMs === null) return "";
+  return `from ${howMany(measuredSubnets, "subnet")} ${isOwnMeasure ? "here" : "in all countries"}`;
+}
+
+export function placementLead(report: PlacementReport): string {
+  const [first] = report.lines;
+  if (report.pagesPerDay === 0) return "Nothing is fetched from a measured subnet yet.";
+  if (first === undefined) return "No country without a crawler would be served from nearer by one.";
+  if (!report.isEstimated)
+    return `Fewer than 30 subnets were measured from their own country: ${tooFewWords} to expect anything. Most is waited for here: ${countryText(first.country)}.`;
+  const mean =
+    report.meanRttMs === null || report.thenMeanRttMs === null
+      ? ""
+      : ` With one in each country listed, the mean RTT goes from ${msText(report.meanRttMs)} to ${msText(report.thenMeanRttMs)}.`;
+  return `Next: ${countryText(first.country)}. A crawler there would save about ${waitedText(first.savedMsPages ?? 0)} of waiting per day.${mean}`;
+}

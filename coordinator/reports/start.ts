@@ -1,0 +1,76 @@
+/** The reports: what they read, what of it is kept for a while, and the hourly count of coverage. */
+import type { Pool } from "pg";
+import type { Log } from "#core/log";
+import type { Timekeeper } from "#core/scheduler";
+import type { CoordinatorConfig } from "../config.ts";
+import { KeptAnswer } from "../database/cached-read.ts";
+import type { WebPart } from "../web/actions.ts";
+import { countCoverage, coverageOn, coverageOverTime } from "./coverage-store.ts";
+import {
+  crawlPieces,
+  denyLists,
+  measuredRtts,
+  namedSubnets,
+  organisationRows,
+  peerRtts,
+  reportedCrawlers,
+} from "./report-reads.ts";
+import { organisationsReport, type ReportReads, readCrawl } from "./reports.ts";
+import { reportRoutes } from "./routes.ts";
+
+/** `recrawlDays`: every page is fetched once in so many days. */
+export function createReportReads(pool: Pool, recrawlDays: () => number): ReportReads {
+  return {
+    crawlPieces: () => crawlPieces(pool, recrawlDays()),
+    crawlers: () => reportedCrawlers(pool),
+    measuredRtts: (subnetIds) => measuredRtts(pool, subnetIds),
+    peerRtts: (crawlerIds) => peerRtts(pool, crawlerIds),
+    denyLists: () => denyLists(pool),
+    namedSubnets: (subnetIds) => namedSubnets(pool, subnetIds),
+    organisations: (most) => organisationRows(pool, most),
+    coverageOn: (day) => coverageOn(pool, day),
+    coverageOverTime: (asked) => coverageOverTime(pool, asked),
+  };
+}
+
+export interface ReportPartOptions {
+  readonly pool: Pool;
+  readonly config: Pick<CoordinatorConfig, "recrawl">;
+}
+
+/** Kept at least so long: what they are made from changes slowly. */
+const keptMs = 10_000;
+
+export function reportPart({ pool, config }: ReportPartOptions): WebPart {
+  const reads = createReportReads(pool, () => config.recrawl.intervalHours / 24);
+  const nowMs = () => performance.now();
+  const crawl = new KeptAnswer(() => readCrawl(reads), nowMs, keptMs);
+  const organisations = new KeptAnswer(() => organisationsReport(reads, new Date()), nowMs, keptMs);
+  return reportRoutes({
+    reads,
+    crawl: () => crawl.get(),
+    organisations: async (now) => ({ ...(await organisations.get()), at: now }),
+  });
+}
+
+export interface ReportDutyPorts {
+  readonly pool: Pool;
+  readonly timekeeper: Pick<Timekeeper, "every">;
+  readonly log: Pick<Log, "info">;
+  readonly now: () => Date;
+}
+
+const hourMs = 3_600_000;
+/** Until the list of sites has every host once. */
+const firstMs = 10_000;
+
+export function scheduleReports({ pool, timekeeper, log, now }: ReportDutyPorts): void {
+  let isCounted = false;
+  const everyMs = () => (isCounted ? hourMs : firstMs);
+  timekeeper.every("count-coverage", everyMs, async () => {
+    const counted = await countCoverage(pool, now());
+    if (counted === null) return;
+    isCounted = true;
+    log.info({ ...counted }, "the coverage of the day was counted");
+  });
+}

@@ -1,0 +1,689 @@
+/** What the tables have of one host, part by part. Each statement looks at a bounded part of them, however large the host is. */
+import type { Pool } from "pg";
+import type { HostHash, UrlHash } from "#core/ids";
+import { rangeStepSeconds, type TimeRange } from "#core/time-range";
+import type { StatedPreference, UseAnswers } from "#protocol/preferences";
+import type { ChangeKind } from "../changes/page-change.ts";
+import { iso, isoOrNull, roundMs } from "../database/cached-read.ts";
+import { urlsInHand } from "../frontier/open-lease-reads.ts";
+import { linksBeyond } from "../results/link-sql.ts";
+import { answersText, countAnswers, statementLines } from "../results/stated-uses.ts";
+import type { SiteLinks, SiteOverview, SiteRobots, SiteSpeed, SiteUrl, UrlFilter } from "./site-api.ts";
+
+/** URLs that are counted. */
+const mostCounted = 100_000;
+
+/** URLs that one part of a list looks at. */
+const mostLookedAt = 20_000;
+
+/** The latest fetches of a span of time. */
+const mostFetches = 50_000;
+
+/** Pages of the index, whose rows are wide. */
+const mostPages = 5000;
+
+export const urlsShown = 50;
+
+export interface SiteRow {
+  readonly language: string | null;
+  readonly admittedAt: string;
+  readonly urls: number;
+  readonly fetchedUrls: number;
+  readonly fetches: number;
+  readonly fetchedBytes: number;
+  readonly outsideLinks: number;
+  readonly trappedLinks: number;
+  readonly channels: readonly { readonly channelId: number; readonly directories: readonly string[] }[];
+}
+
+/** Null: the frontier does not hold it. */
+export async function siteRow(pool: Pool, hostHash: HostHash): Promise<SiteRow | null> {
+  const { rows } = await pool.query<Omit<SiteRow, "admittedAt"> & { readonly admittedAt: Date }>(
+    `select language, admitted_at as "admittedAt", url_count as urls, fetched_urls as "fetchedUrls", fetches,
+       fetched_bytes::float8 as "fetchedBytes", outside_links as "outsideLinks", trapped_links as "trappedLinks",
+       (select coalesce(jsonb_agg(jsonb_build_object('channelId', channel_id, 'directories', directories)
+           order by channel_id), '[]')
+        from (select * from channel c where c.host_hash = h.host_hash order by channel_id limit 20) own) as channels
+     from frontier_host h
+     where host_hash = $1`,
+    [hostHash],
+  );
+  return rows[0] ? { ...rows[0], admittedAt: iso(rows[0].admittedAt) } : null;
+}
+
+// Overview: URLs by state, how old their pages are, what failed.
+
+export async function countUrls(
+  pool: Pool,
+  hostHash: HostHash,
+  now: Date,
+): Promise<Pick<SiteOverview, "urls" | "freshness">> {
+  const isPage = "last_outcome in ('fetched', 'unchanged') and state = 'due'";
+  const within = (days: number) =>
+    `count(*) filter (where ${isPage} and last_fetched_at >= $2::timestamptz - interval '${days} days')::int`;
+  const { rows } = await pool.query<
+    SiteOverview["urls"] & SiteOverview["freshness"] & { oldest: Date | null }
+  >(
+    `select count(*)::int as counted,
+       count(*) filter (where state = 'due' and next_fetch_at <= $2)::int as due,
+       count(*) filter (where state = 'due' and next_fetch_at > $2)::int as scheduled,
+       count(*) filter (where state = 'due' and failures > 0)::int as failing,
+       count(*) filter (where state = 'refused' and last_outcome = 'refused-by-robots')::int as "blockedByRobots",
+       count(*) filter (where state = 'refused' and last_outcome is distinct from 'refused-by-robots')::int as refused,
+       count(*) filter (where state = 'gone')::int as gone,
+       cardinality(${urlsInHand("$1::bigint")}) as "inProgress",
+       count(*) filter (where ${isPage})::int as pages, ${within(1)} as "withinDay", ${within(7)} as "within7Days",
+       ${within(30)} as "within30Days", ${within(90)} as "within90Days",
+       min(last_fetched_at) filter (where ${isPage}) as oldest
+     from (
+       select state, last_outcome, last_fetched_at, next_fetch_at, failures
+       from frontier_url
+       where host_hash = $1
+       limit ${mostCounted + 1}
+     ) looked`,
+    [hostHash, now],
+  );
+  const { counted, due, scheduled, failing, blockedByRobots, refused, gone, inProgress, oldest, ...pages } =
+    rows[0]!;
+  return {
+    urls: {
+      ...{
+        due: Math.max(0, due - inProgress),
+        scheduled,
+        inProgress,
+        failing,
+        blockedByRobots,
+        refused,
+        gone,
+      },
+      ...{ counted: Math.min(counted, mostCounted), more: counted > mostCounted },
+    },
+    freshness: { ...pages, oldestAt: isoOrNull(oldest) },
+  };
+}
+
+const freshForDays = 7;
+
+/** A fetch makes its page fresh on the days up to the next one, a week at most. */
+export async function freshDays(
+  pool: Pool,
+  hostHash: HostHash,
+  now: Date,
+): Promise<SiteOverview["freshDays"]> {
+  const { rows } = await pool.query<{ day: Date; pages: number }>(
+    `with looked as materialized (
+       select url_hash, date_trunc('day', fetched_at, 'UTC') as day
+       from page_fetch
+       where host_hash = $1 and outcome in ('fetched', 'unchanged') and fetched_at <= $2
+       order by fetched_at desc
+       limit ${mostFetches}
+     ), spans as (
+       select day, least(day + interval '${freshForDays} days', lead(day) over (partition by url_hash order by day)) as until
+       from (select distinct url_hash, day from looked) visits
+     ), steps as (
+       select at, sum(pages) as pages
+       from (
+         select day as at, 1 as pages from spans
+         union all
+         select until, -1 from spans
+       ) changes
+       group by at
+     ), sums as (select at, sum(pages) over (order by at) as pages from steps)
+     select d.day, coalesce((select s.pages from sums s where s.at <= d.day order by s.at desc limit 1), 0)::int as pages
+     from (select min(day) + interval '${freshForDays - 1} days' as first from looked) begun,
+       generate_series(begun.first, date_trunc('day', $2::timestamptz, 'UTC'), interval '1 day') as d (day)
+     order by d.day`,
+    [hostHash, now],
+  );
+  return rows.map(({ day, pages }) => ({ at: iso(day), pages }));
+}
+
+export async function failuresOf(
+  pool: Pool,
+  hostHash: HostHash,
+  range: TimeRange,
+): Promise<SiteOverview["failures"]> {
+  const stepSeconds = rangeStepSeconds(range);
+  const { rows } = await pool.query<{
+    at: Date;
+    outcome: string;
+    status: number | null;
+    blame: string | null;
+    fetches: number;
+  }>(
+    `select ${stepOf("$4")} as at, outcome, status, blame, count(*)::int as fetches
+     from (${fetchesIn("fetched_at, outcome, status, blame")}) looked
+     group by 1, 2, 3, 4`,
+    [hostHash, range.since, range.until, stepSeconds],
+  );
+  const points = new Map<number, Record<"fetches" | "target" | "network" | "crawler" | "us", number>>();
+  const kinds = new Map<string, SiteOverview["failures"]["kinds"][number]>();
+  let all = 0;
+  for (const { at, outcome, status, blame, fetches } of rows) {
+    all += fetches;
+    const point = points.get(at.getTime()) ?? { fetches: 0, target: 0, network: 0, crawler: 0, us: 0 };
+    point.fetches += fetches;
+    if (blame !== null) point[blame as "target"] += fetches;
+    points.set(at.getTime(), point);
+    if (!isFailure(outcome)) continue;
+    const key = `${outcome} ${status} ${blame}`;
+    kinds.set(key, { outcome, status, blame, fetches: fetches + (kinds.get(key)?.fetches ?? 0) });
+  }
+  return {
+    ...{ since: range.since.toISOString(), until: range.until.toISOString(), stepSeconds },
+    ...{ fetches: all, more: all >= mostFetches },
+    kinds: [...kinds.values()].sort((a, b) => b.fetches - a.fetches),
+    points: [...points]
+      .sort(([a], [b]) => a - b)
+      .map(([atMs, point]) => ({ at: new Date(atMs).toISOString(), ...point })),
+  };
+}
+
+const isFailure = (outcome: string) => !["fetched", "unchanged", "redirected"].includes(outcome);
+
+/** $1: the host, $2 and $3: the span of time. */
+const fetchesIn = (columns: string) =>
+  `select ${columns} from page_fetch where host_hash = $1 and fetched_at >= $2 and fetched_at < $3
+   order by fetched_at desc limit ${mostFetches}`;
+
+const stepOf = (seconds: string) =>
+  `date_bin(make_interval(secs => ${seconds}::float8), fetched_at, timestamptz '2000-01-01 00:00:00Z')`;
+
+// Its URLs, a stretch at a time.
+
+interface UrlRow {
+  readonly url_hash: string;
+  readonly url: string;
+  readonly state: SiteUrl["state"];
+  readonly title: string | null;
+  readonly last_outcome: string | null;
+  readonly last_status: number | null;
+  readonly last_reason: string | null;
+  readonly failures: number;
+  readonly visits: number;
+  readonly last_fetched_at: Date | null;
+  readonly next_fetch_at: Date | number | null;
+}
+
+export interface AskedUrls {
+  readonly filter: UrlFilter;
+  readonly outcome: string | null;
+  readonly status: number | null;
+  /** `next` of the stretch before; empty: the first. */
+  readonly after: string;
+}
+
+export interface FoundUrls {
+  readonly urls: readonly SiteUrl[];
+  readonly next: string | null;
+  readonly looked: number | null;
+}
+
+/** Of a host with fewer URLs these are in their order; of a larger one in that of their keys. */
+const mostSorted = 5000;
+
+export async function urlsOf(
+  pool: Pool,
+  { hostHash, host, urls }: { readonly hostHash: HostHash; readonly host: string; readonly urls: number },
+  asked: AskedUrls,
+  now: Date,
+): Promise<FoundUrls> {
+  const { filter } = asked;
+  if (filter === "held") return await heldUrls(pool, hostHash, asked);
+  if (filter === "rejected") return await rejectedUrls(pool, host, asked);
+  return await frontierUrls(pool, { hostHash, isSorted: urls <= mostSorted }, { ...asked, filter }, now);
+}
+
+const stateSql = `case when u.url_hash = any (in_hand.urls) then 'in-progress'
+  when u.state = 'refused' and u.last_outcome = 'refused-by-robots' then 'blocked-by-robots'
+  when u.state <> 'due' then u.state
+  when u.next_fetch_at <= $2 then 'due'
+  else 'scheduled' end`;
+
+const filterSql: Readonly<Record<Exclude<UrlFilter, "held" | "rejected">, string>> = {
+  all: "true",
+  due: `${stateSql} = 'due'`,
+  scheduled: `${stateSql} = 'scheduled'`,
+  "in-progress": `${stateSql} = 'in-progress'`,
+  failing: "u.state = 'due' and u.failures > 0",
+  "blocked-by-robots": `${stateSql} = 'blocked-by-robots'`,
+  refused: `${stateSql} = 'refused'`,
+  gone: "u.state = 'gone'",
+};
+
+async function frontierUrls(
+  pool: Pool,
+  { hostHash, isSorted }: { readonly hostHash: HostHash; readonly isSorted: boolean },
+  { filter, outcome, status, after }: AskedUrls & { readonly filter: keyof typeof filterSql },
+  now: Date,
+): Promise<FoundUrls> {
+  const order = isSorted ? "url" : "url_hash";
+  const from = isSorted ? after : /^-?\d{1,19}$/.test(after) ? after : null;
+  const looked = `(
+    select * from frontier_url
+    where host_hash = $1 and ($3::${isSorted ? "text" : "bigint"} is null or ${order} > $3)
+    order by ${order}
+    limit ${isSorted ? mostSorted : mostLookedAt}
+  )`;
+  const { rows } = await pool.query<UrlRow>(
+    `select u.url_hash, u.url, u.state, u.last_outcome, u.last_status, u.last_reason, u.failures, u.visits,
+       u.last_fetched_at, u.next_fetch_at, case when not p.noindex then p.title end as title
+     from (
+       select u.*, ${stateSql} as shown
+       from ${looked} u
+       cross join (select ${urlsInHand("$1::bigint")} as urls) in_hand
+       where ${filterSql[filter]}
+         and ($4::text is null or u.last_outcome = $4) and ($5::int is null or u.last_status = $5)
+       order by u.${order}
+       limit ${urlsShown + 1}
+     ) found
+     cross join lateral (select found.url_hash, found.url, found.shown as state, found.last_outcome, found.last_status,
+       found.last_reason, found.failures, found.visits, found.last_fetched_at, found.next_fetch_at) u
+     left join page p on p.host_hash = $1 and p.url_hash = u.url_hash
+     order by u.${order}`,
+    [hostHash, now, from === "" ? null : from, outcome, status],
+  );
+  const shown = rows.slice(0, urlsShown);
+  const cursor = (row: UrlRow) => (isSorted ? row.url : row.url_hash);
+  if (rows.length > urlsShown) return { urls: shown.map(siteUrl), next: cursor(shown.at(-1)!), looked: null };
+  const last = isSorted ? null : await lastLooked(pool, hostHash, from);
+  return { urls: shown.map(siteUrl), next: last, looked: last === null ? null : mostLookedAt };
+}
+
+/** Null: there are no more than one stretch looks at. */
+async function lastLooked(pool: Pool, hostHash: HostHash, from: string | null): Promise<string | null> {
+  const { rows } = await pool.query<{ url_hash: string }>(
+    `select url_hash from frontier_url
+     where host_hash = $1 and ($2::bigint is null or url_hash > $2)
+     order by url_hash
+     limit 1 offset ${mostLookedAt - 1}`,
+    [hostHash, from === "" ? null : from],
+  );
+  return rows[0]?.url_hash ?? null;
+}
+
+function siteUrl(row: UrlRow): SiteUrl {
+  return {
+    ...{
+      url: row.url,
+      state: row.state,
+      title: row.title === "" ? null : row.title,
+      outcome: row.last_outcome,
+    },
+    ...{ status: row.last_status, reason: row.last_reason, failures: row.failures, visits: row.visits },
+    ...{ fetchedAt: isoOrNull(row.last_fetched_at), nextAt: isoOrNull(row.next_fetch_at) },
+  };
+}
+
+const neverFetched = {
+  title: null,
+  outcome: null,
+  status: null,
+  failures: 0,
+  visits: 0,
+  fetchedAt: null,
+  nextAt: null,
+};
+
+const mostOffset = 10_000;
+
+async function heldUrls(pool: Pool, hostHash: HostHash, { after }: AskedUrls): Promise<FoundUrls> {
+  const offset = /^\d{1,5}$/.test(after) ? Math.min(Number(after), mostOffset) : 0;
+  const { rows } = await pool.query<{ url: string }>(
+    `select url from held_url where host_hash = $1 order by batch, place limit $2 offset $3`,
+    [hostHash, urlsShown + 1, offset],
+  );
+  const urls = rows.slice(0, urlsShown).map(({ url }) => {
+    return { url, state: "held" as const, reason: "its host's budget is used up", ...neverFetched };
+  });
+  const isMore = rows.length > urlsShown && offset < mostOffset;
+  return { urls, next: isMore ? String(offset + urlsShown) : null, looked: null };
+}
+
+/** As they were given: by their beginning, with either scheme. */
+async function rejectedUrls(pool: Pool, host: string, { after }: AskedUrls): Promise<FoundUrls> {
+  const { rows } = await pool.query<{ url: string; reason: string }>(
+    `select url, reason
+     from rejected_url
+     where ${ofHost} and url collate "C" > $2
+     order by url collate "C"
+     limit ${urlsShown + 1}`,
+    [rejectedForms(host), after],
+  );
+  const shown = rows.slice(0, urlsShown);
+  const urls = shown.map(({ url, reason }) => ({ url, state: "rejected" as const, reason, ...neverFetched }));
+  return { urls, next: rows.length > urlsShown ? shown.at(-1)!.url : null, looked: null };
+}
+
+/** $1: beginnings, each with what follows the last text that begins so. */
+const ofHost = `(
+  (url collate "C" >= $1[1] and url collate "C" < $1[2]) or (url collate "C" >= $1[3] and url collate "C" < $1[4]))`;
+
+function rejectedForms(host: string): string[] {
+  const written = host.includes(":") ? `[${host}]` : host;
+  return [`http://${written}/`, `http://${written}0`, `https://${written}/`, `https://${written}0`];
+}
+
+export const mostRejected = 1000;
+
+/** At most `mostRejected`. */
+export async function countRejected(pool: Pool, host: string): Promise<number> {
+  const { rows } = await pool.query<{ urls: number }>(
+    `select count(*)::int as urls from (select from rejected_url where ${ofHost} limit ${mostRejected}) counted`,
+    [rejectedForms(host)],
+  );
+  return rows[0]!.urls;
+}
+
+// Changes, and what robots.txt and statements keep us from.
+
+const mostChanges = 20_000;
+
+/** Of the host's latest changes those noted since then. */
+export async function countChanges(
+  pool: Pool,
+  hostHash: HostHash,
+  since: Date,
+): Promise<{ readonly kind: ChangeKind; readonly changes: number }[]> {
+  const { rows } = await pool.query<{ kind: ChangeKind; changes: number }>(
+    `select kind, count(*)::int as changes
+     from (
+       select kind, noted_at from page_change where host_hash = $1 order by change_number desc limit ${mostChanges}
+     ) latest
+     where noted_at >= $2
+     group by kind
+     order by changes desc, kind`,
+    [hostHash, since],
+  );
+  return rows;
+}
+
+export async function blockedUrls(pool: Pool, hostHash: HostHash): Promise<SiteRobots["blocked"]> {
+  const { rows } = await pool.query<{ looked: number; rule: string | null; urls: number; example: string }>(
+    `select sum(count(*)) over ()::int as looked, rule, count(*)::int as urls, min(url) as example
+     from (
+       select case when state = 'refused' and last_outcome = 'refused-by-robots' then coalesce(last_reason, '') end as rule,
+         url
+       from frontier_url
+       where host_hash = $1
+       limit ${mostCounted + 1}
+     ) looked
+     group by rule
+     order by urls desc
+     limit 51`,
+    [hostHash],
+  );
+  const rules = rows.flatMap(({ rule, urls, example }) => (rule === null ? [] : [{ rule, urls, example }]));
+  return {
+    urls: rules.reduce((sum, { urls }) => sum + urls, 0),
+    more: (rows[0]?.looked ?? 0) > mostCounted,
+    rules,
+  };
+}
+
+export async function statedBy(
+  pool: Pool,
+  hostHash: HostHash,
+): Promise<Pick<SiteRobots, "stated" | "notSearched">> {
+  const { rows } = await pool.query<{
+    set: number | null;
+    pages: number;
+    answers: UseAnswers | null;
+    stated: readonly StatedPreference[] | null;
+    urls: readonly string[];
+  }>(
+    `select counted.set, counted.pages, s.answers, s.stated, counted.urls
+     from (
+       select preference_set as set, count(*)::int as pages, (array_agg(url))[1:10] as urls
+       from (select preference_set, url from page where host_hash = $1 limit ${mostPages + 1}) looked
+       group by preference_set
+     ) counted
+     left join preference_set s on s.set_id = counted.set
+     order by counted.pages desc`,
+    [hostHash],
+  );
+  const pages = rows.reduce((sum, row) => sum + row.pages, 0);
+  const said = rows.filter(({ answers }) => answers !== null);
+  const silent = said.filter(({ answers }) => (answers?.search ?? "allowed") !== "allowed");
+  return {
+    stated: {
+      ...{ pages: Math.min(pages, mostPages), more: pages > mostPages },
+      counts: countAnswers(said.map((row) => ({ answers: row.answers ?? {}, pages: row.pages }))),
+      sets: said.slice(0, 10).map((row) => ({
+        ...{ pages: row.pages, answers: answersText(row.answers ?? {}) },
+        statements: statementLines(row.stated ?? []),
+      })),
+    },
+    notSearched: {
+      pages: silent.reduce((sum, row) => sum + row.pages, 0),
+      urls: silent.flatMap(({ urls }) => urls).slice(0, 10),
+    },
+  };
+}
+
+// Speed: what its fetches took.
+
+const median = (column: string) => `percentile_cont(0.5) within group (order by ${column})`;
+
+const timesSql = `count(*)::int as samples, ${median("connect_ms")}::float8 as "rttMs",
+  ${median("first_byte_ms")}::float8 as "firstByteMs", ${median("total_ms")}::float8 as "totalMs",
+  sum(wire_bytes)::float8 as "wireBytes"`;
+
+interface TimesRow {
+  readonly at: Date | null;
+  readonly crawler: string | null;
+  readonly samples: number;
+  readonly rttMs: number | null;
+  readonly firstByteMs: number | null;
+  readonly totalMs: number | null;
+  readonly wireBytes: number | null;
+}
+
+/** Of fetches that were answered. */
+export async function timesOf(
+  pool: Pool,
+  hostHash: HostHash,
+  range: TimeRange,
+): Promise<Pick<SiteSpeed, "stepSeconds" | "more" | "all" | "points" | "crawlers">> {
+  const stepSeconds = rangeStepSeconds(range);
+  const { rows } = await pool.query<TimesRow>(
+    `with looked as materialized (
+       select ${stepOf("$4")} as at, crawler_id, connect_ms, first_byte_ms, total_ms, wire_bytes
+       from (${fetchesIn("fetched_at, crawler_id, connect_ms, first_byte_ms, total_ms, wire_bytes, status")}) latest
+       where status is not null
+     )
+     select at, null as crawler, ${timesSql} from looked group by grouping sets ((at), ())
+     union all
+     select null, coalesce(c.name, 'removed'), t.samples, t."rttMs", t."firstByteMs", t."totalMs", t."wireBytes"
+     from (select crawler_id, ${timesSql} from looked group by crawler_id) t
+     left join crawler c using (crawler_id)`,
+    [hostHash, range.since, range.until, stepSeconds],
+  );
+  const all = rows.find(({ at, crawler }) => at === null && crawler === null)!;
+  return {
+    ...{
+      stepSeconds,
+      more: all.samples >= mostFetches,
+      all: { ...timesIn(all), wireBytes: all.wireBytes ?? 0 },
+    },
+    points: rows
+      .flatMap((row) =>
+        row.at === null ? [] : [{ at: iso(row.at), ...timesIn(row), wireBytes: row.wireBytes ?? 0 }],
+      )
+      .sort((a, b) => (a.at < b.at ? -1 : 1)),
+    crawlers: rows
+      .flatMap((row) => (row.crawler === null ? [] : [{ name: row.crawler, ...timesIn(row) }]))
+      .sort((a, b) => b.samples - a.samples),
+  };
+}
+
+function timesIn({ samples, rttMs, firstByteMs, totalMs }: TimesRow) {
+  return { samples, rttMs: roundMs(rttMs), firstByteMs: roundMs(firstByteMs), totalMs: roundMs(totalMs) };
+}
+
+// Links: which hosts it links to, which link to it, and who has the same texts.
+
+const hostsShown = 50;
+
+/** Of the host those URLs that are linked to most. */
+const mostTargets = 20;
+
+/** Links of others that are looked at. */
+const mostLinksHere = 5000;
+
+export async function linksFrom(pool: Pool, hostHash: HostHash): Promise<Pick<SiteLinks, "to" | "toLooked">> {
+  const { rows } = await pool.query<{ host: string; pages: number; looked: number }>(
+    `with looked as materialized (select hosts from out_link where host_hash = $1 limit ${mostPages + 1}),
+     counted as (
+       select linked, count(*)::int as pages
+       from looked, unnest(hosts) as linked
+       group by linked
+       order by pages desc, linked
+       limit ${4 * hostsShown}
+     )
+     select h.host, counted.pages, (select count(*)::int from looked) as looked
+     from (select) one
+     left join (counted join frontier_host h on h.host_hash = counted.linked) on true
+     order by counted.pages desc, h.host
+     limit ${hostsShown}`,
+    [hostHash],
+  );
+  const looked = rows[0]?.looked ?? 0;
+  return {
+    to: rows.flatMap(({ host, pages }) => (host === null ? [] : [{ host, pages }])),
+    toLooked: { pages: Math.min(looked, mostPages), more: looked > mostPages },
+  };
+}
+
+/** By the URLs that most links lead to, since links are found by their target. */
+export async function linksHere(
+  pool: Pool,
+  hostHash: HostHash,
+): Promise<Pick<SiteLinks, "from" | "fromLooked">> {
+  const targets = await pool.query<{ url_hash: string; back_links: number }>(
+    `select url_hash, back_links
+     from (select url_hash, back_links from frontier_url where host_hash = $1 limit ${mostCounted}) looked
+     where back_links > 0
+     order by back_links desc
+     limit ${mostTargets}`,
+    [hostHash],
+  );
+  const urls = targets.rows.map((row) => row.url_hash);
+  if (urls.length === 0) return { from: [], fromLooked: { urls: 0, pages: 0, more: false } };
+  const each = Math.ceil(mostLinksHere / urls.length);
+  const { rows } = await pool.query<{ host: string; pages: number; looked: number }>(
+    `with looked as materialized (
+       select distinct found.host_hash, found.url_hash
+       from unnest($2::bigint[]) as target (url_hash)
+       cross join lateral (
+         select o.host_hash, o.url_hash from out_link o where ${linksBeyond("o", "target.url_hash")} limit ${each}
+       ) found
+       where found.host_hash <> $1
+     )
+     select h.host, counted.pages, (select count(*)::int from looked) as looked
+     from (
+       select host_hash, count(*)::int as pages from looked group by host_hash order by pages desc limit ${hostsShown}
+     ) counted
+     join frontier_host h using (host_hash)
+     order by counted.pages desc, h.host`,
+    [hostHash, urls],
+  );
+  const looked = rows[0]?.looked ?? 0;
+  return {
+    from: rows.map(({ host, pages }) => ({ host, pages })),
+    fromLooked: { urls: urls.length, pages: looked, more: urls.length === mostTargets || looked >= each },
+  };
+}
+
+/** Pages that are looked for elsewhere, each by its text's group. */
+const mostCompared = 1000;
+
+export async function duplicatesOf(
+  pool: Pool,
+  hostHash: HostHash,
+): Promise<Pick<SiteLinks, "duplicates" | "duplicatesLooked">> {
+  const { rows } = await pool.query<{
+    host: string;
+    pages: number;
+    url: string;
+    otherUrl: string;
+    isFirst: boolean;
+    looked: number;
+  }>(
+    `with own as materialized (
+       select url, text_group, duplicate_host_hash, duplicate_url_hash
+       from page
+       where host_hash = $1
+       limit ${mostCompared + 1}
+     ), found as (
+       select own.url, q.host, q.url as other_url, false as is_first
+       from own
+       join page q on q.text_group = own.text_group and q.duplicate_url_hash is not null
+       where q.host_hash <> $1 and not q.noindex
+       union all
+       select own.url, q.host, q.url, true
+       from own
+       join page q on q.host_hash = own.duplicate_host_hash and q.url_hash = own.duplicate_url_hash
+         and q.text_group = own.text_group
+       where q.host_hash <> $1 and not q.noindex
+     )
+     select f.host, f.pages, f.url, f.other_url as "otherUrl", f.is_first as "isFirst",
+       (select count(*)::int from own) as looked
+     from (select) one
+     left join (
+       select host, count(distinct url)::int as pages, min(url) as url,
+         (array_agg(other_url order by url))[1] as other_url, bool_or(is_first) as is_first
+       from found
+       group by host
+       order by pages desc, host
+       limit ${hostsShown}
+     ) f on true`,
+    [hostHash],
+  );
+  const looked = rows[0]?.looked ?? 0;
+  return {
+    duplicates: rows.flatMap(({ looked: _, ...row }) => (row.host === null ? [] : [row])),
+    duplicatesLooked: { pages: Math.min(looked, mostCompared), more: looked > mostCompared },
+  };
+}
+
+// Fetching it again.
+
+/** Keys of its URLs that are scheduled for later, the next ones first. */
+export async function scheduledUrls(
+  pool: Pool,
+  hostHash: HostHash,
+  { now, most }: { readonly now: Date; readonly most: number },
+): Promise<UrlHash[]> {
+  const { rows } = await pool.query<{ url_hash: UrlHash }>(
+    `select url_hash
+     from frontier_url
+     where host_hash = $1 and state = 'due' and next_fetch_at > $2
+     order by next_fetch_at
+     limit $3`,
+    [hostHash, now, most],
+  );
+  return rows.map((row) => row.url_hash);
+}
+
+export function createSiteReads(pool: Pool) {
+  return {
+    siteRow: async (hostHash: HostHash) => await siteRow(pool, hostHash),
+    countUrls: async (hostHash: HostHash, now: Date) => await countUrls(pool, hostHash, now),
+    freshDays: async (hostHash: HostHash, now: Date) => await freshDays(pool, hostHash, now),
+    failuresOf: async (hostHash: HostHash, range: TimeRange) => await failuresOf(pool, hostHash, range),
+    urlsOf: async (of: Parameters<typeof urlsOf>[1], asked: AskedUrls, now: Date) =>
+      await urlsOf(pool, of, asked, now),
+    countRejected: async (host: string) => await countRejected(pool, host),
+    countChanges: async (hostHash: HostHash, since: Date) => await countChanges(pool, hostHash, since),
+    blockedUrls: async (hostHash: HostHash) => await blockedUrls(pool, hostHash),
+    statedBy: async (hostHash: HostHash) => await statedBy(pool, hostHash),
+    timesOf: async (hostHash: HostHash, range: TimeRange) => await timesOf(pool, hostHash, range),
+    linksFrom: async (hostHash: HostHash) => await linksFrom(pool, hostHash),
+    linksHere: async (hostHash: HostHash) => await linksHere(pool, hostHash),
+    duplicatesOf: async (hostHash: HostHash) => await duplicatesOf(pool, hostHash),
+  };
+}
+
+/** What the parts are read from. */
+export type SiteReads = ReturnType<typeof createSiteReads>;

@@ -1,0 +1,374 @@
+/** One host, from all rooms: what is known of it as a whole, and the part that was asked for. */
+import { domainToUnicode } from "node:url";
+import { changeCauseWords, delegationCauseWords } from "#core/delegation-cause";
+import { howMany, instantWords, whenWords } from "#core/format";
+import type { HostHash } from "#core/ids";
+import { parseAddress } from "#core/ip/address";
+import type { TimeRange } from "#core/time-range";
+import { hostHashOf, hostNamed } from "#core/url-key";
+import type { ChangeFeed } from "../changes/change-feed-reads.ts";
+import { type ChangeKind, changeKinds, everyChange, toldChange } from "../changes/page-change.ts";
+import type { HostReport } from "../frontier/frontier-reports.ts";
+import { paceReasons } from "../frontier/pace-reasons.ts";
+import { answerHost } from "../who/answer.ts";
+import { robotsWords, usedUpWords } from "../who/explain-host.ts";
+import type { WhoPorts } from "../who/place.ts";
+import type { WhoAnswer } from "../who/who-report.ts";
+import { whence } from "../who/words.ts";
+import {
+  type Site,
+  type SiteAnswer,
+  type SiteChanges,
+  type SitePages,
+  type SitePart,
+  type SiteRobots,
+  type SiteSpeed,
+  siteParts,
+  type UrlFilter,
+  urlFilters,
+} from "./site-api.ts";
+import type { SiteReads, SiteRow } from "./site-reads.ts";
+
+export interface SitePorts {
+  /** Of who crawls it; its host report need not count. */
+  readonly who: WhoPorts;
+  readonly feed: ChangeFeed;
+  readonly sites: SiteReads;
+}
+
+export interface AskedSite {
+  readonly host: string;
+  readonly part: SitePart;
+  readonly filter: UrlFilter;
+  readonly outcome: string | null;
+  readonly status: number | null;
+  readonly days: number;
+  readonly kind: ChangeKind | null;
+  readonly after: string;
+  readonly range: TimeRange;
+}
+
+/** As typed; a text: what of it cannot be. */
+export function readAsked(
+  typed: (name: string) => string,
+  given: Pick<AskedSite, "host" | "range">,
+): AskedSite | string {
+  const part = typed("part") || "overview";
+  if (!isOneOf(siteParts, part)) return `part: "${part.slice(0, 40)}" is none of ${siteParts.join(", ")}`;
+  const filter = typed("filter") || "all";
+  if (!isOneOf(urlFilters, filter))
+    return `filter: "${filter.slice(0, 40)}" is none of ${urlFilters.join(", ")}`;
+  const kind = typed("kind");
+  if (kind !== "" && !isOneOf(changeKinds, kind))
+    return `kind: "${kind.slice(0, 40)}" is none of ${changeKinds.join(", ")}`;
+  const days = typed("days") || "7";
+  if (!["1", "7", "30"].includes(days)) return `days: "${days.slice(0, 40)}" is none of 1, 7, 30`;
+  const status = typed("status").trim();
+  if (status !== "" && !/^[1-9]\d\d$/.test(status))
+    return `status: "${status.slice(0, 40)}" is no status, such as 404`;
+  const outcome = typed("outcome").trim();
+  if (outcome.length > 40) return "outcome: there is none so long";
+  return {
+    ...given,
+    ...{
+      part,
+      filter,
+      outcome: outcome || null,
+      status: status === "" ? null : Number(status),
+      days: Number(days),
+    },
+    ...{ kind: kind === "" ? null : (kind as ChangeKind), after: typed("after").slice(0, 2100) },
+  };
+}
+
+const isOneOf = <Name extends string>(names: readonly Name[], text: string): text is Name =>
+  (names as readonly string[]).includes(text);
+
+/** In any spelling, with a port or not; an address with brackets or without. Null: that is no host. */
+export function siteNamed(text: string): string | null {
+  const given = text.trim();
+  if (given === "" || given.length > 2100) return null;
+  const address = given.includes(":") && parseAddress(given) !== null ? `[${given}]` : given;
+  return hostNamed(address);
+}
+
+export async function answerSite(asked: AskedSite, ports: SitePorts, now: Date): Promise<SiteAnswer> {
+  const host = siteNamed(asked.host);
+  const hostHash = host === null ? null : hostHashOf(host);
+  const row = hostHash === null ? null : await ports.sites.siteRow(hostHash);
+  const about = { now: now.toISOString(), host: host ?? asked.host.slice(0, 300), part: asked.part };
+  if (host === null || hostHash === null || row === null) {
+    const words =
+      host === null
+        ? `“${about.host}” is no host's name, such as www.example.org.`
+        : `The crawl does not know ${host}: nobody has submitted a URL of it, and no crawled page led to it.`;
+    return { ...about, ...noParts, found: false, words, site: null };
+  }
+  const who = await answerHost(host, ports.who, now);
+  const report = who.host;
+  if (report === null)
+    return { ...about, ...noParts, found: false, words: `${host} has just gone.`, site: null };
+  const known: Known = { host, hostHash, row, who, report };
+  const site = siteOf(known, now);
+  return {
+    ...about,
+    ...noParts,
+    found: true,
+    words: null,
+    site,
+    ...(await partOf(asked, known, { ports, now })),
+  };
+}
+
+const noParts = { overview: null, pages: null, changes: null, robots: null, speed: null, links: null };
+
+interface Known {
+  readonly host: string;
+  readonly hostHash: HostHash;
+  readonly row: SiteRow;
+  readonly who: WhoAnswer;
+  readonly report: HostReport;
+}
+
+interface With {
+  readonly ports: SitePorts;
+  readonly now: Date;
+}
+
+async function partOf(asked: AskedSite, known: Known, { ports, now }: With): Promise<Partial<SiteAnswer>> {
+  const { sites } = ports;
+  const { hostHash } = known;
+  switch (asked.part) {
+    case "overview": {
+      const [counts, days, failures] = await Promise.all([
+        sites.countUrls(hostHash, now),
+        sites.freshDays(hostHash, now),
+        sites.failuresOf(hostHash, asked.range),
+      ]);
+      return { overview: { ...counts, freshDays: days, failures } };
+    }
+    case "pages":
+      return { pages: await pagesOf(asked, known, { ports, now }) };
+    case "changes":
+      return { changes: await changesOf(asked, known, { ports, now }) };
+    case "robots":
+      return { robots: await robotsOf(known, ports) };
+    case "speed": {
+      const times = await sites.timesOf(hostHash, asked.range);
+      return { speed: speedOf(times, asked, known, now) };
+    }
+    case "links": {
+      const [to, from, duplicates] = await Promise.all([
+        sites.linksFrom(hostHash),
+        sites.linksHere(hostHash),
+        sites.duplicatesOf(hostHash),
+      ]);
+      return { links: { ...to, ...from, ...duplicates } };
+    }
+  }
+}
+
+// The host as a whole.
+
+function siteOf({ host, row, who, report }: Known, now: Date): Site {
+  const leaf = who.chain.find(({ unary }) => !unary) ?? null;
+  const { effective, optOut, complaints } = who;
+  const holder = who.chain.find((one) => one.holder !== null)?.holder ?? null;
+  return {
+    ...{
+      host,
+      name: domainToUnicode(host) || host,
+      ...stateOf(who, report, now),
+      standing: [...who.standing],
+    },
+    addresses: [...who.addresses],
+    subnet: leaf && { range: leaf.range, name: leaf.name },
+    organisation: holder && { name: holder.name, handle: holder.handle },
+    country: leaf?.country ?? null,
+    language: row.language,
+    crawler: effective && {
+      ...{ name: effective.crawler.name, state: effective.crawler.state, rttMs: effective.rttMs },
+      since: effective.since,
+      words: `${delegationCauseWords[effective.cause]}, ${whence(effective)}`,
+    },
+    channels: row.channels.map(({ channelId, directories }) => ({
+      channelId,
+      directories: [...directories],
+    })),
+    optOut: optOut && optOutText(optOut),
+    complaints: { open: complaints.filter(({ open }) => open).length, all: complaints.length },
+    capDelayMs: report.capDelayMs,
+    nextAt: report.dueAt,
+    knownSince: row.admittedAt,
+    ...{ urls: row.urls, fetchedUrls: row.fetchedUrls, fetches: row.fetches, fetchedBytes: row.fetchedBytes },
+    ...{ heldUrls: report.budget.heldUrls, outsideLinks: row.outsideLinks },
+  };
+}
+
+const optOutText = ({ target, state, since }: NonNullable<WhoAnswer["optOut"]>) =>
+  `${target} has opted out since ${instantWords(since)}${state === "unconfirmed" ? ", not confirmed yet" : ""}`;
+
+/** What stops a fetch and is over by itself is part of being crawled. */
+const passing: readonly string[] = ["politeness", "nothing-due"];
+
+function stateOf(
+  { standing }: WhoAnswer,
+  { lease, dueAt }: HostReport,
+  now: Date,
+): Pick<Site, "state" | "words"> {
+  if (lease !== null) {
+    const until = whenWords(lease.expiresAt, now);
+    return {
+      state: "in-progress",
+      words: `${lease.crawler} is fetching it: ${howMany(lease.openUrls, "URL")} to go; the lease ends ${until} at the latest`,
+    };
+  }
+  const blocking = standing.find(({ stops, code }) => stops && !passing.includes(code));
+  if (blocking !== undefined) return { state: "blocked", words: blocking.words };
+  if (dueAt === null) return { state: "idle", words: "Nothing of it is left to fetch" };
+  if (Date.parse(dueAt) > now.getTime())
+    return { state: "scheduled", words: `Its next fetch is scheduled ${whenWords(dueAt, now)}` };
+  const politeness = standing.find(({ code }) => code === "politeness");
+  return {
+    state: "due",
+    words: politeness?.words ?? `Due since ${instantWords(dueAt)}: its crawler takes it next`,
+  };
+}
+
+// Its parts.
+
+async function pagesOf(asked: AskedSite, known: Known, { ports, now }: With): Promise<SitePages> {
+  const { sites, who } = ports;
+  const { host, hostHash, row, report } = known;
+  const [{ urls: counts }, found, rejected] = await Promise.all([
+    sites.countUrls(hostHash, now),
+    sites.urlsOf({ hostHash, host, urls: row.urls }, asked, now),
+    sites.countRejected(host),
+  ]);
+  const limit = who.scope?.pagesPerHost ?? Number.POSITIVE_INFINITY;
+  const { heldUrls, leftOutUrls } = report.budget;
+  const leftOut = [
+    { reason: "held", count: heldUrls, words: `wait: ${usedUpWords(report, limit)}` },
+    {
+      ...{ reason: "left-out", count: leftOutUrls },
+      words: "times a URL was named and not kept: as many as may wait were held already",
+    },
+    {
+      ...{ reason: "trapped", count: row.trappedLinks },
+      words:
+        "links look like a trap (endless calendars, session ids, repeated segments) and were not followed",
+    },
+    { reason: "blocked-by-robots", count: counts.blockedByRobots, words: "are disallowed by robots.txt" },
+    {
+      reason: "refused",
+      count: counts.refused,
+      words: "are refused: their channel leaves them out, or their address is never crawled",
+    },
+    {
+      reason: "gone",
+      count: counts.gone,
+      words: "are gone: missing several times in a row, or to be paid for",
+    },
+    {
+      reason: "rejected",
+      count: rejected,
+      words: "were given to the crawl and rejected, each with its reason",
+    },
+  ];
+  return {
+    ...{ filter: asked.filter, outcome: asked.outcome, status: asked.status, counts },
+    ...{ urls: [...found.urls], next: found.next, looked: found.looked },
+    leftOut: leftOut.filter(({ count }) => count > 0),
+  };
+}
+
+const changesShown = 50;
+const dayMs = 86_400_000;
+
+async function changesOf(
+  asked: AskedSite,
+  { host, hostHash }: Known,
+  { ports, now }: With,
+): Promise<SiteChanges> {
+  const since = new Date(now.getTime() - asked.days * dayMs);
+  const before = /^\d{1,15}$/.test(asked.after) ? Number(asked.after) : null;
+  const kinds = asked.kind === null ? [] : [asked.kind];
+  const [counts, { changes }] = await Promise.all([
+    ports.sites.countChanges(hostHash, since),
+    ports.feed.latest({
+      filter: { ...everyChange, host, kinds },
+      limit: changesShown,
+      ...(before === null ? {} : { before }),
+    }),
+  ]);
+  const recent = changes.filter(({ notedAt }) => notedAt >= since);
+  const isMore = recent.length === changesShown;
+  return {
+    ...{ days: asked.days, kind: asked.kind, counts },
+    // The latest first.
+    changes: recent.map(toldChange).reverse() as SiteChanges["changes"],
+    next: isMore ? recent[0]!.number : null,
+  };
+}
+
+async function robotsOf({ hostHash, report, who }: Known, { sites }: SitePorts): Promise<SiteRobots> {
+  const [blocked, stated] = await Promise.all([sites.blockedUrls(hostHash), sites.statedBy(hostHash)]);
+  const { robots, pace } = report;
+  return {
+    robots: robots && { state: robots.state, words: robotsWords[robots.state], at: robots.at },
+    crawlDelayMs: pace?.crawlDelayMs || null,
+    blocked,
+    ...stated,
+    payment: who.standing.find(({ code }) => code === "payment-required")?.words ?? null,
+  };
+}
+
+/** What a site, or somebody for it, said of how we crawl it. */
+const saidCodes: readonly string[] = ["opted-out", "complaints", "payment-required"];
+
+function speedOf(
+  times: Awaited<ReturnType<SiteReads["timesOf"]>>,
+  { range }: AskedSite,
+  known: Known,
+  now: Date,
+): SiteSpeed {
+  const { who, report } = known;
+  const { pace, capDelayMs, notBefore } = report;
+  const backsOff =
+    pace?.backOffMs != null &&
+    pace.backedOffAt !== null &&
+    Date.parse(pace.backedOffAt) + pace.backOffMs > now.getTime();
+  const tolerated = pace?.tolerated?.perHour ?? null;
+  const delays = [
+    ...[pace?.crawlDelayMs ?? 0, capDelayMs ?? 0, backsOff ? (pace?.backOffMs ?? 0) : 0],
+    ...[tolerated === null || tolerated === 0 ? 0 : 3_600_000 / tolerated],
+  ];
+  const delayMs = Math.max(...delays);
+  const moves = who.history.filter(({ changedAt }) => {
+    const at = Date.parse(changedAt);
+    return at >= range.since.getTime() && at < range.until.getTime();
+  });
+  return {
+    ...{ since: range.since.toISOString(), until: range.until.toISOString() },
+    ...times,
+    moves: moves.map(({ changedAt, from, to, reason, cause }) => ({
+      at: changedAt,
+      words: `${from ?? "nobody"} → ${to ?? "nobody"}: ${reason || changeCauseWords[cause]}`,
+    })),
+    pace: {
+      delayMs: delayMs === 0 ? null : Math.round(delayMs),
+      reasons: paceReasons(report, now),
+      notBefore: notBefore !== null && Date.parse(notBefore) > now.getTime() ? notBefore : null,
+      ...{ crawlDelayMs: pace?.crawlDelayMs || null, capDelayMs, backOffMs: pace?.backOffMs ?? null },
+      ...{
+        backedOffAt: pace?.backedOffAt ?? null,
+        usualMs: pace?.usualMs ?? null,
+        toleratedPerHour: tolerated,
+      },
+      said: who.standing.filter(({ code }) => saidCodes.includes(code)).map(({ words }) => words),
+    },
+  };
+}
+
+/** Where a host's own first page is, for somebody who wants it crawled. */
+export const firstUrlOf = (host: string): string => `https://${host.includes(":") ? `[${host}]` : host}/`;

@@ -1,0 +1,216 @@
+/**
+ * What lies in a space, by SQL over subnets, delegations and the list of sites. A small space is read from its subnets; a
+ * large one, or a country, from what is in use everywhere, and kept a while.
+ */
+import type { Pool } from "pg";
+import { KeptAnswer, roundMs } from "../database/cached-read.ts";
+import { crawlersNamed, type RollUp, weightedRtt } from "./roll-up.ts";
+
+export type Space =
+  | { readonly type: "range"; readonly first: string; readonly last: string }
+  /** What it holds, and what lies inside that. */
+  | { readonly type: "holder"; readonly holderId: number }
+  | { readonly type: "country"; readonly code: string };
+
+/** Null: counting took longer than a page may. */
+export type ReadRollUp = (space: Space, now: Date) => Promise<RollUp | null>;
+
+/** A space of more registered subnets is read from what is in use. */
+const fewSubnets = 20_000;
+
+/** Large spaces of which the answer is kept. */
+const mostKept = 50;
+
+const keptMs = 30_000;
+
+export function createRollUpReads(pool: Pool, nowMs: () => number): ReadRollUp {
+  const kept = new Map<string, KeptAnswer<RollUp | null>>();
+  return async (space, now) => {
+    if (space.type !== "country") {
+      const registered = await countRegistered(pool, space);
+      if (registered <= fewSubnets) return await counted(pool, smallSpace(space), { registered, now });
+    }
+    const key = JSON.stringify(space);
+    const known = kept.get(key);
+    const count = async () => await counted(pool, largeSpace(space), { registered: null, now });
+    const answer = known ?? new KeptAnswer(count, nowMs, keptMs);
+    // The latest asked for stand last.
+    kept.delete(key);
+    kept.set(key, answer);
+    for (const oldest of kept.keys()) {
+      if (kept.size <= mostKept) break;
+      kept.delete(oldest);
+    }
+    return await answer.get();
+  };
+}
+
+/** SQL that gives subnet_id, with its parameters. */
+interface SpaceSql {
+  readonly sql: string;
+  readonly values: readonly unknown[];
+}
+
+type SmallSpace = Exclude<Space, { readonly type: "country" }>;
+
+async function countRegistered(pool: Pool, space: SmallSpace): Promise<number> {
+  const { sql, values } = smallSpace(space);
+  const { rows } = await pool.query<{ subnets: number }>(
+    `select count(*)::int as subnets from (${sql} limit ${fewSubnets + 1}) registered`,
+    [...values],
+  );
+  return rows[0]!.subnets;
+}
+
+function smallSpace(space: SmallSpace): SpaceSql {
+  if (space.type === "range") {
+    const sql = `
+      select subnet_id from subnet
+      where removed_in is null and first_address between $1::inet and $2::inet and last_address <= $2::inet`;
+    return { sql, values: [space.first, space.last] };
+  }
+  const sql = `
+    select distinct inside.subnet_id
+    from subnet held
+    join subnet inside on inside.removed_in is null
+      and inside.first_address between held.first_address and held.last_address
+      and inside.last_address <= held.last_address
+    where held.holder_id = $1 and held.removed_in is null`;
+  return { sql, values: [space.holderId] };
+}
+
+function largeSpace(space: Space): SpaceSql {
+  if (space.type === "holder") return smallSpace(space);
+  if (space.type === "country") {
+    const sql = `
+      select subnet_id from site where country = $1 and subnet_id is not null
+      union
+      select subnet_id from delegation join subnet s using (subnet_id) where s.country = $1 and s.removed_in is null`;
+    return { sql, values: [space.code] };
+  }
+  const sql = `
+    select subnet_id
+    from (
+      select subnet_id from delegation
+      union
+      select subnet_id from site where subnet_id is not null
+    ) used
+    join subnet s using (subnet_id)
+    where s.removed_in is null and s.first_address between $1::inet and $2::inet and s.last_address <= $2::inet`;
+  return { sql, values: [space.first, space.last] };
+}
+
+interface RollUpRow {
+  subnets: number;
+  unassigned: number;
+  hosts: number;
+  due_hosts: number;
+  pages: number;
+  bytes: number;
+  measured_pages: number;
+  mean_ms: number | null;
+  median_ms: number | null;
+  /** Every crawler, most subnets first. */
+  crawlers: number;
+  named: { readonly crawler: string; readonly subnets: number; readonly pages: number }[];
+  assigned_subnets: number;
+  assigned_pages: number;
+}
+
+/**
+ * A piece is a subnet, or those of its hosts that another crawler has than the rest. Of ranges that answer from many places
+ * the time says nothing. `now`: the number of its parameter.
+ */
+const rollUpSql = (space: string, now: number) => `
+  with space as materialized (${space}),
+  host as materialized (
+    select subnet_id, crawler_id, rtt_ms, count(*) as hosts,
+      count(*) filter (where standing = 'ready' and due_at <= $${now}::timestamptz) as due_hosts,
+      sum(pages) as pages, sum(bytes) as bytes
+    from space
+    join site using (subnet_id)
+    group by subnet_id, crawler_id, rtt_ms
+  ),
+  piece as materialized (
+    select h.subnet_id, coalesce(h.crawler_id, d.crawler_id) as crawler_id,
+      case when not (coalesce(d.anycast, false) and d.crawler_id = h.crawler_id) then h.rtt_ms end as rtt_ms,
+      hosts, due_hosts, pages, bytes
+    from host h
+    left join delegation d using (subnet_id)
+    union all
+    select d.subnet_id, d.crawler_id, null, 0, 0, 0, 0
+    from space
+    join delegation d using (subnet_id)
+    where not exists (select from host h where h.subnet_id = d.subnet_id)
+  ),
+  crawled as (
+    select crawler_id, count(distinct subnet_id) as subnets, sum(pages) as pages
+    from piece
+    where crawler_id is not null
+    group by crawler_id
+  ),
+  measured as (
+    select rtt_ms, pages, sum(pages) over (order by rtt_ms rows unbounded preceding) as up_to, sum(pages) over () as total
+    from piece
+    where rtt_ms is not null and pages > 0
+  )
+  select count(distinct subnet_id)::int as subnets,
+    count(distinct subnet_id) filter (where crawler_id is null)::int as unassigned,
+    coalesce(sum(hosts), 0)::int as hosts, coalesce(sum(due_hosts), 0)::int as due_hosts,
+    coalesce(sum(pages), 0)::float8 as pages, coalesce(sum(bytes), 0)::float8 as bytes,
+    coalesce((select max(total) from measured), 0)::float8 as measured_pages,
+    (select sum(rtt_ms * pages) / sum(pages) from measured)::float8 as mean_ms,
+    (select min(rtt_ms) from measured where 2 * up_to >= total)::float8 as median_ms,
+    (select count(*) from crawled)::int as crawlers,
+    (select coalesce(sum(subnets), 0) from crawled)::int as assigned_subnets,
+    (select coalesce(sum(pages), 0) from crawled)::float8 as assigned_pages,
+    (select coalesce(json_agg(json_build_object('crawler', name, 'subnets', subnets, 'pages', pages)), '[]')
+     from (
+       select name, subnets, pages
+       from crawled
+       join crawler using (crawler_id)
+       order by subnets desc, name
+       limit ${crawlersNamed}
+     ) most) as named
+  from piece`;
+
+/** Postgres' code for a statement that was ended by its time limit. */
+const queryCanceled = "57014";
+
+async function counted(
+  pool: Pool,
+  { sql, values }: SpaceSql,
+  { registered, now }: { readonly registered: number | null; readonly now: Date },
+): Promise<RollUp | null> {
+  try {
+    const { rows } = await pool.query<RollUpRow>(rollUpSql(sql, values.length + 1), [...values, now]);
+    return rollUpOf(rows[0]!, registered);
+  } catch (error) {
+    if ((error as { code?: string }).code === queryCanceled) return null;
+    throw error;
+  }
+}
+
+function rollUpOf(row: RollUpRow, registered: number | null): RollUp {
+  const { named } = row;
+  const sum = (of: "subnets" | "pages") => named.reduce((total, one) => total + one[of], 0);
+  return {
+    subnets: row.subnets,
+    registered,
+    byCrawler: named,
+    others:
+      row.crawlers === named.length
+        ? null
+        : {
+            crawlers: row.crawlers - named.length,
+            subnets: row.assigned_subnets - sum("subnets"),
+            pages: row.assigned_pages - sum("pages"),
+          },
+    unassigned: row.unassigned,
+    hosts: row.hosts,
+    dueHosts: row.due_hosts,
+    pages: row.pages,
+    bytes: row.bytes,
+    rtt: weightedRtt(row.measured_pages, roundMs(row.mean_ms), roundMs(row.median_ms)),
+  };
+}

@@ -1,0 +1,91 @@
+/** `--range`: how figures went over a time, a line of characters for each; the same history that the pages draw. */
+import { type Command, Option } from "commander";
+import {
+  type ChartHistory,
+  chartValueText,
+  type HistoryChart,
+  type HistorySeries,
+  rangeOf,
+} from "#core/chart-history";
+import { rangeNames, rangeWords, type TimeRange, timeRange } from "#core/time-range";
+import { paint, printable } from "./output.ts";
+
+export interface RangeOptions {
+  readonly range?: string;
+}
+
+export function withRange(command: Command): Command {
+  return command.addOption(
+    new Option("--range <span>", "also how it went so far back, a line for each figure").choices([
+      ...rangeNames,
+    ]),
+  );
+}
+
+/** Null: nobody asked for it. */
+export function askedRange({ range }: RangeOptions, now: Date): TimeRange | null {
+  return range === undefined ? null : timeRange((name) => (name === "range" ? range : ""), now);
+}
+
+/** Nothing where nobody asked for a history. */
+export function withHistory(text: string, history: ChartHistory | null | undefined): string {
+  return history === null || history === undefined ? text : `${text}\n\n${historyText(history)}`;
+}
+
+export function historyText(history: ChartHistory): string {
+  const lines = history.charts.flatMap(chartLines);
+  const marks = history.marks.map(
+    ({ at, words }) => `  ${at.slice(0, 16).replace("T", " ")}  ${printable(words, 120)}`,
+  );
+  const more = history.moreMarks > 0 ? [`  ${history.moreMarks} more`] : [];
+  const changes = marks.length === 0 ? [] : ["", paint("strong", "What changed (UTC)"), ...marks, ...more];
+  return [paint("strong", `History of ${rangeWords(rangeOf(history))}`), ...lines, ...changes].join("\n");
+}
+
+function chartLines({ title, unit, series, whenEmpty }: HistoryChart): string[] {
+  const known = series.filter(({ values }) => values.some((value) => value !== null));
+  if (known.length === 0) return [`${title}: ${paint("soft", whenEmpty)}`];
+  const names = Math.max(...known.map(({ name }) => name.length));
+  return [
+    title,
+    ...known.map(
+      (line) => `  ${line.name.padEnd(names)}  ${barLine(narrowed(line))}  ${figures(line, unit)}`,
+    ),
+  ];
+}
+
+function figures({ values }: HistorySeries, unit: HistoryChart["unit"]): string {
+  const known = values.filter((value) => value !== null);
+  const last = chartValueText(unit, known.at(-1)!);
+  return `last ${last}, highest ${chartValueText(
+    unit,
+    known.reduce((one, other) => Math.max(one, other)),
+  )}`;
+}
+
+/** So many characters at most: a line stays one on a terminal of 80 with its name and figures. */
+const mostBars = 40;
+
+/** The means of neighbours, where there are too many; null where none is known. */
+function narrowed({ values }: HistorySeries): (number | null)[] {
+  const each = Math.ceil(values.length / mostBars);
+  return Array.from({ length: Math.ceil(values.length / each) }, (_, index) => {
+    const known = values.slice(index * each, (index + 1) * each).filter((value) => value !== null);
+    return known.length === 0 ? null : known.reduce((sum, value) => sum + value, 0) / known.length;
+  });
+}
+
+const heights = ["▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"] as const;
+
+const unknown = "·";
+
+/** A history as one line of characters: eight heights, a dot where nothing is known. */
+export function barLine(values: readonly (number | null)[]): string {
+  const most = Math.max(...values.map((value) => value ?? 0), Number.MIN_VALUE);
+  return values
+    .map((value) => {
+      if (value === null) return unknown;
+      return heights[Math.max(0, Math.min(heights.length - 1, Math.floor((value / most) * heights.length)))];
+    })
+    .join("");
+}

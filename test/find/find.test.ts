@@ -1,0 +1,213 @@
+/** The one box: what it finds, in which order, and for whom. */
+import type { FastifyInstance } from "fastify";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import type { FindAnswer } from "#coordinator/find/find";
+import { matchOf } from "#coordinator/find/find";
+import type { Database } from "#db/server-database";
+import { findCommand } from "#ops/cli/commands/find";
+import { inProcess, said } from "../support/command-in-process.ts";
+import { testDatabase } from "../support/database.ts";
+import { everyPart } from "../support/every-part.ts";
+import { seedHost, seedWorld, worldNow } from "../support/seed-world.ts";
+import { type SignedIn, signIn } from "../support/signed-in.ts";
+import { testAccess, webServer } from "../support/web-server.ts";
+
+let database: Database;
+let app: FastifyInstance;
+let operator: SignedIn;
+beforeAll(async () => {
+  database = await testDatabase();
+  await seedWorld(database.pool);
+  const access = testAccess(database, () => worldNow, false);
+  app = webServer(database, { parts: everyPart(database), access });
+  operator = await signIn(database, "operator");
+});
+afterAll(async () => {
+  await app?.close();
+  await database?.close();
+});
+
+async function ask(q: string, who: Partial<SignedIn> = operator): Promise<FindAnswer> {
+  const url = `/api/find?q=${encodeURIComponent(q)}`;
+  const { statusCode, body } = await app.inject({ url, headers: who.headers ?? {} });
+  expect([statusCode, body]).toEqual([200, expect.any(String)]);
+  return JSON.parse(body);
+}
+
+const titles = ({ results }: FindAnswer, kind: string) =>
+  results.filter((one) => one.kind === kind).map(({ title }) => title);
+
+describe("what is found", () => {
+  it("a crawler by a part of its name, with what is done with it where it is the one that is meant", async () => {
+    const part = await ask("ATH");
+    const whole = await ask("athens");
+    const verb = await ask("drain be");
+
+    expect(titles(part, "crawler")).toEqual(["athens"]);
+    expect(part.results[0]).toEqual({
+      kind: "crawler",
+      title: "athens",
+      words: "online, in Athens, GR",
+      href: "/crawlers/athens",
+    });
+    expect(titles(part, "action")).not.toContain("Drain athens");
+    expect(titles(whole, "action")).toContain("Drain athens");
+    expect(verb.results[0]).toMatchObject({
+      kind: "action",
+      title: "Drain berlin",
+      href: "/crawlers/berlin",
+    });
+  });
+
+  it("a host with those below its site", async () => {
+    expect(titles(await ask("www.example.org"), "host")).toEqual(["www.example.org"]);
+    expect(titles(await ask("example.org"), "host").sort()).toEqual([
+      "inside.example.org",
+      "nowhere.example.org",
+      "old.example.org",
+      "www.example.org",
+    ]);
+  });
+
+  it("a host by how its name begins, also as people read it", async () => {
+    await seedHost(database.pool, { host: "xn--fhre-0na.example" });
+    await database.pool.query(
+      `insert into site (host_hash, host, name, standing, channels, pages, urls, due_urls, counted_day, failed_days,
+         fetched_days, failures, fetches, added_at, bytes)
+       select host_hash, host, case when host like 'xn--%' then 'fähre.example' end, 'ready', 0, 0, 1, 0, 0, '{}', '{}', 0, 0, $1, 0
+       from frontier_host`,
+      [worldNow],
+    );
+
+    expect(titles(await ask("now"), "host")).toEqual(["nowhere.example.org"]);
+    expect(titles(await ask("exam"), "host")).toEqual(["www.example.org"]);
+    expect(titles(await ask("Fähr"), "host")).toEqual(["fähre.example"]);
+    expect((await ask("fähre.example")).results.find(({ kind }) => kind === "host")).toMatchObject({
+      title: "fähre.example",
+      href: "/sites/xn--fhre-0na.example",
+    });
+  });
+
+  it("who crawls a URL, an address or a range, whether or not anybody does", async () => {
+    const who = async (q: string) =>
+      (await ask(q)).results.filter(({ kind }) => kind === "who").map(({ href }) => href);
+
+    expect(await who("https://www.example.org/a b")).toEqual([
+      "/who?q=https%3A%2F%2Fwww.example.org%2Fa+b",
+      "/pages?url=https%3A%2F%2Fwww.example.org%2Fa+b",
+    ]);
+    expect(await who("2001:db8::7")).toEqual(["/who?q=2001%3Adb8%3A%3A7"]);
+    expect(await who("1.2.0.0/16")).toEqual(["/who?q=1.2.0.0%2F16"]);
+    expect(await who("1.2.0.0/99")).toEqual([]);
+  });
+
+  it("a setting by its label and by its name, and an action by what people call it", async () => {
+    expect(titles(await ask("retention.fetchDays"), "setting")).toHaveLength(1);
+    expect((await ask("retention.fetchDays")).results[0]).toMatchObject({
+      kind: "setting",
+      href: "/policies#retention.fetchDays",
+    });
+    expect(titles(await ask("silence"), "action")[0]).toBe("Mute an alert");
+    expect(titles(await ask("registry import"), "action")[0]).toBe("Import registry data");
+  });
+
+  it("exact names come first, then those that begin so, whose words begin so, that hold it", () => {
+    const ranks = ["ams", "amsterdam", "new-ams-2", "miamsea", "athens"].map((name) => matchOf(name, "AMS"));
+
+    expect(ranks).toEqual([0, 1, 2, 3, null]);
+    expect(matchOf("Import registry data", "registry imp")).toBe(2);
+    expect(matchOf("ＡＭＳ", "ams")).toBe(0);
+  });
+
+  it("ten of a kind at most, and says that there are more", async () => {
+    for (let at = 0; at < 12; at += 1) await seedHost(database.pool, { host: `h${at}.many.example.com` });
+
+    const many = await ask("many.example.com");
+
+    expect(titles(many, "host")).toHaveLength(10);
+    expect(many.more).toEqual(["host"]);
+  });
+
+  it("hostile questions are questions", async () => {
+    for (const q of [
+      "%",
+      "_",
+      "\\",
+      "'",
+      "\0",
+      "<script>",
+      "*",
+      "(",
+      "a".repeat(2000),
+      "\u202e",
+      "例え.テスト",
+      "-",
+    ])
+      await ask(q);
+    const { statusCode } = await app.inject({
+      url: `/api/find?q=${"a".repeat(2101)}`,
+      headers: operator.headers,
+    });
+    expect(statusCode).toBe(400);
+  });
+});
+
+describe("for whom", () => {
+  it("whatever somebody finds, they may open", async () => {
+    const people = {
+      operator,
+      staff: await signIn(database, "staff"),
+      partner: await signIn(database, "partner", { crawlers: ["athens"] }),
+      nobody: {},
+    };
+    const refused: string[] = [];
+    const counts: Record<string, number> = {};
+    for (const [role, who] of Object.entries<Partial<SignedIn>>(people)) {
+      const hrefs = new Set<string>();
+      for (const q of ["", "a", "athens", "1.2.3.4"])
+        for (const { href } of (await ask(q, who)).results) hrefs.add(href.replace(/#.*$/, ""));
+      counts[role] = hrefs.size;
+      // An operator may open everything.
+      for (const url of role === "operator" ? [] : hrefs) {
+        const { statusCode, headers } = await app.inject({ method: "HEAD", url, headers: who.headers ?? {} });
+        const isSentAway = statusCode === 303 || statusCode === 401 || statusCode === 403;
+        // One's account is shown to nobody as the way to sign in.
+        if (isSentAway && url !== "/account")
+          refused.push(`${role} ${url} ${statusCode} ${headers.location}`);
+      }
+    }
+
+    expect(refused).toEqual([]);
+    expect(counts.operator).toBeGreaterThan(counts.staff!);
+    expect(counts.staff).toBeGreaterThan(counts.partner!);
+  });
+
+  it("a partner finds its own crawlers and no other, and no host", async () => {
+    const partner = await signIn(database, "partner", { crawlers: ["athens"] });
+
+    expect(titles(await ask("athens", partner), "action")).toEqual(["Drain athens", "Resume athens"]);
+    expect((await ask("berlin", partner)).results).toEqual([]);
+    expect((await ask("www.example.org", partner)).results).toEqual([]);
+  });
+});
+
+it("the page says what the JSON says, and a browser without scripts gets there by Enter", async () => {
+  const { body } = await app.inject({ url: "/find?q=athens", headers: operator.headers });
+
+  expect(body).toContain('<a href="/crawlers/athens"><bdi>athens</bdi></a>');
+  expect(body).toContain("<h2>Crawlers</h2>");
+  for (const { title } of (await ask("athens")).results)
+    expect(body).toContain(title.replaceAll('"', "&quot;"));
+});
+
+it("the command says the same", async () => {
+  const at = ["--database-url", database.url, "--schema", database.schema];
+
+  const json = JSON.parse(await said(findCommand(), ["athens", "--json", ...at]));
+  const text = await said(findCommand(), ["drain", "athens", ...at]);
+  const none = await inProcess(findCommand(), ["zzz", ...at]);
+
+  expect(titles(json, "crawler")).toEqual(titles(await ask("athens"), "crawler"));
+  expect(text).toMatch(/Actions +Drain athens +Its subnets go to other crawlers +\/crawlers\/athens/);
+  expect(none.code).toBe(3);
+});

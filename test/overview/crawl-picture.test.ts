@@ -1,0 +1,65 @@
+/** The picture on the first page: the crawlers around, and the subnets nearest to each as its dots. */
+import { expect, it } from "vitest";
+import { crawlPicture } from "#coordinator/overview/crawl-picture-page";
+
+type Pictured = Parameters<typeof crawlPicture>[0];
+
+const pictureOf = (
+  fleet: readonly (readonly [name: string, subnets: number, longitude?: number])[],
+  urls = 1,
+) =>
+  crawlPicture({
+    fleet: fleet.map(([name, subnets, longitude = null]) => ({ name, subnets, longitude, state: "online" })),
+    totals: {
+      subnetsDelegated: fleet.reduce((sum, [, subnets]) => sum + subnets, 0),
+      generation: null,
+      urls,
+    },
+  } as unknown as Pictured).markup;
+
+const dotsOf = (markup: string) =>
+  [...markup.matchAll(/<path class="wedge-(\d+)"[^>]* d="([^"]*)"/g)].map(
+    ([, , d = ""]) => d.split("h0").length - 1,
+  );
+
+it("has a dot for each subnet, of crawlers from west to east", () => {
+  const markup = pictureOf([
+    ["tokyo", 7, 139.7],
+    ["berlin", 30, 13.4],
+    ["nowhere", 2],
+  ]);
+
+  expect(dotsOf(markup)).toEqual([30, 7, 2]);
+  expect([...markup.matchAll(/href="\/crawlers\/(\w+)"/g)].map(([, name]) => name)).toEqual([
+    "berlin",
+    "tokyo",
+    "nowhere",
+  ]);
+  expect(markup).toContain("Each dot is a subnet,");
+});
+
+it("of ten thousand crawlers with millions of subnets shows twelve wedges, and says what a dot is", () => {
+  const markup = pictureOf(
+    Array.from({ length: 10_000 }, (_, at) => [`crawler-${at}`, 100 + (at % 500), at % 180] as const),
+  );
+
+  expect(dotsOf(markup)).toHaveLength(12);
+  expect(dotsOf(markup).every((dots) => dots < 100)).toBe(true);
+  expect(markup).toMatch(/Each dot is [\d,]+ subnets,/);
+  expect(markup).toContain(">9,989 more</text>");
+  expect(markup.length).toBeLessThan(30_000);
+});
+
+it("a name from outside stays text, and short", () => {
+  const markup = pictureOf([[`<b>"${"x".repeat(2000)}`, 3]]);
+
+  expect(markup).not.toContain("<b>");
+  expect(markup).toContain("…</text>");
+});
+
+it("of a new system says what comes next", () => {
+  const [empty, invited] = [pictureOf([]), pictureOf([["athens", 0]])];
+
+  expect(empty).toMatch(/<li aria-current="step"><a href="\/fleet\/invite">/);
+  expect(invited).toMatch(/<li aria-current="step"><a href="\/registry">/);
+});

@@ -1,0 +1,66 @@
+/** Filters among the words: taken out of them, and the same filters as those of the form. */
+import { describe, expect, it } from "vitest";
+import { operatorHelp, readOperators } from "#coordinator/search/operators";
+
+const read = (words: string, given = {}) => readOperators(words, given);
+
+describe("filters among the words", () => {
+  it("are taken out of them, wherever they stand", () => {
+    expect(read("site:example.org ferry lang:de harbour after:2026-01-01")).toEqual({
+      words: "ferry harbour",
+      options: { host: "example.org", language: "de", from: "2026-01-01" },
+    });
+    expect(read('ferry INTITLE:"old port" -site:a.example -site:b.example')).toEqual({
+      words: "ferry",
+      options: { title: "old port", excludeHost: "a.example,b.example" },
+    });
+  });
+
+  it("after: takes the day itself, before: ends before it, and both take months and years", () => {
+    const days = (words: string) => {
+      const { options } = read(`x ${words}`) as { options: { from?: string; to?: string } };
+      return [options.from, options.to];
+    };
+
+    expect(days("after:2026-03-01 before:2026-03-01")).toEqual(["2026-03-01", "2026-02-28"]);
+    expect(days("after:2026 before:2026-3")).toEqual(["2026-01-01", "2026-02-28"]);
+  });
+
+  it("hold in place of the form's, and leave the others as they are", () => {
+    const given = { language: "en", host: "example.org", limit: 20 };
+
+    expect(read("ferry lang:de", given)).toEqual({ words: "ferry", options: { ...given, language: "de" } });
+  });
+
+  it("a title alone is what is looked for", () => {
+    expect(read("title:ferry title:port")).toEqual({ words: "ferry port", options: { title: "ferry port" } });
+  });
+
+  it("are words where they are none", () => {
+    for (const words of [
+      '"site:example.org ferry"',
+      "https://example.org/",
+      "x:y",
+      "site: ferry",
+      "a-site:b",
+    ])
+      expect(read(words)).toEqual({ words, options: {} });
+  });
+
+  it("that cannot be filters are refused in words", () => {
+    expect(read("ferry after:yesterday")).toBe("after:yesterday: must be a day, such as 2026-03-01");
+    expect(read("ferry before:2026-02-31")).toBe("before:2026-02-31: must be a day, such as 2026-03-01");
+    expect(read("ferry lang:german")).toBe(
+      "language german: must be a code of two or three letters, such as en",
+    );
+    expect(read('ferry title:""')).toBe('title:"": needs a value');
+  });
+
+  it("each that is shown to people is one", () => {
+    for (const [typed] of operatorHelp)
+      expect([typed, Object.keys((read(`x ${typed}`) as { options: object }).options).length]).toEqual([
+        typed,
+        1,
+      ]);
+  });
+});

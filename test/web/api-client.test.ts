@@ -1,0 +1,147 @@
+/** The API as others use it: by a client made from its document, and by its list of errors. */
+import type { AddressInfo } from "node:net";
+import type { FastifyInstance } from "fastify";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { createOperatorTokenStore } from "#coordinator/access/token-store";
+import { describeApi } from "#coordinator/open-api";
+import { apiErrors } from "#coordinator/web/api-errors";
+import { operationsOf } from "#coordinator/web/api-page";
+import { randomSecrets } from "#coordinator/web/secrets";
+import { type Scope, scopes } from "#core/actor";
+import type { Database } from "#db/server-database";
+import { type ApiClient, apiClient } from "../support/api-client.ts";
+import { testDatabase } from "../support/database.ts";
+import { everyPart } from "../support/every-part.ts";
+import { seedWorld, worldNow } from "../support/seed-world.ts";
+import { testAccess, webServer } from "../support/web-server.ts";
+
+let database: Database;
+let app: FastifyInstance;
+let base: string;
+let client: ApiClient;
+let secret: string;
+beforeAll(async () => {
+  database = await testDatabase();
+  await seedWorld(database.pool);
+  app = webServer(database, {
+    parts: everyPart(database),
+    access: testAccess(database, () => worldNow, false),
+  });
+  await app.listen({ host: "127.0.0.1", port: 0 });
+  base = `http://127.0.0.1:${(app.server.address() as AddressInfo).port}`;
+  secret = await token("everything", scopes);
+  client = apiClient(await (await fetch(`${base}/api/openapi.json`)).json(), secret);
+});
+afterAll(async () => {
+  await app?.close();
+  await database?.close();
+});
+
+async function token(name: string, given: readonly Scope[]): Promise<string> {
+  const made = randomSecrets.make("nco_");
+  const tokens = createOperatorTokenStore(database.pool);
+  await tokens.create({
+    ...{ name, tokenHash: made.hash, scopes: given },
+    createdAt: worldNow,
+    expiresAt: null,
+  });
+  return made.secret;
+}
+
+describe("a client made from the document", () => {
+  it("reads a list, and one of it", async () => {
+    const list = await client.fleet!({ query: { state: "online" } });
+    const { crawlers } = list.value as { crawlers: { name: string }[] };
+    const one = await client.crawler!({ path: { name: crawlers[0]!.name } });
+
+    expect([list.status, list.faults]).toEqual([200, []]);
+    expect(crawlers.map(({ name }) => name)).toEqual(["athens", "tokyo"]);
+    expect([one.status, one.faults]).toEqual([200, []]);
+  });
+
+  it("creates something, reads it back, and takes it away", async () => {
+    const made = await client.setSiteCap!({
+      body: { site: "example.org", seconds: 5, words: "They asked for it." },
+    });
+    const list = await client.siteCaps!();
+    const removed = await client.removeSiteCap!({ path: { site: "example.org" } });
+
+    expect([made.status, made.faults]).toEqual([201, []]);
+    expect(list.faults).toEqual([]);
+    expect(JSON.stringify(list.value)).toContain("example.org");
+    expect([removed.status, removed.faults]).toEqual([200, []]);
+  });
+
+  it("hears what is wrong, in the form that the document states", async () => {
+    const unknown = await client.crawler!({ path: { name: "nobody" } });
+    const bad = await client.search!({ query: { q: "ferry", language: "German" } });
+    const refused = await client.find!({ query: { q: "a".repeat(3000) } });
+
+    expect([unknown.status, unknown.faults]).toEqual([404, []]);
+    expect([bad.status, bad.faults]).toEqual([400, []]);
+    expect(refused).toEqual({
+      status: 400,
+      value: { error: { status: 400, message: "The question is longer than 2100 characters." } },
+      faults: [],
+    });
+  });
+});
+
+describe("the list of errors", () => {
+  const send = async (method: string, path: string, more: Omit<RequestInit, "method"> = {}) => {
+    const headers = { authorization: `Bearer ${secret}`, accept: "application/json", ...more.headers };
+    const response = await fetch(`${base}${path}`, { method, ...more, headers });
+    return { status: response.status, value: await response.json() };
+  };
+  const json = { "content-type": "application/json" };
+
+  it("has every status that an operation states", () => {
+    const stated = operationsOf(describeApi()).flatMap(({ path, operation }) =>
+      path.startsWith("/api/") ? Object.keys(operation.responses).filter((status) => status >= "400") : [],
+    );
+    expect([...new Set(stated)].filter((status) => !(status in apiErrors))).toEqual([]);
+  });
+
+  it("is what the server answers by", async () => {
+    const reader = await token("reader", ["read"]);
+    await database.pool.query("update change_feed set last_number = 10, removed_through = 10");
+    const cap = JSON.stringify({ site: "a.example", seconds: 1, words: "x" });
+    const answers = [
+      await send("GET", "/api/search?q=x&language=German"),
+      await send("GET", "/api/fleet", { headers: { authorization: "Bearer nco_wrong" } }),
+      await send("POST", "/api/fleet/site-caps", {
+        ...{ headers: { ...json, authorization: `Bearer ${reader}` }, body: cap },
+      }),
+      await send("GET", "/api/crawlers/nobody"),
+      await send("DELETE", "/api/fleet"),
+      await send("POST", "/api/tokens", {
+        ...{ headers: json, body: JSON.stringify({ name: "reader", scopes: ["read"], days: 30 }) },
+      }),
+      await send("GET", "/api/changes?since=1"),
+      await send("POST", "/api/policies", {
+        headers: json,
+        body: JSON.stringify({ words: "x".repeat(70_000) }),
+      }),
+      await send("POST", "/api/fleet/site-caps", { headers: { "content-type": "text/plain" }, body: cap }),
+      await send("POST", "/api/policies", {
+        ...{ headers: json, body: JSON.stringify({ basedOn: 0, values: { nothing: 1 } }) },
+      }),
+    ];
+    const statuses = answers.map(({ status }) => status);
+
+    for (const { status, value } of answers)
+      expect(value).toMatchObject({ error: { status, message: expect.stringMatching(/\w{3}/) } });
+    expect(statuses.filter((status) => !(status in apiErrors))).toEqual([]);
+    expect(statuses).toEqual([400, 401, 403, 404, 405, 409, 410, 413, 415, 422]);
+  });
+
+  it("stands on the API's page, and in its JSON", async () => {
+    const page = await (await fetch(`${base}/api`)).text();
+    const { errors } = await (await fetch(`${base}/api/operations`)).json();
+
+    expect(errors.map(({ status }: { status: number }) => status)).toEqual(
+      Object.keys(apiErrors).map(Number),
+    );
+    for (const { means } of Object.values(apiErrors)) expect(page).toContain(means.slice(0, 40));
+  });
+});

@@ -1,0 +1,166 @@
+/** What lies in a space: countries, organisations and ranges, counted by hand in the tiny world. */
+
+import type { Pool } from "pg";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { keepSites } from "#coordinator/sites/sites-upkeep-store";
+import { answerWho } from "#coordinator/who/answer";
+import { whoBody } from "#coordinator/who/page";
+import { createReports } from "#coordinator/who/reads";
+import { createRollUpReads } from "#coordinator/who/roll-up-reads";
+import type { WhoAnswer } from "#coordinator/who/who-report";
+import { verdictOf } from "#coordinator/who/words";
+import { anybody } from "#core/actor";
+import type { Database } from "#db/server-database";
+import { whoText } from "#ops/cli/who-text";
+import { testDatabase } from "../support/database.ts";
+import { seedHost, seedWorld, worldNow } from "../support/seed-world.ts";
+import { tinyResolver } from "../support/web-server.ts";
+
+let database: Database;
+beforeAll(async () => {
+  database = await testDatabase();
+  const { pool } = database;
+  await seedWorld(pool);
+  await seedHost(pool, { host: "big.example.org", subnet: "1.2.0.0", address: "1.2.100.1" });
+  await seedHost(pool, { host: "six.example.org", subnet: "2a00:1::", address: "2a00:1::1" });
+  await pool.query(`
+    update frontier_host set due_at = null where host = 'six.example.org';
+    update frontier_host set good_pages = 200, near_duplicates = 10, fetched_bytes = 4000000 where host = 'big.example.org';
+    update frontier_host set good_pages = 20 where host = 'old.example.org';
+    update frontier_host set good_pages = 90 where host = 'six.example.org';
+    update delegation set rtt_ms = 40, measured = true where subnet_id = 7`);
+  await listSites(pool);
+});
+afterAll(async () => await database?.close());
+
+async function who(question: string): Promise<WhoAnswer> {
+  const reads = createReports(database.pool, () => performance.now());
+  return await answerWho(question, { reads, resolver: tinyResolver, scope: null }, worldNow);
+}
+
+/** Until every host is in the list as it is now. */
+async function listSites(pool: Pool): Promise<void> {
+  await pool.query("update site_upkeep set reached_host = null, finished_at = null");
+  while (!(await keepSites(pool, worldNow)).rests);
+}
+
+const inAsia = {
+  subnets: 3,
+  registered: 5,
+  byCrawler: [
+    { crawler: "athens", subnets: 1, pages: 210 },
+    { crawler: "berlin", subnets: 1, pages: 20 },
+  ],
+  others: null,
+  unassigned: 1,
+  hosts: 3,
+  dueHosts: 3,
+  pages: 230,
+  bytes: 4_000_000,
+  // Of berlin's subnet nobody measured the time.
+  rtt: { pages: 210, meanMs: 12.5, medianMs: 12.5 },
+};
+
+describe("a range that is not assigned itself", () => {
+  it("answers with what lies inside, and not that nobody crawls it", async () => {
+    const answer = await who("1.0.0.0/8");
+
+    expect(answer.rollUp).toEqual(inAsia);
+    expect(verdictOf(answer)).toBe(
+      "In its space: 3 subnets in use: athens 1, berlin 1, not assigned directly 1; 230 pages; mean 12.5 ms",
+    );
+  });
+
+  it("says that its pages are too few for a mean", async () => {
+    const answer = await who("1.2.9.0 - 1.2.9.9");
+
+    expect(answer.rollUp?.rtt).toEqual({ pages: 0, meanMs: null, medianMs: null });
+    expect(whoText(answer)).toContain("RTT: too few yet (0 pages in measured subnets)");
+  });
+
+  it("is counted the same from all that is in use, as a large one is", async () => {
+    const read = createRollUpReads(database.pool, () => 0);
+    const whole = await read({ type: "range", first: "0.0.0.0", last: "255.255.255.255" }, worldNow);
+    await database.pool.query(`
+      insert into subnet (first_address, last_address, registry, added_in)
+      select '9.0.0.0'::inet + n, '9.0.0.0'::inet + n, 'arin', 1 from generate_series(1, 20001) n`);
+    const large = await read({ type: "range", first: "0.0.0.0", last: "255.255.255.255" }, worldNow);
+    await database.pool.query("delete from subnet where first_address between '9.0.0.0' and '9.255.255.255'");
+
+    expect(whole?.registered).toBe(6);
+    expect(large).toEqual({ ...whole, registered: null });
+  });
+});
+
+describe("an organisation", () => {
+  it("answers with what it holds and what others hold inside that", async () => {
+    const answer = await who("Example Networks");
+
+    // Its /16 with the /24 of Example Web Ltd in it, and the IPv6 range: (12.5 × 210 + 40 × 90) / 300.
+    expect(answer.rollUp).toMatchObject({ subnets: 4, registered: 5, hosts: 4, pages: 320 });
+    expect(answer.rollUp?.rtt).toEqual({ pages: 300, meanMs: 20.75, medianMs: 12.5 });
+    expect(verdictOf(answer)).toBe(
+      "Example Networks holds 3 subnets; in its space: 4 subnets in use: berlin 2, athens 1, not assigned directly 1; 320 pages; mean 20.8 ms",
+    );
+  });
+
+  it("without anything in use says what to do", async () => {
+    await database.pool.query("update frontier_host set subnet_id = null where host = 'empty.example.net'");
+    await listSites(database.pool);
+    const answer = await who("Empty Org");
+    await database.pool.query("update frontier_host set subnet_id = 6 where host = 'empty.example.net'");
+    await listSites(database.pool);
+
+    expect(verdictOf(answer)).toBe("Empty Org holds 1 subnet; in its space: no subnet in use");
+    expect(whoBody(answer, viewer).markup).toContain("No subnet in use.");
+  });
+});
+
+describe("a country", () => {
+  it.each(["country:GR", "gr", "Greece"])(
+    "asked as %s answers with the subnets registered there",
+    async (question) => {
+      const answer = await who(question);
+
+      expect(answer.takenFor).toEqual({ type: "country", value: "GR" });
+      expect(answer.rollUp).toEqual({ ...inAsia, registered: null });
+      expect(verdictOf(answer)).toMatch(/^In its space: 3 subnets in use/);
+    },
+  );
+
+  it("gives way to a crawler or an organisation of that name, unless it is asked for as a country", async () => {
+    await database.pool.query("insert into holder (holder_key, name) values ('name:gr', 'GR')");
+    const asName = await who("GR");
+    const asCountry = await who("country:GR");
+    await database.pool.query("delete from holder where holder_key = 'name:gr'");
+
+    expect(asName.takenFor.type).toBe("organisation");
+    expect(asCountry.takenFor.type).toBe("country");
+  });
+
+  it("that is none is said to be none", async () => {
+    expect((await who("country:Atlantis")).standing[0]?.words).toContain("it names no country");
+    expect((await who("DD")).takenFor.value).toBe("DE");
+  });
+});
+
+it("an autonomous system is not guessed at: registry files do not say who announces a range", async () => {
+  const answer = await who("AS3333");
+
+  expect(answer.found).toBe(false);
+  expect(answer.takenFor).toEqual({ type: "autonomous-system", value: "AS3333" });
+  expect(answer.standing[0]).toMatchObject({ code: "routing-not-known", stops: true });
+});
+
+const viewer = { actor: anybody(true), formToken: "" } as never;
+
+it("a page shows the same figures, with links onward, and a crawler's name is never markup", async () => {
+  await database.pool.query(`update crawler set name = '<b>athens</b>' where name = 'athens'`);
+  const { markup } = whoBody(await who("country:GR"), viewer);
+  await database.pool.query(`update crawler set name = 'athens' where name = '<b>athens</b>'`);
+
+  expect(markup).not.toContain("<b>athens");
+  expect(markup).toContain("In its space");
+  expect(markup).toContain('href="/sites?country=GR"');
+  expect(markup).toContain("median 12.5 ms, weighted by 210 pages");
+});
