@@ -1,6 +1,7 @@
 /** The list of sites over a small world of its own: filters, orders, pages of the list, files, and what is refused. */
 import type { FastifyInstance } from "fastify";
 import { afterAll, beforeAll, expect, it } from "vitest";
+import { readCoordinatorConfig } from "#coordinator/config";
 import { describeApi } from "#coordinator/open-api";
 import { readSitesQuestion, type Site, sinceWords, siteSorts } from "#coordinator/sites/sites-list";
 import { findSites } from "#coordinator/sites/sites-reads";
@@ -12,7 +13,7 @@ import { inProcess } from "../support/command-in-process.ts";
 import { testDatabase } from "../support/database.ts";
 import { faultsOf, type JsonSchema } from "../support/schema-check.ts";
 import { seedHost, seedUrl, seedWorld, worldNow } from "../support/seed-world.ts";
-import { webServer } from "../support/web-server.ts";
+import { tinyResolver, webServer } from "../support/web-server.ts";
 
 let database: Database;
 let app: FastifyInstance;
@@ -73,7 +74,9 @@ beforeAll(async () => {
   // Eight days before: not of the last seven.
   await fetched("www.example.org", at(-8 * 24), "target");
   await turn();
-  app = webServer(database, { parts: [sitePart({ pool })] });
+  app = webServer(database, {
+    parts: [sitePart({ pool, resolver: tinyResolver, config: readCoordinatorConfig({}) })],
+  });
   await app.ready();
 });
 afterAll(async () => {
