@@ -11,7 +11,7 @@ const tabs = [
   ["/fleet/trust", "Trust", "fleet-read"],
   ["/fleet/versions", "Versions", "fleet-read"],
   ["/fleet/queue", "Queue", "read"],
-  ["/fleet/in-hand", "In hand", "read"],
+  ["/fleet/in-hand", "In progress", "read"],
   ["/fleet/site-caps", "Caps", "read"],
   ["/fleet/failures", "Failures", "read"],
   ["/fleet/recrawl", "Recrawl", "fleet-read"],
