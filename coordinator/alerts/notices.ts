@@ -35,6 +35,8 @@ export interface Look {
   readonly found: readonly SeenAlert[];
   /** Rules that find something of which nobody is to be told, and nothing else. */
   readonly muted: ReadonlySet<string>;
+  /** Severities that some channel is told of. */
+  readonly heard: ReadonlySet<AlertSeverity>;
 }
 
 export interface NoticeRule {
@@ -113,11 +115,11 @@ function stateNow(
 }
 
 /** There is something that people do not know, and may be told by now. */
-function isOwed(state: AlertState, { now, muted }: Look, { againMs }: NoticeRule): boolean {
+function isOwed(state: AlertState, { now, muted, heard }: Look, { againMs }: NoticeRule): boolean {
   const { name, endedAt, isTold, toldAt, toldTargets, targets, acknowledged } = state;
   if (muted.has(name) && endedAt === null) return false;
   if (endedAt !== null) return isTold;
-  if (acknowledged !== null) return false;
+  if (acknowledged !== null || !heard.has(state.severity)) return false;
   if (isTold && includesAll(toldTargets, targets)) return false;
   return toldAt === null || since(toldAt, now) >= againMs;
 }
