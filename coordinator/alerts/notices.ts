@@ -108,7 +108,9 @@ function stateNow(
       ...{ ...seen, beganAt: now, endedAt: null, pendingSince: null },
       ...{ toldAt: null, toldTargets: [], isTold: false, acknowledged: null },
     };
-  if (before.endedAt !== null) return { ...before, ...seen, beganAt: now, endedAt: null };
+  // As far as people know, one that is back before its end was told has not ended.
+  if (before.endedAt !== null)
+    return { ...before, ...seen, beganAt: before.isTold ? before.beganAt : now, endedAt: null };
   const { acknowledged } = before;
   const isCovered = acknowledged !== null && includesAll(acknowledged.targets, seen.targets);
   return { ...before, ...seen, acknowledged: isCovered ? acknowledged : null };

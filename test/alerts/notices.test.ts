@@ -65,6 +65,17 @@ it("what is over within the minute is told to nobody", () => {
   expect(world.states()).toEqual([]);
 });
 
+it("one that is back before its end was told has not ended, and holds since it began", () => {
+  const world = telling();
+  world.look(0, [empty]);
+  world.look(1, [empty]);
+  world.look(2, []);
+
+  expect(world.look(2.5, [empty])).toEqual([]);
+  expect(world.look(60, [empty])).toEqual([]);
+  expect(world.states()).toMatchObject([{ beganAt: at(0), endedAt: null, pendingSince: null }]);
+});
+
 it("one that flaps is told once in half an hour, and then only if it holds", () => {
   const world = telling();
   const told: string[] = [];
