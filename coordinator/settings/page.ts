@@ -96,7 +96,9 @@ function foldedGroup(
 ): Html {
   const changed = policies.filter(isChanged).length;
   const typed = around.refused?.typed ?? {};
-  const holdsTyped = policies.some((policy) => typed[policy.name] !== undefined);
+  const holdsTyped = policies.some(
+    (policy) => (typed[policy.name] ?? fieldText(policy)) !== fieldText(policy),
+  );
   const count = html`<span class="count">${policies.length}</span>${changed === 0 ? nothing : html` <span class="small">${changed} changed</span>`}`;
   return html`<details class="policies" id="group-${name}"${isOpen || holdsTyped ? html` open` : nothing}><summary><h2 id="${name}">${title}</h2> ${count}</summary>
 ${name === "retention" ? retentionNote : nothing}${policies.map((policy) => policyRow(policy, around))}</details>`;
@@ -188,7 +190,7 @@ function startSection({ setAtStart }: PoliciesAnswer): Html {
 /** `typed`: what was sent and refused, to be shown again; left out: the value in force. */
 function policyField(policy: ShownPolicy, typed?: string): Html {
   const { name, kind, unit } = policy;
-  const value = typed ?? (typeof policy.value === "boolean" ? yesNo(policy.value) : String(policy.value));
+  const value = typed ?? fieldText(policy);
   const described = `help-${name} range-${name}`;
   if (kind.type === "number") {
     return html`<p class="policy-input">${slider(policy, kind)}<input class="number" id="field-${name}" name="${name}" value="${value}" inputmode="${kind.whole ? "numeric" : "decimal"}" autocomplete="off" maxlength="20" aria-describedby="${described}">${unit === null ? nothing : html`<span>${unit}</span>`}</p>`;
@@ -198,6 +200,8 @@ function policyField(policy: ShownPolicy, typed?: string): Html {
 }
 
 const yesNo = (value: boolean) => (value ? "yes" : "no");
+
+const fieldText = ({ value }: ShownPolicy) => (typeof value === "boolean" ? yesNo(value) : String(value));
 
 /** Steps of a slider. */
 const sliderSteps = 200;

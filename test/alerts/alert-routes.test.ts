@@ -56,13 +56,18 @@ beforeAll(async () => {
   const { secret, hash: tokenHash } = randomSecrets.make("nco_");
   headers = { authorization: `Bearer ${secret}` };
   await createOperatorTokenStore(database.pool).create({
-    ...{ name: "ci", tokenHash, scopes: ["read", "fleet-write"], createdAt: worldNow, expiresAt: null },
+    name: "ci",
+    tokenHash,
+    scopes: ["read", "fleet-write"],
+    createdAt: worldNow,
+    expiresAt: null,
   });
   const reads = createReports(database.pool, () => performance.now());
   await noteAlerts(
     {
       ...{ store: createAlertStore(database.pool), channels: [], newId: () => "msg", chance: () => 0 },
-      ...{ facts: async (now) => await reads.alertFacts(now), now: () => worldNow },
+      facts: async (now) => await reads.alertFacts(now),
+      now: () => worldNow,
     },
     { digestMs: 0, againMs: 0 },
   );
@@ -86,7 +91,10 @@ it("what is acknowledged is listed apart, counts no more, and is reopened", asyn
   const during = await list();
   const text = await run();
   const reopened = await app.inject({
-    ...{ method: "POST", url: "/api/alerts/no-crawler-connected/reopen", headers, payload: {} },
+    method: "POST",
+    url: "/api/alerts/no-crawler-connected/reopen",
+    headers,
+    payload: {},
   });
   const twice = await run("reopen", "no-crawler-connected");
   const [none, unknown] = [await run("ack", "disk-full"), await run("ack", "no-such-alert")];

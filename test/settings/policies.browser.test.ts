@@ -74,8 +74,7 @@ describe.skipIf(executable === null)("policies in a browser", { timeout: 90_000 
     expect(await lease().inputValue()).toBe("10");
   });
 
-  it("a slider moves the number by keys, tells its value, and the dozen fit two screens", async () => {
-    await page.setViewportSize({ width: 1400, height: 1000 });
+  it("a slider moves the number by keys, and tells its value", async () => {
     await page.goto("/policies");
     const slider = page.getByRole("slider", { name: "Pages per host" });
     const field = page.getByRole("textbox", { name: "Pages per host" });
@@ -87,8 +86,6 @@ describe.skipIf(executable === null)("policies in a browser", { timeout: 90_000 
     expect(after).toBeLessThan(2 * before);
     expect(await slider.getAttribute("aria-valuetext")).toBe(`${after} URLs`);
     expect(await text("#policy-count")).toContain("1 change.");
-    await page.goto("/policies");
-    expect(await page.evaluate(() => document.documentElement.scrollHeight)).toBeLessThanOrEqual(2000);
   });
 
   it("goes back to the file's value by one button, and is told that somebody else was faster", async () => {
