@@ -1,6 +1,5 @@
 /** Opt-outs: sites and networks that the fleet leaves alone, who asked for it, and what can be done about each. */
 import { mayDo } from "#core/actor";
-import { howMany } from "#core/format";
 import { buttonForm, dateOr, empty, fleetHead } from "../web/components.ts";
 import { askAbout, countText, instant } from "../web/format.ts";
 import { type Html, html, nothing } from "../web/html.ts";

@@ -34,7 +34,7 @@ export function policiesPage(page: PoliciesPage): Html {
   const mayChange = mayDo(viewer.actor, "policy-write") && viewer.formToken !== null;
   const around = { ...page, mayChange, basedOn: answer.version };
   return html`<h1>Policies</h1>
-<p class="lead">What decides how the fleet behaves. A change holds at once in every running coordinator; you see what it would come to before it is saved.</p>
+<p class="lead">What decides how the fleet behaves. A change holds at once in every running coordinator; its effect is shown before it is saved.</p>
 ${refused ? html`<p class="fault" role="alert">${refused.words}</p>` : nothing}
 ${mayDo(viewer.actor, "policy-write") ? nothing : html`<p class="note">You can look at the policies. Changing them is for operators (scope policy-write)${viewer.signedInAs === null ? html`: <a href="/sign-in">sign in</a>` : nothing}.</p>`}
 ${answer.ignored.map((fault) => html`<p class="fault">A stored policy is ignored, and the file’s value holds: ${fault}.</p>`)}

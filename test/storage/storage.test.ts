@@ -103,7 +103,7 @@ it("is a page, JSON that fits its description, and CSV, with the policies in for
     ...{ keptDays: null, policy: null, end: "for each URL known", expectedBytes: null },
   });
   expect(answer.bytes).toBe(answer.tables.reduce((sum, one) => sum + one.bytes + one.indexBytes, 0));
-  expect(page.body).toContain('<a href="/policies#retention.fetchDays">14 days</a>');
+  expect(page.body).toContain('<a href="/policies?show=all#retention.fetchDays">14 days</a>');
   expect(page.body).toContain("24 hours");
   expect(csv.body.split("\r\n")[0]).toBe(
     "table,rows,bytes,indexBytes,parts,keptDays,policy,end,since,expectedBytes",
