@@ -57,6 +57,20 @@ describe.skipIf(executable === null)("in a browser", { timeout: 90_000 }, () => 
     });
   });
 
+  it("another group is looked into and gone to by keyboard alone", async () => {
+    await site.withPage({ javaScriptEnabled: false }, async (page) => {
+      await page.goto("/who");
+      await page.locator("summary", { hasText: "Fleet" }).focus();
+      await page.keyboard.press("Enter");
+      await page.keyboard.press("Tab");
+      await page.keyboard.press("Tab");
+      await page.keyboard.press("Enter");
+
+      await page.waitForURL("**/alerts");
+      expect(await page.locator(".groups [aria-current=page]").textContent()).toBe("Alerts");
+    });
+  });
+
   it("a question typed on the overview is answered, by keyboard alone", async () => {
     await site.withPage({}, async (page) => {
       await page.goto("/");
