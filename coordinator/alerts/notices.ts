@@ -35,6 +35,8 @@ export interface Look {
   readonly found: readonly SeenAlert[];
   /** Rules that find something of which nobody is to be told, and nothing else. */
   readonly muted: ReadonlySet<string>;
+  /** Severities that some channel is told of. */
+  readonly heard: ReadonlySet<AlertSeverity>;
 }
 
 export interface NoticeRule {
@@ -106,18 +108,20 @@ function stateNow(
       ...{ ...seen, beganAt: now, endedAt: null, pendingSince: null },
       ...{ toldAt: null, toldTargets: [], isTold: false, acknowledged: null },
     };
-  if (before.endedAt !== null) return { ...before, ...seen, beganAt: now, endedAt: null };
+  // As far as people know, one that is back before its end was told has not ended.
+  if (before.endedAt !== null)
+    return { ...before, ...seen, beganAt: before.isTold ? before.beganAt : now, endedAt: null };
   const { acknowledged } = before;
   const isCovered = acknowledged !== null && includesAll(acknowledged.targets, seen.targets);
   return { ...before, ...seen, acknowledged: isCovered ? acknowledged : null };
 }
 
 /** There is something that people do not know, and may be told by now. */
-function isOwed(state: AlertState, { now, muted }: Look, { againMs }: NoticeRule): boolean {
+function isOwed(state: AlertState, { now, muted, heard }: Look, { againMs }: NoticeRule): boolean {
   const { name, endedAt, isTold, toldAt, toldTargets, targets, acknowledged } = state;
   if (muted.has(name) && endedAt === null) return false;
   if (endedAt !== null) return isTold;
-  if (acknowledged !== null) return false;
+  if (acknowledged !== null || !heard.has(state.severity)) return false;
   if (isTold && includesAll(toldTargets, targets)) return false;
   return toldAt === null || since(toldAt, now) >= againMs;
 }

@@ -24,7 +24,7 @@ export interface TellPorts {
 export async function noteAlerts(ports: TellPorts, rule: NoticeRule): Promise<boolean> {
   const now = ports.now();
   const facts = await ports.facts(now);
-  const look = lookAt(facts, now);
+  const look = lookAt(facts, now, ports.channels);
   let messages: readonly MessageFor[] = [];
   await ports.store.note((known) => {
     const { states, told } = planNotices(known, look, rule);
@@ -34,14 +34,17 @@ export async function noteAlerts(ports: TellPorts, rule: NoticeRule): Promise<bo
   return messages.length > 0;
 }
 
-function lookAt(facts: AlertFacts, now: Date): Look {
+function lookAt(facts: AlertFacts, now: Date, channels: readonly Pick<AlertChannelClient, "least">[]): Look {
   const found = foundAlerts(facts).map(({ alert: { name, severity, words, advice }, targets }) => {
     return { name, severity, words, advice, targets };
   });
   const told = new Set(found.map(({ name }) => name));
   // Where some of its crawlers are muted, it is about the others.
   const muted = mutedAlertsOf(facts).filter(({ name }) => !told.has(name));
-  return { now, found, muted: new Set(muted.map(({ name }) => name)) };
+  const heard = alertSeverities.filter((severity) =>
+    channels.some(({ least }) => isGraveEnough({ severity }, least)),
+  );
+  return { now, found, muted: new Set(muted.map(({ name }) => name)), heard: new Set(heard) };
 }
 
 /** To each channel what is grave enough for it; that it fails itself is for the others. */

@@ -12,6 +12,8 @@ export interface PolicyWords {
   readonly unit: string | null;
   /** Where the default comes from: a paper's section, a measurement, or our own judgement. */
   readonly origin: string;
+  /** One of the dozen that people turn; left out: it is shown among all of them. */
+  readonly basic?: true;
   /** What a change would come to (settings/preview); left out: it holds at once, and nothing is computed. */
   readonly previews?: readonly PreviewName[];
 }

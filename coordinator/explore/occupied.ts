@@ -7,8 +7,7 @@
  *   10.0.0.0/8 itself · 10.0.0.0/16 and one more · 10.128.0.0/24
  *
  * Rectangles come from a binary treemap: the list of groups is cut where both sides weigh about the same, and the
- * rectangle along its longer side, so that neighbours in the list stay neighbours. They cover the view without gap or
- * overlap, and what is asked of a point is asked of them.
+ * rectangle along its longer side, so that neighbours in the list stay neighbours. They cover the view without gap or overlap.
  */
 import { formatAddress, type IpAddress } from "#core/ip/address";
 import type { IpRange } from "#core/ip/range";
@@ -260,10 +259,10 @@ export function blockText({ family, first, prefixLength }: Block): string {
   return `${formatAddress({ family, value } as IpAddress)}/${prefixLength}`;
 }
 
-/** Whether it is worth a rectangle of its own: so small a share of the area can still be hit. */
+/** No rectangle is a smaller share of the area: it can still be hit. */
 const leastShare = 1 / 2500;
 
-/** One rectangle for each weight, in the order given, whole units apart of `Rectangle`; they fill the area. */
+/** One rectangle for each weight, in the order given; together they fill the area. */
 export function treemap(weights: readonly number[], area: Rectangle): Rectangle[] {
   const all = weights.reduce((sum, weight) => sum + weight, 0);
   const drawn = weights.map((weight) => Math.max(weight, all * leastShare, Number.MIN_VALUE));
@@ -303,16 +302,6 @@ function cutAt(sums: readonly number[], from: number, to: number): number {
 }
 
 const rounded = (value: number) => Math.round(100 * value) / 100;
-
-/** Which rectangle a point lies in, −1 for none: left and upper edges belong to it. */
-export function rectangleAt(
-  rectangles: readonly Rectangle[],
-  { x, y }: { readonly x: number; readonly y: number },
-): number {
-  return rectangles.findIndex(
-    (one) => x >= one.x && x < one.x + one.width && y >= one.y && y < one.y + one.height,
-  );
-}
 
 /** The places that a filter lets through, collected in short turns. */
 export async function collectPlaces(

@@ -63,7 +63,8 @@ async function hosts(client: PoolClient, text: string, most: number): Promise<Na
   // Names of hosts are ASCII in small letters.
   const isHost = /^[a-z0-9._-]{1,253}$/.test(host);
   if (!isHost && !/^[\p{L}\p{N}\p{M}._-]+$/u.test(text)) return { rows: [], more: false };
-  const named = isHost ? host : "";
+  // The empty text is before all others, and nothing begins after it and before it.
+  const [named, withWww] = isHost ? [host, `www.${host}`] : ["", ""];
   const { rows } = await client.query<FoundHost>({
     name: "find-hosts",
     text: `select found.name, found.host, found.state, found.urls, found."fetchedUrls", found."hasOptedOut"
@@ -77,7 +78,7 @@ async function hosts(client: PoolClient, text: string, most: number): Promise<Na
       ) found
       order by found.at, found.host`,
     values: [
-      ...[hostHashOf(named), named, most + 1, afterAll(named), `www.${named}`, afterAll(`www.${named}`)],
+      ...[hostHashOf(named), named, most + 1, afterAll(named), withWww, afterAll(withWww)],
       ...[text, afterAll(text)],
     ],
   });

@@ -575,7 +575,7 @@ export const crawlerApi = {
     method: "post",
     path: "/api/fleet/crawlers/{name}/believe",
     needs: "fleet-write",
-    summary: "Believe a crawler again",
+    summary: "Trust a crawler again",
     description: "Scope fleet-write. What spoke against it counts no more.",
     parameters: {
       path: { name: z.string().meta({ description: "The crawler's name.", example: "athens" }) },

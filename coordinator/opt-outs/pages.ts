@@ -22,18 +22,18 @@ export function optOutsBody(
 ): Html {
   const mayChange = mayDo(viewer.actor, "fleet-write");
   return html`${fleetHead("/fleet/opt-outs", viewer, "Opt-outs")}
-<p class="lead">Sites and networks that no crawler asks for anything. A wish by the <a href="/about-crawler#opt-out">form</a> is honoured at once and lapses after 30 days unless the site confirms it by DNS, or an operator does; its pages are then deleted, until then they are hidden.</p>
+<p class="lead">Sites and networks that no crawler sends requests to. A request by the <a href="/about-crawler#opt-out">form</a> is honoured at once and lapses after 30 days unless the site confirms it by DNS, or an operator does; its pages are then deleted, until then they are hidden.</p>
 ${fault === null ? nothing : html`<p class="fault" role="alert">${fault}</p>`}
 ${waitingRemark(optOuts)}
-<p class="small"><a href="${all ? "/fleet/opt-outs" : "/fleet/opt-outs?all=yes"}">${all ? "Open ones only" : "Also what was lifted or has lapsed"}</a></p>
-${optOuts.length === 0 ? empty("Nothing has opted out.", "") : table(optOuts, viewer, mayChange)}
+<p class="small"><a href="${all ? "/fleet/opt-outs" : "/fleet/opt-outs?all=yes"}">${all ? "In force only" : "Include lifted and lapsed"}</a></p>
+${optOuts.length === 0 ? empty("No site or network has opted out.", html`Webmasters opt out by <a href="/about-crawler#opt-out">the form</a>; operators add one below.`) : table(optOuts, viewer, mayChange)}
 ${mayChange ? addForm(viewer) : nothing}`;
 }
 
 function waitingRemark(optOuts: readonly OptOut[]): Html {
   const waiting = optOuts.filter(({ state }) => state === "waiting").length;
   if (waiting === 0) return nothing;
-  return html`<p class="warn" role="status">${countText(waiting)} ${waiting === 1 ? "waits" : "wait"} for you: too many came by the form in a day, or they would take many hosts.</p>`;
+  return html`<p class="warn" role="status">${countText(waiting)} ${waiting === 1 ? "waits" : "wait"} for an operator to confirm: too many came by the form in a day, or many hosts would be taken out.</p>`;
 }
 
 function table(optOuts: readonly OptOut[], viewer: PageViewer, mayChange: boolean): Html {
@@ -61,13 +61,13 @@ function buttons({ optOutId, state }: OptOut, viewer: PageViewer): Html {
 }
 
 function addForm(viewer: PageViewer): Html {
-  return html`<section><h2>Leave a site or a network alone</h2><form class="form" method="post" action="/fleet/opt-outs">${formToken(viewer)}
-<div><label for="target">Site or network</label><p class="small" id="target-hint">www.example.org (with everything below it), or 192.0.2.0/24. For good; its pages are deleted from the index.</p><input id="target" name="target" required maxlength="253" aria-describedby="target-hint" autocomplete="off" spellcheck="false"></div>
-<div><label for="words">Why, for the record</label><input id="words" name="words" maxlength="1000"></div>
-<button class="slim">Leave it alone</button></form></section>`;
+  return html`<section><h2>Add an opt-out</h2><form class="form" method="post" action="/fleet/opt-outs">${formToken(viewer)}
+<div><label for="target">Site or network</label><p class="small" id="target-hint">www.example.org (with everything below it), or 192.0.2.0/24. In force until it is lifted; its pages are deleted from the index.</p><input id="target" name="target" required maxlength="253" aria-describedby="target-hint" autocomplete="off" spellcheck="false"></div>
+<div><label for="words">Reason</label><input id="words" name="words" maxlength="1000"></div>
+<button class="slim">Add opt-out</button></form></section>`;
 }
 
-// Complaints: who minded our requests, what we had done, the paragraph that can be sent on, and the answer.
+// Complaints: who complained about our requests, what we had done, the paragraph that can be sent on, and the answer.
 
 interface ComplaintsPage {
   readonly complaints: readonly Complaint[];
@@ -84,8 +84,8 @@ export function complaintsBody(
   return html`${fleetHead("/fleet/complaints", viewer, "Complaints")}
 <p class="lead">Reports of trouble with our requests, each with what we did to that site in the 24 hours before, as it was recorded then.</p>
 ${fault === null ? nothing : html`<p class="fault" role="alert">${fault}</p>`}
-<p class="small"><a href="${all ? "/fleet/complaints" : "/fleet/complaints?all=yes"}">${all ? "Open ones only" : "Also those that are closed"}</a></p>
-${complaints.length === 0 ? empty("No open complaints.", "") : complaints.map((one) => complaintSection(one, viewer, mayChange))}
+<p class="small"><a href="${all ? "/fleet/complaints" : "/fleet/complaints?all=yes"}">${all ? "Open only" : "Include closed"}</a></p>
+${complaints.length === 0 ? empty("No open complaints.", html`Reports by <a href="/about-crawler">the form</a> appear here.`) : complaints.map((one) => complaintSection(one, viewer, mayChange))}
 ${mayChange ? addComplaintForm(viewer) : nothing}`;
 }
 
@@ -94,20 +94,20 @@ function complaintSection(one: Complaint, viewer: PageViewer, mayChange: boolean
   const partners = partnerLines(one);
   return html`<section class="complaint"><h2>No. ${complaintId}: ${askAbout(target)} <span class="small">${instant(createdAt.toISOString())}, from ${reporter}${requester === null ? nothing : `, by the form from ${requester}`}</span></h2>
 <blockquote class="break">${words}</blockquote>
-<details><summary>What we had done: ${howMany(one.deeds.requests, "request")} in 24 hours</summary>
+<details><summary>Our requests: ${countText(one.deeds.requests)} in the 24 hours before</summary>
 <p class="small">To be sent on as it stands:</p><pre>${deedsParagraph(one)}</pre>
-${partners.length === 0 ? html`<p>No crawler of the fleet had asked it for anything.</p>` : html`<p class="small">Hosted by partners, and no part of the answer:</p><ul class="plain">${partners.map((line) => html`<li>${line}</li>`)}</ul>`}</details>
+${partners.length === 0 ? html`<p>No crawler of the fleet had sent it a request.</p>` : html`<p class="small">Hosted by partners, and no part of the answer:</p><ul class="plain">${partners.map((line) => html`<li>${line}</li>`)}</ul>`}</details>
 ${closedAt === null ? (mayChange ? closeForm(complaintId, viewer) : nothing) : html`<p><strong>Closed</strong> ${instant(closedAt.toISOString())}: ${closingWords}</p>`}</section>`;
 }
 
 function closeForm(complaintId: number, viewer: PageViewer): Html {
-  return html`<form class="inline" method="post" action="/fleet/complaints/${complaintId}/close">${formToken(viewer)}<label for="close-${complaintId}">How it ended</label> <input id="close-${complaintId}" name="words" required maxlength="1000" size="30"> <button class="quiet slim">Close no. ${complaintId}</button></form>`;
+  return html`<form class="inline" method="post" action="/fleet/complaints/${complaintId}/close">${formToken(viewer)}<label for="close-${complaintId}">Outcome</label> <input id="close-${complaintId}" name="words" required maxlength="1000" size="30"> <button class="quiet slim">Close no. ${complaintId}</button></form>`;
 }
 
 function addComplaintForm(viewer: PageViewer): Html {
-  return html`<section><h2>Write one down</h2><form class="form" method="post" action="/fleet/complaints">${formToken(viewer)}
+  return html`<section><h2>Record a complaint</h2><form class="form" method="post" action="/fleet/complaints">${formToken(viewer)}
 <div><label for="target">Site, address or range</label><input id="target" name="target" required maxlength="253" autocomplete="off" spellcheck="false"></div>
 <div><label for="from">Who complains, and where to answer</label><input id="from" name="from" required maxlength="200"></div>
-<div><label for="text">What is complained of</label><textarea id="text" name="text" required maxlength="5000" rows="4"></textarea></div>
+<div><label for="text">Complaint</label><textarea id="text" name="text" required maxlength="5000" rows="4"></textarea></div>
 <button class="slim">Record complaint</button></form></section>`;
 }

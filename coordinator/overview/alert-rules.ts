@@ -87,7 +87,7 @@ export const alertRules = [
     looksFor: (seconds) => `the database has not answered the simplest of questions for ${seconds} s`,
     link: "/alerts",
     advice:
-      "Start it, or look at its log, its machine and the way there. Crawlers finish what they hold and keep the results; all goes on by itself when it answers.",
+      "Start it, or look at its log, its machine and the network path. Crawlers finish what they hold and keep the results; all goes on by itself when it answers.",
     isOwn: true,
     find: ({ own, nowMs }, seconds) =>
       own?.silent == null || nowMs - own.silent.sinceMs < seconds * 1000
@@ -392,7 +392,7 @@ export const alertRules = [
         };
       if (!noneInUse) return null;
       return {
-        words: "None of the subnets that are delegated is in the tree in force: every host is placed anew.",
+        words: "None of the subnets that are delegated is in the tree in force: every host is placed again.",
         advice:
           "The registry in force is another one than was crawled by: nearcrawl rir status, then rir rollback or rollforward (runbook: refreshing the registries).",
       };
@@ -441,7 +441,7 @@ export const alertRules = [
       `the statement of which release is the newest ends in under ${days} days, or has ended: supervisors take nothing after that`,
     link: "/fleet/versions",
     advice:
-      "State it anew: nearcrawl release timestamp (runbook: releasing the crawler). A coordinator does so by itself while a key that may lies in its home.",
+      "State it again: nearcrawl release timestamp (runbook: releasing the crawler). A coordinator does so by itself while a key that may lies in its home.",
     find: ({ statedUntilMs, nowMs }, leastDays) => {
       if (statedUntilMs === null || statedUntilMs - nowMs >= leastDays * dayMs) return null;
       const until = new Date(statedUntilMs).toISOString();

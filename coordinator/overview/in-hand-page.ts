@@ -16,7 +16,7 @@ const sortWords: Readonly<Record<InHandSort, string>> = {
 
 export function inHandBody(view: HostsInHand, sort: InHandSort, viewer: PageViewer): Html {
   const { hosts, shown } = view;
-  return html`${fleetHead("/fleet/in-hand", viewer, "Hosts in hand")}
+  return html`${fleetHead("/fleet/in-hand", viewer, "Hosts in progress")}
 <p class="lead">${hosts === 0 ? html`<strong>No host is being crawled.</strong> What is due and waits: <a href="/fleet/queue">queue</a>.` : html`<strong>${countText(hosts)} ${hosts === 1 ? "host is" : "hosts are"} being crawled now</strong>, each by one crawler. What waits: <a href="/fleet/queue">queue</a>.${mayDo(viewer.actor, "policy-write") ? html` To slow a site down: <a href="/fleet/site-caps">caps</a>.` : nothing}`}</p>
 ${hosts === 0 ? nothing : table(view, sort)}${shown.length < hosts ? html`<p class="small">${countText(shown.length)} of them; the CSV has more.</p>` : nothing}`;
 }
@@ -28,7 +28,7 @@ function table({ shown, at }: HostsInHand, sort: InHandSort): Html {
       : html` <a href="${pathWith("/fleet/in-hand", { sort: one })}">${sortWords[one]}</a>`,
   );
   return html`<p class="small">First:${links}</p>
-<div class="scroll" tabindex="0" role="region" aria-label="Hosts in hand"><table>
+<div class="scroll" tabindex="0" role="region" aria-label="Hosts in progress"><table>
 <thead><tr><th scope="col">Host</th><th scope="col">Crawler</th><th scope="col" class="number">URLs per minute</th><th scope="col" class="number">Done</th><th scope="col" class="number">To do</th><th scope="col">Held back by</th><th scope="col">Since</th></tr></thead>
 <tbody>${shown.map((host) => row(host, at))}</tbody></table></div>`;
 }

@@ -31,7 +31,7 @@ export interface QueueView {
 export function queueBody(view: QueueView, viewer: PageViewer): Html {
   const { ages, reason } = view;
   return html`${fleetHead("/fleet/queue", viewer, "Queue")}
-<p class="lead">${leadWords(ages)} ${verdictWords(ages)}<a href="/fleet/in-hand">Hosts in hand</a></p>
+<p class="lead">${leadWords(ages)} ${verdictWords(ages)}<a href="/fleet/in-hand">Hosts in progress</a></p>
 <p class="small">A host waits from the moment when its longest due URL could have been fetched until a crawler has it. It is counted under the first thing in its way.</p>
 ${ages.hosts === 0 ? nothing : html`<section>${queueTable(ages)}</section>`}
 <section><h2>Longest waiting${reason === null ? nothing : html` <span class="small">for ${waitReasonWords[reason]} · <a href="/fleet/queue">all</a></span>`}</h2>

@@ -138,7 +138,7 @@ async function inHandView({ query, now }: AskedView, { reads }: OverviewViewPort
   return {
     status: 200,
     value,
-    title: "Hosts in hand",
+    title: "Hosts in progress",
     body: (visit: Visit) => inHandBody(value, sort, visit),
     csv: () => inHandCsv(value),
   };

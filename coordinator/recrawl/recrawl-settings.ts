@@ -90,6 +90,7 @@ export const recrawlSettings = z.strictObject({
       .default(24 * 7),
     {
       title: "Recrawl interval",
+      basic: true,
       help: "How long after a fetch a page is due again, which also counts in every crawler's load. Pages already scheduled keep their time.",
       unit: "h",
       origin: "our judgement, a week",
@@ -98,6 +99,7 @@ export const recrawlSettings = z.strictObject({
   ),
   strategy: policy(z.enum(recrawlStrategies).default("fixed"), {
     title: "Recrawl strategy",
+    basic: true,
     help: "fixed: the same interval for every page; iir and icr: groups of hosts and channels at intervals that follow what the fleet manages; optimal: each page at the rate that keeps most of the index fresh; ncis: the same, and what a site signals of its changes brings a page's turn nearer, by as much as its signals have proven to be worth.",
     unit: null,
     origin:

@@ -17,9 +17,11 @@ export type PolicyKind =
   | { readonly type: "choice"; readonly options: readonly string[] }
   | { readonly type: "yes-no" };
 
-export interface PolicyDefinition extends Omit<PolicyWords, "previews"> {
+export interface PolicyDefinition extends Omit<PolicyWords, "previews" | "basic"> {
   readonly name: PolicyName;
   readonly group: PolicySectionName;
+  /** One of the dozen that people turn. */
+  readonly basic: boolean;
   readonly kind: PolicyKind;
   readonly default: PolicyValue;
 }
@@ -88,8 +90,8 @@ export const policyGroups: readonly PolicyGroup[] = sections.map(
   ({ name: group, title, defaults, settings }) => ({
     name: group,
     title,
-    policies: settings.map(({ name, schema, title, help, unit, origin }) => ({
-      ...{ name: name as PolicyName, group, title, help, unit, origin },
+    policies: settings.map(({ name, schema, title, help, unit, origin, basic = false }) => ({
+      ...{ name: name as PolicyName, group, title, help, unit, origin, basic },
       kind: kindOf(schema),
       default: valueAt(defaults, name),
     })),
@@ -154,6 +156,7 @@ export const setAtStart: readonly { readonly names: readonly string[]; readonly 
     names: ["domainSets"],
     why: "hosts outside would otherwise come and go with every change; crawlers' own sets can be changed at any time",
   },
+  { names: ["alerts"], why: "its secrets are read once, from files and the environment" },
   { names: ["access.anonymous"], why: "who may read without signing in is no matter of a moment" },
   { names: ["registry"], why: "it is about what this machine may read and run" },
   {

@@ -6,63 +6,121 @@ import { formToken, type PageViewer } from "../web/page-frame.ts";
 import { type PolicyValue, policyOf, shortRange, valueText } from "./catalogue.ts";
 import type { PolicyEffect, PolicyFigure } from "./preview/types.ts";
 import type { PolicyName } from "./schema.ts";
-import type { PoliciesAnswer, PreviewAnswer, ShownPolicy, ShownVersion } from "./settings-view.ts";
+import {
+  isChanged,
+  type PoliciesAnswer,
+  type PreviewAnswer,
+  type ShownPolicy,
+  type ShownVersion,
+  searchedPolicies,
+} from "./settings-view.ts";
+
+/** Which policies are listed. */
+export type PolicyList = "basic" | "all" | "changed";
 
 export interface PoliciesPage {
+  /** Every policy. */
   readonly answer: PoliciesAnswer;
   readonly viewer: PageViewer;
+  readonly list: PolicyList;
+  /** What was searched for, among all of them; empty: nothing. */
+  readonly text: string;
   /** What was typed and cannot be, by name, and why. */
   readonly refused?: { readonly words: string; readonly typed: Readonly<Record<string, string>> };
 }
 
-export function policiesPage({ answer, viewer, refused }: PoliciesPage): Html {
-  const mayChange = mayDo(viewer.actor, "policy-write");
-  const changed = answer.groups.flatMap(({ policies }) => policies).filter(({ changedBy }) => changedBy);
+export function policiesPage(page: PoliciesPage): Html {
+  const { answer, viewer, refused, list, text } = page;
+  const mayChange = mayDo(viewer.actor, "policy-write") && viewer.formToken !== null;
+  const around = { ...page, mayChange, basedOn: answer.version };
   return html`<h1>Policies</h1>
-<p class="lead">What decides how the fleet behaves. A change holds at once, in every running coordinator; before it is saved you see what it would do.</p>
+<p class="lead">What decides how the fleet behaves. A change holds at once in every running coordinator; you see what it would come to before it is saved.</p>
 ${refused ? html`<p class="fault" role="alert">${refused.words}</p>` : nothing}
-${mayChange ? nothing : html`<p class="note">You may look at the policies. Changing them is for operators (scope policy-write)${viewer.signedInAs === null ? html`: <a href="/sign-in">sign in</a>` : nothing}.</p>`}
+${mayDo(viewer.actor, "policy-write") ? nothing : html`<p class="note">You can look at the policies. Changing them is for operators (scope policy-write)${viewer.signedInAs === null ? html`: <a href="/sign-in">sign in</a>` : nothing}.</p>`}
 ${answer.ignored.map((fault) => html`<p class="fault">A stored policy is ignored, and the file’s value holds: ${fault}.</p>`)}
-<nav class="policy-index" aria-label="Groups of policies">${answer.groups.map(({ name, title }) => html`<a href="#${name}">${title}</a>`)}<a href="#history">History</a></nav>
-<p class="small">${changed.length === 0 ? "Nobody has changed anything: the values are those of the coordinator’s file." : html`Changed: ${changed.map(({ name, title }, at) => html`${at === 0 ? nothing : ", "}<a href="#${name}">${title}</a>`)}.`}</p>
-${answer.groups.map((group) => groupSection(group, { viewer, mayChange, basedOn: answer.version, refused }))}
-${historySection(answer.history, { viewer, mayChange, basedOn: answer.version })}
-${startSection(answer)}`;
+${finder(page)}
+${listed(around)}
+${historySection(answer.history, around)}
+${startSection(answer)}
+<script src="/assets/policies.js" defer></script>`;
+
+  function listed(within: Around): Html {
+    const search = { text, changedOnly: list === "changed", basicOnly: list === "basic" && text === "" };
+    const { groups } = searchedPolicies(answer, search);
+    if (groups.length === 0) return nothingFound(page);
+    // A dozen stand together; all of them fold by groups, and what was looked for is open.
+    const rows =
+      list === "basic" && text === ""
+        ? html`<section class="policies">${groups.flatMap((group) => group.policies.map((policy) => policyRow(policy, within, group.title)))}</section>`
+        : html`${groups.map((group) => foldedGroup(group, within, list === "changed" || text !== ""))}`;
+    if (!mayChange) return rows;
+    return html`<form class="policy-form" method="post" action="/policies/preview">
+${formToken(viewer)}<input type="hidden" name="based-on" value="${answer.version}">
+${rows}
+<p class="actions"><button type="submit">Preview</button><span class="small" id="policy-count">Shows what would change. Nothing is saved yet.</span></p>
+</form>`;
+  }
 }
 
-interface Around {
-  readonly viewer: PageViewer;
+function finder({ answer, list, text }: PoliciesPage): Html {
+  const all = answer.groups.flatMap(({ policies }) => policies);
+  const tabs: readonly (readonly [PolicyList, string, number])[] = [
+    ["basic", "Basic", all.filter(({ basic }) => basic).length],
+    ["all", "All", all.length],
+    ["changed", "Differ from the default", all.filter(isChanged).length],
+  ];
+  const current = (name: PolicyList) => (text === "" && list === name ? html` aria-current="true"` : nothing);
+  return html`<div class="policy-finder"><nav class="policy-tabs" aria-label="Which policies">${tabs.map(([name, title, count]) => html`<a href="${pathWith("/policies", { show: name === "basic" ? null : name })}"${current(name)}>${title} <span class="count">${count}</span></a>`)}</nav>
+<form class="policy-search" role="search" action="/policies"><label class="hidden" for="policy-q">Search the policies</label><input id="policy-q" type="search" name="q" value="${text}" maxlength="${mostSearched}" placeholder="Search ${all.length} policies" autocomplete="off"><button class="quiet slim">Search</button></form></div>`;
+}
+
+export const mostSearched = 100;
+
+function nothingFound({ list, text }: PoliciesPage): Html {
+  if (text !== "")
+    return html`<div class="empty"><p><strong>No policy matches <bdi>${text}</bdi>.</strong> <a href="/policies?show=all">All policies</a></p></div>`;
+  return list === "changed"
+    ? html`<div class="empty"><p><strong>Every policy has its default.</strong> <a href="/policies">Basic policies</a></p></div>`
+    : nothing;
+}
+
+interface Around extends PoliciesPage {
   readonly mayChange: boolean;
   readonly basedOn: number;
-  readonly refused?: PoliciesPage["refused"];
 }
 
-function groupSection({ name, title, policies }: PoliciesAnswer["groups"][number], around: Around): Html {
-  const rows = policies.map((policy) => policyRow(policy, around));
-  const heading = html`<h2 id="${name}">${title}</h2>${name === "retention" ? retentionNote : nothing}`;
-  if (!around.mayChange) return html`<section class="policies">${heading}${rows}</section>`;
-  return html`<section class="policies">${heading}
-<form method="post" action="/policies/preview">
-${formToken(around.viewer)}<input type="hidden" name="based-on" value="${around.basedOn}">
-${rows}
-<p class="actions"><button type="submit">Preview</button><span class="small">Shows what would change. Nothing is saved yet.</span></p>
-</form></section>`;
+function foldedGroup(
+  { name, title, policies }: PoliciesAnswer["groups"][number],
+  around: Around,
+  isOpen: boolean,
+): Html {
+  const changed = policies.filter(isChanged).length;
+  const typed = around.refused?.typed ?? {};
+  const holdsTyped = policies.some(
+    (policy) => (typed[policy.name] ?? fieldText(policy)) !== fieldText(policy),
+  );
+  const count = html`<span class="count">${policies.length}</span>${changed === 0 ? nothing : html` <span class="small">${changed} changed</span>`}`;
+  return html`<details class="policies" id="group-${name}"${isOpen || holdsTyped ? html` open` : nothing}><summary><h2 id="${name}">${title}</h2> ${count}</summary>
+${name === "retention" ? retentionNote : nothing}${policies.map((policy) => policyRow(policy, around))}</details>`;
 }
 
 const retentionNote = html`<p class="small">What each table takes now, and what these come to: <a href="/storage">Storage</a>.</p>`;
 
-function policyRow(policy: ShownPolicy, around: Around): Html {
+/** `group`: said where policies of several groups stand together. */
+function policyRow(policy: ShownPolicy, around: Around, group?: string): Html {
   const { mayChange, refused } = around;
   const typed = refused?.typed[policy.name];
-  return html`<div class="policy${policy.changedBy === null ? "" : " policy-changed"}" id="${policy.name}">
+  const { name, title, help, origin } = policy;
+  return html`<div class="policy${isChanged(policy) ? " policy-changed" : ""}" id="${name}">
 <div class="policy-words">
-<p class="policy-title">${mayChange ? html`<label for="field-${policy.name}">${policy.title}</label>` : html`<strong>${policy.title}</strong>`} <code>${policy.name}</code></p>
-<p class="small" id="help-${policy.name}">${policy.help} <span class="policy-origin">Default: ${policy.origin}.</span></p>
+<p class="policy-title">${mayChange ? html`<label for="field-${name}">${title}</label>` : html`<strong>${title}</strong>`} <code>${name}</code>${group === undefined ? nothing : html` <span class="small">${group}</span>`}</p>
+<p class="small" id="help-${name}">${help} <span class="policy-origin">Default: ${origin}.</span></p>
 </div>
 <div class="policy-value">
 ${mayChange ? policyField(policy, typed) : html`<p class="policy-now">${shown(policy, policy.value)}</p>`}
-<p class="small" id="range-${policy.name}">${rangeWords(policy)}</p>
+<p class="small" id="range-${name}">${rangeWords(policy)}</p>
 ${changeLine(policy, around)}
+${mayChange ? html`<div class="policy-effect" aria-live="polite" hidden></div>` : nothing}
 </div>
 </div>`;
 }
@@ -92,10 +150,19 @@ function historySection(history: readonly ShownVersion[], around: Around): Html 
   if (history.length === 0) {
     return html`<section><h2 id="history">History</h2><p class="empty">No policy has been changed yet. Each change is listed here, with who made it and why, and can be taken back.</p></section>`;
   }
+  const [latest, earlier] = [history.slice(0, shownAtOnce), history.slice(shownAtOnce)];
   return html`<section><h2 id="history">History</h2>
-<div class="scroll" tabindex="0" role="region" aria-label="History of the policies"><table>
+${versionTable(latest, around, "History of the policies")}
+${earlier.length === 0 ? nothing : html`<details class="earlier"><summary>${earlier.length} earlier</summary>${versionTable(earlier, around, "Earlier history of the policies")}</details>`}</section>`;
+}
+
+/** Versions; the rest is folded. */
+const shownAtOnce = 5;
+
+function versionTable(versions: readonly ShownVersion[], around: Around, label: string): Html {
+  return html`<div class="scroll" tabindex="0" role="region" aria-label="${label}"><table>
 <thead><tr><th scope="col">Version</th><th scope="col">When</th><th scope="col">Who</th><th scope="col">What</th><th scope="col">Why</th>${around.mayChange ? html`<th scope="col"><span class="hidden">Take back</span></th>` : nothing}</tr></thead>
-<tbody>${history.map((version) => versionRow(version, around))}</tbody></table></div></section>`;
+<tbody>${versions.map((version) => versionRow(version, around))}</tbody></table></div>`;
 }
 
 function versionRow(
@@ -113,9 +180,9 @@ function valueOr(name: PolicyName, value: PolicyValue | null): string {
 }
 
 function startSection({ setAtStart }: PoliciesAnswer): Html {
-  return html`<section><h2 id="at-start">Read at the start</h2>
+  return html`<section><details><summary><h2 id="at-start">Read at the start</h2> <span class="count">${setAtStart.length}</span></summary>
 <p>These cannot be changed while a coordinator runs. Set them in its file (<code>nearcrawl coordinator --config FILE</code>) and start it again.</p>
-<ul class="at-start">${setAtStart.map(({ names, why }) => html`<li>${names.map((name, at) => html`${at === 0 ? nothing : ", "}<code>${name}</code>`)}: ${why}</li>`)}</ul></section>`;
+<ul class="at-start">${setAtStart.map(({ names, why }) => html`<li>${names.map((name, at) => html`${at === 0 ? nothing : ", "}<code>${name}</code>`)}: ${why}</li>`)}</ul></details></section>`;
 }
 
 // What a policy's value is typed into: by its kind, with its bounds and its help.
@@ -123,16 +190,30 @@ function startSection({ setAtStart }: PoliciesAnswer): Html {
 /** `typed`: what was sent and refused, to be shown again; left out: the value in force. */
 function policyField(policy: ShownPolicy, typed?: string): Html {
   const { name, kind, unit } = policy;
-  const value = typed ?? (typeof policy.value === "boolean" ? yesNo(policy.value) : String(policy.value));
+  const value = typed ?? fieldText(policy);
   const described = `help-${name} range-${name}`;
   if (kind.type === "number") {
-    return html`<p class="policy-input"><input class="number" id="field-${name}" name="${name}" value="${value}" inputmode="${kind.whole ? "numeric" : "decimal"}" autocomplete="off" maxlength="20" aria-describedby="${described}">${unit === null ? nothing : html`<span>${unit}</span>`}</p>`;
+    return html`<p class="policy-input">${slider(policy, kind)}<input class="number" id="field-${name}" name="${name}" value="${value}" inputmode="${kind.whole ? "numeric" : "decimal"}" autocomplete="off" maxlength="20" aria-describedby="${described}">${unit === null ? nothing : html`<span>${unit}</span>`}</p>`;
   }
   const options = kind.type === "choice" ? kind.options : ["yes", "no"];
   return html`<p class="policy-input"><select id="field-${name}" name="${name}" aria-describedby="${described}">${options.map((option) => html`<option value="${option}"${option === value ? html` selected` : nothing}>${option}</option>`)}</select></p>`;
 }
 
 const yesNo = (value: boolean) => (value ? "yes" : "no");
+
+const fieldText = ({ value }: ShownPolicy) => (typeof value === "boolean" ? yesNo(value) : String(value));
+
+/** Steps of a slider. */
+const sliderSteps = 200;
+/** Up to this many of its units a range is divided evenly; a wider one by powers. */
+const mostEven = 100;
+
+/** Needs a script, which shows it: by itself it says nothing that is sent. */
+function slider({ name, title }: ShownPolicy, kind: Extract<ShownPolicy["kind"], { type: "number" }>): Html {
+  const { least, most, whole, above } = kind;
+  const scale = most - least <= mostEven ? "even" : "powers";
+  return html`<input type="range" class="slider" hidden min="0" max="${sliderSteps}" step="1" aria-label="${title}" data-for="field-${name}" data-least="${least}" data-most="${most}" data-whole="${whole ? "yes" : "no"}" data-above="${above ? "yes" : "no"}" data-scale="${scale}">`;
+}
 
 // What a change of policies would come to, and the form that saves it.
 
@@ -144,15 +225,15 @@ export function policyPreviewPage(preview: PreviewAnswer, viewer: PageViewer): H
 <caption class="hidden">The policies that change</caption>
 <thead><tr><th scope="col">Policy</th><th scope="col">Now</th><th scope="col">Then</th></tr></thead>
 <tbody>${changes.map(changeRow)}</tbody></table></div>
-<h2>What it would come to</h2>
+<h2>Expected effect</h2>
 ${effects.map(effectSection)}
 <h2>Save</h2>
 <form class="form" method="post" action="/policies">
 ${formToken(viewer)}<input type="hidden" name="based-on" value="${basedOn}">
 ${takesBack === null ? nothing : html`<input type="hidden" name="take-back" value="${takesBack}">`}
 ${changes.map(({ name, after, toFile }) => html`<input type="hidden" name="${toFile ? `back:${name}` : name}" value="${String(after)}">`)}
-<div><label for="words">Why (for the history, may be left out)</label><input id="words" name="words" maxlength="300" autocomplete="off"></div>
-<p class="actions"><button type="submit">Save</button><a class="button quiet" href="/policies">Leave it as it is</a></p>
+<div><label for="words">Why (for the history, optional)</label><input id="words" name="words" maxlength="300" autocomplete="off"></div>
+<p class="actions"><button type="submit">Save</button><a class="button quiet" href="/policies">Cancel</a></p>
 </form></div>`;
 }
 

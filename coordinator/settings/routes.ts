@@ -3,13 +3,20 @@
 import { mayDo } from "#core/actor";
 import type { ActionFault, AskedAction, WebPart } from "../web/actions.ts";
 import type { BodyOf } from "../web/api-operation.ts";
-import { isPolicyName, type PolicyValue, valueFromText } from "./catalogue.ts";
+import type { PageViewer } from "../web/page-frame.ts";
+import { isPolicyName, type PolicyValue, policyOf, valueFromText } from "./catalogue.ts";
 import { type ChangeFault, changeWords, type PolicyStore, savePolicies, weighPolicies } from "./change.ts";
-import { policiesPage, policyPreviewPage } from "./page.ts";
+import { mostSearched, type PolicyList, policiesPage, policyPreviewPage } from "./page.ts";
 import { previewPolicies } from "./preview/preview.ts";
 import type { PreviewPorts } from "./preview/types.ts";
 import { settingsApi } from "./settings-api.ts";
-import { auditedChange, policiesAnswer, previewAnswer, withoutNames } from "./settings-view.ts";
+import {
+  auditedChange,
+  policiesAnswer,
+  previewAnswer,
+  searchedPolicies,
+  withoutNames,
+} from "./settings-view.ts";
 
 export interface PolicyRoutePorts extends PreviewPorts {
   readonly store: PolicyStore;
@@ -32,12 +39,15 @@ export function policyRoutes(ports: PolicyRoutePorts): WebPart {
       path: "/policies",
       operation: settingsApi.policies,
       section: "/policies",
-      view: async ({ visit }) => {
+      view: async ({ visit, query }) => {
+        const list = query("show") || "basic";
+        if (!isPolicyList(list)) return `show: must be one of ${policyLists.join(", ")}`;
+        const text = query("q").trim().slice(0, mostSearched);
         const full = await policiesAnswer(store);
         const answer = mayDo(visit.actor, "audit-read") ? full : withoutNames(full);
-        const body = (viewer: Parameters<typeof policiesPage>[0]["viewer"]) =>
-          policiesPage({ answer, viewer });
-        return { status: 200, value: answer, title: "Policies", body };
+        const asked = { text, changedOnly: list === "changed", basicOnly: query("show") === "basic" };
+        const body = (viewer: PageViewer) => policiesPage({ answer, viewer, list, text });
+        return { status: 200, value: searchedPolicies(answer, asked), title: "Policies", body };
       },
     });
     actions.describe({
@@ -106,8 +116,19 @@ async function refused(
     status: fault.status,
     title: "That cannot be done",
     words: fault.words,
-    again: (viewer, words) => policiesPage({ answer, viewer, refused: { words, typed } }),
+    again: (viewer, words) =>
+      policiesPage({ answer, viewer, list: listOf(values), text: "", refused: { words, typed } }),
   };
+}
+
+const policyLists: readonly PolicyList[] = ["basic", "all", "changed"];
+
+const isPolicyList = (text: string): text is PolicyList => (policyLists as readonly string[]).includes(text);
+
+/** What was typed has to be there. */
+function listOf(values: Readonly<Record<string, unknown>>): PolicyList {
+  const names = Object.keys(values);
+  return names.every((name) => isPolicyName(name) && policyOf(name).basic) ? "basic" : "all";
 }
 
 const typedText = (value: PolicyValue) =>

@@ -18,6 +18,7 @@ import { defaultSamplingRule } from "../trust/page-sketch.ts";
 const delegation = z.strictObject({
   policy: policy(z.enum(policyNames).default("nearest"), {
     title: "Delegation policy",
+    basic: true,
     help: `Decides which crawlers are asked about a new subnet, and when the answer is good enough. ${delegationPolicies.map(({ name, words }) => `${name}: ${words}`).join("; ")}.`,
     unit: null,
     origin: "measured, test/bench/results/delegation.md",
@@ -25,6 +26,7 @@ const delegation = z.strictObject({
   }),
   lambdaMs: policy(z.number().min(0).max(1000).default(2), {
     title: "λ, what a probe must save",
+    basic: true,
     help: "With the policy nearest, another crawler is probed as long as it is expected to save this much RTT. Smaller values are more exact and cost more probes.",
     unit: "ms",
     origin: "measured, test/bench/results/delegation.md",
@@ -96,6 +98,7 @@ const pace = z.strictObject({
   }),
   perSecond: policy(z.int().min(1).max(100_000).default(500), {
     title: "Probes per second, all crawlers",
+    basic: true,
     help: "The most probes that the whole fleet starts in any second.",
     unit: "probes/s",
     origin: "our judgement",
@@ -129,6 +132,7 @@ const probe = z.strictObject({
 const scope = z.strictObject({
   pagesPerHost: policy(z.int().min(1).max(10_000_000).default(100), {
     title: "Pages per host",
+    basic: true,
     help: "The most URLs of one host that are crawled. A host starts with 50 and earns the rest.",
     unit: "URLs",
     origin: "our judgement; the budget is coordinator/frontier/budgets.ts",
@@ -136,6 +140,7 @@ const scope = z.strictObject({
   }),
   maxDepth: policy(z.int().min(0).max(1000).default(8), {
     title: "Links from a seed",
+    basic: true,
     help: "URLs further from a seed than this many links are not crawled.",
     unit: "links",
     origin: "our judgement",
@@ -143,6 +148,7 @@ const scope = z.strictObject({
   }),
   admitNewHosts: policy(z.boolean().default(false), {
     title: "Follow links to new hosts",
+    basic: true,
     help: "Whether links to hosts that nobody named are followed, or only kept as links.",
     unit: null,
     origin: "our judgement, a crawl goes no further than it was told",
@@ -252,6 +258,7 @@ const recalibration = z.strictObject({
 const trust = z.strictObject({
   share: policy(z.number().min(0).max(1).default(defaultSamplingRule.share), {
     title: "Cross-fetched",
+    basic: true,
     help: "The share of an established crawler's pages that another crawler fetches as well, for comparison; 0.01 is one in a hundred.",
     unit: "of its pages",
     origin: "measured, test/bench/results/trust.md",
@@ -293,6 +300,7 @@ const trust = z.strictObject({
 const frontier = z.strictObject({
   order: policy(z.enum(orderNames).default("breadth-first"), {
     title: "Order of the URLs",
+    basic: true,
     help: "Which due URLs of a host are fetched first: those due longest, those with the most links, Anansi's two lists, those with the highest PageRank, or those expected to be the most out of date.",
     unit: null,
     origin:
@@ -345,6 +353,7 @@ const workPace = z.strictObject({
 const changes = z.strictObject({
   keepDays: policy(z.number().min(1).max(3650).default(30), {
     title: "Keep changes for",
+    basic: true,
     help: "How long changes can be read after they were noted. A reader that was away longer has to start over.",
     unit: "days",
     origin: "our judgement, a reader that is away for a month starts over anyway",
@@ -355,6 +364,7 @@ const changes = z.strictObject({
 const retention = z.strictObject({
   fetchDays: policy(z.int().min(2).max(3650).default(30), {
     title: "Keep fetches for",
+    basic: true,
     help: "How long each fetch is kept with its times, sizes and outcome. Later, the counts of its URL, its host and the day are left. The most disk goes here: 250 bytes a fetch.",
     unit: "days",
     origin: "our judgement, what a distrusted crawler fetched is looked for over 30 days",

@@ -23,6 +23,7 @@ const policy = z
     help: z.string(),
     unit: z.string().nullable(),
     origin: z.string().describe("Where the default comes from."),
+    basic: z.boolean().describe("One of the dozen that people turn."),
     kind: policyKind,
     value: z.union([z.number(), z.string(), z.boolean()]).describe("In force."),
     default: z.union([z.number(), z.string(), z.boolean()]),
@@ -136,6 +137,19 @@ export const settingsApi = {
     path: "/api/policies",
     needs: "read",
     summary: "The policies: what is in force, the defaults, who changed what, and the latest 50 versions",
+    parameters: {
+      query: {
+        show: z.enum(["basic", "all", "changed"]).optional().meta({
+          description:
+            "basic: the dozen that people turn; changed: those that differ from the default; left out: all.",
+          example: "changed",
+        }),
+        q: z.string().optional().meta({
+          description: "Words that stand in the name, title, help or group of a policy.",
+          example: "probe",
+        }),
+      },
+    },
     description:
       "Scope read, where reading needs one. A value is that of the coordinator's file unless an operator has changed it; running coordinators follow changes at once.",
     answers: {
@@ -155,6 +169,7 @@ export const settingsApi = {
                   help: "With the policy nearest, another crawler is probed as long as it is expected to save this much RTT. Smaller values are more exact and cost more probes.",
                   unit: "ms",
                   origin: "measured, test/bench/results/delegation.md",
+                  basic: true,
                   kind: { type: "number", whole: false, least: 0, above: false, most: 1000 },
                   default: 2,
                   value: 0.5,

@@ -40,6 +40,8 @@ export interface ShownPolicy {
   readonly help: string;
   readonly unit: string | null;
   readonly origin: string;
+  /** One of the dozen that people turn. */
+  readonly basic: boolean;
   readonly kind: PolicyKind;
   /** In force. */
   readonly value: PolicyValue;
@@ -93,6 +95,30 @@ export async function policiesAnswer(
     ignored: known.ignored,
   };
 }
+
+export interface PolicySearch {
+  /** Words that all have to stand in its name, title, help or group; empty: any. */
+  readonly text: string;
+  /** Its value differs from the default. */
+  readonly changedOnly: boolean;
+  readonly basicOnly: boolean;
+}
+
+/** Without what was not asked for; a group that has nothing left is left out. */
+export function searchedPolicies(answer: PoliciesAnswer, search: PolicySearch): PoliciesAnswer {
+  const words = search.text.toLowerCase().split(/\s+/).filter(Boolean);
+  const groups = answer.groups.map((group) => ({
+    ...group,
+    policies: group.policies.filter((policy) => {
+      const text = `${policy.name} ${policy.title} ${policy.help} ${group.title}`.toLowerCase();
+      const isAsked = words.every((word) => text.includes(word));
+      return isAsked && (policy.basic || !search.basicOnly) && (isChanged(policy) || !search.changedOnly);
+    }),
+  }));
+  return { ...answer, groups: groups.filter(({ policies }) => policies.length > 0) };
+}
+
+export const isChanged = ({ value, default: usual }: ShownPolicy): boolean => value !== usual;
 
 /** For whoever may not read the audit log: what was changed, and not the names of the people who did. */
 export function withoutNames(answer: PoliciesAnswer): PoliciesAnswer {

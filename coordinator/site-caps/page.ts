@@ -16,16 +16,16 @@ export interface SiteCapsPage {
 export function siteCapsBody({ caps, viewer, typed }: SiteCapsPage): Html {
   const mayChange = mayDo(viewer.actor, "policy-write");
   return html`${fleetHead("/fleet/site-caps", viewer, "Caps on sites")}
-<p class="lead">A cap keeps requests to each host of a site at least so far apart. Robots.txt, the site's answers and the <a href="/policies">usual pace</a> hold beside it: the slowest does.</p>
+<p class="lead">A cap is the shortest time between two requests to a host of a site. robots.txt, the site's answers and the <a href="/policies?show=all#pace">usual pace</a> apply as well; the slowest wins.</p>
 ${typed ? html`<p class="fault" role="alert">${typed.fault}</p>` : list(caps, viewer, mayChange)}
 ${mayChange ? form(viewer, typed?.values ?? {}) : nothing}`;
 }
 
 function list(caps: readonly ListedCap[], viewer: PageViewer, mayChange: boolean): Html {
   if (caps.length === 0)
-    return html`<div class="empty"><p><strong>No site has a cap.</strong> Hosts that are being crawled now, and how fast: <a href="/fleet/in-hand">in hand</a>.</p></div>`;
+    return html`<div class="empty"><p><strong>No caps.</strong> Hosts in progress, and how fast: <a href="/fleet/in-hand">In progress</a>.</p></div>`;
   return html`<div class="scroll" tabindex="0" role="region" aria-label="Caps on sites"><table>
-<thead><tr><th scope="col">Site</th><th scope="col" class="number">Seconds between requests</th><th scope="col" class="number">Known hosts</th><th scope="col">Why</th><th scope="col">Set by</th><th scope="col">Since</th>${mayChange ? html`<th scope="col"><span class="hidden">Change</span></th>` : nothing}</tr></thead>
+<thead><tr><th scope="col">Site</th><th scope="col" class="number">Seconds between requests</th><th scope="col" class="number">Known hosts</th><th scope="col">Reason</th><th scope="col">Set by</th><th scope="col">Since</th>${mayChange ? html`<th scope="col"><span class="hidden">Change</span></th>` : nothing}</tr></thead>
 <tbody>${caps.map((cap) => row(cap, viewer, mayChange))}</tbody></table></div>`;
 }
 
@@ -42,12 +42,12 @@ function row(
 }
 
 function form(viewer: PageViewer, values: Readonly<Record<string, string>>): Html {
-  return html`<section><h2>Cap a site</h2>
+  return html`<section><h2>Add a cap</h2>
 <form class="channel-form" method="post" action="/fleet/site-caps">${formToken(viewer)}
-<div><label for="cap-site">Site, with all names below it</label><input id="cap-site" name="site" required maxlength="2000" placeholder="example.org" spellcheck="false" value="${values.site ?? ""}"></div>
+<div><label for="cap-site">Site and all its subdomains</label><input id="cap-site" name="site" required maxlength="2000" placeholder="example.org" spellcheck="false" value="${values.site ?? ""}"></div>
 <div><label for="cap-seconds">Seconds between requests to one host</label><input id="cap-seconds" name="seconds" required inputmode="decimal" pattern="\\d{1,4}(\\.\\d{1,3})?" placeholder="10" value="${values.seconds ?? ""}"><span class="small">up to ${mostDelaySeconds}</span></div>
-<div><label for="cap-words">Why</label><input id="cap-words" name="words" maxlength="${mostWords}" placeholder="asked for by its webmaster" value="${values.words ?? ""}"></div>
-<button>Set the cap</button></form></section>`;
+<div><label for="cap-words">Reason</label><input id="cap-words" name="words" maxlength="${mostWords}" placeholder="asked for by its webmaster" value="${values.words ?? ""}"></div>
+<button>Add cap</button></form></section>`;
 }
 
 export function siteCapsCsv(caps: readonly ListedCap[]): CsvTable {

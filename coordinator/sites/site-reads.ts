@@ -357,7 +357,8 @@ async function rejectedUrls(pool: Pool, host: string, { after }: AskedUrls): Pro
 
 /** $1: beginnings, each with what follows the last text that begins so. */
 const ofHost = `(
-  (url collate "C" >= $1[1] and url collate "C" < $1[2]) or (url collate "C" >= $1[3] and url collate "C" < $1[4]))`;
+  (url collate "C" >= ($1::text[])[1] and url collate "C" < ($1::text[])[2])
+  or (url collate "C" >= ($1::text[])[3] and url collate "C" < ($1::text[])[4]))`;
 
 function rejectedForms(host: string): string[] {
   const written = host.includes(":") ? `[${host}]` : host;

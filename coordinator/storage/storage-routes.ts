@@ -29,17 +29,17 @@ function storageBody({ bytes, expectedBytes, tables, wentBack }: StorageAnswer):
   const aged = tables.filter(({ keptDays }) => keptDays !== null);
   const others = tables.filter(({ keptDays }) => keptDays === null);
   return html`<h1>Storage</h1>
-<p class="lead">What the database holds, and for how long. Rows that go by age are dropped by the running coordinators; how old they may become is set by the policies <a href="/policies#retention">Retention</a>.</p>
+<p class="lead">What the database holds, and for how long. Rows that are kept for a time are dropped by the running coordinators; the times are the policies <a href="/policies?show=all#retention">Retention</a>.</p>
 <dl class="tiles">
 ${tile("All tables, with their indexes", bytesText(bytes))}
-${tile("Expected", expectedBytes === null ? "–" : bytesText(expectedBytes), "at the pace of the last day, when the oldest rows are as old as they may be")}
+${tile("Expected", expectedBytes === null ? "–" : bytesText(expectedBytes), "at the pace of the last day, once the oldest rows reach their age")}
 </dl>
 ${wentBack.length === 0 ? "" : wentBackSection(wentBack)}
-<section><h2>What goes by age</h2>
+<section><h2>Kept for a time</h2>
 <div class="scroll" tabindex="0" role="region" aria-label="Tables whose rows go by age"><table>
-<thead><tr><th scope="col">Table</th><th scope="col" class="number">Takes</th><th scope="col" class="number">Expected</th><th scope="col" class="number">Rows, about</th><th scope="col">Kept</th><th scope="col">Since</th><th scope="col">What goes, what stays</th></tr></thead>
+<thead><tr><th scope="col">Table</th><th scope="col" class="number">Takes</th><th scope="col" class="number">Expected</th><th scope="col" class="number">Rows, about</th><th scope="col">Kept</th><th scope="col">Since</th><th scope="col">What is dropped, what stays</th></tr></thead>
 <tbody>${aged.map(agedRow)}</tbody></table></div></section>
-<section><h2>What stays with what is known</h2>
+<section><h2>Kept as long as what it belongs to</h2>
 <div class="scroll" tabindex="0" role="region" aria-label="Tables whose rows do not go by age"><table>
 <thead><tr><th scope="col">Table</th><th scope="col" class="number">Takes</th><th scope="col" class="number">Rows, about</th><th scope="col">Has rows</th></tr></thead>
 <tbody>${others.map(otherRow)}</tbody></table></div></section>`;
@@ -60,7 +60,8 @@ function wentBackRow({ beganAt, words, replayed, failed }: StorageAnswer["wentBa
 
 function agedRow(table: StoredTable): Html {
   const { expectedBytes, policy, since, end } = table;
-  const kept = policy === null ? keptText(table) : html`<a href="/policies#${policy}">${keptText(table)}</a>`;
+  const kept =
+    policy === null ? keptText(table) : html`<a href="/policies?show=all#${policy}">${keptText(table)}</a>`;
   return html`<tr><th scope="row"><code>${table.table}</code></th><td class="number">${bytesText(sizeOf(table))}</td><td class="number">${expectedBytes === null ? "–" : bytesText(expectedBytes)}</td><td class="number">${countText(table.rows)}</td><td>${kept}</td><td>${since === null ? "–" : instant(since)}</td><td class="wide">${end}</td></tr>`;
 }
 

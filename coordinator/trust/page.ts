@@ -1,4 +1,4 @@
-/** Whether each crawler is believed: comparisons of its pages with others', those that are not believed first. */
+/** Whether each crawler is trusted: comparisons of its pages with others', those that are not trusted first. */
 import { mayDo } from "#core/actor";
 import type { ChartHistory } from "#core/chart-history";
 import { buttonForm, crawlerPath, empty, fleetHead } from "../web/components.ts";
@@ -19,7 +19,7 @@ ${historySection("/fleet/trust", {}, history)}`;
 function table(lines: readonly TrustLine[], viewer: PageViewer): Html {
   const mayRestore = mayDo(viewer.actor, "fleet-write");
   return html`<div class="scroll"><table>
-<thead><tr><th scope="col">Crawler</th><th scope="col">Standing</th><th scope="col" class="number">Agree</th><th scope="col" class="number">Differ each time</th><th scope="col" class="number">Differed once</th><th scope="col" class="number">Score</th><th scope="col" class="number">Pages</th>${mayRestore ? html`<th scope="col"><span class="hidden">Believe again</span></th>` : nothing}</tr></thead>
+<thead><tr><th scope="col">Crawler</th><th scope="col">Standing</th><th scope="col" class="number">Agree</th><th scope="col" class="number">Differ each time</th><th scope="col" class="number">Differed once</th><th scope="col" class="number">Score</th><th scope="col" class="number">Pages</th>${mayRestore ? html`<th scope="col"><span class="hidden">Trust again</span></th>` : nothing}</tr></thead>
 <tbody>${lines.map((line) => row(line, viewer, mayRestore))}</tbody></table></div>`;
 }
 
@@ -31,7 +31,7 @@ function row(line: TrustLine, viewer: PageViewer, mayRestore: boolean): Html {
     : standingWords[standing];
   const button = buttonForm(viewer, {
     path: crawlerPath(crawler, "/believe"),
-    label: `Believe ${crawler} again`,
+    label: `Trust ${crawler} again`,
   });
   return html`<tr><th scope="row"><a href="${crawlerPath(crawler)}#trust">${crawler}</a></th><td class="why">${name}${isDoubted && since !== null ? html`<span class="small">since ${instant(since.toISOString())}: ${words}</span>` : nothing}${standing === "unproven" ? html`<span class="small">${words}</span>` : nothing}</td>
 <td class="number">${countText(comparisons.agreed)}</td><td class="number">${countText(comparisons.alone)}</td><td class="number">${countText(comparisons.once)}</td><td class="number">${score.toFixed(1)}</td><td class="number">${countText(pages)}</td>${mayRestore ? html`<td>${isDoubted ? button : nothing}</td>` : nothing}</tr>`;

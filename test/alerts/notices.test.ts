@@ -7,6 +7,7 @@ import {
   planNotices,
   type SeenAlert,
 } from "#coordinator/alerts/notices";
+import type { AlertSeverity } from "#coordinator/overview/alert-facts";
 
 const rule = { digestMs: 60_000, againMs: 30 * 60_000 };
 const at = (minute: number) => new Date(Date.UTC(2026, 2, 1, 12) + minute * 60_000);
@@ -21,11 +22,11 @@ const empty: SeenAlert = {
 };
 
 /** A world that keeps what is known from one look to the next. */
-function telling() {
+function telling(heard: ReadonlySet<AlertSeverity> = new Set(["critical", "warning", "info"])) {
   let states: readonly AlertState[] = [];
   return {
     look(minute: number, found: readonly SeenAlert[], muted: readonly string[] = []): string[] {
-      const plan = planNotices(states, { now: at(minute), found, muted: new Set(muted) }, rule);
+      const plan = planNotices(states, { now: at(minute), found, muted: new Set(muted), heard }, rule);
       states = plan.states;
       return plan.told.map(({ name, state, targets }) => [name, state, ...targets].join(" "));
     },
@@ -62,6 +63,17 @@ it("what is over within the minute is told to nobody", () => {
   expect(world.look(0.5, [])).toEqual([]);
   expect(world.look(10, [])).toEqual([]);
   expect(world.states()).toEqual([]);
+});
+
+it("one that is back before its end was told has not ended, and holds since it began", () => {
+  const world = telling();
+  world.look(0, [empty]);
+  world.look(1, [empty]);
+  world.look(2, []);
+
+  expect(world.look(2.5, [empty])).toEqual([]);
+  expect(world.look(60, [empty])).toEqual([]);
+  expect(world.states()).toMatchObject([{ beganAt: at(0), endedAt: null, pendingSince: null }]);
 });
 
 it("one that flaps is told once in half an hour, and then only if it holds", () => {
@@ -117,6 +129,19 @@ it("what is muted is neither told nor said to have ended", () => {
   expect(world.look(30, [offline("berlin")])).toEqual([]);
   world.look(40, []);
   expect(world.look(41, [])).toEqual(["crawler-offline ended berlin"]);
+});
+
+it("what no channel is told of has neither begun nor ended for anybody", () => {
+  const world = telling(new Set(["critical"]));
+  world.look(0, [offline("berlin"), empty]);
+
+  expect(world.look(1, [offline("berlin"), empty])).toEqual(["registry-empty began"]);
+  expect(world.states().map(({ name, isTold }) => `${name} ${isTold}`)).toEqual([
+    "crawler-offline false",
+    "registry-empty true",
+  ]);
+  world.look(2, []);
+  expect(world.look(3, [])).toEqual(["registry-empty ended"]);
 });
 
 it("attempts come later and later, not all at once, and end", () => {

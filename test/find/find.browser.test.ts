@@ -33,7 +33,7 @@ describe.skipIf(executable === null)("the box, in a browser", { timeout: 90_000 
 
   const box = () => page.locator("form.find input");
   const options = () => page.locator('.find-list [role="option"]');
-  const isInBox = async () => await box().evaluate((element) => element === document.activeElement);
+  const isInBox = async () => (await page.evaluate("document.activeElement?.id")) === "find";
 
   it("is reached by / and Ctrl-K, and / is a character where one types", async () => {
     await page.keyboard.press("/");

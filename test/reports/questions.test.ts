@@ -110,7 +110,7 @@ const answers: Readonly<Record<number, { readonly page: RegExp; readonly json: o
   16: { page: /The harbour/, json: { page: expect.objectContaining({ url: "https://www.example.org/" }) } },
   17: {
     page: /The harbour/,
-    json: { results: [expect.objectContaining({ url: "https://www.example.org/" })] },
+    json: { pages: [expect.objectContaining({ url: "https://www.example.org/" })] },
   },
   18: {
     page: /The harbour/,
@@ -141,6 +141,11 @@ beforeAll(async () => {
     ...{ lastReason: "Disallow: /private" },
   });
   await seedChangedText(pool);
+  await pool.query(
+    `update frontier_url set last_outcome = 'fetched', last_status = 200, last_fetched_at = $1
+     where url = 'https://www.example.org/'`,
+    [worldNow],
+  );
   while (!(await keepSites(pool, worldNow)).rests);
   await countCoverage(pool, worldNow);
   app = webServer(database, { parts: everyPart(database) });

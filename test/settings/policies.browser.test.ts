@@ -32,14 +32,18 @@ describe.skipIf(executable === null)("policies in a browser", { timeout: 90_000 
     await database?.close();
   });
 
-  const group = (name: string) => page.locator("section.policies", { has: page.locator(`#${name}`) });
-  const lambda = () => page.getByLabel("λ, what a probe must save");
+  const preview = () => page.getByRole("button", { name: "Preview" });
+  const lambda = () => page.getByRole("textbox", { name: "λ, what a probe must save" });
+  const lease = () => page.getByRole("textbox", { name: "Length of a lease" });
   const text = async (selector: string) => (await page.locator(selector).first().textContent())?.trim();
 
   it("shows what would change before it is saved, then holds it, and takes it back", async () => {
     await page.goto("/policies");
     await lambda().fill("0.5");
-    await group("delegation").getByRole("button", { name: "Preview" }).click();
+    const effect = page.locator("[id='delegation.lambdaMs'] .policy-effect");
+    await effect.locator("table").waitFor();
+    expect(await effect.textContent()).toContain("1 decided round (the latest) and 3 crawlers");
+    await preview().click();
 
     expect(await text("h1")).toBe("What would change");
     expect(await text("main table tbody tr")).toMatch(/2 ms\s*0\.5 ms/);
@@ -61,18 +65,33 @@ describe.skipIf(executable === null)("policies in a browser", { timeout: 90_000 
   });
 
   it("refuses what cannot be, beside the form with what was typed", async () => {
-    await page.goto("/policies");
-    await page.getByLabel("Length of a lease").fill("10");
-    await group("lease").getByRole("button", { name: "Preview" }).click();
+    await page.goto("/policies?show=all");
+    await page.locator("#lease").click();
+    await lease().fill("10");
+    await preview().click();
 
     expect(await text('[role="alert"]')).toContain("take longer than a lease of 10 s");
-    expect(await page.getByLabel("Length of a lease").inputValue()).toBe("10");
+    expect(await lease().inputValue()).toBe("10");
+  });
+
+  it("a slider moves the number by keys, and tells its value", async () => {
+    await page.goto("/policies");
+    const slider = page.getByRole("slider", { name: "Pages per host" });
+    const field = page.getByRole("textbox", { name: "Pages per host" });
+    const before = Number(await field.inputValue());
+    await slider.press("ArrowRight");
+    const after = Number(await field.inputValue());
+
+    expect(after).toBeGreaterThan(before);
+    expect(after).toBeLessThan(2 * before);
+    expect(await slider.getAttribute("aria-valuetext")).toBe(`${after} URLs`);
+    expect(await text("#policy-count")).toContain("1 change.");
   });
 
   it("goes back to the file's value by one button, and is told that somebody else was faster", async () => {
     const policy = "('probe.tries', '3', '2026-03-01T11:00:00Z', 'ben')";
     await database.pool.query(`insert into setting (name, value, changed_at, changed_by) values ${policy}`);
-    await page.goto("/policies");
+    await page.goto("/policies?show=changed");
     await page.getByRole("button", { name: "Back to 6 tries" }).click();
     expect(await text("main table tbody tr")).toMatch(/3 tries\s*6 tries/);
     await database.pool.query(

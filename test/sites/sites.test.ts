@@ -1,6 +1,7 @@
 /** The list of sites over a small world of its own: filters, orders, pages of the list, files, and what is refused. */
 import type { FastifyInstance } from "fastify";
 import { afterAll, beforeAll, expect, it } from "vitest";
+import { readCoordinatorConfig } from "#coordinator/config";
 import { describeApi } from "#coordinator/open-api";
 import { readSitesQuestion, type Site, sinceWords, siteSorts } from "#coordinator/sites/sites-list";
 import { findSites } from "#coordinator/sites/sites-reads";
@@ -12,7 +13,7 @@ import { inProcess } from "../support/command-in-process.ts";
 import { testDatabase } from "../support/database.ts";
 import { faultsOf, type JsonSchema } from "../support/schema-check.ts";
 import { seedHost, seedUrl, seedWorld, worldNow } from "../support/seed-world.ts";
-import { webServer } from "../support/web-server.ts";
+import { tinyResolver, webServer } from "../support/web-server.ts";
 
 let database: Database;
 let app: FastifyInstance;
@@ -23,7 +24,7 @@ const turn = async (now = worldNow) =>
 const set = async (host: string, columns: string) =>
   await sql(`update frontier_host set ${columns} where host_hash = $1`, [hashOf(host)]);
 
-const greek = "xn--hxakic4aa.gr";
+const greek = "xn--hxajbheg2az3al.gr";
 const hour = 3_600_000;
 const at = (hours: number) => new Date(worldNow.getTime() + hours * hour);
 
@@ -58,6 +59,10 @@ beforeAll(async () => {
     "insert into channel (host_hash, host, directories, created_at) values ($1, 'shop.example.com', '{/}', $2)",
     [hashOf("shop.example.com"), worldNow],
   );
+  // Some at the same time.
+  await sql("update frontier_host set admitted_at = $1::timestamptz - make_interval(hours => url_count)", [
+    worldNow,
+  ]);
   const fetched = async (host: string, when: Date, blame: string | null) =>
     await sql(
       `insert into page_fetch (host_hash, url_hash, crawler_id, fetched_at, outcome, blame, total_ms, wire_bytes, body_bytes, shipped_bytes)
@@ -69,7 +74,9 @@ beforeAll(async () => {
   // Eight days before: not of the last seven.
   await fetched("www.example.org", at(-8 * 24), "target");
   await turn();
-  app = webServer(database, { parts: [sitePart({ pool })] });
+  app = webServer(database, {
+    parts: [sitePart({ pool, resolver: tinyResolver, config: readCoordinatorConfig({}) })],
+  });
   await app.ready();
 });
 afterAll(async () => {
@@ -115,7 +122,7 @@ it.each([
   ["crawler=berlin", ["old.example.org"]],
   ["crawler=nobody%27s", []],
   ["language=EL", [greek]],
-  ["country=gr&tld=org", ["leased.example.org", "www.example.org"]],
+  ["country=gr&tld=org", ["leased.example.org", "old.example.org", "www.example.org"]],
   ["organisation=example%20web%20ltd", ["leased.example.org", "www.example.org", greek]],
   ["organisation=%25", []],
   ["tld=gr", [greek]],
@@ -186,7 +193,7 @@ it.each(siteSorts.flatMap((sort) => (["up", "down"] as const).map((order) => [so
 it("neither leaves out nor repeats a host that stays as it is while others change", async () => {
   const stays = (await hosts("sort=pages")).filter((host) => !host.endsWith(".example.com"));
   const seen: string[] = [];
-  const question = readSitesQuestion((name) => ({ sort: "pages", limit: "2" })[name as string] ?? "");
+  const question = readSitesQuestion((name) => (name === "sort" ? "pages" : name === "limit" ? "2" : ""));
   if (typeof question === "string") throw new Error(question);
   let after = question.after;
   for (let page = 0; ; page++) {
@@ -206,9 +213,7 @@ it("shows a name in its own script with the one that is asked for beside it, and
   await sql("update holder set name = '<script>alert(1)</script> \u202eמחזיק' where name = 'Empty Org'");
   const { body } = await get("/sites");
 
-  expect(body).toContain(
-    "<bdi>παράδειγμα.gr</bdi>".replace("παράδειγμα", (await siteOf(greek)).name.slice(0, -3)),
-  );
+  expect(body).toContain("<bdi>παράδειγμα.gr</bdi>");
   expect(body).toContain(`<span class="small mono break">${greek}</span>`);
   expect(body).toContain("&lt;script&gt;");
   expect(body).not.toContain("<script>alert");
@@ -222,7 +227,7 @@ it("says of a fetch in the future that a clock is off, and never a time before n
   expect(sinceWords(sites[0]!.fetchedAt!, yesterday, "its crawler's")).toBe(
     "in the future by its crawler's clock",
   );
-  expect(sinceWords(at(-2), worldNow, "its crawler's")).toBe("2 hours ago".replace("2 hours", "120 min"));
+  expect(sinceWords(at(-2), worldNow, "its crawler's")).toBe("2 hours ago");
 });
 
 it("marks the order in force, and turns it round by its own link", async () => {

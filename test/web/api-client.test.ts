@@ -87,8 +87,13 @@ describe("a client made from the document", () => {
   });
 });
 
+interface Sent {
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly body?: string;
+}
+
 describe("the list of errors", () => {
-  const send = async (method: string, path: string, more: Omit<RequestInit, "method"> = {}) => {
+  const send = async (method: string, path: string, more: Sent = {}) => {
     const headers = { authorization: `Bearer ${secret}`, accept: "application/json", ...more.headers };
     const response = await fetch(`${base}${path}`, { method, ...more, headers });
     return { status: response.status, value: await response.json() };

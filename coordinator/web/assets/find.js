@@ -102,6 +102,7 @@ class FindBox {
     const heading = document.createElement("p");
     group.setAttribute("role", "group");
     heading.id = `find-kind-${kind}`;
+    heading.setAttribute("role", "presentation");
     heading.textContent = kindNames[kind] ?? kind;
     group.setAttribute("aria-labelledby", heading.id);
     group.append(heading, ...results.map((one) => this.#option(one)));

@@ -1,4 +1,4 @@
-/** `nearcrawl complaints`: who minded our requests, what we had done, and the answer that can be sent on. */
+/** `nearcrawl complaints`: reports of trouble with our requests, what we had done, and the answer that can be sent on. */
 import { Command } from "commander";
 import { createComplaintStore } from "#coordinator/opt-outs/complaint-store";
 import {
@@ -33,7 +33,7 @@ export function complaintsCommand(): Command {
       .requiredOption("--target <host-or-range>", "a site, an address or a range")
       .requiredOption("--from <who>", "who complains, and where to answer")
       .requiredOption("--text <words>", "what is complained of")
-      .description("write one down, together with what we did to the target in the last 24 hours")
+      .description("record a complaint, with our requests to the target in the last 24 hours")
       .action(async (options: ComplaintsOptions & { target: string; from: string; text: string }) => {
         const target = readTarget(options.target, "networks");
         if (typeof target === "string") throw new UsageError(`--target: ${target}`);
@@ -47,7 +47,7 @@ export function complaintsCommand(): Command {
   command.addCommand(
     withDatabaseOptions(new Command("list"))
       .option("--all", "also those that are closed")
-      .description("the open ones, the latest first")
+      .description("open complaints, the latest first")
       .action(async (options: ComplaintsOptions) => {
         const list = await withStore(options, (store) =>
           store.list({ open: !options.all, most: mostListed }),
@@ -58,7 +58,7 @@ export function complaintsCommand(): Command {
   command.addCommand(
     withDatabaseOptions(new Command("show"))
       .argument("<number>", "as listed")
-      .description("one of them, with a paragraph that can be sent on as it stands")
+      .description("one complaint, with a paragraph to send on as it stands")
       .action(async (number: string, options: ComplaintsOptions) => {
         const found = await withStore(options, (store) => store.find(numberOf(number)));
         if (found === null) notThere(number);
@@ -69,7 +69,7 @@ export function complaintsCommand(): Command {
     withDatabaseOptions(new Command("close"))
       .argument("<number>", "as listed")
       .requiredOption("--words <text>", "how it ended, for the record")
-      .description("it was answered")
+      .description("close a complaint that was answered")
       .action(async (number: string, options: ComplaintsOptions & { words: string }) => {
         const closed = await changed(options, "complaint-closed", (store) =>
           store.close(numberOf(number), options.words, new Date()),

@@ -30,6 +30,7 @@ import {
   previewAnswer,
   type ShownPolicy,
   type ShownVersion,
+  searchedPolicies,
 } from "#coordinator/settings/settings-view";
 import { previewPorts } from "#coordinator/settings/start";
 import { UsageError } from "#core/errors";
@@ -47,6 +48,12 @@ interface ChangeOptions extends DatabaseOptions {
   readonly basedOn?: number;
 }
 
+interface ShowOptions extends DatabaseOptions {
+  readonly basic?: boolean;
+  readonly changed?: boolean;
+  readonly search?: string;
+}
+
 interface HistoryOptions extends DatabaseOptions {
   readonly limit: number;
   readonly takeBack?: number;
@@ -61,13 +68,16 @@ export function policyCommand(): Command {
     .description("what decides how the fleet behaves; a change holds at once in every running coordinator")
     .addHelpText(
       "after",
-      "\nExit codes: 0 done, 1 failed, 2 wrong usage or a value that cannot be, 3 there is no such policy or version.\n\nExamples:\n  nearcrawl policy show\n  nearcrawl policy show delegation.lambdaMs\n  nearcrawl policy preview delegation.lambdaMs=0.5\n  nearcrawl policy set delegation.lambdaMs=0.5 --why 'news sites'\n  nearcrawl policy reset delegation.lambdaMs\n  nearcrawl policy history --take-back 3",
+      "\nExit codes: 0 done, 1 failed, 2 wrong usage or a value that cannot be, 3 there is no such policy or version.\n\nExamples:\n  nearcrawl policy show --basic\n  nearcrawl policy show --search probe\n  nearcrawl policy show delegation.lambdaMs\n  nearcrawl policy preview delegation.lambdaMs=0.5\n  nearcrawl policy set delegation.lambdaMs=0.5 --why 'news sites'\n  nearcrawl policy reset delegation.lambdaMs\n  nearcrawl policy history --take-back 3",
     );
   command.addCommand(
     withDatabaseOptions(new Command("show"))
       .argument("[name]", "one policy, with its help")
       .description("every policy: what is in force, the default, and who changed it")
-      .action(async (name: string | undefined, options: DatabaseOptions) => await show(name, options)),
+      .option("--basic", "the dozen that people turn")
+      .option("--changed", "those that differ from the default")
+      .option("--search <words>", "those with these words in name, title, help or group")
+      .action(async (name: string | undefined, options: ShowOptions) => await show(name, options)),
   );
   command.addCommand(
     withDatabaseOptions(new Command("preview"))
@@ -128,10 +138,12 @@ async function withStore<T>(
   );
 }
 
-async function show(name: string | undefined, options: DatabaseOptions): Promise<void> {
-  const answer = await withStore(options, async (store) => await policiesAnswer(store));
+async function show(name: string | undefined, options: ShowOptions): Promise<void> {
+  const { basic: basicOnly = false, changed: changedOnly = false, search: text = "" } = options;
+  const all = await withStore(options, async (store) => await policiesAnswer(store));
+  const answer = searchedPolicies(all, { text, changedOnly, basicOnly });
   if (name === undefined) return printAnswer(options, answer, policiesText(answer));
-  const policy = answer.groups.flatMap(({ policies }) => policies).find((one) => one.name === name);
+  const policy = all.groups.flatMap(({ policies }) => policies).find((one) => one.name === name);
   if (policy !== undefined) return printAnswer(options, policy, policyText(policy));
   process.stderr.write(`nearcrawl: there is no policy "${name.slice(0, 60)}": nearcrawl policy show\n`);
   process.exitCode = exitCodes.notFound;

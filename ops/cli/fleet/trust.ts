@@ -1,4 +1,4 @@
-/** `nearcrawl fleet trust`: whether a crawler is believed, the evidence page by page, and the way back. */
+/** `nearcrawl fleet trust`: whether a crawler is trusted, the evidence page by page, and the way back. */
 import { Command } from "commander";
 import { restoreTrust } from "#coordinator/trust/distrust-writes";
 import {
