@@ -2,11 +2,14 @@
  * The pages in a real browser, over real sockets and a real database.
  */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { navigation } from "#coordinator/web/navigation";
 import type { Database } from "#db/server-database";
 import { browserPath } from "../support/browser.ts";
 import { type BrowserSite, browserSite, fits } from "../support/browser-page.ts";
 import { testDatabase } from "../support/database.ts";
-import { seedPage, seedUrl, seedWorld } from "../support/seed-world.ts";
+import { everyPart } from "../support/every-part.ts";
+import { seedHost, seedPage, seedUrl, seedWorld } from "../support/seed-world.ts";
+import { signIn } from "../support/signed-in.ts";
 import { webServer } from "../support/web-server.ts";
 
 const executable = browserPath();
@@ -38,7 +41,7 @@ describe.skipIf(executable === null)("in a browser", { timeout: 90_000 }, () => 
       title: "<script>document.title = 'taken over'</script>",
       text: "The ferry <b>leaves</b>.",
     });
-    site = await browserSite(webServer(database), executable!);
+    site = await browserSite(webServer(database, { parts: everyPart(database) }), executable!);
   });
   afterAll(async () => {
     await site?.close();
@@ -54,6 +57,47 @@ describe.skipIf(executable === null)("in a browser", { timeout: 90_000 }, () => 
         expect(await page.locator("h1").count()).toBe(1);
       }
       expect(site.takeFaults()).toEqual([]);
+    });
+  });
+
+  it("every page holds names of 2,000 characters from right to left, zoomed to 400 %, without scripts", async () => {
+    const long = "\u05d0\u0628".repeat(1000);
+    await database.pool.query("update crawler set place = $1 where name = 'athens'", [long]);
+    await seedHost(database.pool, { host: "long.example.org", state: "refused", stateReason: long });
+    await seedUrl(database.pool, { url: "https://www.example.org/long" });
+    await seedPage(database.pool, {
+      url: "https://www.example.org/long",
+      title: long,
+      text: "A ferry, too.",
+    });
+    const operator = await signIn(database, "operator", { now: new Date() });
+    const storageState = operator.storageState(site.base);
+    const viewport = { width: 350, height: 250 };
+    await site.withPage({ storageState, viewport, javaScriptEnabled: false }, async (page) => {
+      const bad: unknown[] = [];
+      const paths = navigation.flatMap(({ entries }) => entries.flatMap((entry) => entry.tabs ?? [entry]));
+      for (const path of [...paths.map((tab) => tab.path), "/search?q=ferry", "/who?q=long.example.org"]) {
+        const status = (await page.goto(path))?.status();
+        const tooWide = await page.evaluate(
+          "document.documentElement.scrollWidth - document.documentElement.clientWidth",
+        );
+        if (status !== 200 || tooWide !== 0) bad.push([path, status, tooWide]);
+      }
+      expect(bad).toEqual([]);
+    });
+  });
+
+  it("another group is looked into and gone to by keyboard alone", async () => {
+    await site.withPage({ javaScriptEnabled: false }, async (page) => {
+      await page.goto("/who");
+      await page.locator("summary", { hasText: "Fleet" }).focus();
+      await page.keyboard.press("Enter");
+      await page.keyboard.press("Tab");
+      await page.keyboard.press("Tab");
+      await page.keyboard.press("Enter");
+
+      await page.waitForURL("**/alerts");
+      expect(await page.locator(".groups [aria-current=page]").textContent()).toBe("Alerts");
     });
   });
 
