@@ -9,7 +9,7 @@ import { operationsOf } from "#coordinator/web/api-page";
 import { randomSecrets } from "#coordinator/web/secrets";
 import { type Scope, scopes } from "#core/actor";
 import type { Database } from "#db/server-database";
-import { type ApiClient, apiClient } from "../support/api-client.ts";
+import { type ApiClient, type ApiDocument, apiClient } from "../support/api-client.ts";
 import { testDatabase } from "../support/database.ts";
 import { everyPart } from "../support/every-part.ts";
 import { seedWorld, worldNow } from "../support/seed-world.ts";
@@ -30,7 +30,7 @@ beforeAll(async () => {
   await app.listen({ host: "127.0.0.1", port: 0 });
   base = `http://127.0.0.1:${(app.server.address() as AddressInfo).port}`;
   secret = await token("everything", scopes);
-  client = apiClient(await (await fetch(`${base}/api/openapi.json`)).json(), secret);
+  client = apiClient((await (await fetch(`${base}/api/openapi.json`)).json()) as ApiDocument, secret);
 });
 afterAll(async () => {
   await app?.close();
@@ -142,11 +142,11 @@ describe("the list of errors", () => {
 
   it("stands on the API's page, and in its JSON", async () => {
     const page = await (await fetch(`${base}/api`)).text();
-    const { errors } = await (await fetch(`${base}/api/operations`)).json();
+    const { errors } = (await (await fetch(`${base}/api/operations`)).json()) as {
+      readonly errors: readonly { readonly status: number }[];
+    };
 
-    expect(errors.map(({ status }: { status: number }) => status)).toEqual(
-      Object.keys(apiErrors).map(Number),
-    );
+    expect(errors.map(({ status }) => status)).toEqual(Object.keys(apiErrors).map(Number));
     for (const { means } of Object.values(apiErrors)) expect(page).toContain(means.slice(0, 40));
   });
 });
