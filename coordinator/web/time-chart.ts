@@ -147,7 +147,7 @@ export function rangePicker(
   const isLatest = untilMs >= range.now.getTime();
   const named = rangeNames.map(
     (name) =>
-      html`<a href="${pathWith(path, { ...rest, range: name })}"${name === range.name ? html` aria-current="true"` : nothing} title="${`The last ${rangeNameWords(name)}`}">${name}</a>`,
+      html`<a href="${pathWith(path, { ...rest, range: name })}"${name === range.name ? html` aria-current="true"` : nothing} title="${rangeNameWords(name)}">${name}</a>`,
   );
   return html`<div class="range-picker" id="range">
 <nav class="ranges" aria-label="Range of time">${named}</nav>
