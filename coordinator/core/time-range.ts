@@ -38,9 +38,9 @@ export function isRangeName(text: string): text is RangeName {
   return (rangeNames as readonly string[]).includes(text);
 }
 
-/** "24 hours". */
+/** "the last 24 hours". */
 export function rangeNameWords(name: RangeName): string {
-  return ranges[name].words;
+  return `the last ${ranges[name].words.replace(/^1 /, "")}`;
 }
 
 /** `?range=24h`, or `?since=…&until=…` (UTC where no zone is given); without either the usual one. */
@@ -105,7 +105,7 @@ export function minuteText(instant: Date): string {
 
 /** "the last 24 hours", "2026-03-01 10:20 to 2026-03-02 10:20 UTC". */
 export function rangeWords({ name, since, until }: TimeRange): string {
-  if (isRangeName(name)) return `the last ${rangeNameWords(name).replace(/^1 /, "")}`;
+  if (isRangeName(name)) return rangeNameWords(name);
   const words = (instant: Date) => minuteText(instant).replace("T", " ");
   return `${words(since)} to ${words(until)} UTC`;
 }

@@ -47,6 +47,8 @@ interface TimeChart {
   readonly moreMarks?: number;
   /** False: the axis starts near the least value, for what hardly changes. */
   readonly fromZero?: boolean;
+  /** Values are seconds: the axis has round minutes, hours and days. */
+  readonly isDuration?: boolean;
   /** What stands in place of lines while nothing is known, with the next step. */
   readonly empty?: Html | string;
 }
@@ -115,6 +117,7 @@ ${rangePicker(path, query, range)}
       })),
       text: (value) => chartValueText(unit, value),
       fromZero: unit !== "share" || !isHigh(series),
+      isDuration: unit === "seconds",
     }),
   )}</div></section>`;
 }
@@ -147,7 +150,7 @@ export function rangePicker(
   const isLatest = untilMs >= range.now.getTime();
   const named = rangeNames.map(
     (name) =>
-      html`<a href="${pathWith(path, { ...rest, range: name })}"${name === range.name ? html` aria-current="true"` : nothing} title="${`The last ${rangeNameWords(name)}`}">${name}</a>`,
+      html`<a href="${pathWith(path, { ...rest, range: name })}"${name === range.name ? html` aria-current="true"` : nothing} title="${rangeNameWords(name)}">${name}</a>`,
   );
   return html`<div class="range-picker" id="range">
 <nav class="ranges" aria-label="Range of time">${named}</nav>
@@ -279,19 +282,20 @@ interface Scale {
 }
 
 /** Round figures at both ends and between; no two ticks say the same. */
-function scaleOf(known: readonly KnownPoint[], { text, fromZero = true }: TimeChart): Scale {
+function scaleOf(known: readonly KnownPoint[], { text, fromZero = true, isDuration }: TimeChart): Scale {
   const values = known.map(({ value }) => value);
   const highest = values.reduce((one, other) => Math.max(one, other));
   const lowest = values.reduce((one, other) => Math.min(one, other));
   const from = fromZero ? Math.min(0, lowest) : lowest;
   const to = fromZero ? Math.max(0, highest) : highest;
-  const step = roundStep(Math.max((to - from) / 4, Math.abs(to) * 1e-6, Number.MIN_VALUE * 1e6));
+  const leastStep = Math.max((to - from) / 4, Math.abs(to) * 1e-6, Number.MIN_VALUE * 1e6);
+  const step = (isDuration ? tickSteps.find((one) => one >= leastStep) : undefined) ?? roundStep(leastStep);
   const least = Math.floor(from / step + 1e-9) * step;
   const most = Math.max(Math.ceil(to / step - 1e-9) * step, least + step);
   const count = Math.round((most - least) / step);
   const all = Array.from({ length: count + 1 }, (_, index) => ({
     share: index / count,
-    text: text(tidy(least + index * step)),
+    text: axisText(text(tidy(least + index * step))),
   }));
   const isEvery = new Set(all.map((tick) => tick.text)).size === all.length;
   return { least, most, ticks: isEvery ? all : [all[0]!, all.at(-1)!].filter(isNew) };
@@ -305,6 +309,9 @@ function roundStep(least: number): number {
   const power = 10 ** Math.floor(Math.log10(least));
   return power * ([1, 2, 5, 10].find((one) => one * power >= least * (1 - 1e-9)) ?? 10);
 }
+
+/** Round figures need no zeros: "1.50 MB" is 1.5 MB. */
+const axisText = (text: string) => text.replace(/(\.\d*?)0+(?!\d)/, "$1").replace(/\.(?!\d)/, "");
 
 /** 0.30000000000000004 is 0.3. */
 const tidy = (value: number) => Number(value.toPrecision(12));

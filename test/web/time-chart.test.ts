@@ -207,6 +207,22 @@ describe("a chart", () => {
     expect(markup).toContain(`>${text}</text>`);
   });
 
+  test("has round figures without zeros that say nothing, and of durations round minutes", () => {
+    const values = line("", [
+      [0, 0],
+      [60, 1400],
+    ]);
+    const texts = (markup: string) =>
+      [...markup.matchAll(/text-anchor="end">([^<]*[a-zA-Z])</g)].map(([, text]) => text);
+
+    expect(texts(chart({ series: [values], text: (value) => `${(value / 1000).toFixed(2)} MB` }))).toEqual([
+      ...["0 MB", "0.5 MB", "1 MB", "1.5 MB"],
+    ]);
+    expect(
+      texts(chart({ series: [values], text: (value) => `${value / 60} min`, isDuration: true })),
+    ).toEqual(["0 min", "10 min", "20 min", "30 min"]);
+  });
+
   test("writes no figure twice at its axis", () => {
     const markup = chart({
       series: [

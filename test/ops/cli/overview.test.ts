@@ -33,7 +33,7 @@ describe("nearcrawl overview", () => {
 
     expect(overview).toMatchObject({ startedAt: null, sessions: 2, rates: { pagesPerMinute: 718 } });
     expect(text).toContain("Nothing needs attention.");
-    expect(text).toContain("95.0 % within 5 ms of the nearest (76.4 % to 99.1 %, 20 samples)");
+    expect(text).toContain("too few yet (20 of 30)");
     expect(text).toContain("1/26.7 in 24 hours");
     expect(text).toMatch(/a crawler for their subnet +2 +60 s/);
     expect(text).toMatch(/the site +108 +0\.3 %/);
