@@ -8,7 +8,7 @@
  * at most runs on a data folder. The server is a daemon: it outlives us, and the next start attaches.
  */
 
-import { spawn } from "node:child_process";
+import { execFile, spawn } from "node:child_process";
 import {
   chownSync,
   closeSync,
@@ -23,6 +23,7 @@ import {
 import { open } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
+import { promisify } from "node:util";
 import { Client } from "pg";
 import { DatabaseError } from "#core/errors";
 import { isRunning } from "#core/running-process";
@@ -74,9 +75,11 @@ export async function startEmbeddedPostgres(
   const deadline = performance.now() + withinMs;
   let started = false;
   let lastFailure = "";
+  const recovery = new RecoveryWatch(home);
   while (performance.now() < deadline) {
     signal?.throwIfAborted();
     const state = await look(home);
+    await recovery.note(state);
     if (state.type === "ready") return { home, url: socketUrl(state.socketFolder, embeddedName), started };
     if (state.type === "without-database") await createDatabase(state.socketFolder);
     else if (state.type === "silent" && !serverIsAlive(home)) {
@@ -106,7 +109,7 @@ export async function stopEmbeddedPostgres(homeFolder: string): Promise<boolean>
 }
 
 type ServerState =
-  | { readonly type: "silent" | "busy" }
+  | { readonly type: "silent" | "busy" | "recovering" }
   | { readonly type: "ready" | "without-database"; readonly socketFolder: string };
 
 async function look(home: string): Promise<ServerState> {
@@ -132,12 +135,67 @@ function stateOf(error: unknown, socketFolder: string): ServerState {
   const code = (error as { code?: unknown }).code;
   if (code === "3D000") return { type: "without-database", socketFolder };
   if (code === "53300") return { type: "ready", socketFolder }; // too many clients: it runs
-  if (code === "57P03" || code === "ECONNRESET" || code === "EPIPE") return { type: "busy" };
+  if (code === "57P03")
+    return { type: /not yet accepting connections/.test(wordsOf(error)) ? "recovering" : "busy" };
+  if (code === "ECONNRESET" || code === "EPIPE") return { type: "busy" };
   if (code === "ENOENT" || code === "ECONNREFUSED" || code === "ENOTSOCK") return { type: "silent" };
   if (/timeout|terminated unexpectedly/.test(wordsOf(error))) return { type: "busy" };
   throw new DatabaseError(`the embedded Postgres at ${socketFolder} refuses us: ${wordsOf(error)}`, {
     cause: error,
   });
+}
+
+/**
+ * A startup process that finds no room for its log ends, and its postmaster (of Postgres 18) may miss that: it then answers
+ * "not yet accepting connections" for ever, also when there is room again. Such a server is ended, as by a power cut, and the
+ * next start recovers it.
+ */
+class RecoveryWatch {
+  readonly #home: string;
+  #lookedAtMs: number | null = null;
+  #isAlone = false;
+
+  constructor(home: string) {
+    this.#home = home;
+  }
+
+  async note(state: ServerState): Promise<void> {
+    if (state.type !== "recovering") {
+      this.#lookedAtMs = null;
+      this.#isAlone = false;
+      return;
+    }
+    const nowMs = performance.now();
+    this.#lookedAtMs ??= nowMs;
+    if (nowMs - this.#lookedAtMs < recoveryLookMs) return;
+    this.#lookedAtMs = nowMs;
+    const pid = readPidFile(this.#home)?.pid;
+    if (pid === undefined || !serverIsAlive(this.#home)) return;
+    // Twice, since it may just have ended its work.
+    const wasAlone = this.#isAlone;
+    this.#isAlone = !(await recovers(pid));
+    if (wasAlone && this.#isAlone) process.kill(pid, "SIGQUIT");
+  }
+}
+
+const recoveryLookMs = 1000;
+
+/** Whether the postmaster has a startup process, which replays the log. Where nobody can tell, it does. */
+export async function recovers(postmasterPid: number): Promise<boolean> {
+  const commands = await commandsOfChildren(postmasterPid);
+  return commands === null || commands.some((command) => /^postgres:.* startup\b/.test(command));
+}
+
+/** By /proc, since small containers have no ps; by ps elsewhere. */
+async function commandsOfChildren(pid: number): Promise<readonly string[] | null> {
+  try {
+    const children = readFileSync(`/proc/${pid}/task/${pid}/children`, "utf8").trim();
+    return children.split(" ").map((child) => readFileSync(`/proc/${child}/cmdline`, "utf8"));
+  } catch {
+    const processes = await promisify(execFile)("ps", ["-A", "-o", "ppid=,args="]).catch(() => null);
+    const mine = new RegExp(`^ *${pid} (.*)$`, "gm");
+    return processes && [...processes.stdout.matchAll(mine)].map(([, command]) => command ?? "");
+  }
 }
 
 /**
@@ -193,10 +251,12 @@ async function answered(
   deadline: number,
   over: AbortSignal,
 ): Promise<string> {
+  const recovery = new RecoveryWatch(home);
   while (!over.aborted && performance.now() < deadline) {
     await delay(lookAgainMs);
     if (readPidFile(home)?.pid !== pid) continue;
     const state = await look(home).catch(() => null);
+    if (state !== null) await recovery.note(state);
     if (state?.type === "ready" || state?.type === "without-database") return "";
   }
   return "";

@@ -7,7 +7,7 @@ import { afterAll, beforeAll, describe, expect, inject, it } from "vitest";
 import { ChannelListener } from "#coordinator/database/channel-listener";
 import type { RunningCoordinator } from "#coordinator/main";
 import { openDatabase } from "#db/connect";
-import { startEmbeddedPostgres } from "#db/embedded-postgres";
+import { readPidFile, recovers, startEmbeddedPostgres } from "#db/embedded-postgres";
 import { migrate } from "#db/migrate";
 import { askServers } from "#db/primary";
 import { createPool, type Database } from "#db/server-database";
@@ -114,6 +114,12 @@ describe.skipIf(noStandbyWords !== null)("a primary and its standby", { timeout:
       ["ok", `${primary.address}:5432 is the primary (timeline 1).`],
       ["note", "127.0.0.1:1 does not answer: connect ECONNREFUSED 127.0.0.1:1."],
     ]);
+  });
+
+  it("a server that replays a log has a startup process, and one that is done has none", async () => {
+    const has = async ({ home }: { readonly home: string }) => await recovers(readPidFile(home)!.pid);
+
+    expect([await has(pair.standby), await has(pair.primary)]).toEqual([true, false]);
   });
 
   it("servers of two clusters are no pair", async () => {

@@ -301,8 +301,7 @@ it.runIf(hasDisk)(
       { code: "database-does-not-answer" },
       { code: "database-cannot-write" },
     ]);
-    // It has ended for good; whoever runs it starts it again. Its postmaster may have missed the end of its last child, and
-    // then sleeps for its minute before it goes, too: seen in one of 20 runs on busy processors.
+    // It has ended for good, or its postmaster has missed that it has: whoever runs it starts it again.
     await startEmbeddedPostgres(home);
     await until(async () => (await ready(watch)).status === 200, 20_000);
   },
