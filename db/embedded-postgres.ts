@@ -174,7 +174,12 @@ class RecoveryWatch {
     // Twice, since it may just have ended its work.
     const wasAlone = this.#isAlone;
     this.#isAlone = !(await recovers(pid));
-    if (wasAlone && this.#isAlone) process.kill(pid, "SIGQUIT");
+    if (!wasAlone || !this.#isAlone) return;
+    try {
+      process.kill(pid, "SIGQUIT");
+    } catch {
+      // It has just gone, or is somebody else's: the next look tells.
+    }
   }
 }
 
@@ -189,8 +194,8 @@ export async function recovers(postmasterPid: number): Promise<boolean> {
 /** By /proc, since small containers have no ps; by ps elsewhere. */
 async function commandsOfChildren(pid: number): Promise<readonly string[] | null> {
   try {
-    const children = readFileSync(`/proc/${pid}/task/${pid}/children`, "utf8").trim();
-    return children.split(" ").map((child) => readFileSync(`/proc/${child}/cmdline`, "utf8"));
+    const children = readFileSync(`/proc/${pid}/task/${pid}/children`, "utf8");
+    return (children.match(/\d+/g) ?? []).map((child) => readFileSync(`/proc/${child}/cmdline`, "utf8"));
   } catch {
     const processes = await promisify(execFile)("ps", ["-A", "-o", "ppid=,args="]).catch(() => null);
     const mine = new RegExp(`^ *${pid} (.*)$`, "gm");
