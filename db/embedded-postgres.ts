@@ -150,16 +150,18 @@ function stateOf(error: unknown, socketFolder: string): ServerState {
  * "not yet accepting connections" for ever, also when there is room again. Such a server is ended, as by a power cut, and the
  * next start recovers it.
  */
-class RecoveryWatch {
+export class RecoveryWatch {
   readonly #home: string;
+  readonly #everyMs: number;
   #lookedAtMs: number | null = null;
   #isAlone = false;
 
-  constructor(home: string) {
+  constructor(home: string, everyMs = recoveryLookMs) {
     this.#home = home;
+    this.#everyMs = everyMs;
   }
 
-  async note(state: ServerState): Promise<void> {
+  async note(state: Pick<ServerState, "type">): Promise<void> {
     if (state.type !== "recovering") {
       this.#lookedAtMs = null;
       this.#isAlone = false;
@@ -167,7 +169,7 @@ class RecoveryWatch {
     }
     const nowMs = performance.now();
     this.#lookedAtMs ??= nowMs;
-    if (nowMs - this.#lookedAtMs < recoveryLookMs) return;
+    if (nowMs - this.#lookedAtMs < this.#everyMs) return;
     this.#lookedAtMs = nowMs;
     const pid = readPidFile(this.#home)?.pid;
     if (pid === undefined || !serverIsAlive(this.#home)) return;
