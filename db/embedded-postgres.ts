@@ -150,16 +150,18 @@ function stateOf(error: unknown, socketFolder: string): ServerState {
  * "not yet accepting connections" for ever, also when there is room again. Such a server is ended, as by a power cut, and the
  * next start recovers it.
  */
-class RecoveryWatch {
+export class RecoveryWatch {
   readonly #home: string;
+  readonly #everyMs: number;
   #lookedAtMs: number | null = null;
   #isAlone = false;
 
-  constructor(home: string) {
+  constructor(home: string, everyMs = recoveryLookMs) {
     this.#home = home;
+    this.#everyMs = everyMs;
   }
 
-  async note(state: ServerState): Promise<void> {
+  async note(state: Pick<ServerState, "type">): Promise<void> {
     if (state.type !== "recovering") {
       this.#lookedAtMs = null;
       this.#isAlone = false;
@@ -167,14 +169,19 @@ class RecoveryWatch {
     }
     const nowMs = performance.now();
     this.#lookedAtMs ??= nowMs;
-    if (nowMs - this.#lookedAtMs < recoveryLookMs) return;
+    if (nowMs - this.#lookedAtMs < this.#everyMs) return;
     this.#lookedAtMs = nowMs;
     const pid = readPidFile(this.#home)?.pid;
     if (pid === undefined || !serverIsAlive(this.#home)) return;
     // Twice, since it may just have ended its work.
     const wasAlone = this.#isAlone;
     this.#isAlone = !(await recovers(pid));
-    if (wasAlone && this.#isAlone) process.kill(pid, "SIGQUIT");
+    if (!wasAlone || !this.#isAlone) return;
+    try {
+      process.kill(pid, "SIGQUIT");
+    } catch {
+      // It has just gone, or is somebody else's: the next look tells.
+    }
   }
 }
 
@@ -189,8 +196,8 @@ export async function recovers(postmasterPid: number): Promise<boolean> {
 /** By /proc, since small containers have no ps; by ps elsewhere. */
 async function commandsOfChildren(pid: number): Promise<readonly string[] | null> {
   try {
-    const children = readFileSync(`/proc/${pid}/task/${pid}/children`, "utf8").trim();
-    return children.split(" ").map((child) => readFileSync(`/proc/${child}/cmdline`, "utf8"));
+    const children = readFileSync(`/proc/${pid}/task/${pid}/children`, "utf8");
+    return (children.match(/\d+/g) ?? []).map((child) => readFileSync(`/proc/${child}/cmdline`, "utf8"));
   } catch {
     const processes = await promisify(execFile)("ps", ["-A", "-o", "ppid=,args="]).catch(() => null);
     const mine = new RegExp(`^ *${pid} (.*)$`, "gm");

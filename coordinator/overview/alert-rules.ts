@@ -133,7 +133,7 @@ export const alertRules = [
       `the database went back to an earlier state in the last ${days} days, and the journal could not put everything back, or there was none`,
     link: "/storage#went-back",
     advice:
-      "nearcrawl journal compare names what is missing; mend it by hand, or replay another journal (nearcrawl journal replay). Then it ends, or mute it (runbook: bad days).",
+      "nearcrawl journal compare names what is missing; fix it by hand, or replay another journal (nearcrawl journal replay). Then it ends, or mute it (runbook: bad days).",
     find: ({ wentBack, nowMs }, days) => {
       if (wentBack === undefined || wentBack.failed === 0 || nowMs - wentBack.atMs > days * dayMs)
         return null;

@@ -14,9 +14,9 @@ import { type MachineFacts, machineFindings } from "./machine-findings.ts";
 export interface CheckReport {
   readonly at: Date;
   readonly findings: readonly Finding[];
-  /** Nothing must be fixed. */
+  /** Nothing needs fixing. */
   readonly isUsable: boolean;
-  /** The coordinator was reached: what else must be fixed keeps nobody from joining. */
+  /** The coordinator was reached: what else needs fixing keeps nobody from joining. */
   readonly isConnected: boolean;
   /** A proxy without which the coordinator is not reached, though the settings do not name it; as a URL. */
   readonly neededProxy: string | null;

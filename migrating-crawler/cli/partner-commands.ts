@@ -68,7 +68,7 @@ function addJoin(parent: Command, run: Runner): void {
     .description("make this machine a crawler of the coordinator that invited it")
     .argument("<token>", "the invitation, as the operator gave it to you; - reads it from standard input")
     .option(...homeOption)
-    .option("--yes", "ask nothing: join though something must be fixed")
+    .option("--yes", "ask nothing: join even if something needs fixing")
     .option(
       "--again",
       "a folder that has joined already becomes a new member: new identity, new key, same limits",
