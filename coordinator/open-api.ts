@@ -80,7 +80,7 @@ function makeDescription(): OpenApi {
     openapi: "3.1.0",
     info,
     servers: [{ url: "/" }],
-    paths: Object.assign({}, ...parts.map(({ paths }) => paths)),
+    paths: allOf(parts.map(({ paths }) => paths)),
     components: {
       securitySchemes: {
         operatorToken: {
@@ -89,7 +89,20 @@ function makeDescription(): OpenApi {
           description: "Made by nearcrawl operator-token create.",
         },
       },
-      schemas: Object.assign({}, ...parts.map(({ schemas }) => schemas)),
+      schemas: allOf(parts.map(({ schemas }) => schemas)),
     },
   };
+}
+
+/** Of all rooms; two rooms that mean different things by one name would describe one of them wrongly. */
+function allOf<T>(named: readonly Readonly<Record<string, T>>[]): Record<string, T> {
+  const all: Record<string, T> = {};
+  for (const [name, one] of named.flatMap(Object.entries<T>)) {
+    const known = all[name];
+    if (known !== undefined && JSON.stringify(known) !== JSON.stringify(one)) {
+      throw new Error(`the API's description has two of ${name}`);
+    }
+    all[name] = one;
+  }
+  return all;
 }

@@ -238,6 +238,7 @@ export const accessApi = {
           scopes: ["metrics-read"],
           crawlers: [],
           sessions: [],
+          savedViews: [],
         },
       },
       401: {
@@ -249,6 +250,7 @@ export const accessApi = {
           scopes: ["read", "metrics-read"],
           crawlers: [],
           sessions: [],
+          savedViews: [],
         },
       },
       429: tooMany,

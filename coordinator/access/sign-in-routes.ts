@@ -28,6 +28,7 @@ import {
 } from "../web/access.ts";
 import { type Actions, formTokenField, formValues, type Outcome, type WebPart } from "../web/actions.ts";
 import type { BodyOf } from "../web/api-operation.ts";
+import { pageScript } from "../web/assets.ts";
 import { crawlerPath } from "../web/components.ts";
 import { noCrawler, numberOrNull, usageFault } from "../web/form-fields.ts";
 import { instant } from "../web/format.ts";
@@ -266,7 +267,7 @@ const notStarted: Outcome = {
 
 function partnerLinkBody({ url, name: person, expiresAt }: IssuedLink, crawler: string): Html {
   return html`<h1>A link for ${person}</h1>
-<script src="/assets/fleet.js" type="module"></script>
+${pageScript("fleet.js")}
 <p class="lead">Send it to ${person} alone: whoever opens it first is signed in as the partner of <a href="${crawlerPath(crawler)}">${crawler}</a>. It is <strong>shown this once</strong>, works once, and until ${instant(expiresAt.toISOString())}.</p>
 <label class="hidden" for="link">The link</label>
 <textarea class="letter mono" id="link" readonly rows="2" spellcheck="false">${url}</textarea>

@@ -2,6 +2,7 @@
 
 import { feedHead } from "../channels/page.ts";
 import { answersText } from "../results/stated-uses.ts";
+import { pageScript } from "../web/assets.ts";
 import { options } from "../web/components.ts";
 import { type FilterChip, filterChips } from "../web/filter-chips.ts";
 import { askAbout, instant } from "../web/format.ts";
@@ -30,7 +31,7 @@ ${filters(asked)}
 ${changes.length === 0 ? nothingFound(page) : nothing}
 ${pager(page)}
 <p class="small">Programs read on from a cursor: <a href="${pathWith("/api/changes", { ...asked, since: page.next })}">JSON since ${page.next}</a>, or follow <code>${streamOf(page)}</code> as server-sent events. On the coordinator's machine: <code>nearcrawl changes --follow</code>.</p>
-<script src="/assets/changes.js" type="module"></script>`;
+${pageScript("changes.js")}`;
 }
 
 const streamOf = ({ asked, next }: ChangesPage) =>

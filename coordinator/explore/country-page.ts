@@ -106,7 +106,7 @@ ${shareBar(line.crawledBy)}
 }
 
 function countryTable({ countries }: CountryMapAnswer): Html {
-  return html`<section aria-labelledby="countries-title"><h2 id="countries-title">Countries</h2>
+  return html`<section><h2 id="countries-title">Countries</h2>
 <div class="scroll" tabindex="0" role="region" aria-label="Countries">
 <table><thead><tr><th scope="col">Country</th><th scope="col" class="number">Subnets</th><th scope="col" class="number">Crawled</th><th scope="col">By whom</th><th scope="col" class="number">Median RTT</th><th scope="col" class="number">Measured</th><th scope="col" class="number">Pages per day</th></tr></thead>
 <tbody>${countries.map(countryRow)}</tbody></table></div></section>`;
@@ -128,7 +128,7 @@ function crawlerTable({ crawlers, crawlerCount }: CountryMapAnswer): Html {
   if (crawlers.length === 0)
     return html`<div class="empty"><p>No crawler has joined yet. <a href="/fleet/invitations">Invite a partner</a>.</p></div>`;
   const rest = crawlerCount - crawlers.length;
-  return html`<section aria-labelledby="crawlers-title"><h2 id="crawlers-title">Crawlers on the map</h2>
+  return html`<section><h2 id="crawlers-title">Crawlers on the map</h2>
 <div class="scroll" tabindex="0" role="region" aria-label="Crawlers on the map">
 <table><thead><tr><th scope="col">Crawler</th><th scope="col">Where</th><th scope="col">Placed</th><th scope="col">State</th><th scope="col" class="number">Subnets</th></tr></thead>
 <tbody>${crawlers.map(

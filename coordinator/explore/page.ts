@@ -1,5 +1,6 @@
 /** The explorer's page around its three views: where one is, which subnets are meant, what they are coloured by. */
 import { registries } from "../subnets/subnet.ts";
+import { pageScript } from "../web/assets.ts";
 import { type Html, html, nothing, pathWith } from "../web/html.ts";
 import {
   type ExploreAnswer,
@@ -32,7 +33,7 @@ export function exploreBody(answer: ExploreAnswer, context: ExploreContext): Htm
 <nav class="tabs" aria-label="Views">${exploreViews.map((view) => tab(view, answer.view, asking))}</nav>
 ${questionForm(answer, context)}
 ${viewBody(answer, context, asking)}
-<script src="/assets/explore.js" type="module"></script>`;
+${pageScript("explore.js")}`;
 }
 
 export function notReadyBody(progress: number): Html {

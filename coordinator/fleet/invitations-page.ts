@@ -8,6 +8,7 @@ import {
   pinnedKeyWords,
 } from "../access/invitations.ts";
 import type { InvitationRecord } from "../crawlers/identity.ts";
+import { pageScript } from "../web/assets.ts";
 import { buttonForm, crawlerPath, empty, fleetHead } from "../web/components.ts";
 import { countText, crawlerLink, instant } from "../web/format.ts";
 import { type Html, html, nothing } from "../web/html.ts";
@@ -109,7 +110,7 @@ ${
 export function invitedBody(issued: IssuedInvitation): Html {
   const { invitationId, name, renews, coordinatorUrl, certificatePin, expiresAt, token, commands } = issued;
   return html`<h1>${renews ? `A new identity for ${name}` : `${name} is invited`}</h1>
-<script src="/assets/fleet.js" type="module"></script>
+${pageScript("fleet.js")}
 <p class="lead">Copy it now: the token is <strong>shown this once</strong>, since only a hash of it is kept. It works once, until ${instant(expiresAt.toISOString())}.</p>
 <section><h2>Send this to the partner</h2>
 <label class="hidden" for="letter">The letter with the line</label>

@@ -212,7 +212,7 @@ ${chart(
   (bytes) => bytesText(Math.round(bytes)),
 )}
 ${chart("Probes per minute", (point) => point.probesPerMinute, rateText)}
-</div>${chartScript}`;
+</div>${chartScript()}`;
 }
 
 function historyTime({ since, points, stepMinutes, range }: History): TimeRange {

@@ -2,6 +2,7 @@
 
 import { bytesText, spanWords } from "#core/format";
 import type { FetchResult } from "#rir-import/download/fetch-sources";
+import { pageScript } from "../web/assets.ts";
 import { countText, instant } from "../web/format.ts";
 import { type Html, html, nothing } from "../web/html.ts";
 import { formToken, type PageViewer } from "../web/page-frame.ts";
@@ -48,7 +49,7 @@ ${jobs.length === 0 ? html`<div class="empty"><p>No job was started yet. Operato
 export function jobPage({ job, report }: JobPage, viewer: PageViewer, mayAct: boolean): Html {
   const head = html`<p class="registry-path"><a href="/registry">Registry</a> · <a href="/registry/jobs">Jobs</a></p>`;
   if (job.state === "running") {
-    return html`${head}<h1>A job at work</h1>${jobPanel(job, viewer, mayAct)}<script src="/assets/registry.js" defer></script>`;
+    return html`${head}<h1>A job at work</h1>${jobPanel(job, viewer, mayAct)}${pageScript("registry.js")}`;
   }
   return html`${head}<div class="title-row"><h1>Job ${job.jobId}: ${orderWords(job.order)}</h1>${jobState(job.state)}</div>
 <p class="small">Started ${instant(job.startedAt)}${job.askedBy === null ? nothing : ` by ${job.askedBy}`}; took ${tookWords(job)}.</p>

@@ -3,6 +3,7 @@ import { bytesText, howMany } from "#core/format";
 import { goingWords, isMuchInUse, type SubnetsInUse } from "#rir-import/database/subnets-in-use";
 import type { CopyState, SourceRow } from "#rir-import/download/source-status";
 import type { RegistryPublisher } from "#rir-import/registry-publishers";
+import { pageScript } from "../web/assets.ts";
 import { ago, countText, instant } from "../web/format.ts";
 import { type Html, html, nothing, pathWith } from "../web/html.ts";
 import { formToken, type PageViewer } from "../web/page-frame.ts";
@@ -30,7 +31,7 @@ ${historySection(value, viewer, mayAct && value.canStartJobs)}
 ${cacheSection(value)}
 ${jobsSection(value)}
 ${publisherSection(value.publishers)}
-<script src="/assets/registry.js" defer></script>`;
+${pageScript("registry.js")}`;
 }
 
 /** Of forms that take away more of what is in use than goes by itself. */

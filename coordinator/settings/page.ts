@@ -1,5 +1,6 @@
 /** The policies: what holds now, what it does, who changed it, and a form for those who may change it. */
 import { mayDo } from "#core/actor";
+import { pageScript } from "../web/assets.ts";
 import { instant } from "../web/format.ts";
 import { type Html, html, nothing, pathWith } from "../web/html.ts";
 import { formToken, type PageViewer } from "../web/page-frame.ts";
@@ -42,7 +43,7 @@ ${finder(page)}
 ${listed(around)}
 ${historySection(answer.history, around)}
 ${startSection(answer)}
-<script src="/assets/policies.js" defer></script>`;
+${pageScript("policies.js")}`;
 
   function listed(within: Around): Html {
     const search = { text, changedOnly: list === "changed", basicOnly: list === "basic" && text === "" };

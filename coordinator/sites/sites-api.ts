@@ -29,7 +29,7 @@ const site = z
     rttMs: z.number().nullable().describe("Measured when its crawler was chosen."),
     bytes: z.number().describe("Fetched of it, ever."),
   })
-  .meta({ id: "Site" });
+  .meta({ id: "ListedSite" });
 
 const sites = z
   .strictObject({

@@ -1,13 +1,13 @@
 /** Sites as a file, made while it is sent. One that had to be cut says so at its end. */
 import { csvText } from "../web/html.ts";
-import type { Site } from "./sites-list.ts";
+import type { ListedSite } from "./sites-list.ts";
 
 interface SiteColumn {
   readonly name: string;
-  readonly of: (site: Site) => string | number | null;
+  readonly of: (site: ListedSite) => string | number | null;
 }
 
-const date = (of: (site: Site) => Date | null) => (site: Site) => of(site)?.toISOString() ?? null;
+const date = (of: (site: ListedSite) => Date | null) => (site: ListedSite) => of(site)?.toISOString() ?? null;
 
 export const siteColumns: readonly SiteColumn[] = [
   { name: "host", of: ({ host }) => host },
@@ -36,7 +36,7 @@ export const siteColumns: readonly SiteColumn[] = [
 
 /** At most `most` rows; a last line with a word in it where there were more. */
 export async function* sitesAsCsv(
-  pieces: AsyncIterable<readonly Site[]>,
+  pieces: AsyncIterable<readonly ListedSite[]>,
   most: number,
 ): AsyncGenerator<string> {
   yield csvText({ columns: siteColumns.map(({ name }) => name), rows: [] });
@@ -53,7 +53,7 @@ export async function* sitesAsCsv(
 
 /** `{"sites": [...], "isComplete": …}` */
 export async function* sitesAsJson(
-  pieces: AsyncIterable<readonly Site[]>,
+  pieces: AsyncIterable<readonly ListedSite[]>,
   most: number,
 ): AsyncGenerator<string> {
   let left = most;

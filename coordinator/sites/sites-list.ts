@@ -187,7 +187,7 @@ export function sitesQuery({
 export const isUnfiltered = (filter: SiteFilter): boolean =>
   Object.values(filter).every((value) => value === null);
 
-export interface Site {
+export interface ListedSite {
   readonly host: string;
   /** As people read it; where it is Punycode, another than `host`. */
   readonly name: string;
@@ -220,7 +220,7 @@ export interface Site {
 }
 
 export interface SitesFound {
-  readonly sites: readonly Site[];
+  readonly sites: readonly ListedSite[];
   /** Of all that match, on this page and others, as far as they were counted. */
   readonly count: number;
   /** False: there are more than `count`. */
@@ -277,7 +277,7 @@ export function countWords({ count, isWholeCount, estimate }: Omit<SitesFound, "
 
 /** The state, and what is to be said beside it; null: nothing. */
 export function stateWords(
-  { state, reason, dueAt, crawler, inProgressBy }: Site,
+  { state, reason, dueAt, crawler, inProgressBy }: ListedSite,
   now: Date,
 ): [string, string | null] {
   const when = dueAt === null ? null : whenWords(dueAt.toISOString(), now);

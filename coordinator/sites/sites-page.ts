@@ -8,8 +8,8 @@ import {
   countWords,
   type Direction,
   isUnfiltered,
+  type ListedSite,
   languageName,
-  type Site,
   type SiteFilterName,
   type SiteSort,
   type SitesAnswer,
@@ -135,7 +135,7 @@ interface Column {
   readonly title: string;
   readonly sort?: SiteSort;
   readonly isNumber?: boolean;
-  readonly cell: (site: Site, now: Date) => Html;
+  readonly cell: (site: ListedSite, now: Date) => Html;
 }
 
 const columns: readonly Column[] = [
@@ -170,7 +170,7 @@ function head({ title, sort, isNumber }: Column, { filter, sort: sorted, directi
   return html`<th scope="col"${number}${isSorted ? html` aria-sort="${ariaSorts[direction]}"` : nothing}><a href="${pathWith(path, query)}">${title}${isSorted ? html` <span aria-hidden="true">${arrow}</span>` : nothing}</a></th>`;
 }
 
-function row(site: Site, now: Date): Html {
+function row(site: ListedSite, now: Date): Html {
   const [first, ...others] = columns;
   return html`<tr><th scope="row">${first!.cell(site, now)}</th>${others.map(
     ({ isNumber, cell }) => html`<td${isNumber ? html` class="number"` : nothing}>${cell(site, now)}</td>`,
@@ -178,12 +178,12 @@ function row(site: Site, now: Date): Html {
 }
 
 /** A name in another script has the one that is asked for beside it: it may look like another's. */
-function hostCell({ host, name }: Site): Html {
+function hostCell({ host, name }: ListedSite): Html {
   const link = html`<a class="break" href="/sites/${encodeURIComponent(host)}"><bdi>${name}</bdi></a>`;
   return name === host ? link : html`${link}<span class="small mono break">${host}</span>`;
 }
 
-function stateCell(site: Site, now: Date): Html {
+function stateCell(site: ListedSite, now: Date): Html {
   const [state, more] = stateWords(site, now);
   return html`<span class="state state-${site.state}">${state}</span>${more === null ? nothing : html`<span class="small">${more}</span>`}`;
 }
@@ -192,7 +192,7 @@ function languageCell(language: string | null): Html {
   return language === null ? html`–` : html`<abbr title="${languageName(language)}">${language}</abbr>`;
 }
 
-function organisationCell({ organisation, country: code, subnet }: Site): Html {
+function organisationCell({ organisation, country: code, subnet }: ListedSite): Html {
   if (subnet === null) return html`–`;
   const name =
     organisation === null
@@ -201,11 +201,11 @@ function organisationCell({ organisation, country: code, subnet }: Site): Html {
   return html`${name} ${country(code)}`;
 }
 
-function dueCell({ dueUrls, moreDueUrls }: Site): Html {
+function dueCell({ dueUrls, moreDueUrls }: ListedSite): Html {
   return moreDueUrls ? html`over ${countText(dueUrls)}` : html`${countText(dueUrls)}`;
 }
 
-function failuresCell({ host, failures, fetches }: Site): Html {
+function failuresCell({ host, failures, fetches }: ListedSite): Html {
   if (fetches === 0) return html`–`;
   const figure =
     failures === 0

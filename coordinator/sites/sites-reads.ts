@@ -10,9 +10,9 @@ import { inTransaction } from "../database/transaction.ts";
 import { createExploreReads } from "../explore/reads.ts";
 import {
   isUnfiltered,
+  type ListedSite,
   placeText,
   reasonWords,
-  type Site,
   type SiteFilter,
   type SitePlace,
   type SiteSort,
@@ -39,7 +39,7 @@ const settings = "set local jit = off";
 export interface SitesReads {
   answer(question: SitesQuestion, now: Date): Promise<SitesAnswer>;
   /** All that match, piece by piece. */
-  every(question: SitesQuestion, now: Date): AsyncIterable<readonly Site[]>;
+  every(question: SitesQuestion, now: Date): AsyncIterable<readonly ListedSite[]>;
   /** Names of crawlers, so many at most. */
   crawlerNames(most: number): Promise<readonly string[]>;
 }
@@ -96,7 +96,11 @@ export async function findSites(pool: Pool, question: SitesQuestion, now: Date):
 }
 
 /** All that match, piece by piece, in the order asked for, from the place asked for on. */
-export async function* everySite(pool: Pool, question: SitesQuestion, now: Date): AsyncGenerator<Site[]> {
+export async function* everySite(
+  pool: Pool,
+  question: SitesQuestion,
+  now: Date,
+): AsyncGenerator<ListedSite[]> {
   const filter = await filterSql(pool, question.filter, now);
   if (filter === null) return;
   let { after } = question;
@@ -410,7 +414,7 @@ interface SiteRow {
 }
 
 /** Whoever has a host in hand now is told of now; all else as the list has it. */
-async function describe(client: PoolClient, places: readonly SitePlace[], now: Date): Promise<Site[]> {
+async function describe(client: PoolClient, places: readonly SitePlace[], now: Date): Promise<ListedSite[]> {
   if (places.length === 0) return [];
   const { rows } = await client.query<SiteRow>(
     `select s.host, s.name, s.standing, nullif(h.state_reason, '') as state_reason, s.due_at, c.name as crawler,
@@ -439,7 +443,7 @@ async function describe(client: PoolClient, places: readonly SitePlace[], now: D
   return rows.map((row) => siteOf(row, now));
 }
 
-function siteOf(row: SiteRow, now: Date): Site {
+function siteOf(row: SiteRow, now: Date): ListedSite {
   const isPlaced = row.first_address !== null && row.last_address !== null;
   return {
     host: row.host,

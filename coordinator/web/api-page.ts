@@ -5,7 +5,7 @@ import { LRUCache } from "lru-cache";
 import { hostInUrl } from "#core/ip/url-host";
 import { apiErrors } from "./api-errors.ts";
 import type { Content, HttpMethod, OpenApi, Operation, Parameter, Schema } from "./api-operation.ts";
-import { assetAddress } from "./assets.ts";
+import { pageScript } from "./assets.ts";
 import { type Html, html, nothing, pathWith } from "./html.ts";
 import type { Shown, Views } from "./views.ts";
 
@@ -81,7 +81,7 @@ function needsToken({ security = [] }: Operation): boolean {
 
 function operationBody(api: OpenApi, { method, path, operation }: ApiOperation): Html {
   const used = usedSchemas(api, operation);
-  return html`<script src="${assetAddress("copy.js")}" defer></script><p class="small"><a href="/api">API</a></p>
+  return html`${pageScript("copy.js")}<p class="small"><a href="/api">API</a></p>
 <h1>${operation.summary}</h1>
 <p>${methodBadge(method)} <code class="break">${path}</code> <span class="small">Access: ${whoMay(operation)}</span></p>
 ${operation.description ? html`<p>${operation.description}</p>` : nothing}

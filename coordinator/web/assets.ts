@@ -6,6 +6,7 @@ import { createHash } from "node:crypto";
 import { readdirSync, readFileSync } from "node:fs";
 import { extname } from "node:path";
 import { fileURLToPath } from "node:url";
+import { type Html, html } from "./html.ts";
 
 /** In the source folder and in dist alike: beside this file. */
 const folder = new URL("./assets/", import.meta.url);
@@ -69,4 +70,9 @@ export function assetAddress(name: string): string {
   const asset = assets().get(name);
   if (asset === undefined) throw new TypeError(`${name}: no such asset`);
   return `/assets/${name}?v=${asset.digest}`;
+}
+
+/** A module: runs once the page is read, and what it names is nobody else's. */
+export function pageScript(name: string): Html {
+  return html`<script src="${assetAddress(name)}" type="module"></script>`;
 }

@@ -1,6 +1,6 @@
 /** What every page has around it: head, navigation, footer. No inline script or style, so that the policy can forbid them. */
 import { type Actor, anybody, mayDo } from "#core/actor";
-import { assetAddress } from "./assets.ts";
+import { assetAddress, pageScript } from "./assets.ts";
 import { type Html, html, nothing } from "./html.ts";
 import {
   type NavigationEntry,
@@ -52,8 +52,8 @@ export function pageFrame(frame: PageFrame): string {
 <title>${frame.title} · Nearcrawl</title>
 <link rel="icon" href="${assetAddress("nearcrawl.svg")}" type="image/svg+xml">
 <link rel="stylesheet" href="${assetAddress("nearcrawl.css")}">
-<script src="${assetAddress("nearcrawl.js")}" defer></script>
-<script src="${assetAddress("find.js")}" defer></script>
+${pageScript("nearcrawl.js")}
+${pageScript("find.js")}
 </head>
 <body>
 <a class="skip" href="#content">Skip to the content</a>
@@ -124,7 +124,7 @@ function otherForms({ json, csv }: PageFrame): Html {
 /** For who has signed in: the page's address with its filters, under a name of their own. */
 function saveViewForm({ address = null, title }: PageFrame, viewer: PageViewer): Html {
   if (address === null || viewer.signedInAs === null || viewer.formToken === null) return nothing;
-  return html`<details class="save-view"><summary>Save this view</summary><form method="post" action="/account/views">${formToken(viewer)}<input type="hidden" name="path" value="${address}"><label for="view-name">Name</label><input id="view-name" name="name" maxlength="60" required autocomplete="off" value="${[...title].slice(0, 60).join("")}"><button class="slim">Save</button><a href="/account#saved-views">Saved views</a></form></details>`;
+  return html`<details class="save-view"><summary>Save this view</summary><form method="post" action="/account/views">${formToken(viewer)}<input type="hidden" name="path" value="${address}"><label for="view-name">Name of the view</label><input id="view-name" name="name" maxlength="60" required autocomplete="off" value="${[...title].slice(0, 60).join("")}"><button class="slim">Save</button><a href="/account#saved-views">Saved views</a></form></details>`;
 }
 
 /** The hidden field of every form that changes something; forms are shown to those who may. */

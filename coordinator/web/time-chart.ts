@@ -13,6 +13,7 @@ import {
   rangeWords,
   type TimeRange,
 } from "#core/time-range";
+import { pageScript } from "./assets.ts";
 import { type Html, html, nothing, pathWith } from "./html.ts";
 
 export { type TimeRange, timeRange } from "#core/time-range";
@@ -162,11 +163,11 @@ export function rangePicker(
     ([name, value]) => html`<input type="hidden" name="${name}" value="${value}">`,
   )}<label>From <input type="datetime-local" name="since" value="${minuteText(range.since)}" required></label> <label>to <input type="datetime-local" name="until" value="${minuteText(range.until)}" required></label> <span class="small">UTC</span> <button class="slim">Show</button></form></details>
 ${range.said === null ? nothing : html`<p class="small warn" role="status">${range.said}. Shown: ${rangeWords(range)}.</p>`}
-${chartScript}</div>`;
+${chartScript()}</div>`;
 }
 
 /** For a page with charts and a choice of range of its own. */
-export const chartScript: Html = html`<script src="/assets/charts.js" type="module"></script>`;
+export const chartScript = (): Html => pageScript("charts.js");
 
 // What is drawn: points merged down, so that a page stays light.
 

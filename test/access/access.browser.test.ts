@@ -114,12 +114,12 @@ describe.skipIf(executable === null)("access, in a browser", { timeout: 90_000 }
       { storageState: operator.storageState(site.base), javaScriptEnabled: false },
       async (page) => {
         await page.goto("/tokens");
-        await page.getByLabel("Name").fill("Not A Name");
+        await page.getByLabel("Name", { exact: true }).fill("Not A Name");
         await page.getByLabel("fleet-read").check();
         await page.getByRole("button", { name: "Make the token" }).click();
         expect(await page.getByRole("alert").textContent()).toContain("lower-case");
         expect(await page.getByLabel("fleet-read").isChecked()).toBe(true);
-        await page.getByLabel("Name").fill("dashboard");
+        await page.getByLabel("Name", { exact: true }).fill("dashboard");
         await page.getByRole("button", { name: "Make the token" }).click();
         expect(await page.locator("pre").textContent()).toMatch(/^nco_[\w-]{43}$/);
         await page.goto("/tokens");

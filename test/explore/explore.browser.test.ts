@@ -79,7 +79,7 @@ describe.skipIf(executable === null)("the explorer in a browser", { timeout: 90_
   });
 
   it("what is hit is what is drawn: any point of the map is in the link of the rectangle there", async () => {
-    await site.withPage({ viewport: { width: 1400, height: 1000 } }, async (page) => {
+    await site.withPage({ viewport: { width: 1400, height: 2000 } }, async (page) => {
       await page.goto("/explore");
       const { groups } = (await (await page.request.get("/api/explore")).json()) as OccupiedAnswer;
       const box = (await page.locator(".treemap").boundingBox())!;

@@ -15,22 +15,6 @@ import { webServer } from "../support/web-server.ts";
 
 const executable = browserPath();
 
-const pages = {
-  fleet: "/fleet",
-  invitations: "/fleet/invitations",
-  invite: "/fleet/invite",
-  incidents: "/fleet/incidents",
-  trust: "/fleet/trust",
-  versions: "/fleet/versions",
-  failures: "/fleet/failures",
-  moves: "/fleet/moves",
-  "opt-outs": "/fleet/opt-outs",
-  complaints: "/fleet/complaints",
-  crawler: "/crawlers/athens",
-  away: "/crawlers/berlin",
-  "shut-out": "/crawlers/athens/kill",
-} as const;
-
 describe.skipIf(executable === null)("the fleet in a browser", { timeout: 90_000 }, () => {
   let database: Database;
   let site: BrowserSite;
@@ -55,16 +39,6 @@ describe.skipIf(executable === null)("the fleet in a browser", { timeout: 90_000
     const storageState = (await signIn(database, role)).storageState(site.base);
     return await site.open({ storageState, bypassCSP: true });
   }
-
-  it("every page fits a desk and a telephone, and axe finds nothing serious, in light and dark", async () => {
-    for (const [name, path] of Object.entries(pages)) {
-      await page.goto(path);
-
-      expect([name, await page.locator("h1").count()]).toEqual([name, 1]);
-      await looksRight(page, `fleet-${name}`);
-    }
-    expect(site.takeFaults()).toEqual([]);
-  });
 
   it("an operator adds a partner, sees the line this once, and finds the invitation in the fleet", async () => {
     await page.goto("/fleet");

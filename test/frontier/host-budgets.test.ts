@@ -114,7 +114,7 @@ describe("a host", () => {
     expect(await wordsUnder(10_000)).toBe(
       `URLs skipped ${leftOut} times: its budget is used up, and as many URLs as may wait are held back. A skipped URL is not kept; it is admitted when a page links to it again and there is room.`,
     );
-    expect(await wordsUnder(1000)).toContain("times: scope.pagesPerHost allows it 1,000 URLs. What");
+    expect(await wordsUnder(1000)).toContain("times: scope.pagesPerHost allows it 1,000 URLs. A skipped URL");
     expect(whoText(await who("a.example"))).toContain(`, 1000 held back, URLs skipped ${leftOut} times`);
     expect(whoBody(await who("a.example"), nobody).markup).toContain(`URLs skipped ${leftOut} times`);
   });

@@ -70,7 +70,7 @@ describe.skipIf(executable === null)("the registry's pages in a browser", { time
   it("before the first import it says what to do", async () => {
     await page.goto("/registry");
 
-    expect(await page.locator(".empty").first().textContent()).toContain("No registry data yet");
+    expect(await page.locator(".empty").first().textContent()).toContain("No registry has been imported yet");
   });
 
   it("a job shows how far it is by itself, can be cancelled, and is told of without scripts, too", async () => {

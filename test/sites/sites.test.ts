@@ -3,7 +3,7 @@ import type { FastifyInstance } from "fastify";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { readCoordinatorConfig } from "#coordinator/config";
 import { describeApi } from "#coordinator/open-api";
-import { readSitesQuestion, type Site, sinceWords, siteSorts } from "#coordinator/sites/sites-list";
+import { type ListedSite, readSitesQuestion, sinceWords, siteSorts } from "#coordinator/sites/sites-list";
 import { findSites } from "#coordinator/sites/sites-reads";
 import { sitePart, sitesTurn } from "#coordinator/sites/start";
 import { urlKeyOf } from "#core/url-key";
@@ -86,11 +86,11 @@ afterAll(async () => {
 
 const get = async (url: string) => await app.inject({ url });
 const hosts = async (query: string) => {
-  const { sites } = (await get(`/api/sites?limit=1000&${query}`)).json() as { sites: Site[] };
+  const { sites } = (await get(`/api/sites?limit=1000&${query}`)).json() as { sites: ListedSite[] };
   return sites.map(({ host }) => host);
 };
 const siteOf = async (host: string) => {
-  const { sites } = (await get(`/api/sites?host=${host}`)).json() as { sites: Site[] };
+  const { sites } = (await get(`/api/sites?host=${host}`)).json() as { sites: ListedSite[] };
   return sites[0]!;
 };
 
@@ -151,11 +151,11 @@ it("says why a host is blocked or unresolved, and which crawler has one in hand 
 
 /** By the order's own rule, in JavaScript: those without a value last, ties by key. */
 function inOrder(
-  sites: readonly Site[],
+  sites: readonly ListedSite[],
   sort: (typeof siteSorts)[number],
   direction: "up" | "down",
 ): string[] {
-  const value = (site: Site): string | number | null => {
+  const value = (site: ListedSite): string | number | null => {
     const time = (date: Date | string | null) => (date === null ? null : Date.parse(String(date)));
     const values = {
       ...{ host: site.host, pages: site.pages, due: site.dueUrls, failures: site.failures, rtt: site.rttMs },
@@ -177,11 +177,11 @@ function inOrder(
 it.each(siteSorts.flatMap((sort) => (["up", "down"] as const).map((order) => [sort, order] as const)))(
   "sorts by %s, %s, and each page goes on where the one before ended",
   async (sort, order) => {
-    const all = ((await get("/api/sites?limit=1000")).json() as { sites: Site[] }).sites;
+    const all = ((await get("/api/sites?limit=1000")).json() as { sites: ListedSite[] }).sites;
     const seen: string[] = [];
     for (let after = ""; ; ) {
       const page = (await get(`/api/sites?sort=${sort}&order=${order}&limit=3&after=${after}`)).json();
-      seen.push(...page.sites.map(({ host }: Site) => host));
+      seen.push(...page.sites.map(({ host }: ListedSite) => host));
       if (page.next === null) break;
       after = encodeURIComponent(page.next);
     }
@@ -265,7 +265,7 @@ it("sends all that match as CSV and as JSON, in which nothing is run by a spread
     /^www\.example\.org,www\.example\.org,due,,.*,athens,,1\.2\.3\.0\/24,en,.*,'=cmd\(\),org,0,9,1,1,1,2,/,
   );
   expect(whole.isComplete).toBe(true);
-  expect(whole.sites.map(({ host }: Site) => host)).toEqual(await hosts("sort=pages"));
+  expect(whole.sites.map(({ host }: ListedSite) => host)).toEqual(await hosts("sort=pages"));
 });
 
 it.each([

@@ -87,28 +87,15 @@ const looks = [
  */
 export async function looksRight(page: Page, name: string, except: readonly string[] = []): Promise<void> {
   await page.addScriptTag({ content: axe });
-  await inEveryLook(page, name, async ({ rules }) => await faultsByAxe(page, rules, except));
-}
-
-/** The page fits a desk and a telephone, in light and dark. */
-export async function fits(page: Page, name: string): Promise<void> {
-  await inEveryLook(page, name, async () => []);
-}
-
-async function inEveryLook(
-  page: Page,
-  name: string,
-  faultsIn: (look: (typeof looks)[number]) => Promise<readonly string[]>,
-): Promise<void> {
   for (const look of looks) {
-    const { width, colorScheme } = look;
+    const { width, colorScheme, rules } = look;
     await page.setViewportSize({ width, height: 900 });
     await page.emulateMedia({ colorScheme });
     await picture(page, `${name}-${width}-${colorScheme}`);
     const tooWide = await page.evaluate(
       "document.documentElement.scrollWidth - document.documentElement.clientWidth",
     );
-    expect([name, width, tooWide, await faultsIn(look)]).toEqual([name, width, 0, []]);
+    expect([name, width, tooWide, await faultsByAxe(page, rules, except)]).toEqual([name, width, 0, []]);
   }
   await page.setViewportSize({ width: 1400, height: 900 });
   await page.emulateMedia({ colorScheme: "light" });

@@ -26,6 +26,7 @@ import { createResultStore } from "#coordinator/results/result-store";
 import { takeResults } from "#coordinator/results/take-results";
 import { scheduleSearch } from "#coordinator/search/start";
 import { type PolicySettings, policySections } from "#coordinator/settings/schema";
+import { scheduleSites } from "#coordinator/sites/start";
 import { retentionDuties } from "#coordinator/storage/start";
 import { scheduleSubmissions } from "#coordinator/submissions/start";
 import { createSubmissionStore } from "#coordinator/submissions/submission-store";
@@ -395,6 +396,7 @@ export class SimulatedDays {
     scheduleChanges({ ...ports, keepDays: () => changes.keepDays });
     scheduleSubmissions(pool, timekeeper, now);
     scheduleChannels(pool, timekeeper, now);
+    scheduleSites(ports);
     // Its turns last a fifth of a second while there is anything to look at: a tenth of that.
     scheduleSearch({ ...ports, nowMs: () => 10 * performance.now() });
     const order = frontierOrder(policySections.frontier.parse({ order: "pagerank" }));

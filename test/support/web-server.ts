@@ -96,3 +96,21 @@ export function webServer(database: Database, changed: Partial<WebPorts> = {}): 
   server.addHook("onClose", async () => await watch.close());
   return server;
 }
+
+/** What a page has to say, without the frame that all have. */
+export const mainOf = (page: string) => page.slice(page.indexOf("<main"), page.indexOf("</main>"));
+
+/** All that a server has, once it is ready. */
+export function routesOf(
+  app: FastifyInstance,
+): { readonly path: string; readonly methods: readonly string[] }[] {
+  // A tree, as find-my-way prints it: four columns for each step in.
+  const steps: string[] = [];
+  const printed = app.printRoutes({ commonPrefix: false });
+  return printed.split("\n").flatMap((line) => {
+    const [, indent = "", part = "", methods = ""] = /^(.*?)[├└]── (\S+)(?: \((.*)\))?$/.exec(line) ?? [];
+    if (part === "") return [];
+    steps.splice(indent.length / 4, Number.POSITIVE_INFINITY, part);
+    return methods === "" ? [] : [{ path: steps.join(""), methods: methods.split(", ") }];
+  });
+}

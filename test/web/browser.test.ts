@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { navigation } from "#coordinator/web/navigation";
 import type { Database } from "#db/server-database";
 import { browserPath } from "../support/browser.ts";
-import { type BrowserSite, browserSite, fits } from "../support/browser-page.ts";
+import { type BrowserSite, browserSite } from "../support/browser-page.ts";
 import { testDatabase } from "../support/database.ts";
 import { everyPart } from "../support/every-part.ts";
 import { seedHost, seedPage, seedUrl, seedWorld } from "../support/seed-world.ts";
@@ -13,19 +13,6 @@ import { signIn } from "../support/signed-in.ts";
 import { webServer } from "../support/web-server.ts";
 
 const executable = browserPath();
-
-const pages = {
-  overview: "/",
-  "who-start": "/who",
-  "who-url": "/who?q=https://www.example.org/",
-  "who-range": "/who?q=1.2.0.0/16",
-  "who-organisation": "/who?q=ORG-EX1-AP",
-  "who-unknown": "/who?q=Exampel+Netwroks",
-  crawler: "/crawlers/berlin",
-  search: "/search?q=ferry",
-  about: "/about-crawler",
-  missing: "/no-such-page",
-} as const;
 
 describe.skipIf(executable === null)("in a browser", { timeout: 90_000 }, () => {
   let database: Database;
@@ -46,18 +33,6 @@ describe.skipIf(executable === null)("in a browser", { timeout: 90_000 }, () => 
   afterAll(async () => {
     await site?.close();
     await database?.close();
-  });
-
-  it("every page fits a desk and a telephone, in light and dark, without a fault", async () => {
-    await site.withPage({}, async (page) => {
-      for (const [name, path] of Object.entries(pages)) {
-        await page.goto(path);
-
-        await fits(page, name);
-        expect(await page.locator("h1").count()).toBe(1);
-      }
-      expect(site.takeFaults()).toEqual([]);
-    });
   });
 
   it("every page holds names of 2,000 characters from right to left, zoomed to 400 %, without scripts", async () => {
@@ -119,7 +94,7 @@ describe.skipIf(executable === null)("in a browser", { timeout: 90_000 }, () => 
       await page.goto("/search?q=ferry");
 
       expect(await page.title()).toBe("ferry · Search · Nearcrawl");
-      expect(await page.locator(".results h2").first().textContent()).toContain("<script>");
+      expect((await page.locator(".results h2").allTextContents()).join()).toContain("<script>");
       expect(site.takeFaults()).toEqual([]);
     });
   });

@@ -14,7 +14,7 @@ import { testDatabase } from "../support/database.ts";
 import { everyPart } from "../support/every-part.ts";
 import { seedWorld, worldNow } from "../support/seed-world.ts";
 import { type SignedIn, signIn } from "../support/signed-in.ts";
-import { testAccess, webServer } from "../support/web-server.ts";
+import { routesOf, testAccess, webServer } from "../support/web-server.ts";
 
 /** For everybody, whoever may read: sites, crawlers, whoever signs in, and whoever watches over the server. */
 const publicReads = [
@@ -124,7 +124,7 @@ beforeAll(async () => {
   const access = testAccess(database, () => worldNow, false);
   app = webServer(database, { parts: everyPart(database), access });
   await app.ready();
-  const routes = routesOf(app.printRoutes({ commonPrefix: false }));
+  const routes = routesOf(app);
   reads = routes.filter(({ methods }) => methods.includes("GET")).map(({ path }) => path);
   sends = routes.filter(({ methods }) => methods.includes("POST")).map(({ path }) => path);
 });
@@ -132,17 +132,6 @@ afterAll(async () => {
   await app?.close();
   await database?.close();
 });
-
-/** A tree, as find-my-way prints it: four columns for each step in. */
-function routesOf(printed: string): { readonly path: string; readonly methods: readonly string[] }[] {
-  const steps: string[] = [];
-  return printed.split("\n").flatMap((line) => {
-    const [, indent = "", part = "", methods = ""] = /^(.*?)[├└]── (\S+)(?: \((.*)\))?$/.exec(line) ?? [];
-    if (part === "") return [];
-    steps.splice(indent.length / 4, Number.POSITIVE_INFINITY, part);
-    return methods === "" ? [] : [{ path: steps.join(""), methods: methods.split(", ") }];
-  });
-}
 
 const at = (path: string, name = "athens") => path.replace(":name", name).replace(/:\w+/g, "1");
 const without = (all: readonly string[], ...named: readonly (readonly string[])[]) =>

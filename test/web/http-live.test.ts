@@ -89,6 +89,7 @@ describe("live events", () => {
       "history-24h",
       "history-7d",
       "map",
+      "picture",
       "queue",
       "recent",
     ]);

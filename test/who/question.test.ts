@@ -37,7 +37,9 @@ describe("a question", () => {
   it("is otherwise a name; one that could be a host keeps that in mind, in ASCII", () => {
     expect(readQuestion("www.Example.org.")).toMatchObject({ type: "name", host: "www.example.org" });
     expect(readQuestion("bücher.example")).toMatchObject({ type: "name", host: "xn--bcher-kva.example" });
-    expect(readQuestion("ORG-EX1-RIPE")).toEqual({ type: "name", text: "ORG-EX1-RIPE", host: null });
+    expect(readQuestion("ORG-EX1-RIPE")).toEqual({
+      ...{ type: "name", text: "ORG-EX1-RIPE", host: null, country: null },
+    });
     expect(readQuestion("Example Networks Ltd.")).toMatchObject({ type: "name", host: null });
   });
 

@@ -2,7 +2,13 @@
 import { Command } from "commander";
 import { answersText } from "#coordinator/results/stated-uses";
 import { operatorHelp, readOperators } from "#coordinator/search/operators";
-import { maxSearchLimit, maxSearchOffset, type SearchOptions, wordsFault } from "#coordinator/search/query";
+import {
+  filterFault,
+  maxSearchLimit,
+  maxSearchOffset,
+  type SearchOptions,
+  wordsFault,
+} from "#coordinator/search/query";
 import { searchPages } from "#coordinator/search/search";
 import { type FoundPage, facetNames, type SearchAnswer } from "#coordinator/search/search-answer";
 import { createReports } from "#coordinator/who/reads";
@@ -61,6 +67,8 @@ async function search(words: string, options: SearchCommandOptions): Promise<voi
     limit: wholeNumber("--limit", limit, maxSearchLimit),
     offset: wholeNumber("--offset", offset, maxSearchOffset),
   };
+  const fault = filterFault(asked);
+  if (fault !== null) throw new UsageError(`--${fault}`);
   const typed = wordsFault(words) ?? readOperators(words, asked);
   if (typeof typed === "string") throw new UsageError(typed);
   const answer = await readDatabase(commandContext(options), ({ pool }) =>

@@ -4,8 +4,8 @@ import type { Pool } from "pg";
 import { sitesAsCsv } from "#coordinator/sites/sites-export";
 import {
   countWords,
+  type ListedSite,
   readSitesQuestion,
-  type Site,
   type SitesAnswer,
   type SitesParameter,
   type SitesQuestion,
@@ -107,7 +107,7 @@ export function sitesText(answer: SitesAnswer): string {
   return `${table}\n\n${countWords(answer)}${more}${filling}`;
 }
 
-function cellsOf(site: Site, at: Date): string[] {
+function cellsOf(site: ListedSite, at: Date): string[] {
   const { host, crawler, language, country, pages, failures, fetches, fetchedAt, addedAt, rttMs, bytes } =
     site;
   const [state, more] = stateWords(site, at);

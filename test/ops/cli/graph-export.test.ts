@@ -203,7 +203,7 @@ describe("nearcrawl rank and graph", () => {
   it("say that nothing was kept before a ranking was, and with exit code 3", async () => {
     expect(await outcome("graph", "--latest")).toMatchObject({
       code: 3,
-      out: expect.stringContaining("Nobody has ranked the graph yet"),
+      out: expect.stringContaining("The graph has not been ranked yet"),
     });
   });
 
