@@ -35,7 +35,6 @@ export function accessRoutes(ports: AccessRoutePorts): WebPart {
     views.describe({
       path: "/access",
       operation: accessApi.access,
-      section: null,
       view: async ({ now }) => {
         const value = await whoHasAccess(ports, now);
         const body = (visit: Visit) => accessBody({ ...value, now: now.toISOString() }, emptyLinkForm, visit);
@@ -45,7 +44,6 @@ export function accessRoutes(ports: AccessRoutePorts): WebPart {
     actions.describe({
       path: "/access/links",
       operation: accessApi.issueSignInLink,
-      section: null,
       fromForm: ({ name = "", role = "", crawlers = "", minutes = "" }) => ({
         name: name.trim(),
         role,
@@ -57,13 +55,11 @@ export function accessRoutes(ports: AccessRoutePorts): WebPart {
     actions.describe({
       path: "/access/links/:id/revoke",
       operation: accessApi.revokeSignInLink,
-      section: null,
       act: async ({ param, now }) => await revokeLink(param("id"), ports, now),
     });
     actions.describe({
       path: "/access/sessions/:id/end",
       operation: accessApi.endSession,
-      section: null,
       act: async ({ param, now }) => await endSession(param("id"), ports, now),
     });
   };

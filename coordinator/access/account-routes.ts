@@ -32,7 +32,6 @@ export function accountRoutes(ports: AccountPorts): WebPart {
     views.describe({
       path: "/account",
       operation: accessApi.account,
-      section: null,
       view: async ({ visit, now }) => {
         const account = await accountOf(visit, ports, now);
         const status = visit.actor.role === "anybody" ? 401 : 200;
@@ -43,7 +42,6 @@ export function accountRoutes(ports: AccountPorts): WebPart {
     actions.add({
       path: "/account/sessions/:id/end",
       api: null,
-      section: null,
       needs: null,
       body: z.object({}),
       act: async ({ visit, param, now }) => await endOwn(Number(param("id")), visit, { ports, now }),
@@ -51,7 +49,6 @@ export function accountRoutes(ports: AccountPorts): WebPart {
     actions.add({
       path: "/account/sessions/end-others",
       api: null,
-      section: null,
       needs: null,
       body: z.object({}),
       act: async ({ visit, now }) => await endOthers(visit, ports, now),

@@ -18,7 +18,6 @@ export function auditRoutes(ports: AuditRoutePorts): WebPart {
     views.describe({
       path: "/audit",
       operation: accessApi.audit,
-      section: "/audit",
       view: async (asked) => await auditView(asked, ports),
     });
   };

@@ -16,7 +16,7 @@ const viewBody = z.object({
 export function savedViewRoutes(store: SavedViewStore): WebPart {
   return ({ actions }) => {
     actions.add({
-      ...{ path: "/account/views", api: null, section: null, needs: null },
+      ...{ path: "/account/views", api: null, needs: null },
       body: viewBody,
       act: async ({ body: { name, path }, visit, now }): Promise<Outcome> => {
         const owner = ownerOf(visit);
@@ -26,7 +26,7 @@ export function savedViewRoutes(store: SavedViewStore): WebPart {
       },
     });
     actions.add({
-      ...{ path: "/account/views/:id/delete", api: null, section: null, needs: null },
+      ...{ path: "/account/views/:id/delete", api: null, needs: null },
       body: nothingBody,
       act: async ({ visit, param }): Promise<Outcome> => {
         const owner = ownerOf(visit);

@@ -216,7 +216,6 @@ export function addPartnerSignIn(actions: Actions, ports: PartnerSignInPorts): v
   actions.describe({
     path: "/crawlers/:name/sign-in-link",
     operation: partnerAccessApi.partnerSignInLink,
-    section: "/fleet",
     fromForm: ({ person = "", minutes }) => ({
       person: person.trim(),
       minutes: numberOrNull(minutes) ?? linkMinutes.most,

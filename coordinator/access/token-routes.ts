@@ -25,7 +25,6 @@ export function tokenRoutes(ports: TokenRoutePorts): WebPart {
     views.describe({
       path: "/tokens",
       operation: accessApi.tokens,
-      section: null,
       view: async ({ now }) => {
         const tokens = await ports.tokens.list();
         const body = (visit: Visit) => tokensBody({ tokens, now }, emptyTokenForm, visit);
@@ -35,7 +34,6 @@ export function tokenRoutes(ports: TokenRoutePorts): WebPart {
     actions.add({
       path: "/tokens",
       ...addressOf(accessApi.createToken),
-      section: null,
       // A form's faults are shown on it, with what was typed.
       body: z.looseObject({}),
       fromForm: (values) => ({
@@ -48,7 +46,6 @@ export function tokenRoutes(ports: TokenRoutePorts): WebPart {
     actions.describe({
       path: "/tokens/:name/revoke",
       operation: accessApi.revokeToken,
-      section: null,
       act: async ({ param, now }) => await revoke(param("name"), ports, now),
     });
   };

@@ -14,22 +14,20 @@ export interface AlertRoutePorts {
   readonly newId: () => string;
 }
 
-const section = "/" as const;
-
 export function alertRoutes(ports: AlertRoutePorts): WebPart {
   return ({ actions }) => {
     actions.describe({
-      ...{ path: "/alerts/:name/acknowledge", operation: alertsApi.acknowledgeAlert, section },
+      ...{ path: "/alerts/:name/acknowledge", operation: alertsApi.acknowledgeAlert },
       fromForm: ({ note = "" }) => ({ note }),
       act: async (asked) => await acknowledge(asked, ports),
     });
     actions.describe({
-      ...{ path: "/alerts/:name/reopen", operation: alertsApi.reopenAlert, section },
+      ...{ path: "/alerts/:name/reopen", operation: alertsApi.reopenAlert },
       fromForm: () => ({}),
       act: async (asked) => await reopen(asked, ports),
     });
     actions.describe({
-      ...{ path: "/alerts/channels/:channel/test", operation: alertsApi.testAlertChannel, section },
+      ...{ path: "/alerts/channels/:channel/test", operation: alertsApi.testAlertChannel },
       fromForm: () => ({}),
       act: async (asked) => await test(asked, ports),
     });

@@ -1,9 +1,8 @@
 /** The page of the change feed: the latest changes with filters; alive where a script runs (changes.js). */
 
-import { feedHead } from "../channels/page.ts";
 import { answersText } from "../results/stated-uses.ts";
 import { pageScript } from "../web/assets.ts";
-import { options } from "../web/components.ts";
+import { options, titleRow } from "../web/components.ts";
 import { type FilterChip, filterChips } from "../web/filter-chips.ts";
 import { askAbout, instant } from "../web/format.ts";
 import { type CsvTable, type Html, html, nothing, pathWith } from "../web/html.ts";
@@ -22,7 +21,7 @@ export interface ChangesPage {
 
 export function changesBody(page: ChangesPage): Html {
   const { asked, changes } = page;
-  return html`${feedHead("/changes", "Changes", html`<span id="live" hidden></span>`)}
+  return html`${titleRow("Changes", html`<span id="live" hidden></span>`)}
 <p class="lead">Pages that were new, changed or gone when they were last fetched, latest first.</p>
 ${filters(asked)}
 <div class="scroll" tabindex="0" role="region" aria-label="Changes"><table class="feed">

@@ -49,7 +49,6 @@ export function changeRoutes(ports: ChangeRoutePorts): WebPart {
     views.describe({
       path: "/changes",
       operation: changesApi.changes,
-      section: "/changes",
       view: async ({ query }) => await changesView(query, ports.feed),
       events,
     });

@@ -1,12 +1,13 @@
 /** How far channels and seeds have come: complete, in progress, cut by budget or depth. */
+import { titleRow } from "../web/components.ts";
 import { askAbout, countText } from "../web/format.ts";
 import { type CsvTable, type Html, html, nothing, pathWith } from "../web/html.ts";
 import type { Coverage } from "./coverage.ts";
 import type { CoverageList } from "./coverage-reads.ts";
-import { feedHead, placeWords } from "./page.ts";
+import { placeWords } from "./page.ts";
 
 export function coverageBody({ coverage, more }: CoverageList): Html {
-  return html`${feedHead("/coverage", "Coverage")}
+  return html`${titleRow("Coverage")}
 <p class="lead">What was found of each channel and has been fetched, and what cut the rest. Of the URLs that were handed in together: on their <a href="/submit">receipt</a>. Of one host:</p>
 <form class="ask" action="/coverage"><label for="coverage-host">Host</label> <input id="coverage-host" name="host" placeholder="www.example.org" spellcheck="false"> <button>Show</button></form>
 ${coverage.length === 0 ? html`<div class="empty"><p><strong>No channels.</strong> <a href="/channels">Add a channel</a>, or ask for a host.</p></div>` : table(coverage)}

@@ -17,15 +17,10 @@ export interface ChannelsPage {
 
 export function channelsBody({ channels, viewer, typed }: ChannelsPage): Html {
   const mayChange = mayDo(viewer.actor, "policy-write");
-  return html`${feedHead("/channels", "Channels")}
+  return html`${titleRow("Channels")}
 <p class="lead">A channel is a host, a directory of it or a set of directories, with seeds, filters and a depth of its own. What lies in no channel is crawled as the <a href="/policies">scope</a> says.</p>
 ${typed ? html`<p class="fault" role="alert">${typed.fault}</p>` : list(channels, viewer, mayChange)}
 ${mayChange ? addForm(viewer, typed?.values ?? {}) : nothing}`;
-}
-
-/** As `titleRow`. */
-export function feedHead(_path: string, title: string, more: Html = nothing): Html {
-  return titleRow(title, more);
 }
 
 function list(channels: readonly Channel[], viewer: PageViewer, mayChange: boolean): Html {

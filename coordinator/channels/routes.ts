@@ -11,8 +11,6 @@ import { coverageBody, coverageCsv } from "./coverage-page.ts";
 import type { CoverageList, CoverageQuery } from "./coverage-reads.ts";
 import { channelChange, channelsBody, channelsCsv, placeWords, toldChannel } from "./page.ts";
 
-const section = "/changes" as const;
-
 export interface ChannelPorts {
   readonly store: ChannelStore;
   /** Null: there is no such channel, submission or host. `maxDepth`: as the scope has it now. */
@@ -22,7 +20,7 @@ export interface ChannelPorts {
 export function channelRoutes({ store, coverage }: ChannelPorts): WebPart {
   return ({ views, actions }) => {
     views.describe({
-      ...{ path: "/coverage", operation: channelsApi.coverage, section },
+      ...{ path: "/coverage", operation: channelsApi.coverage },
       view: async ({ query }) => {
         const number = (name: string) => (query(name) === "" ? null : Number(query(name)));
         const [channel, submission] = [number("channel"), number("submission")];
@@ -48,7 +46,7 @@ export function channelRoutes({ store, coverage }: ChannelPorts): WebPart {
       },
     });
     views.describe({
-      ...{ path: "/channels", operation: channelsApi.channels, section },
+      ...{ path: "/channels", operation: channelsApi.channels },
       view: async () => {
         const channels = await store.list();
         return {
@@ -61,13 +59,13 @@ export function channelRoutes({ store, coverage }: ChannelPorts): WebPart {
       },
     });
     actions.describe({
-      ...{ path: "/channels", operation: channelsApi.addChannel, section },
+      ...{ path: "/channels", operation: channelsApi.addChannel },
       fromForm: bodyOf,
       refill: (values, viewer, fault) => channelsBody({ channels: [], viewer, typed: { values, fault } }),
       act: async (asked) => await add(asked, store),
     });
     actions.describe({
-      ...{ path: "/channels/:number/remove", operation: channelsApi.removeChannel, section },
+      ...{ path: "/channels/:number/remove", operation: channelsApi.removeChannel },
       fromForm: () => ({}),
       act: async (asked) => await remove(asked, store),
     });

@@ -1,4 +1,5 @@
 /** What each country's subnets come to: one pass over all of them, in short turns, good for a while. */
+import { leastSamples } from "#core/format";
 import { countryOf } from "../subnets/subnet.ts";
 import type { ExploredWorld } from "./explored-tree.ts";
 import { addOne, type Parts } from "./roll-ups.ts";
@@ -12,13 +13,11 @@ export interface CountryFigures {
   readonly byCrawler: Parts;
   /** Assigned directly, with a round-trip time. */
   readonly measured: number;
-  /** Of those; null under `leastMeasured`, of which a median says too little. */
+  /** Of those; null under `leastSamples`, of which a median says too little. */
   readonly medianRttMs: number | null;
   readonly pagesPerDay: number;
   readonly dueHosts: number;
 }
-
-export const leastMeasured = 30;
 
 const placesPerPiece = 4096;
 
@@ -49,7 +48,7 @@ export async function countryFigures(world: ExploredWorld, turns: WorkTurns): Pr
     .map(([country, { rtts, pagesPerDay, ...counted }]) => ({
       ...{ country, ...counted },
       pagesPerDay: Math.round(pagesPerDay),
-      medianRttMs: counted.measured < leastMeasured ? null : medianOf(rtts, counted.measured),
+      medianRttMs: counted.measured < leastSamples ? null : medianOf(rtts, counted.measured),
     }))
     .sort((a, b) => b.subnets - a.subnets || (a.country ?? "").localeCompare(b.country ?? ""));
 }

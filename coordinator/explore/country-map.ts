@@ -2,7 +2,7 @@
 import type { CrawlerId } from "#core/ids";
 import type { CoordinatorState } from "../delegation/state.ts";
 import { rttStepsMs, stepOf } from "./colours.ts";
-import { type CountryFigures, leastMeasured } from "./countries.ts";
+import type { CountryFigures } from "./countries.ts";
 import type { ExploredMap, Explorer } from "./explorer.ts";
 import { addTo, type Parts } from "./roll-ups.ts";
 import { type SharePart, shareParts, stepLabels } from "./summary.ts";
@@ -135,4 +135,3 @@ export const rttStep = ({ medianRttMs }: Pick<CountryLine, "medianRttMs">): numb
   medianRttMs === null ? null : stepOf(medianRttMs, rttStepsMs);
 
 export const rttStepLabels = stepLabels.rtt;
-export { leastMeasured };

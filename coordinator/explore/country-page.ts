@@ -1,5 +1,5 @@
 /** The map of countries: how far away each one's subnets are crawled from, where the crawlers stand, and all as tables. */
-import { howMany } from "#core/format";
+import { howMany, leastSamples } from "#core/format";
 import { countText, crawlerLink } from "../web/format.ts";
 import { type Html, html, nothing, pathWith } from "../web/html.ts";
 import type { MapPoint, WorldMap } from "../web/world-map.ts";
@@ -8,7 +8,6 @@ import {
   type CountryLine,
   type CountryMapAnswer,
   countryName,
-  leastMeasured,
   type MapCrawler,
   rttStep,
   rttStepLabels,
@@ -81,13 +80,15 @@ function key({ countries, crawlers }: CountryMapAnswer): Html {
   const few = countries.filter(({ state }) => state === "few").length;
   const nobody = countries.filter(({ state }) => state === "nobody").length;
   const isGuessed = crawlers.some(({ placedBy }) => placedBy === "country");
+  const offline = crawlers.filter(({ state }) => state === "offline").length;
   const entry = (look: Html, words: string, count: number) =>
     html`<li><svg viewBox="0 0 16 16" aria-hidden="true">${look}</svg> <span class="name">${words}</span> <span class="small number">${countText(count)}</span></li>`;
   return html`<ul class="map-key world-key">
 ${rttStepLabels.map((label, step) => entry(html`<rect width="16" height="16" fill="${hexOf(stepLook(step))}"/>`, label, counts[step] ?? 0))}
-${entry(html`<rect class="few" width="16" height="16" fill="url(#few)"/>`, `crawled, too few measured yet (under ${leastMeasured})`, few)}
+${entry(html`<rect class="few" width="16" height="16" fill="url(#few)"/>`, `crawled, too few measured yet (under ${leastSamples})`, few)}
 ${entry(html`<rect class="nobody" width="16" height="16"/>`, "registered, not crawled", nobody)}
 <li><svg viewBox="0 0 16 16" aria-hidden="true"><circle class="crawler online" cx="8" cy="8" r="5"/></svg> <span class="name">crawler${isGuessed ? "; hollow: at the middle of its country, for want of coordinates" : ""}</span></li>
+${offline === 0 ? nothing : entry(html`<circle class="crawler offline" cx="8" cy="8" r="5"/>`, "crawler, offline", offline)}
 </ul>`;
 }
 

@@ -53,16 +53,14 @@ export function exploreRoutes(ports: ExploreRoutePorts): WebPart {
     views.describe({
       path: "/explore",
       operation: exploreApi.explore,
-      section: "/explore",
       view: async (asked) => await exploreView(asked, ports),
     });
     views.describe({
       path: "/explore/map",
       operation: exploreApi.exploreCountries,
-      section: "/explore",
       view: async (asked) => await countryView(asked, ports),
     });
-    const shared = { section: "/explore", needs: "read" } as const;
+    const shared = { needs: "read" } as const;
     views.addFile({
       path: "/explore/tile.png",
       ...shared,

@@ -5,7 +5,7 @@ import { mayDo } from "#core/actor";
 import type { Change } from "#core/audit";
 import { howMany, instantWords, whenWords } from "#core/format";
 import { crawlerName } from "#protocol/invitation";
-import { confirmForm, empty, fleetHead, onlyOperators } from "../web/components.ts";
+import { confirmForm, empty, onlyOperators, titleRow } from "../web/components.ts";
 import { countText, sentence } from "../web/format.ts";
 import { type Html, html, nothing } from "../web/html.ts";
 import { formToken, type PageViewer } from "../web/page-frame.ts";
@@ -29,7 +29,7 @@ export function coordinatorsBody(
     ...(parent === null ? [] : [{ ...parent, isParent: true }]),
     ...children.map((one) => ({ ...one, isParent: false })),
   ];
-  return html`${fleetHead("/coordinators", viewer, "Coordinators")}
+  return html`${titleRow("Coordinators")}
 <p class="lead">${standingWords(coordinators)}</p>
 ${away === null ? nothing : html`<p class="fault" role="alert">${sentence(away)}</p>`}
 ${all.length === 0 ? empty("No related coordinators.", "This one crawls whatever it finds. Invite a coordinator below it to hand over domains or address blocks.") : relatedTable(all, { now, viewer })}

@@ -30,14 +30,13 @@ export interface CoordinatorRoutePorts extends InviteChildPorts, ExchangeRoutePo
   readonly coordinators: CoordinatorStore;
 }
 
-const section = "/fleet" as const;
 const mostShownName = 80;
 
 export function coordinatorRoutes(ports: CoordinatorRoutePorts): WebPart {
   return ({ app, views, actions }) => {
     addExchangeRoute(app, ports);
     views.describe({
-      ...{ path: "/coordinators", operation: federationApi.coordinators, section },
+      ...{ path: "/coordinators", operation: federationApi.coordinators },
       view: async ({ now }) => {
         const coordinators = await ports.coordinators.list(now);
         const body = (visit: Visit) => coordinatorsBody({ coordinators, now }, emptyInvite, visit);
@@ -45,7 +44,7 @@ export function coordinatorRoutes(ports: CoordinatorRoutePorts): WebPart {
       },
     });
     actions.add({
-      ...{ path: "/coordinators/invite", ...addressOf(federationApi.inviteCoordinator), section },
+      ...{ path: "/coordinators/invite", ...addressOf(federationApi.inviteCoordinator) },
       // A form's fault is shown on it, with what was typed.
       body: z.looseObject({}),
       fromForm: ({ name = "" }) => ({ name: name.trim() }),
@@ -54,7 +53,7 @@ export function coordinatorRoutes(ports: CoordinatorRoutePorts): WebPart {
     actions.describe({
       path: "/coordinators/:name/remove",
       operation: federationApi.removeCoordinator,
-      ...{ section, fromForm: confirmationOf },
+      ...{ fromForm: confirmationOf },
       act: async ({ param, body }) => {
         const text = param("name").slice(0, mostShownName);
         return unconfirmed(body, { text, words: "the child's name" }) ?? (await remove(param("name"), ports));

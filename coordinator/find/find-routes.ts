@@ -15,7 +15,6 @@ export function findRoutes({ reads, savedViews }: FindPorts): WebPart {
     views.describe({
       path: "/find",
       operation: findApi.find,
-      section: null,
       view: async ({ query, visit }) => {
         const question = query("q");
         const fault = questionFault(question);

@@ -11,7 +11,7 @@ import {
   type TrustReport,
   unprovenWords,
 } from "../trust/judge-crawler.ts";
-import { askFor, crawlerFor, crawlerPath, dateOr, empty, fact, fleetHead, pager } from "../web/components.ts";
+import { askFor, crawlerFor, crawlerPath, dateOr, empty, fact, pager, titleRow } from "../web/components.ts";
 import { ago, countText, instant } from "../web/format.ts";
 import { type Html, html, nothing, pathWith } from "../web/html.ts";
 import type { PageViewer } from "../web/page-frame.ts";
@@ -171,7 +171,7 @@ const stepWords: Readonly<Record<MoveStep, string>> = {
 };
 
 export function movesBody(moves: readonly MoveLine[], viewer: PageViewer): Html {
-  return html`${fleetHead("/fleet/moves", viewer, "Moves")}
+  return html`${titleRow("Moves")}
 <p class="lead">A move takes a crawler to another host of its partner, with its name, subnets and waiting results. Start one on the crawler's page, or with <code>nearcrawl fleet move NAME --to OTHER</code>.</p>
 ${moves.length === 0 ? empty("No moves yet.", "") : moveTable(moves, viewer)}`;
 }

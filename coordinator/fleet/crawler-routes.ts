@@ -28,26 +28,23 @@ import { crawlerBody, type ShutOutPreview, shutOutBody } from "./crawler-page.ts
 import { type CrawlerView, crawlerView } from "./crawler-view.ts";
 import type { FleetPorts } from "./fleet-ports.ts";
 
-const section = "/fleet" as const;
-
 /** Fifty lines each: as far back as anybody reads. */
 const mostLogPages = 200;
 
 export function addCrawlerRoutes(views: Views, ports: FleetPorts): void {
   views.describe({
-    ...{ path: "/crawlers/:name", operation: crawlerApi.crawler, section, crawlerIn: "name" },
+    ...{ path: "/crawlers/:name", operation: crawlerApi.crawler, crawlerIn: "name" },
     view: async (asked) => await crawlerShown(asked, ports),
   });
   views.describe({
     path: "/crawlers/:name/log",
     operation: crawlerApi.crawlerLog,
-    ...{ section, crawlerIn: "name" },
+    ...{ crawlerIn: "name" },
     view: async (asked) => await logShown(asked, ports),
   });
   views.describe({
     path: "/crawlers/:name/kill",
     operation: crawlerApi.shutOutPreview,
-    ...{ section },
     view: async (asked) => await shutOutShown(asked, ports),
   });
 }
@@ -142,7 +139,7 @@ export function addCrawlerActions(actions: Actions, ports: FleetPorts): void {
     actions.describe({
       path: routePath(deed.operation).replace("/api/fleet", ""),
       operation: deed.operation,
-      ...{ section, crawlerIn: "name", partnersToo: deed.partnersToo === true },
+      ...{ crawlerIn: "name", partnersToo: deed.partnersToo === true },
       fromForm: deed.fromForm ?? (() => ({})),
       act: async ({ body, actor, now, param }) =>
         await deed.act({ body, actor, now, name: param("name") }, ports),

@@ -5,7 +5,7 @@ import type { InvitationRecord } from "../crawlers/identity.ts";
 import { nothingDueReason } from "../frontier/hand-out-tasks.ts";
 import type { FleetLine } from "../overview/overview.ts";
 import { standingWords } from "../trust/judge-crawler.ts";
-import { empty, fleetHead, onlyOperators, options, pager, tile } from "../web/components.ts";
+import { empty, onlyOperators, options, pager, tile, titleRow } from "../web/components.ts";
 import { ago, country, countText, crawlerLink, msOrDash, shippedShare, stateBadge } from "../web/format.ts";
 import { type Html, html, nothing, pathWith } from "../web/html.ts";
 import type { PageViewer } from "../web/page-frame.ts";
@@ -23,7 +23,7 @@ export interface FleetPage {
 export function fleetBody({ view, invitations, at }: FleetPage, viewer: PageViewer): Html {
   const mayInvite = mayDo(viewer.actor, "fleet-write");
   const add = mayInvite ? html`<a class="button slim" href="/fleet/invite">Add a partner</a>` : nothing;
-  return html`${fleetHead("/fleet", viewer, "Fleet", add)}
+  return html`${titleRow("Fleet", add)}
 ${totalTiles(view)}
 ${filters(view)}
 ${table(view, at, viewer)}

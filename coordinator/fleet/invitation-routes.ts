@@ -18,8 +18,6 @@ import {
   invitedBody,
 } from "./invitations-page.ts";
 
-const section = "/fleet" as const;
-
 /** Somebody sits before it and waits. */
 const refreshSeconds = 3;
 
@@ -27,7 +25,7 @@ type InvitationBody = BodyOf<typeof invitationApi.invite>;
 
 export function addInvitationRoutes(views: Views, actions: Actions, ports: FleetPorts): void {
   views.describe({
-    ...{ path: "/fleet/invitations", operation: invitationApi.invitations, section },
+    ...{ path: "/fleet/invitations", operation: invitationApi.invitations },
     view: async ({ now }) => {
       const invitations = await ports.invitations.list(now);
       const value = { invitations };
@@ -40,7 +38,7 @@ export function addInvitationRoutes(views: Views, actions: Actions, ports: Fleet
     },
   });
   views.describe({
-    ...{ path: "/fleet/invitations/:number", operation: invitationApi.invitation, section },
+    ...{ path: "/fleet/invitations/:number", operation: invitationApi.invitation },
     view: async ({ param, now }) => {
       const number = param("number");
       const value = /^\d{1,9}$/.test(number) ? await ports.invitationProgress(Number(number), now) : null;
@@ -56,7 +54,7 @@ export function addInvitationRoutes(views: Views, actions: Actions, ports: Fleet
     },
   });
   views.describe({
-    ...{ path: "/fleet/invite", operation: invitationApi.inviteBounds, section },
+    ...{ path: "/fleet/invite", operation: invitationApi.inviteBounds },
     view: async ({ query }) => {
       const renewed = query("renews");
       if (renewed !== "" && !isName(renewed)) return "renews: this can be no crawler's name.";
@@ -66,7 +64,7 @@ export function addInvitationRoutes(views: Views, actions: Actions, ports: Fleet
     },
   });
   actions.describe({
-    ...{ path: "/fleet/invite", operation: invitationApi.invite, section },
+    ...{ path: "/fleet/invite", operation: invitationApi.invite },
     fromForm: (values) => ({
       name: values.name ?? "",
       renews: values.renews === "yes",
@@ -81,7 +79,7 @@ export function addInvitationRoutes(views: Views, actions: Actions, ports: Fleet
   actions.describe({
     path: "/fleet/invitations/:number/revoke",
     operation: invitationApi.revokeInvitation,
-    ...{ section, fromForm: () => ({}) },
+    ...{ fromForm: () => ({}) },
     act: async ({ param, now }) => await withdraw(param("number"), ports, now),
   });
 }

@@ -9,7 +9,7 @@ import {
 } from "../access/invitations.ts";
 import type { InvitationRecord } from "../crawlers/identity.ts";
 import { pageScript } from "../web/assets.ts";
-import { buttonForm, crawlerPath, empty, fleetHead } from "../web/components.ts";
+import { buttonForm, crawlerPath, empty, titleRow } from "../web/components.ts";
 import { countText, crawlerLink, instant } from "../web/format.ts";
 import { type Html, html, nothing } from "../web/html.ts";
 import { formToken, type PageViewer } from "../web/page-frame.ts";
@@ -19,7 +19,7 @@ export function invitationsBody(invitations: readonly InvitationRecord[], viewer
   const add = mayDo(viewer.actor, "fleet-write")
     ? html`<a class="button slim" href="/fleet/invite">Add a partner</a>`
     : nothing;
-  return html`${fleetHead("/fleet/invitations", viewer, "Invitations", add)}
+  return html`${titleRow("Invitations", add)}
 ${
   invitations.length === 0
     ? empty(

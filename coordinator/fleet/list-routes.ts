@@ -22,7 +22,6 @@ import {
   fleetView,
 } from "./list.ts";
 
-const section = "/fleet" as const;
 const mostIncidents = 500;
 const mostFailures = 200;
 const dayMs = 86_400_000;
@@ -30,15 +29,15 @@ const hourMs = 3_600_000;
 
 export function addFleetLists(views: Views, ports: FleetPorts): void {
   views.describe({
-    ...{ path: "/fleet", operation: fleetApi.fleet, section },
+    ...{ path: "/fleet", operation: fleetApi.fleet },
     view: async (asked) => await fleetShown(asked, ports),
   });
   views.describe({
-    ...{ path: "/fleet/incidents", operation: fleetApi.incidents, section },
+    ...{ path: "/fleet/incidents", operation: fleetApi.incidents },
     view: async (asked) => await incidentsShown(asked, ports),
   });
   views.describe({
-    ...{ path: "/fleet/trust", operation: fleetApi.trust, section },
+    ...{ path: "/fleet/trust", operation: fleetApi.trust },
     view: async ({ query, now }) => {
       const [crawlers, history] = await Promise.all([
         ports.reads.trust(),
@@ -61,11 +60,11 @@ export function addFleetLists(views: Views, ports: FleetPorts): void {
     },
   });
   views.describe({
-    ...{ path: "/fleet/failures", operation: fleetApi.failures, section },
+    ...{ path: "/fleet/failures", operation: fleetApi.failures },
     view: async (asked) => await failuresShown(asked, ports),
   });
   views.describe({
-    ...{ path: "/fleet/moves", operation: fleetApi.moves, section },
+    ...{ path: "/fleet/moves", operation: fleetApi.moves },
     view: async ({ query }) => {
       const moves = await ports.reads.moves(query("crawler") === "" ? null : query("crawler"));
       return {
@@ -153,7 +152,7 @@ async function incidentsShown({ query, now }: AskedView, ports: FleetPorts) {
     status: 200,
     value: { incidents, more: isCut },
     title: "Incidents",
-    body: (visit: Visit) => incidentsBody({ crawler, kind, since, incidents, isCut }, visit),
+    body: () => incidentsBody({ crawler, kind, since, incidents, isCut }),
     csv: () => ({
       columns: ["first", "last", "crawler", "kind", "times", "from", "words"],
       rows: incidents.map((one) => [

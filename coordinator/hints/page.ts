@@ -1,8 +1,7 @@
 /** What sites and hubs said had changed, by host: how much was heard, and how often they were right. */
-import { empty, fleetHead } from "../web/components.ts";
+import { empty, titleRow } from "../web/components.ts";
 import { askAbout, countText, instant } from "../web/format.ts";
 import { type Html, html, nothing } from "../web/html.ts";
-import type { PageViewer } from "../web/page-frame.ts";
 import {
   type FeedReport,
   feedWords,
@@ -13,21 +12,21 @@ import {
   statesOfFeeds,
 } from "./hint.ts";
 
-export function hintsBody(
-  {
-    hosts,
-    feeds,
-  }: { readonly hosts: readonly HostHints[]; readonly feeds: Readonly<Record<FeedReport["state"], number>> },
-  viewer: PageViewer,
-): Html {
-  return html`${fleetHead("/fleet/hints", viewer, "Hints")}
+export function hintsBody({
+  hosts,
+  feeds,
+}: {
+  readonly hosts: readonly HostHints[];
+  readonly feeds: Readonly<Record<FeedReport["state"], number>>;
+}): Html {
+  return html`${titleRow("Hints")}
 <p class="lead">Sites name URLs that changed (IndexNow), and hubs feeds (WebSub). A hint moves a fetch forward, within the host's budget and pace; hosts whose hints turn out wrong are heard less. The policies are <a href="/policies">hints.*</a>.</p>
 <p class="small">Feeds that name a hub: ${statesOfFeeds(feeds)}.</p>
 ${hosts.length === 0 ? empty("No hints came yet.", "Sites send them to /indexnow.") : hostTable(hosts)}`;
 }
 
 function hostTable(hosts: readonly HostHints[]): Html {
-  return html`<div class="table-scroll"><table><thead><tr><th scope="col">Host</th><th scope="col">Source</th><th scope="col" class="number">Received</th><th scope="col" class="number">Taken</th><th scope="col" class="number">Right</th><th scope="col" class="number">Wrong</th><th scope="col" class="number">Left out</th><th scope="col" class="number">Waiting</th><th scope="col">Heard</th><th scope="col">Last</th></tr></thead><tbody>
+  return html`<div class="scroll" tabindex="0" role="region" aria-label="Hints by host"><table><thead><tr><th scope="col">Host</th><th scope="col">Source</th><th scope="col" class="number">Received</th><th scope="col" class="number">Taken</th><th scope="col" class="number">Right</th><th scope="col" class="number">Wrong</th><th scope="col" class="number">Left out</th><th scope="col" class="number">Waiting</th><th scope="col">Heard</th><th scope="col">Last</th></tr></thead><tbody>
 ${hosts.map(
   (one) =>
     html`<tr><th scope="row">${askAbout(one.host)}</th><td>${one.source}</td><td class="number">${countText(one.received)}</td><td class="number">${countText(one.taken)}</td><td class="number">${countText(one.right)}</td><td class="number">${countText(one.wrong)}</td><td class="number">${countText(one.dropped)}</td><td class="number">${countText(one.waiting)}</td><td>${hearingWords(one)}</td><td>${instant(one.lastAt)}</td></tr>`,

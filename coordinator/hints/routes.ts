@@ -70,14 +70,14 @@ export function hintRoutes(ports: HintPorts): WebPart {
       addCallbacks(callbacks, ports);
     });
     views.describe({
-      ...{ path: "/fleet/hints", operation: hintsApi.hints, section: "/fleet" },
+      ...{ path: "/fleet/hints", operation: hintsApi.hints },
       view: async ({ now }) => {
         const value = await hintsAnswer(ports.reads, shownHosts, now);
         return {
           status: 200,
           value,
           title: "Hints",
-          body: (viewer) => hintsBody(value, viewer),
+          body: () => hintsBody(value),
           csv: () => ({ columns, rows: value.hosts.map((host) => columns.map((column) => host[column])) }),
         };
       },

@@ -1,6 +1,6 @@
 /** Opt-outs: sites and networks that the fleet leaves alone, who asked for it, and what can be done about each. */
 import { mayDo } from "#core/actor";
-import { buttonForm, dateOr, empty, fleetHead } from "../web/components.ts";
+import { buttonForm, dateOr, empty, titleRow } from "../web/components.ts";
 import { askAbout, countText, instant } from "../web/format.ts";
 import { type Html, html, nothing } from "../web/html.ts";
 import { formToken, type PageViewer } from "../web/page-frame.ts";
@@ -20,7 +20,7 @@ export function optOutsBody(
   fault: string | null = null,
 ): Html {
   const mayChange = mayDo(viewer.actor, "fleet-write");
-  return html`${fleetHead("/fleet/opt-outs", viewer, "Opt-outs")}
+  return html`${titleRow("Opt-outs")}
 <p class="lead">Sites and networks that no crawler sends requests to. A request by the <a href="/about-crawler#opt-out">form</a> is honoured at once and lapses after 30 days unless the site confirms it by DNS, or an operator does; its pages are then deleted, until then they are hidden.</p>
 ${fault === null ? nothing : html`<p class="fault" role="alert">${fault}</p>`}
 ${waitingRemark(optOuts)}
@@ -80,7 +80,7 @@ export function complaintsBody(
   fault: string | null = null,
 ): Html {
   const mayChange = mayDo(viewer.actor, "fleet-write");
-  return html`${fleetHead("/fleet/complaints", viewer, "Complaints")}
+  return html`${titleRow("Complaints")}
 <p class="lead">Reports of trouble with our requests, each with what we did to that site in the 24 hours before, as it was recorded then.</p>
 ${fault === null ? nothing : html`<p class="fault" role="alert">${fault}</p>`}
 <p class="small"><a href="${all ? "/fleet/complaints" : "/fleet/complaints?all=yes"}">${all ? "Open only" : "Include closed"}</a></p>

@@ -9,7 +9,6 @@ import { type OptOut, readTarget, targetText, wideWords } from "./opt-out.ts";
 import { optOutsApi } from "./opt-outs-api.ts";
 import { complaintsBody, optOutsBody } from "./pages.ts";
 
-const section = "/fleet" as const;
 const mostListed = 500;
 const optOutsPath = "/fleet/opt-outs";
 const complaintsPath = "/fleet/complaints";
@@ -27,7 +26,7 @@ export function addWishRoutes(views: Views, actions: Actions, ports: WishPorts):
 
 function addViews(views: Views, { optOuts, complaints }: WishPorts): void {
   views.describe({
-    ...{ path: optOutsPath, operation: optOutsApi.fleetOptOuts, section },
+    ...{ path: optOutsPath, operation: optOutsApi.fleetOptOuts },
     view: async ({ query }) => {
       const all = query("all") === "yes";
       const list = await optOuts.list({ open: !all, most: mostListed });
@@ -36,7 +35,7 @@ function addViews(views: Views, { optOuts, complaints }: WishPorts): void {
     },
   });
   views.describe({
-    ...{ path: complaintsPath, operation: optOutsApi.fleetComplaints, section },
+    ...{ path: complaintsPath, operation: optOutsApi.fleetComplaints },
     view: async ({ query }) => {
       const all = query("all") === "yes";
       const list = await complaints.list({ open: !all, most: mostListed });
@@ -50,7 +49,7 @@ function addViews(views: Views, { optOuts, complaints }: WishPorts): void {
 
 function addOptOutActions(actions: Actions, { optOuts }: WishPorts): void {
   actions.describe({
-    ...{ path: optOutsPath, operation: optOutsApi.addOptOut, section },
+    ...{ path: optOutsPath, operation: optOutsApi.addOptOut },
     act: async ({ body, now }) => {
       const target = readTarget(body.target, "networks");
       if (typeof target === "string") return badTarget(target);
@@ -59,7 +58,7 @@ function addOptOutActions(actions: Actions, { optOuts }: WishPorts): void {
     },
   });
   actions.describe({
-    ...{ path: `${optOutsPath}/:number/confirm`, operation: optOutsApi.confirmOptOut, section },
+    ...{ path: `${optOutsPath}/:number/confirm`, operation: optOutsApi.confirmOptOut },
     fromForm: () => ({}),
     act: async ({ param, now }) => {
       const number = numberOf(param("number"));
@@ -67,7 +66,7 @@ function addOptOutActions(actions: Actions, { optOuts }: WishPorts): void {
     },
   });
   actions.describe({
-    ...{ path: `${optOutsPath}/:number/lift`, operation: optOutsApi.liftOptOut, section },
+    ...{ path: `${optOutsPath}/:number/lift`, operation: optOutsApi.liftOptOut },
     act: async ({ body, param, now }) => {
       const number = numberOf(param("number"));
       return optOutChanged(number && (await optOuts.lift(number, body.words, now)), "opt-out-lifted");
@@ -92,7 +91,7 @@ function optOutChanged(optOut: OptOut | null | 0, action: keyof typeof optOutWor
 
 function addComplaintActions(actions: Actions, { complaints }: WishPorts): void {
   actions.describe({
-    ...{ path: complaintsPath, operation: optOutsApi.addComplaint, section },
+    ...{ path: complaintsPath, operation: optOutsApi.addComplaint },
     act: async ({ body, now }) => {
       const target = readTarget(body.target, "networks");
       if (typeof target === "string") return badTarget(target);
@@ -102,7 +101,7 @@ function addComplaintActions(actions: Actions, { complaints }: WishPorts): void 
     },
   });
   actions.describe({
-    ...{ path: `${complaintsPath}/:number/close`, operation: optOutsApi.closeComplaint, section },
+    ...{ path: `${complaintsPath}/:number/close`, operation: optOutsApi.closeComplaint },
     act: async ({ body, param, now }) => {
       const number = numberOf(param("number"));
       const closed = number && (await complaints.close(number, body.words, now));

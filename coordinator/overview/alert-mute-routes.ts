@@ -9,12 +9,10 @@ import { type AlertName, alertNames } from "./alert-rules.ts";
 import { overviewApi } from "./overview-api.ts";
 
 const hourMs = 3_600_000;
-const section = "/" as const;
-
 export function alertMuteRoutes(store: AlertMuteStore): WebPart {
   return ({ actions }) => {
     actions.describe({
-      ...{ path: "/alerts/:name/mute", operation: overviewApi.muteAlert, section },
+      ...{ path: "/alerts/:name/mute", operation: overviewApi.muteAlert },
       fromForm: ({ target = "", hours = "", reason = "" }) => ({
         target: target === "" ? null : target,
         hours: Number(hours),
@@ -23,7 +21,7 @@ export function alertMuteRoutes(store: AlertMuteStore): WebPart {
       act: async (asked) => await mute(asked, store),
     });
     actions.describe({
-      ...{ path: "/alerts/:name/unmute", operation: overviewApi.unmuteAlert, section },
+      ...{ path: "/alerts/:name/unmute", operation: overviewApi.unmuteAlert },
       fromForm: ({ target = "" }) => ({ target: target === "" ? null : target }),
       act: async (asked) => await unmute(asked, store),
     });

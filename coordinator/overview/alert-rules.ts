@@ -2,7 +2,7 @@
  * What operators are told. Each rule is one object: its name, how bad it is, from where on it finds something, what it says and
  * what to do. Page, command, metrics and mail derive from the list; its name is its heading in ops/runbook/monitoring.md.
  */
-import { bytesText } from "#core/format";
+import { bytesText, leastSamples } from "#core/format";
 import {
   type Acknowledgement,
   type AlertChannel,
@@ -66,8 +66,6 @@ const dayMs = 86_400_000;
 const leastFetches = 50;
 /** Less than this fetched in a day is too little to judge by: some 250 pages of the usual 40 kB. */
 const leastFetchedBytes = 10_000_000;
-/** With fewer samples a few odd ones decide. */
-const leastSamples = 30;
 /** Of rules that ask yes or no. */
 const anything = 0;
 /** Its crawlers have gone to others by then (crawlers/coordinator-presence-store). */

@@ -4,7 +4,7 @@ import type { ChartHistory } from "#core/chart-history";
 import { leastSamples, sampledShare } from "#core/format";
 import { blameNames } from "../fleet/crawler-page.ts";
 import type { Blame, FailureLine, FailureShares } from "../fleet/fleet-view.ts";
-import { crawlerOr, empty, fleetHead, options, tile } from "../web/components.ts";
+import { crawlerOr, empty, options, tile, titleRow } from "../web/components.ts";
 import { type FilterChip, filterChips } from "../web/filter-chips.ts";
 import { askAbout, countText, instant, percentText } from "../web/format.ts";
 import { type Html, html, nothing, pathWith } from "../web/html.ts";
@@ -35,7 +35,7 @@ function chipsOf({ blame, crawler, host }: FailuresPage): FilterChip[] {
 
 export function failuresBody(page: FailuresPage, viewer: PageViewer): Html {
   const { blame, crawler, host, hours, latest, isCut } = page;
-  return html`${fleetHead("/fleet/failures", viewer, "Failed fetches")}
+  return html`${titleRow("Failed fetches")}
 <form class="filter-row fleet-filters" method="get" action="/fleet/failures" role="search" aria-label="Failed fetches">
 <label>The fault of <select name="blame">${options([["", "anybody"], ...blames.map((one) => [one, blameNames[one]] as const)], blame)}</select></label>
 <label>Crawler <input name="crawler" value="${crawler}" maxlength="63" size="14"></label>

@@ -1,6 +1,6 @@
 /** Hosts that are being crawled now: by whom, how fast, and what keeps them from going faster. */
 import { mayDo } from "#core/actor";
-import { fleetHead } from "../web/components.ts";
+import { titleRow } from "../web/components.ts";
 import { ago, askAbout, countText, crawlerLink } from "../web/format.ts";
 import { type CsvTable, type Html, html, nothing, pathWith } from "../web/html.ts";
 import type { PageViewer } from "../web/page-frame.ts";
@@ -16,7 +16,7 @@ const sortWords: Readonly<Record<InHandSort, string>> = {
 
 export function inHandBody(view: HostsInHand, sort: InHandSort, viewer: PageViewer): Html {
   const { hosts, shown } = view;
-  return html`${fleetHead("/fleet/in-hand", viewer, "Hosts in progress")}
+  return html`${titleRow("Hosts in progress")}
 <p class="lead">${hosts === 0 ? html`<strong>No host is being crawled.</strong> What is due and waits: <a href="/fleet/queue">queue</a>.` : html`<strong>${countText(hosts)} ${hosts === 1 ? "host is" : "hosts are"} being crawled now</strong>, each by one crawler. What waits: <a href="/fleet/queue">queue</a>.${mayDo(viewer.actor, "policy-write") ? html` To slow a site down: <a href="/fleet/site-caps">caps</a>.` : nothing}`}</p>
 ${hosts === 0 ? nothing : table(view, sort)}${shown.length < hosts ? html`<p class="small">${countText(shown.length)} of them; the CSV has more.</p>` : nothing}`;
 }

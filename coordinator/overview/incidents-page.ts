@@ -1,9 +1,8 @@
 /** Incidents: what was refused and why, by crawler, kind and hour. */
 import { type IncidentEntry, incidentDays } from "#core/incidents";
-import { crawlerOr, empty, fleetHead, options } from "../web/components.ts";
+import { crawlerOr, empty, options, titleRow } from "../web/components.ts";
 import { countText, instant } from "../web/format.ts";
 import { type Html, html, nothing } from "../web/html.ts";
-import type { PageViewer } from "../web/page-frame.ts";
 
 export const incidentSpans = ["24h", "7d", "30d", "90d"] as const;
 
@@ -23,9 +22,9 @@ const spanNames = [
   ["90d", `${incidentDays} days, all that are kept`],
 ] as const;
 
-export function incidentsBody(page: IncidentsPage, viewer: PageViewer): Html {
+export function incidentsBody(page: IncidentsPage): Html {
   const { crawler, kind, since, incidents, isCut } = page;
-  return html`${fleetHead("/fleet/incidents", viewer, "Incidents")}
+  return html`${titleRow("Incidents")}
 <p class="lead">What crawlers and strangers did that they should not have done. The same kind by the same crawler within an hour is one line that counts.</p>
 <form class="filter-row fleet-filters" method="get" action="/fleet/incidents" role="search" aria-label="Incidents">
 <label>Crawler <input name="crawler" value="${crawler}" maxlength="63" size="14"></label>

@@ -1,10 +1,9 @@
 /** What is due and not being fetched: how long it has waited, for what, and the hosts that wait longest. */
 
 import type { ChartHistory } from "#core/chart-history";
-import { fleetHead } from "../web/components.ts";
+import { titleRow } from "../web/components.ts";
 import { ago, askAbout, countText, crawlerLink } from "../web/format.ts";
 import { type CsvTable, type Html, html, nothing } from "../web/html.ts";
-import type { PageViewer } from "../web/page-frame.ts";
 import { historySection } from "../web/time-chart.ts";
 import { queueTable } from "./overview-page.ts";
 import {
@@ -28,9 +27,9 @@ export interface QueueView {
   readonly history: ChartHistory;
 }
 
-export function queueBody(view: QueueView, viewer: PageViewer): Html {
+export function queueBody(view: QueueView): Html {
   const { ages, reason } = view;
-  return html`${fleetHead("/fleet/queue", viewer, "Queue")}
+  return html`${titleRow("Queue")}
 <p class="lead">${leadWords(ages)} ${verdictWords(ages)}<a href="/fleet/in-hand">Hosts in progress</a></p>
 <p class="small">A host waits from the moment when its longest due URL could have been fetched until a crawler has it. It is counted under the first thing in its way.</p>
 ${ages.hosts === 0 ? nothing : html`<section>${queueTable(ages)}</section>`}

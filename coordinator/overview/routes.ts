@@ -50,31 +50,26 @@ export function addOverviewViews(views: Views, ports: OverviewViewPorts): void {
   views.describe({
     path: "/",
     operation: overviewApi.overview,
-    section: "/",
     view: async (asked) => await overviewView(asked, ports),
   });
   views.describe({
     path: "/alerts",
     operation: overviewApi.alerts,
-    section: "/",
     view: async (asked) => await alertsView(asked, ports),
   });
   views.describe({
     path: "/fleet/queue",
     operation: overviewApi.queue,
-    section: "/fleet",
     view: async (asked) => await queueView(asked, ports),
   });
   views.describe({
     path: "/fleet/in-hand",
     operation: overviewApi.hostsInHand,
-    section: "/fleet",
     view: async (asked) => await inHandView(asked, ports),
   });
   views.describe({
     path: "/accuracy",
     operation: overviewApi.accuracy,
-    section: "/",
     view: async (asked) => await accuracyView(asked, ports),
   });
 }
@@ -125,7 +120,7 @@ async function queueView(asked: AskedView, { reads }: OverviewViewPorts) {
     status: 200,
     value,
     title: "Queue",
-    body: (visit: Visit) => queueBody(value, visit),
+    body: () => queueBody(value),
     csv: () => queueCsv(value),
   };
 }

@@ -4,10 +4,9 @@ import type { ChartHistory } from "#core/chart-history";
 import { spanWords } from "#core/format";
 import { type TimeRange, timeRange } from "#core/time-range";
 import type { WebPart } from "../web/actions.ts";
-import { empty, fact, fleetHead } from "../web/components.ts";
+import { empty, fact, titleRow } from "../web/components.ts";
 import { countText, instant, percentText, sentence } from "../web/format.ts";
 import { type CsvTable, type Html, html, nothing } from "../web/html.ts";
-import type { PageViewer } from "../web/page-frame.ts";
 import { historySection } from "../web/time-chart.ts";
 import type { PlannedGroup, RecrawlPlan, RecrawlPlanStore } from "./make-plan.ts";
 import { recrawlApi } from "./recrawl-api.ts";
@@ -21,7 +20,7 @@ export type RecrawlCharts = (range: TimeRange) => Promise<ChartHistory>;
 export function recrawlRoutes(store: Pick<RecrawlPlanStore, "history">, charts: RecrawlCharts): WebPart {
   return ({ views }) => {
     views.describe({
-      ...{ path: "/fleet/recrawl", operation: recrawlApi.recrawlPlans, section: "/fleet" },
+      ...{ path: "/fleet/recrawl", operation: recrawlApi.recrawlPlans },
       view: async ({ query, now }) => {
         const [answer, history] = await Promise.all([
           recrawlAnswer(store, plansShown, now),
@@ -32,7 +31,7 @@ export function recrawlRoutes(store: Pick<RecrawlPlanStore, "history">, charts: 
           status: 200,
           value,
           title: "Recrawl",
-          body: (visit) => recrawlBody(value, visit),
+          body: () => recrawlBody(value),
           csv: () => plansCsv(value),
         };
       },
@@ -112,19 +111,18 @@ function toldPlan(plan: RecrawlPlan): ToldPlan {
 }
 
 /** What happens where no plan was ever made. */
-export const noPlanWords =
-  "No plan was made yet: every page is fetched again after the same interval (policy recrawl.intervalHours). iir and icr begin when half of the pages were compared often enough, with at least as many hosts and channels as recrawl.groups.";
+export const noPlan = {
+  what: "No plan was made yet: every page is fetched again after the same interval (policy recrawl.intervalHours).",
+  then: "iir and icr begin when half of the pages were compared often enough, with at least as many hosts and channels as recrawl.groups.",
+} as const;
 
 // How often pages are fetched again: the plan in force with its groups and rates, and why each plan was made.
 
-function recrawlBody(
-  { plans, history }: RecrawlAnswer & { readonly history: ChartHistory },
-  viewer: PageViewer,
-): Html {
+function recrawlBody({ plans, history }: RecrawlAnswer & { readonly history: ChartHistory }): Html {
   const [plan] = plans;
-  return html`${fleetHead("/fleet/recrawl", viewer, "Recrawl")}
+  return html`${titleRow("Recrawl")}
 <p class="lead">When a page is fetched again follows from how often it changes, how much it matters, and what the fleet manages. The strategy is the policy <a href="/policies">recrawl.strategy</a>.</p>
-${plan === undefined ? empty(noPlanWords, html`${nothing}`) : html`${inForce(plan)}${historySection("/fleet/recrawl", {}, history)}${planTable(plans)}`}`;
+${plan === undefined ? empty(noPlan.what, noPlan.then) : html`${inForce(plan)}${historySection("/fleet/recrawl", {}, history)}${planTable(plans)}`}`;
 }
 
 function inForce(plan: ToldPlan): Html {

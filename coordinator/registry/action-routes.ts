@@ -15,8 +15,6 @@ import {
 } from "./registry-view.ts";
 
 const ticked = (value: string | undefined) => value !== undefined;
-const base = { section: "/registry" } as const;
-
 /** What is no number stays as it is, to be refused by its name. */
 const typedNumber = (text: string | undefined) => {
   const value = numberOrNull(text);
@@ -25,7 +23,6 @@ const typedNumber = (text: string | undefined) => {
 
 export function addRegistryActions(actions: Actions, ports: RegistryPorts): void {
   actions.describe({
-    ...base,
     path: "/registry/fetch",
     operation: registryJobApi.fetchRegistry,
     fromForm: ({ acceptSmaller }) => ({ acceptSmaller: ticked(acceptSmaller) }),
@@ -33,7 +30,6 @@ export function addRegistryActions(actions: Actions, ports: RegistryPorts): void
       await start(asked, ports, { type: "fetch", acceptSmaller: asked.body.acceptSmaller }),
   });
   actions.describe({
-    ...base,
     path: "/registry/plan",
     operation: registryJobApi.planRegistry,
     fromForm: ({ from = "cache" }) =>
@@ -41,7 +37,6 @@ export function addRegistryActions(actions: Actions, ports: RegistryPorts): void
     act: async (asked) => await plan(asked, ports),
   });
   actions.describe({
-    ...base,
     path: "/registry/apply",
     operation: registryJobApi.applyRegistry,
     fromForm: ({ planId, confirmShrinkage, removeInUse }) => ({
@@ -52,7 +47,6 @@ export function addRegistryActions(actions: Actions, ports: RegistryPorts): void
     act: async (asked) => await apply(asked, ports),
   });
   actions.describe({
-    ...base,
     path: "/registry/rollback",
     operation: registryJobApi.rollBackRegistry,
     fromForm: (values) => {
@@ -65,14 +59,12 @@ export function addRegistryActions(actions: Actions, ports: RegistryPorts): void
     act: async (asked) => await rollBack(asked, ports),
   });
   actions.describe({
-    ...base,
     path: "/registry/rollforward",
     operation: registryJobApi.rollForwardRegistry,
     fromForm: ({ generation }) => ({ generation: Number(generation) }),
     act: async (asked) => await goForward(asked, ports),
   });
   actions.describe({
-    ...base,
     path: "/registry/cancel",
     operation: registryJobApi.cancelRegistryJob,
     fromForm: ({ jobId }) => ({ jobId: Number(jobId) }),

@@ -18,8 +18,6 @@ import { knownPlan, type RegistryPorts, registryValue, seenJob } from "./registr
 
 const jobsListed = 100;
 const mayAct = (visit: Visit) => visit.formToken !== null && mayDo(visit.actor, "registry-write");
-const base = { section: "/registry" } as const;
-
 export function registryRoutes(ports: RegistryPorts): WebPart {
   return ({ app, views, actions }) => {
     addViews(views, ports);
@@ -31,7 +29,6 @@ export function registryRoutes(ports: RegistryPorts): WebPart {
 
 function addViews(views: Views, ports: RegistryPorts): void {
   views.describe({
-    ...base,
     path: "/registry",
     operation: registryApi.registry,
     view: async ({ visit, now }) => {
@@ -41,7 +38,6 @@ function addViews(views: Views, ports: RegistryPorts): void {
     },
   });
   views.describe({
-    ...base,
     path: "/registry/jobs",
     operation: registryJobApi.registryJobs,
     view: async ({ visit }) => {
@@ -50,13 +46,11 @@ function addViews(views: Views, ports: RegistryPorts): void {
     },
   });
   views.describe({
-    ...base,
     path: "/registry/jobs/:jobId",
     operation: registryJobApi.registryJob,
     view: async (asked) => await showJob(asked, ports),
   });
   views.describe({
-    ...base,
     path: "/registry/plans/:jobId",
     operation: registryJobApi.registryPlan,
     view: async (asked) => await showPlan(asked, ports),

@@ -2,7 +2,7 @@
 
 import { mayDo } from "#core/actor";
 import type { Actions, Outcome } from "../web/actions.ts";
-import { buttonForm, crawlerOr, empty, fleetHead } from "../web/components.ts";
+import { buttonForm, crawlerOr, empty, titleRow } from "../web/components.ts";
 import { usageFault } from "../web/form-fields.ts";
 import { countText, instant } from "../web/format.ts";
 import { type Html, html, nothing } from "../web/html.ts";
@@ -18,7 +18,6 @@ import type {
 } from "./release-store.ts";
 import { versionsApi } from "./releases-api.ts";
 
-const section = "/fleet" as const;
 const goTo = "/fleet/versions";
 
 interface VersionPorts {
@@ -28,7 +27,7 @@ interface VersionPorts {
 
 export function addVersionRoutes(views: Views, actions: Actions, ports: VersionPorts): void {
   views.describe({
-    ...{ path: goTo, operation: versionsApi.fleetVersions, section },
+    ...{ path: goTo, operation: versionsApi.fleetVersions },
     view: async ({ now }) => {
       const [releases, docks] = await Promise.all([releaseLines(ports, now), ports.releaseFleet.docks()]);
       const value = {
@@ -44,18 +43,18 @@ export function addVersionRoutes(views: Views, actions: Actions, ports: VersionP
     },
   });
   actions.describe({
-    ...{ path: `${goTo}/:version/stage`, operation: versionsApi.stageRelease, section },
+    ...{ path: `${goTo}/:version/stage`, operation: versionsApi.stageRelease },
     fromForm: ({ to = "", again }) => ({ to: to.trim(), again: again === "yes" }),
     act: async ({ body, param, now }) => await stage({ ...body, version: param("version") }, ports, now),
   });
   actions.describe({
-    ...{ path: `${goTo}/:version/auto`, operation: versionsApi.autoRelease, section },
+    ...{ path: `${goTo}/:version/auto`, operation: versionsApi.autoRelease },
     fromForm: () => ({}),
     act: async ({ body, param, now }) =>
       await stage({ version: param("version"), to: "one", ...body }, ports, now),
   });
   actions.describe({
-    ...{ path: `${goTo}/:version/hold`, operation: versionsApi.holdRelease, section },
+    ...{ path: `${goTo}/:version/hold`, operation: versionsApi.holdRelease },
     fromForm: () => ({}),
     act: async ({ body, param, now }) => await hold(param("version"), body.reason, { ports, now }),
   });
@@ -173,7 +172,7 @@ interface VersionsPage {
 const states = ["offered", "running", "returned", "pinned", "delayed", "refused"] as const;
 
 function versionsBody(page: VersionsPage, viewer: PageViewer, fault: string | null = null): Html {
-  return html`${fleetHead("/fleet/versions", viewer, "Versions")}
+  return html`${titleRow("Versions")}
 <p class="lead">A release is signed with <code>nearcrawl release sign</code>, or by the coordinator while its own key is valid. It is then offered to one crawler, to a percentage, to all; crawlers roll back by themselves from one that fails.</p>
 ${fault === null ? nothing : html`<p class="fault" role="alert">${fault}</p>`}
 ${

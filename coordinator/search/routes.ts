@@ -18,13 +18,11 @@ export function addSearchViews(views: Views, reads: SearchReads & PageReads): vo
   views.describe({
     path: "/search",
     operation: searchApi.search,
-    section: "/search",
     view: async (asked) => await searchView(asked, reads),
   });
   views.describe({
     path: "/pages",
     operation: searchApi.page,
-    section: "/search",
     view: async (asked) => await pageView(asked, reads),
   });
 }

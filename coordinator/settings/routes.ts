@@ -38,7 +38,6 @@ export function policyRoutes(ports: PolicyRoutePorts): WebPart {
     views.describe({
       path: "/policies",
       operation: settingsApi.policies,
-      section: "/policies",
       view: async ({ visit, query }) => {
         const list = query("show") || "basic";
         if (!isPolicyList(list)) return `show: must be one of ${policyLists.join(", ")}`;
@@ -53,7 +52,6 @@ export function policyRoutes(ports: PolicyRoutePorts): WebPart {
     actions.describe({
       path: "/policies/preview",
       operation: settingsApi.previewPolicies,
-      section: "/policies",
       fromForm: formBody,
       act: async ({ body }) => {
         const weighed = await weighPolicies(body, store);
@@ -76,7 +74,6 @@ export function policyRoutes(ports: PolicyRoutePorts): WebPart {
     actions.describe({
       path: "/policies",
       operation: settingsApi.changePolicies,
-      section: "/policies",
       fromForm: (values) => ({ ...formBody(values), words: values.words ?? "" }),
       act: async (action) => await save(action, store),
     });

@@ -1,6 +1,6 @@
 /** The page of caps: sites that operators have slowed down, and the form for another one. */
 import { mayDo } from "#core/actor";
-import { buttonForm, fleetHead } from "../web/components.ts";
+import { buttonForm, titleRow } from "../web/components.ts";
 import { askAbout, countText, instant } from "../web/format.ts";
 import { type CsvTable, type Html, html, nothing } from "../web/html.ts";
 import { formToken, type PageViewer } from "../web/page-frame.ts";
@@ -15,7 +15,7 @@ export interface SiteCapsPage {
 
 export function siteCapsBody({ caps, viewer, typed }: SiteCapsPage): Html {
   const mayChange = mayDo(viewer.actor, "policy-write");
-  return html`${fleetHead("/fleet/site-caps", viewer, "Caps on sites")}
+  return html`${titleRow("Caps on sites")}
 <p class="lead">A cap is the shortest time between two requests to a host of a site. robots.txt, the site's answers and the <a href="/policies?show=all#pace">usual pace</a> apply as well; the slowest wins.</p>
 ${typed ? html`<p class="fault" role="alert">${typed.fault}</p>` : list(caps, viewer, mayChange)}
 ${mayChange ? form(viewer, typed?.values ?? {}) : nothing}`;

@@ -6,13 +6,12 @@ import { siteCapsBody, siteCapsCsv } from "./page.ts";
 import { capChange, capRemoval, readDelayMs, readSite, type SiteCapStore } from "./site-cap.ts";
 import { siteCapsApi } from "./site-caps-api.ts";
 
-const section = "/fleet" as const;
 const path = "/fleet/site-caps";
 
 export function siteCapRoutes(store: SiteCapStore): WebPart {
   return ({ views, actions }) => {
     views.describe({
-      ...{ path, operation: siteCapsApi.siteCaps, section },
+      ...{ path, operation: siteCapsApi.siteCaps },
       view: async () => {
         const caps = await store.list();
         return {
@@ -25,7 +24,7 @@ export function siteCapRoutes(store: SiteCapStore): WebPart {
       },
     });
     actions.describe({
-      ...{ path, operation: siteCapsApi.setSiteCap, section },
+      ...{ path, operation: siteCapsApi.setSiteCap },
       fromForm: ({ site = "", seconds = "", words = "" }) => ({
         ...{ site, words },
         seconds: seconds.trim() === "" ? Number.NaN : Number(seconds),
@@ -34,7 +33,7 @@ export function siteCapRoutes(store: SiteCapStore): WebPart {
       act: async (asked) => await set(asked, store),
     });
     actions.describe({
-      ...{ path: `${path}/:site/remove`, operation: siteCapsApi.removeSiteCap, section },
+      ...{ path: `${path}/:site/remove`, operation: siteCapsApi.removeSiteCap },
       fromForm: () => ({}),
       act: async (asked) => await remove(asked, store),
     });

@@ -1,6 +1,6 @@
 /** The page of one host: what it is and how it stands, and one of its parts. */
 import { mayDo } from "#core/actor";
-import { bytesText, howMany, msText, spanWords, whenWords } from "#core/format";
+import { bytesText, howMany, leastSamples, msText, spanWords, whenWords } from "#core/format";
 import { rangeQuery, rangeWords } from "#core/time-range";
 import { perHourWords } from "#protocol/pace-words";
 import { differenceList } from "../changes/difference-page.ts";
@@ -145,9 +145,6 @@ function partBody(page: SitePage, site: Site): Html {
 
 // Overview.
 
-/** A share of fewer tells nothing yet. */
-const fewest = 30;
-
 function overviewPart(
   { urls, freshness, freshDays, failures }: SiteOverview,
   site: Site,
@@ -190,9 +187,9 @@ function freshnessBody({
     ["30 to 90 days ago", within90Days - within30Days],
     ["earlier", pages - within90Days],
   ];
-  const share = (count: number) => (pages < fewest ? "" : percentText(count / pages));
+  const share = (count: number) => (pages < leastSamples ? "" : percentText(count / pages));
   return html`<p class="lead">Of ${howMany(pages, "page")} ${
-    pages < fewest
+    pages < leastSamples
       ? html`(too few yet for shares), ${countText(withinDay)} were fetched within a day, ${countText(within7Days)} within 7 days and ${countText(within30Days)} within 30`
       : html`<strong>${percentText(withinDay / pages)}</strong> were fetched within a day, <strong>${percentText(within7Days / pages)}</strong> within 7 days, <strong>${percentText(within30Days / pages)}</strong> within 30`
   }.${oldestAt === null ? nothing : html` The oldest: ${instant(oldestAt)}.`}</p>
@@ -234,7 +231,7 @@ function failuresBody(failures: SiteOverview["failures"], { asked, answer }: Sit
     return empty(`Nothing of it was fetched in ${rangeWords(asked.range)}.`, "Choose a longer range above.");
   const failed = failures.kinds.reduce((sum, { fetches }) => sum + fetches, 0);
   const share =
-    failures.fetches < fewest ? "too few yet for a share" : percentText(failed / failures.fetches);
+    failures.fetches < leastSamples ? "too few yet for a share" : percentText(failed / failures.fetches);
   const lines = (Object.keys(blameNames) as Blame[]).filter((blame) =>
     failures.points.some((point) => point[blame] > 0),
   );
@@ -487,7 +484,7 @@ ${
 ${tile("Connecting", msOrDash(all.rttMs), "median: one round trip")}
 ${tile("First byte", msOrDash(all.firstByteMs), "median")}
 ${tile("Whole page", msOrDash(all.totalMs), "median")}
-${tile("Answers", countText(all.samples), all.samples < fewest ? "too few yet for firm figures" : `${bytesText(all.wireBytes)} over the wire${speed.more ? "; the latest of more" : ""}`)}
+${tile("Answers", countText(all.samples), all.samples < leastSamples ? "too few yet for firm figures" : `${bytesText(all.wireBytes)} over the wire${speed.more ? "; the latest of more" : ""}`)}
 </dl>
 ${timeChart({ title: "Connecting and first byte", range, marks, text: msText, series: [line("Connecting", ({ rttMs }) => rttMs), line("First byte", ({ firstByteMs }) => firstByteMs)] })}
 ${timeChart({ title: "Downloading a page", range, marks, text: msText, series: [line("Whole page", ({ totalMs }) => totalMs)] })}

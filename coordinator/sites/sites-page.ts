@@ -154,7 +154,7 @@ const columns: readonly Column[] = [
   { title: "Fetched", sort: "fetched", cell: ({ fetchedAt }, now) => since(fetchedAt, now, "its crawler's") },
   { title: "Added", sort: "added", cell: ({ addedAt }, now) => since(addedAt, now, "the coordinator's") },
   { title: "RTT", sort: "rtt", isNumber: true, cell: ({ rttMs }) => html`${msOrDash(rttMs)}` },
-  { title: "Fetched bytes", sort: "bytes", isNumber: true, cell: ({ bytes }) => html`${bytesText(bytes)}` },
+  { title: "Bytes", sort: "bytes", isNumber: true, cell: ({ bytes }) => html`${bytesText(bytes)}` },
 ];
 
 const ariaSorts: Readonly<Record<Direction, string>> = { up: "ascending", down: "descending" };
@@ -210,7 +210,7 @@ function failuresCell({ host, failures, fetches }: ListedSite): Html {
   const figure =
     failures === 0
       ? html`0`
-      : html`<a href="${pathWith("/fleet/failures", { host, hours: 24 })}">${countText(failures)}</a>`;
+      : html`<a href="/sites/${encodeURIComponent(host)}#failures">${countText(failures)}</a>`;
   return html`${figure}<span class="small">of ${countText(fetches)}</span>`;
 }
 

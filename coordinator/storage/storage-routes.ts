@@ -10,7 +10,7 @@ import { type StorageAnswer, type StoredTable, sizeOf } from "./table-ends.ts";
 export function storageRoutes(read: (now: Date) => Promise<StorageAnswer>): WebPart {
   return ({ views }) => {
     views.describe({
-      ...{ path: "/storage", operation: storageApi.storage, section: "/policies" },
+      ...{ path: "/storage", operation: storageApi.storage },
       view: async ({ now }) => {
         const value = await read(now);
         return {

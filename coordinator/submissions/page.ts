@@ -19,11 +19,11 @@ export function submitBody({ submissions, viewer, typed }: SubmitPage): Html {
   return html`<h1>Submit URLs</h1>
 <p class="lead">Each URL is answered at once, and its receipt tells who fetches it, when about, and what came of it. A sitemap's or feed's URL brings in what it lists of its own host.</p>
 ${typed ? html`<p class="fault" role="alert">${typed.fault}</p>` : nothing}
-<form class="submit-form" method="post" action="/submit">${formToken(viewer)}
+<form class="form submit-form" method="post" action="/submit">${formToken(viewer)}
 <div><label for="submit-urls">URLs, one in a line, ${countText(submissionBounds.urls)} at most</label><textarea id="submit-urls" name="urls" rows="6" required spellcheck="false" placeholder="https://www.example.org/">${urls}</textarea></div>
 <fieldset><legend>What is to be done</legend>
-<label><input type="radio" name="deed" value="add"${chosen("add")}> Crawl them: what is known already keeps its turn</label>
-<label><input type="radio" name="deed" value="recrawl"${chosen("recrawl")}> Fetch again now what is known already, as politely as ever</label></fieldset>
+<label class="choice"><input type="radio" name="deed" value="add"${chosen("add")}> Crawl them: what is known already keeps its turn</label>
+<label class="choice"><input type="radio" name="deed" value="recrawl"${chosen("recrawl")}> Fetch again now what is known already, as politely as ever</label></fieldset>
 <button>Submit</button></form>
 <p class="small">Longer lists, on the coordinator's machine: <code>nearcrawl urls add FILE</code>. Programs: <code>POST /api/urls</code> with a token of scope url-write.</p>
 ${typed ? nothing : latest(submissions)}`;

@@ -17,7 +17,6 @@ export interface SubmissionPorts {
   readonly allowSpecialPurpose: AllowedSpecialPurpose;
 }
 
-const section = "/search" as const;
 const shownUrls = 100;
 const shownSubmissions = 20;
 const mostBytes = 1024 * 1024;
@@ -26,7 +25,7 @@ export function submissionRoutes(ports: SubmissionPorts): WebPart {
   const { store } = ports;
   return ({ views, actions }) => {
     views.describe({
-      ...{ path: "/submit", operation: submissionsApi.submissions, section },
+      ...{ path: "/submit", operation: submissionsApi.submissions },
       view: async () => {
         const submissions = await store.latest(shownSubmissions);
         return {
@@ -38,13 +37,13 @@ export function submissionRoutes(ports: SubmissionPorts): WebPart {
       },
     });
     actions.describe({
-      ...{ path: "/submit", operation: submissionsApi.submitUrls, section, mostBytes },
+      ...{ path: "/submit", operation: submissionsApi.submitUrls, mostBytes },
       fromForm: ({ urls = "", deed = "add" }) => ({ urls: linesOf(urls), deed }),
       refill: (values, viewer, fault) => submitBody({ submissions: [], viewer, typed: { values, fault } }),
       act: async (asked) => await submit(asked, ports),
     });
     views.describe({
-      ...{ path: "/submissions/:number", operation: submissionsApi.submission, section },
+      ...{ path: "/submissions/:number", operation: submissionsApi.submission },
       view: async ({ param, query, now }) => {
         const receipt = await receiptOf(store, { number: param("number"), after: query("after"), now });
         if (receipt === null) return null;

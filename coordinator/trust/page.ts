@@ -1,7 +1,7 @@
 /** Whether each crawler is trusted: comparisons of its pages with others', those that are not trusted first. */
 import { mayDo } from "#core/actor";
 import type { ChartHistory } from "#core/chart-history";
-import { buttonForm, crawlerPath, empty, fleetHead } from "../web/components.ts";
+import { buttonForm, crawlerPath, empty, titleRow } from "../web/components.ts";
 import { countText, instant } from "../web/format.ts";
 import { type Html, html, nothing } from "../web/html.ts";
 import type { PageViewer } from "../web/page-frame.ts";
@@ -10,7 +10,7 @@ import { standingWords } from "./judge-crawler.ts";
 import type { TrustLine } from "./reads.ts";
 
 export function trustBody(lines: readonly TrustLine[], history: ChartHistory, viewer: PageViewer): Html {
-  return html`${fleetHead("/fleet/trust", viewer, "Trust")}
+  return html`${titleRow("Trust")}
 <p class="lead">One page of a hundred is fetched again by a second crawler and compared. Who stands alone too often, over different hosts, is drained, and its recent pages are fetched again by others. With fewer than three crawlers nothing can be judged.</p>
 ${lines.length === 0 ? empty("No crawler is registered yet.", html`<a href="/fleet/invitations">Invite one</a>`) : table(lines, viewer)}
 ${historySection("/fleet/trust", {}, history)}`;

@@ -24,7 +24,6 @@ export function graphRoutes({ latest, ranksAt: ranksMade }: GraphRoutePorts): We
     views.describe({
       path: "/graph",
       operation: graphApi.graph,
-      section: "/explore",
       view: async () => {
         const [kept, made] = await Promise.all([latest(), ranksMade()]);
         const title = "Web graph";

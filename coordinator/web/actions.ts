@@ -68,8 +68,6 @@ export interface Action<Schema extends z.ZodType> {
   readonly path: string;
   /** Null: for people alone. */
   readonly api: string | null;
-  /** Not read: the navigation knows a page by its path. */
-  readonly section?: string | null;
   /** Null: for everybody who has signed in. */
   readonly needs: Scope | null;
   /** The parameter that names a crawler: with `partnersToo`, partners may do this with their own. */

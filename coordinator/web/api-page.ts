@@ -29,7 +29,7 @@ function apiBody(api: OpenApi): Html {
   const groups = groupsOf(operationsOf(api));
   return html`<h1>API</h1>
 <p class="lead">${api.info.summary}</p>
-<p>${api.info.description}</p>
+<p>${withCode(api.info.description)}</p>
 <p class="actions"><a class="button quiet slim" href="/api/openapi.json">OpenAPI ${api.openapi} as JSON</a></p>
 <nav class="small jumps" aria-label="Groups of operations">${[...groups.keys(), "errors"].map((name) => html`<a href="#${name}">${titleOf(name)}</a> `)}</nav>
 ${[...groups].map(([name, operations]) => group(name, operations))}
@@ -281,7 +281,6 @@ export function addApiRoutes(
   views.add({
     path: "/api",
     api: "/api/operations",
-    section: null,
     needs: null,
     view: async ({ query, request }): Promise<Shown | null> => {
       const name = query("operation");
@@ -320,4 +319,9 @@ function askedOrigin(request: FastifyRequest, publicUrl: string | null): string 
   if (publicUrl !== null) return new URL(publicUrl).origin;
   const { localAddress = "127.0.0.1", localPort = 80 } = socket;
   return `http://${hostInUrl(localAddress)}:${localPort}`;
+}
+
+/** What stands between backticks is code. */
+function withCode(text: string): Html {
+  return html`${text.split("`").map((part, at) => (at % 2 === 0 ? part : html`<code>${part}</code>`))}`;
 }

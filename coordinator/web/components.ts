@@ -9,11 +9,6 @@ export function titleRow(title: string, more: Html = nothing): Html {
   return html`<div class="title-row"><h1>${title}</h1>${more}</div>`;
 }
 
-/** As `titleRow`. */
-export function fleetHead(_path: string, _viewer: PageViewer, title: string, more: Html = nothing): Html {
-  return titleRow(title, more);
-}
-
 export function tile(name: string, figure: string | Html, more: Html | string = nothing): Html {
   return html`<div class="tile"><dt>${name}</dt><dd><span class="figure">${figure}</span>${
     more === nothing ? nothing : html`<span class="small">${more}</span>`

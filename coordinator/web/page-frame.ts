@@ -60,7 +60,7 @@ ${pageScript("find.js")}
 <header class="top">
 <div class="width">
 <a class="brand" href="${homeOf(viewer)}">${brandMark}<span>Nearcrawl</span></a>
-<nav class="groups" aria-label="Sections">${groups.map((group) => groupPart(group, place))}</nav>
+<nav class="groups" aria-label="Sections">${groups.map((group, at) => groupPart(group, place, place === null && at === 0))}</nav>
 ${mayDo(viewer.actor, "read") || viewer.signedInAs !== null ? findBox : nothing}
 ${frame.viewer ? account(viewer) : nothing}
 </div>
@@ -83,10 +83,10 @@ ${saveViewForm(frame, viewer)}
   return withCellLabels(page.markup);
 }
 
-/** Opened, it shows its entries; that of the page is open. Another is looked into without leaving the page. */
-function groupPart(group: NavigationGroup, place: NavigationPlace | null): Html {
+/** Opened, it shows its entries; that of the page is open, or the first. Another is looked into without leaving the page. */
+function groupPart(group: NavigationGroup, place: NavigationPlace | null, isFirst: boolean): Html {
   const isCurrent = group === place?.group;
-  return html`<details name="group"${isCurrent ? html` open` : nothing}><summary${isCurrent ? html` aria-current="true"` : nothing}>${group.name}</summary>
+  return html`<details name="group"${isCurrent || isFirst ? html` open` : nothing}><summary${isCurrent ? html` aria-current="true"` : nothing}>${group.name}</summary>
 <ul>${group.entries.map((entry) => html`<li>${entryLink(entry, place)}</li>`)}</ul></details>`;
 }
 

@@ -289,7 +289,8 @@ function scaleOf(known: readonly KnownPoint[], { text, fromZero = true, isDurati
   const lowest = values.reduce((one, other) => Math.min(one, other));
   const from = fromZero ? Math.min(0, lowest) : lowest;
   const to = fromZero ? Math.max(0, highest) : highest;
-  const leastStep = Math.max((to - from) / 4, Math.abs(to) * 1e-6, Number.MIN_VALUE * 1e6);
+  // Nothing but zeros stands below a 1.
+  const leastStep = Math.max((to - from) / 4, Math.abs(to) * 1e-6) || 1;
   const step = (isDuration ? tickSteps.find((one) => one >= leastStep) : undefined) ?? roundStep(leastStep);
   const least = Math.floor(from / step + 1e-9) * step;
   const most = Math.max(Math.ceil(to / step - 1e-9) * step, least + step);

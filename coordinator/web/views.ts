@@ -44,8 +44,6 @@ export interface DescribedView<One extends ApiOperation> extends Omit<ViewRoute,
 export interface ViewRoute {
   readonly path: string;
   readonly api: string;
-  /** Not read: the navigation knows a page by its path. */
-  readonly section?: string | null;
   /** Null: for everybody, whoever may read. */
   readonly needs: Scope | null;
   /** The parameter that names a crawler: partners may look at their own. */
@@ -64,8 +62,6 @@ export interface SentFile {
 
 export interface FileRoute {
   readonly path: string;
-  /** Not read: the navigation knows a page by its path. */
-  readonly section?: string | null;
   readonly needs: Scope | null;
   /** It takes its time, and bounds itself how many are sent at once. */
   readonly boundedElsewhere?: boolean;

@@ -30,7 +30,6 @@ export function addViews(views: Views, ports: ViewPorts): void {
   views.describe({
     path: "/who",
     operation: whoApi.who,
-    section: "/who",
     view: async (asked) => await whoView(asked, ports),
   });
   addSearchViews(views, ports.reads);

@@ -25,7 +25,6 @@ const boats: WebPart = ({ views, actions }) => {
   views.add({
     path: "/boats/:name",
     api: "/api/boats/:name",
-    section: null,
     needs: "fleet-read",
     crawlerIn: "name",
     view: async ({ visit }) => ({
@@ -38,7 +37,6 @@ const boats: WebPart = ({ views, actions }) => {
   actions.add({
     path: "/boats/:name/sink",
     api: "/api/boats/:name/sink",
-    section: null,
     needs: "fleet-write",
     body: z.strictObject({}),
     act: async ({ param }) => ({

@@ -49,7 +49,6 @@ function server(): FastifyInstance {
   new Views(app, { access, version: "0.1.0", now }).add({
     path: "/boats/:name",
     api: "/api/boats/:name",
-    section: null,
     needs: "read",
     crawlerIn: "name",
     view: async ({ param }) => ({
@@ -64,7 +63,6 @@ function server(): FastifyInstance {
   new Actions(app, { access, audit, version: "0.1.0", now }).add({
     path: "/boats/:name/sink",
     api: "/api/boats/:name/sink",
-    section: null,
     needs: "fleet-write",
     crawlerIn: "name",
     partnersToo: true,

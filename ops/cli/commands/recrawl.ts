@@ -3,7 +3,7 @@ import { Command } from "commander";
 import type { Pool } from "pg";
 import { createChartReads } from "#coordinator/overview/chart-reads";
 import { createRecrawlPlanStore } from "#coordinator/recrawl/plan-store";
-import { noPlanWords, type RecrawlAnswer, recrawlAnswer, type ToldPlan } from "#coordinator/recrawl/routes";
+import { noPlan, type RecrawlAnswer, recrawlAnswer, type ToldPlan } from "#coordinator/recrawl/routes";
 import { spanWords, whenWords } from "#core/format";
 import { boundedInteger } from "../bounded-number.ts";
 import { exitCodes } from "../exit-codes.ts";
@@ -45,7 +45,7 @@ async function recrawl(options: RecrawlOptions): Promise<void> {
 
 export function recrawlText({ plans, now }: RecrawlAnswer): string {
   const [plan] = plans;
-  if (plan === undefined) return noPlanWords;
+  if (plan === undefined) return `${noPlan.what} ${noPlan.then}`;
   const parts = [planText(plan, new Date(now))];
   if (plan.groups.length > 0) parts.push(groupsText(plan));
   parts.push(historyText(plans, new Date(now)));
