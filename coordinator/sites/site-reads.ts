@@ -11,13 +11,16 @@ import { answersText, countAnswers, statementLines } from "../results/stated-use
 import type { SiteLinks, SiteOverview, SiteRobots, SiteSpeed, SiteUrl, UrlFilter } from "./site-api.ts";
 
 /** URLs that are counted. */
-const mostCounted = 100_000;
+const mostCounted = 50_000;
 
 /** URLs that one part of a list looks at. */
 const mostLookedAt = 20_000;
 
 /** The latest fetches of a span of time. */
 const mostFetches = 50_000;
+
+/** Of those, what the days are worked out from: each costs more there. */
+const mostFreshFetches = 20_000;
 
 /** Pages of the index, whose rows are wide. */
 const mostPages = 5000;
@@ -116,7 +119,7 @@ export async function freshDays(
        from page_fetch
        where host_hash = $1 and outcome in ('fetched', 'unchanged') and fetched_at <= $2
        order by fetched_at desc
-       limit ${mostFetches}
+       limit ${mostFreshFetches}
      ), spans as (
        select day, least(day + interval '${freshForDays} days', lead(day) over (partition by url_hash order by day)) as until
        from (select distinct url_hash, day from looked) visits
