@@ -78,7 +78,7 @@ const place = (title: string, href: string, needs: Scope | null, words: string, 
 export const actionPlaces: readonly Place[] = [
   place(
     "Invite a crawler",
-    "/fleet/invitations",
+    "/fleet/invite",
     "fleet-write",
     "A link for a partner who joins",
     "add join",

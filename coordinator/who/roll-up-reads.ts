@@ -69,12 +69,18 @@ function smallSpace(space: SmallSpace): SpaceSql {
       where removed_in is null and first_address between $1::inet and $2::inet and last_address <= $2::inet`;
     return { sql, values: [space.first, space.last] };
   }
+  // One look into the index for each that it holds, whatever the planner expects of a range between two columns.
   const sql = `
     select distinct inside.subnet_id
     from subnet held
-    join subnet inside on inside.removed_in is null
-      and inside.first_address between held.first_address and held.last_address
-      and inside.last_address <= held.last_address
+    cross join lateral (
+      select i.subnet_id
+      from subnet i
+      where i.removed_in is null and i.first_address between held.first_address and held.last_address
+        and i.last_address <= held.last_address
+      order by i.first_address
+      offset 0
+    ) inside
     where held.holder_id = $1 and held.removed_in is null`;
   return { sql, values: [space.holderId] };
 }
