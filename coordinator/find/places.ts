@@ -76,13 +76,7 @@ const place = (title: string, href: string, needs: Scope | null, words: string, 
 });
 
 export const actionPlaces: readonly Place[] = [
-  place(
-    "Invite a crawler",
-    "/fleet/invite",
-    "fleet-write",
-    "A link for a partner who joins",
-    "add join",
-  ),
+  place("Invite a crawler", "/fleet/invite", "fleet-write", "A link for a partner who joins", "add join"),
   place(
     "Import registry data",
     "/registry",

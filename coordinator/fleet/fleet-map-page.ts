@@ -12,6 +12,9 @@ const height = (northEdge - southEdge) * unitsPerDegree;
 /** More names than this would only cover each other. */
 const namedLimit = 40;
 
+/** Crawlers with a spot that leads to them; of a larger fleet the others are dots, one for those at the same place. */
+const linkedLimit = 300;
+
 type PlacedCrawler = FleetLine & { readonly latitude: number; readonly longitude: number };
 
 /** Empty when no crawler has stated a place. */
@@ -23,8 +26,9 @@ export function fleetMap(fleet: readonly FleetLine[]): Html {
   return html`<svg class="map" viewBox="0 0 ${width} ${height}" role="group" aria-label="${mapLabel(placed)}">
 <path class="graticule" d="${graticule}"/>
 <path class="land" stroke-dasharray="0 ${landStepDegrees * unitsPerDegree}" d="${land}"/>
-${bySize.map((crawler) => marker(crawler, most))}
-<g class="names" aria-hidden="true">${nameLabels(placed.slice(0, namedLimit))}</g>
+${otherDots(bySize.slice(linkedLimit))}
+${bySize.slice(0, linkedLimit).map((crawler) => marker(crawler, most))}
+<g class="names" aria-hidden="true">${nameLabels(bySize.slice(0, namedLimit))}</g>
 </svg>`;
 }
 
@@ -49,6 +53,14 @@ function marker(crawler: PlacedCrawler, most: number): Html {
   const halo = round(2 + 13 * Math.sqrt(crawler.subnets / most));
   const title = `${crawler.name}${crawler.place ? `, ${crawler.place}` : ""}: ${crawler.state}, ${howMany(crawler.subnets, "subnet")}`;
   return html`<a href="/crawlers/${encodeURIComponent(crawler.name)}"><title>${title}</title><circle class="at ${crawler.state}" cx="${x(crawler.longitude)}" cy="${y(crawler.latitude)}" r="3" stroke-width="${halo}"/></a>`;
+}
+
+function otherDots(crawlers: readonly PlacedCrawler[]): Html {
+  if (crawlers.length === 0) return nothing;
+  const spots = crawlers.map(
+    ({ latitude, longitude }) => `M${Math.round(x(longitude))} ${Math.round(y(latitude))}h0`,
+  );
+  return html`<path class="others" d="${[...new Set(spots)].join("")}"><title>${howMany(crawlers.length, "crawler")} with fewer subnets</title></path>`;
 }
 
 interface Box {

@@ -16,11 +16,13 @@ ${lines.length === 0 ? empty("No crawler is registered yet.", html`<a href="/fle
 ${historySection("/fleet/trust", {}, history)}`;
 }
 
+const mostShown = 200;
+
 function table(lines: readonly TrustLine[], viewer: PageViewer): Html {
   const mayRestore = mayDo(viewer.actor, "fleet-write");
   return html`<div class="scroll"><table>
 <thead><tr><th scope="col">Crawler</th><th scope="col">Standing</th><th scope="col" class="number">Agree</th><th scope="col" class="number">Differ each time</th><th scope="col" class="number">Differed once</th><th scope="col" class="number">Score</th><th scope="col" class="number">Pages</th>${mayRestore ? html`<th scope="col"><span class="hidden">Trust again</span></th>` : nothing}</tr></thead>
-<tbody>${lines.map((line) => row(line, viewer, mayRestore))}</tbody></table></div>`;
+<tbody>${lines.slice(0, mostShown).map((line) => row(line, viewer, mayRestore))}</tbody></table></div>${lines.length <= mostShown ? nothing : html`<p class="small">The first ${mostShown} of ${countText(lines.length)}, those that are not trusted before all others; <a href="/api/fleet/trust">JSON</a> has all.</p>`}`;
 }
 
 function row(line: TrustLine, viewer: PageViewer, mayRestore: boolean): Html {
