@@ -113,7 +113,7 @@ function toldPlan(plan: RecrawlPlan): ToldPlan {
 /** What happens where no plan was ever made. */
 export const noPlan = {
   what: "No plan was made yet: every page is fetched again after the same interval (policy recrawl.intervalHours).",
-  then: "iir and icr begin when half of the pages were compared often enough, with at least as many hosts and channels as recrawl.groups.",
+  next: "iir and icr begin when half of the pages were compared often enough, with at least as many hosts and channels as recrawl.groups.",
 } as const;
 
 // How often pages are fetched again: the plan in force with its groups and rates, and why each plan was made.
@@ -122,7 +122,7 @@ function recrawlBody({ plans, history }: RecrawlAnswer & { readonly history: Cha
   const [plan] = plans;
   return html`${titleRow("Recrawl")}
 <p class="lead">When a page is fetched again follows from how often it changes, how much it matters, and what the fleet manages. The strategy is the policy <a href="/policies">recrawl.strategy</a>.</p>
-${plan === undefined ? empty(noPlan.what, noPlan.then) : html`${inForce(plan)}${historySection("/fleet/recrawl", {}, history)}${planTable(plans)}`}`;
+${plan === undefined ? empty(noPlan.what, noPlan.next) : html`${inForce(plan)}${historySection("/fleet/recrawl", {}, history)}${planTable(plans)}`}`;
 }
 
 function inForce(plan: ToldPlan): Html {

@@ -45,7 +45,7 @@ async function recrawl(options: RecrawlOptions): Promise<void> {
 
 export function recrawlText({ plans, now }: RecrawlAnswer): string {
   const [plan] = plans;
-  if (plan === undefined) return `${noPlan.what} ${noPlan.then}`;
+  if (plan === undefined) return `${noPlan.what} ${noPlan.next}`;
   const parts = [planText(plan, new Date(now))];
   if (plan.groups.length > 0) parts.push(groupsText(plan));
   parts.push(historyText(plans, new Date(now)));
