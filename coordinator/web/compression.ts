@@ -15,7 +15,7 @@ const leastBytes = 1024;
 const compressible =
   /^(?:text\/(?!event-stream)|image\/svg\+xml|application\/(?:[\w.-]+\+)?(?:json|javascript|xml)\b)/;
 
-/** Of levels that take about a millisecond for 50 KB, those that leave the least. */
+/** Cheap ones: what they leave of each page is in test/bench/results/pages.md. */
 const [brotliLevel, gzipLevel] = [4, 6];
 
 const toBrotli = promisify<Buffer, object, Buffer>(brotliCompress);
