@@ -1,6 +1,7 @@
 /** The explorer's page around its three views: where one is, which subnets are meant, what they are coloured by. */
 import { registries } from "../subnets/subnet.ts";
 import { pageScript } from "../web/assets.ts";
+import { skeleton } from "../web/components.ts";
 import { type Html, html, nothing, pathWith } from "../web/html.ts";
 import {
   type ExploreAnswer,
@@ -37,10 +38,8 @@ ${pageScript("explore.js")}`;
 }
 
 export function notReadyBody(progress: number): Html {
-  return html`
-<h1>Explore</h1>
-<div class="empty" role="status"><p>The explorer is reading the registry and the delegations into memory:
-${Math.round(100 * progress)} % done. Reload the page in a moment.</p></div>`;
+  return html`<h1>Explore</h1>
+${skeleton(`The explorer is reading the registry and the delegations into memory: ${Math.round(100 * progress)} % done. The page shows them as soon as they are there.`)}`;
 }
 
 function askingFrom(answer: ExploreAnswer, { filter, colouring, layout, measure }: ExploreQuestion): Asking {

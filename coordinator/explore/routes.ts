@@ -110,7 +110,13 @@ async function countryView({ query }: AskedView, ports: ExploreRoutePorts) {
 
 function notReadyView({ explorer }: ExploreRoutePorts) {
   const value = { error: { status: 503, message: notReady } };
-  return { status: 503, value, title: "Explore", body: () => notReadyBody(explorer.progress) };
+  return {
+    status: 503,
+    value,
+    title: "Explore",
+    refreshSeconds: 2,
+    body: () => notReadyBody(explorer.progress),
+  };
 }
 
 async function readyMap({ explorer, whenReady }: ExploreRoutePorts): Promise<ExploredMap | null> {

@@ -43,6 +43,7 @@ export function reportRoutes({ reads, crawl, organisations }: ReportRoutePorts):
     });
     views.describe({
       ...{ path: "/reports/organisations", operation: reportsApi.organisationsReport },
+      titleWhileSlow: "Organisations",
       view: async ({ now }) => {
         const value = await organisations(now);
         return {
@@ -54,6 +55,7 @@ export function reportRoutes({ reads, crawl, organisations }: ReportRoutePorts):
     });
     views.describe({
       ...{ path: "/reports/subnets", operation: reportsApi.subnetsReport },
+      titleWhileSlow: "Subnets served badly",
       view: async ({ now }) => {
         const value = await subnetsReport(await crawl(), reads, now);
         return {
@@ -65,6 +67,7 @@ export function reportRoutes({ reads, crawl, organisations }: ReportRoutePorts):
     });
     views.describe({
       ...{ path: "/reports/crawlers", operation: reportsApi.crawlersReport },
+      titleWhileSlow: "Crawlers that would be missed",
       view: async ({ now }) => {
         const value = crawlersReport(await crawl(), now);
         return {
@@ -76,6 +79,7 @@ export function reportRoutes({ reads, crawl, organisations }: ReportRoutePorts):
     });
     views.describe({
       ...{ path: "/reports/placement", operation: reportsApi.placementReport },
+      titleWhileSlow: "Where the next crawlers should stand",
       view: async ({ now }) => {
         const value = await placementReport(await crawl(), reads, now);
         return {

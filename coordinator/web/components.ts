@@ -87,6 +87,12 @@ export function empty(what: string, then: Html | string): Html {
   return html`<div class="empty"><p><strong>${what}</strong> ${then}</p></div>`;
 }
 
+/** In place of what is not there yet: its outline, and in words what is going on. */
+export function skeleton(words: Html | string): Html {
+  return html`<p class="lead" role="status">${words}</p>
+<div class="skeleton" aria-hidden="true"><div class="skeleton-tiles"><i></i><i></i><i></i><i></i></div><i></i><i></i><i></i><i></i><i></i><i></i></div>`;
+}
+
 /** Why somebody sees no buttons. */
 export function onlyOperators(actor: Actor, scope: Scope, what: string): Html {
   if (mayDo(actor, scope)) return nothing;

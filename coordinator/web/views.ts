@@ -7,8 +7,9 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { mayDo, type Scope } from "#core/actor";
 import { type Access, isRefusal, localPath, type Refusal, type Visit } from "./access.ts";
 import { type AnswerOf, type ApiOperation, routePath } from "./api-operation.ts";
+import { skeleton } from "./components.ts";
 import { sendError, wantsEvents, wantsJson } from "./guard.ts";
-import { type CsvTable, csvText, type Html } from "./html.ts";
+import { type CsvTable, csvText, type Html, html } from "./html.ts";
 import { pageFrame } from "./page-frame.ts";
 
 export interface Shown<Value = unknown> {
@@ -49,6 +50,11 @@ export interface ViewRoute {
   /** The parameter that names a crawler: partners may look at their own. */
   readonly crawlerIn?: string;
   readonly view: View;
+  /**
+   * Its answer may take seconds, and is kept for whoever asks again: a browser that waited for one gets a page of this title
+   * which asks again by itself.
+   */
+  readonly titleWhileSlow?: string;
   /** The same as server-sent events, for who accepts only those; it bounds itself how many are sent at once. */
   readonly events?: (request: FastifyRequest, reply: FastifyReply) => Promise<FastifyReply | undefined>;
 }
@@ -120,7 +126,10 @@ export class Views {
     const visit = await this.#visitOf(route, request, reply);
     if (visit === null) return reply;
     if (route.events !== undefined && wantsEvents(request)) return await route.events(request, reply);
-    const shown = await route.view(this.#asked(request, visit));
+    const answer = route.view(this.#asked(request, visit));
+    const { titleWhileSlow: title } = route;
+    const isPage = !wantsJson(request) && queryOf(request, "format") !== "csv";
+    const shown = title !== undefined && isPage ? await soonOr(answer, waitingPage(title)) : await answer;
     return send(request, reply, { shown, route, visit, version });
   }
 
@@ -154,6 +163,30 @@ export class Views {
     return null;
   }
 }
+
+const patienceMs = 1000;
+const askAgainSeconds = 2;
+
+/** What comes later is for those who ask again; if it fails, they hear of their own. */
+async function soonOr<T>(answer: Promise<T>, otherwise: T): Promise<T> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<T>((resolve) => {
+    timer = setTimeout(() => resolve(otherwise), patienceMs);
+  });
+  try {
+    return await Promise.race([answer, late]);
+  } finally {
+    clearTimeout(timer);
+    answer.catch(() => {});
+  }
+}
+
+/** Without an address: a view that is saved is one that has been seen. */
+const waitingPage = (title: string): Shown => ({
+  ...{ status: 202, value: null, title, refreshSeconds: askAgainSeconds },
+  body: () =>
+    html`<h1>${title}</h1>${skeleton("This is being counted. The page shows it as soon as it is there.")}`,
+});
 
 interface Answer {
   readonly shown: Shown | string | null;

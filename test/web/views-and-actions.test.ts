@@ -23,6 +23,7 @@ const actors = { operator, staff, partner, program, nobody: anybody(false) };
 let app: FastifyInstance;
 let recorded: Omit<AuditEntry, "entryId">[];
 let said: string[];
+let counted: Promise<void> = Promise.resolve();
 afterEach(async () => await app.close());
 
 /** The header x-who names the actor; a real server identifies by cookie or token. */
@@ -46,7 +47,8 @@ function server(): FastifyInstance {
   said = [];
   app = fastify();
   guard(app, { log: silentLog, metrics: createMetrics(), settings: { version: "0.1.0", secure: false } });
-  new Views(app, { access, version: "0.1.0", now }).add({
+  const views = new Views(app, { access, version: "0.1.0", now });
+  views.add({
     path: "/boats/:name",
     api: "/api/boats/:name",
     needs: "read",
@@ -58,6 +60,17 @@ function server(): FastifyInstance {
       body: (visit) => html`<h1>Boat</h1>${formToken(visit)}`,
       csv: () => ({ columns: ["boat", "words"], rows: [[param("name"), '=cmd|"x",\n']] }),
     }),
+  });
+  views.add({
+    ...{ path: "/fleets", api: "/api/fleets", needs: "read", titleWhileSlow: "Fleets" },
+    view: async () => {
+      await counted;
+      return {
+        ...{ status: 200, value: { fleets: 2 }, title: "Fleets" },
+        body: () => html`<p>Two fleets.</p>`,
+        csv: () => ({ columns: ["fleets"], rows: [["2"]] }),
+      };
+    },
   });
   const audit = { record: async (entry: Omit<AuditEntry, "entryId">) => void recorded.push(entry) };
   new Actions(app, { access, audit, version: "0.1.0", now }).add({
@@ -102,6 +115,25 @@ it("shows one answer as a page, as JSON and as CSV that no spreadsheet runs", as
   expect(json?.json()).toEqual({ boat: "a b" });
   expect(csv?.headers["content-disposition"]).toBe('attachment; filename="nearcrawl-boats-name.csv"');
   expect(csv?.body).toBe('boat,words\r\na b,"\'=cmd|""x"",\n"\r\n');
+});
+
+it("shows a browser that something is being counted, and programs what it comes to", async () => {
+  let end = () => {};
+  counted = new Promise((resolve) => {
+    end = resolve;
+  });
+  const asked = server();
+  const [json, csv] = ["/api/fleets", "/fleets?format=csv"].map(async (url) => await asked.inject(url));
+  const waiting = await asked.inject("/fleets");
+  end();
+  const page = await asked.inject("/fleets");
+
+  expect([waiting.statusCode, waiting.headers.refresh]).toEqual([202, "2"]);
+  expect(waiting.body).toContain('<p class="lead" role="status">This is being counted.');
+  expect((await json!).json()).toEqual({ fleets: 2 });
+  expect((await csv!).body).toBe("fleets\r\n2\r\n");
+  expect([page.statusCode, page.headers.refresh]).toEqual([200, undefined]);
+  expect(page.body).toContain("Two fleets.");
 });
 
 it("shows a partner its own crawler and no other", async () => {
