@@ -129,7 +129,7 @@ describe.skipIf(executable === null)("access, in a browser", { timeout: 90_000 }
         await page.goto("/access");
         await page.getByLabel("Name", { exact: true }).fill("ben");
         await page.getByLabel(/^Partner/).check();
-        await page.getByLabel("Crawlers of a partner").fill("athens");
+        await page.getByLabel("The partner's crawlers").fill("athens");
         await page.getByRole("button", { name: "Create link" }).click();
         expect(await page.locator("pre").textContent()).toContain(`${site.base}/sign-in/ncl_`);
       },
