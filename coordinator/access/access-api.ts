@@ -9,10 +9,10 @@ import { mostCrawlersOfPartner } from "./sign-in.ts";
 const role = z.enum(roles).meta({
   id: "Role",
   description:
-    "partner: sees and steers the crawlers that it hosts. staff: looks, and hands in URLs. operator: changes everything.",
+    "partner: sees and controls its own crawlers. staff: reads everything, submits URLs. operator: changes everything.",
 });
 
-const scope = z.enum(scopes).meta({ id: "Scope", description: "What a token is good for." });
+const scope = z.enum(scopes).meta({ id: "Scope", description: "What a token may do." });
 
 const auditEntry = z
   .strictObject({
@@ -20,17 +20,17 @@ const auditEntry = z
     at: dateTime(),
     actor: z.string(),
     via: z.enum(["page", "api", "command", "coordinator"]),
-    action: z.string().describe("Kebab-case, in the past."),
+    action: z.string().describe("Kebab-case, past tense."),
     target: z.string().nullable().describe("Null: all of it."),
     words: z.string(),
-    before: z.unknown().describe("What was; any JSON.").optional(),
-    after: z.unknown().describe("What is; any JSON.").optional(),
+    before: z.unknown().describe("Value before; any JSON.").optional(),
+    after: z.unknown().describe("Value after; any JSON.").optional(),
     remoteAddress: z.string().nullable(),
   })
   .meta({ id: "AuditEntry" });
 
 const auditLog = z
-  .strictObject({ entries: z.array(auditEntry), more: z.boolean().describe("There are earlier ones.") })
+  .strictObject({ entries: z.array(auditEntry), more: z.boolean().describe("There are earlier entries.") })
   .meta({ id: "AuditLog" });
 
 const session = z
@@ -39,11 +39,11 @@ const session = z
     name: z.string(),
     role,
     crawlers: z.array(z.string()),
-    issuedBy: z.string().describe("Who had issued the link."),
+    issuedBy: z.string().describe("Who issued the link."),
     startedAt: dateTime(),
     lastUsedAt: dateTime(),
-    endsAt: dateTime().describe("In any case; earlier when nobody uses it for 8 hours."),
-    remoteAddress: z.string().nullable().describe("Where it was used last."),
+    endsAt: dateTime().describe("At the latest; earlier after 8 hours unused."),
+    remoteAddress: z.string().nullable().describe("Where it was last used."),
     userAgent: z.string(),
   })
   .meta({ id: "Session" });
@@ -54,11 +54,11 @@ const ownSession = z
     name: z.string(),
     role,
     crawlers: z.array(z.string()),
-    issuedBy: z.string().describe("Who had issued the link."),
+    issuedBy: z.string().describe("Who issued the link."),
     startedAt: dateTime(),
     lastUsedAt: dateTime(),
-    endsAt: dateTime().describe("In any case; earlier when nobody uses it for 8 hours."),
-    remoteAddress: z.string().nullable().describe("Where it was used last."),
+    endsAt: dateTime().describe("At the latest; earlier after 8 hours unused."),
+    remoteAddress: z.string().nullable().describe("Where it was last used."),
     userAgent: z.string(),
     isThisOne: z.boolean(),
   })
@@ -83,9 +83,9 @@ const whoHasAccess = z
 
 const signInLinkRequest = z
   .strictObject({
-    name: z.string().max(80).describe("As the audit log will have it."),
+    name: z.string().max(80).describe("As shown in the audit log."),
     role,
-    crawlers: z.array(z.string().max(63)).max(mostCrawlersOfPartner).default([]).describe("Of a partner."),
+    crawlers: z.array(z.string().max(63)).max(mostCrawlersOfPartner).default([]).describe("For a partner."),
     minutes: z.number().min(linkMinutes.least).max(linkMinutes.most).default(linkMinutes.usual),
   })
   .meta({ id: "SignInLinkRequest" });
@@ -110,7 +110,7 @@ const endedSession = z.strictObject({ sessionId: z.int(), ended: z.boolean() }).
 const savedView = z
   .strictObject({
     viewId: z.int(),
-    name: z.string().describe("As its owner gave it."),
+    name: z.string().describe("As its owner named it."),
     path: z.string().describe("Of a page here, with its query."),
     savedAt: dateTime(),
   })
@@ -118,7 +118,7 @@ const savedView = z
 
 const account = z
   .strictObject({
-    name: z.string().describe("As the audit log has it."),
+    name: z.string().describe("As in the audit log."),
     role: z.enum(["partner", "staff", "operator", "program", "anybody"]),
     scopes: z.array(scope),
     crawlers: z.array(z.string()),
@@ -146,7 +146,7 @@ export const tokenRequest = z
       .string()
       .regex(
         /^[a-z0-9][a-z0-9._-]{0,62}$/,
-        "is lower-case letters, digits, dot, dash and underscore, at most 63",
+        "must be lower-case letters, digits, dots, dashes and underscores, at most 63",
       ),
     scopes: z.array(scope).min(1, "choose at least one").max(scopes.length),
     days: z.number().min(0.01).max(3650).default(365),
@@ -165,7 +165,7 @@ const signInLink = z
     name: z.string(),
     role: z.enum(["partner"]),
     crawlers: z.array(z.string()),
-    url: z.string().describe("Good once; it is in this answer and nowhere else."),
+    url: z.string().describe("Works once; shown only in this answer."),
     expiresAt: dateTime(),
   })
   .meta({ id: "SignInLink" });
@@ -175,21 +175,25 @@ export const accessApi = {
     method: "get",
     path: "/api/audit",
     needs: "audit-read",
-    summary: "Every change, by whom, the latest first",
+    summary: "Every change and who made it, the latest first",
     description:
-      "Scope audit-read. Also as CSV: format=csv. An entry has no before or after where there is nothing to tell; what is long is cut off, and secrets are left out.",
+      "Scope audit-read. Also as CSV: format=csv. An entry has no before or after where there is nothing to show; long values are cut off, secrets omitted.",
     parameters: {
       query: {
         actor: z
           .string()
           .max(300)
           .optional()
-          .describe("By whom: `anna`, `token ci`, `root on db1` (a command), `coordinator`. Whole names."),
-        action: z.string().max(300).optional().describe("What, such as crawler-drained."),
-        target: z.string().max(300).optional().describe("About what: a crawler, `token …`, `release …`."),
+          .describe("Actor: `anna`, `token ci`, `root on db1` (a command), `coordinator`. Whole names only."),
+        action: z.string().max(300).optional().describe("Action, such as crawler-drained."),
+        target: z.string().max(300).optional().describe("Target: a crawler, `token …`, `release …`."),
         since: z.string().meta({ format: "date" }).optional().describe("From this day on, UTC."),
         until: z.string().meta({ format: "date" }).optional().describe("Through this day, UTC."),
-        beforeId: z.int().min(1).optional().describe("Entries before this one: the last of the page before."),
+        beforeId: z
+          .int()
+          .min(1)
+          .optional()
+          .describe("Only entries before this one: the last of the previous page."),
         limit: z.int().min(1).max(500).default(50).describe("How many."),
       },
     },
@@ -216,7 +220,7 @@ export const accessApi = {
           more: true,
         },
       },
-      400: errorAnswer("A day, number or text that cannot be"),
+      400: errorAnswer("An invalid day, number or text"),
       429: tooMany,
     },
   },
@@ -224,10 +228,9 @@ export const accessApi = {
     method: "get",
     path: "/api/account",
     needs: null,
-    summary: "Who asks, and what they may",
+    summary: "Who you are, and what you may do",
     tokenToo: true,
-    description:
-      "For everybody. For a token: its name and scopes. For who has signed in: their sessions, too.",
+    description: "Open to everybody. For a token: its name and scopes. After a sign-in: also one's sessions.",
     answers: {
       200: {
         description: "The answer",
@@ -242,7 +245,7 @@ export const accessApi = {
         },
       },
       401: {
-        description: "Nobody has signed in, and no token was shown",
+        description: "Not signed in, and no token was sent",
         schema: account,
         example: {
           name: "anybody",
@@ -260,7 +263,7 @@ export const accessApi = {
     method: "get",
     path: "/api/access",
     needs: "access-write",
-    summary: "Who is signed in, and which links are out",
+    summary: "Who is signed in, and the unused sign-in links",
     description: "Scope access-write.",
     answers: {
       ...refusals,
@@ -303,9 +306,9 @@ export const accessApi = {
     method: "post",
     path: "/api/access/links",
     needs: "access-write",
-    summary: "A link that signs somebody in, once",
+    summary: "Create a sign-in link that works once",
     description:
-      "Scope access-write, and the scopes of the role that it gives (fleet-write for a partner). The link is in this answer and nowhere else.",
+      "Scope access-write, and the scopes of the role that it gives (fleet-write for a partner). The link is shown only in this answer.",
     body: {
       schema: signInLinkRequest,
       example: { name: "ben", role: "partner", crawlers: ["athens"], minutes: 60 },
@@ -313,7 +316,7 @@ export const accessApi = {
     answers: {
       ...refusals,
       201: {
-        description: "Made",
+        description: "Created",
         schema: issuedSignInLink,
         example: {
           linkId: 3,
@@ -324,7 +327,7 @@ export const accessApi = {
           expiresAt: "2026-03-01T13:00:00.000Z",
         },
       },
-      400: errorAnswer("A field that cannot be"),
+      400: errorAnswer("An invalid field"),
       422: errorAnswer("A name or crawlers that do not fit the role"),
       429: tooMany,
     },
@@ -348,7 +351,7 @@ export const accessApi = {
     method: "post",
     path: "/api/access/sessions/{id}/end",
     needs: "access-write",
-    summary: "End somebody's session at once",
+    summary: "End a session at once",
     description: "Scope access-write.",
     parameters: { path: { id: z.int().min(1).describe("Number of the session.") } },
     body: { schema: nothingBody, example: {} },
@@ -390,14 +393,14 @@ export const accessApi = {
     method: "post",
     path: "/api/tokens",
     needs: "access-write",
-    summary: "Make a token",
+    summary: "Create a token",
     description:
-      "Scope access-write; it gives no scope that it has not itself. The token is in this answer and nowhere else.",
+      "Scope access-write; grants only scopes that the caller has. The token is shown only in this answer.",
     body: { schema: tokenRequest, example: { name: "prometheus", scopes: ["metrics-read"], days: 365 } },
     answers: {
       ...refusals,
       201: {
-        description: "Made",
+        description: "Created",
         schema: createdToken,
         example: {
           name: "prometheus",
@@ -406,8 +409,8 @@ export const accessApi = {
           token: "nco_8fK…",
         },
       },
-      409: errorAnswer("There is, or was, a token of this name"),
-      422: errorAnswer("A field that cannot be"),
+      409: errorAnswer("The name is or was in use"),
+      422: errorAnswer("An invalid field"),
       429: tooMany,
     },
   },
@@ -415,7 +418,7 @@ export const accessApi = {
     method: "post",
     path: "/api/tokens/{name}/revoke",
     needs: "access-write",
-    summary: "End a token at once",
+    summary: "Revoke a token at once",
     description: "Scope access-write.",
     parameters: { path: { name: z.string().describe("The token's name.") } },
     body: { schema: nothingBody, example: {} },
@@ -426,7 +429,7 @@ export const accessApi = {
         schema: revokedToken,
         example: { name: "prometheus", revoked: true },
       },
-      404: errorAnswer("No good token of this name"),
+      404: errorAnswer("No valid token of this name"),
       429: tooMany,
     },
   },
@@ -442,7 +445,7 @@ export const partnerAccessApi = {
     method: "post",
     path: "/api/fleet/crawlers/{name}/sign-in-link",
     needs: "access-write",
-    summary: "A link by which a crawler's partner signs in once",
+    summary: "Create a sign-in link for a crawler's partner, which works once",
     description: "Scope access-write.",
     parameters: {
       path: { name: z.string().meta({ description: "The crawler's name.", example: "athens" }) },
@@ -467,7 +470,7 @@ export const partnerAccessApi = {
       },
       400: errorAnswer("The body is not as described"),
       404: errorAnswer("There is no crawler of this name"),
-      409: errorAnswer("Where people reach the pages is not known"),
+      409: errorAnswer("The public address of the pages is not known"),
       429: errorAnswer("Too many failures from this address"),
     },
   },

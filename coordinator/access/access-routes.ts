@@ -72,7 +72,7 @@ async function whoHasAccess({ sessions, links }: AccessRoutePorts, now: Date) {
 async function issue(asked: AskedAction<LinkBody>, ports: AccessRoutePorts): Promise<Outcome> {
   const { actor, body, now } = asked;
   const refused = cannotGive(actor, scopesOfPerson(body));
-  if (refused !== null) return { type: "fault", status: 403, title: "Not yours to give", words: refused };
+  if (refused !== null) return { type: "fault", status: 403, title: "Not allowed", words: refused };
   const request = { ...body, issuedBy: actor.name };
   try {
     const link = await issueSignInLink(request, { ...ports, webUrl: await ports.webUrl() }, now);
@@ -99,13 +99,13 @@ async function notIssued(
   const value = await whoHasAccess(ports, now);
   const form: LinkForm = { ...body, crawlers: body.crawlers.join(" "), fault: words };
   const again = (visit: Visit) => accessBody({ ...value, now: now.toISOString() }, form, visit);
-  return { type: "fault", status: 422, title: "No link was made", words, again };
+  return { type: "fault", status: 422, title: "Link not created", words, again };
 }
 
 async function revokeLink(id: string, { links }: AccessRoutePorts, now: Date): Promise<Outcome> {
   const link = isNumber(id) ? await links.revoke(Number(id), now) : null;
-  if (link === null) return notThere("link", "it was used or withdrawn, or its time was over");
-  const said = `The link for ${link.name} opens nothing any more.`;
+  if (link === null) return notThere("link", "it was used, withdrawn or expired");
+  const said = `The link for ${link.name} no longer works.`;
   const change = {
     action: "sign-in-link-revoked",
     target: link.name,
@@ -119,9 +119,9 @@ async function endSession(id: string, { sessions }: AccessRoutePorts, now: Date)
   const sessionId = isNumber(id) ? Number(id) : 0;
   const session = (await sessions.list(now)).find((one) => one.sessionId === sessionId);
   if (!session || (await sessions.end({ sessionId })) === 0)
-    return notThere("session", "it has ended meanwhile");
+    return notThere("session", "it has already ended");
   const { name, role } = session;
-  const said = `A session of ${name} is ended.`;
+  const said = `A session of ${name} was ended.`;
   const change = { action: "session-ended", target: name, words: said, before: { sessionId, role } };
   return { type: "done", value: { sessionId, ended: true }, goTo: "/access", said, change };
 }
@@ -132,7 +132,7 @@ const notThere = (what: string, why: string): ActionFault => ({
   type: "fault",
   status: 404,
   title: "Not there any more",
-  words: `There is no ${what} of this number: ${why}.`,
+  words: `There is no ${what} with this number: ${why}.`,
 });
 
 // The page of who has access: sessions, links that are out, and a form that makes one.
@@ -163,13 +163,13 @@ const emptyLinkForm: LinkForm = {
 
 function accessBody(access: WhoHasAccess, form: LinkForm, viewer: PageViewer): Html {
   return html`<h1>Who has access</h1>
-<p class="lead">People sign in by links that are good once; programs have <a href="/tokens">tokens</a>. Everything that is changed here is in the <a href="/audit">audit log</a>.</p>
+<p class="lead">People sign in with single-use links; programs use <a href="/tokens">tokens</a>. Every change made here is in the <a href="/audit">audit log</a>.</p>
 <section><h2>Signed in</h2>${sessionsPart(access, viewer)}</section>
 <section><h2>Unused sign-in links</h2>${linksPart(access, viewer)}</section>
-<section id="new"><h2>A link for somebody</h2>${viewer.formToken === null ? noForm : linkForm(form, viewer)}</section>`;
+<section id="new"><h2>New sign-in link</h2>${viewer.formToken === null ? noForm : linkForm(form, viewer)}</section>`;
 }
 
-const noForm = html`<p>Sign in to make one, or type <code>nearcrawl sign-in --name NAME --role ROLE</code>.</p>`;
+const noForm = html`<p>Sign in to create one, or run <code>nearcrawl sign-in --name NAME --role ROLE</code>.</p>`;
 
 function sessionsPart({ sessions, now }: WhoHasAccess, viewer: PageViewer): Html {
   if (sessions.length === 0) return html`<div class="empty"><p>Nobody is signed in.</p></div>`;
@@ -182,10 +182,9 @@ function sessionsPart({ sessions, now }: WhoHasAccess, viewer: PageViewer): Html
 }
 
 function linksPart({ links }: WhoHasAccess, viewer: PageViewer): Html {
-  if (links.length === 0)
-    return html`<div class="empty"><p>No link can be used now. A new one is made below.</p></div>`;
+  if (links.length === 0) return html`<div class="empty"><p>No unused links. Create one below.</p></div>`;
   return html`<div class="scroll"><table>
-<thead><tr><th scope="col">For</th><th scope="col">Role</th><th scope="col">Made by</th><th scope="col">Made</th><th scope="col">Good until</th><th scope="col"><span class="hidden">Action</span></th></tr></thead>
+<thead><tr><th scope="col">For</th><th scope="col">Role</th><th scope="col">Created by</th><th scope="col">Created</th><th scope="col">Valid until</th><th scope="col"><span class="hidden">Action</span></th></tr></thead>
 <tbody>${links.map(
     (
       link,
@@ -205,30 +204,30 @@ function button(
 }
 
 const roleChoices = [
-  ["staff", "Staff", "looks at everything, changes nothing"],
+  ["staff", "Staff", "reads everything, changes nothing"],
   ["operator", "Operator", "changes everything"],
-  ["partner", "Partner", "sees and steers the crawlers named below"],
+  ["partner", "Partner", "sees and controls the crawlers named below"],
 ] as const;
 
 function linkForm(form: LinkForm, viewer: PageViewer): Html {
   return html`<form class="form" method="post" action="/access/links#new">${formToken(viewer)}
 ${form.fault === null ? nothing : html`<p class="fault" role="alert">${form.fault}</p>`}
-<div><label for="link-name">Name</label><p class="small" id="link-name-hint">As the audit log will have it, such as anna or anna@example.org.</p>
+<div><label for="link-name">Name</label><p class="small" id="link-name-hint">Shown in the audit log, such as anna or anna@example.org.</p>
 <input id="link-name" name="name" value="${form.name}" maxlength="63" required autocomplete="off" spellcheck="false" aria-describedby="link-name-hint"></div>
 <fieldset><legend>Role</legend>${roleChoices.map(
     ([role, name, words]) =>
       html`<label class="choice"><input type="radio" name="role" value="${role}"${form.role === role ? html` checked` : nothing} required><span>${name} <span class="small">${words}</span></span></label>`,
   )}</fieldset>
-<div><label for="link-crawlers">Crawlers of a partner</label><p class="small" id="link-crawlers-hint">Names, with spaces between; empty for staff and operators.</p>
+<div><label for="link-crawlers">The partner's crawlers</label><p class="small" id="link-crawlers-hint">Names, separated by spaces; empty for staff and operators.</p>
 <input id="link-crawlers" name="crawlers" value="${form.crawlers}" maxlength="1000" autocomplete="off" spellcheck="false" aria-describedby="link-crawlers-hint"></div>
-<div><label for="link-minutes">Good for (minutes)</label><input class="number" id="link-minutes" name="minutes" type="number" min="${linkMinutes.least}" max="${linkMinutes.most}" value="${form.minutes}" required></div>
-<button>Make the link</button></form>`;
+<div><label for="link-minutes">Valid for (minutes)</label><input class="number" id="link-minutes" name="minutes" type="number" min="${linkMinutes.least}" max="${linkMinutes.most}" value="${form.minutes}" required></div>
+<button>Create link</button></form>`;
 }
 
 /** Shown this once. */
 function issuedLinkBody({ name, role, url, expiresAt }: IssuedLink): Html {
   return html`<h1>A sign-in link for ${name}</h1>
-<p class="lead">Send it to ${name} by a way that nobody else reads. It signs in as ${role}, once, until ${instant(expiresAt.toISOString())}, and is not shown again.</p>
+<p class="lead">Send it to ${name} over a channel that nobody else reads. It signs in as ${role}, once, until ${instant(expiresAt.toISOString())}, and is not shown again.</p>
 <pre><code>${url}</code></pre>
 <p><a href="/access">Back to who has access</a></p>`;
 }

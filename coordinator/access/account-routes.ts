@@ -89,8 +89,8 @@ async function endOthers(visit: Visit, ports: AccountPorts, now: Date): Promise<
 }
 
 function ended({ signedInAs }: Visit, count: number): Outcome {
-  const said = count === 1 ? "The session is ended." : `${count} sessions are ended.`;
-  const change = { action: "session-ended", target: signedInAs, words: `${said} They were their own.` };
+  const said = count === 1 ? "The session was ended." : `${count} sessions were ended.`;
+  const change = { action: "session-ended", target: signedInAs, words: `${said} By their owner.` };
   return { type: "done", value: null, goTo: "/account", said, change: count === 0 ? null : change };
 }
 
@@ -98,7 +98,7 @@ const noSession: ActionFault = {
   type: "fault",
   status: 404,
   title: "Not there any more",
-  words: "There is no session of yours of this number; it may have ended meanwhile.",
+  words: "You have no session with this number; it may have ended already.",
 };
 
 // The page of one's own account.
@@ -120,14 +120,14 @@ function accountBody(account: ShownAccount, viewer: PageViewer, now: string): Ht
 <div class="actions"><form method="post" action="/sign-out">${formToken(viewer)}<button>Sign out</button></form>${accessLinks(viewer)}</div>
 <section><h2 id="saved-views">Saved views</h2>${savedViewList(account.savedViews, viewer)}</section>
 <section><h2>Your sessions</h2>
-<p class="small">A session ends when it was not used for 8 hours, and in any case after 7 days.</p>
+<p class="small">A session ends after 8 hours without use, and after 7 days at the latest.</p>
 ${sessionTable(account.sessions, { now, action: (session) => endOwnForm(session, viewer) })}
 ${account.sessions.length > 1 ? endOthersForm(viewer) : nothing}</section>`;
 }
 
 function savedViewList(views: readonly SavedView[], viewer: PageViewer): Html {
   if (views.length === 0)
-    return html`<div class="empty"><p><strong>None yet.</strong> Set the filters of a list as you need them, then choose <em>Save this view</em> at the foot of the page. Saved views come up in the search box, too.</p></div>`;
+    return html`<div class="empty"><p><strong>None yet.</strong> Filter a list, then choose <em>Save this view</em> at the foot of the page. Saved views also appear in the search box.</p></div>`;
   return html`<ul class="saved-views">${views.map(
     ({ viewId, name, path }) =>
       html`<li><span class="saved-view"><a href="${path}"><bdi>${name}</bdi></a> <span class="small mono break">${path}</span></span><form method="post" action="/account/views/${viewId}/delete">${formToken(viewer)}<button class="slim quiet">Delete<span class="hidden"> ${name}</span></button></form></li>`,
@@ -137,12 +137,12 @@ function savedViewList(views: readonly SavedView[], viewer: PageViewer): Html {
 function notSignedIn({ name, role }: ShownAccount): Html {
   return role === "program"
     ? html`<h1>${name}</h1><p>A program's token; it has no sessions.</p>`
-    : html`<h1>Your account</h1><div class="empty"><p>You have not signed in. <a href="/sign-in?to=%2Faccount">How to sign in</a></p></div>`;
+    : html`<h1>Your account</h1><div class="empty"><p>You are not signed in. <a href="/sign-in?to=%2Faccount">How to sign in</a></p></div>`;
 }
 
 function roleWords({ role, crawlers }: ShownAccount): Html {
   if (role === "partner")
-    return html`you see and steer ${crawlers.map((name, index) => html`${index > 0 ? ", " : ""}${crawlerLink(name)}`)}.`;
+    return html`you see and control ${crawlers.map((name, index) => html`${index > 0 ? ", " : ""}${crawlerLink(name)}`)}.`;
   return role === "staff"
     ? html`you see everything and change nothing.`
     : html`you see and change everything.`;
@@ -166,7 +166,7 @@ export function sessionTable(
 ): Html {
   const { now, withNames = false, action } = table;
   return html`<div class="scroll"><table>
-<thead><tr>${withNames ? html`<th scope="col">Name</th><th scope="col">Role</th>` : nothing}<th scope="col">Last used</th><th scope="col">From</th><th scope="col">With</th><th scope="col">Since</th><th scope="col">Ends at the latest</th><th scope="col"><span class="hidden">Action</span></th></tr></thead>
+<thead><tr>${withNames ? html`<th scope="col">Name</th><th scope="col">Role</th>` : nothing}<th scope="col">Last used</th><th scope="col">Address</th><th scope="col">Browser</th><th scope="col">Since</th><th scope="col">Expires</th><th scope="col"><span class="hidden">Action</span></th></tr></thead>
 <tbody>${sessions.map(
     (one) => html`<tr>${withNames ? html`<th scope="row">${one.name}</th><td>${roleCell(one)}</td>` : nothing}
 <td class="nowrap">${ago(one.lastUsedAt.toISOString(), now)}</td><td class="mono">${one.remoteAddress ?? "unknown"}</td>
@@ -180,12 +180,12 @@ function roleCell({ role, crawlers }: Session): Html {
 }
 
 function endOwnForm(session: Session & { readonly isThisOne?: boolean }, viewer: PageViewer): Html {
-  if (session.isThisOne) return html`<span class="small">this one</span>`;
+  if (session.isThisOne) return html`<span class="small">this session</span>`;
   return html`<form method="post" action="/account/sessions/${session.sessionId}/end">${formToken(viewer)}<button class="slim quiet">Sign out<span class="hidden"> (number ${session.sessionId})</span></button></form>`;
 }
 
 function endOthersForm(viewer: PageViewer): Html {
-  return html`<form class="after-table" method="post" action="/account/sessions/end-others">${formToken(viewer)}<button class="quiet">End all others</button></form>`;
+  return html`<form class="after-table" method="post" action="/account/sessions/end-others">${formToken(viewer)}<button class="quiet">Sign out all others</button></form>`;
 }
 
 /** Enough of a User-Agent to know one's own by. */
@@ -202,14 +202,14 @@ function browserName(userAgent: string): string {
 /** What a scope is good for, beside its name. */
 export const scopeWords: Readonly<Record<Scope, string>> = {
   read: "the crawl, the index, who crawls what and why",
-  "url-write": "hand in URLs, and have them fetched again",
+  "url-write": "submit URLs and have them fetched again",
   "metrics-read": "/metrics, for Prometheus",
   "fleet-read": "keys, invitations and incidents of the fleet",
   "fleet-write": "invite, rotate, drain, move, revoke",
   "registry-write": "plan, apply and roll back the registry",
   "policy-write": "the coordinator's policies",
   "audit-read": "who changed what",
-  "access-write": "tokens and others' sign-in",
+  "access-write": "tokens, and other people's sign-in",
 };
 
 export const allScopes = scopesOf.operator;

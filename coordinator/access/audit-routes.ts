@@ -124,7 +124,7 @@ function dayOf(name: string, text: string): Date | null {
   if (text.trim() === "") return null;
   const day = new Date(`${text.trim()}T00:00:00.000Z`);
   if (Number.isNaN(day.getTime()) || day.toISOString().slice(0, 10) !== text.trim())
-    throw new UsageError(`${name}: "${text.slice(0, 40)}" is no day such as 2026-03-01`);
+    throw new UsageError(`${name}: "${text.slice(0, 40)}" is not a day such as 2026-03-01`);
   return day;
 }
 
@@ -132,7 +132,7 @@ function numberOf(name: string, text: string, most: number): number | null {
   if (text.trim() === "") return null;
   const number = Number(text);
   if (!Number.isSafeInteger(number) || number < 1 || number > most)
-    throw new UsageError(`${name}: "${text.slice(0, 40)}" is no whole number from 1 to ${most}`);
+    throw new UsageError(`${name}: "${text.slice(0, 40)}" is not a whole number from 1 to ${most}`);
   return number;
 }
 
@@ -146,7 +146,7 @@ interface AuditPage {
 
 function auditBody(page: AuditPage): Html {
   return html`<h1>Audit log</h1>
-<p class="lead">Every change, by whom and through what, the latest first. The coordinator's own are those that it made by itself.</p>
+<p class="lead">Every change, who made it and how, the latest first. “coordinator” marks those that it made by itself.</p>
 ${filters(page.asked)}
 ${page.entries.length === 0 ? nothingFound(page.asked) : table(page.entries)}
 ${pager(page)}`;
@@ -154,7 +154,7 @@ ${pager(page)}`;
 
 function filters(asked: AuditAsked): Html {
   return html`<form class="audit-filters" action="/audit">
-${field(asked, "actor", "By whom")}${field(asked, "action", "What")}${field(asked, "target", "About what")}
+${field(asked, "actor", "Actor")}${field(asked, "action", "Action")}${field(asked, "target", "Target")}
 ${field(asked, "since", "From (UTC)", "date")}${field(asked, "until", "Through (UTC)", "date")}
 <button>Show</button>${isFiltered(asked) ? html`<a class="button quiet" href="/audit">Show all</a>` : nothing}</form>`;
 }
@@ -170,13 +170,13 @@ const isFiltered = (asked: AuditAsked) =>
 
 function nothingFound(asked: AuditAsked): Html {
   return isFiltered(asked)
-    ? html`<div class="empty"><p>Nothing was changed that fits. Names are compared whole: <code>crawler-drained</code>, not <code>drain</code>. <a href="/audit">Show all</a></p></div>`
-    : html`<div class="empty"><p>Nothing was changed yet. What operators change on these pages, with a token or by the <code>nearcrawl</code> command will be here.</p></div>`;
+    ? html`<div class="empty"><p>No entries match. Give whole names: <code>crawler-drained</code>, not <code>drain</code>. <a href="/audit">Show all</a></p></div>`
+    : html`<div class="empty"><p>No changes yet. Those made on these pages, with a token or with the <code>nearcrawl</code> command appear here.</p></div>`;
 }
 
 function table(entries: readonly AuditEntry[]): Html {
   return html`<div class="scroll" tabindex="0" role="region" aria-label="Entries"><table class="audit">
-<thead><tr><th scope="col">When</th><th scope="col">By whom</th><th scope="col">What</th><th scope="col">About what</th><th scope="col">In words</th></tr></thead>
+<thead><tr><th scope="col">When</th><th scope="col">Actor</th><th scope="col">Action</th><th scope="col">Target</th><th scope="col">Description</th></tr></thead>
 <tbody>${entries.map(row)}</tbody></table></div>`;
 }
 
@@ -185,7 +185,7 @@ function row(entry: AuditEntry): Html {
   return html`<tr><td class="nowrap">${instant(at.toISOString())}</td>
 <td><a href="${pathWith("/audit", { actor })}">${actor}</a><br><span class="small">${viaWords[via]}${remoteAddress === null ? nothing : html`, <span class="mono">${remoteAddress}</span>`}</span></td>
 <td class="nowrap"><a href="${pathWith("/audit", { action })}">${action}</a></td>
-<td class="break">${target === null ? html`<span class="small">all of it</span>` : html`<a href="${pathWith("/audit", { target })}">${target}</a>`}</td>
+<td class="break">${target === null ? html`<span class="small">everything</span>` : html`<a href="${pathWith("/audit", { target })}">${target}</a>`}</td>
 <td class="audit-words">${withInstants(words)}${changes(entry)}</td></tr>`;
 }
 

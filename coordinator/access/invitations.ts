@@ -95,7 +95,7 @@ export function invitationMade(issued: IssuedInvitation, request: InvitationRequ
   return {
     action: renews ? "crawler-reinvited" : "crawler-invited",
     target: name,
-    words: `Invitation ${invitationId} for ${name}, good until ${expiresAt.toISOString()}.`,
+    words: `Invitation ${invitationId} for ${name}, valid until ${expiresAt.toISOString()}.`,
     after: { invitationId, name, renews, scopes, pagesPerDay, bytesPerDay, expiresAt },
   };
 }

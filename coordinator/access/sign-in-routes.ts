@@ -173,7 +173,7 @@ function sendLinkOver(
   },
 ): FastifyReply {
   const page = {
-    title: "No sign-in",
+    title: "Cannot sign in",
     body: linkOverBody(over.state),
     visit: over.visit,
     version: over.ports.version,
@@ -198,8 +198,8 @@ function sendPage(reply: FastifyReply, { visit, ...page }: Page): FastifyReply {
 
 const notOurForm = {
   status: 403,
-  title: "Send it once more",
-  words: "This form did not come from a page of ours. Open the page again, and send it from there.",
+  title: "Send it again",
+  words: "This form was not sent from one of our pages. Open the page again and send it from there.",
 };
 
 // A link by which a crawler's partner signs in: shown this once to the operator who makes it.
@@ -222,7 +222,7 @@ export function addPartnerSignIn(actions: Actions, ports: PartnerSignInPorts): v
     }),
     act: async ({ body, actor, param, now }) => {
       const words = cannotGive(actor, scopesOfPerson({ role: "partner" }));
-      if (words !== null) return { type: "fault", status: 403, title: "Not yours to give", words };
+      if (words !== null) return { type: "fault", status: 403, title: "Not allowed", words };
       return await makeLink({ ...body, name: param("name"), issuedBy: actor.name }, ports, now);
     },
   });
@@ -249,7 +249,7 @@ async function makeLink(
     type: "shown",
     status: 201,
     value: link,
-    title: `A link for ${person}`,
+    title: `A sign-in link for ${person}`,
     body: () => partnerLinkBody(link, name),
     change: linkIssued(link),
   };
@@ -258,20 +258,20 @@ async function makeLink(
 const notStarted: Outcome = {
   type: "fault",
   status: 409,
-  title: "Not from here",
-  words: "Where people reach the pages is not known: set publicUrl in the coordinator's settings.",
+  title: "Public address not known",
+  words: "The public address of the pages is not known: set publicUrl in the coordinator's settings.",
 };
 
 // A partner's sign-in link, shown this once.
 
 function partnerLinkBody({ url, name: person, expiresAt }: IssuedLink, crawler: string): Html {
-  return html`<h1>A link for ${person}</h1>
+  return html`<h1>A sign-in link for ${person}</h1>
 ${pageScript("fleet.js")}
-<p class="lead">Send it to ${person} alone: whoever opens it first is signed in as the partner of <a href="${crawlerPath(crawler)}">${crawler}</a>. It is <strong>shown this once</strong>, works once, and until ${instant(expiresAt.toISOString())}.</p>
+<p class="lead">Send it to ${person} only: whoever opens it first is signed in as the partner of <a href="${crawlerPath(crawler)}">${crawler}</a>. It is <strong>shown only once</strong> and works once, until ${instant(expiresAt.toISOString())}.</p>
 <label class="hidden" for="link">The link</label>
 <textarea class="letter mono" id="link" readonly rows="2" spellcheck="false">${url}</textarea>
 <p class="actions"><button class="quiet slim" type="button" data-copy="link" hidden>Copy the link</button></p>
-<p>${person} sees this crawler and its past, may drain it and take it back, and sees nothing of other partners'.</p>`;
+<p>${person} sees this crawler and its history, may drain and resume it, and sees nothing of other partners.</p>`;
 }
 
 // The way in: what to type to get a link, the one button that uses it up, and a link that is over.
@@ -280,47 +280,47 @@ ${pageScript("fleet.js")}
 function signInBody(signedInAs: string | null, isOut: boolean): Html {
   return html`<div class="sign-in"><h1>${isOut ? "You are signed out" : "Sign in"}</h1>
 ${signedInAs === null ? nothing : html`<p class="lead">You are signed in as <strong>${signedInAs}</strong>: <a href="/account">your account</a>.</p>`}
-<p>There are no passwords here. A link signs you in, once, and it is made on the coordinator's machine:</p>
+<p>There are no passwords. You sign in with a link that works once. Create one on the coordinator's machine:</p>
 <pre><code>nearcrawl sign-in</code></pre>
-<p>Type that there, or ask an operator for a link. It is good for 15 minutes, and the session that it begins for 7 days, or until it was not used for 8 hours.</p>
+<p>Run that there, or ask an operator for a link. The link is valid for 15 minutes; the session lasts 7 days, or until it has not been used for 8 hours.</p>
 <section><h2>For others</h2>
-<p>Operators get links for others the same way, or on <a href="/access">the page of access</a>:</p>
+<p>Operators create links for others the same way, or on <a href="/access">the access page</a>:</p>
 <pre><code>nearcrawl sign-in --role staff --name anna
 nearcrawl sign-in --role partner --name ben --crawler athens</code></pre>
-<p class="small">Staff look at everything and change nothing. A partner sees the crawlers that it hosts. Programs have tokens: <code>nearcrawl operator-token create</code>.</p></section></div>`;
+<p class="small">Staff see everything and change nothing. A partner sees the crawlers that it hosts. Programs use tokens: <code>nearcrawl operator-token create</code>.</p></section></div>`;
 }
 
 /** Looking at it uses nothing up: mail programs and browsers look ahead. */
 function confirmBody(link: SignInLink, secret: string, signedInAs: string | null): Html {
   return html`<div class="sign-in"><h1>Sign in as ${link.name}</h1>
-<p class="lead">${roleWords(link)} ${link.issuedBy} made this link; it is good once, until ${instant(link.expiresAt.toISOString())}.</p>
+<p class="lead">${roleWords(link)} ${link.issuedBy} created this link; it works once, until ${instant(link.expiresAt.toISOString())}.</p>
 <form method="post" action="/sign-in" class="form">
 <input type="hidden" name="link" value="${secret}">
 <button autofocus>Sign in</button>
 </form>
-${signedInAs === null ? nothing : html`<p class="small">You are signed in as ${signedInAs} with this browser; that session ends.</p>`}
+${signedInAs === null ? nothing : html`<p class="small">This browser is signed in as ${signedInAs}; that session will end.</p>`}
 <p class="small">Not expecting this? Close the page; nothing has happened.</p></div>`;
 }
 
 function roleWords({ role, crawlers }: SignInLink): string {
   if (role === "operator") return "As an operator: sees and changes everything.";
   if (role === "staff") return "As staff: sees everything and changes nothing.";
-  return `As a partner: sees and steers ${crawlers.join(", ")}.`;
+  return `As a partner: sees and controls ${crawlers.join(", ")}.`;
 }
 
 /** `state` null: no such link is kept. */
 function linkOverBody(state: SignInLink["state"] | null): Html {
-  return html`<div class="sign-in"><h1>${state === "used" ? "This link was used already" : "This link opens nothing"}</h1>
+  return html`<div class="sign-in"><h1>${state === "used" ? "This link was already used" : "This link does not work"}</h1>
 <p>${state === null ? overWords.unknown : overWords[state]}</p>
-<p>Another one is made on the coordinator's machine:</p>
+<p>Create another one on the coordinator's machine:</p>
 <pre><code>nearcrawl sign-in</code></pre>
 <p><a href="/sign-in">More about signing in</a></p></div>`;
 }
 
 const overWords = {
-  used: "A link signs in once. If it was not you, end that session: sign in, and look at your account.",
-  expired: "Its time is over.",
+  used: "A link works once. If it was not you, sign in and end that session on your account page.",
+  expired: "It has expired.",
   revoked: "It was withdrawn.",
-  open: "It was used up just now.",
-  unknown: "It was cut off on its way, or is long over.",
+  open: "It has just been used.",
+  unknown: "It is incomplete, or expired long ago.",
 } as const;

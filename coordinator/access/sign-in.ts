@@ -63,7 +63,7 @@ function personFault({ name, role, crawlers }: Person): string | null {
   if (role === "partner" && crawlers.length === 0)
     return "a partner signs in to crawlers of its own: name them";
   if (role !== "partner" && crawlers.length > 0)
-    return `${role === "staff" ? "staff look at" : "operators steer"} every crawler: only a partner's are named`;
+    return `${role === "staff" ? "staff see" : "operators control"} every crawler: name them for a partner only`;
   return crawlers.length > mostCrawlersOfPartner ? `more than ${mostCrawlersOfPartner} crawlers` : null;
 }
 
@@ -97,7 +97,7 @@ export function linkIssued({ linkId, name, role, crawlers, expiresAt }: IssuedLi
   return {
     action: "sign-in-link-issued",
     target: name,
-    words: `A sign-in link for ${name} (${role}${of}), good until ${expiresAt.toISOString()}.`,
+    words: `A sign-in link for ${name} (${role}${of}), valid until ${expiresAt.toISOString()}.`,
     after: { linkId, name, role, crawlers, expiresAt },
   };
 }

@@ -55,7 +55,7 @@ export function notedTrust(
       const target = nameOf(crawlerId);
       const kept = drain === null ? "it keeps its subnets" : "its subnets go to others";
       const after = { isDrained: drain !== null, pagesFetchedAgain: done.dueAgain };
-      const said = `${target} is not trusted any more, and ${kept}: ${words}.`;
+      const said = `${target} is no longer trusted, and ${kept}: ${words}.`;
       if (done.isNew) await note({ action: "crawler-distrusted", target, words: said, after });
       return done;
     },
@@ -89,7 +89,7 @@ export function notedMoves(moves: MoveStore, note: NoteChange): MoveStore {
 }
 
 function moved({ moveId, name, otherName }: CrawlerMoveRecord): Change {
-  const words = `${name} has moved to the host of ${otherName}, which is no crawler any more.`;
+  const words = `${name} has moved to the host of ${otherName}, which no longer exists.`;
   return { action: "crawler-moved", target: name, words, after: { moveId, host: otherName } };
 }
 
@@ -115,7 +115,7 @@ export function notedOptOuts(optOuts: OptOutStore, note: NoteChange): OptOutStor
     },
     async lapse(now) {
       const count = await optOuts.lapse(now);
-      const words = `${count} that nobody confirmed in time hold no longer.`;
+      const words = `${count} lapsed: nobody confirmed in time.`;
       if (count > 0) await note({ action: "opt-outs-lapsed", target: null, words, after: { count } });
       return count;
     },
@@ -123,12 +123,12 @@ export function notedOptOuts(optOuts: OptOutStore, note: NoteChange): OptOutStor
 }
 
 function optedOut({ optOutId, target, state }: OptOut): Change {
-  const words = `Somebody asked with the form to leave ${target} alone.`;
+  const words = `Somebody opted ${target} out with the form.`;
   return { action: "opted-out", target, words, after: { optOutId, state } };
 }
 
 function confirmed({ optOutId, target, state }: OptOut): Change {
-  const words = `${target} has confirmed in its DNS that it opted out, and is left alone for good.`;
+  const words = `${target} confirmed its opt-out in its DNS: it is permanent.`;
   return { action: "opt-out-confirmed", target, words, after: { optOutId, state } };
 }
 
@@ -138,7 +138,7 @@ export function releaseMoved({ version, type, stage, words }: StageMove): Change
   const said = {
     stop: `Release ${version} is held: ${words}.`,
     advance: `Release ${version} moved on: ${words}.`,
-    elsewhere: `Release ${version} is with another first crawler: ${words}.`,
+    elsewhere: `Release ${version} is tried by another crawler first: ${words}.`,
   }[type];
   return { action, target: `release ${version}`, words: said, after: { stage } };
 }

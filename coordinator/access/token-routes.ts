@@ -57,12 +57,11 @@ async function create(asked: AskedAction<Record<string, unknown>>, ports: TokenR
   if (!checked.success) return await notMade(faultWords(checked.error), asked, ports);
   const { name, scopes: given, days } = checked.data;
   const refused = cannotGive(actor, given);
-  if (refused !== null) return { type: "fault", status: 403, title: "Not yours to give", words: refused };
+  if (refused !== null) return { type: "fault", status: 403, title: "Not allowed", words: refused };
   const { secret: token, hash: tokenHash } = ports.secrets.make("nco_");
   const expiresAt = new Date(now.getTime() + days * dayMs);
   const made = await ports.tokens.create({ name, scopes: given, tokenHash, createdAt: now, expiresAt });
-  if (!made)
-    return await notMade(`There is, or was, a token "${name}": take another name.`, asked, ports, 409);
+  if (!made) return await notMade(`The name "${name}" is or was in use: choose another.`, asked, ports, 409);
   return {
     type: "shown",
     status: 201,
@@ -82,7 +81,7 @@ async function notMade(
   const tokens = await ports.tokens.list();
   const form: TokenForm = { ...typed(body), fault: words };
   const again = (visit: Visit) => tokensBody({ tokens, now }, form, visit);
-  return { type: "fault", status, title: "No token was made", words, again };
+  return { type: "fault", status, title: "Token not created", words, again };
 }
 
 function typed({ name, scopes: chosen, days }: Record<string, unknown>): Omit<TokenForm, "fault"> {
@@ -99,7 +98,7 @@ function faultWords(error: z.ZodError): string {
 
 async function revoke(name: string, { tokens }: TokenRoutePorts, now: Date): Promise<Outcome> {
   if (!(await tokens.revoke(name, now))) {
-    const words = `There is no good token "${name.slice(0, 80)}".`;
+    const words = `There is no valid token "${name.slice(0, 80)}".`;
     return { type: "fault", status: 404, title: "Not there any more", words };
   }
   const change = tokenRevoked(name);
@@ -123,17 +122,17 @@ function tokensBody(
   viewer: PageViewer,
 ): Html {
   return html`<h1>Tokens</h1>
-<p class="lead">Programs show a token with each request: <code>Authorization: Bearer TOKEN</code>. What can be asked is on <a href="/api">the page of the API</a>.</p>
+<p class="lead">Programs show a token with each request: <code>Authorization: Bearer TOKEN</code>. What they can ask is on <a href="/api">the API page</a>.</p>
 ${tokens.length === 0 ? noTokens : tokenTable(tokens, now, viewer)}
-<section id="new"><h2>A new token</h2>${viewer.formToken === null ? noForm : tokenForm(form, viewer)}</section>`;
+<section id="new"><h2>New token</h2>${viewer.formToken === null ? noForm : tokenForm(form, viewer)}</section>`;
 }
 
-const noTokens = html`<div class="empty"><p>There are no tokens. The first one is made below, or by <code>nearcrawl operator-token create NAME</code>.</p></div>`;
-const noForm = html`<p>Sign in to make one, or type <code>nearcrawl operator-token create NAME --scope SCOPE</code>.</p>`;
+const noTokens = html`<div class="empty"><p>There are no tokens. Create the first one below, or with <code>nearcrawl operator-token create NAME</code>.</p></div>`;
+const noForm = html`<p>Sign in to create one, or run <code>nearcrawl operator-token create NAME --scope SCOPE</code>.</p>`;
 
 function tokenTable(tokens: readonly OperatorToken[], now: Date, viewer: PageViewer): Html {
   return html`<div class="scroll"><table>
-<thead><tr><th scope="col">Token</th><th scope="col">State</th><th scope="col">Good for</th><th scope="col">Good until</th><th scope="col">Last used</th><th scope="col"><span class="hidden">Action</span></th></tr></thead>
+<thead><tr><th scope="col">Token</th><th scope="col">State</th><th scope="col">Scopes</th><th scope="col">Valid until</th><th scope="col">Last used</th><th scope="col"><span class="hidden">Action</span></th></tr></thead>
 <tbody>${tokens.map((token) => tokenRow(token, now, viewer))}</tbody></table></div>`;
 }
 
@@ -143,12 +142,12 @@ function tokenRow(token: OperatorToken, now: Date, viewer: PageViewer): Html {
   return html`<tr><th scope="row">${name}</th><td>${state}</td><td>${token.scopes.join(", ")}</td>
 <td class="nowrap">${expiresAt === null ? "revoked" : instant(expiresAt.toISOString())}</td>
 <td class="nowrap">${lastUsedAt === null ? "never" : ago(lastUsedAt.toISOString(), now.toISOString())}</td>
-<td>${state === "good" && viewer.formToken !== null ? revokeButton(name, viewer) : nothing}</td></tr>`;
+<td>${state === "valid" && viewer.formToken !== null ? revokeButton(name, viewer) : nothing}</td></tr>`;
 }
 
-function stateOf({ revokedAt, expiresAt }: OperatorToken, now: Date): "good" | "revoked" | "expired" {
+function stateOf({ revokedAt, expiresAt }: OperatorToken, now: Date): "valid" | "revoked" | "expired" {
   if (revokedAt !== null) return "revoked";
-  return expiresAt !== null && expiresAt <= now ? "expired" : "good";
+  return expiresAt !== null && expiresAt <= now ? "expired" : "valid";
 }
 
 function revokeButton(name: string, viewer: PageViewer): Html {
@@ -158,11 +157,11 @@ function revokeButton(name: string, viewer: PageViewer): Html {
 function tokenForm(form: TokenForm, viewer: PageViewer): Html {
   return html`<form class="form" method="post" action="/tokens#new">${formToken(viewer)}
 ${form.fault === null ? nothing : html`<p class="fault" role="alert">${form.fault}</p>`}
-<div><label for="token-name">Name</label><p class="small" id="token-name-hint">What it is for, such as prometheus; the audit log names it so.</p>
+<div><label for="token-name">Name</label><p class="small" id="token-name-hint">What it is for, such as prometheus; shown in the audit log.</p>
 <input id="token-name" name="name" value="${form.name}" maxlength="63" required autocomplete="off" spellcheck="false" aria-describedby="token-name-hint"></div>
-<fieldset><legend>Good for</legend>${allScopes.map((scope) => scopeChoice(scope, form))}</fieldset>
-<div><label for="token-days">Good for (days)</label><input class="number" id="token-days" name="days" type="number" min="1" max="3650" value="${form.days}" required></div>
-<button>Make the token</button></form>`;
+<fieldset><legend>Scopes</legend>${allScopes.map((scope) => scopeChoice(scope, form))}</fieldset>
+<div><label for="token-days">Valid for (days)</label><input class="number" id="token-days" name="days" type="number" min="1" max="3650" value="${form.days}" required></div>
+<button>Create token</button></form>`;
 }
 
 function scopeChoice(scope: Scope, form: TokenForm): Html {
@@ -177,7 +176,7 @@ function madeTokenBody(made: {
   readonly token: string;
 }): Html {
   return html`<h1>Token ${made.name}</h1>
-<p class="lead">Copy it now: it is not shown again. Good for ${made.scopes.join(", ")}, until ${instant(made.expiresAt.toISOString())}.</p>
+<p class="lead">Copy it now: it is not shown again. Valid for ${made.scopes.join(", ")}, until ${instant(made.expiresAt.toISOString())}.</p>
 <pre><code>${made.token}</code></pre>
-<p><a href="/tokens">Back to the tokens</a></p>`;
+<p><a href="/tokens">Back to tokens</a></p>`;
 }

@@ -76,10 +76,10 @@ export function tokenCreated(token: {
   readonly scopes: readonly Scope[];
   readonly expiresAt: Date;
 }): Change {
-  const words = `Token ${token.name}, for ${token.scopes.join(", ")}, good until ${token.expiresAt.toISOString()}.`;
+  const words = `Token ${token.name}, for ${token.scopes.join(", ")}, valid until ${token.expiresAt.toISOString()}.`;
   return { action: "token-created", target: token.name, words, after: token };
 }
 
 export function tokenRevoked(name: string): Change {
-  return { action: "token-revoked", target: name, words: `Token ${name} opens nothing any more.` };
+  return { action: "token-revoked", target: name, words: `Token ${name} no longer works.` };
 }

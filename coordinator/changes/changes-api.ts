@@ -15,24 +15,22 @@ export const textDifference = z
       z.object({
         part: z
           .enum(textParts)
-          .describe(
-            "further-down: of the rest of the text, by its index terms, since nothing else is kept of it.",
-          ),
-        before: z.string().describe("Words in front of it, as they are now."),
+          .describe("further-down: of the rest of the text, by its index terms, all that is kept of it."),
+        before: z.string().describe("Words before it, as they are now."),
         removed: z.string(),
         added: z.string(),
-        after: z.string().describe("Words behind it."),
+        after: z.string().describe("Words after it."),
       }),
     ),
-    more: z.int().describe("Places that differ beyond those."),
+    more: z.int().describe("Further places that differ."),
   })
   .meta({ id: "TextDifference" });
 
 export const pageChange = z
   .object({
-    number: z.int().describe("The cursor behind this change. Numbers go up by one."),
+    number: z.int().describe("The cursor after this change. Numbers go up by one."),
     host: z.string(),
-    notedAt: dateTime().describe("When it got its number."),
+    notedAt: dateTime().describe("When it was numbered."),
     kind: z.enum(changeKinds),
     url: z.string(),
     seenAt: dateTime().describe("When it was fetched."),
@@ -53,12 +51,12 @@ export const pageChange = z
     location: z.string().nullable().describe("Where a redirect leads."),
     stated: statedThen
       .nullable()
-      .describe("What the site stated of the page's uses at that visit; null: nothing, or there is no page."),
+      .describe("What the site stated about the page's uses at that visit; null: nothing, or no page."),
     statedBefore: statedThen.nullable().describe("Of preferences-changed: what it stated before."),
     difference: textDifference
       .nullable()
       .describe(
-        "Of changed: where the texts differ. Null: the text is the same, too long to compare, or not to be shown.",
+        "Of changed: where the texts differ. Null: the text is the same, too long to compare, or must not be shown.",
       ),
     words: z.string().describe("The same in plain words."),
   })
@@ -67,8 +65,8 @@ export const pageChange = z
 const changes = z
   .object({
     changes: z.array(pageChange),
-    next: z.int().describe("Where to go on."),
-    more: z.boolean().describe("There may be more behind next already."),
+    next: z.int().describe("The next cursor."),
+    more: z.boolean().describe("There may already be more after next."),
   })
   .meta({ id: "Changes" });
 
@@ -79,7 +77,7 @@ export const changesApi = {
     needs: "read",
     summary: "What visits found new, changed or gone, since a cursor",
     description:
-      "Needs the scope read where the pages are not open to everybody. Without since the latest changes; with since what came after it, oldest first: go on with next, at once while more is true. Every change is read exactly once so, whoever writes meanwhile. Also as CSV: format=csv. Asked with Accept: text/event-stream alone, it is the stream of /api/changes/stream.",
+      "Needs the scope read where the pages are not open to everybody. Without since: the latest changes; with since: those after it, oldest first. Continue with next, at once while more is true. This reads every change exactly once, whatever is written meanwhile. Also as CSV: format=csv. Asked with Accept: text/event-stream alone, it is the stream of /api/changes/stream.",
     parameters: {
       query: {
         since: z.string().max(16).optional().meta({
@@ -90,22 +88,27 @@ export const changesApi = {
           .string()
           .max(253)
           .optional()
-          .meta({ description: "Of this host alone.", example: "www.example.org" }),
+          .meta({ description: "Only this host.", example: "www.example.org" }),
         prefix: z.string().max(2048).optional().meta({
-          description: "Of URLs that begin so, with scheme and host.",
+          description: "Only URLs with this prefix, including scheme and host.",
           example: "https://www.example.org/docs/",
         }),
         dset: z.string().max(4096).optional().meta({
           description:
-            "Of hosts and languages of a domain set: top-level domains, domains, lang:CODE, each with not before it for all but that.",
+            "Only hosts and languages of a domain set: top-level domains, domains, lang:CODE, each with not before it for all but that.",
           example: ".org lang:en",
         }),
         kind: z.string().max(200).optional().meta({
           description:
-            "Kinds with commas between them: first-seen, changed, links-changed, preferences-changed, came-back, redirected, gone, given-up.",
+            "Kinds, separated by commas: first-seen, changed, links-changed, preferences-changed, came-back, redirected, gone, given-up.",
           example: "changed",
         }),
-        limit: z.int().min(1).max(1000).default(100).meta({ description: "Changes at most.", example: 100 }),
+        limit: z
+          .int()
+          .min(1)
+          .max(1000)
+          .default(100)
+          .meta({ description: "Maximum number of changes.", example: 100 }),
       },
     },
     answers: {
@@ -177,12 +180,12 @@ export const changesApi = {
           more: false,
         },
       },
-      400: errorAnswer("A cursor, host, beginning, domain set, kind or limit that cannot be"),
+      400: errorAnswer("An invalid cursor, host, prefix, domain set, kind or limit"),
       410: errorAnswer("The cursor is older than what is kept: some changes were missed", {
         error: {
           status: 410,
           message:
-            "The cursor 12 is too old: changes through number 4000 are not kept any more (policy changes.keepDays), so some were missed. Look at what you follow once more, and go on with since=earliest, or with since=now for what is still to come.",
+            "The cursor 12 is too old: changes through number 4000 are no longer kept (policy changes.keepDays), so some were missed. Check what you follow again, and continue with since=earliest, or with since=now for new changes only.",
         },
       }),
     },
@@ -193,7 +196,7 @@ export const changesApi = {
     needs: "read",
     summary: "The change feed as server-sent events",
     description:
-      "Event `change`, its id the cursor behind it and its data one change as /api/changes has it. Begins behind Last-Event-ID, else behind since, else with what is still to come. Every 15 seconds without an event a comment and the id tell how far the feed is. A stream ends after five minutes: browsers come back by themselves, and where they were. A reader that takes nothing for 30 seconds is cut. Event `refused` (`{error}`) is the last one when the cursor has become too old meanwhile.",
+      "Event `change`, with the cursor after it as id and one change as in /api/changes as data. Starts after Last-Event-ID, else after since, else with new changes. After 15 seconds without an event, a comment and the id tell the feed's position. A stream ends after five minutes: browsers reconnect by themselves, where they were. A reader that accepts nothing for 30 seconds is disconnected. Event `refused` (`{error}`) is the last one if the cursor has become too old meanwhile.",
     parameters: {
       query: {
         since: z
@@ -205,34 +208,34 @@ export const changesApi = {
           .string()
           .max(253)
           .optional()
-          .meta({ description: "Of this host alone.", example: "www.example.org" }),
+          .meta({ description: "Only this host.", example: "www.example.org" }),
         prefix: z.string().max(2048).optional().meta({
-          description: "Of URLs that begin so, with scheme and host.",
+          description: "Only URLs with this prefix, including scheme and host.",
           example: "https://www.example.org/docs/",
         }),
         dset: z.string().max(4096).optional().meta({
           description:
-            "Of hosts and languages of a domain set: top-level domains, domains, lang:CODE, each with not before it for all but that.",
+            "Only hosts and languages of a domain set: top-level domains, domains, lang:CODE, each with not before it for all but that.",
           example: ".org lang:en",
         }),
         kind: z.string().max(200).optional().meta({
           description:
-            "Kinds with commas between them: first-seen, changed, links-changed, preferences-changed, came-back, redirected, gone, given-up.",
+            "Kinds, separated by commas: first-seen, changed, links-changed, preferences-changed, came-back, redirected, gone, given-up.",
           example: "changed",
         }),
       },
-      header: { "Last-Event-ID": z.string().max(16).optional().describe("A cursor; goes before since.") },
+      header: { "Last-Event-ID": z.string().max(16).optional().describe("A cursor; overrides since.") },
     },
     answers: {
       ...refusals,
       200: {
-        description: "A stream that does not end by itself",
+        description: "An open-ended stream",
         schema: z.string(),
         type: "text/event-stream",
       },
-      400: errorAnswer("A cursor, host, beginning, domain set, kind or limit that cannot be"),
+      400: errorAnswer("An invalid cursor, host, prefix, domain set, kind or limit"),
       410: errorAnswer("The cursor is older than what is kept"),
-      503: errorAnswer("As many readers as the feed takes are listening"),
+      503: errorAnswer("The feed has its maximum of readers"),
     },
   },
 } satisfies ApiOperations;

@@ -7,7 +7,7 @@ import { partWords, type TextDifference, type TextPlace } from "./text-differenc
 export function foldedDifference(difference: TextDifference | null): Html {
   if (difference === null) return nothing;
   const count = difference.places.length + difference.more;
-  return html`<details class="difference"><summary>${howMany(count, "place")} of the text</summary>${differenceList(difference)}</details>`;
+  return html`<details class="difference"><summary>${howMany(count, "place")} in the text</summary>${differenceList(difference)}</details>`;
 }
 
 export function differenceList({ places, more }: TextDifference): Html {

@@ -14,7 +14,7 @@ import type { TextDifference } from "./text-difference.ts";
  * came-back      it is read again, after it was gone or led elsewhere
  * redirected     it leads elsewhere from now on, or did at the first visit
  * gone           it was in the index and is not any more: missing, refused, or no page; `reason` says which
- * given-up       it was missing so often in a row that it is hardly asked for any more
+ * given-up       it was missing so often in a row that it is hardly requested any more
  */
 export const changeKinds = [
   "first-seen",
@@ -255,7 +255,7 @@ export function changeWords(change: Omit<PageChange, "number" | "host" | "notedA
     case "changed":
       return joined([textWords(change), wordCounts(change), titleWords(change)]);
     case "links-changed":
-      return `${change.linksBefore} → ${howMany(change.linksAfter ?? 0, "link")}: ${change.linksAdded} came, ${change.linksRemoved} went`;
+      return `${change.linksBefore} → ${howMany(change.linksAfter ?? 0, "link")}: ${change.linksAdded} added, ${change.linksRemoved} removed`;
     case "preferences-changed":
       return `${statedWords(change.statedBefore)} → ${statedWords(change.stated)}`;
     case "redirected":
@@ -263,7 +263,7 @@ export function changeWords(change: Omit<PageChange, "number" | "host" | "notedA
     case "gone":
       return joined([change.reason, was(change)]);
     case "given-up":
-      return joined([change.reason, "so often in a row that it is hardly asked for any more"]);
+      return joined([change.reason, "so often in a row that it is hardly requested any more"]);
   }
 }
 
@@ -285,7 +285,7 @@ const joined = (parts: readonly (string | null)[]) =>
 function textWords({ simhashDistance }: Pick<VisitChange, "simhashDistance">): string | null {
   if (simhashDistance === null) return null;
   return simhashDistance === 0
-    ? "the body, while the text is as good as the same"
+    ? "the body, but the text is nearly the same"
     : `the text: ${simhashDistance} of 64 bits of its simhash differ`;
 }
 

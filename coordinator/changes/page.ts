@@ -29,7 +29,7 @@ ${filters(asked)}
 <tbody${asked.since === "" ? html` data-stream="${streamOf(page)}"` : nothing}>${[...changes].reverse().map(row)}</tbody></table></div>
 ${changes.length === 0 ? nothingFound(page) : nothing}
 ${pager(page)}
-<p class="small">Programs read on from a cursor: <a href="${pathWith("/api/changes", { ...asked, since: page.next })}">JSON since ${page.next}</a>, or follow <code>${streamOf(page)}</code> as server-sent events. On the coordinator's machine: <code>nearcrawl changes --follow</code>.</p>
+<p class="small">Programs continue from a cursor: <a href="${pathWith("/api/changes", { ...asked, since: page.next })}">JSON since ${page.next}</a>, or follow <code>${streamOf(page)}</code> as server-sent events. On the coordinator's machine: <code>nearcrawl changes --follow</code>.</p>
 ${pageScript("changes.js")}`;
 }
 
@@ -70,15 +70,15 @@ function row(change: PageChange): Html {
 
 function nothingFound({ asked, more }: ChangesPage): Html {
   if (asked.since !== "" && more)
-    return html`<div class="empty"><p><strong>No match in this part of the feed.</strong> Read on: later parts may have some.</p></div>`;
+    return html`<div class="empty"><p><strong>No match in this part of the feed.</strong> Continue: later parts may have some.</p></div>`;
   return html`<div class="empty"><p><strong>No changes match.</strong> New ones appear here as pages are fetched.</p></div>`;
 }
 
 /** Onwards through the feed, where it was asked for since a cursor; the latest have nothing behind them. */
 function pager({ asked, next, more }: ChangesPage): Html {
   if (asked.since === "")
-    return html`<nav class="pager" aria-label="Parts of the feed"><a href="${pathWith("/changes", { ...asked, since: "earliest" })}">From the earliest change kept</a></nav>`;
-  return html`<nav class="pager" aria-label="Parts of the feed"><a href="${pathWith("/changes", { ...asked, since: null })}">The latest</a>${more ? html`<a href="${pathWith("/changes", { ...asked, since: next })}" rel="next">Later</a>` : nothing}</nav>`;
+    return html`<nav class="pager" aria-label="Parts of the feed"><a href="${pathWith("/changes", { ...asked, since: "earliest" })}">Earliest change kept</a></nav>`;
+  return html`<nav class="pager" aria-label="Parts of the feed"><a href="${pathWith("/changes", { ...asked, since: null })}">Latest</a>${more ? html`<a href="${pathWith("/changes", { ...asked, since: next })}" rel="next">Later</a>` : nothing}</nav>`;
 }
 
 const columns = [

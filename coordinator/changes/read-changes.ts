@@ -29,7 +29,7 @@ export function readChangeQuery(asked: ChangesAsked): ChangeQuery {
   const prefix = prefixOf(asked.prefix.trim());
   const host = hostOf(asked.host.trim());
   if (prefix !== null && host !== null && prefix.host !== host)
-    throw new UsageError(`prefix: "${short(asked.prefix)}" is not of the host ${host}; nothing fits both`);
+    throw new UsageError(`prefix: "${short(asked.prefix)}" is not of the host ${host}; nothing matches both`);
   return {
     filter: {
       kinds: kindsOf(asked.kind),
@@ -48,7 +48,7 @@ export function readSince(text: string): Since {
   if (since === "earliest" || since === "now") return since;
   if (!/^\d{1,16}$/.test(since) || !Number.isSafeInteger(Number(since)))
     throw new UsageError(
-      `since: "${short(text)}" is no cursor; it is a whole number from the feed, earliest, or now`,
+      `since: "${short(text)}" is not a cursor; it must be a whole number from the feed, earliest, or now`,
     );
   return Number(since);
 }
@@ -73,17 +73,17 @@ export function cursorWords(
     case "too-old":
       return {
         status: 410,
-        words: `The cursor ${since} is too old: changes through number ${fault.removedThrough} are not kept any more (policy changes.keepDays), so some were missed. Look at what you follow once more, and go on with since=earliest, or with since=now for what is still to come.`,
+        words: `The cursor ${since} is too old: changes through number ${fault.removedThrough} are no longer kept (policy changes.keepDays), so some were missed. Check what you follow again, and continue with since=earliest, or with since=now for new changes only.`,
       };
     case "lost":
       return {
         status: 410,
-        words: `The cursor ${since} is of changes that are lost: on ${fault.wentBackAt.toISOString()} the database went back to an earlier state, and of what you have read everything after number ${fault.goOnFrom} is unknown to it. Its pages are fetched again; look at what you follow once more, and go on with since=${fault.goOnFrom}.`,
+        words: `The cursor ${since} is of lost changes: on ${fault.wentBackAt.toISOString()} the database went back to an earlier state, which does not have what you read after number ${fault.goOnFrom}. Those pages are fetched again; check what you follow again, and continue with since=${fault.goOnFrom}.`,
       };
     case "unknown":
       return {
         status: 400,
-        words: `since: there is no change of number ${since} yet; the latest is ${fault.last}. Cursors are numbers that this feed gave.`,
+        words: `since: there is no change with number ${since} yet; the latest is ${fault.last}. Use cursors that this feed returned.`,
       };
   }
 }
@@ -102,7 +102,7 @@ function hostOf(text: string): string | null {
   if (text === "") return null;
   const key = urlKeyOf(`http://${text.includes(":") && !text.startsWith("[") ? `[${text}]` : text}/`);
   if (typeof key === "string" || /[/?#@\s]/.test(text))
-    throw new UsageError(`host: "${short(text)}" is no host name, such as www.example.org`);
+    throw new UsageError(`host: "${short(text)}" is not a host name, such as www.example.org`);
   return key.host;
 }
 
@@ -111,7 +111,7 @@ function prefixOf(text: string): { readonly url: string; readonly host: string }
   const key = urlKeyOf(text);
   if (typeof key === "string")
     throw new UsageError(
-      `prefix: "${short(text)}" is no beginning of URLs, such as https://www.example.org/docs/`,
+      `prefix: "${short(text)}" is not a URL prefix, such as https://www.example.org/docs/`,
     );
   return key;
 }
@@ -127,7 +127,7 @@ function limitOf(text: string): number {
   if (text === "") return changesLimit.usual;
   const limit = Number(text);
   if (!Number.isSafeInteger(limit) || limit < 1 || limit > changesLimit.most)
-    throw new UsageError(`limit: "${short(text)}" is no whole number from 1 to ${changesLimit.most}`);
+    throw new UsageError(`limit: "${short(text)}" is not a whole number from 1 to ${changesLimit.most}`);
   return limit;
 }
 

@@ -147,11 +147,11 @@ function lastEventId(request: FastifyRequest): string | null {
   return typeof id === "string" && id !== "" ? id : null;
 }
 
-const goneError: Omit<PageError, "words"> = { status: 410, title: "That cursor leads nowhere any more" };
+const goneError: Omit<PageError, "words"> = { status: 410, title: "That cursor is no longer valid" };
 const cannotBeAnswered: Omit<PageError, "words"> = { status: 400, title: "That cannot be answered" };
 const tooMany: PageError = {
   status: 503,
-  title: "Too many listeners",
+  title: "Too many readers",
   words:
-    "As many readers as the change feed takes at a time are listening. Ask /api/changes?since=CURSOR from time to time instead; nothing is missed.",
+    "The change feed has its maximum of readers. Poll /api/changes?since=CURSOR instead; nothing is missed.",
 };

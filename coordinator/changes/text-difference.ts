@@ -20,7 +20,7 @@ export interface TextPlace {
 
 export interface TextDifference {
   readonly places: readonly TextPlace[];
-  /** Places that differ beyond those. */
+  /** Further places that differ. */
   readonly more: number;
 }
 
@@ -278,7 +278,7 @@ function cutFront(text: string): string {
 export const partWords: Readonly<Record<TextPart, string>> = {
   description: "Description",
   headings: "Headings",
-  beginning: "Beginning of the text",
+  beginning: "Start of the text",
   "further-down": "Further down, by index terms",
 };
 

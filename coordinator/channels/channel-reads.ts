@@ -71,7 +71,7 @@ export interface Channel extends ChannelRules {
   readonly createdAt: Date;
   /** Pages that the index has of it, at the last count; null: not counted yet. */
   readonly expectedPages: number | null;
-  /** False: URLs that were in the frontier before it are still being brought in line. */
+  /** False: URLs that were already in the frontier are still being updated. */
   readonly settled: boolean;
 }
 

@@ -63,12 +63,10 @@ const mostOfHost = 200;
 const mostChannels = 50_000;
 
 async function boundFaults(client: PoolClient, { host }: ChannelRules, ofHost: number): Promise<string[]> {
-  if (ofHost >= mostOfHost) return [`${host} has ${ofHost} channels already, as many as a host may have`];
+  if (ofHost >= mostOfHost) return [`${host} has ${ofHost} channels already, the maximum for a host`];
   const { rows } = await client.query<{ channels: number }>("select count(*)::int as channels from channel");
   const { channels } = rows[0]!;
-  return channels < mostChannels
-    ? []
-    : [`there are ${channels} channels, as many as there may be: remove one first`];
+  return channels < mostChannels ? [] : [`there are ${channels} channels, the maximum: remove one first`];
 }
 
 /** They come from people: no budget holds for them, and a new host is welcome. */

@@ -1,6 +1,6 @@
 /**
  * A channel (SARSS section 2.1): a host, a directory of a host, or a set of directories of a host, with what is crawled
- * of it. What lies in no channel is crawled as the scope says.
+ * of it. What is in no channel is crawled as the scope says.
  */
 import { UsageError } from "#core/errors";
 import { canonicalEscapes } from "#core/ip/url-escapes";
@@ -17,7 +17,7 @@ export interface ChannelRules {
   readonly include: readonly UrlPattern[];
   /** Goes before `include`. */
   readonly exclude: readonly UrlPattern[];
-  /** Links from a seed; null: as the scope has it. */
+  /** Links from a seed; null: as the scope says. */
   readonly maxDepth: number | null;
 }
 
@@ -25,7 +25,7 @@ export interface ChannelRules {
 export function leftOut(channel: ChannelRules, { url, depth }: ChannelUrl): string | null {
   const path = pathOf(url);
   const excluded = channel.exclude.find((pattern) => patternFits(pattern, path));
-  if (excluded) return `its filter leaves ${excluded.text} out`;
+  if (excluded) return `its filter skips ${excluded.text}`;
   if (channel.seeds.includes(url)) return null;
   if (channel.maxDepth !== null && depth > channel.maxDepth)
     return `it is ${depth} links from a seed, and the channel goes ${channel.maxDepth} deep`;
@@ -97,7 +97,7 @@ function overlaps({ directories }: ChannelRules, others: readonly OtherChannel[]
 function lostSeeds(channel: ChannelRules): string[] {
   return channel.seeds.flatMap((url) => {
     if (!channelHolds(channel, url))
-      return [`seed ${url}: it is outside of the channel (${channel.directories.join(", ")})`];
+      return [`seed ${url}: it is outside the channel (${channel.directories.join(", ")})`];
     const why = leftOut(channel, { url, depth: 0 });
     return why === null ? [] : [`seed ${url}: it would never be fetched, ${why}`];
   });
@@ -120,7 +120,7 @@ function lostFilters({ include, exclude, directories }: ChannelRules): string[] 
   return [
     ...covered,
     ...empty.map(({ text }) => `exclude ${text}: it holds the whole channel, so nothing is left`),
-    ...outside.map(({ text }) => `include ${text}: it is outside of the channel (${directories.join(", ")})`),
+    ...outside.map(({ text }) => `include ${text}: it is outside the channel (${directories.join(", ")})`),
   ];
 }
 
@@ -128,9 +128,9 @@ function lostFilters({ include, exclude, directories }: ChannelRules): string[] 
 function depthFaults({ maxDepth, seeds, include }: ChannelRules): string[] {
   if (maxDepth !== 0) return [];
   return [
-    ...(seeds.length === 0 ? ["max-depth 0: seeds alone are crawled then, and there is none"] : []),
+    ...(seeds.length === 0 ? ["max-depth 0: then only seeds are crawled, and there are none"] : []),
     ...(include.length > 0
-      ? [`max-depth 0: no link is followed then, so include ${include[0]!.text} has no effect`]
+      ? [`max-depth 0: then no link is followed, so include ${include[0]!.text} has no effect`]
       : []),
   ];
 }
@@ -154,9 +154,9 @@ const mostPatternCharacters = 300;
 export function parseUrlPattern(given: string): UrlPattern | string {
   const text = canonicalEscapes(given);
   if (text.length > mostPatternCharacters)
-    return `the pattern is ${text.length} characters long, ${mostPatternCharacters} are possible: ${text.slice(0, 40)}…`;
+    return `the pattern is ${text.length} characters long, at most ${mostPatternCharacters} are allowed: ${text.slice(0, 40)}…`;
   if (!/^[/*]/.test(text))
-    return `the pattern "${text}" must begin with / or *: it is matched from the path's beginning`;
+    return `the pattern "${text}" must begin with / or *: it is matched from the start of the path`;
   if (/[^\x21-\x7e]/.test(text))
     return `the pattern "${text}" has a space or a character beyond ASCII: write it as URLs do, such as %20`;
   const anchored = text.endsWith("$");
@@ -215,7 +215,7 @@ export function readChannel(asked: ChannelAsked): ChannelRules {
     asked[name].flatMap((text) => taken(parseUrlPattern(text)));
   const [include, exclude] = [patterns("include"), patterns("exclude")];
   const hosts = [...new Set([...places, ...seeds].map(({ host }) => host))];
-  if (hosts.length > 1) faults.push(`a channel is of one host, and these are of ${hosts.join(", ")}`);
+  if (hosts.length > 1) faults.push(`a channel has one host, and these are of ${hosts.join(", ")}`);
   faults.push(...boundFaults(asked));
   if (faults.length > 0) throw new UsageError(faults.join("\n"));
   return {
@@ -248,16 +248,16 @@ function boundFaults({ prefixes, seeds, include, exclude, maxDepth }: ChannelAsk
 function placeOf(text: string): { readonly host: string; readonly directory: string } | string {
   const key = urlKeyOf(/^https?:\/\//i.test(text) ? text : `https://${text}`);
   if (typeof key === "string")
-    return `"${short(text)}" is no host or directory, such as https://www.example.org/docs/`;
+    return `"${short(text)}" is not a host or directory, such as https://www.example.org/docs/`;
   const { pathname, search } = new URL(key.url);
   if (search !== "" || !pathname.endsWith("/"))
-    return `"${short(text)}" is no directory: it must end with /, and have no query`;
+    return `"${short(text)}" is not a directory: it must end with /, and have no query`;
   return { host: key.host, directory: pathname };
 }
 
 function seedOf(text: string): { readonly host: string; readonly url: string } | string {
   const key = urlKeyOf(text);
-  return typeof key === "string" ? `seed "${short(text)}" is no URL of the web` : key;
+  return typeof key === "string" ? `seed "${short(text)}" is not a web URL` : key;
 }
 
 const short = (text: string) => (text.length > 60 ? `${text.slice(0, 59)}…` : text);

@@ -12,18 +12,16 @@ const channel = z
       .array(z.string().max(2048))
       .max(50)
       .describe("Each begins and ends with /; / is the whole host."),
-    seeds: z.array(z.string().max(2048)).max(200).describe("Crawled whatever include says."),
+    seeds: z.array(z.string().max(2048)).max(200).describe("Crawled regardless of include."),
     include: z
       .array(z.string().max(300))
       .max(50)
       .describe("Patterns of path and query: * is anything, a final $ the end. Empty: everything."),
-    exclude: z.array(z.string().max(300)).max(50).describe("Left out, included or not."),
-    maxDepth: z.int().nullable().describe("Links from a seed; null: as the scope has it."),
+    exclude: z.array(z.string().max(300)).max(50).describe("Skipped, included or not."),
+    maxDepth: z.int().nullable().describe("Links from a seed; null: as the scope says."),
     createdAt: dateTime(),
-    expectedPages: z.int().nullable().describe("Pages that the index has of it; null: not counted yet."),
-    settled: z
-      .boolean()
-      .describe("False: URLs that were in the frontier before it are still being brought in line."),
+    expectedPages: z.int().nullable().describe("Its pages in the index; null: not counted yet."),
+    settled: z.boolean().describe("False: URLs that were already in the frontier are still being updated."),
   })
   .meta({ id: "Channel" });
 
@@ -39,11 +37,11 @@ export const addChannelBody = z.strictObject({
     .min(1)
     .max(channelBounds.directories)
     .describe("A host, or directories of one host, each ending with /."),
-  seeds: z.array(url).max(channelBounds.seeds).default([]).describe("Crawled whatever include says."),
+  seeds: z.array(url).max(channelBounds.seeds).default([]).describe("Crawled regardless of include."),
   include: patterns
     .default([])
     .describe("Patterns of path and query: * is anything, a final $ the end. Empty: everything."),
-  exclude: patterns.default([]).describe("Left out, included or not."),
+  exclude: patterns.default([]).describe("Skipped, included or not."),
   maxDepth: z.int().min(0).max(channelBounds.depth).nullable().default(null),
 });
 
@@ -64,20 +62,20 @@ const coverage = z
     seeds: z.array(coveredSeed).describe("1,000 at most."),
     state: z
       .enum(coverageStates)
-      .describe("cut: all that is in the crawl was asked for, and more is known that was left out."),
+      .describe("cut: everything in the crawl was requested, and more is known that was skipped."),
     cutBy: z.array(z.enum(coverageCuts)),
     words: z.string(),
-    fetched: z.int().describe("URLs that were asked for at least once."),
-    waiting: z.int().describe("Due or in hand, and never asked for."),
+    fetched: z.int().describe("URLs that were requested at least once."),
+    waiting: z.int().describe("Due or in progress, and never requested."),
     gone: z.int(),
     refusedByRobots: z.int(),
-    held: z.int().describe("Found beyond the host's budget, and held back."),
-    leftOut: z.int().describe("Times that a URL was named beyond what is held back; of the whole host."),
+    held: z.int().describe("Found over the host's budget, and held back."),
+    leftOut: z.int().describe("How often a URL beyond those held back was found; of the whole host."),
     tooDeep: z
       .int()
       .describe("URLs that its deepest pages link to and that are not in the crawl; counted to 1,000."),
     deepest: z.int().describe("Links from a seed."),
-    more: z.boolean().describe("The host has more URLs than the 100,000 that were looked at."),
+    more: z.boolean().describe("The host has more URLs than the 100,000 that were counted."),
   })
   .meta({ id: "Coverage" });
 
@@ -86,14 +84,14 @@ export const channelsApi = {
     method: "get",
     path: "/api/coverage",
     needs: "read",
-    summary: "How far the crawl of channels and seeds has come, and what cut it short",
+    summary: "How far the crawl of channels and seeds has come, and what limited it",
     description:
-      "Of every channel, or of what one parameter names. As CSV, with a line for each seed: format=csv, up to 1,000 channels or hosts.",
+      "For every channel, or for what one parameter names. As CSV, one line per seed: format=csv, up to 1,000 channels or hosts.",
     parameters: {
       query: {
         channel: z.string().optional().meta({ description: "Its number.", example: "3" }),
         submission: z.string().optional().meta({
-          description: "The channels and hosts of the URLs that were handed in with it.",
+          description: "The channels and hosts of the URLs submitted with it.",
           example: "7",
         }),
         host: z.string().optional().meta({ description: "The whole host.", example: "www.example.org" }),
@@ -148,7 +146,7 @@ export const channelsApi = {
     method: "get",
     path: "/api/channels",
     needs: "read",
-    summary: "What is crawled of parts of hosts",
+    summary: "Channels: what is crawled of parts of hosts",
     description:
       "Needs the scope read where the pages are not open to everybody. A host without a channel is crawled as the scope says. Also as CSV: format=csv.",
     answers: {
@@ -181,7 +179,7 @@ export const channelsApi = {
     needs: "policy-write",
     summary: "Crawl of a host or some of its directories what seeds, filters and depth say",
     description:
-      "Scope policy-write. What was found before and is left out now is not asked for again, until the channel is removed.",
+      "Scope policy-write. URLs found before that the channel skips are not requested again until it is removed.",
     body: {
       schema: addChannelBody,
       example: {
@@ -222,7 +220,7 @@ export const channelsApi = {
     path: "/api/channels/{number}/remove",
     needs: "policy-write",
     summary: "Crawl it as the scope says",
-    description: "Scope policy-write. What the channel had left out is due again.",
+    description: "Scope policy-write. What the channel had skipped is due again.",
     parameters: { path: { number: z.int().meta({ description: "As listed.", example: 3 }) } },
     body: { schema: z.strictObject({}), example: {} },
     answers: {
@@ -245,7 +243,7 @@ export const channelsApi = {
       },
       400: errorAnswer("The body is not as described"),
       429: errorAnswer("Too many failures from this address"),
-      404: errorAnswer("There is no channel of this number"),
+      404: errorAnswer("There is no channel with this number"),
     },
   },
 } satisfies ApiOperations;

@@ -8,10 +8,10 @@ import { placeWords } from "./page.ts";
 
 export function coverageBody({ coverage, more }: CoverageList): Html {
   return html`${titleRow("Coverage")}
-<p class="lead">What was found of each channel and has been fetched, and what cut the rest. Of the URLs that were handed in together: on their <a href="/submit">receipt</a>. Of one host:</p>
+<p class="lead">How much of each channel was found and fetched, and what limited the rest. For URLs submitted together, see their <a href="/submit">receipt</a>. For one host:</p>
 <form class="ask" action="/coverage"><label for="coverage-host">Host</label> <input id="coverage-host" name="host" placeholder="www.example.org" spellcheck="false"> <button>Show</button></form>
-${coverage.length === 0 ? html`<div class="empty"><p><strong>No channels.</strong> <a href="/channels">Add a channel</a>, or ask for a host.</p></div>` : table(coverage)}
-${more ? html`<p class="small">Only the first are shown; the CSV has up to 1,000.</p>` : nothing}`;
+${coverage.length === 0 ? html`<div class="empty"><p><strong>No channels.</strong> <a href="/channels">Add a channel</a>, or give a host.</p></div>` : table(coverage)}
+${more ? html`<p class="small">The first are shown; the CSV has up to 1,000.</p>` : nothing}`;
 }
 
 function table(coverage: readonly Coverage[]): Html {

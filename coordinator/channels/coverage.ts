@@ -24,13 +24,13 @@ export interface CoveredSeed {
 }
 
 export interface CoverageCounts {
-  /** URLs that were asked for at least once. */
+  /** URLs that were requested at least once. */
   readonly fetched: number;
-  /** Due or in hand, and never asked for. */
+  /** Due or in progress, and never requested. */
   readonly waiting: number;
   readonly gone: number;
   readonly refusedByRobots: number;
-  /** Found beyond the host's budget, and held back. */
+  /** Found over the host's budget, and held back. */
   readonly held: number;
   /** Times that one was named beyond what is held back; of the whole host. */
   readonly leftOut: number;
@@ -98,7 +98,7 @@ function wordsOf(
     if (cut === "depth")
       return `depth (${howMany(facts.tooDeep, "URL")} more than ${howMany(facts.maxDepth, "link")} from a seed)`;
     const held = facts.held > 0 ? `${howMany(facts.held, "URL")} held back` : "";
-    const leftOut = facts.leftOut > 0 ? `URLs left out ${howMany(facts.leftOut, "time")}` : "";
+    const leftOut = facts.leftOut > 0 ? `URLs skipped ${howMany(facts.leftOut, "time")}` : "";
     return `budget (${[held, leftOut].filter((words) => words !== "").join(", ")})`;
   });
   const cut = cuts.length === 0 ? "" : `cut by ${cuts.join(" and by ")}`;

@@ -18,7 +18,7 @@ export interface ChannelsPage {
 export function channelsBody({ channels, viewer, typed }: ChannelsPage): Html {
   const mayChange = mayDo(viewer.actor, "policy-write");
   return html`${titleRow("Channels")}
-<p class="lead">A channel is a host, a directory of it or a set of directories, with seeds, filters and a depth of its own. What lies in no channel is crawled as the <a href="/policies">scope</a> says.</p>
+<p class="lead">A channel is a host, a directory of it or a set of directories, with its own seeds, filters and depth. What is in no channel is crawled as the <a href="/policies">scope</a> says.</p>
 ${typed ? html`<p class="fault" role="alert">${typed.fault}</p>` : list(channels, viewer, mayChange)}
 ${mayChange ? addForm(viewer, typed?.values ?? {}) : nothing}`;
 }
@@ -27,14 +27,14 @@ function list(channels: readonly Channel[], viewer: PageViewer, mayChange: boole
   if (channels.length === 0)
     return html`<div class="empty"><p><strong>No channels.</strong> Every host is crawled within the general scope.</p></div>`;
   return html`<div class="scroll" tabindex="0" role="region" aria-label="Channels"><table>
-<thead><tr><th scope="col" class="number">No.</th><th scope="col">What</th><th scope="col">Crawled of it</th><th scope="col" class="number">Pages expected</th><th scope="col">Since</th>${mayChange ? html`<th scope="col"><span class="hidden">Change</span></th>` : nothing}</tr></thead>
+<thead><tr><th scope="col" class="number">No.</th><th scope="col">What</th><th scope="col">What is crawled</th><th scope="col" class="number">Pages expected</th><th scope="col">Since</th>${mayChange ? html`<th scope="col"><span class="hidden">Change</span></th>` : nothing}</tr></thead>
 <tbody>${channels.map((one) => row(one, viewer, mayChange))}</tbody></table></div>`;
 }
 
 function row(channel: Channel, viewer: PageViewer, mayChange: boolean): Html {
   const { channelId, host, directories, expectedPages, createdAt } = channel;
   const feed = pathWith("/changes", { host });
-  return html`<tr><td class="number">${channelId}</td><th scope="row" class="break">${askAbout(host)}${directories.join(", ")}<span class="small"> <a href="${feed}">changes</a></span></th><td class="wide break">${ruleWords(channel)}${channel.settled ? nothing : html`<span class="small"> being brought in line</span>`}</td><td class="number">${expectedPages === null ? "–" : countText(expectedPages)}</td><td>${instant(createdAt.toISOString())}</td>${
+  return html`<tr><td class="number">${channelId}</td><th scope="row" class="break">${askAbout(host)}${directories.join(", ")}<span class="small"> <a href="${feed}">changes</a></span></th><td class="wide break">${ruleWords(channel)}${channel.settled ? nothing : html`<span class="small"> being applied</span>`}</td><td class="number">${expectedPages === null ? "–" : countText(expectedPages)}</td><td>${instant(createdAt.toISOString())}</td>${
     mayChange
       ? html`<td>${buttonForm(viewer, { path: `/channels/${channelId}/remove`, label: `Remove no. ${channelId}` })}</td>`
       : nothing
@@ -55,8 +55,8 @@ ${fields.map(
   ([name, label, like]) =>
     html`<div><label for="channel-${name}">${label}</label><textarea id="channel-${name}" name="${name}" rows="2" placeholder="${like}" maxlength="8000" spellcheck="false"${name === "prefixes" ? html` required` : nothing}>${values[name] ?? ""}</textarea></div>`,
 )}
-<div><label for="channel-depth">Links from a seed</label><input id="channel-depth" name="maxDepth" inputmode="numeric" pattern="\\d{0,4}" value="${values.maxDepth ?? ""}" placeholder="as the scope has it"></div>
-<button>Add it</button></form></section>`;
+<div><label for="channel-depth">Links from a seed</label><input id="channel-depth" name="maxDepth" inputmode="numeric" pattern="\\d{0,4}" value="${values.maxDepth ?? ""}" placeholder="as the scope says"></div>
+<button>Add channel</button></form></section>`;
 }
 
 export function channelsCsv(channels: readonly Channel[]): CsvTable {
@@ -110,7 +110,7 @@ export function ruleWords({ seeds, maxDepth, include, exclude }: Channel): strin
     ...listed("with", include),
     ...listed("without", exclude),
   ];
-  return parts.length === 0 ? "all of it" : parts.join(", ");
+  return parts.length === 0 ? "everything" : parts.join(", ");
 }
 
 /** For the audit log. */
@@ -122,6 +122,6 @@ export function channelChange(channel: Channel, action: "channel-added" | "chann
   const isNew = action === "channel-added";
   const words = isNew
     ? `Of ${place} is crawled: ${ruleWords(channel)} (channel ${channel.channelId}).`
-    : `${place} is crawled as the scope says (channel ${channel.channelId} is no more).`;
+    : `${place} is crawled as the scope says (channel ${channel.channelId} was removed).`;
   return { action, target: place, words, ...(isNew ? { after: rules } : { before: rules }) };
 }

@@ -122,7 +122,7 @@ function refused(words: string, body: BodyOf<typeof channelsApi.addChannel>): Ou
   return {
     type: "fault",
     status: 422,
-    title: "That channel cannot be",
+    title: "Invalid channel",
     words,
     again: (viewer, fault) => channelsBody({ channels: [], viewer, typed: { values, fault } }),
   };

@@ -64,7 +64,7 @@ export function cannotGive(actor: Actor, given: readonly Scope[]): string | null
   const missing = given.filter((scope) => !actor.scopes.includes(scope));
   return missing.length === 0
     ? null
-    : `${actor.name} may not give what it has not got: ${missing.join(", ")}.`;
+    : `${actor.name} cannot grant scopes that it does not have: ${missing.join(", ")}.`;
 }
 
 /** A partner steers its crawlers, as fleet-write does all of them. */

@@ -33,7 +33,7 @@ export function readClaims(texts: readonly string[]): Claims | string {
       continue;
     }
     const set = text.includes("/")
-      ? `${JSON.stringify(text)} is no block of addresses: write 192.0.2.0/24`
+      ? `${JSON.stringify(text)} is not an address block: write 192.0.2.0/24`
       : parseDomainSet(text);
     if (typeof set === "string") return set;
     if (set.languages.size > 0) return languageFault(text);

@@ -12,7 +12,7 @@ export class CoordinatorMetrics {
     const registers = [registry];
     this.#waiting = new Gauge({
       name: "nearcrawl_foreign_urls_waiting",
-      help: "URLs that wait for the coordinator that they go to, under way included",
+      help: "URLs waiting for their coordinator, including those in transit",
       labelNames: ["coordinator"],
       registers,
     });
@@ -23,7 +23,7 @@ export class CoordinatorMetrics {
     });
     this.#urls = new Counter({
       name: "nearcrawl_exchanged_urls_total",
-      help: "URLs exchanged with parent or children: told, and by what became of those that came: admitted, passed-on, repeated",
+      help: "URLs exchanged with parent or children: sent, and received by result: admitted, passed-on, repeated",
       labelNames: ["with", "taken"],
       registers,
     });

@@ -107,7 +107,7 @@ export interface Coordinators {
   /** Those above the parent, upward. */
   readonly above: readonly string[];
   readonly children: readonly RelatedCoordinator[];
-  /** Hosts and URLs are being handed over by claims that have changed. */
+  /** Hosts and URLs are being handed over after a change of claims. */
   readonly settling: boolean;
 }
 

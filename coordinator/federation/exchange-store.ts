@@ -98,7 +98,7 @@ interface Judged {
 /** Why it cannot be a child, in words for whoever runs it; null: it can. */
 async function faultOf(client: PoolClient, { child, message, chain }: Judged): Promise<string | null> {
   if (message.version !== exchangeVersion) {
-    return `it speaks version ${message.version} of the exchange, and this coordinator version ${exchangeVersion}: bring both to the same software`;
+    return `it uses version ${message.version} of the exchange, and this coordinator version ${exchangeVersion}: run the same software on both`;
   }
   const cycle = cycleFault(message.coordinatorId, chain);
   if (cycle !== null) return `a cycle of coordinators: ${cycle}; one of them must have no parent`;

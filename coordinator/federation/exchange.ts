@@ -113,7 +113,7 @@ export class AskParent {
     if (reply.type === "unreachable") return await this.#fail(reply.words, "unreachable");
     if (reply.type === "refused") return await this.#fail(reply.words, "refused");
     const given = readGivenUrls(reply.answer.urls);
-    if (typeof given === "string") return await this.#fail(`its answer makes no sense: ${given}`, "refused");
+    if (typeof given === "string") return await this.#fail(`its answer is invalid: ${given}`, "refused");
     const { urls: _, ...answer } = reply.answer;
     const result = await store.take({ ...answer, given }, taking());
     if ("refused" in result) return await this.#fail(result.refused, "refused");
@@ -129,9 +129,9 @@ export class AskParent {
     const { store, log, taking } = this.#ports;
     this.#failures += 1;
     if (this.#failures === 1)
-      log.warn({ why, words }, "the parent coordinator takes nothing; what is its waits");
+      log.warn({ why, words }, "the parent coordinator accepts nothing; its URLs wait");
     await store.fail(
-      why === "refused" ? `it refuses: ${words}` : `it is not reached: ${words}`,
+      why === "refused" ? `it refuses: ${words}` : `it is unreachable: ${words}`,
       taking().now,
     );
     return "failed";
@@ -161,11 +161,11 @@ export const parentSettings = z.strictObject({
   key: z
     .string()
     .max(200)
-    .regex(/^ncc_[A-Za-z0-9_-]{16,}$/, "is no key of nearcrawl coordinators invite (ncc_…)"),
+    .regex(/^ncc_[A-Za-z0-9_-]{16,}$/, "is not a key from nearcrawl coordinators invite (ncc_…)"),
   /** SHA-256 of the parent's TLS key, base64url; null: its certificate is checked as browsers do. */
   certificatePin: z
     .string()
-    .regex(/^[A-Za-z0-9_-]{43}$/, "is no pin of a TLS key: 43 characters of base64url")
+    .regex(/^[A-Za-z0-9_-]{43}$/, "is not a pin of a TLS key: 43 characters of base64url")
     .nullable()
     .default(null),
   /** Domain sets by name (".gr", "example.org not blog.example.org"), or blocks of addresses ("192.0.2.0/24"). */

@@ -15,8 +15,8 @@ const relatedCoordinator = z
     state: z.enum(["connected", "silent", "refused", "never"]),
     contactedAt: dateTime().nullable(),
     failingSince: dateTime().nullable(),
-    failure: z.string().nullable().describe("Why it is not reached, or refused."),
-    waiting: z.number().describe("URLs that wait for it, under way included."),
+    failure: z.string().nullable().describe("Why it is unreachable or refused."),
+    waiting: z.number().describe("URLs that wait for it, including those in transit."),
     exchanges: z.number(),
     urlsSent: z.number().describe("Acknowledged."),
     urlsReceived: z.number(),
@@ -32,7 +32,7 @@ const coordinators = z
     parent: relatedCoordinator.nullable().describe("Null: what no child owns is this coordinator's own."),
     above: z.array(z.string().meta({ format: "uuid" })).describe("Those above the parent, upward."),
     children: z.array(relatedCoordinator),
-    settling: z.boolean().describe("Hosts and URLs are being handed over by claims that have changed."),
+    settling: z.boolean().describe("Hosts and URLs are being handed over after a change of claims."),
   })
   .meta({ id: "Coordinators" });
 
@@ -66,7 +66,7 @@ const exchangedUrl = z
     redirects: z.int().min(0).describe("In a row that led to it.").optional(),
     lists: z.int().min(0).describe("Sitemaps and feeds in a row that led to it.").optional(),
     hops: z.int().min(0).describe("Coordinators that it has passed."),
-    links: z.int().describe("Links to it that came, less those that went, since it was told last."),
+    links: z.int().describe("Links to it added less those removed, since it was last sent."),
   })
   .meta({ id: "ExchangedUrl" });
 
@@ -99,7 +99,7 @@ export const federationApi = {
     method: "get",
     path: "/api/coordinators",
     needs: "fleet-read",
-    summary: "The coordinator above this one, those below it, and what waits for each",
+    summary: "The parent coordinator, the children, and what waits for each",
     description: "Scope fleet-read.",
     answers: {
       ...refusals,
@@ -138,9 +138,9 @@ export const federationApi = {
     method: "post",
     path: "/api/coordinators/invite",
     needs: "fleet-write",
-    summary: "Let a coordinator join below this one",
+    summary: "Invite a child coordinator",
     description:
-      "Scope fleet-write. The key is in this answer and nowhere else; it goes into the settings of the coordinator that joins, with what that is to own.",
+      "Scope fleet-write. The key is shown only in this answer; it goes into the settings of the joining coordinator, with what that will own.",
     body: { schema: coordinatorInvitation, example: { name: "athens" } },
     answers: {
       ...refusals,
@@ -155,11 +155,11 @@ export const federationApi = {
       409: errorAnswer("The name is taken, or no coordinator has started here yet", {
         error: {
           status: 409,
-          message: 'There is a coordinator "athens" already: take another name, or remove it first.',
+          message: 'There is a coordinator "athens" already: choose another name, or remove it first.',
         },
       }),
-      422: errorAnswer("A name that cannot be"),
-      400: errorAnswer("The body is not of the stated form"),
+      422: errorAnswer("An invalid name"),
+      400: errorAnswer("The body is not as described"),
       429: tooMany,
     },
   },
@@ -167,13 +167,12 @@ export const federationApi = {
     method: "post",
     path: "/api/coordinators/{name}/remove",
     needs: "fleet-write",
-    summary: "End the link to a coordinator below this one",
-    description:
-      "Scope fleet-write. Its key opens nothing any more; URLs that wait for it go where they belong then.",
+    summary: "Remove a child coordinator",
+    description: "Scope fleet-write. Its key stops working; URLs that wait for it are rerouted.",
     parameters: { path: { name: z.string().describe("As it was invited.") } },
     body: {
       schema: z
-        .strictObject({ confirmation: typedConfirmation("The child's name once more") })
+        .strictObject({ confirmation: typedConfirmation("The child's name again") })
         .meta({ id: "RemoveCoordinator" }),
       example: {},
     },
@@ -189,9 +188,9 @@ export const federationApi = {
     method: "post",
     path: "/api/coordinators/exchange",
     needs: null,
-    summary: "What coordinators say to each other: URLs up, URLs down",
+    summary: "Exchange between coordinators: URLs up, URLs down",
     description:
-      "For coordinators below this one, with the key of their invitation (`Authorization: Bearer ncc_…`). Numbers rise in each direction; what was sent before is sent again until `received` covers it, and counts once.",
+      "For child coordinators, with the key of their invitation (`Authorization: Bearer ncc_…`). Numbers rise in each direction; what was sent before is sent again until `received` covers it, and counts once.",
     body: {
       schema: childMessage,
       example: {
@@ -225,14 +224,14 @@ export const federationApi = {
           urls: [],
         },
       },
-      400: errorAnswer("The message is not of the stated form"),
-      401: errorAnswer("The key opens nothing"),
+      400: errorAnswer("The message is not as described"),
+      401: errorAnswer("The key is invalid"),
       409: errorAnswer(
         "Refused: a cycle of coordinators, claims that overlap or reach too far, another software version",
         { error: { status: 409, message: '"berlin" and "athens" would both own .gr' } },
       ),
       429: errorAnswer(
-        "A message of this child is in hand already, or too many failures came from this address",
+        "A message of this child is being processed, or too many failures came from this address",
       ),
     },
   },

@@ -33,7 +33,7 @@ export function coordinatorsBody(
 <p class="lead">${standingWords(coordinators)}</p>
 ${away === null ? nothing : html`<p class="fault" role="alert">${sentence(away)}</p>`}
 ${all.length === 0 ? empty("No related coordinators.", "This one crawls whatever it finds. Invite a coordinator below it to hand over domains or address blocks.") : relatedTable(all, { now, viewer })}
-<section id="invite"><h2>A coordinator below this one</h2>${mayDo(viewer.actor, "fleet-write") && viewer.formToken !== null ? inviteForm(form, viewer) : onlyOperators(viewer.actor, "fleet-write", "Inviting and removing coordinators")}</section>`;
+<section id="invite"><h2>Invite a child coordinator</h2>${mayDo(viewer.actor, "fleet-write") && viewer.formToken !== null ? inviteForm(form, viewer) : onlyOperators(viewer.actor, "fleet-write", "Inviting and removing coordinators")}</section>`;
 }
 
 type Shown = RelatedCoordinator & { readonly isParent: boolean };
@@ -73,7 +73,7 @@ ${fault === null ? nothing : html`<p class="fault" role="alert">${fault}</p>`}
 /** Shown this once. */
 export function invitedChildBody(invited: InvitedChild): Html {
   return html`<h1>${invited.name} may join</h1>
-<p class="lead">Copy the key now: it is <strong>shown only once</strong>. These lines go into the settings of the coordinator that is to join (<code>nearcrawl coordinator --config FILE</code>); <code>owns</code> names its domains or its address blocks.</p>
+<p class="lead">Copy the key now: it is <strong>shown only once</strong>. Put these lines into the settings of the joining coordinator (<code>nearcrawl coordinator --config FILE</code>); <code>owns</code> names its domains or its address blocks.</p>
 <pre><code>${invitedSettings(invited)}</code></pre>
 <p><a href="/coordinators">Back to the coordinators</a></p>`;
 }
@@ -148,8 +148,8 @@ export async function inviteChild(
 }
 
 export const inviteFaultWords = (name: string): Readonly<Record<InviteFault, string>> => ({
-  "name-taken": `There is a coordinator "${name}" already: take another name, or remove it first.`,
-  "no-place": "No coordinator has started with this database, so it is not known where children reach it.",
+  "name-taken": `There is a coordinator "${name}" already: choose another name, or remove it first.`,
+  "no-place": "No coordinator has started with this database, so the address for children is not known.",
 });
 
 /** The file's part as a person pastes it; `owns` is an example to change. */

@@ -72,7 +72,7 @@ function connectorFor(certificatePin: string | null): buildConnector.connector {
       const shown = shownPin(socket as TLSSocket);
       if (shown === certificatePin) return done(null, socket);
       socket.destroy();
-      done(new Error(`it shows another TLS key (${shown ?? "none"}) than parent.certificatePin says`), null);
+      done(new Error(`its TLS key (${shown ?? "none"}) is not the one in parent.certificatePin`), null);
     });
   };
 }

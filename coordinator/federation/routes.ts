@@ -95,7 +95,7 @@ async function notInvited(
 ): Promise<ActionFault> {
   const coordinators = await store.list(now);
   const again = (visit: Visit) => coordinatorsBody({ coordinators, now }, form, visit);
-  return { type: "fault", status, title: "Nobody was invited", words: form.fault ?? "", again };
+  return { type: "fault", status, title: "Not invited", words: form.fault ?? "", again };
 }
 
 async function remove(name: string, { coordinators }: CoordinatorRoutePorts): Promise<Outcome> {
@@ -198,13 +198,13 @@ const noKey = {
   status: 401,
   title: "Not a child's key",
   words:
-    "this key opens nothing: it is mistyped, or the child was removed. nearcrawl coordinators invite NAME, at the parent, makes one",
+    "this key is invalid: mistyped, or the child was removed. nearcrawl coordinators invite NAME, at the parent, creates one",
 };
 
 const oneAtATime = {
   status: 429,
   title: "One at a time",
-  words: "a message of this child is in hand already; send it again in a moment",
+  words: "a message of this child is being processed; send it again in a moment",
 };
 
 const refused = (words: string) => ({ status: 409, title: "Refused", words });

@@ -68,7 +68,7 @@ const crawlerWork = z
         since: dateTime(),
       })
       .nullable()
-      .describe("What it was told last by how much due work it has; null: nothing in this session."),
+      .describe("The pace last sent to it for its due work; null: none in this session."),
   })
   .meta({ id: "CrawlerWork" });
 
@@ -127,11 +127,7 @@ const trustReport = z
       agreed: z.int(),
       alone: z.int(),
       once: z.int(),
-      untold: z
-        .int()
-        .describe(
-          "Came to nothing that can be concluded. From five on, and a third of all, the crawler is unproven.",
-        ),
+      untold: z.int().describe("Inconclusive. From five on, and a third of all, the crawler is unproven."),
     }),
     score: z.number(),
     distrusted: z.strictObject({ since: dateTime(), words: z.string() }).nullable(),
@@ -247,7 +243,7 @@ const budgetChange = z
   .refine((body) => body.pagesPerDay !== undefined || body.bytesPerDay !== undefined, {
     message: "say pagesPerDay, bytesPerDay or both",
   })
-  .meta({ id: "BudgetChange", description: "What is left out stays; null: as its partner allows." });
+  .meta({ id: "BudgetChange", description: "Omitted: unchanged; null: as its partner allows." });
 
 const moveRequest = z.strictObject({ to: crawlerName });
 
@@ -270,9 +266,9 @@ export const crawlerApi = {
     method: "post",
     path: "/api/fleet/crawlers/{name}/revoke",
     needs: "fleet-write",
-    summary: "Shut a crawler out",
+    summary: "Revoke a crawler's access",
     description:
-      "Scope fleet-write. Its session ends at once, and no key of it opens anything; an invitation with renews takes it back.",
+      "Scope fleet-write. Its session ends at once, and none of its keys works; an invitation with renews brings it back.",
     parameters: {
       path: { name: z.string().meta({ description: "The crawler's name.", example: "athens" }) },
     },
@@ -289,7 +285,7 @@ export const crawlerApi = {
     method: "post",
     path: "/api/fleet/crawlers/{name}/kill",
     needs: "fleet-write",
-    summary: "Shut a crawler out, and give what it has to others",
+    summary: "Revoke a crawler's access, and hand over its work at once",
     description:
       "Scope fleet-write. As revoke; its leases return and its subnets are handed over without waiting.",
     parameters: {
@@ -490,7 +486,7 @@ export const crawlerApi = {
     method: "get",
     path: "/api/fleet/crawlers/{name}/log",
     needs: "fleet-read",
-    summary: "All that was noted of one crawler, the latest first, with its absences",
+    summary: "Everything recorded about one crawler, the latest first, with its absences",
     description: "Scope fleet-read.",
     parameters: {
       path: { name: z.string().meta({ description: "The crawler's name.", example: "athens" }) },
@@ -531,7 +527,7 @@ export const crawlerApi = {
     method: "post",
     path: "/api/fleet/crawlers/{name}/drain",
     needs: "fleet-write",
-    summary: "Give a crawler no more work, and its subnets to others",
+    summary: "Give a crawler no more work and hand over its subnets",
     description: "Scope fleet-write. Partners may do this with their own, on its page.",
     parameters: {
       path: { name: z.string().meta({ description: "The crawler's name.", example: "athens" }) },
@@ -553,8 +549,8 @@ export const crawlerApi = {
     method: "post",
     path: "/api/fleet/crawlers/{name}/resume",
     needs: "fleet-write",
-    summary: "Take a drained crawler back",
-    description: "Scope fleet-write. Partners take back what they drained themselves.",
+    summary: "Resume a drained crawler",
+    description: "Scope fleet-write. Partners may resume what they drained themselves.",
     parameters: {
       path: { name: z.string().meta({ description: "The crawler's name.", example: "athens" }) },
     },
@@ -576,7 +572,7 @@ export const crawlerApi = {
     path: "/api/fleet/crawlers/{name}/believe",
     needs: "fleet-write",
     summary: "Trust a crawler again",
-    description: "Scope fleet-write. What spoke against it counts no more.",
+    description: "Scope fleet-write. The evidence against it no longer counts.",
     parameters: {
       path: { name: z.string().meta({ description: "The crawler's name.", example: "athens" }) },
     },
@@ -598,7 +594,7 @@ export const crawlerApi = {
     path: "/api/fleet/crawlers/{name}/budget",
     needs: "fleet-write",
     summary: "Grant a crawler pages and bytes per day",
-    description: "Scope fleet-write. Holds at once, and never beyond what its partner allows.",
+    description: "Scope fleet-write. Takes effect at once, never beyond what its partner allows.",
     parameters: {
       path: { name: z.string().meta({ description: "The crawler's name.", example: "athens" }) },
     },

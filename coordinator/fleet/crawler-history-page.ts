@@ -33,7 +33,7 @@ ${trustSection(inside.trust, viewer)}
 <section id="incidents"><h2>Incidents of the last week</h2>${
     inside.incidents.length === 0
       ? empty("None.", "Nothing that it sent was refused.")
-      : html`${incidentTable(inside.incidents, { withCrawler: false })}${mayDo(viewer.actor, "fleet-read") ? html`<p class="small"><a href="${pathWith("/fleet/incidents", { crawler: crawler.name })}">All that are kept</a></p>` : nothing}`
+      : html`${incidentTable(inside.incidents, { withCrawler: false })}${mayDo(viewer.actor, "fleet-read") ? html`<p class="small"><a href="${pathWith("/fleet/incidents", { crawler: crawler.name })}">All kept</a></p>` : nothing}`
   }</section>
 ${inside.moves.length === 0 ? nothing : html`<section><h2>Moves</h2>${moveTable(inside.moves, viewer)}</section>`}
 ${logSection(inside.log, crawler.name, at)}
@@ -48,9 +48,9 @@ function identitySection({ identity }: Inside): Html {
       ? nothing
       : html` <span class="small">${addressBefore} until ${instant(addressChangedAt.toISOString())}</span>`;
   return html`<section><h2>Identity</h2>
-${copiedAt === null ? nothing : html`<p class="fault" role="alert">Its folder was copied: two machines showed it, last at ${instant(copiedAt.toISOString())}. Have one of them stopped, or give it a new identity.</p>`}
+${copiedAt === null ? nothing : html`<p class="fault" role="alert">Its folder was copied: two machines showed it, last at ${instant(copiedAt.toISOString())}. Have one of them stopped, or reissue its credentials.</p>`}
 <dl class="facts">
-${fact("Public key (Ed25519)", publicKey === null ? "none: its key is all that it shows" : html`<code class="break">${publicKey}</code>`)}
+${fact("Public key (Ed25519)", publicKey === null ? "none: it shows only its key" : html`<code class="break">${publicKey}</code>`)}
 ${signingKey === null ? nothing : fact("Signs requests with", html`<code class="break">${signingKey.publicKey}</code> <span class="small">since ${instant(signingKey.since.toISOString())}, until ${instant(signingKey.until.toISOString())} at the latest; keyid ${signingKey.keyId}</span>`)}
 ${fact("Connects from", seenAddress === null ? "never seen" : html`${seenAddress}${moved}`)}
 ${fact("Its address is", isListed ? "in the public list of the fleet" : "in no public list, as its partner wishes")}
@@ -75,7 +75,7 @@ function releaseSection({ offers }: Inside): Html {
 <thead><tr><th scope="col">Release</th><th scope="col">Offered</th><th scope="col">What came of it</th></tr></thead>
 <tbody>${offers.map(
     (offer) =>
-      html`<tr><th scope="row">${offer.version}</th><td>${instant(offer.offeredAt.toISOString())}</td><td>${offer.state ?? "nothing was heard yet"}${offer.reportedAt === null ? nothing : html` <span class="small">${instant(offer.reportedAt.toISOString())}</span>`}${offer.reason === "" ? nothing : html`<span class="small">${offer.reason}</span>`}</td></tr>`,
+      html`<tr><th scope="row">${offer.version}</th><td>${instant(offer.offeredAt.toISOString())}</td><td>${offer.state ?? "no report yet"}${offer.reportedAt === null ? nothing : html` <span class="small">${instant(offer.reportedAt.toISOString())}</span>`}${offer.reason === "" ? nothing : html`<span class="small">${offer.reason}</span>`}</td></tr>`,
   )}</tbody></table></div></section>`;
 }
 
@@ -99,7 +99,7 @@ function comparisonWords({ pages, comparisons, restoredAt, connected }: TrustRep
   const { agreed, alone, once } = comparisons;
   const counted =
     agreed + alone + once === 0
-      ? "No page of it was compared with another crawler's yet."
+      ? "None of its pages has been compared yet."
       : `Of ${howMany(pages, "page")} ${howMany(agreed + alone + once, "comparison")} count: ${countText(agreed)} agree with another crawler's, ${countText(alone)} differ from everybody's each time, ${countText(once)} differed once.`;
   return html`${counted}${restoredAt === null ? nothing : html` An operator restored it ${instant(restoredAt.toISOString())}.`}${connected < 3 ? " Fewer than three crawlers are connected: nobody can say which of two is right." : nothing}`;
 }
@@ -116,7 +116,7 @@ const absencesShown = 10;
 export function absenceSection({ absences }: Operation): Html {
   if (absences.length === 0) return nothing;
   const [latest, older] = [absences.slice(0, absencesShown), absences.slice(absencesShown)];
-  return html`<section id="absences"><h2>When it was away</h2>${absenceTable(latest, "Absences")}${
+  return html`<section id="absences"><h2>Absences</h2>${absenceTable(latest, "Absences")}${
     older.length === 0
       ? nothing
       : html`<details><summary>${howMany(older.length, "absence")} before that</summary>${absenceTable(older, "Absences before that")}</details>`
@@ -145,7 +145,7 @@ ${isMore ? html`<p class="small"><a href="${crawlerPath(name, "/log")}">The whol
 
 export function crawlerLogBody(name: string, log: CrawlerLogPage, at: string): Html {
   return html`<h1>Log of <a href="${crawlerPath(name)}">${name}</a></h1>
-${log.lines.length === 0 ? empty("Nothing more was noted.", html`<a href="${crawlerPath(name)}">Back to ${name}</a>`) : logTable(log, at)}
+${log.lines.length === 0 ? empty("No more entries.", html`<a href="${crawlerPath(name)}">Back to ${name}</a>`) : logTable(log, at)}
 ${pager({ path: crawlerPath(name, "/log"), query: {}, page: log.page, more: log.more })}`;
 }
 
@@ -161,10 +161,10 @@ function logTable({ lines }: Pick<CrawlerLogPage, "lines">, at: string): Html {
 // Moves of crawlers to other hosts: where each stands.
 
 const stepWords: Readonly<Record<MoveStep, string>> = {
-  asked: "waits for the coordinator",
-  emptying: "the other host ends and ships its own work",
-  packing: "the crawler ends its requests and ships its results",
-  sending: "what it keeps is sent",
+  asked: "waiting for the coordinator",
+  emptying: "the other host finishes and ships its own work",
+  packing: "the crawler finishes its requests and ships its results",
+  sending: "its data is being sent",
   moved: "moved; waiting for it to connect from the new host",
   running: "done: it runs on the other host",
   failed: "not moved: both continue as before",

@@ -108,7 +108,7 @@ function limitFacts({ granted, partnerAllows, pagesPerDay, bytesPerDay }: Operat
       : `${pages === null ? "any number of pages" : howMany(pages, "page")}, ${bytes === null ? "any bytes" : bytesText(bytes)}`;
   return html`<dl class="facts">
 <div><dt>Operators grant a day</dt><dd>${of(granted.pagesPerDay, granted.bytesPerDay, "as its partner allows")}</dd></div>
-<div><dt>Its partner allows a day</dt><dd>${of(partnerAllows.pagesPerDay, partnerAllows.bytesPerDay, "not told yet")}</dd></div>
+<div><dt>Its partner allows a day</dt><dd>${of(partnerAllows.pagesPerDay, partnerAllows.bytesPerDay, "not known yet")}</dd></div>
 <div><dt>Effective limit</dt><dd>${howMany(pagesPerDay, "page")}, ${bytesText(bytesPerDay)}</dd></div>
 </dl>`;
 }
@@ -129,7 +129,7 @@ export const blameNames: Readonly<Record<Blame, string>> = {
 function failureSection({ crawler, operation: { failures } }: CrawlerView, { actor }: PageViewer): Html {
   if (failures === null) return nothing;
   const lines = Object.entries(failures.failures).filter(([, count]) => count > 0);
-  return html`<section><h2>What failed in the last 24 hours, and whose fault it was</h2>${
+  return html`<section><h2>Failures in the last 24 hours, by cause</h2>${
     lines.length === 0
       ? empty("Nothing failed.", `All of ${countText(failures.fetches)} fetches were answered.`)
       : html`<ul class="shares">${lines.map(
@@ -153,7 +153,7 @@ function fetchRow(line: FetchedOfLate, viewer: PageViewer): Html {
 
 function peers({ peers: others }: CrawlerView, viewer: PageViewer): Html {
   if (others.length === 0) return nothing;
-  return html`<section><h2>How far the others are</h2><div class="scroll" tabindex="0" role="region" aria-label="Distances"><table><thead><tr><th scope="col">Crawler</th><th scope="col" class="number">RTT</th><th scope="col">By</th></tr></thead><tbody>${others.map(
+  return html`<section><h2>RTT to the others</h2><div class="scroll" tabindex="0" role="region" aria-label="Distances"><table><thead><tr><th scope="col">Crawler</th><th scope="col" class="number">RTT</th><th scope="col">By</th></tr></thead><tbody>${others.map(
     (peer) =>
       html`<tr><th scope="row">${crawlerFor(viewer, peer.name)}</th><td class="number">${msText(peer.rttMs)}</td><td>${peer.method}</td></tr>`,
   )}</tbody></table></div></section>`;
@@ -183,7 +183,7 @@ function drainOrResume({ crawler, operation: { draining } }: CrawlerView, viewer
   }
   const isPartner = viewer.actor.role === "partner";
   if (isPartner && draining.askedBy !== "partner") {
-    return html`<p class="small">An operator takes it back: ask there.</p>`;
+    return html`<p class="small">An operator resumes it: ask there.</p>`;
   }
   return buttonForm(viewer, { path: crawlerPath(crawler.name, "/resume"), label: "Resume", kind: "plain" });
 }
@@ -220,22 +220,22 @@ ${mayDo(viewer.actor, "access-write") ? signInForm(view, viewer) : nothing}
 function budgetForm({ crawler, operation: { granted } }: CrawlerView, viewer: PageViewer): Html {
   const gigabytes = granted.bytesPerDay === null ? "" : String(granted.bytesPerDay / 1e9);
   return html`<form class="form" method="post" action="${crawlerPath(crawler.name, "/budget")}">${formToken(viewer)}
-<h2>Budget</h2><p class="small">Holds at once. Never more than its partner allows; empty: as its partner allows.</p>
-<div><label for="pagesPerDay">Pages per day at most</label><input class="number" id="pagesPerDay" name="pagesPerDay" inputmode="numeric" pattern="[0-9]*" maxlength="10" value="${granted.pagesPerDay}"></div>
-<div><label for="gigabytesPerDay">Gigabytes per day at most</label><input class="number" id="gigabytesPerDay" name="gigabytesPerDay" inputmode="decimal" pattern="[0-9]*[.]?[0-9]*" maxlength="12" value="${gigabytes}"></div>
+<h2>Budget</h2><p class="small">Takes effect at once. Never more than its partner allows; empty: as its partner allows.</p>
+<div><label for="pagesPerDay">Maximum pages per day</label><input class="number" id="pagesPerDay" name="pagesPerDay" inputmode="numeric" pattern="[0-9]*" maxlength="10" value="${granted.pagesPerDay}"></div>
+<div><label for="gigabytesPerDay">Maximum gigabytes per day</label><input class="number" id="gigabytesPerDay" name="gigabytesPerDay" inputmode="decimal" pattern="[0-9]*[.]?[0-9]*" maxlength="12" value="${gigabytes}"></div>
 <button class="slim">Grant</button></form>`;
 }
 
 function moveForm({ crawler }: CrawlerView, viewer: PageViewer): Html {
   return html`<form class="form" method="post" action="${crawlerPath(crawler.name, "/move")}">${formToken(viewer)}
-<h2>Move to another host</h2><p class="small">Invite the new host under any name and start it there; then name it here. ${crawler.name} goes on there with its subnets and waiting results, and the crawler that ran there is no more. Both must be connected.</p>
+<h2>Move to another host</h2><p class="small">Invite the new host under any name and start it there; then name it here. ${crawler.name} continues there with its subnets and waiting results; the crawler that ran there ceases to exist. Both must be connected.</p>
 <div><label for="to">Crawler on the new host</label><input id="to" name="to" required maxlength="63" autocomplete="off" spellcheck="false"></div>
 <button class="slim">Move</button></form>`;
 }
 
 function signInForm({ crawler }: CrawlerView, viewer: PageViewer): Html {
   return html`<form class="form" method="post" action="${crawlerPath(crawler.name, "/sign-in-link")}">${formToken(viewer)}
-<h2>Let its partner sign in</h2><p class="small">A link that is good once: whoever opens it sees this crawler, may drain it and take it back, and sees nothing of others.</p>
+<h2>Let its partner sign in</h2><p class="small">A link that works once: whoever opens it sees this crawler, may drain and resume it, and sees nothing of others.</p>
 <div><label for="partner">Name of the person</label><input id="partner" name="person" required maxlength="63" autocomplete="off"></div>
 <div><label for="minutes">Valid for (minutes)</label><input class="number" id="minutes" name="minutes" type="number" min="${linkMinutes.least}" max="${linkMinutes.most}" value="${linkMinutes.most}" required></div>
 <button class="slim">Make the link</button></form>`;
@@ -244,7 +244,7 @@ function signInForm({ crawler }: CrawlerView, viewer: PageViewer): Html {
 // A crawler's page: which domains it is given, at what pace it is to work, and the form that gives it domains.
 
 const paceWords = {
-  "slow-down": "slow down: there is little for it to do",
+  "slow-down": "slow down: it has little to do",
   steady: "steady: a connection for each host that is due, as far as its partner allows",
   "hurry-up": "hurry up: as many connections as its partner allows",
 } as const;
@@ -254,7 +254,7 @@ function workFacts({ work: { domainSets, pace } }: Operation): Html {
   return html`<dl class="facts">
 <div><dt>Domain sets that operators give it</dt><dd>${operator.length === 0 ? "every domain" : html`<span class="mono">${operator.join(" or ")}</span>`}</dd></div>
 ${partner.length === 0 ? nothing : html`<div><dt>Its partner narrows that to</dt><dd class="mono">${partner.join(" or ")}</dd></div>`}
-<div><dt>Pace</dt><dd>${pace === null ? "as its partner allows; nothing else was asked of it yet" : html`${paceWords[pace.pace]} <span class="small">${howMany(pace.dueSlices, "host slice")} due or in hand; since ${instant(pace.since.toISOString())}</span>`}</dd></div>
+<div><dt>Pace</dt><dd>${pace === null ? "as its partner allows; no pace was sent yet" : html`${paceWords[pace.pace]} <span class="small">${howMany(pace.dueSlices, "host slice")} due or in hand; since ${instant(pace.since.toISOString())}</span>`}</dd></div>
 </dl>`;
 }
 
@@ -281,24 +281,24 @@ export function shutOutBody(preview: ShutOutPreview, viewer: PageViewer): Html {
   const { name, state, openLeases, subnets, heirs } = preview;
   const session =
     state === "offline" ? "It is not connected now, and cannot connect again." : "Its session ends at once.";
-  return html`<h1>Shut ${name} out?</h1>
-<p class="lead">What it has fetched stays in the index. Once it is killed or revoked no key of it opens anything, and only a <a href="/fleet/invite?renews=${encodeURIComponent(name)}">new identity</a> takes it back.</p>
+  return html`<h1>Remove ${name}?</h1>
+<p class="lead">Its pages stay in the index. Once killed or revoked, none of its keys works, and only <a href="/fleet/invite?renews=${encodeURIComponent(name)}">reissued credentials</a> bring it back.</p>
 <section class="choices">
 ${drainCard(preview, viewer)}
-<div class="choice-card"><h2>Kill: everything at once</h2>
-<p>For a machine that is lost, or that nobody answers for.</p>
+<div class="choice-card"><h2>Kill: hand over at once</h2>
+<p>For a lost machine, or one that nobody is responsible for.</p>
 <ul class="plain"><li>${session}</li>
-<li>${openLeases === 0 ? "It holds no leases." : html`Its <strong>${howMany(openLeases, "lease")}</strong> ${openLeases === 1 ? "returns" : "return"} now, and the pages are handed out again.`}</li>
+<li>${openLeases === 0 ? "It holds no leases." : html`Its <strong>${howMany(openLeases, "lease")}</strong> ${openLeases === 1 ? "returns" : "return"} now, and its pages are reassigned.`}</li>
 <li>${subnets === 0 ? "It has no subnets." : html`Its <strong>${howMany(subnets, "subnet")}</strong> ${subnets === 1 ? "goes" : "go"} to others now, without waiting for it${heirs.length === 0 ? "." : ":"}`}${heirList(preview)}</li></ul>
 ${confirmForm(viewer, { path: crawlerPath(name, "/kill"), label: `Kill ${name}`, typed: name, id: "confirm-kill" })}</div>
-<div class="choice-card"><h2>Revoke: the key alone</h2>
-<p>For a key that leaked, or a partner that takes a break.</p>
+<div class="choice-card"><h2>Revoke: only the keys</h2>
+<p>For a leaked key, or a partner who takes a break.</p>
 <ul class="plain"><li>${session}</li>
-<li>${openLeases === 0 ? "It holds no leases." : "Its leases return when they run out."}</li>
-<li>${subnets === 0 ? "It has no subnets." : "Its subnets stay its own for the time of a departure, and then go to others."}</li></ul>
+<li>${openLeases === 0 ? "It holds no leases." : "Its leases return when they expire."}</li>
+<li>${subnets === 0 ? "It has no subnets." : "It keeps its subnets for the departure delay; then they go to others."}</li></ul>
 ${confirmForm(viewer, { path: crawlerPath(name, "/revoke"), label: `Revoke ${name}`, typed: name, id: "confirm-revoke" })}</div>
 </section>
-<p><a href="${crawlerPath(name)}">Leave it as it is</a></p>`;
+<p><a href="${crawlerPath(name)}">Cancel</a></p>`;
 }
 
 /** The gentle way, and the one with a way back. */
@@ -306,8 +306,8 @@ function drainCard(preview: ShutOutPreview, viewer: PageViewer): Html {
   const { name, state, revoked, openLeases, subnets, heirs } = preview;
   if (revoked || state === "draining") return nothing;
   return html`<div class="choice-card"><h2>Drain: hand over first</h2>
-<p>For a machine that stops for good or for a while. It stays in the fleet, and <em>Resume</em> takes it back, with the subnet that it stands in.</p>
-<ul class="plain"><li>It is given no new pages${openLeases === 0 ? "." : html`, and finishes its <strong>${howMany(openLeases, "lease")}</strong>.`}</li>
+<p>For a machine that stops for good or for a while. It stays in the fleet; <em>Resume</em> brings it back, with the subnet that it is in.</p>
+<ul class="plain"><li>It gets no new pages${openLeases === 0 ? "." : html`, and finishes its <strong>${howMany(openLeases, "lease")}</strong>.`}</li>
 <li>${subnets === 0 ? "It has no subnets." : html`Its <strong>${howMany(subnets, "subnet")}</strong> ${subnets === 1 ? "goes" : "go"} to others${heirs.length === 0 ? "." : ":"}`}${heirList(preview)}</li></ul>
 ${buttonForm(viewer, { path: crawlerPath(name, "/drain"), label: `Drain ${name}` })}</div>`;
 }
@@ -316,6 +316,6 @@ function heirList({ heirs }: ShutOutPreview): Html {
   if (heirs.length === 0) return nothing;
   return html`<ul class="plain">${heirs.map(
     ({ crawler, subnets, measured }) =>
-      html`<li>${howMany(subnets, "subnet")}: ${crawler === null ? "to whoever turns out to be nearest, measured again" : html`to ${crawlerOr(crawler, "")}, ${measured ? "the next best that measured them and has room" : "which stands next to it: there is nothing to measure in them yet"}`}</li>`,
+      html`<li>${howMany(subnets, "subnet")}: ${crawler === null ? "to the nearest crawler, after new measurements" : html`to ${crawlerOr(crawler, "")}, ${measured ? "the next nearest with capacity, as measured" : "its neighbour: there is nothing to measure in them yet"}`}</li>`,
   )}</ul>`;
 }

@@ -99,7 +99,7 @@ async function shutOutShown(asked: AskedView, ports: FleetPorts) {
   return {
     status: 200,
     value: preview,
-    title: `Shut ${name} out?`,
+    title: `Remove ${name}?`,
     body: (visit: Visit) => shutOutBody(preview, visit),
   };
 }
@@ -183,7 +183,7 @@ async function resume({ name, actor, now }: Asked<unknown>, ports: FleetPorts): 
   if (!(await ports.crawlers.resume(name, now, by))) {
     return by === "partner" ? notYours(name) : noCrawler(name);
   }
-  const words = `${name} is taken back and is given what is nearest to it.`;
+  const words = `${name} is back and gets the subnets nearest to it.`;
   const change = { action: "crawler-resumed", target: name, words };
   return { type: "done", value: { name, draining: false }, goTo: pageOf(name), said: words, change };
 }
@@ -192,7 +192,7 @@ const notYours = (name: string): Outcome => ({
   type: "fault",
   status: 409,
   title: "Not by you",
-  words: `${name} was drained by an operator, or is not trusted: ask an operator to take it back.`,
+  words: `${name} was drained by an operator, or is not trusted: ask an operator to resume it.`,
 });
 
 type Confirmed = BodyOf<typeof crawlerApi.killCrawler>;
@@ -213,7 +213,7 @@ async function kill({ name, body, now }: Asked<Confirmed>, ports: FleetPorts): P
   if (fault !== null) return fault;
   const returnedLeases = await killCrawler(name, ports, now);
   if (returnedLeases === null) return noCrawler(name);
-  const words = `${name}'s access is revoked, ${howMany(returnedLeases, "lease")} came back, and its subnets go to others.`;
+  const words = `${name}'s access is revoked, ${howMany(returnedLeases, "lease")} returned, and its subnets go to others.`;
   const change = { action: "crawler-killed", target: name, words, after: { returnedLeases } };
   const value = { name, revoked: true, returnedLeases };
   return { type: "done", value, goTo: pageOf(name), said: words, change };
@@ -306,7 +306,7 @@ async function move(
 ): Promise<Outcome> {
   const moveId = await moves.ask({ name, otherName: to }, now);
   if (typeof moveId === "string") return moveRefused(moveId, name, to);
-  const words = `${name} is to move to the host of ${to}; the crawler that runs there will be no more.`;
+  const words = `${name} moves to the host of ${to}; the crawler that runs there ceases to exist.`;
   const change = { action: "crawler-move-asked", target: name, words, after: { moveId, to } };
   return {
     type: "done",
@@ -322,12 +322,12 @@ function moveRefused(refusal: MoveRefusal, name: string, to: string): Outcome {
   if (refusal === "no-such-crawler") return noCrawler(name);
   if (refusal === "no-such-host") return noCrawler(to);
   const why: Readonly<Record<Exclude<MoveRefusal, "no-such-crawler" | "no-such-host">, string>> = {
-    "same-crawler": "say another crawler, which runs on the new host",
-    offline: `${name} is not connected; a crawler whose host is gone gets a new identity`,
+    "same-crawler": "name another crawler, which runs on the new host",
+    offline: `${name} is not connected; if its host is gone, reissue its credentials`,
     "host-offline": `${to} is not connected: start it on the new host first`,
     "no-identity": "both must have joined with an invitation",
     "shut-out": "the access of one of the two was revoked",
-    distrusted: `${to} is not trusted, and its host would be no more so as ${name}`,
+    distrusted: `${to} is not trusted, and its host would not be either as ${name}`,
     moving: "one of the two takes part in another move",
   };
   const words = `${name} was not moved: ${why[refusal]}.`;

@@ -97,7 +97,7 @@ function nobodyYet({ actor }: PageViewer): Html {
   return empty(
     "No crawlers yet.",
     mayDo(actor, "fleet-write")
-      ? html`<a href="/fleet/invite">Add a partner</a>: its crawler joins with one line.`
+      ? html`<a href="/fleet/invite">Add a partner</a>: its crawler joins with one command.`
       : html`An operator adds partners here, or with <code>nearcrawl fleet invite --name NAME</code>.`,
   );
 }

@@ -16,7 +16,7 @@ const invitationRequest = z
       .min(1)
       .max(keyScopes.length)
       .default([...keyScopes])
-      .describe("probe: measurements; crawl: leases and results, too. Both when left out."),
+      .describe("probe: measurements; crawl: leases and results, too. Both by default."),
     pagesPerDay: pagesPerDay.nullable().default(null).describe("At most; null: what the partner allows."),
     bytesPerDay: bytesPerDay.nullable().default(null),
     expiresHours: z
@@ -88,11 +88,11 @@ const invitationProgress = z
         name: z.enum(invitationStepNames),
         words: z.string(),
         isDone: z.boolean(),
-        at: dateTime().nullable().describe("Null: it has not happened, or nobody noted when."),
+        at: dateTime().nullable().describe("Null: it has not happened, or the time was not recorded."),
       }),
     ),
-    waitsFor: z.string().nullable().describe("What is in the way of the next step; null: all are done."),
-    isOver: z.boolean().describe("Nothing more can come of it."),
+    waitsFor: z.string().nullable().describe("What blocks the next step; null: all are done."),
+    isOver: z.boolean().describe("No further step is possible."),
   })
   .meta({ id: "InvitationProgress" });
 
@@ -142,7 +142,7 @@ export const invitationApi = {
     needs: "fleet-write",
     summary: "Invite a crawler",
     description:
-      "Scope fleet-write. The token is in this answer and nowhere else: what is kept is a hash of its secret.",
+      "Scope fleet-write. The token is shown only in this answer; only a hash of its secret is kept.",
     body: { schema: invitationRequest, example: { name: "athens", pagesPerDay: 50000, expiresHours: 72 } },
     answers: {
       ...refusals,
@@ -170,7 +170,7 @@ export const invitationApi = {
       400: errorAnswer("The body is not as described"),
       404: errorAnswer("There is no crawler of this name to renew"),
       409: errorAnswer(
-        "There is a crawler of this name, it is not known where partners reach the coordinator, or there is no release key to pin",
+        "The name is taken, the public address of the coordinator is not known, or there is no release key to pin",
       ),
       415: errorAnswer("The body is not application/json"),
       429: errorAnswer("Too many failures from this address"),
@@ -180,7 +180,7 @@ export const invitationApi = {
     method: "get",
     path: "/api/fleet/invite",
     needs: "fleet-write",
-    summary: "What an invitation may say",
+    summary: "What an invitation may contain",
     description: "Scope fleet-write.",
     answers: {
       ...refusals,
@@ -196,9 +196,8 @@ export const invitationApi = {
     method: "get",
     path: "/api/fleet/invitations/{number}",
     needs: "fleet-read",
-    summary: "How far an invitation is",
-    description:
-      "Scope fleet-read. Each step from the download to the first page, and what is in the way of the next.",
+    summary: "Progress of an invitation",
+    description: "Scope fleet-read. Each step from the download to the first page, and what blocks the next.",
     parameters: { path: { number: z.int().meta({ description: "As listed.", example: 7 }) } },
     answers: {
       ...refusals,
@@ -216,7 +215,7 @@ export const invitationApi = {
               at: "2026-03-01T12:00:00.000Z",
             },
           ],
-          waitsFor: "The line was run, and the token has not been used.",
+          waitsFor: "The command was run, but the token has not been used.",
           isOver: false,
         },
       },
@@ -239,7 +238,7 @@ export const invitationApi = {
         example: { revoked: 1 },
       },
       400: errorAnswer("The body is not as described"),
-      404: errorAnswer("It cannot be used any more, or there is none"),
+      404: errorAnswer("It can no longer be used, or does not exist"),
       429: errorAnswer("Too many failures from this address"),
     },
   },

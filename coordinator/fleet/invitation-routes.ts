@@ -57,7 +57,7 @@ export function addInvitationRoutes(views: Views, actions: Actions, ports: Fleet
     ...{ path: "/fleet/invite", operation: invitationApi.inviteBounds },
     view: async ({ query }) => {
       const renewed = query("renews");
-      if (renewed !== "" && !isName(renewed)) return "renews: this can be no crawler's name.";
+      if (renewed !== "" && !isName(renewed)) return "renews: this is not a valid crawler name.";
       const values = renewed === "" ? freshInvite : { ...freshInvite, name: renewed, renews: true };
       const value = { scopes: keyScopes, expiresHours: invitationHours };
       return { status: 200, value, title: "Add a partner", body: (visit) => inviteBody(values, visit) };
@@ -99,7 +99,7 @@ async function invite(asked: AskedAction<InvitationBody>, ports: FleetPorts): Pr
     type: "shown",
     status: 201,
     value: issued,
-    title: body.renews ? "A new identity" : "Invited",
+    title: body.renews ? "Credentials reissued" : "Invited",
     body: () => invitedBody(issued),
     change: invitationMade(issued, request),
   };
@@ -134,7 +134,7 @@ const nameTaken = (name: string) =>
     type: "fault",
     status: 409,
     title: "The name is taken",
-    words: `There is a crawler named ${name} already. To give it a new identity, open its page (API: say "renews": true).`,
+    words: `A crawler named ${name} already exists. To reissue its credentials, open its page (API: "renews": true).`,
   }) as const;
 
 async function withdraw(number: string, { invitations }: FleetPorts, now: Date): Promise<Outcome> {
@@ -142,7 +142,7 @@ async function withdraw(number: string, { invitations }: FleetPorts, now: Date):
     ? await invitations.revoke({ invitationId: Number(number) }, now)
     : 0;
   if (revoked === 0) {
-    const words = `No invitation ${number.slice(0, 20)} can still be used.`;
+    const words = `Invitation ${number.slice(0, 20)} does not exist, or can no longer be used.`;
     return { type: "fault", status: 404, title: "Not known", words };
   }
   return {

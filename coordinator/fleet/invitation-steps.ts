@@ -1,4 +1,4 @@
-/** The steps from an invitation to the first page, each with when it was, and what is in the way of the next. */
+/** The steps from an invitation to the first page, each with when it was, and what blocks the next. */
 
 export const invitationStepNames = ["downloaded", "checked", "joined", "running", "first-page"] as const;
 
@@ -8,7 +8,7 @@ export interface InvitationStep {
   readonly name: InvitationStepName;
   readonly words: string;
   readonly isDone: boolean;
-  /** Null: it has not happened, or nobody noted when. */
+  /** Null: it has not happened, or the time was not recorded. */
   readonly at: string | null;
 }
 
@@ -45,7 +45,7 @@ const stepWords: Readonly<Record<InvitationStepName, string>> = {
   downloaded: "The partner's machine has downloaded the crawler's file",
   checked: "The machine was checked, and reaches the coordinator",
   joined: "It has joined, with an identity and a key of its own",
-  running: "A release runs there, and is connected",
+  running: "It runs a release and is connected",
   "first-page": "It has fetched its first page",
 };
 
@@ -74,23 +74,23 @@ export function invitationProgress(facts: InvitationFacts): InvitationProgress {
 function inTheWay(next: InvitationStepName, facts: InvitationFacts): string {
   const { name, withdrawnAt, removedAt, isOpen, awayBecause, isConnected, hasSubnets } = facts;
   if (removedAt !== null)
-    return `${name} was removed. A new identity takes it back: nearcrawl fleet reinvite ${name}.`;
+    return `${name} was removed. To take it back, reissue its credentials: nearcrawl fleet reinvite ${name}.`;
   if (facts.joinedAt === null && withdrawnAt !== null) return "The invitation was withdrawn: invite again.";
-  if (facts.joinedAt === null && !isOpen) return "The invitation ran out unused: invite again.";
+  if (facts.joinedAt === null && !isOpen) return "The invitation expired unused: invite again.";
   switch (next) {
     case "downloaded":
-      return "The partner has not run the line yet, or its machine does not reach the coordinator's address.";
+      return "The partner has not run the command yet, or its machine does not reach the coordinator.";
     case "checked":
     case "joined":
-      return "The line was run, and the token has not been used: it was not pasted, or the check that comes first found something. The partner's terminal says which, and so does check.";
+      return "The command was run, but the token has not been used: it was not pasted, or the first check found a problem. The partner's terminal says which; so does check.";
     case "running":
       return awayBecause === null || awayBecause === ""
-        ? "It has joined and was not started: joining prints the line that does (node nearcrawl-crawler.mjs run)."
-        : `It has joined; its last words: ${awayBecause}`;
+        ? "It has joined but was not started: join prints the command (node nearcrawl-crawler.mjs run)."
+        : `It has joined; its last message: ${awayBecause}`;
     case "first-page":
       if (isConnected !== true) return `It is not connected: ${awayBecause ?? "its page says why"}.`;
       return hasSubnets
-        ? "It has subnets. Its first page comes when one of their hosts is due: “nearcrawl queue” says when; or hand in a URL (“nearcrawl urls add”)."
-        : "It is connected and is being measured; it gets the subnets that it is nearest to. Without any URL there is nothing to give: “nearcrawl urls add”.";
+        ? "It has subnets. It fetches its first page when one of their hosts is due: “nearcrawl queue” says when; or submit a URL (“nearcrawl urls add”)."
+        : "It is connected and measuring; it gets the subnets that it is nearest to. Without URLs there is nothing to assign: “nearcrawl urls add”.";
   }
 }

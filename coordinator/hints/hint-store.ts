@@ -140,13 +140,13 @@ function refusalOf({ state, words }: NamedKey): IndexNowRefusal | null {
 function keyRefusal(row: HostRow, key: NamedKey | null, now: Date): IndexNowRefusal | null {
   if (row.dayKeys < keysPerHostAndDay) return null;
   if (key !== null) return { status: 403, words: `the key is not valid: ${key.words}` };
-  const words = `${keysPerHostAndDay} other keys of this host were named today, and no more are looked at`;
+  const words = `${keysPerHostAndDay} other keys of this host were named today, and no more are checked`;
   return { status: 429, words, retryAfterSeconds: secondsLeft(now) };
 }
 
 const heardEnough = (now: Date): IndexNowRefusal => ({
   status: 429,
-  words: "as many hints of this host as are heard in a day were taken",
+  words: "this host's daily limit of hints is reached",
   retryAfterSeconds: secondsLeft(now),
 });
 

@@ -109,16 +109,16 @@ export interface FeedReport {
   readonly forged: number;
 }
 
-/** "heard in full", "60 % are heard", "one a day is heard: its hints are wrong". */
+/** "full daily limit", "60 % of the daily limit", "one per day, since most were wrong". */
 export function hearingWords({ trust }: Pick<HostHints, "trust">): string {
-  if (trust < leastTrust) return "one a day is heard, since most were wrong";
-  return trust >= 0.995 ? "heard in full" : `${Math.round(100 * trust)} % of the daily hints are heard`;
+  if (trust < leastTrust) return "one per day, since most were wrong";
+  return trust >= 0.995 ? "full daily limit" : `${Math.round(100 * trust)} % of the daily limit`;
 }
 
-/** "indexnow: 12 URLs received, 10 taken, 7 right, 2 wrong; heard in full" */
+/** "indexnow: 12 URLs received, 10 accepted, 7 right, 2 wrong; full daily limit" */
 export function hintWords(one: HostHints): string {
   const { source, received, taken, right, wrong } = one;
-  return `${source}: ${howMany(received, "URL")} received, ${figure(taken)} taken, ${figure(right)} right, ${figure(wrong)} wrong; ${hearingWords(one)}`;
+  return `${source}: ${howMany(received, "URL")} received, ${figure(taken)} accepted, ${figure(right)} right, ${figure(wrong)} wrong; ${hearingWords(one)}`;
 }
 
 export function keyWords({ location, folder, state, words }: HintKeyReport): string {
@@ -134,6 +134,6 @@ export function feedWords({ feed, hub, state, words, leaseEndsAt, forged }: Feed
 
 /** All feeds that name a hub. */
 export const statesOfFeeds = (feeds: Readonly<Record<FeedReport["state"], number>>): string =>
-  `${figure(feeds.active)} subscribed, ${figure(feeds.asked)} asked for, ${figure(feeds.found)} not subscribed, ${figure(feeds.denied + feeds.failed)} refused`;
+  `${figure(feeds.active)} subscribed, ${figure(feeds.asked)} requested, ${figure(feeds.found)} not subscribed, ${figure(feeds.denied + feeds.failed)} refused`;
 
 const figure = (many: number) => many.toLocaleString("en-GB");

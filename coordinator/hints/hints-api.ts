@@ -8,25 +8,23 @@ export const hostHintsSchema = z
   .strictObject({
     host: z.string(),
     source: z.enum(hintSources),
-    received: z.number().describe("URLs named, since ever."),
+    received: z.number().describe("URLs named in all."),
     taken: z.number().describe("Of these, hints that moved a fetch."),
     right: z.number().describe("Hints whose fetch found a change, or a new page."),
     wrong: z.number().describe("Hints whose fetch found what was there before, or nothing."),
     dropped: z
       .number()
-      .describe(
-        "Left out: beyond what is heard in a day, under a wrong key, named already, or not looked at in time.",
-      ),
-    waiting: z.int().describe("Hints whose URL was not fetched yet, or whose key was not seen yet."),
+      .describe("Skipped: over the daily limit, under a wrong key, named already, or not checked in time."),
+    waiting: z.int().describe("Hints whose URL has not been fetched, or whose key has not been checked."),
     trust: z
       .number()
-      .describe("0 to 1: the share of the daily hints that is heard; below 0.1, one hint a day."),
+      .describe("0 to 1: the share of the daily limit that the host gets; below 0.1, one hint per day."),
     lastAt: dateTime(),
     keys: z
       .array(
         z.strictObject({
-          location: z.string().describe("Of the key's file, with the key itself left out."),
-          folder: z.string().nullable().describe("What the key speaks for; null: the whole host."),
+          location: z.string().describe("Of the key's file, without the key itself."),
+          folder: z.string().nullable().describe("What the key covers; null: the whole host."),
           state: z.enum(["pending", "good", "wrong"]),
           words: z.string(),
         }),
@@ -41,7 +39,7 @@ export const hostHintsSchema = z
           words: z.string(),
           leaseEndsAt: dateTime().nullable(),
           deliveries: z.number(),
-          forged: z.number().describe("Calls without a good signature, which counted for nothing."),
+          forged: z.number().describe("Calls without a valid signature, which were ignored."),
         }),
       )
       .describe("Of WebSub, ten of them."),
@@ -51,10 +49,10 @@ export const hostHintsSchema = z
 const hintsAnswer = z
   .strictObject({
     now: dateTime(),
-    hosts: z.array(hostHintsSchema).describe("Those that gave some, the latest first; one entry a source."),
+    hosts: z.array(hostHintsSchema).describe("Hosts that sent some, the latest first; one entry per source."),
     feeds: z
       .strictObject({ found: z.int(), asked: z.int(), active: z.int(), denied: z.int(), failed: z.int() })
-      .describe("Feeds that name a hub, by what became of it; found: not subscribed."),
+      .describe("Feeds that name a hub, by state; found: not subscribed."),
   })
   .meta({ id: "HintsAnswer" });
 
@@ -62,39 +60,39 @@ const indexNowAnswer = z
   .strictObject({
     words: z.string(),
     taken: z.int().describe("URLs that are hints now."),
-    dropped: z.int().describe("URLs that are not: hints already, or more than are heard of this host."),
+    dropped: z.int().describe("URLs that are not: hints already, or over this host's daily limit."),
   })
   .meta({ id: "IndexNowAnswer" });
 
 const indexNowAnswers = {
   200: {
-    description: "The URLs were taken",
+    description: "The URLs were accepted",
     schema: indexNowAnswer,
     example: { words: "taken", taken: 1, dropped: 0 },
   },
   202: {
     description:
-      "They wait until a crawler has seen the key's file; or the host is not crawled here, and nothing is kept",
+      "They wait until a crawler has checked the key's file; or the host is not crawled here, and nothing is stored",
     schema: indexNowAnswer,
-    example: { words: "taken when the key's file was seen", taken: 1, dropped: 0 },
+    example: { words: "accepted once the key's file has been checked", taken: 1, dropped: 0 },
   },
   400: errorAnswer("Malformed"),
-  403: errorAnswer("The key is not valid: its file is not there, or holds something else"),
-  422: errorAnswer("A URL is not of the host or not in the key's folder, or the key is none"),
+  403: errorAnswer("The key is not valid: its file is missing, or contains something else"),
+  422: errorAnswer("A URL is not of the host or not in the key's folder, or the key is malformed"),
   429: errorAnswer(
-    "More than is taken from this address, or heard of this host in a day; Retry-After says how long to wait",
+    "Over the limit for this address, or this host's daily limit; Retry-After says how long to wait",
   ),
 };
 
 const indexNowWords =
-  "IndexNow (indexnow.org). A URL that is known is fetched sooner, as politely as ever, and one that is not enters within its host's budget. A hint is no order, and no host comes into the crawl by it.";
+  "IndexNow (indexnow.org). A known URL is fetched sooner, at the usual politeness; an unknown one enters within its host's budget. A hint is not a command, and it never adds a host to the crawl.";
 
 export const hintsApi = {
   hints: {
     method: "get",
     path: "/api/fleet/hints",
     needs: "fleet-read",
-    summary: "What sites and hubs said had changed, and how often they were right",
+    summary: "What sites and hubs reported as changed, and how often they were right",
     description: "Scope fleet-read.",
     answers: {
       200: {
@@ -157,7 +155,7 @@ export const indexNowApi = {
           .string()
           .describe("8 to 128 letters, digits and dashes.")
           .meta({ example: "d6d5a0c0f8d54e9f" }),
-        keyLocation: z.string().optional().describe("Of the key's file; left out, it is /KEY.txt."),
+        keyLocation: z.string().optional().describe("Of the key's file; default /KEY.txt."),
       },
     },
     answers: indexNowAnswers,

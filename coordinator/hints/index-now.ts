@@ -101,7 +101,7 @@ function locationOf(given: {
 
 function placeFault(url: string, authority: string, scope: string): string | null {
   if (authorityOf(url) !== authority) return "it does not belong to the host";
-  return isWithin(url, scope) ? null : "it lies outside of the key's folder";
+  return isWithin(url, scope) ? null : "it is outside the key's folder";
 }
 
 /** Of both schemes; without the file's name. */
@@ -133,14 +133,14 @@ export interface KeyFileVisit {
 export function keyVerdict(key: string, { outcome, status, digest }: KeyFileVisit): KeyVerdict {
   if (outcome === "fetched" || outcome === "unchanged") {
     if (digest !== null && digestsOf(key).includes(digest)) return { type: "good" };
-    return { type: "wrong", words: "its file holds something else" };
+    return { type: "wrong", words: "its file contains something else" };
   }
   if (outcome === "failed") return { type: "unknown" };
   if (outcome === "http-error" && status !== null && (status >= 500 || status === 429))
     return { type: "unknown" };
   if (outcome === "refused-by-robots") return { type: "wrong", words: "robots.txt forbids its file" };
-  if (outcome === "http-error") return { type: "wrong", words: `its file is answered with status ${status}` };
-  return { type: "wrong", words: `its file is no such text (${outcome})` };
+  if (outcome === "http-error") return { type: "wrong", words: `its file returned status ${status}` };
+  return { type: "wrong", words: `its file is not a key file (${outcome})` };
 }
 
 /** As editors and shells write a line of text: with or without a byte order mark and an end of the line. */

@@ -20,13 +20,13 @@ export function hintsBody({
   readonly feeds: Readonly<Record<FeedReport["state"], number>>;
 }): Html {
   return html`${titleRow("Hints")}
-<p class="lead">Sites name URLs that changed (IndexNow), and hubs feeds (WebSub). A hint moves a fetch forward, within the host's budget and pace; hosts whose hints turn out wrong are heard less. The policies are <a href="/policies">hints.*</a>.</p>
+<p class="lead">Sites report changed URLs (IndexNow), and hubs changed feeds (WebSub). A hint brings a fetch forward, within the host's budget and pace; hosts with wrong hints get a lower limit. The policies are <a href="/policies">hints.*</a>.</p>
 <p class="small">Feeds that name a hub: ${statesOfFeeds(feeds)}.</p>
-${hosts.length === 0 ? empty("No hints came yet.", "Sites send them to /indexnow.") : hostTable(hosts)}`;
+${hosts.length === 0 ? empty("No hints yet.", "Sites send them to /indexnow.") : hostTable(hosts)}`;
 }
 
 function hostTable(hosts: readonly HostHints[]): Html {
-  return html`<div class="scroll" tabindex="0" role="region" aria-label="Hints by host"><table><thead><tr><th scope="col">Host</th><th scope="col">Source</th><th scope="col" class="number">Received</th><th scope="col" class="number">Taken</th><th scope="col" class="number">Right</th><th scope="col" class="number">Wrong</th><th scope="col" class="number">Left out</th><th scope="col" class="number">Waiting</th><th scope="col">Heard</th><th scope="col">Last</th></tr></thead><tbody>
+  return html`<div class="scroll" tabindex="0" role="region" aria-label="Hints by host"><table><thead><tr><th scope="col">Host</th><th scope="col">Source</th><th scope="col" class="number">Received</th><th scope="col" class="number">Accepted</th><th scope="col" class="number">Right</th><th scope="col" class="number">Wrong</th><th scope="col" class="number">Skipped</th><th scope="col" class="number">Waiting</th><th scope="col">Limit</th><th scope="col">Last</th></tr></thead><tbody>
 ${hosts.map(
   (one) =>
     html`<tr><th scope="row">${askAbout(one.host)}</th><td>${one.source}</td><td class="number">${countText(one.received)}</td><td class="number">${countText(one.taken)}</td><td class="number">${countText(one.right)}</td><td class="number">${countText(one.wrong)}</td><td class="number">${countText(one.dropped)}</td><td class="number">${countText(one.waiting)}</td><td>${hearingWords(one)}</td><td>${instant(one.lastAt)}</td></tr>`,

@@ -114,14 +114,14 @@ async function submit(
   const { indexNow, perHostAndDay } = rules.policies;
   reply.header("cache-control", "no-store");
   if (!indexNow)
-    return refuse(reply, { status: 403, words: "this coordinator takes no IndexNow submissions" });
+    return refuse(reply, { status: 403, words: "this coordinator does not accept IndexNow submissions" });
   const asked = readSubmission(given, perHostAndDay);
   const named = isRefusal(asked) ? 1 : asked.named;
   ports.count("indexnow", "received", named);
   const waitSeconds = bounds.waitSeconds(request, named);
   if (waitSeconds > 0) {
     ports.count("indexnow", "refused", named);
-    const words = "more came from your address than is taken in an hour";
+    const words = "your address has reached its hourly limit";
     return refuse(reply, { status: 429, words, retryAfterSeconds: waitSeconds });
   }
   if (isRefusal(asked)) {
@@ -145,9 +145,9 @@ const statusOf = (answer: Taken) => (answer.type === "taken" && !answer.waiting 
 
 function toldOf(answer: Taken, named: number): object {
   if (answer.type === "not-ours")
-    return { words: "this host is not crawled here, and nothing is kept", taken: 0, dropped: named };
+    return { words: "this host is not crawled here, and nothing is stored", taken: 0, dropped: named };
   const { urls, dropped, waiting } = answer;
-  return { words: waiting ? "taken when the key's file was seen" : "taken", taken: urls, dropped };
+  return { words: waiting ? "accepted once the key's file has been checked" : "taken", taken: urls, dropped };
 }
 
 function refuse(
@@ -216,7 +216,7 @@ function addCallbacks(app: Parameters<WebPart>[0]["app"], ports: HintPorts): voi
     switch (call.type) {
       case "not-asked":
         count("websub", "forged");
-        return refuse(reply, { status: 404, words: "this was not asked for" });
+        return refuse(reply, { status: 404, words: "this was not requested" });
       case "denied":
         count("websub", "refused-by-hub");
         await subscriptions.noteDenied(found, call.words, now());
@@ -252,4 +252,4 @@ function addCallbacks(app: Parameters<WebPart>[0]["app"], ports: HintPorts): voi
   );
 }
 
-const gone = { status: 410, words: "there is no such subscription any more" };
+const gone = { status: 410, words: "this subscription no longer exists" };

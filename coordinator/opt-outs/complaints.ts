@@ -17,7 +17,7 @@ export interface ComplaintReport {
   /** As it was typed. */
   readonly targetText: string;
   readonly source: "form" | "operator";
-  /** Who complains, and where to answer. */
+  /** Who complains, and where to reply. */
   readonly reporter: string;
   readonly words: string;
   /** Where the form came from. */
@@ -27,7 +27,7 @@ export interface ComplaintReport {
 /** What we did to a target in the 24 hours before a report. Lists are bounded. */
 export interface Deeds {
   readonly since: string;
-  /** Hosts of the frontier that belong to it; at most 2,000 are looked at. */
+  /** Hosts of the frontier that belong to it; at most 2,000 are counted. */
   readonly hosts: number;
   readonly requests: number;
   /** Most requests within one hour of the clock (UTC), all hosts and crawlers together. */
@@ -37,7 +37,7 @@ export interface Deeds {
   readonly lastAt: string | null;
   /** Times that a crawler measured how far away it is (a HEAD request, a TCP connection or a ping each). */
   readonly measurements: number;
-  /** Who asked, the busiest first. */
+  /** Crawlers that sent requests, the busiest first. */
   readonly crawlers: readonly DeedsCrawler[];
   /** What it answered, the most frequent first. */
   readonly answers: readonly {
@@ -50,7 +50,7 @@ export interface Deeds {
   /** The longest that any of its hosts asks for, and the longest back-off after a 429 or 503; null: none does. */
   readonly crawlDelayMs: number | null;
   readonly backOffMs: number | null;
-  /** Crawlers that had work on it in hand. */
+  /** Crawlers that held leases on it. */
   readonly atWork: readonly string[];
 }
 
@@ -93,10 +93,10 @@ export interface ComplaintStore {
 // or to the abuse desk of the partner whose crawler it was.
 
 export function deedsParagraph({ target, createdAt, deeds }: Complaint): string {
-  const reported = `On ${instantWords(createdAt.toISOString())} a report about our crawler's requests to ${target} reached us.`;
+  const reported = `On ${instantWords(createdAt.toISOString())} we received a report about our crawler's requests to ${target}.`;
   if (deeds.requests + deeds.measurements === 0) {
-    const known = deeds.hosts === 0 ? " We know no host that belongs to it." : "";
-    return `${reported} In the 24 hours before it, no request of ours to it is recorded.${known} Requests that name us in their User-Agent may not be ours: our addresses and signatures tell.`;
+    const known = deeds.hosts === 0 ? " We know no hosts there." : "";
+    return `${reported} We have no record of a request to it in the 24 hours before.${known} Requests with our User-Agent may not be ours: check our addresses and signatures.`;
   }
   return [reported, requestWords(deeds), answerWords(deeds), mannerWords(deeds)]
     .filter((part) => part !== "")
@@ -108,7 +108,7 @@ export function partnerLines({ deeds }: Complaint): string[] {
   return deeds.crawlers.map(({ name, address, place, contact, requests }) => {
     const where = [address, place].filter((part) => part !== null).join(", ");
     const partner =
-      contact === null ? "its partner has told no contact" : `its partner can be reached at ${contact}`;
+      contact === null ? "its partner has given no contact" : `its partner can be reached at ${contact}`;
     return `${name}${where === "" ? "" : ` (${where})`}: ${howMany(requests, "request")}; ${partner}`;
   });
 }
@@ -118,11 +118,11 @@ function requestWords(deeds: Deeds): string {
   const measured =
     measurements === 0
       ? ""
-      : ` How far away it is was measured ${measurements === 1 ? "once" : `${measurements} times`}.`;
-  if (requests === 0) return `In the 24 hours before it, we requested no page.${measured}`;
+      : ` Its distance was measured ${measurements === 1 ? "once" : `${measurements} times`}.`;
+  if (requests === 0) return `In the 24 hours before, we requested no page.${measured}`;
   const from = crawlers.map(({ name, address }) => (address === null ? name : `${address} (${name})`));
   const when = firstAt && lastAt ? ` between ${instantWords(firstAt)} and ${instantWords(lastAt)}` : "";
-  return `In the 24 hours before it, we sent ${howMany(requests, "request")} to ${howMany(hosts, "host")} of it${when}, at most ${mostInAnHour} within one hour, from ${listed(from)}; ${bytesText(bytes)} came back.${measured}`;
+  return `In the 24 hours before, we sent ${howMany(requests, "request")} to ${howMany(hosts, "host")}${when}, at most ${mostInAnHour} within one hour, from ${listed(from)}; ${bytesText(bytes)} came back.${measured}`;
 }
 
 function answerWords({ answers }: Deeds): string {
@@ -138,7 +138,7 @@ function mannerWords({ robots, crawlDelayMs, backOffMs }: Deeds): string {
   const found = Object.entries(robots).map(
     ([state, hosts]) => `${robotsWords[state] ?? state} for ${howMany(hosts, "host")}`,
   );
-  const delay = crawlDelayMs === null ? "" : ` A Crawl-delay of ${crawlDelayMs / 1000} s was kept.`;
+  const delay = crawlDelayMs === null ? "" : ` A Crawl-delay of ${crawlDelayMs / 1000} s was respected.`;
   const off =
     backOffMs === null
       ? ""
@@ -150,7 +150,7 @@ const robotsWords: Readonly<Record<string, string>> = {
   rules: "read and followed",
   none: "absent, which allows everything",
   closed: "answered with an error, so that nothing was fetched,",
-  unreachable: "not to be had, so that nothing was fetched,",
+  unreachable: "unreachable, so that nothing was fetched,",
 };
 
 function listed(parts: readonly string[]): string {

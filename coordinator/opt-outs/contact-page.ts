@@ -8,10 +8,10 @@ import { type PublishedSettings, publishedPaths } from "./published.ts";
 /** `forms` null: this coordinator takes none. */
 export function contactBody(settings: PublishedSettings, forms: ContactForms | null): Html {
   return html`<h1>About this crawler</h1>
-<p class="lead">You are here because a request in your server's log named this page. It came from Nearcrawl, a web crawler that builds a search index. Partner organisations host many small crawlers, and each page is fetched by the one that is nearest to its server in the network: that takes the least time and the least of everybody's bandwidth.</p>
+<p class="lead">You are here because a request in your server's log named this page. It came from Nearcrawl, a web crawler that builds a search index. Partner organisations host many small crawlers, and each page is fetched by the crawler nearest to its server in the network, which takes the least time and bandwidth.</p>
 <ul class="ways">
-<li><a href="#robots">Say it in robots.txt</a></li>
-${forms === null ? nothing : html`<li><a href="#opt-out">Take a site out</a></li><li><a href="#report">Report a problem</a></li>`}
+<li><a href="#robots">Use robots.txt</a></li>
+${forms === null ? nothing : html`<li><a href="#opt-out">Opt a site out</a></li><li><a href="#report">Report a problem</a></li>`}
 <li><a href="#recognise">Is it really us?</a></li>
 </ul>
 ${robotsSection(productToken(settings.userAgent))}
@@ -26,54 +26,54 @@ function robotsSection(product: string): Html {
   const wish = (title: string, lines: string) =>
     html`<div><h3>${title}</h3><pre><code>User-agent: ${product}
 ${lines}</code></pre></div>`;
-  return html`<section id="robots"><h2>Say it in robots.txt</h2>
-<p>It is read before anything else and again at least once a day. We go by the group for <code>${product}</code>, or by <code>*</code> where there is none (RFC 9309).</p>
+  return html`<section id="robots"><h2>Use robots.txt</h2>
+<p>We read it before anything else, and again at least once a day. We follow the group for <code>${product}</code>, or by <code>*</code> where there is none (RFC 9309).</p>
 <div class="wishes">
-${wish("Ask for nothing", "Disallow: /")}
-${wish("Leave a part alone", "Disallow: /private/\nDisallow: /*?print=")}
-${wish("Go slower", "Crawl-delay: 30")}
-${wish("Follow links, show nothing", "Content-Signal: search=no")}
+${wish("Block everything", "Disallow: /")}
+${wish("Block a part", "Disallow: /private/\nDisallow: /*?print=")}
+${wish("Slow down", "Crawl-delay: 30")}
+${wish("Follow links, but keep out of search", "Content-Signal: search=no")}
 </div></section>`;
 }
 
 function recogniseSection({ userAgent, signRequests }: PublishedSettings, hasLists: boolean): Html {
   return html`<section id="recognise"><h2>Is it really us?</h2>
-<p>Every request carries this User-Agent; a partner may add its own contact behind it:</p>
+<p>Every request carries this User-Agent; a partner may append its own contact:</p>
 <pre><code>${userAgent}</code></pre>
 ${
   hasLists
-    ? html`<p>Anybody can write that. What shows that a request is ours is its address: <a href="${publishedPaths.addresses}">addresses of the fleet</a> (JSON, in the form that search engines use). Some partners do not list theirs.</p>`
+    ? html`<p>Anybody can send that. The source address shows whether a request is ours: <a href="${publishedPaths.addresses}">addresses of the fleet</a> (JSON, in the format that search engines use). Some partners do not list theirs.</p>`
     : nothing
 }
 ${
   signRequests
-    ? html`<p>Requests by https are signed (Web Bot Auth, RFC 9421), and <a href="${publishedPaths.keys}">our public keys</a> verify them; <a href="${publishedPaths.card}">our card</a> says the same to programs as this page. A request that claims to be ours and is not signed may still be: a crawler that has just joined signs a few minutes later.</p>`
+    ? html`<p>Requests by https are signed (Web Bot Auth, RFC 9421), and <a href="${publishedPaths.keys}">our public keys</a> verify them; <a href="${publishedPaths.card}">our card</a> tells programs what this page says. An unsigned request may still be ours: a crawler that has just joined starts to sign a few minutes later.</p>`
     : nothing
 }
-<p>Of one network, one crawler is in charge at a time, so that one pace holds for your server.</p></section>`;
+<p>One crawler at a time is in charge of a network, so your server sees one pace.</p></section>`;
 }
 
 function honourSection(politenessSeconds: number | null): Html {
   const pace = politenessSeconds === null ? "" : `, ${politenessSeconds} s or more apart`;
-  return html`<section id="honour"><h2>What we keep to</h2>
+  return html`<section id="honour"><h2>Our rules</h2>
 <dl class="manners">
-<div><dt>robots.txt</dt><dd>When your server fails to deliver it, nothing is fetched at all.</dd></div>
-<div><dt>Pace</dt><dd>One request at a time${pace}; longer when your <code>Crawl-delay</code> says so or your server takes its time.</dd></div>
-<div><dt>429, 503</dt><dd><code>Retry-After</code> is waited for, seconds or date; without it a minute, doubling up to a day.</dd></div>
-<div><dt>Pages</dt><dd><code>noindex</code>, <code>nofollow</code>, <code>nosnippet</code>, <code>max-snippet</code> and <code>unavailable_after</code>, in a <code>meta</code> element or as <code>X-Robots-Tag</code>, for everybody or for us by name.</dd></div>
-<div><dt>Uses</dt><dd>A page whose <code>Content-Signal</code>, <code>Content-Usage</code> or license denies search is not indexed or shown. What you state of AI or of text and data mining is kept with the page and passed on.</dd></div>
-<div><dt>402</dt><dd>Taken as “not for us”: nothing is paid, and the page is not asked for again for a month.</dd></div>
+<div><dt>robots.txt</dt><dd>If your server fails to deliver it, we fetch nothing at all.</dd></div>
+<div><dt>Pace</dt><dd>One request at a time${pace}; longer if your <code>Crawl-delay</code> says so or your server is slow.</dd></div>
+<div><dt>429, 503</dt><dd>We wait for <code>Retry-After</code>, in seconds or as a date; without it a minute, doubling up to a day.</dd></div>
+<div><dt>Pages</dt><dd><code>noindex</code>, <code>nofollow</code>, <code>nosnippet</code>, <code>max-snippet</code> and <code>unavailable_after</code>, in a <code>meta</code> element or as <code>X-Robots-Tag</code>, for all crawlers or for ours by name.</dd></div>
+<div><dt>Uses</dt><dd>A page whose <code>Content-Signal</code>, <code>Content-Usage</code> or license denies search is not indexed or shown. What you state about AI or text and data mining is kept with the page and passed on.</dd></div>
+<div><dt>402</dt><dd>We do not pay, and do not request the page again for a month.</dd></div>
 <div><dt>Links</dt><dd><code>rel="nofollow"</code> is not followed.</dd></div>
-<div><dt>Return visits</dt><dd>We ask whether a page has changed before we fetch it again (<code>If-None-Match</code>, <code>If-Modified-Since</code>), and listen to what you say has changed: <code>lastmod</code> in sitemaps, IndexNow at <code>/indexnow</code>.</dd></div>
-<div><dt>Measuring</dt><dd>Now and then a few crawlers measure how far away your server is, by a TCP connection or a <code>HEAD</code> request, once for your whole network.</dd></div>
-<div><dt>What is kept</dt><dd>What an index needs (title, words, links), not your pages.</dd></div>
+<div><dt>Return visits</dt><dd>We ask whether a page has changed before we fetch it again (<code>If-None-Match</code>, <code>If-Modified-Since</code>), and use what you report as changed: <code>lastmod</code> in sitemaps, IndexNow at <code>/indexnow</code>.</dd></div>
+<div><dt>Measuring</dt><dd>Occasionally a few crawlers measure how far away your server is, with a TCP connection or a <code>HEAD</code> request, once for your whole network.</dd></div>
+<div><dt>Storage</dt><dd>We keep what an index needs (title, words, links), not your pages.</dd></div>
 </dl></section>`;
 }
 
 function writeSection(contact: string | null): Html {
   if (contact === null) return nothing;
   const href = /^https?:\/\//.test(contact) ? contact : `mailto:${contact}`;
-  return html`<section id="write"><h2>Write to us</h2><p><a href="${href}">${contact}</a>. Tell us your host name and a line of your log, and we find out who fetched what.</p></section>`;
+  return html`<section id="write"><h2>Write to us</h2><p><a href="${href}">${contact}</a>. Send us your host name and a line of your log, and we will find out who fetched what.</p></section>`;
 }
 
 // The two forms for webmasters, and what they answer. They need no script, no cookie and no account.
@@ -104,26 +104,26 @@ export const fieldLengths = { site: 2048, words: 2000, reply: 200 } as const;
 export const trapField = "website";
 
 function optOutForm({ optOut }: ContactForms): Html {
-  return html`<section id="opt-out"><h2>Take a site out</h2>
-<p>For a site whose <code>robots.txt</code> you cannot change, or when it has to be at once: within a minute no crawler is given any page of it, crawlers at work stop, requests under way included, and its pages are no longer found. Only crawlers of an old release cannot be told: they finish the few pages that they were given, at their pace.</p>
+  return html`<section id="opt-out"><h2>Opt a site out</h2>
+<p>For a site whose <code>robots.txt</code> you cannot change, or when it must stop at once: within a minute no crawler gets any of its pages, running crawlers stop, open requests included, and searches no longer find it. Only crawlers with an old release cannot be stopped: they finish the few pages that they have, at their pace.</p>
 <form class="letter" method="post" action="${formPaths.optOut}#opt-out">
 ${fault(optOut)}
-${textField({ id: "opt-out-site", name: "site", label: "Site", hint: "With everything below it: example.org is www.example.org, too.", state: optOut })}
+${textField({ id: "opt-out-site", name: "site", label: "Site", hint: "With everything below it: example.org includes www.example.org.", state: optOut })}
 ${textField({ id: "opt-out-reply", name: "reply", label: "Where we can reach you (optional)", state: optOut })}
 ${wordsField({ id: "opt-out-words", label: "Anything we should know (optional)", isRequired: false, state: optOut })}
 ${trap("opt-out")}
-<button>Take it out</button>
-<p class="small">It holds for ${unconfirmedDays} days, and for good once you confirm it with a record in your DNS, which you are told next. A domain with several hosts and many pages of ours waits for that record or for us; one host does not. A public suffix such as co.uk or github.io is nobody's site, and cannot be taken out here. We keep the address that this form comes from, so that nobody can take out others' sites by the hundred.</p>
+<button>Opt out</button>
+<p class="small">It lasts ${unconfirmedDays} days, and permanently once you confirm it with a DNS record, shown next. A domain with several hosts and many indexed pages waits for that record or for us; a single host does not. A public suffix such as co.uk or github.io is nobody's site, and cannot be opted out here. We keep the address that this form is sent from, so that nobody can opt out other people's sites by the hundred.</p>
 </form></section>`;
 }
 
 function reportForm({ report }: ContactForms): Html {
   return html`<section id="report"><h2>Report a problem</h2>
-<p>What we did to your site in the last 24 hours is written down together with your report: how much, how fast, by which crawler and what was answered. You get an answer with it, and so does the partner who hosts that crawler.</p>
+<p>We record our requests to your site in the last 24 hours with your report: how many, how fast, by which crawler and with what answers. You get a reply with them, and so does the partner who hosts that crawler.</p>
 <form class="letter" method="post" action="${formPaths.report}#report">
 ${fault(report)}
 ${textField({ id: "report-site", name: "site", label: "Site or address", hint: "Such as www.example.org, 192.0.2.17 or 192.0.2.0/24.", state: report })}
-${textField({ id: "report-reply", name: "reply", label: "Who you are and where we can answer", state: report, isRequired: true })}
+${textField({ id: "report-reply", name: "reply", label: "Who you are and where we can reply", state: report, isRequired: true })}
 ${wordsField({ id: "report-words", label: "What happened; a line of your log helps", isRequired: true, state: report })}
 ${trap("report")}
 <button>Send the report</button>
@@ -132,31 +132,31 @@ ${trap("report")}
 
 /** After a form was taken. */
 export function optOutTaken(optOut: OptOut): Html {
-  return html`<h1>${optOut.state === "waiting" ? "Noted, and waiting to be confirmed" : `${optOut.target} is taken out`}</h1>
+  return html`<h1>${optOut.state === "waiting" ? "Recorded, and waiting for confirmation" : `${optOut.target} has opted out`}</h1>
 <p class="lead">${takenWords(optOut)}</p>
 ${optOut.state === "confirmed" ? nothing : confirmSection(optOut)}
-<section><p><a href="/who?q=${encodeURIComponent(optOut.target)}">What we know of ${optOut.target}</a> · <a href="/about-crawler">About this crawler</a></p></section>`;
+<section><p><a href="/who?q=${encodeURIComponent(optOut.target)}">What we know about ${optOut.target}</a> · <a href="/about-crawler">About this crawler</a></p></section>`;
 }
 
 export function reportTaken(complaintId: number, target: string): Html {
-  return html`<h1>Report ${complaintId} is with us</h1>
-<p class="lead">What we did to ${target} in the last 24 hours is written down with it. Name the number ${complaintId} when you write to us again.</p>
-<section><p>If it has to stop now: <a href="/about-crawler#opt-out">take the site out</a>, or say it in <a href="/about-crawler#robots">robots.txt</a>.</p></section>`;
+  return html`<h1>Report ${complaintId} received</h1>
+<p class="lead">Our requests to ${target} in the last 24 hours are recorded with it. Quote number ${complaintId} when you write to us again.</p>
+<section><p>If it has to stop now: <a href="/about-crawler#opt-out">opt the site out</a>, or use <a href="/about-crawler#robots">robots.txt</a>.</p></section>`;
 }
 
 function takenWords({ target, state, lapsesAt }: OptOut): string {
   if (state === "waiting") {
-    return `Many sites were taken out today, or ${target} stands for many hosts or pages of ours: it takes effect once it is confirmed, by the record below or by us. A single host of it, such as www.${target}, is taken out at once; and robots.txt always stops us.`;
+    return `Many sites opted out today, or ${target} covers many of our hosts or pages: it takes effect once confirmed, by the record below or by us. A single host, such as www.${target}, can opt out at once; and robots.txt always stops us.`;
   }
-  const now = `No crawler of ours is given a page of ${target}, or of anything below it, any more: those at work are told now, and within a minute they have stopped, requests under way included. Only crawlers of an old release cannot be told: they finish the few pages that they were given, at their pace. No search finds its pages.`;
+  const now = `None of our crawlers gets any more pages of ${target} or anything below it; running ones stop within a minute, open requests included. Only crawlers with an old release cannot be stopped: they finish the few pages that they have, at their pace. No search finds its pages.`;
   return lapsesAt === null
     ? now
-    : `${now} Without a confirmation it ends on ${lapsesAt.toISOString().slice(0, 10)}.`;
+    : `${now} Unless confirmed, it ends on ${lapsesAt.toISOString().slice(0, 10)}.`;
 }
 
 function confirmSection({ target, token }: OptOut): Html {
-  return html`<section><h2>Make it last</h2>
-<p>Publish this record in the DNS of ${target}. It shows that the site itself wishes it; we look for it every ten minutes or so. Then its pages are deleted from the index, and you may remove the record.</p>
+  return html`<section><h2>Make it permanent</h2>
+<p>Publish this record in the DNS of ${target}. It proves that the request comes from the site; we check every ten minutes or so. Then its pages are deleted from the index, and you may remove the record.</p>
 <pre><code>${confirmationName(target)}. TXT "${confirmationText(token)}"</code></pre></section>`;
 }
 

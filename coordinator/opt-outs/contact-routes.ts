@@ -78,7 +78,7 @@ function addForms(forms: FastifyInstance, ports: ContactPorts, context: Context)
   forms.post(formPaths.report, { config, bodyLimit: maxFormBytes }, async (request, reply) => {
     const form = guard.read(request, {
       site: "Name the site or the address.",
-      reply: "Tell us who you are and where we can answer.",
+      reply: "Tell us who you are and where we can reply.",
       words: "Tell us what happened.",
     });
     const target = form.fault === null ? readTarget(form.values.site ?? "", "networks") : null;
@@ -89,7 +89,7 @@ function addForms(forms: FastifyInstance, ports: ContactPorts, context: Context)
     const said = { target, targetText: targetText(target), words, reporter, requester: form.requester };
     const complaint = await ports.complaints.add({ ...said, source: "form" }, context.now());
     if (complaint === null) {
-      const fault = { status: 429, words: "More reports came today than can be read. Write to us instead." };
+      const fault = { status: 429, words: "Too many reports came today. Write to us instead." };
       return refuse(request, reply, { form, fault, which: "report", context });
     }
     const { complaintId, deeds } = complaint;
@@ -103,7 +103,7 @@ function addForms(forms: FastifyInstance, ports: ContactPorts, context: Context)
 }
 
 function faultOf(form: ReadForm, target: unknown): NonNullable<ReadForm["fault"]> {
-  return form.fault ?? { status: 400, words: typeof target === "string" ? target : "That is no site." };
+  return form.fault ?? { status: 400, words: typeof target === "string" ? target : "That is not a site." };
 }
 
 /** The page again, with what was typed and what is wrong with it. */
@@ -196,7 +196,7 @@ class FormGuard {
     if ((values[trapField] ?? "") !== "")
       return {
         status: 400,
-        words: "A field was filled in that people do not see. Leave it empty and send again.",
+        words: "A hidden field was filled in. Leave it empty and send again.",
       };
     for (const [name, words] of Object.entries(required)) {
       if ((values[name] ?? "").trim() === "") return { status: 400, words };

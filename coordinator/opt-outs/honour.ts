@@ -129,5 +129,5 @@ export function optOutWords(optOut: OptOutReport): string {
   const { target, kind, state, lapsesAt } = optOut;
   const until =
     state === "unconfirmed" && lapsesAt !== null ? ` (unconfirmed, so until ${lapsesAt.slice(0, 10)})` : "";
-  return `The ${kind} ${target} has opted out${until}: no crawler of the fleet asks for anything of it, and no search finds its pages.`;
+  return `The ${kind} ${target} has opted out${until}: no crawler requests anything from it, and no search finds its pages.`;
 }

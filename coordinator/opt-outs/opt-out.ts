@@ -158,7 +158,7 @@ const suffixFault = (host: string) =>
   `“${host}” is a public suffix: the sites below it belong to different people. Name your own, such as www.${host}.`;
 
 const addressFault =
-  "That is an address or a network. Name the sites on it; for a whole network, write to us, since it takes a look at the registry.";
+  "That is an address or a network. Name the sites on it; for a whole network, write to us.";
 
 /** What an operator should know before so much is left alone; null: it is nothing unusual. */
 export function wideWords(text: string): string | null {
@@ -166,12 +166,12 @@ export function wideWords(text: string): string | null {
   if (typeof target === "string") return null;
   if (target.site !== null)
     return isPublicSuffix(target.site)
-      ? `${target.site} is a public suffix: the sites of many people lie below it, and all of them are left alone.`
+      ? `${target.site} is a public suffix: many people's sites are below it, and all of them are opted out.`
       : null;
   const range = parseRange(`${target.network.first}-${target.network.last}`);
   if (range === null || BigInt(range.last) - BigInt(range.first) < mostUsualAddresses[range.family])
     return null;
-  return `${targetText(target)} is more than one network as they are usually assigned: every host in it is left alone.`;
+  return `${targetText(target)} is larger than a usual network assignment: every host in it is opted out.`;
 }
 
 /** A /16, and a /29 (RIPE's usual allocation). */

@@ -30,11 +30,9 @@ const fleetOptOuts = z.strictObject({ optOuts: z.array(fleetOptOut) }).meta({ id
 
 const deeds = z.strictObject({
   since: dateTime(),
-  hosts: z.int().describe("Hosts of the frontier that belong to it; at most 2,000 are looked at."),
+  hosts: z.int().describe("Hosts of the frontier that belong to it; at most 2,000 are counted."),
   requests: z.int(),
-  mostInAnHour: z
-    .int()
-    .describe("Requests within one hour of the clock (UTC), all hosts and crawlers together."),
+  mostInAnHour: z.int().describe("Requests within one clock hour (UTC), all hosts and crawlers together."),
   bytes: z.number(),
   firstAt: dateTime().nullable(),
   lastAt: dateTime().nullable(),
@@ -47,19 +45,19 @@ const deeds = z.strictObject({
         name: z.string(),
         address: z.string().nullable(),
         place: z.string().nullable(),
-        contact: z.string().nullable().describe("Of the partner who hosts it, as it says itself."),
+        contact: z.string().nullable().describe("Of the partner who hosts it, as stated by the crawler."),
         requests: z.int(),
         lastAt: dateTime(),
       }),
     )
-    .describe("Who asked, the busiest first."),
+    .describe("Crawlers that sent requests, the busiest first."),
   answers: z
     .array(z.strictObject({ outcome: z.string(), status: z.int().nullable(), requests: z.int() }))
     .describe("What it answered, the most frequent first."),
-  robots: z.record(z.string(), z.int()).describe("Hosts by how their robots.txt was found last."),
-  crawlDelayMs: z.number().nullable().describe("The longest that any of its hosts asks for."),
+  robots: z.record(z.string(), z.int()).describe("Hosts by the last state of their robots.txt."),
+  crawlDelayMs: z.number().nullable().describe("The longest that any of its hosts requests."),
   backOffMs: z.number().nullable().describe("The longest after a 429 or 503."),
-  atWork: z.array(z.string()).describe("Crawlers that had work on it in hand."),
+  atWork: z.array(z.string()).describe("Crawlers that held leases on it."),
 });
 
 const fleetComplaint = z
@@ -71,10 +69,10 @@ const fleetComplaint = z
     words: z.string(),
     requester: z.string().nullable(),
     createdAt: dateTime(),
-    deeds: deeds.describe("What we did to the target in the 24 hours before."),
+    deeds: deeds.describe("Our requests to the target in the 24 hours before."),
     closedAt: dateTime().nullable(),
     closingWords: z.string().nullable(),
-    answer: z.string().describe("A paragraph that can be sent on as it stands.").optional(),
+    answer: z.string().describe("A paragraph to forward as is.").optional(),
   })
   .meta({ id: "FleetComplaint" });
 
@@ -164,7 +162,7 @@ export const optOutsApi = {
     method: "get",
     path: "/api/fleet/opt-outs",
     needs: "fleet-read",
-    summary: "Sites and networks that are left alone, the latest first",
+    summary: "Sites and networks that have opted out, the latest first",
     description: "Scope fleet-read.",
     parameters: {
       query: { all: z.enum(["yes"]).optional().describe("yes: also what was lifted or has lapsed.") },
@@ -206,7 +204,7 @@ export const optOutsApi = {
     method: "post",
     path: "/api/fleet/opt-outs",
     needs: "fleet-write",
-    summary: "Leave a site or a network alone, for good",
+    summary: "Opt a site or a network out, permanently",
     description: "Scope fleet-write.",
     body: {
       schema: optOutBody,
@@ -223,7 +221,7 @@ export const optOutsApi = {
     method: "get",
     path: "/api/fleet/complaints",
     needs: "fleet-read",
-    summary: "Reports of trouble, each with what we had done",
+    summary: "Complaints, each with our requests",
     description: "Scope fleet-read.",
     parameters: { query: { all: z.enum(["yes"]).optional().describe("yes: also those that are closed.") } },
     answers: {
@@ -257,7 +255,7 @@ export const optOutsApi = {
     method: "post",
     path: "/api/fleet/complaints",
     needs: "fleet-write",
-    summary: "Write a complaint down, with what we did to the target",
+    summary: "Record a complaint, with our requests to the target",
     description: "Scope fleet-write.",
     body: {
       schema: complaintBody,
@@ -274,7 +272,7 @@ export const optOutsApi = {
     method: "post",
     path: "/api/fleet/opt-outs/{number}/confirm",
     needs: "fleet-write",
-    summary: "It is genuine: it holds for good",
+    summary: "Confirm an opt-out: it becomes permanent",
     description: "Scope fleet-write.",
     parameters: { path: { number: z.int().meta({ description: "As listed.", example: 17 }) } },
     body: { schema: nothingBody, example: {} },
@@ -282,7 +280,7 @@ export const optOutsApi = {
       ...refusals,
       200: { description: "The answer", schema: fleetOptOut, example: fleetOptOutExample },
       400: errorAnswer("The body is not as described"),
-      404: errorAnswer("There is no open one of this number"),
+      404: errorAnswer("There is no open one with this number"),
       429: errorAnswer("Too many failures from this address"),
     },
   },
@@ -290,18 +288,18 @@ export const optOutsApi = {
     method: "post",
     path: "/api/fleet/opt-outs/{number}/lift",
     needs: "fleet-write",
-    summary: "It holds no longer",
+    summary: "Lift an opt-out",
     description: "Scope fleet-write.",
     parameters: { path: { number: z.int().meta({ description: "As listed.", example: 17 }) } },
     body: {
       schema: liftBody,
-      example: { words: "the owner knows nothing of it" },
+      example: { words: "the owner did not request it" },
     },
     answers: {
       ...refusals,
       200: { description: "The answer", schema: fleetOptOut, example: fleetOptOutExample },
       400: errorAnswer("The body is not as described"),
-      404: errorAnswer("There is no open one of this number"),
+      404: errorAnswer("There is no open one with this number"),
       429: errorAnswer("Too many failures from this address"),
     },
   },
@@ -309,7 +307,7 @@ export const optOutsApi = {
     method: "post",
     path: "/api/fleet/complaints/{number}/close",
     needs: "fleet-write",
-    summary: "It was answered",
+    summary: "Close a complaint",
     description: "Scope fleet-write.",
     parameters: { path: { number: z.int().meta({ description: "As listed.", example: 17 }) } },
     body: { schema: closeBody, example: { words: "answered on 3 March" } },
@@ -317,7 +315,7 @@ export const optOutsApi = {
       ...refusals,
       200: { description: "The answer", schema: fleetComplaint, example: fleetComplaintExample },
       400: errorAnswer("The body is not as described"),
-      404: errorAnswer("There is no open one of this number"),
+      404: errorAnswer("There is no open one with this number"),
       429: errorAnswer("Too many failures from this address"),
     },
   },
@@ -349,7 +347,7 @@ const reportTaken = z.strictObject({ complaintId: z.int(), target: z.string() })
 
 const fleetAddresses = z
   .strictObject({
-    synctoken: z.string().describe("Another one whenever a prefix comes or goes."),
+    synctoken: z.string().describe("Changes whenever a prefix is added or removed."),
     creationTime: dateTime(),
     prefixes: z.array(
       z.union([z.strictObject({ ipv4Prefix: z.string() }), z.strictObject({ ipv6Prefix: z.string() })]),
@@ -369,7 +367,7 @@ const keyDirectory = z
         nbf: z
           .int()
           .optional()
-          .describe("Published since, in seconds since 1970; left out: an identity of an older crawler."),
+          .describe("Published since, in seconds since 1970; absent for the identity of an older crawler."),
         exp: z.int().optional().describe("No signature is good for longer."),
       }),
     ),
@@ -382,7 +380,7 @@ const agentCard = z
     client_name: z.string(),
     client_uri: z.string(),
     contacts: z.array(z.string()).optional(),
-    jwks_uri: z.string().optional().describe("Left out: requests are not signed."),
+    jwks_uri: z.string().optional().describe("Absent if requests are not signed."),
     web_bot_auth: z.strictObject({
       "expected-user-agent": z.string(),
       "rfc9309-product-token": z.string(),
@@ -424,10 +422,10 @@ export const contactApi = {
     path: "/about-crawler/addresses.json",
     needs: null,
     summary:
-      "Public addresses that crawlers are, or were within a week, seen to connect from, save those whose partner wishes otherwise",
+      "Public addresses that crawlers connect from, or did within a week, except where their partners object",
     answers: {
       200: {
-        description: "One prefix for each address",
+        description: "One prefix per address",
         schema: fleetAddresses,
         example: {
           synctoken: "hdqo4dqSbcMWw1Evc2ytSw",
@@ -443,7 +441,7 @@ export const contactApi = {
     path: "/.well-known/http-message-signatures-directory",
     needs: null,
     summary:
-      "Public keys by which signed requests of the fleet are verified (Web Bot Auth, RFC 9421). Where requests are signed, so is the answer, by a key of the coordinator's that is in it",
+      "Public keys by which signed requests of the fleet are verified (Web Bot Auth, RFC 9421). If requests are signed, so is the answer, with a coordinator key that it contains",
     answers: {
       200: {
         description: "A JSON Web Key Set",
@@ -470,7 +468,7 @@ export const contactApi = {
     path: "/.well-known/signature-agent-card",
     needs: null,
     summary:
-      "Who crawls, for what, how fast, and by which keys it is known (Signature Agent Card); 404 in words where sites do not reach the coordinator by https",
+      "Who crawls, for what, how fast, and by which keys it is known (Signature Agent Card); 404 with the reason if sites cannot reach the coordinator by https",
     answers: {
       200: { description: "The card", schema: agentCard, example: exampleCard },
     },
@@ -479,7 +477,7 @@ export const contactApi = {
     method: "get",
     path: "/.well-known/security.txt",
     needs: null,
-    summary: "Whom to tell of a security problem (RFC 9116); 404 in words where no contact is set",
+    summary: "Where to report a security problem (RFC 9116); 404 with the reason if no contact is set",
     answers: {
       200: {
         description: "Lines of names and values",
@@ -495,18 +493,18 @@ export const contactApi = {
     path: "/about-crawler/opt-out",
     needs: null,
     summary:
-      "Take a site, with everything below it, out of the crawl and the search. A browser gets a page, Accept: application/json gets JSON.",
+      "Opt a site out of crawl and search, with everything below it. A browser gets a page, Accept: application/json gets JSON.",
     body: {
       schema: z.object({
         site: z.string().max(2048).describe("A host, or a URL of it."),
-        reply: z.string().max(200).describe("Where the requester can be reached.").optional(),
+        reply: z.string().max(200).describe("How to reach the requester.").optional(),
         words: z.string().max(2000).describe("Anything that the operator should know.").optional(),
       }),
       type: "application/x-www-form-urlencoded",
     },
     answers: {
       201: {
-        description: "Taken; asked for again, the same",
+        description: "Accepted; the same if repeated",
         schema: optOutTaken,
         example: {
           site: "www.example.org",
@@ -520,7 +518,7 @@ export const contactApi = {
           },
         },
       },
-      400: { description: "Something is missing, or cannot be read", schema: formError },
+      400: { description: "Something is missing or unreadable", schema: formError },
       403: { description: "A browser sent it from another site's page" },
       413: { description: "Longer than 16 KB" },
       429: { description: "Too many forms from this address, or too many reports today" },
@@ -530,22 +528,22 @@ export const contactApi = {
     method: "post",
     path: "/about-crawler/report",
     needs: null,
-    summary: "Report trouble with our requests to a site, an address or a network.",
+    summary: "Report a problem with our requests to a site, an address or a network.",
     body: {
       schema: z.object({
         site: z.string().max(2048).describe("A host, a URL, an address or a range."),
-        reply: z.string().max(200).describe("Who reports, and where to answer."),
+        reply: z.string().max(200).describe("Who reports, and where to reply."),
         words: z.string().max(2000).describe("What happened."),
       }),
       type: "application/x-www-form-urlencoded",
     },
     answers: {
       201: {
-        description: "Taken, with what was done to the target in the last 24 hours",
+        description: "Accepted, with our requests to the target in the last 24 hours",
         schema: reportTaken,
         example: { complaintId: 12, target: "www.example.org" },
       },
-      400: { description: "Something is missing, or cannot be read", schema: formError },
+      400: { description: "Something is missing or unreadable", schema: formError },
       403: { description: "A browser sent it from another site's page" },
       413: { description: "Longer than 16 KB" },
       429: { description: "Too many forms from this address, or too many reports today" },

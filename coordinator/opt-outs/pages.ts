@@ -32,7 +32,7 @@ ${mayChange ? addForm(viewer) : nothing}`;
 function waitingRemark(optOuts: readonly OptOut[]): Html {
   const waiting = optOuts.filter(({ state }) => state === "waiting").length;
   if (waiting === 0) return nothing;
-  return html`<p class="warn" role="status">${countText(waiting)} ${waiting === 1 ? "waits" : "wait"} for an operator to confirm: too many came by the form in a day, or many hosts would be taken out.</p>`;
+  return html`<p class="warn" role="status">${countText(waiting)} ${waiting === 1 ? "waits" : "wait"} for an operator to confirm: too many came by the form in one day, or many hosts would be opted out.</p>`;
 }
 
 function table(optOuts: readonly OptOut[], viewer: PageViewer, mayChange: boolean): Html {
@@ -81,7 +81,7 @@ export function complaintsBody(
 ): Html {
   const mayChange = mayDo(viewer.actor, "fleet-write");
   return html`${titleRow("Complaints")}
-<p class="lead">Reports of trouble with our requests, each with what we did to that site in the 24 hours before, as it was recorded then.</p>
+<p class="lead">Reports about our requests, each with what we sent to that site in the 24 hours before, as recorded then.</p>
 ${fault === null ? nothing : html`<p class="fault" role="alert">${fault}</p>`}
 <p class="small"><a href="${all ? "/fleet/complaints" : "/fleet/complaints?all=yes"}">${all ? "Open only" : "Include closed"}</a></p>
 ${complaints.length === 0 ? empty("No open complaints.", html`Reports by <a href="/about-crawler">the form</a> appear here.`) : complaints.map((one) => complaintSection(one, viewer, mayChange))}
@@ -94,8 +94,8 @@ function complaintSection(one: Complaint, viewer: PageViewer, mayChange: boolean
   return html`<section class="complaint"><h2>No. ${complaintId}: ${askAbout(target)} <span class="small">${instant(createdAt.toISOString())}, from ${reporter}${requester === null ? nothing : `, by the form from ${requester}`}</span></h2>
 <blockquote class="break">${words}</blockquote>
 <details><summary>Our requests: ${countText(one.deeds.requests)} in the 24 hours before</summary>
-<p class="small">To be sent on as it stands:</p><pre>${deedsParagraph(one)}</pre>
-${partners.length === 0 ? html`<p>No crawler of the fleet had sent it a request.</p>` : html`<p class="small">Hosted by partners, and no part of the answer:</p><ul class="plain">${partners.map((line) => html`<li>${line}</li>`)}</ul>`}</details>
+<p class="small">To forward as is:</p><pre>${deedsParagraph(one)}</pre>
+${partners.length === 0 ? html`<p>No crawler of the fleet had sent it a request.</p>` : html`<p class="small">Hosted by partners (not part of the reply):</p><ul class="plain">${partners.map((line) => html`<li>${line}</li>`)}</ul>`}</details>
 ${closedAt === null ? (mayChange ? closeForm(complaintId, viewer) : nothing) : html`<p><strong>Closed</strong> ${instant(closedAt.toISOString())}: ${closingWords}</p>`}</section>`;
 }
 
@@ -106,7 +106,7 @@ function closeForm(complaintId: number, viewer: PageViewer): Html {
 function addComplaintForm(viewer: PageViewer): Html {
   return html`<section><h2>Record a complaint</h2><form class="form" method="post" action="/fleet/complaints">${formToken(viewer)}
 <div><label for="target">Site, address or range</label><input id="target" name="target" required maxlength="253" autocomplete="off" spellcheck="false"></div>
-<div><label for="from">Who complains, and where to answer</label><input id="from" name="from" required maxlength="200"></div>
+<div><label for="from">Who complains, and where to reply</label><input id="from" name="from" required maxlength="200"></div>
 <div><label for="text">Complaint</label><textarea id="text" name="text" required maxlength="5000" rows="4"></textarea></div>
 <button class="slim">Record complaint</button></form></section>`;
 }

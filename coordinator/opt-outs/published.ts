@@ -34,7 +34,7 @@ export function jwkOf({ publicKey: x, from, until }: PublicKey): object {
   return { kty: "OKP", crv: "Ed25519", kid: keyThumbprint(x), x, use: "sig", ...times };
 }
 
-/** One prefix for each address. */
+/** One prefix per address. */
 export function prefixesOf(addresses: readonly string[]): object[] {
   return addresses.map((address) =>
     address.includes(":") ? { ipv6Prefix: `${address}/128` } : { ipv4Prefix: `${address}/32` },

@@ -75,15 +75,15 @@ function addOptOutActions(actions: Actions, { optOuts }: WishPorts): void {
 }
 
 const optOutWords = {
-  "opted-out": "is left alone for good, and its pages are deleted from the index",
-  "opt-out-confirmed": "is left alone for good, and its pages are deleted from the index",
+  "opted-out": "is opted out permanently, and its pages are deleted from the index",
+  "opt-out-confirmed": "is opted out permanently, and its pages are deleted from the index",
   "opt-out-lifted": "may be crawled again, after a quarter of an hour",
 } as const;
 
 function optOutChanged(optOut: OptOut | null | 0, action: keyof typeof optOutWords): Outcome {
   if (!optOut) return notOpen("opt-out");
   const wide = action === "opt-out-lifted" ? null : wideWords(optOut.target);
-  const said = `${optOut.target} ${optOutWords[action]}.${wide === null ? "" : ` Mind: ${wide}`}`;
+  const said = `${optOut.target} ${optOutWords[action]}.${wide === null ? "" : ` Warning: ${wide}`}`;
   const { optOutId, state, hosts, pages } = optOut;
   const change = { action, target: optOut.target, words: said, after: { optOutId, state, hosts, pages } };
   return { type: "done", value: optOut, goTo: optOutsPath, said, change };
@@ -116,7 +116,7 @@ function complaintChanged(
 ): Outcome {
   if (!complaint) return notOpen("complaint");
   const { complaintId, target, closingWords } = complaint;
-  const done = action === "complaint-added" ? "is written down, with what we did" : "is closed";
+  const done = action === "complaint-added" ? "is recorded, with our requests" : "is closed";
   const said = `Complaint ${complaintId} about ${target} ${done}.`;
   const change = { action, target, words: said, after: { complaintId, closingWords } };
   return { type: "done", value: complaint, goTo: complaintsPath, said, change };
@@ -129,7 +129,7 @@ const notOpen = (what: string): Outcome => ({
   type: "fault",
   status: 404,
   title: "Not known",
-  words: `There is no open ${what} of this number.`,
+  words: `There is no open ${what} with this number.`,
 });
 const badTarget = (why: string): Outcome => ({
   type: "fault",

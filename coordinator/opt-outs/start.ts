@@ -75,7 +75,7 @@ export function contactFault(config: CoordinatorConfig): string | null {
   if (!crawlsPublicWeb(config)) return null;
   const stated = contactOf(config.userAgent);
   if (stated !== null && reachableContact(stated) !== null) return null;
-  return `the User-Agent "${config.userAgent}" would tell sites of the public web nobody whom they can reach`;
+  return `the User-Agent "${config.userAgent}" would give public web sites no contact`;
 }
 
 /** A line for each fault beyond that, with what to do about it. */
@@ -84,7 +84,7 @@ export function contactWarnings(config: CoordinatorConfig): string[] {
   const warnings: string[] = [];
   if (config.contact === null) {
     warnings.push(
-      "no contact is set, so nobody who minds our requests can write to us: set contact in the settings to an e-mail address or a URL",
+      "no contact is set, so nobody can complain to us about our requests: set contact in the settings to an e-mail address or a URL",
     );
   }
   if (config.signRequests && publishedKeySet(config) === null) {

@@ -82,10 +82,10 @@ export const alertRules = [
     severity: "critical",
     /** Seconds. It is asked every two; one that restarts is away for less. */
     threshold: 4,
-    looksFor: (seconds) => `the database has not answered the simplest of questions for ${seconds} s`,
+    looksFor: (seconds) => `the database has not answered a trivial query for ${seconds} s`,
     link: "/alerts",
     advice:
-      "Start it, or look at its log, its machine and the network path. Crawlers finish what they hold and keep the results; all goes on by itself when it answers.",
+      "Start it, or check its log, its machine and the network path. Crawlers finish their leases and keep the results; everything resumes by itself when it answers.",
     isOwn: true,
     find: ({ own, nowMs }, seconds) =>
       own?.silent == null || nowMs - own.silent.sinceMs < seconds * 1000
@@ -100,7 +100,7 @@ export const alertRules = [
       "a small write fails: the database's disk is full, it is read-only (a standby), or its files cannot grow",
     link: "/storage",
     advice:
-      "Make room where it lies, or point DATABASE_URL at the server that takes writes. Crawlers keep their results meanwhile; all goes on by itself.",
+      "Free space on its disk, or point DATABASE_URL at the server that takes writes. Crawlers keep their results meanwhile; everything resumes by itself.",
     isOwn: true,
     find: ({ own }) =>
       own?.unwritable == null
@@ -112,10 +112,10 @@ export const alertRules = [
     severity: "critical",
     threshold: anything,
     looksFor:
-      "what people change cannot be written to the journal beside the database, and is answered with an error",
+      "people's changes cannot be written to the journal beside the database, and are answered with an error",
     link: "/storage",
     advice:
-      "Make room in the home folder, or give the coordinator's user the right to write there. What was changed is in the database, and is journaled by itself then (runbook: bad days).",
+      "Free space in the home folder, or let the coordinator's user write there. The changes are in the database, and are journaled by themselves then (runbook: bad days).",
     isOwn: true,
     find: ({ own }) =>
       own?.journal == null
@@ -128,10 +128,10 @@ export const alertRules = [
     /** Days. By then somebody has looked, or nobody will. */
     threshold: 30,
     looksFor: (days) =>
-      `the database went back to an earlier state in the last ${days} days, and the journal could not put everything back, or there was none`,
+      `the database went back to an earlier state in the last ${days} days, and the journal could not restore everything, or there was none`,
     link: "/storage#went-back",
     advice:
-      "nearcrawl journal compare names what is missing; fix it by hand, or replay another journal (nearcrawl journal replay). Then it ends, or mute it (runbook: bad days).",
+      "nearcrawl journal compare lists what is missing; fix it by hand, or replay another journal (nearcrawl journal replay). The alert then ends; otherwise mute it (runbook: bad days).",
     find: ({ wentBack, nowMs }, days) => {
       if (wentBack === undefined || wentBack.failed === 0 || nowMs - wentBack.atMs > days * dayMs)
         return null;
@@ -139,8 +139,8 @@ export const alertRules = [
       return {
         words:
           wentBack.failed === null
-            ? `${since}, and there was no journal: opt-outs and revocations from between are not known any more.`
-            : `${since}, and ${wentBack.failed} entries of the journal could not be put back.`,
+            ? `${since}, and there was no journal: opt-outs and revocations made since then are lost.`
+            : `${since}, and ${wentBack.failed} entries of the journal could not be restored.`,
       };
     },
   },
@@ -150,10 +150,10 @@ export const alertRules = [
     /** Minutes. They are written as they end; so many in a row are missing only when nobody writes. */
     threshold: 5,
     looksFor: (minutes) =>
-      `no coordinator has written its figures for ${minutes} minutes, or one of several went silent without having ended`,
+      `no coordinator has written its figures for ${minutes} minutes, or one of several went silent without shutting down`,
     link: "/",
     advice:
-      "Start it again; its log says why it ended. Crawlers finish what they hold and come back by themselves.",
+      "Start it again; its log says why it stopped. Crawlers finish their leases and reconnect by themselves.",
     isOwn: true,
     // Where none has ever written, none has run with this database yet.
     find: ({ figuresAtMs, own, nowMs }, minutes) => {
@@ -166,7 +166,7 @@ export const alertRules = [
       );
       return about(
         silent.map(({ name }) => name),
-        "Coordinators of this database that went silent without having ended",
+        "Coordinators of this database that went silent without shutting down",
       );
     },
   },
@@ -175,16 +175,16 @@ export const alertRules = [
     severity: "critical",
     /** Seconds. Another takes the lead 10 s after the last sign of the one before, and brings its memory up to date. */
     threshold: 60,
-    looksFor: (seconds) => `no coordinator has led for ${seconds} s, although one runs`,
+    looksFor: (seconds) => `no coordinator has led for ${seconds} s, although one is running`,
     link: "/alerts",
     advice:
-      "The log says why the lead is not taken (“could not be looked at”). Restart the coordinator that holds it: select * from fleet_lead.",
+      "The log says why no other takes the lead (“could not be looked at”). Restart the coordinator that holds it: select * from fleet_lead.",
     isOwn: true,
     find: ({ own, nowMs }, seconds) =>
       own?.leaderlessSinceMs == null || nowMs - own.leaderlessSinceMs < seconds * 1000
         ? null
         : {
-            words: `Nobody leads the coordinators of this database since ${clockTime(own.leaderlessSinceMs)}: no rounds, no hand-overs, no balance.`,
+            words: `No coordinator of this database has led since ${clockTime(own.leaderlessSinceMs)}: no rounds, no hand-overs, no balancing.`,
           },
   },
   {
@@ -194,7 +194,7 @@ export const alertRules = [
     threshold: 3,
     looksFor: (times) => `a job of the coordinator has failed ${times} times in a row`,
     link: "/alerts",
-    advice: "The log has each failure with its reason (“flow failed, will run again”, by its name).",
+    advice: "The log has the reason for each failure (“flow failed, will run again”, with the job's name).",
     isOwn: true,
     // While nothing can be asked or written, that is the alert, and every job's failure.
     find: ({ own }, times) =>
@@ -204,8 +204,8 @@ export const alertRules = [
             own.jobs
               .filter(({ failures }) => failures >= times)
               .sort((a, b) => b.failures - a.failures)
-              .map(({ name, failures, words }) => `${name} (${failures} times: ${words ?? "no words"})`),
-            "Jobs that fail whenever they run",
+              .map(({ name, failures, words }) => `${name} (${failures} times: ${words ?? "no reason"})`),
+            "Jobs that keep failing",
           ),
   },
   {
@@ -214,10 +214,10 @@ export const alertRules = [
     /** Intervals, and ten minutes at the least; what may take its time by its nature, longer. */
     threshold: 20,
     looksFor: (times) =>
-      `a job's turn has not ended for ${times} times its interval (at least ${leastOverdueMinutes} minutes)`,
+      `a job has been running for ${times} times its interval (at least ${leastOverdueMinutes} minutes)`,
     link: "/alerts",
     advice:
-      "It waits for something: a lock (pg_stat_activity, pg_locks), a connection, a slow disk. Where several stand, restart the coordinator.",
+      "It is waiting for a lock (pg_stat_activity, pg_locks), a connection or a slow disk. If several hang, restart the coordinator.",
     isOwn: true,
     find: ({ own, nowMs }, times) =>
       own === undefined || own.silent !== null
@@ -227,7 +227,7 @@ export const alertRules = [
               .filter((job) => overdueMs(job, nowMs) > Math.max(times * job.everyMs, patienceMs(job)))
               .sort((a, b) => overdueMs(b, nowMs) - overdueMs(a, nowMs))
               .map((job) => `${job.name} (for ${span(overdueMs(job, nowMs) / 1000)})`),
-            "Jobs that do not come to an end",
+            "Jobs that do not finish",
           ),
   },
   {
@@ -239,7 +239,7 @@ export const alertRules = [
       `the coordinator's process is late: one turn in a hundred by over ${ms} ms within a minute, or one by over ${mostStandstillMs / 1000} s`,
     link: "/alerts",
     advice:
-      "Its processor is too slow or shared, its memory is short (swap), or one piece of work is too large: nearcrawl_event_loop_delay_seconds, top.",
+      "Its CPU is too slow or shared, it is short of memory (swap), or one task is too large: nearcrawl_event_loop_delay_seconds, top.",
     isOwn: true,
     find: ({ own }, ms) => {
       if (own?.eventLoop == null) return null;
@@ -256,10 +256,10 @@ export const alertRules = [
     /** Bytes. A crawler's spool is bounded by less than that; a machine below it is about to fail in other ways, too. */
     threshold: 250e6,
     looksFor: (bytes) =>
-      `a crawler that is connected cannot write its results, or has less than ${bytesText(bytes)} free on its disk`,
+      `a connected crawler cannot write its results, or has less than ${bytesText(bytes)} free on its disk`,
     link: "/fleet",
     advice:
-      "Its partner is to make room there (nearcrawl-crawler status says what it takes). It holds what it has in memory, and takes no new work.",
+      "Ask its partner to free disk space (nearcrawl-crawler status says what it takes). It keeps its results in memory, and takes no new work.",
     find: ({ crawlers }, bytes) =>
       about(
         crawlers
@@ -267,9 +267,9 @@ export const alertRules = [
           .filter(({ diskFault, diskFreeBytes }) => diskFault != null || (diskFreeBytes ?? bytes) < bytes)
           .map(
             ({ name, diskFault, diskFreeBytes }) =>
-              `${name} (${diskFault ?? `${bytesText(diskFreeBytes ?? 0)} are free`})`,
+              `${name} (${diskFault ?? `${bytesText(diskFreeBytes ?? 0)} free`})`,
           ),
-        "Crawlers whose disk is full, or nearly",
+        "Crawlers whose disk is full or nearly full",
       ),
   },
   {
@@ -280,11 +280,11 @@ export const alertRules = [
     looksFor: (bytes) => `the disk of the database has less than ${bytesText(bytes)} free`,
     link: "/storage",
     advice:
-      "Make room now, or give it a larger disk: when it is full, nothing is written any more. nearcrawl storage says what takes the room; nearcrawl policy set retention.fetchDays=… gives some of it back.",
+      "Free space now, or give it a larger disk: once it is full, nothing can be written. nearcrawl storage says what takes the space; nearcrawl policy set retention.fetchDays=… frees some of it.",
     find: ({ disk }, bytes) =>
       disk === undefined || disk.freeBytes >= bytes
         ? null
-        : { words: `${bytesText(Math.max(0, disk.freeBytes))} are left for the database.` },
+        : { words: `${bytesText(Math.max(0, disk.freeBytes))} left for the database.` },
   },
   {
     name: "disk-left",
@@ -294,7 +294,7 @@ export const alertRules = [
     looksFor: (days) => `the disk of the database is full in under ${days} days at the pace of the last day`,
     link: "/storage",
     advice:
-      "nearcrawl storage says what takes the room, and nearcrawl policy set retention.fetchDays=… gives some of it back; else a larger disk.",
+      "nearcrawl storage says what takes the space, and nearcrawl policy set retention.fetchDays=… frees some of it; else get a larger disk.",
     find: ({ disk }, days) => {
       if (disk === undefined) return null;
       const { freeBytes, lostBytesPerDay } = disk;
@@ -302,7 +302,7 @@ export const alertRules = [
       if (lostBytesPerDay === null || left === null || left >= days) return null;
       const span = left < 2 ? `${Math.round(left * 24)} hours` : `${Math.floor(left)} days`;
       return {
-        words: `${bytesText(Math.max(0, freeBytes))} are left for the database; at the pace of the last day (${bytesText(lostBytesPerDay)} a day) it is full in ${span}.`,
+        words: `${bytesText(Math.max(0, freeBytes))} left for the database; at the pace of the last day (${bytesText(lostBytesPerDay)} per day) it is full in ${span}.`,
       };
     },
   },
@@ -311,13 +311,13 @@ export const alertRules = [
     severity: "warning",
     /** Milliseconds. A page shows what a dozen queries gave; at this each, it takes longer than people wait. */
     threshold: 250,
-    looksFor: (ms) => `the database takes over ${ms} ms for the simplest of questions`,
+    looksFor: (ms) => `the database takes over ${ms} ms for a trivial query`,
     link: "/",
-    advice: "Look at its disk, its connections, and who else uses the machine.",
+    advice: "Check its disk, its connections, and what else uses the machine.",
     find: ({ databaseMs }, ms) =>
       databaseMs <= ms
         ? null
-        : { words: `The database takes ${Math.round(databaseMs)} ms to answer the simplest of questions.` },
+        : { words: `The database takes ${Math.round(databaseMs)} ms to answer a trivial query.` },
   },
   {
     name: "registry-old",
@@ -326,7 +326,7 @@ export const alertRules = [
     threshold: 100,
     looksFor: (days) => `the registry in force is over ${days} days old, or there is none`,
     link: "/registry",
-    advice: "Fetch the files, look at the plan and apply it (runbook: refreshing the registries).",
+    advice: "Fetch the files, review the plan and apply it (runbook: refreshing the registries).",
     find: ({ registryAppliedMs, nowMs }, mostDays) => {
       if (registryAppliedMs === null)
         return {
@@ -336,7 +336,7 @@ export const alertRules = [
       const days = Math.floor((nowMs - registryAppliedMs) / dayMs);
       if (days <= mostDays) return null;
       return {
-        words: `The registry in force was applied ${days} days ago; it is to be imported each quarter.`,
+        words: `The registry in force was applied ${days} days ago; import it each quarter.`,
       };
     },
   },
@@ -346,7 +346,7 @@ export const alertRules = [
     /** Hours, unless backup.warnAfterHours says otherwise: a daily backup may be missed once. */
     threshold: 48,
     looksFor: (hours) =>
-      `the last backup of the embedded database, once there was one, is over ${hours} hours old (backup.warnAfterHours), or a server that archives its log has archived none for so long or fails to`,
+      `the last backup of the embedded database, once there was one, is over ${hours} hours old (backup.warnAfterHours), or a server that archives its log has archived none for as long or fails to`,
     link: "/",
     find: ({ backup, nowMs }) => {
       if (backup === undefined) return null;
@@ -358,7 +358,7 @@ export const alertRules = [
         return {
           words:
             age === null
-              ? "There is no backup of the database any more."
+              ? "No backup of the database is left."
               : `The last backup of the database is ${age} old.`,
           advice:
             "Make one: nearcrawl database backup. The timer nearcrawl-backup.timer makes one each day; its last run says why it failed (runbook: backup and restore).",
@@ -367,7 +367,7 @@ export const alertRules = [
       return {
         words: isFailing
           ? `The database's server fails to archive its log; the last piece that it archived ${age === null ? "is not known" : `is ${age} old`}.`
-          : `The database's server has archived nothing of its log ${age === null ? "yet" : `for ${age}`}.`,
+          : `The database's server has archived none of its log ${age === null ? "yet" : `for ${age}`}.`,
         advice:
           "Its log says why archive_command fails; with pgBackRest: pgbackrest --stanza=nearcrawl check (runbook: backup and restore). Until then its disk fills up.",
       };
@@ -378,21 +378,21 @@ export const alertRules = [
     severity: "critical",
     threshold: anything,
     looksFor:
-      "no registry is in force although there was one, or none of the subnets that are delegated is in the tree in force",
+      "no registry is in force although there was one, or no delegated subnet is in the tree in force",
     link: "/registry",
     find: ({ registryAccident }) => {
       const { emptiedFrom = null, noneInUse = false } = registryAccident ?? {};
       if (emptiedFrom !== null)
         return {
-          words: `No registry is in force any more: generation ${emptiedFrom} was rolled back, and all of IPv4 and all of IPv6 are one subnet each, with one crawler.`,
+          words: `No registry is in force: generation ${emptiedFrom} was rolled back, and all of IPv4 and all of IPv6 are one subnet each, with one crawler.`,
           advice:
-            "Put it in force again, with its delegations: nearcrawl rir rollforward, or the button on /registry (runbook: refreshing the registries).",
+            "Restore it, with its delegations: nearcrawl rir rollforward, or the button on /registry (runbook: refreshing the registries).",
         };
       if (!noneInUse) return null;
       return {
-        words: "None of the subnets that are delegated is in the tree in force: every host is placed again.",
+        words: "No delegated subnet is in the tree in force: every host is placed again.",
         advice:
-          "The registry in force is another one than was crawled by: nearcrawl rir status, then rir rollback or rollforward (runbook: refreshing the registries).",
+          "The registry in force is not the one that was used to crawl: nearcrawl rir status, then rir rollback or rollforward (runbook: refreshing the registries).",
       };
     },
   },
@@ -403,7 +403,7 @@ export const alertRules = [
     looksFor: "the latest import was refused, and nothing was applied since",
     link: "/registry",
     advice:
-      "Look at the plan: mostly a file is incomplete. If it is right, apply it with the number that it names (runbook: refreshing the registries).",
+      "Review the plan: usually a file is incomplete. If it is right, apply it with the number that it names (runbook: refreshing the registries).",
     find: ({ registryAccident }) =>
       typeof registryAccident?.refusedWords === "string"
         ? { words: `${registryAccident.refusedWords.replace(/^an /, "An ").replace(/\.?$/, ".")}` }
@@ -425,8 +425,8 @@ export const alertRules = [
         words: `No release is offered to all, so crawlers that join run nothing: ${waiting} wait${waiting === 1 ? "s" : ""} already, and ${openInvitations} more ${openInvitations === 1 ? "is" : "are"} invited.`,
         advice:
           releases.length === 0
-            ? "A coordinator publishes the first one as it starts, while its own release key counts; else sign and publish one (runbook: releasing the crawler)."
-            : "Offer one: nearcrawl release list, then nearcrawl release stage VERSION --to all. One that has expired is signed and published again.",
+            ? "A coordinator publishes the first one at its start, while its own release key is valid; else sign and publish one (runbook: releasing the crawler)."
+            : "Offer one: nearcrawl release list, then nearcrawl release stage VERSION --to all. Sign and publish an expired one again.",
       };
     },
   },
@@ -439,14 +439,14 @@ export const alertRules = [
       `the statement of which release is the newest ends in under ${days} days, or has ended: supervisors take nothing after that`,
     link: "/fleet/versions",
     advice:
-      "State it again: nearcrawl release timestamp (runbook: releasing the crawler). A coordinator does so by itself while a key that may lies in its home.",
+      "Renew it: nearcrawl release timestamp (runbook: releasing the crawler). A coordinator does so by itself while a valid key is in its home.",
     find: ({ statedUntilMs, nowMs }, leastDays) => {
       if (statedUntilMs === null || statedUntilMs - nowMs >= leastDays * dayMs) return null;
       const until = new Date(statedUntilMs).toISOString();
       return {
         words:
           statedUntilMs <= nowMs
-            ? `The statement of which release is the newest ended at ${until}: supervisors take no release; what runs goes on.`
+            ? `The statement of which release is the newest ended at ${until}: supervisors take no release; running ones continue.`
             : `The statement of which release is the newest ends at ${until}; supervisors take no release after that.`,
       };
     },
@@ -455,7 +455,7 @@ export const alertRules = [
     name: "release-held",
     severity: "info",
     threshold: anything,
-    looksFor: "the newest release was offered, and is offered to nobody any more",
+    looksFor: "the newest release was offered, and is no longer offered",
     link: "/fleet/versions",
     advice: "Sign a better one, or offer it again: nearcrawl release stage VERSION --to one.",
     // Of the newest release alone: what is older has been passed over.
@@ -469,23 +469,23 @@ export const alertRules = [
     name: "release-failing",
     severity: "warning",
     threshold: anything,
-    looksFor: "a crawler refused a release that is offered, or went back to the one before",
+    looksFor: "a crawler refused an offered release, or rolled back from it",
     link: "/fleet/versions",
     advice:
-      "nearcrawl release list says how many, nearcrawl fleet show NAME why; hold it unless it is a single odd machine.",
+      "nearcrawl release list says how many, nearcrawl fleet show NAME why; hold it unless only one odd machine is affected.",
     find: ({ releases }, most) => {
       const failing = releases.filter(({ stage, turnedDown }) => stage !== "none" && turnedDown > most);
       const targets = failing.map(({ version, turnedDown }) => `${version} (${turnedDown})`);
-      return about(targets, "Crawlers refused a release or went back to the one before");
+      return about(targets, "Crawlers refused a release or rolled back from it");
     },
   },
   {
     name: "incidents",
     severity: "warning",
     threshold: anything,
-    looksFor: "incidents were noted in the last hour",
+    looksFor: "incidents were recorded in the last hour",
     link: "/fleet/incidents",
-    advice: "Each kind has a line in the runbook (watching the fleet) that says what it means.",
+    advice: "The runbook (watching the fleet) explains each kind.",
     find: ({ incidents }) => {
       const byKind = new Map<string, number>();
       for (const { kind, count } of incidents) byKind.set(kind, (byKind.get(kind) ?? 0) + count);
@@ -509,7 +509,7 @@ export const alertRules = [
       return {
         words: `None of ${crawlers.length} registered crawlers is connected, so nothing is crawled.`,
         advice:
-          "Look whether partners can reach this coordinator (its address, its certificate, a firewall), then ask one of them for the crawler's own words.",
+          "Check whether partners can reach this coordinator (its address, its certificate, a firewall), then ask one of them what its crawler reports.",
       };
     },
   },
@@ -534,7 +534,7 @@ export const alertRules = [
     looksFor: (minutes) => `a crawler that is not draining has been away for over ${minutes} minutes`,
     link: "/fleet",
     advice:
-      "Its page says why and what its last words were; write to the partner. Its subnets are with others. If it is gone for good: nearcrawl fleet kill NAME.",
+      "Its page says why, and what its last message was; write to the partner. Others have its subnets. If it is gone for good: nearcrawl fleet kill NAME.",
     find: ({ crawlers, nowMs }, minutes) => {
       const limitMs = nowMs - minutes * minuteMs;
       // Who drains and goes has been taken leave of.
@@ -558,7 +558,7 @@ export const alertRules = [
     looksFor: (minutes) => `a crawler joined over ${minutes} minutes ago, and nothing has run there since`,
     link: "/fleet/invitations",
     advice:
-      "Its partner has joined and not started it: the line that starts it was printed last (node nearcrawl-crawler.mjs run). Write to the partner.",
+      "Its partner has joined but not started it: the command was printed last (node nearcrawl-crawler.mjs run). Write to the partner.",
     find: ({ crawlers, nowMs }, minutes) => {
       const limitMs = nowMs - minutes * minuteMs;
       // Who says that it waits has an alert of its own.
@@ -580,7 +580,7 @@ export const alertRules = [
       `a crawler has run for over ${minutes} minutes and gets no work, although it could`,
     link: "/fleet",
     advice:
-      "Its page says more: nearcrawl fleet show NAME; who crawls the subnet that it stands in: nearcrawl who ADDRESS.",
+      "Its page says more: nearcrawl fleet show NAME; who crawls the subnet that it is in: nearcrawl who ADDRESS.",
     find: ({ crawlers, nowMs }, minutes) => {
       const limitMs = nowMs - minutes * minuteMs;
       const idle = crawlers.filter(
@@ -594,7 +594,7 @@ export const alertRules = [
       const named = [...idle].sort((a, b) => (a.name < b.name ? -1 : 1));
       return about(
         named.map(({ name, idleWhy }) => `${name} (${idleWhy})`),
-        "Crawlers that run and get no work, because",
+        "Crawlers that run without work",
       );
     },
   },
@@ -602,14 +602,11 @@ export const alertRules = [
     name: "crawler-waits",
     severity: "warning",
     threshold: anything,
-    looksFor: "a crawler that is away has said that nothing can run there until something is done",
+    looksFor: "an offline crawler has reported that it cannot run until somebody acts",
     link: "/fleet",
-    advice: "Each says what it waits for, and who can do it: its page, or nearcrawl fleet show NAME.",
+    advice: "Each says what it needs, and from whom: its page, or nearcrawl fleet show NAME.",
     find: ({ crawlers }) =>
-      about(
-        namesOf(crawlers.filter(({ waits }) => waits)),
-        "Crawlers that run nothing until something is done",
-      ),
+      about(namesOf(crawlers.filter(({ waits }) => waits)), "Crawlers that cannot run until somebody acts"),
   },
   {
     name: "crawler-draining",
@@ -619,7 +616,7 @@ export const alertRules = [
     looksFor: (hours) => `a crawler has been draining for over ${hours} hours`,
     link: "/fleet",
     advice:
-      "Take it back with nearcrawl fleet resume NAME, or revoke its access with nearcrawl fleet kill NAME.",
+      "Resume it with nearcrawl fleet resume NAME, or revoke its access with nearcrawl fleet kill NAME.",
     find: ({ crawlers, nowMs }, hours) => {
       const limitMs = nowMs - hours * 60 * minuteMs;
       const long = crawlers.filter(
@@ -637,11 +634,11 @@ export const alertRules = [
     looksFor: "a crawler's results or probe reports are not trusted",
     link: "/fleet/trust",
     advice:
-      "Read the evidence: nearcrawl fleet trust NAME. Shut it out, or restore it if a proxy or a site was to blame.",
+      "Read the evidence: nearcrawl fleet trust NAME. Revoke its access, or restore it if a proxy or a site was to blame.",
     find: ({ crawlers }) =>
       about(
         namesOf(crawlers.filter(({ distrusted }) => distrusted)),
-        "What these crawlers report is not trusted",
+        "Crawlers whose reports are not trusted",
       ),
   },
   {
@@ -650,13 +647,13 @@ export const alertRules = [
     /** A share. The crawler's or its machine's fault; a release is held back from 2 % more than others have (releases/decide-stage). */
     threshold: 0.1,
     looksFor: (share) =>
-      `over ${share * 100} % of a crawler's fetches in the last hour (${leastFetches} at least) failed by its own fault`,
+      `over ${share * 100} % of a crawler's fetches in the last hour (${leastFetches} at least) failed through its own fault`,
     link: "/fleet/failures?blame=crawler",
     advice: "Its failures say what: a full disk, a resolver, a proxy. Tell the partner, or drain it.",
     find: ({ crawlers }, mostShare) => {
       const share = ({ fetches, ownFailures }: CrawlerFacts) => ownFailures / fetches;
       const bad = crawlers.filter((one) => one.fetches >= leastFetches && share(one) > mostShare);
-      const words = `More than ${mostShare * 100} % of the last hour's fetches failed by the crawler's own fault`;
+      const words = `More than ${mostShare * 100} % of the last hour's fetches failed through the crawler's own fault`;
       return about(
         namesBy(bad, (one) => -share(one)),
         words,
@@ -671,7 +668,7 @@ export const alertRules = [
     looksFor: (results) => `over ${results} results wait on a crawler's disk`,
     link: "/fleet",
     advice:
-      "If it is one crawler: its line is slow, or it was away. If all: the database takes results more slowly than they come.",
+      "If it is one crawler: its connection is slow, or it was away. If all: results arrive faster than the database takes them.",
     find: ({ crawlers }, most) => {
       const full = crawlers.filter(({ waitingResults }) => waitingResults > most);
       return about(
@@ -689,7 +686,7 @@ export const alertRules = [
       `over ${share * 100} % of the last hour's fetches (${leastFetches} at least) failed in our own software`,
     link: "/fleet/failures?blame=us",
     advice:
-      "If it began with a release, hold that (nearcrawl release hold VERSION). The failures name the URLs to look at.",
+      "If it began with a release, hold it (nearcrawl release hold VERSION). The failures name the URLs to look at.",
     find: ({ hour: { fetches, ourFailures } }, mostShare) =>
       fetches < leastFetches || ourFailures <= fetches * mostShare
         ? null
@@ -702,15 +699,15 @@ export const alertRules = [
     severity: "warning",
     /** Minutes. A round takes seconds, and one that nobody answers is tried again for an hour. */
     threshold: 60,
-    looksFor: (minutes) => `a host waits for over ${minutes} minutes for a crawler to be found`,
+    looksFor: (minutes) => `a host has waited for over ${minutes} minutes for a crawler`,
     link: "/fleet/queue?reason=no-delegation",
     advice:
-      "Look who was asked, and why nobody took it: all crawlers may be full, draining, or not allowed there.",
+      "Check who was asked, and why nobody took it: all crawlers may be full, draining, or not allowed there.",
     find: ({ queue: { unplacedSeconds } }, minutes) =>
       unplacedSeconds === null || unplacedSeconds <= minutes * 60
         ? null
         : {
-            words: `Hosts whose subnet no crawler has been found for wait for up to ${span(unplacedSeconds)}.`,
+            words: `Hosts in subnets without a crawler have waited for up to ${span(unplacedSeconds)}.`,
           },
   },
   {
@@ -718,29 +715,29 @@ export const alertRules = [
     severity: "warning",
     /** Hours. Of the hosts that are due, 95 of 100 wait less: a day late is a seventh of the usual recrawl interval (one week). */
     threshold: 24,
-    looksFor: (hours) => `one in twenty hosts that are due waits for over ${hours} hours`,
+    looksFor: (hours) => `one in twenty due hosts has waited for over ${hours} hours`,
     link: "/fleet/queue",
     advice:
-      "The queue says what for. Raise the budgets of crawlers that are full, invite more, or crawl less often (recrawl.intervalHours).",
+      "The queue says why. Raise the budgets of full crawlers, invite more, or crawl less often (recrawl.intervalHours).",
     find: ({ queue: { p95Seconds } }, hours) =>
       p95Seconds === null || p95Seconds <= hours * 3600
         ? null
-        : { words: `One in twenty hosts that are due waits for more than ${span(p95Seconds)}.` },
+        : { words: `One in twenty due hosts has waited for more than ${span(p95Seconds)}.` },
   },
   {
     name: "link-outbox-late",
     severity: "warning",
     /** Minutes. Links count about a second after their results: so much later, more come than are applied, or nobody does it. */
     threshold: 5,
-    looksFor: (minutes) => `links to other hosts wait for over ${minutes} minutes to count`,
+    looksFor: (minutes) => `links to other hosts have waited for over ${minutes} minutes to be counted`,
     link: "/",
     advice:
-      "Look into the coordinators' log for apply-links, and whether the database is slow; a burst is made up for by itself.",
+      "Check the coordinators' log for apply-links, and whether the database is slow; a burst clears by itself.",
     find: ({ linkOutbox: { effects, ageSeconds } }, minutes) =>
       ageSeconds <= minutes * 60
         ? null
         : {
-            words: `${effects.toLocaleString("en-GB")} links of results to other hosts wait to count, for up to ${span(ageSeconds)}.`,
+            words: `${effects.toLocaleString("en-GB")} links of results to other hosts wait to be counted, for up to ${span(ageSeconds)}.`,
           },
   },
   {
@@ -782,15 +779,17 @@ export const alertRules = [
     severity: "warning",
     /** Minutes. Coordinators ask their parent every few seconds, and when it is away, every five minutes at least. */
     threshold: 15,
-    looksFor: (minutes) => `the parent coordinator was not reached, or refused, for over ${minutes} minutes`,
+    looksFor: (minutes) =>
+      `the parent coordinator has been unreachable, or has refused, for over ${minutes} minutes`,
     link: "/coordinators",
-    advice: "nearcrawl coordinators list says why and how many wait; they go up when it answers again.",
+    advice:
+      "nearcrawl coordinators list says why and how many URLs wait; they are sent when it answers again.",
     find: ({ relatives = [], nowMs }, minutes) => {
       const parent = relatives.find(({ kind }) => kind === "parent");
       if (!parent || !isLong(parent.failingSinceMs, nowMs, minutes)) return null;
       const since = minutesSince(parent.failingSinceMs ?? nowMs, nowMs);
       return {
-        words: `The parent coordinator ${parent.name} takes nothing for ${since} minutes (${parent.failure ?? "no answer"}); URLs of others wait here.`,
+        words: `The parent coordinator ${parent.name} has accepted nothing for ${since} minutes (${parent.failure ?? "no answer"}); URLs of others wait here.`,
       };
     },
   },
@@ -800,9 +799,9 @@ export const alertRules = [
     /** Minutes, as of the parent. */
     threshold: 15,
     looksFor: (minutes) =>
-      `a coordinator below this one was not heard of for over ${minutes} minutes, or is refused`,
+      `a coordinator below this one has not been heard from for over ${minutes} minutes, or is refused`,
     link: "/coordinators",
-    advice: "What is theirs waits here; where one does not come back: nearcrawl coordinators remove NAME.",
+    advice: "Their URLs wait here; if one does not come back: nearcrawl coordinators remove NAME.",
     // One that was invited and has never come is no alert.
     find: ({ relatives = [], nowMs }, minutes) => {
       const silent = relatives.filter(
@@ -820,7 +819,7 @@ export const alertRules = [
     looksFor: "URLs for another coordinator were given up within the last day, because too many waited",
     link: "/coordinators",
     advice:
-      "Bring the other side back, or raise coordinators.mostWaitingUrls; what is found again comes again.",
+      "Bring the other side back, or raise coordinators.mostWaitingUrls; URLs that are found again are sent again.",
     find: ({ relatives = [], nowMs }, days) =>
       about(
         namesOf(relatives.filter(({ droppedMs }) => droppedMs !== null && nowMs - droppedMs < days * dayMs)),
@@ -835,13 +834,13 @@ export const alertRules = [
     looksFor: (times) => `a channel that alerts are sent to has failed ${times} times in a row`,
     link: "/alerts#delivery",
     advice:
-      "The reason stands beside the channel on /alerts. When it is mended, send a test there, or: nearcrawl alerts test CHANNEL.",
+      "The reason is beside the channel on /alerts. Once it is fixed, send a test there, or: nearcrawl alerts test CHANNEL.",
     find: ({ channels = [] }, times) =>
       about(
         channels
           .filter(({ failures }) => failures >= times)
           .map(({ name, failures, failure }) => `${name} (${failures} times: ${failure})`),
-        "Alerts do not reach people by these channels",
+        "Channels that fail to deliver alerts",
       ),
   },
 ] as const satisfies readonly AlertRule[];

@@ -19,13 +19,13 @@ const spanNames = [
   ["24h", "24 hours"],
   ["7d", "7 days"],
   ["30d", "30 days"],
-  ["90d", `${incidentDays} days, all that are kept`],
+  ["90d", `${incidentDays} days (all kept)`],
 ] as const;
 
 export function incidentsBody(page: IncidentsPage): Html {
   const { crawler, kind, since, incidents, isCut } = page;
   return html`${titleRow("Incidents")}
-<p class="lead">What crawlers and strangers did that they should not have done. The same kind by the same crawler within an hour is one line that counts.</p>
+<p class="lead">What crawlers and unknown clients did that they should not do. The same kind by the same crawler within an hour is one line with a count.</p>
 <form class="filter-row fleet-filters" method="get" action="/fleet/incidents" role="search" aria-label="Incidents">
 <label>Crawler <input name="crawler" value="${crawler}" maxlength="63" size="14"></label>
 <label>Kind <input name="kind" value="${kind}" maxlength="60" size="16"></label>
@@ -36,10 +36,10 @@ ${
     ? empty(
         "No incidents.",
         crawler === "" && kind === ""
-          ? "Nothing was refused in this time."
-          : html`<a href="/fleet/incidents">Show those of everybody</a>`,
+          ? "Nothing was rejected in this period."
+          : html`<a href="/fleet/incidents">Show all</a>`,
       )
-    : html`${incidentTable(incidents, { withCrawler: true })}${isCut ? html`<p class="small">These are the latest ${countText(incidents.length)}; name a crawler or a kind to see others.</p>` : nothing}`
+    : html`${incidentTable(incidents, { withCrawler: true })}${isCut ? html`<p class="small">The latest ${countText(incidents.length)}; filter by crawler or kind to see others.</p>` : nothing}`
 }`;
 }
 
@@ -48,9 +48,9 @@ export function incidentTable(
   { withCrawler }: { readonly withCrawler: boolean },
 ): Html {
   return html`<div class="scroll" tabindex="0" role="region" aria-label="Incidents"><table>
-<thead><tr><th scope="col">Last</th>${withCrawler ? html`<th scope="col">Crawler</th>` : nothing}<th scope="col">Kind</th><th scope="col" class="number">Times</th><th scope="col">From</th><th scope="col">What happened</th></tr></thead>
+<thead><tr><th scope="col">Last</th>${withCrawler ? html`<th scope="col">Crawler</th>` : nothing}<th scope="col">Kind</th><th scope="col" class="number">Count</th><th scope="col">From</th><th scope="col">What happened</th></tr></thead>
 <tbody>${incidents.map(
     (one) =>
-      html`<tr><td>${instant(one.lastAt.toISOString())}</td>${withCrawler ? html`<td>${crawlerOr(one.crawler, "a stranger")}</td>` : nothing}<td>${one.kind}</td><td class="number">${countText(one.count)}</td><td>${one.remoteAddress ?? "–"}</td><td class="why">${one.words}</td></tr>`,
+      html`<tr><td>${instant(one.lastAt.toISOString())}</td>${withCrawler ? html`<td>${crawlerOr(one.crawler, "unknown client")}</td>` : nothing}<td>${one.kind}</td><td class="number">${countText(one.count)}</td><td>${one.remoteAddress ?? "–"}</td><td class="why">${one.words}</td></tr>`,
   )}</tbody></table></div>`;
 }

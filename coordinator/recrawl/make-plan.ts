@@ -24,7 +24,7 @@ export interface PlannedGroup {
 /** A plan as it is kept. */
 export interface RecrawlPlan extends PlanInForce, CapacityState {
   readonly madeAt: Date;
-  /** Since when plans have been of this strategy without a break. */
+  /** When this strategy took effect without a break. */
   readonly since: Date;
   /** Why it was made, in words. */
   readonly reason: string;

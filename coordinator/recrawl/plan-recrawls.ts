@@ -216,8 +216,8 @@ function isSettled({ since, pages, totalPerDay }: RecrawlPlan, now: Date): boole
 function reasonOf(totalPerDay: number, wished: number, lateShare: number): string {
   const late = lateShare > 0 ? `; ${Math.round(lateShare * 100)} % of the hosts are late` : "";
   return totalPerDay < wished
-    ? `the total is what the fleet is found to manage${late}`
-    : `the total is what recrawl.intervalHours comes to${late}`;
+    ? `the total is the fleet's measured capacity${late}`
+    : `the total follows from recrawl.intervalHours${late}`;
 }
 
 interface Asked {

@@ -6,14 +6,14 @@ import { recrawlStrategies } from "./recrawl-plan.ts";
 
 const recrawlGroup = z
   .strictObject({
-    channels: z.int().describe("Configured channels, and hosts so far as they lie in none"),
+    channels: z.int().describe("Configured channels, and hosts outside of any"),
     pages: z.number(),
     changesPerDay: z.number().describe("Mean of its channels"),
     initialSeconds: z.number().describe("From the change rates alone"),
     intervalSeconds: z.number(),
     successRate: z
       .number()
-      .describe("Tasks that succeeded, of those handed out since the plan before; 0 at first"),
+      .describe("Share of the tasks handed out since the previous plan that succeeded; 0 at first"),
   })
   .meta({ id: "RecrawlGroup" });
 
@@ -22,18 +22,16 @@ const recrawlPlan = z
     madeAt: dateTime(),
     strategy: z.enum(recrawlStrategies),
     reason: z.string(),
-    since: dateTime().describe("Since when plans have been of this strategy"),
+    since: dateTime().describe("When this strategy took effect"),
     pages: z.number().describe("Pages whose changes are estimated"),
     allowedPerDay: z.number().describe("Fetches per day that the budgets of online crawlers allow"),
     capacityPerDay: z
       .number()
       .nullable()
-      .describe(
-        "Fetches per day of known pages that the fleet is found to manage; null: the strategy does not look",
-      ),
+      .describe("Measured capacity in fetches of known pages per day; null: the strategy does not use it"),
     plannedPerDay: z.number().nullable(),
     achievedPerDay: z.number().nullable().describe("As measured before the plan"),
-    correction: z.number().describe("By which the planned total is multiplied, since less or more came true"),
+    correction: z.number().describe("Factor on the planned total, since fewer or more fetches came true"),
     freshness: z
       .number()
       .nullable()
@@ -41,7 +39,7 @@ const recrawlPlan = z
     multiplier: z
       .number()
       .nullable()
-      .describe("Of optimal and ncis: what one more fetch a day adds, everywhere"),
+      .describe("Of optimal and ncis: what one more fetch per day adds, everywhere"),
     groups: z.array(recrawlGroup).describe("Of iir and icr, those that change most first"),
   })
   .meta({ id: "RecrawlPlan" });
@@ -55,7 +53,7 @@ export const recrawlApi = {
     method: "get",
     path: "/api/fleet/recrawl",
     needs: "fleet-read",
-    summary: "How often pages are fetched again: the plan in force and those before it, latest first",
+    summary: "How often pages are fetched again: the current plan and earlier ones, latest first",
     description: "Scope fleet-read. An empty list: every page is fetched again after the same interval.",
     parameters: { query: rangeParameters },
     answers: {
@@ -69,7 +67,7 @@ export const recrawlApi = {
             {
               madeAt: "2026-03-01T11:50:00.000Z",
               strategy: "optimal",
-              reason: "the total is what recrawl.intervalHours comes to",
+              reason: "the total follows from recrawl.intervalHours",
               since: "2026-02-01T00:00:00.000Z",
               pages: 98000,
               allowedPerDay: 400000,

@@ -100,17 +100,17 @@ export const recrawlSettings = z.strictObject({
   strategy: policy(z.enum(recrawlStrategies).default("fixed"), {
     title: "Recrawl strategy",
     basic: true,
-    help: "fixed: the same interval for every page; iir and icr: groups of hosts and channels at intervals that follow what the fleet manages; optimal: each page at the rate that keeps most of the index fresh; ncis: the same, and what a site signals of its changes brings a page's turn nearer, by as much as its signals have proven to be worth.",
+    help: "fixed: the same interval for every page; iir and icr: groups of hosts and channels at intervals that follow the fleet's capacity; optimal: each page at the rate that keeps most of the index fresh; ncis: the same, and a site's signals of changes bring a page's turn forward, by as much as they have proven reliable.",
     unit: null,
     origin:
-      "our judgement: optimal keeps one to two points more fresh, and leaves what changes too fast; test/bench/results/recrawl.md and recrawl-signals.md",
+      "our judgement: optimal keeps one to two points more fresh, and skips what changes too fast; test/bench/results/recrawl.md and recrawl-signals.md",
     previews: ["balance", "pages-due"],
   }),
   total: policy(z.enum(["interval", "capacity"]).default("interval"), {
     title: "Total recrawl rate",
     help: "With optimal and ncis: interval divides as many fetches as recrawl.intervalHours would take for every page; capacity uses all that the fleet manages.",
     unit: null,
-    origin: "our judgement, an interval says what sites and partners are to bear",
+    origin: "our judgement, an interval says how much load sites and partners bear",
     previews: ["balance", "pages-due"],
   }),
   groups: policy(z.int().min(2).max(20).default(5), {
@@ -121,7 +121,7 @@ export const recrawlSettings = z.strictObject({
   }),
   encourageRate: policy(z.number().min(0.1).max(0.999).default(0.9), {
     title: "Encouragement, δ",
-    help: "A group that succeeds more often than before is tried at this fraction of its interval. Smaller values find free capacity sooner and overshoot more.",
+    help: "A group that succeeds more often than before gets this fraction of its interval. Smaller values find free capacity sooner and overshoot more.",
     unit: "times",
     origin: "our judgement, SARSS names no value",
   }),

@@ -62,7 +62,7 @@ export interface ToldPlan {
   readonly madeAt: string;
   readonly strategy: RecrawlStrategy;
   readonly reason: string;
-  /** Since when plans have been of this strategy. */
+  /** When this strategy took effect. */
   readonly since: string;
   readonly pages: number;
   /** Fetches a day: what online crawlers' budgets allow, what they are found to manage, planned, and as measured before. */
@@ -70,7 +70,7 @@ export interface ToldPlan {
   readonly capacityPerDay: number | null;
   readonly plannedPerDay: number | null;
   readonly achievedPerDay: number | null;
-  /** By which the planned total is multiplied, since less or more came true; 1: nothing to correct. */
+  /** Factor on the planned total, since fewer or more fetches came true; 1: nothing to correct. */
   readonly correction: number;
   /** Expected share of current copies, by importance. */
   readonly freshness: number | null;
@@ -112,7 +112,7 @@ function toldPlan(plan: RecrawlPlan): ToldPlan {
 
 /** What happens where no plan was ever made. */
 export const noPlan = {
-  what: "No plan was made yet: every page is fetched again after the same interval (policy recrawl.intervalHours).",
+  what: "No plan yet: every page is fetched again after the same interval (policy recrawl.intervalHours).",
   next: "iir and icr begin when half of the pages were compared often enough, with at least as many hosts and channels as recrawl.groups.",
 } as const;
 
@@ -121,33 +121,33 @@ export const noPlan = {
 function recrawlBody({ plans, history }: RecrawlAnswer & { readonly history: ChartHistory }): Html {
   const [plan] = plans;
   return html`${titleRow("Recrawl")}
-<p class="lead">When a page is fetched again follows from how often it changes, how much it matters, and what the fleet manages. The strategy is the policy <a href="/policies">recrawl.strategy</a>.</p>
+<p class="lead">When a page is fetched again depends on how often it changes, how much it matters, and the fleet's capacity. The strategy is the policy <a href="/policies">recrawl.strategy</a>.</p>
 ${plan === undefined ? empty(noPlan.what, noPlan.next) : html`${inForce(plan)}${historySection("/fleet/recrawl", {}, history)}${planTable(plans)}`}`;
 }
 
 function inForce(plan: ToldPlan): Html {
   const { capacityPerDay, plannedPerDay, achievedPerDay, correction, freshness } = plan;
-  return html`<section><h2>In force: ${plan.strategy}</h2>
+  return html`<section><h2>Current plan: ${plan.strategy}</h2>
 <p>${sentence(plan.reason)} <span class="small">Made ${instant(plan.madeAt)}; the strategy since ${instant(plan.since)}.</span></p>
 <dl class="facts">
 ${fact("Pages whose changes are estimated", countText(plan.pages))}
-${fact("Fetches again, planned", perDay(plannedPerDay))}
-${fact("Fetches again, measured", perDay(achievedPerDay))}
-${fact("The crawlers that are online may fetch", perDay(plan.allowedPerDay))}
-${capacityPerDay === null ? nothing : fact("The fleet is found to manage", perDay(capacityPerDay))}
-${correction === 1 ? nothing : fact("The plan is corrected by", `${correction.toFixed(2)} times`)}
-${freshness === null ? nothing : fact("Expected to be current, by importance", percentText(freshness))}
+${fact("Planned refetches", perDay(plannedPerDay))}
+${fact("Measured refetches", perDay(achievedPerDay))}
+${fact("Budget of online crawlers", perDay(plan.allowedPerDay))}
+${capacityPerDay === null ? nothing : fact("Measured fleet capacity", perDay(capacityPerDay))}
+${correction === 1 ? nothing : fact("Correction of the plan", `× ${correction.toFixed(2)}`)}
+${freshness === null ? nothing : fact("Expected freshness, by importance", percentText(freshness))}
 </dl>
 ${plan.groups.length === 0 ? nothing : groups(plan)}</section>`;
 }
 
 function perDay(fetches: number | null): string {
-  return fetches === null ? "not known" : `${countText(Math.round(fetches))} per day`;
+  return fetches === null ? "unknown" : `${countText(Math.round(fetches))} per day`;
 }
 
 function groups({ groups: all }: ToldPlan): Html {
-  return html`<h3>Priority groups, those that change most first</h3>
-<div class="table-scroll"><table><thead><tr><th scope="col">Group</th><th scope="col" class="number">Hosts and channels</th><th scope="col" class="number">Pages</th><th scope="col" class="number">A page changes every</th><th scope="col" class="number">First interval</th><th scope="col" class="number">Interval</th><th scope="col" class="number">Tasks that succeed</th></tr></thead><tbody>
+  return html`<h3>Priority groups, most changing first</h3>
+<div class="table-scroll"><table><thead><tr><th scope="col">Group</th><th scope="col" class="number">Hosts and channels</th><th scope="col" class="number">Pages</th><th scope="col" class="number">A page changes every</th><th scope="col" class="number">First interval</th><th scope="col" class="number">Interval</th><th scope="col" class="number">Successful tasks</th></tr></thead><tbody>
 ${all.map(
   (group, index) =>
     html`<tr><th scope="row">${index + 1}</th><td class="number">${countText(group.channels)}</td><td class="number">${countText(group.pages)}</td><td class="number">${spanWords(86_400 / group.changesPerDay)}</td><td class="number">${spanWords(group.initialSeconds)}</td><td class="number">${spanWords(group.intervalSeconds)}</td><td class="number">${group.successRate === 0 ? "—" : percentText(group.successRate)}</td></tr>`,

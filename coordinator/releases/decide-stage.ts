@@ -94,7 +94,7 @@ function returnedWords(
   if (returned.length === 1 && members.length > 1 && crawlers.length > members.length) return null;
   const [first] = returned;
   const more = returned.length === 1 ? "" : `, and ${returned.length - 1} more of ${tried.length}`;
-  return `${first?.name} returned from it: ${first?.reason}${more}`;
+  return `${first?.name} rolled back from it: ${first?.reason}${more}`;
 }
 
 function goneWords(
@@ -110,7 +110,7 @@ function goneWords(
   if (gone.length <= spare(taking.length)) return null;
   if (share(gone.length, taking.length) <= share(othersGone.length, others.length) + worseMargin) return null;
   const names = gone.map(({ name }) => name).slice(0, 5);
-  return `${gone.length} of ${taking.length} that took it have been gone for over ${goneAfterMs / 60_000} minutes (${names.join(", ")}), of the others ${othersGone.length} of ${others.length}`;
+  return `${gone.length} of ${taking.length} that took it have been offline for over ${goneAfterMs / 60_000} minutes (${names.join(", ")}), among the others ${othersGone.length} of ${others.length}`;
 }
 
 /** Without those who fail most, as many as may be odd, on either side: nobody's count outweighs the others'. */
@@ -121,7 +121,7 @@ function failureWords(taking: readonly WatchedCrawler[], others: readonly Watche
   const [otherFetches, otherFailures] = [sum(compared, "fetches"), sum(compared, "failures")];
   if (fetches < leastFetches) return null;
   if (share(failures, fetches) <= share(otherFailures, otherFetches) + failureMargin) return null;
-  return `${failures} of ${fetches} fetches failed by the fault of crawlers that run it, of the others' ${otherFailures} of ${otherFetches}`;
+  return `${failures} of ${fetches} fetches failed through crawlers that run it, among the others ${otherFailures} of ${otherFetches}`;
 }
 
 function withoutWorst(crawlers: readonly WatchedCrawler[]): readonly WatchedCrawler[] {
@@ -135,15 +135,15 @@ function soaked(taking: readonly WatchedCrawler[], { stageSince, soakMinutes, no
   const [waiting] = silent;
   const isDue = silent.length === overdue.length && silent.length <= spare(taking.length);
   if (waiting !== undefined && !isDue) {
-    const words = `${waiting.name} was offered it and does not say yet that it is well`;
+    const words = `${waiting.name} was offered it and has not yet reported that it runs well`;
     return { type: overdue.length > 0 && taking.length === 1 ? "elsewhere" : "stay", words };
   }
-  if (running.length === 0) return { type: "stay", words: "nobody runs it yet" };
+  if (running.length === 0) return { type: "stay", words: "no crawler runs it yet" };
   // Who runs it since the stage before has yet to run it through this one, and the new ones have to get it.
   const starts = running.map(({ reportedAt }) => (reportedAt ?? now).getTime()).sort((a, b) => a - b);
   const latestStart = Math.max(stageSince.getTime(), starts.at(-1 - spare(running.length)) ?? 0);
   const soakedMinutes = minutesSince(new Date(latestStart), now);
-  const words = `${running.length} run it, in good order for ${soakedMinutes} of ${soakMinutes} minutes`;
+  const words = `${running.length} run it, without problems for ${soakedMinutes} of ${soakMinutes} minutes`;
   return { type: soakedMinutes >= soakMinutes ? "advance" : "stay", words };
 }
 

@@ -187,7 +187,7 @@ const noneRevoked = {
 };
 const noneStated = {
   status: 404,
-  title: "Nobody has stated what is newest",
+  title: "No statement of the newest release",
   words: "No statement of the newest release was ever signed for this fleet, so there is none.",
 };
 const noDock = {
@@ -198,5 +198,5 @@ const noDock = {
 const tooManyDownloads = {
   status: 503,
   title: "Too many downloads",
-  words: "As many files as can be sent at a time are on their way. Try again in half a minute.",
+  words: "The maximum number of downloads is running. Try again in half a minute.",
 };

@@ -174,7 +174,7 @@ async function revoke(client: PoolClient, signed: Envelope, now: Date): Promise<
   if ("refused" in checked) return checked.refused;
   const { sequence, digests, reason } = checked.revocations;
   const missing = before?.digests.find((digest) => !digests.includes(digest));
-  if (missing) return `the list leaves out ${missing}, which was revoked before: a list names all of them`;
+  if (missing) return `the list lacks ${missing}, which was revoked before: a list names all of them`;
   await client.query(
     `insert into release_revocation (sequence, signed, digests, reason, published_at)
      values ($1, $2, $3, $4, $5)`,

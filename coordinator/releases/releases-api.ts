@@ -53,7 +53,7 @@ const fleetVersions = z
 
 const signedText = z
   .strictObject({
-    body: z.string().describe("JSON, signed as it stands."),
+    body: z.string().describe("JSON, signed as is."),
     signatures: z.array(
       z.strictObject({
         key: z.string().describe("Raw Ed25519 public key in base64url."),
@@ -70,8 +70,7 @@ export const releasesApi = {
     method: "get",
     path: "/releases/{digest}",
     needs: null,
-    summary:
-      "The bundle of a release that is offered to somebody; supervisors verify it by its signed manifest",
+    summary: "The bundle of a release that is on offer; supervisors verify it by its signed manifest",
     parameters: { path: { digest: releaseDigest } },
     answers: {
       200: {
@@ -80,14 +79,14 @@ export const releasesApi = {
         type: "text/javascript",
       },
       404: { description: "Not published, held, or revoked" },
-      503: { description: "Too many downloads at once; Retry-After says when to come again" },
+      503: { description: "Too many downloads at once; Retry-After says when to retry" },
     },
   },
   releaseManifest: {
     method: "get",
     path: "/releases/{digest}/manifest.json",
     needs: null,
-    summary: "The signed manifest of a release that is offered to somebody",
+    summary: "The signed manifest of a release that is on offer",
     parameters: { path: { digest: releaseDigest } },
     answers: {
       200: { description: "A text and the Ed25519 signatures over it", schema: signedText },
@@ -99,10 +98,10 @@ export const releasesApi = {
     path: "/releases/current.json",
     needs: null,
     summary:
-      "What a supervisor without a release asks for: the newest release that all are to have, and what to verify it by",
+      "What a supervisor without a release asks for: the newest release offered to all, and what verifies it",
     answers: {
       200: {
-        description: "Each null where there is none",
+        description: "Null where there is none",
         schema: z.strictObject({
           manifest: signedText.nullable(),
           revocations: signedText.nullable(),
@@ -118,7 +117,7 @@ export const releasesApi = {
     summary: "The rotations of the keys that releases are signed with, in order",
     answers: {
       200: {
-        description: "Each signed by a key that counted before it",
+        description: "Each signed by a key that was valid before it",
         schema: z.strictObject({ rotations: z.array(signedText) }),
       },
     },
@@ -137,14 +136,14 @@ export const releasesApi = {
     method: "get",
     path: "/releases/dock.mjs",
     needs: null,
-    summary: "The one file that a partner starts with",
+    summary: "The single file that a partner starts with",
     answers: {
       200: {
         description: "One JavaScript module; ETag and Repr-Digest are its SHA-256",
         schema: z.string(),
         type: "text/javascript",
       },
-      404: { description: "It was not built at this coordinator" },
+      404: { description: "It was not built on this coordinator" },
     },
   },
 } satisfies ApiOperations;
@@ -154,7 +153,7 @@ export const versionsApi = {
     method: "get",
     path: "/api/fleet/versions",
     needs: "fleet-read",
-    summary: "Releases, to whom each is offered, and who runs what",
+    summary: "Releases, who is offered each, and who runs what",
     description: "Scope fleet-read.",
     answers: {
       ...refusals,
@@ -210,7 +209,7 @@ export const versionsApi = {
     body: {
       schema: z.strictObject({
         to: z.string().min(1).max(68).describe("one, one=NAME, a percentage such as 5%, or all."),
-        again: z.boolean().default(false).describe("Anew to crawlers that returned from it."),
+        again: z.boolean().default(false).describe("Offer it again to crawlers that rolled back from it."),
       }),
       example: { to: "one=athens" },
     },
@@ -227,7 +226,7 @@ export const versionsApi = {
         example: stageReleaseExample,
       },
       400: errorAnswer("The body is not as described"),
-      409: errorAnswer("It cannot be offered; the words say why"),
+      409: errorAnswer("It cannot be offered; the message says why"),
       429: errorAnswer("Too many failures from this address"),
     },
   },
@@ -257,7 +256,7 @@ export const versionsApi = {
         example: stageReleaseExample,
       },
       400: errorAnswer("The body is not as described"),
-      409: errorAnswer("It cannot be offered; the words say why"),
+      409: errorAnswer("It cannot be offered; the message says why"),
       429: errorAnswer("Too many failures from this address"),
     },
   },
@@ -265,7 +264,7 @@ export const versionsApi = {
     method: "post",
     path: "/api/fleet/versions/{version}/hold",
     needs: "fleet-write",
-    summary: "Take an offer back",
+    summary: "Hold a release",
     description: "Scope fleet-write.",
     parameters: {
       path: { version: z.string().meta({ description: "A published release.", example: "1.4.0" }) },
@@ -282,7 +281,7 @@ export const versionsApi = {
         example: { version: "1.4.0", stage: "none" },
       },
       400: errorAnswer("The body is not as described"),
-      409: errorAnswer("It cannot be offered; the words say why"),
+      409: errorAnswer("It cannot be offered; the message says why"),
       429: errorAnswer("Too many failures from this address"),
     },
   },

@@ -94,7 +94,7 @@ async function hold(
     usageFault(error, "Not held"),
   );
   if (fault) return fault;
-  const words = `${version} is offered to nobody any more; who runs it goes on running it.`;
+  const words = `${version} is no longer offered; crawlers that run it keep it.`;
   const change = { action: "release-held", target: `release ${version}`, words, after: { reason } };
   return { type: "done", value: { version, stage: "none" }, goTo, said: words, change };
 }
@@ -179,7 +179,7 @@ ${
   page.releases.length === 0
     ? empty(
         "No release is published.",
-        html`The coordinator publishes the first one at its start, where the crawler's bundle is installed beside it; <code>nearcrawl release init</code> does, too.`,
+        html`The coordinator publishes the first one at its start if the crawler's bundle is installed beside it; <code>nearcrawl release init</code> does, too.`,
       )
     : page.releases.map((release) => releaseSection(release, page.now, viewer))
 }

@@ -20,7 +20,7 @@ export type PolicyKind =
 export interface PolicyDefinition extends Omit<PolicyWords, "previews" | "basic"> {
   readonly name: PolicyName;
   readonly group: PolicySectionName;
-  /** One of the dozen that people turn. */
+  /** One of the dozen that are usually changed. */
   readonly basic: boolean;
   readonly kind: PolicyKind;
   readonly default: PolicyValue;
@@ -45,7 +45,7 @@ const groupTitles: Readonly<Record<PolicySectionName, string>> = {
   changes: "Change feed",
   retention: "Retention",
   pace: "Pace of crawlers",
-  hints: "Hints of sites",
+  hints: "Hints from sites",
 };
 
 const sections = Object.entries(groupTitles).map(([key, title]) => {
@@ -119,23 +119,23 @@ export function isPolicyName(name: string): name is PolicyName {
 export const setAtStart: readonly { readonly names: readonly string[]; readonly why: string }[] = [
   {
     names: ["listen", "tls", "behindProxy", "publicUrl"],
-    why: "where the coordinator listens is opened once",
+    why: "ports are opened once",
   },
   {
     names: ["delegation.seed", "delegation.settleSeconds", "delegation.expectedCrawlers"],
-    why: "they are about the first minutes of a start",
+    why: "they govern the first minutes after a start",
   },
   {
     names: ["probe.method", "allowSpecialPurpose", "resolvers"],
-    why: "what was measured or refused by the old value would stand beside the new",
+    why: "results of the old value would mix with those of the new",
   },
   {
     names: ["heartbeatSeconds", "departureSeconds", "userAgent", "contact", "signRequests", "signingKeyDays"],
-    why: "crawlers are told as they connect",
+    why: "crawlers receive them as they connect",
   },
   {
     names: ["lease.addressRestSeconds"],
-    why: "addresses that rest now do so for as long as the old value says",
+    why: "addresses that rest now keep the old value",
   },
   {
     names: [
@@ -150,24 +150,24 @@ export const setAtStart: readonly { readonly names: readonly string[]; readonly 
   },
   {
     names: ["parent", "coordinators"],
-    why: "who owns what is agreed upon with the parent at the first exchange",
+    why: "ownership is agreed with the parent at the first exchange",
   },
   {
     names: ["domainSets"],
     why: "hosts outside would otherwise come and go with every change; crawlers' own sets can be changed at any time",
   },
   { names: ["alerts"], why: "its secrets are read once, from files and the environment" },
-  { names: ["access.anonymous"], why: "who may read without signing in is no matter of a moment" },
-  { names: ["registry"], why: "it is about what this machine may read and run" },
+  { names: ["access.anonymous"], why: "access without a sign-in should not change casually" },
+  { names: ["registry"], why: "it governs what this machine may read and run" },
   {
     names: ["search"],
-    why: "it is about the memory of the coordinator's machine, which is not told from here",
+    why: "it depends on the memory of the coordinator's machine",
   },
   {
     names: ["backup", "databaseGigabytes"],
-    why: "they are about the database's machine, which is not told from here",
+    why: "they depend on the database's machine",
   },
-  { names: ["finer.everySeconds", "accuracy.subnetsPerHour", "logLevel"], why: "nothing about them hurries" },
+  { names: ["finer.everySeconds", "accuracy.subnetsPerHour", "logLevel"], why: "they are not urgent" },
 ];
 
 // Policies as values: read from settings, put over them, checked by the one schema, and spoken.

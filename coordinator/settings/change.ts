@@ -49,7 +49,7 @@ export async function weighPolicies(
   if (faults.length > 0) return impossible(faults);
   const changes = changesOf(values as Readonly<Record<PolicyName, PolicyValue | null>>, known);
   if (changes.length === 0) {
-    return { type: "fault", status: 422, words: "Nothing would change: these values are in force already." };
+    return { type: "fault", status: 422, words: "Nothing would change: these values are already in force." };
   }
   const names = new Set(changes.map(({ name }) => name));
   const after = withChanges(
@@ -127,7 +127,7 @@ async function meanwhile(
   return {
     type: "fault",
     status: 409,
-    words: `${who} has changed ${what} meanwhile (version ${version}). Look at the policies as they are now, and preview again.`,
+    words: `${who} has changed ${what} in the meantime (version ${version}). Check the current policies and preview again.`,
   };
 }
 
@@ -257,7 +257,7 @@ const recrawlRules: readonly Rule[] = [
     names: ["recrawl.shortestHours", "recrawl.longestDays"],
     fault: ({ recrawl: { shortestHours, longestDays } }) =>
       shortestHours > longestDays * 24
-        ? `recrawl.shortestHours: no page may be fetched again before ${shortestHours} h are over, and each has to be after ${longestDays * 24} h (recrawl.longestDays: ${longestDays})`
+        ? `recrawl.shortestHours: no page may be fetched again within ${shortestHours} h are over, and each has to be after ${longestDays * 24} h (recrawl.longestDays: ${longestDays})`
         : null,
   },
   {
@@ -278,7 +278,7 @@ const recrawlRules: readonly Rule[] = [
     names: ["recrawl.strategy", "recrawl.total"],
     fault: ({ recrawl: { strategy, total } }) =>
       total === "capacity" && !dividesTotal(strategy)
-        ? `recrawl.total: capacity is without effect under recrawl.strategy ${strategy}; only optimal and ncis divide a total`
+        ? `recrawl.total: capacity has no effect under recrawl.strategy ${strategy}; only optimal and ncis divide a total`
         : null,
   },
 ];

@@ -35,9 +35,9 @@ export function policiesPage(page: PoliciesPage): Html {
   const mayChange = mayDo(viewer.actor, "policy-write") && viewer.formToken !== null;
   const around = { ...page, mayChange, basedOn: answer.version };
   return html`<h1>Policies</h1>
-<p class="lead">What decides how the fleet behaves. A change holds at once in every running coordinator; its effect is shown before it is saved.</p>
+<p class="lead">Settings of the fleet's behaviour. A change takes effect at once in every running coordinator; its effect is shown before it is saved.</p>
 ${refused ? html`<p class="fault" role="alert">${refused.words}</p>` : nothing}
-${mayDo(viewer.actor, "policy-write") ? nothing : html`<p class="note">You can look at the policies. Changing them is for operators (scope policy-write)${viewer.signedInAs === null ? html`: <a href="/sign-in">sign in</a>` : nothing}.</p>`}
+${mayDo(viewer.actor, "policy-write") ? nothing : html`<p class="note">You can view the policies. Only operators can change them (scope policy-write)${viewer.signedInAs === null ? html`: <a href="/sign-in">sign in</a>` : nothing}.</p>`}
 ${answer.ignored.map((fault) => html`<p class="fault">A stored policy is ignored, and the file’s value holds: ${fault}.</p>`)}
 ${finder(page)}
 ${listed(around)}
@@ -149,7 +149,7 @@ const shown = ({ name }: ShownPolicy, value: PolicyValue) => valueText(name as P
 
 function historySection(history: readonly ShownVersion[], around: Around): Html {
   if (history.length === 0) {
-    return html`<section><h2 id="history">History</h2><p class="empty">No policy has been changed yet. Each change is listed here, with who made it and why, and can be taken back.</p></section>`;
+    return html`<section><h2 id="history">History</h2><p class="empty">No policy has been changed yet. Each change is listed here, with who made it and why, and can be reverted.</p></section>`;
   }
   const [latest, earlier] = [history.slice(0, shownAtOnce), history.slice(shownAtOnce)];
   return html`<section><h2 id="history">History</h2>
@@ -162,7 +162,7 @@ const shownAtOnce = 5;
 
 function versionTable(versions: readonly ShownVersion[], around: Around, label: string): Html {
   return html`<div class="scroll" tabindex="0" role="region" aria-label="${label}"><table>
-<thead><tr><th scope="col">Version</th><th scope="col">When</th><th scope="col">Who</th><th scope="col">What</th><th scope="col">Why</th>${around.mayChange ? html`<th scope="col"><span class="hidden">Take back</span></th>` : nothing}</tr></thead>
+<thead><tr><th scope="col">Version</th><th scope="col">When</th><th scope="col">Who</th><th scope="col">What</th><th scope="col">Why</th>${around.mayChange ? html`<th scope="col"><span class="hidden">Revert</span></th>` : nothing}</tr></thead>
 <tbody>${versions.map((version) => versionRow(version, around))}</tbody></table></div>`;
 }
 
@@ -170,10 +170,10 @@ function versionRow(
   { version, changedAt, changedBy, words, takesBack, changes }: ShownVersion,
   { mayChange, viewer, basedOn }: Around,
 ): Html {
-  const takeBack = html`<td><form method="post" action="/policies/preview">${formToken(viewer)}<input type="hidden" name="based-on" value="${basedOn}"><input type="hidden" name="take-back" value="${version}"><button class="quiet slim" type="submit">Take back<span class="hidden"> version ${version}</span></button></form></td>`;
+  const takeBack = html`<td><form method="post" action="/policies/preview">${formToken(viewer)}<input type="hidden" name="based-on" value="${basedOn}"><input type="hidden" name="take-back" value="${version}"><button class="quiet slim" type="submit">Revert<span class="hidden"> version ${version}</span></button></form></td>`;
   return html`<tr><th scope="row">${version}</th><td>${instant(changedAt)}</td><td>${changedBy}</td>
 <td class="wide">${changes.map(({ name, before, after }) => html`<div><code>${name}</code> ${valueOr(name, before)} → ${valueOr(name, after)}</div>`)}</td>
-<td class="wide">${takesBack === null ? words : html`takes back version ${takesBack}${words === "" ? "" : `: ${words}`}`}</td>${mayChange ? takeBack : nothing}</tr>`;
+<td class="wide">${takesBack === null ? words : html`reverts version ${takesBack}${words === "" ? "" : `: ${words}`}`}</td>${mayChange ? takeBack : nothing}</tr>`;
 }
 
 function valueOr(name: PolicyName, value: PolicyValue | null): string {
@@ -182,7 +182,7 @@ function valueOr(name: PolicyName, value: PolicyValue | null): string {
 
 function startSection({ setAtStart }: PoliciesAnswer): Html {
   return html`<section><details><summary><h2 id="at-start">Read at the start</h2> <span class="count">${setAtStart.length}</span></summary>
-<p>These cannot be changed while a coordinator runs. Set them in its file (<code>nearcrawl coordinator --config FILE</code>) and start it again.</p>
+<p>These cannot be changed while a coordinator runs. Set them in its file (<code>nearcrawl coordinator --config FILE</code>) and restart it.</p>
 <ul class="at-start">${setAtStart.map(({ names, why }) => html`<li>${names.map((name, at) => html`${at === 0 ? nothing : ", "}<code>${name}</code>`)}: ${why}</li>`)}</ul></details></section>`;
 }
 
@@ -220,7 +220,7 @@ function slider({ name, title }: ShownPolicy, kind: Extract<ShownPolicy["kind"],
 
 export function policyPreviewPage(preview: PreviewAnswer, viewer: PageViewer): Html {
   const { changes, effects, basedOn, takesBack } = preview;
-  return html`<div class="preview"><h1>${takesBack === null ? "What would change" : `Take back version ${takesBack}`}</h1>
+  return html`<div class="preview"><h1>${takesBack === null ? "What would change" : `Revert version ${takesBack}`}</h1>
 <p class="lead">Nothing is saved yet.</p>
 <div class="scroll"><table>
 <caption class="hidden">The policies that change</caption>

@@ -113,14 +113,14 @@ const probe = z.strictObject({
    */
   method: probeMethod.default("connect"),
   tries: policy(z.int().min(1).max(20).default(6), {
-    title: "Tries of a probe",
+    title: "Tries per probe",
     help: "The most measurements in one probe; two that agree end it early, and the smallest time counts.",
     unit: "tries",
     origin: "our judgement, the smallest of a few is the path, without its queues",
     previews: ["probe-pace"],
   }),
   deadlineMs: policy(z.int().min(10).max(60_000).default(3000), {
-    title: "Deadline of a probe",
+    title: "Probe deadline",
     help: "A crawler without an answer by then counts as unable to reach the subnet.",
     unit: "ms",
     origin: "our judgement, several times the slowest path round the world",
@@ -149,9 +149,9 @@ const scope = z.strictObject({
   admitNewHosts: policy(z.boolean().default(false), {
     title: "Follow links to new hosts",
     basic: true,
-    help: "Whether links to hosts that nobody named are followed, or only kept as links.",
+    help: "Whether links to hosts that nobody submitted are followed, or only kept as links.",
     unit: null,
-    origin: "our judgement, a crawl goes no further than it was told",
+    origin: "our judgement, a crawl goes no further than asked",
     previews: ["links"],
   }),
   newHostsPerCrawlerAndDay: policy(z.int().min(0).max(100_000_000).default(50_000), {
@@ -172,15 +172,15 @@ const scope = z.strictObject({
 
 const lease = z.strictObject({
   seconds: policy(seconds(86_400).default(300), {
-    title: "Length of a lease",
-    help: "How long a crawler has to fetch what it was handed. After that the lease returns and may go to another crawler.",
+    title: "Lease duration",
+    help: "How long a crawler has to fetch what it was given. After that the lease returns and may go to another crawler.",
     unit: "s",
     origin: "our judgement",
     previews: ["leases"],
   }),
   urlsPerHost: policy(z.int().min(1).max(1000).default(20), {
     title: "URLs per host in a lease",
-    help: "How many URLs of one host a crawler is handed together, which keeps its connection in use.",
+    help: "How many URLs of one host a crawler gets together, which keeps its connection in use.",
     unit: "URLs",
     origin: "our judgement",
     previews: ["leases"],
@@ -240,7 +240,7 @@ const recalibration = z.strictObject({
   }),
   everySeconds: policy(seconds(86_400).default(30), {
     title: "Look for slow subnets every",
-    help: "The longest that a host that turned slow waits for its round.",
+    help: "The longest that a newly slow host waits for its round.",
     unit: "s",
     origin: "our judgement",
     previews: ["recalibration"],
@@ -314,14 +314,14 @@ const frontier = z.strictObject({
   }),
   worthShare: policy(z.number().min(0).max(mostWorthShare).default(0.75), {
     title: "Hosts chosen by their best URL",
-    help: "Of the hosts that a crawler is handed, the share chosen by how early their best due URL comes in the order. The rest have been due longest, so that none is forgotten. At 0 hosts simply take turns; the order breadth-first ignores it.",
+    help: "Of the hosts that a crawler gets, the share chosen by how early their best due URL comes in the order. The rest have been due longest, so that none is forgotten. At 0 hosts simply take turns; the order breadth-first ignores it.",
     unit: "of the hosts",
     origin: "our judgement; measured, test/bench/results/anansi.md",
   }),
   linkTypeChecks: policy(z.int().min(0).max(maxLinkTypeChecks).default(0), {
     title: "Links checked for their type",
     help: "How many of a page's links to its own site are checked by HEAD, at the host's usual pace; links that are not pages are not fetched. Each check takes as long as a fetch; 0 means none.",
-    unit: "links a page",
+    unit: "links per page",
     origin: "our judgement; Anansi, section 4.2, asks them all",
   }),
 });
@@ -339,7 +339,7 @@ const workPace = z.strictObject({
     title: "Hurry up over",
     help: "A crawler with more due work is told to hurry up: it works on as many hosts at a time as its partner allows, until half of that work is left.",
     unit: "host slices",
-    origin: "WEB-SAILOR, section 4.3; the number is our judgement, twice the places of a crawler as it comes",
+    origin: "WEB-SAILOR, section 4.3; the number is our judgement, twice a crawler's initial places",
   }),
   everySeconds: policy(seconds(86_400).default(10), {
     title: "Check the work every",
@@ -354,7 +354,7 @@ const changes = z.strictObject({
   keepDays: policy(z.number().min(1).max(3650).default(30), {
     title: "Keep changes for",
     basic: true,
-    help: "How long changes can be read after they were noted. A reader that was away longer has to start over.",
+    help: "How long changes can be read after they were recorded. A reader that was away longer has to start over.",
     unit: "days",
     origin: "our judgement, a reader that is away for a month starts over anyway",
   }),
@@ -365,15 +365,15 @@ const retention = z.strictObject({
   fetchDays: policy(z.int().min(2).max(3650).default(30), {
     title: "Keep fetches for",
     basic: true,
-    help: "How long each fetch is kept with its times, sizes and outcome. Later, the counts of its URL, its host and the day are left. The most disk goes here: 250 bytes a fetch.",
+    help: "How long each fetch is kept with its times, sizes and outcome. After that only the counts per URL, host and day remain. This takes the most disk space: 250 bytes per fetch.",
     unit: "days",
-    origin: "our judgement, what a distrusted crawler fetched is looked for over 30 days",
+    origin: "our judgement, a distrusted crawler's fetches are searched over 30 days",
   }),
   leaseHours: policy(z.int().min(6).max(8760).default(24), {
     title: "Keep closed leases for",
-    help: "How long a lease is kept after it was closed. Later, the figures of the day say how many ended how.",
+    help: "How long a closed lease is kept. After that only the daily counts by outcome remain.",
     unit: "hours",
-    origin: "our judgement, a lease is needed while it is open",
+    origin: "our judgement, only open leases are needed",
   }),
   roundDays: policy(z.int().min(1).max(3650).default(90), {
     title: "Keep probe rounds for",
@@ -382,8 +382,8 @@ const retention = z.strictObject({
     origin: "our judgement, three times recalibration.refreshDays",
   }),
   historyDays: policy(z.int().min(1).max(36_500).default(730), {
-    title: "Keep changes of delegations for",
-    help: "How long it is told which crawler had a subnet before, and why it changed.",
+    title: "Keep delegation changes for",
+    help: "How long the history says which crawler had a subnet before, and why it changed.",
     unit: "days",
     origin: "our judgement, a year and the one before it",
   }),

@@ -23,13 +23,13 @@ const policy = z
     help: z.string(),
     unit: z.string().nullable(),
     origin: z.string().describe("Where the default comes from."),
-    basic: z.boolean().describe("One of the dozen that people turn."),
+    basic: z.boolean().describe("One of the dozen that are usually changed."),
     kind: policyKind,
     value: z.union([z.number(), z.string(), z.boolean()]).describe("In force."),
     default: z.union([z.number(), z.string(), z.boolean()]),
     fileValue: z
       .union([z.number(), z.string(), z.boolean()])
-      .describe("Of the coordinator's file; the default where it says nothing."),
+      .describe("From the coordinator's file; else the default."),
     changedAt: z.string().nullable().describe("Null: nobody has changed it."),
     changedBy: z.string().nullable(),
   })
@@ -54,11 +54,11 @@ const policyVersion = z
 
 const policies = z
   .strictObject({
-    version: z.int().describe("What a change must be based on; 0: nobody has changed anything."),
+    version: z.int().describe("The version that a change must be based on; 0: nothing has been changed."),
     groups: z.array(z.strictObject({ name: z.string(), title: z.string(), policies: z.array(policy) })),
     setAtStart: z
       .array(z.strictObject({ names: z.array(z.string()), why: z.string() }))
-      .describe("Settings that are read at the start of a coordinator, from its file."),
+      .describe("Settings that a coordinator reads from its file at startup."),
     history: z.array(policyVersion).describe("The latest first."),
     ignored: z.array(z.string()).describe("Stored values that are ignored, and why; the file's values hold."),
   })
@@ -109,12 +109,12 @@ const policyEffect = z
         name: z.string(),
         words: z.string(),
         unit: z.string(),
-        before: z.number().nullable().describe("Null: it cannot be told."),
+        before: z.number().nullable().describe("Null: it cannot be computed."),
         after: z.number().nullable(),
       }),
     ),
     basis: z.string().describe("What it was computed from."),
-    limits: z.array(z.string()).describe("What it cannot tell."),
+    limits: z.array(z.string()).describe("What it does not cover."),
   })
   .meta({ id: "PolicyEffect" });
 
@@ -136,12 +136,12 @@ export const settingsApi = {
     method: "get",
     path: "/api/policies",
     needs: "read",
-    summary: "The policies: what is in force, the defaults, who changed what, and the latest 50 versions",
+    summary: "The policies: what is in force, defaults, changes and the latest 50 versions",
     parameters: {
       query: {
         show: z.enum(["basic", "all", "changed"]).optional().meta({
           description:
-            "basic: the dozen that people turn; changed: those that differ from the default; left out: all.",
+            "basic: the dozen that are usually changed; changed: those that differ from the default; omitted: all.",
           example: "changed",
         }),
         q: z.string().optional().meta({
@@ -180,7 +180,7 @@ export const settingsApi = {
               ],
             },
           ],
-          setAtStart: [{ names: ["finer.everySeconds", "logLevel"], why: "nothing about them hurries" }],
+          setAtStart: [{ names: ["finer.everySeconds", "logLevel"], why: "they are not urgent" }],
           history: [
             {
               version: 3,
@@ -202,7 +202,7 @@ export const settingsApi = {
     needs: "policy-write",
     summary: "Change policies, all of them or none",
     description:
-      "Scope policy-write. basedOn is the version of GET /api/policies or of the preview: where somebody has changed something since, nothing is changed (409). The change is in the audit log, and can be taken back.",
+      "Scope policy-write. basedOn is the version of GET /api/policies or of the preview: if somebody has changed something since, nothing is changed (409). The change is in the audit log and can be reverted.",
     body: {
       schema: policyChange,
       example: { values: { "delegation.lambdaMs": 5 }, basedOn: 3, words: "fewer probes over the holidays" },
@@ -218,15 +218,15 @@ export const settingsApi = {
         },
       },
       400: errorAnswer("The body is not of the stated form"),
-      404: errorAnswer("There is no such version to take back"),
+      404: errorAnswer("There is no such version to revert"),
       409: errorAnswer("Somebody has changed something since basedOn; nothing is changed", {
         error: {
           status: 409,
           message:
-            "anna has changed delegation.lambdaMs meanwhile (version 4). Look at the policies as they are now, and preview again.",
+            "anna has changed delegation.lambdaMs in the meantime (version 4). Check the current policies and preview again.",
         },
       }),
-      422: errorAnswer("A value that cannot be, or values that contradict each other; nothing is changed", {
+      422: errorAnswer("An invalid value, or values that contradict each other; nothing is changed", {
         error: {
           status: 422,
           message:
@@ -240,9 +240,9 @@ export const settingsApi = {
     method: "post",
     path: "/api/policies/preview",
     needs: "policy-write",
-    summary: "What a change would come to; nothing is saved",
+    summary: "Preview a change; nothing is saved",
     description:
-      "Scope policy-write. Computed within two seconds from samples of what the crawl has done; each effect says what it was computed from and what it cannot tell.",
+      "Scope policy-write. Computed within two seconds from samples of what the crawl has done; each effect says what it was computed from and what it does not cover.",
     body: { schema: policyPreviewRequest, example: { values: { "delegation.lambdaMs": 5 } } },
     answers: {
       ...refusals,
@@ -287,15 +287,15 @@ export const settingsApi = {
         },
       },
       400: errorAnswer("The body is not of the stated form"),
-      404: errorAnswer("There is no such version to take back"),
+      404: errorAnswer("There is no such version to revert"),
       409: errorAnswer("Somebody has changed something since basedOn; nothing is changed", {
         error: {
           status: 409,
           message:
-            "anna has changed delegation.lambdaMs meanwhile (version 4). Look at the policies as they are now, and preview again.",
+            "anna has changed delegation.lambdaMs in the meantime (version 4). Check the current policies and preview again.",
         },
       }),
-      422: errorAnswer("A value that cannot be, or values that contradict each other; nothing is changed", {
+      422: errorAnswer("An invalid value, or values that contradict each other; nothing is changed", {
         error: {
           status: 422,
           message:

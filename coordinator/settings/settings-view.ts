@@ -40,13 +40,13 @@ export interface ShownPolicy {
   readonly help: string;
   readonly unit: string | null;
   readonly origin: string;
-  /** One of the dozen that people turn. */
+  /** One of the dozen that are usually changed. */
   readonly basic: boolean;
   readonly kind: PolicyKind;
   /** In force. */
   readonly value: PolicyValue;
   readonly default: PolicyValue;
-  /** Of the coordinator's file; the default where it says nothing. */
+  /** From the coordinator's file; else the default. */
   readonly fileValue: PolicyValue;
   /** Null: nobody has changed it, the file's value is in force. */
   readonly changedAt: string | null;
@@ -161,7 +161,7 @@ export function previewAnswer(weighed: WeighedChange, effects: readonly PolicyEf
 /** What the audit log is told of a change. */
 export function auditedChange(weighed: WeighedChange, words: string) {
   const [first, ...more] = weighed.changes;
-  const taken = weighed.takesBack === null ? "" : `takes back version ${weighed.takesBack}: `;
+  const taken = weighed.takesBack === null ? "" : `reverts version ${weighed.takesBack}: `;
   const why = words === "" ? "" : `; ${words}`;
   return {
     action: "policy-changed",

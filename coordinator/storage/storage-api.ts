@@ -9,10 +9,10 @@ const storedTable = z
     bytes: z.number().describe("Without indexes."),
     indexBytes: z.number(),
     parts: z.int().describe("Tables that it consists of."),
-    keptDays: z.number().nullable().describe("After so many days rows go; null: they do not go by age."),
-    policy: z.string().nullable().describe("The policy that says so; null: it is fixed."),
-    end: z.string().describe("What goes and what stays, or what the number of its rows follows."),
-    since: dateTime().nullable().describe("Of the oldest row; null: there is none, or its rows have no age."),
+    keptDays: z.number().nullable().describe("Days after which rows are dropped; null: not dropped by age."),
+    policy: z.string().nullable().describe("The policy that sets this; null: fixed."),
+    end: z.string().describe("What is dropped and what stays, or what the number of its rows depends on."),
+    since: dateTime().nullable().describe("Of the oldest row; null: no rows, or rows without age."),
     expectedBytes: z
       .number()
       .nullable()
@@ -24,18 +24,18 @@ const storedTable = z
 
 const wentBack = z
   .strictObject({
-    epoch: z.int().describe("Of the database: it counts these times."),
+    epoch: z.int().describe("Counts the database's epochs."),
     beganAt: dateTime(),
     words: z.string().describe("How it was noticed."),
     replayed: z
       .int()
       .nullable()
       .describe(
-        "Rows that the journal put back: opt-outs, revocations, crawlers, audit; null: there was no journal.",
+        "Rows restored from the journal: opt-outs, revocations, crawlers, audit; null: there was no journal.",
       ),
     failed: z
       .array(z.strictObject({ kind: z.string(), key: z.string(), words: z.string() }))
-      .describe("What could not be put back, and why."),
+      .describe("What could not be restored, and why."),
   })
   .meta({ id: "WentBack" });
 
@@ -46,9 +46,7 @@ const storage = z
     expectedBytes: z
       .number()
       .nullable()
-      .describe(
-        "When all tables whose rows go by age have reached their ends, and the others are as they are.",
-      ),
+      .describe("Once all tables whose rows are dropped by age are full, the others as they are now."),
     tables: z.array(storedTable).describe("The largest first."),
     wentBack: z
       .array(wentBack)
@@ -65,7 +63,7 @@ export const storageApi = {
     needs: "read",
     summary: "What the database holds: how large each table is, how long its rows are kept",
     description:
-      "Needs the scope read where the pages are not open to everybody. Sizes are of this moment; how long rows are kept is set by the policies retention.* and changes.keepDays. Also as CSV: format=csv.",
+      "Needs the scope read where the pages are not open to everybody. Sizes are current; the policies retention.* and changes.keepDays set how long rows are kept. Also as CSV: format=csv.",
     answers: {
       200: {
         description: "The same as its page",
@@ -83,7 +81,7 @@ export const storageApi = {
               parts: 15,
               keptDays: 30,
               policy: "retention.fetchDays",
-              end: "a part for each day is dropped; the counts of URL, host and day stay",
+              end: "dropped by day; the counts per URL, host and day stay",
               since: "2026-02-19T00:00:00.000Z",
               expectedBytes: 63_600_000_000,
             },

@@ -29,27 +29,27 @@ function storageBody({ bytes, expectedBytes, tables, wentBack }: StorageAnswer):
   const aged = tables.filter(({ keptDays }) => keptDays !== null);
   const others = tables.filter(({ keptDays }) => keptDays === null);
   return html`<h1>Storage</h1>
-<p class="lead">What the database holds, and for how long. Rows that are kept for a time are dropped by the running coordinators; the times are the policies <a href="/policies?show=all#retention">Retention</a>.</p>
+<p class="lead">What the database holds, and for how long. Running coordinators drop rows that are kept for a time; the times are the policies <a href="/policies?show=all#retention">Retention</a>.</p>
 <dl class="tiles">
 ${tile("All tables, with their indexes", bytesText(bytes))}
 ${tile("Expected", expectedBytes === null ? "–" : bytesText(expectedBytes), "at the pace of the last day, once the oldest rows reach their age")}
 </dl>
 ${wentBack.length === 0 ? "" : wentBackSection(wentBack)}
 <section><h2>Kept for a time</h2>
-<div class="scroll" tabindex="0" role="region" aria-label="Tables whose rows go by age"><table>
-<thead><tr><th scope="col">Table</th><th scope="col" class="number">Takes</th><th scope="col" class="number">Expected</th><th scope="col" class="number">Rows, about</th><th scope="col">Kept</th><th scope="col">Since</th><th scope="col">What is dropped, what stays</th></tr></thead>
+<div class="scroll" tabindex="0" role="region" aria-label="Tables whose rows are dropped by age"><table>
+<thead><tr><th scope="col">Table</th><th scope="col" class="number">Size</th><th scope="col" class="number">Expected</th><th scope="col" class="number">Rows (estimated)</th><th scope="col">Kept</th><th scope="col">Since</th><th scope="col">Dropped and kept</th></tr></thead>
 <tbody>${aged.map(agedRow)}</tbody></table></div></section>
-<section><h2>Kept as long as what it belongs to</h2>
-<div class="scroll" tabindex="0" role="region" aria-label="Tables whose rows do not go by age"><table>
-<thead><tr><th scope="col">Table</th><th scope="col" class="number">Takes</th><th scope="col" class="number">Rows, about</th><th scope="col">Has rows</th></tr></thead>
+<section><h2>Kept indefinitely</h2>
+<div class="scroll" tabindex="0" role="region" aria-label="Tables whose rows are not dropped by age"><table>
+<thead><tr><th scope="col">Table</th><th scope="col" class="number">Size</th><th scope="col" class="number">Rows (estimated)</th><th scope="col">Contents</th></tr></thead>
 <tbody>${others.map(otherRow)}</tbody></table></div></section>`;
 }
 
 function wentBackSection(times: StorageAnswer["wentBack"]): Html {
   return html`<section id="went-back"><h2>When the database went back</h2>
-<p>By a restore, or by a failover that lost its last changes. The journal beside the database has put back what people had asked for since.</p>
+<p>By a restore, or a failover that lost the last changes. The journal beside the database restored what people had changed since.</p>
 <div class="scroll" tabindex="0" role="region" aria-label="Restores and failovers"><table>
-<thead><tr><th scope="col">When</th><th scope="col">Noticed by</th><th scope="col" class="number">Rows put back</th><th scope="col">Not put back</th></tr></thead>
+<thead><tr><th scope="col">When</th><th scope="col">Noticed by</th><th scope="col" class="number">Rows restored</th><th scope="col">Not restored</th></tr></thead>
 <tbody>${times.map(wentBackRow)}</tbody></table></div></section>`;
 }
 

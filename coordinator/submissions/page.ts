@@ -1,4 +1,4 @@
-/** The pages of handing in URLs: the form, the latest receipts, and one receipt with what has become of its URLs. */
+/** The pages of submitting URLs: the form, the latest receipts, and one receipt with what has become of its URLs. */
 import { mayDo } from "#core/actor";
 import { buttonForm, empty } from "../web/components.ts";
 import { askAbout, countText, crawlerLink, instant, sentence } from "../web/format.ts";
@@ -17,13 +17,13 @@ export function submitBody({ submissions, viewer, typed }: SubmitPage): Html {
   const { urls = "", deed = "add" } = typed?.values ?? {};
   const chosen = (one: string) => (one === deed ? html` checked` : nothing);
   return html`<h1>Submit URLs</h1>
-<p class="lead">Each URL is answered at once, and its receipt tells who fetches it, when about, and what came of it. A sitemap's or feed's URL brings in what it lists of its own host.</p>
+<p class="lead">Each URL is answered at once; its receipt tells which crawler fetches it, about when, and with what result. The URL of a sitemap or feed adds the URLs of its own host that it lists.</p>
 ${typed ? html`<p class="fault" role="alert">${typed.fault}</p>` : nothing}
 <form class="form submit-form" method="post" action="/submit">${formToken(viewer)}
-<div><label for="submit-urls">URLs, one in a line, ${countText(submissionBounds.urls)} at most</label><textarea id="submit-urls" name="urls" rows="6" required spellcheck="false" placeholder="https://www.example.org/">${urls}</textarea></div>
-<fieldset><legend>What is to be done</legend>
-<label class="choice"><input type="radio" name="deed" value="add"${chosen("add")}> Crawl them: what is known already keeps its turn</label>
-<label class="choice"><input type="radio" name="deed" value="recrawl"${chosen("recrawl")}> Fetch again now what is known already, as politely as ever</label></fieldset>
+<div><label for="submit-urls">URLs, one per line, ${countText(submissionBounds.urls)} at most</label><textarea id="submit-urls" name="urls" rows="6" required spellcheck="false" placeholder="https://www.example.org/">${urls}</textarea></div>
+<fieldset><legend>Action</legend>
+<label class="choice"><input type="radio" name="deed" value="add"${chosen("add")}> Crawl them; known URLs keep their schedule</label>
+<label class="choice"><input type="radio" name="deed" value="recrawl"${chosen("recrawl")}> Fetch known URLs again now, at the usual politeness</label></fieldset>
 <button>Submit</button></form>
 <p class="small">Longer lists, on the coordinator's machine: <code>nearcrawl urls add FILE</code>. Programs: <code>POST /api/urls</code> with a token of scope url-write.</p>
 ${typed ? nothing : latest(submissions)}`;
@@ -57,8 +57,8 @@ export function submissionBody({ submission, urls, next, mayRead }: ReceiptPage)
   const path = `/submissions/${submissionId}`;
   return html`<p class="crumbs"><a href="/submit">Submit URLs</a></p>
 <h1>Submission ${submissionId}</h1>
-<p class="lead">${deed === "add" ? "Handed in" : "To be fetched again"} by ${submittedBy}, ${instant(submittedAt)}: ${countWords(submission)}. Fetched since: ${fetchedText(submission)}.</p>
-<p class="small">This address is good for 90 days. Reload it to see what has become of them since.${mayRead ? html` How far their hosts have come, and what cut them short: <a href="${pathWith("/coverage", { submission: String(submissionId) })}">coverage</a>.` : nothing}</p>
+<p class="lead">${deed === "add" ? "Submitted" : "Submitted for refetching"} by ${submittedBy}, ${instant(submittedAt)}: ${countWords(submission)}. Fetched since: ${fetchedText(submission)}.</p>
+<p class="small">This page is kept for 90 days. Reload it to see the current state.${mayRead ? html` How far their hosts are crawled, and what limited them: <a href="${pathWith("/coverage", { submission: String(submissionId) })}">coverage</a>.` : nothing}</p>
 ${
   urls.length === 0
     ? empty("No more URLs.", "")

@@ -82,7 +82,7 @@ async function submit(
 export function submissionChange(submission: Submission, first: string): Change {
   const { submissionId, deed, urls } = submission;
   const many = sumOf(submission);
-  const what = deed === "add" ? "handed in" : "to be fetched again";
+  const what = deed === "add" ? "submitted" : "submitted for refetching";
   return {
     action: deed === "add" ? "urls-submitted" : "urls-recrawled",
     target: many === 1 ? first.slice(0, 500) : `submission ${submissionId}`,

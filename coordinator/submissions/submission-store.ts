@@ -142,7 +142,7 @@ async function factsOf(
   for (const { host_hash, url_hash, has_channels, ...row } of rows) {
     const name = nameOf({ hostHash: host_hash, urlHash: url_hash });
     const leaving = row.now || !has_channels ? null : await leavingChannel(pool, keyOf.get(name)!);
-    const leftOut = leaving === null ? null : `channel ${leaving.channelId} leaves it out: ${leaving.why}`;
+    const leftOut = leaving === null ? null : `channel ${leaving.channelId} skips it: ${leaving.why}`;
     facts.set(name, { ...row, leftOut });
   }
   return facts;

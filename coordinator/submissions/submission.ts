@@ -75,10 +75,10 @@ export function answerTo(facts: HandedInFacts, deed: SubmissionDeed): Omit<Answe
   if (facts.optedOut) return refused("its site has opted out (nearcrawl opt-outs list)");
   if (!facts.now) {
     if (facts.owner !== null)
-      return { answer: "elsewhere", reason: `coordinator ${facts.owner} owns it, and is told` };
+      return { answer: "elsewhere", reason: `coordinator ${facts.owner} owns it, and it is sent there` };
     if (facts.leftOut !== null) return refused(facts.leftOut);
-    if (deed === "recrawl") return refused("the crawl does not know it; it can be added");
-    return refused("its host has as many URLs as a host may have (scope.pagesPerHost)");
+    if (deed === "recrawl") return refused("not in the crawl; it can be added");
+    return refused("host limit reached (scope.pagesPerHost)");
   }
   if (facts.hostState === "refused") return refused(facts.hostReason ?? "its host is refused");
   if (facts.state === "refused") return refused(facts.lastReason ?? "it was refused before");
@@ -117,7 +117,7 @@ export interface FollowedUrl extends AnsweredUrl {
   readonly state: FollowedState;
   /** In plain words. */
   readonly words: string;
-  /** Whose subnet it lies in; null: nobody's yet. */
+  /** The crawler of its subnet; null: none yet. */
   readonly crawler: string | null;
   /** When its turn comes about; null: it has none, or nobody can tell. */
   readonly aboutAt: string | null;
@@ -165,8 +165,8 @@ function standing(facts: FollowedFacts, now: Date): Standing {
   if (answer === "elsewhere") return { state: "elsewhere", words: reason ?? "" };
   if (answer === "refused") return { state: "refused", words: reason ?? "" };
   if (facts.optedOut) return { state: "refused", words: "its site has opted out" };
-  if (state === null) return { state: "unknown", words: "the crawl does not know it" };
-  if (facts.inHand) return { state: "leased", words: `${crawler ?? "a crawler"} has it in hand` };
+  if (state === null) return { state: "unknown", words: "not in the crawl" };
+  if (facts.inHand) return { state: "leased", words: `${crawler ?? "a crawler"} is fetching it` };
   if (lastFetchedAt !== null && lastFetchedAt >= (facts.submittedAt ?? lastFetchedAt)) return fetched(facts);
   if (state === "gone" && facts.lastOutcome === "payment-required")
     return { state: "failed", words: `status 402${because(facts.lastReason)}` };
@@ -180,9 +180,9 @@ function standing(facts: FollowedFacts, now: Date): Standing {
       state: "unresolvable",
       words: `its host has no address${because(facts.hostReason)}${facts.resolveAt === null ? "" : `; looked up again ${instantWords(facts.resolveAt.toISOString())}`}`,
     };
-  if (state === "held") return { state: "held", words: "it waits until its host's budget grows" };
+  if (state === "held") return { state: "held", words: "held until its host's budget grows" };
   if (crawler === null)
-    return { state: "undelegated", words: "the nearest crawler to its subnet is being looked for" };
+    return { state: "undelegated", words: "the nearest crawler to its subnet is being determined" };
   return dueWords(facts, crawler, now);
 }
 

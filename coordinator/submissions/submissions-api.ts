@@ -11,7 +11,9 @@ const submission = z
     submittedAt: dateTime(),
     urls: z
       .object({ new: z.int(), known: z.int(), elsewhere: z.int(), refused: z.int() })
-      .describe("How many had which answer; elsewhere: another coordinator owns them, and is told."),
+      .describe(
+        "How many had which answer; elsewhere: another coordinator owns them, and they are sent there.",
+      ),
     fetched: z
       .int()
       .nullable()
@@ -21,16 +23,16 @@ const submission = z
 
 const submittedUrl = z
   .object({
-    place: z.int().describe("Line or position in what was handed in, from 1."),
-    url: z.string().describe("Canonical, as it is crawled; as it was given where it is none."),
+    place: z.int().describe("Line or position in the submission, from 1."),
+    url: z.string().describe("Canonical, as crawled; as given if it is not a URL."),
     answer: z.enum(urlAnswers),
-    reason: z.string().nullable().describe("Why it is refused, or whose it is."),
+    reason: z.string().nullable().describe("Why it was refused, or who owns it."),
     state: z.enum(followedStates),
-    words: z.string().describe("What has become of it, in plain words."),
-    crawler: z.string().nullable().describe("Whose subnet it lies in; null: nobody's yet."),
+    words: z.string().describe("Its state, in plain words."),
+    crawler: z.string().nullable().describe("The crawler of its subnet; null: none yet."),
     aboutAt: dateTime()
       .nullable()
-      .describe("When its turn comes about, by what is due on its host and its pace; null: nobody can tell."),
+      .describe("Estimated fetch time, from what is due on its host and its pace; null: unknown."),
     lastFetchedAt: dateTime().nullable(),
     lastStatus: z.int().nullable(),
   })
@@ -40,7 +42,7 @@ const receipt = z
   .object({
     submission,
     urls: z.array(submittedUrl),
-    next: z.int().nullable().describe("What after= is to be for the next part; null: this is the last."),
+    next: z.int().nullable().describe("Value of after= for the next part; null: this is the last."),
   })
   .meta({ id: "SubmissionReceipt" });
 
@@ -89,9 +91,9 @@ export const submissionsApi = {
     method: "post",
     path: "/api/urls",
     needs: "url-write",
-    summary: "Hand in URLs, or have them fetched again",
+    summary: "Submit URLs, or have them fetched again",
     description:
-      "Scope url-write. Each URL has its answer at once: new, known, elsewhere or refused with the reason. The receipt is at /submissions/NUMBER for 90 days. deed recrawl makes known URLs due now; politeness holds as for every fetch. A URL of a sitemap or feed brings in what it lists of its own host.",
+      "Scope url-write. Each URL is answered at once: new, known, elsewhere or refused with the reason. The receipt is at /submissions/NUMBER for 90 days. deed recrawl makes known URLs due now; at the usual politeness. The URL of a sitemap or feed adds the URLs of its own host that it lists.",
     body: {
       schema: z.strictObject({
         urls: z.array(z.string().min(1).max(4096)).min(1).max(submissionBounds.urls),
@@ -126,16 +128,16 @@ export const submissionsApi = {
     method: "get",
     path: "/api/submissions/{number}",
     needs: "url-write",
-    summary: "What has become of URLs that were handed in",
-    description: "Scope url-write. By 100 URLs, from after `after` on.",
+    summary: "The state of submitted URLs",
+    description: "Scope url-write. 100 URLs at a time, starting after `after`.",
     parameters: {
       path: { number: z.int().meta({ description: "Of the receipt.", example: 7 }) },
-      query: { after: z.int().optional().describe("The last place that is known already.") },
+      query: { after: z.int().optional().describe("The last place already read.") },
     },
     answers: {
       ...refusals,
       200: { description: "The answer", schema: receipt, example: exampleReceipt },
-      404: errorAnswer("There is no receipt of this number, or not any more"),
+      404: errorAnswer("There is no receipt with this number, or no longer"),
     },
   },
 } satisfies ApiOperations;

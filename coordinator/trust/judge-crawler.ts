@@ -131,9 +131,9 @@ async function distrust(
 }
 
 const how = {
-  alone: "its pages differed from everybody else's, again and again",
-  once: "its pages differed from everybody else's, and not when it fetched them again",
-  wholly: "hardly anything that it fetched was what others saw",
+  alone: "its pages differed from everybody else's repeatedly",
+  once: "its pages differed from everybody else's, but not when it fetched them again",
+  wholly: "hardly any of its pages matched what others fetched",
 } as const;
 
 function distrustWords({ suspicion, against }: Evidence, comparisons: number): string {
@@ -215,8 +215,8 @@ export const standingWords: Readonly<Record<TrustStanding, string>> = {
 
 /** Why it is unproven, in words. */
 export function unprovenWords({ agreed, alone, once, untold }: TrustComparisons): string {
-  const of = `${untold} of ${untold + agreed + alone + once} comparisons of its pages came to nothing`;
+  const of = `${untold} of ${untold + agreed + alone + once} comparisons of its pages were inconclusive`;
   const why =
     "it runs another version than the others, sites did not answer, or there are too few crawlers to say who is right";
-  return `${of}: ${why}. So nobody knows whether it is honest, and more of its pages are compared.`;
+  return `${of}: ${why}. Its honesty is unproven, so more of its pages are compared.`;
 }

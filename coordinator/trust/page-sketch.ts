@@ -147,7 +147,7 @@ export function widest(a: Volatility, b: Volatility): Volatility {
 
 /** In words for people: what differs, the most telling first. */
 export function differenceWords({ kind, bits, links, title }: PageDifference): string {
-  if (kind) return "one has a page and the other none, or another kind of answer";
+  if (kind) return "only one has a page, or the answers are of different kinds";
   const parts = [
     ...(title ? ["the titles differ"] : []),
     ...(links > 0 ? [`${links} links are in one of them only`] : []),

@@ -11,7 +11,7 @@ import type { TrustLine } from "./reads.ts";
 
 export function trustBody(lines: readonly TrustLine[], history: ChartHistory, viewer: PageViewer): Html {
   return html`${titleRow("Trust")}
-<p class="lead">One page of a hundred is fetched again by a second crawler and compared. Who stands alone too often, over different hosts, is drained, and its recent pages are fetched again by others. With fewer than three crawlers nothing can be judged.</p>
+<p class="lead">One page in a hundred is fetched again by a second crawler and compared. A crawler that differs from the others too often, on different hosts, is drained, and others fetch its recent pages again. Judging takes at least three crawlers.</p>
 ${lines.length === 0 ? empty("No crawler is registered yet.", html`<a href="/fleet/invitations">Invite one</a>`) : table(lines, viewer)}
 ${historySection("/fleet/trust", {}, history)}`;
 }
@@ -21,7 +21,7 @@ const mostShown = 200;
 function table(lines: readonly TrustLine[], viewer: PageViewer): Html {
   const mayRestore = mayDo(viewer.actor, "fleet-write");
   return html`<div class="scroll"><table>
-<thead><tr><th scope="col">Crawler</th><th scope="col">Standing</th><th scope="col" class="number">Agree</th><th scope="col" class="number">Differ each time</th><th scope="col" class="number">Differed once</th><th scope="col" class="number">Score</th><th scope="col" class="number">Pages</th>${mayRestore ? html`<th scope="col"><span class="hidden">Trust again</span></th>` : nothing}</tr></thead>
+<thead><tr><th scope="col">Crawler</th><th scope="col">Trust</th><th scope="col" class="number">Agree</th><th scope="col" class="number">Differ each time</th><th scope="col" class="number">Differed once</th><th scope="col" class="number">Score</th><th scope="col" class="number">Pages</th>${mayRestore ? html`<th scope="col"><span class="hidden">Trust again</span></th>` : nothing}</tr></thead>
 <tbody>${lines.slice(0, mostShown).map((line) => row(line, viewer, mayRestore))}</tbody></table></div>${lines.length <= mostShown ? nothing : html`<p class="small">The first ${mostShown} of ${countText(lines.length)}, those that are not trusted before all others; <a href="/api/fleet/trust">JSON</a> has all.</p>`}`;
 }
 

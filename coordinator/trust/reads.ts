@@ -156,7 +156,7 @@ function weightOf({ silent, agreed, is_first, is_own }: EvidenceRow): Pick<Trust
 function saidOf({ kind, digest, linkCount }: PageSketch): string {
   if (kind === "page") return `a page ${digest?.slice(0, 12) ?? ""} with ${linkCount} links`;
   if (kind === "missing") return "there is no such page";
-  if (kind === "redirect") return "it leads elsewhere";
+  if (kind === "redirect") return "it redirects";
   return kind === "other" ? "content that is not read" : "nothing";
 }
 

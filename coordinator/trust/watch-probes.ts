@@ -66,7 +66,7 @@ function takeBackWins(
   for (const crawlerId of new Set(won.map((one) => one.crawlerId))) {
     const subnetIds = won.filter((one) => one.crawlerId === crawlerId).map(({ subnetId }) => subnetId);
     request(subnetIds, "refresh");
-    const words = `it won ${howMany(subnetIds.length, "subnet")} by reports that two others say cannot be true; they are probed again without it`;
+    const words = `it won ${howMany(subnetIds.length, "subnet")} with reports that two others found impossible; they are probed again without it`;
     incidents.note({ crawlerId, kind: "wrong-probe", words, remoteAddress: null, at });
   }
 }

@@ -248,8 +248,8 @@ function badBody(error: z.ZodError) {
 
 const notOwnForm = {
   status: 403,
-  title: "Send it once more",
-  words: "This form did not come from a page of this session. Go back, reload the page, and send it again.",
+  title: "Send it again",
+  words: "This form does not belong to this session. Go back, reload the page and send it again.",
 };
 
 const noText = {
@@ -260,8 +260,8 @@ const noText = {
 
 const needsToken = {
   status: 401,
-  title: "A token is needed",
-  words: "Send Authorization: Bearer TOKEN, with a token of nearcrawl operator-token create.",
+  title: "Token required",
+  words: "Send Authorization: Bearer TOKEN; nearcrawl operator-token create makes a token.",
 };
 
 // What a room adds to the web server: its pages, its actions, and plain routes.

@@ -104,7 +104,7 @@ function refusalOf({ actor }: Visit, request: FastifyRequest, needs: Scope | nul
     case "anybody":
       return nobodyRefusal(request);
     case "program":
-      return forbidden(`This token is not good for ${needs ?? "that"}.`);
+      return forbidden(`This token does not allow ${needs ?? "that"}.`);
     case "partner":
       return partnerRefusal(actor, request);
     default:
@@ -114,7 +114,7 @@ function refusalOf({ actor }: Visit, request: FastifyRequest, needs: Scope | nul
   }
 }
 
-const forbidden = (words: string): Refusal => ({ status: 403, title: "Not for you", words });
+const forbidden = (words: string): Refusal => ({ status: 403, title: "Not allowed", words });
 
 function nobodyRefusal(request: FastifyRequest): Refusal {
   const to = request.method === "GET" ? localPath(request.url) : null;
@@ -122,7 +122,7 @@ function nobodyRefusal(request: FastifyRequest): Refusal {
     status: 401,
     title: "Sign in first",
     words: wantsJson(request)
-      ? "Send Authorization: Bearer TOKEN, with a token of nearcrawl operator-token create."
+      ? "Send Authorization: Bearer TOKEN; nearcrawl operator-token create makes a token."
       : "This is for people who have signed in.",
     headers: bearerChallenge,
     goTo: to === null || to === "/" ? "/sign-in" : `/sign-in?to=${encodeURIComponent(to)}`,
@@ -203,8 +203,7 @@ const tooMany = { status: 429, title: "Too many", headers: { "retry-after": "60"
 
 const badToken: Refusal = {
   status: 401,
-  title: "Not a good token",
-  words:
-    "This token opens nothing: it is mistyped, expired or revoked. nearcrawl operator-token create makes one.",
+  title: "Invalid token",
+  words: "This token is mistyped, expired or revoked. Create one with nearcrawl operator-token create.",
   headers: bearerChallenge,
 };

@@ -99,7 +99,7 @@ describe.skipIf(executable === null)("access, in a browser", { timeout: 90_000 }
       expect(await page.locator(".audit-words").textContent()).toContain("<b>on 3 hosts</b>");
 
       await page.goto(link);
-      expect(await headings(page)).toBe("This link was used already");
+      expect(await headings(page)).toBe("This link was already used");
       await page.goto("/account");
       await page.getByRole("button", { name: "Sign out" }).click();
       expect(await headings(page)).toBe("You are signed out");
@@ -116,21 +116,21 @@ describe.skipIf(executable === null)("access, in a browser", { timeout: 90_000 }
         await page.goto("/tokens");
         await page.getByLabel("Name", { exact: true }).fill("Not A Name");
         await page.getByLabel("fleet-read").check();
-        await page.getByRole("button", { name: "Make the token" }).click();
+        await page.getByRole("button", { name: "Create token" }).click();
         expect(await page.getByRole("alert").textContent()).toContain("lower-case");
         expect(await page.getByLabel("fleet-read").isChecked()).toBe(true);
         await page.getByLabel("Name", { exact: true }).fill("dashboard");
-        await page.getByRole("button", { name: "Make the token" }).click();
+        await page.getByRole("button", { name: "Create token" }).click();
         expect(await page.locator("pre").textContent()).toMatch(/^nco_[\w-]{43}$/);
         await page.goto("/tokens");
         await page.getByRole("button", { name: "Revoke dashboard" }).click();
-        expect(await page.getByRole("status").textContent()).toContain("opens nothing any more");
+        expect(await page.getByRole("status").textContent()).toContain("no longer works");
 
         await page.goto("/access");
         await page.getByLabel("Name", { exact: true }).fill("ben");
         await page.getByLabel(/^Partner/).check();
-        await page.getByLabel("Crawlers of a partner").fill("athens");
-        await page.getByRole("button", { name: "Make the link" }).click();
+        await page.getByLabel("The partner's crawlers").fill("athens");
+        await page.getByRole("button", { name: "Create link" }).click();
         expect(await page.locator("pre").textContent()).toContain(`${site.base}/sign-in/ncl_`);
       },
     );
@@ -144,7 +144,7 @@ describe.skipIf(executable === null)("access, in a browser", { timeout: 90_000 }
         "document.querySelectorAll('[name=form-token]').forEach((field) => field.remove())",
       );
       await page.getByRole("button", { name: "Revoke prometheus" }).click();
-      expect(await headings(page)).toBe("Send it once more");
+      expect(await headings(page)).toBe("Send it again");
       await page.goto("/tokens");
       expect(await page.getByRole("button", { name: "Revoke prometheus" }).count()).toBe(1);
     });

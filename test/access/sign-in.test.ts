@@ -144,7 +144,7 @@ it("lets one in of twenty who open a link at once", async () => {
   expect(begun.filter((one) => one !== null)).toHaveLength(1);
   const again = await open(path);
   expect(again.statusCode).toBe(410);
-  expect(again.body).toContain("was used already");
+  expect(again.body).toContain("was already used");
 });
 
 it("tells whose time is over, who was withdrawn and who was cut off how to get another", async () => {
@@ -155,10 +155,10 @@ it("tells whose time is over, who was withdrawn and who was cut off how to get a
   const answers = [await open(expired), await look(revoked), await look(`${revoked.slice(0, 20)}`)];
 
   expect(answers.map(({ statusCode }) => statusCode)).toEqual([410, 410, 410]);
-  expect(answers.map(({ body }) => /Its time is over|was withdrawn|cut off/.exec(body)?.[0])).toEqual([
-    "Its time is over",
+  expect(answers.map(({ body }) => /It has expired|was withdrawn|is incomplete/.exec(body)?.[0])).toEqual([
+    "It has expired",
     "was withdrawn",
-    "cut off",
+    "is incomplete",
   ]);
   for (const { body } of answers) expect(body).toContain("nearcrawl sign-in");
 });

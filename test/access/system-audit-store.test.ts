@@ -49,7 +49,7 @@ it("a crawler that is not believed any more", async () => {
   await trust.doubtProbes({ crawlerId, words: "too fast", now: worldNow });
 
   expect(await noted()).toEqual([
-    "coordinator (coordinator) crawler-distrusted crawler 1: crawler 1 is not trusted any more, and it keeps its subnets: its pages differed.",
+    "coordinator (coordinator) crawler-distrusted crawler 1: crawler 1 is no longer trusted, and it keeps its subnets: its pages differed.",
     "coordinator (coordinator) crawler-probes-doubted crawler 1: crawler 1's probe reports are no longer trusted: too fast.",
   ]);
 });
@@ -73,7 +73,7 @@ it("moves that were made, and those that failed", async () => {
 
   expect(await noted()).toEqual([
     "coordinator (coordinator) crawler-move-failed athens: athens was not moved to the host of tokyo: nothing happened.",
-    "coordinator (coordinator) crawler-moved athens: athens has moved to the host of tokyo, which is no crawler any more.",
+    "coordinator (coordinator) crawler-moved athens: athens has moved to the host of tokyo, which no longer exists.",
   ]);
 });
 
@@ -92,10 +92,10 @@ it("opt-outs: asked for with the form, confirmed by the site, lapsed", async () 
   await optOuts.lapse(new Date(worldNow.getTime() + 365 * 86_400_000));
 
   expect(await noted()).toEqual([
-    "anybody (page) opted-out www.example.org: Somebody asked with the form to leave www.example.org alone.",
-    "coordinator (coordinator) opt-out-confirmed www.example.org: www.example.org has confirmed in its DNS that it opted out, and is left alone for good.",
-    "anybody (page) opted-out old.example.org: Somebody asked with the form to leave old.example.org alone.",
-    "coordinator (coordinator) opt-outs-lapsed null: 1 that nobody confirmed in time hold no longer.",
+    "anybody (page) opted-out www.example.org: Somebody opted www.example.org out with the form.",
+    "coordinator (coordinator) opt-out-confirmed www.example.org: www.example.org confirmed its opt-out in its DNS: it is permanent.",
+    "anybody (page) opted-out old.example.org: Somebody opted old.example.org out with the form.",
+    "coordinator (coordinator) opt-outs-lapsed null: 1 lapsed: nobody confirmed in time.",
   ]);
 });
 

@@ -9,7 +9,7 @@ describe("a cursor", () => {
   it.each(["-1", "1.5", "1e9", "0x10", "12345678901234567", "٣", "now!", "x".repeat(10_000)])(
     "%j is none, and said so in few words",
     (text) => {
-      expect(() => readSince(text)).toThrow(/^since: .{1,120}is no cursor/);
+      expect(() => readSince(text)).toThrow(/^since: .{1,120}is not a cursor/);
     },
   );
 
@@ -26,16 +26,16 @@ describe("a cursor", () => {
 
 describe("a query", () => {
   it.each(["0", "1001", "-1", "1.5", "NaN", "Infinity", "9".repeat(400)])("has no limit of %j", (limit) => {
-    expect(() => query({ limit })).toThrow(/is no whole number from 1 to 1000/);
+    expect(() => query({ limit })).toThrow(/is not a whole number from 1 to 1000/);
   });
 
   it.each([
-    [{ host: "a.example/x" }, /is no host name/],
-    [{ host: "a\u0000.example" }, /is no host name/],
-    [{ host: "\ud800.example" }, /is no host name/],
+    [{ host: "a.example/x" }, /is not a host name/],
+    [{ host: "a\u0000.example" }, /is not a host name/],
+    [{ host: "\ud800.example" }, /is not a host name/],
     [{ host: `${"a".repeat(100_000)}.example` }, /^host: .{1,150}$/],
-    [{ prefix: "javascript:alert(1)" }, /is no beginning of URLs/],
-    [{ host: "b.example", prefix: "http://a.example/" }, /nothing fits both/],
+    [{ prefix: "javascript:alert(1)" }, /is not a URL prefix/],
+    [{ host: "b.example", prefix: "http://a.example/" }, /nothing matches both/],
     [{ kind: "changed,constructor" }, /"constructor" is none of/],
     [{ dset: ".gr ".repeat(2000) }, /^dset: /],
   ])("%j is refused with the value, in few words", (changed, words) => {

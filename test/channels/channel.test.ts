@@ -52,7 +52,7 @@ describe("a pattern", () => {
   });
 
   it("has bounds: its length, its beginning, its characters", () => {
-    expect(parseUrlPattern("x".repeat(301))).toContain("300 are possible");
+    expect(parseUrlPattern("x".repeat(301))).toContain("at most 300 are allowed");
     expect(parseUrlPattern("docs/")).toContain("must begin with / or *");
     expect(parseUrlPattern("/ä")).toContain("%20");
   });
@@ -78,7 +78,7 @@ describe("a channel", () => {
       leftOut(channel, { url: `http://a.example/docs/${path}`, depth });
 
     expect([why("", 0), why("x.html", 2)]).toEqual([null, null]);
-    expect(why("old/x.html", 1)).toBe("its filter leaves /docs/old/ out");
+    expect(why("old/x.html", 1)).toBe("its filter skips /docs/old/");
     expect(why("x.html", 3)).toBe("it is 3 links from a seed, and the channel goes 2 deep");
     expect(why("x.pdf", 1)).toBe("none of its filters includes it");
   });
@@ -88,11 +88,11 @@ describe("settings that contradict each other are refused with the values", () =
   it.each([
     [
       { seeds: ["http://a.example/news/"] },
-      "seed http://a.example/news/: it is outside of the channel (/docs/)",
+      "seed http://a.example/news/: it is outside the channel (/docs/)",
     ],
     [
       { seeds: ["http://a.example/docs/x"], exclude: ["/docs/x"] },
-      "seed http://a.example/docs/x: it would never be fetched, its filter leaves /docs/x out",
+      "seed http://a.example/docs/x: it would never be fetched, its filter skips /docs/x",
     ],
     [
       { include: ["/docs/a/"], exclude: ["/docs/a/"] },
@@ -103,7 +103,7 @@ describe("settings that contradict each other are refused with the values", () =
       "include /docs/a/b: exclude /docs/a holds all of it, so nothing is left",
     ],
     [{ exclude: ["/*"] }, "exclude /*: it holds the whole channel, so nothing is left"],
-    [{ include: ["/news/"] }, "include /news/: it is outside of the channel (/docs/)"],
+    [{ include: ["/news/"] }, "include /news/: it is outside the channel (/docs/)"],
     [
       { prefixes: ["a.example/", "a.example/docs/"] },
       "directories: / holds /docs/ already; name one of them",
@@ -112,10 +112,10 @@ describe("settings that contradict each other are refused with the values", () =
       { prefixes: ["a.example/docs/", "a.example/docs/"] },
       "directories: /docs/ holds /docs/ already; name one of them",
     ],
-    [{ maxDepth: 0 }, "max-depth 0: seeds alone are crawled then, and there is none"],
+    [{ maxDepth: 0 }, "max-depth 0: then only seeds are crawled, and there are none"],
     [
       { maxDepth: 0, seeds: ["http://a.example/docs/"], include: ["/docs/x"] },
-      "max-depth 0: no link is followed then, so include /docs/x has no effect",
+      "max-depth 0: then no link is followed, so include /docs/x has no effect",
     ],
   ])("%j", (changed, fault) => {
     expect(faults(changed)).toEqual([fault]);
@@ -140,7 +140,7 @@ describe("settings that contradict each other are refused with the values", () =
     };
 
     expect(() => rules(wrong)).toThrow(
-      /no directory: it must end with \/.*\n.*no host or directory.*\n.*no URL of the web.*\n.*must begin with \/ or \*.*\n.*max-depth 1\.5/s,
+      /not a directory: it must end with \/.*\n.*not a host or directory.*\n.*not a web URL.*\n.*must begin with \/ or \*.*\n.*max-depth 1\.5/s,
     );
     expect(() => rules({ seeds: ["http://b.example/docs/"] })).toThrow("these are of a.example, b.example");
     expect(() => rules({ prefixes: Array(51).fill("a.example/") })).toThrow("51 directories: at most 50");

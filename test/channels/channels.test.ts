@@ -61,8 +61,8 @@ test("a host, and the coordinator, have no more channels than can be read with e
   await fill("b.example", 49_800);
   const ofAll = await createChannelStore(world.pool).add(rules({ prefixes: ["c.example"] }), noon);
 
-  expect(ofHost).toEqual(["a.example has 200 channels already, as many as a host may have"]);
-  expect(ofAll).toEqual(["there are 50000 channels, as many as there may be: remove one first"]);
+  expect(ofHost).toEqual(["a.example has 200 channels already, the maximum for a host"]);
+  expect(ofAll).toEqual(["there are 50000 channels, the maximum: remove one first"]);
 });
 
 test("what the frontier had before is refused with the reason, and due again when the channel goes", async () => {
@@ -76,7 +76,7 @@ test("what the frontier had before is refused with the reason, and due again whe
 
   expect(leased.sort()).toEqual([root, at("/docs/1")]);
   expect(why).toEqual([
-    { last_outcome: "outside-channel", last_reason: `channel ${channelId}: its filter leaves /old/ out` },
+    { last_outcome: "outside-channel", last_reason: `channel ${channelId}: its filter skips /old/` },
   ]);
   expect((await statesOf())["/old/1"]).toBe("due");
 });

@@ -85,7 +85,7 @@ it("an operator adds one with the form, and gets it back with what is wrong", as
   });
 
   expect(wrong.statusCode).toBe(422);
-  expect(wrong.body).toContain("seed http://b.example/news/: it is outside of the channel (/docs/)");
+  expect(wrong.body).toContain("seed http://b.example/news/: it is outside the channel (/docs/)");
   expect(wrong.body).toContain(">http://b.example/news/</textarea>");
   expect([right.statusCode, right.headers.location]).toEqual([303, "/channels"]);
 });

@@ -26,7 +26,7 @@ describe("claims", () => {
       /192\.0\.2\.0\/24 is a block of addresses and \.gr a domain set: .* one kind or the other/,
     ],
     [["lang:el"], /"lang:el" names a language/],
-    [["300.0.0.0/8"], /"300\.0\.0\.0\/8" is no block of addresses/],
+    [["300.0.0.0/8"], /"300\.0\.0\.0\/8" is not an address block/],
     [["gr"], /"gr" is one word: write \.gr/],
     [[], /it names nothing/],
   ])("%j is refused with the reason", (texts, reason) => {
@@ -152,7 +152,7 @@ describe("settings of a parent", () => {
 
   it.each([
     [{ url: "http://top.example" }, {}, /parent\.url: "http:\/\/top\.example" must be https:/],
-    [{ key: "secret" }, {}, /parent\.key: is no key of nearcrawl coordinators invite/],
+    [{ key: "secret" }, {}, /parent\.key: is not a key from nearcrawl coordinators invite/],
     [{ owns: [] }, {}, /parent\.owns: must name a domain set/],
     [
       { owns: [".gr", "192.0.2.0/24"] },

@@ -165,7 +165,7 @@ describe("what a child sends", () => {
     other.release();
 
     expect(second.status).toBe(429);
-    expect(second.body.error?.message).toMatch(/in hand already/);
+    expect(second.body.error?.message).toMatch(/being processed/);
     expect((await first).status).toBe(200);
     expect((await send([entry(2, "http://y.com/")])).status).toBe(200);
   });

@@ -73,7 +73,7 @@ it("what an operator's invitation says goes into the child's settings, and URLs 
   };
   expect(await ask("A".repeat(43))).toMatchObject({
     type: "unreachable",
-    words: expect.stringMatching(/another TLS key/),
+    words: expect.stringMatching(/its TLS key .* is not the one in parent.certificatePin/),
   });
   expect(await ask(null)).toMatchObject({
     type: "unreachable",

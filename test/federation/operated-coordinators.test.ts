@@ -120,7 +120,7 @@ describe("nearcrawl coordinators", () => {
     expect(JSON.parse(listed.out).children).toMatchObject([{ name: "athens" }]);
     expect([made, again, listed, removed, gone].map(({ code }) => code)).toEqual([0, 2, 0, 0, 3]);
     expect(again.err).toBe(
-      'nearcrawl: There is a coordinator "athens" already: take another name, or remove it first.\n',
+      'nearcrawl: There is a coordinator "athens" already: choose another name, or remove it first.\n',
     );
     expect((await audited()).map((line) => line.replace(/ by .*/, ""))).toEqual([
       "coordinator-invited athens",

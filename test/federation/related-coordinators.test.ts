@@ -92,7 +92,7 @@ describe("who may be below whom", () => {
     await top.store.remove("greek");
 
     expect(await greek.turn()).toBe("failed");
-    expect(await failureOf(low)).toMatch(/^it refuses: this key opens nothing/);
+    expect(await failureOf(low)).toMatch(/^it refuses: this key is invalid/);
   });
 });
 
@@ -112,7 +112,7 @@ describe("a parent that is away", () => {
 
     expect(fetched).toEqual(["http://a.gr/", "http://b.gr/"]);
     expect(outcomes).toEqual(["failed", "failed", "failed"]);
-    expect(await failureOf(low)).toMatch(/^it is not reached: .*ECONNREFUSED/);
+    expect(await failureOf(low)).toMatch(/^it is unreachable: .*ECONNREFUSED/);
     expect(child.nextMs()).toBe(20_000);
     expect(await low.waiting()).toBe(1);
     await top.listenAgain();

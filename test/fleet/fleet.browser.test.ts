@@ -43,12 +43,12 @@ describe.skipIf(executable === null)("the fleet in a browser", { timeout: 90_000
   it("an operator adds a partner, sees the line this once, and finds the invitation in the fleet", async () => {
     await page.goto("/fleet");
     await page.getByRole("link", { name: "Add a partner" }).click();
-    await page.getByLabel("Name of the crawler").fill("oslo");
-    await page.getByLabel("Pages per day at most").fill("5000");
+    await page.getByLabel("Crawler name").fill("oslo");
+    await page.getByLabel("Maximum pages per day").fill("5000");
     await page.getByRole("button", { name: "Invite" }).click();
 
     expect(await page.locator("h1").textContent()).toBe("oslo is invited");
-    const letter = await page.getByLabel("The letter with the line").inputValue();
+    const letter = await page.getByLabel("The letter with the command").inputValue();
     expect(letter).toContain("node nearcrawl-crawler.mjs join -");
     expect(letter).toContain(await page.locator("#token").textContent());
     await looksRight(page, "fleet-invited");
@@ -67,7 +67,7 @@ describe.skipIf(executable === null)("the fleet in a browser", { timeout: 90_000
     expect(await page.locator(".said").textContent()).toContain("its subnets go to others");
     expect(await page.locator(".verdict").textContent()).toContain("as an operator asked");
     await page.getByRole("button", { name: "Resume" }).click();
-    expect(await page.locator(".said").textContent()).toContain("is taken back");
+    expect(await page.locator(".said").textContent()).toContain("is back and gets");
     expect(await page.locator("#log td").allTextContents()).toContain("anna");
   });
 

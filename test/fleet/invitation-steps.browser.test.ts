@@ -73,7 +73,7 @@ describe.skipIf(executable === null)("an invitation, watched", { timeout: 120_00
         .evaluateAll((found) => found.map((one) => one.getAttribute("datetime") ?? ""));
       expect(times.length).toBe(5);
       expect(times).toEqual(times.toSorted());
-      expect(await page.locator("h1").textContent()).toBe("athens crawls");
+      expect(await page.locator("h1").textContent()).toBe("athens is crawling");
       expect(site.takeFaults()).toEqual([]);
     });
   });

@@ -1,4 +1,4 @@
-/** How far an invitation is, step by step, and what is in the way of the next. */
+/** How far an invitation is, step by step, and what blocks the next. */
 import { expect, it } from "vitest";
 import { type InvitationFacts, invitationProgress } from "#coordinator/fleet/invitation-steps";
 
@@ -17,7 +17,7 @@ const done = (facts: InvitationFacts) =>
     .map(({ name }) => name);
 
 it.each([
-  ["fresh", fresh, [], /has not run the line yet/],
+  ["fresh", fresh, [], /has not run the command yet/],
   ["downloaded", downloaded, ["downloaded"], /token has not been used/],
   ["joined", joined, ["downloaded", "checked", "joined"], /was not started/],
   [
@@ -32,7 +32,7 @@ it.each([
     ["downloaded", "checked", "joined"],
     /it waits for a release/,
   ],
-  ["running", running, ["downloaded", "checked", "joined", "running"], /is being measured/],
+  ["running", running, ["downloaded", "checked", "joined", "running"], /connected and measuring/],
   [
     "running with subnets",
     { ...running, hasSubnets: true },
@@ -65,7 +65,7 @@ it("ends with the first page, and when nothing more can come of it", () => {
   expect(over.map(({ isOver }) => isOver)).toEqual([true, true, true]);
   expect(over.map(({ waitsFor }) => waitsFor)).toEqual([
     expect.stringContaining("withdrawn"),
-    expect.stringContaining("ran out"),
+    expect.stringContaining("expired"),
     expect.stringContaining("fleet reinvite athens"),
   ]);
 });

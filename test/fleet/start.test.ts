@@ -225,7 +225,7 @@ describe("what is changed", () => {
 
     expect(refused.statusCode).toBe(409);
     expect(refused.body).toContain("ask an operator");
-    expect(page).toContain("An operator takes it back");
+    expect(page).toContain("An operator resumes it");
   });
 
   it("an invitation by the form is shown once, with the line, and withdrawn", async () => {
@@ -238,7 +238,7 @@ describe("what is changed", () => {
     const twice = await post(`/api/fleet/invitations/${listed.invitationId}/revoke`);
 
     expect([made.statusCode, made.headers["cache-control"]]).toEqual([201, "no-store"]);
-    expect(made.body).toContain("shown this once");
+    expect(made.body).toContain("shown only once");
     expect(made.body).toContain("node nearcrawl-crawler.mjs join -");
     expect([again.statusCode, again.body.includes('value="5000"')]).toEqual([409, true]);
     expect([wrong.statusCode, wrong.body.includes('value="No Name"')]).toEqual([400, true]);
@@ -288,7 +288,7 @@ describe("what is changed", () => {
       ...[303, 200, 422, 404, 303],
     ]);
     expect(page).toContain(".jp or lang:ja");
-    expect(page).toContain("slow down: there is little for it to do");
+    expect(page).toContain("slow down: it has little to do");
     expect(byApi.json()).toMatchObject({ operator: [".jp", "not .com"], before: [".jp", "lang:ja"] });
     expect(wrong.body).toContain("the domain set has both .jp and not .jp");
     expect((await changes())[0]).toMatchObject({ action: "crawler-domain-sets-given", target: "tokyo" });
@@ -299,9 +299,9 @@ describe("what is changed", () => {
 
     expect(page.body).toMatch(/Its <strong>1 subnet<\/strong> goes to others now, without waiting for it:/);
     expect(page.body).toMatch(/Drain: hand over first.*Its <strong>1 subnet<\/strong> goes to others:/s);
-    expect(page.body).toContain("1 subnet: to whoever turns out to be nearest, measured again");
+    expect(page.body).toContain("1 subnet: to the nearest crawler, after new measurements");
     expect(page.body).toContain(
-      '2 subnets: to <a href="/crawlers/berlin">berlin</a>, the next best that measured them and has room',
+      '2 subnets: to <a href="/crawlers/berlin">berlin</a>, the next nearest with capacity, as measured',
     );
     expect((await crawler("athens", "revoked_at")).revoked_at).toBeNull();
   });
@@ -353,7 +353,7 @@ describe("what is changed", () => {
     const statuses = [lifted, closed, wrong].map(({ statusCode }) => statusCode);
     expect([optOut.state, ...statuses]).toEqual(["confirmed", 303, 303, 400]);
     expect(page).toContain("too &lt;b&gt;fast&lt;/b&gt;");
-    expect(warned).toContain("co.uk is a public suffix: the sites of many people lie below it");
+    expect(warned).toContain("co.uk is a public suffix: many people");
     const done = (await changes()).slice(0, 5).map(({ action }) => action);
     expect(done).toEqual(["opted-out", "complaint-closed", "complaint-added", "opt-out-lifted", "opted-out"]);
   });

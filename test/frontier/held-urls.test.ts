@@ -195,7 +195,7 @@ describe("who asks for a held URL", () => {
     const [followed] = await store.urls(submissionId, { after: 0, limit: 10, now: noon });
 
     expect(answers).toMatchObject([{ answer: "known", reason: null }]);
-    expect(followed).toMatchObject({ state: "held", words: "it waits until its host's budget grows" });
+    expect(followed).toMatchObject({ state: "held", words: "held until its host's budget grows" });
   });
 
   it("sees it among the links of the page that named it", async () => {

@@ -65,7 +65,7 @@ describe("a submission", () => {
 
     expect([answer.status, await answer.json()]).toEqual([
       202,
-      { words: "taken when the key's file was seen", taken: 2, dropped: 0 },
+      { words: "accepted once the key's file has been checked", taken: 2, dropped: 0 },
     ]);
     expect(held.taken.indexnow).toBe(0);
     expect(first).toEqual([`/${key}.txt`]);
@@ -107,15 +107,15 @@ describe("a submission", () => {
 
     expect([keys, taken.indexnow]).toEqual([{ good: 0, wrong: 1 }, 0]);
     expect(refused.status).toBe(403);
-    expect((await told(refused)).error.message).toContain("its file holds something else");
+    expect((await told(refused)).error.message).toContain("its file contains something else");
     expect(await one("select count(*)::int as n from frontier_url where url like '%/new'")).toEqual({ n: 0 });
     expect(later.status).toBe(202);
     expect((await record())?.dropped).toBe(3);
   });
 
   it.each([
-    ["is not there", 404, "its file is answered with status 404"],
-    ["is a page", 200, "its file holds something else"],
+    ["is not there", 404, "its file returned status 404"],
+    ["is a page", 200, "its file contains something else"],
   ])("whose key file %s is one of a wrong key", async (_what, status, words) => {
     await site.begin({ "/": page("front"), ...(status === 200 ? { [`/${key}.txt`]: page(key) } : {}) });
     await site.post(submission(["/"]));
@@ -156,7 +156,7 @@ describe("a submission", () => {
       422,
       "keyLocation: a file has no query",
     ]);
-    expect((await told(outside)).error.message).toContain("urlList.1: it lies outside of the key's folder");
+    expect((await told(outside)).error.message).toContain("urlList.1: it is outside the key's folder");
   });
 
   it("that is malformed, too large or of another host is refused and leaves nothing", async () => {
@@ -196,7 +196,7 @@ describe("what is not ours", () => {
 
     expect([answer.status, (await told(answer)).words]).toEqual([
       202,
-      "this host is not crawled here, and nothing is kept",
+      "this host is not crawled here, and nothing is stored",
     ]);
     expect(tables).toEqual({ n: "0" });
     expect(await one("select count(*)::int as n from frontier_host")).toEqual({ n: 1 });
@@ -364,10 +364,10 @@ it("is shown the same on its page, by the API, by the command, and in who", asyn
   const { schemas } = describeApi().components as { schemas: Record<string, JsonSchema> };
   expect(faultsOf(json.json(), { $ref: "#/components/schemas/HintsAnswer" }, schemas)).toEqual([]);
   expect(json.json().hosts[0]).toMatchObject({ host: "site.localhost", received: 1, waiting: 1, trust: 1 });
-  expect(shown.body).toContain("heard in full");
-  expect(text).toMatch(/site\.localhost +indexnow +1 +0 +0 +0 +0 +1 +heard in full/);
+  expect(shown.body).toContain("full daily limit");
+  expect(text).toMatch(/site\.localhost +indexnow +1 +0 +0 +0 +0 +1 +full daily limit/);
   expect(whoText(who.json())).toContain(
-    "hints by indexnow: 1 URL received, 0 taken, 0 right, 0 wrong; heard in full",
+    "hints by indexnow: 1 URL received, 0 accepted, 0 right, 0 wrong; full daily limit",
   );
   expect(whoText(who.json())).toContain("….txt: good");
   for (const told of [shown.body, json.body, text, who.body]) expect(told).not.toContain(`${key}.txt: `);

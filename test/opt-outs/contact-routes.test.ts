@@ -65,9 +65,9 @@ describe("the form that takes a site out", () => {
     expect(page).toContain('method="post" action="/about-crawler/opt-out#opt-out"');
     expect(page).not.toContain("<script>");
     expect(answer.status).toBe(200);
-    expect(taken).toContain("www.example.org is taken out");
+    expect(taken).toContain("www.example.org has opted out");
     for (const words of [page, taken])
-      expect(words).toContain("Only crawlers of an old release cannot be told");
+      expect(words).toContain("Only crawlers with an old release cannot be stopped");
     expect(taken).toContain("it ends on 2026-03-31");
     expect(taken).toMatch(/_nearcrawl\.www\.example\.org\. TXT "opt-out=[\w-]{22}"/);
   });

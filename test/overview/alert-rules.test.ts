@@ -286,7 +286,7 @@ it("jobs are named with what they said last, and are nobody's fault while the da
   const full = fault("the database cannot be written: its disk is full", 1);
 
   expect(alertsOf({ ...well, own })[0]).toMatchObject({
-    words: 'Jobs that fail whenever they run: apply-links (7 times: relation "link_outbox" is gone, 42P01).',
+    words: 'Jobs that keep failing: apply-links (7 times: relation "link_outbox" is gone, 42P01).',
     targets: [expect.stringMatching(/^apply-links /)],
   });
   expect(alertsOf({ ...well, own: { ...own, unwritable: full } }).map(({ name }) => name)).toEqual([
@@ -303,7 +303,7 @@ it("a job may take as long as is usual for it, or many times its interval", () =
 
   expect(alertsOf({ ...well, own: { ...healthy, jobs } })).toEqual([]);
   expect(alertsOf({ ...well, own: { ...healthy, jobs: late } })[0]?.words).toBe(
-    "Jobs that do not come to an end: rank-pages (for 12 hours), keep-search (for 21 minutes).",
+    "Jobs that do not finish: rank-pages (for 12 hours), keep-search (for 21 minutes).",
   );
 });
 
@@ -337,10 +337,10 @@ it("without the database a coordinator tells what it knows of itself, and what i
 
 it("a disk that is nearly full is told however slowly it fills, one that empties is not", () => {
   expect(alertsOf({ ...well, disk: { freeBytes: 1.9e9, lostBytesPerDay: null } })[0]?.words).toBe(
-    "1.90 GB are left for the database.",
+    "1.90 GB left for the database.",
   );
   expect(alertsOf({ ...well, disk: { freeBytes: 3e9, lostBytesPerDay: 2e9 } })[0]?.words).toBe(
-    "3.00 GB are left for the database; at the pace of the last day (2.00 GB a day) it is full in 36 hours.",
+    "3.00 GB left for the database; at the pace of the last day (2.00 GB per day) it is full in 36 hours.",
   );
   expect(alertsOf({ ...well, disk: { freeBytes: 3e9, lostBytesPerDay: -1e9 } })).toEqual([]);
 });
@@ -389,10 +389,10 @@ it("the critical stand first", () => {
 it("an archive that fails is told at once, and a backup that is gone as such", () => {
   const words = (backup: AlertFacts["backup"]) => alertsOf({ ...well, ...(backup && { backup }) })[0]?.words;
 
-  expect(words({ ...copy, lastMs: null })).toBe("There is no backup of the database any more.");
+  expect(words({ ...copy, lastMs: null })).toBe("No backup of the database is left.");
   expect(words({ ...copy, warnAfterHours: 24 * 7, lastMs: nowMs - 3 * dayMs })).toBeUndefined();
   expect(words({ ...copy, kind: "archive", isFailing: true })).toMatch(/fails to archive its log/);
-  expect(words({ ...copy, kind: "archive", lastMs: null })).toMatch(/has archived nothing of its log yet/);
+  expect(words({ ...copy, kind: "archive", lastMs: null })).toMatch(/has archived none of its log yet/);
   expect(words(undefined)).toBeUndefined();
 });
 

@@ -28,15 +28,19 @@ describe("a release that moves by itself", () => {
   test("moves on when all who took it have run it for the soak time", () => {
     expect(decided([running, outside])).toEqual({
       type: "advance",
-      words: "1 run it, in good order for 90 of 60 minutes",
+      words: "1 run it, without problems for 90 of 60 minutes",
     });
   });
 
   test.each([
-    ["nobody runs it", [{ ...running, state: null, reportedAt: null, offlineSince: ago(200) }], "nobody"],
+    [
+      "nobody runs it",
+      [{ ...running, state: null, reportedAt: null, offlineSince: ago(200) }],
+      "no crawler runs it",
+    ],
     ["one has run it for too short a time", [running, { ...running, reportedAt: ago(59) }], "for 59 of 60"],
     ["one does not run it yet", [running, { ...running, name: "rome", state: null }], "rome was offered it"],
-    ["it was not offered to anybody", [{ ...running, offeredAt: null, state: null }], "nobody"],
+    ["it was not offered to anybody", [{ ...running, offeredAt: null, state: null }], "no crawler runs it"],
   ] satisfies [string, WatchedCrawler[], string][])("waits while %s", (_, members, words) => {
     expect(decided([...members, outside])).toMatchObject({
       type: "stay",
@@ -68,11 +72,11 @@ describe("a release that moves by itself", () => {
 
     expect(decided([first, outside])).toEqual({
       type: "elsewhere",
-      words: "athens returned from it: it crashed 3 times",
+      words: "athens rolled back from it: it crashed 3 times",
     });
     expect(decided([{ ...first, inStage: false }, second, outside])).toEqual({
       type: "stop",
-      words: "athens returned from it: it crashed 3 times, and 1 more of 2",
+      words: "athens rolled back from it: it crashed 3 times, and 1 more of 2",
     });
     expect(decided([first])).toMatchObject({ type: "stop" });
   });

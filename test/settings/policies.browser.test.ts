@@ -34,7 +34,7 @@ describe.skipIf(executable === null)("policies in a browser", { timeout: 90_000 
 
   const preview = () => page.getByRole("button", { name: "Preview" });
   const lambda = () => page.getByRole("textbox", { name: "λ, what a probe must save" });
-  const lease = () => page.getByRole("textbox", { name: "Length of a lease" });
+  const lease = () => page.getByRole("textbox", { name: "Lease duration" });
   const text = async (selector: string) => (await page.locator(selector).first().textContent())?.trim();
 
   it("shows what would change before it is saved, then holds it, and takes it back", async () => {
@@ -56,8 +56,8 @@ describe.skipIf(executable === null)("policies in a browser", { timeout: 90_000 
     expect(await text("table tbody tr")).toContain("news sites");
     await looksRight(page, "policies-changed");
 
-    await page.getByRole("button", { name: "Take back version 1" }).click();
-    expect(await text("h1")).toBe("Take back version 1");
+    await page.getByRole("button", { name: "Revert version 1" }).click();
+    expect(await text("h1")).toBe("Revert version 1");
     await page.getByRole("button", { name: "Save" }).click();
     expect(await lambda().inputValue()).toBe("2");
     expect(await page.locator("table tbody tr").count()).toBe(2);
@@ -101,6 +101,6 @@ describe.skipIf(executable === null)("policies in a browser", { timeout: 90_000 
 
     await page.getByRole("button", { name: "Save" }).click();
 
-    expect(await text('[role="alert"]')).toContain("ben has changed trust.share meanwhile (version 3)");
+    expect(await text('[role="alert"]')).toContain("ben has changed trust.share in the meantime (version 3)");
   });
 });

@@ -27,7 +27,7 @@ test("bounds that exclude each other, intervals beyond them and totals without e
     expect.stringContaining("nothing is left to divide"),
   ]);
   expect(faults({ strategy: "iir", total: "capacity" })).toEqual([
-    expect.stringContaining("without effect under recrawl.strategy iir"),
+    expect.stringContaining("no effect under recrawl.strategy iir"),
   ]);
   expect(faults({ strategy: "optimal", total: "capacity", intervalHours: 2000 })).toEqual([]);
 });

@@ -87,7 +87,7 @@ it("refuses who has not seen the latest change, and names who made it", async ()
 
   expect(late.statusCode).toBe(409);
   expect(late.json().error.message).toContain(
-    "token ci has changed delegation.lambdaMs meanwhile (version 1)",
+    "token ci has changed delegation.lambdaMs in the meantime (version 1)",
   );
   expect((await policyNamed("probe.tries")).value).toBe(6);
 });
@@ -202,7 +202,7 @@ it("shows staff the policies without forms and says why; nobody else's form chan
     await send(operator, operator.formToken),
   ];
 
-  expect(page.body).toContain("Changing them is for operators");
+  expect(page.body).toContain("Only operators can change them");
   expect(mainOf(page.body)).not.toContain('method="post"');
   const full = await app.inject({ url: "/policies", headers: operator.headers });
   expect(full.body.length).toBeLessThan(70_000);

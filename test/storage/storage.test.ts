@@ -153,7 +153,7 @@ it("nearcrawl storage prints the same, with what operators have changed", async 
 
   expect([text.code, json.code]).toEqual([0, 0]);
   expect(text.out).toMatch(/^\S+ \S+ in all tables with their indexes/);
-  expect(text.out).toMatch(/page_fetch .* 2,000 +7 days +2026-02-2\d +a part for each day is dropped/);
+  expect(text.out).toMatch(/page_fetch .* 2,000 +7 days +2026-02-2\d +dropped by day/);
   const answer = JSON.parse(json.out) as StorageAnswer;
   expect(answer.tables.find(({ table }) => table === "page_fetch")?.keptDays).toBe(7);
 });

@@ -32,7 +32,7 @@ describe.skipIf(executable === null)("handing in URLs in a browser", { timeout: 
     await site.withPage({ bypassCSP: true, storageState: storageState(site.base) }, async (page) => {
       await page.goto("/submit");
       const long = `https://www.example.org/${"long-".repeat(60)}`;
-      await page.getByLabel("URLs, one in a line").fill(`${long}\nhttps://new.example.net/\nnonsense`);
+      await page.getByLabel("URLs, one per line").fill(`${long}\nhttps://new.example.net/\nnonsense`);
       await page.getByRole("button", { name: "Submit" }).click();
       await page.getByRole("heading", { name: /^Submission \d+$/ }).waitFor();
       await looksRight(page, "submission");

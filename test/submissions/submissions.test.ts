@@ -59,7 +59,7 @@ test("each URL has its answer and its reason; blank lines and comments count as 
     [1, "known", null],
     [4, "new", null],
     [5, "known", null],
-    [6, "refused", expect.stringMatching(/^channel \d+ leaves it out: its filter leaves \/old\/ out$/)],
+    [6, "refused", expect.stringMatching(/^channel \d+ skips it: its filter skips \/old\/$/)],
     [7, "refused", "only http and https are crawled"],
     [8, "refused", expect.stringContaining("special-purpose address")],
     [9, "refused", "it cannot be parsed as an absolute URL"],
@@ -78,7 +78,7 @@ test("a receipt follows its URLs: looked up, in hand, fetched", async () => {
   const after = await receipt(submissionId, secondsAfterNoon(3));
 
   expect(before).toEqual(["due", "resolving"]);
-  expect(inHand[0]).toEqual(["leased", "north has it in hand"]);
+  expect(inHand[0]).toEqual(["leased", "north is fetching it"]);
   expect(after[0]).toMatchObject({ state: "fetched", lastStatus: 200 });
   expect((await store().find(submissionId))?.fetched).toBe(1);
 });

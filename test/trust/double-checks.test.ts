@@ -486,7 +486,7 @@ describe("a crawler that states another version than the others", () => {
     const report = (await trustReport(world.pool, "owner"))!;
     const [line] = (await trustList(world.pool)).filter(({ crawler }) => crawler === "owner");
     expect(report).toMatchObject({ standing: "unproven", comparisons: { untold: 10, alone: 0, once: 0 } });
-    expect(trustText(report)).toContain("10 of 20 comparisons of its pages came to nothing");
+    expect(trustText(report)).toContain("10 of 20 comparisons of its pages were inconclusive");
     expect(line).toMatchObject({ standing: "unproven", words: expect.stringContaining("10 of 20") });
     expect(await world.rows(`select from crawler_trust where watched_until_page > pages`)).toHaveLength(1);
     expect(world.incidents).toEqual([]);

@@ -112,7 +112,10 @@ describe("probe reports", () => {
     expect(asked).toHaveLength(4);
     expect(denied).toEqual(asked.map((subnetId) => [crawlers[0], subnetId, 7 * 86_400_000]));
     expect(incidents).toMatchObject([
-      { kind: "wrong-probe", words: expect.stringContaining("it won 4 subnets by reports that two others") },
+      {
+        kind: "wrong-probe",
+        words: expect.stringContaining("it won 4 subnets with reports that two others"),
+      },
     ]);
   });
 

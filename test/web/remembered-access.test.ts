@@ -16,7 +16,7 @@ const operator: Visit = {
   actor: { name: "anna", role: "operator", scopes, crawlers: [] },
   ...{ signedInAs: "anna", formToken: "f", said: null },
 };
-const badToken = { status: 401, title: "Not a good token", words: "It opens nothing." };
+const badToken = { status: 401, title: "Invalid token", words: "It opens nothing." };
 
 function newAccess() {
   const world = {

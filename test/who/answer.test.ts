@@ -233,7 +233,7 @@ describe("why something is not being crawled", () => {
 
     const by = `channel ${channel!.channelId} (www.example.org/docs/) leaves it out, since`;
     expect(old.standing[0]).toMatchObject({ code: "outside-channel", stops: true });
-    expect(old.standing[0]?.words).toContain(`No channel admits it: ${by} its filter leaves /docs/old/ out.`);
+    expect(old.standing[0]?.words).toContain(`No channel admits it: ${by} its filter skips /docs/old/.`);
     expect(deep.standing[0]?.words).toContain(
       `${by} it is 6 links from a seed, and the channel goes 5 deep.`,
     );

@@ -20,14 +20,14 @@ const number = boundedInteger(1, 999_999_999);
 
 export function accessCommand(): Command {
   const command = new Command("access")
-    .description("who is signed in to the pages, and which sign-in links are out; end either")
+    .description("who is signed in to the pages, and unused sign-in links; end either")
     .addHelpText(
       "after",
-      "\nA link is made by nearcrawl sign-in, a program's token by nearcrawl operator-token.\nExit codes: 0 done, 1 failed, 2 wrong usage, 3 there is no session or link of that number.\n\nExamples:\n  nearcrawl access list\n  nearcrawl access end 12",
+      "\nnearcrawl sign-in creates links, nearcrawl operator-token creates tokens for programs.\nExit codes: 0 done, 1 failed, 2 wrong usage, 3 there is no session or link with that number.\n\nExamples:\n  nearcrawl access list\n  nearcrawl access end 12",
     );
   command.addCommand(
     withDatabaseOptions(new Command("list"))
-      .description("who is signed in, and which links are out")
+      .description("who is signed in, and the unused sign-in links")
       .action(async (options: DatabaseOptions) => {
         const now = new Date();
         const access = await readDatabase(commandContext(options), async ({ pool }) => ({
@@ -38,7 +38,7 @@ export function accessCommand(): Command {
       }),
   );
   command.addCommand(ending("end", "session", "sign somebody out at once", endSession));
-  command.addCommand(ending("withdraw", "link", "a sign-in link that opens nothing any more", withdraw));
+  command.addCommand(ending("withdraw", "link", "withdraw an unused sign-in link", withdraw));
   return command;
 }
 
@@ -66,14 +66,14 @@ async function endSession(pool: Pool, sessionId: number): Promise<Change | null>
   const session = (await sessions.list(new Date())).find((one) => one.sessionId === sessionId);
   if (!session || (await sessions.end({ sessionId })) === 0) return null;
   const { name, role } = session;
-  const words = `A session of ${name} is ended.`;
+  const words = `A session of ${name} was ended.`;
   return { action: "session-ended", target: name, words, before: { sessionId, role } };
 }
 
 async function withdraw(pool: Pool, linkId: number): Promise<Change | null> {
   const link = await createSignInLinkStore(pool).revoke(linkId, new Date());
   if (link === null) return null;
-  const words = `The link for ${link.name} opens nothing any more.`;
+  const words = `The link for ${link.name} no longer works.`;
   return { action: "sign-in-link-revoked", target: link.name, words, before: { linkId } };
 }
 
@@ -104,14 +104,14 @@ function sessionsText(sessions: readonly Session[]): string {
 }
 
 function linksText(links: readonly SignInLink[]): string {
-  if (links.length === 0) return "no link is out";
+  if (links.length === 0) return "no unused links";
   return formatTable(
     [
       { title: "link", align: "right" },
       { title: "for" },
       { title: "role" },
-      { title: "made by" },
-      { title: "good until (UTC)" },
+      { title: "created by" },
+      { title: "valid until (UTC)" },
     ],
     links.map((one) => [
       String(one.linkId),

@@ -21,21 +21,21 @@ interface AuditOptions extends DatabaseOptions {
 
 export function auditCommand(): Command {
   return withDatabaseOptions(new Command("audit"))
-    .description("every change, by whom and through what, the latest first")
-    .option("--actor <name>", 'by whom: anna, "token ci", "root on db1", coordinator')
-    .option("--action <name>", "what, such as crawler-drained")
-    .option("--target <name>", "about what: a crawler, token, release …")
+    .description("every change, who made it and how, the latest first")
+    .option("--actor <name>", 'actor: anna, "token ci", "root on db1", coordinator')
+    .option("--action <name>", "action, such as crawler-drained")
+    .option("--target <name>", "target: a crawler, token, release …")
     .option("--since <day>", "from this day on (UTC, 2026-03-01)")
     .option("--until <day>", "through this day (UTC)")
     .option(
       "--before <number>",
-      "entries before the one of this number",
+      "only entries before the one with this number",
       boundedInteger(1, Number.MAX_SAFE_INTEGER),
     )
     .option("--limit <n>", "how many", boundedInteger(1, auditLimit.most), auditLimit.usual)
     .addHelpText(
       "after",
-      "\nThe web page: /audit. Exit codes: 0 done, 1 failed, 2 wrong usage, 3 nothing was changed that fits.\n\nExamples:\n  nearcrawl audit\n  nearcrawl audit --target athens\n  nearcrawl audit --actor coordinator --since 2026-03-01 --json",
+      "\nThe web page: /audit. Exit codes: 0 done, 1 failed, 2 wrong usage, 3 no entries match.\n\nExamples:\n  nearcrawl audit\n  nearcrawl audit --target athens\n  nearcrawl audit --actor coordinator --since 2026-03-01 --json",
     )
     .action(async (options: AuditOptions) => await audit(options));
 }
@@ -59,22 +59,22 @@ export function auditText({
   readonly entries: readonly AuditEntry[];
   readonly more: boolean;
 }): string {
-  if (entries.length === 0) return "nothing was changed that fits";
+  if (entries.length === 0) return "no entries match";
   const table = formatTable(
     [
       { title: "when (UTC)" },
-      { title: "by whom" },
-      { title: "through" },
-      { title: "what" },
-      { title: "about" },
-      { title: "in words" },
+      { title: "actor" },
+      { title: "via" },
+      { title: "action" },
+      { title: "target" },
+      { title: "description" },
     ],
     entries.map((entry) => [
       entry.at.toISOString().slice(0, 19).replace("T", " "),
       printable(entry.actor, 40),
       entry.via,
       printable(entry.action, 40),
-      printable(entry.target ?? "all of it", 40),
+      printable(entry.target ?? "everything", 40),
       printable(`${entry.words}${changesText(entry)}`, 300),
     ]),
   );

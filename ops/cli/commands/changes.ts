@@ -47,20 +47,25 @@ export function changesCommand(): Command {
     .description("list the pages that were new, changed or gone when they were fetched")
     .option(
       "--since <cursor>",
-      "what came after it: a number that an answer ended with, earliest, or now (default: the latest changes)",
+      "changes after it: the number at the end of an answer, earliest, or now (default: the latest changes)",
     )
     .option(
       "--follow",
-      "go on with what comes, one change a line, until Ctrl-C (without --since: from now on)",
+      "keep printing new changes, one per line, until Ctrl-C (without --since: from now on)",
     )
-    .option("--host <name>", "of this host alone")
-    .option("--prefix <url>", "of URLs that begin so, with scheme and host")
-    .option("--dset <set>", 'of hosts and languages of a domain set: ".gr", "example.org lang:el"')
+    .option("--host <name>", "only of this host")
+    .option("--prefix <url>", "only URLs with this prefix, including scheme and host")
+    .option("--dset <set>", 'only hosts and languages of a domain set: ".gr", "example.org lang:el"')
     .option("--kind <kinds>", `with commas: ${changeKinds.join(", ")}`)
-    .option("--limit <n>", "changes at most", boundedInteger(1, changesLimit.most), changesLimit.usual)
+    .option(
+      "--limit <n>",
+      "maximum number of changes",
+      boundedInteger(1, changesLimit.most),
+      changesLimit.usual,
+    )
     .addHelpText(
       "after",
-      "\nWhere a text changed, [-these words-] were removed and {+these+} added.\nWith --follow and --json each change is a line of JSON, and its number is the cursor behind it.\nThe web page: /changes. Exit codes: 0 done, 1 failed, 2 wrong usage, or a cursor that is too old or unknown, 3 nothing changed that fits, 130 interrupted.\n\nExamples:\n  nearcrawl changes --host www.example.org\n  nearcrawl changes --since 4711 --kind changed,gone --json\n  nearcrawl changes --follow --prefix https://www.example.org/docs/",
+      "\nWhere a text changed, [-these words-] were removed and {+these+} added.\nWith --follow and --json each change is a line of JSON, and its number is the cursor after it.\nThe web page: /changes. Exit codes: 0 done, 1 failed, 2 wrong usage, or a cursor that is too old or unknown, 3 no changes match, 130 interrupted.\n\nExamples:\n  nearcrawl changes --host www.example.org\n  nearcrawl changes --since 4711 --kind changed,gone --json\n  nearcrawl changes --follow --prefix https://www.example.org/docs/",
     )
     .action(async (options: ChangesOptions) => await changes(options));
 }
@@ -98,10 +103,10 @@ function changeLine(change: PageChange): string {
 }
 
 export function changesText({ changes, next, more }: Omit<Found, "type">): string {
-  const onwards = `${more ? "more" : "what comes"}: --since ${next}`;
-  if (changes.length === 0) return `nothing changed that fits; ${onwards}`;
+  const onwards = `${more ? "more" : "new ones"}: --since ${next}`;
+  if (changes.length === 0) return `no changes match; ${onwards}`;
   const table = formatTable(
-    [{ title: "when (UTC)" }, { title: "what" }, { title: "page" }, { title: "in words" }],
+    [{ title: "when (UTC)" }, { title: "what" }, { title: "page" }, { title: "details" }],
     changes.map((change) => [
       timeOf(change),
       kindWords[change.kind],

@@ -21,14 +21,14 @@ interface AddOptions extends DatabaseOptions {
 
 export function channelsCommand(): Command {
   const command = new Command("channels")
-    .description("what is crawled of a host, a directory of it or a set of directories: list, add, remove")
+    .description("what is crawled of a host, one of its directories or a set of them: list, add, remove")
     .addHelpText(
       "after",
-      "\nFilters are patterns of path and query: * is anything, a final $ the end; /docs/ is all that begins so.\nWhat lies in no channel is crawled as the scope says. Exit codes: 0 done, 1 failed, 2 wrong usage or settings that contradict each other, 3 there is no such channel.\n\nExamples:\n  nearcrawl channels list\n  nearcrawl channels add https://www.example.org/docs/ --seed https://www.example.org/docs/ --exclude '/docs/old/' --max-depth 5\n  nearcrawl channels remove 3",
+      "\nFilters are patterns of path and query: * is anything, a final $ the end; /docs/ is everything that starts with it.\nWhat is in no channel is crawled as the scope says. Exit codes: 0 done, 1 failed, 2 wrong usage or settings that contradict each other, 3 there is no such channel.\n\nExamples:\n  nearcrawl channels list\n  nearcrawl channels add https://www.example.org/docs/ --seed https://www.example.org/docs/ --exclude '/docs/old/' --max-depth 5\n  nearcrawl channels remove 3",
     );
   command.addCommand(
     withDatabaseOptions(new Command("list"))
-      .description("every channel, with the pages that the index has of it")
+      .description("every channel, with its pages in the index")
       .action(async (options: DatabaseOptions) => {
         const channels = await withStore(options, async (store) => await store.list());
         printAnswer(options, channels.map(toldChannel), channelsText(channels));
@@ -39,14 +39,14 @@ export function channelsCommand(): Command {
     withDatabaseOptions(new Command("add"))
       .argument("<url-prefix...>", "a host, or directories of one host, each ending with /")
       .description(
-        "crawl of these only what the filters say; what was found before and is left out is not asked for again",
+        "crawl of these only what the filters say; URLs found before that they skip are not requested again",
       )
-      .option("--seed <url>", "where to begin, crawled whatever --include says; several times", several, [])
-      .option("--include <pattern>", "crawl only what fits one of them; several times", several, [])
-      .option("--exclude <pattern>", "leave out what fits, included or not; several times", several, [])
+      .option("--seed <url>", "where to start, crawled regardless of --include; repeatable", several, [])
+      .option("--include <pattern>", "crawl only what matches one of them; repeatable", several, [])
+      .option("--exclude <pattern>", "skip what matches, included or not; repeatable", several, [])
       .option(
         "--max-depth <n>",
-        "links from a seed at most (default: as the scope has it)",
+        "maximum links from a seed (default: as the scope says)",
         boundedInteger(0, channelBounds.depth),
       )
       .action(async (prefixes: readonly string[], options: AddOptions) => await add(prefixes, options)),
@@ -54,7 +54,7 @@ export function channelsCommand(): Command {
   command.addCommand(
     withDatabaseOptions(new Command("remove"))
       .argument("<number>", "as listed", boundedInteger(1, 2_147_483_647))
-      .description("crawl it as the scope says; what was left out is due again")
+      .description("crawl it as the scope says; what was skipped is due again")
       .action(async (channelId: number, options: DatabaseOptions) => await remove(channelId, options)),
   );
   return command;
@@ -100,12 +100,12 @@ async function withStore<T>(options: DatabaseOptions, work: (store: ChannelStore
 }
 
 export function channelsText(channels: readonly Channel[]): string {
-  if (channels.length === 0) return "there is no channel; every host is crawled as the scope says";
+  if (channels.length === 0) return "no channels; every host is crawled as the scope says";
   return formatTable(
     [
       { title: "#", align: "right" },
       { title: "what" },
-      { title: "crawled of it" },
+      { title: "what is crawled" },
       { title: "pages", align: "right" },
       { title: "" },
     ],
@@ -114,7 +114,7 @@ export function channelsText(channels: readonly Channel[]): string {
       printable(placeWords(one), 100),
       printable(ruleWords(one), 160),
       one.expectedPages === null ? "–" : one.expectedPages.toLocaleString("en-GB"),
-      one.settled ? "" : "being brought in line",
+      one.settled ? "" : "being applied",
     ]),
   );
 }

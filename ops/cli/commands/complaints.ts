@@ -23,7 +23,7 @@ const mostListed = 500;
 
 export function complaintsCommand(): Command {
   const command = new Command("complaints")
-    .description("reports of trouble with our requests, each with what we had done: add, list, show, close")
+    .description("complaints about our requests, each with what we sent: add, list, show, close")
     .addHelpText(
       "after",
       "\nExit codes: 0 done, 1 failed, 2 wrong usage, 3 there is no such complaint.\n\nExamples:\n  nearcrawl complaints add --target www.example.org --from abuse@isp.example --text 'too fast'\n  nearcrawl complaints list\n  nearcrawl complaints show 12\n  nearcrawl complaints close 12 --words 'answered on 3 March'",
@@ -31,8 +31,8 @@ export function complaintsCommand(): Command {
   command.addCommand(
     withDatabaseOptions(new Command("add"))
       .requiredOption("--target <host-or-range>", "a site, an address or a range")
-      .requiredOption("--from <who>", "who complains, and where to answer")
-      .requiredOption("--text <words>", "what is complained of")
+      .requiredOption("--from <who>", "who complains, and where to reply")
+      .requiredOption("--text <words>", "the complaint")
       .description("record a complaint, with our requests to the target in the last 24 hours")
       .action(async (options: ComplaintsOptions & { target: string; from: string; text: string }) => {
         const target = readTarget(options.target, "networks");
@@ -58,7 +58,7 @@ export function complaintsCommand(): Command {
   command.addCommand(
     withDatabaseOptions(new Command("show"))
       .argument("<number>", "as listed")
-      .description("one complaint, with a paragraph to send on as it stands")
+      .description("one complaint, with a paragraph to forward as is")
       .action(async (number: string, options: ComplaintsOptions) => {
         const found = await withStore(options, (store) => store.find(numberOf(number)));
         if (found === null) notThere(number);
@@ -69,7 +69,7 @@ export function complaintsCommand(): Command {
     withDatabaseOptions(new Command("close"))
       .argument("<number>", "as listed")
       .requiredOption("--words <text>", "how it ended, for the record")
-      .description("close a complaint that was answered")
+      .description("close a complaint")
       .action(async (number: string, options: ComplaintsOptions & { words: string }) => {
         const closed = await changed(options, "complaint-closed", (store) =>
           store.close(numberOf(number), options.words, new Date()),
@@ -100,7 +100,7 @@ async function changed(
     const complaint = await work(createComplaintStore(pool));
     if (complaint === null) return null;
     const { complaintId, target, closingWords } = complaint;
-    const words = `Complaint ${complaintId} about ${target} ${action === "complaint-added" ? "is written down" : "is closed"}.`;
+    const words = `Complaint ${complaintId} about ${target} ${action === "complaint-added" ? "is recorded" : "is closed"}.`;
     await recordCommand(pool, { action, target, words, after: { complaintId, closingWords } });
     return complaint;
   });
@@ -120,7 +120,7 @@ function notThere(number: string): void {
 // Complaints for people: a table, or one of them with the paragraph that can be sent on.
 
 function complaintsText(list: readonly Complaint[]): string {
-  if (list.length === 0) return "nobody complains";
+  if (list.length === 0) return "no open complaints";
   return formatTable(
     [
       { title: "#", align: "right" },
@@ -151,11 +151,11 @@ export function complaintText(complaint: Complaint): string {
     printable(`Complaint ${complaintId} about ${target}, from ${reporter}${from}:`),
     ...words.split("\n").map((line) => `> ${printable(line, 2000)}`),
     "",
-    "To be sent on as it stands:",
+    "To forward as is:",
     "",
     printable(deedsParagraph(complaint), 4000),
     "",
-    partners.length === 0 ? "No crawler of the fleet had asked it for anything." : "Hosted by partners:",
+    partners.length === 0 ? "No crawler of the fleet had sent it a request." : "Hosted by partners:",
     ...partners.map((line) => `  ${printable(line)}`),
     closedAt === null
       ? `Then: nearcrawl complaints close ${complaintId} --words TEXT`

@@ -31,15 +31,15 @@ export function coverageCommand(): Command {
     .option("--channel <number>", "one channel, as listed", boundedInteger(1, mostNumber))
     .option(
       "--submission <number>",
-      "the channels and hosts of the URLs that were handed in with it (nearcrawl urls add)",
+      "the channels and hosts of the URLs submitted with it (nearcrawl urls add)",
       boundedInteger(1, mostNumber),
     )
     .option("--host <name>", "one whole host")
-    .option("--csv", "as CSV, a line for each seed")
-    .option("--limit <n>", "channels or hosts at most", boundedInteger(1, 1000), 1000)
+    .option("--csv", "as CSV, one line per seed")
+    .option("--limit <n>", "maximum channels or hosts", boundedInteger(1, 1000), 1000)
     .addHelpText(
       "after",
-      "\nWithout an option: every channel. A place is complete when everything that was found of it has been asked for; cut by budget where its host has more URLs than it has earned or may have, and by depth where its deepest pages link on.\nExit codes: 0 done, 1 failed, 2 wrong usage, 3 there is no such channel, submission or host, or no channel at all.\n\nExamples:\n  nearcrawl coverage\n  nearcrawl coverage --submission 7 --csv > seeds.csv\n  nearcrawl coverage --host www.example.org",
+      "\nWithout an option: every channel. A place is complete when everything found has been requested; cut by budget if its host has more URLs than it has earned or may have, and by depth if its deepest pages link further.\nExit codes: 0 done, 1 failed, 2 wrong usage, 3 there is no such channel, submission or host, or no channel at all.\n\nExamples:\n  nearcrawl coverage\n  nearcrawl coverage --submission 7 --csv > seeds.csv\n  nearcrawl coverage --host www.example.org",
     )
     .action(async (options: CoverageOptions) => await coverage(options));
 }
@@ -60,7 +60,7 @@ async function coverage(options: CoverageOptions): Promise<void> {
   });
   if (list === null) {
     process.stderr.write(
-      "nearcrawl: nothing is known of that: nearcrawl channels list, nearcrawl urls status\n",
+      "nearcrawl: nothing is known about that: nearcrawl channels list, nearcrawl urls status\n",
     );
     process.exitCode = exitCodes.notFound;
     return;

@@ -34,9 +34,7 @@ import { type DatabaseOptions, readDatabase, withDatabaseOptions } from "../read
 
 export function fleetCommand(): Command {
   const command = new Command("fleet")
-    .description(
-      "the crawlers and what each one has; invite one, drain one, take it back or revoke its access",
-    )
+    .description("the crawlers and what each one has; invite, drain, resume or revoke one")
     .addHelpText(
       "after",
       "\nExit codes: 0 done, 1 failed, 2 wrong usage, 3 there is no crawler of that name.\n\nExamples:\n  nearcrawl fleet list\n  nearcrawl fleet show athens\n  nearcrawl fleet invite --name athens --capacity 50000\n  nearcrawl fleet rotate athens\n  nearcrawl fleet rotate athens --signing-key\n  nearcrawl fleet drain athens\n  nearcrawl fleet resume athens\n  nearcrawl fleet incidents --name athens --since 24h\n  nearcrawl fleet budget athens --pages-per-day 50000\n  nearcrawl fleet domain-sets athens .gr lang:el\n  nearcrawl fleet log athens\n  nearcrawl fleet failures --blame crawler",
@@ -68,13 +66,13 @@ export function fleetCommand(): Command {
   command.addCommand(
     withDatabaseOptions(new Command("drain"))
       .argument("<name>", "the crawler's name")
-      .description("give it no more work and hand its subnets over; it stays so until it is resumed")
+      .description("give it no more work and hand over its subnets, until it is resumed")
       .action(async (name: string, options: DatabaseOptions) => await drain(name, options)),
   );
   command.addCommand(
     withDatabaseOptions(new Command("resume"))
       .argument("<name>", "the crawler's name")
-      .description("take a drained crawler back: it is given what is nearest to it")
+      .description("resume a drained crawler: it gets the subnets nearest to it")
       .action(async (name: string, options: DatabaseOptions) => await resume(name, options)),
   );
   return command;
@@ -92,7 +90,7 @@ async function resume(name: string, options: DatabaseOptions): Promise<void> {
   await change(name, options, {
     action: "crawler-resumed",
     make: async ({ pool }) => await createCrawlerStore(pool).resume(name, new Date()),
-    text: `${name} is taken back and is given what is nearest to it`,
+    text: `${name} is back and gets the subnets nearest to it`,
   });
 }
 
@@ -135,14 +133,14 @@ function domainSetsCommand(): Command {
     .argument("<name>", "the crawler's name", checkedName)
     .argument("[set...]", 'one set each: .gr, "example.org not shop.example.org", ".gr lang:el"')
     .option("--clear", "hosts of every domain again")
-    .description("which domains and languages a crawler may have: shown, or changed")
+    .description("show or change which domains and languages a crawler may have")
     .addHelpText(
       "after",
-      '\nA host must be in one of the sets, and in one of those that the crawler\'s partner names, if any; it is crawled by the nearest crawler that may have it. While no page of a host is known, every language may hold it.\nExit codes: 0 done, 1 failed, 2 wrong usage or sets that cannot be, 3 there is no crawler of that name.\n\nExamples:\n  nearcrawl fleet domain-sets athens\n  nearcrawl fleet domain-sets athens .gr .cy lang:el\n  nearcrawl fleet domain-sets boston "not .gr"\n  nearcrawl fleet domain-sets athens --clear',
+      '\nA host must be in one of the sets, and in one of those that the crawler\'s partner names, if any; it is crawled by the nearest crawler that may have it. While no page of a host is known, every language may hold it.\nExit codes: 0 done, 1 failed, 2 wrong usage or invalid sets, 3 there is no crawler of that name.\n\nExamples:\n  nearcrawl fleet domain-sets athens\n  nearcrawl fleet domain-sets athens .gr .cy lang:el\n  nearcrawl fleet domain-sets boston "not .gr"\n  nearcrawl fleet domain-sets athens --clear',
     )
     .action(async (name: string, sets: readonly string[], options: DomainSetOptions) => {
       if (options.clear === true && sets.length > 0) {
-        throw new UsageError("say which sets, or --clear: not both");
+        throw new UsageError("give sets or --clear, not both");
       }
       if (options.clear !== true && sets.length === 0) await show(name, options);
       else await give(name, sets, options);
@@ -193,11 +191,11 @@ const units = { m: 60_000, h: 3_600_000, d: 86_400_000 } as const;
 function incidentsCommand(): Command {
   return withDatabaseOptions(new Command("incidents"))
     .description(
-      `what was refused and why: by crawler, kind and hour, the latest first (kept for ${incidentDays} days)`,
+      `what was rejected and why, by crawler, kind and hour, the latest first (kept for ${incidentDays} days)`,
     )
     .option("--name <name>", "of this crawler only")
     .option("--kind <kind>", "of this kind only, such as bad-signature")
-    .option("--since <time>", "so long ago at most: 90m, 24h, 7d", timeBack, 7 * units.d)
+    .option("--since <time>", "at most this long ago: 90m, 24h, 7d", timeBack, 7 * units.d)
     .action(async (options: IncidentOptions) => {
       const incidents = await readDatabase(commandContext(options), async ({ pool }) => {
         const { name, kind } = options;
@@ -224,7 +222,7 @@ function incidentsText(incidents: readonly IncidentEntry[]): string {
     ],
     incidents.map(({ lastAt, crawler, kind, count, remoteAddress, words }) => [
       lastAt.toISOString().slice(0, 16).replace("T", " "),
-      crawler ?? "(a stranger)",
+      crawler ?? "(unknown client)",
       kind,
       String(count),
       printable(remoteAddress ?? "", 60),
@@ -244,7 +242,7 @@ function timeBack(text: string): number {
 
 function invitationsCommand(): Command {
   return withDatabaseOptions(new Command("invitations"))
-    .description("the invitations, the latest first, and what became of each")
+    .description("the invitations and their states, the latest first")
     .action(async (options: DatabaseOptions) => {
       const invitations = await readDatabase(
         commandContext(options),
@@ -273,7 +271,7 @@ async function revokeInvitation(which: string, options: DatabaseOptions): Promis
   });
   if (revoked === 0) {
     process.stderr.write(
-      `nearcrawl: no invitation "${which.slice(0, 100)}" can still be used: nearcrawl fleet invitations\n`,
+      `nearcrawl: invitation "${which.slice(0, 100)}" does not exist, or can no longer be used: nearcrawl fleet invitations\n`,
     );
     process.exitCode = exitCodes.notFound;
     return;
@@ -282,15 +280,15 @@ async function revokeInvitation(which: string, options: DatabaseOptions): Promis
 }
 
 function invitationsText(invitations: readonly InvitationRecord[]): string {
-  if (invitations.length === 0) return "nobody was invited: nearcrawl fleet invite --name NAME";
+  if (invitations.length === 0) return "no invitations: nearcrawl fleet invite --name NAME";
   return formatTable(
     [
       { title: "number", align: "right" },
       { title: "crawler" },
       { title: "state" },
-      { title: "made (UTC)" },
+      { title: "created (UTC)" },
       { title: "by" },
-      { title: "good until (UTC)" },
+      { title: "valid until (UTC)" },
       { title: "pages per day", align: "right" },
       { title: "for" },
     ],
@@ -301,8 +299,8 @@ function invitationsText(invitations: readonly InvitationRecord[]): string {
       minuteOf(one.createdAt),
       printable(one.createdBy, 30),
       minuteOf(one.expiresAt),
-      one.pagesPerDay === null ? "its own" : String(one.pagesPerDay),
-      `${one.scopes.includes("crawl") ? "crawling" : "measuring"}${one.renews ? ", new identity" : ""}`,
+      one.pagesPerDay === null ? "partner's" : String(one.pagesPerDay),
+      `${one.scopes.includes("crawl") ? "crawling" : "measuring"}${one.renews ? ", reissued" : ""}`,
     ]),
   );
 }

@@ -18,12 +18,12 @@ interface HintsOptions extends WatchedOptions {
 export function hintsCommand(): Command {
   return withWatch(withDatabaseOptions(new Command("hints")))
     .description(
-      "what sites (IndexNow) and hubs (WebSub) said had changed, by host, and how often they were right",
+      "what sites (IndexNow) and hubs (WebSub) reported as changed, by host, and how often they were right",
     )
     .option("--limit <n>", "hosts at most, the latest first", boundedInteger(1, 1000), 50)
     .addHelpText(
       "after",
-      "\nExit codes: 0 done, 1 failed, 2 wrong usage, 3 no hints came yet, 130 interrupted.\n\nExamples:\n  nearcrawl hints\n  nearcrawl policy set hints.perHostAndDay=50\n  nearcrawl who www.example.org    # its keys and feeds",
+      "\nExit codes: 0 done, 1 failed, 2 wrong usage, 3 no hints yet, 130 interrupted.\n\nExamples:\n  nearcrawl hints\n  nearcrawl policy set hints.perHostAndDay=50\n  nearcrawl who www.example.org    # its keys and feeds",
     )
     .action(async (options: HintsOptions) => await hints(options));
 }
@@ -39,15 +39,15 @@ async function hints(options: HintsOptions): Promise<void> {
 
 export function hintsText({ hosts, feeds, now }: HintsAnswer): string {
   const below = `Feeds that name a hub: ${statesOfFeeds(feeds)}.`;
-  if (hosts.length === 0) return `No hints came yet. Sites send them to /indexnow.\n\n${below}`;
+  if (hosts.length === 0) return `No hints yet. Sites send them to /indexnow.\n\n${below}`;
   const right = (title: string) => ({ title, align: "right" as const });
   const figure = (many: number) => many.toLocaleString("en-GB");
   const table = formatTable(
     [
       { title: "host" },
       { title: "source" },
-      ...["received", "taken", "right", "wrong", "left out", "waiting"].map(right),
-      { title: "heard" },
+      ...["received", "accepted", "right", "wrong", "skipped", "waiting"].map(right),
+      { title: "limit" },
       { title: "last" },
     ],
     hosts.map((one) => [

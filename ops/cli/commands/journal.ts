@@ -42,10 +42,10 @@ export function journalCommand(): Command {
   );
   command.addCommand(
     withFolder(new Command("replay"))
-      .description("put back what the journal of a lost database knows, into this one")
+      .description("restore what the journal of a lost database holds into this one")
       .addHelpText(
         "after",
-        "\nA coordinator does so by itself when its database was restored. By hand: into a new database, from the journal of one that was\nlost without a backup (--folder), or after clocks were put right. What was changed since stays as it is.\n\nExit codes: 0 done, 1 failed, 2 wrong usage, 4 some entries could not be put back.\n\nExample:\n  nearcrawl journal replay --folder /var/lib/nearcrawl/journal/0f8fad5b-d9cb-469f-a165-70867728950e",
+        "\nA coordinator does so by itself when its database was restored. By hand: into a new database, from the journal of one that was\nlost without a backup (--folder), or after clocks were corrected. Later changes stay as they are.\n\nExit codes: 0 done, 1 failed, 2 wrong usage, 4 some entries could not be restored.\n\nExample:\n  nearcrawl journal replay --folder /var/lib/nearcrawl/journal/0f8fad5b-d9cb-469f-a165-70867728950e",
       )
       .action(async (options: JournalOptions) => await replay(options)),
   );
@@ -141,7 +141,7 @@ async function compare(options: JournalOptions): Promise<void> {
     ...unknown.map(({ at, kind, key }) => `not in the database: ${kind} ${printable(key, 100)} of ${at}`),
     ...failed.map(
       ({ kind, key, words }) =>
-        `could not be put back: ${kind} ${printable(key, 100)}: ${printable(words, 200)}`,
+        `could not be restored: ${kind} ${printable(key, 100)}: ${printable(words, 200)}`,
     ),
     differs ? `${folder} and the database differ` : `${entries} entries in ${folder}; the database agrees`,
     `epoch ${epoch?.epoch} since ${epoch?.beganAt.toISOString()}: ${epoch?.words}`,
@@ -167,7 +167,7 @@ async function replay(options: JournalOptions): Promise<void> {
   );
   const failed = done.failed.map(
     ({ kind, key, words }) =>
-      `could not be put back: ${kind} ${printable(key, 100)}: ${printable(words, 200)}`,
+      `could not be restored: ${kind} ${printable(key, 100)}: ${printable(words, 200)}`,
   );
   printAnswer(options, done, [...failed, `${wordsOfReplay(done)}, from ${done.folder}`].join("\n"));
   if (done.failed.length > 0) process.exitCode = exitCodes.alerts;
@@ -175,6 +175,6 @@ async function replay(options: JournalOptions): Promise<void> {
 
 function wordsOfReplay({ replayed, outdated, failed }: Replay): string {
   const kinds = Object.entries(replayed).map(([kind, count]) => `${kind} ${count}`);
-  const rows = kinds.length === 0 ? "nothing to put back" : `put back: ${kinds.join(", ")}`;
+  const rows = kinds.length === 0 ? "nothing to restore" : `restored: ${kinds.join(", ")}`;
   return `${rows}; ${outdated} changed since and left; ${failed.length} failed`;
 }

@@ -27,18 +27,18 @@ export function operatorTokenCommand(): Command {
     .description("tokens for operators' programs: invite, rotate and revoke crawlers over HTTP")
     .addHelpText(
       "after",
-      "\nExit codes: 0 done, 1 failed, 2 wrong usage, or the name is taken, 3 there is no good token of that name.\n\nExamples:\n  nearcrawl operator-token create dashboard --scope fleet-read\n  curl -H 'Authorization: Bearer TOKEN' COORDINATOR/api/fleet/invitations      (its address, as nearcrawl coordinator prints it)\n\nWhat can be asked: /api/openapi.json",
+      "\nExit codes: 0 done, 1 failed, 2 wrong usage, or the name is taken, 3 there is no valid token of that name.\n\nExamples:\n  nearcrawl operator-token create dashboard --scope fleet-read\n  curl -H 'Authorization: Bearer TOKEN' COORDINATOR/api/fleet/invitations      (its address, as nearcrawl coordinator prints it)\n\nWhat can be asked: /api/openapi.json",
     );
   command.addCommand(
     withDatabaseOptions(new Command("create"))
       .argument("<name>", "what it is for; shown wherever it was used", checkedName)
-      .description("make a token and print it this once")
+      .description("create a token and print it, only once")
       .addOption(
-        new Option("--scope <scope...>", "what it is good for")
+        new Option("--scope <scope...>", "what it may do")
           .choices(scopes)
           .default(["fleet-read", "fleet-write"]),
       )
-      .option("--days <days>", "how long it is good", boundedNumber(0.01, 3650), usualDays)
+      .option("--days <days>", "how long it is valid", boundedNumber(0.01, 3650), usualDays)
       .action(async (name: string, options: CreateOptions) => await create(name, options)),
   );
   command.addCommand(
@@ -55,7 +55,7 @@ export function operatorTokenCommand(): Command {
   command.addCommand(
     withDatabaseOptions(new Command("revoke"))
       .argument("<name>", "the token's name")
-      .description("end a token at once")
+      .description("revoke a token at once")
       .action(async (name: string, options: DatabaseOptions) => await revoke(name, options)),
   );
   return command;
@@ -74,11 +74,11 @@ async function create(name: string, options: CreateOptions): Promise<void> {
     return isNew;
   });
   if (!made) {
-    process.stderr.write(`nearcrawl: there is, or was, a token "${name}": take another name\n`);
+    process.stderr.write(`nearcrawl: the name "${name}" is or was in use: choose another\n`);
     process.exitCode = exitCodes.usage;
     return;
   }
-  const text = `the token ${name}, for ${options.scope.join(" and ")}, good until ${expiresAt.toISOString()}; shown this once:\n${token}`;
+  const text = `the token ${name}, for ${options.scope.join(" and ")}, valid until ${expiresAt.toISOString()}; shown only once:\n${token}`;
   printAnswer(options, { name, scopes: options.scope, expiresAt, token }, text);
 }
 
@@ -88,9 +88,9 @@ async function revoke(name: string, options: DatabaseOptions): Promise<void> {
     if (isEnded) await recordCommand(pool, tokenRevoked(name));
     return isEnded;
   });
-  if (revoked) return printAnswer(options, { name, revoked }, `the token ${name} opens nothing any more`);
+  if (revoked) return printAnswer(options, { name, revoked }, `the token ${name} no longer works`);
   process.stderr.write(
-    `nearcrawl: there is no good token "${name.slice(0, 100)}": nearcrawl operator-token list\n`,
+    `nearcrawl: there is no valid token "${name.slice(0, 100)}": nearcrawl operator-token list\n`,
   );
   process.exitCode = exitCodes.notFound;
 }
@@ -102,12 +102,12 @@ export function tokensText(tokens: readonly OperatorToken[], now: Date): string 
       { title: "token" },
       { title: "state" },
       { title: "scopes" },
-      { title: "good until (UTC)" },
+      { title: "valid until (UTC)" },
       { title: "last used (UTC)" },
     ],
     tokens.map(({ name, scopes, expiresAt, lastUsedAt, revokedAt }) => [
       name,
-      revokedAt !== null ? "revoked" : expiresAt !== null && expiresAt <= now ? "expired" : "good",
+      revokedAt !== null ? "revoked" : expiresAt !== null && expiresAt <= now ? "expired" : "valid",
       scopes.join(", "),
       expiresAt === null ? "revoked" : minuteOf(expiresAt),
       lastUsedAt === null ? "never" : minuteOf(lastUsedAt),

@@ -28,14 +28,16 @@ const mostListed = 500;
 
 export function optOutsCommand(): Command {
   const command = new Command("opt-outs")
-    .description("sites and networks that no crawler asks for anything: list, add, confirm, lift")
+    .description("sites and networks that no crawler sends requests to: list, add, confirm, lift")
     .addHelpText(
       "after",
-      "\nA running coordinator honours a change at once: nothing more is handed out. Crawlers of protocol version 3 break off within a minute; older ones cannot be told, and finish the slice of pages that they were given. Exit codes: 0 done, 1 failed, 2 wrong usage, 3 there is no such opt-out.\n\nExamples:\n  nearcrawl opt-outs list\n  nearcrawl opt-outs add www.example.org --words 'by letter of 3 March'\n  nearcrawl opt-outs add 192.0.2.0/24\n  nearcrawl opt-outs confirm 17\n  nearcrawl opt-outs lift www.example.org --words 'the owner knows nothing of it'",
+      "\nA running coordinator honours a change at once: it assigns nothing more. Crawlers with protocol version 3 stop within a minute; older ones cannot be stopped, and finish the slice of pages that they have. Exit codes: 0 done, 1 failed, 2 wrong usage, 3 there is no such opt-out.\n\nExamples:\n  nearcrawl opt-outs list\n  nearcrawl opt-outs add www.example.org --words 'by letter of 3 March'\n  nearcrawl opt-outs add 192.0.2.0/24\n  nearcrawl opt-outs confirm 17\n  nearcrawl opt-outs lift www.example.org --words 'the owner did not request it'",
     );
   command.addCommand(
     withDatabaseOptions(new Command("list"))
-      .description("what has opted out, by whom, since when, and what of it is in the frontier and the index")
+      .description(
+        "what has opted out, by whom, since when, and how much of it is in the frontier and the index",
+      )
       .option("--all", "also what was lifted or has lapsed")
       .action(async (options: OptOutsOptions) => {
         const list = await withStore(options, (store) =>
@@ -49,7 +51,7 @@ export function optOutsCommand(): Command {
       .argument("<target>", "a site (with everything below it) or a network")
       .option("--words <text>", "why, for the record", "")
       .option("--unconfirmed", "it lapses unless somebody confirms it")
-      .description("leave a site or a network alone, for good; its pages are deleted from the index")
+      .description("opt a site or a network out, permanently; its pages are deleted from the index")
       .action(async (target: string, options: OptOutsOptions) => {
         await answer(options, { named: target, action: "opted-out" }, (store) =>
           store.request(
@@ -69,7 +71,7 @@ export function optOutsCommand(): Command {
   command.addCommand(
     withDatabaseOptions(new Command("confirm"))
       .argument("<number-or-target>", "as listed")
-      .description("it is genuine: it holds for good, and its pages are deleted from the index")
+      .description("confirm an opt-out: it becomes permanent, and its pages are deleted from the index")
       .action(async (named: string, options: OptOutsOptions) => {
         await answer(options, { named, action: "opt-out-confirmed" }, async (store) => {
           const optOutId = await numberOf(named, store);
@@ -81,7 +83,7 @@ export function optOutsCommand(): Command {
     withDatabaseOptions(new Command("lift"))
       .argument("<number-or-target>", "as listed")
       .option("--words <text>", "why, for the record", "")
-      .description("it holds no longer; crawling begins again after a quarter of an hour")
+      .description("lift an opt-out; crawling resumes after a quarter of an hour")
       .action(async (named: string, options: OptOutsOptions) => {
         await answer(options, { named, action: "opt-out-lifted" }, async (store) => {
           const optOutId = await numberOf(named, store);
@@ -117,8 +119,8 @@ async function answer(
 }
 
 const changeWords = {
-  "opted-out": "is left alone",
-  "opt-out-confirmed": "is left alone for good, and its pages are deleted from the index",
+  "opted-out": "is opted out",
+  "opt-out-confirmed": "is opted out permanently, and its pages are deleted from the index",
   "opt-out-lifted": "may be crawled again, after a quarter of an hour",
 } as const;
 
@@ -149,7 +151,7 @@ const floodPerDay = 50;
 const dayMs = 86_400_000;
 
 export function optOutsText(list: readonly OptOut[], now = new Date()): string {
-  if (list.length === 0) return "nothing has opted out";
+  if (list.length === 0) return "no opt-outs";
   const table = formatTable(
     [
       { title: "#", align: "right" },
@@ -186,7 +188,7 @@ export function optOutText(optOut: OptOut): string {
   const named = `opt-out ${optOutId} of ${target}`;
   switch (state) {
     case "confirmed":
-      return `${named} holds for good: ${covers} are covered, and the pages are deleted`;
+      return `${named} is permanent: ${covers} are covered, and the pages are deleted`;
     case "unconfirmed":
       return `${named} holds until ${lapsesAt === null ? "it is lifted" : day(lapsesAt)}: ${covers} are covered; ${howToConfirm(optOut)}`;
     case "waiting":
@@ -211,7 +213,7 @@ function remarks(list: readonly OptOut[], now: Date): string[] {
   const addresses = new Set(today.map(({ requester }) => requester)).size;
   return [
     ...(waiting > 0
-      ? [`${waiting} wait to be confirmed: look at them, then nearcrawl opt-outs confirm or lift`]
+      ? [`${waiting} wait for confirmation: review them, then nearcrawl opt-outs confirm or lift`]
       : []),
     ...(today.length >= floodPerDay
       ? [

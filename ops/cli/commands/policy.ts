@@ -65,16 +65,18 @@ const mostWhy = 300;
 
 export function policyCommand(): Command {
   const command = new Command("policy")
-    .description("what decides how the fleet behaves; a change holds at once in every running coordinator")
+    .description(
+      "settings of the fleet's behaviour; a change takes effect at once in every running coordinator",
+    )
     .addHelpText(
       "after",
-      "\nExit codes: 0 done, 1 failed, 2 wrong usage or a value that cannot be, 3 there is no such policy or version.\n\nExamples:\n  nearcrawl policy show --basic\n  nearcrawl policy show --search probe\n  nearcrawl policy show delegation.lambdaMs\n  nearcrawl policy preview delegation.lambdaMs=0.5\n  nearcrawl policy set delegation.lambdaMs=0.5 --why 'news sites'\n  nearcrawl policy reset delegation.lambdaMs\n  nearcrawl policy history --take-back 3",
+      "\nExit codes: 0 done, 1 failed, 2 wrong usage or an invalid value, 3 there is no such policy or version.\n\nExamples:\n  nearcrawl policy show --basic\n  nearcrawl policy show --search probe\n  nearcrawl policy show delegation.lambdaMs\n  nearcrawl policy preview delegation.lambdaMs=0.5\n  nearcrawl policy set delegation.lambdaMs=0.5 --why 'news sites'\n  nearcrawl policy reset delegation.lambdaMs\n  nearcrawl policy history --take-back 3",
     );
   command.addCommand(
     withDatabaseOptions(new Command("show"))
       .argument("[name]", "one policy, with its help")
       .description("every policy: what is in force, the default, and who changed it")
-      .option("--basic", "the dozen that people turn")
+      .option("--basic", "only the dozen that are usually changed")
       .option("--changed", "those that differ from the default")
       .option("--search <words>", "those with these words in name, title, help or group")
       .action(async (name: string | undefined, options: ShowOptions) => await show(name, options)),
@@ -82,7 +84,7 @@ export function policyCommand(): Command {
   command.addCommand(
     withDatabaseOptions(new Command("preview"))
       .argument("<name=value...>", "such as delegation.lambdaMs=0.5; name= alone: back to the file's value")
-      .description("what a change would come to, computed from what the crawl has done; nothing is saved")
+      .description("preview the effect of a change, computed from the crawl so far; nothing is saved")
       .action(async (given: string[], options: DatabaseOptions) => await preview(given, options)),
   );
   command.addCommand(
@@ -104,9 +106,9 @@ export function policyCommand(): Command {
   );
   command.addCommand(
     withDatabaseOptions(new Command("history"))
-      .description("who changed what, when and why, the latest first; --take-back undoes one")
+      .description("who changed what, when and why, the latest first; --take-back reverts one")
       .option("--limit <versions>", "how many are shown", boundedInteger(1, 1000), 20)
-      .option("--take-back <version>", "what it changed goes back", boundedInteger(1, mostVersion))
+      .option("--take-back <version>", "revert what it changed", boundedInteger(1, mostVersion))
       .option("--why <words>", "with --take-back: for the history", whyOf)
       .action(async (options: HistoryOptions) => await history(options)),
   );
@@ -178,7 +180,7 @@ async function save(
   if (typeof saved !== "number") return refuse(saved);
   await recordCommand(database.pool, auditedChange(weighed, words));
   const { changes } = previewAnswer(weighed, []);
-  const text = `${changeWords(weighed).join("\n")}\nsaved as version ${saved}; running coordinators follow at once (nearcrawl policy history --take-back ${saved} undoes it)`;
+  const text = `${changeWords(weighed).join("\n")}\nsaved as version ${saved}; running coordinators follow at once (nearcrawl policy history --take-back ${saved} reverts it)`;
   printAnswer(options, { version: saved, changes }, text);
 }
 
@@ -219,8 +221,8 @@ function policiesText({ groups, version, ignored }: PoliciesAnswer): string {
     rows,
   );
   const faults = ignored.map((fault) => `ignored: ${printable(fault, mostWords)}`);
-  const changes = version === 0 ? "nobody has changed anything" : `version ${version}`;
-  return [table, "", ...faults, `${changes} (nearcrawl policy show NAME tells what one does)`].join("\n");
+  const changes = version === 0 ? "nothing has been changed" : `version ${version}`;
+  return [table, "", ...faults, `${changes} (nearcrawl policy show NAME says what one does)`].join("\n");
 }
 
 function policyRow({ name, value, default: usual, changedBy, changedAt }: ShownPolicy): string[] {
@@ -259,7 +261,7 @@ function historyText(history: readonly ShownVersion[]): string {
       changes
         .map(({ name, before, after }) => `${name}: ${spokenOr(name, before)} → ${spokenOr(name, after)}`)
         .join("; "),
-      [takesBack === null ? "" : `takes back ${takesBack}`, printable(words, mostWords)]
+      [takesBack === null ? "" : `reverts ${takesBack}`, printable(words, mostWords)]
         .filter((part) => part !== "")
         .join(": "),
     ]),

@@ -18,11 +18,11 @@ interface RecrawlOptions extends WatchedOptions, RangeOptions {
 
 export function recrawlCommand(): Command {
   return withRange(withWatch(withDatabaseOptions(new Command("recrawl"))))
-    .description("when pages are fetched again: groups and intervals, planned and achieved rates, and why")
+    .description("when pages are fetched again: groups, intervals, planned and achieved rates, and why")
     .option("--limit <n>", "plans at most, the latest first", boundedInteger(1, 1000), 10)
     .addHelpText(
       "after",
-      "\nExit codes: 0 done, 1 failed, 2 wrong usage, 3 no plan was made yet (every page after the same interval), 130 interrupted.\n\nExamples:\n  nearcrawl recrawl\n  nearcrawl policy set recrawl.strategy=optimal",
+      "\nExit codes: 0 done, 1 failed, 2 wrong usage, 3 no plan yet (every page after the same interval), 130 interrupted.\n\nExamples:\n  nearcrawl recrawl\n  nearcrawl policy set recrawl.strategy=optimal",
     )
     .action(async (options: RecrawlOptions) => await recrawl(options));
 }
@@ -70,7 +70,7 @@ function planText(plan: ToldPlan, now: Date): string {
 }
 
 const perDay = (fetches: number | null) =>
-  fetches === null ? "not known" : `${Math.round(fetches).toLocaleString("en-GB")} fetches per day`;
+  fetches === null ? "unknown" : `${Math.round(fetches).toLocaleString("en-GB")} fetches per day`;
 
 function groupsText({ groups }: ToldPlan): string {
   return formatTable(

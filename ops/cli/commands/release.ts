@@ -109,7 +109,7 @@ function initCommand(): Command {
     .option("--version <version>", "of the first release (default: this software's)")
     .option("--bundle <file>", "a bundle that was built already (default: it is built now)")
     .description(
-      "for a new fleet that no coordinator has made a key for: make one, build and sign the first release, publish it and offer it to all",
+      "for a new fleet without a release key: create one, build and sign the first release, publish it and offer it to all",
     )
     .addHelpText("after", "\nExample:\n  nearcrawl release init\n  nearcrawl fleet invite --name athens")
     .action(async (options: InitOptions) => {
@@ -124,7 +124,7 @@ function initCommand(): Command {
           `bundle     ${made.digest} (${made.bytes} bytes, ${made.builtFrom === null ? "of sources that are not committed" : `built of ${made.builtFrom}`})`,
           `release    ${made.version}, published and offered to all, good until ${made.expiresAt.slice(0, 10)}`,
           "",
-          "Whoever has the key can put code on every partner's machine. Once the fleet is more than a try, move the",
+          "Whoever has the key can put code on every partner's machine. Once the fleet is more than a trial, move the",
           "file to a machine that is not connected, keep a copy of it elsewhere, and sign there (nearcrawl release sign).",
         ].join("\n"),
       );
@@ -205,17 +205,17 @@ function revokeCommand(): Command {
     .argument("<release>", "a published version, or the SHA-256 of a bundle")
     .requiredOption("--key <file>", "the private key")
     .requiredOption("--reason <words>", "shown at every partner that ran it")
-    .option("--passphrase-file <file>", "take the key's passphrase from there")
+    .option("--passphrase-file <file>", "file with the key's passphrase")
     .option("--out <file>", "write the signed list instead, for nearcrawl release accept at the coordinator")
     .option(
       "--previous <file>",
       "with --out: the list in force (/releases/revocations.json), which is carried on",
     )
-    .description("never let a release run again: supervisors stop it and return to the one before")
+    .description("never let a release run again: supervisors stop it and roll back to the previous one")
     .addOption(yesOption())
     .addHelpText(
       "after",
-      "\nA crawler that has nothing to return to waits for a newer release: sign the previous bundle again, under a new version.\n\nExamples:\n  nearcrawl release revoke 1.4.0 --key release-key.pem --reason 'it loses results'\n  nearcrawl release revoke 9b8c… --key release-key.pem --reason 'it loses results' --out revocations.json",
+      "\nA crawler that cannot roll back waits for a newer release: sign the previous bundle again, under a new version.\n\nExamples:\n  nearcrawl release revoke 1.4.0 --key release-key.pem --reason 'it loses results'\n  nearcrawl release revoke 9b8c… --key release-key.pem --reason 'it loses results' --out revocations.json",
     )
     .action(async (release: string, options: RevokeOptions) => {
       const key = await readSigningKey(options.key, options.passphraseFile ?? null);
@@ -231,7 +231,7 @@ function revokeCommand(): Command {
         printAnswer(
           options,
           { digest, reason: options.reason },
-          `${release} is revoked: supervisors stop it as they hear of it`,
+          `${release} is revoked: supervisors stop it as soon as they know`,
         );
       });
     });
@@ -243,7 +243,7 @@ async function revocation(release: string, options: RevokeOptions): Promise<Deed
     async ({ pool }) => await createReleaseFleetStore(pool).counts(),
   );
   const running = counts.get(release)?.running ?? 0;
-  const follows = `${howMany(running, "crawler")} ${running === 1 ? "runs" : "run"} ${release}: their supervisors stop it and return to the release before. There is no way back but to sign the bundle again, under a new version.`;
+  const follows = `${howMany(running, "crawler")} ${running === 1 ? "runs" : "run"} ${release}: their supervisors stop it and roll back to the previous release. To undo this, sign the bundle again under a new version.`;
   return { follows, typed: release, asked: `“${release}”` };
 }
 
@@ -253,7 +253,7 @@ function acceptCommand(): Command {
       "<file>",
       "a root, a key rotation, a list of revoked releases or a statement of what is newest, signed elsewhere",
     )
-    .description("bring what was signed offline to the coordinator")
+    .description("give the coordinator what was signed offline")
     .addHelpText("after", "\nExample:\n  nearcrawl release accept key-rotation.json")
     .action(async (file: string, options: DatabaseOptions) => {
       const signed = readSignedFile(file);
@@ -283,11 +283,11 @@ async function noLongerSigned({ releases, keys }: ReleaseStores): Promise<string
     signed === null || signed.signatures.filter(({ key }) => by.keys.includes(key)).length >= by.threshold;
   const faults = [
     newest !== undefined && !newest.trusted
-      ? `release ${newest.version} is offered no more, since its keys were retired: sign and publish it again`
+      ? `release ${newest.version} is no longer offered, since its keys were retired: sign and publish it again`
       : null,
     isSigned(list, revocations)
       ? null
-      : "no crawler that joins now believes the list of revoked releases, since its keys were retired: sign it again (nearcrawl release revoke, of any that is on it)",
+      : "crawlers that join now reject the list of revoked releases, since its keys were retired: sign it again (nearcrawl release revoke, of any that is on it)",
     isSigned(stated, timestamp)
       ? null
       : "the statement of the newest release must be renewed, because its keys were retired: nearcrawl release timestamp",

@@ -22,22 +22,22 @@ export function signInCommand(): Command {
     .addOption(
       new Option(
         "--role <role>",
-        "operator: changes everything; staff: looks, and hands in URLs; partner: its own crawlers",
+        "operator: changes everything; staff: reads everything, submits URLs; partner: its own crawlers",
       )
         .choices(roles)
         .default("operator"),
     )
-    .option("--name <name>", "whom it signs in, as the audit log will have it (default: your user name)")
+    .option("--name <name>", "whom it signs in, as shown in the audit log (default: your user name)")
     .option("--crawler <name...>", "the crawlers of a partner", [])
     .option(
       "--minutes <n>",
-      "how long the unused link is good",
+      "how long the unused link is valid",
       boundedNumber(linkMinutes.least, linkMinutes.most),
       linkMinutes.usual,
     )
     .addHelpText(
       "after",
-      "\nWho can reach the database can make any link. Unused sign-in links, and who is signed in: nearcrawl access list.\nExit codes: 0 done, 1 failed, 2 wrong usage, or no coordinator has started on this database yet.\n\nExamples:\n  nearcrawl sign-in\n  nearcrawl sign-in --role staff --name anna --minutes 60\n  nearcrawl sign-in --role partner --name ben --crawler athens",
+      "\nWhoever can reach the database can create any link. Unused sign-in links, and who is signed in: nearcrawl access list.\nExit codes: 0 done, 1 failed, 2 wrong usage, or no coordinator has started on this database yet.\n\nExamples:\n  nearcrawl sign-in\n  nearcrawl sign-in --role staff --name anna --minutes 60\n  nearcrawl sign-in --role partner --name ben --crawler athens",
     )
     .action(async (options: SignInOptions) => await signIn(options));
 }

@@ -12,10 +12,10 @@ import { type DatabaseOptions, readDatabase, withDatabaseOptions } from "../read
 
 export function storageCommand(): Command {
   return withDatabaseOptions(new Command("storage"))
-    .description("what the database holds: sizes, how long rows are kept, and what that comes to")
+    .description("what the database holds: sizes, how long rows are kept, and the expected total")
     .addHelpText(
       "after",
-      "\nExpected: when the oldest rows are as old as they may be, at the pace of the last day.\n\nExit codes: 0 done, 1 failed, 2 wrong usage.\n\nExamples:\n  nearcrawl storage\n  nearcrawl policy set retention.fetchDays=14 --why 'disk'",
+      "\nExpected: once the oldest rows reach their maximum age, at the pace of the last day.\n\nExit codes: 0 done, 1 failed, 2 wrong usage.\n\nExamples:\n  nearcrawl storage\n  nearcrawl policy set retention.fetchDays=14 --why 'disk'",
     )
     .action(async (options: DatabaseOptions) => {
       const now = new Date();
@@ -34,9 +34,9 @@ export function storageText({ bytes, expectedBytes, tables, wentBack }: StorageA
       ...[{ title: "table" }, { title: "takes", align: "right" as const }],
       ...[
         { title: "expected", align: "right" as const },
-        { title: "rows, about", align: "right" as const },
+        { title: "rows (est.)", align: "right" as const },
       ],
-      ...[{ title: "kept", align: "right" as const }, { title: "since" }, { title: "what goes, what stays" }],
+      ...[{ title: "kept", align: "right" as const }, { title: "since" }, { title: "dropped and kept" }],
     ],
     tables.map((one) => [
       ...[one.table, bytesText(sizeOf(one))],
@@ -51,6 +51,6 @@ function wentBackText({ beganAt, words, replayed, failed }: StorageAnswer["wentB
   const back =
     replayed === null
       ? "there was no journal"
-      : `${replayed} rows were put back, ${failed.length} could not be`;
+      : `${replayed} rows were restored, ${failed.length} could not be`;
   return `went back ${beganAt}: ${words}; ${back}`;
 }

@@ -1,4 +1,4 @@
-/** `nearcrawl urls`: hand in URLs, have them fetched again, and see what has become of them. */
+/** `nearcrawl urls`: submit URLs, have them fetched again, and see their state. */
 import { Command } from "commander";
 import type { Pool } from "pg";
 import { readCoordinatorPlace } from "#coordinator/crawlers/coordinator-presence-store";
@@ -35,14 +35,14 @@ const mostAsked = 10_000;
 
 export function urlsCommand(): Command {
   const command = new Command("urls")
-    .description("hand in URLs, have them fetched again, and see what has become of them")
+    .description("submit URLs, have them fetched again, and see their state")
     .addHelpText(
       "after",
-      `\nA receipt is kept for ${submissionBounds.keepDays} days: nearcrawl urls status NUMBER, or /submissions/NUMBER on the pages.\nLists have one URL in a line; blank lines and those that begin with # are left out. A sitemap's URL brings in what it lists of its own host.\nExit codes: 0 done, 1 failed, 2 wrong usage, or every URL was refused, 3 nothing is known of what was asked.\n\nExamples:\n  nearcrawl urls add https://www.example.org/ https://www.example.net/news\n  nearcrawl urls add seeds.txt sitemap.xml.gz\n  sort seeds.txt | nearcrawl urls add -\n  nearcrawl urls recrawl https://www.example.org/\n  nearcrawl urls status https://www.example.org/`,
+      `\nA receipt is kept for ${submissionBounds.keepDays} days: nearcrawl urls status NUMBER, or /submissions/NUMBER on the pages.\nLists have one URL per line; blank lines and those that begin with # are skipped. The URL of a sitemap adds the URLs of its own host that it lists.\nExit codes: 0 done, 1 failed, 2 wrong usage, or every URL was refused, 3 nothing is known about them.\n\nExamples:\n  nearcrawl urls add https://www.example.org/ https://www.example.net/news\n  nearcrawl urls add seeds.txt sitemap.xml.gz\n  sort seeds.txt | nearcrawl urls add -\n  nearcrawl urls recrawl https://www.example.org/\n  nearcrawl urls status https://www.example.org/`,
     );
   const deeds = [
-    ["add", "let them into the crawl; what is known already keeps its turn"],
-    ["recrawl", "fetch again now what is known already, as politely as ever"],
+    ["add", "add them to the crawl; known URLs keep their schedule"],
+    ["recrawl", "fetch known URLs again now, at the usual politeness"],
   ] as const;
   for (const [deed, description] of deeds)
     command.addCommand(
@@ -56,7 +56,7 @@ export function urlsCommand(): Command {
   command.addCommand(
     withDatabaseOptions(new Command("status"))
       .argument("<url-or-file-or-number...>", `${sources}; or the number of a receipt`)
-      .description("what has become of them, and when they are fetched")
+      .description("their state, and when they are fetched")
       .action(async (given: readonly string[], options: DatabaseOptions) => await status(given, options)),
   );
   return command;
@@ -103,7 +103,7 @@ async function submit(
 /** A source that cannot be read, or that is empty, leaves no receipt. */
 async function begun(texts: AsyncGenerator<string>): Promise<AsyncIterable<string>> {
   const first = await texts.next();
-  if (first.done === true) throw new UsageError("there is no URL in what was given");
+  if (first.done === true) throw new UsageError("no URL was given");
   return (async function* () {
     yield first.value;
     yield* texts;
@@ -143,7 +143,7 @@ async function status(given: readonly string[], options: DatabaseOptions): Promi
     return { submission, urls: submission === null ? [] : await store.urls(number, asked) };
   });
   if (number !== null && answer.submission === null) {
-    process.stderr.write(`nearcrawl: there is no receipt ${number}, or not any more\n`);
+    process.stderr.write(`nearcrawl: there is no receipt ${number}, or no longer\n`);
     process.exitCode = exitCodes.notFound;
     return;
   }
@@ -161,7 +161,7 @@ async function askedUrls(given: readonly string[]) {
     asked.push(one);
     if (asked.length > mostAsked)
       throw new UsageError(
-        `more than ${mostAsked.toLocaleString("en-GB")} URLs; ask about a receipt, or in parts`,
+        `more than ${mostAsked.toLocaleString("en-GB")} URLs; give a receipt, or split them`,
       );
   }
   return asked;

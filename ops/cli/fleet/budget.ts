@@ -21,9 +21,9 @@ const own = "own";
 export function budgetCommand(): Command {
   return withDatabaseOptions(new Command("budget"))
     .argument("<name>", "the crawler's name", checkedName)
-    .description("what a crawler may fetch a day: shown, or changed, which takes effect at once")
-    .option("--pages-per-day <pages>", "upper limit; own: as many as its partner allows", budget(1e9))
-    .option("--bytes-per-day <bytes>", "upper limit; own: as many as its partner allows", budget(1e15))
+    .description("show or change what a crawler may fetch per day; takes effect at once")
+    .option("--pages-per-day <pages>", "upper limit; own: whatever its partner allows", budget(1e9))
+    .option("--bytes-per-day <bytes>", "upper limit; own: whatever its partner allows", budget(1e15))
     .addHelpText(
       "after",
       "\nNever more than its partner allows.\nExit codes: 0 done, 1 failed, 2 wrong usage, 3 there is no crawler of that name.\n\nExamples:\n  nearcrawl fleet budget athens\n  nearcrawl fleet budget athens --pages-per-day 50000 --bytes-per-day own",

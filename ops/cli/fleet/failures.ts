@@ -30,12 +30,12 @@ const hourMs = 3_600_000;
 
 export function failuresCommand(): Command {
   return withRange(withWatch(withDatabaseOptions(new Command("failures"))))
-    .description("fetches that failed: shares by blame and crawler, and the latest of them with words")
+    .description("failed fetches: shares by blame and crawler, and the latest with reasons")
     .addOption(new Option("--blame <side>", "the fault of this side only").choices([...blames]))
     .option("--crawler <name>", "of this crawler only (the latest)", checkedName)
     .option("--host <host>", "of this host only (the latest)")
-    .addOption(new Option("--hours <n>", "so far back").choices(["1", "24"]).default("24"))
-    .option("--most <n>", "how many of the latest", boundedInteger(1, 1000), 30)
+    .addOption(new Option("--hours <n>", "how far back").choices(["1", "24"]).default("24"))
+    .option("--most <n>", "how many of the latest to list", boundedInteger(1, 1000), 30)
     .addHelpText(
       "after",
       "\nExit codes: 0 done, 1 failed, 2 wrong usage, 130 interrupted.\n\nExamples:\n  nearcrawl fleet failures --blame network\n  nearcrawl fleet failures --crawler athens --hours 1 --watch",
@@ -92,7 +92,7 @@ function latestText(latest: readonly FailureLine[]): string {
       { title: "crawler" },
       { title: "fault of" },
       { title: "url" },
-      { title: "in words" },
+      { title: "reason" },
     ],
     latest.map(({ at, crawler, blame, url, host, words }) => [
       ...[at.toISOString().slice(0, 19).replace("T", " "), crawler ?? "(removed)", blame],

@@ -43,7 +43,7 @@ interface InviteOptions extends DatabaseOptions {
 export function inviteCommand(): Command {
   return withInvitingOptions(
     new Command("invite")
-      .description("invite a crawler: prints a token, shown this once, and the command that its partner runs")
+      .description("invite a crawler: prints a token, only once, and the command that its partner runs")
       .requiredOption(
         "--name <name>",
         "its name: lower-case letters, digits, dot, dash, underscore",
@@ -57,7 +57,7 @@ export function reinviteCommand(): Command {
     new Command("reinvite")
       .argument("<name>", "the crawler's name", checkedName)
       .description(
-        "a new identity for a crawler that is there: its folder was lost, or copied. Its subnets stay its own; the identity and keys that it had end when the new one joins",
+        "reissue a crawler's credentials after its folder was lost or copied. It keeps its subnets; its old identity and keys end when it joins again",
       ),
   ).action(
     async (name: string, options: Omit<InviteOptions, "name">) => await invite({ ...options, name }, true),
@@ -67,23 +67,23 @@ export function reinviteCommand(): Command {
 function withInvitingOptions(command: Command): Command {
   const { least, most, usual } = invitationHours;
   return withDatabaseOptions(command)
-    .option("--capacity <pages>", "the most pages per day that it gets", boundedInteger(0, 1_000_000_000))
-    .option("--bytes-a-day <bytes>", "the most bytes per day that it gets", boundedInteger(0, 1e15))
-    .option("--expires-hours <hours>", "how long the token is good", boundedNumber(least, most), usual)
-    .option("--probe-only", "it may measure, and is given no pages to fetch")
+    .option("--capacity <pages>", "maximum pages per day", boundedInteger(0, 1_000_000_000))
+    .option("--bytes-a-day <bytes>", "maximum bytes per day", boundedInteger(0, 1e15))
+    .option("--expires-hours <hours>", "how long the token is valid", boundedNumber(least, most), usual)
+    .option("--probe-only", "it only measures, and gets no pages to fetch")
     .option(
       "--url <url>",
-      "where it connects: wss://HOST/crawler (default: where the coordinator says it is)",
+      "where it connects: wss://HOST/crawler (default: the coordinator's stated address)",
     )
     .option(
       "--pin <pin>",
       "the certificate to pin: a PEM file, or 43 characters (default: the coordinator's own)",
       givenPin,
     )
-    .option("--no-pin", "pin no certificate: public authorities vouch for it, and its key may change")
+    .option("--no-pin", "pin no certificate: a public CA vouches for it, and its key may change")
     .addHelpText(
       "after",
-      "\nA pinned certificate may be renewed as often as you like as long as its key stays the same (certbot: --reuse-key).\n\nThe command that joins reads the token from standard input. Cut short, it may be run again on the same folder until the crawler has its key, for three days at most; after that nearcrawl fleet reinvite makes a new invitation.\n\nExit codes: 0 done, 1 failed, 2 wrong usage, the name is taken, or there is no release key to pin, 3 there is no crawler of that name.",
+      "\nA pinned certificate may be renewed as often as you like as long as its key stays the same (certbot: --reuse-key).\n\nThe join command reads the token from standard input. If interrupted, it can be run again on the same folder until the crawler has its key, for three days at most; after that nearcrawl fleet reinvite makes a new invitation.\n\nExit codes: 0 done, 1 failed, 2 wrong usage, the name is taken, or there is no release key to pin, 3 there is no crawler of that name.",
     );
 }
 
@@ -111,7 +111,7 @@ async function invite(options: InviteOptions, renews: boolean): Promise<void> {
   if (issued === "no-such-crawler") return nobodyOfThatName(name);
   if (issued === "name-taken") {
     process.stderr.write(
-      `nearcrawl: there is a crawler "${name}" already; nearcrawl fleet reinvite ${name} gives it a new identity\n`,
+      `nearcrawl: there is a crawler "${name}" already; nearcrawl fleet reinvite ${name} reissues its credentials\n`,
     );
     process.exitCode = exitCodes.usage;
     return;
@@ -130,10 +130,10 @@ async function warnOfProxy(
   if (shown === pin) return;
   const words =
     shown === null
-      ? `${host} is not reached from here, so whether it shows the pinned certificate is not known`
+      ? `${host} cannot be reached from here, so nobody knows whether it shows the pinned certificate`
       : `${host} shows another certificate than the coordinator's, which this invitation pins, so nobody can join with it`;
   process.stderr.write(
-    `nearcrawl: warning: ${words}. If a proxy does TLS there, say --pin CERTIFICATE, or --no-pin\n`,
+    `nearcrawl: warning: ${words}. If a proxy terminates TLS there, use --pin CERTIFICATE, or --no-pin\n`,
   );
 }
 
@@ -177,7 +177,7 @@ function givenPin(text: string): string {
 function invitationText(issued: IssuedInvitation): string {
   const { name, renews, coordinatorUrl, expiresAt, token, commands } = issued;
   return [
-    `${renews ? "A new identity for" : "An invitation for"} the crawler ${name}, good once and until ${expiresAt.toISOString()}. It is shown this once:`,
+    `${renews ? "New credentials for" : "An invitation for"} the crawler ${name}, valid once, until ${expiresAt.toISOString()}. Shown only once:`,
     "",
     token,
     "",
@@ -189,7 +189,7 @@ function invitationText(issued: IssuedInvitation): string {
     "",
     commands.installed,
     "",
-    "It waits for the token: paste it, press Enter, then Ctrl-D. (join TOKEN works, too, but leaves the token in the shell's history and shows it to everybody on the machine.)",
+    "It asks for the token: paste it, press Enter, then Ctrl-D. (join TOKEN works, too, but leaves the token in the shell's history and shows it to everybody on the machine.)",
     "",
     `It connects to ${coordinatorUrl} and to nothing else of ours. ${pinText(issued)}`,
     `It takes releases signed by ${pinnedKeyWords(issued)}. ${firstReleaseWords(issued)}`,
@@ -199,6 +199,6 @@ function invitationText(issued: IssuedInvitation): string {
 function pinText({ certificatePin: pin, coordinatorUrl }: IssuedInvitation): string {
   if (pin !== null) return `It accepts the certificate with the key ${pin} and no other.`;
   return coordinatorUrl.startsWith("ws:")
-    ? "That is on this machine, so nothing is encrypted."
-    : "It accepts what the public authorities vouch for.";
+    ? "It is on this machine, so nothing is encrypted."
+    : "It accepts any that a public CA vouches for.";
 }

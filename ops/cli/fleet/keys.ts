@@ -26,16 +26,16 @@ export function rotateCommand(): Command {
   return withDatabaseOptions(new Command("rotate"))
     .argument("[name]", "the crawler's name")
     .description(
-      "give a crawler a new key without touching its machine; one that is away gets it when it comes (keys of 90 days are replaced by themselves)",
+      "give a crawler a new key without touching its machine; an offline one gets it when it connects (keys are replaced automatically after 90 days)",
     )
     .option("--all", "every crawler that has an identity")
     .option(
       "--signing-key",
-      "the key that requests to sites are signed with in its place: the crawler makes another, used once it is published (done by itself after signingKeyDays)",
+      "instead, replace the key that signs requests to sites: the crawler makes another, used once it is published (automatic after signingKeyDays)",
     )
     .option(
       "--grace-hours <hours>",
-      "how long the old key stays good once the new one has arrived",
+      "how long the old key stays valid once the new one has arrived",
       boundedNumber(0, 720),
       defaultGraceHours,
     )
@@ -43,13 +43,13 @@ export function rotateCommand(): Command {
 }
 
 async function rotate(name: string | undefined, options: RotateOptions): Promise<void> {
-  if ((name === undefined) !== (options.all === true)) throw new UsageError("say one name, or --all");
+  if ((name === undefined) !== (options.all === true)) throw new UsageError("give one name, or --all");
   if (options.signingKey === true) return await renewSigningKeys(name ?? null, options);
   const { graceHours } = options;
   const asked = await readDatabase(commandContext(options), async ({ pool }) => {
     const rotations = await createFleetKeys(pool).askRotation(name ?? null, { graceHours, now: new Date() });
     for (const { name: crawler } of rotations) {
-      const words = `${crawler} gets a new key; the one before stays good for ${graceHours} h after that.`;
+      const words = `${crawler} gets a new key; the old one stays valid for ${graceHours} h after that.`;
       await recordCommand(pool, {
         action: "crawler-key-rotated",
         target: crawler,
@@ -68,7 +68,7 @@ async function rotate(name: string | undefined, options: RotateOptions): Promise
   }
   const lines = asked.map(
     ({ name: crawler, online }) =>
-      `${crawler} gets a new key ${online ? "now" : "when it comes next"}; the old one stays good for ${graceHours} hours after that`,
+      `${crawler} gets a new key ${online ? "now" : "when it comes next"}; the old one stays valid for ${graceHours} hours after that`,
   );
   printAnswer(options, asked, lines.join("\n"));
 }
@@ -106,7 +106,7 @@ async function confirmed(name: string, options: ShutOutOptions, words: string): 
     );
     if (entry === undefined) return null;
     const { subnets, openLeases } = entry;
-    const follows = `${name} has ${howMany(subnets, "subnet")} and ${howMany(openLeases, "open lease")}. ${words} nearcrawl fleet reinvite ${name} takes it back.`;
+    const follows = `${name} has ${howMany(subnets, "subnet")} and ${howMany(openLeases, "open lease")}. ${words} nearcrawl fleet reinvite ${name} brings it back.`;
     return { follows, typed: name, asked: "its name" };
   });
 }
@@ -115,7 +115,7 @@ export function revokeCommand(): Command {
   return withDatabaseOptions(new Command("revoke"))
     .argument("<name>", "the crawler's name")
     .description(
-      "shut a crawler out at once, whatever key it shows; its subnets go to others after the time of a departure. nearcrawl fleet reinvite takes it back",
+      "revoke a crawler's access at once, whatever key it shows; its subnets go to others after the departure delay. nearcrawl fleet reinvite brings it back",
     )
     .addOption(yesOption())
     .action(async (name: string, options: ShutOutOptions) => {
@@ -123,7 +123,7 @@ export function revokeCommand(): Command {
         !(await confirmed(
           name,
           options,
-          "Its leases return when they run out; its subnets go to others after a while.",
+          "Its leases return when they expire; its subnets go to others after the departure delay.",
         ))
       )
         return;
@@ -146,7 +146,7 @@ export function killCommand(): Command {
   return withDatabaseOptions(new Command("kill"))
     .argument("<name>", "the crawler's name")
     .description(
-      "shut a crawler out, take its leases back and hand its subnets over, all at once. nearcrawl fleet reinvite takes it back",
+      "revoke a crawler's access, return its leases and hand over its subnets, all at once. nearcrawl fleet reinvite brings it back",
     )
     .addOption(yesOption())
     .action(async (name: string, options: ShutOutOptions) => {
@@ -156,14 +156,14 @@ export function killCommand(): Command {
         const frontier = createFrontierStore(pool);
         const ports = { keys: createFleetKeys(pool), crawlers: createCrawlerStore(pool), frontier };
         const returned = await killCrawler(name, ports, new Date());
-        const words = `${name}'s access is revoked, its leases came back, and its subnets go to others.`;
+        const words = `${name}'s access is revoked, its leases returned, and its subnets go to others.`;
         const after = { returnedLeases: returned };
         if (returned !== null)
           await recordCommand(pool, { action: "crawler-killed", target: name, words, after });
         return returned;
       });
       if (returnedLeases === null) return nobodyOfThatName(name);
-      const text = `${name}'s access is revoked, ${returnedLeases} of its leases came back, and its subnets go to others (nearcrawl fleet list shows how far that is)`;
+      const text = `${name}'s access is revoked, ${returnedLeases} of its leases returned, and its subnets go to others (nearcrawl fleet list shows how far that is)`;
       printAnswer(options, { name, returnedLeases }, text);
     });
 }

@@ -19,7 +19,7 @@ export function logCommand(): Command {
   return withDatabaseOptions(new Command("log"))
     .argument("<name>", "the crawler's name", checkedName)
     .description(
-      "all that was noted of one crawler, the latest first: connections, absences, incidents, moves, keys, releases, changes",
+      "everything recorded about one crawler, the latest first: connections, absences, incidents, moves, keys, releases, changes",
     )
     .option("--page <n>", "of 50 lines each", boundedInteger(1, 200), 1)
     .addHelpText("after", exits)
@@ -33,7 +33,7 @@ export function logCommand(): Command {
 }
 
 export function logText({ lines, page, more }: CrawlerLogPage): string {
-  if (lines.length === 0) return page === 1 ? "nothing was noted yet" : "nothing more was noted";
+  if (lines.length === 0) return page === 1 ? "nothing recorded yet" : "no more entries";
   const table = formatTable(
     [{ title: "when (UTC)" }, { title: "kind" }, { title: "what" }, { title: "by, or from" }],
     lines.map(({ at, kind, words, by }) => [
@@ -49,7 +49,7 @@ export function logText({ lines, page, more }: CrawlerLogPage): string {
 export function absencesCommand(): Command {
   return withDatabaseOptions(new Command("absences"))
     .argument("<name>", "the crawler's name", checkedName)
-    .description("when a crawler was away, why, and its last words; the latest hundred are kept")
+    .description("when a crawler was away, why, and its last message; the latest hundred are kept")
     .addHelpText("after", exits)
     .action(async (name: string, options: DatabaseOptions) => {
       const absences = await readDatabase(commandContext(options), async ({ pool }) =>
@@ -68,7 +68,7 @@ export function absencesText(absences: readonly Absence[]): string {
       { title: "to (UTC)" },
       { title: "for", align: "right" },
       { title: "why" },
-      { title: "last words" },
+      { title: "last message" },
     ],
     absences.map(({ since, until, reason, lastWords }) => [
       ...[second(since), second(until), spanWords((until.getTime() - since.getTime()) / 1000)],
@@ -80,14 +80,14 @@ export function absencesText(absences: readonly Absence[]): string {
 export function movesCommand(): Command {
   return withWatch(withDatabaseOptions(new Command("moves")))
     .description("moves of crawlers to other hosts, the latest first, and how far each is")
-    .option("--name <name>", "that this crawler took part in", checkedName)
+    .option("--name <name>", "involving this crawler", checkedName)
     .action(async (options: WatchedOptions & { readonly name?: string }) => {
       await printWatched(options, async (pool) => await moveList(pool, options.name ?? null), movesText);
     });
 }
 
 export function movesText(moves: readonly MoveLine[]): string {
-  if (moves.length === 0) return "no crawler was moved: nearcrawl fleet move NAME --to OTHER";
+  if (moves.length === 0) return "no moves yet: nearcrawl fleet move NAME --to OTHER";
   return formatTable(
     [
       { title: "asked (UTC)" },

@@ -36,11 +36,11 @@ export function moveCommand(): Command {
       checkedName,
     )
     .description(
-      "move a crawler to another host: its name and number, subnets, hosts' paces and waiting results; the crawler that ran there hands its subnets over and is no more",
+      "move a crawler to another host, with its name and number, subnets, hosts' paces and waiting results; the crawler that ran there hands over its subnets and ceases to exist",
     )
     .addHelpText(
       "after",
-      "\nThe other host has joined as a crawler of its own before; both must be connected. Limits, counts of the day and\nsettings.toml are each host's own and stay. Until the move is made both go on as they were when anything fails.\nExit codes: 0 it runs on the other host, 1 it does not, with the reason, 2 wrong usage, 3 no crawler of that name.",
+      "\nThe other host has joined as a crawler of its own before; both must be connected. Limits, daily counts and\nsettings.toml stay with each host. If anything fails before the move is made, both continue as before.\nExit codes: 0 it runs on the other host, 1 it does not, with the reason, 2 wrong usage, 3 no crawler of that name.",
     )
     .action(async (name: string, options: MoveOptions) => await move(name, options));
 }
@@ -54,7 +54,7 @@ async function move(name: string, options: MoveOptions): Promise<void> {
       refuse(asked, name, options.to);
       return;
     }
-    const words = `${name} is to go on on the host of ${options.to}, and take its place.`;
+    const words = `${name} moves to the host of ${options.to} and takes its place.`;
     const after = { moveId: asked, to: options.to };
     await recordCommand(pool, { action: "crawler-move-asked", target: name, words, after });
     const progress = new ProgressLine();
@@ -67,7 +67,7 @@ async function move(name: string, options: MoveOptions): Promise<void> {
 function refuse(refusal: MoveRefusal, name: string, other: string): void {
   switch (refusal) {
     case "same-crawler":
-      throw new UsageError("--to is another crawler, which runs on the new host");
+      throw new UsageError("--to must name another crawler, which runs on the new host");
     case "no-such-crawler":
       nobodyOfThatName(name);
       break;
@@ -81,7 +81,7 @@ function refuse(refusal: MoveRefusal, name: string, other: string): void {
 }
 
 const refusalWords = (name: string, other: string) => ({
-  offline: `${name} is not connected; a crawler whose host is gone gets a new one with nearcrawl fleet reinvite ${name}`,
+  offline: `${name} is not connected; if its host is gone: nearcrawl fleet reinvite ${name}`,
   "host-offline": `${other} is not connected: start it on the new host first`,
   "no-identity": "both must have joined with an invitation (nearcrawl fleet invite)",
   "shut-out": "the access of one of the two was revoked (nearcrawl fleet list)",
@@ -112,7 +112,7 @@ function tell(record: CrawlerMoveRecord, options: MoveOptions): void {
   const { name, otherName, step, words, bytes } = record;
   const isDone = step === "running";
   const text = isDone
-    ? `${name} runs on the host of ${otherName}, and ${otherName} is no more: its subnets go to others`
+    ? `${name} runs on the host of ${otherName}; ${otherName} no longer exists, and its subnets go to others`
     : failureText(record);
   if (!isDone) process.exitCode = exitCodes.failed;
   if (options.json)
@@ -122,16 +122,16 @@ function tell(record: CrawlerMoveRecord, options: MoveOptions): void {
 
 function failureText({ name, otherName, step, words }: CrawlerMoveRecord): string {
   return step === "failed"
-    ? `${name} was not moved, and both go on as before: ${printable(words, 500)}`
-    : `${name} was moved, but did not come from the host of ${otherName} within ${comeSeconds} s: look at that host; the crawler there takes over when it is started`;
+    ? `${name} was not moved, and both continue as before: ${printable(words, 500)}`
+    : `${name} was moved, but did not connect from the host of ${otherName} within ${comeSeconds} s: check that host; the crawler there takes over when it is started`;
 }
 
 const stepWords: Readonly<Record<MoveStep, string>> = {
   asked: "waiting for the coordinator",
-  emptying: "the other host ends and ships its own work",
-  packing: "the crawler ends its requests and ships its results",
-  sending: "what it keeps is sent",
-  moved: "waiting for it to come from the other host",
+  emptying: "the other host finishes and ships its own work",
+  packing: "the crawler finishes its requests and ships its results",
+  sending: "its data is being sent",
+  moved: "waiting for it to connect from the other host",
   running: "it runs",
   failed: "failed",
 };

@@ -16,7 +16,7 @@ export function showCommand(): Command {
   return withRange(withWatch(withDatabaseOptions(new Command("show"))))
     .argument("<name>", "the crawler's name", checkedName)
     .description(
-      "one crawler: since when it is there or away and why, its last words, limits, releases, incidents, trust",
+      "one crawler: online or offline since when and why, its last message, limits, releases, incidents, trust",
     )
     .action(async (name: string, options: ShowOptions) => {
       if (options.watch) return await watchOne(name, options);
@@ -78,7 +78,7 @@ function stateSentence({
   offlineReason,
   draining,
 }: CrawlerRecord): string {
-  if (revoked) return "access revoked; nearcrawl fleet reinvite takes it back.";
+  if (revoked) return "access revoked; nearcrawl fleet reinvite brings it back.";
   if (lastSeenAt === null) return "it has never connected.";
   if (state === "offline")
     return `offline since ${minute(lastSeenAt)}: ${words(offlineReason ?? "no reason was recorded")}.`;
@@ -98,7 +98,7 @@ function pastLines({ identity: { lastAway, lastEnd } }: CrawlerRecord): string[]
     ...(lastAway === null
       ? []
       : [`Away before that from ${minute(lastAway.since)}: ${words(lastAway.reason)}.`]),
-    ...(lastEnd === null ? [] : [`Its last words, at ${minute(lastEnd.at)}: ${words(lastEnd.reason)}`]),
+    ...(lastEnd === null ? [] : [`Its last message, at ${minute(lastEnd.at)}: ${words(lastEnd.reason)}`]),
   ];
 }
 
@@ -110,15 +110,15 @@ function identityLines({ identity, place, softwareVersion }: CrawlerRecord): str
       ? ""
       : ` (${addressBefore} until ${minute(addressChangedAt)})`;
   return [
-    labelled("identity", publicKey === null ? "none: its key is all that it shows" : publicKey),
+    labelled("identity", publicKey === null ? "none: it shows only its key" : publicKey),
     labelled(
       "key",
-      keySince === null ? "none that is good" : `since ${minute(keySince)}, to ${scopes.join(" and ")}`,
+      keySince === null ? "none that is valid" : `since ${minute(keySince)}, to ${scopes.join(" and ")}`,
     ),
     labelled("signs with", signingKey === null ? "its identity, or not at all" : signingText(signingKey)),
     labelled("seen at", seenAddress === null ? "never" : `${seenAddress}${moved}`),
     ...(place === null ? [] : [labelled("place", words(place))]),
-    labelled("software", softwareVersion === null ? "not told" : words(softwareVersion)),
+    labelled("software", softwareVersion === null ? "not known" : words(softwareVersion)),
     ...(copiedAt === null
       ? []
       : [labelled("ATTENTION", `its folder was copied: seen twice at ${minute(copiedAt)}`)]),
@@ -149,8 +149,8 @@ function limitLines(record: CrawlerRecord): string[] {
 
 function holdingLines({ holdingBack, state }: CrawlerRecord): string[] {
   if (state === "offline") return [];
-  if (holdingBack.length === 0) return [labelled("held back by", "nothing, it says")];
-  return holdingBack.map((reason, index) => labelled(index === 0 ? "held back by" : "", words(reason)));
+  if (holdingBack.length === 0) return [labelled("idle because", "nothing, it says")];
+  return holdingBack.map((reason, index) => labelled(index === 0 ? "idle because" : "", words(reason)));
 }
 
 function releaseLines({ release, offers, identity, state }: CrawlerRecord): string[] {

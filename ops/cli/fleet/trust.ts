@@ -17,7 +17,7 @@ import { checkedName, nobodyOfThatName } from "./watched.ts";
 
 export function trustCommand(): Command {
   return withDatabaseOptions(new Command("trust"))
-    .argument("[name]", "the crawler's name; left out: all of them in lines", checkedName)
+    .argument("[name]", "the crawler's name; without it: all, one per line", checkedName)
     .description(
       "whether a crawler's pages and probe reports are trusted, with every page that counts against it",
     )
@@ -41,7 +41,7 @@ export function trustCommand(): Command {
 
 async function listTrust(options: DatabaseOptions & { readonly restore?: boolean }): Promise<void> {
   if (options.restore)
-    throw new UsageError("say which crawler to trust again: nearcrawl fleet trust NAME --restore");
+    throw new UsageError("name the crawler to trust again: nearcrawl fleet trust NAME --restore");
   const crawlers = await readDatabase(commandContext(options), async ({ pool }) => await trustList(pool));
   printAnswer(options, { crawlers }, trustListText(crawlers));
 }
@@ -71,7 +71,7 @@ export function trustText(report: TrustReport): string {
     ...standingLines(report),
     comparisonLine(report),
     ...(report.connected < 3 ? [tooFew] : []),
-    ...(report.evidence.length === 0 ? [] : ["", "Pages that speak against it, the latest first:"]),
+    ...(report.evidence.length === 0 ? [] : ["", "Pages that count against it, the latest first:"]),
     ...report.evidence.flatMap(evidenceLines),
   ].join("\n");
 }

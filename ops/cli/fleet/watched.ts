@@ -17,7 +17,7 @@ export interface WatchedOptions extends DatabaseOptions {
 
 export function withWatch(command: Command): Command {
   return command
-    .option("--watch", "again and again, until Ctrl-C (exit code 130)")
+    .option("--watch", "repeat until Ctrl-C (exit code 130)")
     .option("--every <seconds>", "how often with --watch", boundedInteger(1, 3600), 5);
 }
 

@@ -264,7 +264,7 @@ export function releaseStaged(
 }
 
 export function releaseHeld(version: string, reason: string): Change {
-  const words = `Release ${version} is offered to nobody any more: ${reason}.`;
+  const words = `Release ${version} is no longer offered: ${reason}.`;
   return { action: "release-held", target: `release ${version}`, words, after: { reason } };
 }
 

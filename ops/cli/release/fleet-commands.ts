@@ -29,7 +29,7 @@ export function trustCommand(): Command {
     )
     .addHelpText(
       "after",
-      "\nFor a fleet's first key. Crawlers that joined before know nothing of it: they follow nearcrawl release rotate-key.",
+      "\nFor a fleet's first key. Crawlers that joined before do not know it: they follow nearcrawl release rotate-key.",
     )
     .action(async (key: string, options: DatabaseOptions) => {
       const publicKey = readPublicKey(key);
@@ -44,9 +44,7 @@ export function trustCommand(): Command {
 
 export function keysCommand(): Command {
   return withDatabaseOptions(new Command("keys"))
-    .description(
-      "the keys whose signatures count now, by what they sign, and until when what is newest is stated",
-    )
+    .description("the valid signing keys by what they sign, and how long the newest release is stated")
     .action(async (options: DatabaseOptions) => {
       const { roles, statedUntil } = await withReleases(options, {}, async ({ keys, releases }) => ({
         roles: await keys.roles(),
@@ -66,8 +64,8 @@ function keysText(roles: Roles, statedUntil: Date | null): string {
   const lines = [...byWords].map(([words, names]) => `${names.join(", ")}:\n${words}`);
   const stated =
     statedUntil === null
-      ? "What is newest was never stated (nearcrawl release timestamp)."
-      : `What is newest is stated until ${statedUntil.toISOString()}.`;
+      ? "The newest release was never stated (nearcrawl release timestamp)."
+      : `The newest release is stated until ${statedUntil.toISOString()}.`;
   return [...lines, stated].join("\n");
 }
 
@@ -79,8 +77,8 @@ function roleText({ keys, threshold }: Role): string {
 export function publishCommand(): Command {
   return withDatabaseOptions(new Command("publish"))
     .argument("<manifest>", "what nearcrawl release sign wrote")
-    .argument("<bundle>", "the bundle that it speaks of")
-    .description("verify a release and put it where supervisors can fetch it; it is offered to nobody yet")
+    .argument("<bundle>", "its bundle")
+    .description("verify a release and publish it for supervisors; it is not offered yet")
     .addHelpText(
       "after",
       "\nExample:\n  nearcrawl release publish crawler-1.4.0.manifest.json crawler-bundle.mjs\n  nearcrawl release stage 1.4.0 --to one",
@@ -104,9 +102,9 @@ export function publishCommand(): Command {
 export function verifyCommand(): Command {
   return withDatabaseOptions(new Command("verify"))
     .argument("<manifest>", "what nearcrawl release sign wrote")
-    .argument("[bundle]", "the bundle, to be compared with it")
-    .option("--trust <key...>", "public keys that count (default: those of this fleet)")
-    .description("look whether a release is genuine, complete and in its time")
+    .argument("[bundle]", "the bundle to compare")
+    .option("--trust <key...>", "valid public keys (default: this fleet's)")
+    .description("check that a release is genuine, complete and not expired")
     .addHelpText(
       "after",
       "\nExit codes: 0 it is, 1 it is not, 2 wrong usage.\n\nExample:\n  nearcrawl release verify crawler-1.4.0.manifest.json crawler-bundle.mjs --trust release-key.pub",
@@ -129,7 +127,7 @@ export function verifyCommand(): Command {
         const words =
           "refused" in verified
             ? `not genuine: ${verified.refused}`
-            : `genuine: release ${verified.manifest.version}, number ${verified.manifest.sequence}, built of ${verified.manifest.builtFrom ?? "sources that were not committed"}${bundle === undefined ? "; the bundle was not looked at" : ""}`;
+            : `genuine: release ${verified.manifest.version}, number ${verified.manifest.sequence}, built of ${verified.manifest.builtFrom ?? "sources that were not committed"}${bundle === undefined ? "; the bundle was not checked" : ""}`;
         printAnswer(options, verified, words);
       },
     );
@@ -144,7 +142,7 @@ export function stageCommand(): Command {
   return withDatabaseOptions(new Command("stage"))
     .argument("<version>", "a published release")
     .requiredOption("--to <whom>", "one, one=NAME, a percentage of the crawlers, or all")
-    .option("--again", "offer it again to crawlers that returned from it")
+    .option("--again", "offer it again to crawlers that rolled back from it")
     .description("offer a release to one crawler, to a share of them, or to all")
     .addHelpText(
       "after",
@@ -161,14 +159,14 @@ export function autoCommand(): Command {
     .argument("<version>", "a published release")
     .option(
       "--soak-minutes <n>",
-      "how long each stage has to run in good order",
+      "how long each stage must run without problems",
       boundedInteger(1, 100_000),
       defaultSoakMinutes,
     )
     .description("offer a release to one crawler, then 5 % of them, then all, as long as all goes well")
     .addHelpText(
       "after",
-      "\nIt moves on when all who took it have run it for the soak time. It is held when a crawler returns from it, or when\nthose that took it are gone, or fail by their own fault, more than the others. Partners who pin or delay are not\nwaited for. A running coordinator does this; nearcrawl release list shows how far it is.",
+      "\nIt moves on when all who took it have run it for the soak time. It is held when a crawler rolls back from it, or when\nthose that took it are offline, or fail through their own fault, more than the others. Partners who pin or delay are not\nwaited for. A running coordinator does this; nearcrawl release list shows its progress.",
     )
     .action(async (version: string, options: DatabaseOptions & { soakMinutes: number }) => {
       await stage({ version, to: "one", soakMinutes: options.soakMinutes }, options);
@@ -179,20 +177,20 @@ export function holdCommand(): Command {
   return withDatabaseOptions(new Command("hold"))
     .argument("<version>", "a published release")
     .option("--reason <words>", "for nearcrawl release list", "held by an operator")
-    .description("take an offer back: who has the release keeps it, nobody else gets it")
+    .description("stop offering a release: crawlers that have it keep it, no others get it")
     .action(async (version: string, options: DatabaseOptions & { reason: string }) => {
       await withReleases(options, {}, async (stores) => {
         await holdRelease(version, options.reason, stores, new Date());
         await stores.record(releaseHeld(version, options.reason));
       });
-      printAnswer(options, { version, stage: "none" }, `${version} is offered to nobody any more`);
+      printAnswer(options, { version, stage: "none" }, `${version} is no longer offered`);
     });
 }
 
 export function listCommand(): Command {
   return withDatabaseOptions(new Command("list"))
     .description(
-      "every release: to whom it is offered, and how many crawlers run, refused or returned from it",
+      "every release: who is offered it, and how many crawlers run it, refused it or rolled back from it",
     )
     .action(async (options: DatabaseOptions) => {
       const now = new Date();
@@ -209,7 +207,7 @@ async function stage(wished: Parameters<typeof stageRelease>[0], options: Databa
     return staged;
   });
   if (entry.stage === "none")
-    throw new UsageError(`${version} could not be staged: look again with nearcrawl release list`);
+    throw new UsageError(`${version} could not be staged: see nearcrawl release list`);
   const names = members.slice(0, 10).join(", ") + (members.length > 10 ? " …" : "");
   printAnswer(
     options,

@@ -25,12 +25,10 @@ interface KeygenOptions extends Json {
 
 export function keygenCommand(): Command {
   return new Command("keygen")
-    .description(
-      "make a key to sign releases with; do it on a machine that is not connected, and keep a copy",
-    )
-    .requiredOption("--out <file>", "where the private key goes (PKCS#8 PEM, readable by you alone)")
-    .option("--passphrase", "ask for a passphrase that locks it")
-    .option("--passphrase-file <file>", "take the passphrase from the first line of a file")
+    .description("create a key that signs releases; do it on an offline machine, and keep a copy")
+    .requiredOption("--out <file>", "where to write the private key (PKCS#8 PEM, readable only by you)")
+    .option("--passphrase", "ask for a passphrase to encrypt it")
+    .option("--passphrase-file <file>", "file with the passphrase in its first line")
     .option("--json", "print for programs")
     .addHelpText("after", "\nExample:\n  nearcrawl release keygen --out release-key.pem --passphrase")
     .action(async (options: KeygenOptions) => {
@@ -42,7 +40,7 @@ export function keygenCommand(): Command {
             ? await askNewPassphrase()
             : null;
       const publicKey = writeNewKey(out, passphrase);
-      const locked = passphrase === null ? "no passphrase locks it" : "a passphrase locks it";
+      const locked = passphrase === null ? "not encrypted" : "encrypted";
       printAnswer(
         options,
         { file: out, publicKey },
@@ -58,9 +56,9 @@ interface BuildOptions extends Json {
 
 export function buildCommand(): Command {
   return new Command("build")
-    .description("build the crawler's one file; of one commit it is the same file wherever it is built")
+    .description("build the crawler's single file; one commit gives the same file everywhere")
     .option("--source <folder>", "a clone with its packages installed (default: this installation's)")
-    .option("--out <file>", "where it goes", "crawler-bundle.mjs")
+    .option("--out <file>", "output file", "crawler-bundle.mjs")
     .option("--json", "print for programs")
     .addHelpText("after", "\nExample:\n  nearcrawl release build --out crawler-bundle.mjs")
     .action(async (options: BuildOptions) => {
@@ -92,10 +90,10 @@ export function signCommand(): Command {
     .argument("<bundle>", "what nearcrawl release build made")
     .requiredOption("--key <file...>", "the private key (several: each signs)")
     .requiredOption("--version <version>", "the release's, such as 1.4.0")
-    .option("--passphrase-file <file>", "take the key's passphrase from there")
+    .option("--passphrase-file <file>", "file with the key's passphrase")
     .option(
       "--expires-days <n>",
-      "supervisors do not take it later",
+      "days after which supervisors reject it",
       boundedInteger(1, 3650),
       defaultExpiresDays,
     )
@@ -103,12 +101,12 @@ export function signCommand(): Command {
     .option("--oldest-dock <version>", "the oldest supervisor that can run it", firstDock)
     .option(
       "--sequence <n>",
-      "its number, above every earlier one (default: the time in ms)",
+      "its number, higher than every earlier one (default: the time in ms)",
       boundedInteger(1, 1e15),
     )
     .option(
       "--out <file>",
-      "where the manifest goes (default: crawler-VERSION.manifest.json beside the bundle)",
+      "output file of the manifest (default: crawler-VERSION.manifest.json beside the bundle)",
     )
     .option("--json", "print for programs")
     .addHelpText(
@@ -146,15 +144,15 @@ export function rotateKeyCommand(): Command {
     .description(
       "sign a new key with the old one; supervisors follow as soon as the fleet's coordinator accepts it",
     )
-    .requiredOption("--old <file>", "the private key that counts now")
-    .requiredOption("--new <file>", "the private key that is to count")
-    .option("--keep-old", "both count from then on (for a second key that is kept elsewhere)")
-    .option("--passphrase-file <file>", "take the keys' passphrase from there")
-    .option("--out <file>", "where the rotation goes", "key-rotation.json")
+    .requiredOption("--old <file>", "the current private key")
+    .requiredOption("--new <file>", "the new private key")
+    .option("--keep-old", "keep both valid (for a second key kept elsewhere)")
+    .option("--passphrase-file <file>", "file with the keys' passphrase")
+    .option("--out <file>", "output file of the rotation", "key-rotation.json")
     .option("--json", "print for programs")
     .addHelpText(
       "after",
-      "\nReleases that only a retired key has signed are offered no more: sign them again.\n\nExample:\n  nearcrawl release rotate-key --old release-key.pem --new next-key.pem\n  nearcrawl release accept key-rotation.json      (at the coordinator)",
+      "\nReleases signed only by a retired key are no longer offered: sign them again.\n\nExample:\n  nearcrawl release rotate-key --old release-key.pem --new next-key.pem\n  nearcrawl release accept key-rotation.json      (at the coordinator)",
     )
     .action(async (options: RotateOptions) => {
       const passphraseFile = options.passphraseFile ?? null;
@@ -183,7 +181,7 @@ export interface BundleFile {
 
 export function readBundle(file: string): BundleFile {
   const bytes = readBounded(file, maxBundleBytes);
-  if (bytes.length === 0) throw new UsageError(`${file} is empty, so it is no bundle`);
+  if (bytes.length === 0) throw new UsageError(`${file} is empty, so it is not a bundle`);
   return { bytes, digest: createHash("sha256").update(bytes).digest("hex") };
 }
 

@@ -22,7 +22,7 @@ export function writeNewKey(file: string, passphrase: string | null): string {
     writeFileSync(file, pem, { mode: 0o600, flag: "wx" });
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw unusable(file, error);
-    throw new UsageError(`${file} is there already, and a key is never overwritten: name another file`);
+    throw new UsageError(`${file} already exists, and a key is never overwritten: name another file`);
   }
   return rawPublicKey(privateKey);
 }

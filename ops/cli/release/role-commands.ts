@@ -33,12 +33,10 @@ export function rootCommand(): Command {
       "a JSON file: for root, releases, revocations and timestamp the public keys and how many it takes",
     )
     .requiredOption("--key <file...>", "the private keys that sign it here; others add theirs with cosign")
-    .option("--passphrase-file <file>", "take the keys' passphrase from there")
-    .option("--out <file>", "where the signed root goes", "root.json")
+    .option("--passphrase-file <file>", "file with the keys' passphrase")
+    .option("--out <file>", "output file of the signed root", "root.json")
     .option("--json", "print for programs")
-    .description(
-      "state who signs what from now on: as many root keys as it takes, a key for revocations apart",
-    )
+    .description("state who signs what from now on: several root keys, a separate key for revocations")
     .addHelpText(
       "after",
       `
@@ -76,7 +74,7 @@ export function coSignCommand(): Command {
       "a release's manifest, a root, a list of revoked releases or a key rotation, signed by others",
     )
     .requiredOption("--key <file...>", "the private keys that sign it, too")
-    .option("--passphrase-file <file>", "take the keys' passphrase from there")
+    .option("--passphrase-file <file>", "file with the keys' passphrase")
     .option("--json", "print for programs")
     .description("add signatures to a file that takes several keys; the file is rewritten")
     .addHelpText(
@@ -110,16 +108,16 @@ interface TimestampOptions extends DatabaseOptions, KeyOptions {
 export function timestampCommand(): Command {
   return withDatabaseOptions(new Command("timestamp"))
     .requiredOption("--key <file...>", "the private key that states it")
-    .option("--passphrase-file <file>", "take the key's passphrase from there")
+    .option("--passphrase-file <file>", "file with the key's passphrase")
     .option(
       "--days <n>",
-      "supervisors believe it for so long",
+      "how long supervisors accept it",
       boundedInteger(1, maxTimestampMs / 86_400_000),
       14,
     )
     .option("--out <file>", "write it instead, for nearcrawl release accept at the coordinator")
     .description(
-      "state which release and which list of revoked ones are the newest, so that nobody can hold older ones out as that",
+      "state which release and which list of revoked ones are the newest, so that nobody can pass off older ones",
     )
     .addHelpText(
       "after",

@@ -163,8 +163,8 @@ it("lists who changed what, what was before, and says when nothing fits", async 
   expect(text).toMatch(/crawler-resumed +athens/);
   expect(text).toMatch(/earlier ones: --before \d+/);
   expect(json).toMatchObject({ entries: [{ action: "crawler-drained", via: "command" }], more: false });
-  expect(none).toMatchObject({ code: 3, out: "nothing was changed that fits\n" });
-  expect([noDay.code, noDay.err]).toEqual([2, expect.stringContaining("no day such as")]);
+  expect(none).toMatchObject({ code: 3, out: "no entries match\n" });
+  expect([noDay.code, noDay.err]).toEqual([2, expect.stringContaining("not a day such as")]);
 });
 
 it("of who has access, as the page lists them", async () => {
@@ -184,8 +184,8 @@ it("of who has access, as the page lists them", async () => {
   expect(text).toMatch(/ben +staff/);
   expect(text).toMatch(/dora +partner of athens/);
   expect([ended, withdrawn]).toEqual([
-    "A session of ben is ended.\n",
-    "The link for dora opens nothing any more.\n",
+    "A session of ben was ended.\n",
+    "The link for dora no longer works.\n",
   ]);
   expect(again.code).toBe(3);
   expect(await logged()).toEqual([

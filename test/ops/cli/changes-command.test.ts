@@ -33,7 +33,7 @@ it("shows the latest with the cursor to go on from, or JSON", async () => {
   expect(text.out).toMatch(
     /2030-01-01 12:00:00 +first seen +http:\/\/b\.example\/ +“A page”; 120 words; 8 links/,
   );
-  expect(text.out).toContain("what comes: --since 3");
+  expect(text.out).toContain("new ones: --since 3");
   expect(JSON.parse(json.out)).toMatchObject({
     changes: [{ number: 3, kind: "first-seen" }],
     next: 3,
@@ -44,7 +44,7 @@ it("shows the latest with the cursor to go on from, or JSON", async () => {
 it("says by its exit code that nothing fits, and refuses cursors that are too old or none", async () => {
   expect(await run("--host", "c.example")).toMatchObject({
     code: 3,
-    out: expect.stringContaining("nothing changed that fits"),
+    out: expect.stringContaining("no changes match"),
   });
   const refused = [
     await run("--since", "0"),
@@ -56,7 +56,7 @@ it("says by its exit code that nothing fits, and refuses cursors that are too ol
   expect(refused.map(({ err }) => err)).toEqual([
     expect.stringMatching(/too old.*since=earliest/),
     expect.stringContaining("the latest is 3"),
-    expect.stringContaining("no cursor"),
+    expect.stringContaining("is not a cursor"),
     expect.stringContaining('"new" is none of first-seen'),
   ]);
 });

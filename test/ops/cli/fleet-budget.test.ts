@@ -61,7 +61,7 @@ it("gives domain sets, shows them, takes them back, and refuses what cannot be w
   expect(refused.map(({ err }) => err)).toEqual([
     "nearcrawl: .com has nothing in common with what its partner allows: .gr\n",
     "nearcrawl: the domain set has both .gr and not .gr: it can hold neither\n",
-    "nearcrawl: say which sets, or --clear: not both\n",
+    "nearcrawl: give sets or --clear, not both\n",
   ]);
   expect([nobody.code, nobody.err]).toEqual([3, expect.stringContaining('there is no crawler "nobody"')]);
   expect(cleared).toContain("north is given hosts of every domain, of those that its partner allows (.gr)");
@@ -91,7 +91,7 @@ it("shows the log, absences, moves, failures and trust from the database", async
 
   expect(log).toMatch(/change +north is granted/);
   expect(absences).toContain("it was never away");
-  expect(moves).toContain("no crawler was moved");
+  expect(moves).toContain("no moves yet");
   expect(failures).toContain("nothing was fetched in this time");
   expect(trust).toMatch(/north +not compared yet +0 +0 +0 +0\.0 +0/);
 });

@@ -106,7 +106,7 @@ it("an invitation pins what it is told, is listed, and is withdrawn", { timeout:
   expect(issued.commands.installed).toBe("nearcrawl crawler join -");
   expect(JSON.stringify(issued.commands)).not.toContain(issued.token);
   expect(nowhere.err).toContain("publicUrl");
-  expect(unsure.err).toContain("search.example is not reached from here");
+  expect(unsure.err).toContain("search.example cannot be reached from here");
   expect(warnings).toEqual([expect.stringContaining("shows another certificate than the coordinator's"), ""]);
   expect([unsure.code, sure.code, made.err + sure.err]).toEqual([0, 0, ""]);
   expect(listed.out).toMatch(/1 +athens +open .* 500 +crawling/);
@@ -132,11 +132,11 @@ it("crawlers are rotated, shut out and ended by name, and a wrong name is said",
   ]);
 
   expect(rotated.out).toContain(
-    "north gets a new key when it comes next; the old one stays good for 3 hours",
+    "north gets a new key when it comes next; the old one stays valid for 3 hours",
   );
   expect([rotated, bare, both, nobody, revoked, killed].map(({ code }) => code)).toEqual([0, 3, 2, 3, 0, 0]);
   expect(bare.err).toContain("add-crawler");
-  expect(killed.out).toContain("0 of its leases came back");
+  expect(killed.out).toContain("0 of its leases returned");
   expect(
     await world.rows(
       "select name, revoked_at is not null as out, draining_since is not null as leaves from crawler order by name",
@@ -202,7 +202,7 @@ it("a token is shown once, kept as a hash, listed and revoked", { timeout: 120_0
   const revoked = await nearcrawl("operator-token", "revoke", "dashboard");
 
   expect(used).toMatchObject({ name: "dashboard", scopes: ["fleet-read"] });
-  expect(listed.out).toMatch(/dashboard +good +fleet-read /);
+  expect(listed.out).toMatch(/dashboard +valid +fleet-read /);
   expect(listed.out).not.toContain(secret);
   expect([made, again, listed, revoked].map(({ code }) => code)).toEqual([0, 2, 0, 0]);
   expect(await createOperatorTokenStore(world.pool).use(hashCrawlerKey(secret), new Date())).toBeNull();

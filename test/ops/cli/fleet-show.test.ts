@@ -41,7 +41,7 @@ describe("the coordinator's record of a crawler", () => {
       "athens: offline since 2026-11-22 12:00 UTC: vanished: three heartbeats did not come.",
     );
     expect(away).toBe("Away before that from 2026-11-20 01:00 UTC: asked to stop [2J.");
-    expect(end).toBe("Its last words, at 2026-11-20 00:59 UTC: it was ended by SIGKILL");
+    expect(end).toBe("Its last message, at 2026-11-20 00:59 UTC: it was ended by SIGKILL");
   });
 
   it("has its address, limits, release, trust and incidents", () => {
@@ -59,9 +59,9 @@ describe("the coordinator's record of a crawler", () => {
     const text = recordText({ ...record, state: "online" });
 
     expect(text).toMatch(/^athens: connected since 2026-11-22 08:00 UTC\./);
-    expect(text).toMatch(/held back by +outside the hours that are set for crawling/);
+    expect(text).toMatch(/idle because +outside the hours that are set for crawling/);
     expect(recordText({ ...record, state: "online", holdingBack: [] })).toMatch(
-      /held back by +nothing, it says/,
+      /idle because +nothing, it says/,
     );
   });
 

@@ -32,7 +32,7 @@ it("shows incidents as a table that no words of a crawler can break, and those o
   ]);
 
   expect(table).toMatch(/north +flood +7 +192\.0\.2\.1 +too much/);
-  expect(table).toContain("(a stranger)");
+  expect(table).toContain("(unknown client)");
   expect(table).not.toContain("long ago");
   expect(table).not.toContain("\u001b");
   expect((JSON.parse(json) as { words: string }[]).map(({ words }) => words.slice(0, 8))).toEqual([

@@ -38,7 +38,7 @@ it("has what a command changed on the disk when the command ends, and lists it",
 
   expect(code).toBe(0);
   expect(out).toMatch(/opt_out +left\.example .* site left\.example/);
-  expect(out).toMatch(/audit_entry +.* left\.example is left alone/);
+  expect(out).toMatch(/audit_entry +.* left\.example is opted out/);
   expect(JSON.parse(json.out)).toMatchObject({
     faults: [],
     entries: [{ kind: "opt_out" }, { kind: "audit_entry" }],
@@ -56,7 +56,7 @@ it("finds what the database does not know, and lines that cannot be used, and pu
 
   expect(differs.code).toBe(4);
   expect(differs.out).toMatch(/line 3: no entry: "torn"\n.*not in the database: opt_out left\.example/s);
-  expect(replayed.out).toMatch(/^put back: opt_out 1; 0 changed since and left; 0 failed, from /);
+  expect(replayed.out).toMatch(/^restored: opt_out 1; 0 changed since and left; 0 failed, from /);
   const { rows } = await database.pool.query("select site from opt_out where ended_at is null");
   expect(rows).toEqual([{ site: "left.example" }]);
 });

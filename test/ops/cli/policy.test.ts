@@ -39,7 +39,7 @@ it("previews, changes and takes back, and the audit log has who did it", { timeo
     [
       "policy-changed",
       "command",
-      "takes back version 1: recrawl.intervalHours: 24 h → 168 h; scope.admitNewHosts: yes → no",
+      "reverts version 1: recrawl.intervalHours: 24 h → 168 h; scope.admitNewHosts: yes → no",
     ],
     ["policy-changed", "command", "recrawl.intervalHours: 168 h → 24 h; scope.admitNewHosts: no → yes; news"],
   ]);

@@ -121,9 +121,7 @@ describe("a key", () => {
     expect(await run(...publishing("1.2.0"))).toContain("release 1.2.0 is published");
     expect(await refused("accept", at("rotation.json"))).toEqual(usage("sign it with a higher one"));
     await run(...rotate);
-    expect(await refused("accept", at("rotation.json"))).toEqual(
-      usage("not signed by a key that counts now"),
-    );
+    expect(await refused("accept", at("rotation.json"))).toEqual(usage("not signed by a valid key"));
   });
 });
 
@@ -211,7 +209,7 @@ describe("a release", () => {
     ];
     const second = JSON.parse(await run(...both, "--json")) as { digests: string[] };
 
-    expect(automatic).toMatch(/one \(athens\) .* advances automatically: nobody runs it yet/);
+    expect(automatic).toMatch(/one \(athens\) .* advances automatically: no crawler runs it yet/);
     expect(second.digests).toEqual(["1".repeat(64), release?.digest]);
   });
 });
@@ -244,9 +242,9 @@ describe("who signs what", () => {
     await run("cosign", at("root.json"), "--key", at("b.pem"));
     const accepted = await run("accept", at("root.json"));
 
-    expect(unstated).toContain("What is newest was never stated");
+    expect(unstated).toContain("The newest release was never stated");
     expect(half).toContain("signed by 1 of the 2 root keys that it takes: nearcrawl release cosign");
-    expect(early).toEqual(usage("or by too few of the root keys that it names itself"));
+    expect(early).toEqual(usage("or by too few of the root keys that it names"));
     expect(accepted).toContain("the root is in force");
     expect(await refused("trust", publicKey("a"))).toEqual(usage("a root says who signs"));
     expect(await refused("timestamp", "--key", at("release.pem"))).toEqual(
@@ -259,7 +257,7 @@ describe("who signs what", () => {
     );
     expect(await run("keys")).toMatch(
       new RegExp(
-        `root:\n  2 of:\n.*releases:\n  ${publicKey("release")}\n.*What is newest is stated until 2`,
+        `root:\n  2 of:\n.*releases:\n  ${publicKey("release")}\n.*The newest release is stated until 2`,
         "s",
       ),
     );

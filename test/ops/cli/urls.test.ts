@@ -75,7 +75,7 @@ it("tells of single URLs, and by its exit code that nothing is known", async () 
   const nowhere = await run("status", "99999");
 
   expect(known).toMatchObject({ code: 0, out: expect.stringContaining("address is being looked up") });
-  expect(unknown).toMatchObject({ code: 3, out: expect.stringContaining("the crawl does not know it") });
+  expect(unknown).toMatchObject({ code: 3, out: expect.stringContaining("not in the crawl") });
   expect(nowhere).toMatchObject({ code: 3, err: expect.stringContaining("there is no receipt 99999") });
 });
 
@@ -96,11 +96,11 @@ it("what cannot be read leaves no receipt, and what is refused altogether is no 
   expect(wrong.map(({ err }) => err)).toEqual([
     expect.stringContaining("neither a URL (https://…) nor a file"),
     expect.stringContaining("it is no file"),
-    expect.stringContaining("there is no URL"),
+    expect.stringContaining("no URL was given"),
     expect.stringContaining("neither a sitemap nor a feed"),
     expect.stringContaining("it is broken"),
   ]);
   expect(rows[0].receipts).toBe(before);
   expect(refused).toMatchObject({ code: 2, out: expect.stringContaining("only http and https are crawled") });
-  expect(unknown).toMatchObject({ code: 2, out: expect.stringContaining("the crawl does not know it") });
+  expect(unknown).toMatchObject({ code: 2, out: expect.stringContaining("not in the crawl") });
 });
