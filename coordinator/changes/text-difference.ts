@@ -142,35 +142,46 @@ function termsOf({ lexemes, excerpt }: IndexedText): Terms | null {
   for (let at = lexemes.indexOf("'"); at >= 0; ) {
     const end = quoteEnd(lexemes, at + 1);
     if (end < 0) break;
-    const term = unquoted(lexemes.slice(at + 1, end));
-    const next = lexemes.indexOf("'", end + 1);
-    const positions = lexemes.slice(end + 2, next < 0 ? undefined : next - 1);
-    for (const position of positions.split(",")) {
-      const place = Number.parseInt(position, 10);
-      if (!(place <= mostTerms)) continue;
-      if (/[ABC]$/.test(position)) isOther[place] = true;
-      else running[place] ??= ` ${term}`;
-    }
-    at = next;
+    const term = ` ${unquoted(lexemes.slice(at + 1, end))}`;
+    at = readPositions(lexemes, end + 2, (place, hasWeight) => {
+      if (hasWeight) isOther[place] = true;
+      else running[place] ??= term;
+    });
+    at = lexemes.indexOf("'", at);
   }
   return inOrder(running, isOther, wordsOf(excerpt).length);
 }
 
 /** Quotes and backslashes in a lexeme are doubled. */
 function quoteEnd(lexemes: string, from: number): number {
-  for (let at = from; at < lexemes.length; at++) {
-    const code = lexemes.charCodeAt(at);
-    if (code === backslash) at += 1;
-    else if (code === quote) {
-      if (lexemes.charCodeAt(at + 1) !== quote) return at;
-      at += 1;
-    }
+  for (let at = from; ; at += 2) {
+    at = lexemes.indexOf("'", at);
+    if (at < 0 || lexemes.charCodeAt(at + 1) !== quote) return at;
   }
-  return -1;
 }
 
-const quote = 0x27;
-const backslash = 0x5c;
+/** `1,7A,20`; gives where they end. Character by character: a changed page has hundreds. */
+function readPositions(
+  lexemes: string,
+  from: number,
+  tell: (place: number, hasWeight: boolean) => void,
+): number {
+  let place = 0;
+  let hasWeight = false;
+  for (let at = from; ; at++) {
+    const code = lexemes.charCodeAt(at);
+    if (code >= digitZero && code < digitZero + 10) place = 10 * place + code - digitZero;
+    else if (code >= letterA && code < letterA + 3) hasWeight = true;
+    else if (code !== letterA + 3) {
+      if (place > 0 && place <= mostTerms) tell(place, hasWeight);
+      if (code !== comma) return at;
+      place = 0;
+      hasWeight = false;
+    }
+  }
+}
+
+const [quote, comma, digitZero, letterA] = [0x27, 0x2c, 0x30, 0x41];
 
 const unquoted = (text: string) => (/['\\]/.test(text) ? text.replace(/''|\\\\/g, (pair) => pair[0]!) : text);
 

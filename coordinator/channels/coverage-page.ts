@@ -7,7 +7,7 @@ import type { CoverageList } from "./coverage-reads.ts";
 import { placeWords } from "./page.ts";
 
 export function coverageBody({ coverage, more }: CoverageList): Html {
-  return html`${titleRow("Coverage")}
+  return html`${titleRow("Channel coverage")}
 <p class="lead">How much of each channel was found and fetched, and what limited the rest. For URLs submitted together, see their <a href="/submit">receipt</a>. For one host:</p>
 <form class="ask" action="/coverage"><label for="coverage-host">Host</label> <input id="coverage-host" name="host" placeholder="www.example.org" spellcheck="false"> <button>Show</button></form>
 ${coverage.length === 0 ? html`<div class="empty"><p><strong>No channels.</strong> <a href="/channels">Add a channel</a>, or give a host.</p></div>` : table(coverage)}
@@ -15,7 +15,7 @@ ${more ? html`<p class="small">The first are shown; the CSV has up to 1,000.</p>
 }
 
 function table(coverage: readonly Coverage[]): Html {
-  return html`<div class="scroll" tabindex="0" role="region" aria-label="Coverage"><table>
+  return html`<div class="scroll" tabindex="0" role="region" aria-label="Channel coverage"><table>
 <thead><tr><th scope="col">What</th><th scope="col">State</th><th scope="col" class="number">Fetched</th><th scope="col" class="number">To go</th><th scope="col" class="number">Held back</th><th scope="col" class="number">Too deep</th><th scope="col" class="number">By robots.txt</th><th scope="col">Seeds</th></tr></thead>
 <tbody>${coverage.map(row)}</tbody></table></div>`;
 }

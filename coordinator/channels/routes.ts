@@ -39,7 +39,7 @@ export function channelRoutes({ store, coverage }: ChannelPorts): WebPart {
         return {
           status: 200,
           value,
-          title: "Coverage",
+          title: "Channel coverage",
           body: () => coverageBody(value),
           csv: () => coverageCsv(value),
         };

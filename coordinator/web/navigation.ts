@@ -95,7 +95,7 @@ export const navigation: readonly NavigationGroup[] = [
       tabbed(
         "Channels",
         ["/channels", "Channels", "read"],
-        ["/coverage", "Coverage", "read"],
+        ["/coverage", "Channel coverage", "read"],
         ["/submit", "Submit", "url-write", "/submissions"],
       ),
       tab(["/fleet/site-caps", "Caps", "read"]),
