@@ -379,7 +379,7 @@ function domainSetDuties(
   const duties: DomainSetDuties = {
     note: (batch) => languages.note(hostsWithPages(batch)),
     pass: async () => {
-      if (asksLanguages()) await languages.pass();
+      await languages.pass({ all: asksLanguages() });
       const ports = { ...given, settings: given.settings(), partitionOf, isStopping: () => isStopping };
       const { moved, ended } = await delegateBySets(ports);
       if (moved + ended === 0) return;

@@ -10,6 +10,7 @@ export function createDomainSetStore(pool: Pool): DomainSetStore {
     of: async (name) => await domainSetsOf(pool, name),
     give: async (name, sets) => await giveDomainSets(pool, name, sets),
     refreshLanguages: async (hosts) => await refreshLanguages(pool, hosts),
+    hostsWithoutLanguage: async (hosts) => await hostsWithoutLanguage(pool, hosts),
     hostsWithPages: async (after, limit) => await hostsWithPages(pool, after, limit),
   };
 }
@@ -88,6 +89,7 @@ export interface DomainSetStore {
   give(name: string, sets: readonly string[]): Promise<ChangedDomainSets | null>;
   /** Sees to the language of hosts with pages; the number of those that have another one now. */
   refreshLanguages(hosts: readonly HostHash[]): Promise<number>;
+  hostsWithoutLanguage(hosts: readonly HostHash[]): Promise<HostHash[]>;
   /** The next hosts with pages after this one; empty: there are none. */
   hostsWithPages(after: HostHash | null, limit: number): Promise<HostHash[]>;
 }
@@ -131,6 +133,15 @@ async function refreshLanguages(pool: Pool, hosts: readonly HostHash[]): Promise
     [hosts],
   );
   return rowCount ?? 0;
+}
+
+async function hostsWithoutLanguage(pool: Pool, hosts: readonly HostHash[]): Promise<HostHash[]> {
+  if (hosts.length === 0) return [];
+  const { rows } = await pool.query<{ host_hash: HostHash }>(
+    "select host_hash from frontier_host where host_hash = any($1::bigint[]) and language is null",
+    [hosts],
+  );
+  return rows.map((row) => row.host_hash);
 }
 
 /** In the order of their hashes, after that one. */

@@ -202,10 +202,12 @@ describe("the language of a host", () => {
 
     const before = await world.rows<{ language: string | null }>("select language from frontier_host");
     const found = await store().hostsWithPages(null, 10);
+    const without = await store().hostsWithoutLanguage([hostHash]);
     const changed = [await store().refreshLanguages([hostHash]), await store().refreshLanguages([hostHash])];
 
     expect(before).toEqual([{ language: null }]);
-    expect(found).toEqual([hostHash]);
+    expect([found, without]).toEqual([[hostHash], [hostHash]]);
+    expect(await store().hostsWithoutLanguage([hostHash])).toEqual([]);
     expect(changed).toEqual([1, 0]);
     expect(await world.rows("select language from frontier_host")).toEqual([{ language: "el" }]);
   });

@@ -212,19 +212,22 @@ function keyOf(partition: Partition): string {
   );
 }
 
-// Hosts whose language may have changed: those of which pages came in, and once all that had pages before anybody asked
-// for languages. A host's language is that of most of its pages; until one is known, every language's set may hold it.
+// Hosts whose language may have changed: those of which pages came in, and once all that had pages before. Where no domain
+// set asks for languages, they are looked up for people alone: at the first page, and again now and then. A host's language is that of most of its pages; until one is known, every language's set may hold it.
+
+/** Of a pass, where nobody depends on it: hosts whose language is known already. */
+const lookedAtAgain = 20;
 
 /** Hosts that are kept in mind; of more, some wait for their next page. */
 const mostNoted = 20_000;
 
 export class HostLanguages {
-  readonly #store: Pick<DomainSetStore, "refreshLanguages" | "hostsWithPages">;
+  readonly #store: Pick<DomainSetStore, "refreshLanguages" | "hostsWithPages" | "hostsWithoutLanguage">;
   readonly #noted = new Set<HostHash>();
   /** How far the look at those from before has come; `done`: all were looked at. */
   #seen: HostHash | "done" | null = null;
 
-  constructor(store: Pick<DomainSetStore, "refreshLanguages" | "hostsWithPages">) {
+  constructor(store: Pick<DomainSetStore, "refreshLanguages" | "hostsWithPages" | "hostsWithoutLanguage">) {
     this.#store = store;
   }
 
@@ -235,12 +238,15 @@ export class HostLanguages {
     }
   }
 
-  /** Returns how many hosts have another language now. */
-  async pass(): Promise<number> {
+  /** Returns how many hosts have another language now. `all`: of which pages came in. */
+  async pass({ all }: { readonly all: boolean }): Promise<number> {
     const noted = [...this.#noted].slice(0, hostsPerPass);
     for (const host of noted) this.#noted.delete(host);
+    const asked = all
+      ? noted
+      : [...(await this.#store.hostsWithoutLanguage(noted)), ...noted.slice(0, lookedAtAgain)];
     const earlier = await this.#earlier();
-    return await this.#store.refreshLanguages([...new Set([...noted, ...earlier])]);
+    return await this.#store.refreshLanguages([...new Set([...asked, ...earlier])]);
   }
 
   async #earlier(): Promise<HostHash[]> {

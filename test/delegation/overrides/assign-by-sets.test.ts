@@ -147,11 +147,17 @@ it("languages are looked at where pages came in, and once where there were pages
   const store = {
     refreshLanguages: async (hosts: readonly HostHash[]) => asked.push(hosts.map(String)),
     hostsWithPages: async (after: HostHash | null) => (after === null ? (["7", "8"] as HostHash[]) : []),
+    hostsWithoutLanguage: async (hosts: readonly HostHash[]) => hosts.filter((host) => host === "99"),
   };
   const languages = new HostLanguages(store);
 
   languages.note(["8", "9"] as HostHash[]);
-  for (let pass = 0; pass < 3; pass++) await languages.pass();
+  for (let pass = 0; pass < 3; pass++) await languages.pass({ all: true });
 
   expect(asked).toEqual([["8", "9", "7"], [], []]);
+  // Where no set depends on them: all that have none yet, and some again.
+  languages.note(Array.from({ length: 100 }, (_, host) => String(host) as HostHash));
+  await languages.pass({ all: false });
+
+  expect(asked.at(-1)).toEqual(["99", ...Array.from({ length: 20 }, (_, host) => String(host))]);
 });
