@@ -333,7 +333,7 @@ const outcomeText = (outcome: string, status: number | null) =>
 function leftOutList({ leftOut }: SitePages, host: string): Html {
   if (leftOut.length === 0) return nothing;
   const to = (reason: string) => (urlFilters as readonly string[]).includes(reason);
-  return html`<section aria-labelledby="left-out"><h2 id="left-out">Left out, because</h2><ul class="site-left-out">${leftOut.map(
+  return html`<section aria-labelledby="left-out"><h2 id="left-out">Skipped, because</h2><ul class="site-left-out">${leftOut.map(
     ({ reason, words, count }) =>
       html`<li>${to(reason) ? html`<a href="${pathWith(sitePath(host), { part: "pages", filter: reason })}"><strong>${countText(count)}</strong></a>` : html`<strong>${countText(count)}</strong>`} ${words}</li>`,
   )}</ul></section>`;

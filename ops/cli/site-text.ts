@@ -174,7 +174,7 @@ function pagesText({ leftOut, urls, next, looked, filter }: SitePages): string {
     ...(leftOut.length === 0
       ? []
       : [
-          `Left out, because\n${leftOut.map((one) => `  ${count(one.count)} ${printable(one.words)} (${one.reason})`).join("\n")}`,
+          `Skipped, because\n${leftOut.map((one) => `  ${count(one.count)} ${printable(one.words)} (${one.reason})`).join("\n")}`,
         ]),
     [`URLs (${filter})`, ...(urls.length === 0 ? ["none"] : [table]), ...more].join("\n"),
   ].join("\n\n");
