@@ -45,7 +45,7 @@ it("a crawler moves under load: the same number, every page once, each host's pa
   await until(() => old.refusal() !== null, soonMs);
 
   expect(moved).toMatchObject({ code: 0 });
-  expect(moved.out).toContain("athens runs on the host of sparta, and sparta is no more");
+  expect(moved.out).toContain("athens runs on the host of sparta; sparta no longer exists");
   expect(next.crawler.status()).toMatchObject({
     crawlerId: athens.crawlerId,
     name: "athens",

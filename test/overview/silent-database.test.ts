@@ -173,7 +173,7 @@ it("a crawler whose disk takes nothing is named by its next heartbeat, one of an
 
   expect(well).not.toContain("crawler-disk");
   expect((await told())?.words).toBe(
-    "Crawlers whose disk is full, or nearly: nearly (200 MB are free), now (the disk is full (ENOSPC)), old (the disk is full (ENOSPC)).",
+    "Crawlers whose disk is full or nearly full: nearly (200 MB free), now (the disk is full (ENOSPC)), old (the disk is full (ENOSPC)).",
   );
   for (const crawler of [now, old, nearly]) await crawler.send({ ...heartbeat, diskFreeBytes: 300e9 });
   await until(async () => (await told()) === undefined, 10_000);

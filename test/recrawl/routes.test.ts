@@ -74,7 +74,7 @@ it("shows groups, intervals and rates of the plan in force, and why each was mad
   const { schemas } = describeApi().components as { schemas: Record<string, JsonSchema> };
   expect(faultsOf(json.json(), { $ref: "#/components/schemas/RecrawlAnswer" }, schemas)).toEqual([]);
   expect(json.json().plans[1].groups).toEqual(groups);
-  expect(shown.body).toContain("In force: optimal");
+  expect(shown.body).toContain("Current plan: optimal");
   expect(shown.body).toContain("5,000 per day");
   expect(shown.body).toContain("75.0 %");
   expect(shown.body).not.toContain("<b>");

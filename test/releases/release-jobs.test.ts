@@ -52,7 +52,7 @@ test("a release is offered after the welcome, fetched, reported, and held when i
 
   expect(offer).toEqual({ type: "coordinator:release", version: "1.1.0", digest });
   expect([bundle.status, gone.status]).toEqual([200, 404]);
-  expect((await staged())?.stageWords).toBe("athens returned from it: it crashed, and 1 more of 2");
+  expect((await staged())?.stageWords).toBe("athens rolled back from it: it crashed, and 1 more of 2");
   expect(metrics).toContain('nearcrawl_release_crawlers{version="1.1.0",state="returned"} 2');
   expect((await fleetList(pool, new Date())).map(({ name, release }) => [name, release?.version])).toEqual([
     ["athens", "1.0.0"],

@@ -166,14 +166,14 @@ describe("a release that moves by itself", () => {
 
     expect(another).toMatchObject({ type: "elsewhere", stage: "one" });
     expect(another?.words).toMatch(
-      /^athens returned from it: it crashed 3 times in 10 minutes; (oslo|rome) tries it$/,
+      /^athens rolled back from it: it crashed 3 times in 10 minutes; (oslo|rome) tries it$/,
     );
     expect(move).toMatchObject({ type: "stop", stage: "none" });
     expect(again).toEqual([]);
     expect(fleet.sent).toHaveLength(2);
     expect(second).not.toBe(fleet.ids.athens);
     expect((await listed("1.1.0")).stageWords).toBe(
-      "athens returned from it: it crashed 3 times in 10 minutes, and 1 more of 2",
+      "athens rolled back from it: it crashed 3 times in 10 minutes, and 1 more of 2",
     );
   });
 
@@ -286,7 +286,7 @@ describe("publishing", () => {
       expect.stringContaining("not signed by a trusted key"),
       null,
       expect.stringContaining("has number 5"),
-      expect.stringContaining(`leaves out ${digest}`),
+      expect.stringContaining(`lacks ${digest}`),
       null,
     ]);
     expect(await listed("1.1.0")).toMatchObject({ stage: "none", revoked: true });

@@ -135,7 +135,7 @@ describe.skipIf(executable === null)("by keyboard alone", { timeout: 90_000 }, (
 
   it("a partner is invited", async () => {
     await goTo("invite", /^Invite a crawler/);
-    await tabTo(/^Name of the crawler/);
+    await tabTo(/^Crawler name/);
     await page.keyboard.type("oslo");
     await page.keyboard.press("Enter");
     await page.getByRole("heading", { name: "oslo is invited" }).waitFor();

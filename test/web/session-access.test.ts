@@ -176,7 +176,7 @@ it("knows programs by their tokens, and says which scope one lacks", async () =>
   const refused = await app.inject({ ...post, headers: reader });
   expect([refused.statusCode, refused.json().error.message]).toEqual([
     403,
-    "This token is not good for fleet-write.",
+    "This token does not allow fleet-write.",
   ]);
   expect((await app.inject({ ...post, headers: writer })).json()).toEqual({ sunk: "athens" });
 });

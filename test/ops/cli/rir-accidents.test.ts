@@ -78,7 +78,7 @@ it("a tree of which nothing is delegated although subnets are is a critical aler
   expect((await rir("apply", other, "--yes-remove", "3")).code).toBe(0);
 
   expect(await registryAlerts()).toMatchObject([
-    { name: "registry-empty", severity: "critical", words: expect.stringMatching(/^None of the subnets/) },
+    { name: "registry-empty", severity: "critical", words: expect.stringMatching(/^No delegated subnet/) },
   ]);
   expect((await rir("rollback", "--json")).code).toBe(0);
   expect(await registryAlerts()).toEqual([]);
