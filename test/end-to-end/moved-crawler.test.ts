@@ -31,7 +31,7 @@ const openPages = async (): Promise<number> =>
   )[0]!.n;
 
 it("a crawler moves under load: the same number, every page once, each host's pace kept, no key left behind", async () => {
-  const athens = await world.host("athens", { hosts: 4, pages: 16 });
+  const athens = await world.host("athens", { hosts: 4, pages: 30 });
   const sparta = await world.host("sparta", { hosts: 1, pages: 3 });
   const [old, next] = [await world.run(athens), await world.run(sparta)];
   const asked = () => world.internet.requestLog.entries().filter(({ path }) => path !== "/robots.txt");
@@ -54,7 +54,7 @@ it("a crawler moves under load: the same number, every page once, each host's pa
   expect(old.refusal()).toMatch(/moved to another host/);
   expect(asked().length).toBeGreaterThan(requestsBefore);
   const { urls, ...counts } = await countsOf();
-  expect(urls).toBeGreaterThanOrEqual(4 * 16 + 3);
+  expect(urls).toBeGreaterThanOrEqual(4 * 30 + 3);
   expect(counts).toEqual({ fetches: urls, fetched_twice: 0 });
   expect(shortestPauseMs(asked())).toBeGreaterThan(floorMs / 2);
   expect(readKept(athens.home)).toEqual([]);
