@@ -118,6 +118,8 @@ export interface DiskFacts {
 
 /** What needs no database to be known: while that is gone, it is all there is. */
 export interface OwnFacts {
+  /** This coordinator has written no figures before. */
+  readonly startedAtMs?: number;
   /** Null: it answers. */
   readonly silent: OwnFault | null;
   /** Null: it can be written, as far as is known. */

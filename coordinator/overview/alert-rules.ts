@@ -157,7 +157,8 @@ export const alertRules = [
     isOwn: true,
     // Where none has ever written, none has run with this database yet.
     find: ({ figuresAtMs, own, nowMs }, minutes) => {
-      if (figuresAtMs !== null && nowMs - figuresAtMs > (minutes + 1) * minuteMs)
+      const sinceMs = Math.max(figuresAtMs ?? 0, own?.startedAtMs ?? 0);
+      if (figuresAtMs !== null && nowMs - sinceMs > (minutes + 1) * minuteMs)
         return {
           words: `No coordinator has written its figures for ${minutesSince(figuresAtMs, nowMs)} minutes.`,
         };

@@ -43,9 +43,11 @@ const mostWords = 200;
 
 export class OwnHealth {
   readonly #ports: OwnHealthPorts;
+  readonly #startedAtMs: number;
 
   constructor(ports: OwnHealthPorts) {
     this.#ports = ports;
+    this.#startedAtMs = ports.now().getTime();
   }
 
   facts(): OwnFacts {
@@ -54,6 +56,7 @@ export class OwnHealth {
     const at = now().getTime();
     const { leaderlessMs = 0, silentOthers = [] } = lead ?? {};
     return {
+      startedAtMs: this.#startedAtMs,
       silent: faultFacts(silent),
       unwritable: faultFacts(unwritable),
       journal: faultFacts(journal?.() ?? null),

@@ -307,6 +307,17 @@ it("a job may take as long as is usual for it, or many times its interval", () =
   );
 });
 
+it("a coordinator that has just started has its minutes to write figures, however old the last ones are", () => {
+  const figuresAtMs = nowMs - 60 * minuteMs;
+  const of = (startedAtMs: number) => alertsOf({ ...well, figuresAtMs, ...withOwn({ startedAtMs }) });
+
+  expect(of(nowMs - 6 * minuteMs)).toEqual([]);
+  expect(of(nowMs - 6 * minuteMs - 1)[0]?.words).toBe(
+    "No coordinator has written its figures for 60 minutes.",
+  );
+  expect(alertsOf({ ...well, figuresAtMs })[0]?.name).toBe("coordinator-silent");
+});
+
 it("a coordinator that went silent is named, after the time in which it may come back", () => {
   const silent = (seconds: number): Partial<OwnFacts> => ({
     silentCoordinators: [{ name: "web-2:7411", sinceMs: nowMs - seconds * 1000 }],

@@ -14,6 +14,7 @@ import { inProcess } from "../../support/command-in-process.ts";
 import { testDatabase } from "../../support/database.ts";
 import { seedOperation } from "../../support/seed-operation.ts";
 import { seedWorld, worldNow } from "../../support/seed-world.ts";
+import { temporaryFolder } from "../../support/temporary-folder.ts";
 
 let database: Database;
 beforeAll(async () => {
@@ -44,7 +45,9 @@ describe("nearcrawl overview", () => {
   it("prints the same value as the API with --json, and alerts end with 4", async () => {
     const place = ["--database-url", database.url, "--schema", database.schema];
     const overview = await inProcess(overviewCommand(), ["--json", ...place]);
-    const alerts = await nearcrawl(["alerts"], { database });
+    // Of its own: a coordinator that runs on this machine, or was killed, would be asked.
+    const home = temporaryFolder("nearcrawl-alerts-");
+    const alerts = await nearcrawl(["alerts", "--home", home], { database });
 
     expect(overview.code).toBe(0);
     expect(JSON.parse(overview.out)).toMatchObject({ startedAt: null, fleet: [{ name: "athens" }, {}, {}] });
