@@ -5,7 +5,7 @@
  * test of every subnet. CPU time, as the machine is shared. Run: npm run bench -- explorer
  */
 import { writeFileSync } from "node:fs";
-import { cpus } from "node:os";
+import { cpus, loadavg } from "node:os";
 import { DelegationTable } from "#coordinator/delegation/delegation-table";
 import { type ExplorePorts, readQuestion, showExplore } from "#coordinator/explore/answer";
 import { paletteOf, tilePicture } from "#coordinator/explore/colours";
@@ -256,7 +256,7 @@ async function measureChanges(): Promise<void> {
 
 say("# The explorer\n");
 say(
-  `${new Date().toISOString().slice(0, 10)}, Node ${process.version}, ${cpus().length} cores of ${cpus()[0]?.model ?? "?"}, busy with other work. ${world.tree.size} subnets, ${table.size} delegations to ${crawlerCount} crawlers, ${loaded} subnets with a load; seed ${seed}.\n`,
+  `${new Date().toISOString().slice(0, 10)}, Node ${process.version}, ${cpus().length} cores of ${cpus()[0]?.model ?? "?"}, load average ${loadavg()[0]!.toFixed(1)} at the end. ${world.tree.size} subnets, ${table.size} delegations to ${crawlerCount} crawlers, ${loaded} subnets with a load; seed ${seed}.\n`,
 );
 await measureBuild();
 const map = explorer.map as ExploredMap;
