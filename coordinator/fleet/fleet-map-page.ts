@@ -38,7 +38,7 @@ function hasPlace(crawler: FleetLine): crawler is PlacedCrawler {
 
 function mapLabel(placed: readonly PlacedCrawler[]): string {
   const online = placed.filter((crawler) => crawler.state === "online").length;
-  return `World map with ${howMany(placed.length, "crawler")}, ${online} of them online`;
+  return `World map with ${howMany(placed.length, "crawler")}, ${online.toLocaleString("en-GB")} of them online`;
 }
 
 const x = (longitude: number) => round((longitude + 180) * unitsPerDegree);

@@ -137,7 +137,7 @@ function openActions(alert: Alert, around: Around): Html {
 function acknowledgeForm({ name }: Alert, viewer: PageViewer): Html {
   return html`<details class="alert-more"><summary>Acknowledge…<span class="hidden"> ${name}</span></summary>
 <form class="row" method="post" action="/alerts/${name}/acknowledge">${formToken(viewer)}
-<div class="grow"><label for="ack-${name}">Note for the others (may be left out)</label><input id="ack-${name}" name="note" maxlength="${mostNote}" autocomplete="off"></div>
+<div class="grow"><label for="ack-${name}">Note for the others (optional)</label><input id="ack-${name}" name="note" maxlength="${mostNote}" autocomplete="off"></div>
 <button class="slim">Acknowledge</button></form>
 <p class="small">Nobody is told of it again until it ends or names something new.</p></details>`;
 }

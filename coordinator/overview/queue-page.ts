@@ -41,8 +41,8 @@ ${historySection("/fleet/queue", { reason }, view.history)}`;
 
 function leftOutSection({ urls, hosts, more, most }: LeftOutUrls): Html {
   if (urls === 0) return nothing;
-  return html`<section><h2>Left out at a host's bound</h2>
-<p>${countText(hosts)} ${more ? "hosts or more have" : hosts === 1 ? "host has" : "hosts have"} all the URLs that they may have and hold back; a URL of theirs was left out ${countText(urls)} ${urls === 1 ? "time" : "times"}, and is not kept. A host that names URLs without end is most often a trap.</p>
+  return html`<section><h2>Skipped at a host's bound</h2>
+<p>${countText(hosts)} ${more ? "hosts or more have" : hosts === 1 ? "host has" : "hosts have"} all the URLs that they may have and hold back; URLs of theirs were skipped ${countText(urls)} ${urls === 1 ? "time" : "times"}, and are not kept. A host that names URLs without end is most often a trap.</p>
 <div class="scroll" tabindex="0" role="region" aria-label="Hosts at their bounds"><table>
 <thead><tr><th scope="col">Host</th><th scope="col" class="number">Left out</th></tr></thead>
 <tbody>${most.map((one) => html`<tr><th scope="row" class="break">${askAbout(one.host)}</th><td class="number">${countText(one.urls)}</td></tr>`)}</tbody>

@@ -274,7 +274,7 @@ ${reportTable({
   ...{ label: "Crawlers by what would be lost", columns: missedColumns, lines },
   bar: (line) => missedBar(line, mostPages),
 })}
-<p class="small">${comparedWords(report.compared)} ${lines.length < report.crawlers ? `The first ${countText(lines.length)} of ${countText(report.crawlers)} crawlers are listed. ` : ""}Each subnet would go to the next nearest crawler, as measured in its last probe round, or as predicted from the crawlers' distances to each other. Budgets are left out of account.</p>`;
+<p class="small">${comparedWords(report.compared)} ${lines.length < report.crawlers ? `The first ${countText(lines.length)} of ${countText(report.crawlers)} crawlers are listed. ` : ""}Each subnet would go to the next nearest crawler, as measured in its last probe round, or as predicted from the crawlers' distances to each other. Budgets are not considered.</p>`;
 }
 
 function missedBar(line: MissedLine, mostPages: number): Html {

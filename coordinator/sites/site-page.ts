@@ -324,7 +324,7 @@ const outcomeNames: Readonly<Record<string, string>> = {
   unsupported: "content type not indexed",
   "refused-by-robots": "disallowed by robots.txt",
   "refused-address": "special-purpose address",
-  "outside-channel": "left out by its channel",
+  "outside-channel": "skipped by its channel",
 };
 
 const outcomeText = (outcome: string, status: number | null) =>

@@ -247,7 +247,7 @@ export const stateNames: Readonly<Record<SiteState, string>> = {
   "in-progress": "in progress",
   blocked: "blocked",
   unresolved: "unresolved",
-  "left-out": "left out",
+  "left-out": "skipped",
 };
 
 export const reasonWords: Readonly<Partial<Record<Standing, string>>> = {

@@ -43,6 +43,14 @@ describe("crawlers with domain sets", { timeout: 120_000 }, () => {
       return paced.length === 2;
     }, 20_000);
 
+    // No set names a language, and people ask for them all the same.
+    const spoken = "exists (select from page p where p.host_hash = h.host_hash and p.language is not null)";
+    await until(async () => {
+      const without = `select from frontier_host h where language is null and ${spoken}`;
+      return (await fleet.rows(without)).length === 0;
+    }, 20_000);
+    expect(await fleet.rows("select from frontier_host where language is not null")).not.toEqual([]);
+
     const fetched = await fleet.rows<{ domain: string; crawler: string; twice: number }>(
       `select substring(u.host from '[a-z]+$') as domain, min(c.name) as crawler,
          count(distinct c.name)::int - 1 as twice

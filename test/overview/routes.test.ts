@@ -155,7 +155,7 @@ it("the gauges say what the pages say", async () => {
   ]) {
     expect(text).toContain(`${line}\n`);
   }
-  expect(queue.body).toContain("a URL of theirs was left out 1,240 times");
+  expect(queue.body).toContain("URLs of theirs were skipped 1,240 times");
 });
 
 it("the first page stays under 60 KB on the wire with two hundred crawlers, and lists those that need a look", async () => {

@@ -3,6 +3,8 @@ import type { FastifyInstance } from "fastify";
 import type { Pool } from "pg";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { countCoverage, coverageOn } from "#coordinator/reports/coverage-store";
+import { reportRoutes } from "#coordinator/reports/routes";
+import { createReportReads } from "#coordinator/reports/start";
 import { keepSites } from "#coordinator/sites/sites-upkeep-store";
 import type { Database } from "#db/server-database";
 import { reportCommand } from "#ops/cli/commands/report";
@@ -322,4 +324,18 @@ it("names of others are never markup, and long ones break", async () => {
   }
   await fresh.close();
   await database.pool.query("update holder set name = 'Example Networks' where handle = 'ORG-EX1-AP'");
+});
+
+it("a browser is told at once that a large crawl is being counted", async () => {
+  const never = () => new Promise<never>(() => {});
+  const routes = reportRoutes({
+    ...{ reads: createReportReads(database.pool, () => 7), crawl: never, organisations: never },
+  });
+  const slow = webServer(database, { parts: [routes] });
+  const pages = ["organisations", "subnets", "crawlers", "placement"].map((name) => `/reports/${name}`);
+  const answers = await Promise.all(pages.map(async (url) => await slow.inject(url)));
+  await slow.close();
+
+  expect(answers.map(({ statusCode }) => statusCode)).toEqual([202, 202, 202, 202]);
+  for (const { body } of answers) expect(body).toContain("This is being counted.");
 });

@@ -28,6 +28,7 @@ it("every page says what it has to in 400 kB of HTML, whatever the crawlers are 
       headers: { ...headers, accept: "text/html" },
     });
     const kilobytes = Math.round(Buffer.byteLength(body) / 1000);
+    if (path === "/") expect(body).toContain("9,700 crawlers with fewer subnets");
     if (statusCode !== 200 || kilobytes > mostKilobytes || body.includes("<b>א")) {
       bad.push({ path, statusCode, kilobytes });
     }

@@ -1,6 +1,8 @@
 /** The three groups of the navigation: what stands in them, for whom, and where a page finds itself. */
 import { describe, expect, it } from "vitest";
+import { html } from "#coordinator/web/html";
 import { type NavigationGroup, navigation, navigationFor, placeOf } from "#coordinator/web/navigation";
+import { nobody, pageFrame } from "#coordinator/web/page-frame";
 import { type Actor, anybody, scopesOf } from "#core/actor";
 
 const operator: Actor = { name: "anna", role: "operator", scopes: scopesOf.operator, crawlers: [] };
@@ -34,6 +36,16 @@ describe("the navigation", () => {
     expect(where("/submissions/3")).toEqual(["Sites and webmasters", "Channels", "Submit"]);
     expect(where("/account")).toBeNull();
     expect(where("/fleetwide")).toBeNull();
+  });
+
+  it("is open at the page's group, and at the first where the page stands in none", () => {
+    const openAt = (path: string) => {
+      const viewer = { ...nobody, actor: operator };
+      const page = pageFrame({ version: "1", path, title: "Page", body: html`<h1>Page</h1>`, viewer });
+      return [...page.matchAll(/<details name="group" open><summary[^>]*>([^<]+)/g)].map(([, name]) => name);
+    };
+
+    expect([openAt("/fleet/trust"), openAt("/account")]).toEqual([["Fleet"], ["Crawl"]]);
   });
 
   it("shows nobody what they may not open, and goes by the first tab that is open", () => {
