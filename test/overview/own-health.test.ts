@@ -111,3 +111,15 @@ it("alerts that the database cannot add to are told with what is known, and what
     incomplete: "the database does not answer (ECONNREFUSED)",
   });
 });
+
+it("knows since when it runs, before which it has written no figures", () => {
+  const before = Date.now();
+  const { health } = healthWith();
+  const after = Date.now();
+  aheadMs = 60_000;
+  const { startedAtMs } = health.facts();
+  aheadMs = 0;
+
+  expect(startedAtMs).toBeGreaterThanOrEqual(before);
+  expect(startedAtMs).toBeLessThanOrEqual(after);
+});
