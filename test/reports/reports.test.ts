@@ -278,6 +278,10 @@ describe("coverage", () => {
     expect(report.all).toMatchObject({ hosts: 36, pages: 401 });
     const text = await page("/reports/coverage");
     expect(text).toContain("too few yet");
+    const place = ["--database-url", database.url, "--schema", database.schema];
+    expect((await inProcess(reportCommand(), ["coverage", ...place])).out).toContain(
+      "As of 2026-03-01, counted at 12:00 UTC; it is counted once an hour.",
+    );
     expect(text).toContain('href="/sites?country=IN"');
     expect((await csv("/reports/coverage"))[1]).toBe("IN,1,340,0.625,0.875,5000000,40");
   });

@@ -27,6 +27,7 @@ import {
   readCrawl,
   subnetsReport,
 } from "#coordinator/reports/reports";
+import type { CoverageReport } from "#coordinator/reports/reports-api";
 import { reportCsv } from "#coordinator/reports/reports-page";
 import { createReportReads } from "#coordinator/reports/start";
 import { knownPolicies } from "#coordinator/settings/change";
@@ -116,7 +117,7 @@ async function coverage(reads: ReportReads, options: ReportOptions, now: Date): 
     hasLines: answer.day !== null,
     csv: csvText(reportCsv(countryColumns, answer.countries)),
     text: paragraphs(
-      coverageLead(answer) + (answer.day === null ? coverageStep : `\nAs of ${answer.day}.`),
+      coverageLead(answer) + (answer.day === null ? coverageStep : `\n${countedText(answer)}`),
       table(countryColumns, answer.countries),
       table(languageColumns, answer.languages),
       table(dayColumns, answer.days),
@@ -182,4 +183,10 @@ function table<Line>(columns: readonly ReportColumn<Line>[], lines: readonly Lin
 function paragraphs(lead: string, ...tables: readonly string[]): string {
   const words = lead.split("\n").map((line) => printable(line));
   return [words.join("\n"), ...tables].filter((part) => part !== "").join("\n\n");
+}
+
+/** What was crawled since then is not in it. */
+function countedText({ day, countedAt }: CoverageReport): string {
+  if (countedAt === null) return `As of ${day}.`;
+  return `As of ${day}, counted at ${countedAt.toISOString().slice(11, 16)} UTC; it is counted once an hour.`;
 }
