@@ -30,6 +30,18 @@ export interface Placement {
   readonly widerKeys?: readonly PlaceKey[];
   readonly country: string | null;
   readonly slash8Key: PlaceKey;
+  /** The autonomous system that announces the range; absent or null: no routing table says so. */
+  readonly asKey?: PlaceKey | null;
+  /** Where networks publish that the range lies, one for each source that speaks of it; absent: none does. */
+  readonly published?: readonly PublishedPlace[];
+}
+
+/** What one source says of a range (RFC 8805, or a cloud's list of ranges by region). Both texts are shown to people. */
+export interface PublishedPlace {
+  /** Who says so: "geofeed https://example.net/geofeed.csv", "aws". */
+  readonly source: string;
+  /** Where: "aws eu-central-1", "GR-I Athens". Equal texts are one place, whoever says it. */
+  readonly place: string;
 }
 
 /** The placement of a subnet of the tree; null when the tree does not hold it (any more). */
