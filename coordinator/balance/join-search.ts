@@ -149,11 +149,11 @@ export class NewcomerSearch {
   #nearestOf(online: readonly CrawlerId[]): CrawlerId[] {
     const here = new Set(online);
     const { matrix } = this.#ports.state.rtts;
-    const near = matrix.nearestOf(matrix.slotOf(this.#newcomer)).slots;
+    const near = matrix.nearestOf(matrix.slotOf(this.#newcomer));
     const found = new Set<number>(near);
     for (const slot of near) {
       if (found.size >= ownersLookedAt) break;
-      for (const next of matrix.nearestOf(slot).slots) found.add(next);
+      for (const next of matrix.nearestOf(slot)) found.add(next);
     }
     const crawlers = Array.from(found, (slot) => matrix.crawlerAt(slot));
     return crawlers.filter((crawlerId) => here.has(crawlerId)).slice(0, ownersLookedAt);

@@ -18,7 +18,7 @@ import type { PlaceKey, Placement } from "./placement.ts";
  * `children` those directly under it. There is one root, with the key 0.
  */
 export interface Level {
-  readonly kind: "holder" | "subnet" | "own" | "children" | "country" | "slash8" | "root";
+  readonly kind: "published" | "holder" | "subnet" | "own" | "children" | "country" | "slash8" | "root";
   readonly key: PlaceKey;
 }
 
@@ -55,6 +55,7 @@ export function climbLevels({ subnetKey, ancestorKeys, widerKeys = [] }: Placeme
 export class DelegationKnowledge {
   readonly #lists = new OwnerLists();
   readonly #counts: Readonly<Record<Level["kind"], OwnerCounts>> = {
+    published: new OwnerCounts(this.#lists),
     holder: new OwnerCounts(this.#lists),
     subnet: new OwnerCounts(this.#lists),
     own: new OwnerCounts(this.#lists),
@@ -122,8 +123,9 @@ export class DelegationKnowledge {
 
   #eachKey(placement: Placement, change: ChangeCount): void {
     const { holderKey, subnetKey, ancestorKeys, widerKeys = [], country, slash8Key } = placement;
-    const { holder, subnet, own, children, country: countries, slash8, root } = this.#counts;
+    const { published, holder, subnet, own, children, country: countries, slash8, root } = this.#counts;
     const parentKey = ancestorKeys[0] ?? widerKeys[0];
+    eachPlace(placement, (place) => change(published, place));
     if (holderKey !== null) change(holder, holderKey);
     change(own, subnetKey);
     if (parentKey !== undefined) change(children, parentKey);
@@ -197,6 +199,13 @@ interface RootCounts {
   /** By the candidate's index. */
   readonly counts: Float64Array;
   total: number;
+}
+
+/** Two sources may name the same place: it counts once. */
+function eachPlace({ published = [] }: Placement, visit: (place: string) => void): void {
+  published.forEach(({ place }, at) => {
+    if (published.findIndex((other) => other.place === place) === at) visit(place);
+  });
 }
 
 type ChangeCount = (counts: OwnerCounts, key: PlaceKey) => void;

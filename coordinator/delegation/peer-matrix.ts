@@ -23,16 +23,20 @@ export function peersKeptByEach(crawlers: number): number {
   return share >= crawlers ? Number.POSITIVE_INFINITY : Math.max(leastKeptByEach, share);
 }
 
-/** Of a crawler: whom it knows, nearest first. */
-export interface NearestPeers {
+/** Of a crawler: whom it knows, nearest first, from the position `from` up to, not including, `to` of longer columns. */
+export interface NearestStretch {
   readonly slots: Int32Array;
   readonly rttsMs: Float64Array;
-}
-
-/** The same as a stretch of longer columns: from the position `from` up to, not including, `to`. */
-export interface NearestStretch extends NearestPeers {
   readonly from: number;
   readonly to: number;
+}
+
+/** Of a crawler: whom it has to do with, by ascending slot, the first `length` of both columns. */
+export interface KnownPeers {
+  readonly length: number;
+  readonly peers: Int32Array;
+  /** NaN: neither side has measured the other so far. */
+  readonly bestMs: Float64Array;
 }
 
 /** Nearest peers that are kept at hand for a crawler. */
@@ -138,30 +142,24 @@ export class PeerMatrix {
 
   /** The RTTs from one slot to many, in their order; NaN where unknown. */
   rttsBetween(from: number, to: Int32Array): Float64Array {
-    const rttsMs = new Float64Array(to.length);
-    this.rttsInto(rttsMs, from, to, 0);
-    return rttsMs;
-  }
-
-  /** The same into the beginning of `into`, from the position `first` of `to` on; what lies before it is left alone. */
-  rttsInto(into: Float64Array, from: number, to: Int32Array, first: number): void {
-    into.fill(Number.NaN, first, to.length);
+    const rttsMs = new Float64Array(to.length).fill(Number.NaN);
     const row = this.#rows[from];
-    if (row === undefined) return;
-    if (row.length > 8 * (to.length - first)) {
-      for (let index = first; index < to.length; index++) into[index] = row.bestOf(to[index]!);
-      return;
+    if (row === undefined) return rttsMs;
+    if (row.length > 8 * to.length) {
+      for (let index = 0; index < to.length; index++) rttsMs[index] = row.bestOf(to[index]!);
+      return rttsMs;
     }
     if (this.#scratch.length < this.#ids.length)
       this.#scratch = new Float64Array(Math.ceil(1.25 * this.#ids.length)).fill(Number.NaN);
     const scratch = this.#scratch;
     const { length, peers, bestMs } = row;
     for (let at = 0; at < length; at++) scratch[peers[at]!] = bestMs[at]!;
-    for (let index = first; index < to.length; index++) {
+    for (let index = 0; index < to.length; index++) {
       const slot = to[index]!;
-      if (slot >= 0) into[index] = scratch[slot]!;
+      if (slot >= 0) rttsMs[index] = scratch[slot]!;
     }
     for (let at = 0; at < length; at++) scratch[peers[at]!] = Number.NaN;
+    return rttsMs;
   }
 
   /** Every slot that the RTT to is known, in ascending order. */
@@ -172,26 +170,18 @@ export class PeerMatrix {
       if (!Number.isNaN(row.bestMs[at]!)) visit(row.peers[at]!, row.bestMs[at]!);
   }
 
-  /** Every slot whose RTT lies between these, both included, in ascending order. */
-  eachWithin(
-    slot: number,
-    { leastMs, mostMs }: { readonly leastMs: number; readonly mostMs: number },
-    visit: (peer: number) => void,
-  ): void {
-    const row = this.#rows[slot];
-    if (row === undefined) return;
-    const { length, peers, bestMs } = row;
-    for (let at = 0; at < length; at++)
-      if (bestMs[at]! >= leastMs && bestMs[at]! <= mostMs) visit(peers[at]!);
+  /** The row of a slot as it stands, to be read at once. */
+  knownTo(slot: number): KnownPeers {
+    return this.#rows[slot] ?? nobody;
   }
 
-  /** The nearest that are known, kept until something changes there. */
-  nearestOf(slot: number): NearestPeers {
-    const { from, to, slots, rttsMs } = this.nearestAtHand(slot);
-    return { slots: slots.subarray(from, to), rttsMs: rttsMs.subarray(from, to) };
+  /** Slots of the nearest that are known, nearest first. */
+  nearestOf(slot: number): Int32Array {
+    const { from, to, slots } = this.nearestAtHand(slot);
+    return slots.subarray(from, to);
   }
 
-  /** The same for one who asks of many: the answer is good until the next question. */
+  /** The nearest that are known, kept until something changes there; good until the next question. */
   nearestAtHand(slot: number): NearestStretch {
     const nearest = this.#nearest;
     if (slot < 0 || slot >= this.#rows.length) {
@@ -269,6 +259,8 @@ export class PeerMatrix {
     back.dropEmpty(backAt);
   }
 }
+
+const nobody: KnownPeers = { length: 0, peers: new Int32Array(0), bestMs: new Float64Array(0) };
 
 /** NaN to NaN is no change. */
 function isOther(beforeMs: number, nowMs: number): boolean {

@@ -216,9 +216,9 @@ export class PeerSearch {
     if (count <= lookedAtWhole) {
       for (let position = 0; position < count; position++) looked.add(position);
     } else {
-      for (const peer of matrix.nearestOf(own).slots) looked.add(this.#positionOf(peer));
-      for (const peer of matrix.nearestOf(own).slots.subarray(0, nearestFollowed))
-        for (const next of matrix.nearestOf(peer).slots.subarray(0, nearestOfEach))
+      for (const peer of matrix.nearestOf(own)) looked.add(this.#positionOf(peer));
+      for (const peer of matrix.nearestOf(own).subarray(0, nearestFollowed))
+        for (const next of matrix.nearestOf(peer).subarray(0, nearestOfEach))
           looked.add(this.#positionOf(next));
       const turn = mix32(own ^ Math.floor(nowMs / 1000));
       const beside = this.#besideOf(own);

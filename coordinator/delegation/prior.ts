@@ -17,7 +17,8 @@ export interface Prior {
   readonly shares: Float64Array;
   /**
    * 1/(s+1) for s past delegations of the same holder (of the next less specific subnet, where no holder is
-   * registered): 1 for one never met, near 0 for a well-known one.
+   * registered): 1 for one never met, near 0 for a well-known one. Less where a trusted source says that it lies where others
+   * do that are known.
    */
   readonly unfamiliarity: number;
 }
@@ -26,15 +27,30 @@ export interface Prior {
 const hintWeight = 0.7;
 const hintScaleKm = 400;
 
+export interface PriorHints {
+  readonly hint?: LocationHint | null;
+  /** How far a source of published places is trusted, 0 to 1. */
+  readonly trustIn?: (source: string) => number;
+}
+
 export function priorOf(
   placement: Placement,
   fleet: CandidateFleet,
   knowledge: DelegationKnowledge,
-  hint: LocationHint | null = null,
+  { hint = null, trustIn = () => 1 }: PriorHints = {},
 ): Prior {
   const shares = new Float64Array(fleet.candidates.length);
   let rest = hint === null ? 1 : addHint(shares, hint);
   let unfamiliarity = 1;
+  for (const { source, place } of placement.published ?? []) {
+    const level = { kind: "published", key: place } as const;
+    const total = knowledge.totalAmong(fleet, level);
+    if (total === 0) continue;
+    const spoken = (trustIn(source) * total) / (total + 1);
+    knowledge.addAmong(fleet, level, (rest * spoken) / total, shares);
+    rest *= 1 - spoken;
+    unfamiliarity *= 1 - spoken;
+  }
   const closest = placement.holderKey ?? placement.ancestorKeys[0];
   for (const level of backOffLevels(placement)) {
     const total = knowledge.totalAmong(fleet, level);
@@ -43,7 +59,7 @@ export function priorOf(
       rest /= total + 1;
     }
     if (level.key === closest && level.kind === (placement.holderKey === null ? "subnet" : "holder")) {
-      unfamiliarity = 1 / (total + 1);
+      unfamiliarity *= 1 / (total + 1);
     }
   }
   return { shares, unfamiliarity };

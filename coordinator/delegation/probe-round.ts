@@ -21,7 +21,6 @@ import type { DeniedTargets } from "./denied-targets.ts";
 import type { Placement } from "./placement.ts";
 import type { PolicyName } from "./policies/policies.ts";
 import type { PolicyParameters, RoundStep } from "./policies/round.ts";
-import { largestWholeFleet } from "./policies/short-list.ts";
 import { originOf, type ProbeSettings, RoundQuestions } from "./round-questions.ts";
 import { type Decided, decided, kept, remember } from "./round-result.ts";
 import type { CoordinatorState } from "./state.ts";
@@ -215,7 +214,9 @@ function openQuestions(
   });
 }
 
-/** Of a large fleet `nearest` asks of the few that it looks at whether their partners allow the target, and nobody asks of all. */
+/** So many candidates are asked one by one whether their partners allow the target; of a larger fleet only those that `nearest` would ask. */
+const largestCheckedFleet = 1000;
+
 function candidatesFor(
   subnet: WaitingSubnet,
   ports: RoundPorts & { readonly settings: RoundSettings },
@@ -223,7 +224,7 @@ function candidatesFor(
   const excluded = ports.excluded(subnet);
   const online = ports.fleet.online();
   const able = excluded.size === 0 ? [...online] : online.filter((crawlerId) => !excluded.has(crawlerId));
-  if (ports.settings.policy === "nearest" && able.length > largestWholeFleet) return able;
+  if (ports.settings.policy === "nearest" && able.length > largestCheckedFleet) return able;
   return able.filter((crawlerId) => !isDenied(crawlerId, subnet, ports));
 }
 

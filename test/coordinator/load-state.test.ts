@@ -64,8 +64,8 @@ describe("a coordinator that starts", () => {
     expect(state.delegationOf(subnetId)).toMatchObject({ crawlerId: north, rttMs: 10 });
     expect(state.knowledge.owners({ kind: "root", key: 0 })).toEqual([{ crawlerId: north, count: 1 }]);
     expect(state.peerRtts.rttMs(south, north)).toBe(25);
-    const [learned] = state.learnedRtts("connect").wonBy(north);
-    expect(learned?.rttsMs[state.learnedRtts("connect").slotOf(north)]).toBe(10);
+    const learned = state.learnedRtts("connect");
+    expect(learned.figuresOf(learned.wonBy(north)[0]!, north)?.rttMs).toBe(10);
     expect(state.learnedRtts("head").size).toBe(0);
     expect(state.crawlers.map((crawler) => [crawler.name, crawler.state])).toEqual([
       ["north", "offline"],

@@ -84,7 +84,7 @@ describe("rows of peers", () => {
       ).toEqual(row);
       expect([...matrix.rttsBetween(a, all)], `seed ${seed}`).toEqual(row);
       expect(matrix.knownOf(a), `seed ${seed}`).toBe(squares.knownOf(a, size));
-      expect([...matrix.nearestOf(a).slots], `seed ${seed}`).toEqual(squares.nearestOf(a, size, 32));
+      expect([...matrix.nearestOf(a)], `seed ${seed}`).toEqual(squares.nearestOf(a, size, 32));
       for (let b = 0; b < size; b++) {
         expect(matrix.hasMeasured(a, b), `seed ${seed}`).toBe(squares.hasMeasured(a, b));
         expect(matrix.touchedAt(a, b), `seed ${seed}`).toBe(squares.touchedAt(a, b));

@@ -84,7 +84,9 @@ describe.each(policyNames)("%s", (policy) => {
     const once = observe(round, id(1), { rttMs: Number.NaN });
     const twice = observe(once, id(1), { rttMs: 4 });
     expect(twice.state).toBe(once.state);
-    expect(observe(round, id(1), { rttMs: -1 }).state.rttsMs[0]).toBeNaN();
+    expect(observe(round, id(1), { rttMs: -1 }).state.probes[0]!.observation).toEqual({
+      failed: "no valid time",
+    });
     expect(twice.state.probes.map((probe) => probe.observation)).toEqual([{ failed: "no valid time" }]);
   });
 });

@@ -56,7 +56,7 @@ describe("the prior", () => {
     const knowledge = new DelegationKnowledge();
     knowledge.record(placement({ subnetKey: "a", holderKey: "h" }), id(2));
 
-    const { shares } = priorOf(target, fleetOf(1, 2, 3), knowledge, [0, 400, null]);
+    const { shares } = priorOf(target, fleetOf(1, 2, 3), knowledge, { hint: [0, 400, null] });
 
     // 1 : 1/2 : 0 of 0.7; then the holder's half of 0.3 to crawler 2, and what the /8 and root add.
     expect(shares[0]).toBeCloseTo(0.7 * (2 / 3), 12);

@@ -202,8 +202,7 @@ it("teaches later rounds what it measured, by its own method only", async () => 
   const round = await runRound(world, subnetId, { state, fleet });
 
   const learned = state.learnedRtts("connect");
-  const [vector] = learned.wonBy(north);
   expect(round).toMatchObject({ crawlerId: north });
-  expect(vector?.rttsMs[learned.slotOf(north)]).toBe(10);
+  expect(learned.figuresOf(learned.wonBy(north)[0]!, north)?.rttMs).toBe(10);
   expect(state.learnedRtts("head").size).toBe(0);
 });

@@ -12,6 +12,7 @@ import {
   type RoundInput,
   type RoundState,
   type RoundStep,
+  rttAt,
   withObservation,
 } from "./round.ts";
 
@@ -29,7 +30,7 @@ export const exhaustivePolicy = {
     if (next !== undefined) return probeStep(state, next);
     const fastest = fastestIndex(state);
     if (fastest < 0) return decidedByPrior(state);
-    const rttMs = state.rttsMs[fastest]!;
+    const rttMs = rttAt(state, fastest)!;
     return decidedFor(state, fastest, {
       type: "fastest-of-all",
       thresholdMs: null,

@@ -9,27 +9,25 @@
  * trees of four kinds, and over generated worlds. In a fleet they do not fit, `GainCalibration` scales them.
  */
 
-import type { CandidateColumns } from "./candidate-columns.ts";
-import { trustInTriangle } from "./round.ts";
-import { largestOf, type RttMixture } from "./rtt-mixture.ts";
+import { type ObservedProbe, trustInTriangle } from "./round.ts";
+import { besideMs, type RttMixture } from "./rtt-mixture.ts";
+import { listedAsNearest } from "./vector-table.ts";
 
-/** What is known of the candidates after the answers so far, in the fleet's order. */
+/** A round after its answers so far. */
 export interface Outlook {
   readonly mixture: RttMixture;
-  readonly columns: CandidateColumns;
+  readonly probes: readonly ObservedProbe[];
   /** The candidate with the best answer. */
   readonly best: number;
-  /** How many were asked, with or without an answer. */
-  readonly askedCount: number;
-  /** Crawlers of the whole fleet, of which these may be a part. */
-  readonly fleetSize: number;
+  readonly bestMs: number;
 }
 
-/** A column each, in the fleet's order. */
+/** What asking is worth, of each candidate that may be nearer than the best and was not asked; a column each. */
 export interface ExpectedGains {
-  /** Saved by this probe for the subnet at hand, in ms; NaN: it was asked, or cannot be nearer. */
+  readonly indices: Int32Array;
+  /** Saved by this probe for the subnet at hand, in ms. */
   readonly gainsMs: Float64Array;
-  /** How many past subnets like this one the candidate has measured. */
+  /** How many past subnets like this one the candidate has measured, each counted by its likeness. */
   readonly alikeMeasured: Float64Array;
 }
 
@@ -40,13 +38,14 @@ const measuredSpread = { ms: 2, perMs: 0.1 };
 const expectedSpread = { ms: 2, perMs: 0.414, perSpread: 0.5 };
 /** A candidate farther from the best than the triangle allows is asked only where a place speaks for it. */
 const leastShare = 1e-3;
+/** A fleet so small is looked at whole; of a larger one those for whom some place speaks, and nobody else. */
+const largestLookedAtWhole = 64;
 
 const fitted = {
   constant: -1.289,
   promise: 0.288,
   violation: 0.661,
   nearestShare: 0.236,
-  fit: -0.008,
   belief: -0.172,
   bestRtt: 0.669,
   apart: -0.35,
@@ -55,109 +54,182 @@ const fitted = {
   fleet: 0.231,
 } as const;
 
-/** For every candidate that may be nearer than the best: what asking it is expected to save. */
+/** Worked out once a state. */
 export function expectedGains(outlook: Outlook): ExpectedGains {
-  const { mixture, best } = outlook;
-  const { rttsMs, beliefs, fits, gapsMs, asked } = outlook.columns;
-  const { weights } = mixture;
-  const candidates = rttsMs.length;
-  const bestMs = rttsMs[best]!;
-  const sums = sumsOver(mixture, bestMs);
-  const total = sums.weight;
-  const strongestFit = strongest(outlook.columns);
-  const fromBest = mixture.view.rttsFrom(best);
-  const { gainsMs, alikeMeasured } = sums;
-  const perFleet =
-    fitted.constant + fitted.fleet * Math.log(outlook.fleetSize) + fitted.bestRtt * Math.log(bestMs + 1);
-  const perRound = perFleet + fitted.answers * Math.log(outlook.askedCount);
-  for (let index = 0; index < candidates; index++) {
-    gainsMs[index] = Number.NaN;
-    if (asked[index] === 1) continue;
-    const promiseMs = sums.promisesMs[index]! / total;
-    const share = (sums.nearest[index]! + weights[index]!) / total;
+  const { mixture } = outlook;
+  mixture.follow(outlook.probes);
+  mixture.memo ??= gainsOf(outlook);
+  return mixture.memo as ExpectedGains;
+}
+
+/** Sums over the places, per candidate: kept here, and emptied, from one question to the next. */
+const sums = {
+  /** Weighted: what the places promise to save against the best answer. */
+  promisesMs: new Float64Array(0),
+  /** Weighted: vectors that it won. */
+  nearest: new Float64Array(0),
+  /** Past subnets like this one that it measured, each counted by its likeness. */
+  alikeMeasured: new Float64Array(0),
+  isSpokenFor: new Uint8Array(0),
+  spokenFor: new Int32Array(0),
+  /** RTT in ms from the best; NaN where unknown. */
+  apartMs: new Float64Array(0),
+};
+
+function speakFor(index: number, count: number): number {
+  if (sums.isSpokenFor[index] === 1) return count;
+  sums.isSpokenFor[index] = 1;
+  sums.spokenFor[count] = index;
+  return count + 1;
+}
+
+function gainsOf(outlook: Outlook): ExpectedGains {
+  const { mixture, best, bestMs, probes } = outlook;
+  const { fleet, weights, gapsMs, shares, floor } = mixture;
+  const candidates = weights.length;
+  if (sums.promisesMs.length < candidates) makeRoom(Math.ceil(1.25 * candidates));
+  const { weight: total, count } = sumOver(mixture, bestMs);
+  const { promisesMs, nearest, alikeMeasured, isSpokenFor, spokenFor, apartMs } = sums;
+  const { length, peers, bestMs: fromBestMs } = fleet.peerRtts.knownTo(fleet.peerSlots[best]!);
+  for (let at = 0; at < length; at++) {
+    const index = fleet.indexOfPeer[peers[at]!] ?? -1;
+    if (index >= 0) apartMs[index] = fromBestMs[at]!;
+  }
+  for (const { crawlerId } of probes) isSpokenFor[fleet.indexOf.get(crawlerId)!] = 2;
+  const bestLog = Math.log(bestMs + 1);
+  const perRound =
+    fitted.constant +
+    fitted.fleet * Math.log(candidates) +
+    fitted.bestRtt * bestLog +
+    fitted.answers * Math.log(probes.length);
+  const indices = new Int32Array(count);
+  const gainsMs = new Float64Array(count);
+  const alike = new Float64Array(count);
+  let found = 0;
+  for (let rank = 0; rank < count; rank++) {
+    const index = spokenFor[rank]!;
+    if (isSpokenFor[index] === 2) continue;
+    const promiseMs = promisesMs[index]! / total;
+    const share = (nearest[index]! + weights[index]!) / total;
     const gapMs = gapsMs[index]!;
     if (promiseMs <= leastShare && share <= leastShare && trustInTriangle * gapMs >= bestMs) continue;
-    const belief = beliefs[index]!;
-    const fit = Math.max(-10, Math.log(belief * fits[index]!) - strongestFit);
-    const apartMs = fromBest[index]!;
-    const apart = Math.log((Number.isNaN(apartMs) ? bestMs : apartMs) + 2);
-    const apartByBest = apart - Math.log(bestMs + 1);
+    const toBestMs = apartMs[index]!;
+    const apart = roughLog((Number.isNaN(toBestMs) ? bestMs : toBestMs) + 2);
+    const apartByBest = apart - bestLog;
     const exponent =
       perRound +
-      fitted.promise * Math.log(promiseMs + 1e-2) +
-      fitted.violation * (gapMs > bestMs ? Math.log((bestMs + 1) / (gapMs + 1)) : 0) +
-      fitted.nearestShare * Math.log(share + leastShare) +
-      fitted.fit * fit +
-      fitted.belief * Math.log(belief) +
+      fitted.promise * roughLog(promiseMs + 1e-2) +
+      fitted.violation * (gapMs > bestMs ? bestLog - roughLog(gapMs + 1) : 0) +
+      fitted.nearestShare * roughLog(share + leastShare) +
+      fitted.belief * roughLog(shares[index]! + floor) +
       fitted.apart * apart +
       fitted.apartByBest * apartByBest * apartByBest;
-    gainsMs[index] = Math.exp(Math.min(6, exponent));
+    indices[found] = index;
+    gainsMs[found] = Math.exp(Math.min(6, exponent));
+    alike[found] = alikeMeasured[index]!;
+    found += 1;
   }
-  return { gainsMs, alikeMeasured };
+  for (let at = 0; at < length; at++) {
+    const index = fleet.indexOfPeer[peers[at]!] ?? -1;
+    if (index >= 0) apartMs[index] = Number.NaN;
+  }
+  for (const { crawlerId } of probes) isSpokenFor[fleet.indexOf.get(crawlerId)!] = 0;
+  for (let rank = 0; rank < count; rank++) {
+    const index = spokenFor[rank]!;
+    promisesMs[index] = 0;
+    nearest[index] = 0;
+    alikeMeasured[index] = 0;
+    isSpokenFor[index] = 0;
+  }
+  return {
+    indices: indices.subarray(0, found),
+    gainsMs: gainsMs.subarray(0, found),
+    alikeMeasured: alike.subarray(0, found),
+  };
 }
 
-interface Sums {
-  readonly weight: number;
-  /** Per candidate, weighted: what the places promise to save against the best answer. */
-  readonly promisesMs: Float64Array;
-  /** Per candidate, weighted: vectors that it won. */
-  readonly nearest: Float64Array;
-  /** Per candidate: past subnets like this one that it measured, each counted by its likeness. */
-  readonly alikeMeasured: Float64Array;
-  /** Room for the result. */
-  readonly gainsMs: Float64Array;
+function makeRoom(candidates: number): void {
+  sums.promisesMs = new Float64Array(candidates);
+  sums.nearest = new Float64Array(candidates);
+  sums.alikeMeasured = new Float64Array(candidates);
+  sums.isSpokenFor = new Uint8Array(candidates);
+  sums.spokenFor = new Int32Array(candidates);
+  sums.apartMs = new Float64Array(candidates).fill(Number.NaN);
 }
 
-function sumsOver(mixture: RttMixture, bestMs: number): Sums {
-  const { weights, vectors, winners, view, learned } = mixture;
-  const candidates = weights.length - vectors.length;
-  // One piece of memory: four would cost more than what is put into them.
-  const { buffer } = new Float64Array(4 * candidates);
-  const column = (at: number) => new Float64Array(buffer, 8 * at * candidates, candidates);
-  const [promisesMs, nearest, alikeMeasured, gainsMs] = [column(0), column(1), column(2), column(3)];
-  const heaviest = largestOf(weights);
+/** Fills the sums; returns the weight of all places, and for how many candidates one of them speaks. */
+function sumOver(mixture: RttMixture, bestMs: number): { readonly weight: number; readonly count: number } {
+  const { fleet, weights, heaviest, members, isPart } = mixture;
+  const { promisesMs } = sums;
   const leastCounted = heaviest * leastWeight;
   const reachMs = 2.5 * bestMs + 3;
   let weight = 0;
-  for (let at = 0; at < candidates; at++) {
-    weight += weights[at]!;
-    if (weights[at]! < leastCounted) continue;
-    const { count, indices: order, rttsMs } = view.nearestTo(at);
-    for (let rank = 0; rank < count; rank++) {
+  let count = 0;
+  if (weights.length <= largestLookedAtWhole)
+    for (let index = 0; index < weights.length; index++) count = speakFor(index, count);
+  for (let member = 0; member < members.length; member++) {
+    const at = members[member]!;
+    const own = weights[at]!;
+    weight += own;
+    if (own < leastCounted) continue;
+    count = speakFor(at, count);
+    promisesMs[at]! += own * promise(bestMs, besideMs, measuredSpreadMs(besideMs, bestMs));
+    const { from, to, slots, rttsMs } = fleet.peerRtts.nearestAtHand(fleet.peerSlots[at]!);
+    let left = listedAsNearest - 1;
+    for (let rank = from; rank < to && left > 0; rank++) {
+      const index = fleet.indexOfPeer[slots[rank]!] ?? -1;
+      if (index < 0 || (isPart && weights[index] === 0)) continue;
       const rttMs = rttsMs[rank]!;
       if (rttMs > reachMs) break;
-      promisesMs[order[rank]!]! += weights[at]! * promise(bestMs, rttMs, measuredSpreadMs(rttMs, bestMs));
+      left -= 1;
+      count = speakFor(index, count);
+      promisesMs[index]! += own * promise(bestMs, rttMs, measuredSpreadMs(rttMs, bestMs));
     }
   }
-  const indices = vectors.length === 0 ? noIndices : view.indicesIn(learned);
-  for (let at = 0; at < vectors.length; at++) {
-    const own = weights[candidates + at]!;
+  return sumOverVectors(mixture, bestMs, { weight, count });
+}
+
+function sumOverVectors(
+  { rows, winners, weights, vectorWeights, heaviest, learned, isPart, slots: { indexOf } }: RttMixture,
+  bestMs: number,
+  so: { readonly weight: number; readonly count: number },
+): { readonly weight: number; readonly count: number } {
+  const { promisesMs, nearest, alikeMeasured } = sums;
+  const { figures, slots, nearest: listed, measured } = learned.vectors;
+  const leastCounted = heaviest * leastWeight;
+  const reachMs = 2.5 * bestMs + 3;
+  let { weight, count } = so;
+  for (let at = 0; at < rows.length; at++) {
+    const own = vectorWeights[at]!;
+    if (own === 0) continue;
     weight += own;
+    count = speakFor(winners[at]!, count);
     nearest[winners[at]!]! += own;
     if (own < leastCounted) continue;
-    const { slots, rttsMs, spreadsMs, nearest: order, measured } = vectors[at]!;
-    for (let rank = 0; rank < order.length; rank++) {
-      const entry = order[rank]!;
-      const rttMs = rttsMs[entry]!;
+    const row = rows[at]!;
+    for (let rank = 0; rank < listed.counts[row]!; rank++) {
+      const entry = listed.at(row, rank);
+      const rttMs = figures[2 * entry]!;
       if (rttMs > reachMs) break;
-      const index = indices[slots === null ? entry : slots[entry]!]!;
-      if (index < 0) continue;
-      const spreadMs = spreadsMs[entry]!;
+      const index = indexOf[slots[entry]!] ?? -1;
+      if (index < 0 || (isPart && weights[index] === 0)) continue;
+      const spreadMs = figures[2 * entry + 1]!;
       const scaleMs =
         spreadMs === 0 ? measuredSpreadMs(rttMs, bestMs) : expectedSpreadMs(rttMs, spreadMs, bestMs);
+      count = speakFor(index, count);
       promisesMs[index]! += own * promise(bestMs, rttMs, scaleMs);
     }
     const likeness = own / heaviest;
     if (likeness < 0.02) continue;
-    for (let rank = 0; rank < measured.length; rank++) {
-      const index = indices[measured[rank]!]!;
-      if (index >= 0) alikeMeasured[index]! += likeness;
+    for (let rank = 0; rank < measured.counts[row]!; rank++) {
+      const index = indexOf[slots[measured.at(row, rank)]!] ?? -1;
+      if (index < 0 || (isPart && weights[index] === 0)) continue;
+      count = speakFor(index, count);
+      alikeMeasured[index]! += likeness;
     }
   }
-  return { weight, promisesMs, nearest, alikeMeasured, gainsMs };
+  return { weight, count };
 }
-
-const noIndices = new Int32Array(0);
 
 function measuredSpreadMs(rttMs: number, bestMs: number): number {
   return measuredSpread.ms + measuredSpread.perMs * Math.min(rttMs, 1.5 * bestMs);
@@ -175,8 +247,22 @@ function promise(bestMs: number, expectedMs: number, spreadMs: number): number {
   return z >= 1.5 ? bestMs - expectedMs : (spreadMs * (z + 1.5) * (z + 1.5)) / 6;
 }
 
-function strongest({ beliefs, fits }: CandidateColumns): number {
-  let most = 0;
-  for (let index = 0; index < beliefs.length; index++) most = Math.max(most, beliefs[index]! * fits[index]!);
-  return Math.log(most);
+// The logarithm by a table of the mantissa's first ten bits, to within 0.0005: a regression knows no more, and hundreds are
+// taken with every answer.
+
+const mantissaBits = 10;
+const logOfMantissa = Float64Array.from({ length: 2 ** mantissaBits }, (_, at) =>
+  Math.log(1 + (at + 0.5) / 2 ** mantissaBits),
+);
+const asNumber = new Float64Array(1);
+const asBits = new Int32Array(asNumber.buffer);
+
+/** Of a normal number above 0. */
+function roughLog(value: number): number {
+  asNumber[0] = value;
+  const bits = asBits[1]!;
+  return (
+    ((bits >>> 20) - 1023) * Math.LN2 +
+    logOfMantissa[(bits >>> (20 - mantissaBits)) & (2 ** mantissaBits - 1)]!
+  );
 }

@@ -34,6 +34,7 @@ import {
   type RoundInput,
   type RoundState,
   type RoundStep,
+  rttAt,
   withObservation,
 } from "./round.ts";
 
@@ -75,7 +76,7 @@ function underThreshold(state: IpmicraState): RoundStep | null {
   const fastest = fastestIndex(state);
   if (fastest < 0) return null;
   const { thresholdMs } = state.parameters;
-  const rttMs = state.rttsMs[fastest]!;
+  const rttMs = rttAt(state, fastest)!;
   if (rttMs >= thresholdMs) return null;
   const level = state.queue.find(({ crawlerId }) => crawlerId === state.fleet.candidates[fastest])!.level;
   return decidedFor(state, fastest, {
@@ -95,7 +96,7 @@ function nextOrFastest(state: IpmicraState): RoundStep {
   const fastest = fastestIndex(state);
   if (fastest < 0) return decidedByPrior(state);
   const { thresholdMs } = state.parameters;
-  const rttMs = state.rttsMs[fastest]!;
+  const rttMs = rttAt(state, fastest)!;
   return decidedFor(state, fastest, { type: "fastest-of-all", thresholdMs, rttMs, ...askedCrawlers(state) });
 }
 

@@ -1,50 +1,18 @@
 /**
- * What finished probe rounds taught about distances: for some past subnets the round-trip times from every
- * crawler, measured where somebody asked and expected where nobody did. A new subnet is held against them
- * (see `rtt-mixture.ts`): whoever answers alike most likely lies alike.
+ * What finished probe rounds taught about distances: for some past subnets the round-trip times from the crawlers, measured
+ * where somebody asked and expected where nobody did. A new subnet is held against them (see `rtt-mixture.ts`):
+ * whoever answers alike most likely lies alike.
  *
  * Bounded, in two ways of looking: each crawler keeps a few subnets that it won, of which a later one replaces any
- * at random, so that they are spread over time and place; and the latest few of each holder and neighbourhood are
- * kept for as many of these as there is room for. 8 bytes a crawler and kept subnet.
+ * at random, so that they are spread over time and place; and the latest few of each holder, neighbourhood and published place
+ * are kept, of as many of these as there is room for.
  */
 import type { CrawlerId } from "#core/ids";
 import { seededRandom } from "#core/random";
-import { smallestOf } from "#core/small-collections";
+import type { CandidateFleet } from "../fleet.ts";
 import type { PlaceKey, Placement } from "../placement.ts";
-
-/**
- * A past subnet as the crawlers see it: an entry for each slot, or, where a round looked at a part of a large fleet, for
- * some slots. Crawlers that came later have none.
- */
-export interface LearnedVector {
-  /** The crawler that was found nearest. */
-  readonly crawlerId: CrawlerId;
-  readonly placement: Placement;
-  /** The slots of the entries, ascending; null: the entry of each slot is its number. */
-  readonly slots: Int32Array | null;
-  /** Measured or expected RTT in ms; NaN: nothing known. */
-  readonly rttsMs: Float32Array;
-  /** How far off the expectation may be, in ms (one standard deviation); 0 where it was measured. */
-  readonly spreadsMs: Float32Array;
-  /** Slots of the crawlers that measured it. */
-  readonly measured: Int32Array;
-  /** Entries of the nearest crawlers, nearest first. */
-  readonly nearest: Int32Array;
-}
-
-/** The entry of a slot; −1, or one beyond the last, where there is none. */
-export function entryOf({ slots }: LearnedVector, slot: number): number {
-  if (slots === null) return slot;
-  let low = 0;
-  let high = slots.length - 1;
-  while (low <= high) {
-    const middle = (low + high) >>> 1;
-    if (slots[middle]! === slot) return middle;
-    if (slots[middle]! < slot) low = middle + 1;
-    else high = middle - 1;
-  }
-  return -1;
-}
+import { SourceTrust } from "./source-trust.ts";
+import { type RttEntries, VectorTable } from "./vector-table.ts";
 
 /** Subnets that a fleet keeps by their winners, all crawlers together. */
 const keptInAll = 3200;
@@ -54,24 +22,26 @@ const leastKept = 2;
 
 const mostKept = 32;
 
-/** The latest subnets of one holder or neighbourhood that are kept. */
+/** The latest subnets of one holder, neighbourhood or published place that are kept. */
 const keptAlike = 4;
 
-/** Room for all of these, in RTTs (8 bytes each): 32 MB. */
-const roomForAlike = 4_000_000;
-
-/** Crawlers that a vector lists as nearest: a farther one is no candidate for being the nearest. */
-export const listedAsNearest = 24;
+/** Holders, neighbourhoods and published places that are kept, of each sort. */
+const mostKeysAlike = 4000;
 
 export class LearnedRtts {
   /** Whether rounds gained what was expected of them. */
   readonly calibration = new GainCalibration();
+  /** Whether subnets lie where sources say. */
+  readonly sources = new SourceTrust();
+  readonly vectors = new VectorTable();
   readonly #slots = new Map<CrawlerId, number>();
   readonly #crawlers: CrawlerId[] = [];
-  readonly #kept = new Map<CrawlerId, LearnedVector[]>();
-  readonly #byHolder = new Map<PlaceKey, LearnedVector[]>();
-  readonly #byNeighbourhood = new Map<PlaceKey, LearnedVector[]>();
+  readonly #kept = new Map<CrawlerId, number[]>();
+  readonly #byHolder = new Map<PlaceKey, number[]>();
+  readonly #byNeighbourhood = new Map<PlaceKey, number[]>();
+  readonly #byPublished = new Map<PlaceKey, number[]>();
   readonly #draw = seededRandom(1);
+  readonly #fleets = new WeakMap<CandidateFleet, FleetSlots>();
 
   /** The slot of a crawler, given at its first appearance. */
   slotOf(crawlerId: CrawlerId): number {
@@ -82,66 +52,93 @@ export class LearnedRtts {
     return slot;
   }
 
-  /** Crawlers that have a slot. */
-  get slots(): number {
-    return this.#slots.size;
+  /** The candidates' slots, and the candidate of each slot (−1 for crawlers that are none). */
+  slotsIn(fleet: CandidateFleet): FleetSlots {
+    const known = this.#fleets.get(fleet);
+    if (known?.indexOf.length === this.#crawlers.length) return known;
+    const slotOf = Int32Array.from(fleet.candidates, (crawlerId: CrawlerId) => this.slotOf(crawlerId));
+    const indexOf = new Int32Array(this.#crawlers.length).fill(-1);
+    slotOf.forEach((slot, index) => {
+      indexOf[slot] = index;
+    });
+    const made = { slotOf, indexOf };
+    this.#fleets.set(fleet, made);
+    return made;
   }
 
-  /** The kept subnets that this crawler won. */
-  wonBy(crawlerId: CrawlerId): readonly LearnedVector[] {
+  /** Rows of the kept subnets that this crawler won. */
+  wonBy(crawlerId: CrawlerId): readonly number[] {
     return this.#kept.get(crawlerId) ?? [];
   }
 
-  /** How many are kept in all. */
+  /** How many are kept by their winners. */
   get size(): number {
     let size = 0;
     for (const kept of this.#kept.values()) size += kept.length;
     return size;
   }
 
-  /** Of the same holder and of the same neighbourhood, the latest few of each. */
-  alike({ holderKey, ancestorKeys }: Placement): ReadonlySet<LearnedVector> {
-    const alike = new Set<LearnedVector>();
-    if (holderKey !== null) for (const vector of this.#byHolder.get(holderKey) ?? []) alike.add(vector);
-    for (const key of ancestorKeys.slice(0, 2))
-      for (const vector of this.#byNeighbourhood.get(key) ?? []) alike.add(vector);
+  /** Rows of the same holder, neighbourhood and published place, the latest few of each. */
+  alike({ holderKey, ancestorKeys, published = [] }: Placement): number[] {
+    const alike: number[] = [];
+    const add = (rows: readonly number[] | undefined) => {
+      for (const row of rows ?? []) if (!alike.includes(row)) alike.push(row);
+    };
+    if (holderKey !== null) add(this.#byHolder.get(holderKey));
+    for (const key of ancestorKeys.slice(0, 2)) add(this.#byNeighbourhood.get(key));
+    for (const { place } of published) add(this.#byPublished.get(place));
     return alike;
   }
 
-  /** Crawlers that were nearest to a past subnet, as far as is known. */
-  nearestTo({ slots, nearest }: LearnedVector, most: number): CrawlerId[] {
-    return Array.from(nearest.subarray(0, most), (entry) => this.#crawlers[slots?.[entry] ?? entry]!);
+  /** Rows of subnets that are said to lie at the same place, the latest few. */
+  atPublished(place: string): readonly number[] {
+    return this.#byPublished.get(place) ?? [];
   }
 
-  keep(vector: Omit<LearnedVector, "nearest">): void {
-    const { crawlerId, placement } = vector;
-    this.slotOf(crawlerId);
-    const entry = { ...vector, nearest: smallestOf(vector.rttsMs, listedAsNearest) };
-    this.#keepForWinner(entry);
-    if (placement.holderKey !== null) this.#keepAlike(this.#byHolder, placement.holderKey, entry);
-    for (const key of placement.ancestorKeys.slice(0, 2)) this.#keepAlike(this.#byNeighbourhood, key, entry);
+  /** RTT and spread that a row keeps of a crawler, in ms; null where it knows nothing. */
+  figuresOf(row: number, crawlerId: CrawlerId): { readonly rttMs: number; readonly spreadMs: number } | null {
+    const { vectors } = this;
+    const at = vectors.find(row, this.slotOf(crawlerId));
+    return at < 0 ? null : { rttMs: vectors.figures[2 * at]!, spreadMs: vectors.figures[2 * at + 1]! };
   }
 
-  #keepForWinner(entry: LearnedVector): void {
-    const kept = this.#kept.get(entry.crawlerId);
-    if (kept === undefined) this.#kept.set(entry.crawlerId, [entry]);
-    else if (kept.length < this.keptByEach) kept.push(entry);
-    else kept[Math.floor(this.#draw() * kept.length)] = entry;
+  /** A subnet that the crawler won. */
+  keep(crawlerId: CrawlerId, placement: Placement, entries: RttEntries): void {
+    const { holderKey, ancestorKeys, published = [] } = placement;
+    const row = this.vectors.add(this.slotOf(crawlerId), placement, entries);
+    this.#keepForWinner(crawlerId, row);
+    if (holderKey !== null) this.#keepAlike(this.#byHolder, holderKey, row);
+    for (const key of ancestorKeys.slice(0, 2)) this.#keepAlike(this.#byNeighbourhood, key, row);
+    for (const { place } of published) this.#keepAlike(this.#byPublished, place, row);
+  }
+
+  #keepForWinner(crawlerId: CrawlerId, row: number): void {
+    this.vectors.hold(row);
+    const kept = this.#kept.get(crawlerId);
+    if (kept === undefined) this.#kept.set(crawlerId, [row]);
+    else if (kept.length < this.keptByEach) kept.push(row);
+    else {
+      const at = Math.floor(this.#draw() * kept.length);
+      this.vectors.release(kept[at]!);
+      kept[at] = row;
+    }
   }
 
   /** The key that was added longest ago goes when there is no more room. */
-  #keepAlike(lists: Map<PlaceKey, LearnedVector[]>, key: PlaceKey, entry: LearnedVector): void {
+  #keepAlike(lists: Map<PlaceKey, number[]>, key: PlaceKey, row: number): void {
     const list = lists.get(key);
+    if (list?.includes(row)) return;
+    this.vectors.hold(row);
     if (list !== undefined) {
-      if (list.length >= keptAlike) list.shift();
-      list.push(entry);
+      if (list.length >= keptAlike) this.vectors.release(list.shift()!);
+      list.push(row);
       return;
     }
-    lists.set(key, [entry]);
-    const entries = entry.slots === null ? this.#slots.size : entry.rttsMs.length;
-    const mostKeys = roomForAlike / (keptAlike * entries);
-    const [oldest] = lists.size > mostKeys ? lists.keys() : [];
-    if (oldest !== undefined) lists.delete(oldest);
+    lists.set(key, [row]);
+    const oldest = lists.size > mostKeysAlike ? lists.entries().next().value : undefined;
+    if (oldest === undefined) return;
+    for (const old of oldest[1]) this.vectors.release(old);
+    lists.delete(oldest[0]);
   }
 
   /** How many subnets a crawler keeps in a fleet of this size, at most. */
@@ -149,6 +146,13 @@ export class LearnedRtts {
     const share = Math.floor(keptInAll / Math.max(1, this.#slots.size));
     return Math.max(leastKept, Math.min(mostKept, share));
   }
+}
+
+export interface FleetSlots {
+  /** By the candidate's position. */
+  readonly slotOf: Int32Array;
+  /** By slot. */
+  readonly indexOf: Int32Array;
 }
 
 // Whether probes save what was expected of them, in this fleet and this part of the Internet. Where answers

@@ -3,9 +3,9 @@
  * another probe is not worth its cost (design section 5, and beyond it). The operator's one knob is λ, in ms:
  * what a probe has to be expected to save.
  *
- *   prior (tree) ──► mixture over places ──► expected gain of each candidate ──► largest ≥ λ: ask it
- *                        ▲      (crawlers, past subnets)                    └──► else: the fastest so far
- *                        └── every answer weighs the places anew ◄──────────────┘
+ *   prior (tree, ──► mixture over places ──► expected gain of each candidate ──► largest ≥ λ: ask it
+ *   published)          ▲      (crawlers, past subnets)                    └──► else: the fastest so far
+ *                       └── every answer weighs the places anew ◄──────────────┘
  *
  * Where this departs from the design, and why:
  * - the places are not only the crawlers but past subnets with what was measured of them (`learned-rtts.ts`): the
@@ -13,15 +13,13 @@
  * - the triangle inequality alone rules nobody out: on measured and generated round trips most wrong
  *   decisions came from best crawlers that it had ruled out. It lowers the expected gain instead;
  * - the gain is an estimate fitted to rounds, and corrected by what this fleet's rounds gained (`expected-gain.ts`,
- *   `gain-calibration.ts`);
+ *   `learned-rtts.ts`);
  * - an answer is worth more than its own subnet where it steers later ones: about a holder that is new, or by a
- *   crawler that measured none of the subnets like this one. Else a first mistake repeats itself.
+ *   crawler that measured none of the subnets like this one. Else a first mistake repeats itself;
+ * - what networks publish of a range counts as much as its source has been right (`source-trust.ts`).
  */
 import type { CrawlerId } from "#core/ids";
-import { smallestOf } from "#core/small-collections";
-import type { Placement } from "../placement.ts";
 import { priorOf } from "../prior.ts";
-import { type CandidateColumns, copiedColumns, emptyColumns } from "./candidate-columns.ts";
 import { type ExpectedGains, expectedGains } from "./expected-gain.ts";
 import { maxNamedCrawlers, type ReasonOf, type RuledOutCrawler } from "./reason.ts";
 import {
@@ -31,27 +29,18 @@ import {
   decidedByPrior,
   decidedFor,
   fastestIndex,
+  likeliestOf,
   looksSilent,
-  type Observation,
   probeStep,
   type RoundState,
   type RoundStep,
+  rttAt,
   rttOf,
   trustInTriangle,
+  withObservation,
 } from "./round.ts";
-import {
-  observeMixture,
-  type RttMixture,
-  startMixture,
-  vectorOf,
-  weighNewCandidates,
-  withMoreCandidates,
-} from "./rtt-mixture.ts";
-import { calledByAnswer, calledWhenExhausted, firstList, type ShortList, withCalled } from "./short-list.ts";
+import { fitScale, keepRound, RttMixture } from "./rtt-mixture.ts";
 
-/** How far off the fit of an answer to a target beside a candidate may be: the longer the path, the farther. */
-const fitScaleMs = 5;
-const fitScalePerMs = 0.3;
 /** How much more an answer about an unknown holder is worth. */
 const worthOfNewHolder = 3;
 /** How much more one by a crawler that measured nothing like this subnet; with one that it did, less. */
@@ -61,16 +50,10 @@ const worthOfNewView = 5;
 const priorFloor = (candidates: number) => 0.008 / Math.sqrt(candidates);
 
 export interface NearestState extends RoundState {
-  readonly placement: Placement;
-  /** `rttsMs` and the prior's shares are two of them. */
-  readonly columns: CandidateColumns;
+  /** Follows the answers of whichever state of the round is looked at. */
   readonly mixture: RttMixture;
   /** What each probe but the first was expected to save, in ms, in the order of the probes. */
   readonly expectedMs: readonly number[];
-  /** Of a large fleet the part that everything else here speaks of; null: the whole. */
-  readonly list: ShortList | null;
-  /** The gains are asked for more than once (the step, the reason, the next answer), and worked out once. */
-  readonly memo: { gains: ExpectedGains | null };
 }
 
 export const nearestPolicy = {
@@ -78,26 +61,26 @@ export const nearestPolicy = {
   words: "asks who is expected to save the most, until nobody is expected to save more than λ",
   usesEarlierRounds: true,
   start(input) {
-    const { placement, learned, knowledge } = input;
-    const prior = priorOf(placement, input.fleet, knowledge, input.locationHint ?? null);
-    const list = firstList(input, prior.shares);
-    const fleet = list?.fleet ?? input.fleet;
-    const columns = emptyColumns(fleet.candidates.length);
-    if (list === null) columns.shares.set(prior.shares);
-    noteBeliefs(columns, { from: 0, list, floor: priorFloor(input.fleet.candidates.length) });
+    const { placement, fleet, learned, knowledge, parameters, mayTake } = input;
+    const trustIn = (source: string) => learned.sources.of(source);
+    const prior = priorOf(placement, fleet, knowledge, { hint: input.locationHint ?? null, trustIn });
+    const floor = priorFloor(fleet.candidates.length);
     return {
       policy: "nearest",
       fleet,
-      parameters: input.parameters,
-      prior: { ...prior, shares: columns.shares },
-      rttsMs: columns.rttsMs,
+      parameters,
+      prior,
       probes: [],
-      placement,
-      columns,
-      mixture: startMixture({ fleet, placement, learned, beliefs: columns.beliefs }),
+      ...(mayTake === undefined ? {} : { mayTake }),
+      mixture: new RttMixture({
+        fleet,
+        placement,
+        learned,
+        shares: prior.shares,
+        floor,
+        ...(input.listFrom === undefined ? {} : { listFrom: input.listFrom }),
+      }),
       expectedMs: [],
-      list,
-      memo: { gains: null },
     };
   },
   step(state) {
@@ -106,187 +89,78 @@ export const nearestPolicy = {
     const best = fastestIndex(state);
     return best < 0 ? firstAnswer(state) : nextOrStop(state, best);
   },
-  observe: observeNearest,
+  observe(state, crawlerId, observation) {
+    const after = withObservation(state, crawlerId, observation);
+    return after === state
+      ? state
+      : { ...after, expectedMs: [...state.expectedMs, expectedOf(state, crawlerId)] };
+  },
   learn: learnFromNearest,
 } as const satisfies DelegationPolicy<NearestState>;
 
-/** Beliefs of the candidates from a position on; of a list their shares, too. */
-function noteBeliefs(
-  { shares, beliefs }: CandidateColumns,
-  { from, list, floor }: { readonly from: number; readonly list: ShortList | null; readonly floor: number },
-): void {
-  for (let index = from; index < beliefs.length; index++) {
-    if (list !== null) shares[index] = list.shares[list.members[index]!]!;
-    beliefs[index] = shares[index]! + floor;
-  }
-}
-
-/** Crawlers of the whole fleet. */
-const fleetSizeOf = ({ list, fleet }: NearestState) => (list?.whole ?? fleet).candidates.length;
-
-/** What a finished round teaches: where its subnet lies, and whether its probes saved what was expected. */
+/** What a finished round teaches: where its subnet lies, whether its probes saved what was expected, whose word was right. */
 function learnFromNearest(state: NearestState): void {
   const winner = fastestIndex(state);
   if (winner < 0) return;
   noteGains(state);
-  state.mixture.learned.keep(vectorOf(state.fleet.candidates[winner]!, state, state.list !== null));
+  noteSources(state, winner);
+  keepRound(state.mixture, state.fleet.candidates[winner]!, state.probes);
 }
 
-function noteGains(state: NearestState): void {
-  const { calibration } = state.mixture.learned;
+function noteGains({ mixture, probes, expectedMs }: NearestState): void {
+  const { calibration } = mixture.learned;
   let bestMs = Number.POSITIVE_INFINITY;
-  state.probes.forEach(({ observation }, position) => {
+  probes.forEach(({ observation }, position) => {
     const rttMs = rttOf(observation);
     if (rttMs === null) return;
-    const expectedMs = state.expectedMs[position] ?? 0;
-    if (expectedMs > 0) calibration.note({ expectedMs, savedMs: Math.max(0, bestMs - rttMs) });
+    const expected = expectedMs[position] ?? 0;
+    if (expected > 0) calibration.note({ expectedMs: expected, savedMs: Math.max(0, bestMs - rttMs) });
     bestMs = Math.min(bestMs, rttMs);
   });
 }
 
-function observeNearest(before: NearestState, crawlerId: CrawlerId, observation: Observation): NearestState {
-  const state = withAsked(before, crawlerId);
-  const asked = state.fleet.indexOf.get(crawlerId);
-  if (asked === undefined || state.columns.asked[asked] === 1) return before;
-  const expectedMs = [...state.expectedMs, expectedOf(state, asked)];
-  const rttMs = rttOf(observation);
-  const called = whomToCall(state, asked, rttMs);
-  const after = called.length === 0 ? withOwnColumns(state) : withMore(state, called);
-  const { columns } = after;
-  columns.asked[asked] = 1;
-  columns.rttsMs[asked] = rttMs ?? Number.NaN;
-  let { mixture } = after;
-  if (rttMs !== null) {
-    const answer = { probe: state.probes.length, asked, rttMs, fromHere: mixture.view.rttsFrom(asked) };
-    noteAnswer(columns, 0, answer);
-    mixture = observeMixture(mixture, { index: asked, rttMs, fromHere: answer.fromHere });
-  }
-  // What is noted with an answer; a list is another one after the next.
-  const lowerBoundsMs = state.list === null ? bounds(columns.gapsMs) : noBounds;
-  const heard: Observation =
-    rttMs === null && "rttMs" in observation ? { failed: "no valid time" } : observation;
-  const probes = [...state.probes, { crawlerId, observation: heard, lowerBoundsMs }];
-  return { ...after, mixture, expectedMs, probes };
-}
+/** Of an answer by a crawler that was nearest to others of the place: as near as this to the best answer, it was right. */
+const nearEnough = { ms: 5, perMs: 0.3 };
 
-const noBounds = new Float64Array(0);
-
-interface Answer {
-  /** The probe's position in the round. */
-  readonly probe: number;
-  /** The candidate's position. */
-  readonly asked: number;
-  readonly rttMs: number;
-  /** RTTs in ms from it to all candidates, NaN where unknown. */
-  readonly fromHere: Float64Array;
-}
-
-/** What an answer says of the candidates from a position on, written into columns that nobody else has seen yet. */
-function noteAnswer(
-  { fits, gapsMs, gapProbes, gapApartMs, mostMs }: CandidateColumns,
-  from: number,
-  { probe, asked, rttMs, fromHere }: Answer,
-): void {
-  const scaleMs = fitScaleMs + fitScalePerMs * rttMs;
-  for (let index = from; index < fits.length; index++) {
-    const apartMs = index === asked ? 0 : fromHere[index]!;
-    const known = !Number.isNaN(apartMs);
-    // Where the crawlers have not measured each other, the answer neither fits nor rules out.
-    const gapMs = known ? Math.abs(apartMs - rttMs) : rttMs;
-    if (known && (gapMs > gapsMs[index]! || gapProbes[index]! < 0)) {
-      gapsMs[index] = gapMs;
-      gapProbes[index] = probe;
-      gapApartMs[index] = apartMs;
-    }
-    if (rttMs + apartMs < mostMs[index]!) mostMs[index] = rttMs + apartMs;
-    const off = gapMs / scaleMs;
-    fits[index]! /= 1 + off * off;
-  }
-}
-
-/** Somebody was asked who is not on the list: for another reason than the policy's. */
-function withAsked(state: NearestState, crawlerId: CrawlerId): NearestState {
-  const member = state.fleet.indexOf.has(crawlerId) ? undefined : state.list?.whole.indexOf.get(crawlerId);
-  return member === undefined ? state : withMore(state, [member]);
-}
-
-/** Whom the answer of the candidate at `asked` calls in, null being none; positions in the whole fleet. */
-function whomToCall(state: NearestState, asked: number, rttMs: number | null): readonly number[] {
-  const { list, probes, rttsMs } = state;
-  if (list === null) return [];
-  const best = fastestIndex(state);
-  const bestMs = rttsMs[best] ?? Number.POSITIVE_INFINITY;
-  const isFastest = rttMs !== null && (rttMs < bestMs || (rttMs === bestMs && asked < best));
-  const called = isFastest
-    ? calledByAnswer(list, {
-        asked: list.members[asked]!,
-        rttMs,
-        scaleMs: fitScaleMs + fitScalePerMs * rttMs,
-      })
-    : [];
-  const isExhausted = called.length === 0 && probes.length + 1 === state.fleet.candidates.length;
-  return isExhausted ? calledWhenExhausted(list) : called;
-}
-
-/** The same with columns that nobody else has seen yet. */
-const withOwnColumns = (state: NearestState): NearestState =>
-  withColumns(state, copiedColumns(state.columns, state.columns.rttsMs.length));
-
-const withColumns = (state: NearestState, columns: CandidateColumns): NearestState => ({
-  ...state,
-  columns,
-  rttsMs: columns.rttsMs,
-  prior: { shares: columns.shares, unfamiliarity: state.prior.unfamiliarity },
-  memo: { gains: null },
-});
-
-/** With more of the fleet at the end of the list, as if they had been there from the beginning. */
-function withMore(state: NearestState, members: readonly number[]): NearestState {
-  const list = withCalled(state.list!, members);
-  const { fleet } = list;
-  const before = state.rttsMs.length;
-  const columns = copiedColumns(state.columns, list.members.length);
-  noteBeliefs(columns, { from: before, list, floor: priorFloor(list.whole.candidates.length) });
-  const mixture = withMoreCandidates(state.mixture, { fleet, beliefs: columns.beliefs });
-  state.probes.forEach(({ crawlerId, observation }, probe) => {
+/** Where others of the same published place are known and who was nearest to them was asked: whether the place fits this subnet. */
+function noteSources({ mixture, fleet, probes }: NearestState, winner: number): void {
+  const { learned, placement } = mixture;
+  const answersMs = new Map<number, number>();
+  for (const { crawlerId, observation } of probes) {
     const rttMs = rttOf(observation);
-    if (rttMs === null) return;
-    const asked = fleet.indexOf.get(crawlerId)!;
-    const fromHere = mixture.view.rttsFrom(asked, before);
-    weighNewCandidates(mixture, before, { fromHere, rttMs });
-    noteAnswer(columns, before, { probe, asked, rttMs, fromHere });
-  });
-  return withColumns({ ...state, list, fleet, mixture }, columns);
+    if (rttMs !== null) answersMs.set(fleet.indexOf.get(crawlerId)!, rttMs);
+  }
+  const bestMs = answersMs.get(winner)!;
+  for (const { source, place } of placement.published ?? []) {
+    let nearestMs = Number.POSITIVE_INFINITY;
+    for (const row of learned.atPublished(place)) {
+      const index = mixture.slots.indexOf[learned.vectors.winners[row]!] ?? -1;
+      nearestMs = Math.min(nearestMs, answersMs.get(index) ?? Number.POSITIVE_INFINITY);
+    }
+    if (nearestMs === Number.POSITIVE_INFINITY) continue;
+    learned.sources.note(source, nearestMs <= bestMs + nearEnough.ms + nearEnough.perMs * bestMs);
+  }
 }
 
-/** What was expected of asking this candidate now; 0 before any answer. */
-function expectedOf(state: NearestState, index: number): number {
+/** What was expected of asking this candidate now; 0 before any answer, and where no place speaks for it. */
+function expectedOf(state: NearestState, crawlerId: CrawlerId): number {
   const best = fastestIndex(state);
   if (best < 0) return 0;
-  const gainMs = gainsOf(state, best).gainsMs[index]!;
-  return Number.isNaN(gainMs) ? 0 : gainMs;
+  const { indices, gainsMs } = gainsOf(state, best);
+  return gainsMs[indices.indexOf(state.fleet.indexOf.get(crawlerId)!)] ?? 0;
 }
 
 function gainsOf(state: NearestState, best: number): ExpectedGains {
-  const { mixture, columns, probes, memo } = state;
-  const fleetSize = fleetSizeOf(state);
-  memo.gains ??= expectedGains({ mixture, columns, best, askedCount: probes.length, fleetSize });
-  return memo.gains;
-}
-
-function bounds(gapsMs: Float64Array): Float64Array {
-  return gapsMs.map((gapMs) => trustInTriangle * gapMs);
+  const { mixture, probes } = state;
+  return expectedGains({ mixture, probes, best, bestMs: rttAt(state, best)! });
 }
 
 /** Nobody has answered yet: the likeliest that was not asked. */
 function firstAnswer(state: NearestState): RoundStep {
-  if (state.probes.length === state.fleet.candidates.length || looksSilent(state))
-    return decidedByPrior(state, fleetSizeOf(state));
-  const { beliefs, asked } = state.columns;
-  let likeliest = -1;
-  for (let index = 0; index < beliefs.length; index++)
-    if (asked[index] === 0 && !(beliefs[index]! <= (beliefs[likeliest] ?? 0))) likeliest = index;
-  return probeStep(state, state.fleet.candidates[likeliest]!);
+  if (looksSilent(state)) return decidedByPrior(state);
+  const asked = new Set(state.probes.map(({ crawlerId }) => state.fleet.indexOf.get(crawlerId)!));
+  const likeliest = likeliestOf(state, (index) => !asked.has(index));
+  return likeliest < 0 ? decidedByPrior(state) : probeStep(state, state.fleet.candidates[likeliest]!);
 }
 
 function nextOrStop(state: NearestState, best: number): RoundStep {
@@ -298,7 +172,7 @@ function nextOrStop(state: NearestState, best: number): RoundStep {
   const reason = {
     type: "expected-gain",
     stop: next ? "gain-below-cost" : allAsked ? "all-asked" : "all-ruled-out",
-    rttMs: state.rttsMs[best]!,
+    rttMs: rttAt(state, best)!,
     lambdaMs,
     costMs: next?.costMs ?? lambdaMs,
     next: next && namedNext(state, next),
@@ -306,7 +180,7 @@ function nextOrStop(state: NearestState, best: number): RoundStep {
     ...askedCrawlers(state),
     ...ruledOutBy(state, best),
   } as const;
-  return decidedFor(state, best, reason, state.columns.mostMs);
+  return decidedFor(state, best, reason);
 }
 
 interface Worth {
@@ -319,47 +193,71 @@ interface Worth {
 
 /** The candidate whose gain stands best against its cost; null when nobody is left who could be nearer. */
 function mostWorthAsking(state: NearestState, best: number): Worth | null {
-  const { lambdaMs } = state.parameters;
-  const { scale } = state.mixture.learned.calibration;
-  const newHolder = 1 + worthOfNewHolder * state.prior.unfamiliarity;
-  const viewWorth = worthOfNewView * Math.min(1, 12 / fleetSizeOf(state));
-  const { gainsMs, alikeMeasured } = gainsOf(state, best);
+  const { parameters, mixture, prior, fleet, mayTake } = state;
+  const { scale } = mixture.learned.calibration;
+  const newHolder = 1 + worthOfNewHolder * prior.unfamiliarity;
+  const viewWorth = worthOfNewView * Math.min(1, 12 / fleet.candidates.length);
+  const { indices, gainsMs, alikeMeasured } = gainsOf(state, best);
   let most = -1;
   let mostWorth = 0;
   let newViewOfMost = 1;
-  for (let index = 0; index < gainsMs.length; index++) {
-    const gainMs = gainsMs[index]!;
-    if (Number.isNaN(gainMs)) continue;
-    const newView = 1 + viewWorth / (1 + alikeMeasured[index]!) ** 2;
-    const worth = gainMs * newHolder * newView;
-    if (worth <= mostWorth) continue;
-    most = index;
+  for (let at = 0; at < indices.length; at++) {
+    const newView = 1 + viewWorth / (1 + alikeMeasured[at]!) ** 2;
+    const worth = gainsMs[at]! * newView;
+    if (worth < mostWorth || (worth === mostWorth && indices[at]! > indices[most]!)) continue;
+    if (mayTake?.(fleet.candidates[indices[at]!]!) === false) continue;
+    most = at;
     mostWorth = worth;
     newViewOfMost = newView;
   }
   if (most < 0) return null;
-  return { index: most, gainMs: gainsMs[most]! * scale, costMs: lambdaMs / (newHolder * newViewOfMost) };
+  const costMs = parameters.lambdaMs / (newHolder * newViewOfMost);
+  return { index: indices[most]!, gainMs: gainsMs[most]! * scale, costMs };
 }
 
-function namedNext(state: NearestState, { index, gainMs }: Worth): ReasonOf<"expected-gain">["next"] {
-  const crawlerId = state.fleet.candidates[index]!;
-  return {
-    crawlerId,
-    expectedGainMs: gainMs,
-    lowerBoundMs: trustInTriangle * state.columns.gapsMs[index]!,
-  };
+function namedNext(
+  { mixture, fleet }: NearestState,
+  { index, gainMs }: Worth,
+): ReasonOf<"expected-gain">["next"] {
+  const lowerBoundMs = trustInTriangle * Math.max(0, mixture.gapsMs[index]!);
+  return { crawlerId: fleet.candidates[index]!, expectedGainMs: gainMs, lowerBoundMs };
 }
 
-/** Belief that the best so far is the nearest: its share of what the answers leave of all beliefs. */
+/** Beliefs times fits, kept here from one question to the next. */
+let fitting = new Float64Array(0);
+
+/**
+ * Belief that the best so far is the nearest: its share of what the answers leave of all beliefs. An answer leaves
+ * 1/(1 + (gap/scale)²) of the belief in a target beside a candidate.
+ */
 function certaintyOf(state: NearestState, best: number): number {
-  const { beliefs, fits, gapsMs, rttsMs } = state.columns;
-  const bestMs = rttsMs[best]!;
-  let total = 0;
-  for (let index = 0; index < beliefs.length; index++) {
-    const open = Number.isNaN(rttsMs[index]!) && trustInTriangle * gapsMs[index]! < bestMs;
-    if (open || index === best) total += beliefs[index]! * fits[index]!;
+  const { fleet, probes } = state;
+  const { gapsMs, shares, floor } = state.mixture.follow(probes);
+  const count = shares.length;
+  const bestMs = rttAt(state, best)!;
+  if (fitting.length < count) fitting = new Float64Array(Math.ceil(1.25 * count));
+  for (let index = 0; index < count; index++)
+    fitting[index] = trustInTriangle * gapsMs[index]! < bestMs ? shares[index]! + floor : 0;
+  fitting[best] = shares[best]! + floor;
+  for (const { crawlerId, observation } of probes) {
+    const asked = fleet.indexOf.get(crawlerId)!;
+    if (asked !== best) fitting[asked] = 0;
+    const rttMs = rttOf(observation);
+    if (rttMs === null) continue;
+    const fitMs = fitScale.ms + fitScale.perMs * rttMs;
+    // Of those whose way to the asked one nobody knows, and of the asked one itself.
+    const unknown = 1 + (rttMs / fitMs) ** 2;
+    const { length, peers, bestMs: apartMs } = fleet.peerRtts.knownTo(fleet.peerSlots[asked]!);
+    for (let at = 0; at < length; at++) {
+      const index = fleet.indexOfPeer[peers[at]!] ?? -1;
+      if (index < 0 || Number.isNaN(apartMs[at]!)) continue;
+      const off = (apartMs[at]! - rttMs) / fitMs;
+      fitting[index]! *= unknown / (1 + off * off);
+    }
   }
-  return total > 0 ? (beliefs[best]! * fits[best]!) / total : 0;
+  let total = 0;
+  for (let index = 0; index < count; index++) total += fitting[index]!;
+  return total > 0 ? fitting[best]! / total : 0;
 }
 
 /** Whom the triangle inequality ruled out; those that came closest are named, with the answer that did it. */
@@ -367,29 +265,38 @@ function ruledOutBy(
   state: NearestState,
   best: number,
 ): { ruledOut: RuledOutCrawler[]; ruledOutCount: number } {
-  const { gapsMs, gapProbes, asked } = state.columns;
-  const bestRttMs = state.rttsMs[best]!;
-  const open = new Float64Array(gapsMs.length).fill(Number.NaN);
+  const { gapsMs } = state.mixture.follow(state.probes);
+  // Of an answer of 0 ms nobody can be nearer, but that is no figure of theirs where nobody measured them.
+  const leastMs = Math.max(0, rttAt(state, best)! / trustInTriangle);
+  const asked = state.probes.map(({ crawlerId }) => state.fleet.indexOf.get(crawlerId)!);
+  const closest: number[] = [];
+  let widestMs = Number.POSITIVE_INFINITY;
   let ruledOutCount = 0;
-  for (let index = 0; index < open.length; index++) {
-    const lowerBoundMs = trustInTriangle * gapsMs[index]!;
-    // Of an answer of 0 ms nobody can be nearer, but that is no figure of theirs where nobody measured them.
-    if (asked[index] === 1 || gapProbes[index]! < 0 || lowerBoundMs < bestRttMs) continue;
-    open[index] = lowerBoundMs;
+  for (let index = 0; index < gapsMs.length; index++) {
+    const gapMs = gapsMs[index]!;
+    if (gapMs < leastMs) continue;
     ruledOutCount += 1;
+    if (gapMs >= widestMs || asked.includes(index)) continue;
+    let at = closest.length < maxNamedCrawlers ? closest.push(index) - 1 : closest.length - 1;
+    for (; at > 0 && gapsMs[closest[at - 1]!]! > gapMs; at--) closest[at] = closest[at - 1]!;
+    closest[at] = index;
+    if (closest.length === maxNamedCrawlers) widestMs = gapsMs[closest[maxNamedCrawlers - 1]!]!;
   }
-  const named = smallestOf(open, maxNamedCrawlers);
-  return { ruledOut: Array.from(named, (index) => ruledOutCrawler(state, index)), ruledOutCount };
+  for (const index of asked) if (gapsMs[index]! >= leastMs) ruledOutCount -= 1;
+  return { ruledOut: closest.map((index) => ruledOutCrawler(state, index)), ruledOutCount };
 }
 
-function ruledOutCrawler(state: NearestState, index: number): RuledOutCrawler {
-  const { gapsMs, gapProbes, gapApartMs } = state.columns;
-  const decisive = state.probes[gapProbes[index]!]!;
-  return {
-    crawlerId: state.fleet.candidates[index]!,
-    lowerBoundMs: trustInTriangle * gapsMs[index]!,
-    by: decisive.crawlerId,
-    byRttMs: rttOf(decisive.observation)!,
-    peerRttMs: gapApartMs[index]!,
-  };
+/** The answer that left the widest gap is the one that ruled it out. */
+function ruledOutCrawler({ fleet, probes }: NearestState, index: number): RuledOutCrawler {
+  let found = { gapMs: -1, by: fleet.candidates[index]!, byRttMs: 0, peerRttMs: 0 };
+  for (const { crawlerId, observation } of probes) {
+    const rttMs = rttOf(observation);
+    if (rttMs === null) continue;
+    const from = fleet.peerSlots[fleet.indexOf.get(crawlerId)!]!;
+    const peerRttMs = fleet.peerRtts.rttMsAt(from, fleet.peerSlots[index]!);
+    const gapMs = Math.abs(peerRttMs - rttMs);
+    if (gapMs > found.gapMs) found = { gapMs, by: crawlerId, byRttMs: rttMs, peerRttMs };
+  }
+  const { gapMs, ...by } = found;
+  return { crawlerId: fleet.candidates[index]!, lowerBoundMs: trustInTriangle * gapMs, ...by };
 }

@@ -8,7 +8,7 @@
  * not a candidate. A probe that fails is no observation of distance: that crawler is out for this round.
  */
 import type { CrawlerId } from "#core/ids";
-import { type CandidateFleet, rttsToCandidates } from "../fleet.ts";
+import type { CandidateFleet } from "../fleet.ts";
 import type { DelegationKnowledge } from "../knowledge.ts";
 import type { Placement } from "../placement.ts";
 import type { LocationHint, Prior } from "../prior.ts";
@@ -53,7 +53,7 @@ export interface RoundInput {
   readonly locationHint?: LocationHint;
   /** nearest: the largest fleet that is looked at whole. */
   readonly listFrom?: number;
-  /** nearest, of a fleet that is not: candidates that may not take the subnet after all are not asked. */
+  /** nearest: candidates that may not take the subnet after all are not asked, nor are they runners-up. */
   readonly mayTake?: (crawlerId: CrawlerId) => boolean;
 }
 
@@ -62,18 +62,16 @@ export type Observation = { readonly rttMs: number } | { readonly failed: string
 export interface ObservedProbe {
   readonly crawlerId: CrawlerId;
   readonly observation: Observation;
-  /** What this answer left possible: per candidate the least RTT (ms) it can have. For drawing a round. */
-  readonly lowerBoundsMs: Float64Array;
 }
 
-/** What every policy's state holds; the answers are per candidate, NaN where there is none. */
+/** What every policy's state holds. */
 export interface RoundState {
   readonly policy: string;
   readonly fleet: CandidateFleet;
   readonly parameters: PolicyParameters;
   readonly prior: Prior;
-  readonly rttsMs: Float64Array;
   readonly probes: readonly ObservedProbe[];
+  readonly mayTake?: (crawlerId: CrawlerId) => boolean;
 }
 
 export type RoundStep =
@@ -110,10 +108,8 @@ export interface DelegationPolicy<State extends RoundState> {
 }
 
 /** The state before anything is asked. */
-export function openState(policy: string, input: RoundInput, prior: Prior): RoundState {
-  const { fleet, parameters } = input;
-  const rttsMs = new Float64Array(fleet.candidates.length).fill(Number.NaN);
-  return { policy, fleet, parameters, prior, rttsMs, probes: [] };
+export function openState(policy: string, { fleet, parameters }: RoundInput, prior: Prior): RoundState {
+  return { policy, fleet, parameters, prior, probes: [] };
 }
 
 /**
@@ -124,16 +120,11 @@ export function withObservation<State extends RoundState>(
   state: State,
   crawlerId: CrawlerId,
   observation: Observation,
-  lowerBoundsMs: Float64Array = new Float64Array(0),
 ): State {
-  const index = state.fleet.indexOf.get(crawlerId);
-  if (index === undefined || wasAsked(state, crawlerId)) return state;
-  const rttMs = rttOf(observation);
-  const rttsMs = state.rttsMs.slice();
-  rttsMs[index] = rttMs ?? Number.NaN;
-  const heard: Observation =
-    rttMs === null && "rttMs" in observation ? { failed: "no valid time" } : observation;
-  return { ...state, rttsMs, probes: [...state.probes, { crawlerId, observation: heard, lowerBoundsMs }] };
+  if (!state.fleet.indexOf.has(crawlerId) || wasAsked(state, crawlerId)) return state;
+  const isNone = rttOf(observation) === null && "rttMs" in observation;
+  const heard: Observation = isNone ? { failed: "no valid time" } : observation;
+  return { ...state, probes: [...state.probes, { crawlerId, observation: heard }] };
 }
 
 export function rttOf(observation: Observation): number | null {
@@ -151,13 +142,25 @@ export function probeStep(state: RoundState, crawlerId: CrawlerId): RoundStep {
 }
 
 /** The index of the fastest answer, -1 when there is none; the earlier candidate wins a tie. */
-export function fastestIndex(state: RoundState): number {
+export function fastestIndex({ probes, fleet }: RoundState): number {
   let best = -1;
-  for (let index = 0; index < state.rttsMs.length; index++) {
-    const rttMs = state.rttsMs[index]!;
-    if (rttMs < (state.rttsMs[best] ?? Number.POSITIVE_INFINITY)) best = index;
+  let bestMs = Number.POSITIVE_INFINITY;
+  for (const { crawlerId, observation } of probes) {
+    const rttMs = rttOf(observation);
+    if (rttMs === null || rttMs > bestMs) continue;
+    const index = fleet.indexOf.get(crawlerId)!;
+    if (rttMs === bestMs && index > best) continue;
+    best = index;
+    bestMs = rttMs;
   }
   return best;
+}
+
+/** What the candidate at an index measured, in ms; null where it did not, or was not asked. */
+export function rttAt({ probes, fleet }: RoundState, index: number): number | null {
+  const crawlerId = fleet.candidates[index];
+  const probe = probes.find((one) => one.crawlerId === crawlerId);
+  return probe === undefined ? null : rttOf(probe.observation);
 }
 
 /** True when so many asked crawlers failed, and none answered, that the target seems to answer nobody. */
@@ -178,18 +181,12 @@ export function askedCrawlers(state: RoundState): { asked: AskedCrawler[]; asked
 // How every policy closes a round: who takes the subnet, who would take over, and the shared reasons.
 
 /** The decision for the candidate at `index`, with the runner-up that the answers and the triangle suggest. */
-export function decidedFor(
-  state: RoundState,
-  index: number,
-  verdict: Verdict,
-  /** What the triangle says already of each candidate: RTT in ms at most; infinite where nothing is known. */
-  knownMostMs?: Float64Array,
-): Decision {
-  const runnerUp = runnerUpOf(state, index, knownMostMs);
+export function decidedFor(state: RoundState, index: number, verdict: Verdict): Decision {
+  const runnerUp = runnerUpOf(state, index);
   return {
     type: "decided",
     crawlerId: state.fleet.candidates[index]!,
-    rttMs: knownRtt(state, index),
+    rttMs: rttAt(state, index),
     runnerUpId: runnerUp?.crawlerId ?? null,
     runnerUpRttMs: runnerUp?.rttMs ?? null,
     measured: verdict.type !== "by-prior",
@@ -198,13 +195,16 @@ export function decidedFor(
 }
 
 /** Nobody answered: the likeliest candidate by past delegations, marked to be tried again. */
-export function decidedByPrior(state: RoundState, candidates = state.fleet.candidates.length): Decision {
-  const index = likeliestIndex(state.prior.shares);
+export function decidedByPrior(state: RoundState): Decision {
+  const index = Math.max(
+    0,
+    likeliestOf(state, () => true),
+  );
   return decidedFor(state, index, {
     type: "by-prior",
     share: Math.min(1, state.prior.shares[index] ?? 0),
     ...askedCrawlers(state),
-    candidates,
+    candidates: state.fleet.candidates.length,
   });
 }
 
@@ -215,68 +215,60 @@ export function decidedAtOnce(state: RoundState): RoundStep | null {
   return null;
 }
 
-/** The earlier candidate wins a tie. */
-export function likeliestIndex(shares: Float64Array): number {
-  let best = 0;
-  for (let index = 1; index < shares.length; index++) if (shares[index]! > shares[best]!) best = index;
+/** The likeliest of those that may take the subnet, by past delegations; the earlier wins a tie; −1: there is none. */
+export function likeliestOf(
+  { prior: { shares }, fleet: { candidates }, mayTake }: RoundState,
+  isLookedFor: (index: number) => boolean,
+): number {
+  let best = -1;
+  for (let index = 0; index < candidates.length; index++) {
+    if (best >= 0 && !(shares[index]! > shares[best]!)) continue;
+    if (isLookedFor(index) && mayTake?.(candidates[index]!) !== false) best = index;
+  }
   return best;
 }
 
 /**
  * The other candidate with the smallest RTT, as far as is known: its own answer, or else the most it can be,
- * `y + D[a][c]` over the crawlers that answered (triangle inequality). Before any answer: the likeliest.
+ * `y + D[a][c]` over the crawlers that answered (triangle inequality). Where nothing is known of anybody: the likeliest.
  * A crawler that failed to answer is taken last.
  */
-function runnerUpOf(state: RoundState, winner: number, knownMostMs?: Float64Array): RunnerUp {
-  const upperMs = withAnswers(state, knownMostMs?.slice() ?? mostByTriangle(state));
-  const { shares } = state.prior;
+function runnerUpOf(state: RoundState, winner: number): RunnerUp {
+  const { fleet, prior, probes, mayTake } = state;
+  const asked = new Set(probes.map(({ crawlerId }) => fleet.indexOf.get(crawlerId)!));
   let best = -1;
-  for (let index = 0; index < upperMs.length; index++) {
-    if (index === winner) continue;
-    const nearer = best < 0 || upperMs[index]! < upperMs[best]!;
-    const likelier = best >= 0 && upperMs[index] === upperMs[best] && shares[index]! > shares[best]!;
-    if (nearer || likelier) best = index;
-  }
-  const crawlerId = state.fleet.candidates[best];
-  if (crawlerId === undefined) return null;
-  const atMostMs = upperMs[best]! < unknownMs ? upperMs[best]! : null;
-  return { crawlerId, rttMs: knownRtt(state, best), atMostMs };
-}
-
-/** Stands for an RTT of which nothing is known: above every real one, below a crawler that failed. */
-const unknownMs = 1e9;
-
-/** Per candidate the least y + D over the crawlers that answered; infinite where nothing is known. */
-function mostByTriangle(state: RoundState): Float64Array {
-  const { candidates, indexOf } = state.fleet;
-  const atMostMs = new Float64Array(candidates.length).fill(Number.POSITIVE_INFINITY);
-  for (const { crawlerId } of state.probes) {
-    const asked = indexOf.get(crawlerId)!;
-    const rttMs = state.rttsMs[asked]!;
-    if (Number.isNaN(rttMs)) continue;
-    const peers = rttsToCandidates(state.fleet, asked);
-    for (let index = 0; index < peers.length; index++) {
-      if (rttMs + peers[index]! < atMostMs[index]!) atMostMs[index] = rttMs + peers[index]!;
+  let bestMs = Number.POSITIVE_INFINITY;
+  const hear = (index: number, atMostMs: number) => {
+    if (atMostMs > bestMs || index === winner || index === best) return;
+    if (atMostMs === bestMs && !isBefore(index, best, prior.shares)) return;
+    if (mayTake?.(fleet.candidates[index]!) === false) return;
+    best = index;
+    bestMs = atMostMs;
+  };
+  for (const { crawlerId, observation } of probes) {
+    const rttMs = rttOf(observation);
+    if (rttMs === null) continue;
+    const index = fleet.indexOf.get(crawlerId)!;
+    hear(index, rttMs);
+    const { length, peers, bestMs: apartMs } = fleet.peerRtts.knownTo(fleet.peerSlots[index]!);
+    for (let at = 0; at < length; at++) {
+      const mostMs = rttMs + apartMs[at]!;
+      if (!(mostMs <= bestMs)) continue;
+      const peer = fleet.indexOfPeer[peers[at]!] ?? -1;
+      if (peer >= 0 && !asked.has(peer)) hear(peer, mostMs);
     }
   }
-  return atMostMs;
+  const isKnown = best >= 0;
+  if (!isKnown) best = likeliestOf(state, (index) => index !== winner && !asked.has(index));
+  if (best < 0) best = likeliestOf(state, (index) => index !== winner);
+  const crawlerId = fleet.candidates[best];
+  if (crawlerId === undefined) return null;
+  return { crawlerId, rttMs: rttAt(state, best), atMostMs: isKnown ? bestMs : null };
 }
 
-/** Per candidate its RTT, or that bound; `unknownMs` where nothing is known, infinite after a failure. */
-function withAnswers(state: RoundState, atMostMs: Float64Array): Float64Array {
-  for (let index = 0; index < atMostMs.length; index++)
-    if (!(atMostMs[index]! < unknownMs)) atMostMs[index] = unknownMs;
-  for (const { crawlerId } of state.probes) {
-    const index = state.fleet.indexOf.get(crawlerId)!;
-    const rttMs = state.rttsMs[index]!;
-    atMostMs[index] = Number.isNaN(rttMs) ? Number.POSITIVE_INFINITY : rttMs;
-  }
-  return atMostMs;
-}
-
-function knownRtt(state: RoundState, index: number): number | null {
-  const rttMs = state.rttsMs[index];
-  return rttMs === undefined || Number.isNaN(rttMs) ? null : rttMs;
+/** Of two with the same time the likelier, of equals the earlier. */
+function isBefore(index: number, other: number, shares: Float64Array): boolean {
+  return shares[index]! > shares[other]! || (shares[index] === shares[other] && index < other);
 }
 
 /**

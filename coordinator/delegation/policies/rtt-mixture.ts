@@ -2,231 +2,322 @@
  * Where a target may lie: a mixture over places of which the RTTs from the crawlers are known. There are two
  * sorts, the candidates themselves (a target beside crawler c sees the others as c does) and past subnets that
  * the crawlers measured (`learned-rtts.ts`). The prior of each candidate, from the tree, is shared out among the
- * places that it is nearest to; subnets of the same holder or neighbourhood get more of it. Every answer then
+ * places that it is nearest to; subnets of the same holder, neighbourhood or published place get more of it. Every answer then
  * weighs a place by how well it fits what that place would have answered:
  *
  *     weight /= (1 + z²)² · scale        z = (expected − answered) / scale
  *
  * Heavy tails, since round trips keep to no geometry. A place's expectation of a crawler that never measured
- * it is itself a mean over places, with a spread that widens the scale.
+ * it is itself a mean over places, with a spread that widens the scale. Where nothing at all is expected, the weight
+ * stays as it is, and those of the others are held against that: so an answer costs as much as is known of the crawler
+ * that gave it, however large the fleet.
+ *
+ * A round has one mixture, which is written over with every answer. Who holds an earlier state of the round gets it back by
+ * going through that state's answers again (`follow`).
  */
-
 import type { CrawlerId } from "#core/ids";
 import { smallestOf } from "#core/small-collections";
-import { type CandidateFleet, type FleetView, type NearestCandidates, viewOf } from "../fleet.ts";
+import type { CandidateFleet } from "../fleet.ts";
 import type { Placement } from "../placement.ts";
-import type { CandidateColumns } from "./candidate-columns.ts";
-import { entryOf, type LearnedRtts, type LearnedVector } from "./learned-rtts.ts";
-import { type RoundState, rttOf, trustInTriangle } from "./round.ts";
-
-export interface RttMixture {
-  readonly fleet: CandidateFleet;
-  readonly view: FleetView;
-  readonly learned: LearnedRtts;
-  readonly vectors: readonly LearnedVector[];
-  /** For each vector the candidate that won it. */
-  readonly winners: Int32Array;
-  /** Of the candidates first, then of the vectors; the largest is about 1 once something was answered. */
-  readonly weights: Float64Array;
-  /** By what the weights were divided for that, all answers together. */
-  readonly dividedBy: number;
-}
+import type { FleetSlots, LearnedRtts } from "./learned-rtts.ts";
+import { type ObservedProbe, rttOf, trustInTriangle } from "./round.ts";
+import { calledByAnswer, firstList, largestWholeFleet, likeliestOf } from "./short-list.ts";
+import { mostEntries, placeNumbersOf, type RttEntries } from "./vector-table.ts";
 
 /** Weight of a past subnet against one of which nothing is shared. */
 const ofSameHolder = 35;
 
 const ofSameNeighbourhood = 5;
 const ofSameCountry = 3;
+/** Where the source that says so is trusted wholly. */
+const ofSamePublishedPlace = 35;
 
 /** Scale of the error in ms, at RTT 0 and per ms: of what was measured, of what is only expected. */
 const measuredScale = { ms: 4.65, perMs: 0.15 };
 
 const expectedScale = { ms: 10.9, perMs: 0.3, perSpread: 0.74 };
 
-/** Vectors that a round looks at, those of the same holder and neighbourhood apart: of the likeliest candidates. */
-const mostVectors = 128;
+/** Past subnets that a round looks at, those that are alike apart: of the likeliest candidates of a small fleet, of a larger one. */
+const mostVectors = { small: 128, large: 32 };
+const largestSmallFleet = 64;
 
 /** A vector lighter than this, against the heaviest place, is dropped for the rest of the round. */
 const leastKept = 1e-4;
 
-export function startMixture(given: {
+/** How far off the fit of an answer to a target beside a candidate may be: the longer the path, the farther. */
+export const fitScale = { ms: 5, perMs: 0.3 };
+
+/** A target beside a crawler is about so far from it. */
+export const besideMs = 1;
+
+/** Below it, weights are scaled up again. */
+const leastHeaviest = 1e-100;
+
+export class RttMixture {
   readonly fleet: CandidateFleet;
   readonly placement: Placement;
   readonly learned: LearnedRtts;
-  /** Belief that each candidate is the nearest, above 0. */
-  readonly beliefs: Float64Array;
-}): RttMixture {
-  const { fleet, placement, learned, beliefs } = given;
-  const vectors: LearnedVector[] = [];
-  const winners: number[] = [];
-  const likeness: number[] = [];
-  const totals = new Float64Array(beliefs.length).fill(1);
-  const add = (vector: LearnedVector, winner: number) => {
-    const alike = likenessOf(vector.placement, placement);
-    vectors.push(vector);
-    winners.push(winner);
-    likeness.push(alike);
-    totals[winner]! += alike;
-  };
-  const nearby = learned.alike(placement);
-  for (const vector of nearby) {
-    const winner = fleet.indexOf.get(vector.crawlerId);
-    if (winner !== undefined) add(vector, winner);
-  }
-  const atLeast = leastBelief(beliefs, learned);
-  for (let index = 0; index < beliefs.length; index++) {
-    if (beliefs[index]! < atLeast) continue;
-    for (const vector of learned.wonBy(fleet.candidates[index]!)) if (!nearby.has(vector)) add(vector, index);
-  }
-  const weights = new Float64Array(beliefs.length + vectors.length);
-  for (let index = 0; index < beliefs.length; index++) weights[index] = beliefs[index]! / totals[index]!;
-  for (let at = 0; at < likeness.length; at++)
-    weights[beliefs.length + at] = (likeness[at]! * beliefs[winners[at]!]!) / totals[winners[at]!]!;
-  return {
-    fleet,
-    view: viewOf(fleet, learned),
-    learned,
-    vectors,
-    winners: Int32Array.from(winners),
-    weights,
-    dividedBy: 1,
-  };
-}
+  /** Belief that each candidate is the nearest before any answer, from the tree; without `floor`. */
+  readonly shares: Float64Array;
+  /** Belief that every candidate keeps. */
+  readonly floor: number;
+  /** Weight of the candidates as places; 0 for those that the round does not look at. */
+  readonly weights: Float64Array;
+  /** The candidates that it looks at: all, or a short list of a very large fleet. */
+  members: Int32Array;
+  /** Of the triangle inequality, in ms: |D − y| at most over the answers; below 0 where none is known. */
+  readonly gapsMs: Float64Array;
+  /** The past subnets that count: rows, who won each (as a candidate), and their weights. */
+  readonly rows: Int32Array;
+  readonly winners: Int32Array;
+  readonly vectorWeights: Float64Array;
+  /** Of all places, of both sorts. */
+  heaviest = 0;
+  /** By what the weights were multiplied, all answers together, to keep them from vanishing. */
+  #scaledBy = 1;
+  readonly #generations: Int32Array;
+  readonly #startWeights: Float64Array;
+  /** What was worked out after the answers so far, by whoever did; null: nothing yet. */
+  memo: unknown = null;
+  #followed: readonly ObservedProbe[] = [];
+  /** The best answer followed so far, in ms. */
+  #bestMs = Number.POSITIVE_INFINITY;
+  readonly #firstMembers: Int32Array;
 
-/** The mixture after the candidate at `index` answered. `fromHere`: RTTs in ms from it to all candidates. */
-export function observeMixture(
-  mixture: RttMixture,
-  {
-    index,
-    rttMs,
-    fromHere,
-  }: { readonly index: number; readonly rttMs: number; readonly fromHere: Float64Array },
-): RttMixture {
-  const { view, learned, vectors, fleet } = mixture;
-  const weights = mixture.weights.slice();
-  const measuredMs = measuredScale.ms + measuredScale.perMs * rttMs;
-  const expectedMs = expectedScale.ms + expectedScale.perMs * rttMs;
-  const candidates = fleet.candidates.length;
-  const unknown = likelihood(expectedMs, expectedMs);
-  weighCandidates(weights, { from: 0, to: candidates }, { fromHere, rttMs });
-  const slot = vectors.length === 0 ? -1 : view.slotsIn(learned)[index]!;
-  for (let at = 0; at < vectors.length; at++) {
-    const vector = vectors[at]!;
-    const entry = entryOf(vector, slot);
-    const there = vector.rttsMs[entry];
-    if (there === undefined || Number.isNaN(there)) {
-      weights[candidates + at]! *= unknown;
-      continue;
+  constructor(given: {
+    readonly fleet: CandidateFleet;
+    readonly placement: Placement;
+    readonly learned: LearnedRtts;
+    readonly shares: Float64Array;
+    readonly floor: number;
+    /** The largest fleet that is looked at whole, where it is not the usual one. */
+    readonly listFrom?: number;
+  }) {
+    this.fleet = given.fleet;
+    this.placement = given.placement;
+    this.learned = given.learned;
+    this.shares = given.shares;
+    this.floor = given.floor;
+    const { length } = given.shares;
+    this.weights = new Float64Array(length);
+    this.gapsMs = new Float64Array(length);
+    const { rows, winners, likeness } = this.#chooseVectors();
+    this.rows = Int32Array.from(rows);
+    this.winners = Int32Array.from(winners);
+    this.#generations = Int32Array.from(rows, (row) => this.learned.vectors.generations[row]!);
+    this.#startWeights = Float64Array.from(likeness);
+    this.vectorWeights = new Float64Array(rows.length);
+    this.#firstMembers =
+      length > (given.listFrom ?? largestWholeFleet)
+        ? Int32Array.from(firstList(this.fleet, this.shares, winners))
+        : everybody(length);
+    this.members = this.#firstMembers;
+    this.#begin();
+  }
+
+  /** True: it looks at a short list. */
+  get isPart(): boolean {
+    return this.#firstMembers.length < this.weights.length;
+  }
+
+  belief(index: number): number {
+    return this.shares[index]! + this.floor;
+  }
+
+  /** The slots that past subnets know the candidates by. */
+  get slots(): FleetSlots {
+    return this.learned.slotsIn(this.fleet);
+  }
+
+  /** After these answers, and no others. */
+  follow(probes: readonly ObservedProbe[]): this {
+    if (this.#followed === probes) return this;
+    const before = this.#followed;
+    const isNext = probes.length === before.length + 1 && before.every((probe, at) => probe === probes[at]);
+    if (!isNext) this.#begin();
+    for (let at = isNext ? before.length : 0; at < probes.length; at++)
+      this.#observe(probes[at]!, probes.slice(0, at));
+    this.#followed = probes;
+    this.memo = null;
+    return this;
+  }
+
+  /** Before any answer. The prior of a candidate is shared out among itself and the subnets that it won. */
+  #begin(): void {
+    const { weights, winners, vectorWeights } = this;
+    this.gapsMs.fill(-1);
+    for (const index of this.members) weights[index] = 0;
+    this.members = this.#firstMembers;
+    this.#bestMs = Number.POSITIVE_INFINITY;
+    this.#scaledBy = 1;
+    for (const index of this.members) weights[index] = 1;
+    for (let at = 0; at < winners.length; at++) weights[winners[at]!]! += this.#startWeights[at]!;
+    for (const index of this.members) weights[index] = this.belief(index) / weights[index]!;
+    for (let at = 0; at < winners.length; at++)
+      vectorWeights[at] = this.#startWeights[at]! * weights[winners[at]!]!;
+    this.#findHeaviest();
+  }
+
+  #observe({ crawlerId, observation }: ObservedProbe, earlier: readonly ObservedProbe[]): void {
+    const rttMs = rttOf(observation);
+    if (rttMs === null) return;
+    const asked = this.fleet.indexOf.get(crawlerId)!;
+    if (this.isPart) this.#callIn(asked, rttMs, earlier);
+    this.#bestMs = Math.min(this.#bestMs, rttMs);
+    const measuredMs = measuredScale.ms + measuredScale.perMs * rttMs;
+    const expectedMs = expectedScale.ms + expectedScale.perMs * rttMs;
+    this.#weighCandidates(asked, rttMs, { measuredMs, expectedMs });
+    this.#weighVectors(asked, rttMs, { measuredMs, expectedMs });
+    this.#findHeaviest();
+    if (this.heaviest < leastHeaviest && this.heaviest > 0) this.#scaleUp();
+  }
+
+  /** Of a short list: the one who answered, and, if no answer was better, whom it calls in. Earlier answers weigh them, too. */
+  #callIn(asked: number, rttMs: number, earlier: readonly ObservedProbe[]): void {
+    const { fleet, shares, weights } = this;
+    const scaleMs = fitScale.ms + fitScale.perMs * rttMs;
+    const called = rttMs < this.#bestMs ? calledByAnswer(fleet, shares, { asked, rttMs, scaleMs }) : [];
+    const added = [asked, ...called].filter((index) => weights[index] === 0);
+    if (added.length === 0) return;
+    const members = new Int32Array(this.members.length + added.length);
+    members.set(this.members);
+    members.set(added, this.members.length);
+    this.members = members;
+    for (const index of added)
+      weights[index] = this.belief(index) * this.#scaledBy * this.#oddsOf(index, earlier);
+  }
+
+  /** How well a target beside the candidate fits these answers. */
+  #oddsOf(index: number, probes: readonly ObservedProbe[]): number {
+    const { fleet } = this;
+    let odds = 1;
+    for (const { crawlerId, observation } of probes) {
+      const rttMs = rttOf(observation);
+      if (rttMs === null) continue;
+      const from = fleet.peerSlots[fleet.indexOf.get(crawlerId)!]!;
+      const apartMs = fleet.peerRtts.rttMsAt(from, fleet.peerSlots[index]!);
+      if (Number.isNaN(apartMs)) continue;
+      const measuredMs = measuredScale.ms + measuredScale.perMs * rttMs;
+      const z = (apartMs - rttMs) / measuredMs;
+      odds *= (4 * (expectedScale.ms + expectedScale.perMs * rttMs)) / (measuredMs * (1 + z * z) ** 2);
     }
-    const spreadMs = vector.spreadsMs[entry]!;
-    const scaleMs = spreadMs === 0 ? measuredMs : expectedMs + expectedScale.perSpread * spreadMs;
-    weights[candidates + at]! *= likelihood(there - rttMs, scaleMs);
+    return odds;
   }
-  return kept(mixture, weights);
-}
 
-/** By how well a target beside each of these candidates fits an answer. */
-function weighCandidates(
-  weights: Float64Array,
-  { from, to }: { readonly from: number; readonly to: number },
-  { fromHere, rttMs }: { readonly fromHere: Float64Array; readonly rttMs: number },
-): void {
-  const measuredMs = measuredScale.ms + measuredScale.perMs * rttMs;
-  const expectedMs = expectedScale.ms + expectedScale.perMs * rttMs;
-  const unknown = likelihood(expectedMs, expectedMs);
-  for (let at = from; at < to; at++) {
-    const there = fromHere[at]!;
-    weights[at]! *= Number.isNaN(there) ? unknown : likelihood(there - rttMs, measuredMs);
+  /** By how well a target beside each of those whose way to the asked one is known fits the answer. */
+  #weighCandidates(asked: number, rttMs: number, { measuredMs, expectedMs }: Scales): void {
+    const { weights, gapsMs, fleet } = this;
+    const { indexOfPeer } = fleet;
+    const best = (4 * expectedMs) / measuredMs;
+    const { length, peers, bestMs } = fleet.peerRtts.knownTo(fleet.peerSlots[asked]!);
+    for (let at = 0; at < length; at++) {
+      const index = indexOfPeer[peers[at]!] ?? -1;
+      const apartMs = bestMs[at]!;
+      if (index < 0 || Number.isNaN(apartMs)) continue;
+      const gapMs = Math.abs(apartMs - rttMs);
+      if (gapMs > gapsMs[index]!) gapsMs[index] = gapMs;
+      const z = gapMs / measuredMs;
+      const odds = 1 + z * z;
+      weights[index]! *= best / (odds * odds);
+    }
+    gapsMs[asked] = Math.max(gapsMs[asked]!, rttMs);
+    const z = (besideMs - rttMs) / measuredMs;
+    const odds = 1 + z * z;
+    weights[asked]! *= best / (odds * odds);
+  }
+
+  #weighVectors(asked: number, rttMs: number, { measuredMs, expectedMs }: Scales): void {
+    const { rows, vectorWeights, learned } = this;
+    if (rows.length === 0) return;
+    const { vectors } = learned;
+    const slot = this.slots.slotOf[asked]!;
+    const leastWeight = this.heaviest * leastKept;
+    for (let at = 0; at < rows.length; at++) {
+      if (vectorWeights[at] === 0) continue;
+      const row = rows[at]!;
+      // Another subnet took its row since the round began.
+      if (vectorWeights[at]! < leastWeight || vectors.generations[row] !== this.#generations[at]) {
+        vectorWeights[at] = 0;
+        continue;
+      }
+      const entry = vectors.find(row, slot);
+      if (entry < 0) continue;
+      const spreadMs = vectors.figures[2 * entry + 1]!;
+      const scaleMs = spreadMs === 0 ? measuredMs : expectedMs + expectedScale.perSpread * spreadMs;
+      const z = (vectors.figures[2 * entry]! - rttMs) / scaleMs;
+      const odds = 1 + z * z;
+      vectorWeights[at]! *= (4 * expectedMs) / (odds * odds * scaleMs);
+    }
+  }
+
+  #findHeaviest(): void {
+    const { weights, vectorWeights, members } = this;
+    let heaviest = 0;
+    for (let at = 0; at < members.length; at++)
+      if (weights[members[at]!]! > heaviest) heaviest = weights[members[at]!]!;
+    for (let at = 0; at < vectorWeights.length; at++)
+      if (vectorWeights[at]! > heaviest) heaviest = vectorWeights[at]!;
+    this.heaviest = heaviest;
+  }
+
+  #scaleUp(): void {
+    const by = 1 / this.heaviest;
+    this.#scaledBy *= by;
+    for (const index of this.members) this.weights[index]! *= by;
+    for (let at = 0; at < this.vectorWeights.length; at++) this.vectorWeights[at]! *= by;
+    this.heaviest = 1;
+  }
+
+  /** Past subnets that are alike, and those of the likeliest candidates. */
+  #chooseVectors(): { rows: number[]; winners: number[]; likeness: number[] } {
+    const { fleet, placement, learned, shares } = this;
+    const chosen = { rows: [] as number[], winners: [] as number[], likeness: [] as number[] };
+    if (learned.vectors.size === 0) return chosen;
+    const { vectors } = learned;
+    const { indexOf } = this.slots;
+    const numbers = placeNumbersOf(placement);
+    const weights = {
+      holder: ofSameHolder,
+      neighbourhood: ofSameNeighbourhood,
+      country: ofSameCountry,
+      published: (placement.published ?? []).map(
+        ({ source }) => 1 + (ofSamePublishedPlace - 1) * learned.sources.of(source),
+      ),
+    };
+    const add = (row: number) => {
+      const winner = indexOf[vectors.winners[row]!]!;
+      if (winner < 0) return;
+      chosen.rows.push(row);
+      chosen.winners.push(winner);
+      chosen.likeness.push(vectors.likeness(row, numbers, weights));
+    };
+    const alike = learned.alike(placement);
+    for (const row of alike) add(row);
+    const most = fleet.candidates.length > largestSmallFleet ? mostVectors.large : mostVectors.small;
+    for (const index of likeliestOf(shares, Math.floor(most / learned.keptByEach)))
+      for (const row of learned.wonBy(fleet.candidates[index]!)) if (!alike.includes(row)) add(row);
+    return chosen;
   }
 }
 
-/** The mixture of a fleet that has grown at its end, before the new candidates are weighed (`weighNewCandidates`). */
-export function withMoreCandidates(
-  mixture: RttMixture,
-  /** `beliefs`: of all candidates. */
-  { fleet, beliefs }: { readonly fleet: CandidateFleet; readonly beliefs: Float64Array },
-): RttMixture {
-  const before = mixture.weights.length - mixture.vectors.length;
-  const after = beliefs.length;
-  const weights = new Float64Array(after + mixture.vectors.length);
-  weights.set(mixture.weights.subarray(0, before));
-  weights.set(mixture.weights.subarray(before), after);
-  for (let at = before; at < after; at++) weights[at] = beliefs[at]! / mixture.dividedBy;
-  return { ...mixture, fleet, view: viewOf(fleet, mixture.learned), weights };
+interface Scales {
+  readonly measuredMs: number;
+  readonly expectedMs: number;
 }
 
-/** Weighs those from `first` on by an answer from before they came; of a mixture that nobody else has seen yet. */
-export function weighNewCandidates(
-  { weights, fleet }: RttMixture,
-  first: number,
-  answer: { readonly fromHere: Float64Array; readonly rttMs: number },
-): void {
-  weighCandidates(weights, { from: first, to: fleet.candidates.length }, answer);
+/** 0, 1, 2 … of the latest fleet's size: every round of a whole fleet looks at the same. */
+let identity = new Int32Array(0);
+
+function everybody(count: number): Int32Array {
+  if (identity.length !== count) identity = Int32Array.from({ length: count }, (_, index) => index);
+  return identity;
 }
 
-/** Scaled to 1 at most, and without the vectors that no longer count. */
-function kept(mixture: RttMixture, weights: Float64Array): RttMixture {
-  const { vectors, winners } = mixture;
-  const candidates = weights.length - vectors.length;
-  const most = largestOf(weights);
-  if (!(most > 0)) return { ...mixture, weights };
-  for (let at = 0; at < weights.length; at++) weights[at]! /= most;
-  const dividedBy = mixture.dividedBy * most;
-  if (vectors.length === 0) return { ...mixture, weights, dividedBy };
-  const left: LearnedVector[] = [];
-  let end = candidates;
-  const leftWinners = new Int32Array(vectors.length);
-  for (let at = 0; at < vectors.length; at++) {
-    const weight = weights[candidates + at]!;
-    if (weight < leastKept) continue;
-    weights[end++] = weight;
-    leftWinners[left.length] = winners[at]!;
-    left.push(vectors[at]!);
-  }
-  return { ...mixture, weights: weights.subarray(0, end), vectors: left, winners: leftWinners, dividedBy };
-}
-
-function likelihood(errorMs: number, scaleMs: number): number {
-  const z = errorMs / scaleMs;
-  const odds = 1 + z * z;
-  return 1 / (odds * odds * scaleMs);
-}
-
-function likenessOf(one: Placement, other: Placement): number {
-  if (one.holderKey !== null && one.holderKey === other.holderKey) return ofSameHolder;
-  // By position: taking an array apart costs more than all the rest here.
-  const parent = one.ancestorKeys[0];
-  if (parent !== undefined && parent === other.ancestorKeys[0]) return ofSameNeighbourhood;
-  const grandparent = one.ancestorKeys[1];
-  if (grandparent !== undefined && grandparent === other.ancestorKeys[1]) return ofSameNeighbourhood;
-  return one.country !== null && one.country === other.country ? ofSameCountry : 1;
-}
-
-/** The belief from which on candidates' vectors are looked at, so that there are not too many. */
-function leastBelief(beliefs: Float64Array, learned: LearnedRtts): number {
-  const winners = Math.floor(mostVectors / learned.keptByEach);
-  if (winners >= beliefs.length) return 0;
-  const sorted = beliefs.slice().sort();
-  return sorted[beliefs.length - winners]!;
-}
-
-export function largestOf(values: Float64Array): number {
-  let largest = 0;
-  for (let index = 0; index < values.length; index++) if (values[index]! > largest) largest = values[index]!;
-  return largest;
-}
-
-// What a finished round knows of its subnet, as a vector for `LearnedRtts`: measured where a crawler answered;
+// What a finished round knows of its subnet, as entries for `LearnedRtts`: measured where a crawler answered;
 // elsewhere the mean over the places that fit, kept within what the triangle inequality allows, with its spread.
 
-interface MeasuredRound extends RoundState {
-  readonly placement: Placement;
-  readonly mixture: RttMixture;
-  readonly columns: CandidateColumns;
-}
-
 /** Places lighter than this, against the heaviest, are left out of the mean. */
-const leastWeight = 1e-2;
+const leastWeight = 1e-1;
 
 /** A place that only expects a crawler's RTT counts so much of one that measured it. */
 const weightOfExpected = 0.1;
@@ -234,175 +325,143 @@ const weightOfExpected = 0.1;
 /** Of a place's own spread, what goes into the mean's (variances). */
 const spreadHandedOn = 0.43;
 
-/** Of a round that this crawler won. `isPart`: it looked at a part of the fleet, and the vector knows of these alone. */
-export function vectorOf(
-  crawlerId: CrawlerId,
-  round: MeasuredRound,
-  isPart = false,
-): Omit<LearnedVector, "nearest"> {
-  const { mixture, fleet, placement } = round;
-  const slots = mixture.view.slotsIn(mixture.learned);
+/** Of a round with these answers. */
+export function entriesOf(mixture: RttMixture, probes: readonly ObservedProbe[]): RttEntries {
+  mixture.follow(probes);
+  const { slotOf } = mixture.slots;
   const means = meansOver(mixture);
-  const { gapsMs, mostMs } = round.columns;
-  const rttsMs = new Float32Array(isPart ? slots.length : mixture.learned.slots).fill(Number.NaN);
-  const spreadsMs = new Float32Array(rttsMs.length);
-  const entryAt = (index: number) => (isPart ? index : slots[index]!);
-  for (let index = 0; index < slots.length; index++) {
-    const meanMs = means.rttsMs[index]!;
-    if (Number.isNaN(meanMs)) continue;
-    const keptMs = Math.min(mostMs[index]!, Math.max(trustInTriangle * gapsMs[index]!, meanMs));
-    rttsMs[entryAt(index)] = keptMs;
+  const slots: number[] = [];
+  const rttsMs: number[] = [];
+  const spreadsMs: number[] = [];
+  const measured = new Set<number>();
+  const mostMs = mostByTriangle(mixture.fleet, probes, means.indices);
+  for (const { crawlerId, observation } of probes) {
+    const rttMs = rttOf(observation);
+    const index = mixture.fleet.indexOf.get(crawlerId)!;
+    measured.add(index);
+    if (rttMs === null || slots.length === mostEntries) continue;
+    slots.push(slotOf[index]!);
+    rttsMs.push(rttMs);
+    spreadsMs.push(0);
+  }
+  for (const at of smallestOf(means.rttsMs, mostEntries)) {
+    const index = means.indices[at]!;
+    if (slots.length === mostEntries) break;
+    if (measured.has(index)) continue;
+    const meanMs = means.rttsMs[at]!;
+    const keptMs = Math.min(mostMs[at]!, Math.max(trustInTriangle * mixture.gapsMs[index]!, meanMs));
+    slots.push(slotOf[index]!);
+    rttsMs.push(keptMs);
     // Never 0: that stands for measured.
-    spreadsMs[entryAt(index)] = Math.max(0.1, Math.hypot(means.spreadsMs[index]!, keptMs - meanMs));
+    spreadsMs.push(Math.max(0.1, Math.hypot(means.spreadsMs[at]!, keptMs - meanMs)));
   }
-  const measured: number[] = [];
-  for (const probe of round.probes) {
-    const rttMs = rttOf(probe.observation);
-    if (rttMs === null) continue;
-    const index = fleet.indexOf.get(probe.crawlerId)!;
-    rttsMs[entryAt(index)] = rttMs;
-    spreadsMs[entryAt(index)] = 0;
-    measured.push(slots[index]!);
-  }
-  const vector = {
-    crawlerId,
-    placement,
-    slots: null,
-    rttsMs,
-    spreadsMs,
-    measured: Int32Array.from(measured),
-  };
-  return isPart ? withNearest(vector, slots) : vector;
+  return { slots, rttsMs, spreadsMs };
 }
 
-/** Entries that a vector of a part of the fleet keeps, besides what was measured. */
-const entriesKept = 64;
-
-/** The nearest and whatever was measured, by ascending slot; the others are no candidates for being the nearest. */
-function withNearest(
-  vector: Omit<LearnedVector, "nearest">,
-  slots: Int32Array,
-): Omit<LearnedVector, "nearest"> {
-  const isKept = new Uint8Array(slots.length);
-  for (const at of smallestOf(vector.rttsMs, entriesKept)) isKept[at] = 1;
-  const order: number[] = [];
-  for (let at = 0; at < slots.length; at++)
-    if (isKept[at] === 1 || (vector.spreadsMs[at] === 0 && !Number.isNaN(vector.rttsMs[at]!))) order.push(at);
-  order.sort((a, b) => slots[a]! - slots[b]!);
-  const entries = {
-    slots: new Int32Array(order.length),
-    rttsMs: new Float32Array(order.length),
-    spreadsMs: new Float32Array(order.length),
-  };
-  for (let entry = 0; entry < order.length; entry++) {
-    const at = order[entry]!;
-    entries.slots[entry] = slots[at]!;
-    entries.rttsMs[entry] = vector.rttsMs[at]!;
-    entries.spreadsMs[entry] = vector.spreadsMs[at]!;
+/** Of each of these candidates the least y + D over the answers; infinite where nothing is known. */
+function mostByTriangle(
+  fleet: CandidateFleet,
+  probes: readonly ObservedProbe[],
+  indices: readonly number[],
+): Float64Array {
+  const mostMs = new Float64Array(indices.length).fill(Number.POSITIVE_INFINITY);
+  const to = Int32Array.from(indices, (index) => fleet.peerSlots[index]!);
+  for (const { crawlerId, observation } of probes) {
+    const rttMs = rttOf(observation);
+    if (rttMs === null) continue;
+    const apartMs = fleet.peerRtts.rttsBetween(fleet.peerSlots[fleet.indexOf.get(crawlerId)!]!, to);
+    for (let at = 0; at < mostMs.length; at++)
+      if (rttMs + apartMs[at]! < mostMs[at]!) mostMs[at] = rttMs + apartMs[at]!;
   }
-  return { ...vector, ...entries };
+  return mostMs;
+}
+
+/** Weighted mean and standard deviation of the candidates that some place knows of. */
+function meansOver(mixture: RttMixture): {
+  readonly indices: readonly number[];
+  readonly rttsMs: Float64Array;
+  readonly spreadsMs: Float64Array;
+} {
+  const { weights, rows, vectorWeights, heaviest, learned } = mixture;
+  const { vectors } = learned;
+  const { indexOf } = mixture.slots;
+  const leastCounted = heaviest * leastWeight;
+  const moments = new Moments(weights.length);
+  for (const index of mixture.members)
+    if (weights[index]! >= leastCounted) addPlace(moments, weights[index]!, mixture.fleet, index);
+  for (let at = 0; at < rows.length; at++) {
+    const weight = vectorWeights[at]!;
+    if (weight < leastCounted || weight === 0) continue;
+    const { first, last } = vectors.placesOf(rows[at]!);
+    for (let entry = first; entry <= last; entry++) {
+      const slot = vectors.slots[entry]!;
+      const index = slot < 0 ? -1 : (indexOf[slot] ?? -1);
+      if (index < 0) continue;
+      const spreadMs = vectors.figures[2 * entry + 1]!;
+      const counted = spreadMs === 0 ? weight : weight * weightOfExpected;
+      moments.add(index, counted, vectors.figures[2 * entry]!, spreadHandedOn * spreadMs * spreadMs);
+    }
+  }
+  return moments.take();
+}
+
+/** A target beside the candidate: of a small fleet all whose way to it is known, of a larger one the nearest. */
+function addPlace(moments: Moments, weight: number, fleet: CandidateFleet, index: number): void {
+  const { peerRtts, peerSlots, indexOfPeer } = fleet;
+  moments.add(index, weight, besideMs, 0);
+  if (fleet.candidates.length <= mostEntries) {
+    const { length, peers, bestMs } = peerRtts.knownTo(peerSlots[index]!);
+    for (let at = 0; at < length; at++) {
+      const peer = indexOfPeer[peers[at]!] ?? -1;
+      if (peer >= 0 && !Number.isNaN(bestMs[at]!)) moments.add(peer, weight, bestMs[at]!, 0);
+    }
+    return;
+  }
+  const { from, to, slots, rttsMs } = peerRtts.nearestAtHand(peerSlots[index]!);
+  for (let at = from; at < to; at++) {
+    const peer = indexOfPeer[slots[at]!] ?? -1;
+    if (peer >= 0) moments.add(peer, weight, rttsMs[at]!, 0);
+  }
 }
 
 /** Weighted sums per candidate, from which mean and variance follow. */
-interface Moments {
-  readonly weights: Float64Array;
-  readonly firsts: Float64Array;
-  readonly seconds: Float64Array;
-}
+class Moments {
+  static #scratch = new Float64Array(0);
+  readonly #indices: number[] = [];
+  readonly #sums: Float64Array;
 
-/** Weighted mean and standard deviation per candidate; NaN where no place knows anything. */
-function meansOver(mixture: RttMixture): { rttsMs: Float64Array; spreadsMs: Float64Array } {
-  const { weights, vectors, view } = mixture;
-  const candidates = weights.length - vectors.length;
-  const leastCounted = largestOf(weights) * leastWeight;
-  const moments: Moments = {
-    weights: new Float64Array(candidates),
-    firsts: new Float64Array(candidates),
-    seconds: new Float64Array(candidates),
-  };
-  // Of a list, whose places come and go, only who is near is worked out; the vector keeps no more.
-  const isPart = mixture.fleet.part !== undefined;
-  for (let at = 0; at < candidates; at++) {
-    if (weights[at]! < leastCounted) continue;
-    if (isPart) addNearest(moments, weights[at]!, view.nearestTo(at));
-    else addPlace(moments, weights[at]!, view.rttsFrom(at));
+  constructor(candidates: number) {
+    if (Moments.#scratch.length < 3 * candidates) Moments.#scratch = new Float64Array(4 * candidates);
+    this.#sums = Moments.#scratch;
   }
-  const slots = view.slotsIn(mixture.learned);
-  const indices = view.indicesIn(mixture.learned);
-  for (let at = 0; at < vectors.length; at++) {
-    const weight = weights[candidates + at]!;
-    if (weight < leastCounted) continue;
-    if (vectors[at]!.slots === null) addVector(moments, weight, vectors[at]!, slots);
-    else addEntries(moments, weight, vectors[at]!, indices);
-  }
-  // The sums make way for what follows from them.
-  const { firsts: means, seconds: spreads } = moments;
-  for (let index = 0; index < candidates; index++) {
-    means[index]! /= moments.weights[index]!;
-    const variance = spreads[index]! / moments.weights[index]! - means[index]! * means[index]!;
-    spreads[index] = Math.sqrt(Math.max(0, variance));
-  }
-  return { rttsMs: means, spreadsMs: spreads };
-}
 
-function addPlace({ weights, firsts, seconds }: Moments, weight: number, rttsMs: Float64Array): void {
-  for (let index = 0; index < weights.length; index++) {
-    const rttMs = rttsMs[index]!;
-    if (Number.isNaN(rttMs)) continue;
-    weights[index]! += weight;
-    firsts[index]! += weight * rttMs;
-    seconds[index]! += weight * rttMs * rttMs;
+  add(index: number, weight: number, rttMs: number, variance: number): void {
+    const sums = this.#sums;
+    const at = 3 * index;
+    if (sums[at] === 0) this.#indices.push(index);
+    sums[at]! += weight;
+    sums[at + 1]! += weight * rttMs;
+    sums[at + 2]! += weight * (rttMs * rttMs + variance);
+  }
+
+  /** The sums make way for the next. */
+  take() {
+    const sums = this.#sums;
+    const indices = this.#indices;
+    const rttsMs = new Float64Array(indices.length);
+    const spreadsMs = new Float64Array(indices.length);
+    for (let entry = 0; entry < indices.length; entry++) {
+      const at = 3 * indices[entry]!;
+      const mean = sums[at + 1]! / sums[at]!;
+      rttsMs[entry] = mean;
+      spreadsMs[entry] = Math.sqrt(Math.max(0, sums[at + 2]! / sums[at]! - mean * mean));
+      sums.fill(0, at, at + 3);
+    }
+    return { indices, rttsMs, spreadsMs };
   }
 }
 
-function addNearest(
-  { weights, firsts, seconds }: Moments,
-  weight: number,
-  { count, indices, rttsMs }: NearestCandidates,
-): void {
-  for (let rank = 0; rank < count; rank++) {
-    const index = indices[rank]!;
-    const rttMs = rttsMs[rank]!;
-    weights[index]! += weight;
-    firsts[index]! += weight * rttMs;
-    seconds[index]! += weight * rttMs * rttMs;
-  }
-}
-
-function addVector(
-  moments: Moments,
-  weight: number,
-  { rttsMs, spreadsMs }: LearnedVector,
-  slots: Int32Array,
-): void {
-  for (let index = 0; index < slots.length; index++)
-    addEntry(moments, weight, index, rttsMs[slots[index]!], spreadsMs[slots[index]!]!);
-}
-
-/** A vector that knows of few: entry by entry. */
-function addEntries(
-  moments: Moments,
-  weight: number,
-  { slots, rttsMs, spreadsMs }: LearnedVector,
-  indices: Int32Array,
-): void {
-  for (let entry = 0; entry < slots!.length; entry++) {
-    const index = indices[slots![entry]!]!;
-    if (index >= 0) addEntry(moments, weight, index, rttsMs[entry], spreadsMs[entry]!);
-  }
-}
-
-/** By position: it is called for every entry of every vector. */
-function addEntry(
-  { weights, firsts, seconds }: Moments,
-  weight: number,
-  index: number,
-  rttMs: number | undefined,
-  spreadMs: number,
-): void {
-  if (rttMs === undefined || Number.isNaN(rttMs)) return;
-  const counted = spreadMs === 0 ? weight : weight * weightOfExpected;
-  weights[index]! += counted;
-  firsts[index]! += counted * rttMs;
-  seconds[index]! += counted * (rttMs * rttMs + spreadHandedOn * spreadMs * spreadMs);
+/** Who won, and what the crawlers measured: for later rounds. */
+export function keepRound(mixture: RttMixture, winner: CrawlerId, probes: readonly ObservedProbe[]): void {
+  mixture.learned.keep(winner, mixture.placement, entriesOf(mixture, probes));
 }

@@ -55,8 +55,6 @@ export interface SimulationRunSettings {
   readonly observe: ProbeModel;
   /** For the policy `random`. */
   readonly draw: () => number;
-  /** The largest fleet that `nearest` looks at whole, where it is not the usual one. */
-  readonly listFrom?: number;
 }
 
 /** Crawler ids start at 1, as in the database. */
@@ -82,7 +80,6 @@ export class SimulationRun {
       knowledge: this.#knowledge,
       learned: new LearnedRtts(),
       parameters: { ...defaultParameters, ...settings.variant.parameters },
-      ...(settings.listFrom === undefined ? {} : { listFrom: settings.listFrom }),
     };
   }
 

@@ -54,26 +54,21 @@ export class MeasuredFleet {
   }
 
   /** With what is measured so far; the rest is unknown to the policy. */
-  figures(seed: number, listFrom?: number): Figures {
+  figures(seed: number): Figures {
     const fleet = candidateFleet(this.#online, PeerRttTable.over(this.#matrix));
-    return figuresWith(this.#instance, fleet, seed, listFrom);
+    return figuresWith(this.#instance, fleet, seed);
   }
 
   /** With every pair measured. */
-  fullFigures(seed: number, listFrom?: number): Figures {
+  fullFigures(seed: number): Figures {
     const full = this.#instance.crawlerRtt.flatMap((row, from) =>
       row.map((rttMs, to) => ({ from: idOf(from), to: idOf(to), rttMs })),
     );
-    return figuresWith(this.#instance, candidateFleet(this.#online, new PeerRttTable(full)), seed, listFrom);
+    return figuresWith(this.#instance, candidateFleet(this.#online, new PeerRttTable(full)), seed);
   }
 }
 
-function figuresWith(
-  instance: SimulationInstance,
-  fleet: CandidateFleet,
-  seed: number,
-  listFrom?: number,
-): Figures {
+function figuresWith(instance: SimulationInstance, fleet: CandidateFleet, seed: number): Figures {
   const draw = seededRandom(seed);
   const placementOf = placementNumbers();
   const run = new SimulationRun({
@@ -82,7 +77,6 @@ function figuresWith(
     crawlerPlacements: instance.crawlers.map(placementOf),
     observe: ({ rttMs }) => ({ rttMs }),
     draw,
-    ...(listFrom === undefined ? {} : { listFrom }),
   });
   const delegated = shuffledIndices(instance.targets.length, draw).map((target): DelegatedTarget => {
     const host = instance.targets[target]!;

@@ -76,39 +76,42 @@ describe("what finished rounds measured", () => {
 
     learnFromRound(round);
 
-    const [vector] = learned.wonBy(id(1));
-    const at = (crawler: number) => learned.slotOf(id(crawler));
-    expect(vector!.rttsMs[at(1)]).toBe(5);
-    expect(vector!.spreadsMs[at(1)]).toBe(0);
+    const row = learned.wonBy(id(1))[0]!;
+    const kept = (crawler: number) => learned.figuresOf(row, id(crawler))!;
+    expect(kept(1)).toEqual({ rttMs: 5, spreadMs: 0 });
     // Crawler 2 is 40 ms from crawler 1: at most 45 ms, and hardly less than 0.8 · 35.
-    expect(vector!.rttsMs[at(2)]).toBeGreaterThanOrEqual(28);
-    expect(vector!.rttsMs[at(2)]).toBeLessThanOrEqual(45);
-    expect(vector!.spreadsMs[at(2)]).toBeGreaterThan(0);
-    expect([...vector!.nearest]).toEqual([at(1), at(2), at(3)]);
+    expect(kept(2).rttMs).toBeGreaterThanOrEqual(28);
+    expect(kept(2).rttMs).toBeLessThanOrEqual(45);
+    expect(kept(2).spreadMs).toBeGreaterThan(0);
+    const { vectors } = learned;
+    const nearest = [0, 1, 2].map((rank) => vectors.slots[vectors.nearest.at(row, rank)]);
+    expect(vectors.nearest.counts[row]).toBe(3);
+    expect(nearest).toEqual([1, 2, 3].map((crawler) => learned.slotOf(id(crawler))));
   });
 
   it("is bounded, whatever the number of subnets, holders and crawlers", () => {
     const learned = new LearnedRtts();
 
     for (let number = 0; number < 20_000; number++) {
-      learned.keep({
-        crawlerId: id(1 + (number % 300)),
-        placement: placement({
+      learned.keep(
+        id(1 + (number % 300)),
+        placement({
           subnetKey: number,
           holderKey: `h${number >> 1}`,
           ancestorKeys: [`p${number}`],
+          published: [{ source: "s", place: `x${number}` }],
         }),
-        slots: null,
-        rttsMs: Float32Array.of(1, 2),
-        spreadsMs: Float32Array.of(0, 0),
-        measured: Int32Array.of(0, 1),
-      });
+        { slots: [0, 1], rttsMs: [1, 2], spreadsMs: [0, 0] },
+      );
     }
 
     expect(learned.size).toBeLessThanOrEqual(3200);
+    expect(learned.vectors.size).toBeLessThanOrEqual(3200 + 3 * 8000);
     // The latest are there, the first are not.
-    expect(learned.alike(placement({ holderKey: "h9999" })).size).toBe(2);
-    expect(learned.alike(placement({ holderKey: "h0" })).size).toBe(0);
+    expect(learned.alike(placement({ holderKey: "h9999" }))).toHaveLength(2);
+    expect(learned.alike(placement({ holderKey: "h0" }))).toEqual([]);
+    expect(learned.atPublished("x19999")).toHaveLength(1);
+    expect(learned.atPublished("x0")).toEqual([]);
   });
 
   it("teaches nothing when nobody answered", () => {
