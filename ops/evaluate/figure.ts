@@ -4,6 +4,7 @@
  */
 import type { PolicyVariant } from "#coordinator/delegation/simulation/run";
 import type { SimulationInstance } from "#coordinator/delegation/simulation/simulation";
+import type { Tuning } from "../simulate/repeat-policies.ts";
 import type { World } from "../world/model.ts";
 
 export interface Figure {
@@ -23,6 +24,8 @@ export interface EvaluationContext {
 /** An instance from measured round-trip times. */
 export interface MeasuredInstance {
   readonly name: string;
+  /** Whether constants of the policies were chosen on it. */
+  readonly tuning: Tuning;
   readonly instance: SimulationInstance;
   /** The same with what a download needs besides: bandwidth and the server's own time, drawn by a seed. */
   readonly world: World;

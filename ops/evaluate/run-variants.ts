@@ -42,5 +42,5 @@ export function runVariants(run: VariantRun, { plan, onProgress }: EvaluationCon
 
 /** The figures of each policy, for programs. */
 export function dataOf(results: readonly NamedResult[]): object[] {
-  return results.map(({ name, figures }) => ({ policy: name, ...figures }));
+  return results.map(({ name, tuning, figures }) => ({ policy: name, tuning, ...figures }));
 }

@@ -181,14 +181,17 @@ export function shuffledIndices(count: number, draw: () => number): number[] {
 export interface Figures {
   /** Share of the targets whose crawler is a fastest one (ties count), in per cent. */
   readonly optimalPct: number;
-  /** Share whose crawler is at most 5 ms slower than the fastest. */
+  /** Shares whose crawler is at most 2 and at most 5 ms slower than the fastest. */
+  readonly within2msPct: number;
   readonly within5msPct: number;
   /** Mean and 95th percentile (nearest rank) of what the choice is slower than the best. */
   readonly meanExcessMs: number;
   readonly p95ExcessMs: number;
   /** Paid probes: the first observation is free with get-first. */
   readonly probesPerUrl: number;
-  /** The same over the last 50 targets of the run, when most was learned. */
+  /** 95th percentile (nearest rank) of the probes of a target. */
+  readonly p95ProbesPerUrl: number;
+  /** Their mean over the last 50 targets of the run, when most was learned. */
   readonly probesPerUrlLast50: number;
 }
 
@@ -205,10 +208,12 @@ export function figuresOf(rounds: readonly SimulatedRound[]): Figures {
   const probes = rounds.map((round) => round.probes);
   return {
     optimalPct: percentOf(excessMs, (ms) => ms === 0),
+    within2msPct: percentOf(excessMs, (ms) => ms <= 2 + floatSlackMs),
     within5msPct: percentOf(excessMs, (ms) => ms <= 5 + floatSlackMs),
     meanExcessMs: rounded(mean(excessMs)),
     p95ExcessMs: rounded(percentile(excessMs, 0.95)),
     probesPerUrl: rounded(mean(probes)),
+    p95ProbesPerUrl: percentile(probes, 0.95),
     probesPerUrlLast50: rounded(mean(probes.slice(-50))),
   };
 }

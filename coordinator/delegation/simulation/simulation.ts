@@ -62,6 +62,9 @@ export interface SimulationResult extends Figures {
   readonly chosen: readonly number[];
   /** Per target, in the instance's order: paid probes. */
   readonly probes: readonly number[];
+  /** Per target, in the instance's order: RTT in ms from the crawler that got it, and from the fastest. */
+  readonly rttsMs: readonly number[];
+  readonly bestRttsMs: readonly number[];
   /** Positions of the targets in the order in which they arrived. */
   readonly arrival: readonly number[];
 }
@@ -125,14 +128,17 @@ function orderOf(
 function inInstanceOrder(
   delegated: readonly DelegatedTarget[],
   arrival: readonly number[],
-): { chosen: number[]; probes: number[] } {
-  const chosen = new Array<number>(arrival.length).fill(0);
-  const probes = new Array<number>(arrival.length).fill(0);
+): Pick<SimulationResult, "chosen" | "probes" | "rttsMs" | "bestRttsMs"> {
+  const ofTarget = new Array<DelegatedTarget>(arrival.length);
   arrival.forEach((target, position) => {
-    chosen[target] = delegated[position]!.chosen;
-    probes[target] = delegated[position]!.probes;
+    ofTarget[target] = delegated[position]!;
   });
-  return { chosen, probes };
+  return {
+    chosen: ofTarget.map(({ chosen }) => chosen),
+    probes: ofTarget.map(({ probes }) => probes),
+    rttsMs: ofTarget.map(({ rttMs }) => rttMs),
+    bestRttsMs: ofTarget.map(({ bestRttMs }) => bestRttMs),
+  };
 }
 
 function fleetOf({ crawlers, crawlerRtt }: SimulationInstance): CandidateFleet {

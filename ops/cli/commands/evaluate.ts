@@ -6,7 +6,7 @@
 import { execFileSync } from "node:child_process";
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, writeFileSync } from "node:fs";
 import { cpus, tmpdir } from "node:os";
-import { basename, join, resolve } from "node:path";
+import { basename, join } from "node:path";
 import { Command } from "commander";
 import { UsageError } from "#core/errors";
 import {
@@ -25,6 +25,7 @@ import { noiseFigure } from "../../evaluate/figures/noise.ts";
 import { scaleFigure } from "../../evaluate/figures/scale.ts";
 import { thresholdsFigure } from "../../evaluate/figures/thresholds.ts";
 import { worldsFigure } from "../../evaluate/figures/worlds.ts";
+import { tuningOfFixture } from "../../simulate/repeat-policies.ts";
 import { worldFromFixture } from "../../world/fixture-world.ts";
 import { readFixture } from "../../world/read-fixture.ts";
 import { boundedInteger } from "../bounded-number.ts";
@@ -32,6 +33,7 @@ import { type ContextOptions, commandContext } from "../command-context.ts";
 import { exitCodes } from "../exit-codes.ts";
 import { printJson } from "../output.ts";
 import { secondsText } from "../rir/progress-text.ts";
+import { sharedFile } from "../shared-data.ts";
 import { workProgress } from "../simulate/work-progress.ts";
 import { untilAskedToStop } from "../until-asked-to-stop.ts";
 import { comparePoliciesLive } from "../up/live-comparison.ts";
@@ -133,14 +135,15 @@ function chosenFigures(only: string | null): readonly Figure[] {
 const allSites = 1_000_000;
 
 /** Those in the folder of shared data; says so when they are not there. */
-function measuredFiles(env: NodeJS.ProcessEnv = process.env): string[] {
-  const folder = resolve(env.NEARCRAWL_DATA || "../shared/data", "latency");
-  return ["PL12.json", "PL50.json"].flatMap((name) => {
-    const file = join(folder, name);
-    if (existsSync(file)) return [file];
-    process.stderr.write(`left out: ${name} is not in ${folder} (NEARCRAWL_DATA)\n`);
-    return [];
-  });
+function measuredFiles(): string[] {
+  return ["latency/PL12.json", "latency/PL50.json"].flatMap(whereThere);
+}
+
+/** The path of a shared file; none, said on standard error, where it is not there. */
+function whereThere(file: string): string[] {
+  const { path, isThere, absence } = sharedFile(file);
+  if (!isThere) process.stderr.write(`left out: ${absence}\n`);
+  return isThere ? [path] : [];
 }
 
 async function readMeasured(files: readonly string[]): Promise<MeasuredInstance[]> {
@@ -149,7 +152,8 @@ async function readMeasured(files: readonly string[]): Promise<MeasuredInstance[
       const instance = await readFixture(file);
       const sites = Math.min(allSites, instance.targets.length);
       const world = worldFromFixture({ json: instance, seed: 1, sites });
-      return { name: basename(file, ".json"), instance, world };
+      const tuning = tuningOfFixture(instance.name);
+      return { name: basename(file, ".json"), tuning, instance, world };
     }),
   );
 }

@@ -66,13 +66,17 @@ describe("a simulated run", () => {
       crawlers: 3,
       targets: 6,
       optimalPct: 100,
+      within2msPct: 100,
       within5msPct: 100,
       meanExcessMs: 0,
       p95ExcessMs: 0,
       probesPerUrl: 3,
+      p95ProbesPerUrl: 3,
       probesPerUrlLast50: 3,
       chosen: [0, 0, 1, 1, 2, 0],
       probes: [3, 3, 3, 3, 3, 3],
+      rttsMs: [4, 6, 3, 3, 9, 7],
+      bestRttsMs: [4, 6, 3, 3, 9, 7],
       arrival: expect.toSatisfy((order: number[]) => order.toSorted().join() === "0,1,2,3,4,5"),
     });
   });
@@ -219,10 +223,12 @@ describe("the figures of a run", () => {
 
     expect(figuresOf(rounds)).toEqual({
       optimalPct: 1,
+      within2msPct: 3,
       within5msPct: 6,
       meanExcessMs: 49.5,
       p95ExcessMs: 94,
       probesPerUrl: 3,
+      p95ProbesPerUrl: 4,
       probesPerUrlLast50: 2,
     });
   });

@@ -46,6 +46,20 @@ describe("nearcrawl evaluate --quick", () => {
     for (const name of written) expectPicture(readFileSync(join(folder, name), "utf8"));
   });
 
+  it("says at every row whether anything was tuned on its instance", () => {
+    const { worlds, thresholds } = JSON.parse(ended.out);
+    const tunings = (groups: { name: string; policies: { tuning: string }[] }[]) =>
+      groups.map(({ name, policies }) => [name, ...new Set(policies.map(({ tuning }) => tuning))]);
+
+    for (const { title } of figures)
+      expect(page.split(`## ${title}`)[1]!.split("## ")[0]).toMatch(/\| tuning \|/);
+    expect(tunings(thresholds)).toEqual([
+      ["12 crawlers, 120 sites, generated", "kind"],
+      ["three-places", "unknown"],
+    ]);
+    expect(worlds[0]).toMatchObject({ name: "three-places", tuning: "unknown" });
+  });
+
   it("puts the paper's own numbers beside ours", () => {
     const { thresholds, download } = JSON.parse(ended.out);
 

@@ -99,7 +99,11 @@ describe("the numbers behind the figures", () => {
       serverMs: 10,
       bytesMs: 10,
     });
-    const group: DownloadGroup = { name: "", rows: [row("random", 90), row("exhaustive", 20)] };
+    const group: DownloadGroup = {
+      name: "",
+      tuning: "unknown",
+      rows: [row("random", 90), row("exhaustive", 20)],
+    };
 
     const ratios = ratiosOf(group);
 
