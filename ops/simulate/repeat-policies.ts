@@ -2,7 +2,7 @@
  * The same policies over several seeds, for mean and spread: other worlds where the world is generated, other
  * orders of the same targets where it was measured.
  */
-import type { Figures, PolicyVariant, ProbeModel } from "#coordinator/delegation/simulation/run";
+import type { AsksFurther, Figures, PolicyVariant, ProbeModel } from "#coordinator/delegation/simulation/run";
 import {
   type SimulatedHost,
   type SimulatedTarget,
@@ -61,6 +61,8 @@ export interface RepeatSettings {
   readonly variants: readonly PolicyVariant[];
   readonly seeds: readonly number[];
   readonly noise: ProbeNoise;
+  /** Follows rounds beyond their decisions (`orders` of the results). */
+  readonly asksFurther?: AsksFurther;
   readonly onProgress?: (progress: SimulationProgress) => void;
 }
 
@@ -89,6 +91,7 @@ export function repeatPolicies(settings: RepeatSettings): RepeatedResult[] {
     simulatePolicies(source.instance(seed), variants, {
       seed,
       observe: noisyProbes(noise, seed),
+      ...(settings.asksFurther ? { asksFurther: settings.asksFurther } : {}),
       onProgress: (doneTargets, targets) =>
         settings.onProgress?.({ run: index + 1, runs: seeds.length, doneTargets, targets }),
     }),

@@ -11,6 +11,8 @@ import { seededRandom } from "#core/random";
 import { type CandidateFleet, candidateFleet, type MeasuredPeer, PeerRttTable } from "../fleet.ts";
 import {
   type ArrivedTarget,
+  type AskingOrder,
+  type AsksFurther,
   type DelegatedTarget,
   type Figures,
   figuresOf,
@@ -48,6 +50,8 @@ export interface SimulationSettings {
   readonly seed?: number;
   /** What a crawler measures; the undisturbed RTT when absent. */
   readonly observe?: ProbeModel;
+  /** Whether rounds are followed beyond their decision; they are not when absent. */
+  readonly asksFurther?: AsksFurther;
   /** Called after each target. */
   readonly onProgress?: (doneTargets: number, targets: number) => void;
 }
@@ -65,6 +69,8 @@ export interface SimulationResult extends Figures {
   /** Per target, in the instance's order: RTT in ms from the crawler that got it, and from the fastest. */
   readonly rttsMs: readonly number[];
   readonly bestRttsMs: readonly number[];
+  /** Per target, in the instance's order; null: its leaf was delegated already, or rounds were not followed. */
+  readonly orders: readonly (AskingOrder | null)[];
   /** Positions of the targets in the order in which they arrived. */
   readonly arrival: readonly number[];
 }
@@ -89,7 +95,11 @@ export function simulatePolicies(
   const runs = variants.map((variant) => {
     const { draw } = orderOf(instance, settings);
     const observe = settings.observe ?? (({ rttMs }) => ({ rttMs }));
-    return new SimulationRun({ variant, fleet, crawlerPlacements, observe, draw });
+    const { asksFurther } = settings;
+    return new SimulationRun({
+      ...{ variant, fleet, crawlerPlacements, observe, draw },
+      ...(asksFurther ? { asksFurther } : {}),
+    });
   });
   const delegated: DelegatedTarget[][] = runs.map(() => []);
   arrival.forEach((target, position) => {
@@ -128,7 +138,7 @@ function orderOf(
 function inInstanceOrder(
   delegated: readonly DelegatedTarget[],
   arrival: readonly number[],
-): Pick<SimulationResult, "chosen" | "probes" | "rttsMs" | "bestRttsMs"> {
+): Pick<SimulationResult, "chosen" | "probes" | "rttsMs" | "bestRttsMs" | "orders"> {
   const ofTarget = new Array<DelegatedTarget>(arrival.length);
   arrival.forEach((target, position) => {
     ofTarget[target] = delegated[position]!;
@@ -138,6 +148,7 @@ function inInstanceOrder(
     probes: ofTarget.map(({ probes }) => probes),
     rttsMs: ofTarget.map(({ rttMs }) => rttMs),
     bestRttsMs: ofTarget.map(({ bestRttMs }) => bestRttMs),
+    orders: ofTarget.map(({ order }) => order),
   };
 }
 
