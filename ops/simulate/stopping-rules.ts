@@ -44,10 +44,9 @@ export const ownStop = (order: AskingOrder): EndedRound => stoppedAfter(order, o
  */
 export function hindsightStop({ rttsMs, bestRttMs }: AskingOrder, lambdaMs: number): EndedRound {
   let best: EndedRound | null = null;
-  let fastestMs = Number.POSITIVE_INFINITY;
   rttsMs.forEach((rttMs, position) => {
-    fastestMs = Math.min(fastestMs, rttMs);
-    const stop = { excessMs: fastestMs - bestRttMs, probes: position + 1 };
+    // Where this answer is not the fastest so far, an earlier stop has less of both.
+    const stop = { excessMs: rttMs - bestRttMs, probes: position + 1 };
     if (best === null || costOf(stop, lambdaMs) < costOf(best, lambdaMs)) best = stop;
   });
   return best ?? { excessMs: 0, probes: 0 };

@@ -265,7 +265,9 @@ function verdict(groups: readonly RiskGroup[]): string {
   );
   return [
     `**\`nearest\` has ${Math.min(...times).toFixed(2)} to ${Math.max(...times).toFixed(2)} times the risk in hindsight.**`,
-    better.length === 0 ? "None of the others has less than it." : `Less than it have: ${better.join("; ")}.`,
+    better.length === 0
+      ? "No other rule in the table has less risk."
+      : `Rules with less risk than \`nearest\`: ${better.join("; ")}.`,
   ].join(" ");
 }
 

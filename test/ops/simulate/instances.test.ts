@@ -146,15 +146,29 @@ describe("networks over cities", () => {
     expect([...used].sort()).toEqual(["customer", "peer", "provider"]);
   });
 
-  it("prefers, among transit, whom many buy from already", () => {
+  it("prefers, among transit, whom many buy from already: a few sell most of it", () => {
     const customers = networks.networks.map(
       (_, seller) =>
         networks.networks.filter((_, other) => networks.relation(seller, other) === "customer").length,
     );
-    const sellers = customers.filter((_, index) => networks.networks[index]!.kind !== "edge");
+    const most = customers.toSorted((a, b) => b - a);
+    const sold = (counts: readonly number[]) => counts.reduce((sum, count) => sum + count, 0);
 
-    const [most, median] = [Math.max(...sellers), sellers.toSorted((a, b) => a - b)[sellers.length >> 1]!];
-    expect(most).toBeGreaterThan(4 * median);
+    expect(sold(most.slice(0, 6)) / sold(most)).toBeGreaterThan(0.6);
+  });
+
+  it("gives round trips of both ways", () => {
+    const spots = networks.networks.map(({ cities: at }, network) => ({ network, city: at[0]! }));
+    const mean = (values: readonly number[]) => values.reduce((sum, value) => sum + value, 0) / values.length;
+    const onewayMs = mean(
+      spots.flatMap((from) => spots.map((to) => networks.onewayMs(from, to)).filter((ms) => ms > 0)),
+    );
+
+    const { targets } = citiesInstance({ crawlers: 40, sites: 100, seed: 3 });
+
+    const ratio = mean(targets.flatMap(({ rtt }) => Array.from(rtt))) / onewayMs;
+    expect(ratio).toBeGreaterThan(1.5);
+    expect(ratio).toBeLessThan(3);
   });
 });
 
