@@ -4,6 +4,9 @@
  */
 import type { PolicyVariant } from "#coordinator/delegation/simulation/run";
 import type { SimulationInstance } from "#coordinator/delegation/simulation/simulation";
+import type { LatencyMatrix } from "../simulate/instances/drawn-fleet.ts";
+import type { MatrixSlice } from "../simulate/instances/named-instance.ts";
+import type { Tuning } from "../simulate/repeat-policies.ts";
 import type { World } from "../world/model.ts";
 
 export interface Figure {
@@ -11,11 +14,15 @@ export interface Figure {
   readonly name: string;
   readonly title: string;
   measure(context: EvaluationContext): Section;
+  /** True: it draws fleets from the measured matrices where they are at hand. */
+  readonly usesMatrices?: boolean;
 }
 
 export interface EvaluationContext {
   readonly plan: EvaluationPlan;
   readonly measured: readonly MeasuredInstance[];
+  /** Measured matrices from which larger fleets are drawn, those that are at hand. */
+  readonly matrices: ReadonlyMap<MatrixSlice, LatencyMatrix>;
   /** What is being computed, and how far it is. */
   readonly onProgress: (what: string, done: number, total: number) => void;
 }
@@ -23,6 +30,8 @@ export interface EvaluationContext {
 /** An instance from measured round-trip times. */
 export interface MeasuredInstance {
   readonly name: string;
+  /** Whether constants of the policies were chosen on it. */
+  readonly tuning: Tuning;
   readonly instance: SimulationInstance;
   /** The same with what a download needs besides: bandwidth and the server's own time, drawn by a seed. */
   readonly world: World;
@@ -79,8 +88,20 @@ interface EvaluationPlan {
     readonly learning: readonly number[];
     readonly frontier: readonly number[];
     readonly noise: number;
+    readonly risk: readonly number[];
+    /** TinyG's, or as many as a taste needs. */
+    readonly large: number;
   };
+  /** Seeds of the figures that are larger than the rest. */
+  readonly fewSeeds: readonly number[];
+  readonly untuned: readonly UntunedStep[];
   readonly scale: readonly ScaleStep[];
+}
+
+/** One size of fleet in the worlds that nothing was tuned on. */
+interface UntunedStep {
+  readonly crawlers: number;
+  readonly seeds: readonly number[];
 }
 
 /** One world size of the large table. */
@@ -102,7 +123,22 @@ function scaleStep(crawlers: number, sites: number, seeds: readonly number[]): S
 export const fullPlan: EvaluationPlan = {
   seeds: [1, 2, 3, 4, 5],
   sites: 1000,
-  crawlers: { download: [4, 12], thresholds: 12, learning: [6, 12], frontier: [12, 50], noise: 12 },
+  crawlers: {
+    download: [4, 12],
+    thresholds: 12,
+    learning: [6, 12],
+    frontier: [12, 50],
+    noise: 12,
+    risk: [12, 50],
+    large: 1300,
+  },
+  fewSeeds: [1, 2],
+  untuned: [
+    { crawlers: 12, seeds: [1, 2, 3, 4, 5] },
+    { crawlers: 50, seeds: [1, 2, 3, 4, 5] },
+    { crawlers: 200, seeds: [1, 2, 3] },
+    { crawlers: 1300, seeds: [1, 2] },
+  ],
   // 1,000 crawlers with more sites, and the other fleets with 100,000, would take longer than all the rest together.
   scale: [
     ...[6, 12, 50, 200, 1000].map((crawlers) => scaleStep(crawlers, 1000, crawlers <= 12 ? [1, 2, 3] : [1])),
@@ -114,7 +150,20 @@ export const fullPlan: EvaluationPlan = {
 export const quickPlan: EvaluationPlan = {
   seeds: [1, 2],
   sites: 120,
-  crawlers: { download: [4, 6], thresholds: 12, learning: [4, 6], frontier: [6], noise: 6 },
+  crawlers: {
+    download: [4, 6],
+    thresholds: 12,
+    learning: [4, 6],
+    frontier: [6],
+    noise: 6,
+    risk: [6],
+    large: 40,
+  },
+  fewSeeds: [1, 2],
+  untuned: [
+    { crawlers: 6, seeds: [1, 2] },
+    { crawlers: 20, seeds: [1] },
+  ],
   scale: [scaleStep(6, 120, [1, 2]), scaleStep(12, 120, [1]), scaleStep(12, 400, [1])],
 };
 
@@ -130,6 +179,16 @@ export function image(file: string, words: string): string {
 
 /** `1,000`. */
 export const count = (value: number): string => value.toLocaleString("en");
+
+/** What its authors state of TinyG (CNSM 2023, doi 10.23919/CNSM59352.2023.10327884), in its abstract. */
+export const tinyG = {
+  /** "More than" so many. */
+  probers: 1300,
+  probesPerTarget: 6.7,
+  /** Fewer targets with a prober within `withinMs` than asking everybody finds. */
+  lostPct: 6,
+  withinMs: 2,
+} as const;
 
 /** The numbers that the paper states in its text (section 4.5); its figures 3 to 5 have no others that can be read. */
 export const paper = {

@@ -1,4 +1,6 @@
 /** Named policies over one source of instances, with progress: what most figures start from. */
+import type { AsksFurther } from "#coordinator/delegation/simulation/run";
+import type { SimulationInstance } from "#coordinator/delegation/simulation/simulation";
 import {
   type InstanceSource,
   noNoise,
@@ -21,6 +23,7 @@ export interface VariantRun {
   /** The plan's when absent. */
   readonly seeds?: readonly number[];
   readonly noise?: ProbeNoise;
+  readonly asksFurther?: AsksFurther;
 }
 
 /** One result per policy, in their order. */
@@ -30,6 +33,7 @@ export function runVariants(run: VariantRun, { plan, onProgress }: EvaluationCon
     variants: run.compared.map(({ variant }) => variant),
     seeds: run.seeds ?? plan.seeds,
     noise: run.noise ?? noNoise,
+    ...(run.asksFurther ? { asksFurther: run.asksFurther } : {}),
     onProgress: (progress) =>
       onProgress(
         run.what,
@@ -40,7 +44,25 @@ export function runVariants(run: VariantRun, { plan, onProgress }: EvaluationCon
   return results.map((result, index) => ({ ...result, name: run.compared[index]!.name }));
 }
 
+/** The same source, with each instance made once and its rows of RTTs kept: for several runs over few targets. */
+export function keptSource(source: InstanceSource): InstanceSource {
+  const kept = new Map<number, SimulationInstance>();
+  return {
+    ...source,
+    instance: (seed) => {
+      const instance = kept.get(seed) ?? withRows(source.instance(seed));
+      kept.set(seed, instance);
+      return instance;
+    },
+  };
+}
+
+function withRows(instance: SimulationInstance): SimulationInstance {
+  const targets = instance.targets.map(({ path, org, cc, rtt }) => ({ path, org, cc, rtt }));
+  return { ...instance, targets };
+}
+
 /** The figures of each policy, for programs. */
 export function dataOf(results: readonly NamedResult[]): object[] {
-  return results.map(({ name, figures }) => ({ policy: name, ...figures }));
+  return results.map(({ name, tuning, figures }) => ({ policy: name, tuning, ...figures }));
 }

@@ -2,7 +2,7 @@
  * The same policies over several seeds, for mean and spread: other worlds where the world is generated, other
  * orders of the same targets where it was measured.
  */
-import type { Figures, PolicyVariant, ProbeModel } from "#coordinator/delegation/simulation/run";
+import type { AsksFurther, Figures, PolicyVariant, ProbeModel } from "#coordinator/delegation/simulation/run";
 import {
   type SimulatedHost,
   type SimulatedTarget,
@@ -19,15 +19,41 @@ import type { World } from "../world/model.ts";
 export interface InstanceSource {
   /** What another seed changes. */
   readonly seedChanges: "world" | "order";
+  readonly tuning: Tuning;
   instance(seed: number): SimulationInstance;
 }
 
+/**
+ * Whether constants of a policy were fitted or chosen on it, so that good figures may say less than they seem to: on this
+ * very instance, on others of its kind (the same generator or matrix, another seed), or on nothing like it. What
+ * was done with an instance that somebody brings is not known.
+ */
+export type Tuning = "itself" | "kind" | "none" | "unknown";
+
+export const tuningWords: Readonly<Record<Tuning, string>> = {
+  itself: "tuned on",
+  kind: "tuned on its kind",
+  none: "not tuned on",
+  unknown: "unknown",
+};
+
+/** Instances from measured round trips that constants of `nearest` were chosen on (test/bench/results/delegation.md). */
+const tunedFixtures: readonly string[] = ["PL12", "PL50"];
+
+/** Of an instance from a file, by the name that stands in it. */
+export const tuningOfFixture = (name: string): Tuning =>
+  tunedFixtures.includes(name) ? "itself" : "unknown";
+
 export function generatedSource(size: { readonly crawlers: number; readonly sites: number }): InstanceSource {
-  return { seedChanges: "world", instance: (seed) => worldInstance(generateWorld({ ...size, seed })) };
+  return {
+    seedChanges: "world",
+    tuning: "kind",
+    instance: (seed) => worldInstance(generateWorld({ ...size, seed })),
+  };
 }
 
-export function fixedSource(instance: SimulationInstance): InstanceSource {
-  return { seedChanges: "order", instance: () => instance };
+export function fixedSource(instance: SimulationInstance, tuning: Tuning): InstanceSource {
+  return { seedChanges: "order", tuning, instance: () => instance };
 }
 
 export interface RepeatSettings {
@@ -35,6 +61,8 @@ export interface RepeatSettings {
   readonly variants: readonly PolicyVariant[];
   readonly seeds: readonly number[];
   readonly noise: ProbeNoise;
+  /** Follows rounds beyond their decisions (`orders` of the results). */
+  readonly asksFurther?: AsksFurther;
   readonly onProgress?: (progress: SimulationProgress) => void;
 }
 
@@ -49,6 +77,8 @@ export interface SimulationProgress {
 /** What several runs of one policy came to. */
 export interface RepeatedResult {
   readonly variant: PolicyVariant;
+  /** The source's. */
+  readonly tuning: Tuning;
   /** One per seed, in their order. */
   readonly results: readonly SimulationResult[];
   readonly figures: Readonly<Record<keyof Figures, Spread>>;
@@ -61,13 +91,14 @@ export function repeatPolicies(settings: RepeatSettings): RepeatedResult[] {
     simulatePolicies(source.instance(seed), variants, {
       seed,
       observe: noisyProbes(noise, seed),
+      ...(settings.asksFurther ? { asksFurther: settings.asksFurther } : {}),
       onProgress: (doneTargets, targets) =>
         settings.onProgress?.({ run: index + 1, runs: seeds.length, doneTargets, targets }),
     }),
   );
   return variants.map((variant, index) => {
     const results = perSeed.map((ofSeed) => ofSeed[index]!);
-    return { variant, results, figures: spreadsOf(results) };
+    return { variant, tuning: source.tuning, results, figures: spreadsOf(results) };
   });
 }
 
@@ -75,10 +106,12 @@ function spreadsOf(results: readonly Figures[]): Readonly<Record<keyof Figures, 
   const of = (field: keyof Figures) => spreadOf(results.map((result) => result[field]));
   return {
     optimalPct: of("optimalPct"),
+    within2msPct: of("within2msPct"),
     within5msPct: of("within5msPct"),
     meanExcessMs: of("meanExcessMs"),
     p95ExcessMs: of("p95ExcessMs"),
     probesPerUrl: of("probesPerUrl"),
+    p95ProbesPerUrl: of("p95ProbesPerUrl"),
     probesPerUrlLast50: of("probesPerUrlLast50"),
   };
 }

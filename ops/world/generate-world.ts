@@ -20,7 +20,7 @@ export interface WorldSettings {
 }
 
 /** Bounds of what the generator is asked for; beyond them the planned /8s would not do. */
-export const worldLimits = { sites: 1_000_000, crawlers: 1_000 } as const;
+export const worldLimits = { sites: 1_000_000, crawlers: 2_000 } as const;
 
 export function generateWorld({ seed, sites, crawlers, oddities: asked }: WorldSettings): World {
   const oddities = { ...noOddities, ...asked };

@@ -11,6 +11,8 @@ import { seededRandom } from "#core/random";
 import { type CandidateFleet, candidateFleet, type MeasuredPeer, PeerRttTable } from "../fleet.ts";
 import {
   type ArrivedTarget,
+  type AskingOrder,
+  type AsksFurther,
   type DelegatedTarget,
   type Figures,
   figuresOf,
@@ -48,6 +50,8 @@ export interface SimulationSettings {
   readonly seed?: number;
   /** What a crawler measures; the undisturbed RTT when absent. */
   readonly observe?: ProbeModel;
+  /** Whether rounds are followed beyond their decision; they are not when absent. */
+  readonly asksFurther?: AsksFurther;
   /** Called after each target. */
   readonly onProgress?: (doneTargets: number, targets: number) => void;
 }
@@ -62,6 +66,11 @@ export interface SimulationResult extends Figures {
   readonly chosen: readonly number[];
   /** Per target, in the instance's order: paid probes. */
   readonly probes: readonly number[];
+  /** Per target, in the instance's order: RTT in ms from the crawler that got it, and from the fastest. */
+  readonly rttsMs: readonly number[];
+  readonly bestRttsMs: readonly number[];
+  /** Per target, in the instance's order; null: its leaf was delegated already, or rounds were not followed. */
+  readonly orders: readonly (AskingOrder | null)[];
   /** Positions of the targets in the order in which they arrived. */
   readonly arrival: readonly number[];
 }
@@ -86,7 +95,11 @@ export function simulatePolicies(
   const runs = variants.map((variant) => {
     const { draw } = orderOf(instance, settings);
     const observe = settings.observe ?? (({ rttMs }) => ({ rttMs }));
-    return new SimulationRun({ variant, fleet, crawlerPlacements, observe, draw });
+    const { asksFurther } = settings;
+    return new SimulationRun({
+      ...{ variant, fleet, crawlerPlacements, observe, draw },
+      ...(asksFurther ? { asksFurther } : {}),
+    });
   });
   const delegated: DelegatedTarget[][] = runs.map(() => []);
   arrival.forEach((target, position) => {
@@ -125,14 +138,18 @@ function orderOf(
 function inInstanceOrder(
   delegated: readonly DelegatedTarget[],
   arrival: readonly number[],
-): { chosen: number[]; probes: number[] } {
-  const chosen = new Array<number>(arrival.length).fill(0);
-  const probes = new Array<number>(arrival.length).fill(0);
+): Pick<SimulationResult, "chosen" | "probes" | "rttsMs" | "bestRttsMs" | "orders"> {
+  const ofTarget = new Array<DelegatedTarget>(arrival.length);
   arrival.forEach((target, position) => {
-    chosen[target] = delegated[position]!.chosen;
-    probes[target] = delegated[position]!.probes;
+    ofTarget[target] = delegated[position]!;
   });
-  return { chosen, probes };
+  return {
+    chosen: ofTarget.map(({ chosen }) => chosen),
+    probes: ofTarget.map(({ probes }) => probes),
+    rttsMs: ofTarget.map(({ rttMs }) => rttMs),
+    bestRttsMs: ofTarget.map(({ bestRttMs }) => bestRttMs),
+    orders: ofTarget.map(({ order }) => order),
+  };
 }
 
 function fleetOf({ crawlers, crawlerRtt }: SimulationInstance): CandidateFleet {

@@ -6,7 +6,7 @@
 import { execFileSync } from "node:child_process";
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, writeFileSync } from "node:fs";
 import { cpus, tmpdir } from "node:os";
-import { basename, join, resolve } from "node:path";
+import { basename, join } from "node:path";
 import { Command } from "commander";
 import { UsageError } from "#core/errors";
 import {
@@ -20,11 +20,18 @@ import {
 } from "../../evaluate/figure.ts";
 import { downloadTimeFigure } from "../../evaluate/figures/download-time.ts";
 import { frontierFigure } from "../../evaluate/figures/frontier.ts";
+import { largeFleetFigure } from "../../evaluate/figures/large-fleet.ts";
 import { learningFigure } from "../../evaluate/figures/learning.ts";
 import { noiseFigure } from "../../evaluate/figures/noise.ts";
+import { riskFigure } from "../../evaluate/figures/risk.ts";
 import { scaleFigure } from "../../evaluate/figures/scale.ts";
 import { thresholdsFigure } from "../../evaluate/figures/thresholds.ts";
+import { untunedFigure } from "../../evaluate/figures/untuned.ts";
 import { worldsFigure } from "../../evaluate/figures/worlds.ts";
+import type { LatencyMatrix } from "../../simulate/instances/drawn-fleet.ts";
+import { readLatencyMatrix } from "../../simulate/instances/latency-matrix.ts";
+import { type MatrixSlice, matrixFile, matrixSlices } from "../../simulate/instances/named-instance.ts";
+import { tuningOfFixture } from "../../simulate/repeat-policies.ts";
 import { worldFromFixture } from "../../world/fixture-world.ts";
 import { readFixture } from "../../world/read-fixture.ts";
 import { boundedInteger } from "../bounded-number.ts";
@@ -32,6 +39,7 @@ import { type ContextOptions, commandContext } from "../command-context.ts";
 import { exitCodes } from "../exit-codes.ts";
 import { printJson } from "../output.ts";
 import { secondsText } from "../rir/progress-text.ts";
+import { sharedFile } from "../shared-data.ts";
 import { workProgress } from "../simulate/work-progress.ts";
 import { untilAskedToStop } from "../until-asked-to-stop.ts";
 import { comparePoliciesLive } from "../up/live-comparison.ts";
@@ -56,7 +64,10 @@ export const figures: readonly Figure[] = [
   thresholdsFigure,
   learningFigure,
   frontierFigure,
+  riskFigure,
   scaleFigure,
+  largeFleetFigure,
+  untunedFigure,
   noiseFigure,
   worldsFigure,
 ];
@@ -65,14 +76,14 @@ const help = `
 Figures: ${figures.map(({ name }) => name).join(", ")}.
 
 Examples:
-  npm run evaluate                        everything that is computed; 15 to 20 minutes on one core
+  npm run evaluate                        everything that is computed; 20 to 25 minutes on one core
   npm run evaluate -- --quick             small worlds, a few seconds, into a new folder
   npm run evaluate -- --only thresholds,learning
   npm run evaluate -- --live              the policies on sockets, one after the other; about 15 minutes
 
 Sections of the page that are not regenerated stay as they are. Measured instances are PL12.json and PL50.json
-in latency/ of the folder NEARCRAWL_DATA (default ../shared/data), or the files named by --measured; without
-them those parts are left out.
+in latency/ of the folder NEARCRAWL_DATA (default ../shared/data), or the files named by --measured; "large" draws
+fleets from the matrices PlanetLabData_1.gz, _9.gz and _18.gz there. Without them those parts are left out.
 Exit codes: 0 done, 1 failed, 2 wrong usage or a file that is no fixture, 130 interrupted.
 `;
 
@@ -103,6 +114,7 @@ async function runEvaluate(options: EvaluateOptions): Promise<void> {
   const evaluated: EvaluatedFigure[] = computeFigures(chosen, {
     plan: quick ? quickPlan : fullPlan,
     measured,
+    matrices: chosen.some(({ usesMatrices }) => usesMatrices) ? await readMatrices() : new Map(),
   });
   if (live) {
     const { liveSites: sites, liveCrawlers: crawlers } = options;
@@ -133,14 +145,22 @@ function chosenFigures(only: string | null): readonly Figure[] {
 const allSites = 1_000_000;
 
 /** Those in the folder of shared data; says so when they are not there. */
-function measuredFiles(env: NodeJS.ProcessEnv = process.env): string[] {
-  const folder = resolve(env.NEARCRAWL_DATA || "../shared/data", "latency");
-  return ["PL12.json", "PL50.json"].flatMap((name) => {
-    const file = join(folder, name);
-    if (existsSync(file)) return [file];
-    process.stderr.write(`left out: ${name} is not in ${folder} (NEARCRAWL_DATA)\n`);
-    return [];
-  });
+function measuredFiles(): string[] {
+  return ["latency/PL12.json", "latency/PL50.json"].flatMap(whereThere);
+}
+
+/** The path of a shared file; none, said on standard error, where it is not there. */
+function whereThere(file: string): string[] {
+  const { path, isThere, absence } = sharedFile(file);
+  if (!isThere) process.stderr.write(`left out: ${absence}\n`);
+  return isThere ? [path] : [];
+}
+
+async function readMatrices(): Promise<Map<MatrixSlice, LatencyMatrix>> {
+  const matrices = new Map<MatrixSlice, LatencyMatrix>();
+  for (const slice of matrixSlices)
+    for (const path of whereThere(matrixFile(slice))) matrices.set(slice, await readLatencyMatrix(path));
+  return matrices;
 }
 
 async function readMeasured(files: readonly string[]): Promise<MeasuredInstance[]> {
@@ -149,7 +169,8 @@ async function readMeasured(files: readonly string[]): Promise<MeasuredInstance[
       const instance = await readFixture(file);
       const sites = Math.min(allSites, instance.targets.length);
       const world = worldFromFixture({ json: instance, seed: 1, sites });
-      return { name: basename(file, ".json"), instance, world };
+      const tuning = tuningOfFixture(instance.name);
+      return { name: basename(file, ".json"), tuning, instance, world };
     }),
   );
 }

@@ -128,7 +128,7 @@ async function runBalance(options: BalanceOptions): Promise<void> {
 async function sourceOf({ fixture, world, crawlers, sites }: BalanceOptions): Promise<InstanceSource> {
   if ((fixture === undefined) === (world !== true))
     throw new UsageError("one of --fixture <file> and --world is needed");
-  if (fixture !== undefined) return fixedSource(await readFixture(fixture));
+  if (fixture !== undefined) return fixedSource(await readFixture(fixture), "unknown");
   return generatedSource({ crawlers, sites });
 }
 

@@ -5,6 +5,13 @@ import { defaultParameters } from "#coordinator/delegation/policies/round";
 import type { Figures, PolicyVariant } from "#coordinator/delegation/simulation/run";
 import { defaultSeed } from "#coordinator/delegation/simulation/simulation";
 import { UsageError } from "#core/errors";
+import { readLatencyMatrix } from "../../simulate/instances/latency-matrix.ts";
+import {
+  type InstanceName,
+  instanceFamilies,
+  matrixFile,
+  parseInstanceName,
+} from "../../simulate/instances/named-instance.ts";
 import {
   fixedSource,
   generatedSource,
@@ -17,11 +24,15 @@ import {
   type Spread,
   seedsFrom,
   spreadText,
+  type Tuning,
+  tuningOfFixture,
+  tuningWords,
 } from "../../simulate/repeat-policies.ts";
 import { worldLimits } from "../../world/generate-world.ts";
 import { readFixture } from "../../world/read-fixture.ts";
 import { boundedInteger, milliseconds, share } from "../bounded-number.ts";
 import { formatTable, printJson } from "../output.ts";
+import { sharedFile } from "../shared-data.ts";
 import { workProgress } from "./work-progress.ts";
 
 const help = `
@@ -29,10 +40,16 @@ Examples:
   nearcrawl simulate delegation --fixture measured.json --policy nearest,ipmicra
   nearcrawl simulate delegation --world --crawlers 12 --sites 1000 --seeds 5 --policy random,ipmicra,nearest
   nearcrawl simulate delegation --world --policy nearest --noise-ms 4 --spike-share 0.05 --loss 0.02
+  nearcrawl simulate delegation --instance cities:50:7 delay-space:50:7 --seeds 3 --policy ipmicra,nearest
+
+Families of --instance:
+${instanceFamilies.map(({ name, words, tuning }) => `  ${name.padEnd(19)} ${words}; ${tuningWords[tuning]}`).join("\n")}
+"Tuned on": constants of "nearest" were chosen on it (test/bench/results/delegation.md). The measured matrices are in
+latency/ of the folder NEARCRAWL_DATA (default ../shared/data).
 
 Choices are judged by the undisturbed round-trip times; under noise the row of "exhaustive" says what the
 same disturbed probes allow at best.
-Exit codes: 0 done, 2 wrong usage or a file that is no fixture.
+Exit codes: 0 done, 2 wrong usage, or a file that is missing or not what it should be.
 `;
 
 export function delegationCommand(): Command {
@@ -46,16 +63,19 @@ async function runDelegation(options: DelegationOptions): Promise<void> {
   refuseContradictions(options);
   const reports: DelegationReport[] = [];
   const tables: string[] = [];
-  const named = (options.fixture ?? []).length > 1;
-  for (const { name, source } of await sourcesOf(options)) {
-    const results = simulate(name, source, options);
+  const sources = await sourcesOf(options);
+  const named = sources.length > 1;
+  for (const one of sources) {
+    const { name, source } = one;
+    const results = simulate(one, options);
     tables.push(
       delegationTable(results, {
         title: named ? `${name}: ` : "",
-        seeds: seedsText(options, source),
+        tuning: source.tuning === "unknown" ? "" : `; ${tuningWords[source.tuning]}`,
+        seeds: seedsText(one, options),
       }),
     );
-    reports.push(...reportsOf(results, options, named ? name : null));
+    reports.push(...reportsOf(results, options, { instance: named ? name : null, tuning: source.tuning }));
   }
   if (options.json) printJson(reports.length === 1 ? reports[0] : reports);
   else process.stdout.write(`${tables.join("\n\n")}\n`);
@@ -64,23 +84,46 @@ async function runDelegation(options: DelegationOptions): Promise<void> {
 interface NamedSource {
   readonly name: string;
   readonly source: InstanceSource;
+  readonly firstSeed: number;
 }
 
 async function sourcesOf(options: DelegationOptions): Promise<NamedSource[]> {
-  const { fixture, crawlers, sites } = options;
-  if (!fixture) return [{ name: "generated", source: generatedSource({ crawlers, sites }) }];
-  return await Promise.all(
-    fixture.map(async (file) => ({ name: file, source: fixedSource(await readFixture(file)) })),
-  );
+  const { fixture, instance, crawlers, sites, seed: firstSeed } = options;
+  if (fixture) return await Promise.all(fixture.map((file) => fixtureSource(file, firstSeed)));
+  if (instance) {
+    const names = instance.map((text) => ({ text, name: parseInstanceName(text) }));
+    return await Promise.all(names.map(({ text, name }) => familySource(text, name, options)));
+  }
+  return [{ name: "generated", source: generatedSource({ crawlers, sites }), firstSeed }];
 }
 
-function simulate(name: string, source: InstanceSource, options: DelegationOptions): RepeatedResult[] {
+async function fixtureSource(file: string, firstSeed: number): Promise<NamedSource> {
+  const fixture = await readFixture(file);
+  return { name: file, source: fixedSource(fixture, tuningOfFixture(fixture.name)), firstSeed };
+}
+
+async function familySource(
+  text: string,
+  { family, crawlers, seed }: InstanceName,
+  options: DelegationOptions,
+): Promise<NamedSource> {
+  const file = family.matrix === null ? null : sharedFile(matrixFile(family.matrix));
+  if (file !== null && !file.isThere) throw new UsageError(`--instance "${text}": ${file.absence}`);
+  const matrix = file === null ? null : await readLatencyMatrix(file.path);
+  return {
+    name: text,
+    source: family.source({ crawlers, sites: options.sites }, matrix),
+    firstSeed: seed ?? options.seed,
+  };
+}
+
+function simulate({ name, source, firstSeed }: NamedSource, options: DelegationOptions): RepeatedResult[] {
   const progress = workProgress("targets");
   try {
     return repeatPolicies({
       source,
       variants: variantsOf(options),
-      seeds: seedsOf(options),
+      seeds: seedsFrom(firstSeed, options.seeds),
       noise: noiseOf(options),
       onProgress: ({ run, runs, doneTargets, targets }) =>
         progress.show(name, (run - 1) * targets + doneTargets, runs * targets),
@@ -94,7 +137,7 @@ function simulate(name: string, source: InstanceSource, options: DelegationOptio
 function reportsOf(
   results: readonly RepeatedResult[],
   options: DelegationOptions,
-  instance: string | null,
+  of: Pick<ReportContext, "instance" | "tuning">,
 ): DelegationReport[] {
   const noise = isQuiet(noiseOf(options)) ? null : noiseOf(options);
   const yardstick = hasYardstick(options)
@@ -102,13 +145,13 @@ function reportsOf(
     : null;
   return results
     .slice(0, options.policy.length)
-    .map((result) => reportOf(result, { instance, noise, yardstick }));
+    .map((result) => reportOf(result, { ...of, noise, yardstick }));
 }
 
-function seedsText({ seed, seeds }: DelegationOptions, source: InstanceSource): string {
+function seedsText({ source, firstSeed }: NamedSource, { seeds }: DelegationOptions): string {
   if (seeds === 1) return "";
   const what = source.seedChanges === "world" ? "worlds" : "orders";
-  return `; mean (least to most) over ${seeds} ${what}, seeds from ${seed}`;
+  return `; mean (least to most) over ${seeds} ${what}, seeds from ${firstSeed}`;
 }
 
 // What `simulate delegation` prints: one report per policy, as JSON and as a table.
@@ -117,6 +160,8 @@ function seedsText({ seed, seeds }: DelegationOptions, source: InstanceSource): 
 interface DelegationReport extends Figures {
   /** Present when several instances were asked for. */
   readonly instance?: string;
+  /** Whether constants of the policies were chosen on it. */
+  readonly tuning: Tuning;
   readonly policy: PolicyName;
   readonly crawlers: number;
   readonly targets: number;
@@ -131,6 +176,7 @@ interface DelegationReport extends Figures {
 interface ReportContext {
   /** Null: the only one. */
   readonly instance: string | null;
+  readonly tuning: Tuning;
   /** Null: no noise. */
   readonly noise: ProbeNoise | null;
   readonly yardstick: RepeatedResult | null;
@@ -141,6 +187,7 @@ function reportOf({ variant, results, figures }: RepeatedResult, of: ReportConte
   const { yardstick } = of;
   return {
     ...(of.instance === null ? {} : { instance: of.instance }),
+    tuning: of.tuning,
     policy: variant.policy,
     crawlers: first!.crawlers,
     targets: first!.targets,
@@ -154,10 +201,12 @@ function reportOf({ variant, results, figures }: RepeatedResult, of: ReportConte
 function meansOf(figures: RepeatedResult["figures"]): Figures {
   return {
     optimalPct: figures.optimalPct.mean,
+    within2msPct: figures.within2msPct.mean,
     within5msPct: figures.within5msPct.mean,
     meanExcessMs: figures.meanExcessMs.mean,
     p95ExcessMs: figures.p95ExcessMs.mean,
     probesPerUrl: figures.probesPerUrl.mean,
+    p95ProbesPerUrl: figures.p95ProbesPerUrl.mean,
     probesPerUrlLast50: figures.probesPerUrlLast50.mean,
   };
 }
@@ -169,26 +218,29 @@ function yardstickOf({ optimalPct, within5msPct, meanExcessMs }: Figures) {
 /** The results of one instance, under a line that says what it is. */
 function delegationTable(
   results: readonly RepeatedResult[],
-  of: { readonly title: string; readonly seeds: string },
+  of: { readonly title: string; readonly tuning: string; readonly seeds: string },
 ): string {
   const [first] = results;
   const columns = [
     { title: "policy" },
-    ...["best %", "within 5 ms %", "mean excess ms", "p95 excess ms", "probes/URL", "last 50"].map(
-      (title) => ({ title, align: "right" as const }),
-    ),
+    ...[
+      ...["best %", "within 2 ms %", "within 5 ms %", "mean excess ms", "p95 excess ms"],
+      ...["probes/URL", "p95", "last 50"],
+    ].map((title) => ({ title, align: "right" as const })),
   ];
   const rows = results.map(({ variant, figures }) => [
     variant.policy,
     spreadText(figures.optimalPct, 1),
+    spreadText(figures.within2msPct, 1),
     spreadText(figures.within5msPct, 1),
     spreadText(figures.meanExcessMs, 2),
     spreadText(figures.p95ExcessMs, 2),
     spreadText(figures.probesPerUrl, 2),
+    spreadText(figures.p95ProbesPerUrl, 0),
     spreadText(figures.probesPerUrlLast50, 2),
   ]);
   const size = first?.results[0];
-  const head = `${of.title}${size?.crawlers} crawlers, ${size?.targets} targets${of.seeds}`;
+  const head = `${of.title}${size?.crawlers} crawlers, ${size?.targets} targets${of.tuning}${of.seeds}`;
   return `${head}\n\n${formatTable(columns, rows)}`;
 }
 
@@ -197,6 +249,7 @@ function delegationTable(
 interface DelegationOptions {
   readonly fixture?: readonly string[];
   readonly world?: boolean;
+  readonly instance?: readonly string[];
   readonly crawlers: number;
   readonly sites: number;
   readonly policy: readonly PolicyName[];
@@ -221,10 +274,20 @@ function addDelegationOptions(command: Command): Command {
   return command
     .option("--fixture <file...>", "JSON files with crawlers, targets and the RTTs between them")
     .option("--world", "a generated world in place of a file")
+    .option(
+      "--instance <name...>",
+      "in place of both: family:crawlers or family:crawlers:seed (families below)",
+    )
     .addOption(
       whole("--crawlers <n>", "with --world: crawlers", { default: 12, from: 1, to: worldLimits.crawlers }),
     )
-    .addOption(whole("--sites <n>", "with --world: sites", { default: 1000, from: 1, to: worldLimits.sites }))
+    .addOption(
+      whole("--sites <n>", "with --world and --instance: sites", {
+        default: 1000,
+        from: 1,
+        to: worldLimits.sites,
+      }),
+    )
     .requiredOption(
       "--policy <names>",
       `${policyNames.join(", ")}, or several separated by commas`,
@@ -242,7 +305,7 @@ function addDelegationOptions(command: Command): Command {
     )
     .option("--get-first", "the first observation is the crawl's own GET and costs no probe")
     .addOption(
-      whole("--seed <number>", "orders the targets; with --world, which world", {
+      whole("--seed <number>", "orders the targets; with --world and --instance, which one", {
         default: defaultSeed,
         from: 0,
         to: 0xffff_ffff,
@@ -294,10 +357,6 @@ function noiseOf(options: DelegationOptions): ProbeNoise {
   return { noiseMs, spikeShare, spikeMs, lossShare: loss, tries };
 }
 
-function seedsOf({ seed, seeds }: DelegationOptions): number[] {
-  return seedsFrom(seed, seeds);
-}
-
 /** The policies asked for; under noise also `exhaustive`, which all are held against. */
 function variantsOf(options: DelegationOptions): PolicyVariant[] {
   const { policy, thresholdMs, lambdaMs, getFirst = false } = options;
@@ -310,9 +369,10 @@ function hasYardstick(options: DelegationOptions): boolean {
   return options.yardstick && !isQuiet(noiseOf(options));
 }
 
-function refuseContradictions(options: DelegationOptions): void {
-  if (options.fixture && options.world) throw new UsageError("--fixture and --world exclude each other");
-  if (!options.fixture && !options.world) throw new UsageError("--fixture <file> or --world is needed");
+function refuseContradictions({ fixture, world, instance }: DelegationOptions): void {
+  const given = [fixture && "--fixture", world && "--world", instance && "--instance"].filter(Boolean);
+  if (given.length > 1) throw new UsageError(`${given.join(" and ")} exclude each other`);
+  if (given.length === 0) throw new UsageError("--fixture <file>, --world or --instance <name> is needed");
 }
 
 function whole(

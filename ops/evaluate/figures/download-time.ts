@@ -6,7 +6,7 @@
  */
 
 import { type SimulationInstance, simulatePolicies } from "#coordinator/delegation/simulation/simulation";
-import { worldInstance } from "../../simulate/repeat-policies.ts";
+import { generatedSource, type Tuning, tuningWords, worldInstance } from "../../simulate/repeat-policies.ts";
 import { downloadTimeMs } from "../../world/compare.ts";
 import { generateWorld } from "../../world/generate-world.ts";
 import type { World } from "../../world/model.ts";
@@ -78,9 +78,14 @@ function groupsOf({ plan, measured, onProgress }: EvaluationContext): DownloadGr
       onProgress(`${crawlers} crawlers`, index * sites, seeds.length * sites);
       return downloadsOf(generateWorld({ crawlers, sites, seed }), seed);
     });
-    return { name: `${crawlers} crawlers, ${count(sites)} sites, generated`, rows: meanRows(perSeed) };
+    const { tuning } = generatedSource({ crawlers, sites });
+    return {
+      name: `${crawlers} crawlers, ${count(sites)} sites, generated`,
+      tuning,
+      rows: meanRows(perSeed),
+    };
   });
-  const fromMatrices = measured.flatMap(({ name, world }) =>
+  const fromMatrices = measured.flatMap(({ name, tuning, world }) =>
     plan.crawlers.download.map((crawlers): DownloadGroup => {
       const perSeed = seeds.map((seed, index) => {
         onProgress(
@@ -91,7 +96,7 @@ function groupsOf({ plan, measured, onProgress }: EvaluationContext): DownloadGr
         return downloadsOf(subFleet(world, crawlers, seed), seed);
       });
       const sitesText = `${count(world.sites.length)} sites`;
-      return { name: `${crawlers} crawlers of ${name}, ${sitesText}`, rows: meanRows(perSeed) };
+      return { name: `${crawlers} crawlers of ${name}, ${sitesText}`, tuning, rows: meanRows(perSeed) };
     }),
   );
   return [...generated, ...fromMatrices];
@@ -99,10 +104,11 @@ function groupsOf({ plan, measured, onProgress }: EvaluationContext): DownloadGr
 
 function textOf(groups: readonly DownloadGroup[], file: string): string {
   const ratios = groups.map((group) => ({ name: group.name, ...ratiosOf(group) }));
-  const ours = groups.flatMap(({ name, rows }) => {
+  const ours = groups.flatMap(({ name, tuning, rows }) => {
     const best = totalMs(rows.find((row) => row.policy === variants.exhaustive.name)!);
     return rows.map((row) => [
       name,
+      tuningWords[tuning],
       row.policy,
       row.rttMs.toFixed(1),
       totalMs(row).toFixed(0),
@@ -116,7 +122,15 @@ function textOf(groups: readonly DownloadGroup[], file: string): string {
     `A page of ${count(pageBytes)} bytes over a new connection: two round trips, the server's own time, and the bytes at the site's bandwidth (ops/world/compare.ts; a page of this size fits TCP's first window).`,
     "",
     markdownTable(
-      ["world", "policy", "mean RTT, ms", "a page, ms", "round trips + server + bytes", "times exhaustive"],
+      [
+        "world",
+        "tuning",
+        "policy",
+        "mean RTT, ms",
+        "a page, ms",
+        "round trips + server + bytes",
+        "times exhaustive",
+      ],
       ours,
     ),
     "",
@@ -185,6 +199,7 @@ interface DownloadRow {
 
 export interface DownloadGroup {
   readonly name: string;
+  readonly tuning: Tuning;
   readonly rows: readonly DownloadRow[];
 }
 

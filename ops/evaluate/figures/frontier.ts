@@ -3,7 +3,12 @@
  * The curve that lies above and to the left is the better policy, whatever the knob stands at.
  */
 
-import { fixedSource, generatedSource, type InstanceSource } from "../../simulate/repeat-policies.ts";
+import {
+  fixedSource,
+  generatedSource,
+  type InstanceSource,
+  tuningWords,
+} from "../../simulate/repeat-policies.ts";
 import {
   count,
   type EvaluationContext,
@@ -56,8 +61,8 @@ function groupsOf(context: EvaluationContext): FrontierGroup[] {
     ...plan.crawlers.frontier.map((crawlers) =>
       run(`${crawlers} crawlers, generated`, generatedSource({ crawlers, sites })),
     ),
-    ...measured.map(({ name, instance }) =>
-      run(`${instance.crawlers.length} crawlers, ${name}`, fixedSource(instance)),
+    ...measured.map(({ name, tuning, instance }) =>
+      run(`${instance.crawlers.length} crawlers, ${name}`, fixedSource(instance, tuning)),
     ),
   ];
 }
@@ -113,8 +118,9 @@ function panelOf({ name, results }: FrontierGroup, x: Axis, y: Axis): LinePanel 
 
 function textOf(groups: readonly FrontierGroup[], file: string): string {
   const rows = groups.flatMap(({ name, results }) =>
-    results.map(({ name: policy, figures }) => [
+    results.map(({ name: policy, tuning, figures }) => [
       name,
+      tuningWords[tuning],
       policy,
       figures.optimalPct.mean.toFixed(1),
       figures.within5msPct.mean.toFixed(1),
@@ -131,7 +137,7 @@ function textOf(groups: readonly FrontierGroup[], file: string): string {
     "",
     "<details><summary>The numbers</summary>",
     "",
-    markdownTable(["instance", "policy", "the best, %", "within 5 ms, %", "probes per URL"], rows),
+    markdownTable(["instance", "tuning", "policy", "the best, %", "within 5 ms, %", "probes per URL"], rows),
     "",
     "</details>",
   ].join("\n");

@@ -3,7 +3,7 @@
  * trend. What was decided helps to decide the next.
  */
 
-import { generatedSource } from "../../simulate/repeat-policies.ts";
+import { generatedSource, type Tuning, tuningWords } from "../../simulate/repeat-policies.ts";
 import {
   count,
   type EvaluationContext,
@@ -42,6 +42,7 @@ export interface Trend {
 interface Curve {
   readonly crawlers: number;
   readonly policy: string;
+  readonly tuning: Tuning;
   readonly role: Role;
   /** Mean over the seeds of the probes of the first, second … URL to arrive. */
   readonly probes: readonly number[];
@@ -70,7 +71,8 @@ function curvesOf(crawlers: number, context: EvaluationContext): Curve[] {
   return results.map((result, index) => {
     const runs = result.results.map(({ arrival, probes }) => arrival.map((target) => probes[target]!));
     const probes = runs[0]!.map((_, at) => runs.reduce((sum, run) => sum + run[at]!, 0) / runs.length);
-    return { crawlers, policy: result.name, role: compared[index]!.role, probes, trend: linearTrend(probes) };
+    const { name: policy, tuning } = result;
+    return { crawlers, policy, tuning, role: compared[index]!.role, probes, trend: linearTrend(probes) };
   });
 }
 
@@ -142,8 +144,9 @@ function linesOf({ policy, role, probes, trend }: Curve): Line[] {
 }
 
 function textOf(curves: readonly Curve[], { plan }: EvaluationContext, file: string): string {
-  const rows = curves.map(({ crawlers, policy, probes, trend }) => [
+  const rows = curves.map(({ crawlers, policy, tuning, probes, trend }) => [
     String(crawlers),
+    tuningWords[tuning],
     policy,
     mean(probes).toFixed(2),
     mean(probes.slice(0, windowUrls)).toFixed(2),
@@ -155,6 +158,9 @@ function textOf(curves: readonly Curve[], { plan }: EvaluationContext, file: str
     "",
     `Generated worlds of ${count(plan.sites)} sites, mean over ${plan.seeds.length} of them. The paper, 12 crawlers at 50 ms: 3 probes per URL, ${paper.probesPerUrlLast50} over the last 50, falling trend lines for both fleets.`,
     "",
-    markdownTable(["crawlers", "policy", "probes per URL", "first 50", "last 50", "linear trend"], rows),
+    markdownTable(
+      ["crawlers", "tuning", "policy", "probes per URL", "first 50", "last 50", "linear trend"],
+      rows,
+    ),
   ].join("\n");
 }

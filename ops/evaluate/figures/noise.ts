@@ -9,6 +9,7 @@ import {
   noNoise,
   type ProbeNoise,
   spreadText,
+  tuningWords,
 } from "../../simulate/repeat-policies.ts";
 import {
   type EvaluationContext,
@@ -71,8 +72,8 @@ function measure(context: EvaluationContext): Section {
   };
   const source = generatedSource({ crawlers: crawlers.noise, sites });
   const generated = cases.map((of) => run("generated", source, of));
-  const fromMatrices = context.measured.flatMap(({ name, instance }) =>
-    casesOfMeasured.map((of) => run(name, fixedSource(instance), of)),
+  const fromMatrices = context.measured.flatMap(({ name, tuning, instance }) =>
+    casesOfMeasured.map((of) => run(name, fixedSource(instance, tuning), of)),
   );
   const rows = [...generated, ...fromMatrices];
   const file = "delegation-noise.svg";
@@ -112,8 +113,9 @@ function pictureOf(rows: readonly NoiseRow[]): string {
 function textOf(rows: readonly NoiseRow[], { plan }: EvaluationContext, file: string): string {
   const cells = rows.flatMap(({ instance, of, results }) => {
     const yardstick = results.at(-1)!.figures.within5msPct.mean;
-    return results.map(({ name, figures }) => [
+    return results.map(({ name, tuning, figures }) => [
       instance,
+      tuningWords[tuning],
       of.name,
       name,
       spreadText(figures.optimalPct, 1),
@@ -130,6 +132,7 @@ function textOf(rows: readonly NoiseRow[], { plan }: EvaluationContext, file: st
     markdownTable(
       [
         "instance",
+        "tuning",
         "noise",
         "policy",
         "the best, %",

@@ -2,7 +2,7 @@
  * From 6 crawlers to 1,000 and from 1,000 sites to 100,000: accuracy and probes of every policy. The paper expects
  * its approach to react better with more crawlers; here it can be seen what each does.
  */
-import { generatedSource, spreadText } from "../../simulate/repeat-policies.ts";
+import { generatedSource, spreadText, tuningWords } from "../../simulate/repeat-policies.ts";
 import {
   count,
   type EvaluationContext,
@@ -113,9 +113,10 @@ const mostProbesDrawn = 10;
 
 function textOf(rows: readonly ScaleRow[], file: string): string {
   const cells = rows.flatMap(({ step, policies }) =>
-    policies.map(({ name, figures }) => [
+    policies.map(({ name, tuning, figures }) => [
       count(step.crawlers),
       count(step.sites),
+      tuningWords[tuning],
       name,
       spreadText(figures.optimalPct, 1),
       spreadText(figures.within5msPct, 1),
@@ -136,6 +137,7 @@ function textOf(rows: readonly ScaleRow[], file: string): string {
       [
         "crawlers",
         "sites",
+        "tuning",
         "policy",
         "the best, %",
         "within 5 ms, %",

@@ -8,6 +8,7 @@ import {
   generatedSource,
   type InstanceSource,
   spreadText,
+  tuningWords,
 } from "../../simulate/repeat-policies.ts";
 import {
   count,
@@ -64,7 +65,7 @@ function groupsOf(context: EvaluationContext): ThresholdGroup[] {
   };
   return [
     run(`${crawlers} crawlers, ${count(sites)} sites, generated`, generatedSource({ crawlers, sites })),
-    ...measured.map(({ name, instance }) => run(name, fixedSource(instance))),
+    ...measured.map(({ name, tuning, instance }) => run(name, fixedSource(instance, tuning))),
   ];
 }
 
@@ -119,8 +120,9 @@ function pictureOf({ name, results }: ThresholdGroup): string {
 
 function textOf(groups: readonly ThresholdGroup[], file: string): string {
   const rows = groups.flatMap(({ name, crawlers, results }) =>
-    results.map(({ name: policy, figures }) => [
+    results.map(({ name: policy, tuning, figures }) => [
       name,
+      tuningWords[tuning],
       policy,
       spreadText(figures.optimalPct, 1),
       spreadText(figures.within5msPct, 1),
@@ -141,6 +143,7 @@ function textOf(groups: readonly ThresholdGroup[], file: string): string {
     markdownTable(
       [
         "instance",
+        "tuning",
         "policy",
         "the best, %",
         "within 5 ms, %",

@@ -1,15 +1,15 @@
 /** How hard the worlds are, beside the measured instances: a world that flatters a policy is a defect. */
 
 import type { SimulationInstance } from "#coordinator/delegation/simulation/simulation";
-import { worldInstance } from "../../simulate/repeat-policies.ts";
+import { generatedSource, type Tuning, tuningWords } from "../../simulate/repeat-policies.ts";
 import { instanceFigures, type Quartiles, type WorldFigures } from "../../world/figures.ts";
-import { generateWorld } from "../../world/generate-world.ts";
 import { count, type EvaluationContext, type Figure, markdownTable, type Section } from "../figure.ts";
 
 export const worldsFigure: Figure = { name: "worlds", title: "How hard the worlds are", measure };
 
 interface Described {
   readonly name: string;
+  readonly tuning: Tuning;
   readonly figures: WorldFigures;
 }
 
@@ -26,10 +26,13 @@ function measure({ plan, measured, onProgress }: EvaluationContext): Section {
   const generated = [...sizes.values()].map((size, index): Described => {
     onProgress(`${size.crawlers} crawlers`, index * size.sites, sizes.size * size.sites);
     const name = `generated, seed ${size.seed}`;
-    return { name, figures: hardness(worldInstance(generateWorld(size)), size.seed) };
+    const { tuning, instance } = generatedSource(size);
+    return { name, tuning, figures: hardness(instance(size.seed), size.seed) };
   });
   const described = [
-    ...measured.map(({ name, instance }): Described => ({ name, figures: hardness(instance, 1) })),
+    ...measured.map(
+      ({ name, tuning, instance }): Described => ({ name, tuning, figures: hardness(instance, 1) }),
+    ),
     ...generated,
   ];
   return { text: textOf(described), pictures: [], data: described };
@@ -41,8 +44,9 @@ function hardness({ crawlers, crawlerRtt, targets }: SimulationInstance, seed: n
 }
 
 function textOf(described: readonly Described[]): string {
-  const rows = described.map(({ name, figures }) => [
+  const rows = described.map(({ name, tuning, figures }) => [
     name,
+    tuningWords[tuning],
     count(figures.crawlers),
     count(figures.sites),
     `${percent(figures.triangleViolationShare)} (${percent(figures.severeViolationShare)})`,
@@ -62,6 +66,7 @@ function textOf(described: readonly Described[]): string {
     markdownTable(
       [
         "world",
+        "tuning",
         "crawlers",
         "sites",
         "triangle violations",

@@ -66,13 +66,18 @@ describe("a simulated run", () => {
       crawlers: 3,
       targets: 6,
       optimalPct: 100,
+      within2msPct: 100,
       within5msPct: 100,
       meanExcessMs: 0,
       p95ExcessMs: 0,
       probesPerUrl: 3,
+      p95ProbesPerUrl: 3,
       probesPerUrlLast50: 3,
       chosen: [0, 0, 1, 1, 2, 0],
       probes: [3, 3, 3, 3, 3, 3],
+      rttsMs: [4, 6, 3, 3, 9, 7],
+      bestRttsMs: [4, 6, 3, 3, 9, 7],
+      orders: [null, null, null, null, null, null],
       arrival: expect.toSatisfy((order: number[]) => order.toSorted().join() === "0,1,2,3,4,5"),
     });
   });
@@ -144,6 +149,41 @@ describe("a simulated run", () => {
     const result = simulateDelegation(instance, { policy: "exhaustive", observe: silent });
 
     expect(result.probes).toEqual([3, 3, 3]);
+  });
+
+  describe("followed beyond its decisions", () => {
+    const instance = clusteredInstance(6, 10, 150);
+    const variant = { policy: "nearest", parameters: { lambdaMs: 8 } } as const;
+    const alone = simulateDelegation(instance, variant);
+    const followed = simulateDelegation(instance, { ...variant, asksFurther: () => true });
+
+    it("decides and learns as if nobody had looked", () => {
+      expect({ ...followed, orders: [] }).toEqual({ ...alone, orders: [] });
+      expect(alone.orders.every((order) => order === null)).toBe(true);
+    });
+
+    it("begins with what the policy asked, and goes on to crawlers that it did not", () => {
+      const orders = followed.orders.map((order) => order!);
+
+      expect(orders.map(({ asked }) => asked)).toEqual(followed.probes);
+      orders.forEach(({ rttsMs, asked, bestRttMs }, target) => {
+        expect(Math.min(...rttsMs.slice(0, asked))).toBe(followed.rttsMs[target]);
+        expect(bestRttMs).toBe(followed.bestRttsMs[target]);
+        expect(new Set(rttsMs).size).toBe(rttsMs.length);
+        expect(rttsMs.length).toBeLessThanOrEqual(10);
+      });
+      expect(orders.filter(({ rttsMs, asked }) => rttsMs.length > asked).length).toBeGreaterThan(30);
+    });
+
+    it("is followed as far as is asked for", () => {
+      const { orders } = simulateDelegation(instance, {
+        ...variant,
+        asksFurther: ({ rttsMs }) => rttsMs.length < 4,
+      });
+
+      expect(Math.max(...orders.map((order) => order!.rttsMs.length - order!.asked))).toBeLessThan(4);
+      expect(orders.filter((order) => order!.rttsMs.length === 4).length).toBeGreaterThan(30);
+    });
   });
 
   it("is the same for the same seed and another for another seed", () => {
@@ -219,10 +259,12 @@ describe("the figures of a run", () => {
 
     expect(figuresOf(rounds)).toEqual({
       optimalPct: 1,
+      within2msPct: 3,
       within5msPct: 6,
       meanExcessMs: 49.5,
       p95ExcessMs: 94,
       probesPerUrl: 3,
+      p95ProbesPerUrl: 4,
       probesPerUrlLast50: 2,
     });
   });

@@ -46,6 +46,56 @@ describe("nearcrawl evaluate --quick", () => {
     for (const name of written) expectPicture(readFileSync(join(folder, name), "utf8"));
   });
 
+  it("says at every row whether anything was tuned on its instance", () => {
+    const { worlds, thresholds, untuned, risk } = JSON.parse(ended.out);
+    const tunings = (groups: { name?: string; family?: string; policies: { tuning: string }[] }[]) =>
+      groups.map(({ name, family, policies }) => [
+        name ?? family,
+        ...new Set(policies.map(({ tuning }) => tuning)),
+      ]);
+
+    for (const { title } of figures)
+      expect(page.split(`## ${title}`)[1]!.split("## ")[0]).toMatch(/\| tuning \|/);
+    expect(tunings(thresholds)).toEqual([
+      ["12 crawlers, 120 sites, generated", "kind"],
+      ["three-places", "unknown"],
+    ]);
+    expect(new Map(tunings(untuned) as [string, string][])).toEqual(
+      new Map([
+        ["cities", "none"],
+        ["delay-space", "none"],
+        ["world", "kind"],
+      ]),
+    );
+    expect(worlds[0]).toMatchObject({ name: "three-places", tuning: "unknown" });
+    expect(risk.map(({ tuning }: { tuning: string }) => tuning)).toEqual(["kind", "unknown", "none", "none"]);
+  });
+
+  it("has no risk below that in hindsight", () => {
+    const groups = JSON.parse(ended.out).risk;
+
+    for (const { name, risks } of groups)
+      for (const { hindsight, nearest, fixed, lambdaMs } of risks)
+        for (const { riskMs } of [nearest, fixed])
+          expect(riskMs, `${name}, λ ${lambdaMs}`).toBeGreaterThanOrEqual(hindsight.riskMs - 1e-9);
+  });
+
+  it("draws large fleets from every model, and times what a decision takes", () => {
+    const { large } = JSON.parse(ended.out);
+
+    expect(large.groups.map(({ name }: { name: string }) => name)).toEqual(
+      expect.arrayContaining(["world", "cities", "delay-space"]),
+    );
+    for (const { policies } of large.groups) {
+      expect(policies[0]).toMatchObject({
+        policy: "nearest",
+        cpuMsPerDecision: { mean: expect.any(Number) },
+      });
+      expect(policies[0].cpuMsPerDecision.mean).toBeGreaterThan(0);
+      expect(policies[0].foundPct.mean).toBeLessThanOrEqual(100);
+    }
+  });
+
   it("puts the paper's own numbers beside ours", () => {
     const { thresholds, download } = JSON.parse(ended.out);
 

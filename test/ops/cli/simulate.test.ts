@@ -23,14 +23,17 @@ describe("nearcrawl simulate delegation", () => {
 
     expect(code).toBe(0);
     expect(JSON.parse(out)).toEqual({
+      tuning: "unknown",
       policy: "exhaustive",
       crawlers: 3,
       targets: 6,
       optimalPct: 100,
+      within2msPct: 100,
       within5msPct: 100,
       meanExcessMs: 0,
       p95ExcessMs: 0,
       probesPerUrl: 3,
+      p95ProbesPerUrl: 3,
       probesPerUrlLast50: 3,
     });
   });
@@ -80,12 +83,55 @@ describe("nearcrawl simulate delegation", () => {
     ]);
   });
 
-  it("wants a fixture or a world, not both and not neither", async () => {
+  it("takes instances by name, the name's seed before --seed, and says what policies were tuned on", async () => {
+    const given = ["--sites", "40", "--policy", "nearest", "--seed", "9"];
+
+    const [table, named, seeded] = await Promise.all([
+      simulate("--instance", "cities:5:7", "world:5:7", ...given),
+      simulate("--instance", "cities:5:7", "cities:5", ...given, "--json"),
+      simulate("--instance", "cities:5:9", ...given, "--json"),
+    ]);
+
+    expect(table.code).toBe(0);
+    expect(table.out).toContain("cities:5:7: 5 crawlers, 40 targets; not tuned on\n");
+    expect(table.out).toContain("world:5:7: 5 crawlers, 40 targets; tuned on its kind\n");
+    const [seven, nine] = JSON.parse(named.out);
+    expect(seven).toMatchObject({ instance: "cities:5:7", tuning: "none", crawlers: 5, targets: 40 });
+    expect({ ...nine, instance: undefined }).toEqual(JSON.parse(seeded.out));
+    expect(seven.meanExcessMs).not.toBe(nine.meanExcessMs);
+  });
+
+  it("gives the same for --instance world as for --world", async () => {
+    const given = ["--sites", "40", "--policy", "nearest", "--json"];
+
+    const byName = await simulate("--instance", "world:5:7", ...given);
+    const byOption = await simulate("--world", "--crawlers", "5", "--seed", "7", ...given);
+
+    expect(byName.out).toBe(byOption.out);
+  });
+
+  it("refuses an instance that is none, or whose measured matrix is not there, with exit code 2", async () => {
+    const before = process.env.NEARCRAWL_DATA;
+    process.env.NEARCRAWL_DATA = folder;
+    const none = await simulate("--instance", "towns:5:7", "--policy", "nearest");
+    const absent = await simulate("--instance", "planetlab-9:5:7", "--policy", "nearest");
+    if (before === undefined) delete process.env.NEARCRAWL_DATA;
+    else process.env.NEARCRAWL_DATA = before;
+
+    expect([none.code, absent.code]).toEqual([2, 2]);
+    expect(none.err).toContain('"towns" is no family of instances: world, cities');
+    expect(absent.err).toMatch(
+      /planetlab-9:5:7": PlanetLabData_9\.gz is not in .*latency \(NEARCRAWL_DATA\)/,
+    );
+  });
+
+  it("wants a fixture, a world or an instance, not two and not none", async () => {
     const neither = await simulate("--policy", "nearest");
     const both = await simulate("--world", "--fixture", fixture, "--policy", "nearest");
 
     expect([neither.code, both.code]).toEqual([2, 2]);
-    expect(neither.err).toContain("--fixture <file> or --world is needed");
+    expect(neither.err).toContain("--fixture <file>, --world or --instance <name> is needed");
+    expect(both.err).toContain("--fixture and --world exclude each other");
   });
 
   it("refuses a policy, a seed or a λ that is none, with exit code 2", async () => {

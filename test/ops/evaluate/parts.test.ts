@@ -2,6 +2,7 @@ import { describe, expect, it } from "vitest";
 import { withSections } from "#ops/cli/commands/evaluate";
 import { fullPlan } from "#ops/evaluate/figure";
 import { type DownloadGroup, ratiosOf, subFleet } from "#ops/evaluate/figures/download-time";
+import { nearTargets } from "#ops/evaluate/figures/large-fleet";
 import { linearTrend } from "#ops/evaluate/figures/learning";
 import { drawBars } from "#ops/evaluate/pictures/bar-picture";
 import { axisFor, placeOn } from "#ops/evaluate/pictures/document";
@@ -99,7 +100,11 @@ describe("the numbers behind the figures", () => {
       serverMs: 10,
       bytesMs: 10,
     });
-    const group: DownloadGroup = { name: "", rows: [row("random", 90), row("exhaustive", 20)] };
+    const group: DownloadGroup = {
+      name: "",
+      tuning: "unknown",
+      rows: [row("random", 90), row("exhaustive", 20)],
+    };
 
     const ratios = ratiosOf(group);
 
@@ -128,10 +133,24 @@ describe("the numbers behind the figures", () => {
     expect(subFleet(world, 8, 7)).toBe(world);
   });
 
+  it("targets that a crawler is within 2 ms of are counted, and those that got one", () => {
+    const first = { bestRttsMs: [1, 2, 2.1, 0.5], rttsMs: [1, 2.5, 2.1, 1.9] };
+    const noneNear = { bestRttsMs: [3, 4], rttsMs: [3, 9] };
+
+    expect(nearTargets([first])).toMatchObject({ coverablePct: { mean: 75 }, foundPct: { mean: 66.6667 } });
+    expect(nearTargets([first, noneNear])).toMatchObject({
+      coverablePct: { mean: 37.5, least: 0, most: 75 },
+      foundPct: { mean: 66.6667 },
+    });
+    expect(nearTargets([noneNear]).foundPct).toEqual({ mean: 0, least: 0, most: 0 });
+  });
+
   it("the full plan has every fleet from 6 to 1,000 crawlers, and worlds from 1,000 to 100,000 sites", () => {
-    const { scale } = fullPlan;
+    const { scale, untuned, crawlers } = fullPlan;
 
     expect(new Set(scale.map(({ crawlers }) => crawlers))).toEqual(new Set([6, 12, 50, 200, 1000]));
     expect(new Set(scale.map(({ sites }) => sites))).toEqual(new Set([1000, 10_000, 100_000]));
+    expect(untuned.map((step) => step.crawlers)).toEqual([12, 50, 200, 1300]);
+    expect(crawlers.large).toBe(1300);
   });
 });

@@ -51,7 +51,12 @@ describe("policies over several seeds", () => {
   it("run in other orders where the targets are given", () => {
     const instance = worldInstance(generateWorld({ ...size, seed: 4 }));
 
-    const [, nearest] = repeatPolicies({ source: fixedSource(instance), variants, seeds, noise: noNoise });
+    const [, nearest] = repeatPolicies({
+      source: fixedSource(instance, "unknown"),
+      variants,
+      seeds,
+      noise: noNoise,
+    });
 
     const orders = new Set(nearest!.results.map((result) => result.arrival.join()));
     expect(orders.size).toBe(4);

@@ -1,0 +1,17 @@
+/** The folder of measured data that is kept beside the project, never in it: NEARCRAWL_DATA, by default ../shared/data. */
+import { existsSync } from "node:fs";
+import { dirname, join, resolve } from "node:path";
+
+export interface SharedFile {
+  readonly path: string;
+  readonly isThere: boolean;
+  /** For people: what is not where. */
+  readonly absence: string;
+}
+
+/** `file` with slashes, from that folder. */
+export function sharedFile(file: string, env: NodeJS.ProcessEnv = process.env): SharedFile {
+  const path = join(resolve(env.NEARCRAWL_DATA || "../shared/data"), file);
+  const name = path.slice(dirname(path).length + 1);
+  return { path, isThere: existsSync(path), absence: `${name} is not in ${dirname(path)} (NEARCRAWL_DATA)` };
+}
