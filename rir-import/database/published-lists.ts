@@ -13,6 +13,7 @@ import { listsInForceSql, readRangesOf } from "#coordinator/subnets/published-re
 import { rangeAt } from "#coordinator/subnets/range-columns";
 import { formatRange } from "#core/ip/range";
 import { writeCopy } from "#db/copy";
+import { keptDays } from "../formats/published.ts";
 
 /** Lists of so many whole imports are kept, the one in force among them. */
 const importsKept = 8;
@@ -21,8 +22,6 @@ const importsKept = 8;
 export const mostMovedShare = 0.3;
 /** Of fewer ranges a third is nothing much. */
 const fewestRanges = 20;
-/** What is in force is too old to go on in place of a list that is newer by more than this: a quarter. */
-export const keptDays = 92;
 
 const samplesShown = 5;
 const geofeedsShown = 20;

@@ -1,5 +1,6 @@
 /** `rir sources`: what would be fetched from where, and how old our copies are. */
 import type { Registry } from "#coordinator/subnets/subnet";
+import { isPublishedFormat } from "../formats/published.ts";
 import { type CachedFile, isInPlace, readManifest } from "./cache-manifest.ts";
 import type { DownloadKind, DownloadSource, SourceAccess } from "./download-source.ts";
 
@@ -19,7 +20,7 @@ export type CopyState =
 
 export interface SourceRow {
   readonly name: string;
-  readonly registry: Registry;
+  readonly registry: Registry | null;
   readonly kind: DownloadKind;
   readonly access: SourceAccess;
   readonly url: string | null;
@@ -114,9 +115,9 @@ function copyState(
   return isOld ? "old at its source" : "fresh";
 }
 
-/** IANA's files may be years old and still the newest: there only our asking can be overdue. */
+/** IANA's files and clouds' lists may be years old and still the newest: there only our asking can be overdue. */
 function publishedDaily(kind: DownloadKind): boolean {
-  return kind !== "iana-registry" && kind !== "rdap-bootstrap";
+  return !isPublishedFormat(kind) && kind !== "iana-registry" && kind !== "rdap-bootstrap";
 }
 
 function daysSince(time: string | null, now: Date): number | null {

@@ -117,6 +117,47 @@ export function geofeedUrlIn(value: string): string | null {
   return `https://${host}${pathname}${search}`;
 }
 
+/**
+ * Finds geofeeds' URLs in a registry's file while it passes by, whatever its format: to know what to fetch. Which ranges
+ * they may speak of is read when the file is imported.
+ */
+export class GeofeedFinder {
+  readonly urls = new Set<string>();
+  readonly #mostUrls: number;
+  /** The beginning of a line whose end has not come. */
+  #carry: Buffer = Buffer.alloc(0);
+
+  constructor(mostUrls: number) {
+    this.#mostUrls = mostUrls;
+  }
+
+  push(chunk: Buffer): void {
+    const bytes = this.#carry.length > 0 ? Buffer.concat([this.#carry, chunk]) : chunk;
+    const end = bytes.lastIndexOf(lineFeed) + 1;
+    this.#find(bytes.subarray(0, end));
+    this.#carry = Buffer.from(bytes.subarray(Math.max(end, bytes.length - mostCarried)));
+  }
+
+  end(): void {
+    this.#find(this.#carry);
+  }
+
+  #find(bytes: Buffer): void {
+    for (let at = bytes.indexOf(sought); at >= 0; at = bytes.indexOf(sought, at + sought.length)) {
+      if (this.urls.size >= this.#mostUrls) return;
+      const line = bytes.toString("latin1", Math.max(0, at - 1), at + maxUrlLength + 40);
+      const [, named] = /^geofeed:?[ \t]+(https:\/\/[^\s<>"]+)/i.exec(line) ?? [];
+      const url = named === undefined ? null : geofeedUrlIn(named);
+      if (url !== null) this.urls.add(url);
+    }
+  }
+}
+
+const lineFeed = 0x0a;
+const mostCarried = 4096;
+/** Without its first letter, which may be a capital. */
+const sought = Buffer.from("eofeed");
+
 /** The file in the cache of the geofeed at a URL: by its name it is known which objects have to name it. */
 export function geofeedFileOf(url: string): string {
   return `geofeed-${createHash("sha256").update(url).digest("hex").slice(0, 32)}.csv`;

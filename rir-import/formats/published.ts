@@ -11,6 +11,9 @@ import { readRegistryRange } from "./registry-range.ts";
 /** A larger list is refused unread: the largest in use has some 5 MB. */
 export const mostListBytes = 16 * 2 ** 20;
 
+/** A list that nobody could confirm for longer counts no more, and gives way to a newer one whatever that moves. */
+export const keptDays = 92;
+
 /** More ranges of one list are left out. */
 export const mostListRanges = 500_000;
 
