@@ -7,15 +7,20 @@
  */
 import { utimesSync } from "node:fs";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { CoordinatorState } from "#coordinator/delegation/state";
+import type { FrontierStore } from "#coordinator/frontier/frontier";
+import { followRegistry } from "#coordinator/load-state";
 import { publishedOf } from "#coordinator/subnets/published-reads";
 import { createSubnetStore } from "#coordinator/subnets/subnet-store";
 import { formatRange, type IpRange, parseRange } from "#core/ip/range";
+import { silentLog } from "#core/log";
 import type { Database } from "#db/server-database";
 import { applyImport } from "#rir-import/apply";
 import { geofeedFileOf } from "#rir-import/formats/geofeed";
 import { planImport } from "#rir-import/plan";
 import { rollbackImport, rollForward } from "#rir-import/rollback";
 import { testDatabase } from "../support/database.ts";
+import { until } from "../support/until.ts";
 import { type SourceFolder, sourceFolder } from "./source-folder.ts";
 
 const feedA = "https://a.example/geofeed.csv";
@@ -184,6 +189,41 @@ describe("what is imported", () => {
     expect(applied).toMatchObject({ isNew: true, plan: { published: { removed: 2, changedLists: 1 } } });
     expect((await createSubnetStore(database.pool).readPublished()).count).toBe(0);
   });
+});
+
+it("a running coordinator places subnets by it as soon as it is imported, and no more once it is rolled back", async () => {
+  await applyImport(database, [dump()]);
+  const state = new CoordinatorState();
+  const following = await followRegistry({
+    subnets: createSubnetStore(database.pool),
+    ensureRoots: async () => false,
+    frontier: { reassignSubnets: async () => 0 } as unknown as FrontierStore,
+    state,
+    log: silentLog,
+  });
+  const placement = (address: string) => state.placementOf(state.subnetOf(address)!);
+  try {
+    await until(() => state.subnetOf("193.0.0.1") !== null);
+    expect(placement("193.0.0.1")).not.toHaveProperty("published");
+
+    await applyImport(database, [
+      dump(),
+      feed(feedA, "193.0.0.0/21,NL,NL-NH,Amsterdam,\n"),
+      folder.write("aws.json", aws({ "193.0.0.0/16": "eu-central-1", "193.0.8.0/22": "GLOBAL" })),
+    ]);
+    await until(() => placement("193.0.0.1")?.published !== undefined);
+    expect(placement("193.0.0.1")?.published).toEqual([
+      { source: "aws", place: "aws eu-central-1" },
+      { source: `geofeed ${feedA}`, place: "NL-NH Amsterdam" },
+    ]);
+    expect(placement("193.0.8.1")).not.toHaveProperty("published");
+    expect(placement("45.10.0.1")).not.toHaveProperty("published");
+
+    await rollbackImport(database);
+    await until(() => placement("193.0.0.1")?.published === undefined);
+  } finally {
+    await following.stop();
+  }
 });
 
 describe("a plan", () => {
