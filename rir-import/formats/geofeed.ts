@@ -143,11 +143,9 @@ export class GeofeedFinder {
   }
 
   #find(bytes: Buffer): void {
-    for (let at = bytes.indexOf(sought); at >= 0; at = bytes.indexOf(sought, at + sought.length)) {
+    for (let at = bytes.indexOf(geofeedWord); at >= 0; at = bytes.indexOf(geofeedWord, at + 1)) {
       if (this.urls.size >= this.#mostUrls) return;
-      const line = bytes.toString("latin1", Math.max(0, at - 1), at + maxUrlLength + 40);
-      const [, named] = /^geofeed:?[ \t]+(https:\/\/[^\s<>"]+)/i.exec(line) ?? [];
-      const url = named === undefined ? null : geofeedUrlIn(named);
+      const url = geofeedUrlBehind(bytes.toString("latin1", at, at + geofeedBytes));
       if (url !== null) this.urls.add(url);
     }
   }
@@ -155,8 +153,17 @@ export class GeofeedFinder {
 
 const lineFeed = 0x0a;
 const mostCarried = 4096;
-/** Without its first letter, which may be a capital. */
-const sought = Buffer.from("eofeed");
+
+/** `geofeed` without its first letter, which may be a capital. */
+export const geofeedWord = Buffer.from("eofeed");
+/** So much from the word on is enough to read its URL. */
+export const geofeedBytes = maxUrlLength + 40;
+
+/** The URL of a geofeed in what begins with `geofeedWord`: up to the end of the line, or of the XML element. */
+export function geofeedUrlBehind(text: string): string | null {
+  const [, named] = /^eofeed:?[ \t]+(https:\/\/[^\s<>"]+)/i.exec(text) ?? [];
+  return named === undefined ? null : geofeedUrlIn(named);
+}
 
 /** The file in the cache of the geofeed at a URL: by its name it is known which objects have to name it. */
 export function geofeedFileOf(url: string): string {

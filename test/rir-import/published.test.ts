@@ -173,6 +173,49 @@ describe("what is imported", () => {
     expect(await said("45.10.0.0/24")).toEqual([]);
   });
 
+  it("is named in ARIN's comments, too, in XML and in text, and for no other net than the one that names it", async () => {
+    const net = (handle: string, blocks: readonly (readonly [string, string])[], comment = "") =>
+      `<net><handle>${handle}</handle><name>${handle}</name>${comment}<netBlocks>${blocks
+        .map(
+          ([first, last]) =>
+            `<netBlock><endAddress>${last}</endAddress><startAddress>${first}</startAddress><type>S</type></netBlock>`,
+        )
+        .join("")}</netBlocks><orgHandle>EX</orgHandle></net>\n`;
+    const lines = (...texts: readonly string[]) =>
+      `<comment>${texts.map((text, at) => `<line number="${at}">${text}</line>`).join("")}</comment>`;
+    const xml = `<bulkwhois xmlns="http://www.arin.net/bulkwhois/core/v1">
+${net("NET-1", [["050.000.000.000", "050.000.000.255"]], lines("Call us", `Geofeed ${feedA}`))}
+${net("NET-2", [["050.000.001.000", "050.000.001.255"]])}
+${net(
+  "NET-3",
+  [
+    ["050.000.002.000", "050.000.002.255"],
+    ["050.000.004.000", "050.000.004.255"],
+  ],
+  lines(`Geofeed ${feedA}`),
+)}
+${net("NET-4", [["050.000.003.000", "050.000.003.255"]], lines("<![CDATA[irregular]]>"))}
+</bulkwhois>`;
+    const text = `NetHandle: NET-5\nNetRange: 50.0.5.0 - 50.0.5.255\nNetName: EX\nNetType: assignment\nOrgID: EX\nComment: geofeed ${feedA}\n\n`;
+    await applyImport(database, [
+      folder.write("arin_db.xml", xml),
+      folder.write("arin_db.txt", text),
+      feed(feedA, Array.from({ length: 6 }, (_, at) => `50.0.${at}.0/24,US,,Place ${at},\n`).join("")),
+    ]);
+
+    const named = (await Promise.all([0, 1, 2, 3, 4, 5].map((at) => said(`50.0.${at}.0/24`)))).map((words) =>
+      words.map((word) => word.replace(/^.*(Place \d).*within /, "$1 ")),
+    );
+    expect(named).toEqual([
+      ["Place 0 50.0.0.0/24"],
+      [],
+      ["Place 2 50.0.2.0/24"],
+      [],
+      ["Place 4 50.0.4.0/24"],
+      ["Place 5 50.0.5.0/24"],
+    ]);
+  });
+
   it("stops where a cloud's list is damaged, or there are two; the tree stays", async () => {
     const file = folder.write("aws.json", aws({ "45.10.0.0/24": "eu-central-1" }).slice(0, -20));
     await expect(applyImport(database, [dump(), file])).rejects.toThrow(/aws\.json: not JSON/);
