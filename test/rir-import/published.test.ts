@@ -246,7 +246,7 @@ it("a running coordinator places subnets by it as soon as it is imported, and no
   });
   const placement = (address: string) => state.placementOf(state.subnetOf(address)!);
   try {
-    await until(() => state.subnetOf("193.0.0.1") !== null);
+    await until(() => state.subnetOf("193.0.0.1") !== null, 10_000);
     expect(placement("193.0.0.1")).not.toHaveProperty("published");
 
     await applyImport(database, [
@@ -254,7 +254,7 @@ it("a running coordinator places subnets by it as soon as it is imported, and no
       feed(feedA, "193.0.0.0/21,NL,NL-NH,Amsterdam,\n"),
       folder.write("aws.json", aws({ "193.0.0.0/16": "eu-central-1", "193.0.8.0/22": "GLOBAL" })),
     ]);
-    await until(() => placement("193.0.0.1")?.published !== undefined);
+    await until(() => placement("193.0.0.1")?.published !== undefined, 10_000);
     expect(placement("193.0.0.1")?.published).toEqual([
       { source: "aws", place: "aws eu-central-1" },
       { source: `geofeed ${feedA}`, place: "NL-NH Amsterdam" },
@@ -263,7 +263,7 @@ it("a running coordinator places subnets by it as soon as it is imported, and no
     expect(placement("45.10.0.1")).not.toHaveProperty("published");
 
     await rollbackImport(database);
-    await until(() => placement("193.0.0.1")?.published === undefined);
+    await until(() => placement("193.0.0.1")?.published === undefined, 10_000);
   } finally {
     await following.stop();
   }
