@@ -1,7 +1,7 @@
 /** `rir sources`: what would be fetched from where, and how old our copies are. */
 import type { Registry } from "#coordinator/subnets/subnet";
 import { isPublishedFormat } from "../formats/published.ts";
-import { type CachedFile, isInPlace, readManifest } from "./cache-manifest.ts";
+import { type CachedFile, geofeedFolder, isInPlace, isTooOld, readManifest } from "./cache-manifest.ts";
 import type { DownloadKind, DownloadSource, SourceAccess } from "./download-source.ts";
 
 /**
@@ -62,6 +62,23 @@ export async function sourceRows(
     .filter(([name]) => !known.has(name))
     .map(([name, entry]) => unlistedRow(name, entry, now));
   return [...(await Promise.all(listed)), ...others];
+}
+
+/** The geofeeds that registry objects name, as the cache has them. */
+export interface GeofeedCopies {
+  readonly files: number;
+  readonly bytes: number;
+  /** Nobody could confirm them for a quarter: they are imported no more. */
+  readonly tooOld: number;
+}
+
+export async function geofeedCopies(cacheFolder: string, now: Date): Promise<GeofeedCopies> {
+  const entries = Object.values(await readManifest(geofeedFolder(cacheFolder)));
+  return {
+    files: entries.length,
+    bytes: entries.reduce((sum, { bytes }) => sum + bytes, 0),
+    tooOld: entries.filter((entry) => isTooOld(entry, now)).length,
+  };
 }
 
 function namedFacts({ name, registry, kind, access, url, mirrors, file }: DownloadSource) {

@@ -3,7 +3,7 @@ import { Command } from "commander";
 import { softwareVersion } from "#protocol/software-version";
 import { systemClock } from "#rir-import/download/clock";
 import { type FetchProgress, type FetchResult, fetchSources } from "#rir-import/download/fetch-sources";
-import { quarterDays, type SourceRow } from "#rir-import/download/source-status";
+import { type GeofeedCopies, quarterDays, type SourceRow } from "#rir-import/download/source-status";
 import { exitCodes } from "../exit-codes.ts";
 import { type Column, formatTable, ProgressLine, printable, printJson } from "../output.ts";
 import {
@@ -111,7 +111,11 @@ function report(options: Options, cacheFolder: string, results: readonly FetchRe
 const left = (title: string): Column => ({ title });
 const right = (title: string): Column => ({ title, align: "right" });
 
-export function sourcesText(cacheFolder: string, rows: readonly SourceRow[]): string {
+export function sourcesText(
+  cacheFolder: string,
+  rows: readonly SourceRow[],
+  geofeeds: GeofeedCopies,
+): string {
   const table = formatTable(
     [
       left("source"),
@@ -141,7 +145,19 @@ export function sourcesText(cacheFolder: string, rows: readonly SourceRow[]): st
     (row) => `${row.name}: ${row.access.type === "on-request" ? row.access.how : ""}`,
   );
   const bytes = rows.reduce((sum, row) => sum + (row.bytes ?? 0), 0);
-  return [`kept in ${cacheFolder}: ${bytesText(bytes)}`, table, ...lines, ...whatToDo(rows)].join("\n\n");
+  return [
+    `kept in ${cacheFolder}: ${bytesText(bytes)}`,
+    table,
+    ...geofeedsText(geofeeds),
+    ...lines,
+    ...whatToDo(rows),
+  ].join("\n\n");
+}
+
+function geofeedsText({ files, bytes, tooOld }: GeofeedCopies): readonly string[] {
+  if (files === 0) return [];
+  const old = tooOld === 0 ? "" : `; ${tooOld} of them not confirmed for a quarter, and imported no more`;
+  return [`geofeeds that registry objects name: ${files} files, ${bytesText(bytes)}${old}`];
 }
 
 function whatToDo(rows: readonly SourceRow[]): readonly string[] {

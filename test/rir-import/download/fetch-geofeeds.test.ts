@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { gzipSync } from "node:zlib";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { cachedSourceFiles } from "#rir-import/download/cache-manifest";
+import { geofeedCopies } from "#rir-import/download/source-status";
 import { GeofeedFinder, geofeedFileOf } from "#rir-import/formats/geofeed";
 import { type CacheFolder, cacheFolder, fetchFrom, manualClock } from "./fetching.ts";
 import {
@@ -85,6 +86,9 @@ describe("what registry objects name", () => {
 
     expect(await files("2026-06-02")).toEqual([join(cache.path, "ripe.db.gz"), fileOf("/a.csv")]);
     expect(await files("2026-06-03")).toEqual([join(cache.path, "ripe.db.gz")]);
+    const copies = async (day: string) => await geofeedCopies(cache.path, new Date(day));
+    expect(await copies("2026-06-02")).toEqual({ files: 1, bytes: 18, tooOld: 0 });
+    expect(await copies("2026-06-03")).toMatchObject({ tooOld: 1 });
   });
 
   it("stays as it was when it fails, and goes when no object names it any more", async () => {
@@ -162,7 +166,9 @@ describe("a hostile geofeed", () => {
     const [result] = await fetchAll();
     const { reason } = result as { reason: string };
 
-    expect(reason).toContain("/private.csv: 10.0.0.1 is 10.0.0.0/8 private use (RFC 1918), which is not asked");
+    expect(reason).toContain(
+      "/private.csv: 10.0.0.1 is 10.0.0.0/8 private use (RFC 1918), which is not asked",
+    );
     expect(reason).toContain("/metadata.csv: 169.254.169.254 is 169.254.0.0/16 link-local");
     expect(reason).toContain("/mapped.csv: [::ffff:c0a8:1] is 192.168.0.0/16 private use");
     expect(reason).toContain("/http.csv: redirected from https to http");
