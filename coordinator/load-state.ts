@@ -110,7 +110,8 @@ async function swapTree(ports: RegistryPorts): Promise<void> {
   try {
     await ports.ensureRoots();
     const { subnets, movedHosts } = await refreshTree(ports);
-    ports.log.info({ subnets, movedHosts }, "registry changed, new tree in place");
+    const { publishedRanges } = ports.state;
+    ports.log.info({ subnets, movedHosts, publishedRanges }, "registry changed, new tree in place");
   } catch (error) {
     const what = "registry changed, but the new tree could not be built; the old one serves on";
     ports.log.error({ error }, what);
