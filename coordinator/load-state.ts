@@ -110,7 +110,8 @@ async function swapTree(ports: RegistryPorts): Promise<void> {
   try {
     await ports.ensureRoots();
     const { subnets, movedHosts } = await refreshTree(ports);
-    ports.log.info({ subnets, movedHosts }, "registry changed, new tree in place");
+    const { publishedRanges } = ports.state;
+    ports.log.info({ subnets, movedHosts, publishedRanges }, "registry changed, new tree in place");
   } catch (error) {
     const what = "registry changed, but the new tree could not be built; the old one serves on";
     ports.log.error({ error }, what);
@@ -137,7 +138,7 @@ export async function readState(
 // hosts whose addresses now lie in other subnets are told so. Delegations of subnets that did not change go on.
 
 interface RefreshTreePorts {
-  readonly subnets: Pick<SubnetStore, "registryInForce" | "readRows">;
+  readonly subnets: Pick<SubnetStore, "registryInForce" | "readRows" | "readPublished">;
   readonly frontier: Pick<FrontierStore, "reassignSubnets">;
   readonly state: CoordinatorState;
   /** Where trees are kept between two starts; without it every tree is built from the rows. */
@@ -149,6 +150,7 @@ type LoadTreePorts = Omit<RefreshTreePorts, "frontier">;
 /** Sets the tree of the registry in force, from the snapshot where there is one; returns how many subnets it has. */
 async function loadTree(ports: LoadTreePorts): Promise<number> {
   const { tree, registry } = (await keptTree(ports)) ?? (await builtTree(ports));
+  ports.state.setPublished(await ports.subnets.readPublished());
   ports.state.setTree(tree, registry?.generation ?? null);
   return tree.size;
 }

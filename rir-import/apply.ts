@@ -4,6 +4,7 @@
  * clears away what was left.
  */
 import type { PoolClient } from "pg";
+import type { PublishedRanges } from "#coordinator/subnets/published-ranges";
 import type { Database } from "#db/server-database";
 import { readState, requireSubnets } from "./check.ts";
 import {
@@ -17,6 +18,7 @@ import {
   putInForce,
 } from "./database/generations.ts";
 import { inTransaction, withImportLock } from "./database/import-lock.ts";
+import { type AcceptedMoves, type PublishedDifference, writePublished } from "./database/published-lists.ts";
 import { requireMeant } from "./database/subnets-in-use.ts";
 import type { TreeDifference } from "./database/tree-difference.ts";
 import { writeDifference } from "./database/write-difference.ts";
@@ -57,6 +59,8 @@ export interface ApplyOptions {
   readonly planned?: string;
   /** So many subnets in use are meant to go; needed where they are more than a few. */
   readonly removeInUse?: number | null;
+  /** Sources whose published places may move however much. */
+  readonly yesMoved?: AcceptedMoves;
 }
 
 /**
@@ -76,17 +80,19 @@ export async function applyImport(
     await restoreIndexes(client);
     const inForce = await currentGeneration(client);
     if (options.planned) requirePlannedGeneration(options.planned, inForce);
-    const { files, state } = await readState(paths, onProgress);
+    const { files, state, published } = await readState(paths, onProgress);
     requireSubnets(files, state);
     if (options.planned) requirePlannedFiles(options.planned, inForce, files);
     lap();
-    const { plan, difference } = await compareState({ client, files, state, onProgress });
+    const yesMoved = options.yesMoved ?? [];
+    const compared = await compareState({ client, files, state, published, yesMoved, onProgress });
+    const { plan } = compared;
     lap();
     const current = plan.generation;
     requireMeant(plan.inUse, options.removeInUse ?? null);
     const isNew = current === null || !changesNothing(plan) || !(await isMadeFrom(client, current, files));
     const generation = isNew
-      ? await writeGeneration({ database, client, plan, state, difference, onProgress })
+      ? await writeGeneration({ database, client, ...compared, state, published, onProgress })
       : current;
     lap();
     return { plan, generation, isNew, cleared, seconds: secondsBetween(times) };
@@ -99,6 +105,8 @@ interface GenerationWork {
   readonly plan: ImportPlan;
   readonly state: RegistryState;
   readonly difference: TreeDifference;
+  readonly published: PublishedRanges;
+  readonly publishedDifference: PublishedDifference;
   readonly onProgress: OnProgress;
 }
 
@@ -115,7 +123,7 @@ async function writeGeneration(work: GenerationWork): Promise<number> {
     throw error;
   }
   await restoreIndexes(client);
-  await client.query("analyze subnet, holder");
+  await client.query("analyze subnet, holder, published_range, published_list");
   return generation;
 }
 
@@ -130,12 +138,17 @@ async function writeAll(work: GenerationWork, generation: number): Promise<void>
     difference,
     onRows: (done, total) => onProgress({ phase: "write", done, total, file: "", records }),
   });
+  await writePublished(client, generation, {
+    published: work.published,
+    difference: work.publishedDifference,
+  });
   await putInForce(client, generation, {
     state: plan.state,
     registries: plan.registries.flatMap(({ after }) => after ?? []),
     changes: plan.changes,
     holders: withoutSamples(plan.holders),
     delegations: withoutSamples(plan.delegations),
+    published: withoutSamples(plan.published),
   });
   await notifyRegistryChange(client, work.database.schema, generation);
 }

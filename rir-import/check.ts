@@ -1,15 +1,19 @@
 /** Reads sources into the state they describe, without a database: what check, plan and apply start with. */
+import type { PublishedRanges } from "#coordinator/subnets/published-ranges";
 import { SourceFileError } from "#core/errors";
 import type { OnProgress } from "./progress.ts";
 import type { FileReport } from "./read/file-report.ts";
 import { listSourceFiles } from "./read/open-source.ts";
 import { readInThreads } from "./read/read-in-threads.ts";
+import { readPublished, withoutPublished } from "./read/read-published.ts";
 import type { RegistryState, StateSummary } from "./tree/registry-state.ts";
 import { buildState } from "./tree/to-subnets.ts";
 
 export interface SourceCheck {
   readonly files: readonly FileReport[];
   readonly state: StateSummary;
+  /** Ranges that networks publish places of. */
+  readonly publishedRanges: number;
   readonly seconds: number;
 }
 
@@ -19,16 +23,21 @@ export async function checkSources(
   onProgress: OnProgress = () => {},
 ): Promise<SourceCheck> {
   const startedAt = performance.now();
-  const { files, state } = await readState(paths, onProgress);
-  return { files, state: state.summary, seconds: (performance.now() - startedAt) / 1000 };
+  const { files, state, published } = await readState(paths, onProgress);
+  const seconds = (performance.now() - startedAt) / 1000;
+  return { files, state: state.summary, publishedRanges: published.count, seconds };
 }
 
-export async function readState(
-  paths: readonly string[],
-  onProgress: OnProgress,
-): Promise<{ readonly files: readonly FileReport[]; readonly state: RegistryState }> {
+export interface ReadSources {
+  readonly files: readonly FileReport[];
+  readonly state: RegistryState;
+  readonly published: PublishedRanges;
+}
+
+export async function readState(paths: readonly string[], onProgress: OnProgress): Promise<ReadSources> {
   let records = 0;
-  const read = await readInThreads(await listSourceFiles(paths), (progress) => {
+  const { registryFiles, publishedFiles } = await withoutPublished(await listSourceFiles(paths));
+  const read = await readInThreads(registryFiles, (progress) => {
     records = progress.records;
     const { file, bytesDone, bytesTotal } = progress;
     onProgress({ phase: "read", done: bytesDone, total: bytesTotal, file, records });
@@ -36,7 +45,9 @@ export async function readState(
   onProgress({ phase: "nest", done: 0, total: 1, file: "", records });
   const state = buildState(read.store);
   onProgress({ phase: "nest", done: 1, total: 1, file: "", records });
-  return { files: withSharedRegistryWarnings(read.reports), state };
+  const published = await readPublished(publishedFiles, read.store.geofeeds);
+  const files = [...withSharedRegistryWarnings(read.reports), ...published.reports];
+  return { files, state, published: published.ranges };
 }
 
 /** Stops an import that would leave an empty tree. */

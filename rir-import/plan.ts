@@ -2,6 +2,7 @@
 
 import { createHash } from "node:crypto";
 import type { PoolClient } from "pg";
+import type { PublishedRanges } from "#coordinator/subnets/published-ranges";
 import { compareSpecificity, rangeAt } from "#coordinator/subnets/range-columns";
 import { UsageError } from "#core/errors";
 import { formatRange, type IpRange } from "#core/ip/range";
@@ -11,6 +12,12 @@ import { breakDown, type ChangeBreakdown } from "./database/change-breakdown.ts"
 import { readCurrentHolders, readCurrentTree } from "./database/current-tree.ts";
 import { type Difference, differencesOf, sampleDifferences } from "./database/differences.ts";
 import { currentGeneration } from "./database/generations.ts";
+import {
+  type AcceptedMoves,
+  comparePublished,
+  type PublishedDifference,
+  type PublishedPlan,
+} from "./database/published-lists.ts";
 import { readSubnetsInUse, type SubnetsInUse } from "./database/subnets-in-use.ts";
 import {
   type ChangeCounts,
@@ -21,9 +28,9 @@ import {
   type HolderChanges,
   type TreeDifference,
 } from "./database/tree-difference.ts";
-import { HoldingRanges } from "./look-up-in-files.ts";
 import type { OnProgress } from "./progress.ts";
 import type { FileReport } from "./read/file-report.ts";
+import { HoldingRanges } from "./tree/holding-ranges.ts";
 import type { RegistryState, StateSummary } from "./tree/registry-state.ts";
 
 export interface ImportPlan extends ChangeBreakdown {
@@ -39,9 +46,13 @@ export interface ImportPlan extends ChangeBreakdown {
   readonly delegations: DelegationChanges;
   /** How many go of those that are in use. */
   readonly inUse: SubnetsInUse;
+  /** What changes of where networks publish that their ranges lie. */
+  readonly published: PublishedPlan;
 }
 
 export interface PlanOptions {
+  /** Sources whose published places may move however much. */
+  readonly yesMoved?: AcceptedMoves;
   readonly onProgress?: OnProgress;
   /** Samples of each kind of change; 20 unless told. */
   readonly samples?: number;
@@ -64,7 +75,7 @@ export async function planImport(
   options: PlanOptions = {},
 ): Promise<ImportPlan> {
   const onProgress = options.onProgress ?? (() => {});
-  const { files, state } = await readState(paths, onProgress);
+  const { files, state, published } = await readState(paths, onProgress);
   requireSubnets(files, state);
   const client = await database.pool.connect();
   try {
@@ -73,6 +84,8 @@ export async function planImport(
       client,
       files,
       state,
+      published,
+      yesMoved: options.yesMoved ?? [],
       onProgress,
       samples: options.samples ?? defaultSamples,
     });
@@ -89,9 +102,15 @@ export async function compareState(work: {
   readonly client: PoolClient;
   readonly files: readonly FileReport[];
   readonly state: RegistryState;
+  readonly published: PublishedRanges;
+  readonly yesMoved: AcceptedMoves;
   readonly onProgress: OnProgress;
   readonly samples?: number;
-}): Promise<{ readonly plan: ImportPlan; readonly difference: TreeDifference }> {
+}): Promise<{
+  readonly plan: ImportPlan;
+  readonly difference: TreeDifference;
+  readonly publishedDifference: PublishedDifference;
+}> {
   const { client, files, state } = work;
   const limit = work.samples ?? defaultSamples;
   const records = files.reduce((total, { read }) => total + read, 0);
@@ -102,6 +121,7 @@ export async function compareState(work: {
   report("compare", 0, 1);
   const difference = compareTrees(state, tree, holders);
   const generation = await currentGeneration(client);
+  const publishedDifference = await comparePublished(client, work.published, work.yesMoved);
   const plan = {
     fingerprint: fingerprintOf(generation, files),
     generation,
@@ -112,16 +132,17 @@ export async function compareState(work: {
     holders: describeHolders(difference, (text) => state.texts.textAt(text), limit),
     delegations: await compareDelegations(client, difference, limit),
     inUse: await inUseOf(client, difference),
+    published: publishedDifference.plan,
     ...breakDown(state, { tree, difference, limit: Math.min(limit, mostLargest) }),
   };
   report("compare", 1, 1);
-  return { plan, difference };
+  return { plan, difference, publishedDifference };
 }
 
-/** True when the tree and its holders would stay exactly as they are. */
-export function changesNothing({ changes, holders }: ImportPlan): boolean {
+/** True when the tree, its holders and what is published would stay exactly as they are. */
+export function changesNothing({ changes, holders, published }: ImportPlan): boolean {
   const { added, returned, changed, moved, removed } = changes;
-  return added + returned + changed + moved + removed + holders.renamed === 0;
+  return added + returned + changed + moved + removed + holders.renamed + published.changedLists === 0;
 }
 
 // By which a plan is known again: the generation that it was compared with, and what the files held. An import that

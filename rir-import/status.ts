@@ -2,6 +2,7 @@
 import type { Database } from "#db/server-database";
 import type { RegistryCounts } from "./database/change-breakdown.ts";
 import { isImportRunning } from "./database/import-lock.ts";
+import { publishedFormats } from "./formats/published.ts";
 import { canRollForward } from "./rollback.ts";
 
 export interface SourceStatus {
@@ -56,8 +57,8 @@ export interface RegistryStatus extends RegistryOverview {
 
 const quarterDays = 92;
 const dayMs = 86_400_000;
-/** One answer of a registry is not its data; IANA's files may be years old and still the newest. */
-const timeless = new Set(["rdap", "iana-xml"]);
+/** One answer of a registry is not its data; IANA's files and published lists may be years old and still the newest. */
+const timeless: ReadonlySet<string> = new Set(["rdap", "iana-xml", "geofeeds", ...publishedFormats]);
 type DatabasePlace = Pick<Database, "pool" | "schema">;
 
 export async function registryStatus(database: Database, now: Date = new Date()): Promise<RegistryStatus> {

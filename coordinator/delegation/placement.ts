@@ -12,6 +12,7 @@ import type { SubnetId } from "#core/ids";
 import { type Ipv4Places, ipv4ParentOf, ipv4RangeAt } from "../subnets/ipv4-places.ts";
 import { type Ipv6Places, ipv6ParentOf, ipv6RangeAt } from "../subnets/ipv6-places.ts";
 import { extentIn, oddExtent, topBit } from "../subnets/place-index.ts";
+import { nothingPublished, type PublishedRanges } from "../subnets/published-ranges.ts";
 import { countryOf } from "../subnets/subnet.ts";
 import { noId } from "../subnets/subnet-rows.ts";
 import type { TreeColumns } from "../subnets/tree-columns.ts";
@@ -48,11 +49,13 @@ export interface PublishedPlace {
 export function placementOf(
   { columns }: { readonly columns: TreeColumns },
   subnetId: SubnetId,
+  published: PublishedRanges = nothingPublished,
 ): Placement | null {
   const place = columns.byId.firstRow(subnetId);
   if (place < 0) return null;
   const holderId = columns.holderIds[place] as number;
   const isIpv4 = place < columns.ipv6Base;
+  const places = published.count === 0 ? [] : publishedPlaces(columns, place, published);
   const above = isIpv4 ? aboveIpv4(columns, place) : aboveIpv6(columns, place - columns.ipv6Base);
   return {
     subnetKey: subnetId,
@@ -61,7 +64,20 @@ export function placementOf(
     widerKeys: above.widerKeys,
     country: countries[columns.labels[place] as number] ?? null,
     slash8Key: isIpv4 ? ipv4Slash8(columns, place) : ipv6Slash8(columns, place - columns.ipv6Base),
+    ...(places.length > 0 && { published: places }),
   };
+}
+
+/** Of those sources that name a single place. */
+function publishedPlaces(
+  { ipv4, ipv6, ipv6Base }: TreeColumns,
+  place: number,
+  published: PublishedRanges,
+): readonly PublishedPlace[] {
+  const range = place < ipv6Base ? ipv4RangeAt(ipv4, place) : ipv6RangeAt(ipv6, place - ipv6Base);
+  return published
+    .of(range)
+    .flatMap(({ list, place: where }) => (where === null ? [] : { source: list.source, place: where }));
 }
 
 /** By label, made once: a placement is asked for with every decision. */

@@ -7,6 +7,7 @@ import type { CrawlerId, SubnetId } from "#core/ids";
 import { parseAddress } from "#core/ip/address";
 import type { ProbeMethod } from "#protocol/messages";
 import type { CrawlerRecord, PeerRtt } from "../crawlers/crawler.ts";
+import { nothingPublished, type PublishedRanges } from "../subnets/published-ranges.ts";
 import { buildSubnetTree, type SubnetTree } from "../subnets/subnet-tree.ts";
 import type { Delegation, DelegationMove } from "./delegation.ts";
 import { DelegationTable } from "./delegation-table.ts";
@@ -23,6 +24,7 @@ export type StateWatcher = (changed: SubnetId | null) => void;
 export class CoordinatorState {
   #tree: SubnetTree = buildSubnetTree([]);
   #generation: number | null = null;
+  #published: PublishedRanges = nothingPublished;
   #knowledge = new DelegationKnowledge();
   readonly #learnedRtts = new Map<ProbeMethod, LearnedRtts>();
   #delegations = new DelegationTable();
@@ -76,6 +78,16 @@ export class CoordinatorState {
   /** The registry's generation that the tree was read from; a newer one may have begun meanwhile. */
   get generation(): number | null {
     return this.#generation;
+  }
+
+  /** What networks publish of where their ranges lie; to be set before the tree that placements are made in. */
+  setPublished(published: PublishedRanges): void {
+    this.#published = published;
+  }
+
+  /** How many ranges networks publish places of. */
+  get publishedRanges(): number {
+    return this.#published.count;
   }
 
   /** A new tree: everything that was learned is placed in it anew. */
@@ -152,7 +164,7 @@ export class CoordinatorState {
   }
 
   placementOf(subnetId: SubnetId): Placement | null {
-    return placementOf(this.#tree, subnetId);
+    return placementOf(this.#tree, subnetId, this.#published);
   }
 
   delegationOf(subnetId: SubnetId): Delegation | null {

@@ -203,6 +203,11 @@ const registryImportPlan = z
     holders: printed<ImportPlan["holders"]>(),
     delegations: printed<ImportPlan["delegations"]>(),
     inUse: subnetsInUse.optional(),
+    published: printed<ImportPlan["published"]>()
+      .optional()
+      .describe(
+        "What changes of where networks publish that their ranges lie: by source, and what is held back.",
+      ),
     registries: z.array(registryChange),
     countries: z
       .array(

@@ -242,7 +242,7 @@ function sourceRow(source: SourceRow): Html {
     access.type === "on-request" && state === "not set up"
       ? html`<span class="small">on request: ${access.how}</span>`
       : html`<span class="small published-at">${url ?? nothing}</span>`;
-  return html`<tr><th scope="row">${name}${how}</th><td>${registry}</td><td><span class="state look-${stateLooks[state]} nowrap">${state}</span></td>
+  return html`<tr><th scope="row">${name}${how}</th><td>${registry ?? "–"}</td><td><span class="state look-${stateLooks[state]} nowrap">${state}</span></td>
 <td class="number">${bytes === null ? "–" : bytesText(bytes)}</td><td class="nowrap">${dataDate === null ? "–" : instant(dataDate)}</td><td class="number">${dataAgeDays ?? "–"}</td><td class="number">${checkedDaysAgo ?? "–"}</td></tr>`;
 }
 

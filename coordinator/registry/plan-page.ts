@@ -169,6 +169,7 @@ ${delegationSection(plan, links)}
 ${countrySection(plan, links)}
 ${holderSection(plan)}
 ${crossingSection(plan, links)}
+${publishedSection(plan, links)}
 ${planFiles(plan.files)}`;
 }
 
@@ -197,6 +198,25 @@ function inUseWords({ inUse }: ImportPlan): Html {
 
 function tile(name: string, count: number, words: string): Html {
   return html`<div class="tile"><dt>${name}</dt><dd><span class="figure">${countText(count)}</span><span class="small">${words}</span></dd></div>`;
+}
+
+/** Plans of older versions know of none. */
+function publishedSection({ published }: ImportPlan, links: PlanLinks): Html {
+  if (published === undefined || (published.lists === 0 && published.sources.length === 0)) return nothing;
+  const { lists, ranges, sources, geofeeds } = published;
+  const rows = sources.map(
+    (
+      one,
+    ) => html`<tr><th scope="row" class="break">${one.source}</th><td class="nowrap">${one.listDate ?? "–"}</td>
+<td class="number">${countText(one.ranges)}</td><td class="number">${countText(one.places)}</td><td class="number">${countText(one.withoutPlace)}</td>
+<td class="number">${countText(one.added)}</td><td class="number">${countText(one.removed)}</td><td class="number">${countText(one.moved)}</td></tr>`,
+  );
+  const samples = sources.flatMap(({ movedSamples }) => movedSamples);
+  return html`<section><h2>Published places</h2>
+<p>${countText(lists)} lists with ${countText(ranges)} ranges say where networks place them; ${countText(geofeeds.lists)} of the lists are geofeeds that registry objects name.</p>
+${published.heldBack.map((source) => html`<div class="warning" role="note"><p><strong>Held back.</strong> ${source} moves more than 30 % of its ranges to other places. What is in force goes on; if that is meant: <span class="mono">nearcrawl rir apply … --yes-moved "${source}"</span>.</p></div>`)}
+<div class="scroll" tabindex="0" role="region" aria-label="Published places"><table><thead><tr><th scope="col">Source</th><th scope="col">List of</th><th scope="col" class="number">Ranges</th><th scope="col" class="number">Places</th><th scope="col" class="number">Without place</th><th scope="col" class="number">Added</th><th scope="col" class="number">Removed</th><th scope="col" class="number">Moved</th></tr></thead><tbody>${rows}</tbody></table></div>
+${samples.length === 0 ? nothing : html`<ul class="plain">${samples.map(({ range, before, after }) => html`<li>${links.range(range)} ${before ?? "no place"} → ${after ?? "no place"}</li>`)}</ul>`}</section>`;
 }
 
 /** Null: no registry loses suspiciously much. */

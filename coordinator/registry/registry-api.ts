@@ -51,7 +51,7 @@ const registryRollback = z
 const registryCachedSource = z
   .strictObject({
     name: z.string(),
-    registry: z.enum(registries),
+    registry: z.enum(registries).nullable().describe("Null: what networks publish themselves."),
     kind: z.string(),
     access: z.strictObject({ type: z.enum(["public", "on-request"]), how: z.string().optional() }),
     url: z.string().nullable(),

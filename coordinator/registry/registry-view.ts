@@ -5,6 +5,7 @@ import type { AuditLog } from "#core/audit";
 import { NearcrawlError } from "#core/errors";
 import type { SubnetsInUse } from "#rir-import/database/subnets-in-use";
 import type { SourceRow } from "#rir-import/download/source-status";
+import { isPublishedFormat } from "#rir-import/formats/published";
 import type { ImportPlan } from "#rir-import/plan";
 import { type RegistryPublisher, registryPublishers } from "#rir-import/registry-publishers";
 import { type Shrinkage, shrunkRegistries } from "#rir-import/shrinkage";
@@ -290,10 +291,12 @@ async function outdatedWords(plan: ImportPlan, { files, ports, now }: Around): P
   }
   if (files.from !== "cache") return null;
   const cached = (await cacheValue(ports, now))?.sources ?? [];
-  const digests = cached
-    .filter(({ kind }) => kind !== "rdap-bootstrap")
-    .flatMap(({ sha256 }) => sha256 ?? []);
-  const same = sorted(digests) === sorted(plan.files.map(({ sha256 }) => sha256));
+  // Geofeeds stand in a folder of their own, and what is too old is imported no more: both are left to the import.
+  const isSeen = ({ kind }: { readonly kind: string }) =>
+    kind !== "rdap-bootstrap" && !isPublishedFormat(kind);
+  const digests = cached.filter(isSeen).flatMap(({ sha256 }) => sha256 ?? []);
+  const planned = plan.files.filter(({ format }) => format !== "geofeeds" && !isPublishedFormat(format));
+  const same = sorted(digests) === sorted(planned.map(({ sha256 }) => sha256));
   return same ? null : "The files in the download cache are not those that it was made from.";
 }
 

@@ -3,6 +3,8 @@ import type { Pool, PoolClient } from "pg";
 import { type CopiedRow, readCopy } from "#db/copy";
 import { ChannelListener } from "../database/channel-listener.ts";
 import { inTransaction, sqlStateOf } from "../database/transaction.ts";
+import type { PublishedRanges } from "./published-ranges.ts";
+import { readPublishedRanges } from "./published-reads.ts";
 import type { Registry } from "./subnet.ts";
 import type { SubnetRows } from "./subnet-rows.ts";
 import type { SubnetTree } from "./subnet-tree.ts";
@@ -14,6 +16,8 @@ export function createSubnetStore(pool: Pool): SubnetStore {
     registryInForce: async () => await registryInForce(pool),
 
     readRows: async (into) => await readSubnets(pool, into),
+
+    readPublished: async () => await readPublishedRanges(pool),
 
     onChange: async (changed) => {
       const listener = new ChannelListener(pool, "nearcrawl_registry", changed);
@@ -97,6 +101,8 @@ export interface SubnetStore {
   registryInForce(): Promise<RegistryInForce | null>;
   /** Adds every subnet in force, in no order; returns the registry they are of, as of one moment. */
   readRows(into: SubnetRows): Promise<RegistryInForce | null>;
+  /** What networks publish of where their ranges lie, as the import in force brought it. */
+  readPublished(): Promise<PublishedRanges>;
   /** Calls back whenever an import or a rollback has committed (Postgres NOTIFY `nearcrawl_registry`). */
   onChange(changed: () => void): Promise<{ stop(): Promise<void> }>;
 }

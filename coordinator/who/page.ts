@@ -21,8 +21,8 @@ import {
   urlSection,
   waitingSection,
 } from "./sections-page.ts";
-import type { WhoAnswer } from "./who-report.ts";
-import { crawlWords, takenForText, verdictOf, whence } from "./words.ts";
+import type { PublishedReport, WhoAnswer } from "./who-report.ts";
+import { crawlWords, publishedWords, takenForText, verdictOf, whence } from "./words.ts";
 
 /** The look-up box alone, with what can be asked. */
 export function whoStart(): Html {
@@ -42,7 +42,7 @@ ${verdict(answer)}
 ${standing(answer.standing)}
 ${answer.found ? nothing : nearMatches(answer)}
 ${answer.round ? roundSection(answer) : nothing}
-${answer.chain.length > 0 ? html`<section><h2>Where it lies</h2>${subnetTree(answer)}</section>` : nothing}
+${answer.chain.length > 0 ? html`<section><h2>Where it lies</h2>${subnetTree(answer)}${publishedLines(answer.published)}</section>` : nothing}
 ${answer.parts.length > 0 ? partsSection(answer.parts) : nothing}
 ${answer.crawler ? crawlerSection(answer.crawler) : nothing}
 ${answer.url ? urlSection(answer.url, answer.order, answer.at) : nothing}
@@ -55,6 +55,11 @@ ${answer.waiting && answer.waiting.hosts > 0 ? waitingSection(answer.waiting) : 
 ${answer.history.length > 0 ? historySection(answer.history) : nothing}
 ${answer.found ? nearMatches(answer) : nothing}
 <p class="small share"><a href="${pathWith("/who", { q: answer.question })}">Link to this answer</a>, as of ${instant(answer.at)}. For a terminal: <code>nearcrawl who ${shellWord(answer.question)}</code></p>`;
+}
+
+function publishedLines(published: readonly PublishedReport[]): Html {
+  if (published.length === 0) return nothing;
+  return html`<p class="small">Published:</p><ul class="plain small">${published.map((one) => html`<li class="break">${publishedWords(one)}</li>`)}</ul>`;
 }
 
 /** A range with nothing in use and nothing registered has said so already. */

@@ -1,5 +1,6 @@
 /** Where something lies in the registry, who crawls it there, and how that was decided. */
 import type { CrawlerId, HostHash } from "#core/ids";
+import { formatRange } from "#core/ip/range";
 import type { NameResolver } from "#core/name-resolver";
 import type { UrlKey } from "#core/url-key";
 import type { LeavingChannel } from "../channels/channel.ts";
@@ -14,10 +15,11 @@ import type { FrontierOrder, OrderName } from "../frontier/order/strategies.ts";
 import type { PlacedUrl } from "../frontier/report-reads.ts";
 import type { SiteWishes } from "../opt-outs/opt-out.ts";
 import type { NearMatch, OrganisationReport } from "../subnets/holder-reads.ts";
+import type { PublishedWord } from "../subnets/published-ranges.ts";
 import type { ChainSubnet, EffectiveDelegation, Neighbours, SubnetList } from "../subnets/subnet-reads.ts";
 import { effectiveFiner, type FleetSets, partAt } from "./explain-delegation.ts";
 import type { ReadRollUp } from "./roll-up-reads.ts";
-import type { CrawlerReport } from "./who-report.ts";
+import type { CrawlerReport, PublishedReport } from "./who-report.ts";
 
 const historyShown = 30;
 
@@ -29,6 +31,8 @@ export interface Place {
   /** The most specific subnet that is not a single address. */
   readonly leaf: ChainSubnet | null;
   readonly neighbours: Neighbours | null;
+  /** Where networks publish that it lies. */
+  readonly published: readonly PublishedReport[];
   readonly effective: EffectiveDelegation | null;
   /** In force for what was asked alone. */
   readonly finer: FinerReport | null;
@@ -39,10 +43,16 @@ export interface Place {
   readonly crawler: CrawlerReport | null;
 }
 
+function publishedReport({ list, place, range, within }: PublishedWord): PublishedReport {
+  const { source, listDate } = list;
+  return { source, place, range: formatRange(range), within, listDate };
+}
+
 export const emptyPlace: Place = {
   chain: [],
   leaf: null,
   neighbours: null,
+  published: [],
   effective: null,
   finer: null,
   parts: [],
@@ -64,7 +74,8 @@ export async function placeOf(asked: AskedPlace, ports: WhoPorts): Promise<Place
   const { reads } = ports;
   const chain = await reads.chainOf(asked.first, asked.last);
   const leaf = chain.find((subnet) => !subnet.unary) ?? null;
-  if (leaf === null) return { ...emptyPlace, chain };
+  const published = (await reads.publishedOf(asked.first, asked.last)).map(publishedReport);
+  if (leaf === null) return { ...emptyPlace, chain, published };
   const parts = await reads.partsOf(leaf.subnetId);
   const finer = await finerOf(asked, parts, reads);
   const effective = finer ? effectiveFiner(finer, leaf) : effectiveOf(chain, leaf);
@@ -79,6 +90,7 @@ export async function placeOf(asked: AskedPlace, ports: WhoPorts): Promise<Place
     chain,
     leaf,
     neighbours,
+    published,
     effective,
     finer,
     parts,
@@ -134,6 +146,8 @@ export interface WhoReads extends OwnerReads {
   chainOf(first: string, last: string): Promise<ChainSubnet[]>;
   /** At most `each` on either side. */
   neighboursOf(subnetId: number, each: number): Promise<Neighbours | null>;
+  /** What each source that speaks of the range says of it. */
+  publishedOf(first: string, last: string): Promise<readonly PublishedWord[]>;
   subnetsInside(range: { first: string; last: string }, limit: number): Promise<SubnetList>;
   subnetsOfCrawler(crawlerId: number, limit: number): Promise<SubnetList>;
   organisationNamed(text: string, subnetLimit: number): Promise<OrganisationReport | null>;

@@ -20,6 +20,7 @@ import type { PageReads } from "../search/page-facts.ts";
 import type { SearchReads } from "../search/search-answer.ts";
 import { createSearchReads } from "../search/search-reads.ts";
 import { namesLike, organisationNamed } from "../subnets/holder-reads.ts";
+import { publishedOf } from "../subnets/published-reads.ts";
 import { chainOf, neighboursOf, subnetsInside, subnetsOfCrawler } from "../subnets/subnet-reads.ts";
 import { allCrawlers, crawlerDetail, crawlerNamed, crawlerRtts, fleetShares } from "./crawler-reads.ts";
 import type { FleetSets } from "./explain-delegation.ts";
@@ -42,6 +43,7 @@ export function createReports(pool: Pool, nowMs: () => number, index?: SearchInd
 function whoReads(pool: Pool, nowMs: () => number): WhoReads {
   return {
     chainOf: (first, last) => chainOf(pool, first, last),
+    publishedOf: (first, last) => publishedOf(pool, first, last),
     neighboursOf: (subnetId, each) => neighboursOf(pool, subnetId, each),
     subnetsInside: (range, limit) => subnetsInside(pool, range, limit),
     subnetsOfCrawler: (crawlerId, limit) => subnetsOfCrawler(pool, crawlerId, limit),

@@ -107,6 +107,16 @@ const chainSubnet = z
   })
   .meta({ id: "ChainSubnet" });
 
+const publishedReport = z
+  .strictObject({
+    source: z.string().describe("A cloud, or a geofeed by its URL."),
+    place: z.string().nullable().describe("Null: the list names the range without a single place."),
+    range: z.string().describe("As it was published."),
+    within: z.string().nullable().describe("The range of the registry object that names the geofeed."),
+    listDate: z.string().nullable().describe("Of the list; ISO date."),
+  })
+  .meta({ id: "PublishedReport" });
+
 const effectiveDelegation = z
   .strictObject({
     crawler: crawlerName,
@@ -572,6 +582,9 @@ const whoAnswer = z
     neighbours: neighbours
       .nullable()
       .describe("Subnets beside the most specific one, below the same subnet; null where there is none."),
+    published: z
+      .array(publishedReport)
+      .describe("Where networks publish that the address or the range lies, a line for each source."),
     effective: effectiveDelegation.nullable(),
     finer: finerReport
       .nullable()
@@ -678,6 +691,15 @@ export const whoApi = {
               delegation: null,
             },
           ],
+          published: [
+            {
+              source: "geofeed https://example.net/geofeed.csv",
+              place: "GR-I Athens",
+              range: "1.2.8.0/22",
+              within: "1.2.0.0/16",
+              listDate: "2026-02-20",
+            },
+          ],
           neighbours: {
             before: [
               {
@@ -749,6 +771,7 @@ export const whoApi = {
           addresses: [],
           addressesFrom: null,
           chain: [],
+          published: [],
           neighbours: null,
           effective: null,
           finer: null,

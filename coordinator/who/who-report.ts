@@ -29,6 +29,8 @@ export interface WhoAnswer {
   readonly chain: readonly ChainSubnet[];
   /** Beside the most specific subnet, below the same one; null: there is none. */
   readonly neighbours: Neighbours | null;
+  /** Where networks publish that the address or the range lies, a line for each source; hints, and no measurement. */
+  readonly published: readonly PublishedReport[];
   readonly effective: EffectiveDelegation | null;
   /** What is in force for this host or address alone, in place of its subnet's delegation. */
   readonly finer: FinerReport | null;
@@ -56,6 +58,20 @@ export interface WhoAnswer {
   /** In plain words: what stands in the way of the next fetch, or how it comes about. */
   readonly standing: readonly Standing[];
   readonly nearMatches: readonly NearMatch[];
+}
+
+/** What one source publishes of a range. */
+export interface PublishedReport {
+  /** `geofeed https://example.net/geofeed.csv`, `aws`. */
+  readonly source: string;
+  /** Null: it names the range without a single place. */
+  readonly place: string | null;
+  /** As it was published. */
+  readonly range: string;
+  /** Of the registry object that names the geofeed; null: none had to. */
+  readonly within: string | null;
+  /** Of the list; ISO date. */
+  readonly listDate: string | null;
 }
 
 export interface TakenFor {

@@ -5,7 +5,7 @@ import { howMany, msText } from "#core/format";
 import type { RoundProbe } from "../delegation/round-reads.ts";
 import type { EffectiveDelegation } from "../subnets/subnet-reads.ts";
 import { type RollUp, rollUpWords } from "./roll-up.ts";
-import type { WhoAnswer } from "./who-report.ts";
+import type { PublishedReport, WhoAnswer } from "./who-report.ts";
 
 const takenForWords: Readonly<Record<Exclude<WhoAnswer["takenFor"]["type"], "unknown">, string>> = {
   url: "URL",
@@ -23,6 +23,18 @@ export function takenForText(answer: WhoAnswer): string {
   const { type, value } = answer.takenFor;
   if (type === "country") return `country ${countryName(value)} (${value}), as registered`;
   return type === "unknown" ? `“${value}”` : `${takenForWords[type]} ${value}`;
+}
+
+/** "aws says eu-central-1 (3.64.0.0/12, list of 2026-03-01)". */
+export function publishedWords({ source, place, range, within, listDate }: PublishedReport): string {
+  const where = place?.startsWith(`${source} `) ? place.slice(source.length + 1) : place;
+  const says = where === null ? "names it without a place" : `says ${where}`;
+  const facts = [
+    range,
+    ...(within === null ? [] : [`claimed within ${within}`]),
+    ...(listDate === null ? [] : [`list of ${listDate}`]),
+  ];
+  return `${source} ${says} (${facts.join(", ")})`;
 }
 
 /** The answer in one sentence: who crawls it, or that nobody does. */

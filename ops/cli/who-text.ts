@@ -18,7 +18,7 @@ import {
 } from "#coordinator/who/explain-url";
 import type { RollUp } from "#coordinator/who/roll-up";
 import type { WhoAnswer } from "#coordinator/who/who-report";
-import { probeText, takenForText, verdictOf, whence } from "#coordinator/who/words";
+import { probeText, publishedWords, takenForText, verdictOf, whence } from "#coordinator/who/words";
 import { delegationCauseWords, roundCauseWords } from "#core/delegation-cause";
 import {
   bytesText,
@@ -37,6 +37,7 @@ export function whoText(answer: WhoAnswer): string {
     headLines(answer),
     standingLines(answer),
     chainLines(answer),
+    publishedLines(answer),
     finerLines(answer.parts),
     answer.round ? roundLines(answer.round) : [],
     historyLines(answer),
@@ -101,6 +102,10 @@ function chainLines({ chain, neighbours }: WhoAnswer): string[] {
       ...after.map((line, at) => (at === after.length - 1 ? line.replace("├", "└") : line)),
     ];
   });
+}
+
+function publishedLines({ published }: WhoAnswer): string[] {
+  return published.map((one) => printable(`Published: ${publishedWords(one)}`));
 }
 
 function neighbourLine(line: SubnetLine, branch: string): string {

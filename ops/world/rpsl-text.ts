@@ -60,6 +60,13 @@ export function lacnicText(world: World): string {
   return `${objects.join("\n")}\n`;
 }
 
+/** Every second allocation of RIPE's part (RFC 9632; published-files.ts has the geofeed). */
+export const namesGeofeed = ({ kind, registry, name }: WorldSubnet) =>
+  kind === "allocation" && registry === "ripencc" && hashText(0, name) % 2 === 0;
+
+export const geofeedUrl = ({ name }: Pick<World, "name">) =>
+  `https://geofeeds.example/${name.replace(/[^A-Za-z0-9]+/g, "-")}.csv`;
+
 function networkObject(world: World, registry: RpslRegistry, subnet: WorldSubnet): string {
   const isIpv4 = subnet.range.family === 4;
   const bounds = `${formatAddress(firstAddress(subnet.range))} - ${formatAddress(lastAddress(subnet.range))}`;
@@ -70,6 +77,7 @@ function networkObject(world: World, registry: RpslRegistry, subnet: WorldSubnet
     ["descr", holderName(world, subnet)],
     ["country", subnet.country ?? "EU"],
     ...(subnet.holder === null ? [] : [["org", organisationHandle(world, subnet.holder, registry)] as const]),
+    ...(namesGeofeed(subnet) ? [["geofeed", geofeedUrl(world)] as const] : []),
     ["admin-c", "DUMY-NIC"],
     ["tech-c", "DUMY-NIC"],
     ["status", isIpv4 ? status : "ALLOCATED-BY-RIR"],

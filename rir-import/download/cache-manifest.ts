@@ -8,12 +8,17 @@ import { join } from "node:path";
 import { z } from "zod";
 import { registries } from "#coordinator/subnets/subnet";
 import { CacheError } from "#core/errors";
+import { isPublishedFormat, keptDays } from "../formats/published.ts";
 import { downloadKinds, importOrder } from "./download-source.ts";
+
+/** More in one file are read over. */
+export const mostGeofeedsNamed = 20_000;
 
 const time = z.iso.datetime();
 
 const entrySchema = z.strictObject({
-  registry: z.enum(registries),
+  /** Null: what networks publish themselves. */
+  registry: z.enum(registries).nullable(),
   kind: z.enum(downloadKinds),
   /** In the cache folder. */
   file: z.string().regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,120}$/),
@@ -29,6 +34,8 @@ const entrySchema = z.strictObject({
   fetchedAt: time,
   /** When the server last said that this is its newest. */
   checkedAt: time,
+  /** Of a registry's database: the geofeeds that its objects name. */
+  geofeeds: z.array(z.string().max(500)).max(mostGeofeedsNamed).optional(),
 });
 
 const manifestSchema = z.strictObject({
@@ -41,7 +48,7 @@ export type CachedFile = Readonly<z.infer<typeof entrySchema>>;
 /** By the source's name. */
 export type CacheManifest = Readonly<Record<string, CachedFile>>;
 
-const maxManifestBytes = 4_000_000;
+const maxManifestBytes = 64_000_000;
 
 /** Empty where there is none. Throws a CacheError when it is damaged. */
 export async function readManifest(cacheFolder: string): Promise<CacheManifest> {
@@ -93,15 +100,27 @@ function parsed(text: string): unknown {
 
 // From a cache folder to the files that an import reads.
 
+/** The folder in a cache folder of the geofeeds that registry objects name; a cache of its own. */
+export const geofeedFolder = (cacheFolder: string) => join(cacheFolder, "geofeeds");
+
+/** A list of places that nobody confirmed for a quarter is imported no more. */
+export function isTooOld({ kind, checkedAt }: Pick<CachedFile, "kind" | "checkedAt">, now: Date): boolean {
+  return isPublishedFormat(kind) && now.getTime() - Date.parse(checkedAt) > keptDays * 86_400_000;
+}
+
 /**
  * The paths of the cached registry files: IANA's, then statistics, then WHOIS data (split files, whole databases,
- * ARIN's); by source name within each. Throws a CacheError when there are none, or one is not what was fetched.
+ * ARIN's), then what networks publish; by source name within each. Throws a CacheError when there are none, or one is
+ * not what was fetched.
  */
-export async function cachedSourceFiles(cacheFolder: string): Promise<readonly string[]> {
+export async function cachedSourceFiles(
+  cacheFolder: string,
+  now: Date = new Date(),
+): Promise<readonly string[]> {
   const manifest = await readManifest(cacheFolder);
   const wanted = importOrder.flatMap((kind) =>
     Object.entries(manifest)
-      .filter(([, entry]) => entry.kind === kind)
+      .filter(([, entry]) => entry.kind === kind && !isTooOld(entry, now))
       .sort(([one], [other]) => (one < other ? -1 : 1)),
   );
   if (wanted.length === 0) {
@@ -113,5 +132,17 @@ export async function cachedSourceFiles(cacheFolder: string): Promise<readonly s
       `${join(cacheFolder, entry.file)} is not the file that was fetched (${entry.bytes} bytes): nearcrawl rir fetch ${name}`,
     );
   }
-  return wanted.map(([, entry]) => join(cacheFolder, entry.file));
+  return [
+    ...wanted.map(([, entry]) => join(cacheFolder, entry.file)),
+    ...(await geofeedFiles(cacheFolder, now)),
+  ];
+}
+
+/** One that is not as it was fetched counts for nothing: it is a stranger's, and stops no import. */
+async function geofeedFiles(cacheFolder: string, now: Date): Promise<readonly string[]> {
+  const folder = geofeedFolder(cacheFolder);
+  const files: string[] = [];
+  for (const entry of Object.values(await readManifest(folder)))
+    if (!isTooOld(entry, now) && (await isInPlace(folder, entry))) files.push(join(folder, entry.file));
+  return files.sort();
 }

@@ -3,6 +3,7 @@
  * by the operator's settings (source-settings.ts).
  */
 import type { Registry } from "#coordinator/subnets/subnet";
+import { publishedFormats } from "../formats/published.ts";
 
 export const downloadKinds = [
   /** IANA's registries of address space, XML. */
@@ -17,6 +18,8 @@ export const downloadKinds = [
   "arin-bulk",
   /** Which RDAP server answers for which block (RFC 9224), JSON; for `rir rdap`, never imported. */
   "rdap-bootstrap",
+  /** Where networks publish that their ranges lie: a geofeed, or a cloud's list of ranges by region. */
+  ...publishedFormats,
 ] as const;
 export type DownloadKind = (typeof downloadKinds)[number];
 
@@ -34,7 +37,8 @@ export type SourceState = "on" | "waiting" | "off";
 export interface DownloadSource {
   /** What `rir fetch NAME` calls it. */
   readonly name: string;
-  readonly registry: Registry;
+  /** Null: what networks publish themselves. */
+  readonly registry: Registry | null;
   readonly kind: DownloadKind;
   readonly state: SourceState;
   readonly access: SourceAccess;
@@ -62,4 +66,5 @@ export const importOrder: readonly DownloadKind[] = [
   "rpsl-split",
   "whole-database",
   "arin-bulk",
+  ...publishedFormats,
 ];

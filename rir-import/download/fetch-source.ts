@@ -9,10 +9,13 @@ import { createReadStream } from "node:fs";
 import { copyFile, link, open, readFile, rename, rm, stat, utimes } from "node:fs/promises";
 import { join } from "node:path";
 import { SourceFileError } from "#core/errors";
+import { GeofeedFinder } from "../formats/geofeed.ts";
+import { isPublishedFormat, type PublishedFormat } from "../formats/published.ts";
 import { readBootstrap } from "../formats/rdap-bootstrap.ts";
 import { openSource } from "../read/open-source.ts";
-import type { SourceFormat } from "../read/sniff.ts";
-import { type CachedFile, isInPlace } from "./cache-manifest.ts";
+import { checkPublished } from "../read/read-published.ts";
+import type { RegistryFormat } from "../read/sniff.ts";
+import { type CachedFile, isInPlace, mostGeofeedsNamed } from "./cache-manifest.ts";
 import type { Clock } from "./clock.ts";
 import { DownloadFailure, downloadFailure } from "./download-failure.ts";
 import { backOffMs, downloadPart, removePart } from "./download-part.ts";
@@ -139,13 +142,13 @@ async function tryOnce(url: string, job: SourceJob): Promise<FetchedSource> {
   if (part.type === "unchanged") {
     return { type: "unchanged", entry: { ...cached!, checkedAt }, warning: null };
   }
-  const { sha256, sum } = await checkedPart(partFile, { url, job, watch });
+  const { content, sum } = await checkedPart(partFile, { url, job, watch });
   const { size } = await stat(partFile);
   const { etag, lastModified } = part;
   await dateBack(partFile, lastModified);
   await takePlace(cacheFolder, source.file);
   const { registry, kind, file } = source;
-  const facts = { registry, kind, file, url, etag, lastModified, bytes: size, sha256 };
+  const facts = { registry, kind, file, url, etag, lastModified, bytes: size, ...content };
   const entry = { ...facts, checksumAgreed: sum === "agrees", fetchedAt: checkedAt, checkedAt };
   const warning = sum === "missing" ? "the checksum that should be beside it is not there" : null;
   return { type: "fetched", entry, warning };
@@ -155,19 +158,19 @@ function fewestBytes({ cached, acceptSmaller, source }: SourceJob): number {
   return cached === null || acceptSmaller ? 1 : Math.max(1, Math.floor(cached.bytes * source.smallestShare));
 }
 
-/** The digest of a part that is what it should be; any other is removed, and a DownloadFailure thrown. */
+/** What a part holds that is what it should be; any other is removed, and a DownloadFailure thrown. */
 async function checkedPart(
   partFile: string,
   at: { readonly url: string; readonly job: SourceJob; readonly watch: Watch },
-): Promise<{ readonly sha256: string; readonly sum: "agrees" | "missing" | "none" }> {
+): Promise<{ readonly content: FileContent; readonly sum: "agrees" | "missing" | "none" }> {
   const { url, job, watch } = at;
   try {
-    const sha256 = await checkContent(partFile, job.source.kind);
-    if (!job.source.hasMd5) return { sha256, sum: "none" };
+    const content = await checkContent(partFile, job.source.kind);
+    if (!job.source.hasMd5) return { content, sum: "none" };
     const published = await publishedMd5(job.client, url, watch);
-    if (published === null) return { sha256, sum: "missing" };
+    if (published === null) return { content, sum: "missing" };
     const ours = await md5OfFile(partFile);
-    if (ours === published) return { sha256, sum: "agrees" };
+    if (ours === published) return { content, sum: "agrees" };
     // A file and its sum are replaced one after the other: one more try may see both of the same day.
     throw new DownloadFailure("once", `its MD5 sum is ${ours}, the published one ${published}`);
   } catch (error) {
@@ -246,7 +249,9 @@ async function startOf(body: AsyncIterable<Buffer>): Promise<string> {
 // Is a downloaded file what its source publishes? Read to its end once, unpacking, so that a cut gzip, a damaged
 // ZIP or a web page in place of data never gets into the cache. Gives the file's digest on the way.
 
-const formatsOf: Readonly<Record<Exclude<DownloadKind, "rdap-bootstrap">, readonly SourceFormat[]>> = {
+type RegistryKind = Exclude<DownloadKind, "rdap-bootstrap" | PublishedFormat>;
+
+const formatsOf: Readonly<Record<RegistryKind, readonly RegistryFormat[]>> = {
   "iana-registry": ["iana-xml"],
   statistics: ["delegated"],
   "rpsl-split": ["rpsl"],
@@ -256,10 +261,19 @@ const formatsOf: Readonly<Record<Exclude<DownloadKind, "rdap-bootstrap">, readon
 
 const maxBootstrapBytes = 16 * 2 ** 20;
 
-/** SHA-256 of the file, hex. Throws a DownloadFailure that says what it is instead. */
-async function checkContent(path: string, kind: DownloadKind): Promise<string> {
+type FileContent = Pick<CachedFile, "sha256" | "geofeeds">;
+
+/** Its digest, and the geofeeds that it names. Throws a DownloadFailure that says what it is instead. */
+export async function checkContent(path: string, kind: DownloadKind): Promise<FileContent> {
   try {
-    return kind === "rdap-bootstrap" ? await checkBootstrap(path) : await checkRegistryFile(path, kind);
+    if (kind === "rdap-bootstrap") return { sha256: await checkBootstrap(path) };
+    if (!isPublishedFormat(kind)) return await checkRegistryFile(path, kind);
+    await checkPublished(path, kind);
+    return {
+      sha256: createHash("sha256")
+        .update(await readFile(path))
+        .digest("hex"),
+    };
   } catch (error) {
     if (!(error instanceof SourceFileError)) throw error;
     const place = `${path}${error.line === null ? "" : `:${error.line}`}: `;
@@ -267,19 +281,23 @@ async function checkContent(path: string, kind: DownloadKind): Promise<string> {
   }
 }
 
-async function checkRegistryFile(
-  path: string,
-  kind: Exclude<DownloadKind, "rdap-bootstrap">,
-): Promise<string> {
+async function checkRegistryFile(path: string, kind: RegistryKind): Promise<FileContent> {
+  const finder = new GeofeedFinder(mostGeofeedsNamed);
   const source = await openSource(path, () => {});
   for await (const { format, chunks, file } of source.parts) {
-    if (!formatsOf[kind].includes(format)) {
+    if (!(formatsOf[kind] as readonly string[]).includes(format)) {
       throw new SourceFileError(file, null, `it is ${format} data, where ${kind} is expected`);
     }
-    for await (const _ of chunks);
+    for await (const chunk of chunks) if (namesGeofeeds(kind)) finder.push(chunk);
+    finder.end();
   }
-  return await source.sha256();
+  const sha256 = await source.sha256();
+  return namesGeofeeds(kind) ? { sha256, geofeeds: [...finder.urls].sort() } : { sha256 };
 }
+
+/** Databases have objects that may name geofeeds; statistics and IANA's registries have none. */
+export const namesGeofeeds = (kind: DownloadKind) =>
+  kind === "rpsl-split" || kind === "whole-database" || kind === "arin-bulk";
 
 async function checkBootstrap(path: string): Promise<string> {
   const { size } = await stat(path);

@@ -1,22 +1,24 @@
 /**
  * `rir fetch`: every source that is on, two at a time and never two from one host. One that fails does not stop
- * the others; each result is in the manifest before the next begins.
+ * the others; each result is in the manifest before the next begins. Then the geofeeds that registry objects name.
  */
 
 import { readFile } from "node:fs/promises";
 import { ConfigError, UsageError } from "#core/errors";
+import { isPublishedFormat } from "../formats/published.ts";
 import { withCacheLock } from "./cache-lock.ts";
 import { type CacheManifest, readManifest, writeManifest } from "./cache-manifest.ts";
 import type { Clock } from "./clock.ts";
 import { downloadFailure } from "./download-failure.ts";
 import type { DownloadSource } from "./download-source.ts";
+import { fetchGeofeeds } from "./fetch-geofeeds.ts";
 import { type FetchedSource, fetchSource } from "./fetch-source.ts";
 import { HttpClient, type HttpSettings, type RequestSecrets } from "./http-client.ts";
 import type { SourceSettings } from "./source-settings.ts";
 
 export interface FetchOptions {
   readonly settings: SourceSettings;
-  /** Names of sources; empty: every one that is on. */
+  /** Names of sources, or `geofeeds`; empty: every one that is on. */
   readonly names: readonly string[];
   readonly cacheFolder: string;
   readonly acceptSmaller: boolean;
@@ -56,24 +58,30 @@ export type FetchResult =
  */
 export async function fetchSources(options: FetchOptions): Promise<readonly FetchResult[]> {
   const sources = chosenSources(options.settings.sources, options.names);
-  const client = new HttpClient(await httpSettings(options.settings, options.version));
+  const http = await httpSettings(options.settings, options.version);
+  const client = new HttpClient(http);
+  const guarded = new HttpClient({ ...http, allowed: options.settings.allowAddresses });
   try {
     return await withCacheLock(options.cacheFolder, async (lost) => {
       const signal = AbortSignal.any([options.signal, lost]);
-      return await new Fetch({ ...options, signal }, client).run(sources);
+      return await new Fetch({ ...options, signal }, { client, guarded }).run(sources);
     });
   } finally {
     await client.close();
+    await guarded.close();
   }
 }
+
+/** What `rir fetch` calls the geofeeds that registry objects name. */
+const geofeedsName = "geofeeds";
 
 function chosenSources(all: readonly DownloadSource[], names: readonly string[]): readonly DownloadSource[] {
   if (names.length === 0) return all.filter(({ state }) => state !== "waiting");
   const byName = new Map(all.map((source) => [source.name, source]));
-  const unknown = names.filter((name) => !byName.has(name));
+  const unknown = names.filter((name) => !byName.has(name) && name !== geofeedsName);
   if (unknown.length > 0) {
     throw new UsageError(
-      `no source is called ${unknown.map((name) => `"${name}"`).join(", ")}; there are: ${[...byName.keys()].join(", ")}`,
+      `no source is called ${unknown.map((name) => `"${name}"`).join(", ")}; there are: ${[...byName.keys(), geofeedsName].join(", ")}`,
     );
   }
   return all.filter(({ name }) => names.includes(name));
@@ -83,14 +91,17 @@ function chosenSources(all: readonly DownloadSource[], names: readonly string[])
 class Fetch {
   readonly #options: FetchOptions;
   readonly #client: HttpClient;
+  /** For what strangers publish: asks no special-purpose address but those that the settings allow. */
+  readonly #guarded: HttpClient;
   #manifest: CacheManifest = {};
   #written: Promise<void> = Promise.resolve();
   #done = 0;
   #total = 0;
 
-  constructor(options: FetchOptions, client: HttpClient) {
+  constructor(options: FetchOptions, clients: { readonly client: HttpClient; readonly guarded: HttpClient }) {
     this.#options = options;
-    this.#client = client;
+    this.#client = clients.client;
+    this.#guarded = clients.guarded;
   }
 
   async run(sources: readonly DownloadSource[]): Promise<readonly FetchResult[]> {
@@ -98,7 +109,33 @@ class Fetch {
     this.#total = sources.length;
     const results = await spreadOverHosts(sources, hostOf, (source) => this.#fetch(source));
     this.#options.signal.throwIfAborted();
-    return results;
+    const { names } = this.#options;
+    const geofeeds = names.length === 0 || names.includes(geofeedsName) ? await this.#fetchGeofeeds() : null;
+    return geofeeds === null ? results : [...results, geofeeds];
+  }
+
+  async #fetchGeofeeds(): Promise<FetchResult | null> {
+    const { settings, cacheFolder, clock, random, signal } = this.#options;
+    const source = geofeedsName;
+    const got = await fetchGeofeeds({
+      ...{ settings, cacheFolder, clock, random, signal },
+      ...{ manifest: this.#manifest, client: this.#guarded },
+      spread: (items, work) => spreadOverHosts(items, hostOf, work, mostGeofeedsAtOnce),
+      onProgress: (done, total) =>
+        this.#tell({
+          ...{ source, state: done === total ? "done" : "waiting", bytesDone: 0, bytesTotal: null },
+          note: `${done} of ${total} geofeeds`,
+        }),
+    });
+    if (got === null) return null;
+    const { named, fetched, unchanged, failed, notAsked, bytes, reasons } = got;
+    const note = [
+      `${named} named by registry objects: ${fetched} fetched, ${unchanged} unchanged, ${failed} failed`,
+      ...(notAsked === 0 ? [] : [`${notAsked} not asked`]),
+      ...reasons,
+    ].join("; ");
+    if (failed > 0 && fetched + unchanged === 0) return { source, type: "failed", reason: note };
+    return { source, type: fetched > 0 ? "fetched" : "unchanged", bytes, note };
   }
 
   async #fetch(source: DownloadSource): Promise<FetchResult> {
@@ -135,7 +172,7 @@ class Fetch {
       cacheFolder,
       cached: this.#manifest[source.name] ?? null,
       acceptSmaller,
-      client: this.#client,
+      client: isPublishedFormat(source.kind) ? this.#guarded : this.#client,
       limits: settings.limits,
       clock,
       random,
@@ -185,18 +222,21 @@ async function secretsOf({ headerFiles, queryFiles }: DownloadSource): Promise<R
 
 /** Works through sources two at a time, and never through two of one host at once: registries are not mirrors. */
 const mostAtOnce = 2;
+/** Small files, each from another server. */
+const mostGeofeedsAtOnce = 8;
 
 /** The results in the order of the items. `work` must not throw. */
 export async function spreadOverHosts<Item, Result>(
   items: readonly Item[],
   hostOf: (item: Item) => string,
   work: (item: Item) => Promise<Result>,
+  most = mostAtOnce,
 ): Promise<readonly Result[]> {
   const results = new Array<Result>(items.length);
   const waiting = items.map((item, index) => ({ item, index, host: hostOf(item) }));
   const underWay = new Map<string, Promise<void>>();
   while (waiting.length > 0 || underWay.size > 0) {
-    const next = underWay.size < mostAtOnce ? waiting.findIndex(({ host }) => !underWay.has(host)) : -1;
+    const next = underWay.size < most ? waiting.findIndex(({ host }) => !underWay.has(host)) : -1;
     if (next < 0) {
       await Promise.race(underWay.values());
       continue;

@@ -3,9 +3,14 @@
  * with the origin they are meant for), one request at a time to a host, an own User-Agent, a proxy where the
  * operator has one. What is waited for is bounded by the caller's watch.
  */
+import { lookup } from "node:dns";
 import type { IncomingHttpHeaders } from "node:http";
+import type { LookupFunction } from "node:net";
 import tls from "node:tls";
 import { Agent, type Dispatcher, ProxyAgent, request } from "undici";
+import { parseAddress, unmapAddress } from "#core/ip/address";
+import { servicePortWords } from "#core/ip/service-ports";
+import { type AllowedSpecialPurpose, refusedBlockOf } from "#core/ip/special-purpose";
 import { canParseUrl } from "#core/ip/url-host";
 import type { Clock } from "./clock.ts";
 import { DownloadFailure, downloadFailure } from "./download-failure.ts";
@@ -16,6 +21,11 @@ export interface HttpSettings {
   /** PEM texts of authorities to trust besides the built-in ones. */
   readonly certificates: readonly string[];
   readonly redirects: number;
+  /**
+   * Which special-purpose addresses may be asked, at first and behind every redirect; left out: all of them. Behind a
+   * proxy, which resolves names itself, this holds for addresses that a URL spells out.
+   */
+  readonly allowed?: AllowedSpecialPurpose;
 }
 
 /** Values that must not appear in messages or files; sent to the origin of the URL that was asked for, only. */
@@ -80,6 +90,7 @@ export class HttpClient {
   }
 
   async #once(url: URL, { headers, secrets, watch, url: askedUrl }: HttpRequest): Promise<HttpAnswer> {
+    requireAllowed(url, this.#settings.allowed ?? true);
     const isAskedOrigin = new URL(askedUrl).origin === url.origin;
     watch.pause();
     const free = await this.#turns.take(url.host, watch.signal);
@@ -166,11 +177,43 @@ function checkedRedirect(from: URL, location: string): URL {
   return target;
 }
 
-function dispatcherFor({ proxy, certificates }: HttpSettings): Dispatcher {
+/** Throws a DownloadFailure for an address that may not be asked, spelled out in the URL. Names: `lookUpAllowed`. */
+function requireAllowed(url: URL, allowed: AllowedSpecialPurpose): void {
+  if (allowed === true) return;
+  const address = parseAddress(url.hostname.replace(/^\[(.*)\]$/, "$1"));
+  const block = address && refusedBlockOf(unmapAddress(address), allowed);
+  if (block) throw new DownloadFailure("never", `${url.host} is ${block}, which is not asked`);
+  const service = servicePortWords(Number(url.port || (url.protocol === "https:" ? 443 : 80)));
+  if (service !== null) throw new DownloadFailure("never", `${url.host} names ${service}`);
+}
+
+/** Resolves a name to those of its addresses that may be asked: these are what is connected to. */
+function lookUpAllowed(allowed: AllowedSpecialPurpose): LookupFunction {
+  return (hostname, options, callback) => {
+    lookup(hostname, { ...options, all: true }, (error, found) => {
+      if (error) return callback(error, "");
+      const blocks = found.map(({ address }) => {
+        const parsed = parseAddress(address);
+        return parsed === null ? "no address" : refusedBlockOf(unmapAddress(parsed), allowed);
+      });
+      const usable = found.filter((_, at) => blocks[at] === null);
+      const [first] = usable;
+      if (first === undefined) {
+        const words = `${hostname} is at ${found[0]?.address ?? "no address"}: ${blocks[0] ?? "nothing"}, which is not asked`;
+        return callback(new DownloadFailure("never", words), "");
+      }
+      if (options.all) callback(null, usable);
+      else callback(null, first.address, first.family);
+    });
+  };
+}
+
+function dispatcherFor({ proxy, certificates, allowed = true }: HttpSettings): Dispatcher {
+  const guarded = allowed === true ? {} : { lookup: lookUpAllowed(allowed) };
   const ca = certificates.length === 0 ? {} : { ca: [...tls.rootCertificates, ...certificates] };
   // The caller's watch bounds every wait; these would only be a second, different limit.
   const options = { connections: 1, headersTimeout: 0, bodyTimeout: 0, maxHeaderSize: maxHeaderBytes };
-  if (proxy === null) return new Agent({ ...options, connect: { timeout: 0, ...ca } });
+  if (proxy === null) return new Agent({ ...options, connect: { timeout: 0, ...ca, ...guarded } });
   return new ProxyAgent({
     ...options,
     uri: proxy.url,

@@ -7,14 +7,23 @@
  *     "sources": {
  *       "arin-bulk": { "queryFiles": { "apikey": "/etc/nearcrawl/arin-api-key" } },
  *       "ripencc-inetnum": { "mirrors": ["https://mirror.example.org/ripe.db.inetnum.gz"] },
- *       "lacnic-database": { "enabled": false } } }
+ *       "lacnic-database": { "enabled": false } },
+ *     "geofeeds": { "most": 1000 } }
  */
 import { readFile } from "node:fs/promises";
 import { dirname, resolve } from "node:path";
 import { z } from "zod";
+import type { PublishedKind } from "#coordinator/subnets/published-ranges";
 import { type Registry, registries } from "#coordinator/subnets/subnet";
 import { ConfigError } from "#core/errors";
+import { parseRange } from "#core/ip/range";
 import { canParseUrl } from "#core/ip/url-host";
+import {
+  isPublishedFormat,
+  mostListBytes,
+  type PublishedFormat,
+  publishedFormats,
+} from "../formats/published.ts";
 import { type DownloadKind, type DownloadSource, downloadKinds } from "./download-source.ts";
 
 const name = /^[a-z0-9][a-z0-9-]{0,62}$/;
@@ -61,6 +70,21 @@ const limitsSchema = z.strictObject({
   longestWaitSeconds: z.number().min(0).max(86_400).default(900),
 });
 
+const geofeedSchema = z.strictObject({
+  /** Whether to fetch what registry objects name (RFC 9632). */
+  enabled: z.boolean().default(true),
+  /** At most so many, in the order of their URLs; some four thousand are named in 2026. */
+  most: z.int().min(0).max(20_000).default(5000),
+  /** A larger one is refused. */
+  maxBytes: z.int().min(1).max(mostListBytes).default(mostListBytes),
+  /** All of them together; those that are left then are asked the next time. */
+  totalMinutes: z
+    .number()
+    .positive()
+    .max(24 * 60)
+    .default(60),
+});
+
 const settingsSchema = z.strictObject({
   /** Whom a registry may write to about our requests: an e-mail address or a URL, told in the User-Agent. */
   contact: z
@@ -73,12 +97,19 @@ const settingsSchema = z.strictObject({
   /** A PEM file with authorities to trust besides the built-in ones: a mirror's or a proxy's. */
   certificateFile: z.string().min(1).max(4096).optional(),
   limits: limitsSchema.prefault({}),
+  geofeeds: geofeedSchema.prefault({}),
+  /** Special-purpose ranges that lists of places may be fetched from: a mirror within the own network. */
+  allowAddresses: z
+    .array(z.string().refine((text) => parseRange(text) !== null, { error: "must be a range of addresses" }))
+    .max(100)
+    .default([]),
   /** Starts from an empty list in place of the registries' public locations. */
   onlyThese: z.boolean().default(false),
   sources: z.record(z.string().regex(name), sourceSchema).default({}),
 });
 
 type SourceChanges = z.infer<typeof sourceSchema>;
+export type GeofeedSettings = Readonly<z.infer<typeof geofeedSchema>>;
 export type FetchLimits = Readonly<z.infer<typeof limitsSchema>>;
 
 export interface SourceSettings {
@@ -87,6 +118,8 @@ export interface SourceSettings {
   readonly proxyAuthorizationFile: string | null;
   readonly certificateFile: string | null;
   readonly limits: FetchLimits;
+  readonly geofeeds: GeofeedSettings;
+  readonly allowAddresses: readonly string[];
   readonly sources: readonly DownloadSource[];
 }
 
@@ -117,7 +150,8 @@ export async function readSourceSettings(file: string | null): Promise<SourceSet
 export function sourceSettings(values: unknown, folder: string): SourceSettings {
   const checked = settingsSchema.safeParse(values);
   if (!checked.success) throw new ConfigError(checked.error.issues.flatMap(faultsOf));
-  const { contact, proxy, proxyAuthorizationFile, certificateFile, limits, onlyThese } = checked.data;
+  const { contact, proxy, proxyAuthorizationFile, certificateFile, onlyThese } = checked.data;
+  const { limits, geofeeds, allowAddresses } = checked.data;
   const path = (text: string | undefined) => (text === undefined ? null : resolve(folder, text));
   const byName = new Map((onlyThese ? [] : defaultSources).map((source) => [source.name, source]));
   const faults: string[] = [];
@@ -135,6 +169,8 @@ export function sourceSettings(values: unknown, folder: string): SourceSettings 
     proxyAuthorizationFile: path(proxyAuthorizationFile),
     certificateFile: path(certificateFile),
     limits,
+    geofeeds,
+    allowAddresses,
     sources,
   };
 }
@@ -153,8 +189,9 @@ function changedSource(
     headerFiles: absolute(at.folder, headerFiles) ?? at.known?.headerFiles ?? {},
     queryFiles: absolute(at.folder, queryFiles) ?? at.known?.queryFiles ?? {},
   };
-  const registry = plain.registry ?? at.known?.registry;
   const kind = plain.kind ?? at.known?.kind;
+  const isPublished = kind !== undefined && isPublishedFormat(kind);
+  const registry = isPublished ? null : (plain.registry ?? at.known?.registry);
   const url = plain.url ?? at.known?.url ?? null;
   if (registry === undefined || kind === undefined) return "a new source needs registry, kind and url";
   if (enabled === true && url === null) return "url: has to be given, there is no public one";
@@ -207,7 +244,7 @@ const defaultSmallestShare = 0.7;
 
 const mebibyte = 2 ** 20;
 
-/** Several times the largest file of each kind in 2026. */
+/** Several times the largest file of each kind in 2026; of lists of places as much as is read of one. */
 const maxBytesOf: Readonly<Record<DownloadKind, number>> = {
   "iana-registry": 16 * mebibyte,
   statistics: 512 * mebibyte,
@@ -215,6 +252,10 @@ const maxBytesOf: Readonly<Record<DownloadKind, number>> = {
   "whole-database": 16_384 * mebibyte,
   "arin-bulk": 16_384 * mebibyte,
   "rdap-bootstrap": 16 * mebibyte,
+  ...(Object.fromEntries(publishedFormats.map((format) => [format, mostListBytes])) as Record<
+    PublishedFormat,
+    number
+  >),
 };
 
 const arinRequest =
@@ -222,6 +263,9 @@ const arinRequest =
 
 const lacnicRequest =
   "LACNIC gives a bulk copy of its WHOIS data for operations and research by agreement (policy manual, Bulk WHOIS); LACNIC then tells the URL to put into the settings";
+
+const azureRequest =
+  'Azure gives its list another address every week: take the one of the page "Azure IP Ranges and Service Tags – Public Cloud" (www.microsoft.com/en-us/download/details.aspx?id=56519) into the settings as url, or name the file itself to rir apply';
 
 /** A source with the defaults of its kind. */
 export function sourceOf(
@@ -271,6 +315,18 @@ export const defaultSources: readonly DownloadSource[] = [
     state: "waiting",
     access: { type: "on-request", how: lacnicRequest },
   }),
+  cloud("aws", "https://ip-ranges.amazonaws.com/ip-ranges.json"),
+  cloud("google", "https://www.gstatic.com/ipranges/cloud.json"),
+  sourceOf({
+    ...{ name: "azure-ranges", registry: null, kind: "azure-ranges", url: null, file: "azure-ranges.json" },
+    ...{ state: "waiting", access: { type: "on-request", how: azureRequest } },
+  }),
+  cloud("oracle", "https://docs.oracle.com/en-us/iaas/tools/public_ip_ranges.json"),
+  cloud("cloudflare", "https://api.cloudflare.com/client/v4/ips"),
+  sourceOf({
+    ...{ name: "cloudflare-geofeed", registry: null, kind: "geofeed", file: "cloudflare.csv" },
+    url: "https://api.cloudflare.com/local-ip-ranges.csv",
+  }),
   bootstrap("rdap-ipv4", "https://data.iana.org/rdap/ipv4.json"),
   bootstrap("rdap-ipv6", "https://data.iana.org/rdap/ipv6.json"),
 ];
@@ -299,6 +355,11 @@ function split(registry: Registry, stem: string): DownloadSource[] {
 
 function database(registry: Registry, url: string): DownloadSource {
   return sourceOf({ name: `${registry}-database`, registry, kind: "whole-database", url });
+}
+
+function cloud(name: Exclude<PublishedKind, "geofeed">, url: string): DownloadSource {
+  const kind = `${name}-ranges` as const;
+  return sourceOf({ name: kind, registry: null, kind, url, file: `${kind}.json` });
 }
 
 function bootstrap(name: string, url: string): DownloadSource {

@@ -1,6 +1,7 @@
 /** `rir sources`: what would be fetched from where, and how old our copies are. */
 import type { Registry } from "#coordinator/subnets/subnet";
-import { type CachedFile, isInPlace, readManifest } from "./cache-manifest.ts";
+import { isPublishedFormat } from "../formats/published.ts";
+import { type CachedFile, geofeedFolder, isInPlace, isTooOld, readManifest } from "./cache-manifest.ts";
 import type { DownloadKind, DownloadSource, SourceAccess } from "./download-source.ts";
 
 /**
@@ -19,7 +20,7 @@ export type CopyState =
 
 export interface SourceRow {
   readonly name: string;
-  readonly registry: Registry;
+  readonly registry: Registry | null;
   readonly kind: DownloadKind;
   readonly access: SourceAccess;
   readonly url: string | null;
@@ -61,6 +62,23 @@ export async function sourceRows(
     .filter(([name]) => !known.has(name))
     .map(([name, entry]) => unlistedRow(name, entry, now));
   return [...(await Promise.all(listed)), ...others];
+}
+
+/** The geofeeds that registry objects name, as the cache has them. */
+export interface GeofeedCopies {
+  readonly files: number;
+  readonly bytes: number;
+  /** Nobody could confirm them for a quarter: they are imported no more. */
+  readonly tooOld: number;
+}
+
+export async function geofeedCopies(cacheFolder: string, now: Date): Promise<GeofeedCopies> {
+  const entries = Object.values(await readManifest(geofeedFolder(cacheFolder)));
+  return {
+    files: entries.length,
+    bytes: entries.reduce((sum, { bytes }) => sum + bytes, 0),
+    tooOld: entries.filter((entry) => isTooOld(entry, now)).length,
+  };
 }
 
 function namedFacts({ name, registry, kind, access, url, mirrors, file }: DownloadSource) {
@@ -114,9 +132,9 @@ function copyState(
   return isOld ? "old at its source" : "fresh";
 }
 
-/** IANA's files may be years old and still the newest: there only our asking can be overdue. */
+/** IANA's files and clouds' lists may be years old and still the newest: there only our asking can be overdue. */
 function publishedDaily(kind: DownloadKind): boolean {
-  return kind !== "iana-registry" && kind !== "rdap-bootstrap";
+  return !isPublishedFormat(kind) && kind !== "iana-registry" && kind !== "rdap-bootstrap";
 }
 
 function daysSince(time: string | null, now: Date): number | null {

@@ -2,9 +2,11 @@
  * ARIN's bulk WHOIS in XML: `<net>`, `<org>` and `<customer>` elements, record by record. A net has one or
  * more net blocks, each of which becomes one network; octets are zero-padded; the prefix length is spelled
  * `cidrLenth` or `cidrLength`. The holder is the customer where there is one (a simple reassignment), else
- * the organisation; both may name the organisation above them. Net types: arin.net, reference/research/bulkwhois.
+ * the organisation; both may name the organisation above them. A comment may name a geofeed (RFC 9632). Net types:
+ * arin.net, reference/research/bulkwhois.
  */
 import type { IpRange } from "#core/ip/range";
+import { geofeedBytes, geofeedUrlBehind, geofeedWord } from "./geofeed.ts";
 import { ipv6Value, RangeReader } from "./range-reader.ts";
 import type { HolderBytes, HolderReference, NetworkRecord, RecordReader, RecordSink } from "./record.ts";
 import { readRangeBetween, readRegistryRange } from "./registry-range.ts";
@@ -17,6 +19,8 @@ export function openArinXmlReader(file: string, sink: RecordSink): RecordReader 
   const decoder = new ValueDecoder();
   const nets = new PlainNets(sink);
   sink.facts({ registry: "arin" });
+  /** Of the net at hand; a record that cannot be picked has none. */
+  let geofeed: string | null = null;
   const reader = new XmlRecordReader({
     file,
     rootName: "bulkwhois",
@@ -25,9 +29,18 @@ export function openArinXmlReader(file: string, sink: RecordSink): RecordReader 
     wanted: wantedElements,
     decoder,
     handler: {
-      picked: (name, picker, line) => name === "net" && nets.read(picker, line),
-      record: (name, value, line) =>
-        readElement(sink, { name, content: isContent(value) ? value : {}, line }),
+      picked: (name, picker, line) => {
+        if (name !== "net") return false;
+        const named = picker.textFrom(geofeedWord, geofeedBytes);
+        geofeed = named === null ? null : geofeedUrlBehind(named);
+        const isRead = nets.read(picker, line, geofeed);
+        if (isRead) geofeed = null;
+        return isRead;
+      },
+      record: (name, value, line) => {
+        readElement(sink, { name, content: isContent(value) ? value : {}, line, geofeed });
+        geofeed = null;
+      },
       passed: (name) => sink.ignore(`element <${name}>`),
       malformed: (problem) => sink.malformed(problem),
     },
@@ -57,10 +70,12 @@ interface Element {
   readonly name: string;
   readonly content: XmlContent;
   readonly line: number;
+  readonly geofeed: string | null;
 }
 
-function readElement(sink: RecordSink, { name, content, line }: Element): void {
-  if (name === "net") readNet(sink, content, line);
+function readElement(sink: RecordSink, element: Element): void {
+  const { name, content, line } = element;
+  if (name === "net") readNet(sink, element);
   else readOrganisation(sink, content, line);
 }
 
@@ -80,11 +95,11 @@ function readOrganisation(sink: RecordSink, content: XmlContent, line: number): 
   sink.record({ type: "organisation", line, registry: "arin", handle, name, country, ...parent });
 }
 
-function readNet(sink: RecordSink, content: XmlContent, line: number): void {
+function readNet(sink: RecordSink, { content, line, geofeed }: Element): void {
   const blocks = netBlocksOf(content);
   const handle = textOf(content, "handle") ?? "";
   if (blocks.length === 0) sink.malformed({ line, reason: "a net without net blocks", value: handle });
-  const net = { line, name: textOf(content, "name") ?? handle, holder: holderOfNet(content) };
+  const net = { line, geofeed, name: textOf(content, "name") ?? handle, holder: holderOfNet(content) };
   for (const block of blocks) {
     const type = textOf(block, "type")?.toUpperCase() ?? "";
     if (otherNetTypes.has(type)) sink.ignore("net type of another registry");
@@ -95,6 +110,7 @@ function readNet(sink: RecordSink, content: XmlContent, line: number): void {
 
 interface Net {
   readonly line: number;
+  readonly geofeed: string | null;
   readonly name: string;
   readonly holder: HolderReference | null;
 }
@@ -161,7 +177,7 @@ class PlainNets {
   }
 
   /** False for a net that is not of this kind; then nothing of it was handed on. */
-  read(picker: XmlPicker, line: number): boolean {
+  read(picker: XmlPicker, line: number, geofeed: string | null): boolean {
     const net = this.#net;
     const block = onlyBlock(picker);
     if (block < 0 || !this.#isOwnType(picker, block) || !this.#readRange(picker, block)) return false;
@@ -173,6 +189,7 @@ class PlainNets {
     const holderElement = customer >= 0 ? customerElement : orgElement;
     if (!this.#readText(picker, holderElement, net.holderBytes.text, true)) return false;
     net.line = line;
+    net.geofeed = geofeed;
     this.#sink.record(net);
     return true;
   }
@@ -256,6 +273,7 @@ class PlainNet implements NetworkRecord {
   readonly registry = "arin";
   readonly country = null;
   line = 0;
+  geofeed: string | null = null;
   ipv6Words: Uint32Array | null = null;
   readonly words = new Uint32Array(8);
   readonly first = new FoundText();

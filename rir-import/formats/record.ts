@@ -61,6 +61,14 @@ export interface NetworkRecord {
   readonly nameBytes?: TextBytes | null;
   /** The same for `holder`. */
   readonly holderBytes?: HolderBytes | null;
+  /** The URL of the geofeed that the object names (RFC 9632), https only; null or absent: none. */
+  readonly geofeed?: string | null;
+}
+
+/** A registry object that names a geofeed, which so may speak of the object's range. */
+export interface GeofeedReference {
+  readonly url: string;
+  readonly range: IpRange;
 }
 
 export interface OrganisationRecord {

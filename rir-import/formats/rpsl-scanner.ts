@@ -5,7 +5,7 @@
  *
  * Rules: an empty line ends an object, the last one may lack it; `#` and `%` lines are comments; a line that
  * starts with a space, a tab or `+` continues the value above; names are case-insensitive and attributes come
- * in any order; of a repeated attribute the first counts.
+ * in any order; of a repeated attribute the first counts, of remarks the first that names a geofeed.
  * Departure: an `inetnum:`, `inet6num:` or `organisation:` inside an object that has one already starts a new
  * object (a missing empty line, or a spliced file), so that neither is lost.
  */
@@ -22,7 +22,7 @@ import {
   slotOf,
   slots,
 } from "./rpsl-values.ts";
-import { decodeText, type ValueDecoder } from "./text-decoding.ts";
+import { decodeText, skipBlanks, type ValueDecoder } from "./text-decoding.ts";
 
 export interface RpslHandler {
   /** An object of interest: the slot of the attribute that makes it what it is, and the line where that stands. */
@@ -110,6 +110,7 @@ export class RpslScanner implements BlockHandler {
       this.#setClass(slot);
     } else if (slot === slots.orgid && !this.#isOpen) this.#setClass(slot);
     if (!this.#isOpen) this.#open(slot);
+    if (slot >= slots.remarks && !namesGeofeed(bytes, start, lineEnd)) return;
     const end = bytes[lineEnd - 1] === carriageReturn ? lineEnd - 1 : lineEnd;
     if (this.values.set(slot, start, Math.max(start, end))) this.#openSlot = slot;
   }
@@ -173,6 +174,15 @@ export class RpslScanner implements BlockHandler {
     this.values.clear();
   }
 }
+
+/** Whether a remark begins with the word `geofeed` (RFC 9632 section 3), in capitals or not. */
+function namesGeofeed(bytes: Buffer, start: number, end: number): boolean {
+  const at = skipBlanks(bytes, start, end);
+  if (end - at <= geofeedWord.length) return false;
+  return geofeedWord.every((code, index) => ((bytes[at + index] as number) | 0x20) === code);
+}
+
+const geofeedWord = [...Buffer.from("geofeed")];
 
 /** Nothing but a carriage return, or nothing at all. */
 const isBlank = (bytes: Buffer, start: number, end: number) =>

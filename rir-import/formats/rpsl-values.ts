@@ -226,6 +226,11 @@ export const slots = {
   "org-name": 14,
   orgname: 15,
   nettype: 16,
+  geofeed: 17,
+  /** Only those that name a geofeed. */
+  remarks: 18,
+  /** ARIN's remarks. */
+  comment: 19,
 } as const;
 
 type SlotName = keyof typeof slots;

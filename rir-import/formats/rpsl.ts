@@ -7,6 +7,7 @@
 import type { Registry } from "#coordinator/subnets/subnet";
 import { SourceFileError } from "#core/errors";
 import type { IpRange } from "#core/ip/range";
+import { geofeedUrlIn } from "./geofeed.ts";
 import { BlockCutter } from "./line-blocks.ts";
 import { RangeReader } from "./range-reader.ts";
 import type {
@@ -222,6 +223,17 @@ class RpslNetwork implements NetworkRecord {
     return this.#country;
   }
 
+  get geofeed(): string | null {
+    const values = this.#values;
+    if (!values.has(slots.geofeed) && !values.has(slots.remarks) && !values.has(slots.comment)) return null;
+    for (const slot of geofeedSlots) {
+      const value = values.bare(slot);
+      const url = value === null ? null : geofeedUrlIn(value);
+      if (url !== null) return url;
+    }
+    return null;
+  }
+
   get holder(): HolderReference | null {
     if (this.#holder === undefined) this.#holder = this.#readHolder();
     return this.#holder;
@@ -260,6 +272,9 @@ class RpslNetwork implements NetworkRecord {
     return name === null ? null : { type: "name", name, registry, country: this.country };
   }
 }
+
+/** The attribute before remarks, as RFC 9632 section 3 ranks them. */
+const geofeedSlots = [slots.geofeed, slots.remarks, slots.comment] as const;
 
 const handleSlots = [slots.org, slots.ownerid, slots.orgid] as const;
 

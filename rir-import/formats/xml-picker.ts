@@ -56,6 +56,11 @@ export class XmlPicker {
   readonly #wanted: readonly (readonly Name[] | undefined)[];
   #bytes: Buffer = Buffer.alloc(0);
   #limit = 0;
+  #start = 0;
+  /** Where `textFrom` looked last, from where, and where the word stands next. */
+  #searched: Buffer | null = null;
+  #searchedFrom = 0;
+  #foundAt = 0;
   #at = 0;
   #depth = 0;
   readonly #nameStarts = new Int32Array(maxDepth);
@@ -95,6 +100,7 @@ export class XmlPicker {
   #pick(bytes: Buffer, start: number, limit: number): Picking {
     this.#bytes = bytes;
     this.#limit = limit;
+    this.#start = start;
     this.#at = start;
     this.#depth = 0;
     this.#count = 0;
@@ -110,6 +116,20 @@ export class XmlPicker {
       const text = this.#passText();
       if (text !== "picked") return text;
     }
+  }
+
+  /** What stands in the record that was picked last, wanted or not, from a word on, which is always the same; null: it has it not. */
+  textFrom(word: Buffer, mostBytes: number): string | null {
+    const bytes = this.#bytes;
+    // Searched once for all records up to the next place, and anew where the bytes begin anew.
+    if (bytes !== this.#searched || this.#start < this.#searchedFrom || this.#start > this.#foundAt) {
+      const at = bytes.indexOf(word, this.#start);
+      this.#foundAt = at < 0 ? bytes.length : at;
+      this.#searched = bytes;
+    }
+    this.#searchedFrom = this.#start;
+    if (this.#foundAt >= this.end) return null;
+    return bytes.toString("latin1", this.#foundAt, Math.min(this.end, this.#foundAt + mostBytes));
   }
 
   #finish(): Picking {

@@ -100,11 +100,12 @@ export class FileReportBuilder {
     else this.#ignored.set("other", (this.#ignored.get("other") ?? 0) + count);
   }
 
-  malformed(problem: Malformed): void {
+  /** `file`: where several are told of as one. */
+  malformed(problem: Malformed, file = this.#file): void {
     this.#malformed++;
     if (this.#samples.length >= maxSamples) return;
     const { line, reason } = problem;
-    this.#samples.push({ file: this.#file, line, reason, value: shortened(problem.value) });
+    this.#samples.push({ file, line, reason, value: shortened(problem.value) });
   }
 
   /** What was read of the file's next piece, which so many lines stand before. */

@@ -10,7 +10,8 @@ import { basename, join } from "node:path";
 import { Readable } from "node:stream";
 import { createGunzip } from "node:zlib";
 import { SourceFileError } from "#core/errors";
-import { type Packing, type SourceFormat, sniffBytes, sniffFormat, sniffPacking } from "./sniff.ts";
+import type { PublishedFormat } from "../formats/published.ts";
+import { type Packing, type RegistryFormat, sniffBytes, sniffFormat, sniffPacking } from "./sniff.ts";
 import { ZipArchive, type ZipEntry } from "./zip.ts";
 
 /** A gzip or ZIP that unpacks to more than this is refused: thirty times the largest registry dump. */
@@ -27,7 +28,7 @@ const chunkBytes = 2 ** 20;
 export interface SourcePart {
   /** The file, or `archive.zip!entry`. */
   readonly file: string;
-  readonly format: SourceFormat;
+  readonly format: RegistryFormat | PublishedFormat;
   /** Unpacked bytes, from the start. */
   readonly chunks: AsyncIterable<Buffer>;
   /** What the report should say of it besides. */
@@ -122,7 +123,7 @@ function passOverText(xml: ZipEntry, left: ZipEntry[]): string | null {
   return text === undefined ? null : `${text.name} holds the same as text and is passed over`;
 }
 
-function formatOrError(name: string, start: Buffer): SourceFormat | SourceFileError {
+function formatOrError(name: string, start: Buffer): SourcePart["format"] | SourceFileError {
   try {
     return sniffFormat(name, start);
   } catch (error) {

@@ -8,6 +8,7 @@ import { SourceFileError } from "#core/errors";
 import type { IpRange } from "#core/ip/range";
 import { openArinXmlReader } from "../formats/arin-xml.ts";
 import { openDelegatedReader } from "../formats/delegated.ts";
+import { isPublishedFormat } from "../formats/published.ts";
 import {
   type HolderReference,
   type OpenReader,
@@ -24,7 +25,7 @@ import { type FileReport, FileReportBuilder } from "./file-report.ts";
 import { openSource, type SourcePart } from "./open-source.ts";
 import { type PieceReading, PiecesOfPart } from "./read-in-pieces.ts";
 import { type RecordReceiver, sinkOf } from "./record-sink.ts";
-import type { SourceFormat } from "./sniff.ts";
+import type { RegistryFormat } from "./sniff.ts";
 
 export interface ReadProgress {
   readonly file: string;
@@ -34,7 +35,7 @@ export interface ReadProgress {
   readonly records: number;
 }
 
-const readers: Readonly<Record<SourceFormat, OpenReader>> = {
+const readers: Readonly<Record<RegistryFormat, OpenReader>> = {
   rpsl: openRpslReader,
   delegated: openDelegatedReader,
   "arin-xml": openArinXmlReader,
@@ -112,6 +113,8 @@ async function readPart(
   report: FileReportBuilder,
   { receiver, progress, signal }: Reading,
 ): Promise<number> {
+  if (isPublishedFormat(part.format))
+    throw new SourceFileError(part.file, null, "a list of places among registry data: name it by itself");
   const reader = readers[part.format](part.file, sinkOf(part.file, report, receiver));
   let textBytes = 0;
   let readBefore = 0;
@@ -144,7 +147,7 @@ async function readPartByPieces(
 }
 
 /** Throws when so much of a file is malformed that it cannot be what it looked like. */
-function judge(file: string, report: FileReportBuilder): void {
+export function judge(file: string, report: FileReportBuilder): void {
   const { read, malformedCount } = report;
   if (read === 0) throw new SourceFileError(file, null, "no records in it");
   if (malformedCount < fewestToJudge || malformedCount <= read * maxMalformedShare) return;

@@ -4,9 +4,13 @@
  * in place of a dump is the commonest broken download.
  */
 import { SourceFileError } from "#core/errors";
+import { parseAddress } from "#core/ip/address";
+import type { PublishedFormat } from "../formats/published.ts";
 
 export type Packing = "plain" | "gzip" | "zip";
-export type SourceFormat = "rpsl" | "delegated" | "arin-xml" | "iana-xml";
+export type RegistryFormat = "rpsl" | "delegated" | "arin-xml" | "iana-xml";
+/** `geofeeds`: all that registry objects name, told of as one. */
+export type SourceFormat = RegistryFormat | PublishedFormat | "geofeeds";
 
 /** Enough for the longest comment header seen (APNIC's: 2 KB), with room. */
 export const sniffBytes = 65_536;
@@ -19,17 +23,29 @@ export function sniffPacking(start: Buffer): Packing {
 }
 
 /** The format of unpacked bytes. Throws SourceFileError that says what they look like instead. */
-export function sniffFormat(file: string, start: Buffer): SourceFormat {
+export function sniffFormat(file: string, start: Buffer): RegistryFormat | PublishedFormat {
   if (start.length === 0) throw new SourceFileError(file, null, "the file is empty");
   const text = start.toString("latin1").trimStart();
   if (text.startsWith("<")) return sniffXml(file, text);
   if (start.subarray(0, 512).includes(0) && /^\0|\0\0/.test(text.slice(0, 512))) {
     throw new SourceFileError(file, 1, "binary data, not a registry file");
   }
+  if (text.startsWith("{")) return sniffJson(file, text);
   return sniffText(file, start.toString("latin1"));
 }
 
-function sniffXml(file: string, text: string): SourceFormat {
+/** By the names that stand in the first bytes of each cloud's list. */
+function sniffJson(file: string, text: string): PublishedFormat {
+  const has = (...names: readonly string[]) => names.every((name) => text.includes(`"${name}"`));
+  if (has("syncToken", "prefixes", "ip_prefix")) return "aws-ranges";
+  if (has("syncToken", "prefixes") && (has("ipv4Prefix") || has("ipv6Prefix"))) return "google-ranges";
+  if (has("changeNumber", "values")) return "azure-ranges";
+  if (has("last_updated_timestamp", "regions")) return "oracle-ranges";
+  if (has("result", "ipv4_cidrs")) return "cloudflare-ranges";
+  throw new SourceFileError(file, 1, "JSON, and no cloud's list of ranges that is known");
+}
+
+function sniffXml(file: string, text: string): RegistryFormat {
   const html = /<(?:!doctype\s+html|html)[\s>]/i.exec(text.slice(0, 4096));
   if (html) {
     const title = /<title>\s*([^<]{1,80})/i.exec(text)?.[1]?.trim();
@@ -62,13 +78,16 @@ function withoutProlog(text: string): string {
   }
 }
 
-function sniffText(file: string, text: string): SourceFormat {
+function sniffText(file: string, text: string): RegistryFormat | PublishedFormat {
   const lines = text.split("\n");
   const index = lines.findIndex((line) => !/^\s*$|^[#%]/.test(line));
   const line = (lines[index] ?? "").trim();
   if (index < 0) throw new SourceFileError(file, null, "nothing but comments in its first 64 KiB");
   if (/^\d+(\.\d+)?\|[a-z]+\|/i.test(line)) return "delegated";
   if (/^[a-z]+\|[A-Za-z*]{0,2}\|(asn|ipv4|ipv6)\|/.test(line)) return "delegated";
+  const [, prefix = ""] =
+    /^"?([0-9a-f.:]{2,45})(?:\/\d{1,3})?"?\s*(?:,\s*"?(?:[a-z]{2})?"?\s*(?:,|$)|$)/i.exec(line) ?? [];
+  if (parseAddress(prefix) !== null) return "geofeed";
   if (/^[A-Za-z*][A-Za-z0-9*_-]{0,62} {0,4}:/.test(line)) return "rpsl";
   const start = line.replace(/[^\x20-\x7e]/g, "?").slice(0, 60);
   throw new SourceFileError(file, index + 1, `not a registry format that is known: it starts "${start}"`);

@@ -15,6 +15,7 @@ import { type Registry, registries } from "#coordinator/subnets/subnet";
 import { formatRange } from "#core/ip/range";
 import { TextPool, type TextPoolParts } from "#core/text-pool";
 import type {
+  GeofeedReference,
   HolderBytes,
   HolderReference,
   NetworkRecord,
@@ -277,7 +278,11 @@ export interface RecordParts {
   readonly references: ReferenceParts;
   readonly ipv4: CandidateParts;
   readonly ipv6: CandidateParts;
+  readonly geofeeds: readonly GeofeedReference[];
 }
+
+/** Objects beyond these that name geofeeds are read over: some ten thousand do. */
+const mostGeofeeds = 500_000;
 
 /** Enough that the waits for memory overlap, few enough that what was read ahead is still in the cache. */
 const mostPending = 256;
@@ -288,6 +293,8 @@ export class RecordStore implements PieceReceiver {
   readonly references = new HolderReferences(this.texts);
   ipv4 = new CandidateTable(4);
   ipv6 = new CandidateTable(6);
+  /** In no order. */
+  readonly geofeeds: GeofeedReference[] = [];
   /** Of records whose texts wait to be interned: the row (its complement for IPv6) and the numbers of texts, or −1. */
   readonly #pending = new PendingTexts(3 * mostPending);
   #pendingCount = 0;
@@ -323,6 +330,10 @@ export class RecordStore implements PieceReceiver {
     if (holderBytes === null) this.#addHolder(at, record.holder, file);
     else this.#addHolderBytes(at, holderBytes, file);
     table.add(record);
+    const url = record.geofeed ?? null;
+    // The range that a record gives may be the next one's, too.
+    if (url !== null && this.geofeeds.length < mostGeofeeds)
+      this.geofeeds.push({ url, range: { ...record.range } });
     if (this.#pendingCount === mostPending) this.finish();
   }
 
@@ -386,6 +397,7 @@ export class RecordStore implements PieceReceiver {
       references: this.references.parts(),
       ipv4: this.ipv4.parts(),
       ipv6: this.ipv6.parts(),
+      geofeeds: this.geofeeds,
     };
   }
 
@@ -399,6 +411,7 @@ export class RecordStore implements PieceReceiver {
       const holders = this.references.absorb(other.references, names);
       ipv4.push({ parts: other.ipv4, holders, names });
       ipv6.push({ parts: other.ipv6, holders, names });
+      for (const geofeed of other.geofeeds) this.geofeeds.push(geofeed);
     }
     this.ipv4 = CandidateTable.joined(4, ipv4);
     this.ipv6 = CandidateTable.joined(6, ipv6);

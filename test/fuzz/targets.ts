@@ -4,6 +4,7 @@
  */
 
 import { gzipSync } from "node:zlib";
+import { SourceFileError } from "#core/errors";
 import { canonicalEscapes } from "#core/ip/url-escapes";
 import { canParseUrl, withoutUser } from "#core/ip/url-host";
 import { urlKeyOf } from "#core/url-key";
@@ -23,6 +24,9 @@ import { inlineLicense, licenseLinks } from "#crawler/preferences/rsl";
 import { mergedStatements } from "#crawler/preferences/statements";
 import { parseTdmFile, TdmRules, tdmReservation } from "#crawler/preferences/tdm-reservation";
 import { fetchResultSchema } from "#protocol/result";
+import { readCloudRanges } from "#rir-import/formats/cloud-ranges";
+import { GeofeedFinder, GeofeedReader } from "#rir-import/formats/geofeed";
+import { maxPlaceLength, type PublishedSink, publishedFormats } from "#rir-import/formats/published";
 import { hostileBytes, type Material, pick } from "./mutate.ts";
 
 export interface Target extends Material {
@@ -343,6 +347,70 @@ export const targets: readonly Target[] = [
         "payment-required": Buffer.from(input).toString("base64"),
       });
       if (price !== null && (price === "" || price.length > 80)) throw new Error(`a price of ${price}`);
+    },
+  },
+  {
+    name: "published",
+    seeds: [
+      '# ours\n193.0.0.0/21,NL,NL-NH,Amsterdam,\n2001:db9::/32,FR,FR-IDF,"Paris, La Défense",\n',
+      '{"syncToken":"1","createDate":"2026-03-01-09-00-03","prefixes":[{"ip_prefix":"3.64.0.0/12","region":"eu-central-1"}],"ipv6_prefixes":[]}',
+      '{"changeNumber":3,"values":[{"properties":{"region":"westeurope","addressPrefixes":["4.175.0.0/16"]}}]}',
+      '{"last_updated_timestamp":"2026-03-01","regions":[{"region":"us-phoenix-1","cidrs":[{"cidr":"129.146.0.0/21"}]}]}',
+      '{"result":{"ipv4_cidrs":["173.245.48.0/20"],"ipv6_cidrs":["2400:cb00::/32"],"etag":"38f7"}}',
+      "remarks: Geofeed https://a.example/geofeed.csv\n",
+    ],
+    tokens: [
+      ...[
+        "/",
+        ",",
+        "-",
+        ".",
+        ":",
+        "#",
+        '"',
+        "{",
+        "}",
+        "[",
+        "]",
+        "\n",
+        "null",
+        "1e999",
+        "::",
+        "0.0.0.0/0",
+        "/33",
+      ],
+      ...["geofeed", "https://", "region", "prefixes", "GLOBAL", "\uFEFF"],
+    ],
+    check(input, random) {
+      const sink: PublishedSink = {
+        range({ range, place }) {
+          if (range.first > range.last) throw new Error(`a range that is none: ${input.slice(0, 200)}`);
+          if (place !== null && (place === "" || place.length > maxPlaceLength))
+            throw new Error(`place ${place}`);
+        },
+        ignore: () => {},
+        malformed: () => {},
+        facts: () => {},
+      };
+      const bytes = hostileBytes(random, input);
+      const reader = new GeofeedReader(sink);
+      const finder = new GeofeedFinder(1000);
+      for (let at = 0; at < bytes.length; at += 5000) {
+        reader.push(bytes.subarray(at, at + 5000));
+        finder.push(bytes.subarray(at, at + 5000));
+      }
+      reader.end();
+      finder.end();
+      for (const url of finder.urls)
+        if (new URL(url).protocol !== "https:") throw new Error(`a geofeed at ${url}`);
+      for (const format of publishedFormats) {
+        if (format === "geofeed") continue;
+        try {
+          readCloudRanges("list", format, bytes.toString("utf8"), sink);
+        } catch (error) {
+          if (!(error instanceof SourceFileError)) throw error;
+        }
+      }
     },
   },
 ];

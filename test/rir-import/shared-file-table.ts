@@ -4,6 +4,7 @@ import { join, relative } from "node:path";
 import { SourceFileError } from "#core/errors";
 import { checkSources } from "#rir-import/check";
 import type { FileReport } from "#rir-import/read/file-report";
+import type { RegistryFormat } from "#rir-import/read/sniff";
 import { independentCount, type RecordCounts } from "./independent/independent-count.ts";
 
 /** Files that are no registry data, or broken so that an import must not go on; by path below the folder. */
@@ -45,7 +46,7 @@ export async function readRow(folder: string, path: string): Promise<FileRow> {
   if (reports instanceof SourceFileError) return { type: "refused", reason: reports.message };
   const [report] = reports;
   if (report === undefined || reports.length > 1) throw new Error(`${path}: ${reports.length} parts`);
-  const format = path.includes("libloc") ? "libloc" : report.format;
+  const format = path.includes("libloc") ? "libloc" : (report.format as RegistryFormat);
   if (format === "arin-xml") throw new Error(`${path}: ARIN's XML has no independent count yet`);
   return { type: "read", report, counts: countsOf(report), independent: independentCount(file, format) };
 }

@@ -140,7 +140,9 @@ function sourcesText({ registries: chosen, contact }: InitOptions): string | nul
   const unknown = wanted.filter((name) => !registries.includes(name as Registry));
   if (unknown.length > 0)
     throw new UsageError(`--registries ${unknown.join(" ")}: known are ${registries.join(", ")}, none`);
-  const off = sourceSettings({}, ".").sources.filter(({ registry }) => !wanted.includes(registry));
+  const isWanted = (registry: Registry | null) =>
+    registry === null ? wanted.length > 0 : wanted.includes(registry);
+  const off = sourceSettings({}, ".").sources.filter(({ registry }) => !isWanted(registry));
   const sources = Object.fromEntries(off.map(({ name }) => [name, { enabled: false }]));
   return `${JSON.stringify({ ...(contact === undefined ? {} : { contact }), sources }, null, 2)}\n`;
 }

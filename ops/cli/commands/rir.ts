@@ -1,6 +1,6 @@
 /** `nearcrawl rir`: registry dumps become the IP tree. Each subcommand has its file in ../rir. */
 import { Command } from "commander";
-import { sourceRows } from "#rir-import/download/source-status";
+import { geofeedCopies, sourceRows } from "#rir-import/download/source-status";
 import { type RangeHistory, rangeHistory } from "#rir-import/history";
 import { registryStatus } from "#rir-import/status";
 import { exitCodes } from "../exit-codes.ts";
@@ -87,9 +87,11 @@ export function sourcesCommand(): Command {
     .action(async (options: CacheOptions) => {
       const { sources } = await settingsOf(options);
       const cacheFolder = cacheFolderOf(options);
-      const rows = await sourceRows(sources, cacheFolder, new Date());
-      if (options.json) printJson({ cacheFolder, sources: rows });
-      else process.stdout.write(`${sourcesText(cacheFolder, rows)}\n`);
+      const now = new Date();
+      const rows = await sourceRows(sources, cacheFolder, now);
+      const geofeeds = await geofeedCopies(cacheFolder, now);
+      if (options.json) printJson({ cacheFolder, sources: rows, geofeeds });
+      else process.stdout.write(`${sourcesText(cacheFolder, rows, geofeeds)}\n`);
     });
 }
 

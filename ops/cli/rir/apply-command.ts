@@ -11,7 +11,11 @@ import { recordRegistryChange } from "./job-steps.ts";
 import { withProgress } from "./lookup-command.ts";
 import { appliedText } from "./plan-text.ts";
 
-type Options = SourceOptions & { readonly planned?: string; readonly yesRemove?: number };
+type Options = SourceOptions & {
+  readonly planned?: string;
+  readonly yesRemove?: number;
+  readonly yesMoved?: readonly string[];
+};
 
 const help = `
 Subnets that stay keep their id and delegation; \`rir rollback\` undoes it. Interrupted at any moment, the old
@@ -24,6 +28,10 @@ More than 5 % of the subnets in use (delegated, or with hosts in the frontier) g
 which \`rir plan\` and the refusal say; without it exit code 2, and nothing is changed. That an import was refused is in the audit
 log, and an alert.
 
+Where networks publish that their ranges lie (geofeeds, the clouds' lists) is imported with the rest. A list that moves more
+than 30 % of its ranges to other places at once is held back, and what is in force goes on, until --yes-moved names its source or
+what is in force is older by a quarter.
+
 Examples:
   nearcrawl rir apply --cache
   nearcrawl rir apply downloads/
@@ -34,6 +42,7 @@ export function applyCommand(): Command {
     .description("make the sources the tree in force, in one transaction; coordinators go on serving")
     .option("--planned <fingerprint>", "apply this plan and nothing else")
     .addOption(yesRemoveOption())
+    .addOption(yesMovedOption())
     .addHelpText("after", help)
     .action(async (named: string[], options: Options) => {
       const { planned } = options;
@@ -49,6 +58,7 @@ export function applyCommand(): Command {
             onProgress,
             ...(planned && { planned }),
             removeInUse: options.yesRemove ?? null,
+            yesMoved: options.yesMoved ?? [],
           }).catch(async (error: unknown) => {
             if (error instanceof RemovesInUse) await recordRegistryChange(database.pool, refusalOf(error));
             throw error;
@@ -66,6 +76,9 @@ export const yesRemoveOption = () =>
     "--yes-remove <n>",
     "so many subnets in use are meant to go: their exact number, where they are more than 5 %",
   ).argParser(boundedInteger(1, 2_147_483_647));
+
+export const yesMovedOption = () =>
+  new Option("--yes-moved <source...>", "published lists that may move most of their ranges: aws, or all");
 
 /** Nobody may be looking: a timer applies, too. */
 const refusalOf = ({ message }: RemovesInUse) => ({

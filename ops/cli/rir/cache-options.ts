@@ -20,7 +20,9 @@ Settings: --sources FILE, else registry-sources.json in the home folder where th
   { "contact": "noc@example.org",
     "sources": { "arin-bulk": { "queryFiles": { "apikey": "/etc/nearcrawl/arin-api-key" } },
                  "lacnic-database": { "enabled": false },
-                 "ripencc-inetnum": { "mirrors": ["https://mirror.example.org/ripe.db.inetnum.gz"] } } }
+                 "ripencc-inetnum": { "mirrors": ["https://mirror.example.org/ripe.db.inetnum.gz"] },
+                 "our-feed": { "kind": "geofeed", "url": "https://example.org/geofeed.csv" } },
+    "geofeeds": { "enabled": true, "most": 5000 } }
 Secrets stand in files of their own, which the settings name.`;
 
 export function withCacheOptions(command: Command): Command {

@@ -3,7 +3,7 @@ import { Command } from "commander";
 import { softwareVersion } from "#protocol/software-version";
 import { systemClock } from "#rir-import/download/clock";
 import { type FetchProgress, type FetchResult, fetchSources } from "#rir-import/download/fetch-sources";
-import { quarterDays, type SourceRow } from "#rir-import/download/source-status";
+import { type GeofeedCopies, quarterDays, type SourceRow } from "#rir-import/download/source-status";
 import { exitCodes } from "../exit-codes.ts";
 import { type Column, formatTable, ProgressLine, printable, printJson } from "../output.ts";
 import {
@@ -22,6 +22,11 @@ type Options = CacheOptions & { readonly acceptSmaller?: boolean };
 const help = `
 Only what changed is downloaded; what broke off is gone on with. A file that is not what its source publishes,
 much smaller than the last one, or against its published checksum is refused: the one we have stays.
+
+Fetched besides: the clouds' lists of ranges by region, and at the end the geofeeds that registry objects name (RFC 9632),
+a few at a time and one at a time per host, 16 MB each at most. They come from strangers' servers, so none is fetched from a
+private or other special-purpose address, whatever a redirect says. That some geofeeds fail is reported and no failure;
+what they said before is imported for a quarter.
 ${sourcesFileHelp}
 
 Exit codes: 0 all is fetched or unchanged, 1 a source failed (the others are done), 2 wrong usage or settings,
@@ -30,12 +35,13 @@ Exit codes: 0 all is fetched or unchanged, 1 a source failed (the others are don
 Examples:
   nearcrawl rir fetch --contact noc@example.org
   nearcrawl rir fetch ripencc-inetnum ripencc-organisation
-  nearcrawl rir fetch apnic-inetnum --accept-smaller`;
+  nearcrawl rir fetch apnic-inetnum --accept-smaller
+  nearcrawl rir fetch aws-ranges google-ranges geofeeds`;
 
 export function fetchCommand(): Command {
   return withCacheOptions(new Command("fetch"))
-    .description("download the registries' files into the cache folder")
-    .argument("[source...]", "names that `rir sources` lists (default: all that are set up)")
+    .description("download the registries' files, and what networks publish, into the cache folder")
+    .argument("[source...]", "names that `rir sources` lists, or `geofeeds` (default: all that are set up)")
     .option("--accept-smaller", "accept files that are much smaller than before")
     .option("--contact <address>", "told to the registries in the User-Agent: an e-mail address or a URL")
     .addHelpText("after", help)
@@ -105,7 +111,11 @@ function report(options: Options, cacheFolder: string, results: readonly FetchRe
 const left = (title: string): Column => ({ title });
 const right = (title: string): Column => ({ title, align: "right" });
 
-export function sourcesText(cacheFolder: string, rows: readonly SourceRow[]): string {
+export function sourcesText(
+  cacheFolder: string,
+  rows: readonly SourceRow[],
+  geofeeds: GeofeedCopies,
+): string {
   const table = formatTable(
     [
       left("source"),
@@ -135,7 +145,19 @@ export function sourcesText(cacheFolder: string, rows: readonly SourceRow[]): st
     (row) => `${row.name}: ${row.access.type === "on-request" ? row.access.how : ""}`,
   );
   const bytes = rows.reduce((sum, row) => sum + (row.bytes ?? 0), 0);
-  return [`kept in ${cacheFolder}: ${bytesText(bytes)}`, table, ...lines, ...whatToDo(rows)].join("\n\n");
+  return [
+    `kept in ${cacheFolder}: ${bytesText(bytes)}`,
+    table,
+    ...geofeedsText(geofeeds),
+    ...lines,
+    ...whatToDo(rows),
+  ].join("\n\n");
+}
+
+function geofeedsText({ files, bytes, tooOld }: GeofeedCopies): readonly string[] {
+  if (files === 0) return [];
+  const old = tooOld === 0 ? "" : `; ${tooOld} of them not confirmed for a quarter, and imported no more`;
+  return [`geofeeds that registry objects name: ${files} files, ${bytesText(bytes)}${old}`];
 }
 
 function whatToDo(rows: readonly SourceRow[]): readonly string[] {

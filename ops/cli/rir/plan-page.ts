@@ -14,7 +14,7 @@ import { type ImportPlan, planImport } from "#rir-import/plan";
 import { shrunkRegistries } from "#rir-import/shrinkage";
 import { boundedInteger } from "../bounded-number.ts";
 import { printAnswer } from "../output.ts";
-import { type SourceOptions, sourcesOf, withSources } from "./apply-command.ts";
+import { type SourceOptions, sourcesOf, withSources, yesMovedOption } from "./apply-command.ts";
 import { onDatabase, withMigrated } from "./cache-options.ts";
 import { withProgress } from "./lookup-command.ts";
 import { planText } from "./plan-text.ts";
@@ -185,7 +185,11 @@ draw();
 
 // `nearcrawl rir plan`: what an import would change.
 
-type Options = SourceOptions & { readonly samples: number; readonly page?: string };
+type Options = SourceOptions & {
+  readonly samples: number;
+  readonly page?: string;
+  readonly yesMoved?: readonly string[];
+};
 
 const examples = `
 Examples:
@@ -198,6 +202,7 @@ export function planCommand(): Command {
     .description("say what an import would change, and change nothing")
     .option("--samples <n>", "samples of each kind of change", boundedInteger(0, 100_000), 10)
     .option("--page <file>", "write the differences as a page to browse")
+    .addOption(yesMovedOption())
     .addHelpText("after", examples)
     .action(async (named: string[], options: Options) => {
       const { samples, page } = options;
@@ -207,6 +212,7 @@ export function planCommand(): Command {
           planImport(database, sources, {
             onProgress,
             samples,
+            yesMoved: options.yesMoved ?? [],
             ...(page && {
               onDifferences: (plan, differences) => writePlanPage(page, plan, differences),
             }),

@@ -12,6 +12,7 @@ import { type Column, formatTable, printAnswer, printable } from "../output.ts";
 import { filesText } from "./files-text.ts";
 import { withProgress } from "./lookup-command.ts";
 import { secondsText } from "./progress-text.ts";
+import { publishedText } from "./published-text.ts";
 
 const count = (value: number) => value.toLocaleString("en");
 const left = (title: string): Column => ({ title });
@@ -27,6 +28,7 @@ export function planText(plan: ImportPlan): string {
     samplesText(plan),
     holdersText(plan),
     delegationsText(plan),
+    publishedText(plan.published),
     shrinkageText(plan),
     inUseText(plan),
     `apply exactly this with: nearcrawl rir apply … --planned ${plan.fingerprint}${isMuchInUse(plan.inUse) ? ` --yes-remove ${plan.inUse.going}` : ""}`,
@@ -63,6 +65,7 @@ export function appliedText(applied: AppliedImport): string {
     changesText(plan),
     holdersText(plan),
     delegationsText(plan),
+    publishedText(plan.published),
     cleared === 0 ? "" : `cleared away what ${cleared} interrupted import left`,
     ending,
   ];
@@ -202,8 +205,9 @@ function delegationsText({ delegations }: ImportPlan): string {
 
 const crossingsShown = 10;
 
-function checkText({ files, state, seconds }: SourceCheck): string {
-  return [filesText(files), stateText(state), `read in ${secondsText(seconds)}`].join("\n\n");
+function checkText({ files, state, publishedRanges, seconds }: SourceCheck): string {
+  const published = publishedRanges > 0 ? [`published places of ${count(publishedRanges)} ranges`] : [];
+  return [filesText(files), stateText(state), ...published, `read in ${secondsText(seconds)}`].join("\n\n");
 }
 
 function stateText(state: SourceCheck["state"]): string {

@@ -10,6 +10,7 @@ import { createFrontierStore, createRejectedUrlStore } from "#coordinator/fronti
 import { applyImport } from "#rir-import/apply";
 import { loadWorld } from "../../world/fixture-world.ts";
 import type { World } from "../../world/model.ts";
+import { writePublishedFiles } from "../../world/published-files.ts";
 import { writeRegistryFiles } from "../../world/registry-files.ts";
 import { type CommandContext, writeCurrentRun } from "../command-context.ts";
 import { newCrawlerKey } from "../crawler-key.ts";
@@ -102,7 +103,8 @@ async function importRegistry(
   to: { folder: string; voice: RunVoice },
 ): Promise<void> {
   const files = await writeRegistryFiles(world, to.folder);
-  const report = await applyImport(run.database, files, {});
+  const published = await writePublishedFiles(world, to.folder);
+  const report = await applyImport(run.database, [...files, ...published], {});
   to.voice.note(`registry: ${files.length} dumps, generation ${report.generation}`);
 }
 

@@ -3,10 +3,11 @@ import { readFile, rm } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { gunzipSync } from "node:zlib";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { formatRange } from "#core/ip/range";
+import { formatRange, type IpRange, parseRange } from "#core/ip/range";
 import { worldFromFixture } from "#ops/world/fixture-world";
 import { generateWorld } from "#ops/world/generate-world";
 import type { World } from "#ops/world/model";
+import { writePublishedFiles } from "#ops/world/published-files";
 import { writeRegistryFiles } from "#ops/world/registry-files";
 import { readState } from "#rir-import/check";
 import { wantedSubnets } from "../../rir-import/wanted-subnets.ts";
@@ -122,4 +123,27 @@ describe("the registry files of a world from a fixture", () => {
 
     expect(byRange).toEqual(expected(fixture));
   });
+});
+
+it("what its networks publish is read back: most sites that it speaks of are where it says, and some are not", async () => {
+  const published = await writePublishedFiles(world, join(folder, "published"));
+  const { files: reports, published: ranges } = await readState([...files, ...published], () => {});
+
+  expect(reports.filter(({ format }) => /geofeeds|google/.test(format))).toMatchObject([
+    { format: "google-ranges", malformed: 0 },
+    { format: "geofeeds", malformed: 0 },
+  ]);
+  const verdicts = world.sites.flatMap(({ address, place }) => {
+    const range = parseRange(address) as IpRange;
+    const { country, name } = world.places[place ?? 0]!;
+    const here = new Set([
+      `${country} ${name}`,
+      `google ${country}-${name.replaceAll(" ", "")}1`.toLowerCase(),
+    ]);
+    return ranges.of(range).map((word) => here.has(word.place ?? ""));
+  });
+  expect(verdicts.length).toBeGreaterThan(50);
+  const right = verdicts.filter((verdict) => verdict).length / verdicts.length;
+  expect(right).toBeGreaterThan(0.7);
+  expect(right).toBeLessThan(1);
 });

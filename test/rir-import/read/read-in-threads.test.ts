@@ -66,6 +66,26 @@ describe("several threads", () => {
     ]);
   });
 
+  it("find the same geofeeds, in whichever piece an object names one", async () => {
+    const named = (at: number) =>
+      `inetnum: 45.${at >> 8}.${at & 255}.0/24\nnetname: EX-${at}\ndescr: ${"x".repeat(500)}\ngeofeed: https://${at}.example/g.csv\nsource: RIPE\n\n`;
+    const files = [0, 1].map((part) =>
+      folder.write(
+        `named-${part}.db`,
+        Array.from({ length: 300 }, (_, at) => named(300 * part + at)).join(""),
+      ),
+    );
+
+    const { store } = await readInThreads(files, () => {}, { threads: 3, pieceBytes: 10_000 });
+
+    const found = store.geofeeds.map(({ url, range }) => `${formatRange(range)} ${url}`);
+    const wanted = Array.from(
+      { length: 600 },
+      (_, at) => `45.${at >> 8}.${at & 255}.0/24 https://${at}.example/g.csv`,
+    );
+    expect(found.sort()).toEqual(wanted.sort());
+  });
+
   it("tell of progress as a sum, up to the whole", async () => {
     const files = await listSourceFiles([generated]);
     const told: { done: number; total: number; records: number }[] = [];

@@ -1,0 +1,173 @@
+/**
+ * Geofeeds (RFC 8805): lines `prefix,country,region,city,postal code`, of which all but the prefix may be empty, with
+ * comments behind `#`. A line without any place says that its prefix has none to be published. Postal codes, which the
+ * RFC deprecates, are read over, and so is whatever stands behind them. A line that is wrong is reported and passed
+ * over; the others count.
+ */
+import { createHash } from "node:crypto";
+import { canParseUrl } from "#core/ip/url-host";
+import { LineCutter, type LineHandler } from "./lines.ts";
+import { maxPlaceLength, type PublishedSink, readPublishedRange } from "./published.ts";
+import { countryCode } from "./rpsl-values.ts";
+import { decodeText, ValueDecoder } from "./text-decoding.ts";
+
+/** A million lines of the shortest kind are within the bound on bytes; longer lines are no geofeed's. */
+const mostLines = 1_000_000;
+const maxLineLength = 1000;
+
+/** ISO 3166-2: `GR-I`. */
+const regionForm = /^[A-Z]{2}-[A-Z0-9]{1,3}$/;
+
+export class GeofeedReader implements LineHandler {
+  readonly #sink: PublishedSink;
+  readonly #cutter = new LineCutter(this);
+  readonly #decoder = new ValueDecoder();
+
+  constructor(sink: PublishedSink) {
+    this.#sink = sink;
+  }
+
+  push(chunk: Buffer): void {
+    this.#cutter.push(chunk);
+  }
+
+  end(): void {
+    this.#cutter.end();
+  }
+
+  longLine(beginning: Buffer, number: number): void {
+    const value = decodeText(beginning, 0, Math.min(beginning.length, 80));
+    this.#sink.malformed({ line: number, reason: `a line longer than ${maxLineLength} characters`, value });
+  }
+
+  line(bytes: Buffer, start: number, end: number, number: number): void {
+    if (number > mostLines) this.#sink.ignore(`lines behind the first ${mostLines}`);
+    else if (end - start > maxLineLength) this.longLine(bytes.subarray(start, end), number);
+    else this.#read(bytes, { start, end, number });
+  }
+
+  #read(
+    bytes: Buffer,
+    { start, end, number }: { readonly start: number; readonly end: number; readonly number: number },
+  ): void {
+    const [text = ""] = this.#decoder
+      .text(bytes, start, end)
+      .replace(/^\uFEFF/, "")
+      .split("#", 1);
+    if (text.trim() === "") return;
+    const fields = fieldsOf(text);
+    const [prefix = ""] = fields;
+    const reading = readPublishedRange(prefix);
+    if ("reason" in reading) {
+      this.#sink.malformed({ line: number, reason: reading.reason, value: text.trim() });
+      return;
+    }
+    const place = placeOf(fields);
+    if ("reason" in place) this.#sink.malformed({ line: number, reason: place.reason, value: text.trim() });
+    else this.#sink.range({ line: number, range: reading.range, place: place.place });
+  }
+}
+
+/** `GR-I Athens`; a region that is not of the country, or of another form, is left out as the RFC has it optional. */
+function placeOf([, alpha2 = "", isoRegion = "", city = ""]: readonly string[]):
+  | { readonly place: string | null }
+  | { readonly reason: string } {
+  if (alpha2 === "" && isoRegion === "" && city === "") return { place: null };
+  const region = isoRegion.toUpperCase();
+  const country = countryCode(alpha2 === "" ? region.slice(0, 2) : alpha2);
+  if (country === null) return { reason: "no country by two letters (ISO 3166-1)" };
+  if (region !== "" && !regionForm.test(region)) return { reason: "no region of the form ISO 3166-2" };
+  if (region !== "" && !region.startsWith(`${country}-`)) return { reason: "a region of another country" };
+  if (city.length > maxPlaceLength - 10)
+    return { reason: `a city of more than ${maxPlaceLength - 10} characters` };
+  // Two spellings of one city would be two places.
+  const name = city.replace(/[\p{Cc}\s]+/gu, " ").trim();
+  return { place: [region === "" ? country : region, name].filter((part) => part !== "").join(" ") };
+}
+
+/** Fields by commas, which count for nothing within quotes (RFC 4180). */
+function fieldsOf(line: string): readonly string[] {
+  if (!line.includes('"')) return line.split(",", 5).map((field) => field.trim());
+  const fields: string[] = [];
+  let field = "";
+  let isQuoted = false;
+  for (const letter of line) {
+    if (letter === '"') isQuoted = !isQuoted;
+    else if (letter !== "," || isQuoted) field += letter;
+    else {
+      fields.push(field.trim());
+      field = "";
+      if (fields.length === 5) return fields;
+    }
+  }
+  return [...fields, field.trim()];
+}
+
+// Where registry objects name geofeeds (RFC 9632 section 3): the attribute `geofeed:`, or a remark that begins with
+// the word.
+
+const maxUrlLength = 500;
+
+/** The URL in `Geofeed https://example.net/geofeed.csv`, or in the value of the attribute by itself; null: none. */
+export function geofeedUrlIn(value: string): string | null {
+  const [, url] = /^\s*(?:geofeed:?\s+)?(https:\/\/\S+)/i.exec(value) ?? [];
+  if (url === undefined || url.length > maxUrlLength || !canParseUrl(url)) return null;
+  const { protocol, username, password, hostname, pathname, search, host } = new URL(url);
+  if (protocol !== "https:" || username !== "" || password !== "" || hostname === "") return null;
+  return `https://${host}${pathname}${search}`;
+}
+
+/**
+ * Finds geofeeds' URLs in a registry's file while it passes by, whatever its format: to know what to fetch. Which ranges
+ * they may speak of is read when the file is imported.
+ */
+export class GeofeedFinder {
+  readonly urls = new Set<string>();
+  readonly #mostUrls: number;
+  /** The beginning of a line whose end has not come. */
+  #carry: Buffer = Buffer.alloc(0);
+
+  constructor(mostUrls: number) {
+    this.#mostUrls = mostUrls;
+  }
+
+  push(chunk: Buffer): void {
+    const bytes = this.#carry.length > 0 ? Buffer.concat([this.#carry, chunk]) : chunk;
+    const end = bytes.lastIndexOf(lineFeed) + 1;
+    this.#find(bytes.subarray(0, end));
+    this.#carry = Buffer.from(bytes.subarray(Math.max(end, bytes.length - mostCarried)));
+  }
+
+  end(): void {
+    this.#find(this.#carry);
+  }
+
+  #find(bytes: Buffer): void {
+    for (let at = bytes.indexOf(geofeedWord); at >= 0; at = bytes.indexOf(geofeedWord, at + 1)) {
+      if (this.urls.size >= this.#mostUrls) return;
+      const url = geofeedUrlBehind(bytes.toString("latin1", at, at + geofeedBytes));
+      if (url !== null) this.urls.add(url);
+    }
+  }
+}
+
+const lineFeed = 0x0a;
+const mostCarried = 4096;
+
+/** `geofeed` without its first letter, which may be a capital. */
+export const geofeedWord = Buffer.from("eofeed");
+/** So much from the word on is enough to read its URL. */
+export const geofeedBytes = maxUrlLength + 40;
+
+/** The URL of a geofeed in what begins with `geofeedWord`: up to the end of the line, or of the XML element. */
+export function geofeedUrlBehind(text: string): string | null {
+  const [, named] = /^eofeed:?[ \t]+(https:\/\/[^\s<>"]+)/i.exec(text) ?? [];
+  return named === undefined ? null : geofeedUrlIn(named);
+}
+
+/** The file in the cache of the geofeed at a URL: by its name it is known which objects have to name it. */
+export function geofeedFileOf(url: string): string {
+  return `geofeed-${createHash("sha256").update(url).digest("hex").slice(0, 32)}.csv`;
+}
+
+export const geofeedFileForm = /^geofeed-[0-9a-f]{32}\.csv$/;

@@ -1,0 +1,354 @@
+/**
+ * Reads what networks publish of where their ranges lie, behind the registries' own files: the clouds' lists, geofeeds
+ * that the operator names, and those that registry objects name (RFC 9632), which may speak of these objects' ranges and
+ * of nothing else. Of nested objects that name geofeeds the most specific one has the word. Signatures (RFC 9632
+ * section 5) are not checked: what is fetched over TLS from where the registry says is taken.
+ */
+import { createHash } from "node:crypto";
+import { open, readFile, stat } from "node:fs/promises";
+import { basename, dirname } from "node:path";
+import { constants, gunzipSync } from "node:zlib";
+import {
+  mostPublishedRanges,
+  type PublishedRanges,
+  PublishedRangesBuilder,
+} from "#coordinator/subnets/published-ranges";
+import {
+  columnsOf,
+  compareSpecificity,
+  type RangeColumns,
+  sortedOrder,
+} from "#coordinator/subnets/range-columns";
+import { SourceFileError } from "#core/errors";
+import { formatRange, type IpRange, rangeCovers } from "#core/ip/range";
+import { readCloudRanges } from "../formats/cloud-ranges.ts";
+import { GeofeedReader, geofeedFileForm, geofeedFileOf } from "../formats/geofeed.ts";
+import {
+  isPublishedFormat,
+  kindOfFormat,
+  mostListBytes,
+  mostListRanges,
+  type PublishedFormat,
+  type PublishedSink,
+} from "../formats/published.ts";
+import type { GeofeedReference, Malformed } from "../formats/record.ts";
+import { HoldingRanges } from "../tree/holding-ranges.ts";
+import type { FileReport } from "./file-report.ts";
+import { FileReportBuilder } from "./file-report.ts";
+import { openSource } from "./open-source.ts";
+import { judge } from "./read-sources.ts";
+import { sniffFormat, sniffPacking } from "./sniff.ts";
+
+/** The lists among the files, told by their first bytes; what cannot be told is left to the registries' readers. */
+export async function withoutPublished(
+  files: readonly string[],
+): Promise<{ readonly registryFiles: readonly string[]; readonly publishedFiles: readonly string[] }> {
+  const registryFiles: string[] = [];
+  const publishedFiles: string[] = [];
+  for (const file of files) ((await isPublished(file)) ? publishedFiles : registryFiles).push(file);
+  return { registryFiles, publishedFiles };
+}
+
+const startBytes = 16_384;
+
+async function isPublished(file: string): Promise<boolean> {
+  if (geofeedFileForm.test(basename(file))) return true;
+  try {
+    if (!(await stat(file)).isFile()) return false;
+    const handle = await open(file, "r");
+    const { buffer, bytesRead } = await handle
+      .read(Buffer.alloc(startBytes), 0, startBytes, 0)
+      .finally(() => handle.close());
+    const start = buffer.subarray(0, bytesRead);
+    const packing = sniffPacking(start);
+    if (packing === "zip") return false;
+    const finishFlush = constants.Z_SYNC_FLUSH;
+    const text = packing === "gzip" ? gunzipSync(start, { finishFlush, maxOutputLength: 2 ** 25 }) : start;
+    return isPublishedFormat(sniffFormat(file, text.subarray(text.indexOf("\uFEFF") === 0 ? 3 : 0)));
+  } catch {
+    return false;
+  }
+}
+
+export interface ReadPublished {
+  readonly reports: readonly FileReport[];
+  readonly ranges: PublishedRanges;
+}
+
+/** Throws SourceFileError for a list that the operator names and that is none; a geofeed of a stranger's is reported. */
+export async function readPublished(
+  files: readonly string[],
+  references: readonly GeofeedReference[],
+): Promise<ReadPublished> {
+  const builder = new PublishedRangesBuilder();
+  const reports: FileReport[] = [];
+  const named = files.filter((file) => geofeedFileForm.test(basename(file)));
+  const sources = new Map<string, string>();
+  for (const file of files)
+    if (!geofeedFileForm.test(basename(file))) reports.push(await readListFile(file, builder, sources));
+  if (named.length > 0) reports.push(await readGeofeeds(named, references, builder));
+  return { reports, ranges: builder.build() };
+}
+
+/** Ranges of one list, each once. */
+class ListRanges {
+  readonly #places = new Map<
+    string,
+    { readonly range: IpRange; readonly line: number; place: string | null }
+  >();
+  readonly #contradicted = new Set<string>();
+  readonly #report: Pick<FileReportBuilder, "ignore" | "malformed">;
+
+  constructor(report: Pick<FileReportBuilder, "ignore" | "malformed">) {
+    this.#report = report;
+  }
+
+  add(range: IpRange, place: string | null, line: number): void {
+    const key = `${range.first}-${range.last}`;
+    const known = this.#places.get(key);
+    if (known === undefined && this.#places.size >= mostListRanges) {
+      this.#report.ignore(`ranges behind the first ${mostListRanges.toLocaleString("en")} of a list`);
+    } else if (known === undefined) this.#places.set(key, { range, place, line });
+    else if (known.place === place || this.#contradicted.has(key))
+      this.#report.ignore("the same range once more");
+    else {
+      this.#contradicted.add(key);
+      const value = `${formatRange(range)}: ${known.place ?? "no place"}, ${place ?? "no place"}`;
+      this.#report.malformed({ line, reason: "a range at two places: it counts as at none", value });
+      known.place = null;
+    }
+  }
+
+  values() {
+    return this.#places.values();
+  }
+}
+
+async function readListFile(
+  file: string,
+  builder: PublishedRangesBuilder,
+  /** The file of each source so far. */
+  sources: Map<string, string>,
+): Promise<FileReport> {
+  const startedAt = performance.now();
+  const source = await openSource(file, () => {});
+  let format: PublishedFormat | null = null;
+  let bytes = Buffer.alloc(0);
+  for await (const part of source.parts) {
+    if (!isPublishedFormat(part.format)) throw new SourceFileError(file, null, "no list of places");
+    format = part.format;
+    bytes = await wholeOf(part.chunks, file);
+  }
+  if (format === null) throw new SourceFileError(file, null, "no list of places");
+  const report = new FileReportBuilder(file, format);
+  const ranges = new ListRanges(report);
+  const kind = kindOfFormat(format);
+  let facts: { listDate?: string; version?: string } = {};
+  const sink: PublishedSink = {
+    range: ({ range, place, line }) => ranges.add(range, place, line),
+    ignore: (reason) => report.ignore(reason),
+    malformed: (problem) => report.malformed(problem),
+    facts: (stated) => {
+      facts = { ...facts, ...stated };
+    },
+  };
+  readList(file, format, bytes, sink);
+  const listDate = facts.listDate ?? source.modifiedAt.toISOString().slice(0, 10);
+  report.facts({ fileDate: listDate });
+  const name = kind === "geofeed" ? `geofeed ${basename(file).replace(/\.[a-z]{1,4}$/i, "")}` : kind;
+  const other = sources.get(name);
+  if (other !== undefined) throw new SourceFileError(file, null, `a second list of ${name}: ${other} is one`);
+  sources.set(name, file);
+  const list = builder.addList({
+    ...{ source: name, kind, isNamedByObjects: false },
+    ...{ listDate, version: facts.version ?? null },
+  });
+  const left = mostPublishedRanges - builder.count;
+  let taken = 0;
+  for (const { range, place } of ranges.values()) {
+    if (taken++ >= left) report.ignore(tooManyReason);
+    else {
+      builder.add(list, range, { place, within: null });
+      report.keep(null);
+    }
+  }
+  judge(file, report);
+  return report.finish({
+    ...{ sha256: await source.sha256(), bytesOnDisk: source.bytes, textBytes: bytes.length },
+    ...{ modifiedAt: source.modifiedAt, seconds: (performance.now() - startedAt) / 1000 },
+  });
+}
+
+const tooManyReason = `ranges behind the first ${mostPublishedRanges.toLocaleString("en")} of all lists`;
+
+async function wholeOf(chunks: AsyncIterable<Buffer>, file: string): Promise<Buffer<ArrayBuffer>> {
+  const pieces: Buffer[] = [];
+  let bytes = 0;
+  for await (const chunk of chunks) {
+    bytes += chunk.length;
+    if (bytes > mostListBytes) throw new SourceFileError(file, null, tooLargeReason);
+    pieces.push(Buffer.from(chunk));
+  }
+  return Buffer.concat(pieces);
+}
+
+const tooLargeReason = `larger than the ${mostListBytes} bytes that are taken of a list of places`;
+
+function readList(file: string, format: PublishedFormat, bytes: Buffer, sink: PublishedSink): void {
+  if (format === "geofeed") {
+    const reader = new GeofeedReader(sink);
+    reader.push(bytes);
+    reader.end();
+  } else readCloudRanges(file, format, bytes.toString("utf8"), sink);
+}
+
+/** Whether a file that was fetched is a list of that format. Throws SourceFileError where it is not. */
+export async function checkPublished(file: string, format: PublishedFormat): Promise<void> {
+  const bytes = await readFile(file);
+  if (bytes.length > mostListBytes) throw new SourceFileError(file, null, tooLargeReason);
+  const start = bytes.subarray(0, 4096).toString("latin1").trimStart();
+  if (start.startsWith("<")) throw new SourceFileError(file, 1, "a web page, not a list of places");
+  let ranges = 0;
+  let fault: Malformed | null = null as Malformed | null;
+  readList(file, format, bytes, {
+    range: () => {
+      ranges += 1;
+    },
+    ignore: () => {},
+    malformed: (problem) => {
+      fault ??= problem;
+    },
+    facts: () => {},
+  });
+  // A geofeed of comments alone takes back what it said before.
+  if (ranges > 0 || (fault === null && format === "geofeed")) return;
+  const { line, reason, value } = fault ?? { line: 0, reason: "it holds no range", value: "" };
+  throw new SourceFileError(
+    file,
+    line || null,
+    `${reason}${value === "" ? "" : `: "${value.slice(0, 80)}"`}`,
+  );
+}
+
+// Geofeeds that registry objects name.
+
+async function readGeofeeds(
+  files: readonly string[],
+  references: readonly GeofeedReference[],
+  builder: PublishedRangesBuilder,
+): Promise<FileReport> {
+  const startedAt = performance.now();
+  const report = new FileReportBuilder(dirname(files[0] as string), "geofeeds");
+  const claims = new GeofeedClaims(references);
+  const urls = new Map(references.map(({ url }) => [geofeedFileOf(url), url]));
+  const hash = createHash("sha256");
+  const sums = { bytes: 0, missing: new Set(urls.keys()) };
+  let newest = new Date(0);
+  const inOrder = [...files].sort((a, b) => (basename(a) < basename(b) ? -1 : 1));
+  for (const file of inOrder) {
+    const url = urls.get(basename(file));
+    sums.missing.delete(basename(file));
+    if (url === undefined) {
+      report.ignore("a geofeed that no registry object names any more");
+      continue;
+    }
+    const { size, mtime } = await stat(file);
+    if (size > mostListBytes) {
+      report.malformed({ line: 0, reason: tooLargeReason, value: `${size} bytes` }, url);
+      continue;
+    }
+    const bytes = await readFile(file);
+    sums.bytes += bytes.length;
+    hash.update(`${url}\n`).update(createHash("sha256").update(bytes).digest());
+    if (mtime > newest) newest = mtime;
+    addGeofeed({ url, bytes, listDate: mtime.toISOString().slice(0, 10) }, { report, claims, builder });
+  }
+  if (sums.missing.size > 0)
+    report.warn(`${sums.missing.size} geofeeds that registry objects name are not at hand`);
+  report.facts({ fileDate: newest.toISOString().slice(0, 10) });
+  return report.finish({
+    ...{ sha256: hash.digest("hex"), bytesOnDisk: sums.bytes, textBytes: sums.bytes },
+    ...{ modifiedAt: newest, seconds: (performance.now() - startedAt) / 1000 },
+  });
+}
+
+function addGeofeed(
+  feed: { readonly url: string; readonly bytes: Buffer; readonly listDate: string },
+  to: {
+    readonly report: FileReportBuilder;
+    readonly claims: GeofeedClaims;
+    readonly builder: PublishedRangesBuilder;
+  },
+): void {
+  const { url, bytes, listDate } = feed;
+  const { report, claims, builder } = to;
+  const named: Pick<FileReportBuilder, "ignore" | "malformed"> = {
+    ignore: (reason) => report.ignore(reason),
+    malformed: (problem) => report.malformed(problem, url),
+  };
+  const ranges = new ListRanges(named);
+  readList(url, "geofeed", bytes, {
+    ...named,
+    facts: () => {},
+    range: ({ range, place, line }) => ranges.add(range, place, line),
+  });
+  const list = builder.addList({
+    ...{ source: `geofeed ${url}`, kind: "geofeed", isNamedByObjects: true },
+    ...{ listDate, version: null },
+  });
+  for (const { range, place, line } of ranges.values()) {
+    const claim = claims.of(range, url);
+    if ("reason" in claim) named.malformed({ line, reason: claim.reason, value: formatRange(range) });
+    else if (builder.count >= mostPublishedRanges) report.ignore(tooManyReason);
+    else {
+      builder.add(list, range, { place, within: formatRange(claim.within) });
+      report.keep(null);
+    }
+  }
+}
+
+/** Which geofeed may speak of which range. */
+class GeofeedClaims {
+  readonly #ipv4: FamilyClaims;
+  readonly #ipv6: FamilyClaims;
+
+  constructor(references: readonly GeofeedReference[]) {
+    this.#ipv4 = new FamilyClaims(references.filter(({ range }) => range.family === 4));
+    this.#ipv6 = new FamilyClaims(references.filter(({ range }) => range.family === 6));
+  }
+
+  /** The range of the object that lets the geofeed speak of this one, or why none does. */
+  of(range: IpRange, url: string): { readonly within: IpRange } | { readonly reason: string } {
+    return (range.family === 4 ? this.#ipv4 : this.#ipv6).of(range, url);
+  }
+}
+
+class FamilyClaims {
+  readonly #references: readonly GeofeedReference[];
+  readonly #columns: RangeColumns;
+  readonly #holding: HoldingRanges;
+
+  constructor(references: readonly GeofeedReference[]) {
+    const order = sortedOrder(columnsOf(references.map(({ range }) => range)));
+    this.#references = Array.from(order, (index) => references[index] as GeofeedReference);
+    this.#columns = columnsOf(this.#references.map(({ range }) => range));
+    this.#holding = new HoldingRanges(this.#columns);
+  }
+
+  of(range: IpRange, url: string): { readonly within: IpRange } | { readonly reason: string } {
+    const over = this.#references.length === 0 ? [] : this.#holding.holdersOf(range);
+    const [most] = [...over].sort((a, b) => compareSpecificity(this.#columns, a, b));
+    const isOurs = (index: number) => this.#references[index]?.url === url;
+    if (most === undefined || !over.some(isOurs)) {
+      return { reason: "outside every range whose registry object names this geofeed" };
+    }
+    const within = (this.#references[most] as GeofeedReference).range;
+    // Objects of one range in two registries may name one each.
+    const named = over.find((index) => {
+      const reference = this.#references[index] as GeofeedReference;
+      return reference.url === url && rangeCovers(within, reference.range);
+    });
+    if (named !== undefined) return { within };
+    return { reason: `the object of ${formatRange(within)} names another geofeed` };
+  }
+}

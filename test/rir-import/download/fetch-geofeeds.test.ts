@@ -1,0 +1,263 @@
+/** Geofeeds and clouds' lists over real TLS on loopback: found in the registry's file, fetched, bounded, kept. */
+import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { gzipSync } from "node:zlib";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { cachedSourceFiles } from "#rir-import/download/cache-manifest";
+import { geofeedCopies } from "#rir-import/download/source-status";
+import { GeofeedFinder, geofeedFileOf } from "#rir-import/formats/geofeed";
+import { type CacheFolder, cacheFolder, fetchFrom, manualClock } from "./fetching.ts";
+import {
+  always,
+  answer,
+  certificateFile,
+  inTurn,
+  published,
+  type RegistryServer,
+  registryServer,
+} from "./registry-server.ts";
+
+let server: RegistryServer;
+let cache: CacheFolder;
+beforeEach(async () => {
+  server = await registryServer({}, { secure: true });
+  cache = cacheFolder();
+});
+afterEach(async () => {
+  await server.close();
+  cache.remove();
+});
+
+const object = (at: number, naming: string) =>
+  `inetnum: 45.0.${at}.0/24\nnetname: EX-${at}\n${naming}\nsource: RIPE\n`;
+
+/** The registry's database, whose objects name these paths of the server. */
+function publishDatabase(...paths: readonly string[]): void {
+  const objects = paths.map((path, at) =>
+    object(at, `${at % 2 === 0 ? "geofeed:" : "remarks: Geofeed"} ${server.origin}${path}`),
+  );
+  server.paths.set("/ripe.db.gz", published(gzipSync(objects.join("\n")), { etag: `"${paths.join()}"` }));
+}
+
+const settings = (more: Record<string, unknown> = {}) => ({
+  certificateFile,
+  allowAddresses: ["127.0.0.1"],
+  sources: {
+    db: { registry: "ripencc", kind: "whole-database", url: `${server.origin}/ripe.db.gz`, smallestShare: 0 },
+  },
+  ...more,
+});
+const fetchAll = async (more: Record<string, unknown> = {}, options = {}) =>
+  (await fetchFrom(settings(more), { cacheFolder: cache.path, ...options })).filter(
+    ({ source }) => source !== "db",
+  );
+const fileOf = (path: string) => join(cache.path, "geofeeds", geofeedFileOf(`${server.origin}${path}`));
+const textOf = (path: string) => readFileSync(fileOf(path), "utf8");
+
+describe("what registry objects name", () => {
+  it("is fetched behind the registry's file, and only once it changed", async () => {
+    publishDatabase("/a.csv", "/b.csv");
+    server.paths.set("/a.csv", published("45.0.0.0/25,NL,,,\n"));
+    server.paths.set("/b.csv", published("45.0.1.0/25,DE,,,\n"));
+
+    expect(await fetchAll()).toEqual([
+      {
+        ...{ source: "geofeeds", type: "fetched", bytes: 36 },
+        note: "2 named by registry objects: 2 fetched, 0 unchanged, 0 failed",
+      },
+    ]);
+    expect(textOf("/b.csv")).toBe("45.0.1.0/25,DE,,,\n");
+    expect(cache.manifest().db?.geofeeds).toEqual([`${server.origin}/a.csv`, `${server.origin}/b.csv`]);
+
+    server.paths.set("/a.csv", published("45.0.0.0/25,SE,,,\n", { etag: '"v2"' }));
+    expect(await fetchAll()).toMatchObject([
+      { type: "fetched", note: "2 named by registry objects: 1 fetched, 1 unchanged, 0 failed" },
+    ]);
+    expect(textOf("/a.csv")).toBe("45.0.0.0/25,SE,,,\n");
+    expect(server.requestsTo("/b.csv")[1]?.headers["if-none-match"]).toBe('"v1"');
+    expect(server.mostAtOnce()).toBe(1);
+  });
+
+  it("is imported with the registries' files, until nobody could confirm it for a quarter", async () => {
+    publishDatabase("/a.csv");
+    server.paths.set("/a.csv", published("45.0.0.0/25,NL,,,\n"));
+    await fetchAll();
+    const files = async (day: string) => await cachedSourceFiles(cache.path, new Date(day));
+
+    expect(await files("2026-06-02")).toEqual([join(cache.path, "ripe.db.gz"), fileOf("/a.csv")]);
+    expect(await files("2026-06-03")).toEqual([join(cache.path, "ripe.db.gz")]);
+    const copies = async (day: string) => await geofeedCopies(cache.path, new Date(day));
+    expect(await copies("2026-06-02")).toEqual({ files: 1, bytes: 18, tooOld: 0 });
+    expect(await copies("2026-06-03")).toMatchObject({ tooOld: 1 });
+  });
+
+  it("stays as it was when it fails, and goes when no object names it any more", async () => {
+    publishDatabase("/a.csv", "/b.csv");
+    server.paths.set("/a.csv", inTurn(published("45.0.0.0/25,NL,,,\n"), always(500)));
+    server.paths.set("/b.csv", published("45.0.1.0/25,DE,,,\n"));
+    await fetchAll();
+
+    const later = await fetchAll({}, { clock: manualClock("2026-04-02T12:00:00.000Z") });
+    expect(later).toMatchObject([{ note: expect.stringContaining("1 unchanged, 1 failed; ") }]);
+    expect(later).toMatchObject([{ note: expect.stringContaining("/a.csv: the server answers 500") }]);
+    expect(textOf("/a.csv")).toBe("45.0.0.0/25,NL,,,\n");
+
+    publishDatabase("/b.csv");
+    await fetchAll();
+    expect(existsSync(fileOf("/a.csv"))).toBe(false);
+    expect(readdirSync(join(cache.path, "geofeeds")).sort()).toEqual([
+      geofeedFileOf(`${server.origin}/b.csv`),
+      "manifest.json",
+    ]);
+  });
+
+  it("is no more than the settings allow, and nothing where they want none", async () => {
+    publishDatabase("/a.csv", "/b.csv", "/c.csv");
+    for (const path of ["/a.csv", "/b.csv", "/c.csv"])
+      server.paths.set(path, published("45.0.0.0/25,NL,,,\n"));
+
+    expect(await fetchAll({ geofeeds: { enabled: false } })).toEqual([]);
+    expect(await fetchAll({ geofeeds: { most: 2 } })).toMatchObject([
+      { note: "3 named by registry objects: 2 fetched, 0 unchanged, 0 failed; 1 not asked" },
+    ]);
+    expect(server.requestsTo("/c.csv")).toEqual([]);
+  });
+});
+
+describe("a hostile geofeed", () => {
+  it("is refused unread when it says that it has 500 MB, and cut off when it only sends them", async () => {
+    let sent = 0;
+    publishDatabase("/said.csv", "/streamed.csv");
+    server.paths.set("/said.csv", (_request, response) => {
+      response.writeHead(200, { "content-length": 500_000_000 }).flushHeaders();
+    });
+    server.paths.set("/streamed.csv", (_request, response) => {
+      const piece = Buffer.alloc(2 ** 20, "45.0.1.0/24,NL,,,\n");
+      const send = () => {
+        while (sent < 500 * 2 ** 20 && !response.destroyed) {
+          sent += piece.length;
+          if (!response.write(piece)) return void response.once("drain", send);
+        }
+        response.end();
+      };
+      response.writeHead(200);
+      send();
+    });
+
+    const [result] = await fetchAll();
+
+    expect(result).toMatchObject({ source: "geofeeds", type: "failed" });
+    const { reason } = result as { reason: string };
+    expect(reason).toContain("/said.csv: 500000000 bytes, larger than the 16777216 bytes that are taken");
+    expect(reason).toContain("/streamed.csv: larger than the 16777216 bytes that are taken");
+    expect(sent).toBeLessThan(40 * 2 ** 20);
+    expect(readdirSync(join(cache.path, "geofeeds"))).toEqual(["manifest.json"]);
+  });
+
+  it("does not lead to a private or special-purpose address, nor to another service, nor away from TLS", async () => {
+    publishDatabase("/private.csv", "/metadata.csv", "/mapped.csv", "/http.csv", "/port.csv");
+    const to = (location: string) => always(302, "", { location });
+    server.paths.set("/private.csv", to("https://10.0.0.1/geofeed.csv"));
+    server.paths.set("/metadata.csv", to("https://169.254.169.254/latest/meta-data"));
+    server.paths.set("/mapped.csv", to("https://[::ffff:192.168.0.1]/"));
+    server.paths.set("/http.csv", to("http://127.0.0.1/"));
+    server.paths.set("/port.csv", to("https://127.0.0.1:5432/"));
+
+    const [result] = await fetchAll();
+    const { reason } = result as { reason: string };
+
+    expect(reason).toContain(
+      "/private.csv: 10.0.0.1 is 10.0.0.0/8 private use (RFC 1918), which is not asked",
+    );
+    expect(reason).toContain("/metadata.csv: 169.254.169.254 is 169.254.0.0/16 link-local");
+    expect(reason).toContain("/mapped.csv: [::ffff:c0a8:1] is 192.168.0.0/16 private use");
+    expect(reason).toContain("/http.csv: redirected from https to http");
+    expect(reason).toContain("/port.csv: 127.0.0.1:5432 names port 5432");
+  });
+
+  it("is not asked at an address within, where nothing is allowed", async () => {
+    server.paths.set("/aws.json", published("{}"));
+    const sources = {
+      literal: { kind: "aws-ranges", url: `${server.origin}/aws.json` },
+      named: { kind: "google-ranges", url: `${server.origin.replace("127.0.0.1", "localhost")}/google.json` },
+    };
+    const results = await fetchFrom({ certificateFile, sources }, { cacheFolder: cache.path });
+
+    expect(results).toMatchObject([
+      { type: "failed", reason: expect.stringMatching(/127\.0\.0\.1:\d+ is 127\.0\.0\.0\/8 loopback/) },
+      { type: "failed", reason: expect.stringMatching(/localhost is at (127\.0\.0\.1|::1): .* loopback/) },
+    ]);
+    expect(server.requests).toEqual([]);
+  });
+
+  it("that is a web page, or no geofeed, is not taken", async () => {
+    publishDatabase("/page.csv", "/nothing.csv", "/comments.csv");
+    server.paths.set("/page.csv", always(200, "<!doctype html><title>Sign in</title>"));
+    server.paths.set("/nothing.csv", always(200, "prefix,country\nno,NL\n"));
+    server.paths.set("/comments.csv", always(200, "# nothing to say any more\n"));
+
+    const [result] = await fetchAll();
+
+    expect(result).toMatchObject({ note: expect.stringContaining("1 fetched, 0 unchanged, 2 failed") });
+    expect(result).toMatchObject({ note: expect.stringContaining("a web page, not a list of places") });
+    expect(result).toMatchObject({ note: expect.stringContaining('not an address range: "prefix,country"') });
+  });
+});
+
+describe("a cloud's list", () => {
+  const list = (prefixes: number) =>
+    JSON.stringify({
+      syncToken: "1",
+      creationTime: "2026-03-01T05:03:15",
+      prefixes: Array.from({ length: prefixes }, (_, at) => ({ ipv4Prefix: `45.${at}.0.0/16`, scope: "x1" })),
+    });
+
+  it("is a source like the others: fetched, imported last, refused when it is much smaller or something else", async () => {
+    const cloud = { sources: { google: { kind: "google-ranges", url: `${server.origin}/cloud.json` } } };
+    server.paths.set(
+      "/cloud.json",
+      inTurn(
+        published(list(100)),
+        (_request, response) => answer(response, 200, list(10)),
+        (_request, response) => answer(response, 200, `{"error":"${"x".repeat(10_000)}"}`),
+      ),
+    );
+    const options = { cacheFolder: cache.path };
+    const fetched = () => fetchFrom({ certificateFile, allowAddresses: ["127.0.0.1"], ...cloud }, options);
+
+    expect(await fetched()).toMatchObject([{ source: "google", type: "fetched" }]);
+    expect(await cachedSourceFiles(cache.path, new Date("2026-03-03"))).toEqual([
+      join(cache.path, "cloud.json"),
+    ]);
+    expect(await fetched()).toMatchObject([
+      { reason: expect.stringContaining("much smaller than the last one") },
+    ]);
+    expect(await fetched()).toMatchObject([{ reason: expect.stringContaining("prefixes is no list") }]);
+    expect(cache.read("cloud.json")).toBe(list(100));
+  });
+});
+
+it("geofeeds are found wherever chunks are cut, in attributes, remarks and ARIN's lines", () => {
+  const text = Buffer.from(
+    [
+      "geofeed:        https://a.example/g.csv",
+      "remarks:  GEOFEED HTTPS://shouted.example/",
+      "remarks: Geofeed https://b.example/g.csv # since May",
+      '<line number="0">Geofeed https://c.example/g.csv</line>',
+      "remarks: see our geofeed at http://d.example/",
+      "geofeed: ftp://e.example/",
+      "geofeed: https://f.example/without-an-end",
+    ].join("\n"),
+  );
+  for (const chunkBytes of [1, 3, 50, 10_000]) {
+    const finder = new GeofeedFinder(100);
+    for (let at = 0; at < text.length; at += chunkBytes) finder.push(text.subarray(at, at + chunkBytes));
+    finder.end();
+    expect([...finder.urls], String(chunkBytes)).toEqual([
+      "https://a.example/g.csv",
+      "https://b.example/g.csv",
+      "https://c.example/g.csv",
+      "https://f.example/without-an-end",
+    ]);
+  }
+});
