@@ -137,7 +137,7 @@ export async function readState(
 // hosts whose addresses now lie in other subnets are told so. Delegations of subnets that did not change go on.
 
 interface RefreshTreePorts {
-  readonly subnets: Pick<SubnetStore, "registryInForce" | "readRows">;
+  readonly subnets: Pick<SubnetStore, "registryInForce" | "readRows" | "originTable">;
   readonly frontier: Pick<FrontierStore, "reassignSubnets">;
   readonly state: CoordinatorState;
   /** Where trees are kept between two starts; without it every tree is built from the rows. */
@@ -149,7 +149,7 @@ type LoadTreePorts = Omit<RefreshTreePorts, "frontier">;
 /** Sets the tree of the registry in force, from the snapshot where there is one; returns how many subnets it has. */
 async function loadTree(ports: LoadTreePorts): Promise<number> {
   const { tree, registry } = (await keptTree(ports)) ?? (await builtTree(ports));
-  ports.state.setTree(tree, registry?.generation ?? null);
+  ports.state.setTree(tree, registry?.generation ?? null, await ports.subnets.originTable());
   return tree.size;
 }
 

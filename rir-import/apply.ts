@@ -17,6 +17,7 @@ import {
   putInForce,
 } from "./database/generations.ts";
 import { inTransaction, withImportLock } from "./database/import-lock.ts";
+import { requireRoutesMeant, writeRoutes } from "./database/routing-tables.ts";
 import { requireMeant } from "./database/subnets-in-use.ts";
 import type { TreeDifference } from "./database/tree-difference.ts";
 import { writeDifference } from "./database/write-difference.ts";
@@ -57,11 +58,13 @@ export interface ApplyOptions {
   readonly planned?: string;
   /** So many subnets in use are meant to go; needed where they are more than a few. */
   readonly removeInUse?: number | null;
+  /** The routing table is meant to have only so many prefixes; needed where it loses more than half. */
+  readonly keptRoutes?: number | null;
 }
 
 /**
- * Throws SourceFileError, UsageError when it is not what was planned, or RemovesInUse (tree unchanged), and DatabaseError when
- * another import is running.
+ * Throws SourceFileError, UsageError when it is not what was planned, RemovesInUse or TooFewRoutes (tree unchanged), and
+ * DatabaseError when another import is running.
  */
 export async function applyImport(
   database: Database,
@@ -84,6 +87,7 @@ export async function applyImport(
     lap();
     const current = plan.generation;
     requireMeant(plan.inUse, options.removeInUse ?? null);
+    requireRoutesMeant(plan.routes, options.keptRoutes ?? null);
     const isNew = current === null || !changesNothing(plan) || !(await isMadeFrom(client, current, files));
     const generation = isNew
       ? await writeGeneration({ database, client, plan, state, difference, onProgress })
@@ -130,12 +134,14 @@ async function writeAll(work: GenerationWork, generation: number): Promise<void>
     difference,
     onRows: (done, total) => onProgress({ phase: "write", done, total, file: "", records }),
   });
+  await writeRoutes(client, { generation, before: plan.generation }, state.routes, plan.routes);
   await putInForce(client, generation, {
     state: plan.state,
     registries: plan.registries.flatMap(({ after }) => after ?? []),
     changes: plan.changes,
     holders: withoutSamples(plan.holders),
     delegations: withoutSamples(plan.delegations),
+    routes: withoutSamples(plan.routes),
   });
   await notifyRegistryChange(client, work.database.schema, generation);
 }

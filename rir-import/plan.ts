@@ -11,6 +11,12 @@ import { breakDown, type ChangeBreakdown } from "./database/change-breakdown.ts"
 import { readCurrentHolders, readCurrentTree } from "./database/current-tree.ts";
 import { type Difference, differencesOf, sampleDifferences } from "./database/differences.ts";
 import { currentGeneration } from "./database/generations.ts";
+import {
+  changesRoutes,
+  compareRoutes,
+  type RoutingChanges,
+  readRoutingTable,
+} from "./database/routing-tables.ts";
 import { readSubnetsInUse, type SubnetsInUse } from "./database/subnets-in-use.ts";
 import {
   type ChangeCounts,
@@ -39,6 +45,8 @@ export interface ImportPlan extends ChangeBreakdown {
   readonly delegations: DelegationChanges;
   /** How many go of those that are in use. */
   readonly inUse: SubnetsInUse;
+  /** Who announces what. */
+  readonly routes: RoutingChanges;
 }
 
 export interface PlanOptions {
@@ -112,16 +120,17 @@ export async function compareState(work: {
     holders: describeHolders(difference, (text) => state.texts.textAt(text), limit),
     delegations: await compareDelegations(client, difference, limit),
     inUse: await inUseOf(client, difference),
+    routes: compareRoutes(state.routes, await readRoutingTable(client, generation), limit),
     ...breakDown(state, { tree, difference, limit: Math.min(limit, mostLargest) }),
   };
   report("compare", 1, 1);
   return { plan, difference };
 }
 
-/** True when the tree and its holders would stay exactly as they are. */
-export function changesNothing({ changes, holders }: ImportPlan): boolean {
+/** True when the tree, its holders and the routing table would stay exactly as they are. */
+export function changesNothing({ changes, holders, routes }: ImportPlan): boolean {
   const { added, returned, changed, moved, removed } = changes;
-  return added + returned + changed + moved + removed + holders.renamed === 0;
+  return added + returned + changed + moved + removed + holders.renamed === 0 && !changesRoutes(routes);
 }
 
 // By which a plan is known again: the generation that it was compared with, and what the files held. An import that

@@ -12,6 +12,7 @@ import type { SubnetId } from "#core/ids";
 import { type Ipv4Places, ipv4ParentOf, ipv4RangeAt } from "../subnets/ipv4-places.ts";
 import { type Ipv6Places, ipv6ParentOf, ipv6RangeAt } from "../subnets/ipv6-places.ts";
 import { extentIn, oddExtent, topBit } from "../subnets/place-index.ts";
+import { asText, type OriginTable } from "../subnets/routing-table.ts";
 import { countryOf } from "../subnets/subnet.ts";
 import { noId } from "../subnets/subnet-rows.ts";
 import type { TreeColumns } from "../subnets/tree-columns.ts";
@@ -48,6 +49,7 @@ export interface PublishedPlace {
 export function placementOf(
   { columns }: { readonly columns: TreeColumns },
   subnetId: SubnetId,
+  origins?: OriginTable,
 ): Placement | null {
   const place = columns.byId.firstRow(subnetId);
   if (place < 0) return null;
@@ -61,7 +63,15 @@ export function placementOf(
     widerKeys: above.widerKeys,
     country: countries[columns.labels[place] as number] ?? null,
     slash8Key: isIpv4 ? ipv4Slash8(columns, place) : ipv6Slash8(columns, place - columns.ipv6Base),
+    ...(origins === undefined || origins.size === 0 ? {} : { asKey: asKeyOf(columns, place, origins) }),
   };
+}
+
+/** "AS3333", as people write it. */
+function asKeyOf({ ipv4, ipv6, ipv6Base }: TreeColumns, place: number, origins: OriginTable): string | null {
+  const range = place < ipv6Base ? ipv4RangeAt(ipv4, place) : ipv6RangeAt(ipv6, place - ipv6Base);
+  const asNumber = origins.asNumberOf(range);
+  return asNumber === null ? null : asText(asNumber);
 }
 
 /** By label, made once: a placement is asked for with every decision. */

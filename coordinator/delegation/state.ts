@@ -7,6 +7,7 @@ import type { CrawlerId, SubnetId } from "#core/ids";
 import { parseAddress } from "#core/ip/address";
 import type { ProbeMethod } from "#protocol/messages";
 import type { CrawlerRecord, PeerRtt } from "../crawlers/crawler.ts";
+import { OriginTable } from "../subnets/routing-table.ts";
 import { buildSubnetTree, type SubnetTree } from "../subnets/subnet-tree.ts";
 import type { Delegation, DelegationMove } from "./delegation.ts";
 import { DelegationTable } from "./delegation-table.ts";
@@ -22,6 +23,7 @@ export type StateWatcher = (changed: SubnetId | null) => void;
 
 export class CoordinatorState {
   #tree: SubnetTree = buildSubnetTree([]);
+  #origins = OriginTable.empty;
   #generation: number | null = null;
   #knowledge = new DelegationKnowledge();
   readonly #learnedRtts = new Map<ProbeMethod, LearnedRtts>();
@@ -78,9 +80,18 @@ export class CoordinatorState {
     return this.#generation;
   }
 
-  /** A new tree: everything that was learned is placed in it anew. */
-  setTree(tree: SubnetTree, generation: number | null): void {
+  /** Who announces which addresses. */
+  get origins(): OriginTable {
+    return this.#origins;
+  }
+
+  /**
+   * A new tree, with the routing table of the same import: everything that was learned is placed in them anew, so that
+   * what was counted under one AS is never taken back from another.
+   */
+  setTree(tree: SubnetTree, generation: number | null, origins = OriginTable.empty): void {
     this.#tree = tree;
+    this.#origins = origins;
     this.#generation = generation;
     this.#relearn();
   }
@@ -152,7 +163,7 @@ export class CoordinatorState {
   }
 
   placementOf(subnetId: SubnetId): Placement | null {
-    return placementOf(this.#tree, subnetId);
+    return placementOf(this.#tree, subnetId, this.#origins);
   }
 
   delegationOf(subnetId: SubnetId): Delegation | null {

@@ -3,6 +3,8 @@ import type { Pool, PoolClient } from "pg";
 import { type CopiedRow, readCopy } from "#db/copy";
 import { ChannelListener } from "../database/channel-listener.ts";
 import { inTransaction, sqlStateOf } from "../database/transaction.ts";
+import type { OriginTable } from "./routing-table.ts";
+import { readOriginTable } from "./routing-table-store.ts";
 import type { Registry } from "./subnet.ts";
 import type { SubnetRows } from "./subnet-rows.ts";
 import type { SubnetTree } from "./subnet-tree.ts";
@@ -12,6 +14,8 @@ export function createSubnetStore(pool: Pool): SubnetStore {
     currentGeneration: async () => (await registryInForce(pool))?.generation ?? null,
 
     registryInForce: async () => await registryInForce(pool),
+
+    originTable: async () => await readOriginTable(pool),
 
     readRows: async (into) => await readSubnets(pool, into),
 
@@ -95,6 +99,8 @@ export interface SubnetStore {
   currentGeneration(): Promise<number | null>;
   /** The registry in force, or null before the first import. */
   registryInForce(): Promise<RegistryInForce | null>;
+  /** Who announces which addresses, by the registry in force; empty where no routing table was imported with it. */
+  originTable(): Promise<OriginTable>;
   /** Adds every subnet in force, in no order; returns the registry they are of, as of one moment. */
   readRows(into: SubnetRows): Promise<RegistryInForce | null>;
   /** Calls back whenever an import or a rollback has committed (Postgres NOTIFY `nearcrawl_registry`). */

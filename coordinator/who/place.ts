@@ -14,6 +14,7 @@ import type { FrontierOrder, OrderName } from "../frontier/order/strategies.ts";
 import type { PlacedUrl } from "../frontier/report-reads.ts";
 import type { SiteWishes } from "../opt-outs/opt-out.ts";
 import type { NearMatch, OrganisationReport } from "../subnets/holder-reads.ts";
+import type { AnnouncedSpace, Announcement } from "../subnets/routing-table-store.ts";
 import type { ChainSubnet, EffectiveDelegation, Neighbours, SubnetList } from "../subnets/subnet-reads.ts";
 import { effectiveFiner, type FleetSets, partAt } from "./explain-delegation.ts";
 import type { ReadRollUp } from "./roll-up-reads.ts";
@@ -29,6 +30,8 @@ export interface Place {
   /** The most specific subnet that is not a single address. */
   readonly leaf: ChainSubnet | null;
   readonly neighbours: Neighbours | null;
+  /** Of a single address. */
+  readonly announcement: Announcement | null;
   readonly effective: EffectiveDelegation | null;
   /** In force for what was asked alone. */
   readonly finer: FinerReport | null;
@@ -43,6 +46,7 @@ export const emptyPlace: Place = {
   chain: [],
   leaf: null,
   neighbours: null,
+  announcement: null,
   effective: null,
   finer: null,
   parts: [],
@@ -62,9 +66,12 @@ export interface AskedPlace {
 /** The chain over a range of addresses, with the delegation in force there. */
 export async function placeOf(asked: AskedPlace, ports: WhoPorts): Promise<Place> {
   const { reads } = ports;
-  const chain = await reads.chainOf(asked.first, asked.last);
+  const [chain, announcement] = await Promise.all([
+    reads.chainOf(asked.first, asked.last),
+    asked.first === asked.last ? reads.announcementOf(asked.first) : null,
+  ]);
   const leaf = chain.find((subnet) => !subnet.unary) ?? null;
-  if (leaf === null) return { ...emptyPlace, chain };
+  if (leaf === null) return { ...emptyPlace, chain, announcement };
   const parts = await reads.partsOf(leaf.subnetId);
   const finer = await finerOf(asked, parts, reads);
   const effective = finer ? effectiveFiner(finer, leaf) : effectiveOf(chain, leaf);
@@ -79,6 +86,7 @@ export async function placeOf(asked: AskedPlace, ports: WhoPorts): Promise<Place
     chain,
     leaf,
     neighbours,
+    announcement,
     effective,
     finer,
     parts,
@@ -134,6 +142,11 @@ export interface WhoReads extends OwnerReads {
   chainOf(first: string, last: string): Promise<ChainSubnet[]>;
   /** At most `each` on either side. */
   neighboursOf(subnetId: number, each: number): Promise<Neighbours | null>;
+  /** Who announces an address. */
+  announcementOf(address: string): Promise<Announcement | null>;
+  /** What an AS announces, with so many prefixes. */
+  announcedSpaceOf(asNumber: number, prefixLimit: number): Promise<AnnouncedSpace | null>;
+  hasRoutingTable(): Promise<boolean>;
   subnetsInside(range: { first: string; last: string }, limit: number): Promise<SubnetList>;
   subnetsOfCrawler(crawlerId: number, limit: number): Promise<SubnetList>;
   organisationNamed(text: string, subnetLimit: number): Promise<OrganisationReport | null>;

@@ -20,6 +20,7 @@ import type { PageReads } from "../search/page-facts.ts";
 import type { SearchReads } from "../search/search-answer.ts";
 import { createSearchReads } from "../search/search-reads.ts";
 import { namesLike, organisationNamed } from "../subnets/holder-reads.ts";
+import { announcedSpaceOf, announcementOf, hasRoutingTable } from "../subnets/routing-table-store.ts";
 import { chainOf, neighboursOf, subnetsInside, subnetsOfCrawler } from "../subnets/subnet-reads.ts";
 import { allCrawlers, crawlerDetail, crawlerNamed, crawlerRtts, fleetShares } from "./crawler-reads.ts";
 import type { FleetSets } from "./explain-delegation.ts";
@@ -43,6 +44,9 @@ function whoReads(pool: Pool, nowMs: () => number): WhoReads {
   return {
     chainOf: (first, last) => chainOf(pool, first, last),
     neighboursOf: (subnetId, each) => neighboursOf(pool, subnetId, each),
+    announcementOf: (address) => announcementOf(pool, address),
+    announcedSpaceOf: (asNumber, limit) => announcedSpaceOf(pool, asNumber, limit),
+    hasRoutingTable: () => hasRoutingTable(pool),
     subnetsInside: (range, limit) => subnetsInside(pool, range, limit),
     subnetsOfCrawler: (crawlerId, limit) => subnetsOfCrawler(pool, crawlerId, limit),
     organisationNamed: (text, subnetLimit) => organisationNamed(pool, text, subnetLimit),

@@ -548,6 +548,22 @@ const rollUp = z
   })
   .meta({ id: "RollUp", description: "What lies in a space." });
 
+const announcement = z
+  .strictObject({
+    asNumber: z.int().describe("The autonomous system that announces the address."),
+    prefix: z.string().describe("The most specific prefix over it."),
+  })
+  .meta({ id: "Announcement" });
+
+const announcedPrefixes = z
+  .strictObject({
+    asNumber: z.int(),
+    ipv4Prefixes: z.int(),
+    ipv6Prefixes: z.int(),
+    prefixes: z.array(z.string()).describe("In the order of addresses, at most a hundred."),
+  })
+  .meta({ id: "AnnouncedPrefixes" });
+
 const whoAnswer = z
   .strictObject({
     question: z.string(),
@@ -572,6 +588,9 @@ const whoAnswer = z
     neighbours: neighbours
       .nullable()
       .describe("Subnets beside the most specific one, below the same subnet; null where there is none."),
+    announcement: announcement
+      .nullable()
+      .describe("Of the first address, by the imported routing table; null: nobody, or not known."),
     effective: effectiveDelegation.nullable(),
     finer: finerReport
       .nullable()
@@ -586,10 +605,11 @@ const whoAnswer = z
     waiting: waitingReport.nullable(),
     inside: subnetList.nullable(),
     organisation: organisationReport.nullable(),
+    announced: announcedPrefixes.nullable().describe("For an autonomous system."),
     rollUp: rollUp
       .nullable()
       .describe(
-        "Of a range, an organisation or a country: what lies in its space; null: nothing was to be counted, or not in time.",
+        "Of a range, an organisation, a country or an autonomous system: what lies in its space; null: nothing was to be counted, or not in time.",
       ),
     crawler: crawlerReport.nullable(),
     optOut: optOutReport.nullable().describe("What of it has opted out; no crawler asks for anything of it."),
@@ -694,6 +714,7 @@ export const whoApi = {
             moreBefore: false,
             moreAfter: false,
           },
+          announcement: null,
           effective: {
             crawler: { crawlerId: 2, name: "berlin", state: "offline" },
             measured: false,
@@ -722,6 +743,7 @@ export const whoApi = {
           },
           inside: null,
           organisation: null,
+          announced: null,
           rollUp: null,
           crawler: null,
           optOut: null,
@@ -750,6 +772,7 @@ export const whoApi = {
           addressesFrom: null,
           chain: [],
           neighbours: null,
+          announcement: null,
           effective: null,
           finer: null,
           parts: [],
@@ -760,6 +783,7 @@ export const whoApi = {
           waiting: null,
           inside: null,
           organisation: null,
+          announced: null,
           rollUp: null,
           crawler: null,
           optOut: null,

@@ -11,6 +11,7 @@ import type { DelegationChange, ProbeRound } from "../delegation/round-reads.ts"
 import type { HostReport, UrlReport, WaitingReport } from "../frontier/frontier-reports.ts";
 import type { ComplaintLine, OptOutReport } from "../opt-outs/opt-out.ts";
 import type { NearMatch, OrganisationReport } from "../subnets/holder-reads.ts";
+import type { AnnouncedSpace, Announcement } from "../subnets/routing-table-store.ts";
 import type { ChainSubnet, EffectiveDelegation, Neighbours, SubnetList } from "../subnets/subnet-reads.ts";
 import type { OrderReport } from "./explain-url.ts";
 import type { RollUp } from "./roll-up.ts";
@@ -29,6 +30,8 @@ export interface WhoAnswer {
   readonly chain: readonly ChainSubnet[];
   /** Beside the most specific subnet, below the same one; null: there is none. */
   readonly neighbours: Neighbours | null;
+  /** Who announces the first address; null: nobody does, or no routing table was imported. */
+  readonly announcement: Announcement | null;
   readonly effective: EffectiveDelegation | null;
   /** What is in force for this host or address alone, in place of its subnet's delegation. */
   readonly finer: FinerReport | null;
@@ -46,7 +49,9 @@ export interface WhoAnswer {
   /** For a range: registered subnets within it. */
   readonly inside: SubnetList | null;
   readonly organisation: OrganisationReport | null;
-  /** For a range, an organisation or a country: what lies in its space; null: nothing was to be counted, or not in time. */
+  /** For an autonomous system: what it announces. */
+  readonly announced: AnnouncedPrefixes | null;
+  /** For a range, an organisation, a country or an autonomous system: what lies in its space; null: nothing was to be counted, or not in time. */
   readonly rollUp: RollUp | null;
   readonly crawler: CrawlerReport | null;
   /** What of it has opted out; null: nothing. */
@@ -57,6 +62,9 @@ export interface WhoAnswer {
   readonly standing: readonly Standing[];
   readonly nearMatches: readonly NearMatch[];
 }
+
+/** Without the ranges that they make together. */
+export type AnnouncedPrefixes = Omit<AnnouncedSpace, "ranges">;
 
 export interface TakenFor {
   readonly type:

@@ -34,8 +34,7 @@ export function verdictOf(answer: WhoAnswer): string {
   if (answer.effective) return `${answer.effective.crawler.name} ${crawlWords(answer)}`;
   if (answer.standing.some(({ code }) => code === "other-coordinator"))
     return "Another coordinator crawls this";
-  if (answer.takenFor.type === "autonomous-system")
-    return `${answer.takenFor.value}: its addresses are not known here`;
+  if (answer.takenFor.type === "autonomous-system") return autonomousSystemVerdict(answer);
   if (!answer.found) return "Nothing is known of this";
   if (answer.rollUp !== null && answer.rollUp.subnets > 0)
     return `In its space: ${rollUpWords(answer.rollUp)}`;
@@ -56,6 +55,14 @@ function organisationVerdict(
   rollUp: RollUp | null,
 ): string {
   return `${name} holds ${howMany(subnetCount, "subnet")}; ${spaceWords(rollUp)}`;
+}
+
+function autonomousSystemVerdict({ takenFor, announced, rollUp, standing }: WhoAnswer): string {
+  if (announced !== null)
+    return `${takenFor.value} announces ${howMany(announced.ipv4Prefixes + announced.ipv6Prefixes, "prefix", "prefixes")}; ${spaceWords(rollUp)}`;
+  return standing.some(({ code }) => code === "not-announced")
+    ? `${takenFor.value} announces nothing`
+    : `${takenFor.value}: its addresses are not known here`;
 }
 
 const capital = (text: string) => text.charAt(0).toUpperCase() + text.slice(1);

@@ -15,6 +15,8 @@ export const downloadKinds = [
   "whole-database",
   /** ARIN's bulk WHOIS data, a ZIP of XML and text. */
   "arin-bulk",
+  /** Prefixes with the AS that announces them, as route collectors see it. */
+  "routing-table",
   /** Which RDAP server answers for which block (RFC 9224), JSON; for `rir rdap`, never imported. */
   "rdap-bootstrap",
 ] as const;
@@ -62,4 +64,5 @@ export const importOrder: readonly DownloadKind[] = [
   "rpsl-split",
   "whole-database",
   "arin-bulk",
+  "routing-table",
 ];

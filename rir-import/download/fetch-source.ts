@@ -252,6 +252,7 @@ const formatsOf: Readonly<Record<Exclude<DownloadKind, "rdap-bootstrap">, readon
   "rpsl-split": ["rpsl"],
   "whole-database": ["rpsl"],
   "arin-bulk": ["arin-xml", "rpsl"],
+  "routing-table": ["routing-table"],
 };
 
 const maxBootstrapBytes = 16 * 2 ** 20;

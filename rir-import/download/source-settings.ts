@@ -200,7 +200,7 @@ function faultsOf(issue: z.core.$ZodIssue): string[] {
 
 // Where the registries publish, as they document it: RIPE's and APNIC's split databases, AFRINIC's and LACNIC's
 // databases, everybody's extended statistics (with an MD5 file beside each), IANA's address space registries
-// and RDAP bootstrap files (RFC 9224). ARIN's bulk data and LACNIC's bulk copy are handed out on request.
+// and RDAP bootstrap files (RFC 9224); RIPE's Routing Information Service (RIS) the routing tables that its collectors see. ARIN's bulk data and LACNIC's bulk copy are handed out on request.
 
 /** Losing more than this of a registry's data in one quarter has never been an honest change. */
 const defaultSmallestShare = 0.7;
@@ -214,6 +214,7 @@ const maxBytesOf: Readonly<Record<DownloadKind, number>> = {
   "rpsl-split": 8192 * mebibyte,
   "whole-database": 16_384 * mebibyte,
   "arin-bulk": 16_384 * mebibyte,
+  "routing-table": 512 * mebibyte,
   "rdap-bootstrap": 16 * mebibyte,
 };
 
@@ -271,6 +272,8 @@ export const defaultSources: readonly DownloadSource[] = [
     state: "waiting",
     access: { type: "on-request", how: lacnicRequest },
   }),
+  routes("IPv4"),
+  routes("IPv6"),
   bootstrap("rdap-ipv4", "https://data.iana.org/rdap/ipv4.json"),
   bootstrap("rdap-ipv6", "https://data.iana.org/rdap/ipv6.json"),
 ];
@@ -299,6 +302,11 @@ function split(registry: Registry, stem: string): DownloadSource[] {
 
 function database(registry: Registry, url: string): DownloadSource {
   return sourceOf({ name: `${registry}-database`, registry, kind: "whole-database", url });
+}
+
+function routes(family: "IPv4" | "IPv6"): DownloadSource {
+  const url = `https://www.ris.ripe.net/dumps/riswhoisdump.${family}.gz`;
+  return sourceOf({ name: `ris-${family.toLowerCase()}`, registry: "ripencc", kind: "routing-table", url });
 }
 
 function bootstrap(name: string, url: string): DownloadSource {

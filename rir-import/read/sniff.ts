@@ -4,9 +4,10 @@
  * in place of a dump is the commonest broken download.
  */
 import { SourceFileError } from "#core/errors";
+import { looksLikeRoute } from "../formats/routing-table.ts";
 
 export type Packing = "plain" | "gzip" | "zip";
-export type SourceFormat = "rpsl" | "delegated" | "arin-xml" | "iana-xml";
+export type SourceFormat = "rpsl" | "delegated" | "arin-xml" | "iana-xml" | "routing-table";
 
 /** Enough for the longest comment header seen (APNIC's: 2 KB), with room. */
 export const sniffBytes = 65_536;
@@ -69,6 +70,7 @@ function sniffText(file: string, text: string): SourceFormat {
   if (index < 0) throw new SourceFileError(file, null, "nothing but comments in its first 64 KiB");
   if (/^\d+(\.\d+)?\|[a-z]+\|/i.test(line)) return "delegated";
   if (/^[a-z]+\|[A-Za-z*]{0,2}\|(asn|ipv4|ipv6)\|/.test(line)) return "delegated";
+  if (looksLikeRoute(line)) return "routing-table";
   if (/^[A-Za-z*][A-Za-z0-9*_-]{0,62} {0,4}:/.test(line)) return "rpsl";
   const start = line.replace(/[^\x20-\x7e]/g, "?").slice(0, 60);
   throw new SourceFileError(file, index + 1, `not a registry format that is known: it starts "${start}"`);

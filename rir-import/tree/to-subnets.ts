@@ -19,6 +19,7 @@ import type {
   HolderReference,
   NetworkRecord,
   OrganisationRecord,
+  RouteRecord,
   SourceKind,
 } from "../formats/record.ts";
 import type { PieceReceiver } from "../read/read-in-pieces.ts";
@@ -32,6 +33,7 @@ import {
   HolderTable,
   type RegistryState,
 } from "./registry-state.ts";
+import { Routes, type RoutesParts } from "./routes.ts";
 
 const maxCrossingSamples = 1000;
 const ianaIndex = registries.indexOf("iana");
@@ -49,6 +51,7 @@ export function buildState(store: RecordStore): RegistryState {
     ipv6: ipv6.state,
     holders: joined.table,
     texts,
+    routes: store.routes.count === 0 ? null : store.routes.settle(),
     summary: {
       subnets: ipv4.state.columns.count + ipv6.state.columns.count,
       ipv4Subnets: ipv4.state.columns.count,
@@ -277,6 +280,7 @@ export interface RecordParts {
   readonly references: ReferenceParts;
   readonly ipv4: CandidateParts;
   readonly ipv6: CandidateParts;
+  readonly routes: RoutesParts;
 }
 
 /** Enough that the waits for memory overlap, few enough that what was read ahead is still in the cache. */
@@ -288,6 +292,7 @@ export class RecordStore implements PieceReceiver {
   readonly references = new HolderReferences(this.texts);
   ipv4 = new CandidateTable(4);
   ipv6 = new CandidateTable(6);
+  readonly routes = new Routes();
   /** Of records whose texts wait to be interned: the row (its complement for IPv6) and the numbers of texts, or −1. */
   readonly #pending = new PendingTexts(3 * mostPending);
   #pendingCount = 0;
@@ -378,6 +383,10 @@ export class RecordStore implements PieceReceiver {
     this.references.addOrganisation(record);
   }
 
+  addRoute(record: RouteRecord, file: string): void {
+    this.routes.add(record, file);
+  }
+
   /** Without a copy: valid until the next record. */
   parts(): RecordParts {
     this.finish();
@@ -386,6 +395,7 @@ export class RecordStore implements PieceReceiver {
       references: this.references.parts(),
       ipv4: this.ipv4.parts(),
       ipv6: this.ipv6.parts(),
+      routes: this.routes.parts(),
     };
   }
 
@@ -399,6 +409,7 @@ export class RecordStore implements PieceReceiver {
       const holders = this.references.absorb(other.references, names);
       ipv4.push({ parts: other.ipv4, holders, names });
       ipv6.push({ parts: other.ipv6, holders, names });
+      this.routes.absorb(other.routes);
     }
     this.ipv4 = CandidateTable.joined(4, ipv4);
     this.ipv6 = CandidateTable.joined(6, ipv6);

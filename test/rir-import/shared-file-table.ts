@@ -46,6 +46,7 @@ export async function readRow(folder: string, path: string): Promise<FileRow> {
   const [report] = reports;
   if (report === undefined || reports.length > 1) throw new Error(`${path}: ${reports.length} parts`);
   const format = path.includes("libloc") ? "libloc" : report.format;
+  if (format === "routing-table") throw new Error(`${path}: routing tables have no independent count yet`);
   if (format === "arin-xml") throw new Error(`${path}: ARIN's XML has no independent count yet`);
   return { type: "read", report, counts: countsOf(report), independent: independentCount(file, format) };
 }

@@ -1,6 +1,6 @@
 /** `nearcrawl rir apply`: makes the sources the tree in force. */
 import { Command, Option } from "commander";
-import { RemovesInUse, UsageError } from "#core/errors";
+import { RemovesInUse, TooFewRoutes, UsageError } from "#core/errors";
 import { type AppliedImport, applyImport } from "#rir-import/apply";
 import { cachedSourceFiles } from "#rir-import/download/cache-manifest";
 import { fingerprintForm } from "#rir-import/plan";
@@ -11,7 +11,11 @@ import { recordRegistryChange } from "./job-steps.ts";
 import { withProgress } from "./lookup-command.ts";
 import { appliedText } from "./plan-text.ts";
 
-type Options = SourceOptions & { readonly planned?: string; readonly yesRemove?: number };
+type Options = SourceOptions & {
+  readonly planned?: string;
+  readonly yesRemove?: number;
+  readonly yesRoutes?: number;
+};
 
 const help = `
 Subnets that stay keep their id and delegation; \`rir rollback\` undoes it. Interrupted at any moment, the old
@@ -22,7 +26,8 @@ since, or another generation in force, stop the import with exit code 2, and not
 
 More than 5 % of the subnets in use (delegated, or with hosts in the frontier) go only with --yes-remove and their number,
 which \`rir plan\` and the refusal say; without it exit code 2, and nothing is changed. That an import was refused is in the audit
-log, and an alert.
+log, and an alert. The same holds for a routing table that loses more than half of its prefixes: only with --yes-routes and
+the number that stays. A table that is not among the sources is removed with what it says, like everything else.
 
 Examples:
   nearcrawl rir apply --cache
@@ -34,6 +39,7 @@ export function applyCommand(): Command {
     .description("make the sources the tree in force, in one transaction; coordinators go on serving")
     .option("--planned <fingerprint>", "apply this plan and nothing else")
     .addOption(yesRemoveOption())
+    .addOption(yesRoutesOption())
     .addHelpText("after", help)
     .action(async (named: string[], options: Options) => {
       const { planned } = options;
@@ -49,8 +55,10 @@ export function applyCommand(): Command {
             onProgress,
             ...(planned && { planned }),
             removeInUse: options.yesRemove ?? null,
+            keptRoutes: options.yesRoutes ?? null,
           }).catch(async (error: unknown) => {
-            if (error instanceof RemovesInUse) await recordRegistryChange(database.pool, refusalOf(error));
+            if (error instanceof RemovesInUse || error instanceof TooFewRoutes)
+              await recordRegistryChange(database.pool, refusalOf(error));
             throw error;
           });
           if (applied.isNew) await recordRegistryChange(database.pool, changeOf(applied));
@@ -67,8 +75,14 @@ export const yesRemoveOption = () =>
     "so many subnets in use are meant to go: their exact number, where they are more than 5 %",
   ).argParser(boundedInteger(1, 2_147_483_647));
 
+const yesRoutesOption = () =>
+  new Option(
+    "--yes-routes <n>",
+    "the routing table is meant to keep only so many prefixes: their exact number, where more than half go",
+  ).argParser(boundedInteger(0, 2_147_483_647));
+
 /** Nobody may be looking: a timer applies, too. */
-const refusalOf = ({ message }: RemovesInUse) => ({
+const refusalOf = ({ message }: RemovesInUse | TooFewRoutes) => ({
   action: "registry-refused",
   target: "registry import",
   words: `an import was refused: ${message}`,
