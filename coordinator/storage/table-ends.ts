@@ -93,6 +93,7 @@ export const tableEnds: Readonly<Record<string, TableEnd>> = {
     "the latest of each subnet, and those that decide a delegation, stay",
   ),
   probe: policy("retention.roundDays", "with their rounds"),
+  move_rate: each("holder, autonomous system and country among the latest 200,000 rounds"),
   delegation_history: policy("retention.historyDays", "who had a subnet before"),
   accuracy_sample: days(90, "three times as long as they count"),
   // The fleet.

@@ -24,7 +24,7 @@ import {
   waitingSection,
 } from "./sections-page.ts";
 import type { WhoAnswer } from "./who-report.ts";
-import { crawlWords, takenForText, verdictOf, whence } from "./words.ts";
+import { ageingWords, crawlWords, takenForText, verdictOf, whence } from "./words.ts";
 
 /** The look-up box alone, with what can be asked. */
 export function whoStart(): Html {
@@ -79,7 +79,7 @@ function verdict(answer: WhoAnswer): Html {
   const kind = answer.effective ? "verdict" : "verdict verdict-none";
   return html`<section class="${kind}"><p class="asked">${takenForText(answer)}</p>
 <p class="answer">${answer.effective ? html`<strong>${crawlerLink(answer.effective.crawler.name)}</strong> ${crawlWords(answer)}` : verdictOf(answer)}</p>
-${answer.effective ? facts(answer.effective) : nothing}
+${answer.effective ? facts(answer.effective) : nothing}${checkedLine(answer)}
 ${addresses(answer)}${announcedBy(answer)}</section>`;
 }
 
@@ -95,6 +95,11 @@ function addresses(answer: WhoAnswer): Html {
   const from =
     answer.addressesFrom === "dns" ? html` <span class="small">(looked up in DNS just now)</span>` : nothing;
   return html`<p class="addresses">at ${answer.addresses.slice(0, 8).map((address, index) => html`${index > 0 ? ", " : ""}${askAbout(address)}`)}${from}</p>`;
+}
+
+function checkedLine(answer: WhoAnswer): Html {
+  const words = ageingWords(answer);
+  return words === null ? nothing : html`<p class="small">${sentence(words)}</p>`;
 }
 
 /** By the imported routing table. */

@@ -3,6 +3,7 @@ import type { Pool } from "pg";
 import type { HostHash } from "#core/ids";
 import { KeptAnswer } from "../database/cached-read.ts";
 import { finerOfHost, partsOf } from "../delegation/overrides/who-reads.ts";
+import { moveCountsOf } from "../delegation/recalibration/ageing-store.ts";
 import { historyOf, latestRoundOf, roundById } from "../delegation/round-reads.ts";
 import { ownerOf } from "../federation/owner-reads.ts";
 import { leavingChannel, urlPlace } from "../frontier/report-reads.ts";
@@ -46,6 +47,7 @@ function whoReads(pool: Pool, nowMs: () => number): WhoReads {
     neighboursOf: (subnetId, each) => neighboursOf(pool, subnetId, each),
     announcementOf: (address) => announcementOf(pool, address),
     announcedSpaceOf: (asNumber, limit) => announcedSpaceOf(pool, asNumber, limit),
+    moveCountsOf: (keys) => moveCountsOf(pool, keys),
     hasRoutingTable: () => hasRoutingTable(pool),
     subnetsInside: (range, limit) => subnetsInside(pool, range, limit),
     subnetsOfCrawler: (crawlerId, limit) => subnetsOfCrawler(pool, crawlerId, limit),

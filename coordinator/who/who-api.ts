@@ -555,6 +555,17 @@ const announcement = z
   })
   .meta({ id: "Announcement" });
 
+const ageingReport = z
+  .strictObject({
+    kind: z
+      .enum(["all", "country", "as", "holder"])
+      .describe("The most specific kind of network of which something was seen."),
+    moves: z.int().describe("Seen of that kind."),
+    months: z.number().describe("Observed, all its subnets together."),
+    perMonth: z.number().describe("Expected moves a month, from all kinds that the subnet belongs to."),
+  })
+  .meta({ id: "AgeingReport" });
+
 const announcedPrefixes = z
   .strictObject({
     asNumber: z.int(),
@@ -592,6 +603,11 @@ const whoAnswer = z
       .nullable()
       .describe("Of the first address, by the imported routing table; null: nobody, or not known."),
     effective: effectiveDelegation.nullable(),
+    ageing: ageingReport
+      .nullable()
+      .describe(
+        "How soon a decision like the one in force is out of date; null: not learned, or not decided by a round.",
+      ),
     finer: finerReport
       .nullable()
       .describe("In force for this host or address alone, in place of its subnet's delegation."),
@@ -729,6 +745,7 @@ export const whoApi = {
             inherited: false,
             finer: null,
           },
+          ageing: null,
           finer: null,
           parts: [],
           round: null,
@@ -774,6 +791,7 @@ export const whoApi = {
           neighbours: null,
           announcement: null,
           effective: null,
+          ageing: null,
           finer: null,
           parts: [],
           round: null,

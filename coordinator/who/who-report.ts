@@ -7,6 +7,7 @@
 import type { Standing } from "#core/explanation";
 import type { CrawlerName } from "../crawlers/crawler.ts";
 import type { FinerReport } from "../delegation/overrides/who-reads.ts";
+import type { MoveCounts, RateKind } from "../delegation/recalibration/ageing.ts";
 import type { DelegationChange, ProbeRound } from "../delegation/round-reads.ts";
 import type { HostReport, UrlReport, WaitingReport } from "../frontier/frontier-reports.ts";
 import type { ComplaintLine, OptOutReport } from "../opt-outs/opt-out.ts";
@@ -49,6 +50,8 @@ export interface WhoAnswer {
   /** For a range: registered subnets within it. */
   readonly inside: SubnetList | null;
   readonly organisation: OrganisationReport | null;
+  /** How soon a decision like the one in force is out of date; null: not learned yet, or it was not decided by a round. */
+  readonly ageing: AgeingReport | null;
   /** For an autonomous system: what it announces. */
   readonly announced: AnnouncedPrefixes | null;
   /** For a range, an organisation, a country or an autonomous system: what lies in its space; null: nothing was to be counted, or not in time. */
@@ -61,6 +64,13 @@ export interface WhoAnswer {
   /** In plain words: what stands in the way of the next fetch, or how it comes about. */
   readonly standing: readonly Standing[];
   readonly nearMatches: readonly NearMatch[];
+}
+
+export interface AgeingReport extends Pick<MoveCounts, "moves" | "months"> {
+  /** The most specific kind of network of which something was seen: `moves` in `months`. */
+  readonly kind: RateKind;
+  /** Expected, from all kinds that the subnet belongs to. */
+  readonly perMonth: number;
 }
 
 /** Without the ranges that they make together. */

@@ -2,6 +2,7 @@
 
 import { countryName } from "#core/country-names";
 import { howMany, msText } from "#core/format";
+import { moveIntervalWords } from "../delegation/recalibration/ageing.ts";
 import type { RoundProbe } from "../delegation/round-reads.ts";
 import type { EffectiveDelegation } from "../subnets/subnet-reads.ts";
 import { type RollUp, rollUpWords } from "./roll-up.ts";
@@ -70,6 +71,21 @@ const capital = (text: string) => text.charAt(0).toUpperCase() + text.slice(1);
 function spaceWords(rollUp: RollUp | null): string {
   return rollUp === null ? "what lies in its space was not counted" : `in its space: ${rollUpWords(rollUp)}`;
 }
+
+/** "checked 12 days ago; subnets like this move every 8 months on average (9 moves seen of its holder's)". */
+export function ageingWords({ ageing, effective, at }: WhoAnswer): string | null {
+  if (ageing === null || effective === null) return null;
+  const days = Math.floor((Date.parse(at) - Date.parse(effective.since)) / 86_400_000);
+  const checked = days < 1 ? "today" : `${howMany(days, "day")} ago`;
+  return `checked ${checked}; subnets like this move every ${moveIntervalWords(ageing)} on average (${howMany(ageing.moves, "move")} seen ${rateKindWords[ageing.kind]})`;
+}
+
+const rateKindWords = {
+  all: "in all",
+  country: "in its country",
+  as: "of its AS",
+  holder: "of its holder",
+} as const;
 
 /** "for 1.2.3.0/24", "for this host by itself" or "inherited from 1.2.0.0/16". */
 export function whence(effective: EffectiveDelegation): string {

@@ -1,5 +1,5 @@
 -- needs: nothing
--- Who announces which addresses: the origin ASes of a routing table that was imported with the registries' files. Old
+-- Who announces which addresses, and how often subnets move: the origin ASes of a routing table that was imported with the registries' files. Old
 -- coordinators neither write nor read them, and keep what a generation refers to.
 
 -- Up Migration
@@ -34,8 +34,20 @@ create table routing_segments (
   primary key (routing_table_id, first_address)
 );
 
+-- How often subnets move, by kind of network (coordinator/delegation/recalibration/ageing.ts): what the latest rounds told, written
+-- anew every few hours.
+create table move_rate (
+  kind text not null check (kind in ('all', 'country', 'as', 'holder')),
+  key text not null,                          -- 0, the country's code, "AS3333", the holder's id
+  moves integer not null,
+  months double precision not null,           -- observed, all subnets together
+  lost_ms double precision not null,          -- by all moves together
+  primary key (kind, key)
+);
+
 -- Down Migration
 
+drop table move_rate;
 drop table routing_segments;
 drop table routing_origin;
 drop index registry_generation_routing_table;

@@ -19,7 +19,7 @@ import {
 } from "#coordinator/who/explain-url";
 import type { RollUp } from "#coordinator/who/roll-up";
 import type { AnnouncedPrefixes, WhoAnswer } from "#coordinator/who/who-report";
-import { probeText, takenForText, verdictOf, whence } from "#coordinator/who/words";
+import { ageingWords, probeText, takenForText, verdictOf, whence } from "#coordinator/who/words";
 import { delegationCauseWords, roundCauseWords } from "#core/delegation-cause";
 import {
   bytesText,
@@ -73,6 +73,8 @@ function headLines(answer: WhoAnswer): string[] {
     printable(`${rttText(effective.rttMs)}${runnerUp}`),
     `${whence(effective)}, since ${instantWords(effective.since)}: ${delegationCauseWords[effective.cause]}`,
   );
+  const ageing = ageingWords(answer);
+  if (ageing !== null) lines.push(ageing);
   return lines;
 }
 

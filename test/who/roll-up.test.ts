@@ -182,7 +182,9 @@ describe("an autonomous system", () => {
 
     expect(answer.announcement).toEqual({ asNumber: 3333, prefix: "1.2.3.0/24" });
     expect(whoText(answer)).toContain("announced by AS3333, as 1.2.3.0/24");
-    expect(whoBody(answer, viewer).markup).toMatch(/Announced by <a [^>]*href="\/who\?q=AS3333"[^>]*>AS3333<\/a>/);
+    expect(whoBody(answer, viewer).markup).toMatch(
+      /Announced by <a [^>]*href="\/who\?q=AS3333"[^>]*>AS3333<\/a>/,
+    );
     expect((await who("203.0.114.9")).announcement).toBeNull();
   });
 });
@@ -220,4 +222,22 @@ it("a page shows the same figures, with links onward, and a crawler's name is ne
   expect(markup).toContain("In its space");
   expect(markup).toContain('href="/sites?country=GR"');
   expect(markup).toContain("median 12.5 ms, weighted by 210 pages");
+});
+
+it("an address says when its crawler was checked, and how long subnets like its own stay where they are", async () => {
+  await database.pool.query(`
+    insert into move_rate (kind, key, moves, months, lost_ms)
+    values ('all', '0', 10, 100, 200), ('country', 'GR', 4, 50, 80), ('as', 'AS3333', 2, 100, 30)`);
+  const answer = await who("1.2.3.4");
+  await database.pool.query("delete from move_rate");
+  const later = await who("1.2.3.4");
+
+  // 12 / 120, then 6 / 70 in the country, then 4 / (100 + 2 · 70/6) in the AS.
+  expect(answer.ageing).toMatchObject({ kind: "as", moves: 2, months: 100 });
+  expect(answer.ageing?.perMonth).toBeCloseTo(4 / (100 + (2 * 70) / 6), 10);
+  expect(whoText(answer)).toContain(
+    "checked today; subnets like this move every 3 years on average (2 moves seen of its AS)",
+  );
+  expect(whoBody(answer, viewer).markup).toContain("subnets like this move every 3 years on average");
+  expect(later.ageing).toBeNull();
 });
