@@ -19,11 +19,13 @@
  */
 
 import { blockBits, blockOf, type Family, prefixBlocks } from "#coordinator/subnets/routing-table";
-import { firstAddress, formatRange, type IpRange, parseRange } from "#core/ip/range";
+import type { IpAddress } from "#core/ip/address";
+import { firstAddress, formatRange, type IpRange, rangeOfPrefix } from "#core/ip/range";
 import { mayBeSpecialPurpose, specialPurposeOfRange } from "#core/ip/special-purpose";
 import { tooLongReason } from "./line-blocks.ts";
 import { decodeText, LineCutter, type LineHandler } from "./lines.ts";
 import type { RecordReader, RecordSink } from "./record.ts";
+import { readIpv4, readIpv6 } from "./registry-range.ts";
 
 /** Peers of RIS that have to see a route. */
 export const fewestPeers = 10;
@@ -115,12 +117,25 @@ const isTooLarge = (asNumber: number | null) => asNumber !== null && asNumber > 
 
 /** A prefix, or why it is none. Bits behind its length mean that the line says something else than it seems. */
 function rangeOf(prefix: string): IpRange | string {
-  const range = prefix.includes("/") ? parseRange(prefix) : null;
+  const slash = prefix.lastIndexOf("/");
+  const address = addressIn(prefix.slice(0, slash));
+  const lengthText = prefix.slice(slash + 1);
+  if (slash < 0 || address === null || !/^\d{1,3}$/.test(lengthText)) return "not a prefix";
+  const range = rangeOfPrefix(address, Number(lengthText));
   if (range === null) return "not a prefix";
-  const address = parseRange(prefix.slice(0, prefix.indexOf("/")));
-  if (address === null || address.first !== range.first)
-    return `bits behind the prefix length are set: ${formatRange(range)}?`;
-  return range;
+  return range.first === address.value
+    ? range
+    : `bits behind the prefix length are set: ${formatRange(range)}?`;
+}
+
+/** By the readers of millions: a dump has a million lines. */
+function addressIn(text: string): IpAddress | null {
+  if (text.includes(":")) {
+    const value = readIpv6(text);
+    return value === null ? null : { family: 6, value };
+  }
+  const value = readIpv4(text);
+  return value < 0 ? null : { family: 4, value };
 }
 
 interface Route {
