@@ -31,14 +31,15 @@ export function createRollUpReads(pool: Pool, nowMs: () => number): ReadRollUp {
   return async (space, now) => {
     const small = await smallSpace(pool, space);
     if (small !== null) {
-      const registered = await countRegistered(pool, small);
-      if (registered <= fewSubnets) return await counted(pool, small, { registered, now });
+      const ids = await registeredIn(pool, small);
+      const registered = ids.length;
+      if (registered <= fewSubnets) return await counted(pool, known(ids), { registered, now });
     }
     const key = JSON.stringify(space);
-    const known = kept.get(key);
+    const before = kept.get(key);
     const large = largeSpace(space) ?? small;
     const count = async () => large && (await counted(pool, large, { registered: null, now }));
-    const answer = known ?? new KeptAnswer(count, nowMs, keptMs);
+    const answer = before ?? new KeptAnswer(count, nowMs, keptMs);
     // The latest asked for stand last.
     kept.delete(key);
     kept.set(key, answer);
@@ -56,12 +57,16 @@ interface SpaceSql {
   readonly values: readonly unknown[];
 }
 
-async function countRegistered(pool: Pool, { sql, values }: SpaceSql): Promise<number> {
-  const { rows } = await pool.query<{ subnets: number }>(
-    `select count(*)::int as subnets from (${sql} limit ${fewSubnets + 1}) registered`,
-    [...values],
-  );
-  return rows[0]!.subnets;
+/** By id: of as many as there are the planner knows how many there are, and looks each up. */
+const known = (ids: readonly number[]): SpaceSql => ({
+  sql: "select unnest($1::int[]) as subnet_id",
+  values: [ids],
+});
+
+/** One more than are few, where there are more. */
+async function registeredIn(pool: Pool, { sql, values }: SpaceSql): Promise<readonly number[]> {
+  const { rows } = await pool.query<{ subnet_id: number }>(`${sql} limit ${fewSubnets + 1}`, [...values]);
+  return rows.map((row) => row.subnet_id);
 }
 
 /** Null: a country has no bounds to look between. */
