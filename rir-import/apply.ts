@@ -19,6 +19,7 @@ import {
 } from "./database/generations.ts";
 import { inTransaction, withImportLock } from "./database/import-lock.ts";
 import { type AcceptedMoves, type PublishedDifference, writePublished } from "./database/published-lists.ts";
+import { requireRoutesMeant, writeRoutes } from "./database/routing-tables.ts";
 import { requireMeant } from "./database/subnets-in-use.ts";
 import type { TreeDifference } from "./database/tree-difference.ts";
 import { writeDifference } from "./database/write-difference.ts";
@@ -61,11 +62,13 @@ export interface ApplyOptions {
   readonly removeInUse?: number | null;
   /** Sources whose published places may move however much. */
   readonly yesMoved?: AcceptedMoves;
+  /** The routing table is meant to have only so many prefixes; needed where it loses more than half. */
+  readonly keptRoutes?: number | null;
 }
 
 /**
- * Throws SourceFileError, UsageError when it is not what was planned, or RemovesInUse (tree unchanged), and DatabaseError when
- * another import is running.
+ * Throws SourceFileError, UsageError when it is not what was planned, RemovesInUse or TooFewRoutes (tree unchanged), and
+ * DatabaseError when another import is running.
  */
 export async function applyImport(
   database: Database,
@@ -90,6 +93,7 @@ export async function applyImport(
     lap();
     const current = plan.generation;
     requireMeant(plan.inUse, options.removeInUse ?? null);
+    requireRoutesMeant(plan.routes, options.keptRoutes ?? null);
     const isNew = current === null || !changesNothing(plan) || !(await isMadeFrom(client, current, files));
     const generation = isNew
       ? await writeGeneration({ database, client, ...compared, state, published, onProgress })
@@ -142,6 +146,7 @@ async function writeAll(work: GenerationWork, generation: number): Promise<void>
     published: work.published,
     difference: work.publishedDifference,
   });
+  await writeRoutes(client, { generation, before: plan.generation }, state.routes, plan.routes);
   await putInForce(client, generation, {
     state: plan.state,
     registries: plan.registries.flatMap(({ after }) => after ?? []),
@@ -149,6 +154,7 @@ async function writeAll(work: GenerationWork, generation: number): Promise<void>
     holders: withoutSamples(plan.holders),
     delegations: withoutSamples(plan.delegations),
     published: withoutSamples(plan.published),
+    routes: withoutSamples(plan.routes),
   });
   await notifyRegistryChange(client, work.database.schema, generation);
 }

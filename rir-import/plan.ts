@@ -18,6 +18,12 @@ import {
   type PublishedDifference,
   type PublishedPlan,
 } from "./database/published-lists.ts";
+import {
+  changesRoutes,
+  compareRoutes,
+  type RoutingChanges,
+  readRoutingTable,
+} from "./database/routing-tables.ts";
 import { readSubnetsInUse, type SubnetsInUse } from "./database/subnets-in-use.ts";
 import {
   type ChangeCounts,
@@ -48,6 +54,8 @@ export interface ImportPlan extends ChangeBreakdown {
   readonly inUse: SubnetsInUse;
   /** What changes of where networks publish that their ranges lie. */
   readonly published: PublishedPlan;
+  /** Who announces what. */
+  readonly routes: RoutingChanges;
 }
 
 export interface PlanOptions {
@@ -133,16 +141,18 @@ export async function compareState(work: {
     delegations: await compareDelegations(client, difference, limit),
     inUse: await inUseOf(client, difference),
     published: publishedDifference.plan,
+    routes: compareRoutes(state.routes, await readRoutingTable(client, generation), limit),
     ...breakDown(state, { tree, difference, limit: Math.min(limit, mostLargest) }),
   };
   report("compare", 1, 1);
   return { plan, difference, publishedDifference };
 }
 
-/** True when the tree, its holders and what is published would stay exactly as they are. */
-export function changesNothing({ changes, holders, published }: ImportPlan): boolean {
+/** True when the tree, its holders, the routing table and what is published would stay exactly as they are. */
+export function changesNothing({ changes, holders, published, routes }: ImportPlan): boolean {
   const { added, returned, changed, moved, removed } = changes;
-  return added + returned + changed + moved + removed + holders.renamed + published.changedLists === 0;
+  const inTree = added + returned + changed + moved + removed + holders.renamed;
+  return inTree + published.changedLists === 0 && !changesRoutes(routes);
 }
 
 // By which a plan is known again: the generation that it was compared with, and what the files held. An import that

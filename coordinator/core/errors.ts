@@ -53,6 +53,9 @@ export class UsageError extends NearcrawlError {
 /** The command ends with exit code 2, and the tree stays as it was: many subnets in use would go, and nobody said that it is meant. */
 export class RemovesInUse extends UsageError {}
 
+/** The same, where most of the routing table would go. */
+export class TooFewRoutes extends UsageError {}
+
 /** Nothing is written: another coordinator of this database leads by now, and decides this by itself. */
 export class NoLongerLeads extends NearcrawlError {
   readonly code = "NC_NO_LONGER_LEADS";

@@ -27,8 +27,8 @@ export function instantWords(instant: string): string {
   return `${instant.slice(0, 10)} ${instant.slice(11, 19)} UTC`;
 }
 
-export function howMany(count: number, noun: string): string {
-  return `${count.toLocaleString("en-GB")} ${noun}${count === 1 ? "" : "s"}`;
+export function howMany(count: number, noun: string, nouns = `${noun}s`): string {
+  return `${count.toLocaleString("en-GB")} ${count === 1 ? noun : nouns}`;
 }
 
 /** Of a URL's visits whose fetches are not kept any more; empty: all are. */

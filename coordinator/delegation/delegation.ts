@@ -4,6 +4,7 @@ import type { RoundCause } from "#core/delegation-cause";
 import type { CrawlerId, HostHash, RoundId, SubnetId } from "#core/ids";
 import type { ProbeMethod, ProbeOutcome } from "#protocol/messages";
 import type { HostToHold } from "../domain-sets/domain-set.ts";
+import type { CheckOutcome, MoveRates } from "./recalibration/ageing.ts";
 
 export interface Delegation {
   readonly subnetId: SubnetId;
@@ -93,6 +94,8 @@ export interface SubnetLoad {
 export interface AgedDelegation {
   readonly subnetId: SubnetId;
   readonly decidedAt: Date;
+  /** Fetched in it in the last week, by day. */
+  readonly pagesPerDay: number;
 }
 
 /** What a finished round measured, by the one method that it compared. */
@@ -150,4 +153,8 @@ export interface DelegationStore {
   unmeasured(limit: number, now: Date): Promise<SubnetId[]>;
   /** Decided by a probe round before a moment, oldest first, behind a place in that order (null: from the beginning). */
   decidedBefore(before: Date, behind: AgedDelegation | null, limit: number): Promise<AgedDelegation[]>;
+  /** What the latest rounds tell of how long decisions last. */
+  checkOutcomes(mostRounds: number): Promise<(CheckOutcome & { readonly subnetId: SubnetId })[]>;
+  /** For those who explain; the rounds teach it again. */
+  saveMoveRates(rates: MoveRates): Promise<void>;
 }

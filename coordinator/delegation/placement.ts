@@ -13,6 +13,7 @@ import { type Ipv4Places, ipv4ParentOf, ipv4RangeAt } from "../subnets/ipv4-plac
 import { type Ipv6Places, ipv6ParentOf, ipv6RangeAt } from "../subnets/ipv6-places.ts";
 import { extentIn, oddExtent, topBit } from "../subnets/place-index.ts";
 import { nothingPublished, type PublishedRanges } from "../subnets/published-ranges.ts";
+import { asText, type OriginTable } from "../subnets/routing-table.ts";
 import { countryOf } from "../subnets/subnet.ts";
 import { noId } from "../subnets/subnet-rows.ts";
 import type { TreeColumns } from "../subnets/tree-columns.ts";
@@ -50,6 +51,7 @@ export function placementOf(
   { columns }: { readonly columns: TreeColumns },
   subnetId: SubnetId,
   published: PublishedRanges = nothingPublished,
+  origins?: OriginTable,
 ): Placement | null {
   const place = columns.byId.firstRow(subnetId);
   if (place < 0) return null;
@@ -65,19 +67,29 @@ export function placementOf(
     country: countries[columns.labels[place] as number] ?? null,
     slash8Key: isIpv4 ? ipv4Slash8(columns, place) : ipv6Slash8(columns, place - columns.ipv6Base),
     ...(places.length > 0 && { published: places }),
+    ...(origins === undefined || origins.size === 0 ? {} : { asKey: asKeyOf(columns, place, origins) }),
   };
 }
 
 /** Of those sources that name a single place. */
 function publishedPlaces(
-  { ipv4, ipv6, ipv6Base }: TreeColumns,
+  columns: TreeColumns,
   place: number,
   published: PublishedRanges,
 ): readonly PublishedPlace[] {
-  const range = place < ipv6Base ? ipv4RangeAt(ipv4, place) : ipv6RangeAt(ipv6, place - ipv6Base);
   return published
-    .of(range)
+    .of(rangeOf(columns, place))
     .flatMap(({ list, place: where }) => (where === null ? [] : { source: list.source, place: where }));
+}
+
+/** "AS3333", as people write it. */
+function asKeyOf(columns: TreeColumns, place: number, origins: OriginTable): string | null {
+  const asNumber = origins.asNumberOf(rangeOf(columns, place));
+  return asNumber === null ? null : asText(asNumber);
+}
+
+function rangeOf({ ipv4, ipv6, ipv6Base }: TreeColumns, place: number) {
+  return place < ipv6Base ? ipv4RangeAt(ipv4, place) : ipv6RangeAt(ipv6, place - ipv6Base);
 }
 
 /** By label, made once: a placement is asked for with every decision. */

@@ -42,7 +42,7 @@ import { splitLeaves } from "./overrides/split-leaves.ts";
 import { ProbeBudget, pacedFleet } from "./probe-pacing.ts";
 import { FirstFetches, type RoundSettings } from "./probe-round.ts";
 import { DelegationQueue, type QueuePorts } from "./queue.ts";
-import { DelegationRefresh } from "./recalibration/recalibrate.ts";
+import { DelegationRefresh } from "./recalibration/refresh.ts";
 import type { CoordinatorState } from "./state.ts";
 
 export interface DelegatingPorts extends Pick<QueuePorts, "state" | "delegations" | "now"> {
@@ -333,7 +333,7 @@ export function scheduleDelegation(ports: JobPorts, config: CoordinatorConfig): 
     tellSlowCrawlers(ports);
   });
   const refresh = new DelegationRefresh(
-    ports.delegations,
+    ports,
     following(() => ({ days: config.recalibration.refreshDays, roundsPerTurn: refreshRounds })),
   );
   timekeeper.every("refresh-delegations", 60_000, async () => {

@@ -8,16 +8,10 @@ import { crawlerLoads, loads, probedRtts } from "../balance/load-store.ts";
 import { fence } from "../crawlers/coordinator-presence-store.ts";
 import { columnsOf, inTransaction } from "../database/transaction.ts";
 import type { Partition } from "../domain-sets/partition.ts";
-import type {
-  AgedDelegation,
-  Delegation,
-  DelegationStore,
-  FinishedRound,
-  MeasuredRound,
-  RoundProbe,
-} from "./delegation.ts";
+import type { Delegation, DelegationStore, FinishedRound, MeasuredRound, RoundProbe } from "./delegation.ts";
 import { briefReason, slowFetchesBrief, slowFetchesIn } from "./policies/reason.ts";
 import { retryWaitMs } from "./queue.ts";
+import { checkOutcomes, decidedBefore, saveMoveRates } from "./recalibration/ageing-store.ts";
 import { formerSubnets, move, subnetsOfHosts, targetsFor, waiting } from "./target-store.ts";
 
 /** Of crawlers that arrive at once. */
@@ -57,6 +51,8 @@ export function createDelegationStore(
     formerSubnets: async (crawlerId, since) => await formerSubnets(pool, crawlerId, since),
     probedRtts: async (subnetIds) => await probedRtts(pool, subnetIds),
     decidedBefore: async (before, behind, limit) => await decidedBefore(pool, before, behind, limit),
+    checkOutcomes: async (mostRounds) => await checkOutcomes(pool, mostRounds),
+    saveMoveRates: async (rates) => await asLeader(async (client) => await saveMoveRates(client, rates)),
 
     unmeasured: async (limit, now) => await unmeasured(pool, limit, now),
     delegateProvisionally: async (subnetId, crawlerId, now) =>
@@ -252,32 +248,6 @@ async function ownSubnets(pool: Pool, taken: readonly OwnSubnet[]): Promise<bool
   );
   const owners = new Map(rows.map((row) => [row.subnet_id, row.crawler_id]));
   return taken.map(({ subnetId, crawlerId }) => owners.get(subnetId) === crawlerId);
-}
-
-// Delegations by the age of the round that decided them: what is to be probed again some day.
-
-/**
- * Decided by a probe round before a moment, oldest first, behind a place in that order. What was given away
- * for its load, or taken over, is left out: a new round would undo that.
- */
-async function decidedBefore(
-  pool: Pool,
-  before: Date,
-  behind: AgedDelegation | null,
-  limit: number,
-): Promise<AgedDelegation[]> {
-  const { rows } = await pool.query<{ subnet_id: number; delegated_at: Date }>(
-    `select subnet_id, delegated_at
-     from delegation
-     where cause = 'probe-round'
-       and measured
-       and delegated_at < $1
-       and (delegated_at, subnet_id) > ($2::timestamptz, $3::int)
-     order by delegated_at, subnet_id
-     limit $4`,
-    [before, behind?.decidedAt ?? "-infinity", behind?.subnetId ?? 0, limit],
-  );
-  return rows.map((row) => ({ subnetId: asSubnetId(row.subnet_id), decidedAt: row.delegated_at }));
 }
 
 // Delegations that are not the last word: for the time being, unmeasured, or by load.

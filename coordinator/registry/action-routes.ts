@@ -1,5 +1,6 @@
 /** What operators start and stop on the registry's pages and over the API: each is a job (registry/jobs). */
 
+import { losesTooMany } from "#rir-import/database/routing-tables";
 import { goingWords, isMuchInUse, type SubnetsInUse } from "#rir-import/database/subnets-in-use";
 import type { ActionFault, Actions, AskedAction, Outcome } from "../web/actions.ts";
 import type { BodyOf } from "../web/api-operation.ts";
@@ -116,16 +117,20 @@ async function apply(
   const known = job && (await knownPlan(job, ports, asked.now));
   if (!known) return noSuchPlan(planId);
   if (known.outdated !== null) return outdated(planId, known.outdated);
-  if (known.shrunk.length > 0 && !confirmShrinkage) {
-    return shrinkageUnconfirmed(known.shrunk.map(({ registry }) => registry));
-  }
   const { files, plan } = known;
+  const keptRoutes = plan.routes !== undefined && losesTooMany(plan.routes) ? plan.routes.after : undefined;
+  const shrunk = [
+    ...known.shrunk.map(({ registry }) => registry),
+    ...(keptRoutes === undefined ? [] : ["the routing table"]),
+  ];
+  if (shrunk.length > 0 && !confirmShrinkage) return shrinkageUnconfirmed(shrunk);
   const unmeant = notMeant(plan.inUse ?? null, removeInUse);
   if (unmeant !== null) return unmeant;
   const { fingerprint } = plan;
   return await start(asked, ports, {
     ...{ type: "apply", planId, fingerprint, files },
     ...(removeInUse !== undefined && { removeInUse }),
+    ...(keptRoutes !== undefined && { keptRoutes }),
   });
 }
 

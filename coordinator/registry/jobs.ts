@@ -158,6 +158,8 @@ export type RegistryOrder =
       readonly files: FilesPlace;
       /** So many subnets in use are meant to go; left out: nobody had to say. */
       readonly removeInUse?: number;
+      /** So few prefixes are meant to stay in the routing table; left out: nobody had to say. */
+      readonly keptRoutes?: number;
     }
   /** Stops when another generation is in force by then. */
   | {

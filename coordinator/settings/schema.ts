@@ -246,8 +246,8 @@ const recalibration = z.strictObject({
     previews: ["recalibration"],
   }),
   refreshDays: policy(z.number().min(1).max(3650).default(30), {
-    title: "Probe again after",
-    help: "Decisions this old are probed again, since no fetch time shows that another crawler has become nearer.",
+    title: "Probe again after, on average",
+    help: "The budget of re-checks: as many rounds as probe each decision again once in so many days, since no fetch time shows that another crawler has become nearer. They go where most is saved: by how often subnets like it move, what a move costs, and what is fetched there.",
     unit: "days",
     origin: "our judgement",
     previews: ["recalibration"],

@@ -18,6 +18,7 @@ import type { ForeignOwner } from "../federation/foreign-owner.ts";
 import type { HostReport, UrlReport } from "../frontier/frontier-reports.ts";
 import { noWishes } from "../opt-outs/opt-out.ts";
 import type { OrganisationReport } from "../subnets/holder-reads.ts";
+import { asText, parseAsNumber } from "../subnets/routing-table.ts";
 import { orderReport } from "./explain-url.ts";
 import { standingOf } from "./explanation.ts";
 import { emptyPlace, type Place, placeOf, type WhoPorts } from "./place.ts";
@@ -26,6 +27,7 @@ import type { CrawlerReport, TakenFor, WhoAnswer } from "./who-report.ts";
 
 const subnetsShown = 100;
 const nearMatchesShown = 8;
+const prefixesShown = 100;
 
 export async function answerWho(text: string, ports: WhoPorts, now: Date): Promise<WhoAnswer> {
   return { ...(await answerTo(readQuestion(text), ports, now)), at: now.toISOString() };
@@ -80,7 +82,8 @@ async function answerName(
   const organisation = await ports.reads.organisationNamed(question.text, subnetsShown);
   if (organisation) return answerOrganisation(question.text, organisation, { ports, now });
   if (question.country !== null) return answerCountry(question.country.code, question.text, { ports, now });
-  if (autonomousSystemForm.test(question.text)) return answerAutonomousSystem(question.text);
+  const asNumber = parseAsNumber(question.text);
+  if (asNumber !== null) return answerAutonomousSystem(question.text, asNumber, { ports, now });
   const single = question.host ?? question.text.toLowerCase();
   const host = await ports.reads.hostReport(hostHashOf(single));
   if (host === null && question.host === null) return answerUnknown(question.text, ports);
@@ -201,16 +204,28 @@ async function answerCountry(code: string, question: string, { ports, now }: Ask
   };
 }
 
-/** `AS3333`. */
-const autonomousSystemForm = /^as ?\d{1,10}$/i;
+/** By the routing table that was imported last: registry files do not say who announces a range. */
+async function answerAutonomousSystem(
+  question: string,
+  asNumber: number,
+  { ports, now }: Asking,
+): Promise<Answer> {
+  const value = asText(asNumber);
+  const answer = emptyAnswer(question, { type: "autonomous-system", value });
+  const space = await ports.reads.announcedSpaceOf(asNumber, prefixesShown);
+  if (space === null) {
+    return { ...answer, standing: [await notAnnouncing(value, ports)] };
+  }
+  const { ranges: _, ...announced } = space;
+  const rollUp = await ports.reads.rollUp({ type: "autonomous-system", asNumber }, now);
+  return { ...answer, found: true, announced, rollUp, standing: uncountedLines(rollUp) };
+}
 
-function answerAutonomousSystem(text: string): Answer {
-  const value = text.toUpperCase().replace(" ", "");
-  const words = `Which addresses ${value} announces is not known here: registry files say who holds a range, not which network announces it. Ask for the organisation that runs it, by name or handle, or for one of its blocks.`;
-  return {
-    ...emptyAnswer(text, { type: "autonomous-system", value }),
-    standing: [stop("routing-not-known", words)],
-  };
+async function notAnnouncing(value: string, { reads }: WhoPorts): Promise<Standing> {
+  if (await reads.hasRoutingTable())
+    return stop("not-announced", `${value} announces nothing that the imported routing table has.`);
+  const words = `Which addresses ${value} announces is not known here: registry files say who holds a range, not which network announces it, and no routing table was imported (nearcrawl rir fetch ris-ipv4 ris-ipv6). Ask for the organisation that runs it, by name or handle, or for one of its blocks.`;
+  return stop("routing-not-known", words);
 }
 
 async function answerUnknown(text: string, ports: WhoPorts): Promise<Answer> {
@@ -358,6 +373,7 @@ function emptyAnswer(question: string, takenFor: TakenFor): Answer {
     host: null,
     inside: null,
     organisation: null,
+    announced: null,
     rollUp: null,
     crawler: null,
     ...noWishes,

@@ -7,6 +7,7 @@ import type { LeavingChannel } from "../channels/channel.ts";
 import { notAsked, type PeerDistance } from "../delegation/denied-targets.ts";
 import type { FinerReport } from "../delegation/overrides/who-reads.ts";
 import { explainReason, slowFetchesIn, slowFetchesWords } from "../delegation/policies/reason.ts";
+import { type MoveCounts, type RateKind, rateFrom } from "../delegation/recalibration/ageing.ts";
 import type { DelegationChange, ProbeRound, RecordedRound } from "../delegation/round-reads.ts";
 import type { OwnerReads } from "../federation/owner-reads.ts";
 import type { CrawlScope } from "../frontier/frontier.ts";
@@ -16,10 +17,12 @@ import type { PlacedUrl } from "../frontier/report-reads.ts";
 import type { SiteWishes } from "../opt-outs/opt-out.ts";
 import type { NearMatch, OrganisationReport } from "../subnets/holder-reads.ts";
 import type { PublishedWord } from "../subnets/published-ranges.ts";
+import { asText } from "../subnets/routing-table.ts";
+import type { AnnouncedSpace, Announcement } from "../subnets/routing-table-store.ts";
 import type { ChainSubnet, EffectiveDelegation, Neighbours, SubnetList } from "../subnets/subnet-reads.ts";
 import { effectiveFiner, type FleetSets, partAt } from "./explain-delegation.ts";
 import type { ReadRollUp } from "./roll-up-reads.ts";
-import type { CrawlerReport, PublishedReport } from "./who-report.ts";
+import type { AgeingReport, CrawlerReport, PublishedReport } from "./who-report.ts";
 
 const historyShown = 30;
 
@@ -33,7 +36,10 @@ export interface Place {
   readonly neighbours: Neighbours | null;
   /** Where networks publish that it lies. */
   readonly published: readonly PublishedReport[];
+  /** Of a single address. */
+  readonly announcement: Announcement | null;
   readonly effective: EffectiveDelegation | null;
+  readonly ageing: AgeingReport | null;
   /** In force for what was asked alone. */
   readonly finer: FinerReport | null;
   readonly parts: readonly FinerReport[];
@@ -53,7 +59,9 @@ export const emptyPlace: Place = {
   leaf: null,
   neighbours: null,
   published: [],
+  announcement: null,
   effective: null,
+  ageing: null,
   finer: null,
   parts: [],
   round: null,
@@ -72,26 +80,32 @@ export interface AskedPlace {
 /** The chain over a range of addresses, with the delegation in force there. */
 export async function placeOf(asked: AskedPlace, ports: WhoPorts): Promise<Place> {
   const { reads } = ports;
-  const chain = await reads.chainOf(asked.first, asked.last);
+  const [chain, announcement] = await Promise.all([
+    reads.chainOf(asked.first, asked.last),
+    asked.first === asked.last ? reads.announcementOf(asked.first) : null,
+  ]);
   const leaf = chain.find((subnet) => !subnet.unary) ?? null;
   const published = (await reads.publishedOf(asked.first, asked.last)).map(publishedReport);
-  if (leaf === null) return { ...emptyPlace, chain, published };
+  if (leaf === null) return { ...emptyPlace, chain, published, announcement };
   const parts = await reads.partsOf(leaf.subnetId);
   const finer = await finerOf(asked, parts, reads);
   const effective = finer ? effectiveFiner(finer, leaf) : effectiveOf(chain, leaf);
-  const [crawlers, round, history, waiting, neighbours] = await Promise.all([
+  const [crawlers, round, history, waiting, neighbours, ageing] = await Promise.all([
     reads.allCrawlers(),
     effective?.roundId == null ? reads.latestRoundOf(leaf.subnetId) : reads.roundById(effective.roundId),
     reads.historyOf(effective?.subnetId ?? leaf.subnetId, historyShown),
     reads.waitingIn(leaf.subnetId),
     reads.neighboursOf(leaf.subnetId, neighboursShown),
+    ageingOf(leaf, { announcement, effective, reads }),
   ]);
   return {
     chain,
     leaf,
     neighbours,
     published,
+    announcement,
     effective,
+    ageing,
     finer,
     parts,
     round: round && (await explained(round, crawlers, reads)),
@@ -118,6 +132,24 @@ function effectiveOf(chain: readonly ChainSubnet[], leaf: ChainSubnet): Effectiv
     return { ...subnet.delegation, subnetId: subnet.subnetId, range: subnet.range, inherited, finer: null };
   }
   return null;
+}
+
+/** Whatever is decided otherwise is not checked again by its age. */
+async function ageingOf(
+  { holder, country }: ChainSubnet,
+  {
+    announcement,
+    effective,
+    reads,
+  }: Pick<Place, "announcement" | "effective"> & { readonly reads: WhoReads },
+): Promise<AgeingReport | null> {
+  if (effective?.cause !== "probe-round" || !effective.measured || effective.finer !== null) return null;
+  const asKey = announcement === null ? null : asText(announcement.asNumber);
+  const counts = await reads.moveCountsOf({ holderId: holder?.holderId ?? null, asKey, country });
+  const seen = counts.findLast(({ months }) => months > 0);
+  if (seen === undefined) return null;
+  const { kind, moves, months } = seen;
+  return { kind, moves, months, perMonth: rateFrom(counts).perMonth };
 }
 
 async function explained(
@@ -148,6 +180,17 @@ export interface WhoReads extends OwnerReads {
   neighboursOf(subnetId: number, each: number): Promise<Neighbours | null>;
   /** What each source that speaks of the range says of it. */
   publishedOf(first: string, last: string): Promise<readonly PublishedWord[]>;
+  /** Who announces an address. */
+  announcementOf(address: string): Promise<Announcement | null>;
+  /** What an AS announces, with so many prefixes. */
+  announcedSpaceOf(asNumber: number, prefixLimit: number): Promise<AnnouncedSpace | null>;
+  hasRoutingTable(): Promise<boolean>;
+  /** How often subnets of these kinds of network move, from the least to the most specific. */
+  moveCountsOf(keys: {
+    readonly holderId: number | null;
+    readonly asKey: string | null;
+    readonly country: string | null;
+  }): Promise<(MoveCounts & { readonly kind: RateKind })[]>;
   subnetsInside(range: { first: string; last: string }, limit: number): Promise<SubnetList>;
   subnetsOfCrawler(crawlerId: number, limit: number): Promise<SubnetList>;
   organisationNamed(text: string, subnetLimit: number): Promise<OrganisationReport | null>;

@@ -3,6 +3,7 @@ import type { Pool } from "pg";
 import type { HostHash } from "#core/ids";
 import { KeptAnswer } from "../database/cached-read.ts";
 import { finerOfHost, partsOf } from "../delegation/overrides/who-reads.ts";
+import { moveCountsOf } from "../delegation/recalibration/ageing-store.ts";
 import { historyOf, latestRoundOf, roundById } from "../delegation/round-reads.ts";
 import { ownerOf } from "../federation/owner-reads.ts";
 import { leavingChannel, urlPlace } from "../frontier/report-reads.ts";
@@ -21,6 +22,7 @@ import type { SearchReads } from "../search/search-answer.ts";
 import { createSearchReads } from "../search/search-reads.ts";
 import { namesLike, organisationNamed } from "../subnets/holder-reads.ts";
 import { publishedOf } from "../subnets/published-reads.ts";
+import { announcedSpaceOf, announcementOf, hasRoutingTable } from "../subnets/routing-table-store.ts";
 import { chainOf, neighboursOf, subnetsInside, subnetsOfCrawler } from "../subnets/subnet-reads.ts";
 import { allCrawlers, crawlerDetail, crawlerNamed, crawlerRtts, fleetShares } from "./crawler-reads.ts";
 import type { FleetSets } from "./explain-delegation.ts";
@@ -45,6 +47,10 @@ function whoReads(pool: Pool, nowMs: () => number): WhoReads {
     chainOf: (first, last) => chainOf(pool, first, last),
     publishedOf: (first, last) => publishedOf(pool, first, last),
     neighboursOf: (subnetId, each) => neighboursOf(pool, subnetId, each),
+    announcementOf: (address) => announcementOf(pool, address),
+    announcedSpaceOf: (asNumber, limit) => announcedSpaceOf(pool, asNumber, limit),
+    moveCountsOf: (keys) => moveCountsOf(pool, keys),
+    hasRoutingTable: () => hasRoutingTable(pool),
     subnetsInside: (range, limit) => subnetsInside(pool, range, limit),
     subnetsOfCrawler: (crawlerId, limit) => subnetsOfCrawler(pool, crawlerId, limit),
     organisationNamed: (text, subnetLimit) => organisationNamed(pool, text, subnetLimit),

@@ -4,12 +4,15 @@
  */
 import type { Pool } from "pg";
 import { KeptAnswer, roundMs } from "../database/cached-read.ts";
+import { announcedSpaceOf } from "../subnets/routing-table-store.ts";
 import { crawlersNamed, type RollUp, weightedRtt } from "./roll-up.ts";
 
 export type Space =
   | { readonly type: "range"; readonly first: string; readonly last: string }
   /** What it holds, and what lies inside that. */
   | { readonly type: "holder"; readonly holderId: number }
+  /** What lies within the prefixes that it announces, whoever holds it. */
+  | { readonly type: "autonomous-system"; readonly asNumber: number }
   | { readonly type: "country"; readonly code: string };
 
 /** Null: counting took longer than a page may. */
@@ -26,14 +29,17 @@ const keptMs = 30_000;
 export function createRollUpReads(pool: Pool, nowMs: () => number): ReadRollUp {
   const kept = new Map<string, KeptAnswer<RollUp | null>>();
   return async (space, now) => {
-    if (space.type !== "country") {
-      const registered = await countRegistered(pool, space);
-      if (registered <= fewSubnets) return await counted(pool, smallSpace(space), { registered, now });
+    const small = await smallSpace(pool, space);
+    if (small !== null) {
+      const ids = await registeredIn(pool, small);
+      const registered = ids.length;
+      if (registered <= fewSubnets) return await counted(pool, known(ids), { registered, now });
     }
     const key = JSON.stringify(space);
-    const known = kept.get(key);
-    const count = async () => await counted(pool, largeSpace(space), { registered: null, now });
-    const answer = known ?? new KeptAnswer(count, nowMs, keptMs);
+    const before = kept.get(key);
+    const large = largeSpace(space) ?? small;
+    const count = async () => large && (await counted(pool, large, { registered: null, now }));
+    const answer = before ?? new KeptAnswer(count, nowMs, keptMs);
     // The latest asked for stand last.
     kept.delete(key);
     kept.set(key, answer);
@@ -51,28 +57,38 @@ interface SpaceSql {
   readonly values: readonly unknown[];
 }
 
-type SmallSpace = Exclude<Space, { readonly type: "country" }>;
+/** By id: of as many as there are the planner knows how many there are, and looks each up. */
+const known = (ids: readonly number[]): SpaceSql => ({
+  sql: "select unnest($1::int[]) as subnet_id",
+  values: [ids],
+});
 
-async function countRegistered(pool: Pool, space: SmallSpace): Promise<number> {
-  const { sql, values } = smallSpace(space);
-  const { rows } = await pool.query<{ subnets: number }>(
-    `select count(*)::int as subnets from (${sql} limit ${fewSubnets + 1}) registered`,
-    [...values],
-  );
-  return rows[0]!.subnets;
+/** One more than are few, where there are more. */
+async function registeredIn(pool: Pool, { sql, values }: SpaceSql): Promise<readonly number[]> {
+  const { rows } = await pool.query<{ subnet_id: number }>(`${sql} limit ${fewSubnets + 1}`, [...values]);
+  return rows.map((row) => row.subnet_id);
 }
 
-function smallSpace(space: SmallSpace): SpaceSql {
+/** Null: a country has no bounds to look between. */
+async function smallSpace(pool: Pool, space: Space): Promise<SpaceSql | null> {
+  if (space.type === "country") return null;
+  if (space.type === "autonomous-system") return await announcedSpace(pool, space.asNumber);
   if (space.type === "range") {
     const sql = `
       select subnet_id from subnet
       where removed_in is null and first_address between $1::inet and $2::inet and last_address <= $2::inet`;
     return { sql, values: [space.first, space.last] };
   }
-  // One look into the index for each that it holds, whatever the planner expects of a range between two columns.
   const sql = `
     select distinct inside.subnet_id
     from subnet held
+    ${insideHeld}
+    where held.holder_id = $1 and held.removed_in is null`;
+  return { sql, values: [space.holderId] };
+}
+
+/** One look into the index for each range, whatever the planner expects of a range between two columns. */
+const insideHeld = `
     cross join lateral (
       select i.subnet_id
       from subnet i
@@ -80,13 +96,21 @@ function smallSpace(space: SmallSpace): SpaceSql {
         and i.last_address <= held.last_address
       order by i.first_address
       offset 0
-    ) inside
-    where held.holder_id = $1 and held.removed_in is null`;
-  return { sql, values: [space.holderId] };
+    ) inside`;
+
+async function announcedSpace(pool: Pool, asNumber: number): Promise<SpaceSql> {
+  const ranges = (await announcedSpaceOf(pool, asNumber, 0))?.ranges ?? [];
+  // Joined ranges do not overlap, so no subnet is met twice.
+  const sql = `
+    select inside.subnet_id
+    from unnest($1::inet[], $2::inet[]) held (first_address, last_address)
+    ${insideHeld}`;
+  return { sql, values: [ranges.map(({ first }) => first), ranges.map(({ last }) => last)] };
 }
 
-function largeSpace(space: Space): SpaceSql {
-  if (space.type === "holder") return smallSpace(space);
+/** Null: as a small one. */
+function largeSpace(space: Space): SpaceSql | null {
+  if (space.type === "holder" || space.type === "autonomous-system") return null;
   if (space.type === "country") {
     const sql = `
       select subnet_id from site where country = $1 and subnet_id is not null

@@ -2,6 +2,7 @@
 
 import { countryName } from "#core/country-names";
 import { howMany, msText } from "#core/format";
+import { moveIntervalWords } from "../delegation/recalibration/ageing.ts";
 import type { RoundProbe } from "../delegation/round-reads.ts";
 import type { EffectiveDelegation } from "../subnets/subnet-reads.ts";
 import { type RollUp, rollUpWords } from "./roll-up.ts";
@@ -46,8 +47,7 @@ export function verdictOf(answer: WhoAnswer): string {
   if (answer.effective) return `${answer.effective.crawler.name} ${crawlWords(answer)}`;
   if (answer.standing.some(({ code }) => code === "other-coordinator"))
     return "Another coordinator crawls this";
-  if (answer.takenFor.type === "autonomous-system")
-    return `${answer.takenFor.value}: its addresses are not known here`;
+  if (answer.takenFor.type === "autonomous-system") return autonomousSystemVerdict(answer);
   if (!answer.found) return "Nothing is known of this";
   if (answer.rollUp !== null && answer.rollUp.subnets > 0)
     return `In its space: ${rollUpWords(answer.rollUp)}`;
@@ -70,11 +70,34 @@ function organisationVerdict(
   return `${name} holds ${howMany(subnetCount, "subnet")}; ${spaceWords(rollUp)}`;
 }
 
+function autonomousSystemVerdict({ takenFor, announced, rollUp, standing }: WhoAnswer): string {
+  if (announced !== null)
+    return `${takenFor.value} announces ${howMany(announced.ipv4Prefixes + announced.ipv6Prefixes, "prefix", "prefixes")}; ${spaceWords(rollUp)}`;
+  return standing.some(({ code }) => code === "not-announced")
+    ? `${takenFor.value} announces nothing`
+    : `${takenFor.value}: its addresses are not known here`;
+}
+
 const capital = (text: string) => text.charAt(0).toUpperCase() + text.slice(1);
 
 function spaceWords(rollUp: RollUp | null): string {
   return rollUp === null ? "what lies in its space was not counted" : `in its space: ${rollUpWords(rollUp)}`;
 }
+
+/** "checked 12 days ago; subnets like this move every 8 months on average (9 moves seen of its holder's)". */
+export function ageingWords({ ageing, effective, at }: WhoAnswer): string | null {
+  if (ageing === null || effective === null) return null;
+  const days = Math.floor((Date.parse(at) - Date.parse(effective.since)) / 86_400_000);
+  const checked = days < 1 ? "today" : `${howMany(days, "day")} ago`;
+  return `checked ${checked}; subnets like this move every ${moveIntervalWords(ageing)} on average (${howMany(ageing.moves, "move")} seen ${rateKindWords[ageing.kind]})`;
+}
+
+const rateKindWords = {
+  all: "in all",
+  country: "in its country",
+  as: "of its AS",
+  holder: "of its holder",
+} as const;
 
 /** "for 1.2.3.0/24", "for this host by itself" or "inherited from 1.2.0.0/16". */
 export function whence(effective: EffectiveDelegation): string {

@@ -6,9 +6,11 @@
 import { SourceFileError } from "#core/errors";
 import { parseAddress } from "#core/ip/address";
 import type { PublishedFormat } from "../formats/published.ts";
+import { looksLikeRoute } from "../formats/routing-table.ts";
 
 export type Packing = "plain" | "gzip" | "zip";
-export type RegistryFormat = "rpsl" | "delegated" | "arin-xml" | "iana-xml";
+/** What readers take record by record. */
+export type RegistryFormat = "rpsl" | "delegated" | "arin-xml" | "iana-xml" | "routing-table";
 /** `geofeeds`: all that registry objects name, told of as one. */
 export type SourceFormat = RegistryFormat | PublishedFormat | "geofeeds";
 
@@ -85,6 +87,7 @@ function sniffText(file: string, text: string): RegistryFormat | PublishedFormat
   if (index < 0) throw new SourceFileError(file, null, "nothing but comments in its first 64 KiB");
   if (/^\d+(\.\d+)?\|[a-z]+\|/i.test(line)) return "delegated";
   if (/^[a-z]+\|[A-Za-z*]{0,2}\|(asn|ipv4|ipv6)\|/.test(line)) return "delegated";
+  if (looksLikeRoute(line)) return "routing-table";
   const [, prefix = ""] =
     /^"?([0-9a-f.:]{2,45})(?:\/\d{1,3})?"?\s*(?:,\s*"?(?:[a-z]{2})?"?\s*(?:,|$)|$)/i.exec(line) ?? [];
   if (parseAddress(prefix) !== null) return "geofeed";

@@ -1,14 +1,23 @@
 /**
  * Recalibration and the crawlers' RTTs to each other: false alarms and delays over many host-days, what watching
  * a fetch costs beside checking its result against the schema, and what it costs `nearest` that a large fleet
- * does not know all its distances. Run: npm run bench -- calibration; parts: alarms, cpu, peers.
+ * does not know all its distances. Run: npm run bench -- calibration; parts: alarms, cpu, peers, ageing (a
+ * simulated year of moves, with re-checks spent in several ways).
  */
 
 import { FetchWatch } from "#coordinator/delegation/recalibration/fetch-watch";
 import { defaultRecalibrationRule } from "#coordinator/delegation/recalibration/rule";
+import {
+  type AgeingResult,
+  checkRules,
+  equalKinds,
+  simulateAgeing,
+  usualKinds,
+} from "#coordinator/delegation/simulation/ageing";
 import { type CalibrationOptions, simulateCalibration } from "#coordinator/delegation/simulation/calibration";
 import { asCrawlerId } from "#core/ids";
 import { seededRandom } from "#core/random";
+import { formatTable } from "#ops/cli/output";
 import { worldInstance } from "#ops/simulate/repeat-policies";
 import { generateWorld } from "#ops/world/generate-world";
 import { fetchResultSchema } from "#protocol/result";
@@ -38,6 +47,7 @@ const changes = [
 
 if (part === "all" || part === "alarms") measureAlarms();
 if (part === "all" || part === "cpu") measureCpu();
+if (part === "all" || part === "ageing") measureAgeing();
 if (part === "all" || part === "peers") for (const crawlers of [200, 1000]) measurePeers(crawlers);
 
 function measureAlarms(): void {
@@ -139,4 +149,48 @@ function cpuUs(work: () => void): number {
   work();
   const { user, system } = process.cpuUsage(before);
   return user + system;
+}
+
+function measureAgeing(): void {
+  const seeds = [1, 2, 3];
+  const worlds = [
+    ["four kinds of network", { kinds: usualKinds, alarmShare: 0 }],
+    ["four kinds, fetch times show half of the moves", { kinds: usualKinds, alarmShare: 0.5 }],
+    ["all networks alike", { kinds: equalKinds, alarmShare: 0 }],
+  ] as const;
+  for (const [name, world] of worlds) {
+    for (const meanDays of [30, 90]) {
+      const options = { subnets: 3000, days: 365, meanDays, ...world };
+      console.log(
+        `\n${name}; each checked once in ${meanDays} days on average; ${options.subnets} subnets, a year, seeds 1 to 3`,
+      );
+      const rows = checkRules.map((rule) => {
+        const results = seeds.map((seed) => simulateAgeing({ ...options, seed }, rule));
+        const mean = (of: (result: AgeingResult) => number) =>
+          results.reduce((sum, result) => sum + of(result), 0) / results.length;
+        return [
+          rule,
+          mean(({ meanExcessMs }) => meanExcessMs).toFixed(2),
+          mean(({ meanExcessMsLater }) => meanExcessMsLater).toFixed(2),
+          `${(100 * mean(({ farOffShare }) => farOffShare)).toFixed(1)} %`,
+          mean(({ checksPerDay }) => checksPerDay).toFixed(1),
+          `${(100 * mean(({ foundShare }) => foundShare)).toFixed(1)} %`,
+        ];
+      });
+      const titles = [
+        "checks",
+        "mean excess ms per page",
+        "second half",
+        "subnets off by > 5 ms",
+        "checks a day",
+        "found a move",
+      ];
+      console.log(
+        formatTable(
+          titles.map((title, at) => ({ title, ...(at > 0 && { align: "right" as const }) })),
+          rows,
+        ),
+      );
+    }
+  }
 }

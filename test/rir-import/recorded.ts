@@ -42,7 +42,7 @@ export function recorded(open: OpenReader, bytes: Buffer, chunkBytes = bytes.len
 }
 
 function printable(record: RegistryRecord): unknown {
-  if (record.type === "organisation") return record;
+  if (record.type !== "network") return record;
   const { type, line, source, range, registry, name, country, holder } = record;
   return { type, line, source, range: formatRange(range), registry, name, country, holder };
 }

@@ -46,7 +46,11 @@ export async function readRow(folder: string, path: string): Promise<FileRow> {
   if (reports instanceof SourceFileError) return { type: "refused", reason: reports.message };
   const [report] = reports;
   if (report === undefined || reports.length > 1) throw new Error(`${path}: ${reports.length} parts`);
-  const format = path.includes("libloc") ? "libloc" : (report.format as RegistryFormat);
+  if (report.format === "routing-table")
+    throw new Error(`${path}: routing tables have no independent count yet`);
+  const format = path.includes("libloc")
+    ? "libloc"
+    : (report.format as Exclude<RegistryFormat, "routing-table">);
   if (format === "arin-xml") throw new Error(`${path}: ARIN's XML has no independent count yet`);
   return { type: "read", report, counts: countsOf(report), independent: independentCount(file, format) };
 }

@@ -5,7 +5,7 @@
 import { asCrawlerId, type CrawlerId } from "#core/ids";
 import type { CandidateFleet } from "../fleet.ts";
 import { DelegationKnowledge } from "../knowledge.ts";
-import type { PlaceKey, Placement } from "../placement.ts";
+import type { PlaceKey, Placement, PublishedPlace } from "../placement.ts";
 import { LearnedRtts } from "../policies/learned-rtts.ts";
 import {
   learnFromRound,
@@ -197,6 +197,8 @@ interface PathHost {
   readonly path: readonly string[];
   readonly org: string;
   readonly cc: string;
+  readonly as?: string;
+  readonly published?: readonly PublishedPlace[];
 }
 
 /**
@@ -205,7 +207,7 @@ interface PathHost {
  */
 export function placementNumbers(): (host: PathHost) => Placement {
   const paths = new PathNumbers();
-  return ({ path, org, cc }) => {
+  return ({ path, org, cc, as = "", published }) => {
     const numbers = paths.numbersAlong(path);
     return {
       subnetKey: numbers.at(-1)!,
@@ -214,6 +216,8 @@ export function placementNumbers(): (host: PathHost) => Placement {
       widerKeys: numbers.slice(1, -1).slice(0, 1),
       country: cc === "" ? null : cc,
       slash8Key: numbers[1]!,
+      ...(as === "" ? {} : { asKey: as }),
+      ...(published === undefined ? {} : { published }),
     };
   };
 }

@@ -9,6 +9,7 @@
  */
 import { seededRandom } from "#core/random";
 import { type CandidateFleet, candidateFleet, type MeasuredPeer, PeerRttTable } from "../fleet.ts";
+import type { PublishedPlace } from "../placement.ts";
 import {
   type ArrivedTarget,
   type AskingOrder,
@@ -31,6 +32,10 @@ export interface SimulatedHost {
   readonly org: string;
   /** Country; empty: unknown. */
   readonly cc: string;
+  /** The AS that announces the leaf; empty or absent: not known. */
+  readonly as?: string;
+  /** Where somebody says that it lies; absent: nobody does. */
+  readonly published?: readonly PublishedPlace[];
 }
 
 export interface SimulatedTarget extends SimulatedHost {

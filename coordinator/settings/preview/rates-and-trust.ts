@@ -9,7 +9,6 @@ import type { FetchRates, PastFetch, PreviewPolicies, PreviewPorts } from "./typ
 
 const mostHosts = 200;
 const fetchesPerHost = 50;
-const dayMs = 86_400_000;
 
 /** The coordinator probes so many old decisions again in a day at most (coordinator/delegation/start.ts). */
 const mostRefreshedADay = 43_200;
@@ -37,11 +36,11 @@ export const previewRecalibration: PreviewPolicies = async ({ before, after, nam
       ...(names.has("recalibration.refreshDays")
         ? [
             {
-              name: "oldDecisions",
-              words: "Decisions that count as old and are probed again",
-              unit: "subnets",
-              before: await old(before, ports),
-              after: await old(after, ports),
+              name: "recheckRoundsPerDay",
+              words: "Decisions probed again for their age",
+              unit: "rounds/day",
+              before: await rechecksPerDay(before, ports),
+              after: await rechecksPerDay(after, ports),
             },
           ]
         : []),
@@ -57,16 +56,19 @@ export const previewRecalibration: PreviewPolicies = async ({ before, after, nam
         : []),
       ...(names.has("recalibration.refreshDays")
         ? [
-            `Old decisions are probed again at ${mostRefreshedADay.toLocaleString("en-GB")} per day at most, the oldest first.`,
+            `Decisions are probed again at ${mostRefreshedADay.toLocaleString("en-GB")} per day at most, those first of which most is saved.`,
           ]
         : []),
     ],
   };
 };
 
-async function old({ recalibration }: PolicySettings, { samples, now }: PreviewPorts): Promise<number> {
-  const before = new Date(now().getTime() - recalibration.refreshDays * dayMs);
-  return await samples.decidedBefore(before, mostCounted);
+async function rechecksPerDay(
+  { recalibration }: PolicySettings,
+  { samples, now }: PreviewPorts,
+): Promise<number> {
+  const decisions = await samples.decidedBefore(now(), mostCounted);
+  return Math.min(mostRefreshedADay, decisions / recalibration.refreshDays);
 }
 
 /** A subnet that was probed is left alone for so long (delegation/recalibration/recalibrate.ts). */

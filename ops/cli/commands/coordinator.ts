@@ -323,8 +323,16 @@ function wordsOf(order: RegistryOrder, settings: RegistryHostSettings): readonly
   }
 }
 
-const meantOf = ({ removeInUse }: { readonly removeInUse?: number }) =>
-  removeInUse === undefined ? [] : ["--yes-remove", String(removeInUse)];
+const meantOf = ({
+  removeInUse,
+  keptRoutes,
+}: {
+  readonly removeInUse?: number;
+  readonly keptRoutes?: number;
+}) => [
+  ...(removeInUse === undefined ? [] : ["--yes-remove", String(removeInUse)]),
+  ...(keptRoutes === undefined ? [] : ["--yes-routes", String(keptRoutes)]),
+];
 
 /** The name is one of `foldersIn`: whoever asks was checked for that. */
 function filesOf(place: FilesPlace, { filesFolder }: RegistryHostSettings): readonly string[] {

@@ -1,6 +1,6 @@
 /** `nearcrawl rir apply`: makes the sources the tree in force. */
 import { Command, Option } from "commander";
-import { RemovesInUse, UsageError } from "#core/errors";
+import { RemovesInUse, TooFewRoutes, UsageError } from "#core/errors";
 import { type AppliedImport, applyImport } from "#rir-import/apply";
 import { cachedSourceFiles } from "#rir-import/download/cache-manifest";
 import { fingerprintForm } from "#rir-import/plan";
@@ -15,6 +15,7 @@ type Options = SourceOptions & {
   readonly planned?: string;
   readonly yesRemove?: number;
   readonly yesMoved?: readonly string[];
+  readonly yesRoutes?: number;
 };
 
 const help = `
@@ -26,7 +27,8 @@ since, or another generation in force, stop the import with exit code 2, and not
 
 More than 5 % of the subnets in use (delegated, or with hosts in the frontier) go only with --yes-remove and their number,
 which \`rir plan\` and the refusal say; without it exit code 2, and nothing is changed. That an import was refused is in the audit
-log, and an alert.
+log, and an alert. The same holds for a routing table that loses more than half of its prefixes: only with --yes-routes and
+the number that stays. A table that is not among the sources is removed with what it says, like everything else.
 
 Where networks publish that their ranges lie (geofeeds, the clouds' lists) is imported with the rest. A list that moves more
 than 30 % of its ranges to other places at once is held back, and what is in force goes on, until --yes-moved names its source or
@@ -43,6 +45,7 @@ export function applyCommand(): Command {
     .option("--planned <fingerprint>", "apply this plan and nothing else")
     .addOption(yesRemoveOption())
     .addOption(yesMovedOption())
+    .addOption(yesRoutesOption())
     .addHelpText("after", help)
     .action(async (named: string[], options: Options) => {
       const { planned } = options;
@@ -59,8 +62,10 @@ export function applyCommand(): Command {
             ...(planned && { planned }),
             removeInUse: options.yesRemove ?? null,
             yesMoved: options.yesMoved ?? [],
+            keptRoutes: options.yesRoutes ?? null,
           }).catch(async (error: unknown) => {
-            if (error instanceof RemovesInUse) await recordRegistryChange(database.pool, refusalOf(error));
+            if (error instanceof RemovesInUse || error instanceof TooFewRoutes)
+              await recordRegistryChange(database.pool, refusalOf(error));
             throw error;
           });
           if (applied.isNew) await recordRegistryChange(database.pool, changeOf(applied));
@@ -79,9 +84,14 @@ export const yesRemoveOption = () =>
 
 export const yesMovedOption = () =>
   new Option("--yes-moved <source...>", "published lists that may move most of their ranges: aws, or all");
+const yesRoutesOption = () =>
+  new Option(
+    "--yes-routes <n>",
+    "the routing table is meant to keep only so many prefixes: their exact number, where more than half go",
+  ).argParser(boundedInteger(0, 2_147_483_647));
 
 /** Nobody may be looking: a timer applies, too. */
-const refusalOf = ({ message }: RemovesInUse) => ({
+const refusalOf = ({ message }: RemovesInUse | TooFewRoutes) => ({
   action: "registry-refused",
   target: "registry import",
   words: `an import was refused: ${message}`,

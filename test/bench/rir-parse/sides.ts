@@ -35,6 +35,7 @@ export const ours = (open: OpenReader, chunks: Chunks) => async (): Promise<numb
 };
 
 function lettersOf(record: RegistryRecord): number {
+  if (record.type === "route") return 1;
   const { name, country, registry } = record;
   const letters = name.length + (country?.length ?? 0) + (registry?.length ?? 0);
   if (record.type === "organisation") return letters + record.handle.length;
@@ -52,6 +53,9 @@ export const fromFile = (path: string) => async (): Promise<number> => {
     },
     addOrganisation: (record: RegistryRecord) => {
       records += Math.min(1, lettersOf(record));
+    },
+    addRoute: () => {
+      records += 1;
     },
   };
   await readSources([path], receiver, () => {});

@@ -173,10 +173,10 @@ it("get-first: the one subnet that waits has no URL due for a first fetch, and 5
   expect(found).toEqual({ firstFetches: [0, 1] });
 });
 
-it("recalibration: steady fetches lead to no round, and a decision of nine days is old at a week", async () => {
+it("recalibration: steady fetches lead to no round, and two decisions are probed again once a week each", async () => {
   const found = await figures({ "recalibration.slowerThanFactor": 3, "recalibration.refreshDays": 7 });
 
-  expect(found).toEqual({ slowRoundsPerDay: [0, 0], oldDecisions: [0, 1] });
+  expect(found).toEqual({ slowRoundsPerDay: [0, 0], recheckRoundsPerDay: [2 / 30, 2 / 7] });
 });
 
 it("says that it does not know what takes too long, what fails, and what nothing stored tells of", async () => {

@@ -1,0 +1,107 @@
+/** How long delegations last, by what was seen of their kind, and when each is checked again. */
+import { describe, expect, it } from "vitest";
+import {
+  AgeingTally,
+  checkAfterDays,
+  MoveRates,
+  moveIntervalWords,
+  type RateKeys,
+  rateKeysOf,
+  usualRate,
+} from "#coordinator/delegation/recalibration/ageing";
+import { equalKinds, simulateAgeing, usualKinds } from "#coordinator/delegation/simulation/ageing";
+import { seededRandom } from "#core/random";
+
+const keys = (holderKey: number, asKey: string): RateKeys => rateKeysOf({ holderKey, asKey, country: "NL" });
+
+describe("the rate of moves", () => {
+  it("is the usual one before anything was seen", () => {
+    const { perMonth, lossMs } = new MoveRates().rateOf(keys(1, "AS1"));
+
+    expect(perMonth).toBeCloseTo(usualRate.perMonth, 12);
+    expect(lossMs).toBe(usualRate.lossMs);
+  });
+
+  it("is a kind's own where much was seen of it, and that of the wider kind where nothing was", () => {
+    const rates = new MoveRates();
+    for (let check = 0; check < 2000; check += 1) {
+      rates.note(keys(1, "AS1"), { days: 30.4, moved: check % 100 === 0, lostMs: 30 });
+      rates.note(keys(2, "AS2"), { days: 30.4, moved: check % 2 === 0, lostMs: 60 });
+    }
+
+    expect(rates.rateOf(keys(1, "AS1")).perMonth).toBeCloseTo(0.01, 2);
+    // A move within a month counts as half a month observed: 1000 in 1500 months.
+    expect(rates.rateOf(keys(2, "AS2")).perMonth).toBeCloseTo(1000 / 1500, 2);
+    expect(rates.rateOf(keys(2, "AS2")).lossMs).toBeCloseTo(60, 0);
+    const stranger = rates.rateOf(keys(3, "AS2")).perMonth;
+    expect(stranger).toBeCloseTo(rates.rateOf(keys(2, "AS2")).perMonth, 1);
+    expect(rates.rateOf(keys(4, "AS4")).perMonth).toBeGreaterThan(0.2);
+  });
+
+  it("is told as people say it", () => {
+    const words = [2, 1, 0.125, 0.05, 0.01].map((perMonth) => moveIntervalWords({ perMonth }));
+
+    expect(words).toEqual(["15 days", "30 days", "8 months", "20 months", "8 years"]);
+  });
+});
+
+describe("the plan of checks", () => {
+  it("checks each after the operator's days where all are alike", () => {
+    const tally = new AgeingTally();
+    const ageing = { perDay: 0.0123, lossPerDay: 4567 };
+    for (let count = 0; count < 100; count += 1) tally.add(ageing);
+
+    expect(checkAfterDays(ageing, tally.planFor(30)!)).toBeCloseTo(30, 9);
+  });
+
+  it("comes to the budget where they differ, and sooner to what loses more", () => {
+    const seed = 11;
+    const random = seededRandom(seed);
+    const tally = new AgeingTally();
+    const all = Array.from({ length: 3000 }, () => ({
+      perDay: 0.0002 * 200 ** random(),
+      lossPerDay: 10 * 1000 ** random(),
+    }));
+    for (const one of all) tally.add(one);
+
+    const plan = tally.planFor(30)!;
+
+    const perDay = all.reduce((sum, one) => sum + 1 / checkAfterDays(one, plan), 0);
+    expect(perDay / (all.length / 30), `seed ${seed}`).toBeGreaterThan(0.95);
+    expect(perDay / (all.length / 30), `seed ${seed}`).toBeLessThan(1.05);
+    const daysOf = (perDay: number, lossPerDay: number) => checkAfterDays({ perDay, lossPerDay }, plan);
+    expect(daysOf(0.01, 5000)).toBeLessThan(daysOf(0.01, 500));
+    // What moves every other day is not worth a check, nor what never does.
+    expect(daysOf(0.01, 500)).toBeLessThan(daysOf(0.6, 500));
+    expect(daysOf(0.01, 500)).toBeLessThan(daysOf(0.00001, 500));
+    expect([daysOf(0.00001, 1), daysOf(1e-9, 1e-9)]).toEqual([90, 90]);
+  });
+
+  it("is none where there is nothing to check", () => {
+    expect(new AgeingTally().planFor(30)).toBeNull();
+  });
+});
+
+describe("a simulated year of moves", () => {
+  const options = { subnets: 600, days: 365, meanDays: 30, alarmShare: 0, seed: 3 };
+  const excess = (rule: Parameters<typeof simulateAgeing>[1], kinds = usualKinds) =>
+    simulateAgeing({ ...options, kinds }, rule);
+
+  it("loses least where checks go by their price, with no more rounds", () => {
+    const [none, oldest, price] = [excess("none"), excess("oldest first"), excess("price")];
+
+    expect(none.meanExcessMs).toBeGreaterThan(oldest.meanExcessMs);
+    expect(price.meanExcessMs).toBeLessThan(0.7 * oldest.meanExcessMs);
+    expect(price.checksPerDay).toBeLessThanOrEqual(oldest.checksPerDay);
+  });
+
+  it("does not lose by it where all networks move alike", () => {
+    expect(excess("price", equalKinds).meanExcessMs).toBeLessThan(
+      excess("oldest first", equalKinds).meanExcessMs,
+    );
+  });
+
+  it("is the same year again for the same seed", () => {
+    expect(excess("price")).toEqual(excess("price"));
+  });
+});
