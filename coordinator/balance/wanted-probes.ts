@@ -120,7 +120,7 @@ function bestGain(
 }
 
 /** Mean of what a normally distributed RTT falls short of a limit by, counting nothing where it does not. */
-function expectedGainMs(limitMs: number, meanMs: number, spreadMs: number): number {
+export function expectedGainMs(limitMs: number, meanMs: number, spreadMs: number): number {
   const z = (limitMs - meanMs) / spreadMs;
   if (z < -4) return 0;
   const density = Math.exp((-z * z) / 2) / Math.sqrt(2 * Math.PI);
