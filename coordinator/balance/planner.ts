@@ -8,7 +8,7 @@
  * never named before, or measurements enough to learn the predictions anew (1 % of all), make the next plan one from
  * scratch.
  *
- * Memory at 200 crawlers: 300 to 400 bytes a subnet, nearly half of it what was measured (test/bench/results/balance.md).
+ * Memory: 300 to 500 bytes a subnet, at 200 crawlers and at 1,000, nearly half of it what was measured (test/bench/results/balance.md).
  */
 import type { CrawlerId, SubnetId } from "#core/ids";
 import { type CrawlerFlow, proveFlow, settledFlow, solveFlow } from "./crawler-flow.ts";
@@ -60,8 +60,8 @@ export interface BalancePlan {
 
 /**
  * Up to so many pairs of crawler and subnet the plan is the cheapest there is; beyond, the cheapest in which every subnet
- * has one of its likely crawlers, which is a small part of the work and costs less than 1 % more
- * (test/bench/results/balance.md): 200 crawlers and 125,000 subnets are planned exactly in 3 s.
+ * has one of its likely crawlers, which is a part of the work and cost 0.0 to 0.2 % more
+ * in the benches (test/bench/results/balance.md): 200 crawlers and 125,000 subnets are planned exactly in 3 s.
  */
 const mostExactPairs = 25_000_000;
 

@@ -10,10 +10,7 @@ const isLarge = process.argv.includes("--large");
 
 const shapes: Shape[] = isLarge
   ? [{ crawlers: 1_000, subnets: 1_000_000, unitLoads: true }]
-  : [
-      { crawlers: 100, subnets: 20_000, unitLoads: true },
-      { crawlers: 200, subnets: 200_000, unitLoads: true },
-    ];
+  : [{ crawlers: 40, subnets: 4_000, unitLoads: true }];
 
 for (const shape of shapes) {
   const world = plane(shape);
