@@ -92,7 +92,7 @@ export function adviseCommand(): Command {
     .name("advise")
     .option(
       "--most <n>",
-      "so many places at most, each beside those before it (1 to 20)",
+      "so many places at most, each beside those before it (1 to 20, which the page has)",
       boundedInteger(1, 20),
       5,
     );
