@@ -8,7 +8,7 @@
  * never named before, or measurements enough to learn the predictions anew (1 % of all), make the next plan one from
  * scratch.
  *
- * Memory at 200 crawlers: 300 to 400 bytes a subnet, nearly half of it what was measured (test/bench/results/balance.md).
+ * Memory: 300 to 500 bytes a subnet, at 200 crawlers and at 1,000, nearly half of it what was measured (test/bench/results/balance.md).
  */
 import type { CrawlerId, SubnetId } from "#core/ids";
 import { type CrawlerFlow, proveFlow, settledFlow, solveFlow } from "./crawler-flow.ts";
@@ -25,8 +25,8 @@ import {
   loadClass,
   type Move,
 } from "./plan.ts";
-import { type Burden, burdenOf, plannedCapacities, wholeUnits } from "./problem.ts";
-import type { CrawlerRtt, RttTable } from "./rtt-table.ts";
+import { type Burden, burdenOf, type LikelyInto, plannedCapacities, wholeUnits } from "./problem.ts";
+import type { CrawlerRtt, LikelyCrawlers, RttTable } from "./rtt-table.ts";
 import { type WantedProbe, wantedProbes } from "./wanted-probes.ts";
 import { placeWhole } from "./whole-placement.ts";
 
@@ -58,6 +58,13 @@ export interface BalancePlan {
   readonly probes: readonly WantedProbe[];
 }
 
+/**
+ * Up to so many pairs of crawler and subnet the plan is the cheapest there is; beyond, the cheapest in which every subnet
+ * has one of its likely crawlers, which is a part of the work and cost 0.0 to 0.2 % more
+ * in the benches (test/bench/results/balance.md): 200 crawlers and 125,000 subnets are planned exactly in 3 s.
+ */
+const mostExactPairs = 25_000_000;
+
 /** Share of new measurements from which predictions are learned anew. */
 const relearnShare = 0.01;
 
@@ -69,6 +76,7 @@ const leastMeasuredReachMs = 5;
 export class BalancePlanner {
   readonly #settings: BalanceSettings;
   readonly #crawlerRttMs: CrawlerRtt;
+  readonly #exactPairs: number;
   #subnets: PackedSubnets;
   readonly #capacities = new Map<CrawlerId, BalanceCrawler>();
   #flow: CrawlerFlow | null = null;
@@ -76,9 +84,14 @@ export class BalancePlanner {
   #unlearned = 0;
   #turn = 0;
 
-  constructor(crawlerRttMs: CrawlerRtt, settings: BalanceSettings = defaultBalanceSettings) {
+  constructor(
+    crawlerRttMs: CrawlerRtt,
+    settings: BalanceSettings = defaultBalanceSettings,
+    exactPairs: number = mostExactPairs,
+  ) {
     this.#crawlerRttMs = crawlerRttMs;
     this.#settings = settings;
+    this.#exactPairs = exactPairs;
     this.#subnets = new PackedSubnets(crawlerRttMs);
   }
 
@@ -182,7 +195,9 @@ export class BalancePlanner {
       this.#unlearned = 0;
       this.#flow = null;
     }
-    if (this.#flow === null) this.#problem = new PlanningProblem(this.#subnets, this.#settings);
+    if (this.#flow !== null) return;
+    const isLarge = rtts.crawlerIds.length * this.#subnets.alive > this.#exactPairs;
+    this.#problem = new PlanningProblem(this.#subnets, { settings: this.#settings, isLarge });
   }
 
   #isFlowOf(crawlers: number): boolean {
@@ -246,6 +261,13 @@ function onMeasured(problem: PlanningProblem, rtts: RttTable): PlacementProblem 
       for (let crawler = 0; crawler < costs.length; crawler++)
         if (!rtts.isMeasured(row, crawler)) costs[crawler]! += unmeasuredMs;
     },
+    likelyInto:
+      problem.likelyInto &&
+      ((row, breadth, into) => {
+        problem.likelyInto!(row, breadth, into);
+        for (let at = 0; at < into.count; at++)
+          if (!rtts.isMeasured(row, into.crawlers[at]!)) into.costsMs[at]! += unmeasuredMs;
+      }),
   };
 }
 
@@ -273,17 +295,22 @@ class PlanningProblem implements PlacementProblem {
   readonly capacities: Float64Array;
   readonly capacityPages: Float64Array;
   readonly capacityBytes: Float64Array;
+  readonly likelyInto: LikelyInto | undefined;
   readonly #subnets: PackedSubnets;
   readonly #settings: BalanceSettings;
   #pinned = new Set<number>();
 
-  constructor(subnets: PackedSubnets, settings: BalanceSettings) {
+  constructor(
+    subnets: PackedSubnets,
+    { settings, isLarge }: { readonly settings: BalanceSettings; readonly isLarge: boolean },
+  ) {
     const crawlers = subnets.rtts.crawlerIds.length;
     this.#subnets = subnets;
     this.#settings = settings;
     this.capacities = new Float64Array(crawlers);
     this.capacityPages = new Float64Array(crawlers);
     this.capacityBytes = new Float64Array(crawlers);
+    this.likelyInto = isLarge ? (row, breadth, into) => this.#likelyInto(row, breadth, into) : undefined;
   }
 
   get subnets(): number {
@@ -313,6 +340,16 @@ class PlanningProblem implements PlacementProblem {
     const stay = costs[owner]!;
     for (let crawler = 0; crawler < costs.length; crawler++) costs[crawler]! += leaving;
     costs[owner] = stay;
+  }
+
+  /** Its owner is always among them: whether it measured it or not, the subnet may stay. */
+  #likelyInto(row: number, breadth: number, into: LikelyCrawlers): void {
+    const { rtts } = this.#subnets;
+    rtts.likelyInto(row, breadth, into);
+    const leaving = leaveCostMs(this.#subnets.pagesOf(row), this.#settings);
+    const owner = this.#subnets.ownerOf(row);
+    for (let at = 0; at < into.count; at++) if (into.crawlers[at] !== owner) into.costsMs[at]! += leaving;
+    if (!into.has(owner)) into.put(owner, rtts.rttMs(row, owner));
   }
 
   /** To be called before each plan. The flow, if there is one, is told of the loads that change by it. */

@@ -7,6 +7,7 @@
 import type { CrawlerId } from "#core/ids";
 import type { PackedSubnets } from "./packed-subnets.ts";
 import { type BalanceCrawler, type BalanceSettings, plannedCapacity } from "./plan.ts";
+import type { LikelyCrawlers } from "./rtt-table.ts";
 
 /** Per crawler, by index; all in the same order. */
 export interface Burden {
@@ -114,4 +115,11 @@ export interface FlowProblem {
   loadOf(subnet: number): number;
   /** Writes the cost (ms) of a unit of the subnet's load at each crawler; all finite. */
   costsInto(subnet: number, costs: Float64Array): void;
+  /**
+   * Of a large fleet, the costs of the likely crawlers alone: a problem that has it is solved exactly over these, and
+   * `breadth` grows where they do not suffice. Without it every crawler comes into question.
+   */
+  readonly likelyInto?: LikelyInto | undefined;
 }
+
+export type LikelyInto = (subnet: number, breadth: number, into: LikelyCrawlers) => void;

@@ -13,6 +13,7 @@ import {
   nearestOf,
   predictionSpreadMs,
   unknownRttMs,
+  unmeasurableMs,
 } from "./predict-rtt.ts";
 
 /** Round-trip time (ms) between two crawlers, either way round; undefined when it was never measured. */
@@ -44,6 +45,8 @@ export class RttTable {
   #least = new Float64Array(0);
   #most = new Float64Array(0);
   #noOffsets = new Float64Array(0);
+  /** By crawler the others, the nearest first, those at an unknown distance last; worked out when asked for. */
+  #neighbours: (Uint16Array | undefined)[] = [];
 
   constructor(crawlerRttMs: CrawlerRtt) {
     this.#crawlerRttMs = crawlerRttMs;
@@ -58,6 +61,7 @@ export class RttTable {
     this.#indexOf.set(crawlerId, index);
     this.crawlerIds.push(crawlerId);
     this.#apartMs.length = 0;
+    this.#neighbours = [];
     return index;
   }
 
@@ -137,6 +141,37 @@ export class RttTable {
     for (let at = known.from; at < known.to; at++) rttsMs[known.crawlers[at]!] = known.rttsMs[at]!;
   }
 
+  /**
+   * Writes the RTTs (ms) of the likely crawlers alone, each as `rttsInto` has it: those that measured the subnet, those
+   * that its holder's other subnets tell something of, and the nearest neighbours, about `breadth` of them, of the one
+   * that measured least. Others can only be nearer where several measurements contradict it.
+   */
+  likelyInto(row: number, breadth: number, into: LikelyCrawlers): void {
+    const known = this.#known(row);
+    const nearest = nearestOf(known, -1);
+    const size = this.crawlerIds.length;
+    const nearestMs = leastOf(known);
+    const offsetsMs = this.#offsets.generalFor(nearest, size);
+    into.clear(size);
+    for (let at = known.from; at < known.to; at++) into.put(known.crawlers[at]!, known.rttsMs[at]!);
+    const measured = into.count;
+    this.#offsets.eachOfHolder(
+      { holder: this.#holders[row]!, nearest, crawlers: size },
+      (crawler, offsetMs) => {
+        if (!into.has(crawler)) into.put(crawler, Math.max(nearestMs, middleFor(known, crawler) + offsetMs));
+      },
+    );
+    if (nearest < 0) return;
+    const neighbours = this.#neighboursOf(nearest);
+    const wanted = measured + breadth;
+    for (let at = 0; at < neighbours.length && into.count < wanted; at++) {
+      const crawler = neighbours[at]!;
+      if (into.has(crawler)) continue;
+      const offsetMs = offsetsMs === null ? 0 : offsetsMs[crawler]!;
+      into.put(crawler, Math.max(nearestMs, middleFor(known, crawler) + offsetMs));
+    }
+  }
+
   /** The RTT (ms) of one crawler, as `rttsInto` has it. */
   rttMs(row: number, crawler: number): number {
     const known = this.#known(row);
@@ -192,6 +227,18 @@ export class RttTable {
     return this.#apartMs;
   }
 
+  #neighboursOf(crawler: number): Uint16Array {
+    const known = this.#neighbours[crawler];
+    if (known !== undefined) return known;
+    const apartMs = this.#apart()[crawler]!;
+    const farMs = (other: number) => (apartMs[other]! >= 0 ? apartMs[other]! : Number.POSITIVE_INFINITY);
+    const others = Uint16Array.from(apartMs, (_, other) => other).filter((other) => other !== crawler);
+    // Not by subtraction: of two that are unknown it is not a number.
+    others.sort((a, b) => (farMs(a) < farMs(b) ? -1 : farMs(a) > farMs(b) ? 1 : a - b));
+    this.#neighbours[crawler] = others;
+    return others;
+  }
+
   #apartOf(a: CrawlerId, b: CrawlerId): number {
     if (a === b) return 0;
     return this.#crawlerRttMs(a, b) ?? this.#crawlerRttMs(b, a) ?? Number.NaN;
@@ -231,6 +278,63 @@ export class RttTable {
 }
 
 const noHolder = -1;
+
+/** Some crawlers and what a subnet costs them (ms), each once. */
+export class LikelyCrawlers {
+  count = 0;
+  crawlers = new Uint16Array(64);
+  costsMs = new Float64Array(64);
+  #isIn = new Uint8Array(0);
+
+  /** `fleet`: how many crawlers there are. */
+  clear(fleet: number): void {
+    if (this.#isIn.length !== fleet) {
+      this.#isIn = new Uint8Array(fleet);
+      this.crawlers = new Uint16Array(fleet);
+      this.costsMs = new Float64Array(fleet);
+    } else for (let at = 0; at < this.count; at++) this.#isIn[this.crawlers[at]!] = 0;
+    this.count = 0;
+  }
+
+  /** Everybody, in their order. */
+  putAll(fleet: number, costsInto: (costsMs: Float64Array) => void): void {
+    this.clear(fleet);
+    costsInto(this.costsMs);
+    for (let crawler = 0; crawler < fleet; crawler++) this.crawlers[crawler] = crawler;
+    this.#isIn.fill(1);
+    this.count = fleet;
+  }
+
+  /** Infinite for one that is not in it. */
+  costAt(crawler: number): number {
+    const at = this.has(crawler) ? this.crawlers.indexOf(crawler) : -1;
+    return this.costsMs[at] ?? Number.POSITIVE_INFINITY;
+  }
+
+  has(crawler: number): boolean {
+    return this.#isIn[crawler] === 1;
+  }
+
+  put(crawler: number, costMs: number): void {
+    this.#isIn[crawler] = 1;
+    this.crawlers[this.count] = crawler;
+    this.costsMs[this.count++] = costMs;
+  }
+}
+
+/** What is predicted for a crawler that did not measure, before anything learned. */
+function middleFor({ from, to, crawlers, rttsMs, apartMs }: Measurements, crawler: number): number {
+  let least = 0;
+  let most = Number.POSITIVE_INFINITY;
+  for (let at = from; at < to; at++) {
+    const rtt = rttsMs[at]!;
+    if (rtt >= unmeasurableMs) continue;
+    const apart = apartMs[crawlers[at]!]![crawler]!;
+    if (Math.abs(apart - rtt) > least) least = Math.abs(apart - rtt);
+    if (apart + rtt < most) most = apart + rtt;
+  }
+  return middleOf(least, most);
+}
 
 function leastOf({ from, to, rttsMs }: Measurements): number {
   let least = Number.POSITIVE_INFINITY;

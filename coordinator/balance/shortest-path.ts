@@ -1,4 +1,9 @@
-/** The cheapest way for load from one node to another with too little: Dijkstra's, which stops at the first it reaches. */
+/**
+ * The cheapest way for load from one node to another with too little: Dijkstra's, which stops at the first it reaches. It
+ * costs what lies nearer than that one, whatever the size of the fleet: a crawler hands on to those that anything of its
+ * own can go to, and what was touched is all that is cleared for the next search.
+ */
+import { KeyedHeap } from "#core/small-collections";
 import type { ExchangeRates } from "./candidate-arcs.ts";
 
 export interface Way {
@@ -15,7 +20,7 @@ export interface FlowState {
   readonly excess: Float64Array;
   readonly carried: Float64Array;
   readonly capacities: Float64Array;
-  readonly rates: ExchangeRates;
+  readonly rates: Pick<ExchangeRates, "makeFor" | "neighboursOf" | "leastMs" | "subnetFor">;
   readonly dust: number;
 }
 
@@ -27,12 +32,16 @@ export class WayFinder {
   readonly #previous: Int32Array;
   readonly #isDone: Uint8Array;
   #done: number[] = [];
+  /** Nodes with a distance, so that these are cleared alone. */
+  #touched: number[] = [];
+  /** By distance, of equal ones the smallest node; a node that came nearer since stands in it twice. */
+  readonly #waiting = new KeyedHeap();
 
   constructor(state: FlowState) {
     const nodes = state.prices.length;
     this.#state = state;
     this.#room = nodes - 1;
-    this.#distance = new Float64Array(nodes);
+    this.#distance = new Float64Array(nodes).fill(Number.POSITIVE_INFINITY);
     this.#previous = new Int32Array(nodes);
     this.#isDone = new Uint8Array(nodes);
   }
@@ -44,11 +53,8 @@ export class WayFinder {
 
   /** Null when no node with too little can be reached. Prices stay such that no exchange saves anything. */
   find(from: number): Way | null {
-    this.#distance.fill(Number.POSITIVE_INFINITY);
-    this.#isDone.fill(0);
-    this.#done = [];
-    this.#distance[from] = 0;
-    this.#previous[from] = -1;
+    this.#clear();
+    this.#come(from, 0, -1);
     for (let node = this.#nearest(); node >= 0; node = this.#nearest()) {
       if (this.#state.excess[node]! < -this.#state.dust) {
         this.#adjustPrices(this.#distance[node]!);
@@ -62,15 +68,23 @@ export class WayFinder {
     return null;
   }
 
-  #nearest(): number {
-    let nearest = -1;
-    let least = Number.POSITIVE_INFINITY;
-    for (let node = 0; node <= this.#room; node++) {
-      if (this.#isDone[node] === 1 || this.#distance[node]! >= least) continue;
-      least = this.#distance[node]!;
-      nearest = node;
+  #clear(): void {
+    for (const node of this.#touched) {
+      this.#distance[node] = Number.POSITIVE_INFINITY;
+      this.#isDone[node] = 0;
     }
-    return nearest;
+    this.#touched = [];
+    this.#done = [];
+    this.#waiting.clear();
+  }
+
+  #nearest(): number {
+    for (;;) {
+      const node = this.#waiting.top;
+      if (node < 0) return -1;
+      this.#waiting.removeTop();
+      if (this.#isDone[node] === 0) return node;
+    }
   }
 
   #relaxFrom(node: number): void {
@@ -78,18 +92,7 @@ export class WayFinder {
     rates.makeFor(node);
     const row = node * this.#room;
     const start = this.#distance[node]! - prices[node]!;
-    const [isDone, distances, leastMs, soFar] = [
-      this.#isDone,
-      this.#distance,
-      rates.leastMs,
-      this.#distance[node]!,
-    ];
-    for (let to = 0; to < this.#room; to++) {
-      const distance = Math.max(soFar, start + leastMs[row + to]! + prices[to]!);
-      if (!(distance < distances[to]!) || isDone[to] === 1) continue;
-      distances[to] = distance;
-      this.#previous[to] = node;
-    }
+    for (const to of rates.neighboursOf(node)) this.#relax(node, to, start + rates.leastMs[row + to]!);
     if (capacities[node]! - carried[node]! > dust) this.#relax(node, this.#room, start);
   }
 
@@ -105,8 +108,14 @@ export class WayFinder {
   #relax(from: number, to: number, length: number): void {
     const distance = Math.max(this.#distance[from]!, length + this.#state.prices[to]!);
     if (!(distance < this.#distance[to]!) || this.#isDone[to] === 1) return;
+    this.#come(to, distance, from);
+  }
+
+  #come(to: number, distance: number, from: number): void {
+    if (this.#distance[to] === Number.POSITIVE_INFINITY) this.#touched.push(to);
     this.#distance[to] = distance;
     this.#previous[to] = from;
+    this.#waiting.add(to, distance);
   }
 
   /** Whoever is nearer than the end gets dearer by the difference: exchanges along the way then cost nothing more. */
@@ -115,13 +124,21 @@ export class WayFinder {
     for (const node of this.#done) prices[node]! += end - this.#distance[node]!;
   }
 
+  /**
+   * A subnet that would go through a crawler goes straight on: the same cost but for rounding, and otherwise what the
+   * crawler happens to hold of it is all that can be handed on at a time, over and over.
+   */
   #wayTo(end: number): Way {
     const nodes = [end];
     const subnets: number[] = [];
     for (let to = end; this.#previous[to]! >= 0; to = this.#previous[to]!) {
       const from = this.#previous[to]!;
-      nodes.push(from);
-      subnets.push(from === this.#room || to === this.#room ? -1 : this.#state.rates.subnetFor(from, to));
+      const subnet = from === this.#room || to === this.#room ? -1 : this.#state.rates.subnetFor(from, to);
+      if (subnet >= 0 && subnet === subnets.at(-1)) nodes[nodes.length - 1] = from;
+      else {
+        nodes.push(from);
+        subnets.push(subnet);
+      }
     }
     return { nodes: nodes.reverse(), subnets: subnets.reverse() };
   }

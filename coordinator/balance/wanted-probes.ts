@@ -5,9 +5,10 @@
  * `nearest` asks when it delegates).
  */
 import type { CrawlerId, SubnetId } from "#core/ids";
+import { usualBreadth } from "./candidate-arcs.ts";
 import type { PackedSubnets } from "./packed-subnets.ts";
 import type { FlowProblem } from "./problem.ts";
-import type { RttTable } from "./rtt-table.ts";
+import { LikelyCrawlers, type RttTable } from "./rtt-table.ts";
 
 /**
  * What a probe of a subnet with the mean load has to be expected to save, in ms per page; of one with twice the load
@@ -66,12 +67,12 @@ function inTurn(rows: readonly number[], turn: number): readonly number[] {
 
 function hopefulProbes(rows: readonly number[], plan: PlannedPlaces, leastGain: number): WantedProbe[] {
   const { subnets, prices } = plan;
-  const costs = new Float64Array(subnets.rtts.crawlerIds.length);
+  const likely = new LikelyCrawlers();
   const wanted: WantedProbe[] = [];
   for (const row of rows) {
     if (subnets.pagesOf(row) === 0) continue;
-    plan.problem.costsInto(row, costs);
-    const { crawler, gainMs } = bestGain(row, plan.places[row]!, { costs, prices, rtts: subnets.rtts });
+    compare(row, plan.places[row]!, { problem: plan.problem, likely });
+    const { crawler, gainMs } = bestGain(row, plan.places[row]!, { likely, prices, rtts: subnets.rtts });
     const expectedGain = gainMs * subnets.pagesOf(row);
     if (gainMs > 0 && expectedGain >= leastGain)
       wanted.push(probeOf(subnets, row, { crawler, expectedGain }));
@@ -87,26 +88,39 @@ function probeOf(
   return { subnetId: subnets.idOf(row), crawlerId: subnets.rtts.crawlerIds[crawler]!, expectedGain };
 }
 
+/** With the likely crawlers; with all where the problem names none, or where the subnet was placed beyond them. */
+function compare(
+  row: number,
+  place: number,
+  { problem, likely }: { readonly problem: FlowProblem; readonly likely: LikelyCrawlers },
+): void {
+  problem.likelyInto?.(row, usualBreadth, likely);
+  if (problem.likelyInto === undefined || !likely.has(place))
+    likely.putAll(problem.capacities.length, (costsMs) => problem.costsInto(row, costsMs));
+}
+
 /** Who else is expected to save the most, moving included. */
 function bestGain(
   row: number,
   place: number,
-  { costs, prices, rtts }: { costs: Float64Array; prices: Float64Array; rtts: RttTable },
+  { likely, prices, rtts }: { likely: LikelyCrawlers; prices: Float64Array; rtts: RttTable },
 ): { readonly crawler: number; readonly gainMs: number } {
-  const here = costs[place]! + prices[place]!;
+  const { count, crawlers, costsMs } = likely;
+  const here = likely.costAt(place) + prices[place]!;
   let best = { crawler: -1, gainMs: 0 };
-  for (let crawler = 0; crawler < costs.length; crawler++) {
+  for (let at = 0; at < count; at++) {
+    const crawler = crawlers[at]!;
     const limitMs = here - prices[crawler]!;
     // From so far above the limit hardly anything is expected; most end here.
-    if (costs[crawler]! > limitMs + tooFarMs || rtts.isMeasured(row, crawler)) continue;
-    const gainMs = expectedGainMs(limitMs, costs[crawler]!, rtts.spreadMs(row, crawler));
+    if (costsMs[at]! > limitMs + tooFarMs || rtts.isMeasured(row, crawler)) continue;
+    const gainMs = expectedGainMs(limitMs, costsMs[at]!, rtts.spreadMs(row, crawler));
     if (gainMs > best.gainMs) best = { crawler, gainMs };
   }
   return best;
 }
 
 /** Mean of what a normally distributed RTT falls short of a limit by, counting nothing where it does not. */
-function expectedGainMs(limitMs: number, meanMs: number, spreadMs: number): number {
+export function expectedGainMs(limitMs: number, meanMs: number, spreadMs: number): number {
   const z = (limitMs - meanMs) / spreadMs;
   if (z < -4) return 0;
   const density = Math.exp((-z * z) / 2) / Math.sqrt(2 * Math.PI);

@@ -157,6 +157,11 @@ export class KeyedHeap {
     this.#sink(0, item, key);
   }
 
+  clear(): void {
+    this.#items.length = 0;
+    this.#keys.length = 0;
+  }
+
   #sink(start: number, item: number, key: number): void {
     const items = this.#items;
     const keys = this.#keys;

@@ -8,6 +8,8 @@ import { type CrawlPiece, type ReportedCrawler, weightedMedian } from "./crawl-p
 
 export interface HomeRtt {
   readonly medianMs: number;
+  /** Of one subnet from that: 1.48 times the median of the differences, as much as a standard deviation, and blind to outliers. */
+  readonly spreadMs: number;
   /** Subnets that were measured from their own country. */
   readonly subnets: number;
   /** Null: of all countries together. */
@@ -37,6 +39,10 @@ export function homeRtts(pieces: Iterable<CrawlPiece>, crawlers: Iterable<Report
 
 function homeRtt(rttsMs: readonly number[], country: string | null): HomeRtt | null {
   if (!enoughSamples(rttsMs.length)) return null;
-  const medianMs = weightedMedian(rttsMs.map((value) => ({ value, weight: 1 })));
-  return medianMs === null ? null : { medianMs, subnets: rttsMs.length, country };
+  const medianMs = medianOf(rttsMs);
+  const spreadMs = 1.48 * medianOf(rttsMs.map((rttMs) => Math.abs(rttMs - medianMs)));
+  return { medianMs, spreadMs, subnets: rttsMs.length, country };
 }
+
+const medianOf = (values: readonly number[]): number =>
+  weightedMedian(values.map((value) => ({ value, weight: 1 }))) ?? 0;

@@ -10,7 +10,14 @@ export interface PlacedLoad {
   readonly pagesPerDay: number;
   readonly rttMs: number;
   /** Sites that could serve it, and how near they would be. */
-  readonly reach: readonly { readonly site: string; readonly rttMs: number }[];
+  readonly reach: readonly Reach[];
+}
+
+interface Reach {
+  readonly site: string;
+  readonly rttMs: number;
+  /** How far off that may be (standard deviation); left out: not known. */
+  readonly spreadMs?: number;
 }
 
 export interface ChosenSite<Load extends PlacedLoad = PlacedLoad> {
@@ -22,6 +29,8 @@ export interface ChosenSite<Load extends PlacedLoad = PlacedLoad> {
   /** Of these pages, weighted by them: now, and from there. */
   readonly meanNowMs: number;
   readonly meanThenMs: number;
+  /** How far off the latter may be. */
+  readonly spreadMs: number;
   /** What it would serve, most saved first. */
   readonly served: readonly { readonly load: Load; readonly savedMsPages: number }[];
 }
@@ -32,12 +41,12 @@ export function chooseSites<Load extends PlacedLoad>(
   { most, leastMsPages = 1 }: { readonly most: number; readonly leastMsPages?: number },
 ): ChosenSite<Load>[] {
   const nowMs = Float64Array.from(loads, ({ rttMs }) => rttMs);
-  const reachOf = new Map<string, { readonly at: number; readonly rttMs: number }[]>();
+  const reachOf = new Map<string, Reached[]>();
   for (const [at, { reach }] of loads.entries())
-    for (const { site, rttMs } of reach) {
+    for (const { site, rttMs, spreadMs = 0 } of reach) {
       const known = reachOf.get(site);
-      if (known === undefined) reachOf.set(site, [{ at, rttMs }]);
-      else known.push({ at, rttMs });
+      if (known === undefined) reachOf.set(site, [{ at, rttMs, spreadMs }]);
+      else known.push({ at, rttMs, spreadMs });
     }
   const savedAt = (at: number, rttMs: number) => loads[at]!.pagesPerDay * Math.max(0, nowMs[at]! - rttMs);
   const savedBy = (site: string) =>
@@ -61,6 +70,13 @@ export function chooseSites<Load extends PlacedLoad>(
   return chosen;
 }
 
+/** The load at this index, from a site. */
+interface Reached {
+  readonly at: number;
+  readonly rttMs: number;
+  readonly spreadMs: number;
+}
+
 interface Candidate {
   readonly site: string;
   readonly saved: number;
@@ -71,7 +87,7 @@ const mostSaved = (a: Candidate, b: Candidate) =>
 
 function chosenSite<Load extends PlacedLoad>(
   site: string,
-  reach: readonly { readonly at: number; readonly rttMs: number }[],
+  reach: readonly Reached[],
   {
     loads,
     nowMs,
@@ -84,7 +100,7 @@ function chosenSite<Load extends PlacedLoad>(
 ): ChosenSite<Load> {
   const nearer = reach.filter(({ at, rttMs }) => savedAt(at, rttMs) > 0);
   const pagesPerDay = nearer.reduce((sum, { at }) => sum + loads[at]!.pagesPerDay, 0);
-  const weighted = (msOf: (one: { readonly at: number; readonly rttMs: number }) => number) =>
+  const weighted = (msOf: (one: Reached) => number) =>
     nearer.reduce((sum, one) => sum + loads[one.at]!.pagesPerDay * msOf(one), 0) / pagesPerDay;
   return {
     site,
@@ -92,6 +108,7 @@ function chosenSite<Load extends PlacedLoad>(
     savedMsPages: nearer.reduce((sum, { at, rttMs }) => sum + savedAt(at, rttMs), 0),
     meanNowMs: weighted(({ at }) => nowMs[at]!),
     meanThenMs: weighted(({ rttMs }) => rttMs),
+    spreadMs: weighted(({ spreadMs }) => spreadMs),
     served: nearer
       .map(({ at, rttMs }) => ({ load: loads[at]!, savedMsPages: savedAt(at, rttMs) }))
       .sort((a, b) => b.savedMsPages - a.savedMsPages),

@@ -315,10 +315,12 @@ export type PlacementLine = PlacementReport["lines"][number];
 
 export const placementColumns: readonly ReportColumn<PlacementLine>[] = [
   {
-    ...{ key: "country", title: "Country", value: ({ country }) => country },
-    text: ({ country }) => countryText(country),
-    link: ({ country }) => who(`country:${country}`),
+    ...{ key: "place", title: "Place", value: ({ place }) => place },
+    text: (line) => placeText(line),
+    link: ({ kind, place }) => who(kind === "country" ? `country:${place}` : place),
   },
+  { key: "kind", value: ({ kind }) => kind },
+  { key: "country", value: ({ country }) => country ?? "" },
   {
     ...{
       key: "pages_per_day",
@@ -337,7 +339,8 @@ export const placementColumns: readonly ReportColumn<PlacementLine>[] = [
   },
   {
     ...{ key: "then_ms", title: "Expected", isNumber: true, value: ({ thenMs }) => thenMs },
-    text: ({ thenMs }) => (thenMs === null ? tooFewWords : msText(thenMs)),
+    text: ({ thenMs, spreadMs }) =>
+      thenMs === null ? tooFewWords : `${msText(thenMs)} ± ${msText(spreadMs ?? 0)}`,
     more: (line) => basisWords(line),
   },
   {
@@ -349,6 +352,8 @@ export const placementColumns: readonly ReportColumn<PlacementLine>[] = [
     },
     text: ({ savedMsPages }) => (savedMsPages === null ? tooFewWords : waitedText(savedMsPages)),
   },
+  { key: "spread_ms", value: ({ spreadMs }) => spreadMs },
+  { key: "place_subnets", value: ({ placeSubnets }) => placeSubnets },
   { key: "measured_subnets", value: ({ measuredSubnets }) => measuredSubnets },
   {
     key: "subnets",
@@ -358,20 +363,29 @@ export const placementColumns: readonly ReportColumn<PlacementLine>[] = [
   },
 ];
 
-function basisWords({ thenMs, measuredSubnets, isOwnMeasure }: PlacementLine): string {
+/** "India", or "Example Networks, India". */
+export function placeText({ kind, place, country }: PlacementLine): string {
+  if (kind === "country") return countryText(place);
+  return country === null ? place : `${place}, ${countryText(country)}`;
+}
+
+function basisWords({ thenMs, placeSubnets, measuredSubnets, isOwnMeasure }: PlacementLine): string {
   if (thenMs === null) return "";
-  return `from ${howMany(measuredSubnets, "subnet")} ${isOwnMeasure ? "here" : "in all countries"}`;
+  const home = `${howMany(measuredSubnets, "subnet")} measured from ${isOwnMeasure ? "within the country" : "their own country, anywhere"}`;
+  return `${howMany(placeSubnets, "subnet")} here; ${home}`;
 }
 
 export function placementLead(report: PlacementReport): string {
-  const [first] = report.lines;
+  const [first, ...others] = report.lines;
   if (report.pagesPerDay === 0) return "Nothing is fetched from a measured subnet yet.";
-  if (first === undefined) return "No country without a crawler would be served from nearer by one.";
+  if (first === undefined) return "No place is known where one more crawler would be nearer to anything.";
   if (!report.isEstimated)
-    return `Fewer than 30 subnets were measured from their own country: ${tooFewWords} to expect anything. Most is waited for here: ${countryText(first.country)}.`;
+    return `Fewer than 30 subnets were measured from their own country: ${tooFewWords} to expect anything. Most is waited for here: ${placeText(first)}.`;
+  const then = others.slice(0, 4).map((line) => placeText(line));
+  const next = then.length === 0 ? "" : ` Then, each beside those before it: ${then.join("; ")}.`;
   const mean =
     report.meanRttMs === null || report.thenMeanRttMs === null
       ? ""
-      : ` With one in each country listed, the mean RTT goes from ${msText(report.meanRttMs)} to ${msText(report.thenMeanRttMs)}.`;
-  return `Next: ${countryText(first.country)}. A crawler there would save about ${waitedText(first.savedMsPages ?? 0)} of waiting per day.${mean}`;
+      : ` With one in each place listed, the mean RTT goes from ${msText(report.meanRttMs)} to ${msText(report.thenMeanRttMs)}.`;
+  return `Next: ${placeText(first)}. A crawler there would save about ${waitedText(first.savedMsPages ?? 0)} of waiting per day.${next}${mean}`;
 }

@@ -117,13 +117,19 @@ const crawlersReport = z
 
 const placementLine = z
   .object({
-    country: z.string(),
+    kind: z.enum(["country", "holder"]),
+    place: z.string().describe("A country's code, or a holder's name: in whose network it would stand."),
+    country: z.string().nullable().describe("Of a holder: of its subnet with the most to fetch."),
     pagesPerDay: z.number().describe("That would come from nearer."),
     nowMs: z.number(),
     thenMs: z.number().nullable().describe("Expected; null: too few were measured anywhere to tell."),
-    savedMsPages: z.number().nullable().describe("A day: ms × pages."),
-    measuredSubnets: z.int().describe("That the expectation is from."),
-    isOwnMeasure: z.boolean().describe("Measured in this country; false: in all countries together."),
+    spreadMs: z.number().nullable().describe("How far off that may be for a page (standard deviation)."),
+    savedMsPages: z.number().nullable().describe("A day: ms × pages. The list is in this order."),
+    placeSubnets: z.int().describe("Measured subnets in the place."),
+    measuredSubnets: z
+      .int()
+      .describe("Measured from their own country, from which it is expected how near a crawler would be."),
+    isOwnMeasure: z.boolean().describe("These are in this country; false: in all countries together."),
     subnets: z
       .array(z.object({ subnet: z.string(), holder: z.string().nullable(), savedMsPages: z.number() }))
       .describe("Where most is saved: whom to ask for a place."),
@@ -135,7 +141,7 @@ const placementReport = z
     at: dateTime(),
     pagesPerDay: z.number(),
     meanRttMs: z.number().nullable().describe("Of all pages of a day, now; null: too few to tell."),
-    thenMeanRttMs: z.number().nullable().describe("With a crawler in each of the countries listed."),
+    thenMeanRttMs: z.number().nullable().describe("With a crawler in each of the places listed."),
     isEstimated: z
       .boolean()
       .describe("False: too few subnets were measured from their own country to expect anything."),
@@ -288,7 +294,7 @@ export const reportsApi = {
     needs: "read",
     summary: "Where the next crawlers should stand",
     description:
-      "Countries without a near crawler, in the order in which crawlers there would save most round-trip time, each beside those before it.",
+      "Countries without a crawler and holders' networks, in the order in which crawlers there would save most round-trip time, each beside those before it.",
     answers: {
       ...refusals,
       200: {
@@ -298,7 +304,8 @@ export const reportsApi = {
           ...{ at, pagesPerDay: 3640, meanRttMs: 117, thenMeanRttMs: 12, isEstimated: true },
           lines: [
             {
-              ...{ country: "IN", pagesPerDay: 3400, nowMs: 124, thenMs: 12, savedMsPages: 380_800 },
+              ...{ kind: "country" as const, place: "IN", country: "IN", pagesPerDay: 3400, nowMs: 124 },
+              ...{ thenMs: 12, spreadMs: 3, savedMsPages: 380_800, placeSubnets: 1 },
               ...{ measuredSubnets: 40, isOwnMeasure: false },
               subnets: [{ subnet: "5.6.0.0/16", holder: "Example Networks", savedMsPages: 380_800 }],
             },

@@ -305,12 +305,12 @@ ${
       )
     : html`${isEstimated ? legend(["value", "expected RTT"], ["saved", "saved"]) : nothing}
 ${reportTable({
-  ...{ label: "Countries by what a crawler there would save", columns: placementColumns, lines },
+  ...{ label: "Places by what a crawler there would save", columns: placementColumns, lines },
   bar: (line) => placementBar(line, slowest),
 })}
 <p><a href="/fleet/invitations">Invite a crawler</a></p>`
 }
-<p class="small">A crawler is expected to reach its own country as fast as crawlers reach theirs now: the median of the subnets measured so, of the same country where there are 30, else of all. Only countries without a crawler are listed, each beside those before it; what a crawler would save in the countries around its own is not counted.${report.meanRttMs === null ? "" : ` ${countText(report.pagesPerDay)} pages per day come from measured subnets.`}</p>`;
+<p class="small">A crawler is expected to reach its own place as fast as crawlers reach their own countries now: the median of the subnets measured so, of the same country where there are 30, else of all. What it would save elsewhere follows from what the same crawlers measured of both places, where they measured 5 subnets of its own. Countries without a crawler and holders with 5 measured subnets are compared, each beside those before it; ± is the standard deviation for a page.${report.meanRttMs === null ? "" : ` ${countText(report.pagesPerDay)} pages per day come from measured subnets.`}</p>`;
 }
 
 function placementBar({ nowMs, thenMs, savedMsPages }: PlacementLine, slowest: number): Html {

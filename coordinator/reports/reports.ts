@@ -6,6 +6,7 @@ import { DeniedTargets } from "../delegation/denied-targets.ts";
 import { addedFigures, type CoverageFigures, type CoverageRow, coverageLines } from "./coverage.ts";
 import type { CoverageDay, CoveragePoint } from "./coverage-store.ts";
 import { type CrawlPiece, costOf, mayTake, type ReportedCrawler } from "./crawl-pieces.ts";
+import { type CandidatePlace, expectedReach, type PlacesOf } from "./expected-reach.ts";
 import { type FarSubnet, farSubnets } from "./far-subnets.ts";
 import { type HomeRttOf, homeRtts } from "./home-rtt.ts";
 import { missedCrawlers } from "./missed-crawlers.ts";
@@ -197,32 +198,62 @@ export function crawlersReport(facts: CrawlFacts, now: Date): CrawlersReport {
 const mostSites = 20;
 const subnetsNamed = 3;
 
-/** A piece that a crawler in its own country would serve, as near as crawlers are at home. */
-interface HomeLoad {
+/** A piece, and who could serve it from nearer. */
+interface ReachedLoad {
   readonly piece: MeasuredPiece;
   readonly pagesPerDay: number;
   readonly rttMs: number;
-  readonly reach: readonly { readonly site: string; readonly rttMs: number }[];
+  readonly reach: readonly { readonly site: string; readonly rttMs: number; readonly spreadMs: number }[];
 }
 
-export async function placementReport(
-  { pieces, crawlers, homeRtt }: CrawlFacts,
-  reads: Pick<ReportReads, "namedSubnets">,
-  now: Date,
-): Promise<PlacementReport> {
+/** Where crawlers would save most, at most so many, each beside those before it. */
+export function adviseSites(
+  {
+    pieces,
+    crawlers,
+    homeRtt,
+    distances,
+  }: Pick<CrawlFacts, "pieces" | "crawlers" | "homeRtt"> & {
+    readonly distances: Pick<PieceDistances, "measuredOf">;
+  },
+  { most = mostSites, placesOf }: { readonly most?: number; readonly placesOf?: PlacesOf } = {},
+) {
+  const measured = pieces.filter(isMeasuredPiece);
   const served = new Set(crawlers.filter(mayTake).map(({ country }) => country));
-  const loads = pieces.filter(isMeasuredPiece).map((piece): HomeLoad => {
-    const { country, pagesPerDay, rttMs } = piece;
-    const home = country === null || served.has(country) ? null : homeRtt(country);
-    const reach = country === null || home === null ? [] : [{ site: country, rttMs: home.medianMs }];
-    return { piece, pagesPerDay, rttMs, reach };
+  const { places, reachOf } = expectedReach(measured, {
+    ...{ measuredOf: (piece) => distances.measuredOf(piece), homeRtt, served },
+    ...(placesOf === undefined ? {} : { placesOf }),
   });
   // Of a country that has none of its own, what all together say.
   const isEstimated = homeRtt("") !== null;
-  const chosen = chooseSites(isEstimated ? loads : atOnce(loads, served), { most: mostSites });
-  const ids = chosen.flatMap(({ served }) =>
-    served.slice(0, subnetsNamed).map(({ load }) => load.piece.subnetId),
+  const loads = measured.map(
+    (piece): ReachedLoad => ({
+      ...{ piece, pagesPerDay: piece.pagesPerDay, rttMs: piece.rttMs },
+      reach: isEstimated ? reachOf(piece) : atOnce(piece, served),
+    }),
   );
+  return { isEstimated, loads, places, chosen: chooseSites(loads, { most }) };
+}
+
+/** Where nothing can be expected, countries without a crawler go by what is waited for now. */
+function atOnce({ country }: MeasuredPiece, served: ReadonlySet<string | null>): ReachedLoad["reach"] {
+  return country === null || served.has(country)
+    ? []
+    : [{ site: `country:${country}`, rttMs: 0, spreadMs: 0 }];
+}
+
+export async function placementReport(
+  facts: CrawlFacts,
+  reads: Pick<ReportReads, "namedSubnets">,
+  { now, most = mostSites }: { readonly now: Date; readonly most?: number },
+): Promise<PlacementReport> {
+  const { isEstimated, loads, places, chosen } = adviseSites(facts, { most });
+  const placeOf = new Map(places.map((place) => [place.site, place]));
+  const linesOf = chosen.map((site) => ({ site, place: placeOf.get(site.site)! }));
+  const ids = linesOf.flatMap(({ site, place }) => [
+    ...site.served.slice(0, subnetsNamed).map(({ load }) => load.piece.subnetId),
+    ...place.pieces.slice(0, 1).map(({ subnetId }) => subnetId),
+  ]);
   const named = await reads.namedSubnets([...new Set(ids)]);
   const pagesPerDay = sumOf(loads, (load) => load.pagesPerDay);
   const cost = sumOf(loads, ({ piece }) => costOf(piece));
@@ -234,20 +265,15 @@ export async function placementReport(
     meanRttMs: meanMs(cost),
     thenMeanRttMs: isEstimated ? meanMs(cost - sumOf(chosen, ({ savedMsPages }) => savedMsPages)) : null,
     isEstimated,
-    lines: chosen.map((site) => placementLine(site, { isEstimated, homeRtt, named })),
+    lines: linesOf.map(({ site, place }) =>
+      placementLine(site, place, { isEstimated, homeRtt: facts.homeRtt, named }),
+    ),
   };
 }
 
-/** Where nothing can be expected, countries without a crawler go by what is waited for now. */
-function atOnce(loads: readonly HomeLoad[], served: ReadonlySet<string | null>): HomeLoad[] {
-  return loads.map((load) => {
-    const { country } = load.piece;
-    return { ...load, reach: country === null || served.has(country) ? [] : [{ site: country, rttMs: 0 }] };
-  });
-}
-
 function placementLine(
-  { site, pagesPerDay, savedMsPages, meanNowMs, meanThenMs, served }: ChosenSite<HomeLoad>,
+  { pagesPerDay, savedMsPages, meanNowMs, meanThenMs, spreadMs, served }: ChosenSite<ReachedLoad>,
+  { kind, key, pieces }: CandidatePlace,
   {
     isEstimated,
     homeRtt,
@@ -258,13 +284,20 @@ function placementLine(
     readonly named: ReadonlyMap<SubnetId, NamedSubnet>;
   },
 ): PlacementReport["lines"][number] {
-  const home = homeRtt(site);
+  const [costliest] = pieces;
+  const country = kind === "country" ? key : (costliest?.country ?? null);
+  const home = homeRtt(country ?? "");
+  const holder = costliest && named.get(costliest.subnetId)?.holder;
   return {
-    country: site,
+    kind,
+    place: kind === "country" ? key : (holder ?? "?"),
+    country,
     pagesPerDay: roundPages(pagesPerDay),
     nowMs: roundMs(meanNowMs),
     thenMs: isEstimated ? roundMs(meanThenMs) : null,
+    spreadMs: isEstimated ? roundMs(spreadMs) : null,
     savedMsPages: isEstimated ? Math.round(savedMsPages) : null,
+    placeSubnets: pieces.length,
     measuredSubnets: home?.subnets ?? 0,
     isOwnMeasure: home !== null && home.country !== null,
     subnets: served.slice(0, subnetsNamed).flatMap(({ load, savedMsPages: saved }) => {

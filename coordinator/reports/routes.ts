@@ -81,7 +81,7 @@ export function reportRoutes({ reads, crawl, organisations }: ReportRoutePorts):
       ...{ path: "/reports/placement", operation: reportsApi.placementReport },
       titleWhileSlow: "Where the next crawlers should stand",
       view: async ({ now }) => {
-        const value = await placementReport(await crawl(), reads, now);
+        const value = await placementReport(await crawl(), reads, { now });
         return {
           ...{ status: 200, value, title: "Where the next crawlers should stand" },
           body: () => placementReportBody(value),

@@ -3,61 +3,17 @@
  * still fits), of a re-plan against a plan from scratch, of the variance rule, and memory. Run: npm run bench -- balance
  */
 
-import { type BalanceInput, type BalanceSubnet, noHysteresis } from "#coordinator/balance/plan";
+import { type BalanceInput, noHysteresis } from "#coordinator/balance/plan";
 import { BalancePlanner } from "#coordinator/balance/planner";
 import { planByVarianceRule } from "#coordinator/balance/rebalance";
-import { asCrawlerId, asSubnetId, type CrawlerId } from "#core/ids";
-import { seededRandom } from "#core/random";
+import { asCrawlerId } from "#core/ids";
 import { DenseFlow } from "../balance/dense-flow.ts";
-
-const headroom = 1.25;
+import { keptBytes, plane, type Shape, seconds } from "./balance/plane.ts";
 
 for (const unitLoads of [true, false]) {
   compareWithDense({ crawlers: 50, subnets: 5_000, unitLoads });
   measureScale({ crawlers: 200, subnets: 100_000, unitLoads });
   measureScale({ crawlers: 200, subnets: 1_000_000, unitLoads });
-}
-
-interface Shape {
-  readonly crawlers: number;
-  readonly subnets: number;
-  readonly unitLoads: boolean;
-}
-
-/** A plane of 250 × 150 ms; subnets lie around crawlers, most around a few; two or three measured each. */
-function plane({ crawlers, subnets, unitLoads }: Shape): BalanceInput {
-  const random = seededRandom(crawlers);
-  const spots = Array.from({ length: crawlers }, () => [250 * random(), 150 * random()] as const);
-  const apart = ([a, b]: readonly [number, number], [x, y]: readonly [number, number]) =>
-    1 + Math.hypot(a - x, b - y);
-  const placed = Array.from({ length: subnets }, (_, index): BalanceSubnet => {
-    const [x, y] = spots[Math.floor(crawlers * random() ** 2)]!;
-    const place = [x + 60 * random() - 30, y + 60 * random() - 30] as const;
-    let [nearest, second] = [0, 1];
-    for (let crawler = 0; crawler < crawlers; crawler++) {
-      if (apart(spots[crawler]!, place) < apart(spots[nearest]!, place))
-        [nearest, second] = [crawler, nearest];
-    }
-    const probed = [nearest, second, Math.floor(crawlers * random())];
-    return {
-      subnetId: asSubnetId(index + 1),
-      crawlerId: asCrawlerId(nearest + 1),
-      loadPagesPerDay: unitLoads ? 10 : Math.ceil(10 * Math.min(2_000, (1 - random()) ** (-1 / 1.2))),
-      rttMs: new Map(
-        probed.map((one): [CrawlerId, number] => [asCrawlerId(one + 1), apart(spots[one]!, place)]),
-      ),
-      holderId: index >> 2,
-    };
-  });
-  const total = placed.reduce((sum, { loadPagesPerDay }) => sum + loadPagesPerDay, 0);
-  return {
-    crawlers: spots.map((_, index) => ({
-      crawlerId: asCrawlerId(index + 1),
-      capacityPagesPerDay: (headroom * total) / crawlers,
-    })),
-    subnets: placed,
-    crawlerRttMs: (a, b) => apart(spots[a - 1]!, spots[b - 1]!),
-  };
 }
 
 function compareWithDense(shape: Shape): void {
@@ -131,18 +87,4 @@ function plannerOf(input: BalanceInput): BalancePlanner {
 
 function nameOf({ crawlers, subnets, unitLoads }: Shape): string {
   return `${crawlers} crawlers, ${subnets.toLocaleString("en")} subnets, ${unitLoads ? "equal" : "heavy-tailed"} loads`;
-}
-
-/** CPU time. */
-function seconds(work: () => unknown): number {
-  const start = process.cpuUsage();
-  work();
-  const { user, system } = process.cpuUsage(start);
-  return (user + system) / 1e6;
-}
-
-function keptBytes(): number {
-  globalThis.gc?.();
-  const { heapUsed, arrayBuffers } = process.memoryUsage();
-  return heapUsed + arrayBuffers;
 }

@@ -75,7 +75,7 @@ async function reports(): Promise<void> {
   const facts = await readCrawl(reads);
   await measured("report: subnets, from that", async () => await subnetsReport(facts, reads, now));
   await measured("report: crawlers, from that", async () => crawlersReport(facts, now));
-  await measured("report: placement, from that", async () => await placementReport(facts, reads, now));
+  await measured("report: placement, from that", async () => await placementReport(facts, reads, { now }));
   await measured("the hourly count of coverage", async () => await countCoverage(pool, now));
 }
 

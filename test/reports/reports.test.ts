@@ -7,6 +7,7 @@ import { reportRoutes } from "#coordinator/reports/routes";
 import { createReportReads } from "#coordinator/reports/start";
 import { keepSites } from "#coordinator/sites/sites-upkeep-store";
 import type { Database } from "#db/server-database";
+import { fleetCommand } from "#ops/cli/commands/fleet";
 import { reportCommand } from "#ops/cli/commands/report";
 import { inProcess } from "../support/command-in-process.ts";
 import { testDatabase } from "../support/database.ts";
@@ -192,7 +193,8 @@ describe("placement", () => {
 
     expect(report.lines).toEqual([
       {
-        ...{ country: "IN", pagesPerDay: 3400, nowMs: 124, thenMs: 12, savedMsPages: 380_800 },
+        ...{ kind: "country", place: "IN", country: "IN", pagesPerDay: 3400, nowMs: 124 },
+        ...{ thenMs: 12, spreadMs: 0, savedMsPages: 380_800, placeSubnets: 1 },
         ...{ measuredSubnets: 30, isOwnMeasure: false },
         subnets: [{ subnet: "8.0.0.0/16", holder: "Example Networks", savedMsPages: 380_800 }],
       },
@@ -229,6 +231,10 @@ describe("as commands", () => {
     const { at: _, ...told } = JSON.parse(out);
     const { at: __, ...shown } = await json("/reports/placement");
     expect(told).toEqual(shown);
+
+    const advise = ["advise", "--json", "--database-url", database.url, "--schema", database.schema];
+    const { at: ___, ...advised } = JSON.parse((await inProcess(fleetCommand(), advise)).out);
+    expect(advised).toEqual(shown);
 
     expect((await report("subnets")).out).toContain(
       "a crawler in IN would save about 112 ms on 3,400 pages per day",

@@ -35,6 +35,7 @@ import { createPolicyStore } from "#coordinator/settings/settings-store";
 import { csvText } from "#coordinator/web/html";
 import { UsageError } from "#core/errors";
 import { timeRange } from "#core/time-range";
+import { boundedInteger } from "../bounded-number.ts";
 import { commandContext } from "../command-context.ts";
 import { exitCodes } from "../exit-codes.ts";
 import { formatTable, printAnswer, printable } from "../output.ts";
@@ -46,6 +47,8 @@ interface ReportOptions extends DatabaseOptions {
   readonly country?: string;
   readonly language?: string;
   readonly range?: string;
+  /** Places. */
+  readonly most?: number;
 }
 
 interface Report {
@@ -70,11 +73,29 @@ export function reportCommand(): Command {
   command.addCommand(report("organisations", "which organisation has how much of the crawl", organisations));
   command.addCommand(report("subnets", "which subnets are served badly, and what would help", subnets));
   command.addCommand(report("crawlers", "which crawlers would be missed most", crawlers));
-  command.addCommand(report("placement", "where the next crawlers should stand", placement));
+  command.addCommand(
+    report(
+      "placement",
+      "where the next crawlers should stand: the same as nearcrawl fleet advise",
+      placement,
+    ),
+  );
   return command.addHelpText(
     "after",
     "\nExit codes: 0 done, 1 failed, 2 wrong usage, 3 there is nothing to report yet.\nThe same as pages: /reports/coverage, /reports/organisations and so on.\n\nExamples:\n  nearcrawl report coverage --country DE\n  nearcrawl report subnets --csv > subnets.csv",
   );
+}
+
+/** `nearcrawl fleet advise`, for whoever looks for it among the crawlers. */
+export function adviseCommand(): Command {
+  return report("placement", "where the next crawlers should stand, and what each would save", placement)
+    .name("advise")
+    .option(
+      "--most <n>",
+      "so many places at most, each beside those before it (1 to 20, which the page has)",
+      boundedInteger(1, 20),
+      5,
+    );
 }
 
 type MakeReport = (reads: ReportReads, options: ReportOptions, now: Date) => Promise<Report>;
@@ -144,8 +165,11 @@ async function crawlers(reads: ReportReads, _options: ReportOptions, now: Date):
   return linesOf(answer, missedColumns, `${crawlersLead(answer)}\n${comparedWords(answer.compared)}`);
 }
 
-async function placement(reads: ReportReads, _options: ReportOptions, now: Date): Promise<Report> {
-  const answer = await placementReport(await readCrawl(reads), reads, now);
+async function placement(reads: ReportReads, { most }: ReportOptions, now: Date): Promise<Report> {
+  const answer = await placementReport(await readCrawl(reads), reads, {
+    now,
+    ...(most === undefined ? {} : { most }),
+  });
   return linesOf(answer, placementColumns, placementLead(answer));
 }
 

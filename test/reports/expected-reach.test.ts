@@ -1,0 +1,124 @@
+/** How near a crawler in a place would be, from what was measured. */
+import { describe, expect, it } from "vitest";
+import type { CrawlPiece } from "#coordinator/reports/crawl-pieces";
+import { expectedReach, leastInPlace } from "#coordinator/reports/expected-reach";
+import type { MeasuredPiece } from "#coordinator/reports/piece-distances";
+import { adviseSites } from "#coordinator/reports/reports";
+import { asCrawlerId, asHolderId, asSubnetId, type CrawlerId } from "#core/ids";
+import { adviceFigures } from "../bench/placement/advice-world.ts";
+
+const home = { medianMs: 10, spreadMs: 2, subnets: 40, country: null };
+let ids = 0;
+
+/** A subnet with what crawlers 1, 2 … measured of it; the first has it. */
+function subnet(
+  country: string,
+  rttsMs: readonly number[],
+  { holder = null as number | null, pages = 10 } = {},
+) {
+  const piece: MeasuredPiece = {
+    ...{ subnetId: asSubnetId(++ids), crawlerId: asCrawlerId(1), rttMs: rttsMs[0]!, country },
+    holderId: holder === null ? null : asHolderId(holder),
+    ...{ isAnycast: false, isDisplaced: false, decidedAt: null, hosts: 1, pages: 1, pagesPerDay: pages },
+  };
+  return { piece, measured: new Map(rttsMs.map((ms, at) => [asCrawlerId(at + 1), ms])) };
+}
+
+type Known = ReturnType<typeof subnet>;
+
+const measuredOf = (all: readonly Known[]) => {
+  const known = new Map<CrawlPiece, ReadonlyMap<CrawlerId, number>>(
+    all.map(({ piece, measured }) => [piece, measured]),
+  );
+  return (piece: CrawlPiece) => known.get(piece) ?? new Map<CrawlerId, number>();
+};
+
+const reachOf = (all: readonly Known[]) =>
+  expectedReach(
+    all.map(({ piece }) => piece),
+    { measuredOf: measuredOf(all), homeRtt: () => home, served: new Set(["GR"]) },
+  );
+
+const india = (rttsMs: readonly number[]) => Array.from({ length: leastInPlace }, () => subnet("IN", rttsMs));
+
+describe("a crawler in a place that has none", () => {
+  it("is expected to be as near to its own subnets as crawlers are at home", () => {
+    const own = subnet("IN", [124]);
+
+    expect(reachOf([own]).reachOf(own.piece)).toEqual([{ site: "country:IN", rttMs: 10, spreadMs: 2 }]);
+  });
+
+  it("is expected at a neighbour that the same crawlers are as far from", () => {
+    const neighbour = subnet("PK", [121, 82]);
+    const all = [...india([120, 80]), neighbour];
+
+    const reach = reachOf(all)
+      .reachOf(neighbour.piece)
+      .find(({ site }) => site === "country:IN")!;
+
+    // Between 2 and 162 ms: the second crawler says no more than the first. Some gain is to be expected of it.
+    expect(reach.rttMs).toBeLessThan(121);
+    expect(reach.rttMs).toBeGreaterThan(80);
+  });
+
+  it("is not expected nearer where a crawler's distances differ by as much as is waited for now", () => {
+    const elsewhere = subnet("BR", [60, 30]);
+
+    const sites = reachOf([...india([200, 180]), elsewhere])
+      .reachOf(elsewhere.piece)
+      .map(({ site }) => site);
+
+    expect(sites).toEqual(["country:BR"]);
+  });
+
+  it("is nowhere expected from one measurement, nor from an outlier among several", () => {
+    const neighbour = subnet("PK", [121]);
+    const outlier = [...india([120]).slice(1), subnet("IN", [900])];
+
+    expect(reachOf([subnet("IN", [120]), neighbour]).reachOf(neighbour.piece)).toHaveLength(1);
+    expect(
+      reachOf([...outlier, neighbour])
+        .reachOf(neighbour.piece)
+        .map(({ site }) => site),
+    ).toContain("country:IN");
+  });
+
+  it("does not serve as its own what is measured far from the middle of its place", () => {
+    const all = [...india([120]), subnet("IN", [200])];
+
+    expect(reachOf(all).reachOf(all.at(-1)!.piece)).toEqual([{ site: "country:IN", rttMs: 80, spreadMs: 2 }]);
+  });
+});
+
+it("a holder's network is a place where a country has a crawler already, once enough of it was measured", () => {
+  const own = Array.from({ length: leastInPlace }, () => subnet("GR", [90], { holder: 7 }));
+
+  expect(reachOf(own).reachOf(own[0]!.piece)).toEqual([{ site: "holder:7", rttMs: 10, spreadMs: 2 }]);
+  expect(reachOf(own.slice(1)).places).toEqual([]);
+});
+
+it("the second place is chosen beside the first: what that serves is not saved again", () => {
+  const all = [...india([120]), ...Array.from({ length: 5 }, () => subnet("BR", [60], { pages: 15 }))];
+  const { chosen } = adviseSites(
+    {
+      ...{ pieces: all.map(({ piece }) => piece), crawlers: [], homeRtt: () => home },
+      distances: { measuredOf: measuredOf(all) },
+    },
+    { most: 2 },
+  );
+
+  expect(chosen.map(({ site }) => site)).toEqual(["country:IN", "country:BR"]);
+  expect(chosen[0]!.savedMsPages).toBeGreaterThanOrEqual(5 * 10 * 110);
+});
+
+it("in a generated world the advice saves more than a place at random does", () => {
+  const all = [1, 2, 3, 4].map((seed) =>
+    adviceFigures({ seed, crawlers: 30, sites: 600, noiseMs: 3, most: 2 }),
+  );
+  const found = all.filter((one) => one !== null);
+  const mean = (of: (one: (typeof found)[number]) => number) =>
+    found.reduce((sum, one) => sum + of(one), 0) / found.length;
+
+  expect(found.length).toBeGreaterThan(1);
+  expect(mean(({ advised }) => advised[0]!)).toBeGreaterThan(1.3 * mean(({ random }) => random));
+});
