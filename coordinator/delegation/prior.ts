@@ -7,7 +7,7 @@
  */
 import type { CandidateFleet } from "./fleet.ts";
 import { backOffLevels, type DelegationKnowledge } from "./knowledge.ts";
-import type { Placement } from "./placement.ts";
+import type { Placement, PublishedPlace } from "./placement.ts";
 
 /** Kilometres from the target to each candidate, in their order; null where unknown. */
 export type LocationHint = readonly (number | null)[];
@@ -17,10 +17,19 @@ export interface Prior {
   readonly shares: Float64Array;
   /**
    * 1/(s+1) for s past delegations of the same holder (of the next less specific subnet, where no holder is
-   * registered): 1 for one never met, near 0 for a well-known one. Less where a trusted source says that it lies where others
-   * do that are known.
+   * registered): 1 for one never met, near 0 for a well-known one. Where it is said to lie changes
+   * nothing of that: a place tells where to ask, not how well it was chosen before (test/bench/results/place-labels.md).
    */
   readonly unfamiliarity: number;
+  /** Published places of which other subnets are known; absent: none. */
+  readonly published?: readonly KnownPlace[];
+}
+
+/** A source says that a subnet lies where so many others lie that candidates own. */
+export interface KnownPlace extends PublishedPlace {
+  /** 0 to 1. */
+  readonly trust: number;
+  readonly subnets: number;
 }
 
 /** A location hint goes first with this weight; a crawler `km` away counts 1/(1+(km/400)³). */
@@ -42,14 +51,16 @@ export function priorOf(
   const shares = new Float64Array(fleet.candidates.length);
   let rest = hint === null ? 1 : addHint(shares, hint);
   let unfamiliarity = 1;
+  const published: KnownPlace[] = [];
   for (const { source, place } of placement.published ?? []) {
     const level = { kind: "published", key: place } as const;
     const total = knowledge.totalAmong(fleet, level);
     if (total === 0) continue;
-    const spoken = (trustIn(source) * total) / (total + 1);
+    const trust = trustIn(source);
+    published.push({ source, place, trust, subnets: total });
+    const spoken = (trust * total) / (total + 1);
     knowledge.addAmong(fleet, level, (rest * spoken) / total, shares);
     rest *= 1 - spoken;
-    unfamiliarity *= 1 - spoken;
   }
   const closest = placement.holderKey ?? placement.ancestorKeys[0];
   for (const level of backOffLevels(placement)) {
@@ -59,10 +70,10 @@ export function priorOf(
       rest /= total + 1;
     }
     if (level.key === closest && level.kind === (placement.holderKey === null ? "subnet" : "holder")) {
-      unfamiliarity *= 1 / (total + 1);
+      unfamiliarity = 1 / (total + 1);
     }
   }
-  return { shares, unfamiliarity };
+  return { shares, unfamiliarity, ...(published.length > 0 && { published }) };
 }
 
 /** Adds the hint's shares and returns the belief it leaves. */

@@ -30,7 +30,7 @@ const sites = Number(process.argv[3] ?? 1000);
 const fleets = [12, 50, 200];
 
 interface LabelModel {
-  readonly source: "cdn" | "reverse-names";
+  readonly source: "geofeed" | "cdn" | "reverse-names";
   readonly coverage: number;
   readonly error: number;
 }
@@ -49,6 +49,11 @@ const both = (coverage: number, error: number): readonly LabelModel[] => [
 const variants: readonly Variant[] = [
   { name: "registry alone", hasAs: false, labels: [] },
   { name: "AS", hasAs: true, labels: [] },
+  ...[0, 0.1, 0.3].map((error) => ({
+    name: `geofeed 60 %, ${100 * error} % wrong`,
+    hasAs: false,
+    labels: [{ source: "geofeed", coverage: 0.6, error }] as const,
+  })),
   ...(
     [
       [0.2, 0],
@@ -144,7 +149,7 @@ function labelled(
 /** The same for all sites of a subnet. */
 function labelOf(world: World, site: number, { source, coverage, error }: LabelModel): PublishedPlace[] {
   const { place, subnet } = world.sites[site]!;
-  const salt = source === "cdn" ? 10 : 20;
+  const salt = { cdn: 10, "reverse-names": 20, geofeed: 30 }[source];
   if (place === null || hashUnit(world.seed, subnet, salt) >= coverage) return [];
   const isWrong = hashUnit(world.seed, subnet, salt + 1) < error;
   const other = Math.floor(hashUnit(world.seed, subnet, salt + 2) * world.sites.length);

@@ -21,7 +21,7 @@
 import type { CrawlerId } from "#core/ids";
 import { priorOf } from "../prior.ts";
 import { type ExpectedGains, expectedGains } from "./expected-gain.ts";
-import { maxNamedCrawlers, type ReasonOf, type RuledOutCrawler } from "./reason.ts";
+import { maxNamedPlaces, maxNamedRuledOut, type ReasonOf, type RuledOutCrawler } from "./reason.ts";
 import {
   askedCrawlers,
   type DelegationPolicy,
@@ -122,7 +122,7 @@ function noteGains({ mixture, probes, expectedMs }: NearestState): void {
 /** Of an answer by a crawler that was nearest to others of the place: as near as this to the best answer, it was right. */
 const nearEnough = { ms: 5, perMs: 0.3 };
 
-/** Where others of the same published place are known and who was nearest to them was asked: whether the place fits this subnet. */
+/** Where others of the same published place are known and who was nearest to them was asked: how many of them this subnet lies by. */
 function noteSources({ mixture, fleet, probes }: NearestState, winner: number): void {
   const { learned, placement } = mixture;
   const answersMs = new Map<number, number>();
@@ -131,14 +131,17 @@ function noteSources({ mixture, fleet, probes }: NearestState, winner: number): 
     if (rttMs !== null) answersMs.set(fleet.indexOf.get(crawlerId)!, rttMs);
   }
   const bestMs = answersMs.get(winner)!;
+  const reachMs = bestMs + nearEnough.ms + nearEnough.perMs * bestMs;
   for (const { source, place } of placement.published ?? []) {
-    let nearestMs = Number.POSITIVE_INFINITY;
+    let heard = 0;
+    let near = 0;
     for (const row of learned.atPublished(place)) {
-      const index = mixture.slots.indexOf[learned.vectors.winners[row]!] ?? -1;
-      nearestMs = Math.min(nearestMs, answersMs.get(index) ?? Number.POSITIVE_INFINITY);
+      const rttMs = answersMs.get(mixture.slots.indexOf[learned.vectors.winners[row]!] ?? -1);
+      if (rttMs === undefined) continue;
+      heard += 1;
+      if (rttMs <= reachMs) near += 1;
     }
-    if (nearestMs === Number.POSITIVE_INFINITY) continue;
-    learned.sources.note(source, nearestMs <= bestMs + nearEnough.ms + nearEnough.perMs * bestMs);
+    if (heard > 0) learned.sources.note(source, near / heard);
   }
 }
 
@@ -179,6 +182,9 @@ function nextOrStop(state: NearestState, best: number): RoundStep {
     certainty: certaintyOf(state, best),
     ...askedCrawlers(state),
     ...ruledOutBy(state, best),
+    ...(state.prior.published !== undefined && {
+      published: state.prior.published.slice(0, maxNamedPlaces).map((known) => ({ ...known })),
+    }),
   } as const;
   return decidedFor(state, best, reason);
 }
@@ -232,12 +238,13 @@ let fitting = new Float64Array(0);
  */
 function certaintyOf(state: NearestState, best: number): number {
   const { fleet, probes } = state;
-  const { gapsMs, shares, floor } = state.mixture.follow(probes);
-  const count = shares.length;
+  const { gapsMs, shares, floor, members } = state.mixture.follow(probes);
   const bestMs = rttAt(state, best)!;
-  if (fitting.length < count) fitting = new Float64Array(Math.ceil(1.25 * count));
-  for (let index = 0; index < count; index++)
+  if (fitting.length < shares.length) fitting = new Float64Array(Math.ceil(1.25 * shares.length));
+  for (let at = 0; at < members.length; at++) {
+    const index = members[at]!;
     fitting[index] = trustInTriangle * gapsMs[index]! < bestMs ? shares[index]! + floor : 0;
+  }
   fitting[best] = shares[best]! + floor;
   for (const { crawlerId, observation } of probes) {
     const asked = fleet.indexOf.get(crawlerId)!;
@@ -256,7 +263,7 @@ function certaintyOf(state: NearestState, best: number): number {
     }
   }
   let total = 0;
-  for (let index = 0; index < count; index++) total += fitting[index]!;
+  for (let at = 0; at < members.length; at++) total += fitting[members[at]!]!;
   return total > 0 ? fitting[best]! / total : 0;
 }
 
@@ -265,22 +272,23 @@ function ruledOutBy(
   state: NearestState,
   best: number,
 ): { ruledOut: RuledOutCrawler[]; ruledOutCount: number } {
-  const { gapsMs } = state.mixture.follow(state.probes);
+  const { gapsMs, members } = state.mixture.follow(state.probes);
   // Of an answer of 0 ms nobody can be nearer, but that is no figure of theirs where nobody measured them.
   const leastMs = Math.max(0, rttAt(state, best)! / trustInTriangle);
   const asked = state.probes.map(({ crawlerId }) => state.fleet.indexOf.get(crawlerId)!);
   const closest: number[] = [];
   let widestMs = Number.POSITIVE_INFINITY;
   let ruledOutCount = 0;
-  for (let index = 0; index < gapsMs.length; index++) {
+  for (let member = 0; member < members.length; member++) {
+    const index = members[member]!;
     const gapMs = gapsMs[index]!;
     if (gapMs < leastMs) continue;
     ruledOutCount += 1;
     if (gapMs >= widestMs || asked.includes(index)) continue;
-    let at = closest.length < maxNamedCrawlers ? closest.push(index) - 1 : closest.length - 1;
+    let at = closest.length < maxNamedRuledOut ? closest.push(index) - 1 : closest.length - 1;
     for (; at > 0 && gapsMs[closest[at - 1]!]! > gapMs; at--) closest[at] = closest[at - 1]!;
     closest[at] = index;
-    if (closest.length === maxNamedCrawlers) widestMs = gapsMs[closest[maxNamedCrawlers - 1]!]!;
+    if (closest.length === maxNamedRuledOut) widestMs = gapsMs[closest[maxNamedRuledOut - 1]!]!;
   }
   for (const index of asked) if (gapsMs[index]! >= leastMs) ruledOutCount -= 1;
   return { ruledOut: closest.map((index) => ruledOutCrawler(state, index)), ruledOutCount };

@@ -9,6 +9,11 @@ import { asCrawlerId, type CrawlerId } from "#core/ids";
 /** Crawlers named one by one in a reason, at most. */
 export const maxNamedCrawlers = 24;
 
+/** Of those that the triangle inequality ruled out; the closest are named. */
+export const maxNamedRuledOut = 8;
+/** Published places named in a reason, at most. */
+export const maxNamedPlaces = 4;
+
 const crawlerId = z
   .int()
   .min(1)
@@ -63,6 +68,10 @@ const decidingReasons = [
     ...asked,
     ruledOut: z.array(ruledOutCrawler),
     ruledOutCount: count,
+    /** Where sources say that the subnet lies, how far they were trusted, and how many others of the place were known. */
+    published: z
+      .array(z.object({ source: z.string(), place: z.string(), trust: share, subnets: count }))
+      .optional(),
     runnerUp,
   }),
   /** Nobody answered: the likeliest by past delegations, to be tried again. */
@@ -183,9 +192,15 @@ function fastestOfAll(reason: ReasonOf<"fastest-of-all">, nameOf: NameOf): strin
 }
 
 function expectedGain(reason: ReasonOf<"expected-gain">, nameOf: NameOf): string[] {
+  const { published = [] } = reason;
+  const whence = published.length > 0 ? "where it is said to lie and nearby" : "nearby";
   return [
+    ...published.map(
+      ({ source, place, trust, subnets }) =>
+        `It is published as ${place} by ${source} (trusted to ${Math.round(100 * trust)} %), where ${subnets === 1 ? "one other subnet is" : `${subnets} other subnets are`} known.`,
+    ),
     reason.askedCount === 1
-      ? `It was asked first, as the likeliest by past delegations nearby, and answered in ${briefMs(reason.rttMs)}.`
+      ? `It was asked first, as the likeliest by past delegations ${whence}, and answered in ${briefMs(reason.rttMs)}.`
       : `With ${briefMs(reason.rttMs)} it was the fastest of those asked.`,
     reason.askedCount === 1 ? "" : askedWords(reason.asked, reason.askedCount, nameOf),
     ruledOutWords(reason.ruledOut, reason.ruledOutCount, nameOf),

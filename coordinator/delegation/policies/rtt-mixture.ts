@@ -136,7 +136,7 @@ export class RttMixture {
     const isNext = probes.length === before.length + 1 && before.every((probe, at) => probe === probes[at]);
     if (!isNext) this.#begin();
     for (let at = isNext ? before.length : 0; at < probes.length; at++)
-      this.#observe(probes[at]!, probes.slice(0, at));
+      this.#observe(probes[at]!, this.isPart ? probes.slice(0, at) : []);
     this.#followed = probes;
     this.memo = null;
     return this;
@@ -319,6 +319,9 @@ function everybody(count: number): Int32Array {
 /** Places lighter than this, against the heaviest, are left out of the mean. */
 const leastWeight = 1e-1;
 
+/** Of a fleet that does not fit into a vector whole, so many of the nearest are kept besides what was measured. */
+const nearestKept = 64;
+
 /** A place that only expects a crawler's RTT counts so much of one that measured it. */
 const weightOfExpected = 0.1;
 
@@ -334,7 +337,6 @@ export function entriesOf(mixture: RttMixture, probes: readonly ObservedProbe[])
   const rttsMs: number[] = [];
   const spreadsMs: number[] = [];
   const measured = new Set<number>();
-  const mostMs = mostByTriangle(mixture.fleet, probes, means.indices);
   for (const { crawlerId, observation } of probes) {
     const rttMs = rttOf(observation);
     const index = mixture.fleet.indexOf.get(crawlerId)!;
@@ -344,12 +346,19 @@ export function entriesOf(mixture: RttMixture, probes: readonly ObservedProbe[])
     rttsMs.push(rttMs);
     spreadsMs.push(0);
   }
-  for (const at of smallestOf(means.rttsMs, mostEntries)) {
+  const isSmall = mixture.fleet.candidates.length <= mostEntries;
+  const nearest = smallestOf(means.rttsMs, isSmall ? mostEntries : nearestKept);
+  const mostMs = mostByTriangle(
+    mixture.fleet,
+    probes,
+    Array.from(nearest, (at) => means.indices[at]!),
+  );
+  for (let rank = 0; rank < nearest.length && slots.length < mostEntries; rank++) {
+    const at = nearest[rank]!;
     const index = means.indices[at]!;
-    if (slots.length === mostEntries) break;
     if (measured.has(index)) continue;
     const meanMs = means.rttsMs[at]!;
-    const keptMs = Math.min(mostMs[at]!, Math.max(trustInTriangle * mixture.gapsMs[index]!, meanMs));
+    const keptMs = Math.min(mostMs[rank]!, Math.max(trustInTriangle * mixture.gapsMs[index]!, meanMs));
     slots.push(slotOf[index]!);
     rttsMs.push(keptMs);
     // Never 0: that stands for measured.

@@ -28,12 +28,13 @@ export class SourceTrust {
     return (priorRight + right) / (priorRight + priorWrong + right + wrong);
   }
 
-  note(source: string, isRight: boolean): void {
+  /** `right`: of what could be held against it, the share that fitted, 0 to 1. */
+  note(source: string, right: number): void {
     const seen = this.#seen.get(source) ?? { right: 0, wrong: 0 };
     this.#seen.delete(source);
     this.#seen.set(source, seen);
-    seen.right = seen.right * memory + (isRight ? 1 : 0);
-    seen.wrong = seen.wrong * memory + (isRight ? 0 : 1);
+    seen.right = seen.right * memory + right;
+    seen.wrong = seen.wrong * memory + (1 - right);
     const [oldest] = this.#seen.size > mostSources ? this.#seen.keys() : [];
     if (oldest !== undefined) this.#seen.delete(oldest);
   }
