@@ -90,11 +90,8 @@ function gainsOf(outlook: Outlook): ExpectedGains {
   if (sums.promisesMs.length < candidates) makeRoom(Math.ceil(1.25 * candidates));
   const { weight: total, count } = sumOver(mixture, bestMs);
   const { promisesMs, nearest, alikeMeasured, isSpokenFor, spokenFor, apartMs } = sums;
-  const { length, peers, bestMs: fromBestMs } = fleet.peerRtts.knownTo(fleet.peerSlots[best]!);
-  for (let at = 0; at < length; at++) {
-    const index = fleet.indexOfPeer[peers[at]!] ?? -1;
-    if (index >= 0) apartMs[index] = fromBestMs[at]!;
-  }
+  const fromBest = mixture.knownTo(best);
+  for (let at = 0; at < fromBest.count; at++) apartMs[fromBest.indices[at]!] = fromBest.rttsMs[at]!;
   for (const { crawlerId } of probes) isSpokenFor[fleet.indexOf.get(crawlerId)!] = 2;
   const bestLog = Math.log(bestMs + 1);
   const perRound =
@@ -129,10 +126,7 @@ function gainsOf(outlook: Outlook): ExpectedGains {
     alike[found] = alikeMeasured[index]!;
     found += 1;
   }
-  for (let at = 0; at < length; at++) {
-    const index = fleet.indexOfPeer[peers[at]!] ?? -1;
-    if (index >= 0) apartMs[index] = Number.NaN;
-  }
+  for (let at = 0; at < fromBest.count; at++) apartMs[fromBest.indices[at]!] = Number.NaN;
   for (const { crawlerId } of probes) isSpokenFor[fleet.indexOf.get(crawlerId)!] = 0;
   for (let rank = 0; rank < count; rank++) {
     const index = spokenFor[rank]!;

@@ -238,7 +238,8 @@ let fitting = new Float64Array(0);
  */
 function certaintyOf(state: NearestState, best: number): number {
   const { fleet, probes } = state;
-  const { gapsMs, shares, floor, members } = state.mixture.follow(probes);
+  const mixture = state.mixture.follow(probes);
+  const { gapsMs, shares, floor, members } = mixture;
   const bestMs = rttAt(state, best)!;
   if (fitting.length < shares.length) fitting = new Float64Array(Math.ceil(1.25 * shares.length));
   for (let at = 0; at < members.length; at++) {
@@ -254,12 +255,10 @@ function certaintyOf(state: NearestState, best: number): number {
     const fitMs = fitScale.ms + fitScale.perMs * rttMs;
     // Of those whose way to the asked one nobody knows, and of the asked one itself.
     const unknown = 1 + (rttMs / fitMs) ** 2;
-    const { length, peers, bestMs: apartMs } = fleet.peerRtts.knownTo(fleet.peerSlots[asked]!);
-    for (let at = 0; at < length; at++) {
-      const index = fleet.indexOfPeer[peers[at]!] ?? -1;
-      if (index < 0 || Number.isNaN(apartMs[at]!)) continue;
-      const off = (apartMs[at]! - rttMs) / fitMs;
-      fitting[index]! *= unknown / (1 + off * off);
+    const { count, indices, rttsMs } = mixture.knownTo(asked);
+    for (let at = 0; at < count; at++) {
+      const off = (rttsMs[at]! - rttMs) / fitMs;
+      fitting[indices[at]!]! *= unknown / (1 + off * off);
     }
   }
   let total = 0;

@@ -142,6 +142,32 @@ export class RttMixture {
     return this;
   }
 
+  /** Of those that the round looks at, whose way to the candidate is known; to be read at once. */
+  knownTo(index: number): KnownCandidates {
+    const { fleet, members } = this;
+    if (known.indices.length < this.weights.length) {
+      known.indices = new Int32Array(Math.ceil(1.25 * this.weights.length));
+      known.rttsMs = new Float64Array(known.indices.length);
+    }
+    const { indices, rttsMs } = known;
+    const from = fleet.peerSlots[index]!;
+    const { length, peers, bestMs } = fleet.peerRtts.knownTo(from);
+    let count = 0;
+    // A landmark has measured everybody.
+    const isLong = this.isPart && length > 8 * members.length;
+    for (let at = 0; at < (isLong ? members.length : length); at++) {
+      const one = isLong ? members[at]! : (fleet.indexOfPeer[peers[at]!] ?? -1);
+      if (one < 0 || (this.isPart && this.weights[one] === 0)) continue;
+      const rttMs = isLong ? fleet.peerRtts.rttMsAt(from, fleet.peerSlots[one]!) : bestMs[at]!;
+      if (Number.isNaN(rttMs)) continue;
+      indices[count] = one;
+      rttsMs[count] = rttMs;
+      count += 1;
+    }
+    known.count = count;
+    return known;
+  }
+
   /** Before any answer. The prior of a candidate is shared out among itself and the subnets that it won. */
   #begin(): void {
     const { weights, winners, vectorWeights } = this;
@@ -187,7 +213,7 @@ export class RttMixture {
       weights[index] = this.belief(index) * this.#scaledBy * this.#oddsOf(index, earlier);
   }
 
-  /** How well a target beside the candidate fits these answers. */
+  /** How well a target beside the candidate fits these answers; notes the gaps that they leave. */
   #oddsOf(index: number, probes: readonly ObservedProbe[]): number {
     const { fleet } = this;
     let odds = 1;
@@ -198,6 +224,7 @@ export class RttMixture {
       const apartMs = fleet.peerRtts.rttMsAt(from, fleet.peerSlots[index]!);
       if (Number.isNaN(apartMs)) continue;
       const measuredMs = measuredScale.ms + measuredScale.perMs * rttMs;
+      this.gapsMs[index] = Math.max(this.gapsMs[index]!, Math.abs(apartMs - rttMs));
       const z = (apartMs - rttMs) / measuredMs;
       odds *= (4 * (expectedScale.ms + expectedScale.perMs * rttMs)) / (measuredMs * (1 + z * z) ** 2);
     }
@@ -206,15 +233,12 @@ export class RttMixture {
 
   /** By how well a target beside each of those whose way to the asked one is known fits the answer. */
   #weighCandidates(asked: number, rttMs: number, { measuredMs, expectedMs }: Scales): void {
-    const { weights, gapsMs, fleet } = this;
-    const { indexOfPeer } = fleet;
+    const { weights, gapsMs } = this;
     const best = (4 * expectedMs) / measuredMs;
-    const { length, peers, bestMs } = fleet.peerRtts.knownTo(fleet.peerSlots[asked]!);
-    for (let at = 0; at < length; at++) {
-      const index = indexOfPeer[peers[at]!] ?? -1;
-      const apartMs = bestMs[at]!;
-      if (index < 0 || Number.isNaN(apartMs)) continue;
-      const gapMs = Math.abs(apartMs - rttMs);
+    const { count, indices, rttsMs } = this.knownTo(asked);
+    for (let at = 0; at < count; at++) {
+      const index = indices[at]!;
+      const gapMs = Math.abs(rttsMs[at]! - rttMs);
       if (gapMs > gapsMs[index]!) gapsMs[index] = gapMs;
       const z = gapMs / measuredMs;
       const odds = 1 + z * z;
@@ -299,6 +323,16 @@ export class RttMixture {
     return chosen;
   }
 }
+
+/** The first `count` of both columns. */
+interface KnownCandidates {
+  count: number;
+  indices: Int32Array;
+  rttsMs: Float64Array;
+}
+
+/** What was asked for last. */
+const known: KnownCandidates = { count: 0, indices: new Int32Array(0), rttsMs: new Float64Array(0) };
 
 interface Scales {
   readonly measuredMs: number;
