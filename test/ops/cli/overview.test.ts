@@ -24,7 +24,8 @@ beforeAll(async () => {
 });
 afterAll(async () => await database?.close());
 
-const reads = () => createReports(database.pool, () => performance.now());
+/** Its clock stands still: how long a busy machine takes to answer is no fact of this world. */
+const reads = () => createReports(database.pool, () => 0);
 
 describe("nearcrawl overview", () => {
   it("says on a terminal what the page says, without a coordinator", async () => {
