@@ -6,6 +6,12 @@ import type { CrawlerName } from "../crawlers/crawler.ts";
 import { type CrawlerJson, crawlerJson } from "../crawlers/crawler-store.ts";
 import { iso, roundMs } from "../database/cached-read.ts";
 
+/** Of rounds of whole subnets, decided by measurements of one method; anycast is given away by load, and teaches nothing. */
+export const decidedByMeasuring = `subnet_id is not null
+  and crawler_id is not null
+  and method is not null
+  and reason ->> 'type' <> 'anycast'`;
+
 interface RoundRow {
   round_id: number;
   subnet_id: number;

@@ -12,6 +12,7 @@ import type { Delegation, DelegationStore, FinishedRound, MeasuredRound, RoundPr
 import { briefReason, slowFetchesBrief, slowFetchesIn } from "./policies/reason.ts";
 import { retryWaitMs } from "./queue.ts";
 import { checkOutcomes, decidedBefore, saveMoveRates } from "./recalibration/ageing-store.ts";
+import { decidedByMeasuring } from "./round-reads.ts";
 import { formerSubnets, move, subnetsOfHosts, targetsFor, waiting } from "./target-store.ts";
 
 /** Of crawlers that arrive at once. */
@@ -302,10 +303,7 @@ async function latestRounds(pool: Pool, limit: number): Promise<MeasuredRound[]>
     `with latest as (
        select round_id, subnet_id, method
        from probe_round
-       where subnet_id is not null
-         and crawler_id is not null
-         and method is not null
-         and reason ->> 'type' <> 'anycast'
+       where ${decidedByMeasuring}
        order by round_id desc
        limit $1
      )

@@ -65,7 +65,7 @@ export const namesGeofeed = ({ kind, registry, name }: WorldSubnet) =>
   kind === "allocation" && registry === "ripencc" && hashText(0, name) % 2 === 0;
 
 export const geofeedUrl = ({ name }: Pick<World, "name">) =>
-  `https://geofeeds.example/${name.replace(/[^A-Za-z0-9]+/g, "-")}.csv`;
+  `https://geofeeds.example/${(name.match(/[A-Za-z0-9]+/g) ?? []).join("-")}.csv`;
 
 function networkObject(world: World, registry: RpslRegistry, subnet: WorldSubnet): string {
   const isIpv4 = subnet.range.family === 4;

@@ -1,10 +1,9 @@
 /** What networks publish of a range steers a round as far as its source has been right. */
 import { describe, expect, it } from "vitest";
 import { DelegationKnowledge } from "#coordinator/delegation/knowledge";
-import { LearnedRtts } from "#coordinator/delegation/policies/learned-rtts";
+import { LearnedRtts, SourceTrust } from "#coordinator/delegation/policies/learned-rtts";
 import { learnFromRound, nextStep, observe, startRound } from "#coordinator/delegation/policies/policies";
 import { explainReason } from "#coordinator/delegation/policies/reason";
-import { SourceTrust } from "#coordinator/delegation/policies/source-trust";
 import { id, inputOf, placement } from "./rounds.ts";
 
 /* Crawlers 100 ms apart on a line: 1 ── 2 ── 3 ── 4 */
@@ -61,8 +60,8 @@ describe("published places", () => {
 
     expect(other).toMatchObject({ asked: [3], winner: 3 });
     expect(explainReason(other.reason, (crawlerId) => `crawler ${crawlerId}`)).toContain(
-      "It is published as XX city by geofeed https://net.example/geofeed.csv (trusted to 67 %), where 5 other subnets are known. " +
-        "It was asked first, as the likeliest by past delegations where it is said to lie and nearby, and answered in 2 ms.",
+      "According to geofeed https://net.example/geofeed.csv it lies in XX city (source trusted 67 %); 5 other subnets are known there. " +
+        "It was asked first, as the likeliest by past delegations there and nearby, and answered in 2 ms.",
     );
     expect(delegate(3).asked[0]).toBe(1);
   });

@@ -16,7 +16,7 @@ import { createSubnetStore } from "#coordinator/subnets/subnet-store";
 import { formatRange, type IpRange, parseRange } from "#core/ip/range";
 import { silentLog } from "#core/log";
 import type { Database } from "#db/server-database";
-import { publishedText } from "#ops/cli/rir/published-text";
+import { publishedText } from "#ops/cli/rir/plan-text";
 import { applyImport } from "#rir-import/apply";
 import { geofeedFileOf } from "#rir-import/formats/geofeed";
 import { planImport } from "#rir-import/plan";

@@ -16,7 +16,7 @@
  *   `learned-rtts.ts`);
  * - an answer is worth more than its own subnet where it steers later ones: about a holder that is new, or by a
  *   crawler that measured none of the subnets like this one. Else a first mistake repeats itself;
- * - what networks publish of a range counts as much as its source has been right (`source-trust.ts`).
+ * - what networks publish of a range counts as much as its source has been right (`learned-rtts.ts`).
  */
 import type { CrawlerId } from "#core/ids";
 import { priorOf } from "../prior.ts";

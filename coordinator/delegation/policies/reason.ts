@@ -193,11 +193,11 @@ function fastestOfAll(reason: ReasonOf<"fastest-of-all">, nameOf: NameOf): strin
 
 function expectedGain(reason: ReasonOf<"expected-gain">, nameOf: NameOf): string[] {
   const { published = [] } = reason;
-  const whence = published.length > 0 ? "where it is said to lie and nearby" : "nearby";
+  const whence = published.length > 0 ? "there and nearby" : "nearby";
   return [
     ...published.map(
       ({ source, place, trust, subnets }) =>
-        `It is published as ${place} by ${source} (trusted to ${Math.round(100 * trust)} %), where ${subnets === 1 ? "one other subnet is" : `${subnets} other subnets are`} known.`,
+        `According to ${source} it lies in ${place} (source trusted ${Math.round(100 * trust)} %); ${subnets === 1 ? "one other subnet is" : `${subnets} other subnets are`} known there.`,
     ),
     reason.askedCount === 1
       ? `It was asked first, as the likeliest by past delegations ${whence}, and answered in ${briefMs(reason.rttMs)}.`

@@ -3,6 +3,7 @@ import type { Pool, PoolClient } from "pg";
 import { asSubnetId } from "#core/ids";
 import { nearlyBestMs } from "../accuracy.ts";
 import type { AgedDelegation } from "../delegation.ts";
+import { decidedByMeasuring } from "../round-reads.ts";
 import type { CheckOutcome, MoveCounts, MoveRates, RateKind } from "./ageing.ts";
 
 /**
@@ -53,10 +54,7 @@ export async function checkOutcomes(pool: Pool, mostRounds: number): Promise<Sub
     `with latest as (
        select round_id, subnet_id, cause, decided_at, crawler_id, method
        from probe_round
-       where subnet_id is not null
-         and crawler_id is not null
-         and method is not null
-         and reason ->> 'type' <> 'anycast'
+       where ${decidedByMeasuring}
        order by round_id desc
        limit $1
      ),

@@ -2,6 +2,7 @@
 import type { Pool } from "pg";
 import { asCrawlerId, type CrawlerId } from "#core/ids";
 import type { Placement } from "../../delegation/placement.ts";
+import { decidedByMeasuring } from "../../delegation/round-reads.ts";
 import type { SampledRounds } from "./types.ts";
 
 /** No registry nests deeper. */
@@ -35,10 +36,7 @@ const latestRounds = `
     from (
       select round_id, subnet_id, crawler_id, method
       from probe_round
-      where subnet_id is not null
-        and crawler_id is not null
-        and method is not null
-        and reason ->> 'type' <> 'anycast'
+      where ${decidedByMeasuring}
       order by round_id desc
       limit $1
     ) l

@@ -3,6 +3,7 @@
 import { Command } from "commander";
 import type { AppliedImport } from "#rir-import/apply";
 import { checkSources, type SourceCheck } from "#rir-import/check";
+import type { PublishedChange, PublishedPlan } from "#rir-import/database/published-lists";
 import { losesTooMany } from "#rir-import/database/routing-tables";
 import { goingWords, isMuchInUse } from "#rir-import/database/subnets-in-use";
 import type { ImportPlan } from "#rir-import/plan";
@@ -13,7 +14,6 @@ import { type Column, formatTable, printAnswer, printable } from "../output.ts";
 import { filesText } from "./files-text.ts";
 import { withProgress } from "./lookup-command.ts";
 import { secondsText } from "./progress-text.ts";
-import { publishedText } from "./published-text.ts";
 
 const count = (value: number) => value.toLocaleString("en");
 const left = (title: string): Column => ({ title });
@@ -265,3 +265,47 @@ export function checkCommand(): Command {
       printAnswer(options, check, checkText(check));
     });
 }
+
+// What an import changes of where networks publish that their ranges lie.
+
+/** Empty where nothing is published, and nothing was. */
+export function publishedText({ lists, ranges, sources, geofeeds, ...plan }: PublishedPlan): string {
+  if (lists === 0 && sources.length === 0) return "";
+  const named =
+    geofeeds.lists === 0
+      ? ""
+      : `; ${count(geofeeds.lists)} of the lists, with ${count(geofeeds.ranges)} ranges, are geofeeds that registry objects name`;
+  return [
+    `published places: ${count(lists)} lists, ${count(ranges)} ranges; ${count(plan.added)} added, ${count(plan.removed)} removed, ${count(plan.moved)} at another place${named}`,
+    ...(sources.length === 0 ? [] : [sourceTable(sources)]),
+    ...sources.flatMap(movedText),
+  ].join("\n");
+}
+
+function sourceTable(sources: readonly PublishedChange[]): string {
+  const figures = ["ranges", "places", "without place", "added", "removed", "moved"];
+  return formatTable(
+    [left("source"), left("list of"), ...figures.map(right)],
+    sources.map((source) => [
+      printable(source.source, 80),
+      source.listDate ?? "",
+      ...[source.ranges, source.places, source.withoutPlace].map(count),
+      ...[source.added, source.removed, source.moved].map(count),
+    ]),
+  );
+}
+
+function movedText(change: PublishedChange): readonly string[] {
+  const { source, moved, rangesBefore, movedSamples, isHeldBack } = change;
+  const samples = movedSamples.map(
+    ({ range, before, after }) => `  ${range}: ${placeText(before)} → ${placeText(after)}`,
+  );
+  if (!isHeldBack) return samples;
+  const share = ((100 * moved) / rangesBefore).toFixed(1);
+  return [
+    `WARNING: ${printable(source, 120)} moves ${count(moved)} of its ${count(rangesBefore)} ranges (${share} %) to other places: held back, what is in force goes on; if that is meant: --yes-moved "${printable(source, 120)}"`,
+    ...samples,
+  ];
+}
+
+const placeText = (place: string | null) => (place === null ? "no place" : printable(place, 60));
