@@ -128,6 +128,15 @@ it("learns from rounds what moves: another crawler that is nearer by more than a
     [south, 9],
     [north, 11],
   ]);
+  // Given away by load: neither a move nor a measurement to learn from.
+  const reason = {
+    type: "anycast",
+    ...{ near: { crawlerId: south, rttMs: 1 }, far: { crawlerId: north, rttMs: 2 } },
+    ...{ leastSumMs: 60, by: "light", confirmed: null, fast: 1, runnerUp: null },
+  } as const;
+  const anycast = { cause: "refresh", method: "connect", decidedAt: days(25), reason } as const;
+  await world.delegations.saveRound(roundOf(stayed, [[south, 1]], anycast));
+  expect(await world.delegations.latestRounds(100)).toHaveLength(6);
 
   const outcomes = await world.delegations.checkOutcomes(1000);
   await refresh().next(days(21));
