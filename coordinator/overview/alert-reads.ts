@@ -31,9 +31,13 @@ const usualBackupHours = 48;
 const hourMinutes = 60;
 const dayMinutes = 24 * 60;
 
-/** `reads`: those answers that pages need anyway, and that are kept for them. */
-export async function alertFacts(pool: Pool, reads: SharedReads, now: Date): Promise<AlertFacts> {
-  const databaseMs = await roundTripMs(pool);
+/** `reads`: those answers that pages need anyway, and that are kept for them; `nowMs`: a clock that never goes back. */
+export async function alertFacts(
+  pool: Pool,
+  reads: SharedReads,
+  { now, nowMs }: { readonly now: Date; readonly nowMs: () => number },
+): Promise<AlertFacts> {
+  const databaseMs = await roundTripMs(pool, nowMs);
   const [
     crawlers,
     queue,
@@ -88,10 +92,10 @@ export async function alertFacts(pool: Pool, reads: SharedReads, now: Date): Pro
 }
 
 /** To the database and back, as the pages' connections feel it. */
-async function roundTripMs(pool: Pool): Promise<number> {
-  const startedMs = performance.now();
+async function roundTripMs(pool: Pool, nowMs: () => number): Promise<number> {
+  const startedMs = nowMs();
   await pool.query("select 1");
-  return performance.now() - startedMs;
+  return nowMs() - startedMs;
 }
 
 function figureFacts({ fetches, fetchedBytes, shippedBytes, failures }: SpanFigures) {

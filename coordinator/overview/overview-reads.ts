@@ -274,7 +274,7 @@ export function createOperationReads(pool: Pool, nowMs: () => number): Operation
     },
   };
   const mutes = createAlertMuteStore(pool);
-  const facts = keptAt((now) => alertFacts(pool, shared, now), nowMs);
+  const facts = keptAt((now) => alertFacts(pool, shared, { now, nowMs }), nowMs);
   return {
     ...shared,
     ...createChartReads(pool),

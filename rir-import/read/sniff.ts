@@ -89,7 +89,7 @@ function sniffText(file: string, text: string): RegistryFormat | PublishedFormat
   if (/^[a-z]+\|[A-Za-z*]{0,2}\|(asn|ipv4|ipv6)\|/.test(line)) return "delegated";
   if (looksLikeRoute(line)) return "routing-table";
   const [, prefix = ""] =
-    /^"?([0-9a-f.:]{2,45})(?:\/\d{1,3})?"?\s*(?:,\s*"?(?:[a-z]{2})?"?\s*(?:,|$)|$)/i.exec(line) ?? [];
+    /^"?([0-9a-f.:]{2,45})(?:\/\d{1,3})?"?\s*,\s*"?(?:[a-z]{2})?"?\s*(?:,|$)/i.exec(line) ?? [];
   if (parseAddress(prefix) !== null) return "geofeed";
   if (/^[A-Za-z*][A-Za-z0-9*_-]{0,62} {0,4}:/.test(line)) return "rpsl";
   const start = line.replace(/[^\x20-\x7e]/g, "?").slice(0, 60);

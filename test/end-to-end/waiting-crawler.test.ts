@@ -71,11 +71,8 @@ const page = async () => await (await fetch(`http://127.0.0.1:${port}/`)).text()
 const reason = async () =>
   String((await world.rows("select offline_reason from crawler where name = 'athens'"))[0]?.offline_reason);
 const alerts = async () => {
-  const facts = await alertFacts(
-    world.pool,
-    createReports(world.pool, () => performance.now()),
-    new Date(),
-  );
+  const nowMs = () => performance.now();
+  const facts = await alertFacts(world.pool, createReports(world.pool, nowMs), { now: new Date(), nowMs });
   return alertsOf(facts).map(({ name, targets }) => [name, ...targets].join(" "));
 };
 

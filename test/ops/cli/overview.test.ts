@@ -1,6 +1,8 @@
 /** The operators' commands: texts over a seeded database, exit codes as people get them, and answers that are watched. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { accuracyEstimate } from "#coordinator/delegation/accuracy";
+import { alertFacts } from "#coordinator/overview/alert-reads";
+import { alertsOf } from "#coordinator/overview/alert-rules";
 import { showOverview } from "#coordinator/overview/overview";
 import { createReports } from "#coordinator/who/reads";
 import type { Database } from "#db/server-database";
@@ -55,6 +57,16 @@ describe("nearcrawl overview", () => {
     expect(alerts.code).toBe(4);
     expect(alerts.out).toMatch(/^critical {2}No coordinator has written its figures for \d+ minutes\./);
   });
+});
+
+it("a slow database is told of by the clock that the reads were given", async () => {
+  const clock = { readings: 0 };
+  const nowMs = () => 300 * clock.readings++;
+
+  const facts = await alertFacts(database.pool, reads(), { now: worldNow, nowMs });
+
+  expect(facts.databaseMs).toBe(300);
+  expect(alertsOf(facts).map(({ name }) => name)).toContain("database-slow");
 });
 
 it("the queue and the samples are tables", async () => {

@@ -111,6 +111,11 @@ describe("a file that is not what it claims to be stops with its name", () => {
       () => Buffer.from("# a table\n1.0.0.0,1.0.0.255,AU\n"),
       ":2: not a registry format that is known",
     ],
+    [
+      "prefixes.txt",
+      () => Buffer.from("1.0.0.0/24\n1.0.4.0/22\n"),
+      ':1: not a registry format that is known: it starts "1.0.0.0/24"',
+    ],
     ["comments.txt", () => Buffer.from("# only\n% comments\n\n"), "nothing but comments"],
     ["binary.bin", () => Buffer.alloc(3000), "not a registry"],
     ["other.xml", () => Buffer.from('<?xml version="1.0"?><feed/>'), ":1: XML with the root <feed>"],
