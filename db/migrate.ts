@@ -17,6 +17,7 @@ import {
   ownMigrations,
   ranMigrations,
   schemaStateOf,
+  type TableSet,
 } from "./schema-state.ts";
 import { type Database, wordsOf } from "./server-database.ts";
 
@@ -27,20 +28,29 @@ import { type Database, wordsOf } from "./server-database.ts";
 const mostAttempts = 5;
 const deadlockDetected = "40P01";
 
+interface MigrateOptions {
+  /** With the migrations, named in order. */
+  readonly folder?: string;
+  /**
+   * The schema has no other tables than those of this set, once it was made: what changes others counts as run. A schema that
+   * is made now gets all of them, since migrations from before there were slices change both.
+   */
+  readonly only?: TableSet | null;
+}
+
 /**
  * Creates the schema when it is not there and runs what it lacks; names the migrations that ran. Throws a DatabaseError, with
  * nothing touched, where the schema is none of this program's or coordinators run that must not.
  */
 export async function migrate(
   database: Database,
-  /** With the migrations, named in order. */
-  folder: string = migrationsFolder(),
+  { folder = migrationsFolder(), only = null }: MigrateOptions = {},
 ): Promise<{ applied: string[] }> {
   const namesIn = async () => (await ranMigrations(database.pool, database.schema)).map(({ name }) => name);
   const before = new Set(await namesIn());
   for (let attempt = 1; ; attempt++) {
     try {
-      await runPending(database, folder);
+      await runPending(database, folder, only);
       return { applied: (await namesIn()).filter((name) => !before.has(name)) };
     } catch (error) {
       if ((error as { code?: unknown }).code === deadlockDetected && attempt < mostAttempts) continue;
@@ -53,7 +63,7 @@ export async function migrate(
   }
 }
 
-async function runPending(database: Database, folder: string): Promise<void> {
+async function runPending(database: Database, folder: string, only: TableSet | null): Promise<void> {
   const { schema } = database;
   // Loaded here: most that import this file only read.
   const { PG_MIGRATE_LOCK_ID, runner } = await import("node-pg-migrate");
@@ -62,7 +72,8 @@ async function runPending(database: Database, folder: string): Promise<void> {
   try {
     // Programs from before the foundation take the same lock, which is node-pg-migrate's own.
     await client.query(`select pg_advisory_lock(${PG_MIGRATE_LOCK_ID})`);
-    const state = schemaStateOf(await ranMigrations(client, schema), own);
+    const ran = await ranMigrations(client, schema);
+    const state = schemaStateOf(ran, own);
     if (state.fault !== null) throw new DatabaseError(foreignSchemaWords(database, state.fault));
     await refuseWhereOthersRun(client, database, state.pending);
     await createSchema(client, schema);
@@ -70,6 +81,12 @@ async function runPending(database: Database, folder: string): Promise<void> {
     await client.query("select set_config('nearcrawl.version', $1, false)", [softwareVersion]);
     if (state.takesFoundationAsRun)
       await client.query(`insert into "${schema}".migration (name, run_on) values ($1, now())`, [foundation]);
+    const others = state.pending.filter(({ tables }) => ran.length > 0 && only !== null && tables !== only);
+    const unknown = others.find(({ tables }) => tables === null);
+    if (unknown !== undefined)
+      throw new DatabaseError(`migration ${unknown.name} does not say which tables it changes (-- tables:)`);
+    for (const { name } of others)
+      await client.query(`insert into "${schema}".migration (name, run_on) values ($1, now())`, [name]);
     await runner({
       dbClient: client,
       dir: folder,

@@ -18,7 +18,12 @@ export interface Migration {
   readonly name: string;
   /** As its header says (`-- needs: all coordinators stopped`); others run while coordinators of the last release work on. */
   readonly needsAllStopped: boolean;
+  /** The set of tables that it changes (`-- tables: slice`); null: both, or it is from before there were slices. */
+  readonly tables: TableSet | null;
 }
+
+/** Of db/table-sets.ts: each has schemas of its own where there are several slices. */
+export type TableSet = "shared" | "slice";
 
 export interface RanMigration {
   readonly name: string;
@@ -95,18 +100,22 @@ export function ownMigrations(folder = migrationsFolder()): Migration[] {
     .filter((file) => file.endsWith(".sql"))
     .sort()
     .map((file) => {
-      const needs = needsIn(readFileSync(join(folder, file), "utf8"));
+      const text = readFileSync(join(folder, file), "utf8");
+      const needs = headerIn(text, "needs") ?? "nothing";
+      const tables = headerIn(text, "tables");
+      if (tables !== null && tables !== "shared" && tables !== "slice")
+        throw new DatabaseError(`${join(folder, file)}: "-- tables: ${tables}" must be "shared" or "slice"`);
       if (needs !== "nothing" && needs !== "all coordinators stopped")
         throw new DatabaseError(
           `${join(folder, file)}: "-- needs: ${needs}" must be "nothing" or "all coordinators stopped"`,
         );
-      return { name: file.slice(0, -".sql".length), needsAllStopped: needs !== "nothing" };
+      return { name: file.slice(0, -".sql".length), needsAllStopped: needs !== "nothing", tables };
     });
 }
 
 /** Of the comment at the file's head. */
-const needsIn = (text: string): string =>
-  /^-- needs: *(.*?) *$/m.exec(text.split("-- Up Migration", 1)[0] as string)?.[1] ?? "nothing";
+const headerIn = (text: string, name: "needs" | "tables"): string | null =>
+  new RegExp(`^-- ${name}: *(.*?) *$`, "m").exec(text.split("-- Up Migration", 1)[0] as string)?.[1] ?? null;
 
 /** The package's db/migrations: beside this file in the source, further up from dist/. */
 export function migrationsFolder(): string {

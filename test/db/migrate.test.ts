@@ -63,7 +63,7 @@ describe("a fresh schema", () => {
     try {
       // Who waits first looks first whether it is a deadlock, and is ended: the migration.
       await reader.query("set deadlock_timeout = '30s'; begin; lock table page in access share mode");
-      const migrated = migrate(database, folder);
+      const migrated = migrate(database, { folder });
       const waits =
         "select exists (select from pg_locks where not granted and relation = 'page'::regclass) as is";
       await until(async () => await one(waits), 20_000);
@@ -99,8 +99,8 @@ describe("a schema from before the foundation", () => {
     cpSync(`db/migrations/${foundation}.sql`, join(folder, `${foundation}.sql`));
     writeFileSync(join(folder, "9001-later.sql"), "-- Up Migration\ncreate table later (x int);");
 
-    const first = await migrate(database, folder);
-    const second = await migrate(database, folder);
+    const first = await migrate(database, { folder });
+    const second = await migrate(database, { folder });
 
     expect(first.applied).toEqual([foundation, "9001-later"]);
     expect(second.applied).toEqual([]);
@@ -149,13 +149,13 @@ describe("a schema of a newer version", () => {
   });
 
   it("is refused where a branch's migration was skipped", async () => {
-    await migrate(database, folderWith({ "9002-b": "-- Up Migration\nselect 1;" }));
+    await migrate(database, { folder: folderWith({ "9002-b": "-- Up Migration\nselect 1;" }) });
 
     const folder = folderWith({
       "9001-a": "-- Up Migration\nselect 1;",
       "9002-b": "-- Up Migration\nselect 1;",
     });
-    await expect(migrate(database, folder)).rejects.toThrow(/has migration 9002-b and lacks 9001-a/);
+    await expect(migrate(database, { folder })).rejects.toThrow(/has migration 9002-b and lacks 9001-a/);
   });
 });
 
@@ -178,21 +178,21 @@ describe("a migration that needs all coordinators stopped", () => {
       `9001-stop needs all coordinators stopped, and one runs.*coordinator ${presence.number} \\(search\\.example\\.org:7411, since `,
     );
     try {
-      await expect(migrate(database, stopping)).rejects.toThrow(named);
+      await expect(migrate(database, { folder: stopping })).rejects.toThrow(named);
       expect(await trace()).toEqual(was);
       const finding = await pendingFinding(database.pool, database.schema, [
-        { name: "9001-stop", needsAllStopped: true },
+        { name: "9001-stop", needsAllStopped: true, tables: null },
       ]);
       expect(finding).toMatchObject({ state: "fix" });
       expect(finding.words).toContain(`stop coordinator ${presence.number} (`);
-      expect((await migrate(database, rolling)).applied).toEqual(["9001-roll"]);
+      expect((await migrate(database, { folder: rolling })).applied).toEqual(["9001-roll"]);
       await rows("delete from migration where name = '9001-roll'");
     } finally {
       await presence.end();
     }
     await until(async () => (await runningCoordinators(database.pool, database.schema)).length === 0, 5000);
 
-    expect((await migrate(database, stopping)).applied).toEqual(["9001-stop"]);
+    expect((await migrate(database, { folder: stopping })).applied).toEqual(["9001-stop"]);
     // A program from before the foundation looks for its first migration, and refuses a schema without it.
     expect(await ran()).toEqual([...own, "9001-stop"]);
   });
@@ -200,8 +200,16 @@ describe("a migration that needs all coordinators stopped", () => {
   it("says so in its header, or not at all", () => {
     const wrong = folderWith({ "9001-x": "-- needs: a pause\n-- Up Migration\nselect 1;" });
 
-    expect(ownMigrations(stopping).at(-1)).toEqual({ name: "9001-stop", needsAllStopped: true });
-    expect(ownMigrations(rolling).at(-1)).toEqual({ name: "9001-roll", needsAllStopped: false });
+    expect(ownMigrations(stopping).at(-1)).toEqual({
+      name: "9001-stop",
+      needsAllStopped: true,
+      tables: null,
+    });
+    expect(ownMigrations(rolling).at(-1)).toEqual({
+      name: "9001-roll",
+      needsAllStopped: false,
+      tables: null,
+    });
     expect(() => ownMigrations(wrong)).toThrow(/9001-x\.sql: "-- needs: a pause" must be/);
     expect(readdirSync("db/migrations")[0]).toBe(`${foundation}.sql`);
   });

@@ -198,12 +198,12 @@ async function beginStandby(primary: PairedServer, address = freeAddress()): Pro
   return { home, address, url };
 }
 
-const listening = (address: string) => `listen_addresses = '${address}'\n`;
+export const listening = (address: string) => `listen_addresses = '${address}'\n`;
 
 let given = 0;
 
 /** Of this process, which other tests' processes do not use. */
-function freeAddress(): string {
+export function freeAddress(): string {
   given += 1;
   return `127.${10 + (process.pid % 100)}.${Math.floor(process.pid / 100) % 250}.${given + 1}`;
 }
@@ -224,7 +224,7 @@ function parentOf(pid: string): number | null {
 }
 
 /** A process that has ended and was not waited for (its parent is gone, or is somebody's container) is none any more. */
-function isThere(pid: number): boolean {
+export function isThere(pid: number): boolean {
   try {
     return !/^\d+ \(.*\) [ZX] /s.test(readFileSync(`/proc/${pid}/stat`, "utf8"));
   } catch {
