@@ -92,7 +92,7 @@ async function copyTables(
   }
 }
 
-interface CopiedTable {
+export interface CopiedTable {
   readonly name: string;
   /** Those that are not computed. */
   readonly columns: readonly string[];
@@ -102,7 +102,7 @@ interface CopiedTable {
 }
 
 /** Partitions go with their table; of migrations each end has its own account. */
-async function tablesOf(client: PoolClient): Promise<CopiedTable[]> {
+export async function tablesOf(client: PoolClient): Promise<CopiedTable[]> {
   const { rows } = await client.query<{ name: string; columns: string[]; needs: string[]; bytes: number }>(
     `select c.relname as name,
        (select array_agg(a.attname::text order by a.attnum) from pg_attribute a
@@ -125,7 +125,7 @@ async function tablesOf(client: PoolClient): Promise<CopiedTable[]> {
  * of the source. The tables are empty still, so that nothing has to be moved. A part that is parted itself (fetches that are
  * older than their days) is one table there.
  */
-async function makeRanges(from: PoolClient, to: PoolClient): Promise<void> {
+export async function makeRanges(from: PoolClient, to: PoolClient): Promise<void> {
   // Bounds are told and read in one time zone.
   for (const client of [from, to]) await client.query("set local timezone = 'UTC'");
   const { rows } = await from.query<{ name: string; parent: string; bounds: string }>(
@@ -157,14 +157,32 @@ function inOrder(tables: readonly CopiedTable[]): CopiedTable[] {
 
 /** Returns its rows. What its triggers would do is in the other tables already. */
 async function copyTable(
-  { name, columns }: CopiedTable,
+  table: CopiedTable,
   from: PoolClient,
   to: PoolClient,
   onBytes: (bytes: number) => void,
 ): Promise<number> {
+  await to.query(`alter table "${table.name}" disable trigger user`);
+  const rows = await copyRows(table, from, to, onBytes);
+  await to.query(`alter table "${table.name}" enable trigger user`);
+  return rows;
+}
+
+/** Those rows of a table for which `condition`, which is SQL, holds; returns their number. */
+export async function copyRows(
+  {
+    name,
+    columns,
+    condition = "true",
+  }: Pick<CopiedTable, "name" | "columns"> & { readonly condition?: string },
+  from: PoolClient,
+  to: PoolClient,
+  onBytes: (bytes: number) => void = () => {},
+): Promise<number> {
   const list = columns.map((column) => `"${column}"`).join(", ");
-  const reading = from.query(copyTo(`copy (select ${list} from "${name}") to stdout (format binary)`));
-  await to.query(`alter table "${name}" disable trigger user`);
+  const reading = from.query(
+    copyTo(`copy (select ${list} from "${name}" where ${condition}) to stdout (format binary)`),
+  );
   const writing = to.query(copyFrom(`copy "${name}" (${list}) from stdin (format binary)`));
   let bytes = 0;
   const counted = async function* (pieces: AsyncIterable<Buffer>) {
@@ -175,7 +193,6 @@ async function copyTable(
     }
   };
   await pipeline(reading, counted, writing);
-  await to.query(`alter table "${name}" enable trigger user`);
   return writing.rowCount;
 }
 

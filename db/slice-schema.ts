@@ -115,8 +115,13 @@ export async function createReplica(
   { sharedUrl, subscription, waitMs = 600_000 }: { sharedUrl: string; subscription: string; waitMs?: number },
 ): Promise<void> {
   const { pool, schema, description } = replica;
-  const { rowCount } = await pool.query("select from pg_subscription where subname = $1", [subscription]);
-  const isFollowing = rowCount !== 0;
+  // Another slice on that server may have made it.
+  const { rows } = await pool.query<{ name: string }>(
+    `select subname::text as name from pg_subscription
+     where subpublications = array[$1] and subdbid = (select oid from pg_database where datname = current_database())`,
+    [publicationOf(schema)],
+  );
+  const isFollowing = rows.length > 0;
   await migrate(replica, { only: "shared" });
   await inOne(pool, async (client) => {
     await dropTables(client, (name) => isSliceTable(name));
@@ -136,7 +141,7 @@ export async function createReplica(
         { cause: error },
       );
     }
-  await untilReplicated(pool, { subscription, description, waitMs });
+  await untilReplicated(pool, { subscription: rows[0]?.name ?? subscription, description, waitMs });
 }
 
 /** A literal of SQL; libpq takes URLs as they are. */

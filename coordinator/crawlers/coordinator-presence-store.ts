@@ -175,7 +175,11 @@ export class CoordinatorPresence {
 
   /** Whether this one does what is done once for the fleet. */
   get leads(): boolean {
-    if (this.#term === null || !this.#isReady) return false;
+    return this.#term !== null && this.#isReady && this.isPresent;
+  }
+
+  /** Whether others see it as one that runs, as far as is known here. */
+  get isPresent(): boolean {
     if (this.#others.size === 0) return true;
     return this.#client !== null && this.#nowMs() - this.#beatAtMs < lapsedMs;
   }

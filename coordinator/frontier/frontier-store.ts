@@ -27,7 +27,10 @@ import {
   returnLeases,
   returnLeasesOf,
 } from "./lease-end-writes.ts";
+import { effectsOf } from "./link-outbox.ts";
+import { nobody, postEffects } from "./link-outbox-store.ts";
 import { hostsToResolve, reassignSubnets, saveResolutions } from "./resolution-store.ts";
+import { holdSlice } from "./slice-hold-store.ts";
 import { SubnetTurns } from "./turn-store.ts";
 
 /** Crawlers that arrive at once, or leases that are given back, of which one statement tells. */
@@ -170,17 +173,26 @@ class RequestsTogether {
 const termsKey = ({ leaseSeconds, addressRestSeconds, order }: LeaseRequest) =>
   JSON.stringify([leaseSeconds, addressRestSeconds, order]);
 
-/** Depth 0 is a seed, which a person gave; every other depth is a link, and counts as one. */
+/**
+ * Depth 0 is a seed, which a person gave; every other depth is a link, and counts as one. What belongs to another slice goes to
+ * it through the outbox: its hosts are on their way.
+ */
 async function admit(
   pool: Pool,
   given: readonly AdmittedUrl[],
   at: { readonly scope: CrawlScope; readonly now: Date },
 ): Promise<{ newUrls: number; newHosts: number }> {
-  const urls = distinctUrls(given, at.scope.maxDepth);
-  if (urls.length === 0) return { newUrls: 0, newHosts: 0 };
-  const links = sumLinks(given.filter((url) => url.depth > 0).map((url) => url.key));
+  if (distinctUrls(given, at.scope.maxDepth).length === 0) return { newUrls: 0, newHosts: 0 };
+  const linksTo = (urls: readonly AdmittedUrl[]) =>
+    sumLinks(urls.filter((url) => url.depth > 0).map((url) => url.key));
   return await inTransaction(pool, async (client) => {
-    const found = await splitByOwner(client, given, at.scope.maxDepth);
+    const slice = await holdSlice(client);
+    const isHere = ({ key }: AdmittedUrl) => slice.has(key.hostHash);
+    const others = slice.hasAll ? [] : given.filter((url) => !isHere(url));
+    await postEffects(client, nobody, effectsOf(distinctUrls(others, at.scope.maxDepth), linksTo(others)));
+    const here = slice.hasAll ? given : given.filter(isHere);
+    const links = linksTo(here);
+    const found = await splitByOwner(client, here, at.scope.maxDepth);
     const keys = found.own.map((url) => url.key);
     const newHosts = at.scope.admitNewHosts ? (await addHosts(client, keys, at.now)).length : 0;
     await lockHosts(

@@ -9,6 +9,9 @@ import { inTransaction, plannedOnceByHash, prepared } from "../database/transact
 import { lockHosts } from "./admission-writes.ts";
 import type { ReturnedLease } from "./frontier.ts";
 
+/** Of a host that moves to another slice: nobody may lease it meanwhile (slices/move-writes.ts). No lease has this number. */
+export const leaseOfMove = -1;
+
 export interface LeaseEnd {
   readonly lease: ReturnedLease;
   readonly now: Date;
@@ -254,11 +257,11 @@ export async function settleHosts(client: PoolClient, hosts: readonly HostHash[]
     client,
     `update frontier_host h
      set due_at = ${dueAtOf("h")},
-         lease_id = (
+         lease_id = case when h.lease_id = ${leaseOfMove} then h.lease_id else (
            select l.lease_id
            from lease l
            where l.lease_id = h.lease_id and l.closed_at is null
-         )
+         ) end
      where h.host_hash = any($1::bigint[])`,
     [hosts],
   );
