@@ -7,6 +7,7 @@ import type { Lease } from "#protocol/lease";
 import { deleteOldest, inTurns, type TurnClock } from "../database/bounded-work.ts";
 import { inTransaction, sqlStateOf } from "../database/transaction.ts";
 import { noteForeign, splitByOwner } from "../federation/foreign-url-store.ts";
+import type { TurnsPool } from "./address-turn-writes.ts";
 import { addHosts, addUrls, distinctUrls, lockHosts } from "./admission-writes.ts";
 import { sumLinks } from "./back-link-writes.ts";
 import type {
@@ -36,14 +37,19 @@ import { SubnetTurns } from "./turn-store.ts";
 /** Crawlers that arrive at once, or leases that are given back, of which one statement tells. */
 const mostArriving = 200;
 
-/** `onOpened`: these hosts may be leased from now on, as far as they are due; called when that is committed. */
+/**
+ * `onOpened`: these hosts may be leased from now on, as far as they are due; called when that is committed. `turns`: where
+ * the turns at addresses are, where that is another database.
+ */
 export function createFrontierStore(
   pool: Pool,
   onOpened: (hosts: readonly HostHash[]) => void = () => {},
+  turns: TurnsPool = { turns: pool },
 ): FrontierStore {
-  const turns = new SubnetTurns();
+  const pools = { pool, ...turns };
+  const ofSubnets = new SubnetTurns();
   const ends = new Gathered(
-    async (given: readonly LeaseEnd[]) => await returnLeases(pool, given),
+    async (given: readonly LeaseEnd[]) => await returnLeases(pools, given),
     mostArriving,
   );
   const withLeases = new Gathered(
@@ -57,7 +63,7 @@ export function createFrontierStore(
     return hosts.length;
   };
   const together = new RequestsTogether(
-    async (requests, terms) => await leaseHosts(pool, requests, terms, turns),
+    async (requests, terms) => await leaseHosts(pools, requests, terms, ofSubnets),
   );
   return {
     async admit(urls, scope, now) {
@@ -76,11 +82,11 @@ export function createFrontierStore(
       if (host !== null) onOpened([host]);
       return host !== null;
     },
-    returnExpired: async (now) => await opened(returnExpired(pool, now)),
+    returnExpired: async (now) => await opened(returnExpired(pools, now)),
     reopenRefused: async (now) => await reopenRefused(pool, now),
     async returnLeasesOf(crawlerId, now, held = []) {
       const owner = { crawlerId, held };
-      return (await withLeases.ask(owner)) ? await opened(returnLeasesOf(pool, owner, now)) : 0;
+      return (await withLeases.ask(owner)) ? await opened(returnLeasesOf(pools, owner, now)) : 0;
     },
     reassignSubnets: async (subnetOf) => await reassignSubnets(pool, subnetOf),
     progress: async () => await progress(pool),

@@ -7,6 +7,7 @@ import type { Pool, PoolClient } from "pg";
 import type { HostHash } from "#core/ids";
 import { forgetDifferencesOfHosts } from "../changes/change-writes.ts";
 import { inTransaction } from "../database/transaction.ts";
+import { type LeasePools, type TurnsPool, writingLeases } from "../frontier/address-turn-writes.ts";
 import { lockHosts } from "../frontier/admission-writes.ts";
 import { isOfSite, optOutOfHost } from "../frontier/back-link-writes.ts";
 import { endLeasesOn, settleHosts } from "../frontier/lease-end-writes.ts";
@@ -21,11 +22,12 @@ const stopKeptMinutes = 15;
 /** How far the frontier is in line with an opt-out (column applied). */
 const applied = { marked: 1, deleted: 2, unmarked: 3 } as const;
 
-export function createOptOutMarks(pool: Pool): OptOutMarks {
-  return { apply: async (now) => await apply(pool, now) };
+export function createOptOutMarks(pool: Pool, turns: TurnsPool = { turns: pool }): OptOutMarks {
+  return { apply: async (now) => await apply({ pool, ...turns }, now) };
 }
 
-async function apply(pool: Pool, now: Date): Promise<AppliedOptOuts> {
+async function apply(pools: LeasePools, now: Date): Promise<AppliedOptOuts> {
+  const { pool } = pools;
   const { rows } = await pool.query<{
     opt_out_id: number;
     applied: number;
@@ -48,7 +50,7 @@ async function apply(pool: Pool, now: Date): Promise<AppliedOptOuts> {
       continue;
     }
     if (row.applied < applied.marked) {
-      const marked = await mark(pool, optOutId, now);
+      const marked = await mark(pools, optOutId, now);
       hosts += marked.hosts;
       leases.push(...marked.leases);
       await setApplied(pool, optOutId, applied.marked);
@@ -73,10 +75,11 @@ async function setApplied(pool: Pool, optOutId: number, to: number): Promise<voi
  * everywhere (transaction.ts), so it takes two transactions.
  */
 async function mark(
-  pool: Pool,
+  pools: LeasePools,
   optOutId: number,
   now: Date,
 ): Promise<{ hosts: number; leases: EndedLease[] }> {
+  const { pool } = pools;
   const rows = await coveredBy(pool, optOutId);
   const leases: EndedLease[] = [];
   for (const hosts of batchesOf(rows, hostsPerBatch)) {
@@ -88,7 +91,7 @@ async function mark(
       );
       await settleHosts(client, hosts);
     });
-    leases.push(...(await inTransaction(pool, async (client) => await endLeasesOn(client, hosts, now))));
+    leases.push(...(await writingLeases(pools, async (on) => await endLeasesOn(on, hosts, now))));
   }
   return { hosts: rows.length, leases };
 }

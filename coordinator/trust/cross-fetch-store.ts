@@ -3,14 +3,15 @@ import type { Pool, PoolClient } from "pg";
 import type { CrawlerId, HostHash, UrlHash } from "#core/ids";
 import type { UrlKey } from "#core/url-key";
 import type { Lease } from "#protocol/lease";
-import { inTransaction, prepared } from "../database/transaction.ts";
+import { prepared } from "../database/transaction.ts";
 import { partitionOfLease } from "../domain-sets/domain-set-store.ts";
 import { isHeld, withHeldHosts } from "../domain-sets/partition.ts";
+import { type LeasePools, writingLeases } from "../frontier/address-turn-writes.ts";
 import { type HostRow, paceColumns } from "../frontier/due-host-reads.ts";
 import { type LeasedUrl, leaseOf } from "../frontier/host-lease-writes.ts";
 import { settleHosts } from "../frontier/lease-end-writes.ts";
 import { leasedHosts, leasedItems, leaseValues, openLeases } from "../frontier/open-lease-reads.ts";
-import { addressKeysOf, hostsInTurn, isFreeFor, maxAddresses } from "../frontier/turn-store.ts";
+import { addressKeysOf, isFreeFor, maxAddresses } from "../frontier/turn-store.ts";
 import type { CheckLeaseRequest, CheckTarget, NewCheck, TrustStore } from "./comparison.ts";
 import { runsWhatWeOffered, statedVersion } from "./cross-fetch-verdict-store.ts";
 import { type PageSketch, sketchOfPage } from "./page-sketch.ts";
@@ -161,13 +162,14 @@ const nameOf = (key: Pick<UrlKey, "hostHash" | "urlHash">) => `${key.hostHash}/$
 // Leases of comparisons: to the crawler they look like any other, of pages that were never fetched before. The host
 // is held by the lease as by any other, so it is one crawler's at a time; its URLs stay as they are.
 
-export async function leaseChecks(pool: Pool, request: CheckLeaseRequest): Promise<Lease[]> {
+export async function leaseChecks(pools: LeasePools, request: CheckLeaseRequest): Promise<Lease[]> {
   // Most often there is nothing, which takes no transaction.
-  if (request.hosts < 1 || !(await isWanted(pool, request))) return [];
-  return await inTransaction(pool, async (client) => {
-    const hosts = await hostsInTurn(client, await lockHostsOfChecks(client, request), request);
+  if (request.hosts < 1 || !(await isWanted(pools.pool, request))) return [];
+  return await writingLeases(pools, async ({ client, turns }) => {
+    const hosts = await turns.begin(await lockHostsOfChecks(client, request), request);
     if (hosts.length === 0) return [];
     const urls = await leaseUrls(client, hosts, request);
+    turns.keep(urls.map((url) => url.host_hash));
     await settleHosts(
       client,
       hosts.map((host) => host.host_hash),

@@ -3,6 +3,7 @@ import type { Pool } from "pg";
 import { arrivalLingerMs, Gathered } from "#core/coalesce";
 import { asCrawlerId, asSubnetId, type CrawlerId, type HostHash, type LeaseId } from "#core/ids";
 import type { ProbeMethod } from "#protocol/messages";
+import type { TurnsPool } from "../frontier/address-turn-writes.ts";
 import { isLeaseNumber } from "../frontier/lease-end-writes.ts";
 import type { StatedSoftware, TrustHistory, TrustStore } from "./comparison.ts";
 import { checkTargets, leaseChecks, openChecks, recentPages, silentHosts } from "./cross-fetch-store.ts";
@@ -14,7 +15,8 @@ import type { ProbedSubnet } from "./probe-plausibility.ts";
 /** Crawlers that arrive at once, of which one statement tells. */
 const mostTogether = 200;
 
-export function createTrustStore(pool: Pool): TrustStore {
+export function createTrustStore(pool: Pool, turns: TurnsPool = { turns: pool }): TrustStore {
+  const pools = { pool, ...turns };
   const software = new Gathered(
     async (given: readonly RunningSoftware[]) => await areOffered(pool, given),
     mostTogether,
@@ -39,9 +41,9 @@ export function createTrustStore(pool: Pool): TrustStore {
     targets: async (hosts) => await checkTargets(pool, hosts),
     open: async (crawlerId, checks) => await openChecks(pool, crawlerId, checks),
     recentPages: async (of, most) => await recentPages(pool, of, most),
-    lease: async (request) => await leaseChecks(pool, request),
+    lease: async (request) => await leaseChecks(pools, request),
     leasesOfChecks: async (leaseIds) => await leasesOfChecks(pool, leaseIds),
-    takeOpinion: async (opinion, step, now) => await takeOpinion(pool, { opinion, step, now }),
+    takeOpinion: async (opinion, step, now) => await takeOpinion(pools, { opinion, step, now }),
     takeSilences: async (step, now) => await takeSilences(pool, step, now),
     dropStale: async (now, before) => await dropStale(pool, now, before),
     history: async (since, now) => await history(pool, since, now),
