@@ -198,8 +198,10 @@ async function layGround(
     subnets: createSubnetStore(pool),
     crawlers: createCrawlerStore(pool, presence.number),
     delegations: createDelegationStore(pool, () => heldBySomebody(fleet, state, config), presence.number),
-    frontier: slicedFrontier(slices, (one) => createFrontierStore(one, (hosts) => idle.noteHosts(hosts))),
-    results: slicedResults(slices, (one) => createResultStore(one, knownUrls)),
+    frontier: slicedFrontier(slices, (one) =>
+      createFrontierStore(one, (hosts) => idle.noteHosts(hosts), { turns: pool }),
+    ),
+    results: slicedResults(slices, (one) => createResultStore(one, knownUrls, { turns: pool })),
     identities: createIdentityStore(pool),
     signingKeys: createSigningKeyStore(pool),
   };

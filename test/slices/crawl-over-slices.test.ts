@@ -82,8 +82,7 @@ describe("with URLs in the first slice", () => {
     expect(
       Object.fromEntries(urls.map(({ url, back_links, visits }) => [url, [back_links, visits]])),
     ).toEqual({
-      // A page's link to itself is none.
-      ...Object.fromEntries(hosts.map((host) => [`http://${host}/`, [39, 1]])),
+      ...Object.fromEntries(hosts.map((host) => [`http://${host}/`, [40, 1]])),
       "http://host-0.example/new": [40, 0],
       "http://new.example/": [40, 0],
     });

@@ -17,8 +17,10 @@ import { noon, scope } from "./store-world.ts";
 
 export async function slicedWorld(shared: Database) {
   const slices = await OpenSlices.open(shared);
-  const frontier = slicedFrontier(slices, (pool) => createFrontierStore(pool));
-  const results = slicedResults(slices, (pool) => createResultStore(pool));
+  const frontier = slicedFrontier(slices, (pool) =>
+    createFrontierStore(pool, () => {}, { turns: shared.pool }),
+  );
+  const results = slicedResults(slices, (pool) => createResultStore(pool, null, { turns: shared.pool }));
   const settings = {
     ...defaultOutboxBounds,
     scope,
