@@ -144,6 +144,20 @@ export async function createReplica(
   await untilReplicated(pool, { subscription: rows[0]?.name ?? subscription, description, waitMs });
 }
 
+/** The slice's schema goes, and with the last one of its server the replica. `slice`: as `createSliceSchema` has it. */
+export async function dropSliceSchema(slice: Database, sharedSchema: string, isLast: boolean): Promise<void> {
+  const { pool, schema } = slice;
+  await pool.query(`drop schema if exists "${schema}" cascade`);
+  if (!isLast) return;
+  const { rows } = await pool.query<{ name: string }>(
+    `select subname::text as name from pg_subscription
+     where subpublications = array[$1] and subdbid = (select oid from pg_database where datname = current_database())`,
+    [publicationOf(sharedSchema)],
+  );
+  for (const { name } of rows) await pool.query(`drop subscription "${name}"`);
+  await pool.query(`drop schema if exists "${sharedSchema}" cascade`);
+}
+
 /** A literal of SQL; libpq takes URLs as they are. */
 const conninfo = (url: string) => url.replaceAll("'", "''");
 

@@ -5,12 +5,13 @@
  */
 import { UsageError } from "#core/errors";
 import { type Database, openServerDatabase, withoutPassword } from "#db/server-database";
-import { createReplica, createSliceSchema, publishShared } from "#db/slice-schema";
+import { createReplica, createSliceSchema, dropSliceSchema, publishShared } from "#db/slice-schema";
 import { ofAll } from "../database/slices.ts";
 import {
   type PlannedMove,
   planMoves,
   prepareSlice,
+  readCatalogue,
   type SliceEntry,
   setSliceState,
 } from "./catalogue-store.ts";
@@ -132,6 +133,27 @@ export async function drainSlice(
 export async function balanceSlices(shared: Database, by: string): Promise<readonly PlannedMove[]> {
   const most = await bucketsTogether(shared);
   return await planMoves(shared.pool, by, async (catalogue) => balancedMoves(catalogue, most));
+}
+
+/** Of a crawl that is thrown away: the schemas of all slices but the first, and the replicas of the shared tables. */
+export async function dropSlices(shared: Database): Promise<void> {
+  const { rows } = await shared.pool.query<{ there: boolean }>(
+    "select to_regclass('web_slice') is not null as there",
+  );
+  if (rows[0]?.there !== true) return;
+  const { slices } = await readCatalogue(shared.pool);
+  const others = slices.filter(({ number }) => number !== 0);
+  for (const [index, { serverUrl, schema }] of others.entries()) {
+    const isLast = serverUrl !== null && !others.slice(index + 1).some((one) => one.serverUrl === serverUrl);
+    const slice = await openServerDatabase({
+      ...{ databaseUrl: serverUrl ?? shared.url, schema: schema!, maxConnections: 1 },
+    });
+    try {
+      await dropSliceSchema(slice, shared.schema, isLast);
+    } finally {
+      await slice.close();
+    }
+  }
 }
 
 /** Those buckets, in pieces. */
