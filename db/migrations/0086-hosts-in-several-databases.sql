@@ -1,3 +1,4 @@
+-- What lets hosts lie in several databases.
 -- Turns at addresses (address_turn) are counted by statements of the coordinator (frontier/address-turn-writes.ts) in place of
 -- triggers on table lease, so that leases may lie in another database than turns. Old coordinators, which leave it to the
 -- triggers, would let two crawlers ask one address at a time.
@@ -24,6 +25,11 @@ from (
   group by address
 ) open
 where t.address = open.address;
+
+-- Numbers that are given where hosts lie are wide enough for each database to have a range of its own; those of leases, comparisons,
+-- outbox and inbox were before.
+alter table channel alter column channel_id type bigint;
+alter table recrawl_host alter column channel_id type bigint;
 
 -- Down Migration
 -- None: a program that counts by triggers would find turns that nobody ends.
