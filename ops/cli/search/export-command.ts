@@ -119,7 +119,8 @@ async function exportPages(options: ExportOptions): Promise<void> {
     if (interrupt.signal.aborted) process.exitCode = exitCodes.interrupted;
   } catch (error) {
     line.done();
-    if (!(error instanceof NobodyReads)) throw error;
+    if (interrupt.signal.aborted) process.exitCode = exitCodes.interrupted;
+    else if (!(error instanceof NobodyReads)) throw error;
   } finally {
     process.off("SIGINT", onInterrupt).off("SIGTERM", onInterrupt);
     await close();
@@ -169,7 +170,8 @@ async function openSearch(text: string | undefined, ca: string | undefined, port
   const client = new OpenSearchIndex({
     ...{ origin, index, authorization, onTrouble: ports.onTrouble },
     authorities: ca === undefined ? null : await authoritiesIn(ca),
-    pause: async (ms) => await delay(ms, undefined, { signal: ports.signal }).catch(() => {}),
+    // Who ends the export does not wait for a target that is away.
+    pause: async (ms) => await delay(ms, undefined, { signal: ports.signal }),
     random: Math.random,
   });
   return { place: `${origin}/${index}`, target: client, close: async () => await client.close() };
@@ -262,7 +264,7 @@ export function summaryText(summary: Told): string {
     summary;
   return [
     `${isCutShort ? "broken off, to be gone on with" : "up to date"}: ${printable(to)}`,
-    `${full === null ? "what changed" : "all pages"}: ${howMany(indexed, "document")} written, ${deleted} deleted in ${secondsText(seconds)}`,
+    `${full === null ? "what changed" : "all pages"}: ${howMany(indexed, "document")} written, ${count(deleted)} deleted in ${secondsText(seconds)}`,
     ...(alreadyThere > 0
       ? [`${howMany(alreadyThere, "document")} there already, in this version or a later one`]
       : []),

@@ -204,6 +204,14 @@ describe("nearcrawl search export", () => {
     expect({ code, err }).toEqual({ code: 2, err: expect.stringContaining(words) });
   });
 
+  it("leaves the word to the search where it is quoted, or not the first", async () => {
+    const searched = async (...words: readonly string[]) =>
+      await inProcess(searchCommand(), [...words, ...placed()]);
+
+    expect(await searched('"export"')).toMatchObject({ code: 3, err: "" });
+    expect(await searched("length", "export")).toMatchObject({ code: 3, err: "" });
+  });
+
   it("tells how far it is, how fast, and how long it still takes", () => {
     expect(progressText({ phase: "all pages", done: 5000, expected: 20_000 }, 10)).toBe(
       "all pages: 5,000 of about 20,000 · 500/s · 30 s left",
@@ -218,6 +226,51 @@ async function typed(...target: readonly string[]): Promise<string[]> {
   const where = target.length > 0 ? target : ["--to", "opensearch", "--url", `${origin}/pages`];
   return [await builtProgram("ops/cli/main"), "search", "export", ...where, ...placed()];
 }
+
+describe("an export as a process", () => {
+  it("follows what changes, until it is interrupted", async () => {
+    const child = spawn(process.execPath, [...(await typed()), "--follow"], { env: environment() });
+    const closed = once(child, "close");
+    let out = "";
+    child.stdout.on("data", (text) => {
+      out += text;
+    });
+    await until(() => engine.documents("pages").size === 5940, 60_000);
+    await change(1, "Followed ", () => 0.5);
+
+    await until(() => [...titles().values()].includes("Followed 3001"), 60_000);
+    child.kill("SIGINT");
+
+    expect((await closed)[0]).toBe(130);
+    expect(out).toMatch(/^up to date: .*\nall pages: 5,94[01] documents written/);
+  });
+
+  it("ends at once when it is interrupted while its target is away", async () => {
+    engine.refuse = () => ({ status: 503, headers: { "retry-after": "100" } });
+    const child = spawn(process.execPath, await typed(), { stdio: "ignore", env: environment() });
+    const closed = once(child, "close");
+    await until(() => engine.requests.length > 0, 50_000);
+    child.kill("SIGINT");
+
+    expect((await closed)[0]).toBe(130);
+    expect(engine.requests).toHaveLength(1);
+  });
+
+  it("ends without a word when nobody reads its lines any more", async () => {
+    const child = spawn(process.execPath, await typed("--to", "ndjson", "--out", "-"), {
+      env: environment(),
+    });
+    const closed = once(child, "close");
+    let err = "";
+    child.stderr.on("data", (text) => {
+      err += text;
+    });
+    child.stdout.once("data", () => child.stdout.destroy());
+
+    expect((await closed)[0]).toBe(0);
+    expect(err).not.toMatch(/EPIPE|Error/);
+  });
+});
 
 describe("an export that is killed", { timeout: 120_000 }, () => {
   const random = seededRandom(25);
