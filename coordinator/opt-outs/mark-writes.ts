@@ -80,7 +80,7 @@ async function mark(
   now: Date,
 ): Promise<{ hosts: number; leases: EndedLease[] }> {
   const { pool } = pools;
-  const rows = await coveredBy(pool, optOutId);
+  const rows = await hostsCoveredBy(pool, optOutId);
   const leases: EndedLease[] = [];
   for (const hosts of batchesOf(rows, hostsPerBatch)) {
     await inTransaction(pool, async (client) => {
@@ -97,7 +97,7 @@ async function mark(
 }
 
 /** Of a site by the index of names; of a network, which only operators opt out, by a look at every host. */
-async function coveredBy(pool: Pool, optOutId: number): Promise<{ host_hash: HostHash }[]> {
+export async function hostsCoveredBy(pool: Pool, optOutId: number): Promise<{ host_hash: HostHash }[]> {
   const { rows } = await pool.query<{ site: string | null }>(
     "select site from opt_out where opt_out_id = $1",
     [optOutId],
