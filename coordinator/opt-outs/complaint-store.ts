@@ -47,13 +47,13 @@ async function add(pool: Pool, report: ComplaintReport, now: Date): Promise<Comp
   const deeds = await deedsOf(pool, report.target, now);
   const { site, network } = report.target;
   const { rows } = await pool.query<{ complaint_id: number }>(
-    `insert into complaint (target, site, first_address, last_address, source, reporter, words, requester,
+    `insert into complaint (site, target, first_address, last_address, source, reporter, words, requester,
        created_at, deeds)
      values ($1, $2, $3::inet, $4::inet, $5, $6, $7, $8::inet, $9, $10)
      returning complaint_id`,
     [
-      clean(report.targetText),
       site,
+      clean(report.targetText),
       network?.first ?? null,
       network?.last ?? null,
       report.source,
