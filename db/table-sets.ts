@@ -30,6 +30,7 @@ export const sliceTables = [
   ...["site", "site_touch", "site_upkeep"],
   // The slice itself.
   ...["slice_self", "slice_shipment", "slice_arrival"],
+  ...["closed_lease_day", "closed_lease_report"],
 ] as const;
 
 /** Shared tables that statements of slices read beside their own. */

@@ -10,6 +10,7 @@ import type { Pool } from "pg";
 import { asCrawlerId, asSubnetId, type CrawlerId, type SubnetId } from "#core/ids";
 import type { ProbeMethod } from "#protocol/messages";
 import { defaultMeanPageBytes } from "../crawlers/crawler.ts";
+import { apartOf, type Slices } from "../database/slices.ts";
 import type { DelegationStore } from "../delegation/delegation.ts";
 
 /** One page a second, the usual pace. */
@@ -30,67 +31,98 @@ const perHost = `
     where state = 'resolved' and subnet_id is not null
   ) h`;
 
+interface CrawlerLoadRow {
+  crawler_id: number;
+  subnets: number;
+  displaced: number;
+  pages: number;
+  bytes: number;
+}
+
 /** One pass over the hosts, whatever their number; one row for each crawler that has a subnet, a part or a host. */
 export async function crawlerLoads(
-  pool: Pool,
+  slices: Slices,
   recrawlDays: number,
 ): ReturnType<DelegationStore["crawlerLoads"]> {
-  const { rows } = await pool.query<{
-    crawler_id: number;
-    subnets: number;
-    displaced: number;
-    pages: number;
-    bytes: number;
-  }>(
-    `select crawler_id, sum(subnets)::int as subnets, sum(displaced)::int as displaced, sum(pages) as pages, sum(bytes) as bytes
-     from (
-       select coalesce(f.crawler_id, d.crawler_id) as crawler_id, 0 as subnets, 0 as displaced,
-         sum(pages) as pages, sum(bytes) as bytes
-       from (${perHost}) host
-       left join delegation d on d.subnet_id = host.subnet_id and host.finer_id is null
-       left join finer_delegation f on f.finer_id = host.finer_id
-       where coalesce(f.crawler_id, d.crawler_id) is not null
-       group by 1
-       union all
-       select crawler_id, count(*), count(*) filter (where cause = 'overload'), 0, 0
-       from delegation
-       group by crawler_id
-     ) part
-     group by crawler_id
-     order by crawler_id`,
+  const [owned, ...ofHosts] = await Promise.all([
+    ownedSubnets(slices),
+    ...slices.open.map(async ({ pool }) => await hostLoads(pool, recrawlDays)),
+  ]);
+  const sums = new Map<number, CrawlerLoadRow>();
+  for (const row of [...owned, ...ofHosts.flat()]) {
+    const sum = sums.get(row.crawler_id);
+    if (sum === undefined) sums.set(row.crawler_id, { ...row });
+    else for (const name of ["subnets", "displaced", "pages", "bytes"] as const) sum[name] += row[name];
+  }
+  return [...sums.values()]
+    .sort((a, b) => a.crawler_id - b.crawler_id)
+    .map((row) => ({
+      crawlerId: asCrawlerId(row.crawler_id),
+      subnets: row.subnets,
+      displaced: row.displaced,
+      pagesPerDay: row.pages,
+      bytesPerDay: row.bytes,
+    }));
+}
+
+async function ownedSubnets({ shared }: Slices): Promise<CrawlerLoadRow[]> {
+  const { rows } = await shared.query<CrawlerLoadRow>(
+    `select crawler_id, count(*)::int as subnets, (count(*) filter (where cause = 'overload'))::int as displaced,
+       0::float8 as pages, 0::float8 as bytes
+     from delegation
+     group by crawler_id`,
+  );
+  return rows;
+}
+
+/** Of one slice. */
+async function hostLoads(pool: Pool, recrawlDays: number): Promise<CrawlerLoadRow[]> {
+  const { rows } = await pool.query<CrawlerLoadRow>(
+    `select coalesce(f.crawler_id, d.crawler_id) as crawler_id, 0 as subnets, 0 as displaced,
+       sum(pages) as pages, sum(bytes) as bytes
+     from (${perHost}) host
+     left join delegation d on d.subnet_id = host.subnet_id and host.finer_id is null
+     left join finer_delegation f on f.finer_id = host.finer_id
+     where coalesce(f.crawler_id, d.crawler_id) is not null
+     group by 1`,
     [recrawlDays],
   );
-  return rows.map((row) => ({
-    crawlerId: asCrawlerId(row.crawler_id),
-    subnets: row.subnets,
-    displaced: row.displaced,
-    pagesPerDay: row.pages,
-    bytesPerDay: row.bytes,
-  }));
+  return rows;
+}
+
+interface AskedLoads {
+  readonly crawlerIds: readonly CrawlerId[];
+  readonly displaced: boolean;
+}
+
+interface SubnetLoadRow {
+  subnet_id: number;
+  crawler_id: number;
+  pages: number;
+  bytes: number;
+  rtt_ms: number | null;
 }
 
 /** For each subnet of these crawlers, and for those that are away from home. */
 export async function loads(
-  pool: Pool,
+  slices: Slices,
   recrawlDays: number,
-  of: { readonly crawlerIds: readonly CrawlerId[]; readonly displaced: boolean },
+  of: AskedLoads,
 ): ReturnType<DelegationStore["loads"]> {
-  const { rows } = await pool.query<{
-    subnet_id: number;
-    crawler_id: number;
-    pages: number;
-    bytes: number;
-    rtt_ms: number | null;
-  }>(
-    `select d.subnet_id, d.crawler_id, d.rtt_ms, coalesce(sum(h.pages), 0) as pages,
-       coalesce(sum(h.bytes), 0) as bytes
-     from delegation d
-     left join (${perHost}) h on h.subnet_id = d.subnet_id and h.finer_id is null
-     where d.crawler_id = any($2::int[]) or ($3 and d.cause = 'overload')
-     group by d.subnet_id
-     order by d.subnet_id`,
-    [recrawlDays, of.crawlerIds, of.displaced],
-  );
+  // All of the subnets, and what other slices add to some of them.
+  const [rows, ...apart] = await Promise.all([
+    subnetLoads(slices.shared, recrawlDays, of, "left join"),
+    ...apartOf(slices).map(async ({ pool }) => await subnetLoads(pool, recrawlDays, of, "join")),
+  ]);
+  if (apart.length > 0) {
+    const bySubnet = new Map(rows.map((row) => [row.subnet_id, row]));
+    for (const { subnet_id, pages, bytes } of apart.flat()) {
+      const row = bySubnet.get(subnet_id);
+      if (row === undefined) continue;
+      row.pages += pages;
+      row.bytes += bytes;
+    }
+  }
   return rows.map((row) => ({
     subnetId: asSubnetId(row.subnet_id),
     crawlerId: asCrawlerId(row.crawler_id),
@@ -98,6 +130,25 @@ export async function loads(
     bytesPerDay: row.bytes,
     rttMs: row.rtt_ms,
   }));
+}
+
+async function subnetLoads(
+  pool: Pool,
+  recrawlDays: number,
+  of: AskedLoads,
+  join: "left join" | "join",
+): Promise<SubnetLoadRow[]> {
+  const { rows } = await pool.query<SubnetLoadRow>(
+    `select d.subnet_id, d.crawler_id, d.rtt_ms, coalesce(sum(h.pages), 0) as pages,
+       coalesce(sum(h.bytes), 0) as bytes
+     from delegation d
+     ${join} (${perHost}) h on h.subnet_id = d.subnet_id and h.finer_id is null
+     where d.crawler_id = any($2::int[]) or ($3 and d.cause = 'overload')
+     group by d.subnet_id
+     order by d.subnet_id`,
+    [recrawlDays, of.crawlerIds, of.displaced],
+  );
+  return rows;
 }
 
 /** Of the latest round with an answer; the smallest where a crawler was asked twice, and how that was measured. */

@@ -91,39 +91,47 @@ export interface ChannelStore {
 /** Of a host so many pages are looked at. */
 const mostCounted = 1_000_000;
 
-/** The rows of table page, as `p`, that lie in channel $1; of its host so many are looked at. */
-const pagesOfChannel = (most: number) => `channel c
+/** The rows of table page, as `p`, that lie in a channel: of its host $1 so many are looked at, for its directories $2. */
+const pagesOfChannel = (most: number) => `(select $2::text[] as directories) c
        cross join lateral (
          select *, ${pathSql("url")} as path
-         from page where host_hash = c.host_hash limit ${most}
+         from page where host_hash = $1 limit ${most}
        ) p
-       where c.channel_id = $1
-         and ${holdsPath("p.path")}`;
+       where ${holdsPath("p.path")}`;
 
+interface CountedChannel {
+  readonly pages: number;
+  readonly duplicateShare: number;
+  readonly knownDigests: readonly string[];
+}
+
+/** `pool`: of the slice of its host; `shared`: where channels are written. */
 export async function countPages(
-  pool: Pool,
-  { channelId }: KeptChannel,
+  { pool, shared }: { readonly pool: Pool; readonly shared: Pool },
+  { channelId, hostHash, directories }: KeptChannel,
   at: { readonly settled: boolean; readonly now: Date },
 ): Promise<void> {
-  await pool.query(
+  const { rows } = await pool.query<CountedChannel>(
     `with pages as materialized (
        select p.digest, max(p.fetched_at) as fetched_at, count(*) as urls, bool_and(p.noindex) as is_silent
        from ${pagesOfChannel(mostCounted)}
        group by p.digest
-     ), counted as (
-       select coalesce(sum(urls), 0)::int as pages,
-         coalesce(1 - count(*)::real / nullif(sum(urls), 0), 0)::real as duplicate_share
-       from pages
      )
-     update channel c
-     set settled = $2, counted_at = $3, known_turn = c.known_turn + 1,
-         expected_pages = counted.pages, duplicate_share = counted.duplicate_share,
-         known_digests = array(
-           select digest from pages where not is_silent order by fetched_at desc, digest limit ${mostKnownDigests}
-         )
-     from counted
-     where c.channel_id = $1`,
-    [channelId, at.settled, at.now],
+     select coalesce(sum(urls), 0)::int as pages,
+       coalesce(1 - count(*)::real / nullif(sum(urls), 0), 0)::real as "duplicateShare",
+       array(
+         select digest from pages where not is_silent order by fetched_at desc, digest limit ${mostKnownDigests}
+       ) as "knownDigests"
+     from pages`,
+    [hostHash, directories],
+  );
+  const { pages, duplicateShare, knownDigests } = rows[0]!;
+  await shared.query(
+    `update channel
+     set settled = $2, counted_at = $3, known_turn = known_turn + 1, expected_pages = $4, duplicate_share = $5,
+         known_digests = $6
+     where channel_id = $1`,
+    [channelId, at.settled, at.now, pages, duplicateShare, knownDigests],
   );
 }
 

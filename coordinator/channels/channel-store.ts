@@ -2,6 +2,7 @@
 import type { Pool, PoolClient } from "pg";
 import type { HostHash, UrlHash } from "#core/ids";
 import { hostHashOf, urlKeyOf } from "#core/url-key";
+import { type Slices, slicesOf } from "../database/slices.ts";
 import { inTransaction } from "../database/transaction.ts";
 import { addHosts, addUrls, lockHosts } from "../frontier/admission-writes.ts";
 import { settleHosts } from "../frontier/lease-end-writes.ts";
@@ -15,24 +16,27 @@ import {
   type KeptChannel,
 } from "./channel-reads.ts";
 
-export function createChannelStore(pool: Pool): ChannelStore {
+export function createChannelStore(from: Pool | Slices): ChannelStore {
+  const slices = slicesOf(from);
+  const pool = slices.shared;
   return {
     list: async (host) =>
       (host === undefined
         ? await channelsWhere(pool, "true", [])
         : await channelsWhere(pool, "host_hash = $1", [hostHashOf(host)])
       ).map(withoutHash),
-    add: async (rules, now) => await add(pool, rules, now),
-    remove: async (channelId, now) => await remove(pool, channelId, now),
-    settle: async (now) => await settleChannels(pool, now),
+    add: async (rules, now) => await add(slices, rules, now),
+    remove: async (channelId, now) => await remove(slices, channelId, now),
+    settle: async (now) => await settleChannels(slices, now),
   };
 }
 
 /** Two that are added at once are looked at one after the other. */
-async function add(pool: Pool, rules: ChannelRules, now: Date): Promise<Channel | readonly string[]> {
-  return await inTransaction(pool, async (client) => {
+async function add(slices: Slices, rules: ChannelRules, now: Date): Promise<Channel | readonly string[]> {
+  const hostHash = hostHashOf(rules.host);
+  const isApart = slices.ofHost(hostHash).number !== 0;
+  const added = await inTransaction(slices.shared, async (client) => {
     await client.query("lock table channel in share row exclusive mode");
-    const hostHash = hostHashOf(rules.host);
     const ofHost = await channelsWhere(client, "host_hash = $1", [hostHash]);
     const faults = [...(await boundFaults(client, rules, ofHost.length)), ...channelFaults(rules, ofHost)];
     if (faults.length > 0) return faults;
@@ -51,10 +55,18 @@ async function add(pool: Pool, rules: ChannelRules, now: Date): Promise<Channel 
         now,
       ],
     );
-    await admitSeeds(client, rules, now);
+    if (!isApart) await admitSeeds(client, rules, now);
     const [channel] = await channelsWhere(client, "channel_id = $1", [rows[0]!.channel_id]);
     return withoutHash(channel!);
   });
+  // Whoever is ended before that leaves it to the turn in which the channel is settled.
+  if (isApart && "channelId" in added) await admitSeedsApart(slices, rules, now);
+  return added;
+}
+
+async function admitSeedsApart(slices: Slices, rules: ChannelRules, now: Date): Promise<void> {
+  const { pool } = slices.ofHost(hostHashOf(rules.host));
+  await inTransaction(pool, async (client) => await admitSeeds(client, rules, now));
 }
 
 /** All of a host are read with each lease and result of it, and all that there are for the list. */
@@ -87,14 +99,26 @@ async function admitSeeds(client: PoolClient, { seeds }: ChannelRules, now: Date
 /** The most that a policy can allow (scope.pagesPerHost). */
 const roomForSeeds = 10_000_000;
 
-async function remove(pool: Pool, channelId: number, now: Date): Promise<Channel | null> {
-  return await inTransaction(pool, async (client) => {
-    const [channel] = await channelsWhere(client, "channel_id = $1", [channelId]);
-    if (channel === undefined) return null;
-    await client.query("delete from channel where channel_id = $1", [channelId]);
-    await letIn(client, channel, now);
-    return withoutHash(channel);
+/**
+ * In another slice its URLs are let in before and after: before, so that whoever is ended then leaves a channel that can be
+ * removed; after, for those that were left out meanwhile.
+ */
+async function remove(slices: Slices, channelId: number, now: Date): Promise<Channel | null> {
+  const [channel] = await channelsWhere(slices.shared, "channel_id = $1", [channelId]);
+  if (channel === undefined) return null;
+  const { number, pool } = slices.ofHost(channel.hostHash);
+  const letInApart = async () => {
+    if (number !== 0) await inTransaction(pool, async (client) => await letIn(client, channel, now));
+  };
+  await letInApart();
+  const isRemoved = await inTransaction(slices.shared, async (client) => {
+    const { rowCount } = await client.query("delete from channel where channel_id = $1", [channelId]);
+    if (rowCount === 0) return false;
+    if (number === 0) await letIn(client, channel, now);
+    return true;
   });
+  await letInApart();
+  return isRemoved ? withoutHash(channel) : null;
 }
 
 function withoutHash({ hostHash: _, ...channel }: KeptChannel): Channel {
@@ -110,16 +134,18 @@ const urlsAtOnce = 5000;
 const againMs = 3_600_000;
 
 /** A turn for every channel that is not settled, or was long ago; gives how many URLs were taken out. */
-async function settleChannels(pool: Pool, now: Date): Promise<number> {
+async function settleChannels(slices: Slices, now: Date): Promise<number> {
   let total = 0;
-  for (const channel of await channelsWhere(pool, "not settled or counted_at < $1", [
+  for (const channel of await channelsWhere(slices.shared, "not settled or counted_at < $1", [
     new Date(now.getTime() - againMs),
   ]))
-    total += await settleChannel(pool, channel, now);
+    total += await settleChannel(slices, channel, now);
   return total;
 }
 
-async function settleChannel(pool: Pool, channel: KeptChannel, now: Date): Promise<number> {
+async function settleChannel(slices: Slices, channel: KeptChannel, now: Date): Promise<number> {
+  const { number, pool } = slices.ofHost(channel.hostHash);
+  if (number !== 0 && !channel.settled) await admitSeedsApart(slices, channel, now);
   let after: UrlHash | null = null;
   let taken = 0;
   let leased = 0;
@@ -130,7 +156,7 @@ async function settleChannel(pool: Pool, channel: KeptChannel, now: Date): Promi
     after = batch.last;
     if (after === null) break;
   }
-  await countPages(pool, channel, { settled: leased === 0, now });
+  await countPages({ shared: slices.shared, pool }, channel, { settled: leased === 0, now });
   return taken;
 }
 

@@ -100,54 +100,35 @@ async function saveHeartbeats(pool: Pool, heard: Parameters<CrawlerStore["heartb
 
 type ArrivingCrawler = Parameters<CrawlerStore["arrive"]>[0];
 
-/** In one statement for all, since a whole fleet may come at once. All its parts see the crawlers as they were before. */
+/** First the spools: what is opened and not noted after all is opened already when its crawler comes again. */
 async function arrive(
   pool: Pool,
   arrivals: readonly ArrivingCrawler[],
   coordinatorNumber: number | null,
 ): Promise<number[]> {
+  const acknowledged = await openSpools(pool, arrivals);
+  await noteArrivals(pool, arrivals, coordinatorNumber);
+  return acknowledged;
+}
+
+/** How far each one's spool was acknowledged. */
+async function openSpools(pool: Pool, arrivals: readonly ArrivingCrawler[]): Promise<number[]> {
+  const crawlerIds = arrivals.map(({ crawlerId }) => crawlerId);
+  const spoolIds = arrivals.map(({ hello }) => hello.spoolId);
   const { rows } = await pool.query<{ crawler_id: number; spool_id: string; acknowledged_sequence: string }>(
     `with given as (
-       select * from jsonb_to_recordset($1) as given (
-         crawler_id int, address inet, subnet_id int, place text, country text,
-         latitude double precision, longitude double precision,
-         pages_per_day bigint, bytes_per_day bigint, concurrent_hosts int, probe_methods text[],
-         software_version text, at timestamptz, unlisted boolean, contact text, domain_sets text[],
-         end_at timestamptz, end_words text, spool_id uuid
-       )
+       select distinct crawler_id, spool_id from unnest($1::int[], $2::uuid[]) as given (crawler_id, spool_id)
      ),
-     absent as (${notedAbsences}),
-     forgotten as (${forgottenAbsences}),
-     kept as (
+     opened as (
        insert into spool (crawler_id, spool_id)
        select crawler_id, spool_id from given
-       order by crawler_id
+       order by crawler_id, spool_id
        on conflict (crawler_id, spool_id) do nothing
-     ),
-     arrived as (
-       update crawler c
-       set address = given.address, subnet_id = given.subnet_id, place = given.place, country = given.country,
-           latitude = given.latitude, longitude = given.longitude,
-           pages_per_day = least(given.pages_per_day, granted_pages_per_day),
-           bytes_per_day = least(given.bytes_per_day, granted_bytes_per_day),
-           partner_pages_per_day = given.pages_per_day, partner_bytes_per_day = given.bytes_per_day,
-           concurrent_hosts = given.concurrent_hosts, probe_methods = given.probe_methods,
-           -- Who left for good and comes all the same is taken back; what an operator asked for stays.
-           draining_since = case when drain_asked_by = 'crawler' then null else draining_since end,
-           drain_asked_by = nullif(drain_asked_by, 'crawler'),
-           state = case when drain_asked_by = 'crawler' then 'online' else ${connectedState} end,
-           software_version = given.software_version, connected_at = given.at, last_seen_at = given.at,
-           unlisted = given.unlisted, partner_contact = given.contact, partner_domain_sets = given.domain_sets,
-           pace = null, pace_due_slices = null, pace_since = null, coordinator_number = $2,
-           was_offline_since = case when offline_reason is null then was_offline_since else last_seen_at end,
-           was_offline_reason = coalesce(offline_reason, was_offline_reason), offline_reason = null
-       from given
-       where c.crawler_id = given.crawler_id
      )
      select s.crawler_id, s.spool_id, s.acknowledged_sequence
      from spool s
      join given using (crawler_id, spool_id)`,
-    [JSON.stringify(arrivals.map(asRecord)), coordinatorNumber],
+    [crawlerIds, spoolIds],
   );
   const spools = new Map(
     rows.map((row) => [`${row.crawler_id} ${row.spool_id}`, Number(row.acknowledged_sequence)]),
@@ -155,10 +136,50 @@ async function arrive(
   return arrivals.map(({ crawlerId, hello }) => spools.get(`${crawlerId} ${hello.spoolId}`) ?? 0);
 }
 
+/** In one statement for all, since a whole fleet may come at once. All its parts see the crawlers as they were before. */
+async function noteArrivals(
+  pool: Pool,
+  arrivals: readonly ArrivingCrawler[],
+  coordinatorNumber: number | null,
+): Promise<void> {
+  await pool.query(
+    `with given as (
+       select * from jsonb_to_recordset($1) as given (
+         crawler_id int, address inet, subnet_id int, place text, country text,
+         latitude double precision, longitude double precision,
+         pages_per_day bigint, bytes_per_day bigint, concurrent_hosts int, probe_methods text[],
+         software_version text, at timestamptz, unlisted boolean, contact text, domain_sets text[],
+         end_at timestamptz, end_words text
+       )
+     ),
+     absent as (${notedAbsences}),
+     forgotten as (${forgottenAbsences})
+     update crawler c
+     set address = given.address, subnet_id = given.subnet_id, place = given.place, country = given.country,
+         latitude = given.latitude, longitude = given.longitude,
+         pages_per_day = least(given.pages_per_day, granted_pages_per_day),
+         bytes_per_day = least(given.bytes_per_day, granted_bytes_per_day),
+         partner_pages_per_day = given.pages_per_day, partner_bytes_per_day = given.bytes_per_day,
+         concurrent_hosts = given.concurrent_hosts, probe_methods = given.probe_methods,
+         -- Who left for good and comes all the same is taken back; what an operator asked for stays.
+         draining_since = case when drain_asked_by = 'crawler' then null else draining_since end,
+         drain_asked_by = nullif(drain_asked_by, 'crawler'),
+         state = case when drain_asked_by = 'crawler' then 'online' else ${connectedState} end,
+         software_version = given.software_version, connected_at = given.at, last_seen_at = given.at,
+         unlisted = given.unlisted, partner_contact = given.contact, partner_domain_sets = given.domain_sets,
+         pace = null, pace_due_slices = null, pace_since = null, coordinator_number = $2,
+         was_offline_since = case when offline_reason is null then was_offline_since else last_seen_at end,
+         was_offline_reason = coalesce(offline_reason, was_offline_reason), offline_reason = null
+     from given
+     where c.crawler_id = given.crawler_id`,
+    [JSON.stringify(arrivals.map(asRecord)), coordinatorNumber],
+  );
+}
+
 function asRecord({ crawlerId, hello, address, subnetId, now }: ArrivingCrawler): object {
   const { place, limits, lastEnd } = hello;
   return {
-    ...{ crawler_id: crawlerId, address, subnet_id: subnetId, at: now, spool_id: hello.spoolId },
+    ...{ crawler_id: crawlerId, address, subnet_id: subnetId, at: now },
     ...{
       place: place?.name,
       country: place?.country,

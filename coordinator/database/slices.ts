@@ -55,6 +55,12 @@ export function oneSlice(pool: Pool): Slices {
   return { shared: pool, open: [slice], down: [], ofHost: () => slice, ofNumber: () => slice };
 }
 
+/** A pool alone stands for one slice that has everything. */
+export const slicesOf = (given: Pool | Slices): Slices => ("ofHost" in given ? given : oneSlice(given));
+
+/** All but slice 0, which lies beside the shared tables: what is written there is not of the same transaction. */
+export const apartOf = ({ open }: Slices): readonly OpenSlice[] => open.filter(({ number }) => number !== 0);
+
 /** Who owns which buckets. */
 export class BucketOwners {
   readonly #owners = new Int16Array(bucketCount).fill(-1);

@@ -185,6 +185,7 @@ function finerDuties(
     if (moved > 0) log.warn({ moved }, "hosts and parts of crawlers that are gone went to others");
     if (state.generation !== generation) await ports.finer.endOutdated(ports.now());
     generation = state.generation;
+    await ports.finer.followLeftBehind();
   }
 }
 

@@ -66,14 +66,16 @@ async function numberNext(client: PoolClient, peerId: number, most: number): Pro
          and f.host_hash = m.host_hash and f.url_hash = m.url_hash
          and (m.bytes <= $3 or m.place = 1)
        returning f.*
-     ), counted as (
-       update related_coordinator
-       set sent_number = greatest(sent_number, (select max(number) from numbered))
-       where peer_id = $1
      )
      select ${columns} from numbered order by number`,
     [peerId, most, maxExchangedUrlBytes],
   );
+  const last = rows.at(-1);
+  if (last !== undefined)
+    await client.query(
+      "update related_coordinator set sent_number = greatest(sent_number, $2) where peer_id = $1",
+      [peerId, last.number],
+    );
   return rows;
 }
 
@@ -206,15 +208,16 @@ async function dropOf(
        using least
        where f.host_hash = least.host_hash and f.url_hash = least.url_hash
        returning 1
-     ), counted as (
-       update related_coordinator
-       set urls_dropped = urls_dropped + (select count(*) from gone), dropped_at = $3
-       where peer_id = $1
      )
      select count(*)::int as urls from gone`,
-      [peerId, most, now],
+      [peerId, most],
     );
-    return rows[0]!.urls;
+    const { urls } = rows[0]!;
+    await client.query(
+      "update related_coordinator set urls_dropped = urls_dropped + $2, dropped_at = $3 where peer_id = $1",
+      [peerId, urls, now],
+    );
+    return urls;
   });
 }
 

@@ -1,9 +1,11 @@
 /** How far an invitation is: what the database knows of its crawler on the way to the first page. */
 import type { Pool } from "pg";
+import { ofAll, type Slices, slicesOf } from "../database/slices.ts";
 import { type InvitationFacts, type InvitationProgress, invitationProgress } from "./invitation-steps.ts";
 
 interface FactsRow extends Omit<InvitationFacts, "isOpen"> {
   readonly is_open: boolean;
+  readonly crawler_id: number | null;
 }
 
 /** Of the crawler's hosts so many are looked at for its first page, which figures by the quarter tell a minute later. */
@@ -11,35 +13,25 @@ const hostsLooked = 200;
 
 /** Null: there is none of this number. */
 export async function readInvitationProgress(
-  pool: Pool,
+  from: Pool | Slices,
   invitationId: number,
   now: Date,
 ): Promise<InvitationProgress | null> {
-  const { rows } = await pool.query<FactsRow>(
+  const slices = slicesOf(from);
+  const { rows } = await slices.shared.query<FactsRow>(
     `select i.invitation_id as "invitationId", i.name, i.created_at as "createdAt", i.expires_at as "expiresAt",
        i.downloaded_at as "downloadedAt", i.redeemed_at as "joinedAt",
        i.revoked_at is null and i.kept_at is null and i.expires_at > $2 as is_open, i.revoked_at as "withdrawnAt",
        case when c.release_version is not null or c.state = 'online' then coalesce(c.connected_at, c.last_seen_at)
        end as "ranAt",
-       c.state = 'online' as "isConnected", c.revoked_at as "removedAt", c.offline_reason as "awayBecause",
-       coalesce((
-         select min(f.fetched_at)
-         from (
-           select h.host_hash
-           from delegation d
-           join frontier_host h on h.subnet_id = d.subnet_id
-           where d.crawler_id = c.crawler_id
-           limit ${hostsLooked}
-         ) own
-         join page_fetch f on f.host_hash = own.host_hash and f.fetched_at >= i.redeemed_at
-         where f.crawler_id = c.crawler_id and f.outcome in ('fetched', 'unchanged')
-       ), (
+       c.state = 'online' as "isConnected", c.revoked_at as "removedAt", c.offline_reason as "awayBecause", c.crawler_id,
+       (
          -- The quarter of an hour in which it was may have begun before the crawler came.
          select greatest(min(f.quarter), i.redeemed_at, c.connected_at)
          from crawler_figures f
          where f.crawler_id = c.crawler_id and f.fetches > 0
          having count(*) > 0
-       )) as "firstPageBy",
+       ) as "firstPageBy",
        exists (select from delegation d where d.crawler_id = c.crawler_id) as "hasSubnets"
      from invitation i
      left join crawler c using (crawler_id)
@@ -48,6 +40,30 @@ export async function readInvitationProgress(
   );
   const [row] = rows;
   if (row === undefined) return null;
-  const { is_open: isOpen, ...facts } = row;
-  return invitationProgress({ ...facts, isOpen });
+  const { is_open: isOpen, crawler_id: crawlerId, ...facts } = row;
+  const { joinedAt } = facts;
+  const first =
+    crawlerId === null || joinedAt === null ? null : await firstPageOf(slices, crawlerId, joinedAt);
+  return invitationProgress({ ...facts, firstPageBy: first ?? facts.firstPageBy, isOpen });
+}
+
+async function firstPageOf(slices: Slices, crawlerId: number, since: Date): Promise<Date | null> {
+  const firsts = await ofAll(slices, async ({ pool }) => {
+    const { rows } = await pool.query<{ first: Date | null }>(
+      `select min(f.fetched_at) as first
+       from (
+         select h.host_hash
+         from delegation d
+         join frontier_host h on h.subnet_id = d.subnet_id
+         where d.crawler_id = $1
+         limit ${hostsLooked}
+       ) own
+       join page_fetch f on f.host_hash = own.host_hash and f.fetched_at >= $2
+       where f.crawler_id = $1 and f.outcome in ('fetched', 'unchanged')`,
+      [crawlerId, since],
+    );
+    return rows[0]!.first;
+  });
+  const known = firsts.flatMap((one) => (one === null ? [] : [one.getTime()]));
+  return known.length === 0 ? null : new Date(Math.min(...known));
 }

@@ -72,10 +72,16 @@ const coversHost = `(${isOfSite("h.host", "o.site")}
   or (o.site is null and exists (
     select from unnest(h.addresses) a where a between o.first_address and o.last_address)))`;
 
-/** SQL: the number of the opt-out that covers the host (as `h`); null: none does. */
-export const optOutOfHost = `(select o.opt_out_id from opt_out o
-  where o.ended_at is null and o.in_force_at is not null and ${coversHost}
+const optOutWith = (condition: string) => `(select o.opt_out_id from opt_out o
+  where o.ended_at is null and o.in_force_at is not null and ${condition}
   order by o.opt_out_id limit 1)`;
+
+/** SQL: the number of the opt-out that covers the host (as `h`); null: none does. */
+export const optOutOfHost = optOutWith(coversHost);
+
+/** SQL: the same, of all but the one with this number, which a replica may not know to have ended. */
+export const otherOptOutOfHost = (optOutId: string): string =>
+  optOutWith(`o.opt_out_id <> ${optOutId} and ${coversHost}`);
 
 /** Keys whose hosts have not opted out. Call before hosts are added; the answer holds until the transaction ends. */
 export async function withoutOptedOut(client: PoolClient, keys: readonly UrlKey[]): Promise<UrlKey[]> {

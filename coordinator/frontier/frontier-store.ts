@@ -250,7 +250,25 @@ export async function forgetRejectedUrls(pool: Pool, before: Date, turn: TurnClo
  * not know are not pending: nothing is to be fetched there.
  */
 async function progress(pool: Pool): Promise<FrontierProgress> {
-  const { rows } = await pool.query<FrontierProgress>(
+  const [ofHosts, ofProbes] = await Promise.all([hostProgress(pool), probeProgress(pool)]);
+  return { ...ofHosts, ...ofProbes };
+}
+
+type ProbeProgress = Pick<FrontierProgress, "subnetsDelegated" | "probes" | "rounds">;
+
+async function probeProgress(pool: Pool): Promise<ProbeProgress> {
+  const { rows } = await pool.query<ProbeProgress>(
+    `select
+       (select count(*)::int from delegation) as "subnetsDelegated",
+       (select count(*)::int from probe where how = 'probe') as "probes",
+       (select count(*)::int from probe_round) as "rounds"`,
+  );
+  return rows[0]!;
+}
+
+/** Of one slice. */
+async function hostProgress(pool: Pool): Promise<Omit<FrontierProgress, keyof ProbeProgress>> {
+  const { rows } = await pool.query<Omit<FrontierProgress, keyof ProbeProgress>>(
     `select
        hosts.hosts as "hosts",
        hosts.unresolved as "hostsUnresolved",
@@ -261,10 +279,7 @@ async function progress(pool: Pool): Promise<FrontierProgress> {
        urls.hosts_fetched as "hostsFetched",
        urls.pending as "urlsPending",
        (select coalesce(sum(effects), 0)::int from link_outbox) as "linksWaiting",
-       (select count(*)::int from delegation) as "subnetsDelegated",
-       (select count(*)::int from page) as "pages",
-       (select count(*)::int from probe where how = 'probe') as "probes",
-       (select count(*)::int from probe_round) as "rounds"
+       (select count(*)::int from page) as "pages"
      from (
        select count(*)::int as hosts,
          count(*) filter (where h.state = 'unresolved')::int as unresolved,

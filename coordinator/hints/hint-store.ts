@@ -5,6 +5,7 @@
 import type { Pool, PoolClient } from "pg";
 import type { HostHash, UrlHash } from "#core/ids";
 import { nameOf, type UrlKey, urlKeyOf } from "#core/url-key";
+import { type Slices, slicesOf } from "../database/slices.ts";
 import { columnsOf, inTransaction } from "../database/transaction.ts";
 import { noteForeign, splitByOwner } from "../federation/foreign-url-store.ts";
 import { addUrls, lockHosts } from "../frontier/admission-writes.ts";
@@ -41,8 +42,9 @@ export interface HintStore {
   submit(given: IndexNowSubmission, rules: HintRules, now: Date): Promise<SubmissionAnswer>;
 }
 
-export const createHintStore = (pool: Pool): HintStore => ({
-  submit: async (given, rules, now) => await submit(pool, given, rules, now),
+export const createHintStore = (from: Pool | Slices): HintStore => ({
+  submit: async (given, rules, now) =>
+    await submit(slicesOf(from).ofHost(given.location.hostHash).pool, given, rules, now),
 });
 
 interface HostRow {

@@ -5,6 +5,7 @@ import type { Log } from "#core/log";
 import type { NameResolver } from "#core/name-resolver";
 import type { Timekeeper } from "#core/scheduler";
 import type { CoordinatorConfig } from "../config.ts";
+import { oneSlice, type Slices } from "../database/slices.ts";
 import type { Metrics } from "../overview/metrics.ts";
 import type { WebPart } from "../web/actions.ts";
 import { randomSecrets } from "../web/secrets.ts";
@@ -20,6 +21,7 @@ import {
   endSubscriptions,
   noteAsked,
   noteRefusal,
+  withoutStoppedHubs,
 } from "./subscription-store.ts";
 import { callbackPath } from "./web-sub.ts";
 
@@ -98,7 +100,10 @@ const mostAsked = 10;
 const mostOfHub = 2;
 
 export interface Subscribing {
+  /** Of the slice whose feeds are meant. */
   readonly pool: Pool;
+  /** Of which hubs' hosts are; left out, there are no others. */
+  readonly slices?: Slices;
   readonly hubs: HubClient;
   readonly count: CountHints;
   readonly log: Log;
@@ -107,7 +112,7 @@ export interface Subscribing {
 
 /** Without a public URL no hub reaches us, and none is asked. */
 export async function subscribeToFeeds(
-  { pool, hubs, count, log, now }: Subscribing,
+  { pool, slices = oneSlice(pool), hubs, count, log, now }: Subscribing,
   config: Pick<HintConfig, "hints" | "publicUrl">,
 ): Promise<void> {
   const { publicUrl } = config;
@@ -116,7 +121,8 @@ export async function subscribeToFeeds(
   if (!isOn) return;
   const { feedsPerHost } = config.hints;
   const ofHub = new Map<string, number>();
-  const due = await dueSubscriptions(pool, { feedsPerHost, most: mostDue, now: now() });
+  const ofSlice = await dueSubscriptions(pool, { feedsPerHost, most: mostDue, now: now() });
+  const due = await withoutStoppedHubs(slices, ofSlice);
   const chosen = due.filter(({ hub }) => {
     const { host } = new URL(hub);
     ofHub.set(host, (ofHub.get(host) ?? 0) + 1);

@@ -2,6 +2,7 @@
 import type { Pool, PoolClient } from "pg";
 import type { HostHash, UrlHash } from "#core/ids";
 import { type UrlKey, urlKeyOf } from "#core/url-key";
+import { ofAll, type Slices, slicesOf } from "../database/slices.ts";
 import { clean, columnsOf, inTransaction } from "../database/transaction.ts";
 import { hintFeed } from "./hint-store.ts";
 import { isSigned, mostFailures, renewAt, retryMs } from "./web-sub.ts";
@@ -55,6 +56,7 @@ export interface DueSubscription {
   readonly feed: string;
   readonly topic: string;
   readonly hub: string;
+  readonly hubHostHash: HostHash;
   readonly state: "found" | "asked" | "active";
   readonly failures: number;
   readonly token: string | null;
@@ -67,7 +69,8 @@ export async function dueSubscriptions(
   { feedsPerHost, most, now }: { readonly feedsPerHost: number; readonly most: number; readonly now: Date },
 ): Promise<DueSubscription[]> {
   const { rows } = await pool.query<DueSubscription>(
-    `select s.host_hash as "hostHash", s.url_hash as "urlHash", s.feed, s.topic, s.hub, s.state, s.failures, s.token, s.secret
+    `select s.host_hash as "hostHash", s.url_hash as "urlHash", s.feed, s.topic, s.hub,
+       s.hub_host_hash as "hubHostHash", s.state, s.failures, s.token, s.secret
      from websub_subscription s
      where s.next_at <= $1 and s.state in ('found', 'asked', 'active')
        and s.named_at > $1::timestamptz - make_interval(days => ${namedDays})
@@ -85,6 +88,24 @@ export async function dueSubscriptions(
     [now, feedsPerHost, most],
   );
   return rows;
+}
+
+/** Without those whose hub's host opted out: it may lie in another slice than the feed's, which has looked in its own alone. */
+export async function withoutStoppedHubs(
+  slices: Slices,
+  due: readonly DueSubscription[],
+): Promise<readonly DueSubscription[]> {
+  if (slices.open.length === 1 || due.length === 0) return due;
+  const hashes = [...new Set(due.map(({ hubHostHash }) => hubHostHash))];
+  const stopped = await ofAll(slices, async ({ pool }) => {
+    const { rows } = await pool.query<{ host_hash: HostHash }>(
+      "select host_hash from frontier_host where host_hash = any($1::bigint[]) and opt_out_id is not null",
+      [hashes],
+    );
+    return rows.map((row) => row.host_hash);
+  });
+  const left = new Set(stopped.flat());
+  return due.filter(({ hubHostHash }) => !left.has(hubHostHash));
 }
 
 /** How long a hub may take to verify what it was asked. */
@@ -165,17 +186,34 @@ export interface SubscriptionStore {
   ): Promise<"hint" | "repeated" | "forged" | "ended">;
 }
 
-export const createSubscriptionStore = (pool: Pool): SubscriptionStore => ({
-  async find(token) {
-    const { rows } = await pool.query<CalledSubscription>(
-      `select host_hash as "hostHash", url_hash as "urlHash", feed, topic, asked_until as "askedUntil", secret,
-         lease_ends_at as "leaseEndsAt"
-       from websub_subscription
-       where token = $1 and secret is not null`,
-      [token],
-    );
-    return rows[0] ?? null;
-  },
+/** A token does not tell where its feed is; whoever has found it knows. */
+export function createSubscriptionStore(from: Pool | Slices): SubscriptionStore {
+  const slices = slicesOf(from);
+  const storeOf = ({ hostHash }: CalledSubscription) => subscriptionsIn(slices.ofHost(hostHash).pool);
+  return {
+    async find(token) {
+      const found = await ofAll(slices, async ({ pool }) => await findByToken(pool, token));
+      return found.find((one) => one !== null) ?? null;
+    },
+    noteVerified: async (found, leaseSeconds, now) =>
+      await storeOf(found).noteVerified(found, leaseSeconds, now),
+    noteDenied: async (found, words, now) => await storeOf(found).noteDenied(found, words, now),
+    deliver: async (found, sent, now) => await storeOf(found).deliver(found, sent, now),
+  };
+}
+
+async function findByToken(pool: Pool, token: string): Promise<CalledSubscription | null> {
+  const { rows } = await pool.query<CalledSubscription>(
+    `select host_hash as "hostHash", url_hash as "urlHash", feed, topic, asked_until as "askedUntil", secret,
+       lease_ends_at as "leaseEndsAt"
+     from websub_subscription
+     where token = $1 and secret is not null`,
+    [token],
+  );
+  return rows[0] ?? null;
+}
+
+const subscriptionsIn = (pool: Pool): Omit<SubscriptionStore, "find"> => ({
   async noteVerified({ hostHash, urlHash }, leaseSeconds, now) {
     await pool.query(
       `update websub_subscription

@@ -104,11 +104,14 @@ export async function beginEpoch(client: PoolClient, beginning: BeginningEpoch):
   await client.query("lock table database_epoch in exclusive mode");
   if ((await currentEpoch(client)).epoch !== before.epoch) return false;
   const first = firstNumberOf(now);
+  const { rows } = await client.query<{ last_number: string }>(
+    "select last_number from change_feed for update",
+  );
+  const lastNumber = rows[0]!.last_number;
   await client.query(
     `insert into database_epoch
        (epoch, database_id, began_at, cause, words, system_identifier, timeline, feed_last_before, feed_begins)
-     select $1, $2, $3, $4, $5, $6, $7, last_number, greatest(last_number, $8)
-     from change_feed`,
+     values ($1, $2, $3, $4, $5, $6, $7, $8, greatest($8::bigint, $9))`,
     [
       Math.max(before.epoch, newest) + 1,
       before.databaseId,
@@ -117,6 +120,7 @@ export async function beginEpoch(client: PoolClient, beginning: BeginningEpoch):
       words,
       server.systemIdentifier,
       server.timeline,
+      lastNumber,
       first,
     ],
   );

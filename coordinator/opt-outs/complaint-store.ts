@@ -2,6 +2,7 @@
 import type { Pool } from "pg";
 import { domainsAbove } from "#core/url-key";
 import { iso, isoOrNull } from "../database/cached-read.ts";
+import { ofAll, type Slices, slicesOf } from "../database/slices.ts";
 import { clean } from "../database/transaction.ts";
 import { isOfSite } from "../frontier/back-link-writes.ts";
 import {
@@ -17,9 +18,11 @@ import { createOptOutStore } from "./store.ts";
 
 const dayMs = 86_400_000;
 
-export function createComplaintStore(pool: Pool): ComplaintStore {
+export function createComplaintStore(from: Pool | Slices): ComplaintStore {
+  const slices = slicesOf(from);
+  const pool = slices.shared;
   return {
-    add: async (report, now) => await add(pool, report, now),
+    add: async (report, now) => await add(slices, report, now),
     list: async ({ open, most }) =>
       await read(pool, `${open ? "closed_at is null" : "true"} order by complaint_id desc limit $1`, [most]),
     find: async (complaintId) => (await read(pool, "complaint_id = $1", [complaintId]))[0] ?? null,
@@ -42,18 +45,19 @@ export function createComplaintStore(pool: Pool): ComplaintStore {
   };
 }
 
-async function add(pool: Pool, report: ComplaintReport, now: Date): Promise<Complaint | null> {
+async function add(slices: Slices, report: ComplaintReport, now: Date): Promise<Complaint | null> {
+  const pool = slices.shared;
   if (report.source === "form" && (await isFlooded(pool, now))) return null;
-  const deeds = await deedsOf(pool, report.target, now);
+  const deeds = await deedsOf(slices, report.target, now);
   const { site, network } = report.target;
   const { rows } = await pool.query<{ complaint_id: number }>(
-    `insert into complaint (target, site, first_address, last_address, source, reporter, words, requester,
+    `insert into complaint (site, target, first_address, last_address, source, reporter, words, requester,
        created_at, deeds)
      values ($1, $2, $3::inet, $4::inet, $5, $6, $7, $8::inet, $9, $10)
      returning complaint_id`,
     [
-      clean(report.targetText),
       site,
+      clean(report.targetText),
       network?.first ?? null,
       network?.last ?? null,
       report.source,
@@ -115,42 +119,105 @@ const mostHosts = 2000;
 const crawlersShown = 20;
 const answersShown = 12;
 
-export async function deedsOf(pool: Pool, target: OptOutTarget, now: Date): Promise<Deeds> {
+export async function deedsOf(from: Pool | Slices, target: OptOutTarget, now: Date): Promise<Deeds> {
+  const slices = slicesOf(from);
   const since = new Date(now.getTime() - deedsHours * 3_600_000);
+  const ofSlices = await ofAll(slices, async ({ pool }) => await deedsIn(pool, target, since, now));
+  const hosts = ofSlices.flatMap((one) => one.hosts).slice(0, mostHosts);
+  const measurements = await measurementsOf(slices.shared, target, {
+    since,
+    now,
+    addresses: [...new Set(hosts.flatMap((host) => host.addresses))],
+  });
+  const hours = summed(
+    ofSlices.flatMap((one) => one.hours),
+    (hour) => String(hour.hour.getTime()),
+    (a, b) => ({
+      hour: a.hour,
+      requests: a.requests + b.requests,
+      bytes: a.bytes + b.bytes,
+      first_at: earlier(a.first_at, b.first_at),
+      last_at: later(a.last_at, b.last_at),
+    }),
+  );
+  const crawlers = summed(
+    ofSlices.flatMap((one) => one.crawlers),
+    (crawler) => crawler.name,
+    (a, b) => ({ ...a, requests: a.requests + b.requests, last_at: later(a.last_at, b.last_at) }),
+  );
+  const answers = summed(
+    ofSlices.flatMap((one) => one.answers),
+    ({ outcome, status }) => `${outcome} ${status}`,
+    (a, b) => ({ ...a, requests: a.requests + b.requests }),
+  );
+  return {
+    since: iso(since),
+    hosts: hosts.length,
+    requests: hours.reduce((sum, { requests }) => sum + requests, 0),
+    mostInAnHour: Math.max(0, ...hours.map(({ requests }) => requests)),
+    bytes: hours.reduce((sum, { bytes }) => sum + bytes, 0),
+    firstAt: hours.length === 0 ? null : iso(hours.map(({ first_at }) => first_at).reduce(earlier)),
+    lastAt: hours.length === 0 ? null : iso(hours.map(({ last_at }) => last_at).reduce(later)),
+    measurements,
+    crawlers: crawlers
+      .sort((a, b) => b.requests - a.requests || (a.name < b.name ? -1 : 1))
+      .slice(0, crawlersShown)
+      .map(({ last_at, ...row }) => ({ ...row, lastAt: iso(last_at) })),
+    answers: answers
+      .sort((a, b) => b.requests - a.requests || (a.outcome < b.outcome ? -1 : 1))
+      .slice(0, answersShown),
+    robots: countBy(hosts.map((host) => host.robots_state ?? "not asked for")),
+    crawlDelayMs: longest(hosts.map((host) => host.crawl_delay_ms)),
+    backOffMs: longest(hosts.map((host) => host.back_off_ms)),
+    atWork: [...new Set(ofSlices.flatMap((one) => one.atWork))].sort(),
+  };
+}
+
+const earlier = (a: Date, b: Date) => (a < b ? a : b);
+const later = (a: Date, b: Date) => (a > b ? a : b);
+
+/** One of each name. */
+function summed<Row>(
+  rows: readonly Row[],
+  nameOf: (row: Row) => string,
+  sumOf: (a: Row, b: Row) => Row,
+): Row[] {
+  const sums = new Map<string, Row>();
+  for (const row of rows) {
+    const sum = sums.get(nameOf(row));
+    sums.set(nameOf(row), sum === undefined ? row : sumOf(sum, row));
+  }
+  return [...sums.values()];
+}
+
+interface DeedsInSlice {
+  readonly hosts: readonly HostRow[];
+  readonly hours: readonly HourRow[];
+  readonly crawlers: readonly CrawlerRow[];
+  readonly answers: readonly AnswerRow[];
+  readonly atWork: readonly string[];
+}
+
+async function deedsIn(pool: Pool, target: OptOutTarget, since: Date, now: Date): Promise<DeedsInSlice> {
   const hosts = await hostsOf(pool, target);
   const hashes = hosts.map((host) => host.host_hash);
   const { first, last } = target.network ?? { first: null, last: null };
   const given = [hashes, since, now, first, last];
-  const [totals, crawlers, answers, measurements, atWork] = await Promise.all([
-    pool.query<TotalsRow>(`${fetchesSql} select ${totalColumns} from fetched`, given),
+  const [hours, crawlers, answers, atWork] = await Promise.all([
+    pool.query<HourRow>(hoursSql, given),
     pool.query<CrawlerRow>(crawlersSql, given),
     pool.query<AnswerRow>(answersSql, given),
-    measurementsOf(pool, target, {
-      since,
-      now,
-      addresses: [...new Set(hosts.flatMap((host) => host.addresses))],
-    }),
     pool.query<{ name: string }>(
       `select distinct c.name from lease l join crawler c using (crawler_id)
-       where l.host_hash = any($1::bigint[]) and l.closed_at is null order by c.name`,
+       where l.host_hash = any($1::bigint[]) and l.closed_at is null`,
       [hashes],
     ),
   ]);
-  const total = totals.rows[0]!;
   return {
-    since: iso(since),
-    hosts: hosts.length,
-    requests: total.requests,
-    mostInAnHour: total.most,
-    bytes: total.bytes,
-    firstAt: total.first_at && iso(total.first_at),
-    lastAt: total.last_at && iso(total.last_at),
-    measurements,
-    crawlers: crawlers.rows.map(({ last_at, ...row }) => ({ ...row, lastAt: iso(last_at) })),
+    hosts,
+    hours: hours.rows,
+    crawlers: crawlers.rows,
     answers: answers.rows,
-    robots: countBy(hosts.map((host) => host.robots_state ?? "not asked for")),
-    crawlDelayMs: longest(hosts.map((host) => host.crawl_delay_ms)),
-    backOffMs: longest(hosts.map((host) => host.back_off_ms)),
     atWork: atWork.rows.map(({ name }) => name),
   };
 }
@@ -189,18 +256,18 @@ const fetchesSql = `with fetched as (
       and ($4::inet is null or address between $4::inet and $5::inet)
   )`;
 
-interface TotalsRow {
-  requests: number;
-  bytes: number;
-  most: number;
-  first_at: Date | null;
-  last_at: Date | null;
+interface HourRow {
+  readonly hour: Date;
+  readonly requests: number;
+  readonly bytes: number;
+  readonly first_at: Date;
+  readonly last_at: Date;
 }
 
-const totalColumns = `count(*)::int as requests, coalesce(sum(wire_bytes), 0)::float8 as bytes,
-  min(fetched_at) as first_at, max(fetched_at) as last_at,
-  coalesce((select max(n) from (
-    select count(*)::int as n from fetched group by date_trunc('hour', fetched_at, 'UTC')) hours), 0) as most`;
+const hoursSql = `${fetchesSql}
+  select date_trunc('hour', fetched_at, 'UTC') as hour, count(*)::int as requests,
+    coalesce(sum(wire_bytes), 0)::float8 as bytes, min(fetched_at) as first_at, max(fetched_at) as last_at
+  from fetched group by 1`;
 
 interface CrawlerRow {
   name: string;
@@ -214,7 +281,7 @@ interface CrawlerRow {
 const crawlersSql = `${fetchesSql}
   select c.name, host(c.address) as address, c.place, c.partner_contact as contact, count(*)::int as requests, max(f.fetched_at) as last_at
   from fetched f join crawler c using (crawler_id)
-  group by c.crawler_id order by requests desc, c.name limit ${crawlersShown}`;
+  group by c.crawler_id`;
 
 interface AnswerRow {
   outcome: string;
@@ -224,7 +291,7 @@ interface AnswerRow {
 
 const answersSql = `${fetchesSql}
   select outcome, status, count(*)::int as requests from fetched
-  group by outcome, status order by requests desc, outcome limit ${answersShown}`;
+  group by outcome, status`;
 
 async function measurementsOf(
   pool: Pool,
@@ -257,7 +324,7 @@ function longest(times: readonly (number | null)[]): number | null {
 const complaintsShown = 10;
 
 export async function wishesOf(
-  pool: Pool,
+  pool: Pool | Slices,
   host: string | null,
   addresses: readonly string[],
 ): Promise<SiteWishes> {

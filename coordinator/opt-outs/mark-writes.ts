@@ -2,14 +2,18 @@
  * The frontier and the index in line with table opt_out: hosts are marked and their leases end, pages of what was
  * confirmed are deleted, marks of what has ended go. Everything is done in batches and may be done again: a
  * coordinator that is killed in between leaves the rest to the next pass, of whichever coordinator.
+ *
+ * In a slice on another server this is done at once, by what the table says and not its replica there; and once more when the
+ * replica has the same, since hosts that were added meanwhile could not know better. Only then an opt-out counts as applied.
  */
 import type { Pool, PoolClient } from "pg";
 import type { HostHash } from "#core/ids";
 import { forgetDifferencesOfHosts } from "../changes/change-writes.ts";
+import { ofAll, type Slices, slicesOf } from "../database/slices.ts";
 import { inTransaction } from "../database/transaction.ts";
-import { type LeasePools, type TurnsPool, writingLeases } from "../frontier/address-turn-writes.ts";
+import { type LeasePools, writingLeases } from "../frontier/address-turn-writes.ts";
 import { lockHosts } from "../frontier/admission-writes.ts";
-import { isOfSite, optOutOfHost } from "../frontier/back-link-writes.ts";
+import { isOfSite, optOutLock, otherOptOutOfHost } from "../frontier/back-link-writes.ts";
 import { endLeasesOn, settleHosts } from "../frontier/lease-end-writes.ts";
 import { enterHeirs, isComparable, removeTexts, type Text } from "../results/near-text-store.ts";
 import type { AppliedOptOuts, EndedLease, OptOutMarks } from "./opt-out.ts";
@@ -22,19 +26,30 @@ const stopKeptMinutes = 15;
 /** How far the frontier is in line with an opt-out (column applied). */
 const applied = { marked: 1, deleted: 2, unmarked: 3 } as const;
 
-export function createOptOutMarks(pool: Pool, turns: TurnsPool = { turns: pool }): OptOutMarks {
-  return { apply: async (now) => await apply({ pool, ...turns }, now) };
+export function createOptOutMarks(from: Pool | Slices): OptOutMarks {
+  const slices = slicesOf(from);
+  return { apply: async (now) => await apply(slices, now) };
 }
 
-async function apply(pools: LeasePools, now: Date): Promise<AppliedOptOuts> {
-  const { pool } = pools;
-  const { rows } = await pool.query<{
-    opt_out_id: number;
-    applied: number;
-    ended: boolean;
-    confirmed: boolean;
-  }>(
-    `select opt_out_id, applied, ended_at is not null as ended, confirmed_at is not null as confirmed
+interface OptOutRow {
+  readonly opt_out_id: number;
+  readonly applied: number;
+  readonly ended: boolean;
+  readonly confirmed: boolean;
+  readonly site: string | null;
+  readonly first_address: string | null;
+  readonly last_address: string | null;
+}
+
+interface AppliedInSlice extends AppliedOptOuts {
+  /** Whoever adds hosts there knows of it from now on. */
+  readonly isFinal: boolean;
+}
+
+async function apply(slices: Slices, now: Date): Promise<AppliedOptOuts> {
+  const { rows } = await slices.shared.query<OptOutRow>(
+    `select opt_out_id, applied, ended_at is not null as ended, confirmed_at is not null as confirmed, site,
+       first_address, last_address
      from opt_out
      where in_force_at is not null
        and applied < case when ended_at is not null then ${applied.unmarked}
@@ -43,24 +58,52 @@ async function apply(pools: LeasePools, now: Date): Promise<AppliedOptOuts> {
   );
   let [hosts, pages] = [0, 0];
   const leases: EndedLease[] = [];
-  for (const { opt_out_id: optOutId, ...row } of rows) {
-    if (row.ended) {
-      await unmark(pool, optOutId, now);
-      await setApplied(pool, optOutId, applied.unmarked);
-      continue;
+  for (const optOut of rows) {
+    const done = await ofAll(slices, async ({ number, pool }) => {
+      return await applyIn({ pool, turns: slices.shared }, { optOut, isFirst: number === 0, now });
+    });
+    for (const one of done) {
+      hosts += one.hosts;
+      pages += one.pages;
+      leases.push(...one.leases);
     }
-    if (row.applied < applied.marked) {
-      const marked = await mark(pools, optOutId, now);
-      hosts += marked.hosts;
-      leases.push(...marked.leases);
-      await setApplied(pool, optOutId, applied.marked);
-    }
-    if (row.confirmed) {
-      pages += await deletePages(pool, optOutId);
-      await setApplied(pool, optOutId, applied.deleted);
-    }
+    if (slices.down.length === 0 && done.every(({ isFinal }) => isFinal))
+      await setApplied(slices.shared, optOut.opt_out_id, stageOf(optOut));
   }
   return { hosts, leases, pages };
+}
+
+function stageOf({ ended, confirmed }: OptOutRow): number {
+  if (ended) return applied.unmarked;
+  return confirmed ? applied.deleted : applied.marked;
+}
+
+async function applyIn(
+  pools: LeasePools,
+  { optOut, isFirst, now }: { readonly optOut: OptOutRow; readonly isFirst: boolean; readonly now: Date },
+): Promise<AppliedInSlice> {
+  const { pool } = pools;
+  // First, so that whatever is added after it needs no mark of ours.
+  const isFinal = isFirst || (await isKnownAt(pool, optOut));
+  if (optOut.ended) {
+    await unmark(pool, optOut.opt_out_id, now);
+    return { isFinal, hosts: 0, leases: [], pages: 0 };
+  }
+  const marked = optOut.applied < applied.marked ? await mark(pools, optOut, now) : { hosts: 0, leases: [] };
+  const pages = optOut.confirmed ? await deletePages(pool, optOut.opt_out_id) : 0;
+  return { isFinal, ...marked, pages };
+}
+
+/** By the replica; nobody is adding hosts any more who read it before. */
+async function isKnownAt(pool: Pool, { opt_out_id, ended }: OptOutRow): Promise<boolean> {
+  return await inTransaction(pool, async (client) => {
+    await client.query(`select pg_advisory_xact_lock(${optOutLock})`);
+    const { rowCount } = await client.query(
+      "select from opt_out where opt_out_id = $1 and in_force_at is not null and (ended_at is not null) = $2",
+      [opt_out_id, ended],
+    );
+    return rowCount === 1;
+  });
 }
 
 async function setApplied(pool: Pool, optOutId: number, to: number): Promise<void> {
@@ -76,18 +119,18 @@ async function setApplied(pool: Pool, optOutId: number, to: number): Promise<voi
  */
 async function mark(
   pools: LeasePools,
-  optOutId: number,
+  optOut: OptOutRow,
   now: Date,
 ): Promise<{ hosts: number; leases: EndedLease[] }> {
   const { pool } = pools;
-  const rows = await hostsCoveredBy(pool, optOutId);
+  const rows = await coveredBy(pool, optOut);
   const leases: EndedLease[] = [];
   for (const hosts of batchesOf(rows, hostsPerBatch)) {
     await inTransaction(pool, async (client) => {
       await lockHosts(client, hosts);
       await client.query(
         "update frontier_host set opt_out_id = coalesce(opt_out_id, $2) where host_hash = any($1::bigint[])",
-        [hosts, optOutId],
+        [hosts, optOut.opt_out_id],
       );
       await settleHosts(client, hosts);
     });
@@ -96,22 +139,27 @@ async function mark(
   return { hosts: rows.length, leases };
 }
 
-/** Of a site by the index of names; of a network, which only operators opt out, by a look at every host. */
+/** That are covered by an opt-out, or once were. */
 export async function hostsCoveredBy(pool: Pool, optOutId: number): Promise<{ host_hash: HostHash }[]> {
-  const { rows } = await pool.query<{ site: string | null }>(
-    "select site from opt_out where opt_out_id = $1",
+  const { rows } = await pool.query<Place>(
+    "select site, first_address, last_address from opt_out where opt_out_id = $1",
     [optOutId],
   );
-  const site = rows[0]?.site ?? null;
+  return rows[0] === undefined ? [] : await coveredBy(pool, rows[0]);
+}
+
+type Place = Pick<OptOutRow, "site" | "first_address" | "last_address">;
+
+/** Of a site by the index of names; of a network, which only operators opt out, by a look at every host. */
+async function coveredBy(pool: Pool, optOut: Place): Promise<{ host_hash: HostHash }[]> {
+  const { site, first_address, last_address } = optOut;
   const found =
     site === null
       ? await pool.query<{ host_hash: HostHash }>(
-          `select h.host_hash
-           from opt_out o
-           join frontier_host h
-             on exists (select from unnest(h.addresses) a where a between o.first_address and o.last_address)
-           where o.opt_out_id = $1 and o.site is null`,
-          [optOutId],
+          `select host_hash
+           from frontier_host
+           where exists (select from unnest(addresses) a where a between $1::inet and $2::inet)`,
+          [first_address, last_address],
         )
       : await pool.query<{ host_hash: HostHash }>(
           `select host_hash from frontier_host where ${isOfSite("host", "$1::text")}`,
@@ -131,10 +179,10 @@ async function unmark(pool: Pool, optOutId: number, now: Date): Promise<void> {
       await lockHosts(client, hosts);
       await client.query(
         `update frontier_host h
-         set opt_out_id = ${optOutOfHost},
+         set opt_out_id = ${otherOptOutOfHost("$3")},
              not_before = greatest(not_before, $2::timestamptz + interval '${stopKeptMinutes} minutes')
          where host_hash = any($1::bigint[])`,
-        [hosts, now],
+        [hosts, now, optOutId],
       );
       await settleHosts(client, hosts);
     });

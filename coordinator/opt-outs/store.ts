@@ -4,7 +4,8 @@ import type { Pool, PoolClient } from "pg";
 import { domainsAbove } from "#core/url-key";
 import { tell } from "#db/schema-channel";
 import { ChannelListener } from "../database/channel-listener.ts";
-import { clean, inTransaction } from "../database/transaction.ts";
+import { ofAll, type Slices, slicesOf } from "../database/slices.ts";
+import { clean, columnsOf, inTransaction } from "../database/transaction.ts";
 import { isOfSite, optOutLock } from "../frontier/back-link-writes.ts";
 import {
   isPublicSuffix,
@@ -25,23 +26,27 @@ const dayMs = 86_400_000;
 /** DNS is asked for the same confirmation no more often. */
 const lookAgainMinutes = 10;
 
-export function createOptOutStore(pool: Pool): OptOutStore {
+export function createOptOutStore(from: Pool | Slices): OptOutStore {
+  const slices = slicesOf(from);
+  const pool = slices.shared;
   return {
     request: async (request, now) => {
       // Before the lock, so that no admission waits for the count.
       const isWide =
-        request.source === "form" && !request.confirmed && (await isWideOf(pool, request.target));
+        request.source === "form" && !request.confirmed && (await isWideOf(slices, request.target));
       const optOutId = await inTransaction(
         pool,
         async (client) => await record(client, { ...request, isWide }, now),
       );
-      return (await byNumber(pool, optOutId))!;
+      return (await byNumber(slices, optOutId))!;
     },
     list: async ({ open, most }) =>
-      await read(pool, `${open ? "o.ended_at is null" : "true"} order by o.opt_out_id desc limit $1`, [most]),
+      await read(slices, `${open ? "o.ended_at is null" : "true"} order by o.opt_out_id desc limit $1`, [
+        most,
+      ]),
     find: async (target) => {
-      if (typeof target === "number") return await byNumber(pool, target);
-      const [found] = await read(pool, `o.ended_at is null and ${isTarget}`, targetValues(target));
+      if (typeof target === "number") return await byNumber(slices, target);
+      const [found] = await read(slices, `o.ended_at is null and ${isTarget}`, targetValues(target));
       return found ?? null;
     },
     confirm: async (optOutId, by, now) => {
@@ -52,7 +57,7 @@ export function createOptOutStore(pool: Pool): OptOutStore {
          where opt_out_id = $1 and ended_at is null and confirmed_at is null`,
         [optOutId, now, by],
       );
-      const found = await byNumber(pool, optOutId);
+      const found = await byNumber(slices, optOutId);
       return found?.endedAt === null ? found : null;
     },
     lift: async (optOutId, words, now) => {
@@ -62,7 +67,7 @@ export function createOptOutStore(pool: Pool): OptOutStore {
          where opt_out_id = $1 and ended_at is null`,
         [optOutId, now, clean(words)],
       );
-      return lifted === 0 ? null : await byNumber(pool, optOutId);
+      return lifted === 0 ? null : await byNumber(slices, optOutId);
     },
     lapse: async (now) =>
       await change(
@@ -72,8 +77,8 @@ export function createOptOutStore(pool: Pool): OptOutStore {
         [now],
       ),
     toConfirm: async (limit, now) => await toConfirm(pool, limit, now),
-    sitesSince: async (since, most) => await sitesSince(pool, since, most),
-    covering: async (host, addresses) => await covering(pool, host, addresses),
+    sitesSince: async (since, most) => await sitesSince(slices, since, most),
+    covering: async (host, addresses) => await covering(slices, host, addresses),
     onChange: async (changed) => {
       const listener = new ChannelListener(pool, "nearcrawl_opt_outs", changed);
       await listener.listen();
@@ -156,24 +161,31 @@ async function isFlood(client: PoolClient, now: Date): Promise<boolean> {
 }
 
 /** Nor is a name that half of the web lies below, or several hosts that we have many pages of, nor a network. */
-async function isWideOf(pool: Pool, { site }: OptOutTarget): Promise<boolean> {
+async function isWideOf(slices: Slices, { site }: OptOutTarget): Promise<boolean> {
   if (site === null || isPublicSuffix(site)) return true;
-  const { rows } = await pool.query<{ hosts: number; several: boolean; pages: number }>(
-    `with covered as (
-       select host_hash, host
-       from frontier_host
-       where ${isOfSite("host", "$1::text")}
-       limit ${mostHostsUnconfirmed + 1}
-     )
-     select count(*)::int as hosts,
-       count(*) filter (where host <> 'www.' || $1::text) > 1 as several,
-       (select count(*)::int from (
-          select from page p join covered using (host_hash) limit ${mostPagesUnconfirmed + 1}) counted) as pages
-     from covered`,
-    [site],
-  );
-  const { hosts, several, pages } = rows[0]!;
-  return hosts > mostHostsUnconfirmed || (several && pages > mostPagesUnconfirmed);
+  const found = await ofAll(slices, async ({ pool }) => {
+    const { rows } = await pool.query<{ hosts: number; others: number; pages: number }>(
+      `with covered as (
+         select host_hash, host
+         from frontier_host
+         where ${isOfSite("host", "$1::text")}
+         limit ${mostHostsUnconfirmed + 1}
+       )
+       select count(*)::int as hosts,
+         (count(*) filter (where host <> 'www.' || $1::text))::int as others,
+         (select count(*)::int from (
+            select from page p join covered using (host_hash) limit ${mostPagesUnconfirmed + 1}) counted) as pages
+       from covered`,
+      [site],
+    );
+    return rows[0]!;
+  });
+  const { hosts, others, pages } = found.reduce((sum, one) => ({
+    hosts: sum.hosts + one.hosts,
+    others: sum.others + one.others,
+    pages: sum.pages + one.pages,
+  }));
+  return hosts > mostHostsUnconfirmed || (others > 1 && pages > mostPagesUnconfirmed);
 }
 
 /** The number of rows that the statement changed; running coordinators are told of any. */
@@ -202,33 +214,50 @@ async function toConfirm(pool: Pool, limit: number, now: Date): ReturnType<OptOu
   return rows.map((row) => ({ optOutId: row.opt_out_id, site: row.site, token: row.token }));
 }
 
+interface StoppedSite {
+  readonly site: string;
+  readonly in_force_at: Date;
+}
+
 /** A network counts by the hosts that were found to lie in it. */
-async function sitesSince(pool: Pool, since: Date, most: number): Promise<string[]> {
-  const { rows } = await pool.query<{ site: string }>(
-    `select site from (
-       select o.site, o.in_force_at
-       from opt_out o
-       where o.ended_at is null and o.in_force_at >= $1 and o.site is not null
-       union all
-       select h.host, o.in_force_at
-       from opt_out o
-       join frontier_host h on h.opt_out_id = o.opt_out_id
-       where o.ended_at is null and o.in_force_at >= $1 and o.site is null
-     ) stopped
+async function sitesSince(slices: Slices, since: Date, most: number): Promise<string[]> {
+  const { rows } = await slices.shared.query<StoppedSite & { site: string | null; opt_out_id: number }>(
+    `select site, in_force_at, opt_out_id
+     from opt_out
+     where ended_at is null and in_force_at >= $1
      order by in_force_at desc, site
      limit $2`,
     [since, most],
   );
-  return rows.map((row) => row.site);
+  const sites = rows.filter((row) => row.site !== null);
+  const networks = rows.filter((row) => row.site === null);
+  const found =
+    networks.length === 0
+      ? []
+      : await ofAll(slices, async ({ pool }) => {
+          const { rows: hosts } = await pool.query<StoppedSite>(
+            `select h.host as site, o.in_force_at
+       from unnest($1::int[], $2::timestamptz[]) as o (opt_out_id, in_force_at)
+       join frontier_host h on h.opt_out_id = o.opt_out_id
+       order by o.in_force_at desc, h.host
+       limit $3`,
+            [...columnsOf(networks, ["opt_out_id", "in_force_at"]), most],
+          );
+          return hosts;
+        });
+  return [...sites, ...found.flat()]
+    .sort((a, b) => b.in_force_at.getTime() - a.in_force_at.getTime() || (a.site < b.site ? -1 : 1))
+    .slice(0, most)
+    .map((row) => row.site);
 }
 
 async function covering(
-  pool: Pool,
+  slices: Slices,
   host: string | null,
   addresses: readonly string[],
 ): Promise<OptOut | null> {
   const found = await read(
-    pool,
+    slices,
     `o.ended_at is null and o.in_force_at is not null and (
        o.site = any($1::text[])
        or exists (select from unnest($2::inet[]) a where a between o.first_address and o.last_address))
@@ -238,19 +267,55 @@ async function covering(
   return found[0] ?? null;
 }
 
-async function byNumber(pool: Pool, optOutId: number): Promise<OptOut | null> {
-  return (await read(pool, "o.opt_out_id = $1", [optOutId]))[0] ?? null;
+async function byNumber(slices: Slices, optOutId: number): Promise<OptOut | null> {
+  return (await read(slices, "o.opt_out_id = $1", [optOutId]))[0] ?? null;
 }
 
-async function read(pool: Pool, condition: string, values: readonly unknown[]): Promise<OptOut[]> {
-  const { rows } = await pool.query<OptOutRow>(
-    `select ${optOutColumns} from ${optOutTables} where ${condition}`,
+async function read(slices: Slices, condition: string, values: readonly unknown[]): Promise<OptOut[]> {
+  const { rows } = await slices.shared.query<OptOutRow>(
+    `select ${optOutColumns} from opt_out o where ${condition}`,
     [...values],
   );
-  return rows.map(optOutOf);
+  const covered = await coveredOf(
+    slices,
+    rows.map((row) => row.opt_out_id),
+  );
+  return rows.map((row) => optOutOf(row, covered.get(row.opt_out_id) ?? nothing));
 }
 
-// A row of table opt_out as the flows know it, with what it covers in the frontier and the index.
+/** What an opt-out covers in the frontier and the index. */
+type Covered = Pick<OptOut, "hosts" | "pages">;
+
+const nothing: Covered = { hosts: 0, pages: 0 };
+
+async function coveredOf(
+  slices: Slices,
+  optOutIds: readonly number[],
+): Promise<ReadonlyMap<number, Covered>> {
+  if (optOutIds.length === 0) return new Map();
+  const found = await ofAll(slices, async ({ pool }) => {
+    const { rows } = await pool.query<Covered & { opt_out_id: number }>(
+      `select o.opt_out_id, c.hosts, c.pages
+       from unnest($1::int[]) as o (opt_out_id)
+       cross join lateral (
+         select count(*)::int as hosts, coalesce(sum(p.pages), 0)::int as pages
+         from frontier_host h
+         cross join lateral (select count(*) as pages from page where host_hash = h.host_hash) p
+         where h.opt_out_id = o.opt_out_id
+       ) c`,
+      [optOutIds],
+    );
+    return rows;
+  });
+  const sums = new Map<number, Covered>();
+  for (const { opt_out_id, hosts, pages } of found.flat()) {
+    const sum = sums.get(opt_out_id) ?? nothing;
+    sums.set(opt_out_id, { hosts: sum.hosts + hosts, pages: sum.pages + pages });
+  }
+  return sums;
+}
+
+// A row of table opt_out as the flows know it.
 
 interface OptOutRow {
   opt_out_id: number;
@@ -270,25 +335,14 @@ interface OptOutRow {
   ended_at: Date | null;
   ending: "lifted" | "lapsed" | null;
   ending_words: string;
-  hosts: number;
-  pages: number;
 }
 
-/** SQL: the columns and the tables of an OptOutRow. */
+/** SQL: the columns of an OptOutRow. */
 const optOutColumns = `o.opt_out_id, o.site, host(o.first_address) as first_address,
   host(o.last_address) as last_address, o.source, o.token, o.words, o.reply_to, host(o.requester) as requester,
-  o.created_at, o.in_force_at, o.lapses_at, o.confirmed_at, o.confirmed_by, o.ended_at, o.ending, o.ending_words,
-  c.hosts, c.pages`;
+  o.created_at, o.in_force_at, o.lapses_at, o.confirmed_at, o.confirmed_by, o.ended_at, o.ending, o.ending_words`;
 
-const optOutTables = `opt_out o
-  cross join lateral (
-    select count(*)::int as hosts, coalesce(sum(p.pages), 0)::int as pages
-    from frontier_host h
-    cross join lateral (select count(*) as pages from page where host_hash = h.host_hash) p
-    where h.opt_out_id = o.opt_out_id
-  ) c`;
-
-function optOutOf(row: OptOutRow): OptOut {
+function optOutOf(row: OptOutRow, covered: Covered): OptOut {
   const network = { first: row.first_address ?? "", last: row.last_address ?? "" };
   return {
     optOutId: row.opt_out_id,
@@ -307,8 +361,7 @@ function optOutOf(row: OptOutRow): OptOut {
     confirmedBy: row.confirmed_by,
     endedAt: row.ended_at,
     endingWords: row.ending_words,
-    hosts: row.hosts,
-    pages: row.pages,
+    ...covered,
   };
 }
 

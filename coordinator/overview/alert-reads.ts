@@ -2,6 +2,7 @@
 import type { Pool } from "pg";
 import { lastBackup } from "#db/backup-folder";
 import { homeOf } from "#db/embedded-cluster";
+import { ofAll, type Slices, slicesOf } from "../database/slices.ts";
 import { accuracyEstimate } from "../delegation/accuracy.ts";
 import { waitingGoodbye } from "../fleet/fleet-entry.ts";
 import { nothingDueReason } from "../frontier/hand-out-tasks.ts";
@@ -33,10 +34,12 @@ const dayMinutes = 24 * 60;
 
 /** `reads`: those answers that pages need anyway, and that are kept for them; `nowMs`: a clock that never goes back. */
 export async function alertFacts(
-  pool: Pool,
+  from: Pool | Slices,
   reads: SharedReads,
   { now, nowMs }: { readonly now: Date; readonly nowMs: () => number },
 ): Promise<AlertFacts> {
+  const slices = slicesOf(from);
+  const pool = slices.shared;
   const databaseMs = await roundTripMs(pool, nowMs);
   const [
     crawlers,
@@ -52,7 +55,7 @@ export async function alertFacts(
     backup,
     disk,
   ] = await Promise.all([
-    crawlerFacts(pool, now),
+    crawlerFacts(slices, now),
     reads.queueAges(now),
     reads.figures(hourMinutes, now),
     reads.figures(dayMinutes, now),
@@ -103,6 +106,7 @@ function figureFacts({ fetches, fetchedBytes, shippedBytes, failures }: SpanFigu
 }
 
 interface CrawlerRow {
+  crawler_id: number;
   name: string;
   state: CrawlerFacts["state"];
   last_seen_at: Date | null;
@@ -125,9 +129,11 @@ interface CrawlerRow {
 /** Of a crawler that fetches nothing so many of its subnets are looked at. */
 const subnetsLooked = 200;
 
+const hostsWait = "hosts of its subnets have been due for an hour";
+
 /**
- * SQL: why a crawler that may crawl and has fetched nothing for an hour has no work, of `c` and `f`; null where there is
- * none for it, or its host's own limits hold it back. $1 is now.
+ * SQL: why a crawler that may crawl and has fetched nothing for an hour has no work, of `c` and `f`: it has no subnet, or its
+ * hosts are to be looked at; null where its host's own limits hold it back.
  */
 const idleWhy = `case
   when c.state <> 'online' or coalesce(f.fetches, 0) > 0 or not exists (
@@ -138,19 +144,38 @@ const idleWhy = `case
   when not exists (select from delegation d where d.crawler_id = c.crawler_id)
     and not exists (select from finer_delegation d where d.crawler_id = c.crawler_id)
     then 'no subnet is its own'
-  when exists (
-    select
-    from (select subnet_id from delegation where crawler_id = c.crawler_id limit ${subnetsLooked}) d
-    join frontier_host h on h.subnet_id = d.subnet_id and h.finer_id is null
-    where h.state = 'resolved' and h.lease_id is null and h.opt_out_id is null
-      and h.due_at < $1::timestamptz - interval '1 hour' and h.not_before <= $1
-  ) then 'hosts of its subnets have been due for an hour'
+  else '${hostsWait}'
 end`;
 
+/** Of those given. */
+async function crawlersWithWaitingHosts(
+  slices: Slices,
+  crawlerIds: readonly number[],
+  now: Date,
+): Promise<ReadonlySet<number>> {
+  if (crawlerIds.length === 0) return new Set();
+  const found = await ofAll(slices, async ({ pool }) => {
+    const { rows } = await pool.query<{ crawler_id: number }>(
+      `select crawler_id
+       from unnest($2::int[]) as c (crawler_id)
+       where exists (
+         select
+         from (select subnet_id from delegation where crawler_id = c.crawler_id limit ${subnetsLooked}) d
+         join frontier_host h on h.subnet_id = d.subnet_id and h.finer_id is null
+         where h.state = 'resolved' and h.lease_id is null and h.opt_out_id is null
+           and h.due_at < $1::timestamptz - interval '1 hour' and h.not_before <= $1
+       )`,
+      [now, crawlerIds],
+    );
+    return rows.map((row) => row.crawler_id);
+  });
+  return new Set(found.flat());
+}
+
 /** The last hour by quarters: those that began within it. */
-async function crawlerFacts(pool: Pool, now: Date): Promise<CrawlerFacts[]> {
-  const { rows } = await pool.query<CrawlerRow>(
-    `select c.name, c.state, c.last_seen_at, c.draining_since, c.heartbeat -> 'spooledResults' as spooled,
+async function crawlerFacts(slices: Slices, now: Date): Promise<CrawlerFacts[]> {
+  const { rows } = await slices.shared.query<CrawlerRow>(
+    `select c.crawler_id, c.name, c.state, c.last_seen_at, c.draining_since, c.heartbeat -> 'spooledResults' as spooled,
        c.heartbeat -> 'diskFault' as disk_fault, c.heartbeat -> 'diskFreeBytes' as disk_free,
        c.heartbeat -> 'holdingBack' as holding_back,
        t.distrusted_at is not null or t.probes_doubted_at is not null as distrusted,
@@ -177,6 +202,8 @@ async function crawlerFacts(pool: Pool, now: Date): Promise<CrawlerFacts[]> {
      limit ${crawlersLooked}`,
     [now, waitingGoodbye],
   );
+  const looked = rows.flatMap((row) => (row.idle_why === hostsWait ? [row.crawler_id] : []));
+  const waiting = await crawlersWithWaitingHosts(slices, looked, now);
   return rows.map((row) => ({
     name: row.name,
     state: row.state,
@@ -193,7 +220,7 @@ async function crawlerFacts(pool: Pool, now: Date): Promise<CrawlerFacts[]> {
     waits: row.waits,
     joinedMs: row.joined_at?.getTime() ?? null,
     connectedMs: row.connected_at?.getTime() ?? null,
-    idleWhy: row.idle_why,
+    idleWhy: row.idle_why === hostsWait && !waiting.has(row.crawler_id) ? null : row.idle_why,
   }));
 }
 

@@ -2,6 +2,7 @@
 import type { Pool } from "pg";
 import { arrivalLingerMs, Gathered } from "#core/coalesce";
 import { asCrawlerId, type CrawlerId } from "#core/ids";
+import { ofAll, type Slices, slicesOf } from "../database/slices.ts";
 import { columnsOf } from "../database/transaction.ts";
 import type { DockEntry, ReleaseCounts, ReleaseFleetStore } from "./release-store.ts";
 import type { ReleaseState } from "./staging.ts";
@@ -34,7 +35,9 @@ async function noteReleases(pool: Pool, arrivals: readonly ArrivedRelease[]): Pr
   return arrivals.map(() => undefined);
 }
 
-export function createReleaseFleetStore(pool: Pool): ReleaseFleetStore {
+export function createReleaseFleetStore(from: Pool | Slices): ReleaseFleetStore {
+  const slices = slicesOf(from);
+  const pool = slices.shared;
   const arrivals = new Gathered(
     async (given: readonly ArrivedRelease[]) => await noteReleases(pool, given),
     mostTogether,
@@ -70,7 +73,7 @@ export function createReleaseFleetStore(pool: Pool): ReleaseFleetStore {
     },
 
     counts: async () => await counts(pool),
-    watched: async (version, since) => await watched(pool, version, since),
+    watched: async (version, since) => await watched(slices, version, since),
   };
 }
 
@@ -133,26 +136,22 @@ interface WatchedRow {
   reason: string | null;
   reported_at: Date | null;
   offline_since: Date | null;
-  fetches: number;
-  failures: number;
 }
 
-async function watched(pool: Pool, version: string, since: Date): ReturnType<ReleaseFleetStore["watched"]> {
-  const { rows } = await pool.query<WatchedRow>(
+async function watched(
+  slices: Slices,
+  version: string,
+  since: Date,
+): ReturnType<ReleaseFleetStore["watched"]> {
+  const fetches = await fetchesSince(slices, since);
+  const { rows } = await slices.shared.query<WatchedRow>(
     `select c.crawler_id, c.name, o.offered_at, o.state, o.reason, o.reported_at,
-       case when c.state = 'offline' then c.last_seen_at end as offline_since,
-       coalesce(f.fetches, 0)::int as fetches, coalesce(f.failures, 0)::int as failures
+       case when c.state = 'offline' then c.last_seen_at end as offline_since
      from crawler c
      left join release_offer o on o.crawler_id = c.crawler_id and o.version = $1
-     left join (
-       select crawler_id, count(*) as fetches, count(*) filter (where blame in ('crawler', 'us')) as failures
-       from page_fetch
-       where fetched_at >= $2
-       group by crawler_id
-     ) f on f.crawler_id = c.crawler_id
      where c.release_digest is not null and c.revoked_at is null
      order by c.name`,
-    [version, since],
+    [version],
   );
   return rows.map((row) => ({
     crawlerId: asCrawlerId(row.crawler_id),
@@ -162,7 +161,30 @@ async function watched(pool: Pool, version: string, since: Date): ReturnType<Rel
     reason: row.reason ?? "",
     reportedAt: row.reported_at,
     offlineSince: row.offline_since,
-    fetches: row.fetches,
-    failures: row.failures,
+    ...(fetches.get(row.crawler_id) ?? { fetches: 0, failures: 0 }),
   }));
+}
+
+/** Of each crawler, and how many failed by its fault or ours. */
+async function fetchesSince(
+  slices: Slices,
+  since: Date,
+): Promise<ReadonlyMap<number, { readonly fetches: number; readonly failures: number }>> {
+  const found = await ofAll(slices, async ({ pool }) => {
+    const { rows } = await pool.query<{ crawler_id: number; fetches: number; failures: number }>(
+      `select crawler_id, count(*)::int as fetches,
+         (count(*) filter (where blame in ('crawler', 'us')))::int as failures
+       from page_fetch
+       where fetched_at >= $1
+       group by crawler_id`,
+      [since],
+    );
+    return rows;
+  });
+  const sums = new Map<number, { fetches: number; failures: number }>();
+  for (const { crawler_id, fetches, failures } of found.flat()) {
+    const sum = sums.get(crawler_id) ?? { fetches: 0, failures: 0 };
+    sums.set(crawler_id, { fetches: sum.fetches + fetches, failures: sum.failures + failures });
+  }
+  return sums;
 }

@@ -7,6 +7,8 @@
 import type { Pool } from "pg";
 import { alone } from "../database/bounded-work.ts";
 import { defaultMostBytes, sampleTables } from "../database/cached-read.ts";
+import { ofAll, type Slices, slicesOf } from "../database/slices.ts";
+import { columnsOf } from "../database/transaction.ts";
 import type { CoverageFigures, CoverageRow } from "./coverage.ts";
 
 const lockName = "nearcrawl-coverage-day";
@@ -16,46 +18,85 @@ const lockName = "nearcrawl-coverage-day";
  * one is at it.
  */
 export async function countCoverage(
-  pool: Pool,
+  from: Pool | Slices,
   now: Date,
   mostBytes = defaultMostBytes,
 ): Promise<{ readonly rows: number } | null> {
-  return await alone(pool, lockName, async () => {
-    const { rows: upkeep } = await pool.query("select from site_upkeep where finished_at is null");
-    if (upkeep.length > 0) return null;
-    const { page } = await sampleTables(pool, ["page"], mostBytes);
-    const { rowCount } = await pool.query(
-      `with known as (
-         select coalesce(country, '') as country, coalesce(language, '') as language, count(*) as hosts,
-           sum(pages) as pages, sum(bytes) as bytes
-         from site
-         group by 1, 2
-       ),
-       aged as (
-         select coalesce(s.country, '') as country, coalesce(s.language, '') as language, count(*) as sampled,
-           count(*) filter (where p.fetched_at > $1::timestamptz - interval '7 days') as fresh_7,
-           count(*) filter (where p.fetched_at > $1::timestamptz - interval '30 days') as fresh_30
-         from page p ${page.clause}
-         join site s using (host_hash)
-         group by 1, 2
+  const slices = slicesOf(from);
+  return await alone(slices.shared, lockName, async () => {
+    const counted = await ofAll(slices, async ({ pool }) => await countOf(pool, now, mostBytes));
+    const known = counted.flatMap((rows) => rows ?? []);
+    // What is lacking is not nothing.
+    if (counted.includes(null) || slices.down.length > 0) return null;
+    const sums = sumsOf(known);
+    await slices.shared.query(
+      `with given as (
+         select * from unnest($2::text[], $3::text[], $4::float8[], $5::float8[], $6::float8[], $7::float8[], $8::float8[],
+           $9::float8[]) as given (country, language, hosts, pages, bytes, sampled, fresh_7, fresh_30)
        ),
        gone as (
          delete from coverage_day
          where day = ($1::timestamptz at time zone 'UTC')::date
-           and not exists (select from known k where k.country = coverage_day.country and k.language = coverage_day.language)
+           and not exists (select from given k where k.country = coverage_day.country and k.language = coverage_day.language)
        )
        insert into coverage_day (day, country, language, hosts, pages, bytes, sampled_pages, fresh_7, fresh_30, counted_at)
-       select ($1::timestamptz at time zone 'UTC')::date, k.country, k.language, k.hosts, k.pages, k.bytes,
-         coalesce(a.sampled, 0), coalesce(a.fresh_7, 0), coalesce(a.fresh_30, 0), $1
-       from known k
-       left join aged a using (country, language)
+       select ($1::timestamptz at time zone 'UTC')::date, country, language, hosts, pages, bytes, sampled, fresh_7, fresh_30, $1
+       from given
        on conflict (day, country, language) do update
        set hosts = excluded.hosts, pages = excluded.pages, bytes = excluded.bytes, sampled_pages = excluded.sampled_pages,
          fresh_7 = excluded.fresh_7, fresh_30 = excluded.fresh_30, counted_at = excluded.counted_at`,
-      [now],
+      [now, ...columnsOf(sums, ["country", "language", ...countedNames])],
     );
-    return { rows: rowCount ?? 0 };
+    return { rows: sums.length };
   });
+}
+
+const countedNames = ["hosts", "pages", "bytes", "sampled", "fresh_7", "fresh_30"] as const;
+
+type Counted = { readonly country: string; readonly language: string } & Record<
+  (typeof countedNames)[number],
+  number
+>;
+
+/** Of one slice; null: its list of sites lacks hosts yet. */
+async function countOf(pool: Pool, now: Date, mostBytes: number): Promise<Counted[] | null> {
+  const { rowCount: lacking } = await pool.query("select from site_upkeep where finished_at is null");
+  if (lacking !== 0) return null;
+  const { page } = await sampleTables(pool, ["page"], mostBytes);
+  const { rows } = await pool.query<Counted>(
+    `with known as (
+       select coalesce(country, '') as country, coalesce(language, '') as language, count(*) as hosts,
+         sum(pages) as pages, sum(bytes) as bytes
+       from site
+       group by 1, 2
+     ),
+     aged as (
+       select coalesce(s.country, '') as country, coalesce(s.language, '') as language, count(*) as sampled,
+         count(*) filter (where p.fetched_at > $1::timestamptz - interval '7 days') as fresh_7,
+         count(*) filter (where p.fetched_at > $1::timestamptz - interval '30 days') as fresh_30
+       from page p ${page.clause}
+       join site s using (host_hash)
+       group by 1, 2
+     )
+     select k.country, k.language, k.hosts::float8, k.pages::float8, k.bytes::float8,
+       coalesce(a.sampled, 0)::float8 as sampled, coalesce(a.fresh_7, 0)::float8 as fresh_7,
+       coalesce(a.fresh_30, 0)::float8 as fresh_30
+     from known k
+     left join aged a using (country, language)`,
+    [now],
+  );
+  return rows;
+}
+
+function sumsOf(counted: readonly Counted[]): Counted[] {
+  const sums = new Map<string, Counted>();
+  for (const one of counted) {
+    const name = JSON.stringify([one.country, one.language]);
+    const sum = sums.get(name);
+    if (sum === undefined) sums.set(name, { ...one });
+    else for (const column of countedNames) sum[column] += one[column];
+  }
+  return [...sums.values()];
 }
 
 const figures = `

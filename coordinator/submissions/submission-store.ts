@@ -2,7 +2,8 @@
 import type { Pool } from "pg";
 import type { HostHash, UrlHash } from "#core/ids";
 import type { UrlKey } from "#core/url-key";
-import { clean, inTransaction } from "../database/transaction.ts";
+import { bySlice, ofAll, type Slices, slicesOf } from "../database/slices.ts";
+import { clean, inTransaction, columnsOf as transposed } from "../database/transaction.ts";
 import { fetchAgain } from "../frontier/fetch-again-writes.ts";
 import { createFrontierStore, createRejectedUrlStore } from "../frontier/frontier-store.ts";
 import { isHeldUrl } from "../frontier/held-url-store.ts";
@@ -21,8 +22,9 @@ import {
   submissionBounds,
 } from "./submission.ts";
 
-export function createSubmissionStore(pool: Pool): SubmissionStore {
-  const frontier = createFrontierStore(pool);
+export function createSubmissionStore(from: Pool | Slices): SubmissionStore {
+  const slices = slicesOf(from);
+  const pool = slices.shared;
   const rejected = createRejectedUrlStore(pool);
   return {
     begin: async ({ deed, submittedBy }, now) => {
@@ -35,13 +37,17 @@ export function createSubmissionStore(pool: Pool): SubmissionStore {
     async take(submissionId, batch, { deed, scope, now }) {
       const wanted = batch.filter(isWanted);
       const keys = wanted.map(({ key }) => key);
-      const before = await knownAmong(pool, keys);
-      if (deed === "recrawl") await fetchAgain(pool, keys, now);
-      else {
-        const urls = keys.map((key) => ({ key, depth: 0 }));
-        await frontier.admit(urls, { ...scope, admitNewHosts: true }, now);
+      const before = new Set<string>();
+      const after = new Map<string, Omit<HandedInFacts, "before">>();
+      for (const { slice, values } of bySlice(keys, ({ hostHash }) => slices.ofHost(hostHash))) {
+        for (const known of await knownAmong(slice.pool, values)) before.add(known);
+        if (deed === "recrawl") await fetchAgain(slice.pool, values, now);
+        else {
+          const urls = values.map((key) => ({ key, depth: 0 }));
+          await createFrontierStore(slice.pool).admit(urls, { ...scope, admitNewHosts: true }, now);
+        }
+        for (const [name, facts] of await factsOf(slice.pool, values)) after.set(name, facts);
       }
-      const after = await factsOf(pool, keys);
       const seen = new Set<string>();
       const answers = batch.map((one): AnsweredUrl => {
         const { place, url } = one;
@@ -57,20 +63,16 @@ export function createSubmissionStore(pool: Pool): SubmissionStore {
       return answers;
     },
     find: async (submissionId) =>
-      (await submissionsOf(pool, "where submission_id = $1", [submissionId]))[0] ?? null,
+      (await submissionsOf(slices, "where submission_id = $1", [submissionId]))[0] ?? null,
     urls: async (submissionId, { after, limit, now }) =>
-      await followedUrls(pool, { sql: ofSubmission, values: [submissionId, after, limit] }, now),
+      await followedUrls(slices, await givenOf(pool, submissionId, after, limit), now),
     statusOf: async (urls, now) => {
-      const keyed = urls.flatMap(({ place, key }) => (key === null ? [] : [{ place, ...key }]));
-      const values = [
-        keyed.map(({ place }) => place),
-        keyed.map(({ url }) => url),
-        keyed.map(({ hostHash }) => hostHash),
-        keyed.map(({ urlHash }) => urlHash),
-      ];
-      return await followedUrls(pool, { sql: ofKeys, values }, now);
+      const given = urls.flatMap(({ place, key }): GivenRow[] =>
+        key === null ? [] : [{ ...key, place, answer: "known", reason: null, submittedAt: null }],
+      );
+      return await followedUrls(slices, given, now);
     },
-    latest: async (limit) => await submissionsOf(pool, "order by submission_id desc limit $1", [limit]),
+    latest: async (limit) => await submissionsOf(slices, "order by submission_id desc limit $1", [limit]),
     forgetOld: async (now) => {
       const { rowCount } = await pool.query(
         `delete from submission
@@ -193,22 +195,43 @@ interface SubmissionRow {
   readonly known_urls: number;
   readonly elsewhere_urls: number;
   readonly refused_urls: number;
-  readonly fetched: number | null;
 }
 
-async function submissionsOf(pool: Pool, which: string, values: readonly unknown[]): Promise<Submission[]> {
-  const { rows } = await pool.query<SubmissionRow>(
-    `select s.*, case when s.new_urls + s.known_urls <= ${submissionBounds.countedUrls} then (
-         select count(*)::int
-         from submission_url su
-         join frontier_url u using (host_hash, url_hash)
-         where su.submission_id = s.submission_id and su.answer in ('new', 'known')
-           and u.last_fetched_at >= s.submitted_at
-       ) end as fetched
-     from (select * from submission ${which}) s
-     order by s.submission_id desc`,
+/** URLs of each that were fetched since. */
+async function fetchedOf(
+  slices: Slices,
+  receipts: readonly SubmissionRow[],
+): Promise<ReadonlyMap<string, number>> {
+  const sums = new Map(receipts.map(({ submission_id }) => [submission_id, 0]));
+  if (receipts.length === 0) return sums;
+  const found = await ofAll(slices, async ({ pool }) => {
+    const { rows } = await pool.query<{ submission_id: string; fetched: number }>(
+      `select s.submission_id, count(*)::int as fetched
+       from unnest($1::bigint[], $2::timestamptz[]) as s (submission_id, submitted_at)
+       join submission_url su on su.submission_id = s.submission_id and su.answer in ('new', 'known')
+       join frontier_url u on u.host_hash = su.host_hash and u.url_hash = su.url_hash
+         and u.last_fetched_at >= s.submitted_at
+       group by s.submission_id`,
+      [receipts.map((row) => row.submission_id), receipts.map((row) => row.submitted_at)],
+    );
+    return rows;
+  });
+  for (const { submission_id, fetched } of found.flat())
+    sums.set(submission_id, (sums.get(submission_id) ?? 0) + fetched);
+  return sums;
+}
+
+async function submissionsOf(
+  slices: Slices,
+  which: string,
+  values: readonly unknown[],
+): Promise<Submission[]> {
+  const { rows } = await slices.shared.query<SubmissionRow>(
+    `select s.* from (select * from submission ${which}) s order by s.submission_id desc`,
     [...values],
   );
+  const isCounted = (row: SubmissionRow) => row.new_urls + row.known_urls <= submissionBounds.countedUrls;
+  const fetched = await fetchedOf(slices, rows.filter(isCounted));
   return rows.map((row) => ({
     submissionId: Number(row.submission_id),
     deed: row.deed,
@@ -220,7 +243,7 @@ async function submissionsOf(pool: Pool, which: string, values: readonly unknown
       elsewhere: row.elsewhere_urls,
       refused: row.refused_urls,
     },
-    fetched: row.fetched,
+    fetched: fetched.get(row.submission_id) ?? null,
   }));
 }
 
@@ -233,27 +256,52 @@ type FollowedRow = Omit<FollowedFacts, "nextFetchAt" | "notBefore"> & {
   readonly notBefore: Date | number | null;
 };
 
-/** $1 is the receipt, $2 the last place that is known, $3 how many. */
-const ofSubmission = `
-  select su.place, su.url, su.answer, su.reason, su.host_hash, su.url_hash, m.submitted_at
-  from submission_url su
-  join submission m using (submission_id)
-  where su.submission_id = $1 and su.place > $2
-  order by su.place
-  limit $3`;
+interface GivenRow {
+  readonly place: number;
+  readonly url: string;
+  readonly answer: AnsweredUrl["answer"];
+  readonly reason: string | null;
+  /** Null: what was given is no URL. */
+  readonly hostHash: HostHash | null;
+  readonly urlHash: UrlHash | null;
+  readonly submittedAt: Date | null;
+}
 
-/** Beside one another: places, URLs and the two hashes. */
-const ofKeys = `
-  select place, url, 'known' as answer, null::text as reason, host_hash, url_hash, null::timestamptz as submitted_at
-  from unnest($1::int[], $2::text[], $3::bigint[], $4::bigint[]) as given (place, url, host_hash, url_hash)`;
+/** After the last place that is known. */
+async function givenOf(pool: Pool, submissionId: number, after: number, limit: number): Promise<GivenRow[]> {
+  const { rows } = await pool.query<GivenRow>(
+    `select su.place, su.url, su.answer, su.reason, su.host_hash as "hostHash", su.url_hash as "urlHash",
+       m.submitted_at as "submittedAt"
+     from submission_url su
+     join submission m using (submission_id)
+     where su.submission_id = $1 and su.place > $2
+     order by su.place
+     limit $3`,
+    [submissionId, after, limit],
+  );
+  return rows;
+}
 
+/** In their places. */
 async function followedUrls(
-  pool: Pool,
-  given: { readonly sql: string; readonly values: readonly unknown[] },
+  slices: Slices,
+  given: readonly GivenRow[],
   now: Date,
 ): Promise<readonly FollowedUrl[]> {
+  const ofRow = ({ hostHash }: GivenRow) => (hostHash === null ? slices.open[0]! : slices.ofHost(hostHash));
+  const found = await Promise.all(
+    bySlice(given, ofRow).map(async ({ slice, values }) => await followedIn(slice.pool, values, now)),
+  );
+  return found.flat().sort((a, b) => a.place - b.place);
+}
+
+async function followedIn(pool: Pool, given: readonly GivenRow[], now: Date): Promise<FollowedUrl[]> {
   const { rows } = await pool.query<FollowedRow>(
-    `with given as materialized (${given.sql})
+    `with given as materialized (
+       select *
+       from unnest($1::int[], $2::text[], $3::text[], $4::text[], $5::bigint[], $6::bigint[], $7::timestamptz[])
+         as given (place, url, answer, reason, host_hash, url_hash, submitted_at)
+     )
      select s.place, s.url, s.answer, s.reason, s.submitted_at as "submittedAt",
        ${stateOf("s")} as state, u.url_hash is not null and u.url_hash = any (${urlsInHand("s.host_hash")}) as "inHand",
        u.next_fetch_at as "nextFetchAt", u.last_fetched_at as "lastFetchedAt", u.last_outcome as "lastOutcome",
@@ -277,7 +325,7 @@ async function followedUrls(
        ) earlier
      ) ahead on u.state = 'due'
      order by s.place`,
-    [...given.values],
+    transposed(given, ["place", "url", "answer", "reason", "hostHash", "urlHash", "submittedAt"]),
   );
   return rows.map((row) =>
     followedUrl({ ...row, nextFetchAt: dateOf(row.nextFetchAt), notBefore: dateOf(row.notBefore) }, now),

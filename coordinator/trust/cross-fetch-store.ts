@@ -3,6 +3,7 @@ import type { Pool, PoolClient } from "pg";
 import type { CrawlerId, HostHash, UrlHash } from "#core/ids";
 import type { UrlKey } from "#core/url-key";
 import type { Lease } from "#protocol/lease";
+import { bySlice, ofAll, type Slices, upOf } from "../database/slices.ts";
 import { prepared } from "../database/transaction.ts";
 import { partitionOfLease } from "../domain-sets/domain-set-store.ts";
 import { isHeld, withHeldHosts } from "../domain-sets/partition.ts";
@@ -13,36 +14,60 @@ import { settleHosts } from "../frontier/lease-end-writes.ts";
 import { leasedHosts, leasedItems, leaseValues, openLeases } from "../frontier/open-lease-reads.ts";
 import { addressKeysOf, isFreeFor, maxAddresses } from "../frontier/turn-store.ts";
 import type { CheckLeaseRequest, CheckTarget, NewCheck, TrustStore } from "./comparison.ts";
-import { runsWhatWeOffered, statedVersion } from "./cross-fetch-verdict-store.ts";
+import { type CrawlerSoftware, softwareOf } from "./cross-fetch-verdict-store.ts";
 import { type PageSketch, sketchOfPage } from "./page-sketch.ts";
 
-export async function silentHosts(pool: Pool, hosts: readonly HostHash[]): Promise<ReadonlySet<HostHash>> {
-  const { rows } = await pool.query<{ host_hash: HostHash }>(
-    "select host_hash from host_disagreement where host_hash = any($1::bigint[]) and silent",
-    [hosts],
-  );
-  return new Set(rows.map((row) => row.host_hash));
+export async function silentHosts(
+  slices: Slices,
+  hosts: readonly HostHash[],
+): Promise<ReadonlySet<HostHash>> {
+  const found = await ofAll(slices, async ({ pool }) => {
+    const { rows } = await pool.query<{ host_hash: HostHash }>(
+      "select host_hash from host_disagreement where host_hash = any($1::bigint[]) and silent",
+      [hosts],
+    );
+    return rows.map((row) => row.host_hash);
+  });
+  return new Set(found.flat());
 }
 
 /** Of hosts that are resolved; the others have nothing to fetch. */
 export async function checkTargets(
-  pool: Pool,
+  slices: Slices,
   hosts: readonly HostHash[],
 ): Promise<ReadonlyMap<HostHash, CheckTarget>> {
-  const { rows } = await pool.query<{ host_hash: HostHash; address: string; subnet_id: number | null }>(
-    `select host_hash, host(addresses[1]) as address, subnet_id
-     from frontier_host
-     where host_hash = any($1::bigint[]) and state = 'resolved' and addresses <> '{}'`,
-    [hosts],
-  );
+  const found = await ofAll(slices, async ({ pool }) => {
+    const { rows } = await pool.query<{ host_hash: HostHash; address: string; subnet_id: number | null }>(
+      `select host_hash, host(addresses[1]) as address, subnet_id
+       from frontier_host
+       where host_hash = any($1::bigint[]) and state = 'resolved' and addresses <> '{}'`,
+      [hosts],
+    );
+    return rows;
+  });
   return new Map(
-    rows.map(({ host_hash, address, subnet_id }) => [host_hash, { address, subnetId: subnet_id ?? 0 }]),
+    found
+      .flat()
+      .map(({ host_hash, address, subnet_id }) => [host_hash, { address, subnetId: subnet_id ?? 0 }]),
   );
 }
 
 export async function openChecks(
-  pool: Pool,
+  slices: Slices,
   crawlerId: CrawlerId,
+  given: readonly NewCheck[],
+): Promise<number> {
+  const software = given.length === 0 ? null : await softwareOf(slices.shared, crawlerId);
+  if (software === null) return 0;
+  let opened = 0;
+  for (const { slice, values } of bySlice(given, ({ key }) => slices.ofHost(key.hostHash)))
+    opened += await openChecksIn(slice.pool, { crawlerId, software }, values);
+  return opened;
+}
+
+async function openChecksIn(
+  pool: Pool,
+  { crawlerId, software }: { readonly crawlerId: CrawlerId; readonly software: CrawlerSoftware },
   given: readonly NewCheck[],
 ): Promise<number> {
   const stored = await pageSketches(
@@ -61,13 +86,12 @@ export async function openChecks(
     `insert into double_check (host_hash, url_hash, host, url, crawler_id, cause, opinions, wanted, next_by)
      select given.host_hash, given.url_hash, given.host, given.url, $1, given.cause,
        jsonb_build_array(jsonb_build_object(
-         'crawlerId', $1::int, 'at', given.fetched_at, 'version', ${statedVersion("c")},
-         'isOffered', ${runsWhatWeOffered("c")}, 'sketch', given.sketch)),
+         'crawlerId', $1::int, 'at', given.fetched_at, 'version', $11::text, 'isOffered', $12::boolean,
+         'sketch', given.sketch)),
        array(select jsonb_array_elements_text(given.wanted)::int), given.next_by
      from unnest($2::bigint[], $3::bigint[], $4::text[], $5::text[], $6::text[], $7::timestamptz[],
        $8::jsonb[], $9::jsonb[], $10::timestamptz[])
        as given (host_hash, url_hash, host, url, cause, fetched_at, sketch, wanted, next_by)
-     join crawler c on c.crawler_id = $1
      where exists (
        select
        from page_fetch f
@@ -86,6 +110,8 @@ export async function openChecks(
       checks.map(({ sketch }) => JSON.stringify(sketch)),
       checks.map(({ wanted }) => JSON.stringify(wanted)),
       checks.map(({ nextBy }) => nextBy),
+      software.version,
+      software.isOffered,
     ],
   );
   return rowCount ?? 0;
@@ -162,7 +188,16 @@ const nameOf = (key: Pick<UrlKey, "hostHash" | "urlHash">) => `${key.hostHash}/$
 // Leases of comparisons: to the crawler they look like any other, of pages that were never fetched before. The host
 // is held by the lease as by any other, so it is one crawler's at a time; its URLs stay as they are.
 
-export async function leaseChecks(pools: LeasePools, request: CheckLeaseRequest): Promise<Lease[]> {
+export async function leaseChecks(slices: Slices, request: CheckLeaseRequest): Promise<Lease[]> {
+  const leases: Lease[] = [];
+  for (const { pool } of upOf(slices)) {
+    const hosts = request.hosts - leases.length;
+    leases.push(...(await leaseChecksIn({ pool, turns: slices.shared }, { ...request, hosts })));
+  }
+  return leases;
+}
+
+async function leaseChecksIn(pools: LeasePools, request: CheckLeaseRequest): Promise<Lease[]> {
   // Most often there is nothing, which takes no transaction.
   if (request.hosts < 1 || !(await isWanted(pools.pool, request))) return [];
   return await writingLeases(pools, async ({ client, turns }) => {

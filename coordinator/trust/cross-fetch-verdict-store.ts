@@ -3,14 +3,10 @@
  * in one transaction. A result that arrives twice finds its lease closed, or its URL no longer waited for.
  */
 import type { Pool, PoolClient } from "pg";
-import { asCrawlerId, type HostHash, type LeaseId, type UrlHash } from "#core/ids";
+import { asCrawlerId, type CrawlerId, type HostHash, type LeaseId, type UrlHash } from "#core/ids";
+import { ofAll, type Slices } from "../database/slices.ts";
 import { inTransaction } from "../database/transaction.ts";
-import {
-  type LeaseOfTurn,
-  type LeasePools,
-  turnColumns,
-  writingLeases,
-} from "../frontier/address-turn-writes.ts";
+import { type LeaseOfTurn, turnColumns, writingLeases } from "../frontier/address-turn-writes.ts";
 import { lockHosts } from "../frontier/admission-writes.ts";
 import { isLeaseNumber, settleHosts } from "../frontier/lease-end-writes.ts";
 import type { Verdict } from "./arbitration.ts";
@@ -24,15 +20,19 @@ interface Taking {
 }
 
 export async function takeOpinion(
-  pools: LeasePools,
+  slices: Slices,
   taking: Taking,
 ): Promise<{ check: OpenCheck; step: CheckStep } | null> {
-  if (!isLeaseNumber(taking.opinion.leaseId)) return null;
-  return await writingLeases(pools, async ({ client, turns }) => {
+  const { leaseId, key, crawlerId } = taking.opinion;
+  if (!isLeaseNumber(leaseId)) return null;
+  const software = await softwareOf(slices.shared, crawlerId);
+  if (software === null) return null;
+  const { pool } = slices.ofHost(key.hostHash);
+  return await writingLeases({ pool, turns: slices.shared }, async ({ client, turns }) => {
     const lease = await countLeaseDown(client, taking);
     if (lease === null) return null;
     if (lease.is_closed) turns.end([lease], { closedAt: taking.now, ranOut: false });
-    const check = await lockCheck(client, taking.opinion);
+    const check = await lockCheck(client, taking.opinion, software);
     await freeHost(client, taking.opinion);
     if (check === null) return null;
     return { check, step: await writeStep(client, { check, step: taking.step(check), now: taking.now }) };
@@ -81,7 +81,7 @@ async function freeHost(client: PoolClient, { key, hostNotBefore }: ArrivedOpini
 }
 
 /** SQL: what the crawler (as this alias) says that it runs: its release, or its software where no dock runs it. */
-export const statedVersion = (crawler: string): string =>
+const statedVersion = (crawler: string): string =>
   `coalesce(${crawler}.release_version, ${crawler}.software_version, '')`;
 
 /**
@@ -104,7 +104,7 @@ export const isOfferedTo = (of: {
      end`;
 
 /** SQL: the same of a crawler's row. */
-export const runsWhatWeOffered = (crawler: string): string =>
+const runsWhatWeOffered = (crawler: string): string =>
   isOfferedTo({
     crawlerId: `${crawler}.crawler_id`,
     release: `${crawler}.release_version`,
@@ -112,34 +112,50 @@ export const runsWhatWeOffered = (crawler: string): string =>
     software: `${crawler}.software_version`,
   });
 
+/** What a crawler says that it runs, and whether that is ours: the tables of releases are where the crawlers are registered. */
+export interface CrawlerSoftware {
+  readonly version: string;
+  readonly isOffered: boolean;
+}
+
+/** Null: there is no such crawler. */
+export async function softwareOf(shared: Pool, crawlerId: CrawlerId): Promise<CrawlerSoftware | null> {
+  const { rows } = await shared.query<CrawlerSoftware>(
+    `select ${statedVersion("c")} as version, ${runsWhatWeOffered("c")} as "isOffered"
+     from crawler c
+     where c.crawler_id = $1`,
+    [crawlerId],
+  );
+  return rows[0] ?? null;
+}
+
 interface CheckRow {
   readonly check_id: string;
   readonly crawler_id: number;
   readonly cause: NewCheck["cause"];
   readonly opinions: StoredOpinion[];
-  readonly version: string;
-  readonly is_offered: boolean;
   readonly address: string | null;
   readonly subnet_id: number | null;
 }
 
 /** With the new opinion; the host first, as everywhere. Null: it is decided, or others are asked by now. */
-async function lockCheck(client: PoolClient, opinion: ArrivedOpinion): Promise<OpenCheck | null> {
+async function lockCheck(
+  client: PoolClient,
+  opinion: ArrivedOpinion,
+  { version, isOffered }: CrawlerSoftware,
+): Promise<OpenCheck | null> {
   const { key, leaseId, crawlerId, sketch, fetchedAt } = opinion;
   await lockHosts(client, [key.hostHash]);
   const { rows } = await client.query<CheckRow>(
-    `select c.check_id, c.crawler_id, c.cause, c.opinions, ${statedVersion("w")} as version, ${runsWhatWeOffered("w")} as is_offered,
-       host(h.addresses[1]) as address, h.subnet_id
+    `select c.check_id, c.crawler_id, c.cause, c.opinions, host(h.addresses[1]) as address, h.subnet_id
      from double_check c
-     join crawler w on w.crawler_id = $4
      join frontier_host h on h.host_hash = c.host_hash
      where c.host_hash = $1 and c.url_hash = $2 and c.lease_id = $3 and c.verdict is null
      for update of c`,
-    [key.hostHash, key.urlHash, leaseId, crawlerId],
+    [key.hostHash, key.urlHash, leaseId],
   );
   const row = rows[0];
   if (row === undefined) return null;
-  const { version, is_offered: isOffered } = row;
   const added: StoredOpinion = { crawlerId, at: fetchedAt.toISOString(), version, isOffered, sketch };
   return {
     checkId: row.check_id,
@@ -271,20 +287,25 @@ export const settlingSeconds = 60;
 const mostAtOnce = 1000;
 
 export async function takeSilences(
-  pool: Pool,
+  slices: Slices,
   step: (check: OpenCheck) => CheckStep,
   now: Date,
 ): Promise<{ check: OpenCheck; step: CheckStep }[]> {
-  const taken: { check: OpenCheck; step: CheckStep }[] = [];
-  for (const silence of await silences(pool, now)) {
-    const decided = await inTransaction(pool, async (client) => {
-      const check = await lockCheck(client, silence);
-      if (check === null) return null;
-      return { check, step: await writeStep(client, { check, step: step(check), now }) };
-    });
-    if (decided !== null) taken.push(decided);
-  }
-  return taken;
+  const taken = await ofAll(slices, async ({ pool }) => {
+    const ofSlice: { check: OpenCheck; step: CheckStep }[] = [];
+    for (const silence of await silences(pool, now)) {
+      const software = await softwareOf(slices.shared, silence.crawlerId);
+      if (software === null) continue;
+      const decided = await inTransaction(pool, async (client) => {
+        const check = await lockCheck(client, silence, software);
+        if (check === null) return null;
+        return { check, step: await writeStep(client, { check, step: step(check), now }) };
+      });
+      if (decided !== null) ofSlice.push(decided);
+    }
+    return ofSlice;
+  });
+  return taken.flat();
 }
 
 async function silences(pool: Pool, now: Date): Promise<ArrivedOpinion[]> {

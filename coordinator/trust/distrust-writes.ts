@@ -2,15 +2,18 @@
 import type { Pool, PoolClient } from "pg";
 import { asCrawlerId, type CrawlerId, type HostHash } from "#core/ids";
 import { tell } from "#db/schema-channel";
+import { bySlice, type OpenSlice, ofAll, type Slices, slicesOf } from "../database/slices.ts";
 import { inTransaction } from "../database/transaction.ts";
 import { lockHosts } from "../frontier/admission-writes.ts";
 import { settleHosts } from "../frontier/lease-end-writes.ts";
 import type { Distrust, TrustStore } from "./comparison.ts";
 
 export async function distrustCrawler(
-  pool: Pool,
+  from: Pool | Slices,
   distrust: Distrust,
 ): Promise<{ isNew: boolean; dueAgain: number }> {
+  const slices = slicesOf(from);
+  const pool = slices.shared;
   const { crawlerId, words, now, drain } = distrust;
   const { rowCount } = await pool.query(
     `insert into crawler_trust as t (crawler_id, distrusted_at, distrust_words)
@@ -34,7 +37,7 @@ export async function distrustCrawler(
       [crawlerId, now],
     );
   }
-  const dueAgain = isNew && drain !== null ? await fetchAgain(pool, { crawlerId, ...drain }, now) : 0;
+  const dueAgain = isNew && drain !== null ? await fetchAgain(slices, { crawlerId, ...drain }, now) : 0;
   await tell(pool, "nearcrawl_fleet", [String(crawlerId)]);
   return { isNew, dueAgain };
 }
@@ -89,8 +92,8 @@ export async function restoreTrust(pool: Pool, name: string, now: Date): Promise
 const hostsPerTurn = 200;
 
 /** What it still shipped under the leases that it had: they end where they are, so that no host sees two crawlers. */
-export async function fetchLeftovers(pool: Pool, now: Date, mostPages: number): Promise<number> {
-  const { rows } = await pool.query<{ crawler_id: number; distrusted_at: Date }>(
+export async function fetchLeftovers(slices: Slices, now: Date, mostPages: number): Promise<number> {
+  const { rows } = await slices.shared.query<{ crawler_id: number; distrusted_at: Date }>(
     `select t.crawler_id, t.distrusted_at
      from crawler_trust t
      join crawler c using (crawler_id)
@@ -101,46 +104,73 @@ export async function fetchLeftovers(pool: Pool, now: Date, mostPages: number): 
   let dueAgain = 0;
   for (const { crawler_id, distrusted_at } of rows) {
     const of = { crawlerId: asCrawlerId(crawler_id), pagesSince: distrusted_at, mostPages };
-    dueAgain += await fetchAgain(pool, of, now);
+    dueAgain += await fetchAgain(slices, of, now);
   }
   return dueAgain;
+}
+
+interface ShippedPage {
+  readonly slice: OpenSlice;
+  readonly host_hash: HostHash;
+  readonly url_hash: string;
+  readonly fetched_at: Date;
+}
+
+interface AgainPages {
+  readonly crawlerId: CrawlerId;
+  readonly pagesSince: Date;
+  readonly mostPages: number;
 }
 
 /** Whole, without validators: what the index has of them is not believed. Those that others fetched since stay. */
-async function fetchAgain(
-  pool: Pool,
-  of: { readonly crawlerId: CrawlerId; readonly pagesSince: Date; readonly mostPages: number },
-  now: Date,
-): Promise<number> {
-  const { rows } = await pool.query<{ host_hash: HostHash; url_hashes: string[] }>(
-    `select host_hash, array_agg(url_hash::text) as url_hashes
-     from (
-       select f.host_hash, f.url_hash
-       from page_fetch f
-       join frontier_url u
-         on u.host_hash = f.host_hash and u.url_hash = f.url_hash and u.last_fetched_at = f.fetched_at
-       where f.crawler_id = $1 and f.fetched_at >= $2
-         and u.state in ('due', 'gone') and (u.next_fetch_at > $4 or u.state = 'gone')
-       order by f.fetched_at desc
-       limit $3
-     ) f
-     group by host_hash
-     order by host_hash`,
-    [of.crawlerId, of.pagesSince, of.mostPages, now],
-  );
+async function fetchAgain(slices: Slices, of: AgainPages, now: Date): Promise<number> {
+  const shipped = await ofAll(slices, async (slice) => await shippedPages(slice, of, now));
+  const latest = shipped
+    .flat()
+    .sort((a, b) => b.fetched_at.getTime() - a.fetched_at.getTime())
+    .slice(0, of.mostPages);
   let dueAgain = 0;
-  for (let start = 0; start < rows.length; start += hostsPerTurn) {
-    const hosts = rows.slice(start, start + hostsPerTurn);
-    dueAgain += await inTransaction(pool, async (client) => await makeDue(client, hosts, now));
+  for (const { slice, values } of bySlice(latest, (page) => page.slice)) {
+    const hosts = byHost(values);
+    for (let start = 0; start < hosts.length; start += hostsPerTurn) {
+      const some = hosts.slice(start, start + hostsPerTurn);
+      dueAgain += await inTransaction(slice.pool, async (client) => await makeDue(client, some, now));
+    }
   }
   return dueAgain;
 }
 
-async function makeDue(
-  client: PoolClient,
-  pages: readonly { readonly host_hash: HostHash; readonly url_hashes: readonly string[] }[],
-  now: Date,
-): Promise<number> {
+async function shippedPages(slice: OpenSlice, of: AgainPages, now: Date): Promise<ShippedPage[]> {
+  const { rows } = await slice.pool.query<Omit<ShippedPage, "slice">>(
+    `select f.host_hash, f.url_hash::text as url_hash, f.fetched_at
+     from page_fetch f
+     join frontier_url u
+       on u.host_hash = f.host_hash and u.url_hash = f.url_hash and u.last_fetched_at = f.fetched_at
+     where f.crawler_id = $1 and f.fetched_at >= $2
+       and u.state in ('due', 'gone') and (u.next_fetch_at > $4 or u.state = 'gone')
+     order by f.fetched_at desc
+     limit $3`,
+    [of.crawlerId, of.pagesSince, of.mostPages, now],
+  );
+  return rows.map((row) => ({ ...row, slice }));
+}
+
+interface PagesOfHost {
+  readonly host_hash: HostHash;
+  readonly url_hashes: readonly string[];
+}
+
+function byHost(pages: readonly ShippedPage[]): PagesOfHost[] {
+  const hosts = new Map<HostHash, string[]>();
+  for (const { host_hash, url_hash } of pages) {
+    const urls = hosts.get(host_hash);
+    if (urls === undefined) hosts.set(host_hash, [url_hash]);
+    else urls.push(url_hash);
+  }
+  return [...hosts].map(([host_hash, url_hashes]) => ({ host_hash, url_hashes }));
+}
+
+async function makeDue(client: PoolClient, pages: readonly PagesOfHost[], now: Date): Promise<number> {
   const hosts = pages.map((host) => host.host_hash);
   await lockHosts(client, hosts);
   const { rowCount } = await client.query(

@@ -3,7 +3,8 @@ import type { Pool } from "pg";
 import { arrivalLingerMs, Gathered } from "#core/coalesce";
 import { asCrawlerId, asSubnetId, type CrawlerId, type HostHash, type LeaseId } from "#core/ids";
 import type { ProbeMethod } from "#protocol/messages";
-import type { TurnsPool } from "../frontier/address-turn-writes.ts";
+import { bySlice, ofAll, type Slices, slicesOf } from "../database/slices.ts";
+import { columnsOf } from "../database/transaction.ts";
 import { isLeaseNumber } from "../frontier/lease-end-writes.ts";
 import type { StatedSoftware, TrustHistory, TrustStore } from "./comparison.ts";
 import { checkTargets, leaseChecks, openChecks, recentPages, silentHosts } from "./cross-fetch-store.ts";
@@ -15,8 +16,9 @@ import type { ProbedSubnet } from "./probe-plausibility.ts";
 /** Crawlers that arrive at once, of which one statement tells. */
 const mostTogether = 200;
 
-export function createTrustStore(pool: Pool, turns: TurnsPool = { turns: pool }): TrustStore {
-  const pools = { pool, ...turns };
+export function createTrustStore(from: Pool | Slices): TrustStore {
+  const slices = slicesOf(from);
+  const pool = slices.shared;
   const software = new Gathered(
     async (given: readonly RunningSoftware[]) => await areOffered(pool, given),
     mostTogether,
@@ -29,7 +31,7 @@ export function createTrustStore(pool: Pool, turns: TurnsPool = { turns: pool })
       ]);
     },
     isOffered: async (crawlerId, runs) => await software.ask({ crawlerId, runs }),
-    untold: async (crawlerId, since) => await untold(pool, crawlerId, since),
+    untold: async (crawlerId, since) => await untold(slices, crawlerId, since),
     watch: async (crawlerId, pages) => {
       await pool.query("update crawler_trust set watched_until_page = pages + $2 where crawler_id = $1", [
         crawlerId,
@@ -37,16 +39,16 @@ export function createTrustStore(pool: Pool, turns: TurnsPool = { turns: pool })
       ]);
     },
     countPages: async (crawlerId, pages) => await countPages(pool, crawlerId, pages),
-    silentHosts: async (hosts) => await silentHosts(pool, hosts),
-    targets: async (hosts) => await checkTargets(pool, hosts),
-    open: async (crawlerId, checks) => await openChecks(pool, crawlerId, checks),
-    recentPages: async (of, most) => await recentPages(pool, of, most),
-    lease: async (request) => await leaseChecks(pools, request),
-    leasesOfChecks: async (leaseIds) => await leasesOfChecks(pool, leaseIds),
-    takeOpinion: async (opinion, step, now) => await takeOpinion(pools, { opinion, step, now }),
-    takeSilences: async (step, now) => await takeSilences(pool, step, now),
-    dropStale: async (now, before) => await dropStale(pool, now, before),
-    history: async (since, now) => await history(pool, since, now),
+    silentHosts: async (hosts) => await silentHosts(slices, hosts),
+    targets: async (hosts) => await checkTargets(slices, hosts),
+    open: async (crawlerId, checks) => await openChecks(slices, crawlerId, checks),
+    recentPages: async (of, most) => await recentPages(slices.ofHost(of.hostHash).pool, of, most),
+    lease: async (request) => await leaseChecks(slices, request),
+    leasesOfChecks: async (leaseIds) => await leasesOfChecks(slices, leaseIds),
+    takeOpinion: async (opinion, step, now) => await takeOpinion(slices, { opinion, step, now }),
+    takeSilences: async (step, now) => await takeSilences(slices, step, now),
+    dropStale: async (now, before) => await dropStale(slices, now, before),
+    history: async (since, now) => await history(slices, since, now),
     setScore: async (crawlerId, score, watchedPages) => {
       await pool.query(
         `update crawler_trust
@@ -56,8 +58,8 @@ export function createTrustStore(pool: Pool, turns: TurnsPool = { turns: pool })
         [crawlerId, score, watchedPages],
       );
     },
-    distrust: async (distrust) => await distrustCrawler(pool, distrust),
-    fetchLeftovers: async (now, mostPages) => await fetchLeftovers(pool, now, mostPages),
+    distrust: async (distrust) => await distrustCrawler(slices, distrust),
+    fetchLeftovers: async (now, mostPages) => await fetchLeftovers(slices, now, mostPages),
     probedSubnets: async (since) => await probedSubnets(pool, since),
     doubtProbes: async (doubt) => await doubtProbes(pool, doubt),
   };
@@ -101,34 +103,47 @@ async function areOffered(pool: Pool, given: readonly RunningSoftware[]): Promis
   return rows.map(({ offered }) => offered);
 }
 
-async function untold(pool: Pool, crawlerId: CrawlerId, since: Date): Promise<UntoldChecks> {
-  const { rows } = await pool.query<UntoldChecks>(
-    `with since as (
-       select greatest($2, coalesce(max(restored_at), '-infinity')) as at from crawler_trust where crawler_id = $1
-     )
-     select
-       (select count(*)::int from double_check, since
-        where crawler_id = $1 and verdict = 'cannot-tell' and decided_at >= since.at) as untold,
-       (select count(*)::int from check_outcome, since where crawler_id = $1 and decided_at >= since.at) as told`,
+async function untold(slices: Slices, crawlerId: CrawlerId, since: Date): Promise<UntoldChecks> {
+  const { rows: trust } = await slices.shared.query<{ at: Date }>(
+    "select greatest($2::timestamptz, restored_at) as at from crawler_trust where crawler_id = $1",
     [crawlerId, since],
   );
-  return rows[0]!;
+  const found = await ofAll(slices, async ({ pool }) => {
+    const { rows } = await pool.query<UntoldChecks>(
+      `select
+         (select count(*)::int from double_check
+          where crawler_id = $1 and verdict = 'cannot-tell' and decided_at >= $2) as untold,
+         (select count(*)::int from check_outcome where crawler_id = $1 and decided_at >= $2) as told`,
+      [crawlerId, trust[0]?.at ?? since],
+    );
+    return rows[0]!;
+  });
+  return found.reduce((sum, one) => ({ untold: sum.untold + one.untold, told: sum.told + one.told }));
 }
 
-async function leasesOfChecks(pool: Pool, leaseIds: readonly LeaseId[]): Promise<ReadonlySet<LeaseId>> {
-  const numbers = [...new Set(leaseIds.filter(isLeaseNumber))];
-  if (numbers.length === 0) return new Set();
-  const { rows } = await pool.query<{ lease_id: LeaseId }>(
-    `select lease_id
-     from lease
-     where lease_id = any($1::bigint[]) and is_check`,
-    [numbers],
+async function leasesOfChecks(slices: Slices, leaseIds: readonly LeaseId[]): Promise<ReadonlySet<LeaseId>> {
+  const numbers = new Set(leaseIds.filter(isLeaseNumber));
+  const found = await Promise.all(
+    bySlice(numbers, (leaseId) => slices.ofNumber(leaseId)).map(async ({ slice, values }) => {
+      const { rows } = await slice.pool.query<{ lease_id: LeaseId }>(
+        `select lease_id
+         from lease
+         where lease_id = any($1::bigint[]) and is_check`,
+        [values],
+      );
+      return rows.map((row) => row.lease_id);
+    }),
   );
-  return new Set(rows.map((row) => row.lease_id));
+  return new Set(found.flat());
+}
+
+async function dropStale(slices: Slices, now: Date, before: Date): Promise<number> {
+  const dropped = await ofAll(slices, async ({ pool }) => await dropStaleIn(pool, now, before));
+  return dropped.reduce((sum, one) => sum + one, 0);
 }
 
 /** One that is being fetched is waited for until its lease ends, and a silence under it is taken for an opinion. */
-async function dropStale(pool: Pool, now: Date, before: Date): Promise<number> {
+async function dropStaleIn(pool: Pool, now: Date, before: Date): Promise<number> {
   await pool.query("delete from double_check where verdict is not null and decided_at < $1", [before]);
   const { rowCount } = await pool.query(
     `update double_check c
@@ -150,41 +165,55 @@ async function dropStale(pool: Pool, now: Date, before: Date): Promise<number> {
 /** Comparisons that are read at once: of 12 crawlers at 1 % those of 200,000 pages. */
 const mostOutcomes = 25_000;
 
-async function history(pool: Pool, since: Date, now: Date): Promise<TrustHistory> {
-  const outcomes = await pool.query<{
+interface OutcomeRow {
+  crawler_id: number;
+  check_id: string;
+  host_hash: HostHash;
+  outcome: CheckOutcome["outcome"];
+  decided_at: Date;
+  silent: boolean | null;
+}
+
+/** The latest of all slices, so many. */
+async function history(slices: Slices, since: Date, now: Date): Promise<TrustHistory> {
+  const { rows: crawlers } = await slices.shared.query<{
     crawler_id: number;
-    host_hash: HostHash;
-    outcome: CheckOutcome["outcome"];
-    decided_at: Date;
-    silent: boolean | null;
-  }>(
-    `select o.crawler_id, o.host_hash, o.outcome, o.decided_at, h.silent
-     from (
-       select o.*
-       from check_outcome o
-       left join crawler_trust t using (crawler_id)
-       where o.decided_at between $1 and $2 and o.decided_at >= coalesce(t.restored_at, '-infinity')
-       order by o.decided_at desc, o.check_id desc
-       limit ${mostOutcomes}
-     ) o
-     left join host_disagreement h using (host_hash)
-     order by o.decided_at, o.check_id`,
-    [since, now],
-  );
-  const distrusted = await pool.query<{ crawler_id: number }>(
-    "select crawler_id from crawler_trust where distrusted_at is not null",
-  );
+    distrusted: boolean;
+    restored_at: Date | null;
+  }>("select crawler_id, distrusted_at is not null as distrusted, restored_at from crawler_trust");
+  const restored = crawlers.filter(({ restored_at }) => restored_at !== null);
+  const found = await ofAll(slices, async ({ pool }) => {
+    const { rows } = await pool.query<OutcomeRow>(
+      `select o.crawler_id, o.check_id, o.host_hash, o.outcome, o.decided_at, h.silent
+       from (
+         select o.*
+         from check_outcome o
+         left join unnest($3::int[], $4::timestamptz[]) as t (crawler_id, restored_at) using (crawler_id)
+         where o.decided_at between $1 and $2 and o.decided_at >= coalesce(t.restored_at, '-infinity')
+         order by o.decided_at desc, o.check_id desc
+         limit ${mostOutcomes}
+       ) o
+       left join host_disagreement h using (host_hash)
+       order by o.decided_at, o.check_id`,
+      [since, now, ...columnsOf(restored, ["crawler_id", "restored_at"])],
+    );
+    return rows;
+  });
+  const outcomes = found.length === 1 ? found[0]! : found.flat().sort(byTime).slice(-mostOutcomes);
   return {
-    outcomes: outcomes.rows.map((row) => ({
+    outcomes: outcomes.map((row) => ({
       crawlerId: asCrawlerId(row.crawler_id),
       hostHash: row.host_hash,
       outcome: row.outcome,
       at: row.decided_at,
     })),
-    silent: new Set(outcomes.rows.flatMap((row) => (row.silent === true ? [row.host_hash] : []))),
-    distrusted: new Set(distrusted.rows.map((row) => asCrawlerId(row.crawler_id))),
+    silent: new Set(outcomes.flatMap((row) => (row.silent === true ? [row.host_hash] : []))),
+    distrusted: new Set(crawlers.flatMap((row) => (row.distrusted ? [asCrawlerId(row.crawler_id)] : []))),
   };
 }
+
+const byTime = (a: OutcomeRow, b: OutcomeRow): number =>
+  a.decided_at.getTime() - b.decided_at.getTime() || Number(BigInt(a.check_id) - BigInt(b.check_id));
 
 // What crawlers reported of subnets, to be held against each other: tables probe_round and probe.
 

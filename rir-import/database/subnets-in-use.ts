@@ -32,20 +32,58 @@ export function requireMeant(inUse: SubnetsInUse, removeInUse: number | null): v
   );
 }
 
-/** The two roots that stand in where there is no registry are nobody's loss. */
+/** $1: further subnets with hosts; $2: generations of the two roots that stand in where there is no registry, nobody's loss. */
 const inUseSql = `
   select c.subnet_id, c.added_in
   from (
     select subnet_id from delegation
     union
     select subnet_id from frontier_host where subnet_id is not null
+    union
+    select unnest($1::int[])
   ) used
   join subnet c using (subnet_id)
-  where c.removed_in is null
-    and c.added_in not in (select generation from registry_generation where state = 'stand-in')`;
+  where c.removed_in is null and c.added_in <> all ($2::int[])`;
 
-export async function readSubnetsInUse(client: PoolClient): Promise<ReadonlySet<number>> {
-  const { rows } = await client.query<{ subnet_id: number }>(inUseSql);
+/**
+ * Subnets with hosts in slices that do not lie beside the shared tables, as far as they have no crawler yet: those that have one
+ * are in use for that.
+ */
+async function subnetsElsewhere(slices: readonly Pool[]): Promise<number[]> {
+  const found = await Promise.all(
+    slices.map(async (pool) => {
+      const { rows } = await pool.query<{ subnet_id: number }>(
+        `select distinct subnet_id
+         from frontier_host h
+         where subnet_id is not null and not exists (select from delegation d where d.subnet_id = h.subnet_id)`,
+      );
+      return rows.map((row) => row.subnet_id);
+    }),
+  );
+  return [...new Set(found.flat())];
+}
+
+async function generationsOf(
+  client: Pick<PoolClient, "query">,
+  state: "stand-in" | "applied",
+  most: number | null = null,
+): Promise<number[]> {
+  const { rows } = await client.query<{ generation: number }>(
+    "select generation from registry_generation where state = $1 order by generation desc limit $2",
+    [state, most],
+  );
+  return rows.map((row) => row.generation);
+}
+
+/** `slices`: those apart from the one that the client reads. */
+export async function readSubnetsInUse(
+  client: PoolClient,
+  slices: readonly Pool[] = [],
+): Promise<ReadonlySet<number>> {
+  const { rows } = await client.query<{ subnet_id: number }>(inUseSql, [
+    await subnetsElsewhere(slices),
+    await generationsOf(client, "stand-in"),
+  ]);
   return new Set(rows.map((row) => row.subnet_id));
 }
 
@@ -53,26 +91,40 @@ export async function readSubnetsInUse(client: PoolClient): Promise<ReadonlySet<
 export async function inUseOfRollback(
   client: Pick<PoolClient, "query">,
   imports: number,
+  slices: readonly Pool[] = [],
 ): Promise<SubnetsInUse> {
+  const undone = await generationsOf(client, "applied", imports);
   const { rows } = await client.query<SubnetsInUse>(
-    `with undone as (
-       select generation from registry_generation where state = 'applied' order by generation desc limit $1
-     ),
-     used as (${inUseSql})
-     select count(*)::int as total,
-       (count(*) filter (
-         where added_in in (select generation from undone)
-           -- As it was before the first of them that touched it.
-           or (
-             select x.removed_in from subnet_before x
-             where x.subnet_id = used.subnet_id and x.generation in (select generation from undone)
-             order by x.generation limit 1
-           ) is not null
-       ))::int as going
-     from used`,
-    [imports],
+    `select count(*)::int as total,
+       (count(*) filter (where added_in = any ($3::int[]) or subnet_id = any ($4::int[])))::int as going
+     from (${inUseSql}) used`,
+    [
+      await subnetsElsewhere(slices),
+      await generationsOf(client, "stand-in"),
+      undone,
+      await broughtBackBy(client, undone),
+    ],
   );
   return rows[0]!;
+}
+
+/** Subnets that were removed before the first of these imports that touched them. */
+async function broughtBackBy(
+  client: Pick<PoolClient, "query">,
+  imports: readonly number[],
+): Promise<number[]> {
+  const { rows } = await client.query<{ subnet_id: number }>(
+    `select subnet_id
+     from (
+       select distinct on (subnet_id) subnet_id, removed_in
+       from subnet_before
+       where generation = any ($1::int[])
+       order by subnet_id, generation
+     ) first
+     where removed_in is not null`,
+    [imports],
+  );
+  return rows.map((row) => row.subnet_id);
 }
 
 /** The same, for somebody who waits: null when it takes longer. A large frontier is read through. */
@@ -80,12 +132,13 @@ export async function inUseOfRollbackWithin(
   pool: Pool,
   imports: number,
   withinMs: number,
+  slices: readonly Pool[] = [],
 ): Promise<SubnetsInUse | null> {
   const client = await pool.connect();
   try {
     await client.query("begin read only");
     await client.query(`set local statement_timeout = ${Math.max(1, Math.round(withinMs))}`);
-    return await inUseOfRollback(client, imports);
+    return await inUseOfRollback(client, imports, slices);
   } catch (error) {
     if ((error as { code?: unknown }).code === queryCanceled) return null;
     throw error;

@@ -94,23 +94,6 @@ const statementsOf = (code: string) => textsOf(code).filter(({ text }) => isSql(
 
 const isSql = (text: string) => /\b(select|insert into|update|delete from|truncate|join|from)\b/.test(text);
 
-/** Statements of both sets that run where slice 0 lies beside the shared tables, and nowhere else: to be split. */
-const exceptions: readonly string[] = [
-  "coordinator/crawlers/crawler-store.ts",
-  "coordinator/delegation/overrides/misplaced-host-store.ts",
-  "coordinator/federation/exchange-queue-store.ts",
-  "coordinator/fleet/invitation-step-reads.ts",
-  "coordinator/frontier/closed-lease-store.ts",
-  "coordinator/frontier/frontier-store.ts",
-  "coordinator/journal/epoch-store.ts",
-  "coordinator/opt-outs/complaint-store.ts",
-  "coordinator/overview/alert-reads.ts",
-  "coordinator/releases/fleet-store.ts",
-  "coordinator/reports/coverage-store.ts",
-  "ops/cli/setup/doctor-checks.ts",
-  "rir-import/database/subnets-in-use.ts",
-];
-
 function faultsOf(path: string, code: string, { start, text }: Text): string[] {
   const { named, written } = tablesIn(text, tables);
   const slice = [...named].filter(isSliceTable);
@@ -165,7 +148,6 @@ describe("every statement of the source", () => {
       return statementsOf(code).flatMap((text) => faultsOf(path, code, text));
     });
 
-    expect(faults.filter((fault) => !exceptions.some((known) => fault.startsWith(known)))).toEqual([]);
-    expect(exceptions.filter((known) => !faults.some((fault) => fault.startsWith(known)))).toEqual([]);
+    expect(faults).toEqual([]);
   });
 });

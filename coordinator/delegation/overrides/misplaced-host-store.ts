@@ -1,9 +1,9 @@
 /** Hosts that their subnet's crawler may not have by its domain sets, and the delegations of their own that they get. */
 import type { Pool, PoolClient } from "pg";
 import { asSubnetId, type CrawlerId, type HostHash, type RoundId, type SubnetId } from "#core/ids";
-import { inTransaction } from "../../database/transaction.ts";
+import { ofAll, type Slices, slicesOf } from "../../database/slices.ts";
 import { heldByOneSql, heldSql, type Partition } from "../../domain-sets/partition.ts";
-import { followFinerDelegations, recordChanges } from "./covered-host-store.ts";
+import { changeFiner, type FinerWork, followFinerDelegations, recordChanges } from "./covered-host-store.ts";
 import { maxFinerDelegations } from "./override.ts";
 import { endFiner } from "./writes.ts";
 
@@ -33,21 +33,48 @@ export interface MisplacedHostStore {
   hasDelegated(): Promise<boolean>;
 }
 
-export function createMisplacedHostStore(pool: Pool): MisplacedHostStore {
+export function createMisplacedHostStore(from: Pool | Slices): MisplacedHostStore {
+  const slices = slicesOf(from);
   return {
-    misplaced: async (crawler, others, limit) => await misplaced(pool, crawler, { others, limit }),
-    holdsNothingOf: async (crawler, subnetIds) => await holdsNothingOf(pool, crawler, subnetIds),
-    delegate: async (given, times) =>
-      await inTransaction(pool, async (client) => await delegate(client, given, times)),
-    endNeedless: async (crawler, now) =>
-      await inTransaction(pool, async (client) => await endNeedless(client, crawler, now)),
+    misplaced: async (crawler, others, limit) => {
+      const found = await ofAll(
+        slices,
+        async ({ pool }) => await misplaced(pool, crawler, { others, limit }),
+      );
+      return found.flat().slice(0, limit);
+    },
+    holdsNothingOf: async (crawler, subnetIds) => await holdsNothingOf(slices, crawler, subnetIds),
+    delegate: async (given, times) => {
+      const known = await hostsIn(slices, given.hosts);
+      return await changeFiner(
+        slices,
+        async (work) => await delegate(work, { ...given, hosts: known }, times),
+      );
+    },
+    endNeedless: async (crawler, now) => {
+      const needless = await ofAll(slices, async ({ pool }) => await needlessIn(pool, crawler));
+      const ids = needless.flat().slice(0, endedAtOnce);
+      return await changeFiner(slices, async (work) => await endNeedless(work, ids, now));
+    },
     hasDelegated: async () => {
-      const { rowCount } = await pool.query(
+      const { rowCount } = await slices.shared.query(
         "select from finer_delegation where cause = 'domain-set' limit 1",
       );
       return rowCount === 1;
     },
   };
+}
+
+/** Of those given, that are in the frontier. */
+async function hostsIn(slices: Slices, hosts: readonly HostHash[]): Promise<HostHash[]> {
+  const found = await ofAll(slices, async ({ pool }) => {
+    const { rows } = await pool.query<{ host_hash: HostHash }>(
+      "select host_hash from frontier_host where host_hash = any($1::bigint[])",
+      [hosts],
+    );
+    return rows.map((row) => row.host_hash);
+  });
+  return [...new Set(found.flat())];
 }
 
 async function misplaced(
@@ -93,17 +120,17 @@ async function misplaced(
 }
 
 async function delegate(
-  client: PoolClient,
+  work: FinerWork,
   given: HostsBySet,
   { now, reviewAt }: { readonly now: Date; readonly reviewAt: Date },
 ): Promise<number> {
+  const { client } = work;
   const { rows } = await client.query<{ host_hash: HostHash }>(
     `with room as (
        select greatest(0, ${maxFinerDelegations} - count(*)) as places from finer_delegation
      ), known as (
        select h.host_hash, exists (select from finer_delegation f where f.host_hash = h.host_hash) as had
-       from frontier_host h
-       where h.host_hash = any($2::bigint[])
+       from unnest($2::bigint[]) as h (host_hash)
      ), chosen as (
        select host_hash from known where had
        union all
@@ -132,7 +159,7 @@ async function delegate(
     ],
   );
   if (rows.length === 0) return 0;
-  await followFinerDelegations(client, { hashes: rows.map((row) => row.host_hash) });
+  await followFinerDelegations(work, { hashes: rows.map((row) => row.host_hash) });
   const { subnetId, crawlerId: to, roundId, reason } = given;
   const from = await subnetCrawler(client, subnetId);
   await recordChanges(client, [{ subnetId, from, to, cause: "domain-set", roundId, reason }], now);
@@ -149,25 +176,36 @@ async function subnetCrawler(client: PoolClient, subnetId: number): Promise<numb
 
 const endedAtOnce = 500;
 
-async function endNeedless(
-  client: PoolClient,
+async function needlessIn(
+  pool: Pool,
   { crawlerId, partition }: { readonly crawlerId: CrawlerId; readonly partition: Partition },
-  now: Date,
-): Promise<number> {
+): Promise<number[]> {
   const held = heldSql(partition, "h", 2);
-  const { rows } = await client.query<{ finer_id: number }>(
+  const { rows } = await pool.query<{ finer_id: number }>(
     `select f.finer_id
      from finer_delegation f
      join delegation d on d.subnet_id = f.subnet_id
      join frontier_host h on h.host_hash = f.host_hash
      where f.cause = 'domain-set' and d.crawler_id = $1 and ${held.condition}
      order by f.finer_id
-     limit ${endedAtOnce}
-     for update of f`,
+     limit ${endedAtOnce}`,
     [crawlerId, ...held.values],
   );
+  return rows.map((row) => row.finer_id);
+}
+
+/** Of those found, that are there still. */
+async function endNeedless(work: FinerWork, found: readonly number[], now: Date): Promise<number> {
+  const { rows } = await work.client.query<{ finer_id: number }>(
+    `select finer_id
+     from finer_delegation
+     where finer_id = any($1::int[]) and cause = 'domain-set'
+     order by finer_id
+     for update`,
+    [found],
+  );
   const ids = rows.map((row) => row.finer_id);
-  await endFiner(client, ids, { reason: "the subnet's crawler may have it by its domain sets", now });
+  await endFiner(work, ids, { reason: "the subnet's crawler may have it by its domain sets", now });
   return ids.length;
 }
 
@@ -197,32 +235,37 @@ interface HostsBySet {
 
 /** Of those given, that are the crawler's and hold hosts of which none is in the partition. */
 async function holdsNothingOf(
-  pool: Pool,
+  slices: Slices,
   { crawlerId, partition }: { readonly crawlerId: CrawlerId; readonly partition: Partition },
   subnetIds: readonly SubnetId[],
 ): Promise<SubnetId[]> {
   const held = heldSql(partition, "h", 3);
-  const { rows } = await pool.query<{ subnet_id: number }>(
-    `select d.subnet_id
-     from delegation d
-     where d.subnet_id = any($2::int[])
-       and d.crawler_id = $1
-       and exists (
-         select from frontier_host h
-         where h.subnet_id = d.subnet_id and h.state = 'resolved' and h.due_at is not null
-       )
-       and not exists (
-         select from frontier_host h
-         where h.subnet_id = d.subnet_id
-           and h.state = 'resolved'
-           and h.due_at is not null
-           and h.opt_out_id is null
-           and ${held.condition}
-       )
-     order by d.subnet_id`,
-    [crawlerId, subnetIds, ...held.values],
-  );
-  return rows.map((row) => asSubnetId(row.subnet_id));
+  const found = await ofAll(slices, async ({ pool }) => {
+    const { rows } = await pool.query<{ subnet_id: number; holds: boolean }>(
+      `select d.subnet_id, exists (
+           select from frontier_host h
+           where h.subnet_id = d.subnet_id
+             and h.state = 'resolved'
+             and h.due_at is not null
+             and h.opt_out_id is null
+             and ${held.condition}
+         ) as holds
+       from delegation d
+       where d.subnet_id = any($2::int[])
+         and d.crawler_id = $1
+         and exists (
+           select from frontier_host h
+           where h.subnet_id = d.subnet_id and h.state = 'resolved' and h.due_at is not null
+         )
+       order by d.subnet_id`,
+      [crawlerId, subnetIds, ...held.values],
+    );
+    return rows;
+  });
+  const rows = found.flat();
+  const holding = new Set(rows.flatMap((row) => (row.holds ? [row.subnet_id] : [])));
+  const lacking = new Set(rows.flatMap((row) => (holding.has(row.subnet_id) ? [] : [row.subnet_id])));
+  return [...lacking].sort((a, b) => a - b).map(asSubnetId);
 }
 
 interface MisplacedRow {

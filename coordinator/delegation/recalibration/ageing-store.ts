@@ -1,6 +1,7 @@
 /** What rounds tell of how long delegations last, and table move_rate: what was learned of it, for those who explain. */
 import type { Pool, PoolClient } from "pg";
 import { asSubnetId } from "#core/ids";
+import { ofAll, type Slices } from "../../database/slices.ts";
 import { nearlyBestMs } from "../accuracy.ts";
 import type { AgedDelegation } from "../delegation.ts";
 import { decidedByMeasuring } from "../round-reads.ts";
@@ -11,14 +12,13 @@ import type { CheckOutcome, MoveCounts, MoveRates, RateKind } from "./ageing.ts"
  * was given away for its load, or taken over, is left out: a new round would undo that.
  */
 export async function decidedBefore(
-  pool: Pool,
+  slices: Slices,
   before: Date,
   behind: Pick<AgedDelegation, "subnetId" | "decidedAt"> | null,
   limit: number,
 ): Promise<AgedDelegation[]> {
-  const { rows } = await pool.query<{ subnet_id: number; delegated_at: Date; pages_per_day: number }>(
-    `select d.subnet_id, d.delegated_at,
-       coalesce((select sum(s.fetches) from site s where s.subnet_id = d.subnet_id), 0)::float8 / 7 as pages_per_day
+  const { rows } = await slices.shared.query<{ subnet_id: number; delegated_at: Date }>(
+    `select d.subnet_id, d.delegated_at
      from delegation d
      where d.cause = 'probe-round'
        and d.measured
@@ -28,11 +28,33 @@ export async function decidedBefore(
      limit $4`,
     [before, behind?.decidedAt ?? "-infinity", behind?.subnetId ?? 0, limit],
   );
+  const fetches = await fetchesOf(
+    slices,
+    rows.map((row) => row.subnet_id),
+  );
   return rows.map((row) => ({
     subnetId: asSubnetId(row.subnet_id),
     decidedAt: row.delegated_at,
-    pagesPerDay: row.pages_per_day,
+    pagesPerDay: (fetches.get(row.subnet_id) ?? 0) / 7,
   }));
+}
+
+/** Of the last seven days, as the list of sites has them. */
+async function fetchesOf(slices: Slices, subnetIds: readonly number[]): Promise<ReadonlyMap<number, number>> {
+  const sums = new Map<number, number>();
+  const found = await ofAll(slices, async ({ pool }) => {
+    const { rows } = await pool.query<{ subnet_id: number; fetches: number }>(
+      `select subnet_id, sum(fetches)::float8 as fetches
+       from site
+       where subnet_id = any($1::int[])
+       group by subnet_id`,
+      [subnetIds],
+    );
+    return rows;
+  });
+  for (const { subnet_id, fetches } of found.flat())
+    sums.set(subnet_id, (sums.get(subnet_id) ?? 0) + fetches);
+  return sums;
 }
 
 export interface SubnetOutcome extends CheckOutcome {

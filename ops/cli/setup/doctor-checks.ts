@@ -369,15 +369,14 @@ async function contentFindings(pool: Pool, schema: string): Promise<Finding[]> {
     keys: number;
     crawlers: number;
     online: number;
-    urls: boolean;
   }>(
     `select (select max(generation) from registry_generation where state = 'applied') as generation,
        (select count(*)::int from release_key) as keys,
        (select count(*)::int from crawler where revoked_at is null) as crawlers,
-       (select count(*)::int from crawler where revoked_at is null and state = 'online') as online,
-       exists (select from frontier_url) as urls`,
+       (select count(*)::int from crawler where revoked_at is null and state = 'online') as online`,
   );
-  const { generation, keys, crawlers, online, urls } = rows[0]!;
+  const { rowCount: urls } = await pool.query("select from frontier_url limit 1");
+  const { generation, keys, crawlers, online } = rows[0]!;
   return [
     generation === null
       ? note(
@@ -391,7 +390,7 @@ async function contentFindings(pool: Pool, schema: string): Promise<Finding[]> {
     crawlers === 0
       ? note("crawlers", "none has joined: nearcrawl fleet invite --name NAME.")
       : ok("crawlers", `${online} of ${crawlers} are connected.`),
-    urls
+    urls === 1
       ? ok("urls", "there is something to crawl.")
       : note("urls", "nothing to crawl yet: nearcrawl urls add URL."),
   ];
