@@ -55,7 +55,8 @@ import { rememberingAccess } from "./web/remembered-access.ts";
 import { hashCrawlerKey } from "./web/secrets.ts";
 import { Views } from "./web/views.ts";
 import type { WhoReads } from "./who/place.ts";
-import { createReports } from "./who/reads.ts";
+import { oneSlice } from "./database/slices.ts";
+import { createReports } from "./slices/reports.ts";
 import { addViews } from "./who/routes.ts";
 
 export interface OpenWebOptions {
@@ -115,7 +116,7 @@ export async function openWebServer(options: OpenWebOptions): Promise<{ web: Fas
     audit: createAuditLog(pool),
     reads: {
       ...withOwnFacts(
-        createReports(pool, () => performance.now(), options.searchIndex),
+        createReports(oneSlice(pool), () => performance.now(), () => options.searchIndex),
         options.health,
       ),
       ...options.readiness,

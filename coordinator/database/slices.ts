@@ -55,6 +55,17 @@ export function oneSlice(pool: Pool): Slices {
   return { shared: pool, open: [slice], down: [], ofHost: () => slice, ofNumber: () => slice };
 }
 
+/** Of an answer that lacks those slices: its field, where there are any. */
+export const partialOf = (partial: readonly number[] = []): { readonly partial?: readonly number[] } =>
+  partial.length === 0 ? {} : { partial };
+
+/** What people are told of an answer that lacks those slices; null: it lacks none. */
+export function partialWords(partial: readonly number[]): string | null {
+  if (partial.length === 0) return null;
+  const one = partial.length === 1;
+  return `This is partial: ${one ? "slice" : "slices"} ${partial.join(", ")} of the web ${one ? "does" : "do"} not answer, and what ${one ? "it has" : "they have"} is missing.`;
+}
+
 /** Who owns which buckets. */
 export class BucketOwners {
   readonly #owners = new Int16Array(bucketCount).fill(-1);

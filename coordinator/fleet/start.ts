@@ -22,7 +22,8 @@ import { addVersionRoutes } from "../releases/routes.ts";
 import { restoreTrust } from "../trust/distrust-writes.ts";
 import type { WebPart } from "../web/actions.ts";
 import { randomSecrets } from "../web/secrets.ts";
-import { createReports } from "../who/reads.ts";
+import { oneSlice } from "../database/slices.ts";
+import { createReports } from "../slices/reports.ts";
 import { createFleetReads } from "./crawler-reads.ts";
 import { addCrawlerActions, addCrawlerRoutes } from "./crawler-routes.ts";
 import type { FleetPorts } from "./fleet-ports.ts";
@@ -56,7 +57,7 @@ function fleetPorts(pool: Pool, now: () => Date): Omit<FleetPorts, "succession">
   const nowMs = () => performance.now();
   return {
     reads: createFleetReads(pool, now, nowMs),
-    overview: createReports(pool, nowMs),
+    overview: createReports(oneSlice(pool), nowMs),
     crawlers: createCrawlerStore(pool),
     keys: createFleetKeys(pool),
     frontier: createFrontierStore(pool),

@@ -5,7 +5,7 @@ import { homeOf } from "#db/embedded-cluster";
 import { accuracyEstimate } from "../delegation/accuracy.ts";
 import { waitingGoodbye } from "../fleet/fleet-entry.ts";
 import { nothingDueReason } from "../frontier/hand-out-tasks.ts";
-import { outboxBacklog } from "../frontier/link-outbox-store.ts";
+import type { OutboxBacklog } from "../frontier/link-outbox-store.ts";
 import { epochs } from "../journal/epoch-store.ts";
 import { createReleaseFleetStore } from "../releases/fleet-store.ts";
 import { createReleaseStore, type ReleaseEntry } from "../releases/release-store.ts";
@@ -20,9 +20,17 @@ import type {
   ReleaseFacts,
 } from "./alert-facts.ts";
 import { diskFacts } from "./disk-sample-store.ts";
-import type { OperationReads, SpanFigures } from "./overview-types.ts";
+import type { OperationReads, QueueAges, SpanFigures } from "./overview-types.ts";
 
 type SharedReads = Pick<OperationReads, "queueAges" | "figures" | "accuracyCounts">;
+
+/** What is asked of every slice. */
+export interface WholeReads {
+  queueAges(now: Date): Promise<QueueAges>;
+  outboxBacklog(): Promise<OutboxBacklog>;
+  /** Those of the crawlers of whose subnets hosts have been due for an hour. */
+  keptWaiting(crawlerIds: readonly number[], now: Date): Promise<ReadonlySet<number>>;
+}
 
 const crawlersLooked = 1000;
 const kindsLooked = 200;
@@ -34,7 +42,7 @@ const dayMinutes = 24 * 60;
 /** `reads`: those answers that pages need anyway, and that are kept for them; `nowMs`: a clock that never goes back. */
 export async function alertFacts(
   pool: Pool,
-  reads: SharedReads,
+  reads: SharedReads & Omit<WholeReads, "queueAges">,
   { now, nowMs }: { readonly now: Date; readonly nowMs: () => number },
 ): Promise<AlertFacts> {
   const databaseMs = await roundTripMs(pool, nowMs);
@@ -52,7 +60,7 @@ export async function alertFacts(
     backup,
     disk,
   ] = await Promise.all([
-    crawlerFacts(pool, now),
+    crawlerFacts(pool, reads, now),
     reads.queueAges(now),
     reads.figures(hourMinutes, now),
     reads.figures(dayMinutes, now),
@@ -61,7 +69,7 @@ export async function alertFacts(
     releaseFacts(pool, now),
     reads.accuracyCounts(now),
     relativeFacts(pool),
-    outboxBacklog(pool),
+    reads.outboxBacklog(),
     backupFacts(pool),
     diskFacts(pool, now),
   ]);
@@ -103,6 +111,7 @@ function figureFacts({ fetches, fetchedBytes, shippedBytes, failures }: SpanFigu
 }
 
 interface CrawlerRow {
+  crawler_id: number;
   name: string;
   state: CrawlerFacts["state"];
   last_seen_at: Date | null;
@@ -125,6 +134,9 @@ interface CrawlerRow {
 /** Of a crawler that fetches nothing so many of its subnets are looked at. */
 const subnetsLooked = 200;
 
+/** Its hosts tell whether it waits for something. */
+const mayWait = "it may wait";
+
 /**
  * SQL: why a crawler that may crawl and has fetched nothing for an hour has no work, of `c` and `f`; null where there is
  * none for it, or its host's own limits hold it back. $1 is now.
@@ -138,19 +150,38 @@ const idleWhy = `case
   when not exists (select from delegation d where d.crawler_id = c.crawler_id)
     and not exists (select from finer_delegation d where d.crawler_id = c.crawler_id)
     then 'no subnet is its own'
-  when exists (
-    select
-    from (select subnet_id from delegation where crawler_id = c.crawler_id limit ${subnetsLooked}) d
-    join frontier_host h on h.subnet_id = d.subnet_id and h.finer_id is null
-    where h.state = 'resolved' and h.lease_id is null and h.opt_out_id is null
-      and h.due_at < $1::timestamptz - interval '1 hour' and h.not_before <= $1
-  ) then 'hosts of its subnets have been due for an hour'
+  else '${mayWait}'
 end`;
 
+/** Of the crawlers, those that have no work although hosts of their subnets have been due for an hour. */
+export async function keptWaiting(
+  pool: Pool,
+  crawlerIds: readonly number[],
+  now: Date,
+): Promise<ReadonlySet<number>> {
+  const { rows } = await pool.query<{ crawler_id: number }>(
+    `select c.crawler_id
+     from unnest($2::int[]) as c (crawler_id)
+     where exists (
+       select
+       from (select subnet_id from delegation d where d.crawler_id = c.crawler_id limit ${subnetsLooked}) d
+       join frontier_host h on h.subnet_id = d.subnet_id and h.finer_id is null
+       where h.state = 'resolved' and h.lease_id is null and h.opt_out_id is null
+         and h.due_at < $1::timestamptz - interval '1 hour' and h.not_before <= $1
+     )`,
+    [now, crawlerIds],
+  );
+  return new Set(rows.map((row) => row.crawler_id));
+}
+
 /** The last hour by quarters: those that began within it. */
-async function crawlerFacts(pool: Pool, now: Date): Promise<CrawlerFacts[]> {
+async function crawlerFacts(
+  pool: Pool,
+  reads: Pick<WholeReads, "keptWaiting">,
+  now: Date,
+): Promise<CrawlerFacts[]> {
   const { rows } = await pool.query<CrawlerRow>(
-    `select c.name, c.state, c.last_seen_at, c.draining_since, c.heartbeat -> 'spooledResults' as spooled,
+    `select c.crawler_id, c.name, c.state, c.last_seen_at, c.draining_since, c.heartbeat -> 'spooledResults' as spooled,
        c.heartbeat -> 'diskFault' as disk_fault, c.heartbeat -> 'diskFreeBytes' as disk_free,
        c.heartbeat -> 'holdingBack' as holding_back,
        t.distrusted_at is not null or t.probes_doubted_at is not null as distrusted,
@@ -177,6 +208,8 @@ async function crawlerFacts(pool: Pool, now: Date): Promise<CrawlerFacts[]> {
      limit ${crawlersLooked}`,
     [now, waitingGoodbye],
   );
+  const idle = rows.flatMap((row) => (row.idle_why === mayWait ? [row.crawler_id] : []));
+  const waiting = idle.length === 0 ? new Set<number>() : await reads.keptWaiting(idle, now);
   return rows.map((row) => ({
     name: row.name,
     state: row.state,
@@ -193,8 +226,16 @@ async function crawlerFacts(pool: Pool, now: Date): Promise<CrawlerFacts[]> {
     waits: row.waits,
     joinedMs: row.joined_at?.getTime() ?? null,
     connectedMs: row.connected_at?.getTime() ?? null,
-    idleWhy: row.idle_why,
+    idleWhy: idleWords(row, waiting),
   }));
+}
+
+function idleWords(
+  { crawler_id: crawlerId, idle_why: why }: CrawlerRow,
+  waiting: ReadonlySet<number>,
+): string | null {
+  if (why !== mayWait) return why;
+  return waiting.has(crawlerId) ? "hosts of its subnets have been due for an hour" : null;
 }
 
 /** Crawlers of older versions say so among what holds them back, while they wait to try again. */

@@ -21,7 +21,8 @@ import type { CrawlerGateway } from "../gateway/gateway.ts";
 import { forgetSeals } from "../results/result-writes.ts";
 import type { IndexState } from "../search/memory/index-answer.ts";
 import type { WebPart } from "../web/actions.ts";
-import { createReports } from "../who/reads.ts";
+import { oneSlice } from "../database/slices.ts";
+import { createReports } from "../slices/reports.ts";
 import type { AlertChannel, AlertFacts } from "./alert-facts.ts";
 import { alertMuteRoutes } from "./alert-mute-routes.ts";
 import { createAlertMuteStore } from "./alert-mute-store.ts";
@@ -81,7 +82,7 @@ export function overviewDuties(
   const figures = createFigureStore(pool);
   const accuracy = createAccuracyStore(pool);
   const reads = withOwnFacts(
-    createReports(pool, () => performance.now()),
+    createReports(oneSlice(pool), () => performance.now()),
     ports.health,
   );
   const metrics = counters.metrics.operation;

@@ -6,7 +6,8 @@ import { fetchAgain } from "../frontier/fetch-again-writes.ts";
 import { following } from "../live-config.ts";
 import type { RoomOptions } from "../start-web.ts";
 import type { WebPart } from "../web/actions.ts";
-import { createReports } from "../who/reads.ts";
+import { oneSlice } from "../database/slices.ts";
+import { createReports } from "../slices/reports.ts";
 import { hostReport } from "../who/url-reads.ts";
 import type { SitePorts } from "./site.ts";
 import { createSiteReads, scheduledUrls } from "./site-reads.ts";
@@ -71,7 +72,7 @@ export function sitePorts({
   pool,
   ...who
 }: Pick<RoomOptions, "pool"> & Omit<SitePorts["who"], "reads">): SitePorts {
-  const reports = createReports(pool, () => performance.now());
+  const reports = createReports(oneSlice(pool), () => performance.now());
   return {
     who: {
       ...who,

@@ -16,7 +16,8 @@ import {
   ownAlertsOf,
   showAlerts,
 } from "#coordinator/overview/alert-rules";
-import { createReports } from "#coordinator/who/reads";
+import { oneSlice } from "#coordinator/database/slices";
+import { createReports } from "#coordinator/slices/reports";
 import { isRunning } from "#core/running-process";
 import { openDatabase } from "#db/connect";
 import { runningServerUrl } from "#db/embedded-postgres";
@@ -46,7 +47,7 @@ export class AlertsAnywhere {
     if (database.silent === null) {
       const known = await readFrom(await this.#open(), this.#context, async ({ pool }) => {
         return await showAlerts(
-          createReports(pool, () => performance.now()),
+          createReports(oneSlice(pool), () => performance.now()),
           now,
         );
       });

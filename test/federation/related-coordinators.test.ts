@@ -5,7 +5,8 @@ import { splitByOwner } from "#coordinator/federation/foreign-url-store";
 import { rankLocally } from "#coordinator/web-graph/local-rank-store";
 import { defaultPageRankSettings } from "#coordinator/web-graph/page-rank";
 import { answerWho } from "#coordinator/who/answer";
-import { createReports } from "#coordinator/who/reads";
+import { oneSlice } from "#coordinator/database/slices";
+import { createReports } from "#coordinator/slices/reports";
 import { verdictOf } from "#coordinator/who/words";
 import { hostHashOf } from "#core/url-key";
 import { noon, seeds } from "../support/store-world.ts";
@@ -384,7 +385,7 @@ describe("owners that change", () => {
 
 describe("who URL", () => {
   const answer = async (of: TestCoordinator, url: string) => {
-    const reads = createReports(of.world.pool, () => performance.now());
+    const reads = createReports(oneSlice(of.world.pool), () => performance.now());
     const answered = await answerWho(url, { reads, resolver: tinyResolver, scope: null }, noon);
     return [
       verdictOf(answered),

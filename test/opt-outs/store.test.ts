@@ -7,7 +7,8 @@ import { mostPagesUnconfirmed, type OptOutRequest } from "#coordinator/opt-outs/
 import { createOptOutStore } from "#coordinator/opt-outs/store";
 import { searchPages } from "#coordinator/search/search";
 import { createTrustStore } from "#coordinator/trust/trust-store";
-import { createReports } from "#coordinator/who/reads";
+import { oneSlice } from "#coordinator/database/slices";
+import { createReports } from "#coordinator/slices/reports";
 import { asCrawlerId } from "#core/ids";
 import { urlKeyOf } from "#core/url-key";
 import type { Database } from "#db/server-database";
@@ -21,7 +22,7 @@ const storesOf = ({ pool }: Database) => ({
   optOuts: createOptOutStore(pool),
   marks: createOptOutMarks(pool),
   frontier: createFrontierStore(pool),
-  reports: createReports(pool, () => 0),
+  reports: createReports(oneSlice(pool), () => 0),
 });
 const scope = { pagesPerHost: 10, maxDepth: 5, admitNewHosts: true };
 const later = (days: number) => new Date(worldNow.getTime() + days * 86_400_000);

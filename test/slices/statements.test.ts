@@ -104,7 +104,6 @@ const exceptions: readonly string[] = [
   "coordinator/frontier/frontier-store.ts",
   "coordinator/journal/epoch-store.ts",
   "coordinator/opt-outs/complaint-store.ts",
-  "coordinator/overview/alert-reads.ts",
   "coordinator/releases/fleet-store.ts",
   "coordinator/reports/coverage-store.ts",
   "ops/cli/setup/doctor-checks.ts",

@@ -33,7 +33,8 @@ import { createSubmissionStore } from "#coordinator/submissions/submission-store
 import { createTrustStore } from "#coordinator/trust/trust-store";
 import { rankLocally } from "#coordinator/web-graph/local-rank-store";
 import { defaultPageRankSettings } from "#coordinator/web-graph/page-rank";
-import { createReports } from "#coordinator/who/reads";
+import { oneSlice } from "#coordinator/database/slices";
+import { createReports } from "#coordinator/slices/reports";
 import { asLeaseId, asSubnetId, type CrawlerId, type SubnetId } from "#core/ids";
 import { IncidentLog } from "#core/incidents";
 import { silentLog } from "#core/log";
@@ -416,7 +417,7 @@ export class SimulatedDays {
     timekeeper.every("settle-checks", 0, async () => {
       await createTrustStore(pool).dropStale(now(), new Date(this.#nowMs - 30 * dayMs));
     });
-    const reads = createReports(pool, nowMs);
+    const reads = createReports(oneSlice(pool), nowMs);
     const metrics = createMetrics().operation;
     timekeeper.every("observe-operation", 0, async () => await observeOperation({ reads, metrics, now }));
   }

@@ -16,7 +16,8 @@ import { createReleaseKeyStore } from "#coordinator/releases/key-store";
 import { createReleaseFileStore, createReleaseStore } from "#coordinator/releases/release-store";
 import { createWebServer, type WebPorts } from "#coordinator/start-web";
 import type { Access } from "#coordinator/web/access";
-import { createReports } from "#coordinator/who/reads";
+import { oneSlice } from "#coordinator/database/slices";
+import { createReports } from "#coordinator/slices/reports";
 import { silentLog } from "#core/log";
 import type { NameResolver } from "#core/name-resolver";
 import type { Database } from "#db/server-database";
@@ -71,7 +72,7 @@ export function webServer(database: Database, changed: Partial<WebPorts> = {}): 
   const watch = new DatabaseWatch(database.url, clock);
   const server = createWebServer({
     health: new OwnHealth({ database: watch, ...clock }),
-    reads: { ...createReports(database.pool, () => performance.now()), ...readinessReads(watch.pool) },
+    reads: { ...createReports(oneSlice(database.pool), () => performance.now()), ...readinessReads(watch.pool) },
     resolver: tinyResolver,
     scope: { pagesPerHost: 100, maxDepth: 8, admitNewHosts: false },
     order: { name: "anansi", newShare: 0.9 },

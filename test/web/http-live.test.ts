@@ -12,7 +12,8 @@ import {
   maxReceived,
   maxReceivedOfAddress,
 } from "#coordinator/web/limits";
-import { createReports } from "#coordinator/who/reads";
+import { oneSlice } from "#coordinator/database/slices";
+import { createReports } from "#coordinator/slices/reports";
 import type { Database } from "#db/server-database";
 import { testDatabase } from "../support/database.ts";
 import { seedWorld } from "../support/seed-world.ts";
@@ -175,7 +176,7 @@ describe("whoever hangs up", () => {
     const held = new Promise<void>((resolve) => {
       release = resolve;
     });
-    const reads = createReports(database.pool, () => performance.now());
+    const reads = createReports(oneSlice(database.pool), () => performance.now());
     await app.close();
     app = webServer(database, {
       reads: { ...reads, crawlTotals: () => held.then(() => reads.crawlTotals()) },
@@ -309,7 +310,7 @@ describe("a coordinator that works on as many requests as it takes", () => {
     const held = new Promise<void>((resolve) => {
       release = resolve;
     });
-    const reads = createReports(database.pool, () => performance.now());
+    const reads = createReports(oneSlice(database.pool), () => performance.now());
     await app.close();
     app = webServer(database, {
       reads: { ...reads, crawlTotals: () => held.then(() => reads.crawlTotals()) },
@@ -341,7 +342,7 @@ describe("a coordinator that works on as many requests as it takes", () => {
     const held = new Promise<void>((resolve) => {
       release = resolve;
     });
-    const reads = createReports(database.pool, () => performance.now());
+    const reads = createReports(oneSlice(database.pool), () => performance.now());
     await app.close();
     app = webServer(database, {
       reads: { ...reads, crawlTotals: () => held.then(() => reads.crawlTotals()) },

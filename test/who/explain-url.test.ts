@@ -5,7 +5,8 @@ import { nobody } from "#coordinator/web/page-frame";
 import { answerWho } from "#coordinator/who/answer";
 import { hostTurnWords, placeWords } from "#coordinator/who/explain-url";
 import { whoBody } from "#coordinator/who/page";
-import { createReports } from "#coordinator/who/reads";
+import { oneSlice } from "#coordinator/database/slices";
+import { createReports } from "#coordinator/slices/reports";
 import { urlKeyOf } from "#core/url-key";
 import type { Database } from "#db/server-database";
 import { whoText } from "#ops/cli/who-text";
@@ -62,7 +63,7 @@ function keyOf(url: string) {
 }
 
 async function who(question: string, order: OrderName = "anansi") {
-  const reads = createReports(database.pool, () => performance.now());
+  const reads = createReports(oneSlice(database.pool), () => performance.now());
   const inForce = { name: order, newShare: 0.9, worthShare: 0.75 };
   return await answerWho(question, { reads, resolver: tinyResolver, scope: null, order: inForce }, worldNow);
 }

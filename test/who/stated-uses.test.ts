@@ -9,7 +9,8 @@ import { pageFacts } from "#coordinator/search/page-facts";
 import { searchPages } from "#coordinator/search/search";
 import { nobody } from "#coordinator/web/page-frame";
 import { answerWho } from "#coordinator/who/answer";
-import { createReports } from "#coordinator/who/reads";
+import { oneSlice } from "#coordinator/database/slices";
+import { createReports } from "#coordinator/slices/reports";
 import type { CrawlerId } from "#core/ids";
 import { pageCommand } from "#ops/cli/commands/page";
 import { searchCommand } from "#ops/cli/commands/search";
@@ -86,7 +87,7 @@ beforeAll(async () => {
 });
 afterAll(async () => await world.close());
 
-const reads = () => createReports(world.pool, () => performance.now());
+const reads = () => createReports(oneSlice(world.pool), () => performance.now());
 const who = async (question: string) =>
   await answerWho(question, { reads: reads(), resolver: tinyResolver, scope }, secondsAfterNoon(120));
 const search = async (preference?: string) =>

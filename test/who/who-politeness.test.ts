@@ -2,7 +2,8 @@
 import { afterAll, beforeAll, beforeEach, expect, it } from "vitest";
 import { answerWho } from "#coordinator/who/answer";
 import { connectionText, hostFactsText } from "#coordinator/who/explain-host";
-import { createReports } from "#coordinator/who/reads";
+import { oneSlice } from "#coordinator/database/slices";
+import { createReports } from "#coordinator/slices/reports";
 import { newShippingWorld, type ShippingWorld, text } from "../results/shipping-world.ts";
 import { noon, scope, secondsAfterNoon } from "../support/store-world.ts";
 
@@ -18,7 +19,7 @@ const who = async (question: string, at = noon) =>
   await answerWho(
     question,
     {
-      reads: createReports(world.pool, () => performance.now()),
+      reads: createReports(oneSlice(world.pool), () => performance.now()),
       resolver: { resolve: async () => ({ failed: "nobody asks" }) },
       scope,
     },

@@ -5,7 +5,8 @@ import {
   type AccuracySampleEntry,
   accuracyEstimate,
 } from "#coordinator/delegation/accuracy";
-import { createReports } from "#coordinator/who/reads";
+import { oneSlice } from "#coordinator/database/slices";
+import { createReports } from "#coordinator/slices/reports";
 import { howMany, leastSamples, percentText, rttText, whenWords } from "#core/format";
 import { boundedInteger } from "../bounded-number.ts";
 import { commandContext } from "../command-context.ts";
@@ -33,7 +34,7 @@ async function accuracy(options: AccuracyOptions): Promise<void> {
   const farOnly = options.far === true;
   const range = askedRange(options, now);
   const { counts, samples, history } = await readDatabase(commandContext(options), async ({ pool }) => {
-    const reads = createReports(pool, () => performance.now());
+    const reads = createReports(oneSlice(pool), () => performance.now());
     const [told, list, past] = await Promise.all([
       reads.accuracyCounts(now),
       reads.accuracySamples({ most: options.limit, farOnly }, now),

@@ -14,7 +14,8 @@ import {
   timesSmaller,
   waitReasonWords,
 } from "#coordinator/overview/overview-words";
-import { createReports } from "#coordinator/who/reads";
+import { oneSlice } from "#coordinator/database/slices";
+import { createReports } from "#coordinator/slices/reports";
 import {
   bytesText,
   howMany,
@@ -74,7 +75,7 @@ async function overview(options: OverviewOptions): Promise<void> {
 
 /** One connection and what is kept of costly answers, however often it is asked. */
 function overviewOf({ pool }: Database, range: HistoryRange): () => Promise<Overview> {
-  const reads = createReports(pool, () => performance.now());
+  const reads = createReports(oneSlice(pool), () => performance.now());
   return async () => await showOverview(reads, null, { rates: null, range, now: new Date() });
 }
 

@@ -9,7 +9,8 @@ import {
   type PageFacts,
   pageFacts,
 } from "#coordinator/search/page-facts";
-import { createReports } from "#coordinator/who/reads";
+import { oneSlice } from "#coordinator/database/slices";
+import { createReports } from "#coordinator/slices/reports";
 import { UsageError } from "#core/errors";
 import { bytesText, msText } from "#core/format";
 import { boundedInteger } from "../bounded-number.ts";
@@ -44,7 +45,7 @@ export function pageCommand(): Command {
 async function showPage(url: string, options: PageCommandOptions): Promise<void> {
   const offsets = { fetches: options.fetches, inLinks: options.in, outLinks: options.out };
   const answer = await readDatabase(commandContext(options), async ({ pool }) => {
-    const reads = createReports(pool, () => performance.now());
+    const reads = createReports(oneSlice(pool), () => performance.now());
     return await pageFacts(reads, { url, hostHash: "", urlHash: "" }, offsets);
   });
   if (typeof answer === "string") throw new UsageError(answer);

@@ -12,7 +12,8 @@ import {
 } from "#coordinator/overview/overview-types";
 import { spanOrDash, waitReasonWords, waitWords } from "#coordinator/overview/overview-words";
 import { paceLimitWords } from "#coordinator/overview/verdict";
-import { createReports } from "#coordinator/who/reads";
+import { oneSlice } from "#coordinator/database/slices";
+import { createReports } from "#coordinator/slices/reports";
 import { whenWords } from "#core/format";
 import { boundedInteger } from "../bounded-number.ts";
 import { exitCodes } from "../exit-codes.ts";
@@ -55,7 +56,7 @@ async function queue(options: QueueOptions): Promise<void> {
   const { reason = null, limit, sort } = options;
   if (options.inHand) {
     const read = async (pool: Pool) => {
-      const answer = await createReports(pool, () => performance.now()).hostsInHand(
+      const answer = await createReports(oneSlice(pool), () => performance.now()).hostsInHand(
         { sort, most: limit },
         new Date(),
       );
@@ -66,7 +67,7 @@ async function queue(options: QueueOptions): Promise<void> {
   }
   const read = async (pool: Pool) => {
     const now = new Date();
-    const reads = createReports(pool, () => performance.now());
+    const reads = createReports(oneSlice(pool), () => performance.now());
     const range = askedRange(options, now);
     const [ages, history, hosts] = await Promise.all([
       reads.queueAges(now),

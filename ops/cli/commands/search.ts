@@ -11,7 +11,8 @@ import {
 } from "#coordinator/search/query";
 import { searchPages } from "#coordinator/search/search";
 import { type FoundPage, facetNames, type SearchAnswer } from "#coordinator/search/search-answer";
-import { createReports } from "#coordinator/who/reads";
+import { oneSlice } from "#coordinator/database/slices";
+import { createReports } from "#coordinator/slices/reports";
 import { UsageError } from "#core/errors";
 import { commandContext } from "../command-context.ts";
 import { exitCodes } from "../exit-codes.ts";
@@ -73,7 +74,7 @@ async function search(words: string, options: SearchCommandOptions): Promise<voi
   if (typeof typed === "string") throw new UsageError(typed);
   const answer = await readDatabase(commandContext(options), ({ pool }) =>
     searchPages(
-      createReports(pool, () => performance.now()),
+      createReports(oneSlice(pool), () => performance.now()),
       typed.words,
       typed.options,
       new Date(),

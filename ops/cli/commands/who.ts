@@ -5,7 +5,8 @@ import { frontierOrder } from "#coordinator/frontier/order/strategies";
 import { knownPolicies } from "#coordinator/settings/change";
 import { createPolicyStore } from "#coordinator/settings/settings-store";
 import { answerWho } from "#coordinator/who/answer";
-import { createReports } from "#coordinator/who/reads";
+import { oneSlice } from "#coordinator/database/slices";
+import { createReports } from "#coordinator/slices/reports";
 import { createNameResolver } from "#core/name-resolver";
 import { commandContext } from "../command-context.ts";
 import { exitCodes } from "../exit-codes.ts";
@@ -31,7 +32,7 @@ async function who(question: string, options: DatabaseOptions): Promise<void> {
   const context = commandContext(options);
   const resolver = createNameResolver({ servers: context.currentRun?.resolvers ?? [] });
   const answer = await readDatabase(context, async ({ pool }) => {
-    const reads = createReports(pool, () => performance.now());
+    const reads = createReports(oneSlice(pool), () => performance.now());
     // How far the crawl goes, as the coordinator that started last has it, with what operators changed since.
     const { scope, frontier } = knownPolicies(await createPolicyStore(pool).read()).settings;
     const order = frontierOrder(frontier);
