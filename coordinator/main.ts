@@ -25,6 +25,7 @@ import { createIdentityStore } from "./crawlers/identity-store.ts";
 import { createSigningKeyStore } from "./crawlers/signing-key-store.ts";
 import { keyDuties, moveDuties } from "./crawlers/start.ts";
 import { DatabaseWatch } from "./database/database-watch.ts";
+import { oneSlice } from "./database/slices.ts";
 import { FleetSettling } from "./delegation/measure-peers.ts";
 import { heldBySomebody } from "./delegation/overrides/assign-by-sets.ts";
 import type { DelegationQueue } from "./delegation/queue.ts";
@@ -65,7 +66,6 @@ import { type ReviewedDatabase, reviewDatabase } from "./journal/went-back-store
 import { following } from "./live-config.ts";
 import { followRegistry, readAnew, readWhatIsKnown } from "./load-state.ts";
 import { optOutDuties } from "./opt-outs/start.ts";
-import { createChartReads } from "./overview/chart-reads.ts";
 import { Counters } from "./overview/counters.ts";
 import { createIncidentStore } from "./overview/incident-store.ts";
 import type { LiveState } from "./overview/overview.ts";
@@ -91,6 +91,7 @@ import { policyDuties, policyPart } from "./settings/start.ts";
 import { type Sharing, sharing } from "./sharing/start.ts";
 import { siteCapPart } from "./site-caps/start.ts";
 import { scheduleSites, sitePart } from "./sites/start.ts";
+import { createReports } from "./slices/reports-reads.ts";
 import { openWebServer, type RoomOptions } from "./start-web.ts";
 import { retentionDuties, storagePart } from "./storage/start.ts";
 import { scheduleSubmissions, submissionPart } from "./submissions/start.ts";
@@ -231,6 +232,7 @@ async function layGround(
       incidents,
     },
     ...{ knownUrls, snapshots, watch, health },
+    slices: oneSlice(pool),
     /** What other coordinators on this database are told and tell; and what it needs of rooms that are opened later. */
     ...{ others, late: rooms },
     resolver: createNameResolver({ servers: config.resolvers }),
@@ -330,6 +332,7 @@ async function openRooms(ground: Ground) {
   const watching = overviewDuties(
     {
       ...{ ...shared, ...stores, ...probing, counters, withoutRoom, version, request },
+      slices: ground.slices,
       random: Math.random,
       isSettled: () => ground.settling.settled,
       health: ground.health,
@@ -515,7 +518,10 @@ export function pagesOfRooms(options: RoomOptions): readonly WebPart[] {
     explorePart(options),
     policyPart(options),
     registryPart(options),
-    recrawlPart(options.pool, async (range) => await createChartReads(options.pool).charts("recrawl", range)),
+    recrawlPart(
+      options.pool,
+      async (range) => await createReports(options.slices, () => performance.now()).charts("recrawl", range),
+    ),
     changePart(options),
     graphPart(options.pool),
     channelPart(options),
@@ -575,7 +581,7 @@ function scheduleJobs(ground: Ground, rooms: Rooms, index: IndexKeeper): void {
   scheduleSites({ pool, timekeeper, now, nowMs });
   scheduleReports({ pool, timekeeper, log, now });
   scheduleUpkeep({ pool, incidents, timekeeper, now });
-  scheduleRanking({ database, timekeeper, log, now });
+  scheduleRanking({ database, slices: ground.slices, timekeeper, log, now });
   scheduleHostWorths({ pool, timekeeper, order: () => frontierOrder(config.frontier), now, nowMs });
   scheduleChannels(pool, timekeeper, now);
   scheduleSubmissions(pool, timekeeper, now);

@@ -76,7 +76,10 @@ export class OverSlices<Store> {
   async eachOfHost<V, T>(
     values: readonly V[],
     hostOf: (value: V) => HostHash,
-    { ask, absent }: { readonly ask: (store: Store, values: V[]) => Promise<readonly T[]>; readonly absent: T },
+    {
+      ask,
+      absent,
+    }: { readonly ask: (store: Store, values: V[]) => Promise<readonly T[]>; readonly absent: T },
   ): Promise<T[]> {
     const places = values.map((value, place) => ({ value, place }));
     const groups = bySlice(places, ({ value }) => this.slices.ofHost(hostOf(value)));

@@ -47,7 +47,15 @@ export interface TotalsPart extends CrawlTotals {
 /** What of the totals is of hosts, and so each slice's own. */
 const sliceTotals = [
   ...(["hosts", "hostsResolved", "hostsUnresolved", "hostsRefused"] as const),
-  ...(["urls", "urlsDue", "urlsLeased", "urlsRefused", "urlsGone", "urlsPaymentRequired", "urlsPending"] as const),
+  ...([
+    "urls",
+    "urlsDue",
+    "urlsLeased",
+    "urlsRefused",
+    "urlsGone",
+    "urlsPaymentRequired",
+    "urlsPending",
+  ] as const),
   ...(["pages", "bodyBytes", "shippedBytes"] as const),
 ];
 

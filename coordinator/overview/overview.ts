@@ -4,8 +4,8 @@
  */
 
 import type { DelegationCause } from "#core/delegation-cause";
-import { type AccuracyEstimate, accuracyEstimate } from "../delegation/accuracy.ts";
 import { partialOf } from "../database/slices.ts";
+import { type AccuracyEstimate, accuracyEstimate } from "../delegation/accuracy.ts";
 import type { SubnetList } from "../subnets/subnet-reads.ts";
 import type { CrawlerReport } from "../who/who-report.ts";
 import { type Alert, showAlerts } from "./alert-rules.ts";

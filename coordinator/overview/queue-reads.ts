@@ -161,7 +161,10 @@ export function queueAgesOf(parts: readonly WaitingPart[]): QueueAges {
     return own.length === 0 ? [] : [{ reason: name, ...ageOfGroups(own) }];
   });
   const all = ageOfGroups(waiting);
-  const oldestSeconds = parts.reduce((most, part) => Math.max(most, part.oldestSeconds ?? 0), all.oldestSeconds ?? 0);
+  const oldestSeconds = parts.reduce(
+    (most, part) => Math.max(most, part.oldestSeconds ?? 0),
+    all.oldestSeconds ?? 0,
+  );
   const limits = waiting.map(({ reason: of, pace, ages, factor }) => ({
     limit: of === "politeness" ? pace : of,
     hosts: Math.round(ages.length * factor),
@@ -187,7 +190,11 @@ function ageOfGroups(groups: readonly AgesOfSample[]): QueueAge {
   const hosts = ages.reduce((sum, one) => sum + one.hosts, 0);
   const percentile = (share: number): number | null => {
     let seen = 0;
-    return rounded(ages.find((one) => (seen += one.hosts) >= share * hosts)?.age ?? null);
+    const first = ages.find((one) => {
+      seen += one.hosts;
+      return seen >= share * hosts;
+    });
+    return rounded(first?.age ?? null);
   };
   return {
     hosts: Math.round(hosts),

@@ -192,9 +192,7 @@ async function withoutPage(pool: Pool, key: PageKey): Promise<NoPage> {
   return { type: "no-page", outcome: row.outcome, at: isoOrNull(row.at) };
 }
 
-function factsOf(
-  row: Row,
-): Omit<OwnPage["facts"], "stated" | "changes" | "fetches"> {
+function factsOf(row: Row): Omit<OwnPage["facts"], "stated" | "changes" | "fetches"> {
   const robotsAt = isoOrNull(row.robots_at);
   return {
     url: row.url,

@@ -141,7 +141,8 @@ async function factsOf(
   const facts = new Map<string, Omit<HandedInFacts, "before">>();
   for (const { host_hash, url_hash, has_channels, ...row } of rows) {
     const name = nameOf({ hostHash: host_hash, urlHash: url_hash });
-    const leaving = row.now || !has_channels ? null : await leavingChannel(pool, keyOf.get(name)!, linkedDepth);
+    const leaving =
+      row.now || !has_channels ? null : await leavingChannel(pool, keyOf.get(name)!, linkedDepth);
     const leftOut = leaving === null ? null : `channel ${leaving.channelId} skips it: ${leaving.why}`;
     facts.set(name, { ...row, leftOut });
   }

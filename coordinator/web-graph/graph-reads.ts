@@ -5,15 +5,25 @@
  */
 import type { Pool, PoolClient } from "pg";
 import { type CopiedRow, readCopy } from "#db/copy";
+import { summed } from "../database/over-slices.ts";
 import { type LinkGraph, LinkList, linkGraph, NodeIndex } from "./link-graph.ts";
 
 export interface ReadLinks {
   readonly index: NodeIndex;
   /** Nodes below this number are the frontier's URLs. */
   readonly knownNodes: number;
+  /** Which of these each slice has, in the order of the slices. */
+  readonly slices: readonly SliceNodes[];
   /** Of each of these, frontier_url.back_links. */
   readonly countedLinks: Int32Array;
   readonly links: LinkList;
+}
+
+/** Those from `first` on, before `end`, and some that an earlier slice has, too: of hosts on their way. */
+export interface SliceNodes {
+  readonly first: number;
+  readonly end: number;
+  readonly repeated: readonly number[];
 }
 
 export interface WebGraph extends LinkGraph, Omit<ReadLinks, "links"> {
@@ -35,31 +45,38 @@ const tellEvery = 50_000;
 /** Lists as COPY sends arrays: ndim, flags and type, then for the one dimension its length and first index, then lengths and values. */
 const pagesWithLinks = "select host_hash, url_hash, own_links::int, urls, hosts, places::int[] from out_link";
 
-/** In a transaction of its own, which only reads. `seed`: any number that nobody can guess (web-graph/node-index). */
+/** Of each slice in a transaction of its own, which only reads. `seed`: any number that nobody can guess (web-graph/node-index). */
 export async function readLinks(
-  client: PoolClient,
+  clients: readonly PoolClient[],
   seed: number,
   onReading: OnReading = () => {},
 ): Promise<ReadLinks> {
-  await client.query("begin isolation level repeatable read read only");
   try {
-    const expected = await expectedRows(client);
-    const { index, countedLinks } = await readUrls(
-      client,
-      new NodeIndex(seed),
-      teller("urls", expected.urls, onReading),
+    // Side by side, so that their snapshots are of about one moment.
+    const expected = await Promise.all(
+      clients.map(async (client) => {
+        await client.query("begin isolation level repeatable read read only");
+        return await expectedRows(client);
+      }),
     );
+    const { urls: expectedUrls, links: expectedLinks } = summed(expected, ["urls", "links"]);
+    const urls = new KnownUrls(seed, teller("urls", expectedUrls, onReading));
+    const slices: SliceNodes[] = [];
+    for (const client of clients) slices.push(await urls.read(client));
+    const { index } = urls;
     const knownNodes = index.size;
-    const links = await readLinkRows(client, index, teller("links", expected.links, onReading));
-    return { index, knownNodes, countedLinks, links };
+    const links = new LinkList();
+    const tell = teller("links", expectedLinks, onReading);
+    for (const client of clients) await readLinkRows(client, { index, links, tell });
+    return { index, knownNodes, slices, countedLinks: urls.counted, links };
   } finally {
-    await client.query("rollback");
+    await Promise.all(clients.map(async (client) => await client.query("rollback").catch(() => {})));
   }
 }
 
-export function webGraph({ links, index, knownNodes, countedLinks }: ReadLinks): WebGraph {
+export function webGraph({ links, index, knownNodes, slices, countedLinks }: ReadLinks): WebGraph {
   const graph = linkGraph({ nodes: index.size, from: links.from, to: links.to });
-  return { ...graph, index, knownNodes, countedLinks, backLinks: backLinksOf(links, knownNodes) };
+  return { ...graph, index, knownNodes, slices, countedLinks, backLinks: backLinksOf(links, knownNodes) };
 }
 
 /** By the server's statistics. */
@@ -86,23 +103,42 @@ const estimate = (table: string) =>
 const linksEstimate = `(select ${estimate("out_link")} * coalesce(avg(cardinality(o.urls)), 0)::float8
   from (select urls from out_link limit 2000) o)`;
 
-async function readUrls(client: PoolClient, index: NodeIndex, tell: (done: number) => void) {
-  let counted = new Int32Array(1024);
-  await readCopy(client, "select host_hash, url_hash, back_links from frontier_url", (row) => {
-    const node = index.add(row.half(0, 0), row.half(0, 1), row.half(1, 0), row.half(1, 1));
-    if (node === counted.length) counted = grown(counted);
-    counted[node] = row.int32(2);
-    tell(index.size);
-  });
-  return { index, countedLinks: counted.subarray(0, index.size) };
+class KnownUrls {
+  readonly index: NodeIndex;
+  readonly #tell: (done: number) => void;
+  #counted = new Int32Array(1024);
+
+  constructor(seed: number, tell: (done: number) => void) {
+    this.index = new NodeIndex(seed);
+    this.#tell = tell;
+  }
+
+  get counted(): Int32Array {
+    return this.#counted.subarray(0, this.index.size);
+  }
+
+  async read(client: PoolClient): Promise<SliceNodes> {
+    const { index } = this;
+    const first = index.size;
+    const repeated: number[] = [];
+    await readCopy(client, "select host_hash, url_hash, back_links from frontier_url", (row) => {
+      const node = index.add(row.half(0, 0), row.half(0, 1), row.half(1, 0), row.half(1, 1));
+      if (node < first) repeated.push(node);
+      if (node === this.#counted.length) this.#counted = grown(this.#counted);
+      this.#counted[node] = row.int32(2);
+      this.#tell(index.size);
+    });
+    return { first, end: index.size, repeated };
+  }
 }
 
-async function readLinkRows(
-  client: PoolClient,
-  index: NodeIndex,
-  tell: (done: number) => void,
-): Promise<LinkList> {
-  const links = new LinkList();
+interface LinkReading {
+  readonly index: NodeIndex;
+  readonly links: LinkList;
+  readonly tell: (done: number) => void;
+}
+
+async function readLinkRows(client: PoolClient, { index, links, tell }: LinkReading): Promise<void> {
   await readCopy(client, pagesWithLinks, (row) => {
     const from = index.add(row.half(0, 0), row.half(0, 1), row.half(1, 0), row.half(1, 1));
     const ownLinks = row.int32(2);
@@ -122,7 +158,6 @@ async function readLinkRows(
       tell(links.count);
     }
   });
-  return links;
 }
 
 /** In words of 32 bits, as is what follows: for each value its length, then the value. */

@@ -61,7 +61,10 @@ export async function crawlerRtts(pool: Pool): Promise<{ from: number; to: numbe
   return rows;
 }
 
-export type Share = Pick<FleetLine, "subnets" | "pages" | "bodyBytes" | "shippedBytes" | "meanRttMs" | "openLeases">;
+export type Share = Pick<
+  FleetLine,
+  "subnets" | "pages" | "bodyBytes" | "shippedBytes" | "meanRttMs" | "openLeases"
+>;
 
 /** What each crawler owns and has fetched: told from a part of large tables (table-sample). Callers keep it a while. */
 export async function fleetShares(pool: Pool, mostBytes = defaultMostBytes): Promise<Map<number, Share>> {

@@ -1,4 +1,4 @@
-/** Every read of the pages, the API and `who` and `search`, of one slice (coordinator/slices/reports). */
+/** Every read of the pages, the API and `who` and `search`, of one slice (coordinator/slices/reports-reads). */
 import type { Pool } from "pg";
 import type { HostHash } from "#core/ids";
 import type { UrlKey } from "#core/url-key";

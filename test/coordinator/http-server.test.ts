@@ -1,12 +1,12 @@
 import type { FastifyInstance } from "fastify";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { DatabaseWatch } from "#coordinator/database/database-watch";
+import { oneSlice } from "#coordinator/database/slices";
 import { apiGroups, describeApi } from "#coordinator/open-api";
 import { OwnHealth } from "#coordinator/overview/own-health";
+import { createReports } from "#coordinator/slices/reports-reads";
 import type { ApiOperation } from "#coordinator/web/api-operation";
 import { maxOpenRequests } from "#coordinator/web/limits";
-import { oneSlice } from "#coordinator/database/slices";
-import { createReports } from "#coordinator/slices/reports";
 import { changeCauseWords, delegationCauseWords, roundCauseWords } from "#core/delegation-cause";
 import type { Database } from "#db/server-database";
 import { softwareVersion } from "#protocol/software-version";

@@ -1,14 +1,14 @@
 import type { PoolClient } from "pg";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { oneSlice } from "#coordinator/database/slices";
 import { addHosts } from "#coordinator/frontier/admission-writes";
 import { createFrontierStore } from "#coordinator/frontier/frontier-store";
 import { createOptOutMarks } from "#coordinator/opt-outs/mark-writes";
 import { mostPagesUnconfirmed, type OptOutRequest } from "#coordinator/opt-outs/opt-out";
 import { createOptOutStore } from "#coordinator/opt-outs/store";
 import { searchPages } from "#coordinator/search/search";
+import { createReports } from "#coordinator/slices/reports-reads";
 import { createTrustStore } from "#coordinator/trust/trust-store";
-import { oneSlice } from "#coordinator/database/slices";
-import { createReports } from "#coordinator/slices/reports";
 import { asCrawlerId } from "#core/ids";
 import { urlKeyOf } from "#core/url-key";
 import type { Database } from "#db/server-database";

@@ -1,11 +1,11 @@
 /** The overview and what is behind its numbers over HTTP: JSON as described, tables as CSV, readiness, metrics, size. */
 import type { FastifyInstance } from "fastify";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { oneSlice } from "#coordinator/database/slices";
 import { describeApi } from "#coordinator/open-api";
 import { createMetrics } from "#coordinator/overview/metrics";
 import { observeOperation } from "#coordinator/overview/start";
-import { oneSlice } from "#coordinator/database/slices";
-import { createReports } from "#coordinator/slices/reports";
+import { createReports } from "#coordinator/slices/reports-reads";
 import type { Database } from "#db/server-database";
 import { testDatabase } from "../support/database.ts";
 import { faultsOf, type JsonSchema } from "../support/schema-check.ts";

@@ -1,8 +1,8 @@
 /** Near-duplicates across hosts: found by simhash when a page is stored, and shown once in search. */
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { searchPages } from "#coordinator/search/search";
 import { oneSlice } from "#coordinator/database/slices";
-import { createReports } from "#coordinator/slices/reports";
+import { searchPages } from "#coordinator/search/search";
+import { createReports } from "#coordinator/slices/reports-reads";
 import { asSubnetId } from "#core/ids";
 import type { PageExtract } from "#protocol/result";
 import { noon, scope, secondsAfterNoon, seeds } from "../support/store-world.ts";

@@ -1,10 +1,10 @@
 /** The walk through the pages: who is linked to, who belongs to the first tier, which words people write. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { oneSlice } from "#coordinator/database/slices";
 import { keepSearch } from "#coordinator/search/index-upkeep-store";
 import { searchPages } from "#coordinator/search/search";
 import { searchTurn } from "#coordinator/search/start";
-import { oneSlice } from "#coordinator/database/slices";
-import { createReports } from "#coordinator/slices/reports";
+import { createReports } from "#coordinator/slices/reports-reads";
 import { urlKeyOf } from "#core/url-key";
 import type { Database } from "#db/server-database";
 import { testDatabase } from "../support/database.ts";

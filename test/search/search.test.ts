@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { searchPages } from "#coordinator/search/search";
 import { oneSlice } from "#coordinator/database/slices";
-import { createReports } from "#coordinator/slices/reports";
+import { searchPages } from "#coordinator/search/search";
+import { createReports } from "#coordinator/slices/reports-reads";
 import { type UrlKey, urlKeyOf } from "#core/url-key";
 import { extractPage } from "#crawler/extract/extract-page";
 import type { Database } from "#db/server-database";

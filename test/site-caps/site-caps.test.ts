@@ -2,13 +2,13 @@
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { createOperatorTokenStore } from "#coordinator/access/token-store";
 import { createAuditLog } from "#coordinator/database/audit-log";
+import { oneSlice } from "#coordinator/database/slices";
 import { hostsInHand } from "#coordinator/overview/in-hand-reads";
 import { queueAges } from "#coordinator/overview/queue-reads";
 import { createSiteCapStore } from "#coordinator/site-caps/site-cap-store";
 import { siteCapPart } from "#coordinator/site-caps/start";
+import { createReports } from "#coordinator/slices/reports-reads";
 import { randomSecrets } from "#coordinator/web/secrets";
-import { oneSlice } from "#coordinator/database/slices";
-import { createReports } from "#coordinator/slices/reports";
 import type { CrawlerId } from "#core/ids";
 import { hostHashOf } from "#core/url-key";
 import { inHandText } from "#ops/cli/commands/queue";

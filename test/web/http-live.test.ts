@@ -4,16 +4,16 @@ import { type AddressInfo, connect, type Socket } from "node:net";
 import type { FastifyInstance } from "fastify";
 import { request } from "undici";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { oneSlice } from "#coordinator/database/slices";
 import { maxListeners } from "#coordinator/overview/live-event-routes";
 import { maxListenersOfAddress } from "#coordinator/overview/routes";
+import { createReports } from "#coordinator/slices/reports-reads";
 import {
   maxOpenOfAddress,
   maxOpenRequests,
   maxReceived,
   maxReceivedOfAddress,
 } from "#coordinator/web/limits";
-import { oneSlice } from "#coordinator/database/slices";
-import { createReports } from "#coordinator/slices/reports";
 import type { Database } from "#db/server-database";
 import { testDatabase } from "../support/database.ts";
 import { seedWorld } from "../support/seed-world.ts";

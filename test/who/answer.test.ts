@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { readChannel } from "#coordinator/channels/channel";
 import { createChannelStore } from "#coordinator/channels/channel-store";
-import { answerWho } from "#coordinator/who/answer";
 import { oneSlice } from "#coordinator/database/slices";
-import { createReports } from "#coordinator/slices/reports";
+import { createReports } from "#coordinator/slices/reports-reads";
+import { answerWho } from "#coordinator/who/answer";
 import type { WhoAnswer } from "#coordinator/who/who-report";
 import { type UrlKey, urlKeyOf } from "#core/url-key";
 import type { Database } from "#db/server-database";

@@ -2,11 +2,11 @@
 
 import type { Pool } from "pg";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { oneSlice } from "#coordinator/database/slices";
 import { keepSites } from "#coordinator/sites/sites-upkeep-store";
+import { createReports } from "#coordinator/slices/reports-reads";
 import { answerWho } from "#coordinator/who/answer";
 import { whoBody } from "#coordinator/who/page";
-import { oneSlice } from "#coordinator/database/slices";
-import { createReports } from "#coordinator/slices/reports";
 import { createRollUpReads } from "#coordinator/who/roll-up-reads";
 import type { WhoAnswer } from "#coordinator/who/who-report";
 import { verdictOf } from "#coordinator/who/words";

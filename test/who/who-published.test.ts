@@ -1,9 +1,9 @@
 /** `who` says what networks publish of where an address lies, on page, in text and JSON alike. */
 import { afterAll, beforeAll, expect, it } from "vitest";
+import { oneSlice } from "#coordinator/database/slices";
+import { createReports } from "#coordinator/slices/reports-reads";
 import { answerWho } from "#coordinator/who/answer";
 import { whoBody } from "#coordinator/who/page";
-import { oneSlice } from "#coordinator/database/slices";
-import { createReports } from "#coordinator/slices/reports";
 import type { Database } from "#db/server-database";
 import { whoText } from "#ops/cli/who-text";
 import { applyImport } from "#rir-import/apply";

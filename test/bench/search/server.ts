@@ -4,9 +4,9 @@
  */
 import type { AddressInfo } from "node:net";
 import { setTimeout as delay } from "node:timers/promises";
-import { IndexClient } from "#coordinator/search/memory/index-client";
 import { oneSlice } from "#coordinator/database/slices";
-import { createReports } from "#coordinator/slices/reports";
+import { IndexClient } from "#coordinator/search/memory/index-client";
+import { createReports } from "#coordinator/slices/reports-reads";
 import { silentLog } from "#core/log";
 import { createPool } from "#db/server-database";
 import { webServer } from "../../support/web-server.ts";

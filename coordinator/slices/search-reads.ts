@@ -4,9 +4,10 @@
  * the configurations that pages of all slices have.
  */
 import type { HostHash } from "#core/ids";
-import { byHash, byText, firstOf, joinedBy, type OverSlices, summed } from "../database/over-slices.ts";
-import { partialOf } from "../database/slices.ts";
+import { byHash, byText, firstOf, joinedBy, OverSlices, summed } from "../database/over-slices.ts";
+import { partialOf, type Slices } from "../database/slices.ts";
 import type { KnownWord } from "../search/edit-distance.ts";
+import { type LinkingElsewhere, linkingHosts } from "../search/index-upkeep-store.ts";
 import type { PageKey, PageReads } from "../search/page-facts.ts";
 import { mostAlike, type PageParts, pageOf, unknownTarget } from "../search/page-reads.ts";
 import { scoreOf, totalOf } from "../search/page-score.ts";
@@ -14,8 +15,8 @@ import { depthOf } from "../search/query.ts";
 import { dateOf, facetValues, noFacets } from "../search/ranking.ts";
 import {
   type Candidates,
-  type Facets,
   type FacetName,
+  type Facets,
   type FacetValue,
   facetNames,
   type RankedCandidates,
@@ -66,7 +67,9 @@ function indexReads(over: OverSlices<SearchPart>): Pick<SearchReads, "ranked" | 
   return {
     // Where one of the indexes does not answer, the database does for all: its pages and theirs are ranked in one way.
     ranked: async (query, now) => {
-      const { answers, partial } = await over.ask(async (slice) => (await slice.ranked?.(query, now)) ?? null);
+      const { answers, partial } = await over.ask(
+        async (slice) => (await slice.ranked?.(query, now)) ?? null,
+      );
       const ranked = answers.flatMap((answer) => answer ?? []);
       if (ranked.length < answers.length) return null;
       return over.isOne ? ranked[0]! : { ...rankedOf(ranked, query), ...partialOf(partial) };
@@ -199,5 +202,17 @@ function partsOver(over: OverSlices<SearchPart>): PageParts {
         mostAlike,
       );
     },
+  };
+}
+
+/** For the upkeep of one slice's pages: who links to them from the others. */
+export function linkingHostsElsewhere(slices: Slices, number: number): LinkingElsewhere {
+  const over = new OverSlices(slices, ({ pool }) => pool);
+  return async (urlHashes) => {
+    const { answers, partial } = await over.ask(async (pool, slice) =>
+      slice.number === number ? urlHashes.map(() => 0) : await linkingHosts(pool, urlHashes),
+    );
+    const counts = urlHashes.map((_, at) => answers.reduce((sum, answer) => sum + answer[at]!, 0));
+    return { counts, isWhole: partial.length === 0 };
   };
 }

@@ -124,7 +124,11 @@ function inHandOf(
   { sort, most }: { readonly sort: InHandSort; readonly most: number },
 ): HostsInHand {
   const lists = answers.map(({ shown }) => shown);
-  return { at: answers[0]!.at, ...summed(answers, ["hosts"]), shown: firstOf(lists, inHandOrders[sort], most) };
+  return {
+    at: answers[0]!.at,
+    ...summed(answers, ["hosts"]),
+    shown: firstOf(lists, inHandOrders[sort], most),
+  };
 }
 
 /** In the order of slice 0, where the crawlers are. */
@@ -178,7 +182,10 @@ export function wholeOverSlices(over: Over): WholeReads & WholeCharts {
       return joinedBy(
         answers.flat(),
         ({ step }) => String(step),
-        (a, b) => ({ step: a.step, ...summed([a, b] as Record<string, number>[], ["agree", "alone", "once"]) }),
+        (a, b) => ({
+          step: a.step,
+          ...summed([a, b] as Record<string, number>[], ["agree", "alone", "once"]),
+        }),
       );
     },
     plans: async (range) => {

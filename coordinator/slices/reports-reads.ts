@@ -1,6 +1,6 @@
 /**
  * Every read of the pages, the API and `who` and `search`, over all slices of the web: what is shared is asked of slice 0,
- * what is of a host, of its slice, and what is of all hosts, of all slices side by side (slices/overview, slices/search). With
+ * what is of a host, of its slice, and what is of all hosts, of all slices side by side (slices/overview-reads, slices/search-reads). With
  * one slice, nothing is merged.
  */
 import { KeptAnswer } from "../database/cached-read.ts";
@@ -11,8 +11,8 @@ import type { SearchIndex } from "../search/memory/index-answer.ts";
 import type { WhoReads } from "../who/place.ts";
 import { type Reports, type SliceReports, sliceReports, type WholeOfSlices } from "../who/reads.ts";
 import { waitingReport } from "../who/url-reads.ts";
-import { overviewOverSlices, wholeOverSlices } from "./overview.ts";
-import { searchOverSlices } from "./search.ts";
+import { overviewOverSlices, wholeOverSlices } from "./overview-reads.ts";
+import { searchOverSlices } from "./search-reads.ts";
 
 /** `nowMs` is a clock that never goes back, for how long costly answers are kept; `index`: the one in memory of a slice. */
 export function createReports(
@@ -56,13 +56,7 @@ export function createReports(
 
 type MergedWho = Pick<
   WhoReads,
-  | "finerOfHost"
-  | "fleetSets"
-  | "ownerOf"
-  | "urlReport"
-  | "urlPlace"
-  | "hostReport"
-  | "waitingIn"
+  "finerOfHost" | "fleetSets" | "ownerOf" | "urlReport" | "urlPlace" | "hostReport" | "waitingIn"
 >;
 
 function whoOverSlices(over: OverSlices<SliceReports>): MergedWho {
