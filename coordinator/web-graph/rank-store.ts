@@ -7,7 +7,7 @@ import type { Slices } from "../database/slices.ts";
 import { inTransaction, sqlStateOf } from "../database/transaction.ts";
 import { readRelatives } from "../federation/foreign-url-store.ts";
 import { lockHosts } from "../frontier/admission-writes.ts";
-import type { SliceNodes, WebGraph } from "./graph-reads.ts";
+import { hostsByHash, type SliceNodes, urlsByHash, type WebGraph } from "./graph-reads.ts";
 import { inDegrees, NodeIndex } from "./link-graph.ts";
 import { type PageRank, type PageRankSettings, pageRank } from "./page-rank.ts";
 import {
@@ -317,7 +317,7 @@ async function pagesOf(
 ): Promise<RankedPage[]> {
   const hashes = nodes.map((node) => hashesOf(graph.index.keys, node));
   const urls = await over.eachOfHost(hashes, ({ hostHash }) => hostHash as HostHash, {
-    ask: urlsOf,
+    ask: urlsByHash,
     absent: null,
   });
   const inLinks = inDegrees(graph);
@@ -327,31 +327,6 @@ async function pagesOf(
     inLinks: inLinks[node]!,
     outLinks: graph.outWeights[node]!,
   }));
-}
-
-async function urlsOf(
-  pool: Pool,
-  hashes: readonly { readonly hostHash: string; readonly urlHash: string }[],
-): Promise<(string | null)[]> {
-  const { rows } = await pool.query<{ url: string | null }>(
-    `select u.url
-     from unnest($1::bigint[], $2::bigint[]) with ordinality as given (host_hash, url_hash, place)
-     left join frontier_url u on u.host_hash = given.host_hash and u.url_hash = given.url_hash
-     order by given.place`,
-    [hashes.map(({ hostHash }) => hostHash), hashes.map(({ urlHash }) => urlHash)],
-  );
-  return rows.map(({ url }) => url);
-}
-
-async function hostNames(pool: Pool, hostHashes: readonly string[]): Promise<(string | null)[]> {
-  const { rows } = await pool.query<{ host: string | null }>(
-    `select h.host
-     from unnest($1::bigint[]) with ordinality as given (host_hash, place)
-     left join frontier_host h on h.host_hash = given.host_hash
-     order by given.place`,
-    [hostHashes],
-  );
-  return rows.map(({ host }) => host);
 }
 
 async function topHosts(
@@ -365,7 +340,7 @@ async function topHosts(
   const names = await over.eachOfHost(
     top.map((host) => bigintOf(index.keys[4 * host + 2]!, index.keys[4 * host + 3]!)),
     (hash) => hash as HostHash,
-    { ask: hostNames, absent: null },
+    { ask: hostsByHash, absent: null },
   );
   return top.map((host, place) => ({
     host: names[place]!,

@@ -1,6 +1,11 @@
 /** What is told of all hosts is the same, whether they lie in one slice or in four on two servers. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { type OpenSlice, oneSlice } from "#coordinator/database/slices";
+import { cursorValue, firstNumberOf, parseCursor } from "#coordinator/changes/change-cursor";
+import { changeFeeds, type FeedFault, type FeedRead } from "#coordinator/changes/change-feeds-reads";
+import { numberChanges } from "#coordinator/changes/change-writes";
+import { everyChange } from "#coordinator/changes/page-change";
+import { cursorWords } from "#coordinator/changes/read-changes";
+import { type OpenSlice, oneSlice, type Slices } from "#coordinator/database/slices";
 import { showOverview } from "#coordinator/overview/overview";
 import { waitReasons } from "#coordinator/overview/overview-types";
 import { keepSearch } from "#coordinator/search/index-upkeep-store";
@@ -9,10 +14,16 @@ import type { SearchOptions } from "#coordinator/search/query";
 import { searchPages } from "#coordinator/search/search";
 import { createReports } from "#coordinator/slices/reports-reads";
 import { linkingHostsElsewhere } from "#coordinator/slices/search-reads";
+import { type ExportedLink, type ExportedNode, readGraphRows } from "#coordinator/web-graph/graph-reads";
+import { rankLocally } from "#coordinator/web-graph/local-rank-store";
+import type { GraphSummary } from "#coordinator/web-graph/summary";
 import { answerWho } from "#coordinator/who/answer";
 import type { Reports } from "#coordinator/who/reads";
-import { type UrlKey, urlKeyOf } from "#core/url-key";
+import type { WhoAnswer } from "#coordinator/who/who-report";
+import { hostHashOf, type UrlKey, urlKeyOf } from "#core/url-key";
+import { whoText } from "#ops/cli/who-text";
 import { addLinks, type TestLink } from "../support/links.ts";
+import { seedChange } from "../support/seed-changes.ts";
 import { seedFleet } from "../support/seed-fleet.ts";
 import { seedOperation } from "../support/seed-operation.ts";
 import { seedHost, seedPage, seedUrl, seedWorld, worldNow } from "../support/seed-world.ts";
@@ -30,15 +41,67 @@ let spread: Answers;
 beforeAll(async () => {
   world = await SpreadServers.begin(4);
   await seed();
-  whole = await askAll(createReports(oneSlice(world.shared.pool), () => 0));
+  const one = oneSlice(world.shared.pool);
+  const ranks = await ranksOf(one);
+  whole = { ...(await askAll(createReports(one, () => 0))), ...(await exported(one)), ranks };
   await world.spread();
   await world.shared.pool.query("delete from search_word");
   await world.shared.pool.query("delete from search_upkeep");
   await world.shared.pool.query("insert into search_upkeep default values");
   for (const slice of world.slices.open) await keepAll(slice);
-  spread = await askAll(overSlices());
-}, 120_000);
+  spread = {
+    ...(await askAll(overSlices())),
+    ...(await exported(world.slices)),
+    ranks: await ranksOf(world.slices),
+  };
+}, 300_000);
 afterAll(async () => await world?.close());
+
+interface Ranked {
+  readonly ranks: ReadonlyMap<string, number>;
+  readonly summary: GraphSummary;
+}
+
+/** By the ranking thread's own work, as it is written; ranks in full, not as the table rounds them. */
+async function ranksOf(slices: Slices): Promise<Ranked> {
+  const settings = { damping: 0.85, tolerance: 1e-13, iterations: 500 };
+  const { summary } = await rankLocally(slices, { settings, write: true, at: worldNow });
+  const ranks = new Map<string, number>();
+  for (const { pool } of slices.open) {
+    const { rows } = await pool.query<{ url: string; rank: number }>(
+      "select url, page_rank::float8 as rank from url_rank join frontier_url using (host_hash, url_hash)",
+    );
+    for (const { url, rank } of rows) ranks.set(url, rank);
+  }
+  return { ranks, summary };
+}
+
+/** Sums of floating-point numbers are of another order, and so are pages of one rank. */
+const rounded = (value: unknown): unknown =>
+  JSON.parse(
+    JSON.stringify(value, (name, one) => {
+      if (name === "url" || name === "host") return one === null ? null : "named";
+      return typeof one === "number" ? Number(one.toPrecision(9)) : one;
+    }),
+  );
+
+/** As `nearcrawl graph export` writes it: nodes in their order, links in that of their sources. */
+async function exported(slices: Slices): Promise<Answers> {
+  const answers: Record<string, unknown> = {};
+  for (const kind of ["pages", "hosts"] as const)
+    await readGraphRows(slices, kind, async (rows) => {
+      const nodes: ExportedNode[] = [];
+      const links: ExportedLink[] = [];
+      await rows.nodes(async (some) => void nodes.push(...some));
+      await rows.links(true, async (some) => void links.push(...some));
+      answers[`nodes of ${kind}`] = nodes;
+      answers[`sources of ${kind}`] = links.map(({ from }) => from);
+      answers[`links of ${kind}`] = links.toSorted((a, b) =>
+        `${a.from} ${a.to}` < `${b.from} ${b.to}` ? -1 : 1,
+      );
+    });
+  return answers;
+}
 
 const overSlices = () => createReports(world.slices, () => 0);
 
@@ -212,10 +275,148 @@ describe("four slices on two servers", () => {
 
   it("answer as the one did", () => {
     expect(Object.keys(spread)).toEqual(Object.keys(whole));
+    expect(whole.totals).toMatchObject({ pages: 3 * sites.length, urlsLeased: expect.any(Number) });
+    expect(whole["nodes of pages"]).toHaveLength(3 * sites.length + 5 + sites.length);
     const differing = Object.keys(whole).filter(
-      (name) => JSON.stringify(spread[name]) !== JSON.stringify(whole[name]),
+      (name) => name !== "ranks" && JSON.stringify(spread[name]) !== JSON.stringify(whole[name]),
     );
     for (const name of differing) expect({ [name]: spread[name] }).toEqual({ [name]: whole[name] });
     expect(differing).toEqual([]);
   });
 });
+
+describe("the change feed over slices", () => {
+  const everything = { filter: everyChange, limit: 7 };
+
+  it("gives every change once, by their times, to whoever goes on from its cursors, and none after the last", async () => {
+    await noteChanges("first");
+    const feeds = changeFeeds(world.slices);
+    const read: string[] = [];
+    let cursor = parseCursor(String(cursorValue(await feeds.start("earliest"))))!;
+    for (let more = true; more; ) {
+      const found = await feeds.after(cursor, everything);
+      if (found.type !== "read") throw new Error(found.type);
+      read.push(...found.changes.map(({ url }) => url));
+      // What a reader keeps is a text.
+      cursor = parseCursor(String(cursorValue(found.next)))!;
+      more = found.more;
+    }
+
+    expect(read).toEqual(urlsOf("first"));
+    await noteChanges("second");
+    const onwards = await feeds.after(cursor, { ...everything, limit: 100 });
+    expect(onwards).toMatchObject({ type: "read", more: false });
+    expect((onwards as FeedRead).changes.map(({ url }) => url)).toEqual(urlsOf("second"));
+    expect((await feeds.latest({ ...everything, limit: 3 })).changes.map(({ url }) => url)).toEqual(
+      urlsOf("second").slice(-3),
+    );
+  });
+
+  it("goes on from a cursor of the time when there was one slice, and from each change's own", async () => {
+    const feeds = changeFeeds(world.slices);
+    const ofOne = await changeFeeds(oneSlice(world.shared.pool)).start("now");
+    expect(cursorValue(ofOne)).toBeTypeOf("number");
+
+    const found = (await feeds.after(parseCursor(String(cursorValue(ofOne)))!, {
+      ...everything,
+      limit: 1000,
+    })) as FeedRead;
+    const own = new Set((await rowsOf(world.slices.open[0]!)).map(({ url }) => url));
+    expect(found.changes.map(({ url }) => url)).toEqual(
+      [...urlsOf("first"), ...urlsOf("second")].filter((url) => !own.has(url)),
+    );
+    const middle = found.changes[10]!;
+    const rest = (await feeds.after(middle.cursor!, { ...everything, limit: 1000 })) as FeedRead;
+    expect(rest.changes.map(({ url }) => url)).toEqual(found.changes.slice(11).map(({ url }) => url));
+  });
+
+  it("says of which slice a cursor is unknown, and refuses what is none", async () => {
+    const feeds = changeFeeds(world.slices);
+
+    const found = await feeds.after({ 1: firstNumberOf(1) + 9999 }, everything);
+    expect(found).toMatchObject({ type: "fault", slice: 1, fault: { type: "unknown" } });
+    expect(cursorWords(found as FeedFault).words).toContain("no change of slice 1");
+    for (const text of ["0:1,0:2", "0:x", "1:", "5000000:1", "0:99999999999999999"])
+      expect(parseCursor(text), text).toBeNull();
+  });
+});
+
+/** One change of each site, a second after that of the one before. */
+async function noteChanges(name: string): Promise<void> {
+  const beganMs = name === "first" ? 0 : 3_600_000;
+  for (const [n, host] of sites.entries()) {
+    const url = `https://${host}/${name}`;
+    const { pool } = world.slices.ofHost(hostHashOf(host));
+    await seedChange(pool, { url });
+    await numberChanges(pool, new Date(worldNow.getTime() + beganMs + 1000 * n));
+  }
+}
+
+const urlsOf = (name: string) => sites.map((host) => `https://${host}/${name}`);
+
+const rowsOf = async ({ pool }: OpenSlice) =>
+  (await pool.query<{ url: string }>("select url from page_change")).rows;
+
+describe("ranks over slices", () => {
+  const settings = { damping: 0.85, tolerance: 1e-13, iterations: 500 };
+
+  it("are those of one database, written to each slice for its URLs, with the same summary", () => {
+    const [one, all] = [whole.ranks, spread.ranks] as readonly Ranked[];
+    expect(all!.ranks.size).toBe(one!.ranks.size);
+    for (const [url, rank] of one!.ranks) expect(Math.abs(all!.ranks.get(url)! - rank)).toBeLessThan(1e-9);
+    expect(all!.summary.nodes).toBe(one!.summary.nodes);
+    expect(rounded(all!.summary)).toEqual(rounded(one!.summary));
+    for (const { url, pageRank } of all!.summary.topPages)
+      if (url !== null) expect(all!.ranks.get(url)).toBeCloseTo(pageRank, 7);
+  });
+
+  it("are refused while a slice does not answer", async () => {
+    world.slices.down = [2];
+    await expect(rankLocally(world.slices, { settings, write: false, at: worldNow })).rejects.toThrow(
+      "slice 2 of the web does not answer",
+    );
+    world.slices.down = [];
+  });
+});
+
+describe("a slice whose server is gone", () => {
+  it("is missing from answers about all hosts, which say so, and its own hosts are not known", async () => {
+    await world.servers.kill(1);
+    const reads = overSlices();
+    const host = sites.find((one) => world.slices.ofHost(hostHashOf(one)).number === 1)!;
+    const other = sites.find((one) => world.slices.ofHost(hostHashOf(one)).number === 2)!;
+
+    const found = await searchPages(reads, "ferry", { limit: 100 }, worldNow);
+    expect(found.partial).toEqual([1, 3]);
+    expect(found.note).toContain("slices 1, 3 of the web do not answer");
+    expect(found.pages.length).toBeGreaterThan(0);
+    expect(
+      found.pages.every((page) => ![1, 3].includes(world.slices.ofHost(hostHashOf(page.host)).number)),
+    ).toBe(true);
+    const overview = await showOverview(reads, null, { rates: null, range: "1h", now: worldNow });
+    expect(overview.partial).toEqual([1, 3]);
+    const answer = (await who(reads, host)) as WhoAnswer;
+    expect(answer).toMatchObject({ partial: [1, 3], host: null });
+    expect(whoText(answer)).toContain("slices 1, 3 of the web do not answer");
+    expect(((await who(reads, other)) as WhoAnswer).host).not.toBeNull();
+    expect(
+      await pageFacts(reads, { url: `https://${host}/`, hostHash: "", urlHash: "" }, noOffsets),
+    ).toMatchObject({ found: false, words: expect.stringContaining("does not answer") });
+  });
+
+  it("is read on where it was left when it comes back, and nothing is partial any more", async () => {
+    const feeds = changeFeeds(world.slices);
+    const query = { filter: everyChange, limit: 1000 };
+    const before = (await feeds.after(0, query)) as FeedRead;
+    expect(before.partial).toEqual([1, 3]);
+
+    await world.servers.start(1);
+    const after = (await feeds.after(before.next, query)) as FeedRead;
+    expect(after.partial).toBeUndefined();
+    const urls = [...before.changes, ...after.changes].map(({ url }) => url);
+    expect(urls.toSorted()).toEqual([...urlsOf("first"), ...urlsOf("second")].toSorted());
+    expect((await searchPages(overSlices(), "ferry", { limit: 100 }, worldNow)).partial).toBeUndefined();
+  });
+});
+
+const noOffsets = { fetches: 0, outLinks: 0, inLinks: 0 };
