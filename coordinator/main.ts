@@ -66,7 +66,6 @@ import { type ReviewedDatabase, reviewDatabase } from "./journal/went-back-store
 import { following } from "./live-config.ts";
 import { followRegistry, readAnew, readWhatIsKnown } from "./load-state.ts";
 import { optOutDuties } from "./opt-outs/start.ts";
-import { createChartReads } from "./overview/chart-reads.ts";
 import { Counters } from "./overview/counters.ts";
 import { createIncidentStore } from "./overview/incident-store.ts";
 import type { LiveState } from "./overview/overview.ts";
@@ -93,6 +92,7 @@ import { type Sharing, sharing } from "./sharing/start.ts";
 import { siteCapPart } from "./site-caps/start.ts";
 import { scheduleSites, sitePart } from "./sites/start.ts";
 import type { OpenSlices } from "./slices/open-slices-store.ts";
+import { createReports } from "./slices/reports-reads.ts";
 import { slicedFrontier } from "./slices/sliced-frontier-store.ts";
 import { slicedResults } from "./slices/sliced-result-store.ts";
 import { slicedDueWork, slicedPaces } from "./slices/sliced-work-reads.ts";
@@ -348,6 +348,7 @@ async function openRooms(ground: Ground) {
   const watching = overviewDuties(
     {
       ...{ ...shared, ...stores, ...probing, counters, withoutRoom, version, request },
+      slices: ground.slices,
       random: Math.random,
       isSettled: () => ground.settling.settled,
       health: ground.health,
@@ -534,7 +535,10 @@ export function pagesOfRooms(options: RoomOptions): readonly WebPart[] {
     explorePart(options),
     policyPart(options),
     registryPart(options),
-    recrawlPart(options.pool, async (range) => await createChartReads(options.pool).charts("recrawl", range)),
+    recrawlPart(
+      options.pool,
+      async (range) => await createReports(options.slices, () => performance.now()).charts("recrawl", range),
+    ),
     changePart(options),
     graphPart(options.pool),
     channelPart(options),
@@ -592,7 +596,7 @@ function scheduleJobs(ground: Ground, rooms: Rooms, index: IndexKeeper): void {
   for (const room of own) room.start();
   scheduleReports({ pool, timekeeper, log, now });
   scheduleUpkeep({ pool, incidents, timekeeper, now });
-  scheduleRanking({ database, timekeeper, log, now });
+  scheduleRanking({ database, slices: ground.slices, timekeeper, log, now });
   scheduleChannels(pool, timekeeper, now);
   scheduleSubmissions(pool, timekeeper, now);
   const { metrics } = counters;

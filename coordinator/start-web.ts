@@ -12,7 +12,7 @@ import { ConfigError } from "#core/errors";
 import { hostInUrl } from "#core/ip/url-host";
 import type { Log } from "#core/log";
 import type { NameResolver } from "#core/name-resolver";
-import { createPool, type Database } from "#db/server-database";
+import type { Database } from "#db/server-database";
 import { pinOf } from "#protocol/identity";
 import { notedOptOuts, noteOwnChanges } from "./access/system-audit-store.ts";
 import { readRunbook } from "./alerts/runbook-reads.ts";
@@ -21,6 +21,7 @@ import { stateCoordinatorPlace } from "./crawlers/coordinator-presence-store.ts"
 import { createInvitationStore } from "./crawlers/invitation-store.ts";
 import { createFleetOutside } from "./crawlers/public-list-reads.ts";
 import { createAuditLog } from "./database/audit-log.ts";
+import type { Slices } from "./database/slices.ts";
 import type { CoordinatorState } from "./delegation/state.ts";
 import type { FleetPorts } from "./fleet/fleet-ports.ts";
 import type { CrawlScope } from "./frontier/frontier.ts";
@@ -44,6 +45,8 @@ import { publishedKeySet } from "./room-settings.ts";
 import type { SearchIndex } from "./search/memory/index-answer.ts";
 import type { PageReads } from "./search/page-facts.ts";
 import type { SearchReads } from "./search/search-answer.ts";
+import { openSlices } from "./slices/open-slices-store.ts";
+import { createReports } from "./slices/reports-reads.ts";
 import { type Access, openAccess, viewerOf } from "./web/access.ts";
 import { Actions, type WebPart } from "./web/actions.ts";
 import { addApiRoutes } from "./web/api-page.ts";
@@ -55,7 +58,6 @@ import { rememberingAccess } from "./web/remembered-access.ts";
 import { hashCrawlerKey } from "./web/secrets.ts";
 import { Views } from "./web/views.ts";
 import type { WhoReads } from "./who/place.ts";
-import { createReports } from "./who/reads.ts";
 import { addViews } from "./who/routes.ts";
 
 export interface OpenWebOptions {
@@ -85,6 +87,8 @@ export interface OpenWebOptions {
 export interface RoomOptions
   extends Omit<OpenWebOptions, "rooms" | "access" | "beforeAnswer" | "health" | "readiness" | "searchIndex"> {
   /** The pages' own connections: few and impatient. */
+  readonly slices: Slices;
+  /** Of the shared tables. */
   readonly pool: Pool;
   readonly access: Access;
 }
@@ -102,7 +106,11 @@ export async function openWebServer(options: OpenWebOptions): Promise<{ web: Fas
   const { config, database, log } = options;
   const tls = readTls(config);
   // Pages have connections of their own, few and impatient, so that they never starve the flows.
-  const pool = createPool(database.url, readingConnections, readingTimeoutMs);
+  const slices = await openSlices(database, {
+    maxConnections: readingConnections,
+    statementTimeoutMs: readingTimeoutMs,
+  });
+  const pool = slices.shared;
   const access = rememberingAccess(options.access(pool), {
     silence: () => options.health.facts().silent?.words ?? null,
     look: async () => await options.health.silence(),
@@ -115,7 +123,11 @@ export async function openWebServer(options: OpenWebOptions): Promise<{ web: Fas
     audit: createAuditLog(pool),
     reads: {
       ...withOwnFacts(
-        createReports(pool, () => performance.now(), options.searchIndex),
+        createReports(
+          slices,
+          () => performance.now(),
+          ({ number }) => (number === 0 ? options.searchIndex : undefined),
+        ),
         options.health,
       ),
       ...options.readiness,
@@ -134,7 +146,7 @@ export async function openWebServer(options: OpenWebOptions): Promise<{ web: Fas
       complaints: createComplaintStore(pool),
       fleet: createFleetOutside(pool),
     },
-    parts: options.rooms({ ...options, pool, access }),
+    parts: options.rooms({ ...options, slices, pool, access }),
     releaseFiles: {
       files: createReleaseFileStore(pool),
       releases: createReleaseStore(pool),
@@ -157,7 +169,7 @@ export async function openWebServer(options: OpenWebOptions): Promise<{ web: Fas
       publicUrl: config.publicUrl,
     },
   });
-  web.addHook("onClose", async () => await pool.end());
+  web.addHook("onClose", async () => await slices.close());
   const pagesServer = config.listen.pagesPort === null ? null : serverOf(tls, web.routing);
   web.addHook("preClose", async () => {
     pagesServer?.close();

@@ -38,6 +38,9 @@ export async function createSliceSchema(slice: Database, sliceNumber: number): P
     await dropTables(client, (name) => !isSliceTable(name) && name !== "migration");
     await spaceNumbers(client, sliceNumber);
     await client.query("update slice_self set slice_number = $1, held = '{}'", [sliceNumber]);
+    await client.query("update change_feed set last_number = $1, removed_through = $1", [
+      BigInt(sliceNumber) * numbersPerSlice,
+    ]);
   });
 }
 

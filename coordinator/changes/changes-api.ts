@@ -26,9 +26,13 @@ export const textDifference = z
   })
   .meta({ id: "TextDifference" });
 
+/** A number where there is one slice, else what each is at: `0:4712,1:1099511627999`. */
+const cursor = z.union([z.int(), z.string()]);
+
 export const pageChange = z
   .object({
-    number: z.int().describe("The cursor after this change. Numbers go up by one."),
+    number: z.int().describe("The cursor after this change. Numbers go up by one, in each slice of the web."),
+    cursor: cursor.optional().describe("Where there are several slices: the cursor after this change."),
     host: z.string(),
     notedAt: dateTime().describe("When it was numbered."),
     kind: z.enum(changeKinds),
@@ -65,8 +69,14 @@ export const pageChange = z
 const changes = z
   .object({
     changes: z.array(pageChange),
-    next: z.int().describe("The next cursor."),
+    next: cursor.describe("The next cursor."),
     more: z.boolean().describe("There may already be more after next."),
+    partial: z
+      .array(z.int())
+      .optional()
+      .describe(
+        "Slices of the web that did not answer, and are read on from the cursor once they do; left out: all did.",
+      ),
   })
   .meta({ id: "Changes" });
 
@@ -80,7 +90,7 @@ export const changesApi = {
       "Needs the scope read where the pages are not open to everybody. Without since: the latest changes; with since: those after it, oldest first. Continue with next, at once while more is true. This reads every change exactly once, whatever is written meanwhile. Also as CSV: format=csv. Asked with Accept: text/event-stream alone, it is the stream of /api/changes/stream.",
     parameters: {
       query: {
-        since: z.string().max(16).optional().meta({
+        since: z.string().max(4000).optional().meta({
           description: "A cursor (next of an answer, number of a change, id of an event), earliest, or now.",
           example: "earliest",
         }),
@@ -201,7 +211,7 @@ export const changesApi = {
       query: {
         since: z
           .string()
-          .max(16)
+          .max(4000)
           .default("now")
           .meta({ description: "A cursor, earliest, or now.", example: "now" }),
         host: z
@@ -224,7 +234,7 @@ export const changesApi = {
           example: "changed",
         }),
       },
-      header: { "Last-Event-ID": z.string().max(16).optional().describe("A cursor; overrides since.") },
+      header: { "Last-Event-ID": z.string().max(4000).optional().describe("A cursor; overrides since.") },
     },
     answers: {
       ...refusals,

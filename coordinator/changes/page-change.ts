@@ -4,6 +4,7 @@ import { howMany } from "#core/format";
 import type { StatedPreference, UseAnswers } from "#protocol/preferences";
 import { simhashDistance } from "#protocol/result";
 import { answersText, statementWords } from "../results/stated-uses.ts";
+import { type ChangeCursor, cursorValue } from "./change-cursor.ts";
 import type { TextDifference } from "./text-difference.ts";
 
 /**
@@ -278,9 +279,16 @@ export function changeWords(change: Omit<PageChange, "number" | "host" | "notedA
   }
 }
 
-/** For JSON: with the words. */
-export function toldChange(change: PageChange): PageChange & { readonly words: string } {
-  return { ...change, words: changeWords(change) };
+/** For JSON: with the words; of several slices, with the cursor after it. */
+export function toldChange(
+  change: PageChange & { readonly cursor?: ChangeCursor },
+): PageChange & { readonly words: string; readonly cursor?: number | string } {
+  const { cursor, ...told } = change;
+  return {
+    ...told,
+    words: changeWords(change),
+    ...(cursor === undefined ? {} : { cursor: cursorValue(cursor) }),
+  };
 }
 
 /** With the statements where they come to nothing that is known. */

@@ -2,7 +2,7 @@
 
 import { answersText } from "../results/stated-uses.ts";
 import { pageScript } from "../web/assets.ts";
-import { options, titleRow } from "../web/components.ts";
+import { options, partialNotice, titleRow } from "../web/components.ts";
 import { type FilterChip, filterChips } from "../web/filter-chips.ts";
 import { askAbout, instant } from "../web/format.ts";
 import { type CsvTable, type Html, html, nothing, pathWith } from "../web/html.ts";
@@ -15,8 +15,11 @@ export interface ChangesPage {
   readonly asked: ChangesAsked;
   /** By rising numbers. */
   readonly changes: readonly PageChange[];
-  readonly next: number;
+  /** A cursor. */
+  readonly next: number | string;
   readonly more: boolean;
+  /** Slices of the web that did not answer. */
+  readonly partial: readonly number[];
 }
 
 export function changesBody(page: ChangesPage): Html {
@@ -24,6 +27,7 @@ export function changesBody(page: ChangesPage): Html {
   return html`${titleRow("Changes", html`<span id="live" hidden></span>`)}
 <p class="lead">Pages that were new, changed or gone when they were last fetched, latest first.</p>
 ${filters(asked)}
+${partialNotice(page.partial)}
 <div class="scroll" tabindex="0" role="region" aria-label="Changes"><table class="feed">
 <thead><tr><th scope="col">When</th><th scope="col">Change</th><th scope="col">Page</th><th scope="col">Details</th></tr></thead>
 <tbody${asked.since === "" ? html` data-stream="${streamOf(page)}"` : nothing}>${[...changes].reverse().map(row)}</tbody></table></div>

@@ -3,13 +3,15 @@
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { UsageError } from "#core/errors";
 import type { Log } from "#core/log";
+import { partialOf } from "../database/slices.ts";
 import { refusalFor } from "../web/access.ts";
 import type { WebPart } from "../web/actions.ts";
 import { EventStreams } from "../web/event-streams.ts";
 import { sendError } from "../web/guard.ts";
 import { errorBody, type PageError } from "../web/page-frame.ts";
 import { type AskedView, queryOf, sendRefusal } from "../web/views.ts";
-import { type ChangeFeed, type ChangesRead, type CursorFault, cursorFault } from "./change-feed-reads.ts";
+import { cursorOf, cursorValue } from "./change-cursor.ts";
+import type { ChangeFeeds, FeedFault, FeedRead } from "./change-feeds-reads.ts";
 import { changesApi } from "./changes-api.ts";
 import { changesBody, changesCsv } from "./page.ts";
 import { type PageChange, toldChange } from "./page-change.ts";
@@ -24,7 +26,7 @@ import {
 import { ChangeStream, mostChangeReaders } from "./stream-routes.ts";
 
 export interface ChangeRoutePorts {
-  readonly feed: ChangeFeed;
+  readonly feeds: ChangeFeeds;
   readonly log: Log;
   readonly version: string;
 }
@@ -34,7 +36,7 @@ const mostReadersOfAddress = 30;
 export function changeRoutes(ports: ChangeRoutePorts): WebPart {
   return ({ app, views, access }) => {
     const stream = new ChangeStream({
-      feed: ports.feed,
+      feeds: ports.feeds,
       onError: (error) => ports.log.warn({ error }, "changes could not be read for their listeners"),
       nowMs: () => performance.now(),
     });
@@ -49,7 +51,7 @@ export function changeRoutes(ports: ChangeRoutePorts): WebPart {
     views.describe({
       path: "/changes",
       operation: changesApi.changes,
-      view: async ({ query }) => await changesView(query, ports.feed),
+      view: async ({ query }) => await changesView(query, ports.feeds),
       events,
     });
     app.get("/api/changes/stream", { config: { boundedElsewhere: true } }, async (request, reply) => {
@@ -60,13 +62,12 @@ export function changeRoutes(ports: ChangeRoutePorts): WebPart {
   };
 }
 
-async function changesView(query: AskedView["query"], feed: ChangeFeed) {
+async function changesView(query: AskedView["query"], feeds: ChangeFeeds) {
   const asked = askedOf(query);
   try {
     const since = readSince(asked.since);
-    const found = await readChanges(feed, since, readChangeQuery(asked));
-    if (found.type === "read") return shown(asked, found);
-    return refused(typeof since === "number" ? since : 0, found);
+    const found = await readChanges(feeds, since, readChangeQuery(asked));
+    return found.type === "read" ? shown(asked, found) : refused(found);
   } catch (error) {
     if (error instanceof UsageError) return error.message;
     throw error;
@@ -84,23 +85,24 @@ function askedOf(query: (name: string) => string): ChangesAsked {
   };
 }
 
-function shown(asked: ChangesAsked, found: Extract<ChangesRead, { type: "read" }>) {
-  const { changes, next, more } = found;
+function shown(asked: ChangesAsked, { type: _, ...found }: FeedRead) {
+  const { changes, more, partial } = found;
+  const next = cursorValue(found.next);
   return {
     status: 200,
-    value: { changes: changes.map(toldChange), next, more },
+    value: { changes: changes.map(toldChange), next, more, ...partialOf(partial) },
     title: "Changes",
-    body: () => changesBody({ asked, changes, next, more }),
+    body: () => changesBody({ asked, changes, next, more, partial: partial ?? [] }),
     csv: () => changesCsv(changes satisfies readonly PageChange[]),
   };
 }
 
 /** Of a cursor that cannot be gone on from, with the one that can. */
-function refused(since: number, fault: CursorFault) {
-  const { words } = cursorWords(since, fault);
-  if (fault.type === "unknown") return words;
+function refused(found: FeedFault) {
+  const { words } = cursorWords(found);
+  if (found.fault.type === "unknown") return words;
   const error = { ...goneError, words };
-  const earliest = fault.type === "lost" ? fault.goOnFrom : fault.removedThrough;
+  const earliest = cursorValue(found.goOnFrom);
   return {
     status: 410,
     value: { error: { status: 410, message: words }, earliest },
@@ -114,7 +116,7 @@ async function follow(
   request: FastifyRequest,
   reply: FastifyReply,
   {
-    feed,
+    feeds,
     version,
     stream,
     streams,
@@ -124,11 +126,10 @@ async function follow(
   try {
     const since = readSince(lastEventId(request) ?? asked.since);
     const { filter } = readChangeQuery(asked);
-    const state = await feed.state();
-    const at = startOf(since, state);
-    const fault = cursorFault(at, state);
+    const at = cursorOf(await startOf(since, feeds));
+    const fault = await feeds.fault(at);
     if (fault !== null) {
-      const { status, words } = cursorWords(at, fault);
+      const { status, words } = cursorWords(fault);
       if (status === 400) throw new UsageError(words);
       return sendError(request, reply, { ...goneError, words }, { version });
     }

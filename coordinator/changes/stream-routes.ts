@@ -5,7 +5,16 @@
  * every event's id is its cursor.
  */
 import type { ServerResponse } from "node:http";
+import { type ChangeCursor, cursorValue } from "./change-cursor.ts";
 import type { ChangeFeed, ChangesRead } from "./change-feed-reads.ts";
+import {
+  beginning,
+  type ChangeFeeds,
+  type FedChange,
+  type FeedFault,
+  mergedReads,
+  type SliceRead,
+} from "./change-feeds-reads.ts";
 import { type ChangeFilter, changeFits, everyChange, type PageChange, toldChange } from "./page-change.ts";
 import { cursorWords } from "./read-changes.ts";
 
@@ -30,13 +39,13 @@ const mostStreamMs = 300_000;
 interface Reader {
   readonly response: ServerResponse;
   readonly filter: ChangeFilter;
-  /** Its cursor. */
-  at: number;
+  at: ChangeCursor;
   spokenMs: number;
   /** Since when it takes nothing; null: it does. */
   stuckMs: number | null;
 }
 
+/** Of one slice. */
 interface Kept {
   readonly changes: readonly PageChange[];
   /** The number of the last change that was read. */
@@ -44,7 +53,7 @@ interface Kept {
 }
 
 export interface ChangeStreamPorts {
-  readonly feed: ChangeFeed;
+  readonly feeds: ChangeFeeds;
   readonly onError: (error: unknown) => void;
   /** A clock that never goes back. */
   readonly nowMs: () => number;
@@ -53,8 +62,8 @@ export interface ChangeStreamPorts {
 export class ChangeStream {
   readonly #ports: ChangeStreamPorts;
   readonly #readers = new Set<Reader>();
-  /** The latest changes, without a hole; null: nobody has listened yet, or not for a while. */
-  #kept: Kept | null = null;
+  /** The latest changes of each slice, without a hole; empty: nobody has listened yet, or not for a while. */
+  readonly #kept = new Map<number, Kept>();
   #timer: NodeJS.Timeout | null = null;
   #tick: Promise<void> | null = null;
 
@@ -67,7 +76,7 @@ export class ChangeStream {
   }
 
   /** Takes over a response whose head is written; events begin behind the cursor. */
-  listen(response: ServerResponse, from: { readonly at: number; readonly filter: ChangeFilter }): void {
+  listen(response: ServerResponse, from: { readonly at: ChangeCursor; readonly filter: ChangeFilter }): void {
     const reader: Reader = { ...from, response, spokenMs: this.#ports.nowMs(), stuckMs: null };
     this.#readers.add(reader);
     const end = setTimeout(() => response.end(), mostStreamMs).unref();
@@ -75,7 +84,7 @@ export class ChangeStream {
       clearTimeout(end);
       this.#forget(reader);
     });
-    response.write(`retry: 3000\nid: ${reader.at}\n\n`);
+    response.write(`retry: 3000\nid: ${cursorValue(reader.at)}\n\n`);
     this.#timer ??= setInterval(() => void this.tick(), tickMs).unref();
     void this.tick();
   }
@@ -98,8 +107,11 @@ export class ChangeStream {
 
   async #turn(): Promise<void> {
     try {
-      this.#kept = await this.#follow(this.#kept);
-      await this.#serveAll(this.#kept);
+      // One that does not answer keeps what was read of it: nobody is behind for that.
+      await this.#ports.feeds.over.ask(async (feed, { number }) => {
+        this.#kept.set(number, await follow(feed, this.#kept.get(number) ?? null));
+      });
+      await this.#serveAll();
     } catch (error) {
       this.#ports.onError(error);
     } finally {
@@ -108,12 +120,13 @@ export class ChangeStream {
   }
 
   /** First those for whom memory is enough, then some of those behind, who are last in the next turn. */
-  async #serveAll(kept: Kept): Promise<void> {
-    const isBehind = ({ at }: Reader) => at < startOf(kept);
+  async #serveAll(): Promise<void> {
+    const isBehind = ({ at }: Reader) =>
+      [...this.#kept].some(([slice, kept]) => (at[slice] ?? 0) < startOf(kept));
     const readers = [...this.#readers];
     const behind = readers.filter(isBehind).slice(0, readersAtTable);
     for (const reader of [...readers.filter((one) => !isBehind(one)), ...behind]) {
-      await this.#serve(reader, kept).catch((error) => {
+      await this.#serve(reader).catch((error) => {
         this.#ports.onError(error);
         reader.response.end();
       });
@@ -121,33 +134,28 @@ export class ChangeStream {
     for (const reader of behind) if (this.#readers.delete(reader)) this.#readers.add(reader);
   }
 
-  async #follow(kept: Kept | null): Promise<Kept> {
-    const { feed } = this.#ports;
-    let { changes, end } = kept ?? { changes: [], end: (await feed.state()).last };
-    for (;;) {
-      const answer = await feed.after(end, { filter: everyChange, limit: readAtOnce });
-      // The table was set back, or let go more than was read here: begin anew.
-      if (answer.type !== "read") return { changes: [], end: (await feed.state()).last };
-      changes = [...changes, ...answer.changes].slice(-mostKept);
-      end = answer.next;
-      if (!answer.more) return { changes, end };
-    }
-  }
-
-  async #serve(reader: Reader, kept: Kept): Promise<void> {
+  async #serve(reader: Reader): Promise<void> {
     for (let batch = 0; batch < batchesAtOnce && this.#hasRoom(reader); batch += 1) {
-      const found = fromMemory(reader, kept) ?? (await this.#fromTable(reader));
+      const { answers, partial } = await this.#ports.feeds.over.ask(
+        async (feed, { number }) => await this.#read(reader, feed, number),
+      );
+      const found = mergedReads(answers, { cursor: reader.at, partial, limit: sentAtOnce });
       if (found.type !== "read") return this.#turnAway(reader, found);
       this.#send(reader, found.changes.map(eventOf).join(""));
       reader.at = found.next;
       if (!found.more) break;
     }
     if (this.#ports.nowMs() - reader.spokenMs >= heartbeatMs)
-      this.#send(reader, `: alive\nid: ${reader.at}\n\n`);
+      this.#send(reader, `: alive\nid: ${cursorValue(reader.at)}\n\n`);
   }
 
-  async #fromTable({ at, filter }: Reader): Promise<ChangesRead> {
-    return await this.#ports.feed.after(at, { filter, limit: sentAtOnce });
+  async #read({ at, filter }: Reader, feed: ChangeFeed, slice: number): Promise<SliceRead> {
+    const from = at[slice] ?? (await beginning(feed, slice));
+    const kept = this.#kept.get(slice);
+    const read =
+      (kept && fromMemory({ at: from, filter }, kept)) ??
+      (await feed.after(from, { filter, limit: sentAtOnce }));
+    return { slice, from, read };
   }
 
   #hasRoom(reader: Reader): boolean {
@@ -167,8 +175,8 @@ export class ChangeStream {
   }
 
   /** A stream cannot answer with a status any more: the last event says what to do. */
-  #turnAway({ at, response }: Reader, found: Exclude<ChangesRead, { type: "read" }>): void {
-    const { status, words: message } = cursorWords(at, found);
+  #turnAway({ response }: Reader, found: FeedFault): void {
+    const { status, words: message } = cursorWords(found);
     response.end(`event: refused\ndata: ${JSON.stringify({ error: { status, message } })}\n\n`);
   }
 
@@ -181,7 +189,19 @@ export class ChangeStream {
     if (this.#timer) clearInterval(this.#timer);
     this.#timer = null;
     // Kept while nobody listens, it would fall behind what the table still has.
-    this.#kept = null;
+    this.#kept.clear();
+  }
+}
+
+async function follow(feed: ChangeFeed, kept: Kept | null): Promise<Kept> {
+  let { changes, end } = kept ?? { changes: [], end: (await feed.state()).last };
+  for (;;) {
+    const answer = await feed.after(end, { filter: everyChange, limit: readAtOnce });
+    // The table was set back, or let go more than was read here: begin anew.
+    if (answer.type !== "read") return { changes: [], end: (await feed.state()).last };
+    changes = [...changes, ...answer.changes].slice(-mostKept);
+    end = answer.next;
+    if (!answer.more) return { changes, end };
   }
 }
 
@@ -189,7 +209,10 @@ export class ChangeStream {
 const startOf = ({ changes, end }: Kept) => end - changes.length;
 
 /** Null: the reader is further back than the memory. */
-function fromMemory({ at, filter }: Reader, kept: Kept): ChangesRead | null {
+function fromMemory(
+  { at, filter }: { readonly at: number; readonly filter: ChangeFilter },
+  kept: Kept,
+): ChangesRead | null {
   const { changes, end } = kept;
   const start = startOf(kept);
   if (at < start) return null;
@@ -203,6 +226,7 @@ function fromMemory({ at, filter }: Reader, kept: Kept): ChangesRead | null {
   return { type: "read", changes: fitting, next: Math.max(at, end), more: false };
 }
 
-function eventOf(change: PageChange): string {
-  return `event: change\nid: ${change.number}\ndata: ${JSON.stringify(toldChange(change))}\n\n`;
+function eventOf(change: FedChange): string {
+  const id = change.cursor === undefined ? change.number : cursorValue(change.cursor);
+  return `event: change\nid: ${id}\ndata: ${JSON.stringify(toldChange(change))}\n\n`;
 }

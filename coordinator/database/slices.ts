@@ -61,6 +61,17 @@ export const slicesOf = (given: Pool | Slices): Slices => ("ofHost" in given ? g
 /** All but slice 0, which lies beside the shared tables: what is written there is not of the same transaction. */
 export const apartOf = ({ open }: Slices): readonly OpenSlice[] => open.filter(({ number }) => number !== 0);
 
+/** Of an answer that lacks those slices: its field, where there are any. */
+export const partialOf = (partial: readonly number[] = []): { readonly partial?: readonly number[] } =>
+  partial.length === 0 ? {} : { partial };
+
+/** What people are told of an answer that lacks those slices; null: it lacks none. */
+export function partialWords(partial: readonly number[]): string | null {
+  if (partial.length === 0) return null;
+  const one = partial.length === 1;
+  return `This is partial: ${one ? "slice" : "slices"} ${partial.join(", ")} of the web ${one ? "does" : "do"} not answer, and what ${one ? "it has" : "they have"} is missing.`;
+}
+
 /** Who owns which buckets. */
 export class BucketOwners {
   readonly #owners = new Int16Array(bucketCount).fill(-1);

@@ -1,6 +1,5 @@
 /** The fleet: everything that operators and partners see and do, as pages and under /api/. */
 
-import type { Pool } from "pg";
 import { createSignInLinkStore } from "../access/session-store.ts";
 import { addPartnerSignIn } from "../access/sign-in-routes.ts";
 import { grantBudget } from "../crawlers/control-store.ts";
@@ -9,6 +8,7 @@ import { createCrawlerStore } from "../crawlers/crawler-store.ts";
 import { createFleetKeys } from "../crawlers/identity-store.ts";
 import { createInvitationStore } from "../crawlers/invitation-store.ts";
 import { createMoveStore } from "../crawlers/move-store.ts";
+import type { Slices } from "../database/slices.ts";
 import { createDomainSetStore } from "../domain-sets/domain-set-store.ts";
 import { createFrontierStore } from "../frontier/frontier-store.ts";
 import { invitingCoordinator } from "../inviting-coordinator.ts";
@@ -19,10 +19,10 @@ import { createIncidentStore } from "../overview/incident-store.ts";
 import { createReleaseFleetStore } from "../releases/fleet-store.ts";
 import { createReleaseStore } from "../releases/release-store.ts";
 import { addVersionRoutes } from "../releases/routes.ts";
+import { createReports } from "../slices/reports-reads.ts";
 import { restoreTrust } from "../trust/distrust-writes.ts";
 import type { WebPart } from "../web/actions.ts";
 import { randomSecrets } from "../web/secrets.ts";
-import { createReports } from "../who/reads.ts";
 import { createFleetReads } from "./crawler-reads.ts";
 import { addCrawlerActions, addCrawlerRoutes } from "./crawler-routes.ts";
 import type { FleetPorts } from "./fleet-ports.ts";
@@ -46,17 +46,18 @@ function fleetRoutes(ports: FleetPorts): WebPart {
 
 /** `now` is the clock of figures that are kept a while. */
 export function fleetPart(
-  { pool, succession }: { readonly pool: Pool; readonly succession: FleetPorts["succession"] },
+  { slices, succession }: { readonly slices: Slices; readonly succession: FleetPorts["succession"] },
   now: () => Date = () => new Date(),
 ): WebPart {
-  return fleetRoutes({ ...fleetPorts(pool, now), succession });
+  return fleetRoutes({ ...fleetPorts(slices, now), succession });
 }
 
-function fleetPorts(pool: Pool, now: () => Date): Omit<FleetPorts, "succession"> {
+function fleetPorts(slices: Slices, now: () => Date): Omit<FleetPorts, "succession"> {
+  const pool = slices.shared;
   const nowMs = () => performance.now();
   return {
     reads: createFleetReads(pool, now, nowMs),
-    overview: createReports(pool, nowMs),
+    overview: createReports(slices, nowMs),
     crawlers: createCrawlerStore(pool),
     keys: createFleetKeys(pool),
     frontier: createFrontierStore(pool),

@@ -2,11 +2,10 @@
 import type { Pool } from "pg";
 import { lastBackup } from "#db/backup-folder";
 import { homeOf } from "#db/embedded-cluster";
-import { ofAll, type Slices, slicesOf } from "../database/slices.ts";
 import { accuracyEstimate } from "../delegation/accuracy.ts";
 import { waitingGoodbye } from "../fleet/fleet-entry.ts";
 import { nothingDueReason } from "../frontier/hand-out-tasks.ts";
-import { outboxBacklog } from "../frontier/link-outbox-store.ts";
+import type { OutboxBacklog } from "../frontier/link-outbox-store.ts";
 import { epochs } from "../journal/epoch-store.ts";
 import { createReleaseFleetStore } from "../releases/fleet-store.ts";
 import { createReleaseStore, type ReleaseEntry } from "../releases/release-store.ts";
@@ -21,9 +20,17 @@ import type {
   ReleaseFacts,
 } from "./alert-facts.ts";
 import { diskFacts } from "./disk-sample-store.ts";
-import type { OperationReads, SpanFigures } from "./overview-types.ts";
+import type { OperationReads, QueueAges, SpanFigures } from "./overview-types.ts";
 
 type SharedReads = Pick<OperationReads, "queueAges" | "figures" | "accuracyCounts">;
+
+/** What is asked of every slice. */
+export interface WholeReads {
+  queueAges(now: Date): Promise<QueueAges>;
+  outboxBacklog(): Promise<OutboxBacklog>;
+  /** Those of the crawlers of whose subnets hosts have been due for an hour. */
+  keptWaiting(crawlerIds: readonly number[], now: Date): Promise<ReadonlySet<number>>;
+}
 
 const crawlersLooked = 1000;
 const kindsLooked = 200;
@@ -34,12 +41,10 @@ const dayMinutes = 24 * 60;
 
 /** `reads`: those answers that pages need anyway, and that are kept for them; `nowMs`: a clock that never goes back. */
 export async function alertFacts(
-  from: Pool | Slices,
-  reads: SharedReads,
+  pool: Pool,
+  reads: SharedReads & Omit<WholeReads, "queueAges">,
   { now, nowMs }: { readonly now: Date; readonly nowMs: () => number },
 ): Promise<AlertFacts> {
-  const slices = slicesOf(from);
-  const pool = slices.shared;
   const databaseMs = await roundTripMs(pool, nowMs);
   const [
     crawlers,
@@ -55,7 +60,7 @@ export async function alertFacts(
     backup,
     disk,
   ] = await Promise.all([
-    crawlerFacts(slices, now),
+    crawlerFacts(pool, reads, now),
     reads.queueAges(now),
     reads.figures(hourMinutes, now),
     reads.figures(dayMinutes, now),
@@ -64,7 +69,7 @@ export async function alertFacts(
     releaseFacts(pool, now),
     reads.accuracyCounts(now),
     relativeFacts(pool),
-    outboxBacklog(pool),
+    reads.outboxBacklog(),
     backupFacts(pool),
     diskFacts(pool, now),
   ]);
@@ -129,7 +134,8 @@ interface CrawlerRow {
 /** Of a crawler that fetches nothing so many of its subnets are looked at. */
 const subnetsLooked = 200;
 
-const hostsWait = "hosts of its subnets have been due for an hour";
+/** Its hosts tell whether it waits for something. */
+const mayWait = "it may wait";
 
 /**
  * SQL: why a crawler that may crawl and has fetched nothing for an hour has no work, of `c` and `f`: it has no subnet, or its
@@ -144,37 +150,37 @@ const idleWhy = `case
   when not exists (select from delegation d where d.crawler_id = c.crawler_id)
     and not exists (select from finer_delegation d where d.crawler_id = c.crawler_id)
     then 'no subnet is its own'
-  else '${hostsWait}'
+  else '${mayWait}'
 end`;
 
-/** Of those given. */
-async function crawlersWithWaitingHosts(
-  slices: Slices,
+/** Of the crawlers, those that have no work although hosts of their subnets have been due for an hour. */
+export async function keptWaiting(
+  pool: Pool,
   crawlerIds: readonly number[],
   now: Date,
 ): Promise<ReadonlySet<number>> {
-  if (crawlerIds.length === 0) return new Set();
-  const found = await ofAll(slices, async ({ pool }) => {
-    const { rows } = await pool.query<{ crawler_id: number }>(
-      `select crawler_id
-       from unnest($2::int[]) as c (crawler_id)
-       where exists (
-         select
-         from (select subnet_id from delegation where crawler_id = c.crawler_id limit ${subnetsLooked}) d
-         join frontier_host h on h.subnet_id = d.subnet_id and h.finer_id is null
-         where h.state = 'resolved' and h.lease_id is null and h.opt_out_id is null
-           and h.due_at < $1::timestamptz - interval '1 hour' and h.not_before <= $1
-       )`,
-      [now, crawlerIds],
-    );
-    return rows.map((row) => row.crawler_id);
-  });
-  return new Set(found.flat());
+  const { rows } = await pool.query<{ crawler_id: number }>(
+    `select c.crawler_id
+     from unnest($2::int[]) as c (crawler_id)
+     where exists (
+       select
+       from (select subnet_id from delegation d where d.crawler_id = c.crawler_id limit ${subnetsLooked}) d
+       join frontier_host h on h.subnet_id = d.subnet_id and h.finer_id is null
+       where h.state = 'resolved' and h.lease_id is null and h.opt_out_id is null
+         and h.due_at < $1::timestamptz - interval '1 hour' and h.not_before <= $1
+     )`,
+    [now, crawlerIds],
+  );
+  return new Set(rows.map((row) => row.crawler_id));
 }
 
 /** The last hour by quarters: those that began within it. */
-async function crawlerFacts(slices: Slices, now: Date): Promise<CrawlerFacts[]> {
-  const { rows } = await slices.shared.query<CrawlerRow>(
+async function crawlerFacts(
+  pool: Pool,
+  reads: Pick<WholeReads, "keptWaiting">,
+  now: Date,
+): Promise<CrawlerFacts[]> {
+  const { rows } = await pool.query<CrawlerRow>(
     `select c.crawler_id, c.name, c.state, c.last_seen_at, c.draining_since, c.heartbeat -> 'spooledResults' as spooled,
        c.heartbeat -> 'diskFault' as disk_fault, c.heartbeat -> 'diskFreeBytes' as disk_free,
        c.heartbeat -> 'holdingBack' as holding_back,
@@ -202,8 +208,8 @@ async function crawlerFacts(slices: Slices, now: Date): Promise<CrawlerFacts[]> 
      limit ${crawlersLooked}`,
     [now, waitingGoodbye],
   );
-  const looked = rows.flatMap((row) => (row.idle_why === hostsWait ? [row.crawler_id] : []));
-  const waiting = await crawlersWithWaitingHosts(slices, looked, now);
+  const idle = rows.flatMap((row) => (row.idle_why === mayWait ? [row.crawler_id] : []));
+  const waiting = idle.length === 0 ? new Set<number>() : await reads.keptWaiting(idle, now);
   return rows.map((row) => ({
     name: row.name,
     state: row.state,
@@ -220,8 +226,16 @@ async function crawlerFacts(slices: Slices, now: Date): Promise<CrawlerFacts[]> 
     waits: row.waits,
     joinedMs: row.joined_at?.getTime() ?? null,
     connectedMs: row.connected_at?.getTime() ?? null,
-    idleWhy: row.idle_why === hostsWait && !waiting.has(row.crawler_id) ? null : row.idle_why,
+    idleWhy: idleWords(row, waiting),
   }));
+}
+
+function idleWords(
+  { crawler_id: crawlerId, idle_why: why }: CrawlerRow,
+  waiting: ReadonlySet<number>,
+): string | null {
+  if (why !== mayWait) return why;
+  return waiting.has(crawlerId) ? "hosts of its subnets have been due for an hour" : null;
 }
 
 /** Crawlers of older versions say so among what holds them back, while they wait to try again. */

@@ -22,11 +22,19 @@ import { minuteDays, quarterDays } from "./minute-figures.ts";
 import { type ChartReads, waitReasons } from "./overview-types.ts";
 import { blames, blameWords, waitReasonNames } from "./overview-words.ts";
 
-export function createChartReads(pool: Pool): ChartReads {
+/** What is asked of every slice. */
+export interface WholeCharts {
+  /** Comparisons of pages that were decided, by step: those that agree, and how the others differ. */
+  comparisons(query: StepQuery): Promise<readonly SteppedRow[]>;
+  /** The latest plans, in the order in which they were made. */
+  plans(range: TimeRange): Promise<readonly ChartedPlan[]>;
+}
+
+export function createChartReads(pool: Pool, whole: WholeCharts = chartsOf(pool)): ChartReads {
   const read = { queue, failures, accuracy, trust, recrawl };
   return {
     charts: async (page, range) => {
-      const [charts, marks] = await Promise.all([read[page](pool, range), marksBetween(pool, range)]);
+      const [charts, marks] = await Promise.all([read[page](pool, range, whole), marksBetween(pool, range)]);
       return chartHistory(range, charts, marks);
     },
     crawlerCharts: async ({ crawlerId, name }, range) => {
@@ -45,7 +53,7 @@ const dayMs = 1000 * daySeconds;
 /** SQL: seconds since the epoch at which the step of this instant begins; $3 is the step. */
 const stepSql = (instant: string) => `(floor(extract(epoch from ${instant}) / $3) * $3)::float8 as step`;
 
-type StepQuery = readonly [since: Date, until: Date, stepSeconds: number];
+export type StepQuery = readonly [since: Date, until: Date, stepSeconds: number];
 
 const queryOf = ({ since, until }: TimeRange, { seconds }: Steps): StepQuery => [since, until, seconds];
 
@@ -215,20 +223,12 @@ async function accuracy(pool: Pool, range: TimeRange): Promise<HistoryChart[]> {
 
 // Trust: who is online, what came of comparisons, and what was refused.
 
-async function trust(pool: Pool, range: TimeRange): Promise<HistoryChart[]> {
+async function trust(pool: Pool, range: TimeRange, whole: WholeCharts): Promise<HistoryChart[]> {
   const steps = stepsOf(range, 3600);
   const fine = stepsOf(range, gaugeSeconds);
   const [gauges, compared, incidents] = await Promise.all([
     gaugeRows(pool, range, ["crawlersOnline", "crawlersDraining", "crawlersOffline"], fine),
-    pool.query<SteppedRow>(
-      `select ${stepSql("decided_at")}, count(*) filter (where verdict = 'agree')::float8 as agree,
-         count(*) filter (where verdict = 'alone')::float8 as alone,
-         count(*) filter (where verdict = 'once')::float8 as once
-       from double_check
-       where verdict is not null and decided_at >= $1 and decided_at <= $2
-       group by 1`,
-      [...queryOf(range, steps)],
-    ),
+    whole.comparisons(queryOf(range, steps)),
     pool.query<SteppedRow>(
       `select ${stepSql("hour")}, sum(incidents)::float8 as incidents
        from incident
@@ -253,7 +253,7 @@ async function trust(pool: Pool, range: TimeRange): Promise<HistoryChart[]> {
   return [
     {
       ...{ key: "comparisons", title: "Pages compared per hour", unit: "count", times },
-      series: seriesOf(steps, perHour(compared.rows, ["agree", "alone", "once"]), [
+      series: seriesOf(steps, perHour(compared, ["agree", "alone", "once"]), [
         ["agree", "agree"],
         ["alone", "differ each time"],
         ["once", "differed once"],
@@ -279,17 +279,38 @@ async function trust(pool: Pool, range: TimeRange): Promise<HistoryChart[]> {
   ];
 }
 
+async function comparisons(pool: Pool, query: StepQuery): Promise<SteppedRow[]> {
+  const { rows } = await pool.query<SteppedRow>(
+    `select ${stepSql("decided_at")}, count(*) filter (where verdict = 'agree')::float8 as agree,
+       count(*) filter (where verdict = 'alone')::float8 as alone,
+       count(*) filter (where verdict = 'once')::float8 as once
+     from double_check
+     where verdict is not null and decided_at >= $1 and decided_at <= $2
+     group by 1`,
+    [...query],
+  );
+  return rows;
+}
+
 // Recrawl: every plan that was made.
 
 const mostPlans = 1000;
 
-async function recrawl(pool: Pool, range: TimeRange): Promise<HistoryChart[]> {
-  const { rows } = await pool.query<{
-    at: Date;
-    planned: number | null;
-    achieved: number | null;
-    freshness: number | null;
-  }>(
+export interface ChartedPlan {
+  readonly at: Date;
+  readonly planned: number | null;
+  readonly achieved: number | null;
+  readonly freshness: number | null;
+}
+
+/** Where there are no other slices. */
+export const chartsOf = (pool: Pool): WholeCharts => ({
+  comparisons: async (query) => await comparisons(pool, query),
+  plans: async (range) => await plansMade(pool, range),
+});
+
+async function plansMade(pool: Pool, range: TimeRange): Promise<ChartedPlan[]> {
+  const { rows } = await pool.query<ChartedPlan>(
     `select made_at as at, nullif((plan ->> 'totalPerDay')::float8, 0) as planned,
        (plan ->> 'achievedPerDay')::float8 as achieved, (plan ->> 'freshness')::float8 as freshness
      from recrawl_plan
@@ -298,7 +319,11 @@ async function recrawl(pool: Pool, range: TimeRange): Promise<HistoryChart[]> {
      limit ${mostPlans}`,
     [range.since, range.until],
   );
-  const plans = rows.reverse();
+  return rows.reverse();
+}
+
+async function recrawl(_: Pool, range: TimeRange, whole: WholeCharts): Promise<HistoryChart[]> {
+  const plans = await whole.plans(range);
   const times = plans.map(({ at }) => at.toISOString());
   const line = (name: string, of: (plan: (typeof plans)[number]) => number | null) => ({
     name,

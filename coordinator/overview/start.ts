@@ -5,6 +5,7 @@ import type { IncidentLog } from "#core/incidents";
 import type { Log } from "#core/log";
 import type { Timekeeper } from "#core/scheduler";
 import type { CoordinatorConfig } from "../config.ts";
+import type { Slices } from "../database/slices.ts";
 import {
   accuracyDays,
   accuracyEstimate,
@@ -20,8 +21,8 @@ import { forgetTurns } from "../frontier/address-turn-writes.ts";
 import type { CrawlerGateway } from "../gateway/gateway.ts";
 import { forgetSeals } from "../results/result-writes.ts";
 import type { IndexState } from "../search/memory/index-answer.ts";
+import { createReports } from "../slices/reports-reads.ts";
 import type { WebPart } from "../web/actions.ts";
-import { createReports } from "../who/reads.ts";
 import type { AlertChannel, AlertFacts } from "./alert-facts.ts";
 import { alertMuteRoutes } from "./alert-mute-routes.ts";
 import { createAlertMuteStore } from "./alert-mute-store.ts";
@@ -39,6 +40,7 @@ import { type OwnHealth, withOwnFacts } from "./own-health.ts";
 
 export interface OverviewDutyPorts extends Omit<SamplingPorts, "accuracy"> {
   readonly pool: Pool;
+  readonly slices: Slices;
   readonly timekeeper: Pick<Timekeeper, "every">;
   readonly counters: Counters;
   /** True: the crawlers have measured each other, and rounds may begin. */
@@ -81,7 +83,7 @@ export function overviewDuties(
   const figures = createFigureStore(pool);
   const accuracy = createAccuracyStore(pool);
   const reads = withOwnFacts(
-    createReports(pool, () => performance.now()),
+    createReports(ports.slices, () => performance.now()),
     ports.health,
   );
   const metrics = counters.metrics.operation;

@@ -64,9 +64,72 @@ interface Row {
   next_fetch_at: Date | number | null;
   visits: number | null;
   depth: number | null;
+  text_group: string | null;
+  first_host_hash: string | null;
+  first_url_hash: string | null;
 }
 
-export async function pageOf(pool: Pool, key: PageKey, offsets: PageOffsets): Promise<PageFacts | NoPage> {
+/** What is asked of the slice that has the page, and of those that have pages around it. */
+export interface PageParts {
+  own(key: PageKey, offsets: PageOffsets): Promise<OwnPage | NoPage>;
+  /** What the links of a page lead to; beside the keys. */
+  targets(keys: readonly PageKey[]): Promise<readonly Target[]>;
+  /** The first so many links to the page, and how many there are. */
+  linksInto(key: PageKey, most: number): Promise<LinksInto>;
+  /** Pages of the text's group that may be shown, those first that had it first. */
+  alike(text: OwnText): Promise<readonly AlikePage[]>;
+}
+
+export const pageParts = (pool: Pool): PageParts => ({
+  own: async (key, offsets) => await ownPage(pool, key, offsets),
+  targets: async (keys) => await targetsOf(pool, keys),
+  linksInto: async (key, most) => await linksInto(pool, key, most),
+  alike: async (text) => await alikePages(pool, text),
+});
+
+export interface OwnPage {
+  readonly facts: Omit<PageFacts, "alike" | "outLinks" | "inLinks">;
+  readonly text: OwnText;
+  readonly outLinks: Listed<LinkOut>;
+}
+
+export interface OwnText extends PageKey {
+  readonly group: string | null;
+  readonly digest: string;
+  /** The page that had the text first, as the page's row names it. */
+  readonly firstHostHash: string | null;
+  readonly firstUrlHash: string | null;
+}
+
+export async function pageOf(
+  parts: PageParts,
+  key: PageKey,
+  offsets: PageOffsets,
+): Promise<PageFacts | NoPage> {
+  const own = await parts.own(key, offsets);
+  if ("type" in own) return own;
+  const most = offsets.inLinks + linksShown;
+  const [alike, targets, into] = await Promise.all([
+    parts.alike(own.text),
+    parts.targets(own.outLinks.items.map(({ to }) => to)),
+    parts.linksInto(key, most),
+  ]);
+  return {
+    ...own.facts,
+    alike: listedAlike(alike),
+    outLinks: {
+      ...own.outLinks,
+      items: own.outLinks.items.map(({ anchor, nofollow }, at) => ({ ...targets[at]!, anchor, nofollow })),
+    },
+    inLinks: {
+      items: into.links.slice(offsets.inLinks, most).flatMap(({ shown }) => shown ?? []),
+      ...{ offset: offsets.inLinks, limit: linksShown },
+      ...counted(into.count),
+    },
+  };
+}
+
+async function ownPage(pool: Pool, key: PageKey, offsets: PageOffsets): Promise<OwnPage | NoPage> {
   const { rows } = await pool.query<Row>(pageSql, [key.hostHash, key.urlHash]);
   const row = rows[0];
   if (row === undefined) return await withoutPage(pool, key);
@@ -74,21 +137,21 @@ export async function pageOf(pool: Pool, key: PageKey, offsets: PageOffsets): Pr
   const stated = await statedUsesOf(pool, key);
   if (stated !== null && !maySearch(stated.statements)) return { type: "not-searched", stated };
   if (row.noindex) return { type: "noindex" };
-  const [changes, alike, fetches, out, into] = await Promise.all([
+  const [changes, fetches, outLinks] = await Promise.all([
     changesOfUrl(pool, key, changesShown),
-    alikePages(pool, key),
     fetchesOf(pool, key, { offset: offsets.fetches, limit: linksShown }),
-    outLinks(pool, key, { offset: offsets.outLinks, limit: linksShown }),
-    inLinks(pool, key, { offset: offsets.inLinks, limit: linksShown }),
+    linksOut(pool, key, { offset: offsets.outLinks, limit: linksShown }),
   ]);
   return {
-    ...factsOf(row),
-    stated,
-    changes: changes.map(changeLine),
-    alike,
-    fetches,
-    outLinks: out,
-    inLinks: into,
+    facts: { ...factsOf(row), stated, changes: changes.map(changeLine), fetches },
+    text: {
+      ...key,
+      group: row.text_group,
+      digest: row.digest,
+      firstHostHash: row.first_host_hash,
+      firstUrlHash: row.first_url_hash,
+    },
+    outLinks,
   };
 }
 
@@ -105,7 +168,8 @@ const pageSql = `
     p.published_at, p.modified_at, p.structured, p.fetched_at, c.name as crawler, s.country, p.words,
     length(p.lexemes) as lexemes, p.body_bytes, p.wire_bytes, p.shipped_bytes, p.digest, p.simhash, p.popularity,
     p.tier, p.noindex, h.opt_out_id is not null as opted_out, u.etag, u.last_modified, h.robots_state, h.robots_at,
-    u.discovered_at, u.next_fetch_at, u.visits, u.depth
+    u.discovered_at, u.next_fetch_at, u.visits, u.depth, p.text_group, p.duplicate_host_hash as first_host_hash,
+    p.duplicate_url_hash as first_url_hash
   from page p
   left join frontier_url u using (host_hash, url_hash)
   left join frontier_host h using (host_hash)
@@ -128,9 +192,7 @@ async function withoutPage(pool: Pool, key: PageKey): Promise<NoPage> {
   return { type: "no-page", outcome: row.outcome, at: isoOrNull(row.at) };
 }
 
-function factsOf(
-  row: Row,
-): Omit<PageFacts, "stated" | "changes" | "alike" | "fetches" | "outLinks" | "inLinks"> {
+function factsOf(row: Row): Omit<OwnPage["facts"], "stated" | "changes" | "fetches"> {
   const robotsAt = isoOrNull(row.robots_at);
   return {
     url: row.url,
@@ -230,97 +292,134 @@ async function fetchesOf(pool: Pool, key: PageKey, stretch: Stretch): Promise<Li
     shippedBytes: row.shipped_bytes,
   }));
   const count = await countOf(pool, "page_fetch where host_hash = $1 and url_hash = $2", key);
-  return { items, ...stretch, ...count };
+  return { items, ...stretch, ...counted(count) };
 }
 
-async function outLinks(pool: Pool, key: PageKey, stretch: Stretch): Promise<Listed<OutLink>> {
-  const { rows } = await pool.query<OutLink>(
-    `select coalesce(u.url, held.url) as url, l.anchor, l.nofollow,
+interface LinkOut extends Pick<OutLink, "anchor" | "nofollow"> {
+  readonly to: PageKey;
+}
+
+async function linksOut(pool: Pool, key: PageKey, stretch: Stretch): Promise<Listed<LinkOut>> {
+  const { rows } = await pool.query<LinkOut>(
+    `select json_build_object('hostHash', to_host_hash::text, 'urlHash', to_url_hash::text) as to, anchor, nofollow
+     from link
+     where host_hash = $1 and url_hash = $2
+     order by to_host_hash, to_url_hash
+     limit $3 offset $4`,
+    [key.hostHash, key.urlHash, stretch.limit, stretch.offset],
+  );
+  const count = await countOf(pool, "link where host_hash = $1 and url_hash = $2", key);
+  return { items: rows, ...stretch, ...counted(count) };
+}
+
+type Target = Pick<OutLink, "url" | "state">;
+
+export const unknownTarget: Target = { url: null, state: "unknown" };
+
+async function targetsOf(pool: Pool, keys: readonly PageKey[]): Promise<Target[]> {
+  if (keys.length === 0) return [];
+  const { rows } = await pool.query<Target>(
+    `select coalesce(u.url, held.url) as url,
        case when coalesce(u.url, held.url) is null then 'unknown'
             when p.url_hash is not null and not p.noindex and h.opt_out_id is null then 'indexed'
             when u.last_fetched_at is not null then 'fetched'
             else 'not-fetched' end as state
-     from (
-       select * from link
-       where host_hash = $1 and url_hash = $2
-       order by to_host_hash, to_url_hash
-       limit $3 offset $4
-     ) l
-     left join frontier_url u on u.host_hash = l.to_host_hash and u.url_hash = l.to_url_hash
+     from unnest($1::bigint[], $2::bigint[]) with ordinality as given (host_hash, url_hash, at)
+     left join frontier_url u using (host_hash, url_hash)
      left join lateral (
-       select url from held_url where host_hash = l.to_host_hash and url_hash = l.to_url_hash limit 1
+       select url from held_url where host_hash = given.host_hash and url_hash = given.url_hash limit 1
      ) held on u.url is null
-     left join page p on p.host_hash = l.to_host_hash and p.url_hash = l.to_url_hash
-     left join frontier_host h on h.host_hash = l.to_host_hash
-     order by l.to_host_hash, l.to_url_hash`,
-    [key.hostHash, key.urlHash, stretch.limit, stretch.offset],
+     left join page p using (host_hash, url_hash)
+     left join frontier_host h using (host_hash)
+     order by given.at`,
+    [keys.map(({ hostHash }) => hostHash), keys.map(({ urlHash }) => urlHash)],
   );
-  const count = await countOf(pool, "link where host_hash = $1 and url_hash = $2", key);
-  return { items: rows, ...stretch, ...count };
+  return rows;
 }
 
-/** From pages that may be shown; links of other hosts first. */
-async function inLinks(pool: Pool, key: PageKey, stretch: Stretch): Promise<Listed<InLink>> {
-  const { rows } = await pool.query<InLink>(
-    `select p.url, p.title, l.anchor, l.nofollow
+export interface LinksInto {
+  readonly links: readonly LinkInto[];
+  /** One more than are counted at most, where there are more. */
+  readonly count: number;
+}
+
+interface LinkInto {
+  readonly from: PageKey;
+  /** Null: the page may not be shown. */
+  readonly shown: InLink | null;
+}
+
+/** Links of other hosts first, then in the order of their pages. */
+async function linksInto(pool: Pool, key: PageKey, most: number): Promise<LinksInto> {
+  const { rows } = await pool.query<LinkInto>(
+    `select json_build_object('hostHash', l.host_hash::text, 'urlHash', l.url_hash::text) as from,
+       case when not p.noindex and h.opt_out_id is null then json_build_object('url', p.url, 'title', p.title,
+         'anchor', l.anchor, 'nofollow', l.nofollow) end as shown
      from (
        select *
        from ${linksTo("$1::bigint", "$2::bigint", countedLimit)} linking
        order by host_hash = $1, host_hash, url_hash
-       limit $3 offset $4
+       limit $3
      ) l
-     join page p using (host_hash, url_hash)
+     left join page p using (host_hash, url_hash)
      left join frontier_host h using (host_hash)
-     where not p.noindex and h.opt_out_id is null
      order by l.host_hash = $1, l.host_hash, l.url_hash`,
-    [key.hostHash, key.urlHash, stretch.limit, stretch.offset],
+    [key.hostHash, key.urlHash, most],
   );
   const count = await countOf(pool, `${linksTo("$1::bigint", "$2::bigint", countedLimit + 1)} linking`, key);
-  return { items: rows, ...stretch, ...count };
+  return { links: rows, count };
 }
 
 /** Of its group (near-texts.ts): the page that had the text first, and others that got it later. */
-async function alikePages(pool: Pool, key: PageKey): Promise<Listed<AlikePage>> {
+async function alikePages(
+  pool: Pool,
+  { hostHash, urlHash, group, digest, firstHostHash, firstUrlHash }: OwnText,
+): Promise<AlikePage[]> {
+  if (group === null) return [];
   const { rows } = await pool.query<AlikePage>(
-    `with own as (select * from page where host_hash = $1 and url_hash = $2),
-     firsts as (
+    `with firsts as (
        select q.host_hash, q.url_hash
-       from own
-       join page q on q.host_hash = own.duplicate_host_hash and q.url_hash = own.duplicate_url_hash
-         and q.text_group = own.text_group
+       from page q
+       where q.host_hash = $5 and q.url_hash = $6 and q.text_group = $3
      ),
      others as (
        select q.host_hash, q.url_hash
-       from own
-       join page q on q.text_group = own.text_group and q.duplicate_url_hash is not null
+       from page q
+       where q.text_group = $3 and q.duplicate_url_hash is not null
        limit ${alikeShown + 2}
      )
-     select q.url, q.title, q.digest = own.digest as "sameBytes", q.duplicate_url_hash is null as "isFirst"
+     select q.url, q.title, q.digest = $4 as "sameBytes", q.duplicate_url_hash is null as "isFirst"
      from (select * from firsts union select * from others) found
      join page q using (host_hash, url_hash)
      left join frontier_host h using (host_hash)
-     cross join own
      where (q.host_hash, q.url_hash) <> ($1, $2) and not q.noindex and h.opt_out_id is null
      order by q.duplicate_url_hash is not null, q.url
      limit ${alikeShown + 1}`,
-    [key.hostHash, key.urlHash],
+    [hostHash, urlHash, group, digest, firstHostHash, firstUrlHash],
   );
-  const items = rows.slice(0, alikeShown);
-  return { items, offset: 0, limit: alikeShown, total: items.length, more: rows.length > alikeShown };
+  return rows;
 }
 
-async function countOf(
-  pool: Pool,
-  source: string,
-  key: PageKey,
-): Promise<{ readonly total: number; readonly more: boolean }> {
+export const mostAlike = alikeShown + 1;
+
+function listedAlike(pages: readonly AlikePage[]): Listed<AlikePage> {
+  const items = pages.slice(0, alikeShown);
+  return { items, offset: 0, limit: alikeShown, total: items.length, more: pages.length > alikeShown };
+}
+
+/** One more than are counted at most, where there are more. */
+async function countOf(pool: Pool, source: string, key: PageKey): Promise<number> {
   const { rows } = await pool.query<{ entries: number }>(
     `select count(*)::int as entries from (select from ${source} limit ${countedLimit + 1}) counted`,
     [key.hostHash, key.urlHash],
   );
-  const entries = rows[0]?.entries ?? 0;
-  return { total: Math.min(entries, countedLimit), more: entries > countedLimit };
+  return rows[0]?.entries ?? 0;
 }
+
+const counted = (entries: number) => ({
+  total: Math.min(entries, countedLimit),
+  more: entries > countedLimit,
+});
 
 // What the index has of one URL.
 

@@ -80,7 +80,7 @@ export function pageWords(texts: readonly string[]): string[] {
 /** Reading a text costs as much as looking up a hundred pages. */
 const usualTextsRead = 40;
 
-const facetValues = 6;
+export const facetValues = 6;
 const dayMs = 86_400_000;
 
 export interface RankedPage {
@@ -163,7 +163,7 @@ async function byText(
   return [...read.sort(byPoints), ...pages.slice(textsRead)];
 }
 
-function withoutCopies(pages: readonly RankedPage[]): RankedPage[] {
+export function withoutCopies(pages: readonly RankedPage[]): RankedPage[] {
   const groups = new Map<string, RankedPage>();
   for (const page of pages) {
     const { textGroup, hostHash, urlHash } = page.candidate;

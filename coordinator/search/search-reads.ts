@@ -23,7 +23,7 @@ import {
 import { Headlines } from "./headline-reads.ts";
 import type { IndexedCandidate, IndexState, SearchIndex } from "./memory/index-answer.ts";
 import type { PageReads } from "./page-facts.ts";
-import { pageOf } from "./page-reads.ts";
+import { pageOf, pageParts } from "./page-reads.ts";
 import { addressShare } from "./page-score.ts";
 import { depthOf, plainWords } from "./query.ts";
 import { noFacets } from "./ranking.ts";
@@ -39,19 +39,25 @@ import type {
 /** One statement of a search at most. */
 const longestMs = 1500;
 
-/** `index`: the one in memory, which is asked first. */
+export interface SearchOptions {
+  /** The one in memory, which is asked first. */
+  readonly index?: SearchIndex | undefined;
+  /** The configurations that pages have; absent: those of this pool's pages. */
+  readonly configurations?: () => Promise<readonly string[]>;
+}
+
 export function createSearchReads(
   pool: Pool,
   nowMs: () => number,
-  index?: SearchIndex,
+  { index, configurations }: SearchOptions = {},
 ): SearchReads & PageReads {
   const answers = new KeptAnswers(nowMs);
   const headlines = new Headlines(pool);
   const known = {
     hosts: new HostFactsCache(pool, nowMs),
-    configurations: new KeptAnswer(() => configurationsOf(pool), nowMs),
+    configurations: configurations ?? configurationReads(pool, nowMs),
     crawlers: new KeptAnswer(() => crawlerNames(pool), nowMs),
-    parts: new KeptAnswer(() => pageParts(pool), nowMs),
+    parts: new KeptAnswer(() => partsOfPages(pool), nowMs),
   };
   return {
     ...(index === undefined
@@ -76,16 +82,22 @@ export function createSearchReads(
       return rows;
     },
     keep: (question, make) => answers.of(question, make),
-    page: (key, offsets) => pageOf(pool, key, offsets),
+    page: (key, offsets) => pageOf(pageParts(pool), key, offsets),
   };
 }
 
+/** Those that pages have, looked up once in a while. */
+export function configurationReads(pool: Pool, nowMs: () => number): () => Promise<readonly string[]> {
+  const kept = new KeptAnswer(() => configurationsOf(pool), nowMs);
+  return async () => await kept.get();
+}
+
 /** Of a form that thousands of words share, the frequent ones are what was meant. */
-const wordsRead = 200;
+export const wordsRead = 200;
 
 interface Known {
   readonly hosts: HostFactsCache;
-  readonly configurations: KeptAnswer<readonly string[]>;
+  readonly configurations: () => Promise<readonly string[]>;
   readonly parts: KeptAnswer<readonly string[]>;
   readonly crawlers: KeptAnswer<ReadonlyMap<number, string>>;
 }
@@ -98,7 +110,7 @@ async function rankedOf(
   { query, now }: { readonly query: SearchQuery; readonly now: Date },
 ): Promise<RankedCandidates | null> {
   if (index.state().type !== "ready") return null;
-  const [configurations, crawlers] = await Promise.all([known.configurations.get(), known.crawlers.get()]);
+  const [configurations, crawlers] = await Promise.all([known.configurations(), known.crawlers.get()]);
   const arms = await wordQueries(
     pool,
     wordsIn(query),
@@ -154,7 +166,7 @@ function standInWords(state: IndexState): string | null {
 }
 
 async function candidatesOf(pool: Pool, known: Known, query: SearchQuery): Promise<Candidates> {
-  const [configurations, parts] = await Promise.all([known.configurations.get(), known.parts.get()]);
+  const [configurations, parts] = await Promise.all([known.configurations(), known.parts.get()]);
   const found: CandidateRow[] = [];
   let search = null as CandidateSearch | null;
   const looked = await boundedRead(pool, longestMs, async (client) => {
@@ -250,7 +262,7 @@ async function configurationsOf(pool: Pool): Promise<string[]> {
   return rows.map((row) => row.text_search_config);
 }
 
-async function pageParts(pool: Pool): Promise<string[]> {
+async function partsOfPages(pool: Pool): Promise<string[]> {
   return (await partsOf(pool, "page")).map(({ name }) => name);
 }
 

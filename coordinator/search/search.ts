@@ -1,5 +1,6 @@
 /** Search over the index: what was typed becomes a bounded query, what was found an answer that can be shown. */
 
+import { partialOf, partialWords } from "../database/slices.ts";
 import { startMark, stopMark } from "./headline.ts";
 import { mostPoints, scoreParts } from "./page-score.ts";
 import {
@@ -60,12 +61,18 @@ export async function searchPages(
     facets: ranking.facets,
     didYouMean: await betterWords(reads, ranking, query, now),
     note: noteOf(words, ranking, reads.standIn?.() ?? null),
+    ...partialOf(ranking.partial),
   };
 }
 
 /** What the reader should know of how this was found. */
-function noteOf(words: string, { cutShort, unranked }: Ranking, standIn: string | null): string | null {
+function noteOf(
+  words: string,
+  { cutShort, unranked, partial = [] }: Ranking,
+  standIn: string | null,
+): string | null {
   const notes = [
+    partialWords(partial),
     standIn,
     hasWordsCut(words) ? `Only the first ${maxSearchWords} words were searched.` : null,
     cutShort

@@ -32,7 +32,8 @@ import type { SiteReads, SiteRow } from "./site-reads.ts";
 export interface SitePorts {
   /** Of who crawls it; its host report need not count. */
   readonly who: WhoPorts;
-  readonly feed: ChangeFeed;
+  /** Of the host that its filter names. */
+  readonly feed: Pick<ChangeFeed, "latest">;
   readonly sites: SiteReads;
 }
 
@@ -291,7 +292,7 @@ async function changesOf(
   { ports, now }: With,
 ): Promise<SiteChanges> {
   const since = new Date(now.getTime() - asked.days * dayMs);
-  const before = /^\d{1,15}$/.test(asked.after) ? Number(asked.after) : null;
+  const before = /^\d{1,16}$/.test(asked.after) ? Number(asked.after) : null;
   const kinds = asked.kind === null ? [] : [asked.kind];
   const [counts, { changes }] = await Promise.all([
     ports.sites.countChanges(hostHash, since),

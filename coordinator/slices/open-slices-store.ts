@@ -41,6 +41,7 @@ export class OpenSlices implements Slices {
   #catalogue: Catalogue | null = null;
   #down: readonly number[] = [];
   #timer: NodeJS.Timeout | undefined;
+  #closesShared = false;
 
   private constructor(database: Pick<Database, "pool" | "url" | "schema">, options: PoolOptions) {
     this.shared = database.pool;
@@ -83,25 +84,6 @@ export class OpenSlices implements Slices {
     return this.catalogue.slices.length === 1 ? 0 : this.catalogue.owners.ofHost(hostHash);
   }
 
-  /** The same slices behind other connections, such as few and impatient ones; closed with these. */
-  view(shared: Pool, options: PoolOptions): Slices {
-    const pools = new SlicePools(shared, (entry) => this.#poolOf(entry, options));
-    pools.update(this.catalogue.slices);
-    this.#views.push(pools);
-    const outer = this;
-    return {
-      shared,
-      get open() {
-        return pools.open;
-      },
-      get down() {
-        return outer.#down;
-      },
-      ofHost: (hostHash) => pools.of(this.ownerOf(hostHash)),
-      ofNumber: (number) => pools.of(sliceOfNumber(number)),
-    };
-  }
-
   /** Reads the catalogue anew. */
   async refresh(): Promise<Catalogue> {
     const catalogue = await readCatalogue(this.shared);
@@ -131,14 +113,43 @@ export class OpenSlices implements Slices {
     this.#timer = setTimeout(turn, everyMs).unref();
   }
 
+  /** The shared tables' pool is this one's own. */
+  closeShared(): void {
+    this.#closesShared = true;
+  }
+
   async close(): Promise<void> {
     clearTimeout(this.#timer);
     this.#timer = undefined;
     for (const view of this.#views) await view.close();
+    if (this.#closesShared) await this.shared.end();
   }
 
   #poolOf(entry: SliceEntry, { maxConnections, statementTimeoutMs = 0 }: PoolOptions): Pool {
     return createPool(sliceUrl(entry, this.#database), maxConnections, statementTimeoutMs);
+  }
+}
+
+/**
+ * For a command, or for pages: behind connections of their own where `options` say how. Slices that do not answer are known to be
+ * down. Closed by whoever opened it; the database is not.
+ */
+export async function openSlices(
+  database: Pick<Database, "pool" | "url" | "schema">,
+  options?: PoolOptions,
+): Promise<OpenSlices> {
+  const shared =
+    options === undefined
+      ? null
+      : createPool(database.url, options.maxConnections, options.statementTimeoutMs);
+  try {
+    const slices = await OpenSlices.open(shared === null ? database : { ...database, pool: shared }, options);
+    if (shared !== null) slices.closeShared();
+    if (slices.open.length > 1) await slices.look();
+    return slices;
+  } catch (error) {
+    await shared?.end();
+    throw error;
   }
 }
 

@@ -8,7 +8,7 @@ import { fetchAgain } from "../frontier/fetch-again-writes.ts";
 import { createFrontierStore, createRejectedUrlStore } from "../frontier/frontier-store.ts";
 import { isHeldUrl } from "../frontier/held-url-store.ts";
 import { urlsInHand } from "../frontier/open-lease-reads.ts";
-import { leavingChannel } from "../frontier/report-reads.ts";
+import { leavingChannel, linkedDepth } from "../frontier/report-reads.ts";
 import {
   type AnsweredUrl,
   answerTo,
@@ -143,7 +143,8 @@ async function factsOf(
   const facts = new Map<string, Omit<HandedInFacts, "before">>();
   for (const { host_hash, url_hash, has_channels, ...row } of rows) {
     const name = nameOf({ hostHash: host_hash, urlHash: url_hash });
-    const leaving = row.now || !has_channels ? null : await leavingChannel(pool, keyOf.get(name)!);
+    const leaving =
+      row.now || !has_channels ? null : await leavingChannel(pool, keyOf.get(name)!, linkedDepth);
     const leftOut = leaving === null ? null : `channel ${leaving.channelId} skips it: ${leaving.why}`;
     facts.set(name, { ...row, leftOut });
   }

@@ -61,7 +61,10 @@ export async function crawlerRtts(pool: Pool): Promise<{ from: number; to: numbe
   return rows;
 }
 
-type Share = Pick<FleetLine, "subnets" | "pages" | "bodyBytes" | "shippedBytes" | "meanRttMs" | "openLeases">;
+export type Share = Pick<
+  FleetLine,
+  "subnets" | "pages" | "bodyBytes" | "shippedBytes" | "meanRttMs" | "openLeases"
+>;
 
 /** What each crawler owns and has fetched: told from a part of large tables (table-sample). Callers keep it a while. */
 export async function fleetShares(pool: Pool, mostBytes = defaultMostBytes): Promise<Map<number, Share>> {
@@ -123,20 +126,26 @@ export async function crawlerDetail(pool: Pool, crawlerId: number): Promise<Omit
        limit ${peersShown}`,
       [crawlerId],
     ),
-    pool.query<{ outcome: string; fetches: number }>(
-      `select outcome, count(*)::int as fetches
-       from (select crawler_id, outcome from page_fetch order by fetched_at desc limit ${outcomeWindow}) latest
-       where crawler_id = $1
-       group by outcome
-       order by fetches desc`,
-      [crawlerId],
-    ),
+    crawlerOutcomes(pool, crawlerId),
   ]);
   return {
     subnets,
     peers: peers.rows.map((row) => ({ ...row, rttMs: roundMs(row.rttMs) ?? 0 })),
-    outcomes: outcomes.rows,
+    outcomes,
   };
+}
+
+/** Over the latest fetches of the whole fleet, the most frequent first. */
+export async function crawlerOutcomes(pool: Pool, crawlerId: number): Promise<CrawlerDetail["outcomes"]> {
+  const { rows } = await pool.query<CrawlerDetail["outcomes"][number]>(
+    `select outcome, count(*)::int as fetches
+     from (select crawler_id, outcome from page_fetch order by fetched_at desc limit ${outcomeWindow}) latest
+     where crawler_id = $1
+     group by outcome
+     order by fetches desc`,
+    [crawlerId],
+  );
+  return rows;
 }
 
 function crawlerReport(row: CrawlerRow): CrawlerReport {

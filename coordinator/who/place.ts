@@ -219,6 +219,8 @@ export interface WhoReads extends OwnerReads {
   leavingChannel(key: UrlKey): Promise<LeavingChannel | null>;
   /** Of a host (null: none was asked for) and of addresses. */
   wishesOf(host: string | null, addresses: readonly string[]): Promise<SiteWishes>;
+  /** Slices of the web that do not answer, of which nothing is told; left out: there is one. */
+  partial?(): readonly number[];
 }
 
 export interface WhoPorts {

@@ -1,48 +1,131 @@
-/** Every read of the pages, the API and `who` and `search`, over one pool. */
+/** Every read of the pages, the API and `who` and `search`, of one slice (coordinator/slices/reports-reads). */
 import type { Pool } from "pg";
 import type { HostHash } from "#core/ids";
+import type { UrlKey } from "#core/url-key";
 import { KeptAnswer } from "../database/cached-read.ts";
 import { finerOfHost, partsOf } from "../delegation/overrides/who-reads.ts";
 import { moveCountsOf } from "../delegation/recalibration/ageing-store.ts";
 import { historyOf, latestRoundOf, roundById } from "../delegation/round-reads.ts";
 import { ownerOf } from "../federation/owner-reads.ts";
-import { leavingChannel, urlPlace } from "../frontier/report-reads.ts";
+import { leavingChannel, linkedDepth, urlPlace } from "../frontier/report-reads.ts";
 import { wishesOf } from "../opt-outs/complaint-store.ts";
-import type { OverviewReads } from "../overview/overview.ts";
+import type { WholeReads } from "../overview/alert-reads.ts";
+import type { WholeCharts } from "../overview/chart-reads.ts";
+import type { CrawlerDetail, OverviewReads } from "../overview/overview.ts";
 import {
   crawlTotals,
   createOperationReads,
   readinessReads,
   recentDelegations,
+  type TotalsPart,
+  totalsPart,
+  wholeOf,
 } from "../overview/overview-reads.ts";
-import type { ReadinessReads } from "../overview/overview-types.ts";
+import type { ReadinessReads, WaitingHost } from "../overview/overview-types.ts";
+import {
+  type LeaseCounts,
+  longestWaiting,
+  openLeases,
+  type WaitingPart,
+  waitingPart,
+} from "../overview/queue-reads.ts";
 import type { SearchIndex } from "../search/memory/index-answer.ts";
 import type { PageReads } from "../search/page-facts.ts";
+import { type PageParts, pageParts } from "../search/page-reads.ts";
 import type { SearchReads } from "../search/search-answer.ts";
-import { createSearchReads } from "../search/search-reads.ts";
+import { configurationReads, createSearchReads } from "../search/search-reads.ts";
 import { namesLike, organisationNamed } from "../subnets/holder-reads.ts";
 import { publishedOf } from "../subnets/published-reads.ts";
 import { announcedSpaceOf, announcementOf, hasRoutingTable } from "../subnets/routing-table-store.ts";
 import { chainOf, neighboursOf, subnetsInside, subnetsOfCrawler } from "../subnets/subnet-reads.ts";
-import { allCrawlers, crawlerDetail, crawlerNamed, crawlerRtts, fleetShares } from "./crawler-reads.ts";
+import {
+  allCrawlers,
+  crawlerDetail,
+  crawlerNamed,
+  crawlerOutcomes,
+  crawlerRtts,
+  fleetShares,
+  type Share,
+} from "./crawler-reads.ts";
 import type { FleetSets } from "./explain-delegation.ts";
 import type { WhoReads } from "./place.ts";
-import { createRollUpReads } from "./roll-up-reads.ts";
-import { hostReport, rejectionOf, urlReport, waitingIn } from "./url-reads.ts";
+import {
+  createRollUpReads,
+  type HostsElsewhere,
+  type HostsRow,
+  hostsIn,
+  type SpaceSql,
+} from "./roll-up-reads.ts";
+import {
+  hostReport,
+  rejectionOf,
+  urlReport,
+  type WaitingInSubnet,
+  waitingHosts,
+  waitingReport,
+} from "./url-reads.ts";
 
 export interface Reports extends WhoReads, OverviewReads, SearchReads, PageReads, ReadinessReads {}
 
-/** `nowMs` is a clock that never goes back, for how long costly answers are kept; `index`: the one in memory. */
-export function createReports(pool: Pool, nowMs: () => number, index?: SearchIndex): Reports {
+/** One slice's part of what is told of all of them. */
+export interface SliceReports extends Reports {
+  readonly totalsPart: () => Promise<TotalsPart>;
+  readonly fleetShares: () => Promise<ReadonlyMap<number, Share>>;
+  readonly crawlerOutcomes: (crawlerId: number) => Promise<CrawlerDetail["outcomes"]>;
+  readonly openLeases: () => Promise<LeaseCounts>;
+  readonly waitingPart: (now: Date, elsewhere: LeaseCounts) => Promise<WaitingPart>;
+  readonly longestWaitingWith: (
+    elsewhere: LeaseCounts,
+    ...asked: Parameters<OverviewReads["longestWaiting"]>
+  ) => Promise<WaitingHost[]>;
+  /** By the pages here that link to it. */
+  readonly linkedDepth: (key: UrlKey) => Promise<number | null>;
+  readonly waitingHosts: (subnetId: number) => Promise<WaitingInSubnet>;
+  readonly hostsIn: (space: SpaceSql, now: Date) => Promise<readonly HostsRow[]>;
+  readonly configurations: () => Promise<readonly string[]>;
+  readonly pageParts: PageParts;
+  readonly own: WholeReads & WholeCharts;
+}
+
+/** What a slice's reads ask all slices for. */
+export interface WholeOfSlices extends WholeReads, WholeCharts {
+  readonly hostsElsewhere: HostsElsewhere;
+  readonly linkedDepth: (key: UrlKey) => Promise<number | null>;
+  readonly configurations: () => Promise<readonly string[]>;
+}
+
+export interface SliceOptions {
+  readonly pool: Pool;
+  /** A clock that never goes back, for how long costly answers are kept. */
+  readonly nowMs: () => number;
+  /** The one in memory, of this slice's pages. */
+  readonly index?: SearchIndex | undefined;
+}
+
+export function sliceReports({ pool, nowMs, index }: SliceOptions, whole: WholeOfSlices): SliceReports {
+  const { configurations } = whole;
+  const shares = new KeptAnswer(() => fleetShares(pool), nowMs);
   return {
-    ...whoReads(pool, nowMs),
-    ...overviewReads(pool, nowMs),
-    ...createSearchReads(pool, nowMs, index),
+    ...whoReads(pool, nowMs, whole),
+    ...overviewReads(pool, { nowMs, whole, shares }),
+    ...createSearchReads(pool, nowMs, { index, configurations }),
     ...readinessReads(pool),
+    totalsPart: () => totalsPart(pool),
+    fleetShares: () => shares.get(),
+    crawlerOutcomes: (crawlerId) => crawlerOutcomes(pool, crawlerId),
+    openLeases: () => openLeases(pool),
+    waitingPart: (now, elsewhere) => waitingPart(pool, now, elsewhere),
+    longestWaitingWith: (elsewhere, query, now) => longestWaiting(pool, query, now, elsewhere),
+    linkedDepth: (key) => linkedDepth(pool, key),
+    waitingHosts: (subnetId) => waitingHosts(pool, subnetId),
+    hostsIn: (space, now) => hostsIn(pool, space, now),
+    configurations: configurationReads(pool, nowMs),
+    pageParts: pageParts(pool),
+    own: wholeOf(pool),
   };
 }
 
-function whoReads(pool: Pool, nowMs: () => number): WhoReads {
+function whoReads(pool: Pool, nowMs: () => number, whole: WholeOfSlices): WhoReads {
   return {
     chainOf: (first, last) => chainOf(pool, first, last),
     publishedOf: (first, last) => publishedOf(pool, first, last),
@@ -54,7 +137,7 @@ function whoReads(pool: Pool, nowMs: () => number): WhoReads {
     subnetsInside: (range, limit) => subnetsInside(pool, range, limit),
     subnetsOfCrawler: (crawlerId, limit) => subnetsOfCrawler(pool, crawlerId, limit),
     organisationNamed: (text, subnetLimit) => organisationNamed(pool, text, subnetLimit),
-    rollUp: createRollUpReads(pool, nowMs),
+    rollUp: createRollUpReads(pool, nowMs, whole.hostsElsewhere),
     namesLike: (text, limit) => namesLike(pool, text, limit),
     crawlerNamed: (name) => crawlerNamed(pool, name),
     allCrawlers: () => allCrawlers(pool),
@@ -69,28 +152,40 @@ function whoReads(pool: Pool, nowMs: () => number): WhoReads {
     urlReport: (key) => urlReport(pool, key),
     urlPlace: (key, as) => urlPlace(pool, key, as),
     hostReport: (hostHash) => hostReport(pool, hostHash),
-    waitingIn: (subnetId) => waitingIn(pool, subnetId),
+    waitingIn: async (subnetId) => waitingReport(subnetId, [await waitingHosts(pool, subnetId)]),
     rejectionOf: (url) => rejectionOf(pool, url),
-    leavingChannel: (key) => leavingChannel(pool, key),
+    leavingChannel: (key) => leavingChannel(pool, key, () => whole.linkedDepth(key)),
     wishesOf: (host, addresses) => wishesOf(pool, host, addresses),
   };
 }
 
-function overviewReads(pool: Pool, nowMs: () => number): OverviewReads {
+function overviewReads(
+  pool: Pool,
+  {
+    nowMs,
+    whole,
+    shares,
+  }: Pick<SliceOptions, "nowMs"> & {
+    readonly whole: WholeOfSlices;
+    readonly shares: KeptAnswer<ReadonlyMap<number, Share>>;
+  },
+): OverviewReads {
   const totals = new KeptAnswer(() => crawlTotals(pool), nowMs);
-  const shares = new KeptAnswer(() => fleetShares(pool), nowMs);
-  const none = { subnets: 0, pages: 0, bodyBytes: 0, shippedBytes: 0, meanRttMs: null, openLeases: 0 };
   return {
-    ...createOperationReads(pool, nowMs),
+    ...createOperationReads(pool, nowMs, whole),
     crawlTotals: () => totals.get(),
     async fleet() {
       const [crawlers, shareOf] = await Promise.all([allCrawlers(pool), shares.get()]);
-      return crawlers.map((crawler) => ({ ...crawler, ...(shareOf.get(crawler.crawlerId) ?? none) }));
+      return crawlers.map((crawler) => ({ ...crawler, ...(shareOf.get(crawler.crawlerId) ?? noShare) }));
     },
     recentDelegations: (limit) => recentDelegations(pool, limit),
     crawlerDetail: (crawlerId) => crawlerDetail(pool, crawlerId),
   };
 }
+
+export const noShare: Share = {
+  ...{ subnets: 0, pages: 0, bodyBytes: 0, shippedBytes: 0, meanRttMs: null, openLeases: 0 },
+};
 
 // The fleet's domain sets and the language of a host, for `who`.
 

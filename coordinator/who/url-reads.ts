@@ -3,6 +3,7 @@ import type { Pool } from "pg";
 import type { HostHash } from "#core/ids";
 import type { UrlKey } from "#core/url-key";
 import { iso, isoOrNull, roundMs } from "../database/cached-read.ts";
+import { byText, firstOf } from "../database/over-slices.ts";
 import { type HostPages, hostBudget, type PageWorth } from "../frontier/budgets.ts";
 import {
   type FetchLine,
@@ -295,8 +296,14 @@ async function fetchesOf(pool: Pool, hostHash: HostHash, urlHash: string | null)
   }));
 }
 
+/** Of one slice. */
+export interface WaitingInSubnet {
+  readonly hosts: number;
+  readonly next: readonly (WaitingReport["next"][number] & { readonly freeAt: Date })[];
+}
+
 /** Hosts in this very subnet (not in those inside it) that have something to fetch and no lease. */
-export async function waitingIn(pool: Pool, subnetId: number): Promise<WaitingReport> {
+export async function waitingHosts(pool: Pool, subnetId: number): Promise<WaitingInSubnet> {
   const [count, next] = await Promise.all([
     pool.query<{ hosts: number }>(
       `select count(*)::int as hosts
@@ -308,21 +315,38 @@ export async function waitingIn(pool: Pool, subnetId: number): Promise<WaitingRe
        ) counted`,
       [subnetId],
     ),
-    pool.query<{ host: string; due_at: Date; urls: number }>(
-      `select host, due_at, url_count as urls
+    pool.query<{ host: string; due_at: Date; free_at: Date; urls: number }>(
+      `select host, due_at, greatest(due_at, not_before) as free_at, url_count as urls
        from frontier_host
        where subnet_id = $1 and lease_id is null and state = 'resolved' and due_at is not null
-       order by greatest(due_at, not_before)
+       order by greatest(due_at, not_before), host
        limit ${waitingHostsShown}`,
       [subnetId],
     ),
   ]);
-  const hosts = count.rows[0]?.hosts ?? 0;
+  return {
+    hosts: count.rows[0]?.hosts ?? 0,
+    next: next.rows.map((row) => ({
+      host: row.host,
+      dueAt: iso(row.due_at),
+      urls: row.urls,
+      freeAt: row.free_at,
+    })),
+  };
+}
+
+export function waitingReport(subnetId: number, slices: readonly WaitingInSubnet[]): WaitingReport {
+  const hosts = slices.reduce((sum, slice) => sum + slice.hosts, 0);
+  const next = firstOf(
+    slices.map((slice) => slice.next),
+    (a, b) => a.freeAt.getTime() - b.freeAt.getTime() || byText(a.host, b.host),
+    waitingHostsShown,
+  );
   return {
     subnetId,
     hosts: Math.min(hosts, waitingCountLimit),
     more: hosts > waitingCountLimit,
-    next: next.rows.map((row) => ({ host: row.host, dueAt: iso(row.due_at), urls: row.urls })),
+    next: next.map(({ freeAt: _, ...host }) => host),
   };
 }
 

@@ -16,13 +16,13 @@ import {
   ownAlertsOf,
   showAlerts,
 } from "#coordinator/overview/alert-rules";
-import { createReports } from "#coordinator/who/reads";
+import { createReports } from "#coordinator/slices/reports-reads";
 import { isRunning } from "#core/running-process";
 import { openDatabase } from "#db/connect";
 import { runningServerUrl } from "#db/embedded-postgres";
 import { type Database, withSearchPath } from "#db/server-database";
 import type { CommandContext } from "./command-context.ts";
-import { readFrom } from "./read-database.ts";
+import { ofSlices, readFrom } from "./read-database.ts";
 
 /** A coordinator answers /ready within two seconds whatever the database does. */
 const askMs = 2500;
@@ -44,12 +44,16 @@ export class AlertsAnywhere {
     const [database, coordinator] = await Promise.all([this.#lookAtDatabase(now), this.#askCoordinator()]);
     const here = ownAlertsOf(database, now.getTime());
     if (database.silent === null) {
-      const known = await readFrom(await this.#open(), this.#context, async ({ pool }) => {
-        return await showAlerts(
-          createReports(pool, () => performance.now()),
-          now,
-        );
-      });
+      const known = await readFrom(await this.#open(), this.#context, async (opened) =>
+        ofSlices(
+          opened,
+          async (slices) =>
+            await showAlerts(
+              createReports(slices, () => performance.now()),
+              now,
+            ),
+        ),
+      );
       return { ...known, alerts: merged([...here, ...coordinator.alerts, ...known.alerts]) };
     }
     await this.close();

@@ -1,6 +1,8 @@
 /** For commands that only look: a database where nothing was set up yet is said so, not created. */
 
 import type { Command } from "commander";
+import type { Slices } from "#coordinator/database/slices";
+import { openSlices } from "#coordinator/slices/open-slices-store";
 import { DatabaseError } from "#core/errors";
 import type { Database } from "#db/server-database";
 import { type CommandContext, type ContextOptions, withDatabase } from "./command-context.ts";
@@ -13,6 +15,27 @@ export async function readDatabase<T>(
   read: (database: Database) => Promise<T>,
 ): Promise<T> {
   return await withDatabase(context, async (database) => await readFrom(database, context, read));
+}
+
+/** The same of all slices of the web. */
+export async function readSlices<T>(
+  context: CommandContext,
+  read: (slices: Slices, database: Database) => Promise<T>,
+): Promise<T> {
+  return await readDatabase(context, async (database) => await ofSlices(database, read));
+}
+
+/** Of a database that is open already. */
+export async function ofSlices<T>(
+  database: Database,
+  read: (slices: Slices, database: Database) => Promise<T>,
+): Promise<T> {
+  const slices = await openSlices(database);
+  try {
+    return await read(slices, database);
+  } finally {
+    await slices.close();
+  }
 }
 
 /** Of one that is open already. */

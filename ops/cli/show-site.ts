@@ -12,7 +12,7 @@ import { timeRange } from "#core/time-range";
 import { commandContext } from "./command-context.ts";
 import { exitCodes } from "./exit-codes.ts";
 import { printAnswer } from "./output.ts";
-import { type DatabaseOptions, readDatabase } from "./read-database.ts";
+import { type DatabaseOptions, readSlices } from "./read-database.ts";
 import { siteText } from "./site-text.ts";
 
 export interface SiteOptions extends DatabaseOptions {
@@ -51,10 +51,11 @@ export async function showSite(host: string, options: SiteOptions): Promise<void
   if (typeof asked === "string") throw new UsageError(asked);
   const context = commandContext(options);
   const resolver = createNameResolver({ servers: context.currentRun?.resolvers ?? [] });
-  const answer = await readDatabase(context, async ({ pool }) => {
+  const answer = await readSlices(context, async (slices) => {
+    const pool = slices.shared;
     const { scope } = knownPolicies(await createPolicyStore(pool).read()).settings;
     const domainSets = (await readCoordinatorPlace(pool))?.domainSets ?? [];
-    return await answerSite(asked, sitePorts({ pool, resolver, scope, domainSets }), now);
+    return await answerSite(asked, sitePorts({ slices, resolver, scope, domainSets }), now);
   });
   printAnswer(options, answer, siteText(answer));
   if (!answer.found) process.exitCode = exitCodes.notFound;

@@ -1,5 +1,6 @@
 /** The answer to `who` for people: the verdict, why, the chain of subnets as a tree, the probes as a table. */
 
+import { partialWords } from "#coordinator/database/slices";
 import type { FinerReport } from "#coordinator/delegation/overrides/who-reads";
 import type { ProbeRound } from "#coordinator/delegation/round-reads";
 import { type FetchLine, visitsListed } from "#coordinator/frontier/frontier-reports";
@@ -42,6 +43,7 @@ import { statedLines } from "./stated-text.ts";
 
 export function whoText(answer: WhoAnswer): string {
   return [
+    [partialWords(answer.partial ?? []) ?? []].flat(),
     headLines(answer),
     standingLines(answer),
     chainLines(answer),

@@ -1,4 +1,5 @@
 /** Signing in, accounts, tokens and the audit log in a real browser, over real sockets and a real database. */
+
 import type { Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { createSignInLinkStore } from "#coordinator/access/session-store";
@@ -7,6 +8,7 @@ import { accessParts } from "#coordinator/access/start";
 import { createOperatorTokenStore } from "#coordinator/access/token-store";
 import { stateCoordinatorPlace } from "#coordinator/crawlers/coordinator-presence-store";
 import { createAuditLog } from "#coordinator/database/audit-log";
+import { oneSlice } from "#coordinator/database/slices";
 import { fleetPart } from "#coordinator/fleet/start";
 import { randomSecrets } from "#coordinator/web/secrets";
 import type { Database } from "#db/server-database";
@@ -32,7 +34,7 @@ describe.skipIf(executable === null)("access, in a browser", { timeout: 90_000 }
     const app = webServer(database, {
       access,
       parts: [
-        fleetPart({ pool: database.pool, succession: async () => [] }, now),
+        fleetPart({ slices: oneSlice(database.pool), succession: async () => [] }, now),
         ...accessParts(database.pool, { access, version: "0.1.0", now }),
       ],
     });

@@ -1,10 +1,12 @@
 /** The change feed over HTTP: as JSON, CSV and a stream of events, over real sockets. */
+
 import type { AddressInfo } from "node:net";
 import type { FastifyInstance } from "fastify";
 import { request } from "undici";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { numberChanges, removeOldChanges } from "#coordinator/changes/change-writes";
 import { changePart } from "#coordinator/changes/start";
+import { oneSlice } from "#coordinator/database/slices";
 import { describeApi } from "#coordinator/open-api";
 import { maxOpenRequests } from "#coordinator/web/limits";
 import { silentLog } from "#core/log";
@@ -21,7 +23,7 @@ let base: string;
 beforeAll(async () => {
   database = await testDatabase();
   app = webServer(database, {
-    parts: [changePart({ pool: database.pool, log: silentLog, version: "0.1.0" })],
+    parts: [changePart({ slices: oneSlice(database.pool), log: silentLog, version: "0.1.0" })],
   });
   await app.listen({ host: "127.0.0.1", port: 0 });
   base = `http://127.0.0.1:${(app.server.address() as AddressInfo).port}`;

@@ -9,6 +9,7 @@ import { scheduleChanges } from "#coordinator/changes/start";
 import { scheduleChannels } from "#coordinator/channels/start";
 import { createCrawlerStore } from "#coordinator/crawlers/crawler-store";
 import { createAuditLog } from "#coordinator/database/audit-log";
+import { oneSlice } from "#coordinator/database/slices";
 import { createAccuracyStore } from "#coordinator/delegation/accuracy-store";
 import { createDelegationStore } from "#coordinator/delegation/store";
 import { createFrontierStore } from "#coordinator/frontier/frontier-store";
@@ -27,13 +28,13 @@ import { takeResults } from "#coordinator/results/take-results";
 import { scheduleSearch } from "#coordinator/search/start";
 import { type PolicySettings, policySections } from "#coordinator/settings/schema";
 import { scheduleSites } from "#coordinator/sites/start";
+import { createReports } from "#coordinator/slices/reports-reads";
 import { retentionDuties } from "#coordinator/storage/start";
 import { scheduleSubmissions } from "#coordinator/submissions/start";
 import { createSubmissionStore } from "#coordinator/submissions/submission-store";
 import { createTrustStore } from "#coordinator/trust/trust-store";
 import { rankLocally } from "#coordinator/web-graph/local-rank-store";
 import { defaultPageRankSettings } from "#coordinator/web-graph/page-rank";
-import { createReports } from "#coordinator/who/reads";
 import { asLeaseId, asSubnetId, type CrawlerId, type SubnetId } from "#core/ids";
 import { IncidentLog } from "#core/incidents";
 import { silentLog } from "#core/log";
@@ -158,7 +159,7 @@ export class SimulatedDays {
     this.#day++;
     if (this.#day % rankEveryDays === 0)
       await this.#run("rank-pages", async () => {
-        await rankLocally(this.#database.pool, {
+        await rankLocally(oneSlice(this.#database.pool), {
           settings: defaultPageRankSettings,
           write: true,
           at: this.now,
@@ -416,7 +417,7 @@ export class SimulatedDays {
     timekeeper.every("settle-checks", 0, async () => {
       await createTrustStore(pool).dropStale(now(), new Date(this.#nowMs - 30 * dayMs));
     });
-    const reads = createReports(pool, nowMs);
+    const reads = createReports(oneSlice(pool), nowMs);
     const metrics = createMetrics().operation;
     timekeeper.every("observe-operation", 0, async () => await observeOperation({ reads, metrics, now }));
   }

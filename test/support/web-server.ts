@@ -4,6 +4,7 @@ import { accessOver } from "#coordinator/access/start";
 import { createFleetOutside } from "#coordinator/crawlers/public-list-reads";
 import { createAuditLog } from "#coordinator/database/audit-log";
 import { DatabaseWatch } from "#coordinator/database/database-watch";
+import { oneSlice } from "#coordinator/database/slices";
 import { fleetPart } from "#coordinator/fleet/start";
 import { createComplaintStore } from "#coordinator/opt-outs/complaint-store";
 import type { ContactPorts } from "#coordinator/opt-outs/contact-routes";
@@ -14,9 +15,9 @@ import { readinessReads } from "#coordinator/overview/overview-reads";
 import { OwnHealth } from "#coordinator/overview/own-health";
 import { createReleaseKeyStore } from "#coordinator/releases/key-store";
 import { createReleaseFileStore, createReleaseStore } from "#coordinator/releases/release-store";
+import { createReports } from "#coordinator/slices/reports-reads";
 import { createWebServer, type WebPorts } from "#coordinator/start-web";
 import type { Access } from "#coordinator/web/access";
-import { createReports } from "#coordinator/who/reads";
 import { silentLog } from "#core/log";
 import type { NameResolver } from "#core/name-resolver";
 import type { Database } from "#db/server-database";
@@ -71,7 +72,10 @@ export function webServer(database: Database, changed: Partial<WebPorts> = {}): 
   const watch = new DatabaseWatch(database.url, clock);
   const server = createWebServer({
     health: new OwnHealth({ database: watch, ...clock }),
-    reads: { ...createReports(database.pool, () => performance.now()), ...readinessReads(watch.pool) },
+    reads: {
+      ...createReports(oneSlice(database.pool), () => performance.now()),
+      ...readinessReads(watch.pool),
+    },
     resolver: tinyResolver,
     scope: { pagesPerHost: 100, maxDepth: 8, admitNewHosts: false },
     order: { name: "anansi", newShare: 0.9 },
@@ -86,7 +90,12 @@ export function webServer(database: Database, changed: Partial<WebPorts> = {}): 
       dock: async () => null,
       now: () => worldNow,
     },
-    parts: [fleetPart({ pool: database.pool, succession: async () => [] }, changed.now ?? (() => worldNow))],
+    parts: [
+      fleetPart(
+        { slices: oneSlice(database.pool), succession: async () => [] },
+        changed.now ?? (() => worldNow),
+      ),
+    ],
     settings: webSettings,
     access: testAccess(database, changed.now ?? (() => worldNow)),
     audit: createAuditLog(database.pool),

@@ -2,12 +2,15 @@
 
 import { setTimeout as delay } from "node:timers/promises";
 import { Command } from "commander";
+import { type ChangeCursor, cursorValue } from "#coordinator/changes/change-cursor";
+import type { ChangeQuery } from "#coordinator/changes/change-feed-reads";
 import {
-  type ChangeFeed,
-  type ChangeQuery,
-  type ChangesRead,
-  createChangeFeed,
-} from "#coordinator/changes/change-feed-reads";
+  type ChangeFeeds,
+  changeFeeds,
+  type FedChange,
+  type FeedAnswer,
+  type FeedRead,
+} from "#coordinator/changes/change-feeds-reads";
 import {
   changeKinds,
   changeWords,
@@ -24,13 +27,14 @@ import {
   startOf,
 } from "#coordinator/changes/read-changes";
 import { differenceText } from "#coordinator/changes/text-difference";
+import { partialWords } from "#coordinator/database/slices";
 import { UsageError } from "#core/errors";
 import { readerGone } from "#crawler/cli/closed-output";
 import { boundedInteger } from "../bounded-number.ts";
 import { commandContext } from "../command-context.ts";
 import { exitCodes } from "../exit-codes.ts";
 import { formatTable, printAnswer, printable } from "../output.ts";
-import { type DatabaseOptions, readDatabase, withDatabaseOptions } from "../read-database.ts";
+import { type DatabaseOptions, readSlices, withDatabaseOptions } from "../read-database.ts";
 
 interface ChangesOptions extends DatabaseOptions {
   readonly since?: string;
@@ -47,7 +51,7 @@ export function changesCommand(): Command {
     .description("list the pages that were new, changed or gone when they were fetched")
     .option(
       "--since <cursor>",
-      "changes after it: the number at the end of an answer, earliest, or now (default: the latest changes)",
+      "changes after it: the cursor at the end of an answer, earliest, or now (default: the latest changes)",
     )
     .option(
       "--follow",
@@ -65,7 +69,7 @@ export function changesCommand(): Command {
     )
     .addHelpText(
       "after",
-      "\nWhere a text changed, [-these words-] were removed and {+these+} added.\nWith --follow and --json each change is a line of JSON, and its number is the cursor after it.\nThe web page: /changes. Exit codes: 0 done, 1 failed, 2 wrong usage, or a cursor that is too old or unknown, 3 no changes match, 130 interrupted.\n\nExamples:\n  nearcrawl changes --host www.example.org\n  nearcrawl changes --since 4711 --kind changed,gone --json\n  nearcrawl changes --follow --prefix https://www.example.org/docs/",
+      "\nWhere a text changed, [-these words-] were removed and {+these+} added.\nWith --follow and --json each change is a line of JSON, and its number is the cursor after it; where there are several slices of the web, its cursor.\nThe web page: /changes. Exit codes: 0 done, 1 failed, 2 wrong usage, or a cursor that is too old or unknown, 3 no changes match, 130 interrupted.\n\nExamples:\n  nearcrawl changes --host www.example.org\n  nearcrawl changes --since 4711 --kind changed,gone --json\n  nearcrawl changes --follow --prefix https://www.example.org/docs/",
     )
     .action(async (options: ChangesOptions) => await changes(options));
 }
@@ -74,36 +78,40 @@ async function changes(options: ChangesOptions): Promise<void> {
   const { host = "", prefix = "", dset = "", kind = "", limit } = options;
   const query = readChangeQuery({ since: "", host, prefix, dset, kind, limit: String(limit) });
   const since = readSince(options.since ?? "");
-  await readDatabase(commandContext(options), async ({ pool }) => {
-    const feed = createChangeFeed(pool);
+  await readSlices(commandContext(options), async (slices) => {
+    const feeds = changeFeeds(slices);
     if (options.follow) {
-      const at = startOf(since, await feed.state());
-      await followChanges(feed, { at, query, lineOf: options.json ? jsonLine : changeLine });
+      const at = await startOf(since === "latest" ? "now" : since, feeds);
+      await followChanges(feeds, { at, query, lineOf: options.json ? jsonLine : changeLine });
       return;
     }
-    const found = readable(since, await readChanges(feed, since, query));
-    printAnswer(options, { ...found, changes: found.changes.map(toldChange) }, changesText(found));
+    const found = readable(await readChanges(feeds, since, query));
+    printAnswer(
+      options,
+      { ...found, next: cursorValue(found.next), changes: found.changes.map(toldChange) },
+      changesText(found),
+    );
     if (found.changes.length === 0) process.exitCode = exitCodes.notFound;
   });
 }
 
-type Found = Extract<ChangesRead, { type: "read" }>;
-
-function readable(since: ReturnType<typeof readSince>, found: ChangesRead): Omit<Found, "type"> {
-  const at = typeof since === "number" ? since : 0;
-  if (found.type !== "read") throw new UsageError(cursorWords(at, found).words);
+function readable(found: FeedAnswer): Omit<FeedRead, "type"> {
+  if (found.type !== "read") throw new UsageError(cursorWords(found).words);
   const { type: _, ...answer } = found;
   return answer;
 }
 
-const jsonLine = (change: PageChange) => JSON.stringify(toldChange(change));
+const jsonLine = (change: FedChange) => JSON.stringify(toldChange(change));
 
 function changeLine(change: PageChange): string {
   return `${timeOf(change)}  ${kindWords[change.kind].padEnd(15)} ${printable(change.url, 200)}  ${printable(changeText(change), 500)}`;
 }
 
-export function changesText({ changes, next, more }: Omit<Found, "type">): string {
-  const onwards = `${more ? "more" : "new ones"}: --since ${next}`;
+export function changesText({ changes, next, more, partial = [] }: Omit<FeedRead, "type">): string {
+  const onwards = [
+    `${more ? "more" : "new ones"}: --since ${cursorValue(next)}`,
+    ...[partialWords(partial) ?? []].flat(),
+  ].join("\n");
   if (changes.length === 0) return `no changes match; ${onwards}`;
   const table = formatTable(
     [{ title: "when (UTC)" }, { title: "what" }, { title: "page" }, { title: "details" }],
@@ -129,9 +137,9 @@ const timeOf = ({ seenAt }: PageChange) => seenAt.toISOString().slice(0, 19).rep
 
 interface FollowSettings {
   /** The cursor to begin with. */
-  readonly at: number;
+  readonly at: number | ChangeCursor;
   readonly query: ChangeQuery;
-  readonly lineOf: (change: PageChange) => string;
+  readonly lineOf: (change: FedChange) => string;
   /** Ends the following; Ctrl-C when it is left out. */
   readonly signal?: AbortSignal;
   readonly stream?: { write(text: string): unknown };
@@ -140,7 +148,10 @@ interface FollowSettings {
 const lookAgainMs = 1000;
 
 /** Resolves when it has been ended, with the cursor to go on from; the process then has the exit code that says by what. */
-export async function followChanges(feed: ChangeFeed, settings: FollowSettings): Promise<number> {
+export async function followChanges(
+  feeds: ChangeFeeds,
+  settings: FollowSettings,
+): Promise<number | ChangeCursor> {
   const { query, lineOf, stream = process.stdout } = settings;
   const interrupt = new AbortController();
   const onInterrupt = () => interrupt.abort();
@@ -150,8 +161,8 @@ export async function followChanges(feed: ChangeFeed, settings: FollowSettings):
   let { at } = settings;
   try {
     while (!signal.aborted) {
-      const found = await feed.after(at, query);
-      if (found.type !== "read") throw new UsageError(cursorWords(at, found).words);
+      const found = await feeds.after(at, query);
+      if (found.type !== "read") throw new UsageError(cursorWords(found).words);
       for (const change of found.changes) stream.write(`${lineOf(change)}\n`);
       at = found.next;
       if (!found.more) await delay(lookAgainMs, undefined, { signal }).catch(() => {});

@@ -1,5 +1,6 @@
 /** `nearcrawl overview`: the state of the whole crawl, as the page that operators keep open. */
 import { Command, Option } from "commander";
+import { partialWords, type Slices } from "#coordinator/database/slices";
 import { nearlyBestMs } from "#coordinator/delegation/accuracy";
 import { nothingDueReason } from "#coordinator/frontier/hand-out-tasks";
 import type { Alert } from "#coordinator/overview/alert-rules";
@@ -14,7 +15,7 @@ import {
   timesSmaller,
   waitReasonWords,
 } from "#coordinator/overview/overview-words";
-import { createReports } from "#coordinator/who/reads";
+import { createReports } from "#coordinator/slices/reports-reads";
 import {
   bytesText,
   howMany,
@@ -25,7 +26,6 @@ import {
   sampledShare,
   whenWords,
 } from "#core/format";
-import type { Database } from "#db/server-database";
 import { boundedInteger } from "../bounded-number.ts";
 import { commandContext } from "../command-context.ts";
 import { barLine } from "../history-text.ts";
@@ -38,7 +38,7 @@ import {
   type Style,
   stateStyle,
 } from "../output.ts";
-import { type DatabaseOptions, readDatabase, withDatabaseOptions } from "../read-database.ts";
+import { type DatabaseOptions, readSlices, withDatabaseOptions } from "../read-database.ts";
 import { watchAnswer } from "../watch-answer.ts";
 
 interface OverviewOptions extends DatabaseOptions {
@@ -61,8 +61,8 @@ export function overviewCommand(): Command {
 }
 
 async function overview(options: OverviewOptions): Promise<void> {
-  await readDatabase(commandContext(options), async (database) => {
-    const read = overviewOf(database, options.range);
+  await readSlices(commandContext(options), async (slices) => {
+    const read = overviewOf(slices, options.range);
     if (!options.watch) {
       const answer = await read();
       return printAnswer(options, answer, overviewText(answer));
@@ -73,8 +73,8 @@ async function overview(options: OverviewOptions): Promise<void> {
 }
 
 /** One connection and what is kept of costly answers, however often it is asked. */
-function overviewOf({ pool }: Database, range: HistoryRange): () => Promise<Overview> {
-  const reads = createReports(pool, () => performance.now());
+function overviewOf(slices: Slices, range: HistoryRange): () => Promise<Overview> {
+  const reads = createReports(slices, () => performance.now());
   return async () => await showOverview(reads, null, { rates: null, range, now: new Date() });
 }
 
@@ -86,6 +86,7 @@ const fleetShown = 25;
 export function overviewText(overview: Overview): string {
   return [
     `${paint("strong", "Nearcrawl")} · ${overview.phase} · ${howMany(overview.sessions, "crawler")} connected · ${instantWords(overview.at)}`,
+    ...[partialWords(overview.partial ?? []) ?? []].flat(),
     alertsText(overview.alerts),
     figuresText(overview),
     historyText(overview),

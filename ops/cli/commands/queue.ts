@@ -1,6 +1,7 @@
 /** `nearcrawl queue`: what is due and not being fetched, and why. */
 import { Command, Option } from "commander";
 import type { Pool } from "pg";
+import type { Slices } from "#coordinator/database/slices";
 import {
   type HostsInHand,
   type InHandSort,
@@ -12,8 +13,9 @@ import {
 } from "#coordinator/overview/overview-types";
 import { spanOrDash, waitReasonWords, waitWords } from "#coordinator/overview/overview-words";
 import { paceLimitWords } from "#coordinator/overview/verdict";
-import { createReports } from "#coordinator/who/reads";
+import { createReports } from "#coordinator/slices/reports-reads";
 import { whenWords } from "#core/format";
+import type { Database } from "#db/server-database";
 import { boundedInteger } from "../bounded-number.ts";
 import { exitCodes } from "../exit-codes.ts";
 import { printWatched, type WatchedOptions, withWatch } from "../fleet/watched.ts";
@@ -54,8 +56,8 @@ export function queueCommand(): Command {
 async function queue(options: QueueOptions): Promise<void> {
   const { reason = null, limit, sort } = options;
   if (options.inHand) {
-    const read = async (pool: Pool) => {
-      const answer = await createReports(pool, () => performance.now()).hostsInHand(
+    const read = async (_: Pool, __: Database, slices: Slices) => {
+      const answer = await createReports(slices, () => performance.now()).hostsInHand(
         { sort, most: limit },
         new Date(),
       );
@@ -64,9 +66,9 @@ async function queue(options: QueueOptions): Promise<void> {
     };
     return await printWatched(options, read, inHandText);
   }
-  const read = async (pool: Pool) => {
+  const read = async (_: Pool, __: Database, slices: Slices) => {
     const now = new Date();
-    const reads = createReports(pool, () => performance.now());
+    const reads = createReports(slices, () => performance.now());
     const range = askedRange(options, now);
     const [ages, history, hosts] = await Promise.all([
       reads.queueAges(now),

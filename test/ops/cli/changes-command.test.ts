@@ -1,8 +1,9 @@
 /** `nearcrawl changes` over a seeded feed: once, from a cursor, and followed. */
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { createChangeFeed } from "#coordinator/changes/change-feed-reads";
+import { changeFeeds } from "#coordinator/changes/change-feeds-reads";
 import { numberChanges, removeOldChanges } from "#coordinator/changes/change-writes";
 import { everyChange } from "#coordinator/changes/page-change";
+import { oneSlice } from "#coordinator/database/slices";
 import type { Database } from "#db/server-database";
 import { changesCommand, followChanges } from "#ops/cli/commands/changes";
 import { inProcess } from "../../support/command-in-process.ts";
@@ -70,7 +71,7 @@ it("followed, writes a line for each change as it comes, and ends with the curso
       if (lines.length === 3) end.abort();
     },
   };
-  const following = followChanges(createChangeFeed(database.pool), {
+  const following = followChanges(changeFeeds(oneSlice(database.pool)), {
     at: 1,
     query: { filter: everyChange, limit: 1 },
     lineOf: ({ number, url }) => JSON.stringify({ number, url }),
@@ -80,7 +81,7 @@ it("followed, writes a line for each change as it comes, and ends with the curso
   await seedChange(database.pool, { url: "http://c.example/" });
   await numberChanges(database.pool, seenAt);
 
-  expect(await following).toBe(4);
+  expect(await following).toEqual({ 0: 4 });
   expect(lines.map((line) => JSON.parse(line).number)).toEqual([2, 3, 4]);
   expect(process.exitCode).toBe(130);
 });
