@@ -108,19 +108,19 @@ export interface TurnTerms {
 /** A lease of which a turn is told. */
 export interface LeaseOfTurn {
   readonly crawler_id: CrawlerId;
-  /** An array of cidr, as text. */
+  /** An array of cidr, and a time: as text, since they are only handed back. */
   readonly addresses: string;
-  readonly expires_at: Date;
+  readonly expires_at: string;
 }
 
 /** SQL: the columns of a LeaseOfTurn. */
 export const turnColumns = (lease: string): string =>
-  `${lease}.crawler_id, ${lease}.addresses::text as addresses, ${lease}.expires_at`;
+  `${lease}.crawler_id, ${lease}.addresses::text as addresses, ${lease}.expires_at::text as expires_at`;
 
 interface EndOfLease {
   readonly lease: LeaseOfTurn;
   /** Null: it was never written, and nobody asked anything. */
-  readonly closedAt: Date | null;
+  readonly closedAt: string | null;
   readonly ranOut: boolean;
 }
 
@@ -146,7 +146,7 @@ export class TurnsInHand {
       claims.size === 0
         ? new Set<string>()
         : await this.#writing(async (client) => await takeTurns(client, claims, terms));
-    const expiresAt = new Date(terms.now.getTime() + terms.leaseSeconds * 1000);
+    const expiresAt = new Date(terms.now.getTime() + terms.leaseSeconds * 1000).toISOString();
     for (const { host_hash, crawler_id, address_keys } of claimants) {
       const got = address_keys.filter((key) => turns.has(key));
       if (got.length > 0)
@@ -161,8 +161,13 @@ export class TurnsInHand {
   }
 
   /** These leases, which were open, have ended. */
-  end(leases: readonly LeaseOfTurn[], { closedAt, ranOut }: Omit<EndOfLease, "lease">): void {
-    for (const lease of leases) if (lease.addresses !== "{}") this.#ended.push({ lease, closedAt, ranOut });
+  end(
+    leases: readonly LeaseOfTurn[],
+    { closedAt, ranOut }: { readonly closedAt: Date; readonly ranOut: boolean },
+  ): void {
+    const at = closedAt.toISOString();
+    for (const lease of leases)
+      if (lease.addresses !== "{}") this.#ended.push({ lease, closedAt: at, ranOut });
   }
 
   async giveBack(): Promise<void> {
