@@ -25,6 +25,7 @@ import { createIdentityStore } from "./crawlers/identity-store.ts";
 import { createSigningKeyStore } from "./crawlers/signing-key-store.ts";
 import { keyDuties, moveDuties } from "./crawlers/start.ts";
 import { DatabaseWatch } from "./database/database-watch.ts";
+import { oneSlice } from "./database/slices.ts";
 import { FleetSettling } from "./delegation/measure-peers.ts";
 import { heldBySomebody } from "./delegation/overrides/assign-by-sets.ts";
 import type { DelegationQueue } from "./delegation/queue.ts";
@@ -160,6 +161,7 @@ async function layGround(
 ) {
   const { database, log, version, snapshotFolder = null, now = () => new Date() } = options;
   const { pool } = database;
+  const slices = oneSlice(pool);
   const timekeeper = new Timekeeper(
     log,
     () => presence.leads,
@@ -183,7 +185,7 @@ async function layGround(
   const stores = {
     subnets: createSubnetStore(pool),
     crawlers: createCrawlerStore(pool, presence.number),
-    delegations: createDelegationStore(pool, () => heldBySomebody(fleet, state, config), presence.number),
+    delegations: createDelegationStore(slices, () => heldBySomebody(fleet, state, config), presence.number),
     frontier: createFrontierStore(pool, (hosts) => idle.noteHosts(hosts)),
     results: createResultStore(pool, knownUrls),
     identities: createIdentityStore(pool),
@@ -215,7 +217,7 @@ async function layGround(
     },
   });
   const ground = {
-    ...{ database, pool, log, version, now, startedAt: now(), presence, keepReleases, registryHost },
+    ...{ database, pool, slices, log, version, now, startedAt: now(), presence, keepReleases, registryHost },
     ...{
       timekeeper,
       policies,
@@ -269,8 +271,9 @@ interface LateRooms {
 
 /** The rooms of the crawl, those first that others need; last the gateway, which hands them what crawlers say. */
 async function openRooms(ground: Ground) {
-  const { pool, config, log, now, version, timekeeper, state, counters, incidents, fleet, stores } = ground;
-  const shared = { pool, timekeeper, state, log, now };
+  const { pool, slices, config, log, now, version, timekeeper, state, counters, incidents, fleet, stores } =
+    ground;
+  const shared = { pool, slices, timekeeper, state, log, now };
   const online = () => fleet.online();
   const here = () => fleet.here();
   const leads = () => ground.presence.leads;
@@ -344,7 +347,7 @@ async function openRooms(ground: Ground) {
     },
     config,
   );
-  const releases = releaseDuties({ pool, timekeeper, metrics, log, now, online: here, send });
+  const releases = releaseDuties({ pool, slices, timekeeper, metrics, log, now, online: here, send });
   const links = linkCoordinators({ pool, timekeeper, metrics: metrics.coordinators, log, now }, config);
   const keys = keyDuties(
     { ...stores, gateway: own, secrets: randomSecrets, timekeeper, log, now },
@@ -355,9 +358,9 @@ async function openRooms(ground: Ground) {
     mayBegin: (crawlerId) => fleet.isHere(crawlerId) || (leads() && !fleet.online().includes(crawlerId)),
     others: async () => ground.presence.others.size,
   });
-  const optOuts = optOutDuties({ pool, gateway: own, timekeeper, config, log, now });
+  const optOuts = optOutDuties({ pool, slices, gateway: own, timekeeper, config, log, now });
   const nowMs = () => performance.now();
-  const retention = retentionDuties({ pool, timekeeper, log, now, nowMs }, config);
+  const retention = retentionDuties({ pool, slices, timekeeper, log, now, nowMs }, config);
 
   const handlers = fleetMessageHandlers(
     {
@@ -519,7 +522,7 @@ export function pagesOfRooms(options: RoomOptions): readonly WebPart[] {
     changePart(options),
     graphPart(options.pool),
     channelPart(options),
-    siteCapPart(options.pool),
+    siteCapPart(options.slices),
     sitePart(options),
     reportPart(options),
     submissionPart(options),
@@ -553,7 +556,7 @@ function jobPorts(ground: Ground, { probing, delegations, recrawls, ...rooms }: 
 
 /** What is done by the clock, room by room. */
 function scheduleJobs(ground: Ground, rooms: Rooms, index: IndexKeeper): void {
-  const { config, database, pool, timekeeper, incidents, counters, keepReleases, log, now } = ground;
+  const { config, database, pool, slices, timekeeper, incidents, counters, keepReleases, log, now } = ground;
   const { delegations, gateway } = rooms;
   const ports = jobPorts(ground, rooms);
   const nowMs = () => performance.now();
@@ -573,15 +576,15 @@ function scheduleJobs(ground: Ground, rooms: Rooms, index: IndexKeeper): void {
   for (const room of own) room.start();
   scheduleSearch({ pool, timekeeper, now, nowMs });
   scheduleSites({ pool, timekeeper, now, nowMs });
-  scheduleReports({ pool, timekeeper, log, now });
+  scheduleReports({ pool: slices, timekeeper, log, now });
   scheduleUpkeep({ pool, incidents, timekeeper, now });
   scheduleRanking({ database, timekeeper, log, now });
   scheduleHostWorths({ pool, timekeeper, order: () => frontierOrder(config.frontier), now, nowMs });
-  scheduleChannels(pool, timekeeper, now);
-  scheduleSubmissions(pool, timekeeper, now);
+  scheduleChannels(slices, timekeeper, now);
+  scheduleSubmissions(slices, timekeeper, now);
   const { metrics } = counters;
   const onDue = (hosts: readonly HostHash[]) => ground.idle.noteHosts(hosts);
-  scheduleHints({ pool, timekeeper, metrics, resolver: ground.resolver, onDue, log, now }, config);
+  scheduleHints({ pool, slices, timekeeper, metrics, resolver: ground.resolver, onDue, log, now }, config);
   scheduleChanges({ pool, timekeeper, now, keepDays: () => config.changes.keepDays, nowMs });
   timekeeper.every("write-heartbeats", heartbeatsMs, async () => await ground.heartbeats.write());
   timekeeper.every("keep-releases", keepReleasesMs, async () => await keepReleases(now()));

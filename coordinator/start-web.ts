@@ -21,6 +21,7 @@ import { stateCoordinatorPlace } from "./crawlers/coordinator-presence-store.ts"
 import { createInvitationStore } from "./crawlers/invitation-store.ts";
 import { createFleetOutside } from "./crawlers/public-list-reads.ts";
 import { createAuditLog } from "./database/audit-log.ts";
+import { oneSlice, type Slices } from "./database/slices.ts";
 import type { CoordinatorState } from "./delegation/state.ts";
 import type { FleetPorts } from "./fleet/fleet-ports.ts";
 import type { CrawlScope } from "./frontier/frontier.ts";
@@ -86,6 +87,8 @@ export interface RoomOptions
   extends Omit<OpenWebOptions, "rooms" | "access" | "beforeAnswer" | "health" | "readiness" | "searchIndex"> {
   /** The pages' own connections: few and impatient. */
   readonly pool: Pool;
+  /** Over such connections as well. */
+  readonly slices: Slices;
   readonly access: Access;
 }
 
@@ -103,6 +106,7 @@ export async function openWebServer(options: OpenWebOptions): Promise<{ web: Fas
   const tls = readTls(config);
   // Pages have connections of their own, few and impatient, so that they never starve the flows.
   const pool = createPool(database.url, readingConnections, readingTimeoutMs);
+  const slices = oneSlice(pool);
   const access = rememberingAccess(options.access(pool), {
     silence: () => options.health.facts().silent?.words ?? null,
     look: async () => await options.health.silence(),
@@ -130,11 +134,11 @@ export async function openWebServer(options: OpenWebOptions): Promise<{ web: Fas
     log,
     now: () => new Date(),
     contact: {
-      optOuts: notedOptOuts(createOptOutStore(pool), noteOwnChanges({ pool, log, now: () => new Date() })),
-      complaints: createComplaintStore(pool),
+      optOuts: notedOptOuts(createOptOutStore(slices), noteOwnChanges({ pool, log, now: () => new Date() })),
+      complaints: createComplaintStore(slices),
       fleet: createFleetOutside(pool),
     },
-    parts: options.rooms({ ...options, pool, access }),
+    parts: options.rooms({ ...options, pool, slices, access }),
     releaseFiles: {
       files: createReleaseFileStore(pool),
       releases: createReleaseStore(pool),

@@ -9,6 +9,7 @@ import { createCrawlerStore } from "../crawlers/crawler-store.ts";
 import { createFleetKeys } from "../crawlers/identity-store.ts";
 import { createInvitationStore } from "../crawlers/invitation-store.ts";
 import { createMoveStore } from "../crawlers/move-store.ts";
+import { oneSlice, type Slices } from "../database/slices.ts";
 import { createDomainSetStore } from "../domain-sets/domain-set-store.ts";
 import { createFrontierStore } from "../frontier/frontier-store.ts";
 import { invitingCoordinator } from "../inviting-coordinator.ts";
@@ -46,13 +47,23 @@ function fleetRoutes(ports: FleetPorts): WebPart {
 
 /** `now` is the clock of figures that are kept a while. */
 export function fleetPart(
-  { pool, succession }: { readonly pool: Pool; readonly succession: FleetPorts["succession"] },
+  {
+    pool,
+    slices = oneSlice(pool),
+    succession,
+  }: {
+    readonly pool: Pool;
+    /** Left out, the pool has all hosts. */
+    readonly slices?: Slices;
+    readonly succession: FleetPorts["succession"];
+  },
   now: () => Date = () => new Date(),
 ): WebPart {
-  return fleetRoutes({ ...fleetPorts(pool, now), succession });
+  return fleetRoutes({ ...fleetPorts(slices, now), succession });
 }
 
-function fleetPorts(pool: Pool, now: () => Date): Omit<FleetPorts, "succession"> {
+function fleetPorts(slices: Slices, now: () => Date): Omit<FleetPorts, "succession"> {
+  const pool = slices.shared;
   const nowMs = () => performance.now();
   return {
     reads: createFleetReads(pool, now, nowMs),
@@ -61,15 +72,15 @@ function fleetPorts(pool: Pool, now: () => Date): Omit<FleetPorts, "succession">
     keys: createFleetKeys(pool),
     frontier: createFrontierStore(pool),
     invitations: createInvitationStore(pool),
-    invitationProgress: async (number, at) => await readInvitationProgress(pool, number, at),
+    invitationProgress: async (number, at) => await readInvitationProgress(slices, number, at),
     incidents: createIncidentStore(pool),
     moves: createMoveStore(pool),
     releases: createReleaseStore(pool),
-    releaseFleet: createReleaseFleetStore(pool),
-    optOuts: createOptOutStore(pool),
-    complaints: createComplaintStore(pool),
+    releaseFleet: createReleaseFleetStore(slices),
+    optOuts: createOptOutStore(slices),
+    complaints: createComplaintStore(slices),
     links: createSignInLinkStore(pool),
-    domainSets: createDomainSetStore(pool),
+    domainSets: createDomainSetStore(slices),
     grantBudget: async (name, change) => await grantBudget(pool, name, change),
     restoreTrust: async (name, at) => await restoreTrust(pool, name, at),
     coordinator: async () => await invitingCoordinator(pool),

@@ -4,6 +4,7 @@ import type { Log } from "#core/log";
 import type { Timekeeper } from "#core/scheduler";
 import type { CoordinatorConfig } from "../config.ts";
 import { deleteOldest, inTurns } from "../database/bounded-work.ts";
+import { ofAll, oneSlice, type Slices } from "../database/slices.ts";
 import { forgetDelegationChanges, OldRounds } from "../delegation/old-round-store.ts";
 import { forgetClosedLeases } from "../frontier/closed-lease-store.ts";
 import { forgetRejectedUrls } from "../frontier/frontier-store.ts";
@@ -17,6 +18,8 @@ import { storageAnswer } from "./table-ends.ts";
 
 export interface RetentionPorts {
   readonly pool: Pool;
+  /** Left out, the pool has all hosts. */
+  readonly slices?: Slices;
   readonly timekeeper: Pick<Timekeeper, "every">;
   readonly log: Pick<Log, "info" | "warn">;
   readonly now: () => Date;
@@ -63,7 +66,7 @@ export function retentionDuties(
   ports: RetentionPorts,
   config: Pick<CoordinatorConfig, "retention" | "changes">,
 ): RetentionDuties {
-  const { pool, timekeeper, log, now, nowMs } = ports;
+  const { pool, slices = oneSlice(pool), timekeeper, log, now, nowMs } = ports;
   const turn = { nowMs, turnMs };
   const rounds = new OldRounds(pool);
   const ago = (spanMs: number) => new Date(now().getTime() - spanMs);
@@ -81,7 +84,11 @@ export function retentionDuties(
     start: () => {
       timekeeper.every("keep-fetch-days", 10 * minuteMs, keepDays);
       timekeeper.every("forget-leases", minuteMs, async () => {
-        await forgetClosedLeases(pool, ago(config.retention.leaseHours * hourMs), turn);
+        const before = ago(config.retention.leaseHours * hourMs);
+        await ofAll(
+          slices,
+          async (slice) => await forgetClosedLeases(slice.pool, before, turn, slices.shared),
+        );
       });
       timekeeper.every("forget-rounds", 10 * minuteMs, async () => {
         await rounds.forget(ago(config.retention.roundDays * dayMs), turn);

@@ -556,7 +556,8 @@ describe("comparisons of what crawlers fetched", () => {
     };
     // Turns at addresses are taken in the shared tables: of slice 1, which has a replica, the lease is written here.
     const beside = createTrustStore({ ...slices, open: slices.open.filter(({ number }) => number !== 1) });
-    const leases: { leaseId: LeaseId; host: string }[] = await beside.lease(request as never);
+    const ofBoth = await beside.lease(request as never);
+    const leases = ofBoth.map(({ leaseId, host }) => ({ leaseId: leaseId as LeaseId, host }));
     const { rows } = await slices.open[1]!.pool.query<{ lease_id: LeaseId }>(
       `with given as (
          insert into lease (crawler_id, host_hash, host, granted_at, expires_at, url_count, open_urls, is_check, addresses)

@@ -1,5 +1,6 @@
 /** Every part of the pages over a test's database, as a coordinator has them; its memory is empty. */
 import { readCoordinatorConfig } from "#coordinator/config";
+import { oneSlice } from "#coordinator/database/slices";
 import { CoordinatorState } from "#coordinator/delegation/state";
 import { pagesOfRooms } from "#coordinator/main";
 import { createMetrics } from "#coordinator/overview/metrics";
@@ -15,6 +16,7 @@ export function everyPart(database: Database): readonly WebPart[] {
     config: readCoordinatorConfig({}),
     database,
     pool: database.pool,
+    slices: oneSlice(database.pool),
     access: testAccess(database, () => worldNow),
     resolver: tinyResolver,
     live: () => liveState,
