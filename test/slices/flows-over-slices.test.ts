@@ -369,7 +369,7 @@ describe("a finer delegation", () => {
     const [host, part, lost] = ["b", "c", "d"].map((name) => hostOf(1, name)) as [string, string, string];
     await addHost(host, { subnetId });
     await addHost(part, { subnetId, address: "198.51.100.100" });
-    await addHost(lost, { subnetId });
+    await addHost(lost);
     const { pool } = slices.open[1]!;
     await pool.query("update frontier_host set finer_id = 999999 where host = $1", [lost]);
     // Committed, and not followed.
