@@ -197,7 +197,7 @@ async function layGround(
   const stores = {
     subnets: createSubnetStore(pool),
     crawlers: createCrawlerStore(pool, presence.number),
-    delegations: createDelegationStore(pool, () => heldBySomebody(fleet, state, config), presence.number),
+    delegations: createDelegationStore(slices, () => heldBySomebody(fleet, state, config), presence.number),
     frontier: slicedFrontier(slices, (one) =>
       createFrontierStore(one, (hosts) => idle.noteHosts(hosts), { turns: pool }),
     ),
@@ -231,7 +231,7 @@ async function layGround(
     },
   });
   const ground = {
-    ...{ database, pool, log, version, now, startedAt: now(), presence, keepReleases, registryHost },
+    ...{ database, pool, slices, log, version, now, startedAt: now(), presence, keepReleases, registryHost },
     ...{
       timekeeper,
       policies,
@@ -286,8 +286,9 @@ interface LateRooms {
 
 /** The rooms of the crawl, those first that others need; last the gateway, which hands them what crawlers say. */
 async function openRooms(ground: Ground) {
-  const { pool, config, log, now, version, timekeeper, state, counters, incidents, fleet, stores } = ground;
-  const shared = { pool, timekeeper, state, log, now };
+  const { pool, slices, config, log, now, version, timekeeper, state, counters, incidents, fleet, stores } =
+    ground;
+  const shared = { pool, slices, timekeeper, state, log, now };
   const online = () => fleet.online();
   const here = () => fleet.here();
   const leads = () => ground.presence.leads;
@@ -363,7 +364,7 @@ async function openRooms(ground: Ground) {
     },
     config,
   );
-  const releases = releaseDuties({ pool, timekeeper, metrics, log, now, online: here, send });
+  const releases = releaseDuties({ pool, slices, timekeeper, metrics, log, now, online: here, send });
   const links = linkCoordinators({ pool, timekeeper, metrics: metrics.coordinators, log, now }, config);
   const keys = keyDuties(
     { ...stores, gateway: own, secrets: randomSecrets, timekeeper, log, now },
@@ -374,7 +375,7 @@ async function openRooms(ground: Ground) {
     mayBegin: (crawlerId) => fleet.isHere(crawlerId) || (leads() && !fleet.online().includes(crawlerId)),
     others: async () => ground.presence.others.size,
   });
-  const optOuts = optOutDuties({ pool, gateway: own, timekeeper, config, log, now });
+  const optOuts = optOutDuties({ pool, slices, gateway: own, timekeeper, config, log, now });
   const nowMs = () => performance.now();
   const retention = retentionDuties({ pool, timekeeper, log, now, nowMs }, config);
 
@@ -542,7 +543,7 @@ export function pagesOfRooms(options: RoomOptions): readonly WebPart[] {
     changePart(options),
     graphPart(options.pool),
     channelPart(options),
-    siteCapPart(options.pool),
+    siteCapPart(options.slices),
     sitePart(options),
     reportPart(options),
     submissionPart(options),
@@ -576,7 +577,7 @@ function jobPorts(ground: Ground, { probing, delegations, recrawls, ...rooms }: 
 
 /** What is done by the clock, room by room. */
 function scheduleJobs(ground: Ground, rooms: Rooms, index: IndexKeeper): void {
-  const { config, database, pool, timekeeper, incidents, counters, keepReleases, log, now } = ground;
+  const { config, database, pool, slices, timekeeper, incidents, counters, keepReleases, log, now } = ground;
   const { delegations, gateway } = rooms;
   const ports = jobPorts(ground, rooms);
   const nowMs = () => performance.now();
@@ -594,23 +595,23 @@ function scheduleJobs(ground: Ground, rooms: Rooms, index: IndexKeeper): void {
     rooms.retention,
   ];
   for (const room of own) room.start();
-  scheduleReports({ pool, timekeeper, log, now });
+  scheduleReports({ pool: slices, timekeeper, log, now });
   scheduleUpkeep({ pool, incidents, timekeeper, now });
-  scheduleRanking({ database, slices: ground.slices, timekeeper, log, now });
-  scheduleChannels(pool, timekeeper, now);
-  scheduleSubmissions(pool, timekeeper, now);
+  scheduleRanking({ database, slices, timekeeper, log, now });
+  scheduleChannels(slices, timekeeper, now);
+  scheduleSubmissions(slices, timekeeper, now);
   const { metrics } = counters;
   const onDue = (hosts: readonly HostHash[]) => ground.idle.noteHosts(hosts);
+  scheduleHints({ pool, slices, timekeeper, metrics, resolver: ground.resolver, onDue, log, now }, config);
   ground.slicing.each((one) => {
     const duty = { pool: one.pool, timekeeper: one.timekeeper, now, nowMs };
     scheduleSearch(duty);
     scheduleSites(duty);
     scheduleHostWorths({ ...duty, order: () => frontierOrder(config.frontier) });
-    scheduleHints({ ...duty, metrics, resolver: ground.resolver, onDue, log }, config);
     scheduleChanges({ ...duty, keepDays: () => config.changes.keepDays });
     if (one.slice.number === 0) return;
     rooms.outboxOf(one).start();
-    keepSlice({ ...duty, log }, config);
+    keepSlice({ ...duty, shared: pool, log }, config);
   });
   ground.slicing.start();
   timekeeper.every("write-heartbeats", heartbeatsMs, async () => await ground.heartbeats.write());

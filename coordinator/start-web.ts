@@ -142,8 +142,8 @@ export async function openWebServer(options: OpenWebOptions): Promise<{ web: Fas
     log,
     now: () => new Date(),
     contact: {
-      optOuts: notedOptOuts(createOptOutStore(pool), noteOwnChanges({ pool, log, now: () => new Date() })),
-      complaints: createComplaintStore(pool),
+      optOuts: notedOptOuts(createOptOutStore(slices), noteOwnChanges({ pool, log, now: () => new Date() })),
+      complaints: createComplaintStore(slices),
       fleet: createFleetOutside(pool),
     },
     parts: options.rooms({ ...options, slices, pool, access }),

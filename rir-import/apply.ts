@@ -3,7 +3,7 @@
  * differences and tells the coordinators. Killed anywhere, the old generation serves on; the next import
  * clears away what was left.
  */
-import type { PoolClient } from "pg";
+import type { Pool, PoolClient } from "pg";
 import type { PublishedRanges } from "#coordinator/subnets/published-ranges";
 import type { Database } from "#db/server-database";
 import { readState, requireSubnets } from "./check.ts";
@@ -55,6 +55,8 @@ export interface ImportSeconds {
 }
 
 export interface ApplyOptions {
+  /** Those that do not lie beside the shared tables: subnets with hosts there are in use as well. */
+  readonly slices?: readonly Pool[];
   readonly onProgress?: OnProgress;
   /** A plan's fingerprint: files or a generation that are no longer those of the plan stop the import. */
   readonly planned?: string;
@@ -87,8 +89,8 @@ export async function applyImport(
     requireSubnets(files, state);
     if (options.planned) requirePlannedFiles(options.planned, inForce, files);
     lap();
-    const yesMoved = options.yesMoved ?? [];
-    const compared = await compareState({ client, files, state, published, yesMoved, onProgress });
+    const { yesMoved = [], slices = [] } = options;
+    const compared = await compareState({ client, files, state, published, yesMoved, slices, onProgress });
     const { plan } = compared;
     lap();
     const current = plan.generation;

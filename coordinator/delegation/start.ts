@@ -14,6 +14,7 @@ import { urlKeyOf } from "#core/url-key";
 import type { CrawlerHello } from "#protocol/messages";
 import type { CoordinatorConfig } from "../config.ts";
 import type { Fleet } from "../crawlers/crawler.ts";
+import type { Slices } from "../database/slices.ts";
 import { createDomainSetStore, type DomainSetStore } from "../domain-sets/domain-set-store.ts";
 import type { JobPorts } from "../job-ports.ts";
 import { following } from "../live-config.ts";
@@ -47,6 +48,8 @@ import type { CoordinatorState } from "./state.ts";
 
 export interface DelegatingPorts extends Pick<QueuePorts, "state" | "delegations" | "now"> {
   readonly pool: Pool;
+  /** Left out, the pool has all hosts. */
+  readonly slices?: Slices;
   readonly probing: Probing;
   readonly resolver: NameResolver;
   readonly timekeeper: Timekeeper;
@@ -69,9 +72,10 @@ export interface Delegating {
 }
 
 export function delegating(
-  { pool, probing, resolver, timekeeper, counters, ...given }: DelegatingPorts,
+  { pool, slices, probing, resolver, timekeeper, counters, ...given }: DelegatingPorts,
   config: CoordinatorConfig,
 ): Delegating {
+  const hosts = slices ?? pool;
   const rounds = { ...given, ...probing };
   const queue = new DelegationQueue(
     {
@@ -82,7 +86,7 @@ export function delegating(
     following(() => queueSettings(config)),
   );
   const finerRounds = () => ({
-    ...{ ...rounds, timekeeper, resolver, finer: createFinerDelegationStore(pool) },
+    ...{ ...rounds, timekeeper, resolver, finer: createFinerDelegationStore(hosts) },
     random: seededRandom(config.delegation.seed),
     settings: () => queueSettings(config).round,
     onDecided: (round: FinerRound) => counters.round({ ...round, subnetId: round.withinSubnetId }),
@@ -92,8 +96,8 @@ export function delegating(
     {
       ...{
         ...finerRounds(),
-        domainSets: createDomainSetStore(pool),
-        misplacedHosts: createMisplacedHostStore(pool),
+        domainSets: createDomainSetStore(hosts),
+        misplacedHosts: createMisplacedHostStore(hosts),
       },
       request: (subnetIds, cause) => queue.request(subnetIds, cause),
     },

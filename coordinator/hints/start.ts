@@ -32,6 +32,8 @@ type HintConfig = Pick<
 
 export interface HintDuty {
   readonly pool: Pool;
+  /** Left out, the pool has all hosts. */
+  readonly slices?: Slices;
   readonly timekeeper: Pick<Timekeeper, "every">;
   readonly resolver: NameResolver;
   readonly metrics: Pick<Metrics, "hints">;
@@ -47,7 +49,7 @@ const subscribeMs = 30_000;
 const forgetMs = 3_600_000;
 
 export function scheduleHints(duty: HintDuty, config: HintConfig): void {
-  const { pool, timekeeper, log, now } = duty;
+  const { pool, slices = oneSlice(pool), timekeeper, log, now } = duty;
   const count = countingHints(duty.metrics);
   const hubs = createHubClient({ ...config, resolver: duty.resolver });
   const check = async (state: "pending" | "good") => {
@@ -81,7 +83,7 @@ export function scheduleHints(duty: HintDuty, config: HintConfig): void {
     }
   });
   timekeeper.every("subscribe-to-feeds", subscribeMs, async () => {
-    await subscribeToFeeds({ pool, hubs, count, log, now }, config);
+    await subscribeToFeeds({ pool, slices, hubs, count, log, now }, config);
   });
   timekeeper.every("forget-hints", forgetMs, async () => {
     await check("good");
@@ -147,15 +149,17 @@ export async function subscribeToFeeds(
 /** Over the pages' own connections, few and impatient: what anybody may send starves no flow. */
 export function hintPart(options: {
   readonly pool: Pool;
+  /** Left out, the pool has all hosts. */
+  readonly slices?: Slices;
   readonly metrics: Pick<Metrics, "hints">;
   readonly config: Pick<HintConfig, "hints" | "scope">;
   readonly log: Log;
   readonly now?: () => Date;
 }): WebPart {
-  const { pool, metrics, config, log, now = () => new Date() } = options;
+  const { pool, slices = oneSlice(pool), metrics, config, log, now = () => new Date() } = options;
   return hintRoutes({
-    hints: createHintStore(pool),
-    subscriptions: createSubscriptionStore(pool),
+    hints: createHintStore(slices),
+    subscriptions: createSubscriptionStore(slices),
     reads: createHintReads(pool),
     rules: () => ({ policies: config.hints, scope: config.scope }),
     count: countingHints(metrics),

@@ -3,6 +3,7 @@ import { createPool } from "#db/server-database";
 import { inUseOfRollback, inUseOfRollbackWithin } from "#rir-import/database/subnets-in-use";
 import { registryOverview } from "#rir-import/status";
 import { createAuditLog } from "../database/audit-log.ts";
+import { apartOf, oneSlice, type Slices } from "../database/slices.ts";
 import type { RoomOptions } from "../start-web.ts";
 import type { WebPart } from "../web/actions.ts";
 import { createRegistryJobStore } from "./job-store.ts";
@@ -14,10 +15,13 @@ const inUseMs = 1500;
 
 export function registryPart(
   options: Pick<RoomOptions, "database" | "pool" | "log" | "registryHost"> & {
+    /** Left out, the pool has all hosts. */
+    readonly slices?: Slices;
     readonly config: { readonly registry: { readonly shrinkageWarningShare: number } };
   },
 ): WebPart {
-  const { database, pool, log, registryHost: host, config } = options;
+  const { database, pool, slices = oneSlice(pool), log, registryHost: host, config } = options;
+  const apart = () => apartOf(slices).map((slice) => slice.pool);
   const { schema } = database;
   // One for the job that runs, one for whoever finds that it does; opened when they are needed.
   const store = createRegistryJobStore({ pool, schema, lockPool: createPool(database.url, 2) });
@@ -25,8 +29,8 @@ export function registryPart(
   const jobs = host && new RegistryJobs({ store, commands: host.commands, log, now });
   return registryRoutes({
     overview: async (at) => await registryOverview({ pool, schema }, at),
-    inUseOfRollback: async () => await inUseOfRollback(pool, 1),
-    inUseSoon: async () => await inUseOfRollbackWithin(pool, 1, inUseMs),
+    inUseOfRollback: async () => await inUseOfRollback(pool, 1, apart()),
+    inUseSoon: async () => await inUseOfRollbackWithin(pool, 1, inUseMs, apart()),
     store,
     runner: host && jobs && { jobs, host },
     audit: createAuditLog(pool),

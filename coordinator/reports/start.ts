@@ -4,6 +4,7 @@ import type { Log } from "#core/log";
 import type { Timekeeper } from "#core/scheduler";
 import type { CoordinatorConfig } from "../config.ts";
 import { KeptAnswer } from "../database/cached-read.ts";
+import type { Slices } from "../database/slices.ts";
 import type { WebPart } from "../web/actions.ts";
 import { countCoverage, coverageOn, coverageOverTime } from "./coverage-store.ts";
 import {
@@ -54,7 +55,7 @@ export function reportPart({ pool, config }: ReportPartOptions): WebPart {
 }
 
 export interface ReportDutyPorts {
-  readonly pool: Pool;
+  readonly pool: Pool | Slices;
   readonly timekeeper: Pick<Timekeeper, "every">;
   readonly log: Pick<Log, "info">;
   readonly now: () => Date;

@@ -18,6 +18,8 @@ import { storageAnswer } from "./table-ends.ts";
 
 export interface RetentionPorts {
   readonly pool: Pool;
+  /** Of the shared tables; left out, the pool has them too. */
+  readonly shared?: Pool;
   readonly timekeeper: Pick<Timekeeper, "every">;
   readonly log: Pick<Log, "info" | "warn">;
   readonly now: () => Date;
@@ -64,7 +66,7 @@ type RetentionConfig = Pick<CoordinatorConfig, "retention" | "changes">;
 
 /** Of a slice's own tables. */
 function sliceDuties(ports: RetentionPorts, config: RetentionConfig) {
-  const { pool, log, now, nowMs } = ports;
+  const { pool, shared = pool, log, now, nowMs } = ports;
   const turn = { nowMs, turnMs };
   const ago = (spanMs: number) => new Date(now().getTime() - spanMs);
   return {
@@ -73,7 +75,8 @@ function sliceDuties(ports: RetentionPorts, config: RetentionConfig) {
       if (kept !== null && kept.made.length + kept.dropped.length + kept.moved > 0)
         log.info({ ...kept }, "the days of fetches are kept");
     },
-    forgetLeases: async () => await forgetClosedLeases(pool, ago(config.retention.leaseHours * hourMs), turn),
+    forgetLeases: async () =>
+      await forgetClosedLeases(pool, ago(config.retention.leaseHours * hourMs), turn, shared),
     forgetSets: async () => {
       const stated = ago((config.changes.keepDays + spareDays) * dayMs);
       await inTurns(turn, async () => await forgetUnusedSets(pool, stated, recordsAtOnce));

@@ -369,7 +369,7 @@ describe("a finer delegation", () => {
     const [host, part, lost] = ["b", "c", "d"].map((name) => hostOf(1, name)) as [string, string, string];
     await addHost(host, { subnetId });
     await addHost(part, { subnetId, address: "198.51.100.100" });
-    await addHost(lost, { subnetId });
+    await addHost(lost);
     const { pool } = slices.open[1]!;
     await pool.query("update frontier_host set finer_id = 999999 where host = $1", [lost]);
     // Committed, and not followed.
@@ -556,7 +556,8 @@ describe("comparisons of what crawlers fetched", () => {
     };
     // Turns at addresses are taken in the shared tables: of slice 1, which has a replica, the lease is written here.
     const beside = createTrustStore({ ...slices, open: slices.open.filter(({ number }) => number !== 1) });
-    const leases = (await beside.lease(request as never)) as unknown as { leaseId: LeaseId; host: string }[];
+    const ofBoth = await beside.lease(request as never);
+    const leases = ofBoth.map(({ leaseId, host }) => ({ leaseId: leaseId as LeaseId, host }));
     const { rows } = await slices.open[1]!.pool.query<{ lease_id: LeaseId }>(
       `with given as (
          insert into lease (crawler_id, host_hash, host, granted_at, expires_at, url_count, open_urls, is_check, addresses)
