@@ -44,10 +44,11 @@ import { coordinatorPart, linkCoordinators } from "./federation/start.ts";
 import { findPart } from "./find/start.ts";
 import { fleetPart } from "./fleet/start.ts";
 import { createDueWorkReads } from "./frontier/due-work-reads.ts";
-import { createFrontierStore } from "./frontier/frontier-store.ts";
 import { KnownUrls } from "./frontier/known-urls.ts";
 import { frontierOrder } from "./frontier/order/strategies.ts";
 import { createPaceStore } from "./frontier/pace-store.ts";
+import { frontierOver } from "./frontier/sliced-frontier-store.ts";
+import { slicedDueWork, slicedPaces } from "./frontier/sliced-work-reads.ts";
 import {
   idleCrawlers,
   outboxDuties,
@@ -84,6 +85,7 @@ import { registryPart } from "./registry/start.ts";
 import { releaseDuties } from "./releases/start.ts";
 import { reportPart, scheduleReports } from "./reports/start.ts";
 import { createResultStore } from "./results/result-store.ts";
+import { slicedResults } from "./results/sliced-result-store.ts";
 import { gatewaySettings, outboxSettings, recalibrationRule, watchRoom } from "./room-settings.ts";
 import type { IndexKeeper } from "./search/memory/index-keeper-store.ts";
 import { scheduleSearch, searchIndex } from "./search/start.ts";
@@ -93,9 +95,6 @@ import { siteCapPart } from "./site-caps/start.ts";
 import { scheduleSites, sitePart } from "./sites/start.ts";
 import type { OpenSlices } from "./slices/open-slices-store.ts";
 import { createReports } from "./slices/reports-reads.ts";
-import { slicedFrontier } from "./slices/sliced-frontier-store.ts";
-import { slicedResults } from "./slices/sliced-result-store.ts";
-import { slicedDueWork, slicedPaces } from "./slices/sliced-work-reads.ts";
 import { openSlicesOf, type SlicePorts, sliceDuties } from "./slices/start.ts";
 import { openWebServer, type RoomOptions } from "./start-web.ts";
 import { keepSlice, retentionDuties, storagePart } from "./storage/start.ts";
@@ -198,9 +197,7 @@ async function layGround(
     subnets: createSubnetStore(pool),
     crawlers: createCrawlerStore(pool, presence.number),
     delegations: createDelegationStore(slices, () => heldBySomebody(fleet, state, config), presence.number),
-    frontier: slicedFrontier(slices, (one) =>
-      createFrontierStore(one, (hosts) => idle.noteHosts(hosts), { turns: pool }),
-    ),
+    frontier: frontierOver(slices, (hosts) => idle.noteHosts(hosts)),
     results: slicedResults(slices, (one) => createResultStore(one, knownUrls, { turns: pool })),
     identities: createIdentityStore(pool),
     signingKeys: createSigningKeyStore(pool),

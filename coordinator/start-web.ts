@@ -99,6 +99,9 @@ const defaultPolitenessSeconds = 1;
 const readingConnections = 4;
 const readingTimeoutMs = 5000;
 
+/** Slices come, and their servers go and come back. */
+const slicesFollowedMs = 3000;
+
 /** How many ports after the one asked for are tried when it is taken. */
 const portsTried = 20;
 
@@ -110,6 +113,7 @@ export async function openWebServer(options: OpenWebOptions): Promise<{ web: Fas
     maxConnections: readingConnections,
     statementTimeoutMs: readingTimeoutMs,
   });
+  slices.follow(slicesFollowedMs);
   const pool = slices.shared;
   const access = rememberingAccess(options.access(pool), {
     silence: () => options.health.facts().silent?.words ?? null,

@@ -124,3 +124,15 @@ export async function ofAll<T>(slices: Slices, ask: (slice: OpenSlice) => Promis
   if (asked.length === 1) return [await ask(asked[0]!)];
   return await Promise.all(asked.map(ask));
 }
+
+/** One for each slice, made when it is first asked for, and anew when its pool is another. */
+export function storesOf<Store>(create: (pool: Pool) => Store): (slice: OpenSlice) => Store {
+  const stores = new Map<number, { readonly pool: Pool; readonly store: Store }>();
+  return ({ number, pool }) => {
+    const known = stores.get(number);
+    if (known?.pool === pool) return known.store;
+    const store = create(pool);
+    stores.set(number, { pool, store });
+    return store;
+  };
+}

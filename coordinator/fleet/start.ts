@@ -10,7 +10,7 @@ import { createInvitationStore } from "../crawlers/invitation-store.ts";
 import { createMoveStore } from "../crawlers/move-store.ts";
 import type { Slices } from "../database/slices.ts";
 import { createDomainSetStore } from "../domain-sets/domain-set-store.ts";
-import { createFrontierStore } from "../frontier/frontier-store.ts";
+import { frontierOver } from "../frontier/sliced-frontier-store.ts";
 import { invitingCoordinator } from "../inviting-coordinator.ts";
 import { createComplaintStore } from "../opt-outs/complaint-store.ts";
 import { addWishRoutes } from "../opt-outs/routes.ts";
@@ -60,7 +60,7 @@ function fleetPorts(slices: Slices, now: () => Date): Omit<FleetPorts, "successi
     overview: createReports(slices, nowMs),
     crawlers: createCrawlerStore(pool),
     keys: createFleetKeys(pool),
-    frontier: createFrontierStore(pool),
+    frontier: frontierOver(slices),
     invitations: createInvitationStore(pool),
     invitationProgress: async (number, at) => await readInvitationProgress(slices, number, at),
     incidents: createIncidentStore(pool),

@@ -99,12 +99,12 @@ export class OpenSlices implements Slices {
     return findings;
   }
 
-  /** Again and again from now on; `onLooked` with what was found. */
-  follow(everyMs: number, onLooked: (findings: readonly SliceFinding[]) => Promise<void>): void {
+  /** Again and again from now on. */
+  follow(everyMs: number): void {
     const turn = async () => {
       try {
         await this.refresh();
-        await onLooked(await this.look());
+        if (this.open.length > 1) await this.look();
       } catch {
         // The shared tables' server is away: everybody waits for it, and what was known goes on being so.
       }

@@ -2,24 +2,21 @@
 import { createCrawlerStore } from "#coordinator/crawlers/crawler-store";
 import type { OpenSlice } from "#coordinator/database/slices";
 import { createDelegationStore } from "#coordinator/delegation/store";
-import { createFrontierStore } from "#coordinator/frontier/frontier-store";
 import { applyLinks, defaultOutboxBounds } from "#coordinator/frontier/link-outbox-store";
+import { frontierOver } from "#coordinator/frontier/sliced-frontier-store";
 import { createResultStore } from "#coordinator/results/result-store";
+import { slicedResults } from "#coordinator/results/sliced-result-store";
 import { advanceMove } from "#coordinator/slices/move-writes";
 import { OpenSlices } from "#coordinator/slices/open-slices-store";
 import { lookAgain, ship, waitingFor } from "#coordinator/slices/shipment-store";
 import { addSlice, balanceSlices } from "#coordinator/slices/slice-writes";
-import { slicedFrontier } from "#coordinator/slices/sliced-frontier-store";
-import { slicedResults } from "#coordinator/slices/sliced-result-store";
 import type { Database } from "#db/server-database";
 import type { SliceServers } from "./slice-servers.ts";
 import { noon, scope } from "./store-world.ts";
 
 export async function slicedWorld(shared: Database) {
   const slices = await OpenSlices.open(shared);
-  const frontier = slicedFrontier(slices, (pool) =>
-    createFrontierStore(pool, () => {}, { turns: shared.pool }),
-  );
+  const frontier = frontierOver(slices);
   const results = slicedResults(slices, (pool) => createResultStore(pool, null, { turns: shared.pool }));
   const settings = {
     ...defaultOutboxBounds,

@@ -2,6 +2,7 @@
  * A run against the emulated Internet: registry files are generated and imported, the processes start, the
  * sites are crawled, and the policies are compared on them.
  */
+
 import { join } from "node:path";
 import { createCrawlerStore } from "#coordinator/crawlers/crawler-store";
 import { type PolicyName, usesEarlierRounds } from "#coordinator/delegation/policies/policies";
@@ -15,6 +16,7 @@ import { writeRegistryFiles } from "../../world/registry-files.ts";
 import { type CommandContext, writeCurrentRun } from "../command-context.ts";
 import { newCrawlerKey } from "../crawler-key.ts";
 import { ownSignInLink } from "../issue-command-link.ts";
+import { ofSlices } from "../read-database.ts";
 import { followRun, type RunOutcome, type ThroughOutages, throughOutages } from "./follow-run.ts";
 import { comparePolicies, type PolicyRow, type WorldParameters } from "./policy-comparison.ts";
 import { type OpenedRun, openRun } from "./run-record.ts";
@@ -80,7 +82,8 @@ export async function runEmulated(options: EmulatedRunOptions): Promise<Emulated
     });
     const outcome = await Promise.race([followed, processes.worldDied]);
     const policies = await steadily(
-      async () => await comparePolicies({ pool: run.database.pool, world, parameters }),
+      async () =>
+        await ofSlices(run.database, async (slices) => await comparePolicies({ slices, world, parameters })),
     );
     if (outcome.finished) await steadily(async () => await run.finish({ outcome, policies }));
     return { webUrl, resumed: run.resumed, outcome, policies, stop };

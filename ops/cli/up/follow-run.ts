@@ -3,9 +3,10 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { createCrawlerStore } from "#coordinator/crawlers/crawler-store";
 import type { FrontierProgress } from "#coordinator/frontier/frontier";
-import { createFrontierStore } from "#coordinator/frontier/frontier-store";
+import { frontierOver } from "#coordinator/frontier/sliced-frontier-store";
 import type { LimitCode, Verdict } from "#coordinator/overview/overview-types";
 import { queueAges } from "#coordinator/overview/queue-reads";
+import { OpenSlices } from "#coordinator/slices/open-slices-store";
 import { DatabaseError } from "#core/errors";
 import { type Database, isConnectionLost, wordsOf } from "#db/server-database";
 import type { RunVoice } from "./run-voice.ts";
@@ -50,7 +51,16 @@ const limitEveryMs = 5000;
 const stallMs = 30_000;
 
 export async function followRun(run: FollowedRun): Promise<RunOutcome> {
-  const frontier = createFrontierStore(run.database.pool);
+  const slices = await run.throughOutages(async () => await OpenSlices.open(run.database));
+  try {
+    return await followOver(slices, run);
+  } finally {
+    await slices.close();
+  }
+}
+
+async function followOver(slices: OpenSlices, run: FollowedRun): Promise<RunOutcome> {
+  const frontier = frontierOver(slices);
   const crawlers = createCrawlerStore(run.database.pool);
   const startMs = performance.now();
   const clock = new RunClock(startMs);
@@ -65,9 +75,10 @@ export async function followRun(run: FollowedRun): Promise<RunOutcome> {
   const limits = new RunLimits();
   let limitMs = startMs;
   for (;;) {
-    const [progress, known] = await run.throughOutages(
-      async () => [await frontier.progress(new Date()), await crawlers.list()] as const,
-    );
+    const [progress, known] = await run.throughOutages(async () => {
+      await slices.refresh();
+      return [await frontier.progress(new Date()), await crawlers.list()] as const;
+    });
     const online = known.filter(({ state }) => state === "online").length;
     const nowMs = performance.now();
     const measure = clock.measure(progress, {

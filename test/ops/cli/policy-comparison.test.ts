@@ -3,8 +3,10 @@
  * subnets of their own. Best crawlers: athens for a1 and a2, berlin for b1 and b2, tokyo for t1, and for a3
  * athens and berlin alike (7 ms).
  */
+
 import { readFileSync } from "node:fs";
 import { beforeAll, describe, expect, it } from "vitest";
+import { oneSlice } from "#coordinator/database/slices";
 import {
   comparePolicies,
   liveRow,
@@ -95,7 +97,11 @@ describe("the comparison", () => {
           ]),
         );
       }
-      const run = { pool: stores.pool, world, parameters: worldParameters({ policy: "nearest" }) };
+      const run = {
+        slices: oneSlice(stores.pool),
+        world,
+        parameters: worldParameters({ policy: "nearest" }),
+      };
 
       const rows = await comparePolicies(run);
 

@@ -1,10 +1,9 @@
 /** What is due, over slices: for crawlers that wait for work, and for the pace that crawlers are told. */
 import type { Pool } from "pg";
 import type { CrawlerId } from "#core/ids";
-import { bySlice, ofAll, type Slices } from "../database/slices.ts";
-import type { DueWorkReads } from "../frontier/due-work-reads.ts";
-import type { PaceStore } from "../frontier/pace.ts";
-import { storesOf } from "./sliced-frontier-store.ts";
+import { bySlice, ofAll, type Slices, storesOf } from "../database/slices.ts";
+import type { DueWorkReads } from "./due-work-reads.ts";
+import type { PaceStore } from "./pace.ts";
 
 export function slicedDueWork(slices: Slices, create: (pool: Pool) => DueWorkReads): DueWorkReads {
   const reads = storesOf(create);

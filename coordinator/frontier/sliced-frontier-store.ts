@@ -1,9 +1,11 @@
 /** The frontier over slices: what names a host goes to its slice, what does not to all of them. One slice is asked itself. */
 import type { Pool } from "pg";
+import type { HostHash } from "#core/ids";
 import { hostHashOf } from "#core/url-key";
 import type { Lease } from "#protocol/lease";
-import { bySlice, type OpenSlice, ofAll, type Slices, upOf } from "../database/slices.ts";
-import type { FrontierProgress, FrontierStore } from "../frontier/frontier.ts";
+import { bySlice, ofAll, type Slices, storesOf, upOf } from "../database/slices.ts";
+import type { FrontierProgress, FrontierStore } from "./frontier.ts";
+import { createFrontierStore } from "./frontier-store.ts";
 
 /** `create`: the store of one slice. */
 export function slicedFrontier(slices: Slices, create: (pool: Pool) => FrontierStore): FrontierStore {
@@ -80,14 +82,9 @@ function sumOf<T>(values: readonly T[], of: (value: T) => number = Number): numb
   return values.reduce((sum, value) => sum + of(value), 0);
 }
 
-/** One for each slice, made when it is first asked for, and anew when its pool is another. */
-export function storesOf<Store>(create: (pool: Pool) => Store): (slice: OpenSlice) => Store {
-  const stores = new Map<number, { readonly pool: Pool; readonly store: Store }>();
-  return ({ number, pool }) => {
-    const known = stores.get(number);
-    if (known?.pool === pool) return known.store;
-    const store = create(pool);
-    stores.set(number, { pool, store });
-    return store;
-  };
-}
+/** The stores of the frontier as they are made everywhere. `onOpened`: these hosts may be leased from now on. */
+export const frontierOver = (
+  slices: Slices,
+  onOpened?: (hosts: readonly HostHash[]) => void,
+): FrontierStore =>
+  slicedFrontier(slices, (pool) => createFrontierStore(pool, onOpened, { turns: slices.shared }));

@@ -5,10 +5,9 @@
  */
 import type { Pool } from "pg";
 import type { LeaseId } from "#core/ids";
-import { bySlice, ofAll, type Slices } from "../database/slices.ts";
+import { bySlice, ofAll, type Slices, storesOf } from "../database/slices.ts";
 import { isLeaseNumber } from "../frontier/lease-end-writes.ts";
-import type { ResultStore, TakenResults } from "../results/accepted-result.ts";
-import { storesOf } from "./sliced-frontier-store.ts";
+import type { ResultStore, TakenResults } from "./accepted-result.ts";
 
 export function slicedResults(slices: Slices, create: (pool: Pool) => ResultStore): ResultStore {
   const stores = storesOf(create);
