@@ -25,7 +25,6 @@ import { createIdentityStore } from "./crawlers/identity-store.ts";
 import { createSigningKeyStore } from "./crawlers/signing-key-store.ts";
 import { keyDuties, moveDuties } from "./crawlers/start.ts";
 import { DatabaseWatch } from "./database/database-watch.ts";
-import { oneSlice } from "./database/slices.ts";
 import { FleetSettling } from "./delegation/measure-peers.ts";
 import { heldBySomebody } from "./delegation/overrides/assign-by-sets.ts";
 import type { DelegationQueue } from "./delegation/queue.ts";
@@ -44,6 +43,7 @@ import { explorePart } from "./explore/start.ts";
 import { coordinatorPart, linkCoordinators } from "./federation/start.ts";
 import { findPart } from "./find/start.ts";
 import { fleetPart } from "./fleet/start.ts";
+import { createDueWorkReads } from "./frontier/due-work-reads.ts";
 import { createFrontierStore } from "./frontier/frontier-store.ts";
 import { KnownUrls } from "./frontier/known-urls.ts";
 import { frontierOrder } from "./frontier/order/strategies.ts";
@@ -92,8 +92,13 @@ import { policyDuties, policyPart } from "./settings/start.ts";
 import { type Sharing, sharing } from "./sharing/start.ts";
 import { siteCapPart } from "./site-caps/start.ts";
 import { scheduleSites, sitePart } from "./sites/start.ts";
+import type { OpenSlices } from "./slices/open-slices-store.ts";
+import { slicedFrontier } from "./slices/sliced-frontier-store.ts";
+import { slicedResults } from "./slices/sliced-result-store.ts";
+import { slicedDueWork, slicedPaces } from "./slices/sliced-work-reads.ts";
+import { openSlicesOf, type SlicePorts, sliceDuties } from "./slices/start.ts";
 import { openWebServer, type RoomOptions } from "./start-web.ts";
-import { retentionDuties, storagePart } from "./storage/start.ts";
+import { keepSlice, retentionDuties, storagePart } from "./storage/start.ts";
 import { scheduleSubmissions, submissionPart } from "./submissions/start.ts";
 import { createSubnetStore, ensureRootSubnets } from "./subnets/subnet-store.ts";
 import { createTreeSnapshots, noSnapshots } from "./subnets/tree-snapshot-store.ts";
@@ -126,18 +131,21 @@ export async function startCoordinator(options: CoordinatorOptions): Promise<Run
   const watch = watchOwn(options);
   let presence: CoordinatorPresence | null = null;
   let ground: Ground | null = null;
+  let slices: OpenSlices | null = null;
   try {
     const reviewed = await reviewDatabase({ pool, journalRoot, log, now });
     const { port } = options.config.listen;
     // A port that anybody gets names nobody.
     const name = `${hostname()}:${port === 0 ? `process ${process.pid}` : port}`;
     presence = await CoordinatorPresence.begin(pool, options.nowMs, name);
-    ground = await layGround(options, { presence, watch, reviewed });
+    slices = await openSlicesOf(database);
+    ground = await layGround(options, { presence, watch, reviewed, slices });
     const rooms = await openRooms(ground);
     return await goToWork(ground, rooms);
   } catch (error) {
     await presence?.end();
     await ground?.others.stop();
+    await slices?.close();
     await watch.close();
     throw error;
   }
@@ -153,7 +161,9 @@ async function layGround(
     presence,
     watch,
     reviewed,
+    slices,
   }: {
+    readonly slices: OpenSlices;
     readonly presence: CoordinatorPresence;
     readonly watch: OwnWatch;
     readonly reviewed: ReviewedDatabase;
@@ -161,7 +171,6 @@ async function layGround(
 ) {
   const { database, log, version, snapshotFolder = null, now = () => new Date() } = options;
   const { pool } = database;
-  const slices = oneSlice(pool);
   const timekeeper = new Timekeeper(
     log,
     () => presence.leads,
@@ -180,14 +189,19 @@ async function layGround(
   const counters = new Counters();
   /** Crawlers are spoken to through the gateway, which opens last: until then nobody is online. */
   const fleet = new FleetLine();
-  const idle = idleCrawlers({ pool, timekeeper, state, send: (...sent) => fleet.send(...sent), now });
+  const idle = idleCrawlers({
+    ...{ reads: slicedDueWork(slices, createDueWorkReads), timekeeper, state, now },
+    send: (...sent) => fleet.send(...sent),
+  });
   const knownUrls = new KnownUrls();
   const stores = {
     subnets: createSubnetStore(pool),
     crawlers: createCrawlerStore(pool, presence.number),
     delegations: createDelegationStore(slices, () => heldBySomebody(fleet, state, config), presence.number),
-    frontier: createFrontierStore(pool, (hosts) => idle.noteHosts(hosts)),
-    results: createResultStore(pool, knownUrls),
+    frontier: slicedFrontier(slices, (one) =>
+      createFrontierStore(one, (hosts) => idle.noteHosts(hosts), { turns: pool }),
+    ),
+    results: slicedResults(slices, (one) => createResultStore(one, knownUrls, { turns: pool })),
     identities: createIdentityStore(pool),
     signingKeys: createSigningKeyStore(pool),
   };
@@ -217,7 +231,7 @@ async function layGround(
     },
   });
   const ground = {
-    ...{ database, pool, slices, log, version, now, startedAt: now(), presence, keepReleases, registryHost },
+    ...{ database, pool, log, version, now, startedAt: now(), presence, keepReleases, registryHost },
     ...{
       timekeeper,
       policies,
@@ -232,7 +246,8 @@ async function layGround(
       stores,
       incidents,
     },
-    ...{ knownUrls, snapshots, watch, health },
+    ...{ knownUrls, snapshots, watch, health, slices },
+    slicing: sliceDuties({ slices, presence, timekeeper, log }),
     /** What other coordinators on this database are told and tell; and what it needs of rooms that are opened later. */
     ...{ others, late: rooms },
     resolver: createNameResolver({ servers: config.resolvers }),
@@ -321,15 +336,16 @@ async function openRooms(ground: Ground) {
   const paces = paceDuties(
     {
       ...{ timekeeper, log, now, online: here, send },
-      paces: createPaceStore(pool, partitionOf(config.domainSets)),
+      paces: slicedPaces(ground.slices, (one) => createPaceStore(one, partitionOf(config.domainSets))),
       isIdle: (crawlerId) => ground.idle.isIdle(crawlerId),
     },
     config,
   );
-  const outbox = outboxDuties(
-    { pool, timekeeper, counters, incidents, log, now },
-    outboxSettings(config, ground.knownUrls),
-  );
+  const ownerOf = (hostHash: HostHash) => ground.slices.ownerOf(hostHash);
+  const appliedBy = outboxSettings(config, { known: ground.knownUrls, ownerOf });
+  const outboxOf = (one: Pick<SlicePorts, "pool" | "timekeeper">) =>
+    outboxDuties({ ...one, counters, incidents, log, now }, appliedBy);
+  const outbox = outboxOf({ pool, timekeeper });
   const watching = overviewDuties(
     {
       ...{ ...shared, ...stores, ...probing, counters, withoutRoom, version, request },
@@ -360,7 +376,7 @@ async function openRooms(ground: Ground) {
   });
   const optOuts = optOutDuties({ pool, slices, gateway: own, timekeeper, config, log, now });
   const nowMs = () => performance.now();
-  const retention = retentionDuties({ pool, slices, timekeeper, log, now, nowMs }, config);
+  const retention = retentionDuties({ pool, timekeeper, log, now, nowMs }, config);
 
   const handlers = fleetMessageHandlers(
     {
@@ -416,7 +432,7 @@ async function openRooms(ground: Ground) {
   fleet.open(gateway);
   return {
     ...{ recalibration, probing, delegations, trusting, recrawls, paces, watching, releases, links, keys },
-    ...{ moves, optOuts, outbox, retention, gateway, withoutRoom, alerts },
+    ...{ moves, optOuts, outbox, outboxOf, retention, gateway, withoutRoom, alerts },
   };
 }
 
@@ -474,6 +490,7 @@ async function goToWork(ground: Ground, rooms: Rooms): Promise<RunningCoordinato
         await presence.end();
         await ground.others.stop();
         await web.close();
+        await ground.slices.close();
         await ground.watch.close();
         log.info({}, "coordinator stopped");
       },
@@ -574,18 +591,25 @@ function scheduleJobs(ground: Ground, rooms: Rooms, index: IndexKeeper): void {
     rooms.retention,
   ];
   for (const room of own) room.start();
-  scheduleSearch({ pool, timekeeper, now, nowMs });
-  scheduleSites({ pool, timekeeper, now, nowMs });
   scheduleReports({ pool: slices, timekeeper, log, now });
   scheduleUpkeep({ pool, incidents, timekeeper, now });
   scheduleRanking({ database, timekeeper, log, now });
-  scheduleHostWorths({ pool, timekeeper, order: () => frontierOrder(config.frontier), now, nowMs });
   scheduleChannels(slices, timekeeper, now);
   scheduleSubmissions(slices, timekeeper, now);
   const { metrics } = counters;
   const onDue = (hosts: readonly HostHash[]) => ground.idle.noteHosts(hosts);
-  scheduleHints({ pool, slices, timekeeper, metrics, resolver: ground.resolver, onDue, log, now }, config);
-  scheduleChanges({ pool, timekeeper, now, keepDays: () => config.changes.keepDays, nowMs });
+  ground.slicing.each((one) => {
+    const duty = { pool: one.pool, timekeeper: one.timekeeper, now, nowMs };
+    scheduleSearch(duty);
+    scheduleSites(duty);
+    scheduleHostWorths({ ...duty, order: () => frontierOrder(config.frontier) });
+    scheduleHints({ ...duty, slices, metrics, resolver: ground.resolver, onDue, log }, config);
+    scheduleChanges({ ...duty, keepDays: () => config.changes.keepDays });
+    if (one.slice.number === 0) return;
+    rooms.outboxOf(one).start();
+    keepSlice({ ...duty, shared: pool, log }, config);
+  });
+  ground.slicing.start();
   timekeeper.every("write-heartbeats", heartbeatsMs, async () => await ground.heartbeats.write());
   timekeeper.every("keep-releases", keepReleasesMs, async () => await keepReleases(now()));
   const live = liveOf(ground, rooms);

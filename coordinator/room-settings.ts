@@ -12,7 +12,6 @@ import type { QueueSettings } from "./delegation/queue.ts";
 import { defaultRecalibrationRule, type RecalibrationRule } from "./delegation/recalibration/rule.ts";
 import type { CoordinatorState } from "./delegation/state.ts";
 import { NewHostBudget } from "./frontier/budgets.ts";
-import type { KnownUrls } from "./frontier/known-urls.ts";
 import { defaultOutboxBounds, type OutboxSettings } from "./frontier/link-outbox-store.ts";
 import {
   type Arrival,
@@ -100,9 +99,12 @@ export function takeResultsSettings(
   }));
 }
 
-export function outboxSettings(config: CoordinatorConfig, known: KnownUrls): OutboxSettings {
+export function outboxSettings(
+  config: CoordinatorConfig,
+  ports: Required<Pick<OutboxSettings, "known" | "ownerOf">>,
+): OutboxSettings {
   const newHosts = new NewHostBudget(() => config.scope.newHostsPerCrawlerAndDay);
-  return following(() => ({ ...defaultOutboxBounds, scope: config.scope, newHosts, known }));
+  return following(() => ({ ...defaultOutboxBounds, scope: config.scope, newHosts, ...ports }));
 }
 
 /** Crawlers that get no new subnet: draining, not believed, for measurements only, or their day's pages or bytes are used up. */

@@ -20,8 +20,8 @@ export async function releaseAdvisoryLock(client: PoolClient, name: string, sche
   await client.query(`select pg_advisory_unlock(${keys})`, [name, schema]).catch(() => {});
 }
 
-/** As a condition; its parameters $1 and $2 are the lock's name and schema. */
-export const isLockHeldSql = `exists (
+/** In a statement of its own: where tables lie on several servers, one beside a table would be asked of that table's. */
+const isLockHeldSql = `exists (
   select from pg_locks
   where locktype = 'advisory' and granted and objsubid = 2
     and database = (select oid from pg_database where datname = current_database())

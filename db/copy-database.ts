@@ -10,6 +10,7 @@ import { DatabaseError, UsageError } from "#core/errors";
 import { migrate } from "./migrate.ts";
 import { pendingMigrations } from "./schema-state.ts";
 import type { Database } from "./server-database.ts";
+import { partsOf, tableSizes } from "./table-sizes.ts";
 
 export interface CopyProgress {
   readonly table: string;
@@ -92,7 +93,7 @@ async function copyTables(
   }
 }
 
-interface CopiedTable {
+export interface CopiedTable {
   readonly name: string;
   /** Those that are not computed. */
   readonly columns: readonly string[];
@@ -102,22 +103,21 @@ interface CopiedTable {
 }
 
 /** Partitions go with their table; of migrations each end has its own account. */
-async function tablesOf(client: PoolClient): Promise<CopiedTable[]> {
-  const { rows } = await client.query<{ name: string; columns: string[]; needs: string[]; bytes: number }>(
+export async function tablesOf(client: PoolClient): Promise<CopiedTable[]> {
+  const { rows } = await client.query<{ name: string; columns: string[]; needs: string[] }>(
     `select c.relname as name,
        (select array_agg(a.attname::text order by a.attnum) from pg_attribute a
         where a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped and a.attgenerated = '') as columns,
        coalesce((select array_agg(distinct r.relname::text) from pg_constraint f
                  join pg_class r on r.oid = f.confrelid
-                 where f.conrelid = c.oid and f.contype = 'f' and f.confrelid <> c.oid), '{}') as needs,
-       (select coalesce(sum(pg_table_size(p.relid)), 0) from pg_partition_tree(c.oid) p)::float8
-         + case when c.relkind = 'r' then pg_table_size(c.oid) else 0 end as bytes
+                 where f.conrelid = c.oid and f.contype = 'f' and f.confrelid <> c.oid), '{}') as needs
      from pg_class c
      where c.relnamespace = current_schema()::regnamespace and c.relkind in ('r', 'p')
        and not c.relispartition and c.relname <> 'migration'
      order by c.relname`,
   );
-  return rows;
+  const sizes = new Map((await tableSizes(client)).map(({ table, bytes }) => [table, bytes]));
+  return rows.map((row) => ({ ...row, bytes: sizes.get(row.name) ?? 0 }));
 }
 
 /**
@@ -125,20 +125,19 @@ async function tablesOf(client: PoolClient): Promise<CopiedTable[]> {
  * of the source. The tables are empty still, so that nothing has to be moved. A part that is parted itself (fetches that are
  * older than their days) is one table there.
  */
-async function makeRanges(from: PoolClient, to: PoolClient): Promise<void> {
+export async function makeRanges(from: PoolClient, to: PoolClient): Promise<void> {
   // Bounds are told and read in one time zone.
   for (const client of [from, to]) await client.query("set local timezone = 'UTC'");
-  const { rows } = await from.query<{ name: string; parent: string; bounds: string }>(
-    `select c.relname as name, p.relname as parent, pg_get_expr(c.relpartbound, c.oid) as bounds
+  const { rows } = await from.query<{ parent: string }>(
+    `select p.relname as parent
      from pg_partitioned_table t
      join pg_class p on p.oid = t.partrelid
-     join pg_inherits i on i.inhparent = p.oid
-     join pg_class c on c.oid = i.inhrelid
      where t.partstrat = 'r' and p.relnamespace = current_schema()::regnamespace and not p.relispartition
-     order by c.relname`,
+     order by p.relname`,
   );
-  for (const { name, parent, bounds } of rows)
-    await to.query(`create table if not exists "${name}" partition of "${parent}" ${bounds}`);
+  for (const { parent } of rows)
+    for (const { name, bounds } of await partsOf(from, parent))
+      await to.query(`create table if not exists ${name} partition of "${parent}" ${bounds}`);
 }
 
 /** Each after those that it refers to. */
@@ -157,14 +156,32 @@ function inOrder(tables: readonly CopiedTable[]): CopiedTable[] {
 
 /** Returns its rows. What its triggers would do is in the other tables already. */
 async function copyTable(
-  { name, columns }: CopiedTable,
+  table: CopiedTable,
   from: PoolClient,
   to: PoolClient,
   onBytes: (bytes: number) => void,
 ): Promise<number> {
+  await to.query(`alter table "${table.name}" disable trigger user`);
+  const rows = await copyRows(table, from, to, onBytes);
+  await to.query(`alter table "${table.name}" enable trigger user`);
+  return rows;
+}
+
+/** Those rows of a table for which `condition`, which is SQL, holds; returns their number. */
+export async function copyRows(
+  {
+    name,
+    columns,
+    condition = "true",
+  }: Pick<CopiedTable, "name" | "columns"> & { readonly condition?: string },
+  from: PoolClient,
+  to: PoolClient,
+  onBytes: (bytes: number) => void = () => {},
+): Promise<number> {
   const list = columns.map((column) => `"${column}"`).join(", ");
-  const reading = from.query(copyTo(`copy (select ${list} from "${name}") to stdout (format binary)`));
-  await to.query(`alter table "${name}" disable trigger user`);
+  const reading = from.query(
+    copyTo(`copy (select ${list} from "${name}" where ${condition}) to stdout (format binary)`),
+  );
   const writing = to.query(copyFrom(`copy "${name}" (${list}) from stdin (format binary)`));
   let bytes = 0;
   const counted = async function* (pieces: AsyncIterable<Buffer>) {
@@ -175,7 +192,6 @@ async function copyTable(
     }
   };
   await pipeline(reading, counted, writing);
-  await to.query(`alter table "${name}" enable trigger user`);
   return writing.rowCount;
 }
 

@@ -3,6 +3,8 @@
  * number of its schema, so that no world is woken by what happens in another one of the same database.
  */
 
+import type { PoolClient } from "pg";
+
 /** Channels are named by us, never by what comes from outside. */
 export type Channel =
   | "nearcrawl_registry"
@@ -13,9 +15,18 @@ export type Channel =
   | "nearcrawl_coordinators"
   | "nearcrawl_journal";
 
-/** SQL that tells all who listen to the channel in the connection's schema. `payload`: SQL of a text, such as "$1". */
-export function notify(channel: Channel, payload: string): string {
-  return `pg_notify(${channelName(channel)}, ${payload})`;
+/**
+ * Tells all who listen to the channel in the connection's schema, of each payload; within a transaction they hear of it when
+ * that commits. A statement of its own, that reads no table: an engine of several servers runs statements where the tables
+ * are, and there nobody listens.
+ */
+export async function tell(
+  client: Pick<PoolClient, "query">,
+  channel: Channel,
+  payloads: readonly string[],
+): Promise<void> {
+  if (payloads.length === 0) return;
+  await client.query(`select pg_notify(${channelName(channel)}, unnest($1::text[]))`, [payloads]);
 }
 
 /** SQL of the name. A schema's own name may be 63 bytes long, which is all that a channel's has room for. */

@@ -115,8 +115,13 @@ export async function createReplica(
   { sharedUrl, subscription, waitMs = 600_000 }: { sharedUrl: string; subscription: string; waitMs?: number },
 ): Promise<void> {
   const { pool, schema, description } = replica;
-  const { rowCount } = await pool.query("select from pg_subscription where subname = $1", [subscription]);
-  const isFollowing = rowCount !== 0;
+  // Another slice on that server may have made it.
+  const { rows } = await pool.query<{ name: string }>(
+    `select subname::text as name from pg_subscription
+     where subpublications = array[$1] and subdbid = (select oid from pg_database where datname = current_database())`,
+    [publicationOf(schema)],
+  );
+  const isFollowing = rows.length > 0;
   await migrate(replica, { only: "shared" });
   await inOne(pool, async (client) => {
     await dropTables(client, (name) => isSliceTable(name));
@@ -136,7 +141,21 @@ export async function createReplica(
         { cause: error },
       );
     }
-  await untilReplicated(pool, { subscription, description, waitMs });
+  await untilReplicated(pool, { subscription: rows[0]?.name ?? subscription, description, waitMs });
+}
+
+/** The slice's schema goes, and with the last one of its server the replica. `slice`: as `createSliceSchema` has it. */
+export async function dropSliceSchema(slice: Database, sharedSchema: string, isLast: boolean): Promise<void> {
+  const { pool, schema } = slice;
+  await pool.query(`drop schema if exists "${schema}" cascade`);
+  if (!isLast) return;
+  const { rows } = await pool.query<{ name: string }>(
+    `select subname::text as name from pg_subscription
+     where subpublications = array[$1] and subdbid = (select oid from pg_database where datname = current_database())`,
+    [publicationOf(sharedSchema)],
+  );
+  for (const { name } of rows) await pool.query(`drop subscription "${name}"`);
+  await pool.query(`drop schema if exists "${sharedSchema}" cascade`);
 }
 
 /** A literal of SQL; libpq takes URLs as they are. */

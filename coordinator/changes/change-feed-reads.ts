@@ -83,6 +83,41 @@ interface WantedRows {
   readonly latestFirst?: boolean;
 }
 
+export type ChangedPagesRead =
+  | {
+      readonly type: "read";
+      /** Each page once for each of its changes, in the order of their numbers. */
+      readonly pages: readonly (UrlAddress & { readonly number: number })[];
+      readonly next: number;
+      readonly more: boolean;
+    }
+  | CursorFault;
+
+/** Which pages changed after that number, for who looks at the pages themselves; as `after`, without what changed. */
+export async function changedPages(pool: Pool, since: number, most: number): Promise<ChangedPagesRead> {
+  const { rows } = await pool.query<UrlAddress & FeedState & { readonly number: number | null }>(
+    `select f.last_number::float8 as last, f.removed_through::float8 as "removedThrough", ${jumpsSql} as jumps,
+       c.change_number::float8 as number, c.host_hash as "hostHash", c.url_hash as "urlHash"
+     from change_feed f
+     left join lateral (
+       select change_number, host_hash, url_hash from page_change
+       where change_number > $1::bigint
+       order by change_number
+       limit $2
+     ) c on true
+     order by c.change_number`,
+    [since, most],
+  );
+  const { last } = rows[0]!;
+  const fault = cursorFault(since, rows[0]!);
+  if (fault !== null) return fault;
+  const pages = rows.flatMap(({ hostHash, urlHash, number }) =>
+    number === null ? [] : [{ hostHash, urlHash, number }],
+  );
+  const next = pages.length < most ? last : pages.at(-1)!.number;
+  return { type: "read", pages, next, more: next < last };
+}
+
 /** Of a host's changes, the latest ones, those of one URL: the latest first. */
 export async function changesOfUrl(
   pool: Pool,

@@ -76,7 +76,7 @@ async function knownPages(
     `select given.host_hash as "hostHash", given.url_hash as "urlHash",
        case when p.url_hash is not null then
          json_build_object('digest', p.digest, 'simhash', p.simhash, 'title', p.title, 'words', p.words,
-           'language', p.language)
+           'language', p.language, 'noindex', p.noindex)
        end as before,
        p.url_hash is not null or exists (
          select from page_links l
@@ -108,7 +108,10 @@ function visitOf(
     seenAt: fetchedAtOf(result, now),
     status: "status" in outcome ? outcome.status : null,
     reason: after === null ? reasonOf(counted) : null,
-    after: after && { ...after, title: clean(after.title), words: asInteger(after.words) },
+    after: after && {
+      ...{ ...after, title: clean(after.title), words: asInteger(after.words) },
+      noindex: after.robots.noindex,
+    },
     isFirst: before.visits === 0,
     location: outcome.type === "redirected" ? clean(outcome.location) : null,
     gaveUp: gaveUp(counted),

@@ -11,9 +11,10 @@ import type { TextDifference } from "./text-difference.ts";
  * changed        its body is another one (by SHA-256; the simhash distance tells how much of the text is)
  * links-changed  it links to other URLs than before
  * preferences-changed  its site states other uses of it than before (protocol/preferences)
- * came-back      it is read again, after it was gone or led elsewhere
+ * came-back      it is read again, after it was gone or led elsewhere; or no longer asks not to be indexed
  * redirected     it leads elsewhere from now on, or did at the first visit
- * gone           it was in the index and is not any more: missing, refused, or no page; `reason` says which
+ * gone           it was in the index and is not any more: missing, refused, or no page; `reason` says which. So is one whose
+ *                body is the same, and whose answer asks not to be indexed from now on (`noindex`)
  * given-up       it was missing so often in a row that it is hardly requested any more
  */
 export const changeKinds = [
@@ -107,6 +108,8 @@ export interface SeenPage {
   readonly title: string;
   readonly words: number;
   readonly language: string | null;
+  /** It asks not to be indexed. */
+  readonly noindex: boolean;
 }
 
 export interface Visit {
@@ -162,12 +165,20 @@ function arrival(visit: Visit, after: SeenPage): VisitChange {
 
 function contentChange(visit: Visit): readonly VisitChange[] {
   const { before, after, links } = visit;
-  if (before === null || after === null || before.digest === after.digest) return [];
+  if (before === null || after === null) return [];
+  if (before.digest === after.digest) return indexingChange(visit, before, after);
   const content = { ...contentBefore(before), ...contentAfter(after) };
   // Of a page that is not to be searched, or was not, no text is known.
   const distance = visit.stated.isSilent ? null : simhashDistance(before.simhash, after.simhash);
   const counts = { linksBefore: linksBefore(links), linksAfter: links.after };
   return [{ ...toldOf(visit), kind: "changed", ...content, simhashDistance: distance, ...counts }];
+}
+
+/** Of a body that is the same, the headers around it may say something else; what they state of uses is told as such. */
+function indexingChange(visit: Visit, before: SeenPage, after: SeenPage): readonly VisitChange[] {
+  if (before.noindex === after.noindex || !visit.stated.isSame) return [];
+  if (!after.noindex) return [{ ...arrival(visit, after), kind: "came-back" }];
+  return [{ ...toldOf(visit), kind: "gone", reason: "noindex", ...contentBefore(before) }];
 }
 
 function linkChange(visit: Visit): readonly VisitChange[] {

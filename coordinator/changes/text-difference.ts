@@ -139,17 +139,26 @@ function termsOf({ lexemes, excerpt }: IndexedText): Terms | null {
   if (lexemes === null || lexemes.length > mostLexemeCharacters) return null;
   const running: string[] = [];
   const isOther: boolean[] = [];
+  readLexemes(lexemes, (lexeme, place, hasWeight) => {
+    if (place > mostTerms) return;
+    if (hasWeight) isOther[place] = true;
+    else running[place] ??= ` ${lexeme}`;
+  });
+  return inOrder(running, isOther, wordsOf(excerpt).length);
+}
+
+/** A tsvector as Postgres writes it: each lexeme at each of its places; a weight is A, B or C. */
+export function readLexemes(
+  lexemes: string,
+  tell: (lexeme: string, place: number, hasWeight: boolean) => void,
+): void {
   for (let at = lexemes.indexOf("'"); at >= 0; ) {
     const end = quoteEnd(lexemes, at + 1);
     if (end < 0) break;
-    const term = ` ${unquoted(lexemes.slice(at + 1, end))}`;
-    at = readPositions(lexemes, end + 2, (place, hasWeight) => {
-      if (hasWeight) isOther[place] = true;
-      else running[place] ??= term;
-    });
+    const lexeme = unquoted(lexemes.slice(at + 1, end));
+    at = readPositions(lexemes, end + 2, (place, hasWeight) => tell(lexeme, place, hasWeight));
     at = lexemes.indexOf("'", at);
   }
-  return inOrder(running, isOther, wordsOf(excerpt).length);
 }
 
 /** Quotes and backslashes in a lexeme are doubled. */
@@ -173,7 +182,7 @@ function readPositions(
     if (code >= digitZero && code < digitZero + 10) place = 10 * place + code - digitZero;
     else if (code >= letterA && code < letterA + 3) hasWeight = true;
     else if (code !== letterA + 3) {
-      if (place > 0 && place <= mostTerms) tell(place, hasWeight);
+      if (place > 0) tell(place, hasWeight);
       if (code !== comma) return at;
       place = 0;
       hasWeight = false;

@@ -32,7 +32,7 @@ export async function channelsWhere(
 ): Promise<KeptChannel[]> {
   const { rows } = await prepared<ChannelRow>(
     client,
-    `select channel_id, host_hash, host, directories, seeds, include, exclude, max_depth, created_at, expected_pages,
+    `select channel_id::float8 as channel_id, host_hash, host, directories, seeds, include, exclude, max_depth, created_at, expected_pages,
        counted_at, settled
      from channel
      where ${condition}

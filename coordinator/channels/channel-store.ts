@@ -40,7 +40,7 @@ async function add(slices: Slices, rules: ChannelRules, now: Date): Promise<Chan
     const ofHost = await channelsWhere(client, "host_hash = $1", [hostHash]);
     const faults = [...(await boundFaults(client, rules, ofHost.length)), ...channelFaults(rules, ofHost)];
     if (faults.length > 0) return faults;
-    const { rows } = await client.query<{ channel_id: number }>(
+    const { rows } = await client.query<{ channel_id: string }>(
       `insert into channel (host_hash, host, directories, seeds, include, exclude, max_depth, created_at)
        values ($1, $2, $3, $4, $5, $6, $7, $8)
        returning channel_id`,

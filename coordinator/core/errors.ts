@@ -79,3 +79,8 @@ export class DatabaseError extends NearcrawlError {
 export class StartError extends NearcrawlError {
   readonly code = "NC_START";
 }
+
+/** The command ends with exit code 1, and what was taken stays: whoever the index is exported to does not take the rest. */
+export class ExportError extends NearcrawlError {
+  readonly code = "NC_EXPORT";
+}

@@ -13,6 +13,7 @@ const onEveryCoordinator: ReadonlySet<string> = new Set([
   ...["rotate-keys", "rotate-welcomed-keys", "offer-releases", "honour-opt-outs", "pace-crawlers"],
   // Whoever led when the database went tells people of it.
   "tell-without-database",
+  "follow-slices",
   ...["review-database", "keep-journal", "forget-journal"],
   ...["measure-crawlers", "delegate-subnets", "recalibrate", "watch-hosts-and-leaves", "review-moves"],
   // Several share the work, host by host.
@@ -23,6 +24,8 @@ const onEveryCoordinator: ReadonlySet<string> = new Set([
 
 interface Duty {
   readonly name: string;
+  /** Whether its turns are this coordinator's. */
+  readonly isOurs: () => boolean;
   readonly everyMs: () => number;
   /** The interval that its next turn is set by; null: it is hurried, or runs. */
   setMs: number | null;
@@ -61,6 +64,7 @@ export class Timekeeper {
   readonly #onFailed: (error: unknown) => void;
   readonly #duties = new Map<string, Duty>();
   readonly #stopping = new AbortController();
+  #hasParts = false;
 
   /** `leads`: whether this coordinator does what one does for all; left out, there is no other. `onFailed`: a turn threw this. */
   constructor(log: Log, leads = () => true, onFailed: (error: unknown) => void = () => {}) {
@@ -80,9 +84,31 @@ export class Timekeeper {
 
   /** `every`: ms, or what gives them whenever a turn ends. */
   every(name: string, every: number | (() => number), work: () => Promise<unknown>): void {
+    this.#every(name, { every, work, isOurs: () => onEveryCoordinator.has(name) || this.#leads() });
+  }
+
+  /**
+   * For flows that are there once for each of several parts of the crawl (its slices): what is scheduled through it has the
+   * part's name behind its own, and is for whoever leads the part. One of the same name is replaced.
+   */
+  within(part: string, leads: () => boolean): PartTimekeeper {
+    const nameOf = (name: string) => `${name}@${part}`;
+    this.#hasParts = true;
+    return {
+      every: (name, every, work) => this.#every(nameOf(name), { every, work, isOurs: leads }),
+      hurry: (name, delayMs) => this.#hurry(nameOf(name), delayMs),
+      stopping: this.stopping,
+    };
+  }
+
+  #every(
+    name: string,
+    { every, work, isOurs }: Pick<Duty, "isOurs" | "work"> & { readonly every: number | (() => number) },
+  ): void {
     const everyMs = typeof every === "number" ? () => every : every;
     const duty: Duty = {
       name,
+      isOurs,
       everyMs,
       work,
       setMs: null,
@@ -96,6 +122,8 @@ export class Timekeeper {
       failingSinceMs: null,
       error: undefined,
     };
+    const before = this.#duties.get(name);
+    if (before?.timer) clearTimeout(before.timer);
     this.#duties.set(name, duty);
     this.#scheduleNext(duty);
   }
@@ -110,8 +138,17 @@ export class Timekeeper {
     }
   }
 
-  /** Runs a flow now, or within `delayMs` if it would run later; when it is under way, once more so long after its end. */
+  /**
+   * Runs a flow now, or within `delayMs` if it would run later; when it is under way, once more so long after its end. So does it
+   * with those of the same name of all parts.
+   */
   hurry(name: string, delayMs = 0): void {
+    this.#hurry(name, delayMs);
+    if (this.#hasParts)
+      for (const other of this.#duties.keys()) if (other.startsWith(`${name}@`)) this.#hurry(other, delayMs);
+  }
+
+  #hurry(name: string, delayMs = 0): void {
     const duty = this.#duties.get(name);
     if (!duty || this.#stopped) return;
     if (duty.running) duty.againMs = Math.min(delayMs, duty.againMs ?? delayMs);
@@ -157,7 +194,7 @@ export class Timekeeper {
   async #run(duty: Duty): Promise<void> {
     duty.startedMs = performance.now();
     try {
-      if (onEveryCoordinator.has(duty.name) || this.#leads()) await duty.work();
+      if (duty.isOurs()) await duty.work();
       duty.endedMs = performance.now();
       duty.failures = 0;
       duty.failingSinceMs = null;
@@ -170,13 +207,15 @@ export class Timekeeper {
       this.#onFailed(error);
     }
     duty.running = null;
-    if (this.#stopped) return;
+    if (this.#stopped || this.#duties.get(duty.name) !== duty) return;
     const { againMs } = duty;
     duty.againMs = null;
     if (againMs === null || againMs >= duty.everyMs()) this.#scheduleNext(duty);
     else this.#schedule(duty, againMs);
   }
 }
+
+export type PartTimekeeper = Pick<Timekeeper, "every" | "hurry" | "stopping">;
 
 /** Names of the jobs that other rooms than their own hurry (core/scheduler). */
 export const jobs = {

@@ -4,8 +4,8 @@
  */
 import type { Pool } from "pg";
 import type { CrawlerId } from "#core/ids";
-import { notify } from "#db/schema-channel";
-import { columnsOf } from "../database/transaction.ts";
+import { tell } from "#db/schema-channel";
+import { columnsOf, inTransaction } from "../database/transaction.ts";
 import type { Budget, BudgetChange, ChangedBudget, DrainedBy } from "./crawler.ts";
 
 /** `online` and `draining` are the two ways of being connected. */
@@ -18,23 +18,19 @@ export async function drainCrawler(
   now: Date,
   by: DrainedBy = "operator",
 ): Promise<boolean> {
-  const { rowCount } = await pool.query(
-    `with drained as (
-       update crawler c
-       set draining_since = coalesce(draining_since, $2),
-           drain_asked_by = case when $3 = 'partner' then coalesce(drain_asked_by, $3) else $3 end,
-           drain_subnets = case when draining_since is null
-             then (select count(*) from delegation d where d.crawler_id = c.crawler_id)
-             else drain_subnets end,
-           state = case when state = 'online' then 'draining' else state end
-       where name = $1
-       returning crawler_id
-     )
-     select ${notify("nearcrawl_fleet", "crawler_id::text")}
-     from drained`,
+  return await changeOne(
+    pool,
+    `update crawler c
+     set draining_since = coalesce(draining_since, $2),
+         drain_asked_by = case when $3 = 'partner' then coalesce(drain_asked_by, $3) else $3 end,
+         drain_subnets = case when draining_since is null
+           then (select count(*) from delegation d where d.crawler_id = c.crawler_id)
+           else drain_subnets end,
+         state = case when state = 'online' then 'draining' else state end
+     where name = $1
+     returning crawler_id`,
     [name, now, by],
   );
-  return rowCount === 1;
 }
 
 /**
@@ -47,27 +43,36 @@ export async function resumeCrawler(
   now: Date,
   by: DrainedBy = "operator",
 ): Promise<boolean> {
-  const { rowCount } = await pool.query(
-    `with resumed as (
-       update crawler
-       set draining_since = null,
-           drain_asked_by = null,
-           joining_since = case when draining_since is null then joining_since else coalesce(joining_since, $2) end,
-           state = case when state = 'draining' then 'online' else state end
-       where name = $1
-         and ($3 <> 'partner' or (
-           (draining_since is null or drain_asked_by = 'partner')
-           and not exists (
-             select from crawler_trust t where t.crawler_id = crawler.crawler_id and t.distrusted_at is not null
-           )
-         ))
-       returning crawler_id
-     )
-     select ${notify("nearcrawl_fleet", "crawler_id::text")}
-     from resumed`,
+  return await changeOne(
+    pool,
+    `update crawler
+     set draining_since = null,
+         drain_asked_by = null,
+         joining_since = case when draining_since is null then joining_since else coalesce(joining_since, $2) end,
+         state = case when state = 'draining' then 'online' else state end
+     where name = $1
+       and ($3 <> 'partner' or (
+         (draining_since is null or drain_asked_by = 'partner')
+         and not exists (
+           select from crawler_trust t where t.crawler_id = crawler.crawler_id and t.distrusted_at is not null
+         )
+       ))
+     returning crawler_id`,
     [name, now, by],
   );
-  return rowCount === 1;
+}
+
+/** `sql` changes a crawler's row and returns its crawler_id; false: there is none that it applies to. */
+async function changeOne(pool: Pool, sql: string, values: readonly unknown[]): Promise<boolean> {
+  return await inTransaction(pool, async (client) => {
+    const { rows } = await client.query<{ crawler_id: number }>(sql, [...values]);
+    await tell(
+      client,
+      "nearcrawl_fleet",
+      rows.map((row) => String(row.crawler_id)),
+    );
+    return rows.length === 1;
+  });
 }
 
 export interface Departure {
@@ -130,6 +135,7 @@ export async function hasJoined(pool: Pool, crawlerId: CrawlerId): Promise<void>
 const before = { pages: 100_000, bytes: 10_000_000_000 } as const;
 
 interface BudgetRow {
+  crawler_id: number;
   pages_before: number | null;
   bytes_before: number | null;
   pages_granted: number | null;
@@ -144,11 +150,11 @@ export async function grantBudget(
   name: string,
   change: BudgetChange,
 ): Promise<ChangedBudget | null> {
-  const { rows } = await pool.query<BudgetRow>(
-    `with old as (
-       select * from crawler where name = $1 for update
-     ),
-     granted as (
+  return await inTransaction(pool, async (client) => {
+    const { rows } = await client.query<BudgetRow>(
+      `with old as (
+         select * from crawler where name = $1 for update
+       )
        update crawler c
        set granted_pages_per_day = g.pages,
            granted_bytes_per_day = g.bytes,
@@ -164,18 +170,19 @@ export async function grantBudget(
        where c.crawler_id = old.crawler_id
        returning c.crawler_id, old.granted_pages_per_day as pages_before,
          old.granted_bytes_per_day::float8 as bytes_before, c.granted_pages_per_day as pages_granted,
-         c.granted_bytes_per_day::float8 as bytes_granted, c.pages_per_day, c.bytes_per_day::float8 as bytes_per_day
-     )
-     select *, ${notify("nearcrawl_fleet", "crawler_id::text")} from granted`,
-    [
-      name,
-      change.pagesPerDay !== undefined,
-      change.pagesPerDay ?? null,
-      change.bytesPerDay !== undefined,
-      change.bytesPerDay ?? null,
-    ],
-  );
-  return rows[0] === undefined ? null : changedBudget(rows[0]);
+         c.granted_bytes_per_day::float8 as bytes_granted, c.pages_per_day, c.bytes_per_day::float8 as bytes_per_day`,
+      [
+        name,
+        change.pagesPerDay !== undefined,
+        change.pagesPerDay ?? null,
+        change.bytesPerDay !== undefined,
+        change.bytesPerDay ?? null,
+      ],
+    );
+    if (rows[0] === undefined) return null;
+    await tell(client, "nearcrawl_fleet", [String(rows[0].crawler_id)]);
+    return changedBudget(rows[0]);
+  });
 }
 
 function changedBudget(row: BudgetRow): ChangedBudget {

@@ -16,7 +16,7 @@ import type { CrawlerId } from "#core/ids";
 import { canParseUrl } from "#core/ip/url-host";
 import type { Log } from "#core/log";
 import { coordinatorLockKey, heldCoordinatorLocks } from "#db/coordinator-locks";
-import { notify } from "#db/schema-channel";
+import { tell } from "#db/schema-channel";
 import { mostCoordinators } from "#protocol/coordinator-messages";
 import { connectedState } from "./control-store.ts";
 
@@ -175,7 +175,11 @@ export class CoordinatorPresence {
 
   /** Whether this one does what is done once for the fleet. */
   get leads(): boolean {
-    if (this.#term === null || !this.#isReady) return false;
+    return this.#term !== null && this.#isReady && this.isPresent;
+  }
+
+  /** Whether others see it as one that runs, as far as is known here. */
+  get isPresent(): boolean {
     if (this.#others.size === 0) return true;
     return this.#client !== null && this.#nowMs() - this.#beatAtMs < lapsedMs;
   }
@@ -223,17 +227,21 @@ export class CoordinatorPresence {
     const client = this.#client;
     this.#client = null;
     this.#term = null;
-    await client
-      ?.query(
-        `with ended as (delete from running_coordinator where coordinator_number = $1),
-         led as (
-           update fleet_lead set coordinator_number = null where coordinator_number = $1
-         )
-         select ${notify("nearcrawl_coordinators", "$2")}`,
-        [this.number, JSON.stringify({ type: "presence", from: this.number })],
-      )
-      .catch(() => {});
-    client?.release(true);
+    if (client === null) return;
+    await this.#sayEnd(client).catch(() => {});
+    client.release(true);
+  }
+
+  async #sayEnd(client: PoolClient): Promise<void> {
+    await client.query("begin");
+    await client.query(
+      `with ended as (delete from running_coordinator where coordinator_number = $1)
+       update fleet_lead set coordinator_number = null where coordinator_number = $1`,
+      [this.number],
+    );
+    const notice = JSON.stringify({ type: "presence", from: this.number });
+    await tell(client, "nearcrawl_coordinators", [notice]);
+    await client.query("commit");
   }
 
   /** Beats, sees who else does, and takes the lead where nobody has it. */

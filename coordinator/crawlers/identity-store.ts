@@ -3,7 +3,7 @@ import type { Pool } from "pg";
 import type { AskedRotation, FleetKeys } from "#core/access-types";
 import { arrivalLingerMs, Gathered } from "#core/coalesce";
 import { asCrawlerId, type CrawlerId } from "#core/ids";
-import { notify } from "#db/schema-channel";
+import { tell } from "#db/schema-channel";
 import type { KeyScope } from "#protocol/identity";
 import { columnsOf, inTransaction } from "../database/transaction.ts";
 import type { IssuedKey } from "./crawler.ts";
@@ -433,32 +433,40 @@ export async function registerCrawler(
 export function createFleetKeys(pool: Pool): FleetKeys {
   return {
     async revoke(name, now) {
-      const { rows } = await pool.query<{ crawler_id: number }>(
-        `with revoked as (
-           update crawler set revoked_at = coalesce(revoked_at, $2) where name = $1 returning crawler_id
-         )
-         select crawler_id, ${notify("nearcrawl_fleet", "crawler_id::text")} from revoked`,
-        [name, now],
-      );
-      return rows[0] ? asCrawlerId(rows[0].crawler_id) : null;
+      return await inTransaction(pool, async (client) => {
+        const { rows } = await client.query<{ crawler_id: number }>(
+          "update crawler set revoked_at = coalesce(revoked_at, $2) where name = $1 returning crawler_id",
+          [name, now],
+        );
+        if (rows[0] === undefined) return null;
+        await tell(client, "nearcrawl_fleet", [String(rows[0].crawler_id)]);
+        return asCrawlerId(rows[0].crawler_id);
+      });
     },
 
     askSigningKey: async (name, now) => await askSigningKey(pool, name, now),
 
     async askRotation(name, { graceHours, now }) {
-      const { rows } = await pool.query<AskedRotation>(
-        `with asked as (
-           update crawler
-           set rotation_asked_at = $2, rotation_grace_hours = $3
-           where ($1::text is null or name = $1) and public_key is not null and revoked_at is null
-           returning crawler_id, name, state
-         )
-         select name, state <> 'offline' as online, ${notify("nearcrawl_fleet", "crawler_id::text")}
-         from asked
-         order by name`,
-        [name, now, graceHours],
-      );
-      return rows.map(({ name: asked, online }) => ({ name: asked, online }));
+      return await inTransaction(pool, async (client) => {
+        const { rows } = await client.query<AskedRotation & { readonly crawler_id: number }>(
+          `with asked as (
+             update crawler
+             set rotation_asked_at = $2, rotation_grace_hours = $3
+             where ($1::text is null or name = $1) and public_key is not null and revoked_at is null
+             returning crawler_id, name, state
+           )
+           select crawler_id, name, state <> 'offline' as online
+           from asked
+           order by name`,
+          [name, now, graceHours],
+        );
+        await tell(
+          client,
+          "nearcrawl_fleet",
+          rows.map((row) => String(row.crawler_id)),
+        );
+        return rows.map(({ name: asked, online }) => ({ name: asked, online }));
+      });
     },
   };
 }

@@ -5,7 +5,7 @@
 import type { Pool, PoolClient } from "pg";
 import { arrivalLingerMs, Gathered } from "#core/coalesce";
 import { asCrawlerId, type CrawlerId } from "#core/ids";
-import { notify } from "#db/schema-channel";
+import { tell } from "#db/schema-channel";
 import { inTransaction } from "../database/transaction.ts";
 import { type MoveStep, openMoveSteps } from "./moves.ts";
 
@@ -306,13 +306,10 @@ function refusalOf(crawler: Party, other: Party): MoveRefusal | null {
 
 async function insert(client: PoolClient, crawler: Party, other: Party, now: Date): Promise<number> {
   const { rows } = await client.query<{ move_id: number }>(
-    `with asked as (
-       insert into crawler_move
-         (crawler_id, other_crawler_id, name, other_name, from_public_key, to_public_key, asked_at, changed_at)
-       values ($1, $2, $3, $4, $5, $6, $7, $7)
-       returning move_id
-     )
-     select move_id, ${notify("nearcrawl_fleet", "''")} from asked`,
+    `insert into crawler_move
+       (crawler_id, other_crawler_id, name, other_name, from_public_key, to_public_key, asked_at, changed_at)
+     values ($1, $2, $3, $4, $5, $6, $7, $7)
+     returning move_id`,
     [
       crawler.crawler_id,
       other.crawler_id,
@@ -323,6 +320,7 @@ async function insert(client: PoolClient, crawler: Party, other: Party, now: Dat
       now,
     ],
   );
+  await tell(client, "nearcrawl_fleet", [""]);
   return rows[0]!.move_id;
 }
 

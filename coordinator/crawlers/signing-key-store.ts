@@ -2,7 +2,7 @@
 import type { Pool } from "pg";
 import type { AskedSigningKey } from "#core/access-types";
 import { asCrawlerId } from "#core/ids";
-import { notify } from "#db/schema-channel";
+import { tell } from "#db/schema-channel";
 import { inTransaction } from "../database/transaction.ts";
 import type { PublishedOrNot, SigningKeyStore } from "./signing-keys.ts";
 
@@ -90,17 +90,24 @@ const published = (row: KeyRow, isNew: boolean): PublishedOrNot => ({
 
 /** An operator's wish; running coordinators are told. `name` null: of every crawler that makes signing keys. */
 export async function askSigningKey(pool: Pool, name: string | null, now: Date): Promise<AskedSigningKey[]> {
-  const { rows } = await pool.query<AskedSigningKey>(
-    `with asked as (
-       update crawler
-       set signing_key_asked_at = $2
-       where ($1::text is null or name = $1) and signing_keys_since is not null and revoked_at is null
-       returning crawler_id, name, state
-     )
-     select name, state <> 'offline' as online, ${notify("nearcrawl_fleet", "crawler_id::text")}
-     from asked
-     order by name`,
-    [name, now],
-  );
-  return rows.map(({ name: asked, online }) => ({ name: asked, online }));
+  return await inTransaction(pool, async (client) => {
+    const { rows } = await client.query<AskedSigningKey & { readonly crawler_id: number }>(
+      `with asked as (
+         update crawler
+         set signing_key_asked_at = $2
+         where ($1::text is null or name = $1) and signing_keys_since is not null and revoked_at is null
+         returning crawler_id, name, state
+       )
+       select crawler_id, name, state <> 'offline' as online
+       from asked
+       order by name`,
+      [name, now],
+    );
+    await tell(
+      client,
+      "nearcrawl_fleet",
+      rows.map((row) => String(row.crawler_id)),
+    );
+    return rows.map(({ name: asked, online }) => ({ name: asked, online }));
+  });
 }

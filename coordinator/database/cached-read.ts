@@ -1,4 +1,5 @@
 import type { Pool } from "pg";
+import { bytesToRead, sampleOf } from "#db/table-sizes";
 
 /**
  * Keeps the answer of a question whose cost grows with the tables, so that pages may ask as often as they
@@ -65,7 +66,7 @@ export function roundMs(value: number | null): number | null {
 // about what there is. A small table is read whole and its counts are exact.
 
 export interface TableSample {
-  /** SQL behind the table's name: nothing, or a tablesample clause. */
+  /** SQL behind the table's name: nothing, or a share of its blocks (db/table-sizes.ts). */
   readonly clause: string;
   /** 1: the whole table is read. */
   readonly factor: number;
@@ -85,23 +86,13 @@ export async function sampleTables<Name extends string>(
   tables: readonly Name[],
   mostBytes: number,
 ): Promise<Readonly<Record<Name, TableSample>>> {
-  const { rows } = await pool.query<{ name: Name; bytes: number }>(
-    `select name, coalesce(sum(pg_relation_size(part)), 0)::float8 as bytes
-     from unnest($1::text[]) as name
-     cross join lateral (
-       select to_regclass(name)::oid as part
-       union all
-       select inhrelid from pg_inherits where inhparent = to_regclass(name)
-     ) parts
-     group by name`,
-    [tables],
-  );
-  const sampled = rows.map(({ name, bytes }) => [name, sampleOf(bytes, mostBytes)] as const);
+  const sizes = [...(await bytesToRead(pool, tables))];
+  const sampled = sizes.map(([name, bytes]) => [name, sampleWithin(bytes, mostBytes)] as const);
   return Object.fromEntries(sampled) as Record<Name, TableSample>;
 }
 
-function sampleOf(bytes: number, mostBytes: number): TableSample {
+function sampleWithin(bytes: number, mostBytes: number): TableSample {
   if (bytes <= mostBytes) return wholeTable;
   const percent = Math.max(leastPercent, Number(((100 * mostBytes) / bytes).toPrecision(3)));
-  return { clause: `tablesample system (${percent}) repeatable (1)`, factor: 100 / percent };
+  return { clause: sampleOf(percent / 100, { isSteady: true }), factor: 100 / percent };
 }

@@ -103,9 +103,13 @@ export function bySlice<T>(
   return [...groups.values()].sort((a, b) => a.slice.number - b.slice.number);
 }
 
-/** Asks all slices side by side; the answers in their order. */
+/** Those whose servers answer. */
+export const upOf = ({ open, down }: Slices): readonly OpenSlice[] =>
+  down.length === 0 ? open : open.filter(({ number }) => !down.includes(number));
+
+/** Asks all slices whose servers answer, side by side; the answers in their order. */
 export async function ofAll<T>(slices: Slices, ask: (slice: OpenSlice) => Promise<T>): Promise<T[]> {
-  const { open } = slices;
-  if (open.length === 1) return [await ask(open[0]!)];
-  return await Promise.all(open.map(ask));
+  const asked = upOf(slices);
+  if (asked.length === 1) return [await ask(asked[0]!)];
+  return await Promise.all(asked.map(ask));
 }

@@ -1,9 +1,9 @@
 /** Domain sets of crawlers (table crawler), and the languages of hosts, by which sets choose. */
 import type { Pool, PoolClient } from "pg";
 import type { CrawlerId, HostHash } from "#core/ids";
-import { notify } from "#db/schema-channel";
+import { tell } from "#db/schema-channel";
 import { ofAll, type Slices, slicesOf } from "../database/slices.ts";
-import { prepared } from "../database/transaction.ts";
+import { inTransaction, prepared } from "../database/transaction.ts";
 import { type Partition, partitionOf } from "./partition.ts";
 
 export function createDomainSetStore(from: Pool | Slices): DomainSetStore {
@@ -39,22 +39,23 @@ export async function giveDomainSets(
   name: string,
   sets: readonly string[],
 ): Promise<ChangedDomainSets | null> {
-  const { rows } = await pool.query<ChangedDomainSets>(
-    `with old as (
-       select crawler_id, domain_sets from crawler where name = $1 for update
-     ), given as (
+  return await inTransaction(pool, async (client) => {
+    const { rows } = await client.query<ChangedDomainSets & { readonly crawler_id: number }>(
+      `with old as (
+         select crawler_id, domain_sets from crawler where name = $1 for update
+       )
        update crawler c
        set domain_sets = $2
        from old
        where c.crawler_id = old.crawler_id
-       returning c.crawler_id, ${shown.replace("name", "c.name").replace("domain_sets", "c.domain_sets")}, old.domain_sets as before
-     )
-     select name, operator, partner, before
-     from given
-     cross join lateral (select ${notify("nearcrawl_fleet", "crawler_id::text")}) told`,
-    [name, sets],
-  );
-  return rows[0] ?? null;
+       returning c.crawler_id, ${shown.replace("name", "c.name").replace("domain_sets", "c.domain_sets")}, old.domain_sets as before`,
+      [name, sets],
+    );
+    if (rows[0] === undefined) return null;
+    const { crawler_id: crawlerId, ...changed } = rows[0];
+    await tell(client, "nearcrawl_fleet", [String(crawlerId)]);
+    return changed;
+  });
 }
 
 /** What counts when hosts are given out: the sets as they are stored in this moment, and the coordinator's own. */

@@ -1,15 +1,16 @@
 /** How leases begin: slices of hosts that are due, each for one crawler alone, with what is known of the host's pace. */
-import type { Pool, PoolClient } from "pg";
+import type { PoolClient } from "pg";
 import type { HostHash } from "#core/ids";
 import type { Lease } from "#protocol/lease";
 import { withKnownTexts } from "../channels/known-text-store.ts";
-import { inTransaction, plannedOnceByHash, prepared } from "../database/transaction.ts";
+import { plannedOnceByHash, prepared } from "../database/transaction.ts";
+import { type LeasePools, type LeaseTransaction, writingLeases } from "./address-turn-writes.ts";
 import { type HostRow, type LockedHost, lockDueHosts } from "./due-host-reads.ts";
 import type { LeaseRequest } from "./frontier.ts";
 import { toldRate } from "./kept-rate.ts";
 import { leasedHosts, leaseNeeds, leaseValues, openLeases } from "./open-lease-reads.ts";
 import { dueUrlsLookedAt, type LeaseOrder, leasedColumns, leaseOrder } from "./order/order-sql.ts";
-import { hostsInTurn, type SubnetTurns } from "./turn-store.ts";
+import type { SubnetTurns } from "./turn-store.ts";
 
 /** What of a host's due URLs (`u`, of frontier_url) is leased first. */
 const dueUrlsFirst = "u.next_fetch_at, u.depth, u.url_hash";
@@ -22,17 +23,18 @@ export type LeaseTerms = Pick<LeaseRequest, "leaseSeconds" | "addressRestSeconds
  * them as for one.
  */
 export async function leaseHosts(
-  pool: Pool,
+  pools: LeasePools,
   requests: readonly LeaseRequest[],
   terms: LeaseTerms,
-  turns: SubnetTurns,
+  ofSubnets: SubnetTurns,
 ): Promise<Lease[][]> {
-  const answer = async (client: PoolClient) => {
+  const answer = async ({ client, turns }: LeaseTransaction) => {
     const asked = await leaseNeeds(client, requests);
-    const due = await lockDueHosts(client, asked, { turns, now: terms.now });
-    const hosts = await hostsInTurn(client, due, terms);
+    const due = await lockDueHosts(client, asked, { turns: ofSubnets, now: terms.now });
+    const hosts = await turns.begin(due, terms);
     if (hosts.length === 0) return requests.map(() => []);
     const slices = await leaseDueUrls(client, hosts, { requests, terms });
+    turns.keep(slices.keys());
     const leases = hosts.flatMap((host) => {
       const slice = slices.get(host.host_hash);
       return slice === undefined ? [] : [{ of: host.crawler_id, lease: leaseOf(host, slice, terms) }];
@@ -45,7 +47,7 @@ export async function leaseHosts(
       : leases.map(({ lease }) => lease);
     return requests.map(({ crawlerId }) => told.filter((_, index) => leases[index]!.of === crawlerId));
   };
-  return await inTransaction(pool, answer, plannedOnceByHash);
+  return await writingLeases(pools, answer, plannedOnceByHash);
 }
 
 export interface LeasedUrl {

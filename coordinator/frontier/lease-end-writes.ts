@@ -6,8 +6,18 @@
 import type { Pool, PoolClient } from "pg";
 import type { CrawlerId, HostHash, LeaseId } from "#core/ids";
 import { inTransaction, plannedOnceByHash, prepared } from "../database/transaction.ts";
+import {
+  type LeaseOfTurn,
+  type LeasePools,
+  type LeaseTransaction,
+  turnColumns,
+  writingLeases,
+} from "./address-turn-writes.ts";
 import { lockHosts } from "./admission-writes.ts";
 import type { ReturnedLease } from "./frontier.ts";
+
+/** Of a host that moves to another slice: nobody may lease it meanwhile (slices/move-writes.ts). No lease has this number. */
+export const leaseOfMove = -1;
 
 export interface LeaseEnd {
   readonly lease: ReturnedLease;
@@ -15,10 +25,13 @@ export interface LeaseEnd {
 }
 
 /** Of each, the host that is in nobody's hands any more; null: it was not that crawler's open lease. */
-export async function returnLeases(pool: Pool, ends: readonly LeaseEnd[]): Promise<(HostHash | null)[]> {
+export async function returnLeases(
+  pools: LeasePools,
+  ends: readonly LeaseEnd[],
+): Promise<(HostHash | null)[]> {
   const given = ends.filter(({ lease }) => isLeaseNumber(lease.leaseId));
   const now = new Date(Math.max(...ends.map((end) => end.now.getTime())));
-  const giveBack = async (client: PoolClient) => {
+  const giveBack = async ({ client, turns }: LeaseTransaction) => {
     const { rows } = await prepared<OpenLease>(client, lockLeasesAndHosts, [
       given.map(({ lease }) => lease.leaseId),
       given.map(({ lease }) => lease.crawlerId),
@@ -30,9 +43,10 @@ export async function returnLeases(pool: Pool, ends: readonly LeaseEnd[]): Promi
     });
     if (rows.length > 0)
       await prepared(client, closeLeases, valuesOf(rows, { ending: "returned", now, waits }));
+    turns.end(rows, { closedAt: now, ranOut: false });
     return hostOf;
   };
-  const hosts = await inTransaction(pool, giveBack, plannedOnceByHash);
+  const hosts = await writingLeases(pools, giveBack, plannedOnceByHash);
   return ends.map(({ lease: { leaseId } }) => {
     const host = hosts.get(leaseId) ?? null;
     hosts.delete(leaseId);
@@ -43,7 +57,7 @@ export async function returnLeases(pool: Pool, ends: readonly LeaseEnd[]): Promi
 /** Those of the leases given that are their crawlers' and open; and their hosts, which the statements that follow write. */
 const lockLeasesAndHosts = `
   with held as materialized (
-    select l.lease_id, l.host_hash
+    select l.lease_id, l.host_hash, ${turnColumns("l")}
     from (select distinct * from unnest($1::bigint[], $2::int[])) as given (lease_id, crawler_id)
     join lease l on l.lease_id = given.lease_id and l.crawler_id = given.crawler_id
     where num_nulls(l.closed_at) = 1 and l.lease_id = any($1::bigint[])
@@ -56,7 +70,7 @@ const lockLeasesAndHosts = `
     order by host_hash
     for update
   )
-  select lease_id, host_hash
+  select lease_id, host_hash, crawler_id, addresses, expires_at
   from held
   where (select count(*) from locked) > 0`;
 
@@ -84,36 +98,36 @@ export async function haveOpenLeases(pool: Pool, given: readonly LetGo[]): Promi
   return given.map(({ crawlerId, held }) => open.get(crawlerId)?.some((id) => !held.includes(id)) ?? false);
 }
 
-export async function returnLeasesOf(pool: Pool, owner: LetGo, now: Date): Promise<HostHash[]> {
+export async function returnLeasesOf(pools: LeasePools, owner: LetGo, now: Date): Promise<HostHash[]> {
   const held = owner.held.filter(isLeaseNumber);
-  return await inTransaction(pool, async (client) => {
-    const { rows } = await client.query<OpenLease>(
-      `select lease_id, host_hash
+  return await writingLeases(pools, async (on) => {
+    const { rows } = await on.client.query<OpenLease>(
+      `select lease_id, host_hash, ${turnColumns("lease")}
        from lease
        where crawler_id = $1 and closed_at is null and lease_id <> all($2::bigint[])
        order by lease_id
        for update`,
       [owner.crawlerId, held],
     );
-    return await close(client, rows, { ending: "returned", now });
+    return await close(on, rows, { ending: "returned", now });
   });
 }
 
 /** Every open lease on these hosts returns, whoever has it: the hosts are not to be crawled any more. */
 export async function endLeasesOn(
-  client: PoolClient,
+  on: LeaseTransaction,
   hosts: readonly HostHash[],
   now: Date,
 ): Promise<{ crawlerId: CrawlerId; host: string }[]> {
-  const { rows } = await client.query<OpenLease & { crawler_id: CrawlerId; host: string }>(
-    `select lease_id, host_hash, crawler_id, host
+  const { rows } = await on.client.query<OpenLease & { host: string }>(
+    `select lease_id, host_hash, host, ${turnColumns("lease")}
      from lease
      where host_hash = any($1::bigint[]) and closed_at is null
      order by lease_id
      for update`,
     [hosts],
   );
-  await close(client, rows, { ending: "returned", now });
+  await close(on, rows, { ending: "returned", now });
   return rows.map(({ crawler_id: crawlerId, host }) => ({ crawlerId, host }));
 }
 
@@ -124,12 +138,12 @@ const isOfTheFuture = `granted_at > $1::timestamptz + interval '10 minutes'
            and expires_at > $1::timestamptz + interval '10 minutes'`;
 
 /** In batches, so that hosts are not locked for long after an outage. A lease whose result is being taken is passed over. */
-export async function returnExpired(pool: Pool, now: Date): Promise<HostHash[]> {
+export async function returnExpired(pools: LeasePools, now: Date): Promise<HostHash[]> {
   const total: HostHash[] = [];
   while (true) {
-    const returned = await inTransaction(pool, async (client) => {
-      const { rows } = await client.query<OpenLease>(
-        `select lease_id, host_hash
+    const returned = await writingLeases(pools, async (on) => {
+      const { rows } = await on.client.query<OpenLease>(
+        `select lease_id, host_hash, ${turnColumns("lease")}
          from lease
          where closed_at is null and (expires_at <= $1 or ${isOfTheFuture})
          order by lease_id
@@ -137,7 +151,7 @@ export async function returnExpired(pool: Pool, now: Date): Promise<HostHash[]> 
          for update skip locked`,
         [now],
       );
-      return await close(client, rows, { ending: "expired", now });
+      return await close(on, rows, { ending: "expired", now });
     });
     total.push(...returned);
     if (returned.length < leasesPerBatch) return total;
@@ -149,7 +163,7 @@ export function isLeaseNumber(leaseId: LeaseId): boolean {
   return BigInt(leaseId) < 2n ** 63n;
 }
 
-interface OpenLease {
+interface OpenLease extends LeaseOfTurn {
   lease_id: LeaseId;
   host_hash: HostHash;
 }
@@ -161,12 +175,17 @@ interface Closing {
 }
 
 /** Closes open leases, which are locked. Their URLs' rows are as they were, and their hosts anybody's. */
-async function close(client: PoolClient, leases: readonly OpenLease[], as: Closing): Promise<HostHash[]> {
+async function close(
+  { client, turns }: LeaseTransaction,
+  leases: readonly OpenLease[],
+  as: Closing,
+): Promise<HostHash[]> {
   if (leases.length === 0) return [];
   const hosts = leases.map((lease) => lease.host_hash);
   await lockHosts(client, hosts);
   // Not prepared: a plan that is made here would be one for other settings than those of `returnLeases`.
   await client.query(closeLeases, valuesOf(leases, as));
+  turns.end(leases, { closedAt: as.now, ranOut: as.ending === "expired" });
   return hosts;
 }
 
@@ -254,11 +273,11 @@ export async function settleHosts(client: PoolClient, hosts: readonly HostHash[]
     client,
     `update frontier_host h
      set due_at = ${dueAtOf("h")},
-         lease_id = (
+         lease_id = case when h.lease_id = ${leaseOfMove} then h.lease_id else (
            select l.lease_id
            from lease l
            where l.lease_id = h.lease_id and l.closed_at is null
-         )
+         ) end
      where h.host_hash = any($1::bigint[])`,
     [hosts],
   );

@@ -12,7 +12,7 @@ import type { CoordinatorConfig } from "../config.ts";
 import type { CoordinatorState } from "../delegation/state.ts";
 import type { JobPorts } from "../job-ports.ts";
 import type { Counters } from "../overview/counters.ts";
-import { createDueWorkReads } from "./due-work-reads.ts";
+import type { DueWorkReads } from "./due-work-reads.ts";
 import { IdleCrawlers } from "./idle-crawlers.ts";
 import { type AppliedLinks, applyLinks, type OutboxSettings } from "./link-outbox-store.ts";
 import {
@@ -96,15 +96,15 @@ const newsMs = 100;
 
 export function idleCrawlers(
   ports: Pick<PacePorts, "send" | "now"> & {
-    readonly pool: Pool;
+    readonly reads: DueWorkReads;
     readonly timekeeper: Pick<Timekeeper, "hurry">;
     readonly state: Pick<CoordinatorState, "ownerOf" | "watch">;
   },
 ): IdleCrawlers {
-  const { pool, timekeeper, state, send, now } = ports;
+  const { reads, timekeeper, state, send, now } = ports;
   const onNews = () => timekeeper.hurry(wakeDuty, newsMs);
   const idle = new IdleCrawlers({
-    ...{ reads: createDueWorkReads(pool), now, nowMs: () => performance.now(), random: Math.random, onNews },
+    ...{ reads, now, nowMs: () => performance.now(), random: Math.random, onNews },
     ownerOf: (subnetId) => state.ownerOf(subnetId),
     wake: (crawlerId) => send(crawlerId, { type: "coordinator:wake" }),
   });

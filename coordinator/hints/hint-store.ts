@@ -480,7 +480,13 @@ async function writeVerdict(
     // A key is no page, though it was fetched as one.
     if (verdict.type === "good")
       await client.query(
-        "update page set noindex = true where host_hash = $1 and url_hash = $2 and not noindex",
+        `with hidden as (
+           update page set noindex = true
+           where host_hash = $1 and url_hash = $2 and not noindex
+           returning host_hash, url_hash, url, fetched_at, status, language
+         )
+         insert into page_change_inbox (host_hash, url_hash, url, kind, seen_at, status, reason, language)
+         select host_hash, url_hash, url, 'gone', fetched_at, status, 'noindex', language from hidden`,
         [hostHash, urlHash],
       );
     if (verdict.type !== "wrong") return;

@@ -9,8 +9,9 @@
 import type { Pool, PoolClient } from "pg";
 import type { HostHash } from "#core/ids";
 import { forgetDifferencesOfHosts } from "../changes/change-writes.ts";
-import { type OpenSlice, ofAll, type Slices, slicesOf } from "../database/slices.ts";
+import { ofAll, type Slices, slicesOf } from "../database/slices.ts";
 import { inTransaction } from "../database/transaction.ts";
+import { type LeasePools, writingLeases } from "../frontier/address-turn-writes.ts";
 import { lockHosts } from "../frontier/admission-writes.ts";
 import { isOfSite, optOutLock, otherOptOutOfHost } from "../frontier/back-link-writes.ts";
 import { endLeasesOn, settleHosts } from "../frontier/lease-end-writes.ts";
@@ -58,7 +59,9 @@ async function apply(slices: Slices, now: Date): Promise<AppliedOptOuts> {
   let [hosts, pages] = [0, 0];
   const leases: EndedLease[] = [];
   for (const optOut of rows) {
-    const done = await ofAll(slices, async (slice) => await applyIn(slice, optOut, now));
+    const done = await ofAll(slices, async ({ number, pool }) => {
+      return await applyIn({ pool, turns: slices.shared }, { optOut, isFirst: number === 0, now });
+    });
     for (const one of done) {
       hosts += one.hosts;
       pages += one.pages;
@@ -75,14 +78,18 @@ function stageOf({ ended, confirmed }: OptOutRow): number {
   return confirmed ? applied.deleted : applied.marked;
 }
 
-async function applyIn({ number, pool }: OpenSlice, optOut: OptOutRow, now: Date): Promise<AppliedInSlice> {
+async function applyIn(
+  pools: LeasePools,
+  { optOut, isFirst, now }: { readonly optOut: OptOutRow; readonly isFirst: boolean; readonly now: Date },
+): Promise<AppliedInSlice> {
+  const { pool } = pools;
   // First, so that whatever is added after it needs no mark of ours.
-  const isFinal = number === 0 || (await isKnownAt(pool, optOut));
+  const isFinal = isFirst || (await isKnownAt(pool, optOut));
   if (optOut.ended) {
     await unmark(pool, optOut.opt_out_id, now);
     return { isFinal, hosts: 0, leases: [], pages: 0 };
   }
-  const marked = optOut.applied < applied.marked ? await mark(pool, optOut, now) : { hosts: 0, leases: [] };
+  const marked = optOut.applied < applied.marked ? await mark(pools, optOut, now) : { hosts: 0, leases: [] };
   const pages = optOut.confirmed ? await deletePages(pool, optOut.opt_out_id) : 0;
   return { isFinal, ...marked, pages };
 }
@@ -111,10 +118,11 @@ async function setApplied(pool: Pool, optOutId: number, to: number): Promise<voi
  * everywhere (transaction.ts), so it takes two transactions.
  */
 async function mark(
-  pool: Pool,
+  pools: LeasePools,
   optOut: OptOutRow,
   now: Date,
 ): Promise<{ hosts: number; leases: EndedLease[] }> {
+  const { pool } = pools;
   const rows = await coveredBy(pool, optOut);
   const leases: EndedLease[] = [];
   for (const hosts of batchesOf(rows, hostsPerBatch)) {
@@ -126,13 +134,24 @@ async function mark(
       );
       await settleHosts(client, hosts);
     });
-    leases.push(...(await inTransaction(pool, async (client) => await endLeasesOn(client, hosts, now))));
+    leases.push(...(await writingLeases(pools, async (on) => await endLeasesOn(on, hosts, now))));
   }
   return { hosts: rows.length, leases };
 }
 
+/** That are covered by an opt-out, or once were. */
+export async function hostsCoveredBy(pool: Pool, optOutId: number): Promise<{ host_hash: HostHash }[]> {
+  const { rows } = await pool.query<Place>(
+    "select site, first_address, last_address from opt_out where opt_out_id = $1",
+    [optOutId],
+  );
+  return rows[0] === undefined ? [] : await coveredBy(pool, rows[0]);
+}
+
+type Place = Pick<OptOutRow, "site" | "first_address" | "last_address">;
+
 /** Of a site by the index of names; of a network, which only operators opt out, by a look at every host. */
-async function coveredBy(pool: Pool, optOut: OptOutRow): Promise<{ host_hash: HostHash }[]> {
+async function coveredBy(pool: Pool, optOut: Place): Promise<{ host_hash: HostHash }[]> {
   const { site, first_address, last_address } = optOut;
   const found =
     site === null

@@ -2,7 +2,7 @@
 import { randomBytes } from "node:crypto";
 import type { Pool, PoolClient } from "pg";
 import { domainsAbove } from "#core/url-key";
-import { notify } from "#db/schema-channel";
+import { tell } from "#db/schema-channel";
 import { ChannelListener } from "../database/channel-listener.ts";
 import { ofAll, type Slices, slicesOf } from "../database/slices.ts";
 import { clean, columnsOf, inTransaction } from "../database/transaction.ts";
@@ -50,7 +50,7 @@ export function createOptOutStore(from: Pool | Slices): OptOutStore {
       return found ?? null;
     },
     confirm: async (optOutId, by, now) => {
-      await tell(
+      await change(
         pool,
         `update opt_out
          set confirmed_at = $2, confirmed_by = $3, lapses_at = null, in_force_at = coalesce(in_force_at, $2)
@@ -61,7 +61,7 @@ export function createOptOutStore(from: Pool | Slices): OptOutStore {
       return found?.endedAt === null ? found : null;
     },
     lift: async (optOutId, words, now) => {
-      const lifted = await tell(
+      const lifted = await change(
         pool,
         `update opt_out set ended_at = $2, ending = 'lifted', ending_words = $3
          where opt_out_id = $1 and ended_at is null`,
@@ -70,7 +70,7 @@ export function createOptOutStore(from: Pool | Slices): OptOutStore {
       return lifted === 0 ? null : await byNumber(slices, optOutId);
     },
     lapse: async (now) =>
-      await tell(
+      await change(
         pool,
         `update opt_out set ended_at = $1, ending = 'lapsed', ending_words = 'nobody confirmed it'
          where ended_at is null and lapses_at <= $1`,
@@ -121,7 +121,7 @@ async function record(client: PoolClient, request: WeighedRequest, now: Date): P
       [known, now],
     );
   }
-  await client.query(`select ${notify("nearcrawl_opt_outs", "$1")}`, [String(optOutId)]);
+  await tell(client, "nearcrawl_opt_outs", [String(optOutId)]);
   return optOutId;
 }
 
@@ -189,15 +189,12 @@ async function isWideOf(slices: Slices, { site }: OptOutTarget): Promise<boolean
 }
 
 /** The number of rows that the statement changed; running coordinators are told of any. */
-async function tell(pool: Pool, sql: string, values: readonly unknown[]): Promise<number> {
-  const { rows } = await pool.query<{ changed: number }>(
-    `with changed as (${sql} returning opt_out_id), told as (
-       select ${notify("nearcrawl_opt_outs", "''")} from changed limit 1
-     )
-     select (select count(*)::int from changed) as changed, (select count(*) from told) as told`,
-    [...values],
-  );
-  return rows[0]!.changed;
+async function change(pool: Pool, sql: string, values: readonly unknown[]): Promise<number> {
+  return await inTransaction(pool, async (client) => {
+    const changed = (await client.query(sql, [...values])).rowCount ?? 0;
+    if (changed > 0) await tell(client, "nearcrawl_opt_outs", [""]);
+    return changed;
+  });
 }
 
 async function toConfirm(pool: Pool, limit: number, now: Date): ReturnType<OptOutStore["toConfirm"]> {

@@ -4,6 +4,7 @@ import type { Pool } from "pg";
 import type { DelegationCause } from "#core/delegation-cause";
 import { rangeText } from "#db/range-text";
 import { pendingMigrations } from "#db/schema-state";
+import { totalBytes } from "#db/table-sizes";
 import { channelStates, notedAlerts } from "../alerts/alert-store.ts";
 import {
   defaultMostBytes,
@@ -236,21 +237,18 @@ async function urlMeasures(pool: Pool) {
     url_bytes: number | null;
     out_degree: number | null;
     with_links: number;
-    bytes: number;
   }>(
     `select count(*)::float8 as urls, avg(octet_length(url))::float8 as url_bytes, avg(out_links)::float8 as out_degree,
-       count(out_links)::float8 as with_links,
-       (select coalesce(sum(pg_total_relation_size(inhrelid)), 0)::float8
-        from pg_inherits
-        where inhparent = to_regclass('frontier_url')) as bytes
+       count(out_links)::float8 as with_links
      from frontier_url ${sample.clause}`,
   );
   const row = rows[0]!;
+  const bytes = await totalBytes(pool, "frontier_url");
   return {
     outDegree: row.out_degree,
     pagesWithLinks: Math.round(row.with_links * sample.factor),
     urlBytes: row.url_bytes,
-    storedBytesPerUrl: row.urls < leastUrls ? null : row.bytes / (row.urls * sample.factor),
+    storedBytesPerUrl: row.urls < leastUrls ? null : bytes / (row.urls * sample.factor),
   };
 }
 

@@ -5,6 +5,7 @@
 import type { Pool } from "pg";
 import { rangeText } from "#db/range-text";
 import { iso, sampleTables, type TableSample, wholeTable } from "../database/cached-read.ts";
+import { hasLeases } from "../frontier/address-turn-writes.ts";
 import { paymentsInARow } from "../frontier/budgets.ts";
 import { nothingDueReason } from "../frontier/hand-out-tasks.ts";
 import type { KeptRate } from "../frontier/kept-rate.ts";
@@ -66,7 +67,7 @@ const addressIsTaken = `exists (
   select
   from unnest(h.addresses[1:8] || h.seen_addresses) a
   join address_turn t on t.address = address_key(a)
-  where t.crawler_id <> c.crawler_id and (t.leases > 0 or t.free_at > $1))`;
+  where t.crawler_id <> c.crawler_id and (${hasLeases("$1")} or t.free_at > $1))`;
 
 const reason = `case
   when c.crawler_id is null then 'no-delegation'

@@ -16,7 +16,7 @@ import { createAccuracyStore } from "../delegation/accuracy-store.ts";
 import type { FleetSettling } from "../delegation/measure-peers.ts";
 import type { DelegationQueue } from "../delegation/queue.ts";
 import type { CoordinatorState } from "../delegation/state.ts";
-import { forgetTurns } from "../frontier/turn-store.ts";
+import { forgetTurns } from "../frontier/address-turn-writes.ts";
 import type { CrawlerGateway } from "../gateway/gateway.ts";
 import { forgetSeals } from "../results/result-writes.ts";
 import type { IndexState } from "../search/memory/index-answer.ts";

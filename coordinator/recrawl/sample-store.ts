@@ -5,6 +5,7 @@
  */
 import type { Pool, PoolClient } from "pg";
 import type { HostHash } from "#core/ids";
+import { estimatedRows } from "#db/table-sizes";
 import { changeFrequencyWords } from "#protocol/result";
 import { channelOfUrl } from "../channels/channel-reads.ts";
 import { columnsOf } from "../database/transaction.ts";
@@ -91,13 +92,9 @@ function columns(rows: readonly Row[]): Omit<SampledPages, "share"> {
 
 /** As the database estimates it: a count of a large table would take longer than the plan. */
 export async function rankedPages(pool: Pool): Promise<number> {
-  const { rows } = await pool.query<{ pages: number; any: boolean }>(
-    `select greatest(0, sum(c.reltuples))::float8 as pages, exists (select from url_rank) as any
-     from pg_inherits i
-     join pg_class c on c.oid = i.inhrelid
-     where i.inhparent = 'url_rank'::regclass`,
-  );
-  const { pages, any } = rows[0]!;
+  const { rows } = await pool.query<{ any: boolean }>("select exists (select from url_rank) as any");
+  const { any } = rows[0]!;
+  const pages = await estimatedRows(pool, "url_rank");
   if (pages > 0 || !any) return any ? pages : 0;
   const { rows: counted } = await pool.query<{ pages: number }>(
     "select count(*)::float8 as pages from url_rank",

@@ -2,7 +2,7 @@
 import { setTimeout as delay } from "node:timers/promises";
 import type { Pool, PoolClient } from "pg";
 import { DatabaseError } from "#core/errors";
-import { isLockHeldSql, releaseAdvisoryLock, tryAdvisoryLock } from "#db/advisory-lock";
+import { isAdvisoryLockHeld, releaseAdvisoryLock, tryAdvisoryLock } from "#db/advisory-lock";
 import { clean } from "../database/transaction.ts";
 import type {
   Asker,
@@ -51,7 +51,7 @@ export function createRegistryJobReads(
   return {
     list: async (limit) => (await read(place, { where: "true", result: "null", limit })).map(withoutResult),
     find: async (jobId) =>
-      (await read(place, { where: "job_id = $4", result: "result", limit: 1, jobId }))[0] ?? null,
+      (await read(place, { where: "job_id = $2", result: "result", limit: 1, jobId }))[0] ?? null,
   };
 }
 
@@ -168,6 +168,7 @@ interface JobRow {
   readonly via: Asker["via"];
   readonly state: RegistryJobState;
   readonly started_at: Date;
+  readonly seen_at: Date;
   readonly ended_at: Date | null;
   readonly progress: JobProgress;
   readonly cancel_asked_by: string | null;
@@ -185,21 +186,32 @@ async function read(
     readonly jobId?: number;
   },
 ): Promise<readonly RegistryJobWithResult[]> {
-  const brokenOff = `(state = 'running' and not ${isLockHeldSql})`;
-  const { rows } = await pool.query<JobRow>(
-    `select job_id, kind, asked, asked_by, via, started_at, progress, cancel_asked_by, exit_code,
-       case when ${brokenOff} then 'broken-off' else state end as state,
-       case when ${brokenOff} then seen_at else ended_at end as ended_at,
-       case when ${brokenOff} then 'the coordinator that ran it is gone' else words end as words,
-       ${asked.result} as result
-     from registry_job
-     where ${asked.where}
-     order by job_id desc
-     limit $3`,
-    [lockName, schema, asked.limit, ...(asked.jobId === undefined ? [] : [asked.jobId])],
-  );
-  return rows.map(jobOf);
+  const read = async () => {
+    const { rows } = await pool.query<JobRow>(
+      `select job_id, kind, asked, asked_by, via, state, started_at, seen_at, ended_at, progress, cancel_asked_by,
+         exit_code, words, ${asked.result} as result
+       from registry_job
+       where ${asked.where}
+       order by job_id desc
+       limit $1`,
+      [asked.limit, ...(asked.jobId === undefined ? [] : [asked.jobId])],
+    );
+    return rows;
+  };
+  const rows = await read();
+  const running = new Set(rows.filter(({ state }) => state === "running").map((row) => row.job_id));
+  if (running.size === 0 || (await isAdvisoryLockHeld(pool, lockName, schema))) return rows.map(jobOf);
+  // It holds the lock for as long as it runs: one that ran before nobody had the lock, and says so still, was broken off.
+  const isBrokenOff = (row: JobRow) => row.state === "running" && running.has(row.job_id);
+  return (await read()).map((row) => jobOf(isBrokenOff(row) ? asBrokenOff(row) : row));
 }
+
+const asBrokenOff = (row: JobRow): JobRow => ({
+  ...row,
+  state: "broken-off",
+  ended_at: row.seen_at,
+  words: "the coordinator that ran it is gone",
+});
 
 function jobOf(row: JobRow): RegistryJobWithResult {
   return {

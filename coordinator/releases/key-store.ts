@@ -1,6 +1,6 @@
 /** Tables release_key and release_key_rotation: whose signatures count, on releases and on what is said of them. */
 import type { Pool, PoolClient } from "pg";
-import { notify } from "#db/schema-channel";
+import { tell } from "#db/schema-channel";
 import { aheadOfClock } from "#protocol/release";
 import { anyOf, type Envelope, formatEnvelope, type Role, readEnvelope } from "#protocol/release-envelope";
 import {
@@ -70,7 +70,7 @@ export async function releaseRoles(
 
 /** Within a transaction it is heard of when that commits. */
 export async function tellOfReleases(client: Pick<Pool, "query">): Promise<void> {
-  await client.query(`select ${notify("nearcrawl_releases", "''")}`);
+  await tell(client, "nearcrawl_releases", [""]);
 }
 
 /** What was checked as it came in. */

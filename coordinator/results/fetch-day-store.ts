@@ -5,6 +5,7 @@
  * that the oldest fetches cost, and the indexes that are written to are today's alone.
  */
 import type { Pool, PoolClient } from "pg";
+import { partsSql } from "#db/table-sizes";
 import { alone } from "../database/bounded-work.ts";
 import { inTransaction } from "../database/transaction.ts";
 
@@ -41,7 +42,7 @@ export async function keepFetchDays(
   const oldest = today - Math.ceil(keepDays);
   return await alone(pool, lockName, async () => {
     const deleted = await deleteWithoutDay(pool, dayStart(oldest));
-    const parts = await partsOf(pool);
+    const parts = await dayParts(pool);
     // A part that begins nowhere holds what was there before there were days.
     const isCovered = (day: number) =>
       parts.some(({ from, to }) => (from === null || from <= dayStart(day)) && dayStart(day) < to);
@@ -68,17 +69,12 @@ interface Part {
 }
 
 /** Without the one for what has no day. Bounds are written in the session's time zone, and read in it. */
-async function partsOf(pool: Pool): Promise<Part[]> {
+async function dayParts(pool: Pool): Promise<Part[]> {
   const { rows } = await pool.query<Part>(
-    `select name, (regexp_match(bound, 'FROM \\(''([^'']+)''\\)'))[1]::timestamptz as "from",
-       (regexp_match(bound, 'TO \\(''([^'']+)''\\)'))[1]::timestamptz as "to"
-     from (
-       select i.inhrelid::regclass::text as name, pg_get_expr(c.relpartbound, c.oid) as bound
-       from pg_inherits i
-       join pg_class c on c.oid = i.inhrelid
-       where i.inhparent = 'page_fetch'::regclass
-     ) part
-     where bound <> 'DEFAULT'`,
+    `select name, (regexp_match(bounds, 'FROM \\(''([^'']+)''\\)'))[1]::timestamptz as "from",
+       (regexp_match(bounds, 'TO \\(''([^'']+)''\\)'))[1]::timestamptz as "to"
+     from (${partsSql("page_fetch")}) part
+     where bounds <> 'DEFAULT'`,
   );
   return rows;
 }

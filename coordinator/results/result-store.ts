@@ -7,8 +7,14 @@ import { nameOf, type UrlAddress, urlKeyOf } from "#core/url-key";
 import { maxRedirects } from "#protocol/result";
 import { watchChanges } from "../changes/change-writes.ts";
 import { withTexts } from "../channels/known-text-store.ts";
-import { inTransaction, isFaultyValue, plannedOnce, preparing } from "../database/transaction.ts";
+import { isFaultyValue, plannedOnce, preparing } from "../database/transaction.ts";
 import { noteForeign, splitByOwner } from "../federation/foreign-url-store.ts";
+import {
+  type LeasePools,
+  type LeaseTransaction,
+  type TurnsPool,
+  writingLeases,
+} from "../frontier/address-turn-writes.ts";
 import {
   type AddedUrls,
   addUrls,
@@ -48,10 +54,14 @@ import { touchSites } from "./site-touch-writes.ts";
 import { withoutUnwantedText } from "./stated-uses.ts";
 import { hearStatements } from "./stated-uses-store.ts";
 
-/** `known`: absent, the frontier is asked about every URL. */
-export function createResultStore(pool: Pool, known: KnownUrls | null = null): ResultStore {
+/** `known`: absent, the frontier is asked about every URL. `turns`: where the turns at addresses are, where that is another database. */
+export function createResultStore(
+  pool: Pool,
+  known: KnownUrls | null = null,
+  turns: TurnsPool = { turns: pool },
+): ResultStore {
   return {
-    take: async (batch) => await take(pool, { ...batch, known }),
+    take: async (batch) => await take({ pool, ...turns }, { ...batch, known }),
     fetchesSince: async (since) => await fetchesSince(pool, since),
     recentFetches: async (hosts, perHost) => await recentFetches(pool, hosts, perHost),
   };
@@ -62,38 +72,38 @@ export function createResultStore(pool: Pool, known: KnownUrls | null = null): R
  * the results are taken one by one, and the faulty one is stored as failed, to the crawler's blame: it would
  * come back with every retry, and everything behind it would wait.
  */
-async function take(pool: Pool, batch: ResultBatch): Promise<TakenResults> {
+async function take(pools: LeasePools, batch: ResultBatch): Promise<TakenResults> {
   try {
-    return await takeAtOnce(pool, batch);
+    return await takeAtOnce(pools, batch);
   } catch (error) {
     if (!isFaultyValue(error)) throw error;
-    return await takeOneByOne(pool, batch);
+    return await takeOneByOne(pools, batch);
   }
 }
 
-async function takeAtOnce(pool: Pool, batch: ResultBatch): Promise<TakenResults> {
-  const { taken, held } = await inTransaction(
-    pool,
-    async (client) => await takeBatch(preparing(client), batch),
+async function takeAtOnce(pools: LeasePools, batch: ResultBatch): Promise<TakenResults> {
+  const { taken, held } = await writingLeases(
+    pools,
+    async ({ client, turns }) => await takeBatch({ client: preparing(client), turns }, batch),
     plannedOnce,
   );
   batch.known?.add(held, batch.now);
   return taken;
 }
 
-async function takeOneByOne(pool: Pool, batch: ResultBatch): Promise<TakenResults> {
+async function takeOneByOne(pools: LeasePools, batch: ResultBatch): Promise<TakenResults> {
   let total: TakenResults = { stored: 0, duplicates: 0, withoutLease: 0, newUrls: 0 };
   for (const result of batch.results) {
     const alone = { ...batch, results: [result], lastSequence: result.sequence };
     total = sum(
       total,
-      await takeAtOnce(pool, alone).catch(async (error) => {
+      await takeAtOnce(pools, alone).catch(async (error) => {
         if (!isFaultyValue(error)) throw error;
-        return await takeAtOnce(pool, { ...alone, results: [asFailed(result, (error as Error).message)] });
+        return await takeAtOnce(pools, { ...alone, results: [asFailed(result, (error as Error).message)] });
       }),
     );
   }
-  return sum(total, await takeAtOnce(pool, { ...batch, results: [] }));
+  return sum(total, await takeAtOnce(pools, { ...batch, results: [] }));
 }
 
 function asFailed(arrived: ArrivedResult, reason: string): ArrivedResult {
@@ -186,9 +196,10 @@ type ResultBatch = Parameters<ResultStore["take"]>[0] & { readonly known: KnownU
 
 /** Stores a batch inside the caller's transaction: what is new and under a lease, and the acknowledged sequence. */
 async function takeBatch(
-  client: PoolClient,
+  on: LeaseTransaction,
   batch: ResultBatch,
 ): Promise<{ readonly taken: TakenResults; readonly held: AddedUrls["held"] }> {
+  const { client } = on;
   const acknowledged = await lockSpool(client, batch);
   const fresh = firstOfEach(
     batch.results.filter((one) => one.sequence > acknowledged),
@@ -198,7 +209,7 @@ async function takeBatch(
   const { refused } = sifted;
   const shown = await withTexts(client, sifted.counted.map(withoutUnwantedText));
   const counted = await withNamedSitemaps(client, await hearStatements(client, shown, batch.now));
-  const { newUrls, posted, held } = counted.length === 0 ? nothingNew : await store(client, batch, counted);
+  const { newUrls, posted, held } = counted.length === 0 ? nothingNew : await store(on, batch, counted);
   await acknowledge(client, batch);
   await recordSeals(client, batch);
   const taken = {
@@ -238,7 +249,7 @@ async function acknowledge(client: PoolClient, batch: ResultBatch): Promise<void
 
 /** Of other hosts than the pages' own nothing is locked or written: what is done to those goes to the outbox. */
 async function store(
-  client: PoolClient,
+  { client, turns }: LeaseTransaction,
   { crawlerId, scope, now, known, plan = fixedPlan }: ResultBatch,
   results: readonly CountedResult[],
 ): Promise<AddedUrls & { readonly posted: number }> {
@@ -262,7 +273,7 @@ async function store(
     return pageWorth(counted.result, nearDuplicates.has(nameOf(counted.key)), counted.before.worth);
   });
   await write.updateUrls(client, { ...batch, linkFacts: links.facts }, worths);
-  await write.countLeasesDown(client, batch);
+  turns.end(await write.countLeasesDown(client, batch), { closedAt: now, ranOut: false });
   await noteEvidence(client, results.flatMap(hostEvidence));
   await updateHosts(client, batch, worths);
   await noteSeenAddresses(client, crawlerId, results.flatMap(seenAddress));

@@ -4,6 +4,7 @@ import type { CrawlerId, LeaseId } from "#core/ids";
 import { nameOf } from "#core/link-set";
 import type { Seal } from "#protocol/result";
 import { columnsOf } from "../database/transaction.ts";
+import { type LeaseOfTurn, turnColumns } from "../frontier/address-turn-writes.ts";
 import type { PageWorth } from "../frontier/budgets.ts";
 import { type Batch, fetchRow, type LinkFacts, urlRow } from "./result-rows.ts";
 
@@ -108,24 +109,34 @@ export async function updateUrls(
 
 const noLinkFacts: LinkFacts = { outLinks: null, changeRatio: null };
 
-/** The URLs leave their leases; the last one closes its lease. */
-export async function countLeasesDown(client: PoolClient, { crawlerId, results, now }: Batch): Promise<void> {
+/** The URLs leave their leases; the last one closes its lease. Gives those that are closed. */
+export async function countLeasesDown(
+  client: PoolClient,
+  { crawlerId, results, now }: Batch,
+): Promise<readonly LeaseOfTurn[]> {
   const leases: LeaseId[] = results.map((arrived) => arrived.leaseId);
   const urls = results.map(({ key }) => key.urlHash);
-  await client.query(
-    `update lease l
-     set open_urls = l.open_urls - taken.urls,
-         open_url_hashes = array(select one from unnest(l.open_url_hashes) as one where one <> all(taken.url_hashes)),
-         closed_at = case when l.open_urls <= taken.urls then $3::timestamptz end,
-         ending = case when l.open_urls <= taken.urls then 'done' end
-     from (
-       select lease_id, count(*)::int as urls, array_agg(url_hash) as url_hashes
-       from unnest($1::bigint[], $4::bigint[]) as given (lease_id, url_hash)
-       group by lease_id
-     ) taken
-     where l.lease_id = taken.lease_id and l.crawler_id = $2 and l.closed_at is null`,
+  const { rows } = await client.query<LeaseOfTurn>(
+    `with counted as (
+       update lease l
+       set open_urls = l.open_urls - taken.urls,
+           open_url_hashes = array(select one from unnest(l.open_url_hashes) as one where one <> all(taken.url_hashes)),
+           closed_at = case when l.open_urls <= taken.urls then $3::timestamptz end,
+           ending = case when l.open_urls <= taken.urls then 'done' end
+       from (
+         select lease_id, count(*)::int as urls, array_agg(url_hash) as url_hashes
+         from unnest($1::bigint[], $4::bigint[]) as given (lease_id, url_hash)
+         group by lease_id
+       ) taken
+       where l.lease_id = taken.lease_id and l.crawler_id = $2 and l.closed_at is null
+       returning l.closed_at, ${turnColumns("l")}
+     )
+     select crawler_id, addresses, expires_at
+     from counted
+     where closed_at is not null`,
     [leases, crawlerId, now, urls],
   );
+  return rows;
 }
 
 // Table result_seal: what crawlers with an identity signed for the results that were taken from them. Some 200

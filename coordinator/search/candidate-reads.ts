@@ -497,11 +497,3 @@ export const configurationsSql = `
     where k.text_search_config is not null
   )
   select text_search_config from known where text_search_config is not null`;
-
-/** The parts of table page, by the names that statements take. */
-export const partsSql = `
-  select quote_ident(c.relname) as part
-  from pg_catalog.pg_inherits i
-  join pg_catalog.pg_class c on c.oid = i.inhrelid
-  where i.inhparent = 'page'::regclass
-  order by c.relname`;

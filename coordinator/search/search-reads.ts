@@ -1,6 +1,7 @@
 /** Everything that search reads of the index (search/reads), over one pool, each statement bounded in time. */
 import type { Pool, PoolClient } from "pg";
 import type { HostHash, UrlHash } from "#core/ids";
+import { partsOf } from "#db/table-sizes";
 import { KeptAnswer } from "../database/cached-read.ts";
 import {
   boundedRead,
@@ -14,7 +15,6 @@ import {
   KeptAnswers,
   kept,
   pageTexts,
-  partsSql,
   shownPages,
   steps,
   takeStep,
@@ -51,7 +51,7 @@ export function createSearchReads(
     hosts: new HostFactsCache(pool, nowMs),
     configurations: new KeptAnswer(() => configurationsOf(pool), nowMs),
     crawlers: new KeptAnswer(() => crawlerNames(pool), nowMs),
-    parts: new KeptAnswer(() => partsOf(pool), nowMs),
+    parts: new KeptAnswer(() => pageParts(pool), nowMs),
   };
   return {
     ...(index === undefined
@@ -250,9 +250,8 @@ async function configurationsOf(pool: Pool): Promise<string[]> {
   return rows.map((row) => row.text_search_config);
 }
 
-async function partsOf(pool: Pool): Promise<string[]> {
-  const { rows } = await pool.query<{ part: string }>(partsSql);
-  return rows.map((row) => row.part);
+async function pageParts(pool: Pool): Promise<string[]> {
+  return (await partsOf(pool, "page")).map(({ name }) => name);
 }
 
 async function crawlerNames(pool: Pool): Promise<Map<number, string>> {

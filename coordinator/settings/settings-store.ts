@@ -1,6 +1,6 @@
 /** Tables setting, policy_version and policy_file: the policies that operators have changed, and how they came about. */
 import type { Pool, PoolClient } from "pg";
-import { notify } from "#db/schema-channel";
+import { tell } from "#db/schema-channel";
 import { ChannelListener } from "../database/channel-listener.ts";
 import { clean, inTransaction } from "../database/transaction.ts";
 import type { PolicyValue } from "./catalogue.ts";
@@ -74,7 +74,7 @@ async function save(client: PoolClient, version: NewPolicyVersion, basedOn: numb
     ],
   );
   await write(client, version);
-  await client.query(`select ${notify("nearcrawl_policies", "$1")}`, [String(basedOn + 1)]);
+  await tell(client, "nearcrawl_policies", [String(basedOn + 1)]);
   return basedOn + 1;
 }
 

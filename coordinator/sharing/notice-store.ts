@@ -1,7 +1,7 @@
 /** The line between the coordinators of one database: NOTIFY on a channel of its schema. */
 import type { Pool } from "pg";
 import { Gathered } from "#core/coalesce";
-import { notify } from "#db/schema-channel";
+import { tell } from "#db/schema-channel";
 import { ChannelListener } from "../database/channel-listener.ts";
 import { type Notice, noticeIn } from "./notice.ts";
 
@@ -24,10 +24,7 @@ export class NoticeLine {
       if (payload === null || notice !== null) heard(notice);
     });
     this.#sending = new Gathered(async (payloads) => {
-      await pool.query(
-        `select ${notify("nearcrawl_coordinators", "payload")} from unnest($1::text[]) as given (payload)`,
-        [payloads],
-      );
+      await tell(pool, "nearcrawl_coordinators", payloads);
       return payloads.map(() => null);
     }, mostTogether);
   }

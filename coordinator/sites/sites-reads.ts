@@ -5,6 +5,7 @@
  */
 import type { Pool, PoolClient } from "pg";
 import { rangeText } from "#db/range-text";
+import { estimatedRows } from "#db/table-sizes";
 import { roundMs } from "../database/cached-read.ts";
 import { inTransaction } from "../database/transaction.ts";
 import { createExploreReads } from "../explore/reads.ts";
@@ -87,7 +88,7 @@ export async function findSites(pool: Pool, question: SitesQuestion, now: Date):
         sites: await describe(client, shown, now),
         count: Math.min(few.count, mostCounted),
         isWholeCount,
-        estimate: !isWholeCount && isUnfiltered(question.filter) ? await aboutRows(client, ["site"]) : null,
+        estimate: !isWholeCount && isUnfiltered(question.filter) ? await aboutRows(client, "site") : null,
         next: found.length > shown.length ? shown.at(-1)! : null,
       };
     },
@@ -133,20 +134,12 @@ export async function sitesProgress(pool: Pool): Promise<SitesProgress> {
   return {
     isFirstRound,
     roundSeconds,
-    knownHosts: isFirstRound ? await aboutRows(pool, ["frontier_host"]) : 0,
+    knownHosts: isFirstRound ? await aboutRows(pool, "frontier_host") : 0,
   };
 }
 
-/** As the server last estimated, parts included. */
-async function aboutRows(client: Pool | PoolClient, tables: readonly string[]): Promise<number> {
-  const { rows } = await client.query<{ rows: number }>(
-    `select coalesce(sum(greatest(0, c.reltuples)), 0)::float8 as rows
-     from pg_class c
-     where c.oid = any($1::regclass[])
-       or c.oid in (select inhrelid from pg_inherits where inhparent = any($1::regclass[]))`,
-    [tables],
-  );
-  const about = rows[0]?.rows ?? 0;
+async function aboutRows(client: Pool | PoolClient, table: string): Promise<number> {
+  const about = await estimatedRows(client, table);
   // Two figures are as much as an estimate is worth.
   return about < 100 ? about : Number(about.toPrecision(2));
 }

@@ -4,11 +4,11 @@ import type { Log } from "#core/log";
 import type { Timekeeper } from "#core/scheduler";
 import type { CoordinatorConfig } from "../config.ts";
 import { deleteOldest, inTurns } from "../database/bounded-work.ts";
-import { ofAll, oneSlice, type Slices } from "../database/slices.ts";
 import { forgetDelegationChanges, OldRounds } from "../delegation/old-round-store.ts";
 import { forgetClosedLeases } from "../frontier/closed-lease-store.ts";
 import { forgetRejectedUrls } from "../frontier/frontier-store.ts";
 import { keepFetchDays } from "../results/fetch-day-store.ts";
+import { forgetSeals } from "../results/result-writes.ts";
 import { forgetUnusedSets } from "../results/stated-uses-store.ts";
 import type { RoomOptions } from "../start-web.ts";
 import type { WebPart } from "../web/actions.ts";
@@ -18,8 +18,8 @@ import { storageAnswer } from "./table-ends.ts";
 
 export interface RetentionPorts {
   readonly pool: Pool;
-  /** Left out, the pool has all hosts. */
-  readonly slices?: Slices;
+  /** Where the shared tables are written; left out, with the pool's. */
+  readonly shared?: Pool;
   readonly timekeeper: Pick<Timekeeper, "every">;
   readonly log: Pick<Log, "info" | "warn">;
   readonly now: () => Date;
@@ -62,19 +62,45 @@ const records = [
   { table: "run", column: "started_at", condition: "finished_at is not null" },
 ] as const;
 
-export function retentionDuties(
-  ports: RetentionPorts,
-  config: Pick<CoordinatorConfig, "retention" | "changes">,
-): RetentionDuties {
-  const { pool, slices = oneSlice(pool), timekeeper, log, now, nowMs } = ports;
+type RetentionConfig = Pick<CoordinatorConfig, "retention" | "changes">;
+
+/** Of a slice's own tables. */
+function sliceDuties(ports: RetentionPorts, config: RetentionConfig) {
+  const { pool, shared = pool, log, now, nowMs } = ports;
+  const turn = { nowMs, turnMs };
+  const ago = (spanMs: number) => new Date(now().getTime() - spanMs);
+  return {
+    keepDays: async () => {
+      const kept = await keepFetchDays(pool, { keepDays: config.retention.fetchDays, now: now() });
+      if (kept !== null && kept.made.length + kept.dropped.length + kept.moved > 0)
+        log.info({ ...kept }, "the days of fetches are kept");
+    },
+    forgetLeases: async () => {
+      await forgetClosedLeases(pool, ago(config.retention.leaseHours * hourMs), turn, shared);
+    },
+    forgetSets: async () => {
+      const stated = ago((config.changes.keepDays + spareDays) * dayMs);
+      await inTurns(turn, async () => await forgetUnusedSets(pool, stated, recordsAtOnce));
+    },
+  };
+}
+
+/** For slices beside the first, whose tables lie with the shared ones. */
+export function keepSlice(ports: RetentionPorts, config: RetentionConfig): void {
+  const { pool, timekeeper, now } = ports;
+  const { keepDays, forgetLeases, forgetSets } = sliceDuties(ports, config);
+  timekeeper.every("keep-fetch-days", 10 * minuteMs, keepDays);
+  timekeeper.every("forget-leases", minuteMs, forgetLeases);
+  timekeeper.every("forget-records", hourMs, forgetSets);
+  timekeeper.every("forget-what-is-old", hourMs, async () => await forgetSeals(pool, now()));
+}
+
+export function retentionDuties(ports: RetentionPorts, config: RetentionConfig): RetentionDuties {
+  const { pool, timekeeper, log, now, nowMs } = ports;
   const turn = { nowMs, turnMs };
   const rounds = new OldRounds(pool);
   const ago = (spanMs: number) => new Date(now().getTime() - spanMs);
-  const keepDays = async () => {
-    const kept = await keepFetchDays(pool, { keepDays: config.retention.fetchDays, now: now() });
-    if (kept !== null && kept.made.length + kept.dropped.length + kept.moved > 0)
-      log.info({ ...kept }, "the days of fetches are kept");
-  };
+  const { keepDays, forgetLeases, forgetSets } = sliceDuties(ports, config);
   return {
     begin: async () => {
       await keepDays().catch((error: unknown) => {
@@ -83,21 +109,14 @@ export function retentionDuties(
     },
     start: () => {
       timekeeper.every("keep-fetch-days", 10 * minuteMs, keepDays);
-      timekeeper.every("forget-leases", minuteMs, async () => {
-        const before = ago(config.retention.leaseHours * hourMs);
-        await ofAll(
-          slices,
-          async (slice) => await forgetClosedLeases(slice.pool, before, turn, slices.shared),
-        );
-      });
+      timekeeper.every("forget-leases", minuteMs, forgetLeases);
       timekeeper.every("forget-rounds", 10 * minuteMs, async () => {
         await rounds.forget(ago(config.retention.roundDays * dayMs), turn);
         await forgetDelegationChanges(pool, ago(config.retention.historyDays * dayMs), turn);
       });
       timekeeper.every("forget-records", hourMs, async () => {
         await forgetRejectedUrls(pool, ago(config.retention.rejectedDays * dayMs), turn);
-        const stated = ago((config.changes.keepDays + spareDays) * dayMs);
-        await inTurns(turn, async () => await forgetUnusedSets(pool, stated, recordsAtOnce));
+        await forgetSets();
         const before = ago(config.retention.recordDays * dayMs);
         for (const record of records)
           await inTurns(turn, async () => await deleteOldest(pool, record, before, recordsAtOnce));

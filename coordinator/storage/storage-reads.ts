@@ -1,8 +1,9 @@
 /** The catalogue, and the ends of the tables that grow day by day: what the database takes. */
 import type { Pool } from "pg";
+import { estimatedRows, tableSizes } from "#db/table-sizes";
 import { epochs } from "../journal/epoch-store.ts";
 import { spanFigures } from "../overview/minute-figure-store.ts";
-import type { StorageFacts, TableSize } from "./table-ends.ts";
+import type { StorageFacts } from "./table-ends.ts";
 
 /** Each is a restore or a failover. */
 const epochsShown = 20;
@@ -12,9 +13,7 @@ export async function storageFacts(pool: Pool, now: Date): Promise<StorageFacts>
     tableSizes(pool),
     oldestRows(pool),
     spanFigures(pool, 1440, now),
-    pool.query<{ rows: number }>(
-      "select greatest(0, reltuples)::float8 as rows from pg_class where oid = 'delegation'::regclass",
-    ),
+    estimatedRows(pool, "delegation"),
     epochs(pool, epochsShown),
   ]);
   const isAWholeDay = (await firstMinute(pool, now)) === null;
@@ -28,7 +27,7 @@ export async function storageFacts(pool: Pool, now: Date): Promise<StorageFacts>
           ["probe", day.probes],
         ])
       : new Map(),
-    delegations: delegations.rows[0]!.rows,
+    delegations,
     epochs: everyEpoch,
   };
 }
@@ -40,31 +39,6 @@ async function firstMinute(pool: Pool, now: Date): Promise<Date | null> {
   );
   const first = rows[0]!.first;
   return first === null || first.getTime() > now.getTime() - 86_400_000 ? (first ?? now) : null;
-}
-
-/** Parts count with their table. */
-export async function tableSizes(pool: Pick<Pool, "query">): Promise<TableSize[]> {
-  const { rows } = await pool.query<TableSize>(
-    `with recursive part as (
-       select c.relname::text as name, c.oid, c.relkind, c.reltuples
-       from pg_class c
-       where c.relnamespace = current_schema()::regnamespace and c.relkind in ('r', 'p') and not c.relispartition
-       union all
-       select part.name, c.oid, c.relkind, c.reltuples
-       from part
-       join pg_inherits i on i.inhparent = part.oid
-       join pg_class c on c.oid = i.inhrelid
-     )
-     select name as "table", count(*)::int as parts,
-       coalesce(sum(greatest(0, reltuples)), 0)::float8 as rows,
-       coalesce(sum(pg_table_size(oid)), 0)::float8 as bytes,
-       coalesce(sum(pg_indexes_size(oid)), 0)::float8 as "indexBytes"
-     from part
-     where relkind = 'r'
-     group by name
-     order by name`,
-  );
-  return rows;
 }
 
 /** Each by an index, or by the first of its numbers. */

@@ -2,7 +2,9 @@
  * How long each table keeps its rows, and what bounds those that have no end. A table that is not in this list fails the
  * suite (test/storage): whoever makes one says here where it ends.
  */
+
 import { incidentDays } from "#core/incidents";
+import type { TableSize } from "#db/table-sizes";
 import { hintDays } from "../hints/hint.ts";
 import { type Epoch, journalDays, type Replay, replayedRows } from "../journal/epoch.ts";
 import { gaugeDays } from "../overview/gauges.ts";
@@ -198,17 +200,6 @@ export function keptDays(end: TableEnd, { retention, changes }: KeepSettings): n
 }
 
 // What a table takes, now and when it has reached its end.
-
-export interface TableSize {
-  readonly table: string;
-  /** As the database estimates them. */
-  readonly rows: number;
-  /** With what of its rows is stored beside it. */
-  readonly bytes: number;
-  readonly indexBytes: number;
-  /** Tables that it consists of. */
-  readonly parts: number;
-}
 
 export interface StoredTable extends TableSize {
   readonly keptDays: number | null;

@@ -3,15 +3,16 @@ import type { Pool, PoolClient } from "pg";
 import type { CrawlerId, HostHash, UrlHash } from "#core/ids";
 import type { UrlKey } from "#core/url-key";
 import type { Lease } from "#protocol/lease";
-import { bySlice, ofAll, type Slices } from "../database/slices.ts";
-import { inTransaction, prepared } from "../database/transaction.ts";
+import { bySlice, ofAll, type Slices, upOf } from "../database/slices.ts";
+import { prepared } from "../database/transaction.ts";
 import { partitionOfLease } from "../domain-sets/domain-set-store.ts";
 import { isHeld, withHeldHosts } from "../domain-sets/partition.ts";
+import { type LeasePools, writingLeases } from "../frontier/address-turn-writes.ts";
 import { type HostRow, paceColumns } from "../frontier/due-host-reads.ts";
 import { type LeasedUrl, leaseOf } from "../frontier/host-lease-writes.ts";
 import { settleHosts } from "../frontier/lease-end-writes.ts";
 import { leasedHosts, leasedItems, leaseValues, openLeases } from "../frontier/open-lease-reads.ts";
-import { addressKeysOf, hostsInTurn, isFreeFor, maxAddresses } from "../frontier/turn-store.ts";
+import { addressKeysOf, isFreeFor, maxAddresses } from "../frontier/turn-store.ts";
 import type { CheckLeaseRequest, CheckTarget, NewCheck, TrustStore } from "./comparison.ts";
 import { type CrawlerSoftware, softwareOf } from "./cross-fetch-verdict-store.ts";
 import { type PageSketch, sketchOfPage } from "./page-sketch.ts";
@@ -189,18 +190,21 @@ const nameOf = (key: Pick<UrlKey, "hostHash" | "urlHash">) => `${key.hostHash}/$
 
 export async function leaseChecks(slices: Slices, request: CheckLeaseRequest): Promise<Lease[]> {
   const leases: Lease[] = [];
-  for (const { pool } of slices.open)
-    leases.push(...(await leaseChecksIn(pool, { ...request, hosts: request.hosts - leases.length })));
+  for (const { pool } of upOf(slices)) {
+    const hosts = request.hosts - leases.length;
+    leases.push(...(await leaseChecksIn({ pool, turns: slices.shared }, { ...request, hosts })));
+  }
   return leases;
 }
 
-async function leaseChecksIn(pool: Pool, request: CheckLeaseRequest): Promise<Lease[]> {
+async function leaseChecksIn(pools: LeasePools, request: CheckLeaseRequest): Promise<Lease[]> {
   // Most often there is nothing, which takes no transaction.
-  if (request.hosts < 1 || !(await isWanted(pool, request))) return [];
-  return await inTransaction(pool, async (client) => {
-    const hosts = await hostsInTurn(client, await lockHostsOfChecks(client, request), request);
+  if (request.hosts < 1 || !(await isWanted(pools.pool, request))) return [];
+  return await writingLeases(pools, async ({ client, turns }) => {
+    const hosts = await turns.begin(await lockHostsOfChecks(client, request), request);
     if (hosts.length === 0) return [];
     const urls = await leaseUrls(client, hosts, request);
+    turns.keep(urls.map((url) => url.host_hash));
     await settleHosts(
       client,
       hosts.map((host) => host.host_hash),

@@ -6,6 +6,7 @@ import type { Pool, PoolClient } from "pg";
 import { asCrawlerId, type CrawlerId, type HostHash, type LeaseId, type UrlHash } from "#core/ids";
 import { ofAll, type Slices } from "../database/slices.ts";
 import { inTransaction } from "../database/transaction.ts";
+import { type LeaseOfTurn, turnColumns, writingLeases } from "../frontier/address-turn-writes.ts";
 import { lockHosts } from "../frontier/admission-writes.ts";
 import { isLeaseNumber, settleHosts } from "../frontier/lease-end-writes.ts";
 import type { Verdict } from "./arbitration.ts";
@@ -26,8 +27,11 @@ export async function takeOpinion(
   if (!isLeaseNumber(leaseId)) return null;
   const software = await softwareOf(slices.shared, crawlerId);
   if (software === null) return null;
-  return await inTransaction(slices.ofHost(key.hostHash).pool, async (client) => {
-    if (!(await countLeaseDown(client, taking))) return null;
+  const { pool } = slices.ofHost(key.hostHash);
+  return await writingLeases({ pool, turns: slices.shared }, async ({ client, turns }) => {
+    const lease = await countLeaseDown(client, taking);
+    if (lease === null) return null;
+    if (lease.is_closed) turns.end([lease], { closedAt: taking.now, ranOut: false });
     const check = await lockCheck(client, taking.opinion, software);
     await freeHost(client, taking.opinion);
     if (check === null) return null;
@@ -45,10 +49,13 @@ async function writeStep(
   return step;
 }
 
-/** False: the lease is none of this crawler's, or this URL of it has its result. */
-async function countLeaseDown(client: PoolClient, { opinion, now }: Taking): Promise<boolean> {
+/** Null: the lease is none of this crawler's, or this URL of it has its result. */
+async function countLeaseDown(
+  client: PoolClient,
+  { opinion, now }: Taking,
+): Promise<(LeaseOfTurn & { readonly is_closed: boolean }) | null> {
   const { leaseId, crawlerId, key } = opinion;
-  const { rowCount } = await client.query(
+  const { rows } = await client.query<LeaseOfTurn & { readonly is_closed: boolean }>(
     `update lease l
      set open_urls = l.open_urls - 1,
          closed_at = case when l.open_urls <= 1 then $5::timestamptz end,
@@ -58,10 +65,11 @@ async function countLeaseDown(client: PoolClient, { opinion, now }: Taking): Pro
          select
          from double_check c
          where c.lease_id = l.lease_id and c.host_hash = $3 and c.url_hash = $4 and c.verdict is null
-       )`,
+       )
+     returning l.closed_at is not null as is_closed, ${turnColumns("l")}`,
     [leaseId, crawlerId, key.hostHash, key.urlHash, now],
   );
-  return rowCount === 1;
+  return rows[0] ?? null;
 }
 
 async function freeHost(client: PoolClient, { key, hostNotBefore }: ArrivedOpinion): Promise<void> {

@@ -1,7 +1,7 @@
 /** A crawler is not trusted any more, or is again: its subnets, its pages and what running coordinators hear of it. */
 import type { Pool, PoolClient } from "pg";
 import { asCrawlerId, type CrawlerId, type HostHash } from "#core/ids";
-import { notify } from "#db/schema-channel";
+import { tell } from "#db/schema-channel";
 import { bySlice, type OpenSlice, ofAll, type Slices, slicesOf } from "../database/slices.ts";
 import { inTransaction } from "../database/transaction.ts";
 import { lockHosts } from "../frontier/admission-writes.ts";
@@ -38,7 +38,7 @@ export async function distrustCrawler(
     );
   }
   const dueAgain = isNew && drain !== null ? await fetchAgain(slices, { crawlerId, ...drain }, now) : 0;
-  await tell(pool, crawlerId);
+  await tell(pool, "nearcrawl_fleet", [String(crawlerId)]);
   return { isNew, dueAgain };
 }
 
@@ -54,7 +54,7 @@ export async function doubtProbes(
        where t.probes_doubted_at is null`,
     [crawlerId, now, words],
   );
-  if (rowCount === 1) await tell(pool, crawlerId);
+  if (rowCount === 1) await tell(pool, "nearcrawl_fleet", [String(crawlerId)]);
   return rowCount === 1;
 }
 
@@ -84,12 +84,8 @@ export async function restoreTrust(pool: Pool, name: string, now: Date): Promise
     [name, now],
   );
   const row = rows[0];
-  if (row !== undefined) await tell(pool, row.crawler_id);
+  if (row !== undefined) await tell(pool, "nearcrawl_fleet", [String(row.crawler_id)]);
   return row !== undefined;
-}
-
-async function tell(pool: Pool, crawlerId: number): Promise<void> {
-  await pool.query(`select ${notify("nearcrawl_fleet", "$1")}`, [String(crawlerId)]);
 }
 
 /** Hosts that are locked at once. */

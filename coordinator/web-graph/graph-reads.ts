@@ -5,6 +5,7 @@
  */
 import type { Pool, PoolClient } from "pg";
 import { type CopiedRow, readCopy } from "#db/copy";
+import { estimatedRows } from "#db/table-sizes";
 import { type LinkGraph, LinkList, linkGraph, NodeIndex } from "./link-graph.ts";
 
 export interface ReadLinks {
@@ -62,29 +63,18 @@ export function webGraph({ links, index, knownNodes, countedLinks }: ReadLinks):
   return { ...graph, index, knownNodes, countedLinks, backLinks: backLinksOf(links, knownNodes) };
 }
 
-/** By the server's statistics. */
+/** By the server's statistics: pages, times the links of the first of them as they lie on the disk. */
 export async function estimatedLinks(pool: Pick<Pool, "query">): Promise<number> {
-  const { rows } = await pool.query<{ links: number }>(`select ${linksEstimate} as links`);
-  return rows[0]!.links;
+  const { rows } = await pool.query<{ links: number }>(
+    `select coalesce(avg(cardinality(o.urls)), 0)::float8 as links
+     from (select urls from out_link limit 2000) o`,
+  );
+  return (await estimatedRows(pool, "out_link")) * rows[0]!.links;
 }
 
 async function expectedRows(client: PoolClient): Promise<{ urls: number; links: number }> {
-  const { rows } = await client.query<{ urls: number; links: number }>(
-    `select ${estimate("frontier_url")} as urls, ${linksEstimate} as links`,
-  );
-  return rows[0]!;
+  return { urls: await estimatedRows(client, "frontier_url"), links: await estimatedLinks(client) };
 }
-
-/** Of all partitions. */
-const estimate = (table: string) =>
-  `(select coalesce(sum(greatest(0, c.reltuples)), 0)::float8
-    from pg_partition_tree('${table}') t
-    join pg_class c on c.oid = t.relid
-    where t.isleaf)`;
-
-/** Pages, times the links of the first of them as they lie on the disk. */
-const linksEstimate = `(select ${estimate("out_link")} * coalesce(avg(cardinality(o.urls)), 0)::float8
-  from (select urls from out_link limit 2000) o)`;
 
 async function readUrls(client: PoolClient, index: NodeIndex, tell: (done: number) => void) {
   let counted = new Int32Array(1024);

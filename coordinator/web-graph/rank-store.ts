@@ -2,6 +2,7 @@
 import type { Pool, PoolClient } from "pg";
 import type { HostHash } from "#core/ids";
 import { writeCopy } from "#db/copy";
+import { partsOf } from "#db/table-sizes";
 import { inTransaction, sqlStateOf } from "../database/transaction.ts";
 import { readRelatives } from "../federation/foreign-url-store.ts";
 import { lockHosts } from "../frontier/admission-writes.ts";
@@ -73,14 +74,9 @@ const mostSwapTries = 120;
  * servers, it is emptied and filled where it is.
  */
 async function replaceRanks(client: PoolClient, fill: (table: string) => Promise<void>): Promise<void> {
-  const { rows } = await client.query<{ parts: number; isHere: boolean }>(
-    `select count(*)::int as parts, bool_and(c.relkind = 'r') as "isHere"
-     from pg_inherits i
-     join pg_class c on c.oid = i.inhrelid
-     where i.inhparent = 'url_rank'::regclass`,
-  );
-  const { parts, isHere } = rows[0]!;
-  if (!isHere) {
+  const found = await partsOf(client, "url_rank");
+  const parts = found.length;
+  if (!found.every((part) => part.isHere)) {
     await client.query("delete from url_rank");
     return await fill("url_rank");
   }

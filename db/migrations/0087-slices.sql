@@ -27,7 +27,7 @@ create table slice_range (
 insert into slice_range (buckets, slice_number) values (int4range(0, 4096), 0);
 
 -- Hosts on their way from one slice to another. Each stage is left by one transaction of one server, and is gone through again
--- by whoever finds it after the mover was killed (coordinator/slices/move.ts).
+-- by whoever finds it after the mover was killed (coordinator/slices/move-writes.ts).
 create table slice_move (
   move_number bigint primary key generated always as identity,
   buckets int4range not null check (buckets <@ int4range(0, 4096) and not isempty(buckets)),

@@ -109,6 +109,27 @@ export async function withDatabase<T>(
   }
 }
 
+/**
+ * The header that lets an export into OpenSearch; null: none is set. Throws a ConfigError for one half of it, and for what no
+ * header may hold.
+ */
+export function openSearchAuthorization(env: NodeJS.ProcessEnv = process.env): string | null {
+  const whole = env.NEARCRAWL_OPENSEARCH_AUTHORIZATION ?? "";
+  const user = env.NEARCRAWL_OPENSEARCH_USER ?? "";
+  const password = env.NEARCRAWL_OPENSEARCH_PASSWORD ?? "";
+  if (/[\r\n\0]/.test(whole)) throw new ConfigError(["NEARCRAWL_OPENSEARCH_AUTHORIZATION: must be one line"]);
+  if (whole !== "" && user + password !== "")
+    throw new ConfigError([
+      "NEARCRAWL_OPENSEARCH_AUTHORIZATION: stands alone, without NEARCRAWL_OPENSEARCH_USER and NEARCRAWL_OPENSEARCH_PASSWORD",
+    ]);
+  if ((user === "") !== (password === ""))
+    throw new ConfigError([
+      `NEARCRAWL_OPENSEARCH_${user === "" ? "USER" : "PASSWORD"}: is not set, and the other one is`,
+    ]);
+  if (whole !== "") return whole;
+  return user === "" ? null : `Basic ${Buffer.from(`${user}:${password}`).toString("base64")}`;
+}
+
 /** As root a system folder (another user has to reach it), else the user's data folder. */
 export function defaultHome(env: NodeJS.ProcessEnv): string {
   if (process.getuid?.() === 0) return "/var/lib/nearcrawl";

@@ -1,6 +1,6 @@
 /** The rows that say which imports there were: registry_generation and registry_source. */
 import type { Pool, PoolClient } from "pg";
-import { notify } from "#db/schema-channel";
+import { tell } from "#db/schema-channel";
 import type { FileReport } from "../read/file-report.ts";
 
 /** What a generation's row keeps of its import. */
@@ -101,5 +101,5 @@ export async function notifyRegistryChange(
   generation: number | null,
 ): Promise<void> {
   const what = JSON.stringify({ schema, generation });
-  await client.query(`select ${notify("nearcrawl_registry", "$1")}`, [what]);
+  await tell(client, "nearcrawl_registry", [what]);
 }

@@ -158,6 +158,7 @@ try {
     await pool.query(
       "update lease set closed_at = now(), open_urls = 0, open_url_hashes = '{}' where closed_at is null",
     );
+    await pool.query("update address_turn set leases = 0");
     await pool.query("update frontier_host set lease_id = null, not_before = 'infinity'");
     await pool.query(`update frontier_host set due_at = now(), not_before = '-infinity' where host like $1`, [
       `h${name}-%`,

@@ -9,11 +9,11 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { loadavg, tmpdir } from "node:os";
 import { join } from "node:path";
 import { policySections } from "#coordinator/settings/schema";
-import { tableSizes } from "#coordinator/storage/storage-reads";
 import { keptDays, sizeOf, tableEnds } from "#coordinator/storage/table-ends";
 import { openDatabase } from "#db/connect";
 import { stopEmbeddedPostgres } from "#db/embedded-postgres";
 import { migrate } from "#db/migrate";
+import { tableSizes } from "#db/table-sizes";
 import { SimulatedDays } from "../support/simulated-days.ts";
 
 const days = Number(process.argv[2] ?? 365);

@@ -120,6 +120,16 @@ test("a page that goes is gone once, with the reason and what it was, and comes 
   });
 });
 
+test("a page of the same body that asks not to be indexed from now on is gone, and comes back when it no longer does", async () => {
+  const hidden = { page: { robots: { noindex: true, nofollow: false } } };
+
+  const rows = await visits({}, hidden, hidden, {});
+
+  expect(kinds(rows)).toEqual(["first-seen", "gone", "came-back"]);
+  expect(rows[1]).toMatchObject({ status: 200, reason: "noindex", title_before: "Two words" });
+  expect(rows[2]).toMatchObject({ reason: null, title_after: "Two words" });
+});
+
 test("trouble that may pass changes nothing, and a URL that was never read does not come back", async () => {
   const rows = await visits({ outcome: timedOut }, { outcome: missing }, {}, { outcome: timedOut }, {});
 

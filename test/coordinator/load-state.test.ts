@@ -9,7 +9,7 @@ import type { SubnetRows } from "#coordinator/subnets/subnet-rows";
 import { ensureRootSubnets } from "#coordinator/subnets/subnet-store";
 import { createTreeSnapshots } from "#coordinator/subnets/tree-snapshot-store";
 import { silentLog } from "#core/log";
-import { notify } from "#db/schema-channel";
+import { tell } from "#db/schema-channel";
 import { type FlowWorld, newFlowWorld } from "../support/flow-world.ts";
 import { keyOf, noon, roundOf, scope, seeds } from "../support/store-world.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
@@ -26,7 +26,7 @@ afterEach(async () => {
 });
 afterAll(async () => await world.close());
 
-const told = async () => await world.pool.query(`select ${notify("nearcrawl_registry", "'{}'")}`);
+const told = async () => await tell(world.pool, "nearcrawl_registry", ["{}"]);
 const newGeneration = async () =>
   await world.pool.query("insert into registry_generation (state, applied_at) values ('applied', now())");
 

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { ChannelListener } from "#coordinator/database/channel-listener";
 import { openDatabase } from "#db/connect";
-import { channelName, notify } from "#db/schema-channel";
+import { channelName, tell } from "#db/schema-channel";
 import type { Database } from "#db/server-database";
 import { testDatabase } from "../support/database.ts";
 import { until } from "../support/until.ts";
@@ -33,7 +33,7 @@ it("a listener whose first attempt fails holds no connection, and can listen lat
   await expect(listener.listen()).rejects.toThrow("current transaction is aborted");
   const answer = await narrow.pool.query("select 1 as one");
   await listener.listen();
-  await database.pool.query(`select ${notify("nearcrawl_fleet", "''")}`);
+  await tell(database.pool, "nearcrawl_fleet", [""]);
   await until(async () => heard > 0, 5000);
   await listener.stop();
 
@@ -53,8 +53,8 @@ it("is told what happens in its own schema, and nothing of its neighbours in the
   await client.query(`listen ${rows[0].name}`);
 
   // Notices come in the order of their commits.
-  await neighbour.pool.query(`select ${notify("nearcrawl_fleet", "'next door'")}`);
-  await narrow.pool.query(`select ${notify("nearcrawl_fleet", "'here'")}`);
+  await tell(neighbour.pool, "nearcrawl_fleet", ["next door"]);
+  await tell(narrow.pool, "nearcrawl_fleet", ["here"]);
   await until(() => heard.includes("here"), 5000);
   client.release(true);
   await neighbour.close();

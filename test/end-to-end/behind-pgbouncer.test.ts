@@ -7,7 +7,7 @@ import { ChannelListener } from "#coordinator/database/channel-listener";
 import { tryAdvisoryLock } from "#db/advisory-lock";
 import { openDatabase } from "#db/connect";
 import { migrate } from "#db/migrate";
-import { notify } from "#db/schema-channel";
+import { tell } from "#db/schema-channel";
 import { createPool, type Database } from "#db/server-database";
 import { generateWorld } from "#ops/world/generate-world";
 import { testDatabase } from "../support/database.ts";
@@ -95,7 +95,7 @@ describe.skipIf(pgBouncerProgram === null || process.env.DATABASE_URL !== undefi
       const listener = new ChannelListener(one.pool, "nearcrawl_fleet", (payload) => heard.push(payload));
       const [holder, asker] = [await one.pool.connect(), await other.pool.connect()];
       await listener.listen();
-      await other.pool.query(`select ${notify("nearcrawl_fleet", "'here'")}`);
+      await tell(other.pool, "nearcrawl_fleet", ["here"]);
       await until(() => heard.length > 0, 5000);
 
       expect(heard).toEqual(["here"]);

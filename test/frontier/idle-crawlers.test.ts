@@ -88,6 +88,7 @@ it("wakes it when the lease on a host of its ends, which another crawler had", a
   const south = await world.crawler("south");
   const [lease] = (await ask()).leases;
   await world.rows(`update lease set crawler_id = ${south}`);
+  await world.rows(`update address_turn set crawler_id = ${south}`);
   expect((await ask()).leases).toEqual([]);
 
   await frontier.returnLeasesOf(south, noon);
@@ -140,8 +141,8 @@ it("finds what nobody told of by looking at the idle in turn", async () => {
 it("wakes a crawler less and less often for what it cannot be leased", async () => {
   const { ask, idle, pass, woken } = await northWithOneHost(0);
   await world.rows(
-    `insert into address_turn (address, crawler_id, since, leases, free_at, rest_seconds)
-     select address_key(addresses[1]), 999999, '2030-01-01T12:00:00Z', 1, '2030-01-01T12:00:00Z', 0 from frontier_host`,
+    `insert into address_turn (address, crawler_id, since, leases, expires_at, rest_seconds)
+     select address_key(addresses[1]), 999999, '2030-01-01T12:00:00Z', 1, '2030-01-01T13:00:00Z', 0 from frontier_host`,
   );
 
   const wokenAfter: number[] = [];

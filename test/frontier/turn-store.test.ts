@@ -1,6 +1,6 @@
 /** Over the whole fleet, an address is asked by one crawler at a time, whoever has the hosts that are behind it. */
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { forgetTurns } from "#coordinator/frontier/turn-store";
+import { forgetTurns } from "#coordinator/frontier/address-turn-writes";
 import type { CrawlerId } from "#core/ids";
 import { asLeaseId, asSubnetId } from "#core/ids";
 import {
@@ -203,9 +203,14 @@ describe("an address", () => {
     const [first] = await leased(north);
     await giveBack(north, first!.leaseId, 1);
 
-    await forgetTurns(world.pool, secondsAfterNoon(3700));
+    const left = async (seconds: number) => {
+      await forgetTurns(world.pool, secondsAfterNoon(seconds));
+      return await world.rows("select leases from address_turn");
+    };
+    // One rests until a few seconds after noon; the other's lease runs out after a minute, and half a minute is rest.
+    const rested = [await left(3606), await left(3607), await left(3690), await left(3691)];
 
-    expect(await world.rows("select leases from address_turn")).toEqual([{ leases: 1 }]);
+    expect(rested).toEqual([[{ leases: 0 }, { leases: 0 }], [{ leases: 0 }], [{ leases: 0 }], []]);
   });
 
   it("that nobody else has a host at holds nobody up", async () => {

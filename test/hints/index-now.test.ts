@@ -75,6 +75,11 @@ describe("a submission", () => {
     expect(again.status).toBe(200);
     expect(await record()).toMatchObject({ received: 3, taken: 2, right: 2, wrong: 0, waiting: 1 });
     expect(await one("select noindex from page where url like '%.txt'")).toEqual({ noindex: true });
+    expect(
+      await one(
+        "select kind, reason from page_change_inbox where url like '%.txt' order by inbox_number desc limit 1",
+      ),
+    ).toEqual({ kind: "gone", reason: "noindex" });
     // Of the page that was known the hint is a signal, which its visit found right.
     expect(await one("select signals::int, true_signals > 0 as learnt from host_signals")).toEqual({
       signals: 1,

@@ -39,7 +39,8 @@ async function leased(
 it("closed leases go after a while, counted by the day and by how they ended; open ones stay", async () => {
   const crawlerId = await world.arrived("north");
   await world.pool.query(
-    "insert into address_turn (address, crawler_id, rest_seconds, since) values ('198.51.100.7', $1, 1, $2)",
+    `insert into address_turn (address, crawler_id, leases, rest_seconds, since, expires_at)
+     values ('198.51.100.7', $1, 1, 1, $2, 'infinity')`,
     [crawlerId, noon],
   );
   await leased(crawlerId, [

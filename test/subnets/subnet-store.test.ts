@@ -5,7 +5,7 @@ import { createSubnetStore } from "#coordinator/subnets/subnet-store";
 import { type SubnetTree, treeOfRows } from "#coordinator/subnets/subnet-tree";
 import { type IpAddress, parseAddress } from "#core/ip/address";
 import { formatRange } from "#core/ip/range";
-import { notify } from "#db/schema-channel";
+import { tell } from "#db/schema-channel";
 import { newWorld, type World } from "../support/store-world.ts";
 
 let world: World;
@@ -112,7 +112,7 @@ test("a notice is heard, also after the listening connection was lost, and not a
   });
 
   const first = nextNotice();
-  await world.rows(`select ${notify("nearcrawl_registry", "''")}`);
+  await tell(world.pool, "nearcrawl_registry", [""]);
   await first;
   const afterLoss = nextNotice();
   await world.rows(
@@ -121,10 +121,10 @@ test("a notice is heard, also after the listening connection was lost, and not a
   );
   await afterLoss; // it listens again, and counts that as a change
   const second = nextNotice();
-  await world.rows(`select ${notify("nearcrawl_registry", "''")}`);
+  await tell(world.pool, "nearcrawl_registry", [""]);
   await second;
   await listener.stop();
-  await world.rows(`select ${notify("nearcrawl_registry", "''")}`);
+  await tell(world.pool, "nearcrawl_registry", [""]);
 
   expect(heard).toBe(3);
 });

@@ -185,7 +185,7 @@ async function reset(pool: Pool): Promise<void> {
   );
 }
 
-async function subnet(pool: Pool, first: string, last: string): Promise<SubnetId> {
+export async function subnet(pool: Pool, first: string, last: string): Promise<SubnetId> {
   const { rows } = await pool.query<{ subnet_id: number }>(
     `insert into subnet (first_address, last_address, registry, name, added_in)
      values ($1::inet, $2::inet, 'ripencc', '', 1)

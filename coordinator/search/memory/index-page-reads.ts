@@ -1,8 +1,8 @@
 /** What the index in memory reads of the database: all pages, those that have changed, and the names that go with them. */
 import type { Pool } from "pg";
 import { to as copyTo } from "pg-copy-streams";
+import { estimatedRows, partsOf } from "#db/table-sizes";
 import type { UseAnswers } from "#protocol/preferences";
-import { partsSql } from "../candidate-reads.ts";
 import { CopiedPages } from "./copied-pages.ts";
 import type { IndexedPage } from "./memory-index.ts";
 
@@ -34,8 +34,7 @@ async function copyPages(pool: Pool, from: string, { visit, between }: Reading):
 }
 
 export async function readAllPages(pool: Pool, reading: Reading): Promise<void> {
-  const { rows } = await pool.query<{ part: string }>(partsSql);
-  for (const { part } of rows) await copyPages(pool, `${part} p`, reading);
+  for (const { name } of await partsOf(pool, "page")) await copyPages(pool, `${name} p`, reading);
 }
 
 export interface PageKey {
@@ -56,13 +55,7 @@ export async function readPages(pool: Pool, keys: readonly PageKey[]): Promise<I
 }
 
 export async function countPages(pool: Pool): Promise<number> {
-  const { rows } = await pool.query<{ pages: number }>(
-    `select coalesce(sum(greatest(0, c.reltuples)), 0)::float8 as pages
-     from pg_catalog.pg_inherits i
-     join pg_catalog.pg_class c on c.oid = i.inhrelid
-     where i.inhparent = 'page'::regclass`,
-  );
-  return rows[0]?.pages ?? 0;
+  return await estimatedRows(pool, "page");
 }
 
 // What changes: table page_touch, which triggers write.

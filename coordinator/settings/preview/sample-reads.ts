@@ -1,9 +1,10 @@
 /**
  * Samples of what the crawl has done, for what a change of policies would come to. Each is bounded: the latest rows by
- * an index, or blocks of a table that is large (`tablesample`), of which the share is told.
+ * an index, or blocks of a table that is large (db/table-sizes.ts), of which the share is told.
  */
 import type { Pool } from "pg";
 import { asCrawlerId, asSubnetId } from "#core/ids";
+import { estimatedRows, sampleOf } from "#db/table-sizes";
 import { hostBudgetSql } from "../../frontier/host-budget-sql.ts";
 import { sampledRounds } from "./round-sample-reads.ts";
 import type { FrontierSizes, PolicySamples, ProbeRates } from "./types.ts";
@@ -121,17 +122,8 @@ async function sampled(
   name: "frontier_host" | "frontier_url" | "out_link",
   mostRows: number,
 ): Promise<{ readonly table: string; readonly share: number }> {
-  const { rows } = await pool.query<{ rows: number }>(
-    `select coalesce(sum(c.reltuples), 0)::float8 as rows
-     from pg_inherits i
-     join pg_class c on c.oid = i.inhrelid
-     where i.inhparent = $1::regclass`,
-    [name],
-  );
-  const share = Math.min(1, mostRows / Math.max(1, rows[0]!.rows));
-  return share === 1
-    ? { table: name, share }
-    : { table: `${name} tablesample system (${(100 * share).toFixed(4)})`, share };
+  const share = Math.min(1, mostRows / Math.max(1, await estimatedRows(pool, name)));
+  return share === 1 ? { table: name, share } : { table: `${name} ${sampleOf(share)}`, share };
 }
 
 async function frontier(pool: Pool, pagesPerHost: number): Promise<FrontierSizes> {
@@ -263,16 +255,11 @@ async function sampledFetches(
      ) f`,
     [mostHosts, perHost],
   );
-  const all = await pool.query<{ hosts: number }>(
-    `select greatest(0, sum(c.reltuples))::float8 as hosts
-     from pg_inherits i
-     join pg_class c on c.oid = i.inhrelid
-     where i.inhparent = 'frontier_host'::regclass`,
-  );
+  const allHosts = await estimatedRows(pool, "frontier_host");
   const hosts = new Set(rows.map(({ host_key }) => host_key)).size;
   return {
     hosts,
-    allHosts: Math.max(hosts, Math.round(all.rows[0]?.hosts ?? 0)),
+    allHosts: Math.max(hosts, Math.round(allHosts)),
     fetches: rows.map((row) => ({
       hostKey: row.host_key,
       subnetId: asSubnetId(row.subnet_id),

@@ -17,6 +17,7 @@ import { commandContext } from "../command-context.ts";
 import { exitCodes } from "../exit-codes.ts";
 import { printAnswer, printable } from "../output.ts";
 import { type DatabaseOptions, readDatabase, withDatabaseOptions } from "../read-database.ts";
+import { exportCommand } from "../search/export-command.ts";
 
 interface SearchCommandOptions extends DatabaseOptions, Omit<SearchOptions, "limit" | "offset"> {
   readonly limit: string;
@@ -27,7 +28,9 @@ const operatorLines = operatorHelp.map(([typed, words]) => `  ${typed.padEnd(24)
 
 export function searchCommand(): Command {
   const command = new Command("search")
-    .description("search the crawled pages")
+    .description("search the crawled pages; export the index to a search engine")
+    // What stands after export is export's.
+    .enablePositionalOptions()
     .argument("<words...>", 'words; "quoted phrases", or, -not; filters such as site:example.org')
     .option("--limit <n>", `results at most, up to ${maxSearchLimit}`, "10")
     .option("--offset <n>", `leave out the first N results, up to ${maxSearchOffset}`, "0")
@@ -57,7 +60,8 @@ export function searchCommand(): Command {
       "after",
       `\nExamples:\n  nearcrawl search harbour -ferry --language en\n  nearcrawl search '"harbour wall"' --host example.org --sort date\n  nearcrawl search ferry site:example.org after:2026-01-01\n\nFilters among the words:\n${operatorLines}\n\nExit code 3 when no page matches.`,
     )
-    .action((words: string[], options: SearchCommandOptions) => search(words.join(" "), options));
+    .action((words: string[], options: SearchCommandOptions) => search(words.join(" "), options))
+    .addCommand(exportCommand());
 }
 
 async function search(words: string, options: SearchCommandOptions): Promise<void> {

@@ -6,6 +6,7 @@ import { rmSync } from "node:fs";
 import { setTimeout as delay } from "node:timers/promises";
 import { isDeepStrictEqual } from "node:util";
 import type { PoolClient } from "pg";
+import { dropSlices } from "#coordinator/slices/slice-writes";
 import { UsageError } from "#core/errors";
 import { type OpenDatabaseOptions, openDatabase } from "#db/connect";
 import { migrate } from "#db/migrate";
@@ -49,6 +50,7 @@ export async function openRun(options: OpenRunOptions): Promise<OpenedRun> {
     const unfinished = await options.throughOutages(async () => {
       const found = options.disposable ? await unfinishedRun(database, options) : null;
       if (found === null && options.disposable) {
+        await dropSlices(database);
         await database.pool.query(`drop schema if exists "${database.schema}" cascade`);
         rmSync(options.folder, { recursive: true, force: true });
       }

@@ -256,6 +256,7 @@ async function finishLeases(pool: Pool): Promise<void> {
      set lease_id = null, due_at = (select min(next_fetch_at) from frontier_url u where u.host_hash = h.host_hash and u.state = 'due')
      from closed where h.host_hash = closed.host_hash`,
   );
+  await pool.query("update address_turn set leases = 0");
 }
 
 /** Microseconds of processor time a slice: Postgres and this process. */

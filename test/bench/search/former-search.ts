@@ -9,7 +9,6 @@ import {
   configurationsSql,
   filtersOf,
   hostsOfSite,
-  partsSql,
   wordQueries,
 } from "#coordinator/search/candidate-reads";
 import { startMark, stopMark } from "#coordinator/search/headline";
@@ -23,6 +22,7 @@ import type {
 } from "#coordinator/search/search-answer";
 import { createSearchReads } from "#coordinator/search/search-reads";
 import type { HostHash, UrlHash } from "#core/ids";
+import { partsOf } from "#db/table-sizes";
 
 const looked = 480;
 const kept = 150;
@@ -52,11 +52,11 @@ interface Row {
 export function formerSearchReads(pool: Pool, nowMs: () => number): SearchReads {
   const around = Promise.all([
     pool.query<{ text_search_config: string }>(configurationsSql),
-    pool.query<{ part: string }>(partsSql),
+    partsOf(pool, "page"),
     pool.query<{ crawler_id: number; name: string }>("select crawler_id, name from crawler"),
   ]).then(([configurations, parts, crawlers]) => ({
     configurations: configurations.rows.map((row) => row.text_search_config),
-    parts: parts.rows.map(({ part }) => part),
+    parts: parts.map(({ name }) => name),
     crawlers: new Map(crawlers.rows.map((row) => [row.crawler_id, row.name])),
     countries: new Map<HostHash, string | null>(),
   }));

@@ -1,0 +1,300 @@
+/**
+ * All writes of table address_turn: whose turn an address is, and how many open leases that crawler has on hosts there. Turns
+ * are taken just before leases are written, those of hosts that got none after all are given back, and turns end when the
+ * leases' end is committed.
+ *
+ * The table is one for the whole web, while leases lie where their hosts do, which may be another database. Where it is the
+ * same one, all of this is part of the leases' transaction. Where it is not, turns have short transactions of their own, one
+ * before the leases' and one after it, and a process may die between the two. Then a turn counts leases that were never
+ * written, or have ended: it is over when the latest of its leases would have run out and its address has rested, whatever it
+ * counts. Nobody gets it sooner, so a crawler that does have the lease is alone at its addresses until then.
+ *
+ * A turn that is over may begin anew, of the same crawler or another, before an old lease's end is told. That end is then not
+ * taken off the new turn: a lease is of a turn only if it ran out after the turn began, and not after the turn does.
+ */
+import type { Pool, PoolClient } from "pg";
+import type { CrawlerId, HostHash } from "#core/ids";
+import { inTransaction, plannedOnceByHash, prepared } from "../database/transaction.ts";
+
+/** Longest rest that a crawler keeps for an address by itself (migrating-crawler/limits/address-pace.ts). */
+const defaultRestSeconds = 10;
+
+/**
+ * Rests after a lease that ran out: a crawler that lost its lease may be in the middle of a request, which takes a minute at
+ * most.
+ */
+const restsAfterExpiry = 6;
+
+/** Then somebody else may be waiting. */
+const turnSeconds = 30;
+
+/** SQL: the turn `t` has open leases at that time. */
+export const hasLeases = (at: string): string => `(t.leases > 0 and t.expires_at > ${at})`;
+
+/** SQL: true for a turn `t` in which the crawler may begin nothing at time $2. */
+export const isTaken = (crawlerId: string): string => `(
+  (t.crawler_id <> ${crawlerId} or t.since <= $2::timestamptz - interval '${turnSeconds} s')
+  and (${hasLeases("$2::timestamptz")} or t.free_at > $2))`;
+
+/** Where leases are written, and where turns are: with one pool for both, one transaction has both. */
+export interface LeasePools extends TurnsPool {
+  readonly pool: Pool;
+}
+
+export interface TurnsPool {
+  readonly turns: Pool;
+  /** The leases were written, but the turns that ended could not be: they are over when they run out. */
+  readonly onTurnsKept?: (error: unknown) => void;
+}
+
+/** A transaction that writes leases, and the turns that go with them. */
+export interface LeaseTransaction {
+  readonly client: PoolClient;
+  readonly turns: TurnsInHand;
+}
+
+/** Runs `work` in one transaction, as `inTransaction` does. */
+export async function writingLeases<T>(
+  pools: LeasePools,
+  work: (on: LeaseTransaction) => Promise<T>,
+  settings = "",
+): Promise<T> {
+  if (pools.turns === pools.pool)
+    return await inTransaction(
+      pools.pool,
+      async (client) => {
+        const turns = new TurnsInHand(async (write) => await write(client), settings);
+        const result = await work({ client, turns });
+        await turns.write();
+        return result;
+      },
+      settings,
+    );
+  const { onTurnsKept = () => {} } = pools;
+  const ofTheirOwn: Writing = async (write) => await inTransaction(pools.turns, write, plannedOnceByHash);
+  let turns = new TurnsInHand(ofTheirOwn, plannedOnceByHash);
+  const result = await inTransaction(
+    pools.pool,
+    async (client) => {
+      turns = new TurnsInHand(ofTheirOwn, plannedOnceByHash);
+      try {
+        return await work({ client, turns });
+      } catch (error) {
+        await turns.giveBack().catch(onTurnsKept);
+        throw error;
+      }
+    },
+    settings,
+  );
+  // After a commit that failed this is not reached: nobody knows whether it was made, so that what it took must run out.
+  await turns.write().catch(onTurnsKept);
+  return result;
+}
+
+type Writing = <T>(write: (client: PoolClient) => Promise<T>) => Promise<T>;
+
+interface HostOfTurn {
+  readonly host_hash: HostHash;
+  readonly crawler_id: CrawlerId;
+  readonly address_keys: readonly string[];
+}
+
+export interface TurnTerms {
+  readonly addressRestSeconds?: number;
+  readonly leaseSeconds: number;
+  readonly now: Date;
+}
+
+/** A lease of which a turn is told. */
+export interface LeaseOfTurn {
+  readonly crawler_id: CrawlerId;
+  /** An array of cidr, as text. */
+  readonly addresses: string;
+  readonly expires_at: Date;
+}
+
+/** SQL: the columns of a LeaseOfTurn. */
+export const turnColumns = (lease: string): string =>
+  `${lease}.crawler_id, ${lease}.addresses::text as addresses, ${lease}.expires_at`;
+
+interface EndOfLease {
+  readonly lease: LeaseOfTurn;
+  /** Null: it was never written, and nobody asked anything. */
+  readonly closedAt: Date | null;
+  readonly ranOut: boolean;
+}
+
+/** What one transaction takes and ends. */
+export class TurnsInHand {
+  readonly #writing: Writing;
+  /** That `writing` runs under. */
+  readonly #settings: string;
+  /** By their hosts; those that were not kept. */
+  readonly #taken = new Map<HostHash, LeaseOfTurn>();
+  readonly #ended: EndOfLease[] = [];
+
+  constructor(writing: Writing, settings: string) {
+    this.#writing = writing;
+    this.#settings = settings;
+  }
+
+  /** Of these hosts, which are locked, those whose addresses are all their crawler's turn now: leases may begin on them. */
+  async begin<Host extends HostOfTurn>(hosts: readonly Host[], terms: TurnTerms): Promise<Host[]> {
+    const { claims, claimants } = claimsOf(hosts);
+    if (claimants.length === 0) return [];
+    const turns =
+      claims.size === 0
+        ? new Set<string>()
+        : await this.#writing(async (client) => await takeTurns(client, claims, terms));
+    const expiresAt = new Date(terms.now.getTime() + terms.leaseSeconds * 1000);
+    for (const { host_hash, crawler_id, address_keys } of claimants) {
+      const got = address_keys.filter((key) => turns.has(key));
+      if (got.length > 0)
+        this.#taken.set(host_hash, { crawler_id, addresses: `{${got.join()}}`, expires_at: expiresAt });
+    }
+    return claimants.filter(({ address_keys }) => address_keys.every((key) => turns.has(key)));
+  }
+
+  /** These hosts have got leases. The turns of all others are given back when the transaction ends. */
+  keep(hosts: Iterable<HostHash>): void {
+    for (const host of hosts) this.#taken.delete(host);
+  }
+
+  /** These leases, which were open, have ended. */
+  end(leases: readonly LeaseOfTurn[], { closedAt, ranOut }: Omit<EndOfLease, "lease">): void {
+    for (const lease of leases) if (lease.addresses !== "{}") this.#ended.push({ lease, closedAt, ranOut });
+  }
+
+  async giveBack(): Promise<void> {
+    this.#ended.length = 0;
+    await this.write();
+  }
+
+  /** One statement for all that ended or is given back; none where there is nothing. */
+  async write(): Promise<void> {
+    const unused = [...this.#taken.values()].map((lease) => ({ lease, closedAt: null, ranOut: false }));
+    const ends = [...this.#ended, ...unused];
+    if (ends.length > 0) await this.#writing(async (client) => await endTurns(client, ends, this.#settings));
+  }
+}
+
+interface Claim {
+  readonly crawlerId: CrawlerId;
+  leases: number;
+}
+
+/**
+ * What hosts want of the addresses, and those that can be in turn: of two crawlers that want the same address, it is theirs
+ * whose host comes first, and the other's hosts there are left out.
+ */
+function claimsOf<Host extends HostOfTurn>(
+  hosts: readonly Host[],
+): { readonly claims: ReadonlyMap<string, Claim>; readonly claimants: readonly Host[] } {
+  const claims = new Map<string, Claim>();
+  const claimants = hosts.filter(({ address_keys, crawler_id: crawlerId }) => {
+    if (address_keys.some((key) => (claims.get(key)?.crawlerId ?? crawlerId) !== crawlerId)) return false;
+    for (const key of address_keys) {
+      const claim = claims.get(key);
+      if (claim === undefined) claims.set(key, { crawlerId, leases: 1 });
+      else claim.leases += 1;
+    }
+    return true;
+  });
+  return { claims, claimants };
+}
+
+/**
+ * Takes the turns at these addresses as far as they are free, and counts their leases; gives the addresses that were got. In
+ * the order of the addresses, so that two who want the same ones wait for each other.
+ */
+async function takeTurns(
+  client: PoolClient,
+  claims: ReadonlyMap<string, Claim>,
+  { addressRestSeconds = defaultRestSeconds, leaseSeconds, now }: TurnTerms,
+): Promise<ReadonlySet<string>> {
+  const goesOn = `t.crawler_id = excluded.crawler_id and ${hasLeases("$2::timestamptz")}`;
+  const { rows } = await prepared<{ address: string }>(
+    client,
+    `insert into address_turn as t (address, crawler_id, leases, rest_seconds, since, expires_at)
+     select address, crawler_id, leases, $5::real, $2::timestamptz, $2::timestamptz + make_interval(secs => $6)
+     from unnest($1::int[], $3::cidr[], $4::int[]) as given (crawler_id, address, leases)
+     order by address
+     on conflict (address) do update
+     set crawler_id = excluded.crawler_id, rest_seconds = excluded.rest_seconds,
+         leases = excluded.leases + case when ${goesOn} then t.leases else 0 end,
+         since = case when ${goesOn} then t.since else excluded.since end,
+         expires_at = greatest(excluded.expires_at, case when ${goesOn} then t.expires_at end)
+     where not ${isTaken("excluded.crawler_id")}
+     returning text(address) as address`,
+    [
+      [...claims.values()].map(({ crawlerId }) => crawlerId),
+      now,
+      [...claims.keys()],
+      [...claims.values()].map(({ leases }) => leases),
+      addressRestSeconds,
+      leaseSeconds + addressRestSeconds * restsAfterExpiry,
+    ],
+  );
+  return new Set(rows.map(({ address }) => address));
+}
+
+/** Takes these leases off their turns; the addresses rest then, unless nobody asked anything. In the order of the addresses. */
+async function endTurns(client: PoolClient, ends: readonly EndOfLease[], settings: string): Promise<void> {
+  await prepared(
+    client,
+    // A text for each settings: a plan that was made under others would be kept.
+    `/* ${settings} */
+     with ended as materialized (
+       select address, crawler_id, count(*)::int as leases, min(expires_at) as first_expires_at,
+         max(expires_at) as last_expires_at, max(closed_at) as closed_at,
+         max(closed_at) filter (where ran_out) as ran_out_at
+       from unnest($1::int[], $2::text[], $3::timestamptz[], $4::timestamptz[], $5::boolean[])
+           as given (crawler_id, addresses, expires_at, closed_at, ran_out),
+         unnest(given.addresses::cidr[]) as address
+       group by address, crawler_id
+       order by address
+     )
+     update address_turn t
+     set leases = greatest(0, t.leases - ended.leases),
+         free_at = greatest(t.free_at, ended.closed_at + make_interval(secs => t.rest_seconds),
+           ended.ran_out_at + make_interval(secs => t.rest_seconds * ${restsAfterExpiry}))
+     from ended
+     where t.address = ended.address
+       and t.address = any(array(select address from ended))
+       and t.crawler_id = ended.crawler_id
+       and ended.first_expires_at > t.since
+       and ended.last_expires_at <= t.expires_at`,
+    [
+      ends.map(({ lease }) => lease.crawler_id),
+      ends.map(({ lease }) => lease.addresses),
+      ends.map(({ lease }) => lease.expires_at),
+      ends.map(({ closedAt }) => closedAt),
+      ends.map(({ ranOut }) => ranOut),
+    ],
+  );
+}
+
+const longestRest = `make_interval(secs => t.rest_seconds * ${restsAfterExpiry})`;
+
+/** By a clock that went back since; coordinators' clocks differ by less. */
+const isOfTheFuture = `(t.leases > 0 and t.since > $1::timestamptz + interval '10 minutes'
+       or t.free_at > $1::timestamptz + ${longestRest} + interval '10 minutes')`;
+
+/**
+ * Turns that are over although they count leases count none from then on, and rows of addresses where nothing has been leased
+ * for an hour go.
+ */
+export async function forgetTurns(turns: Pool, now: Date): Promise<void> {
+  await turns.query(
+    `update address_turn t
+     set leases = 0, expires_at = '-infinity',
+         free_at = case when ${isOfTheFuture} then $1::timestamptz + ${longestRest}
+           else greatest(t.free_at, t.expires_at) end
+     where (t.leases > 0 and t.expires_at <= $1) or ${isOfTheFuture}`,
+    [now],
+  );
+  await turns.query(
+    "delete from address_turn where leases = 0 and free_at < $1::timestamptz - interval '1 hour'",
+    [now],
+  );
+}

@@ -1,0 +1,56 @@
+/**
+ * Table slice_self: which hosts a slice may write, as its own transactions see it. Whoever adds hosts or URLs holds a shared lock
+ * of it until its transaction ends; whoever takes hosts away from the slice has the lock alone, for a moment (slices/move-writes.ts).
+ * So no host is added where it does not belong any more, whatever a coordinator still believes of who owns it.
+ */
+import type { PoolClient } from "pg";
+import type { HostHash } from "#core/ids";
+import { bucketCount, bucketOf } from "../database/slices.ts";
+import { prepared } from "../database/transaction.ts";
+
+export interface SliceHold {
+  readonly slice: number;
+  /** It holds every host there is: nothing has to be asked. */
+  readonly hasAll: boolean;
+  has(hostHash: HostHash): boolean;
+}
+
+const lockKeys = "hashtext('nearcrawl slice'), hashtext(current_schema())";
+
+interface Row {
+  readonly slice: number;
+  readonly held: string;
+}
+
+const readHold = "select slice_number as slice, held::text as held from slice_self";
+
+/** As it is until the transaction ends; before any host is locked. */
+export async function holdSlice(client: PoolClient): Promise<SliceHold> {
+  await prepared(client, `select pg_advisory_xact_lock_shared(${lockKeys})`, []);
+  const { rows } = await prepared<Row>(client, readHold, []);
+  return holdOf(rows[0]!);
+}
+
+/** Alone, for the rest of the transaction: nobody adds anything meanwhile. */
+export async function takeSlice(client: PoolClient): Promise<SliceHold> {
+  await client.query(`select pg_advisory_xact_lock(${lockKeys})`);
+  const { rows } = await client.query<Row>(readHold);
+  return holdOf(rows[0]!);
+}
+
+const everything = `{[0,${bucketCount})}`;
+
+function holdOf({ slice, held }: Row): SliceHold {
+  if (held === everything) return { slice, hasAll: true, has: () => true };
+  const ranges = [...held.matchAll(/\[(\d+),(\d+)\)/g)].map(
+    ([, first, end]) => [Number(first), Number(end)] as const,
+  );
+  return {
+    slice,
+    hasAll: false,
+    has: (hostHash) => {
+      const bucket = bucketOf(hostHash);
+      return ranges.some(([first, end]) => first <= bucket && bucket < end);
+    },
+  };
+}

@@ -1,0 +1,142 @@
+/**
+ * The slices of a coordinator: opened before anything is read of them, followed while it runs, and worked at. What is done by the
+ * clock for the tables of a slice is done for each by the coordinator that has its lead; slice 0 goes with the lead of all.
+ *
+ *   follow-slices   every coordinator: reads the catalogue, asks each slice for itself
+ *   lead-slices     who leads: gives slices that nobody works at to somebody, and makes the moves that are planned
+ *   carry-effects   for each slice: what its outbox has for others
+ */
+import type { Pool } from "pg";
+import type { Log } from "#core/log";
+import { jobs, type PartTimekeeper, type Timekeeper } from "#core/scheduler";
+import type { Database } from "#db/server-database";
+import type { CoordinatorPresence } from "../crawlers/coordinator-presence-store.ts";
+import type { OpenSlice } from "../database/slices.ts";
+import { assignLeads } from "./catalogue-store.ts";
+import { advanceMove } from "./move-writes.ts";
+import { OpenSlices, type SliceFinding } from "./open-slices-store.ts";
+import { lookAgain, type Shipped, ship, waitingFor } from "./shipment-store.ts";
+
+const followMs = 3000;
+const leadMs = 1000;
+const carryMs = 500;
+
+/** What is done by the clock for one slice. */
+export interface SlicePorts {
+  readonly pool: Pool;
+  readonly slice: OpenSlice;
+  readonly timekeeper: PartTimekeeper;
+}
+
+export interface SliceDuties {
+  /** `schedule` is called for each slice that there is, and that comes; its jobs run where the slice is led. */
+  each(schedule: (ports: SlicePorts) => void): void;
+  start(): void;
+}
+
+export async function openSlicesOf(database: Database): Promise<OpenSlices> {
+  return await OpenSlices.open(database);
+}
+
+export function sliceDuties(ports: {
+  readonly slices: OpenSlices;
+  readonly presence: CoordinatorPresence;
+  readonly timekeeper: Timekeeper;
+  readonly log: Log;
+  readonly onShipped?: (shipped: Shipped) => void;
+}): SliceDuties {
+  const { slices, presence, timekeeper, log, onShipped = () => {} } = ports;
+  const schedules: ((ports: SlicePorts) => void)[] = [];
+  const scheduled = new Map<number, OpenSlice>();
+  const leads = (number: number) =>
+    number === 0
+      ? presence.leads
+      : presence.isPresent && slices.catalogue.leads.get(number) === presence.number;
+
+  const portsOf = (slice: OpenSlice): SlicePorts => ({
+    slice,
+    pool: slice.pool,
+    timekeeper:
+      slice.number === 0 ? timekeeper : timekeeper.within(String(slice.number), () => leads(slice.number)),
+  });
+  const scheduleNew = () => {
+    for (const slice of slices.open) {
+      const known = scheduled.get(slice.number);
+      if (known === slice) continue;
+      // Jobs of a slice that is at another place now replace those of before.
+      scheduled.set(slice.number, slice);
+      for (const schedule of schedules) schedule(portsOf(slice));
+    }
+  };
+
+  const carry = async (from: OpenSlice) => {
+    if (slices.open.length === 1) return;
+    const waiting = await waitingFor(from.pool);
+    if (waiting.includes(from.number)) {
+      const count = await lookAgain(from.pool, from.number);
+      if (count > 0) timekeeper.hurry(jobs.applyLinks);
+    }
+    for (const number of waiting) {
+      const to = slices.open.find((one) => one.number === number);
+      if (to === undefined || to.number === from.number || slices.down.includes(number)) continue;
+      const shipped = await ship(from, to);
+      if (shipped.rows > 0) {
+        onShipped(shipped);
+        timekeeper.hurry(jobs.applyLinks);
+      }
+    }
+  };
+
+  const lead = async () => {
+    if (slices.catalogue.slices.length === 1) return;
+    await assignLeads(slices.shared, [presence.number, ...presence.others]);
+    const move = slices.catalogue.moves[0];
+    if (move === undefined) return;
+    const done = await advanceMove(move, { shared: slices.shared, slice: (number) => openSlice(number) });
+    const words = { move: move.number, from: move.from, to: move.to, ...move.buckets };
+    if (done.type === "advanced") {
+      log.info({ ...words, stage: done.stage }, "hosts move to another slice");
+      await slices.refresh();
+      timekeeper.hurry("lead-slices");
+    } else if (done.type === "failed")
+      log.warn(
+        { ...words, stage: move.stage, fault: done.fault },
+        "hosts cannot be moved yet, will be tried again",
+      );
+  };
+  const openSlice = (number: number): OpenSlice => {
+    const slice = slices.open.find((one) => one.number === number);
+    if (slice === undefined) throw new Error(`slice ${number} is not open`);
+    return slice;
+  };
+
+  const follow = async () => {
+    await slices.refresh();
+    if (slices.open.length > 1) report(await slices.look());
+    scheduleNew();
+  };
+  let downBefore: readonly number[] = [];
+  const report = (findings: readonly SliceFinding[]) => {
+    for (const { number, fault } of findings) {
+      if (fault !== null && !downBefore.includes(number))
+        log.error({ slice: number, fault }, "the server of a slice does not answer");
+      if (fault === null && downBefore.includes(number)) log.info({ slice: number }, "a slice answers again");
+    }
+    downBefore = slices.down;
+  };
+  return {
+    each: (schedule) => {
+      schedules.push(schedule);
+      for (const slice of scheduled.values()) schedule(portsOf(slice));
+    },
+    start: () => {
+      scheduleNew();
+      timekeeper.every("follow-slices", followMs, follow);
+      timekeeper.every("lead-slices", leadMs, lead);
+      schedules.push(({ slice, timekeeper: own }) =>
+        own.every("carry-effects", carryMs, async () => await carry(slice)),
+      );
+      for (const slice of scheduled.values()) schedules.at(-1)!(portsOf(slice));
+    },
+  };
+}

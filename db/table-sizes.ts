@@ -1,0 +1,108 @@
+/**
+ * How large tables are, what parts they have, and how a share of one is read: all that is asked of the catalogue about either.
+ * An engine that keeps tables on other servers knows it elsewhere, and replaces this file.
+ */
+import type { Pool } from "pg";
+
+type Reader = Pick<Pool, "query">;
+
+/** SQL: pg_class of what a table's rows lie in, itself or its innermost parts; `table` is SQL of its oid. */
+const leavesOf = (table: string) => `(
+  select own.*
+  from pg_catalog.pg_class own
+  where own.oid = ${table} and own.relkind = 'r' and not own.relispartition
+  union all
+  select leaf.*
+  from pg_catalog.pg_partition_tree(${table}) part
+  join pg_catalog.pg_class leaf on leaf.oid = part.relid
+  where part.isleaf
+)`;
+
+export interface TableSize {
+  readonly table: string;
+  /** 1: it is not parted. */
+  readonly parts: number;
+  /** As the server last estimated. */
+  readonly rows: number;
+  readonly bytes: number;
+  readonly indexBytes: number;
+}
+
+/** Of all tables of the schema; parts count with their table. */
+export async function tableSizes(client: Reader): Promise<TableSize[]> {
+  const { rows } = await client.query<TableSize>(
+    `select c.relname::text as "table", count(leaf.oid)::int as parts,
+       coalesce(sum(greatest(0, leaf.reltuples)), 0)::float8 as rows,
+       coalesce(sum(pg_table_size(leaf.oid)), 0)::float8 as bytes,
+       coalesce(sum(pg_indexes_size(leaf.oid)), 0)::float8 as "indexBytes"
+     from pg_catalog.pg_class c
+     cross join lateral ${leavesOf("c.oid")} leaf
+     where c.relnamespace = current_schema()::regnamespace and c.relkind in ('r', 'p') and not c.relispartition
+     group by c.relname
+     order by c.relname`,
+  );
+  return rows;
+}
+
+/** As the server last estimated; 0: it has no idea, or there is no such table. */
+export async function estimatedRows(client: Reader, table: string): Promise<number> {
+  const { rows } = await client.query<{ rows: number }>(
+    `select coalesce(sum(greatest(0, leaf.reltuples)), 0)::float8 as rows
+     from ${leavesOf("to_regclass($1)")} leaf`,
+    [table],
+  );
+  return rows[0]!.rows;
+}
+
+/** With indexes and what is stored aside. */
+export async function totalBytes(client: Reader, table: string): Promise<number> {
+  const { rows } = await client.query<{ bytes: number }>(
+    `select coalesce(sum(pg_total_relation_size(leaf.oid)), 0)::float8 as bytes
+     from ${leavesOf("to_regclass($1)")} leaf`,
+    [table],
+  );
+  return rows[0]!.bytes;
+}
+
+/** What reading all rows of each goes through, without what is stored aside. */
+export async function bytesToRead<Name extends string>(
+  client: Reader,
+  tables: readonly Name[],
+): Promise<ReadonlyMap<Name, number>> {
+  const { rows } = await client.query<{ name: Name; bytes: number }>(
+    `select name, coalesce(sum(pg_relation_size(leaf.oid)), 0)::float8 as bytes
+     from unnest($1::text[]) as name
+     left join lateral ${leavesOf("to_regclass(name)")} leaf on true
+     group by name`,
+    [tables],
+  );
+  return new Map(rows.map(({ name, bytes }) => [name, bytes]));
+}
+
+/** SQL behind a table's name: blocks of it that are about this share of all. `isSteady`: always the same ones. */
+export function sampleOf(share: number, { isSteady = false } = {}): string {
+  return `tablesample system (${Number((100 * share).toPrecision(6))})${isSteady ? " repeatable (1)" : ""}`;
+}
+
+export interface TablePart {
+  /** As statements take it. */
+  readonly name: string;
+  /** Which rows are its own: what stands behind `partition of`, in the session's time zone. */
+  readonly bounds: string;
+  /** Not: its rows lie on another server. */
+  readonly isHere: boolean;
+}
+
+/** SQL: rows of TablePart; `table` is the name of one of ours. */
+export const partsSql = (table: string): string => `
+  select c.oid::regclass::text as name, pg_get_expr(c.relpartbound, c.oid) as bounds, c.relkind <> 'f' as "isHere"
+  from pg_catalog.pg_inherits i
+  join pg_catalog.pg_class c on c.oid = i.inhrelid
+  where i.inhparent = '${table}'::regclass
+  order by c.relname`;
+
+/** Those that the table has by itself; a part may be parted again. None: it is not parted. */
+export async function partsOf(client: Reader, table: string): Promise<TablePart[]> {
+  const { rows } = await client.query<TablePart>(partsSql(table));
+  return rows;
+}

@@ -1,0 +1,287 @@
+/** `nearcrawl search export`: the index for a search engine of one's own, kept up to date by the change feed. */
+import { createHash } from "node:crypto";
+import { readFile } from "node:fs/promises";
+import { hostname } from "node:os";
+import { resolve } from "node:path";
+import { setTimeout as delay } from "node:timers/promises";
+import { Command, Option } from "commander";
+import type { Pool } from "pg";
+import {
+  type ExportProgress,
+  type ExportSummary,
+  type ExportTarget,
+  exportIndex,
+} from "#coordinator/search/export/export-index";
+import { createExportReads } from "#coordinator/search/export/export-reads";
+import { NdjsonFile, NdjsonPipe, NobodyReads } from "#coordinator/search/export/ndjson-store";
+import { OpenSearchIndex } from "#coordinator/search/export/opensearch-client";
+import { UsageError } from "#core/errors";
+import { howMany } from "#core/format";
+import { releaseAdvisoryLock, tryAdvisoryLock } from "#db/advisory-lock";
+import { commandContext, openSearchAuthorization } from "../command-context.ts";
+import { exitCodes } from "../exit-codes.ts";
+import { ProgressLine, printable } from "../output.ts";
+import { type DatabaseOptions, readDatabase, withDatabaseOptions } from "../read-database.ts";
+import { writeOut } from "../rir/lookup-command.ts";
+import { secondsText } from "../rir/progress-text.ts";
+
+interface ExportOptions extends DatabaseOptions {
+  readonly to: "opensearch" | "ndjson";
+  readonly url?: string;
+  readonly ca?: string;
+  readonly out?: string;
+  readonly state?: string;
+  readonly full?: boolean;
+  readonly follow?: boolean;
+}
+
+const usualIndex = "nearcrawl-pages";
+
+const help = `
+The first run exports all pages that the search shows; later ones what changed since. What is hidden (noindex, an
+opt-out, a site that does not want its page searched) is removed at the target. A run that was killed goes on where it
+stood, and what is sent twice changes nothing. All pages are exported again, and it is said why, where the database
+went back to an earlier state, or the feed no longer reaches what the target has (policy changes.keepDays); what the
+index does not have any more is removed at the end of it. Ranks and counts of links are as of a page's last export:
+--full now and then renews them.
+
+Targets:
+  opensearch  an index, made where it is not there; --url https://search.example.org:9200/INDEX (default
+              ${usualIndex}). Credentials: NEARCRAWL_OPENSEARCH_USER and NEARCRAWL_OPENSEARCH_PASSWORD, or
+              NEARCRAWL_OPENSEARCH_AUTHORIZATION, the header's whole value; over https, or on loopback. The
+              cursor is the document nearcrawl-cursor of the index.
+  ndjson      lines of JSON to a file that grows (--out FILE; the cursor is FILE.state.json, or --state), or to
+              standard output (--out -): {"op":"index","_id","version","document"}, {"op":"delete","_id","version"};
+              {"op":"begin-full","version"} and, when it is whole, {"op":"end-full","version"}: what has a lower
+              version by then is in the index no more.
+
+The runbook, scaling, has the fields and how to search them. Only one export to a target runs at a time.
+Exit codes: 0 done, 1 failed, or the target refused some documents, 2 wrong usage, 130 interrupted; what was taken stays.
+
+Examples:
+  nearcrawl search export --to opensearch --url https://search.example.org:9200/pages --follow
+  nearcrawl search export --to ndjson --out /var/lib/export/pages.ndjson
+  nearcrawl search export --to ndjson --out - | gzip > pages.ndjson.gz
+To search for the word, quote it: nearcrawl search '"export"'
+`;
+
+export function exportCommand(): Command {
+  return withDatabaseOptions(
+    new Command("export").description("export the index to a search engine, and keep it up to date"),
+  )
+    .addOption(
+      new Option("--to <target>", "what it is exported to")
+        .choices(["opensearch", "ndjson"])
+        .makeOptionMandatory(),
+    )
+    .option("--url <url>", "opensearch: its address, with the index as the path")
+    .option("--ca <file>", "opensearch: the authority that signed its certificate, in PEM form")
+    .option("--out <file>", "ndjson: the file; - for standard output")
+    .option("--state <file>", "ndjson: where the cursor is kept (default: beside the file)")
+    .option("--full", "all pages again")
+    .option("--follow", "keep exporting what changes, until Ctrl-C")
+    .addHelpText("after", help)
+    .action(exportPages);
+}
+
+async function exportPages(options: ExportOptions): Promise<void> {
+  const interrupt = new AbortController();
+  const onInterrupt = () => interrupt.abort();
+  const line = new ProgressLine();
+  const say = (words: string) => {
+    line.done();
+    process.stderr.write(`nearcrawl: ${printable(words, 600)}\n`);
+  };
+  const { place, target, close } = await targetOf(options, { onTrouble: say, signal: interrupt.signal });
+  process.on("SIGINT", onInterrupt).on("SIGTERM", onInterrupt);
+  try {
+    const summary = await readDatabase(commandContext(options), async ({ pool, schema }) =>
+      alone(pool, { schema, place }, async () => {
+        const begunMs = performance.now();
+        const ports = {
+          ...{ reads: createExportReads(pool), target, signal: interrupt.signal },
+          nowMs: () => performance.now(),
+          onProgress: (progress: ExportProgress) =>
+            line.show(progressText(progress, (performance.now() - begunMs) / 1000)),
+          onFull: (why: string) => say(`exporting all pages: ${why}`),
+        };
+        let summary = await exportIndex(ports, { full: options.full === true });
+        while (options.follow && !interrupt.signal.aborted) {
+          await delay(lookAgainMs, undefined, { signal: interrupt.signal }).catch(() => {});
+          if (!interrupt.signal.aborted) summary = joined(summary, await exportIndex(ports));
+        }
+        return { ...summary, seconds: Math.round((performance.now() - begunMs) / 100) / 10 };
+      }),
+    );
+    line.done();
+    tell(options, { to: place, ...summary });
+    if (summary.rejected > 0) process.exitCode = exitCodes.failed;
+    if (interrupt.signal.aborted) process.exitCode = exitCodes.interrupted;
+  } catch (error) {
+    line.done();
+    if (interrupt.signal.aborted) process.exitCode = exitCodes.interrupted;
+    else if (!(error instanceof NobodyReads)) throw error;
+  } finally {
+    process.off("SIGINT", onInterrupt).off("SIGTERM", onInterrupt);
+    await close();
+  }
+}
+
+const lookAgainMs = 5000;
+
+interface Opened {
+  /** Without credentials. */
+  readonly place: string;
+  readonly target: ExportTarget;
+  close(): Promise<void>;
+}
+
+interface Ports {
+  readonly onTrouble: (words: string) => void;
+  readonly signal: AbortSignal;
+}
+
+async function targetOf(options: ExportOptions, ports: Ports): Promise<Opened> {
+  const { to, url, ca, out, state } = options;
+  const strange = to === "opensearch" ? { out, state } : { url, ca };
+  for (const [name, value] of Object.entries(strange))
+    if (value !== undefined) throw new UsageError(`--${name} ${value}: not for --to ${to}`);
+  return to === "opensearch" ? await openSearch(url, ca, ports) : ndjson(out, state);
+}
+
+function ndjson(out: string | undefined, state: string | undefined): Opened {
+  if (out === undefined) throw new UsageError("--to ndjson needs --out FILE, or --out - for standard output");
+  if (out === "-")
+    return {
+      place: "standard output",
+      target: new NdjsonPipe(writeOut, state ?? null),
+      close: async () => {},
+    };
+  const file = new NdjsonFile(out, state ?? `${out}.state.json`);
+  return { place: resolve(out), target: file, close: async () => await file.close() };
+}
+
+async function openSearch(text: string | undefined, ca: string | undefined, ports: Ports): Promise<Opened> {
+  if (text === undefined) throw new UsageError("--to opensearch needs --url https://HOST:9200/INDEX");
+  const { origin, index, isSafe } = readTarget(text);
+  const authorization = openSearchAuthorization();
+  if (authorization !== null && !isSafe)
+    throw new UsageError(`--url ${origin}: credentials would go there unencrypted; use https`);
+  const client = new OpenSearchIndex({
+    ...{ origin, index, authorization, onTrouble: ports.onTrouble },
+    authorities: ca === undefined ? null : await authoritiesIn(ca),
+    // Who ends the export does not wait for a target that is away.
+    pause: async (ms) => await delay(ms, undefined, { signal: ports.signal }),
+    random: Math.random,
+  });
+  return { place: `${origin}/${index}`, target: client, close: async () => await client.close() };
+}
+
+async function authoritiesIn(file: string): Promise<string> {
+  try {
+    const text = await readFile(file, "utf8");
+    if (text.includes("-----BEGIN CERTIFICATE-----")) return text;
+  } catch (error) {
+    throw new UsageError(`--ca ${file}: cannot be read: ${(error as Error).message}`);
+  }
+  throw new UsageError(`--ca ${file}: has no certificate in PEM form`);
+}
+
+/** As OpenSearch restricts names of indices. */
+const indexForm = /^[a-z0-9][a-z0-9_.+-]{0,254}$/;
+
+function readTarget(text: string): {
+  readonly origin: string;
+  readonly index: string;
+  readonly isSafe: boolean;
+} {
+  const url = urlOf(text);
+  if (url === null || !/^https?:$/.test(url.protocol))
+    throw new UsageError(`--url ${text}: must be an address such as https://search.example.org:9200/pages`);
+  if (url.username !== "" || url.password !== "")
+    throw new UsageError(
+      "--url: credentials belong into NEARCRAWL_OPENSEARCH_USER and NEARCRAWL_OPENSEARCH_PASSWORD, where nobody else on this machine reads them",
+    );
+  const index = url.pathname.replace(/^\/|\/$/g, "") || usualIndex;
+  if (url.search !== "" || url.hash !== "" || !indexForm.test(index))
+    throw new UsageError(
+      `--url ${text}: "${index}${url.search}${url.hash}" is no name of an index: lower-case letters, digits, - _ . +`,
+    );
+  const isLoopback = /^(localhost|127\.\d+\.\d+\.\d+|\[::1\])$/.test(url.hostname);
+  return { origin: url.origin, index, isSafe: url.protocol === "https:" || isLoopback };
+}
+
+function urlOf(text: string): URL | null {
+  try {
+    return new URL(text);
+  } catch {
+    return null;
+  }
+}
+
+/** Two exports to one target would write the cursor of the one over that of the other. */
+async function alone<T>(
+  pool: Pool,
+  { schema, place }: { readonly schema: string; readonly place: string },
+  work: () => Promise<T>,
+): Promise<T> {
+  const where = place.startsWith("http") ? place : `${hostname()} ${place}`;
+  const name = `search export ${createHash("sha256").update(where).digest("hex")}`;
+  const client = await pool.connect();
+  try {
+    // Two pipes are two targets.
+    if (place !== "standard output" && !(await tryAdvisoryLock(client, name, schema)))
+      throw new UsageError(`another export to ${place} is running`);
+    return await work();
+  } finally {
+    await releaseAdvisoryLock(client, name, schema);
+    client.release();
+  }
+}
+
+function joined(before: ExportSummary, now: ExportSummary): ExportSummary {
+  return {
+    ...now,
+    indexed: before.indexed + now.indexed,
+    deleted: before.deleted + now.deleted,
+    alreadyThere: before.alreadyThere + now.alreadyThere,
+    rejected: before.rejected + now.rejected,
+    full: now.full ?? before.full,
+    removed: now.removed ?? before.removed,
+  };
+}
+
+type Told = ExportSummary & { readonly to: string; readonly seconds: number };
+
+/** Where the lines go to standard output, the summary does not. */
+function tell({ json = false, out }: ExportOptions, summary: Told): void {
+  const stream = out === "-" ? process.stderr : process.stdout;
+  stream.write(json ? `${JSON.stringify(summary, null, 2)}\n` : `${summaryText(summary)}\n`);
+}
+
+export function summaryText(summary: Told): string {
+  const { to, full, indexed, deleted, alreadyThere, rejected, removed, cursor, isCutShort, seconds } =
+    summary;
+  return [
+    `${isCutShort ? "broken off, to be gone on with" : "up to date"}: ${printable(to)}`,
+    `${full === null ? "what changed" : "all pages"}: ${howMany(indexed, "document")} written, ${count(deleted)} deleted in ${secondsText(seconds)}`,
+    ...(alreadyThere > 0
+      ? [`${howMany(alreadyThere, "document")} there already, in this version or a later one`]
+      : []),
+    ...(removed !== null && removed > 0
+      ? [`${howMany(removed, "document")} removed that the index has no more`]
+      : []),
+    ...(rejected > 0 ? [`${howMany(rejected, "document")} refused by the target`] : []),
+    `cursor: ${JSON.stringify(cursor)}`,
+  ].join("\n");
+}
+
+export function progressText({ phase, done, expected }: ExportProgress, elapsedSeconds: number): string {
+  const rate = elapsedSeconds > 0.5 && done > 0 ? done / elapsedSeconds : null;
+  const parts = [`${phase}: ${count(done)}${expected > done ? ` of about ${count(expected)}` : ""}`];
+  if (rate !== null) parts.push(`${count(rate)}/s`);
+  if (rate !== null && expected > done) parts.push(`${secondsText((expected - done) / rate)} left`);
+  return parts.join(" · ");
+}
+
+const count = (value: number) => Math.round(value).toLocaleString("en");

@@ -1,0 +1,345 @@
+/** `nearcrawl search export` as typed, and as a process that is killed at any moment. */
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { existsSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { setTimeout as delay } from "node:timers/promises";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
+import { numberChanges } from "#coordinator/changes/change-writes";
+import { seededRandom } from "#core/random";
+import type { Database } from "#db/server-database";
+import { searchCommand } from "#ops/cli/commands/search";
+import { progressText } from "#ops/cli/search/export-command";
+import { makeCertificate } from "../../migrating-crawler/support/secure-origin.ts";
+import { builtProgram } from "../../support/built-command.ts";
+import { inProcess } from "../../support/command-in-process.ts";
+import { testDatabase } from "../../support/database.ts";
+import { OpenSearchStandIn } from "../../support/opensearch-stand-in.ts";
+import { seedWorld, worldNow } from "../../support/seed-world.ts";
+import { temporaryFolder } from "../../support/temporary-folder.ts";
+import { until } from "../../support/until.ts";
+
+const pages = 6000;
+
+let database: Database;
+let folder: string;
+let engine: OpenSearchStandIn;
+let origin: string;
+beforeAll(async () => {
+  folder = temporaryFolder("nearcrawl-export-");
+  database = await testDatabase();
+  await seedWorld(database.pool);
+  await database.pool.query(
+    `insert into page (host_hash, url_hash, url, host, crawler_id, fetched_at, status, content_type, language, text_search_config,
+       title, description, excerpt, headings, noindex, digest, simhash, words, body_bytes, wire_bytes, shipped_bytes, lexemes)
+     select n % 50, n, 'https://host-' || n % 50 || '.example/' || n, 'host-' || n % 50 || '.example',
+       (select min(crawler_id) from crawler), now(), 200, 'text/html', 'en', 'english', 'Page ' || n, '', repeat('A text of some length. ', 10),
+       '[]', n % 100 = 0, repeat('0', 64), repeat('0', 16), 5, 100, 100, 100, to_tsvector('english', 'text length page' || n)
+     from generate_series(1, ${pages}) n`,
+  );
+});
+afterAll(async () => await database.close());
+beforeEach(async () => {
+  engine = new OpenSearchStandIn();
+  origin = await engine.listen();
+});
+afterEach(async () => {
+  vi.unstubAllEnvs();
+  await engine.close();
+});
+
+const placed = () => ["--database-url", database.url, "--schema", database.schema, "--home", folder];
+const run = async (...args: readonly string[]) =>
+  await inProcess(searchCommand(), ["export", ...args, ...placed()]);
+const toEngine = async (...args: readonly string[]) =>
+  await run("--to", "opensearch", "--url", `${origin}/pages`, ...args);
+
+async function change(count: number, title: string, random: () => number): Promise<void> {
+  const numbers = Array.from({ length: count }, () => 1 + Math.floor(random() * pages));
+  await database.pool.query(
+    `with changed as (
+       update page set title = $2 || url_hash where url_hash = any($1::bigint[]) returning host_hash, url_hash, url
+     )
+     insert into page_change_inbox (host_hash, url_hash, url, kind, seen_at)
+     select host_hash, url_hash, url, 'changed', now() from changed`,
+    [numbers, title],
+  );
+  while ((await numberChanges(database.pool, worldNow)) > 0);
+}
+
+async function shown(): Promise<Map<string, string>> {
+  const { rows } = await database.pool.query<{ url: string; title: string }>(
+    "select url, title from page where not noindex order by url",
+  );
+  return new Map(rows.map(({ url, title }) => [url, title]));
+}
+
+const titles = () =>
+  new Map(
+    [...engine.documents("pages").values()]
+      .map(({ url, title }) => [String(url), String(title)] as const)
+      .sort(([a], [b]) => (a < b ? -1 : 1)),
+  );
+const sorted = (map: ReadonlyMap<string, string>) => new Map([...map].sort(([a], [b]) => (a < b ? -1 : 1)));
+
+describe("nearcrawl search export", () => {
+  it("exports to OpenSearch, tells how much, and then what changed", async () => {
+    const first = await toEngine("--json");
+    await change(3, "Changed ", seededRandom(1));
+    const second = await toEngine();
+
+    expect(first.code).toBe(0);
+    expect(JSON.parse(first.out)).toMatchObject({
+      ...{ to: `${origin}/pages`, full: "the index was not there", indexed: 5940, deleted: 60 },
+      ...{ alreadyThere: 0, rejected: 0, removed: 0, isCutShort: false },
+    });
+    expect(first.err).toContain("nearcrawl: exporting all pages: the index was not there");
+    expect(second.out).toMatch(/^up to date: http.*\nwhat changed: [23] documents written, [01] deleted in /);
+    expect(titles()).toEqual(sorted(await shown()));
+  });
+
+  it("ends with 1 where documents were refused, and names the first", async () => {
+    engine.refuseDocument = (_, source) => (source?.title === "Page 7" ? 400 : null);
+
+    const { code, out, err } = await toEngine();
+
+    expect(code).toBe(1);
+    expect(out).toContain("1 document refused by the target");
+    expect(err).toMatch(
+      /document [0-9a-f]{32} \(https:\/\/host-7\.example\/7\) is left out: refused_exception: as told/,
+    );
+  });
+
+  it("lets one export to a target run at a time", async () => {
+    const child = spawn(process.execPath, await typed(), { stdio: "ignore", env: environment() });
+    const closed = once(child, "close");
+    // It has the lock, and waits for the target.
+    engine.refuse = () => ({ status: 503 });
+    await until(() => engine.requests.length > 0, 50_000);
+
+    const second = await toEngine();
+
+    expect(second).toMatchObject({
+      code: 2,
+      err: `nearcrawl: another export to ${origin}/pages is running\n`,
+    });
+    child.kill("SIGKILL");
+    await closed;
+  });
+
+  it("sends the credentials that the environment has, and to nobody who reads along", async () => {
+    vi.stubEnv("NEARCRAWL_OPENSEARCH_USER", "exporter");
+    vi.stubEnv("NEARCRAWL_OPENSEARCH_PASSWORD", "secret");
+    engine.refuse = () => ({ status: 401 });
+
+    const { code, err } = await toEngine();
+    const open = await run("--to", "opensearch", "--url", "http://search.example.org:9200/pages");
+
+    expect({ code, err }).toEqual({ code: 1, err: `nearcrawl: ${origin}/pages: status 401\n` });
+    expect(engine.requests[0]!.authorization).toBe(
+      `Basic ${Buffer.from("exporter:secret").toString("base64")}`,
+    );
+    expect(open).toMatchObject({
+      code: 2,
+      err: expect.stringContaining("credentials would go there unencrypted; use https"),
+    });
+  });
+
+  it("trusts the authority that it is told, and no other", async () => {
+    const { certificate, key, remove } = makeCertificate("localhost");
+    const secure = new OpenSearchStandIn({ cert: certificate, key });
+    const place = (await secure.listen()).replace("http://127.0.0.1", "https://localhost");
+    const ca = join(folder, "ca.pem");
+    writeFileSync(ca, certificate);
+
+    const strange = await run("--to", "opensearch", "--url", `${place}/pages`);
+    const known = await run("--to", "opensearch", "--url", `${place}/pages`, "--ca", ca);
+    await secure.close();
+    remove();
+
+    expect(strange).toMatchObject({ code: 1, err: expect.stringMatching(/self.signed certificate/) });
+    expect(known.code).toBe(0);
+    expect(secure.documents("pages").size).toBe(5940);
+  });
+
+  it("writes lines to standard output, and what it has to say beside them", async () => {
+    const { code, out, err } = await run("--to", "ndjson", "--out", "-", "--json");
+
+    const lines = out.split("\n").slice(0, -1);
+    expect(code).toBe(0);
+    expect(lines).toHaveLength(2 + pages);
+    expect(JSON.parse(lines[1]!)).toMatchObject({
+      op: expect.stringMatching(/index|delete/),
+      version: expect.any(Number),
+    });
+    expect(JSON.parse(err.slice(err.indexOf("{")))).toMatchObject({ to: "standard output", removed: null });
+  });
+
+  it.each([
+    [["--to", "opensearch"], "--to opensearch needs --url https://HOST:9200/INDEX"],
+    [
+      ["--to", "opensearch", "--url", "search.example.org"],
+      "--url search.example.org: must be an address such as",
+    ],
+    [
+      ["--to", "opensearch", "--url", "https://a:b@search.example.org"],
+      "--url: credentials belong into NEARCRAWL_OPENSEARCH_USER",
+    ],
+    [["--to", "opensearch", "--url", "https://search.example.org/Pages"], '"Pages" is no name of an index'],
+    [["--to", "opensearch", "--url", "https://search.example.org/_all/x"], '"_all/x" is no name of an index'],
+    [
+      ["--to", "opensearch", "--url", "https://s.example/p", "--out", "x"],
+      "--out x: not for --to opensearch",
+    ],
+    [
+      ["--to", "opensearch", "--url", "https://s.example/p", "--ca", "/nowhere"],
+      "--ca /nowhere: cannot be read: ENOENT",
+    ],
+    [["--to", "ndjson"], "--to ndjson needs --out FILE"],
+    [["--to", "ndjson", "--out", "/"], "/ is no file"],
+    [["--to", "solr"], "Allowed choices are opensearch, ndjson"],
+  ])("refuses %j", async (args, words) => {
+    const { code, err } = await run(...args);
+
+    expect({ code, err }).toEqual({ code: 2, err: expect.stringContaining(words) });
+  });
+
+  it("leaves the word to the search where it is quoted, or not the first", async () => {
+    const searched = async (...words: readonly string[]) =>
+      await inProcess(searchCommand(), [...words, ...placed()]);
+
+    expect(await searched('"export"')).toMatchObject({ code: 3, err: "" });
+    expect(await searched("length", "export")).toMatchObject({ code: 3, err: "" });
+  });
+
+  it("tells how far it is, how fast, and how long it still takes", () => {
+    expect(progressText({ phase: "all pages", done: 5000, expected: 20_000 }, 10)).toBe(
+      "all pages: 5,000 of about 20,000 · 500/s · 30 s left",
+    );
+    expect(progressText({ phase: "changes", done: 0, expected: 0 }, 0)).toBe("changes: 0");
+  });
+});
+
+const environment = () => ({ ...process.env, NODE_NO_WARNINGS: "1" });
+
+async function typed(...target: readonly string[]): Promise<string[]> {
+  const where = target.length > 0 ? target : ["--to", "opensearch", "--url", `${origin}/pages`];
+  return [await builtProgram("ops/cli/main"), "search", "export", ...where, ...placed()];
+}
+
+describe("an export as a process", () => {
+  it("follows what changes, until it is interrupted", async () => {
+    const child = spawn(process.execPath, [...(await typed()), "--follow"], { env: environment() });
+    const closed = once(child, "close");
+    let out = "";
+    child.stdout.on("data", (text) => {
+      out += text;
+    });
+    await until(() => engine.documents("pages").size === 5940, 60_000);
+    await change(1, "Followed ", () => 0.5);
+
+    await until(() => [...titles().values()].includes("Followed 3001"), 60_000);
+    child.kill("SIGINT");
+
+    expect((await closed)[0]).toBe(130);
+    expect(out).toMatch(/^up to date: .*\nall pages: 5,94[01] documents written/);
+  });
+
+  it("ends at once when it is interrupted while its target is away", async () => {
+    engine.refuse = () => ({ status: 503, headers: { "retry-after": "100" } });
+    const child = spawn(process.execPath, await typed(), { stdio: "ignore", env: environment() });
+    const closed = once(child, "close");
+    await until(() => engine.requests.length > 0, 50_000);
+    child.kill("SIGINT");
+
+    expect((await closed)[0]).toBe(130);
+    expect(engine.requests).toHaveLength(1);
+  });
+
+  it("ends without a word when nobody reads its lines any more", async () => {
+    const child = spawn(process.execPath, await typed("--to", "ndjson", "--out", "-"), {
+      env: environment(),
+    });
+    const closed = once(child, "close");
+    let err = "";
+    child.stderr.on("data", (text) => {
+      err += text;
+    });
+    child.stdout.once("data", () => child.stdout.destroy());
+
+    expect((await closed)[0]).toBe(0);
+    expect(err).not.toMatch(/EPIPE|Error/);
+  });
+});
+
+describe("an export that is killed", { timeout: 120_000 }, () => {
+  const random = seededRandom(25);
+  const target = () => ["--to", "opensearch", "--url", `${origin}/pages`];
+
+  it("goes on at OpenSearch where it stood: nothing is lost, nothing doubled", async () => {
+    let killed = 0;
+    for (let round = 0; round < 8; round += 1) {
+      await change(1500, `Round ${round}, page `, random);
+      let left = 1 + Math.floor(random() * 7);
+      const child: ChildProcess = spawn(
+        process.execPath,
+        await typed(...target(), ...(round === 5 ? ["--full"] : [])),
+        {
+          stdio: "ignore",
+          env: environment(),
+        },
+      );
+      engine.refuse = () => {
+        left -= 1;
+        if (left === 0) child.kill("SIGKILL");
+        return null;
+      };
+      const [, signal] = await once(child, "close");
+      if (signal === "SIGKILL") killed += 1;
+    }
+    engine.refuse = () => null;
+
+    const end = await toEngine("--json");
+
+    expect(killed).toBeGreaterThan(3);
+    expect(end.code).toBe(0);
+    expect(titles()).toEqual(sorted(await shown()));
+  });
+
+  it("goes on in its file where that was whole: every line once, in its order", async () => {
+    const file = join(folder, "killed.ndjson");
+    const target = ["--to", "ndjson", "--out", file];
+    let killed = 0;
+    for (let round = 0; round < 6; round += 1) {
+      await change(1500, `File ${round}, page `, random);
+      const before = existsSync(file) ? statSync(file).size : 0;
+      const child = spawn(process.execPath, await typed(...target), { stdio: "ignore", env: environment() });
+      const closed = once(child, "close");
+      const most = before + Math.floor(random() * (round < 3 ? 2_000_000 : 600_000));
+      while (child.exitCode === null && child.signalCode === null) {
+        if (existsSync(file) && statSync(file).size > most) child.kill("SIGKILL");
+        await delay(2);
+      }
+      const [, signal] = await closed;
+      if (signal === "SIGKILL") killed += 1;
+    }
+
+    expect((await run(...target)).code).toBe(0);
+
+    const held = new Map<string, { version: number; url: string; title: string }>();
+    const named = new Map<string, number>();
+    for (const line of readFileSync(file, "utf8").split("\n").slice(0, -1)) {
+      const { op, _id: id, version, document } = JSON.parse(line);
+      if (op === "begin-full" || op === "end-full") continue;
+      const name = `${id} ${version}`;
+      named.set(name, (named.get(name) ?? 0) + 1);
+      if (op === "delete") held.delete(id);
+      else held.set(id, { version, ...document });
+    }
+    expect(killed).toBeGreaterThan(3);
+    expect([...named.values()].filter((times) => times > 1)).toEqual([]);
+    expect(sorted(new Map([...held.values()].map(({ url, title }) => [url, title])))).toEqual(
+      sorted(await shown()),
+    );
+  });
+});
