@@ -228,7 +228,7 @@ async function layGround(
     },
   });
   const ground = {
-    ...{ database, pool, slices, log, version, now, startedAt: now(), presence, keepReleases, registryHost },
+    ...{ database, pool, log, version, now, startedAt: now(), presence, keepReleases, registryHost },
     ...{
       timekeeper,
       policies,
@@ -599,12 +599,12 @@ function scheduleJobs(ground: Ground, rooms: Rooms, index: IndexKeeper): void {
   scheduleSubmissions(slices, timekeeper, now);
   const { metrics } = counters;
   const onDue = (hosts: readonly HostHash[]) => ground.idle.noteHosts(hosts);
-  scheduleHints({ pool, slices, timekeeper, metrics, resolver: ground.resolver, onDue, log, now }, config);
   ground.slicing.each((one) => {
     const duty = { pool: one.pool, timekeeper: one.timekeeper, now, nowMs };
     scheduleSearch(duty);
     scheduleSites(duty);
     scheduleHostWorths({ ...duty, order: () => frontierOrder(config.frontier) });
+    scheduleHints({ ...duty, slices, metrics, resolver: ground.resolver, onDue, log }, config);
     scheduleChanges({ ...duty, keepDays: () => config.changes.keepDays });
     if (one.slice.number === 0) return;
     rooms.outboxOf(one).start();

@@ -18,7 +18,7 @@ import { storageAnswer } from "./table-ends.ts";
 
 export interface RetentionPorts {
   readonly pool: Pool;
-  /** Of the shared tables; left out, the pool has them too. */
+  /** Where the shared tables are written; left out, with the pool's. */
   readonly shared?: Pool;
   readonly timekeeper: Pick<Timekeeper, "every">;
   readonly log: Pick<Log, "info" | "warn">;
@@ -75,8 +75,9 @@ function sliceDuties(ports: RetentionPorts, config: RetentionConfig) {
       if (kept !== null && kept.made.length + kept.dropped.length + kept.moved > 0)
         log.info({ ...kept }, "the days of fetches are kept");
     },
-    forgetLeases: async () =>
-      await forgetClosedLeases(pool, ago(config.retention.leaseHours * hourMs), turn, shared),
+    forgetLeases: async () => {
+      await forgetClosedLeases(pool, ago(config.retention.leaseHours * hourMs), turn, shared);
+    },
     forgetSets: async () => {
       const stated = ago((config.changes.keepDays + spareDays) * dayMs);
       await inTurns(turn, async () => await forgetUnusedSets(pool, stated, recordsAtOnce));
