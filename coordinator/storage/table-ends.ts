@@ -2,7 +2,9 @@
  * How long each table keeps its rows, and what bounds those that have no end. A table that is not in this list fails the
  * suite (test/storage): whoever makes one says here where it ends.
  */
+
 import { incidentDays } from "#core/incidents";
+import { partialOf } from "../database/slices.ts";
 import { hintDays } from "../hints/hint.ts";
 import { type Epoch, journalDays, type Replay, replayedRows } from "../journal/epoch.ts";
 import { gaugeDays } from "../overview/gauges.ts";
@@ -227,6 +229,8 @@ export interface StorageFacts {
   readonly delegations: number;
   /** The latest first. */
   readonly epochs: readonly Epoch[];
+  /** Slices of the web that did not answer; absent: all did. */
+  readonly partial?: readonly number[];
 }
 
 /** A restore, or a failover that lost its tail. */
@@ -240,6 +244,8 @@ export interface WentBack {
 }
 
 export interface StorageAnswer {
+  /** Slices of the web whose tables are not counted; absent: all are. */
+  readonly partial?: readonly number[];
   readonly now: string;
   readonly bytes: number;
   /** Null: it cannot be told of every table whose rows go by age. */
@@ -263,6 +269,7 @@ export function storageAnswer(facts: StorageFacts, settings: KeepSettings, now: 
     expectedBytes: isKnown ? expected.reduce((sum: number, one) => sum + (one ?? 0), 0) : null,
     tables,
     wentBack: facts.epochs.filter(({ cause }) => cause !== "created").map(wentBack),
+    ...partialOf(facts.partial),
   };
 }
 
