@@ -549,7 +549,7 @@ export function pagesOfRooms(options: RoomOptions): readonly WebPart[] {
     alertPart(options),
     coordinatorPart(options),
     storagePart(options),
-    findPart(options.pool),
+    findPart(options.slices),
     ...accessParts(options.pool, options),
   ];
 }

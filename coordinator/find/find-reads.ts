@@ -1,6 +1,8 @@
 /** What the box asks the database: crawlers by a part of their name, and hosts by how their name begins or ends. */
-import type { Pool, PoolClient } from "pg";
+import type { PoolClient } from "pg";
 import { hostHashOf, hostNamed } from "#core/url-key";
+import { byText, firstOf, OverSlices } from "../database/over-slices.ts";
+import type { Slices } from "../database/slices.ts";
 import { isOfSite } from "../frontier/back-link-writes.ts";
 import { boundedRead } from "../search/candidate-reads.ts";
 import type { FindReads, FoundCrawler, FoundHost, NamedRows } from "./find.ts";
@@ -8,14 +10,37 @@ import type { FindReads, FoundCrawler, FoundHost, NamedRows } from "./find.ts";
 /** People type meanwhile: a late answer is none. */
 const longestMs = 400;
 
-export function createFindReads(pool: Pool): FindReads {
+export function createFindReads(slices: Slices): FindReads {
+  const over = new OverSlices(slices, ({ pool }) => pool);
   return {
     crawlers: async (text, within, most) =>
-      await boundedRead(pool, longestMs, async (client) => await crawlers(client, { text, within, most })),
-    hosts: async (text, most) =>
-      await boundedRead(pool, longestMs, async (client) => await hosts(client, text, most)),
+      await boundedRead(
+        slices.shared,
+        longestMs,
+        async (client) => await crawlers(client, { text, within, most }),
+      ),
+    hosts: async (text, most) => {
+      const { answers } = await over.ask(
+        async (pool) => await boundedRead(pool, longestMs, async (client) => await hosts(client, text, most)),
+      );
+      const inTime = answers.filter((rows) => rows !== null);
+      return inTime.length === 0 ? null : foundIn(inTime, most);
+    },
   };
 }
+
+/** A slice that answers late lacks, as whatever is late does here. */
+function foundIn(answers: readonly (readonly RankedHost[])[], most: number): NamedRows<FoundHost> {
+  const once = new Map<string, FoundHost>();
+  for (const { at: _, ...row } of firstOf(answers, (a, b) => a.at - b.at || byText(a.host, b.host))) {
+    const known = once.get(row.host);
+    once.set(row.host, known === undefined ? row : { ...known, name: known.name ?? row.name });
+  }
+  return cut([...once.values()], most);
+}
+
+/** `at`: which way it was found, the best first. */
+type RankedHost = FoundHost & { readonly at: number };
 
 interface Asked {
   readonly text: string;
@@ -58,16 +83,16 @@ const begun = (at: number, name: "host" | "name", first: string, after: string) 
   join frontier_host h using (host_hash)`;
 
 /** Each way by an index of its own, and no more rows of each than are shown. */
-async function hosts(client: PoolClient, text: string, most: number): Promise<NamedRows<FoundHost>> {
+async function hosts(client: PoolClient, text: string, most: number): Promise<RankedHost[]> {
   const host = hostNamed(text) ?? text;
   // Names of hosts are ASCII in small letters.
   const isHost = /^[a-z0-9._-]{1,253}$/.test(host);
-  if (!isHost && !/^[\p{L}\p{N}\p{M}._-]+$/u.test(text)) return { rows: [], more: false };
+  if (!isHost && !/^[\p{L}\p{N}\p{M}._-]+$/u.test(text)) return [];
   // The empty text is before all others, and nothing begins after it and before it.
   const [named, withWww] = isHost ? [host, `www.${host}`] : ["", ""];
-  const { rows } = await client.query<FoundHost>({
+  const { rows } = await client.query<RankedHost>({
     name: "find-hosts",
-    text: `select found.name, found.host, found.state, found.urls, found."fetchedUrls", found."hasOptedOut"
+    text: `select found.at, found.name, found.host, found.state, found.urls, found."fetchedUrls", found."hasOptedOut"
       from (
         (select 1 as at, s.name, ${columns} from frontier_host h left join site s using (host_hash) where h.host_hash = $1::bigint)
         union all
@@ -82,12 +107,7 @@ async function hosts(client: PoolClient, text: string, most: number): Promise<Na
       ...[text, afterAll(text)],
     ],
   });
-  const once = new Map<string, FoundHost>();
-  for (const row of rows) {
-    const known = once.get(row.host);
-    once.set(row.host, known === undefined ? row : { ...known, name: known.name ?? row.name });
-  }
-  return cut([...once.values()], most);
+  return rows;
 }
 
 /** The first text after all that begin so, by the order of code points. */

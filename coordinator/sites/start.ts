@@ -24,7 +24,7 @@ export function sitePart(options: Pick<RoomOptions, "slices" | "resolver" | "con
   const poolOf = (hostHash: HostHash) => slices.ofHost(hostHash).pool;
   const scope = following(() => config.scope);
   const parts = [
-    sitesRoutes(createSitesReads(pool)),
+    sitesRoutes(createSitesReads(slices)),
     siteRoutes({
       ...sitePorts({ slices, resolver, scope, domainSets: config.domainSets }),
       scheduled: async (hostHash, asked) => await scheduledUrls(poolOf(hostHash), hostHash, asked),

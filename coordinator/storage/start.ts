@@ -127,6 +127,6 @@ export function retentionDuties(ports: RetentionPorts, config: RetentionConfig):
 
 // The pages' part about what the database holds.
 
-export function storagePart({ pool, config }: Pick<RoomOptions, "pool" | "config">): WebPart {
-  return storageRoutes(async (now) => storageAnswer(await storageFacts(pool, now), config, now));
+export function storagePart({ slices, config }: Pick<RoomOptions, "slices" | "config">): WebPart {
+  return storageRoutes(async (now) => storageAnswer(await storageFacts(slices, now), config, now));
 }

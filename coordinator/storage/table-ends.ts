@@ -5,6 +5,7 @@
 
 import { incidentDays } from "#core/incidents";
 import type { TableSize } from "#db/table-sizes";
+import { partialOf } from "../database/slices.ts";
 import { hintDays } from "../hints/hint.ts";
 import { type Epoch, journalDays, type Replay, replayedRows } from "../journal/epoch.ts";
 import { gaugeDays } from "../overview/gauges.ts";
@@ -221,6 +222,8 @@ export interface StorageFacts {
   readonly delegations: number;
   /** The latest first. */
   readonly epochs: readonly Epoch[];
+  /** Slices of the web that did not answer; absent: all did. */
+  readonly partial?: readonly number[];
 }
 
 /** A restore, or a failover that lost its tail. */
@@ -234,6 +237,8 @@ export interface WentBack {
 }
 
 export interface StorageAnswer {
+  /** Slices of the web whose tables are not counted; absent: all are. */
+  readonly partial?: readonly number[];
   readonly now: string;
   readonly bytes: number;
   /** Null: it cannot be told of every table whose rows go by age. */
@@ -257,6 +262,7 @@ export function storageAnswer(facts: StorageFacts, settings: KeepSettings, now: 
     expectedBytes: isKnown ? expected.reduce((sum: number, one) => sum + (one ?? 0), 0) : null,
     tables,
     wentBack: facts.epochs.filter(({ cause }) => cause !== "created").map(wentBack),
+    ...partialOf(facts.partial),
   };
 }
 

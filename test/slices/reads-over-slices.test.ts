@@ -6,12 +6,21 @@ import { numberChanges } from "#coordinator/changes/change-writes";
 import { everyChange } from "#coordinator/changes/page-change";
 import { cursorWords } from "#coordinator/changes/read-changes";
 import { type OpenSlice, oneSlice, type Slices } from "#coordinator/database/slices";
+import { createFindReads } from "#coordinator/find/find-reads";
 import { showOverview } from "#coordinator/overview/overview";
 import { waitReasons } from "#coordinator/overview/overview-types";
 import { keepSearch } from "#coordinator/search/index-upkeep-store";
 import { pageFacts } from "#coordinator/search/page-facts";
 import type { SearchOptions } from "#coordinator/search/query";
 import { searchPages } from "#coordinator/search/search";
+import {
+  readSitesQuestion,
+  type SitesAnswer,
+  type SitesQuestion,
+  siteSorts,
+} from "#coordinator/sites/sites-list";
+import { createSitesReads } from "#coordinator/sites/sites-reads";
+import { sitesTurn } from "#coordinator/sites/start";
 import { createReports } from "#coordinator/slices/reports-reads";
 import { linkingHostsElsewhere } from "#coordinator/slices/search-reads";
 import { type ExportedLink, type ExportedNode, readGraphRows } from "#coordinator/web-graph/graph-reads";
@@ -43,7 +52,13 @@ beforeAll(async () => {
   await seed();
   const one = oneSlice(world.shared.pool);
   const ranks = await ranksOf(one);
-  whole = { ...(await askAll(createReports(one, () => 0))), ...(await exported(one)), ranks };
+  await sitesTurn({ pool: one.shared, now: () => worldNow, nowMs: () => 0 });
+  whole = {
+    ...(await askAll(createReports(one, () => 0))),
+    ...(await exported(one)),
+    ...(await listed(one)),
+    ranks,
+  };
   await world.spread();
   await world.shared.pool.query("delete from search_word");
   await world.shared.pool.query("delete from search_upkeep");
@@ -52,6 +67,7 @@ beforeAll(async () => {
   spread = {
     ...(await askAll(overSlices())),
     ...(await exported(world.slices)),
+    ...(await listed(world.slices)),
     ranks: await ranksOf(world.slices),
   };
 }, 300_000);
@@ -81,9 +97,37 @@ const rounded = (value: unknown): unknown =>
   JSON.parse(
     JSON.stringify(value, (name, one) => {
       if (name === "url" || name === "host") return one === null ? null : "named";
+      if (name === "iterations" || name === "residual") return null;
       return typeof one === "number" ? Number(one.toPrecision(9)) : one;
     }),
   );
+
+/** The list of sites in every order, page by page, and as a file; hosts by how their name begins; the tables' rows. */
+async function listed(slices: Slices): Promise<Answers> {
+  const answers: Record<string, unknown> = {};
+  const sites = createSitesReads(slices);
+  for (const sort of siteSorts)
+    for (const order of ["up", "down"]) {
+      const pages: unknown[] = [];
+      let after: string | null = "";
+      while (after !== null && pages.length < 20) {
+        const typed: Readonly<Record<string, string>> = { sort, order, after, limit: "7" };
+        const question = readSitesQuestion((name) => typed[name] ?? "");
+        if (typeof question === "string") throw new Error(question);
+        const { next, progress: _, ...answer }: SitesAnswer = await sites.answer(question, worldNow);
+        pages.push(answer);
+        after = next;
+      }
+      answers[`sites by ${sort}, ${order}`] = pages;
+    }
+  const all = readSitesQuestion((name) => (name === "sort" ? "bytes" : ""));
+  const file: unknown[] = [];
+  for await (const some of sites.every(all as SitesQuestion, worldNow)) file.push(...some);
+  answers["sites as a file"] = file;
+  for (const text of ["site-1", "example.org", "www.example.org", "old"])
+    answers[`find ${text}`] = await createFindReads(slices).hosts(text, 50);
+  return answers;
+}
 
 /** As `nearcrawl graph export` writes it: nodes in their order, links in that of their sources. */
 async function exported(slices: Slices): Promise<Answers> {
@@ -131,6 +175,8 @@ async function seed(): Promise<void> {
     update frontier_host set due_at = '2026-03-01T11:00:00Z'::timestamptz - make_interval(secs => url_count * 7 + (host_hash & 1023)),
       left_out_urls = case when host_hash & 3 = 0 then (host_hash & 255) else 0 end
     where state = 'resolved';
+    update page_fetch set fetched_at = fetched_at - (url_hash & 65535) * interval '1 ms' where fetched_at = '2026-03-01T12:00:00Z';
+    update frontier_url set next_fetch_at = next_fetch_at - (url_hash & 65535) * interval '1 ms';
     update page set text_group = 77 where url like '%island-%' or url like 'https://site-_.example.org/';
     update page set text_group = null, duplicate_host_hash = null;
     insert into lease (crawler_id, host_hash, host, granted_at, expires_at, url_count, open_urls, ending, addresses, open_url_hashes)
@@ -280,7 +326,8 @@ describe("four slices on two servers", () => {
     const differing = Object.keys(whole).filter(
       (name) => name !== "ranks" && JSON.stringify(spread[name]) !== JSON.stringify(whole[name]),
     );
-    for (const name of differing) expect({ [name]: spread[name] }).toEqual({ [name]: whole[name] });
+    const those = (answers: Answers) => Object.fromEntries(differing.map((name) => [name, answers[name]]));
+    expect(those(spread)).toEqual(those(whole));
     expect(differing).toEqual([]);
   });
 });

@@ -8,7 +8,7 @@ import { UsageError } from "#core/errors";
 import { commandContext } from "../command-context.ts";
 import { exitCodes } from "../exit-codes.ts";
 import { formatTable, printAnswer, printable } from "../output.ts";
-import { type DatabaseOptions, readDatabase, withDatabaseOptions } from "../read-database.ts";
+import { type DatabaseOptions, readSlices, withDatabaseOptions } from "../read-database.ts";
 
 export function findCommand(): Command {
   return withDatabaseOptions(new Command("find"))
@@ -26,9 +26,9 @@ async function findByName(question: string, options: DatabaseOptions): Promise<v
   if (fault !== null) throw new UsageError(fault);
   // Whoever reaches the database may open everything.
   const actor = { name: "command", role: "operator", scopes, crawlers: [] } as const;
-  const answer = await readDatabase(
+  const answer = await readSlices(
     commandContext(options),
-    async ({ pool }) => await find(question, { actor, views: [] }, createFindReads(pool)),
+    async (slices) => await find(question, { actor, views: [] }, createFindReads(slices)),
   );
   printAnswer(options, answer, findText(answer));
   if (!answer.results.some(({ kind }) => kind !== "action")) process.exitCode = exitCodes.notFound;

@@ -1,6 +1,6 @@
 /** `nearcrawl site`: the hosts that the crawl knows, filtered and sorted; `nearcrawl site HOST`: one of them. */
 import { Command, Option } from "commander";
-import type { Pool } from "pg";
+import type { Slices } from "#coordinator/database/slices";
 import { sitesAsCsv } from "#coordinator/sites/sites-export";
 import {
   countWords,
@@ -23,7 +23,7 @@ import { boundedInteger } from "../bounded-number.ts";
 import { commandContext } from "../command-context.ts";
 import { exitCodes } from "../exit-codes.ts";
 import { formatTable, printAnswer, printable } from "../output.ts";
-import { type DatabaseOptions, readDatabase, withDatabaseOptions } from "../read-database.ts";
+import { type DatabaseOptions, readSlices, withDatabaseOptions } from "../read-database.ts";
 import { type SiteOptions, showSite, withSiteOptions } from "../show-site.ts";
 
 interface ListOptions extends DatabaseOptions, Partial<Record<Exclude<SitesParameter, "limit">, string>> {
@@ -71,18 +71,18 @@ export function siteCommand(): Command {
 export async function listSites(options: ListOptions): Promise<void> {
   const question = readSitesQuestion((name) => String(options[name] ?? ""));
   if (typeof question === "string") throw new UsageError(question);
-  await readDatabase(commandContext(options), async ({ pool }) => {
+  await readSlices(commandContext(options), async (slices) => {
     const now = new Date();
-    if (options.csv) return await printCsv(pool, question, now);
-    const answer = await sitesAnswer(pool, question, now);
+    if (options.csv) return await printCsv(slices, question, now);
+    const answer = await sitesAnswer(slices, question, now);
     printAnswer(options, answer, sitesText(answer));
     if (answer.sites.length === 0) process.exitCode = exitCodes.notFound;
   });
 }
 
-async function printCsv(pool: Pool, question: SitesQuestion, now: Date): Promise<void> {
+async function printCsv(slices: Slices, question: SitesQuestion, now: Date): Promise<void> {
   const gone = readerGone();
-  for await (const text of sitesAsCsv(everySite(pool, question, now), mostInFile)) {
+  for await (const text of sitesAsCsv(everySite(slices, question, now), mostInFile)) {
     if (gone.aborted) return;
     if (!process.stdout.write(text) && !gone.aborted)
       await new Promise<void>((resolve) => {

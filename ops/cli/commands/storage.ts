@@ -8,7 +8,7 @@ import { type StorageAnswer, sizeOf, storageAnswer } from "#coordinator/storage/
 import { bytesText } from "#core/format";
 import { commandContext } from "../command-context.ts";
 import { formatTable, printAnswer } from "../output.ts";
-import { type DatabaseOptions, readDatabase, withDatabaseOptions } from "../read-database.ts";
+import { type DatabaseOptions, readSlices, withDatabaseOptions } from "../read-database.ts";
 
 export function storageCommand(): Command {
   return withDatabaseOptions(new Command("storage"))
@@ -19,9 +19,9 @@ export function storageCommand(): Command {
     )
     .action(async (options: DatabaseOptions) => {
       const now = new Date();
-      const answer = await readDatabase(commandContext(options), async ({ pool }) => {
-        const { settings } = knownPolicies(await createPolicyStore(pool).read());
-        return storageAnswer(await storageFacts(pool, now), settings, now);
+      const answer = await readSlices(commandContext(options), async (slices) => {
+        const { settings } = knownPolicies(await createPolicyStore(slices.shared).read());
+        return storageAnswer(await storageFacts(slices, now), settings, now);
       });
       printAnswer(options, answer, storageText(answer));
     });
