@@ -95,6 +95,7 @@ import { siteCapPart } from "./site-caps/start.ts";
 import { scheduleSites, sitePart } from "./sites/start.ts";
 import type { OpenSlices } from "./slices/open-slices-store.ts";
 import { createReports } from "./slices/reports-reads.ts";
+import { linkingHostsElsewhere } from "./slices/search-reads.ts";
 import { openSlicesOf, type SlicePorts, sliceDuties } from "./slices/start.ts";
 import { openWebServer, type RoomOptions } from "./start-web.ts";
 import { keepSlice, retentionDuties, storagePart } from "./storage/start.ts";
@@ -601,7 +602,7 @@ function scheduleJobs(ground: Ground, rooms: Rooms, index: IndexKeeper): void {
   const onDue = (hosts: readonly HostHash[]) => ground.idle.noteHosts(hosts);
   ground.slicing.each((one) => {
     const duty = { pool: one.pool, timekeeper: one.timekeeper, now, nowMs };
-    scheduleSearch(duty);
+    scheduleSearch({ ...duty, linkingElsewhere: linkingHostsElsewhere(slices, one.slice.number) });
     scheduleSites(duty);
     scheduleHostWorths({ ...duty, order: () => frontierOrder(config.frontier) });
     scheduleHints({ ...duty, slices, metrics, resolver: ground.resolver, onDue, log }, config);

@@ -7,6 +7,7 @@ import { OpenSlices } from "#coordinator/slices/open-slices-store";
 import { openServerDatabase } from "#db/server-database";
 import { nearcrawl } from "../support/built-command.ts";
 import { SliceServers } from "../support/slice-servers.ts";
+import { slicedWorld } from "../support/sliced-world.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
 import { until } from "../support/until.ts";
 
@@ -77,6 +78,18 @@ async function content() {
   }
 }
 
+/** What its coordinator had not moved when it ended. */
+async function moveTheRest(): Promise<void> {
+  const database = await openServerDatabase({ databaseUrl: servers.url(0), schema });
+  const world = await slicedWorld(database);
+  try {
+    await world.moveAll();
+  } finally {
+    await world.close();
+    await database.close();
+  }
+}
+
 describe("nearcrawl up", () => {
   it("crawls the same pages where slices are added meanwhile, on two servers", async () => {
     const alone = await crawl();
@@ -85,6 +98,7 @@ describe("nearcrawl up", () => {
     await until(async () => (await hostsKnown()) > 2, 60_000);
     await addSlices(4);
     const sliced = await running;
+    await moveTheRest();
     const after = await content();
     const listed = await nearcrawl(["slices", "list"], place());
 
