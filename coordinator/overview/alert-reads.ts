@@ -18,6 +18,7 @@ import type {
   RegistryAccident,
   RelativeFacts,
   ReleaseFacts,
+  SliceFacts,
 } from "./alert-facts.ts";
 import { diskFacts } from "./disk-sample-store.ts";
 import type { OperationReads, QueueAges, SpanFigures } from "./overview-types.ts";
@@ -59,6 +60,7 @@ export async function alertFacts(
     linkOutbox,
     backup,
     disk,
+    slices,
   ] = await Promise.all([
     crawlerFacts(pool, reads, now),
     reads.queueAges(now),
@@ -72,6 +74,7 @@ export async function alertFacts(
     reads.outboxBacklog(),
     backupFacts(pool),
     diskFacts(pool, now),
+    sliceFacts(pool),
   ]);
   const unplaced = queue.reasons.find(({ reason }) => reason === "no-delegation");
   const { samples, share } = accuracyEstimate(counts);
@@ -90,6 +93,7 @@ export async function alertFacts(
     relatives,
     linkOutbox,
     ...(disk === null ? {} : { disk }),
+    ...(slices === null ? {} : { slices }),
     databaseMs,
     accuracy: { samples, share },
     ...(backup === null ? {} : { backup }),
@@ -97,6 +101,24 @@ export async function alertFacts(
       ? {}
       : { wentBack: { atMs: epoch.beganAt.getTime(), failed: epoch.replay?.failed.length ?? null } }),
   };
+}
+
+async function sliceFacts(pool: Pool): Promise<SliceFacts | null> {
+  const { rows: faults } = await pool.query<{ slice: number; words: string }>(
+    "select slice_number as slice, fault as words from web_slice where fault is not null order by 1",
+  );
+  const { rows: moves } = await pool.query<{
+    from: number;
+    to: number;
+    stage: string;
+    since: Date;
+    fault: string | null;
+  }>(
+    `select from_slice as from, to_slice as to, stage, stage_at as since, fault
+     from slice_move where stage not in ('planned', 'done') order by move_number`,
+  );
+  if (faults.length + moves.length === 0) return null;
+  return { faults, moves: moves.map(({ since, ...move }) => ({ ...move, sinceMs: since.getTime() })) };
 }
 
 /** To the database and back, as the pages' connections feel it. */

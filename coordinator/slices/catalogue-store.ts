@@ -168,6 +168,22 @@ export async function setSliceState(client: Reader, number: number, state: Slice
   await client.query("update web_slice set state = $2 where slice_number = $1", [number, state]);
 }
 
+/** For whoever asks, and for alerts: why slices are not at work; the others are. */
+export async function noteSliceFaults(
+  pool: Pool,
+  faults: readonly { readonly slice: number; readonly words: string }[],
+): Promise<void> {
+  await pool.query(
+    `update web_slice s
+     set fault = given.words
+     from (select slice_number, words
+           from web_slice
+           left join unnest($1::int[], $2::text[]) as of (slice_number, words) using (slice_number)) given
+     where s.slice_number = given.slice_number and s.fault is distinct from given.words`,
+    [faults.map(({ slice }) => slice), faults.map(({ words }) => words.slice(0, 500))],
+  );
+}
+
 // Moves.
 
 async function lockPlans(client: PoolClient): Promise<void> {

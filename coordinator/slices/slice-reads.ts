@@ -77,7 +77,7 @@ export async function sliceReport(database: Database): Promise<SliceReport> {
         since: move.stageAt.toISOString(),
       })),
       furtherMoves: Math.max(0, moves.length - movesShown),
-      faults: faultsOf(slices, findings),
+      faults: faultsOf(slices, findings).map(({ words }) => words),
     };
   } finally {
     await slices.close();
@@ -96,11 +96,12 @@ async function countsOf({ pool }: OpenSlice): Promise<{ hosts: number; waiting: 
 export function faultsOf(
   { catalogue: { ranges, moves } }: Pick<OpenSlices, "catalogue">,
   findings: readonly SliceFinding[],
-): string[] {
+): { readonly slice: number; readonly words: string }[] {
   return findings.flatMap(({ number, self, fault }) => {
-    if (fault !== null) return [`Slice ${number}: ${fault}.`];
+    const told = (words: string) => [{ slice: number, words: `Slice ${number} ${words}` }];
+    if (fault !== null) return told(`does not answer: ${fault}.`);
     if (self === null || self.slice !== number)
-      return [`Slice ${number}: its schema says that it is slice ${self?.slice ?? "of nobody"}.`];
+      return told(`has a schema that says it is slice ${self?.slice ?? "of nobody"}.`);
     const held = new Set(bucketsIn(self.held));
     const owned = new Set(
       ranges.flatMap((range) => (range.slice === number ? bucketsBetween(range.first, range.end) : [])),
@@ -110,9 +111,9 @@ export function faultsOf(
       [...some].filter((bucket) => !other.has(bucket) && !moving.has(bucket)).length;
     const [tooMany, tooFew] = [wrong(held, owned), wrong(owned, held)];
     if (tooMany + tooFew === 0) return [];
-    return [
-      `Slice ${number} holds ${tooMany} buckets that are not its own, and lacks ${tooFew} that are: it came back in an older state (nearcrawl slices mend ${number}).`,
-    ];
+    return told(
+      `holds ${tooMany} buckets that are not its own, and lacks ${tooFew} that are: it came back in an older state (nearcrawl slices mend ${number}).`,
+    );
   });
 }
 

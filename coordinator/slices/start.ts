@@ -12,10 +12,11 @@ import { jobs, type PartTimekeeper, type Timekeeper } from "#core/scheduler";
 import type { Database } from "#db/server-database";
 import type { CoordinatorPresence } from "../crawlers/coordinator-presence-store.ts";
 import type { OpenSlice } from "../database/slices.ts";
-import { assignLeads } from "./catalogue-store.ts";
+import { assignLeads, noteSliceFaults } from "./catalogue-store.ts";
 import { advanceMove } from "./move-writes.ts";
 import { OpenSlices, type SliceFinding } from "./open-slices-store.ts";
 import { lookAgain, type Shipped, ship, waitingFor } from "./shipment-store.ts";
+import { faultsOf } from "./slice-reads.ts";
 
 const followMs = 3000;
 const leadMs = 1000;
@@ -89,6 +90,7 @@ export function sliceDuties(ports: {
 
   const lead = async () => {
     if (slices.catalogue.slices.length === 1) return;
+    await noteSliceFaults(slices.shared, faultsOf(slices, findings));
     await assignLeads(slices.shared, [presence.number, ...presence.others]);
     const move = slices.catalogue.moves[0];
     if (move === undefined) return;
@@ -112,11 +114,15 @@ export function sliceDuties(ports: {
 
   const follow = async () => {
     await slices.refresh();
-    if (slices.open.length > 1) report(await slices.look());
+    if (slices.open.length > 1) {
+      findings = await slices.look();
+      report();
+    }
     scheduleNew();
   };
+  let findings: readonly SliceFinding[] = [];
   let downBefore: readonly number[] = [];
-  const report = (findings: readonly SliceFinding[]) => {
+  const report = () => {
     for (const { number, fault } of findings) {
       if (fault !== null && !downBefore.includes(number))
         log.error({ slice: number, fault }, "the server of a slice does not answer");

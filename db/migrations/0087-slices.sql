@@ -13,6 +13,7 @@ create table web_slice (
   state text not null default 'active' check (state in ('preparing', 'active', 'draining')),
   added_at timestamptz not null default now(),
   added_by text not null,
+  fault text,                                -- why it is not at work, as the coordinator that leads found it; null: it is
   check ((slice_number = 0) = (schema_name is null)),
   unique nulls not distinct (server_url, schema_name)
 );
