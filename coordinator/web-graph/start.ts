@@ -65,8 +65,9 @@ async function rankIfOld(duty: RankingDuty): Promise<void> {
   const each = await ofAll(slices, async ({ pool }) => await estimatedLinks(pool));
   const links = each.reduce((sum, some) => sum + some, 0);
   if (links > mostLinks) {
-    const run = slices.open.length === 1 ? "nearcrawl rank --engine sql --write" : "nearcrawl rank --write";
-    log.warn({ links, mostLinks }, `too many links to rank here: run ${run}`);
+    if (slices.open.length === 1)
+      log.warn({ links, mostLinks }, "too many links to rank here: run nearcrawl rank --engine sql --write");
+    else log.warn({ links, mostLinks }, "too many links to rank here: run nearcrawl rank --write");
     return;
   }
   const { summary, mended } = await rankInWorker(
