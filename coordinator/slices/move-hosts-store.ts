@@ -31,7 +31,8 @@ export const movedTables = [
 
 const inBuckets = (buckets: Buckets, column = "host_hash") => {
   const [first, last] = hashesOf(buckets);
-  return `${column} between ${first}::bigint and ${last}::bigint`;
+  // In quotes: the smallest of all is no number and its sign.
+  return `${column} between '${first}'::bigint and '${last}'::bigint`;
 };
 
 /** Hosts whose lease is open still; 0: the slice does not hold the buckets any more. */

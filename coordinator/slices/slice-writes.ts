@@ -38,8 +38,25 @@ export interface AddedSlice {
 /** `onStep`: what is done next, for people. Throws a UsageError for what cannot be, and a DatabaseError where a server fails. */
 export async function addSlice(
   shared: Database,
-  { serverUrl, schema, sharedUrl, by, balance }: AddSlice,
+  given: AddSlice,
   onStep: (words: string) => void = () => {},
+): Promise<AddedSlice> {
+  const client = await shared.pool.connect();
+  try {
+    // One after the other: who comes second would take a slice that is being made for one that nobody finished.
+    await client.query(
+      "select pg_advisory_lock(hashtext('nearcrawl add slice'), hashtext(current_schema()))",
+    );
+    return await addAlone(shared, given, onStep);
+  } finally {
+    client.release(true);
+  }
+}
+
+async function addAlone(
+  shared: Database,
+  { serverUrl, schema, sharedUrl, by, balance }: AddSlice,
+  onStep: (words: string) => void,
 ): Promise<AddedSlice> {
   if (serverUrl !== null && withoutPassword(serverUrl) !== serverUrl)
     throw new UsageError(
