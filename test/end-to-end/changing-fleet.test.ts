@@ -45,7 +45,7 @@ const ownedBy = async (index: number): Promise<number> =>
 const fetches = async (): Promise<number> =>
   (await fleet.one<{ fetches: number }>("select count(*)::int as fetches from page_fetch")).fetches;
 
-describe("a fleet that changes under a crawl", { timeout: 90_000 }, () => {
+describe("a fleet that changes under a crawl", { timeout: 330_000 }, () => {
   it("loses one crawler, drains another and takes a third in, and goes on", async () => {
     await fleet.startOne(0);
     const child = await fleet.startApart(killed);
@@ -65,15 +65,15 @@ describe("a fleet that changes under a crawl", { timeout: 90_000 }, () => {
     await fleet.startOne(late);
     const joining =
       "select count(*)::int as joining from crawler where name = $1 and joining_since is not null";
-    await until(async () => (await ownedBy(killed)) === 0 && (await ownedBy(drained)) === 0, 40_000);
+    await until(async () => (await ownedBy(killed)) === 0 && (await ownedBy(drained)) === 0, 90_000);
     await until(
       async () => (await fleet.one<{ joining: number }>(joining, [nameOf(late)])).joining === 0,
-      40_000,
+      90_000,
     );
     await until(async () => {
       const { urlsPending, linksWaiting } = await fleet.frontier.progress(new Date());
       return urlsPending + linksWaiting === 0;
-    }, 40_000);
+    }, 90_000);
 
     expect(await fetches()).toBeGreaterThan(atChange);
     expect(await ownedBy(late)).toBeGreaterThan(0);
