@@ -47,8 +47,7 @@ import { createDueWorkReads } from "./frontier/due-work-reads.ts";
 import { KnownUrls } from "./frontier/known-urls.ts";
 import { frontierOrder } from "./frontier/order/strategies.ts";
 import { createPaceStore } from "./frontier/pace-store.ts";
-import { frontierOver } from "./frontier/sliced-frontier-store.ts";
-import { slicedDueWork, slicedPaces } from "./frontier/sliced-work-reads.ts";
+import { frontierOver, slicedDueWork, slicedPaces } from "./frontier/sliced-frontier-store.ts";
 import {
   idleCrawlers,
   outboxDuties,
@@ -93,10 +92,10 @@ import { policyDuties, policyPart } from "./settings/start.ts";
 import { type Sharing, sharing } from "./sharing/start.ts";
 import { siteCapPart } from "./site-caps/start.ts";
 import { scheduleSites, sitePart } from "./sites/start.ts";
-import type { OpenSlices } from "./slices/open-slices-store.ts";
+import { OpenSlices } from "./slices/open-slices-store.ts";
 import { createReports } from "./slices/reports-reads.ts";
 import { linkingHostsElsewhere } from "./slices/search-reads.ts";
-import { openSlicesOf, type SlicePorts, sliceDuties } from "./slices/start.ts";
+import { type SlicePorts, sliceDuties } from "./slices/start.ts";
 import { openWebServer, type RoomOptions } from "./start-web.ts";
 import { keepSlice, retentionDuties, storagePart } from "./storage/start.ts";
 import { scheduleSubmissions, submissionPart } from "./submissions/start.ts";
@@ -138,7 +137,7 @@ export async function startCoordinator(options: CoordinatorOptions): Promise<Run
     // A port that anybody gets names nobody.
     const name = `${hostname()}:${port === 0 ? `process ${process.pid}` : port}`;
     presence = await CoordinatorPresence.begin(pool, options.nowMs, name);
-    slices = await openSlicesOf(database);
+    slices = await OpenSlices.open(database);
     ground = await layGround(options, { presence, watch, reviewed, slices });
     const rooms = await openRooms(ground);
     return await goToWork(ground, rooms);

@@ -1,11 +1,13 @@
 /** The frontier over slices: what names a host goes to its slice, what does not to all of them. One slice is asked itself. */
 import type { Pool } from "pg";
-import type { HostHash } from "#core/ids";
+import type { CrawlerId, HostHash } from "#core/ids";
 import { hostHashOf } from "#core/url-key";
 import type { Lease } from "#protocol/lease";
 import { bySlice, ofAll, type Slices, storesOf, upOf } from "../database/slices.ts";
+import type { DueWorkReads } from "./due-work-reads.ts";
 import type { FrontierProgress, FrontierStore } from "./frontier.ts";
 import { createFrontierStore } from "./frontier-store.ts";
+import type { PaceStore } from "./pace.ts";
 
 /** `create`: the store of one slice. */
 export function slicedFrontier(slices: Slices, create: (pool: Pool) => FrontierStore): FrontierStore {
@@ -88,3 +90,47 @@ export const frontierOver = (
   onOpened?: (hosts: readonly HostHash[]) => void,
 ): FrontierStore =>
   slicedFrontier(slices, (pool) => createFrontierStore(pool, onOpened, { turns: slices.shared }));
+
+// What is due, over slices: for crawlers that wait for work, and for the pace that crawlers are told.
+
+export function slicedDueWork(slices: Slices, create: (pool: Pool) => DueWorkReads): DueWorkReads {
+  const reads = storesOf(create);
+  return {
+    async crawlersWithWork(crawlerIds, now) {
+      const lists = await ofAll(
+        slices,
+        async (slice) => await reads(slice).crawlersWithWork(crawlerIds, now),
+      );
+      return [...new Set(lists.flat())];
+    },
+    /** As far as the slice that came least far; what others have told beyond it, they tell again. */
+    async dueBetween(from, until, most) {
+      const parts = await ofAll(slices, async (slice) => await reads(slice).dueBetween(from, until, most));
+      const untilMs = Math.min(until.getTime(), ...parts.map((part) => part.until.getTime()));
+      return { work: parts.flatMap(({ work }) => work), until: new Date(untilMs) };
+    },
+    async openOf(hosts) {
+      const groups = bySlice(hosts, (host) => slices.ofHost(host));
+      return (
+        await Promise.all(groups.map(async ({ slice, values }) => await reads(slice).openOf(values)))
+      ).flat();
+    },
+  };
+}
+
+export function slicedPaces(slices: Slices, create: (pool: Pool) => PaceStore): PaceStore {
+  const stores = storesOf(create);
+  return {
+    async dueSlices(crawlerIds, most, now) {
+      const counts = await ofAll(
+        slices,
+        async (slice) => await stores(slice).dueSlices(crawlerIds, most, now),
+      );
+      if (counts.length === 1) return counts[0]!;
+      const sum = (crawlerId: CrawlerId) =>
+        counts.reduce((total, count) => total + (count.get(crawlerId) ?? 0), 0);
+      return new Map(crawlerIds.map((crawlerId) => [crawlerId, Math.min(most, sum(crawlerId))]));
+    },
+    told: async (told) => await stores(slices.open[0]!).told(told),
+  };
+}

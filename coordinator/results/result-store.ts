@@ -95,7 +95,7 @@ async function takeOneByOne(pools: LeasePools, batch: ResultBatch): Promise<Take
   let total: TakenResults = { stored: 0, duplicates: 0, withoutLease: 0, newUrls: 0 };
   for (const result of batch.results) {
     const alone = { ...batch, results: [result], lastSequence: result.sequence };
-    total = sum(
+    total = sumOfTaken(
       total,
       await takeAtOnce(pools, alone).catch(async (error) => {
         if (!isFaultyValue(error)) throw error;
@@ -103,7 +103,7 @@ async function takeOneByOne(pools: LeasePools, batch: ResultBatch): Promise<Take
       }),
     );
   }
-  return sum(total, await takeAtOnce(pools, { ...batch, results: [] }));
+  return sumOfTaken(total, await takeAtOnce(pools, { ...batch, results: [] }));
 }
 
 function asFailed(arrived: ArrivedResult, reason: string): ArrivedResult {
@@ -122,7 +122,8 @@ function asFailed(arrived: ArrivedResult, reason: string): ArrivedResult {
   };
 }
 
-function sum(a: TakenResults, b: TakenResults): TakenResults {
+/** Of one batch that was taken in parts. */
+export function sumOfTaken(a: TakenResults, b: TakenResults): TakenResults {
   const posted = (a.posted ?? 0) + (b.posted ?? 0);
   const refused = [...(a.refused ?? []), ...(b.refused ?? [])];
   return {

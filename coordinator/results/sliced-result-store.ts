@@ -8,6 +8,7 @@ import type { LeaseId } from "#core/ids";
 import { bySlice, ofAll, type Slices, storesOf } from "../database/slices.ts";
 import { isLeaseNumber } from "../frontier/lease-end-writes.ts";
 import type { ResultStore, TakenResults } from "./accepted-result.ts";
+import { sumOfTaken } from "./result-store.ts";
 
 export function slicedResults(slices: Slices, create: (pool: Pool) => ResultStore): ResultStore {
   const stores = storesOf(create);
@@ -25,7 +26,7 @@ export function slicedResults(slices: Slices, create: (pool: Pool) => ResultStor
         ),
       );
       taken.push(await stores(first!).take({ ...batch, results: own }));
-      return taken.reduce(addTaken);
+      return taken.reduce(sumOfTaken);
     },
     async fetchesSince(since) {
       const sums = new Map<number, Awaited<ReturnType<ResultStore["fetchesSince"]>>[number]>();
@@ -48,20 +49,5 @@ export function slicedResults(slices: Slices, create: (pool: Pool) => ResultStor
       );
       return lists.flat();
     },
-  };
-}
-
-function addTaken(a: TakenResults, b: TakenResults): TakenResults {
-  const posted = (a.posted ?? 0) + (b.posted ?? 0);
-  const refused = [...(a.refused ?? []), ...(b.refused ?? [])];
-  const checked = [...(a.checked ?? []), ...(b.checked ?? [])];
-  return {
-    stored: a.stored + b.stored,
-    duplicates: a.duplicates + b.duplicates,
-    withoutLease: a.withoutLease + b.withoutLease,
-    newUrls: a.newUrls + b.newUrls,
-    ...(posted === 0 ? {} : { posted }),
-    ...(refused.length === 0 ? {} : { refused }),
-    ...(checked.length === 0 ? {} : { checked }),
   };
 }

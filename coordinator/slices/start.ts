@@ -9,13 +9,12 @@
 import type { Pool } from "pg";
 import type { Log } from "#core/log";
 import { jobs, type PartTimekeeper, type Timekeeper } from "#core/scheduler";
-import type { Database } from "#db/server-database";
 import type { CoordinatorPresence } from "../crawlers/coordinator-presence-store.ts";
 import type { OpenSlice } from "../database/slices.ts";
 import { assignLeads, noteSliceFaults } from "./catalogue-store.ts";
 import { advanceMove } from "./move-writes.ts";
-import { OpenSlices, type SliceFinding } from "./open-slices-store.ts";
-import { lookAgain, type Shipped, ship, waitingFor } from "./shipment-store.ts";
+import type { OpenSlices, SliceFinding } from "./open-slices-store.ts";
+import { lookAgain, ship, waitingFor } from "./shipment-store.ts";
 import { faultsOf } from "./slice-reads.ts";
 
 const followMs = 3000;
@@ -35,18 +34,13 @@ export interface SliceDuties {
   start(): void;
 }
 
-export async function openSlicesOf(database: Database): Promise<OpenSlices> {
-  return await OpenSlices.open(database);
-}
-
 export function sliceDuties(ports: {
   readonly slices: OpenSlices;
   readonly presence: CoordinatorPresence;
   readonly timekeeper: Timekeeper;
   readonly log: Log;
-  readonly onShipped?: (shipped: Shipped) => void;
 }): SliceDuties {
-  const { slices, presence, timekeeper, log, onShipped = () => {} } = ports;
+  const { slices, presence, timekeeper, log } = ports;
   const schedules: ((ports: SlicePorts) => void)[] = [];
   const scheduled = new Map<number, OpenSlice>();
   const leads = (number: number) =>
@@ -81,10 +75,7 @@ export function sliceDuties(ports: {
       const to = slices.open.find((one) => one.number === number);
       if (to === undefined || to.number === from.number || slices.down.includes(number)) continue;
       const shipped = await ship(from, to);
-      if (shipped.rows > 0) {
-        onShipped(shipped);
-        timekeeper.hurry(jobs.applyLinks);
-      }
+      if (shipped.rows > 0) timekeeper.hurry(jobs.applyLinks);
     }
   };
 

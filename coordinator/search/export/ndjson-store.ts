@@ -55,14 +55,7 @@ export class NdjsonFile implements ExportTarget {
   }
 
   async write(operations: readonly Operation[]): Promise<Written> {
-    for (let at = 0; at < operations.length; at += linesAtOnce)
-      await this.#append(
-        operations
-          .slice(at, at + linesAtOnce)
-          .map(lineOf)
-          .join(""),
-      );
-    return countOf(operations);
+    return await writeLines(operations, async (lines) => await this.#append(lines));
   }
 
   async keep(state: ExportState): Promise<void> {
@@ -113,14 +106,7 @@ export class NdjsonPipe implements ExportTarget {
   }
 
   async write(operations: readonly Operation[]): Promise<Written> {
-    for (let at = 0; at < operations.length; at += linesAtOnce)
-      await this.#out(
-        operations
-          .slice(at, at + linesAtOnce)
-          .map(lineOf)
-          .join(""),
-      );
-    return countOf(operations);
+    return await writeLines(operations, async (lines) => await this.#out(lines));
   }
 
   async keep(state: ExportState): Promise<void> {
@@ -143,6 +129,17 @@ export class NdjsonPipe implements ExportTarget {
 
 /** The pipe was closed (`… | head`): what is left need not be exported. */
 export class NobodyReads extends Error {}
+
+async function writeLines(
+  operations: readonly Operation[],
+  out: (lines: string) => Promise<void>,
+): Promise<Written> {
+  for (let at = 0; at < operations.length; at += linesAtOnce) {
+    const lines = operations.slice(at, at + linesAtOnce).map(lineOf);
+    await out(lines.join(""));
+  }
+  return countOf(operations);
+}
 
 function lineOf(operation: Operation): string {
   const { op, id, version } = operation;
