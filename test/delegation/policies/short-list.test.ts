@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { DelegationKnowledge } from "#coordinator/delegation/knowledge";
 import { type NearestState, nearestPolicy } from "#coordinator/delegation/policies/nearest";
 import { seededRandom } from "#core/random";
-import { id, inputOf, placement, type RoundSetup, runRound } from "../rounds.ts";
+import { type FinishedTestRound, id, inputOf, placement, type RoundSetup, runRound } from "../rounds.ts";
 
 /** Crawlers in a square of 200 ms, and a target in it; of each pair of crawlers in `unknown` nothing was measured. */
 function squareWorld(crawlers: number, seed: number, unknown = 0): RoundSetup {
@@ -30,6 +30,14 @@ function squareWorld(crawlers: number, seed: number, unknown = 0): RoundSetup {
   };
 }
 
+/** A sum over the list in its order may differ in its last digit. */
+const rounded = (round: FinishedTestRound): unknown =>
+  JSON.parse(
+    JSON.stringify(round, (_, value: unknown) =>
+      typeof value === "number" ? Number(value.toPrecision(10)) : value,
+    ),
+  );
+
 const answered = (state: NearestState, answers: RoundSetup["answers"]): NearestState => {
   let after = state;
   for (let step = nearestPolicy.step(after); step.type === "probe"; step = nearestPolicy.step(after))
@@ -46,7 +54,7 @@ describe("the short list", () => {
       const whole = runRound(world);
       const listed = runRound({ ...world, listFrom: 0 });
 
-      expect(listed, `seed ${seed}`).toEqual(whole);
+      expect(rounded(listed), `seed ${seed}`).toEqual(rounded(whole));
     }
   });
 
