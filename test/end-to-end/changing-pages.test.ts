@@ -10,9 +10,12 @@ import { giveSubnet, plainSites } from "./owned-hosts.ts";
 
 const world = generateWorld({ seed: 6, sites: 16, crawlers: 1 });
 const sites = plainSites(world).slice(0, 10);
-/** The first five change every second or so, the others never. */
+/**
+ * The first five change every four seconds or so, the others never. Oftener than a busy machine can follow, and the plan would
+ * rightly give them up: an optimal one fetches nothing that has changed again before anybody reads it.
+ */
 const changing = sites.slice(0, 5).map(({ host }) => `http://${host}/`);
-const intervalSeconds = 0.8;
+const intervalSeconds = 1.5;
 
 let fleet: EmulatedFleet;
 beforeAll(async () => {
@@ -22,7 +25,7 @@ beforeAll(async () => {
       changes: {
         seed: 1,
         startMs: Date.now(),
-        changesPerDay: (host) => (changing.includes(`http://${host}/`) ? 86_400 : 0),
+        changesPerDay: (host) => (changing.includes(`http://${host}/`) ? 21_600 : 0),
       },
     },
     settings: {
@@ -69,15 +72,18 @@ it("fetches pages that change more than twice as often as those that do not", as
     const now = await visits();
     const [often, seldom] = [now.changing - before.changing, now.still - before.still];
     if (seldom > 20) before = now;
-    return often >= Math.max(8, 2 * seldom);
+    const rates = await ratesKnown();
+    return often >= Math.max(8, 2 * seldom) && Math.min(...rates.changing) > 2 * Math.max(...rates.still);
   }, 150_000);
 
-  const { rates, strategy } = await fleet.one<{ rates: number[]; strategy: string }>(
-    `select array_agg(changes_per_day::float8 order by url = any($1) desc, url) as rates,
-       (select strategy from recrawl_plan order by plan_id desc limit 1) as strategy
+  const [plan] = await fleet.rows("select strategy from recrawl_plan order by plan_id desc limit 1");
+  expect(plan).toEqual({ strategy: "optimal" });
+}, 320_000);
+
+const ratesKnown = async () =>
+  await fleet.one<{ changing: number[]; still: number[] }>(
+    `select array_agg(changes_per_day::float8) filter (where url = any($1)) as changing,
+       array_agg(changes_per_day::float8) filter (where url <> all($1)) as still
      from frontier_url`,
     [changing],
   );
-  expect(Math.min(...rates.slice(0, 5))).toBeGreaterThan(2 * Math.max(...rates.slice(5)));
-  expect(strategy).toBe("optimal");
-}, 320_000);

@@ -30,6 +30,8 @@ beforeAll(async () => {
       scope: { ...scope, admitNewHosts: false },
       recrawl: { intervalHours: recrawlHours },
       recalibration: { everySeconds: 0.2 },
+      // A sample of how near the delegations are would find the new route as well, and have it probed for that.
+      accuracy: { subnetsPerHour: 0 },
       balance: { policy: "none" },
       heartbeatSeconds: 2,
     },

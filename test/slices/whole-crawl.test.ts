@@ -23,10 +23,10 @@ const place = () => ({ database: { url: servers.url(0), schema } });
 const crawl = async () =>
   await nearcrawl(
     [
-      ...["up", "--sites", "30", "--crawlers", "3", "--seed", "7", "--exit"],
+      ...["up", "--sites", "20", "--crawlers", "3", "--seed", "7", "--exit"],
       ...["--home", temporaryFolder("nearcrawl-sliced-")],
     ],
-    place(),
+    { ...place(), withinMs: 280_000 },
   );
 
 async function hostsKnown(): Promise<number> {
@@ -95,7 +95,11 @@ describe("nearcrawl up", () => {
     const alone = await crawl();
     const before = await content();
     const running = crawl();
-    await until(async () => (await hostsKnown()) > 2, 60_000);
+    const early = running.then(({ code, out, err }) => {
+      throw new Error(`it ended early, with ${code}: ${out}${err}`);
+    });
+    await Promise.race([early, until(async () => (await hostsKnown()) > 2, 120_000)]);
+    early.catch(() => {});
     await addSlices(4);
     const sliced = await running;
     await moveTheRest();
@@ -109,5 +113,5 @@ describe("nearcrawl up", () => {
     expect(after.slices).toEqual([0, 1, 2, 3]);
     expect(after.pages).toEqual(before.pages);
     expect(after.urls).toEqual(before.urls);
-  }, 300_000);
+  }, 700_000);
 });
