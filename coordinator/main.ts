@@ -25,6 +25,7 @@ import { createIdentityStore } from "./crawlers/identity-store.ts";
 import { createSigningKeyStore } from "./crawlers/signing-key-store.ts";
 import { keyDuties, moveDuties } from "./crawlers/start.ts";
 import { DatabaseWatch } from "./database/database-watch.ts";
+import type { Slices } from "./database/slices.ts";
 import { FleetSettling } from "./delegation/measure-peers.ts";
 import { heldBySomebody } from "./delegation/overrides/assign-by-sets.ts";
 import type { DelegationQueue } from "./delegation/queue.ts";
@@ -362,7 +363,7 @@ async function openRooms(ground: Ground) {
     config,
   );
   const releases = releaseDuties({ pool, slices, timekeeper, metrics, log, now, online: here, send });
-  const links = linkCoordinators({ pool, timekeeper, metrics: metrics.coordinators, log, now }, config);
+  const links = linkCoordinators({ slices, timekeeper, metrics: metrics.coordinators, log, now }, config);
   const keys = keyDuties(
     { ...stores, gateway: own, secrets: randomSecrets, timekeeper, log, now },
     { signingKeyDays: () => config.signingKeyDays },
@@ -451,7 +452,7 @@ async function goToWork(ground: Ground, rooms: Rooms): Promise<RunningCoordinato
       readiness: readinessReads(ground.watch.database.pool),
       succession: succession(jobPorts(ground, rooms), config),
       access: (pool) => accessOver(pool, anonymousMayRead(ground.config)),
-      rooms: pagesOfRooms,
+      rooms: (options) => pagesOfRooms(options, ground.slices),
     });
     try {
       const { moves, recrawls, trusting } = rooms;
@@ -526,8 +527,8 @@ function liveOf(ground: Ground, { gateway, delegations }: Rooms): () => LiveStat
   return () => liveState({ ...ground, gateway, queue: delegations.queue });
 }
 
-/** What each room adds to the pages, the API and the actions. */
-export function pagesOfRooms(options: RoomOptions): readonly WebPart[] {
+/** What each room adds to the pages, the API and the actions. `own`: over the coordinator's connections, not the pages' impatient ones. */
+export function pagesOfRooms(options: RoomOptions, own: Slices): readonly WebPart[] {
   return [
     fleetPart(options),
     explorePart(options),
@@ -547,7 +548,7 @@ export function pagesOfRooms(options: RoomOptions): readonly WebPart[] {
     hintPart(options),
     alertMutePart(options.pool),
     alertPart(options),
-    coordinatorPart(options),
+    coordinatorPart({ ...options, own }),
     storagePart(options),
     findPart(options.slices),
     ...accessParts(options.pool, options),

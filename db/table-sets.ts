@@ -31,6 +31,7 @@ export const sliceTables = [
   // The slice itself.
   ...["slice_self", "slice_shipment", "slice_arrival"],
   ...["closed_lease_day", "closed_lease_report"],
+  ...["claims_settling", "exchange_arrival"],
 ] as const;
 
 /** Shared tables that statements of slices read beside their own. */

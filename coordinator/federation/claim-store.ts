@@ -1,7 +1,7 @@
 /**
  * After somebody has come, gone or claimed something else: the frontier and the URLs of others are gone through once,
  * a piece at a time, and what belongs to somebody else now goes there. Where it has come to is in the database, so that
- * a coordinator that starts anew goes on.
+ * a coordinator that starts anew goes on. Each slice is gone through for itself, once the claims have come to it.
  */
 import type { Pool, PoolClient } from "pg";
 import type { HostHash, UrlHash } from "#core/ids";
@@ -9,11 +9,23 @@ import { urlKeyOf } from "#core/url-key";
 import { columnsOf, inTransaction } from "../database/transaction.ts";
 import { lockHosts } from "../frontier/admission-writes.ts";
 import { addBackLinks, type LinkedUrl, linksWithin } from "../frontier/back-link-writes.ts";
+import { effectsOf } from "../frontier/link-outbox.ts";
+import { nobody, postEffects } from "../frontier/link-outbox-store.ts";
+import { holdSlice, type SliceHold } from "../frontier/slice-hold-store.ts";
 import { addOutsideLinks } from "../results/host-writes.ts";
 import { ownerOf, parentId, type Relatives } from "./claims.ts";
 import type { TakingSettings } from "./exchange-ports.ts";
+import { holdExchange } from "./exchange-queue-store.ts";
 import { admitGiven } from "./exchange-store.ts";
-import { countForeignLinks, holdRelatives, type KnownRelatives, ownersOf } from "./foreign-url-store.ts";
+import {
+  countForeignLinks,
+  holdClaims,
+  holdRelatives,
+  type KnownRelatives,
+  ownersOf,
+  readRelatives,
+  withoutRelatives,
+} from "./foreign-url-store.ts";
 
 /** With all their URLs and links, in one transaction. */
 const hostsAtOnce = 100;
@@ -40,27 +52,35 @@ export interface SettledPiece {
   readonly more: boolean;
 }
 
+/** `pool`: of the slice. */
 export async function settleClaims(pool: Pool, settings: TakingSettings): Promise<SettledPiece> {
   return await inTransaction(pool, async (client) => {
     // As exchanges lock them: while a piece is gone through, none is under way.
     await client.query("select from related_coordinator order by peer_id for update");
+    await holdExchange(client);
     const { rows } = await client.query<Cursor>(
-      "select settled_claims, settling_waits, host_cursor, url_cursor_host, url_cursor_url from coordinator_self for update",
+      "select settled_claims, settling_waits, host_cursor, url_cursor_host, url_cursor_url from claims_settling for update",
     );
-    const relatives = (await holdRelatives(client)) ?? alone;
-    const cursor = rows[0] ?? null;
-    if (cursor === null) return { handedOver: 0, moved: 0, more: false };
+    const cursor = rows[0]!;
     const { settled_claims: settled } = cursor;
-    const isKnown = settled === relatives.text || (settled === null && relatives === alone);
+    const relatives = (await readRelatives(client)) ?? alone;
+    const isKnown =
+      settled === relatives.text ||
+      // Nobody has joined yet, or nobody's claims were settled before all had left again.
+      (settled === null && relatives === alone && !(await hasForeign(client)));
     const from = isKnown ? cursor : firstCursor;
     if (from.host_cursor === null && from.url_cursor_host === null)
       return { handedOver: 0, moved: 0, more: false };
-    const hosts = await settleHosts(client, from.host_cursor, { relatives, now: settings.now });
-    const urls = await settleUrls(client, from, { ...settings, relatives });
+    // Whoever has placed URLs by other claims has done so: a replica changes them without waiting for anybody.
+    if (isKnown) await holdRelatives(client);
+    else await holdClaims(client);
+    const slice = await holdSlice(client);
+    const hosts = await settleHosts(client, from.host_cursor, { relatives, slice, now: settings.now });
+    const urls = await settleUrls(client, from, { ...settings, relatives, slice });
     const more = hosts.cursor !== null || urls.cursor !== null;
     const waits = (isKnown && cursor.settling_waits) || hosts.waits || urls.waits;
     await client.query(
-      `update coordinator_self
+      `update claims_settling
        set settled_claims = $1, settling_waits = $2, host_cursor = $3, url_cursor_host = $4, url_cursor_url = $5`,
       [
         waits && !more ? "" : relatives.text,
@@ -74,11 +94,17 @@ export async function settleClaims(pool: Pool, settings: TakingSettings): Promis
   });
 }
 
-const alone: KnownRelatives = { own: null, children: [], text: "[]", peers: new Set() };
+const alone: KnownRelatives = { own: null, children: [], text: withoutRelatives, peers: new Set() };
+async function hasForeign(client: PoolClient): Promise<boolean> {
+  const { rowCount } = await client.query("select from foreign_url limit 1");
+  return rowCount === 1;
+}
+
 const firstCursor = { host_cursor: beforeFirst, url_cursor_host: beforeFirst, url_cursor_url: beforeFirst };
 
 interface Settling {
   readonly relatives: KnownRelatives;
+  readonly slice: SliceHold;
   readonly now: Date;
 }
 
@@ -203,8 +229,9 @@ const nothingHandedOver: HandedOver = { hosts: 0, urls: 0, leased: 0 };
 export async function handOverHosts(
   client: PoolClient,
   hosts: readonly HostHash[],
-  { relatives, now }: { readonly relatives: Relatives | null; readonly now: Date },
+  given: { readonly relatives: Relatives | null; readonly slice: SliceHold; readonly now: Date },
 ): Promise<HandedOver> {
+  const { relatives, now } = given;
   if (relatives === null || hosts.length === 0) return nothingHandedOver;
   const { rows } = await client.query<HostRow>(
     `select host_hash, host, host(addresses[1]) as address, given, lease_id is not null as leased
@@ -222,7 +249,7 @@ export async function handOverHosts(
   await withdrawLinks(
     client,
     free.map(({ host_hash }) => host_hash),
-    now,
+    given,
   );
   return { hosts: free.length, urls: await move(client, free, now), leased };
 }
@@ -231,7 +258,11 @@ export async function handOverHosts(
  * What their pages link to is counted by whoever crawls them from now on. Nothing is left of their visits, so that a host
  * that comes back starts over.
  */
-async function withdrawLinks(client: PoolClient, hosts: readonly HostHash[], now: Date): Promise<void> {
+async function withdrawLinks(
+  client: PoolClient,
+  hosts: readonly HostHash[],
+  { slice, now }: { readonly slice: SliceHold; readonly now: Date },
+): Promise<void> {
   await client.query("delete from page_links where host_hash = any($1::bigint[])", [hosts]);
   const { rows } = await client.query<LinkedUrl & { readonly outside: number }>(
     `select to_host_hash as "hostHash", to_url_hash as "urlHash", -count(*)::int as links,
@@ -242,17 +273,20 @@ async function withdrawLinks(client: PoolClient, hosts: readonly HostHash[], now
     [hosts],
   );
   await client.query("delete from out_link where host_hash = any($1::bigint[])", [hosts]);
-  if (rows.length === 0) return;
+  const here = slice.hasAll ? rows : rows.filter(({ hostHash }) => slice.has(hostHash));
+  const elsewhere = slice.hasAll ? [] : rows.filter(({ hostHash }) => !slice.has(hostHash));
+  await postEffects(client, nobody, effectsOf([], elsewhere));
+  if (here.length === 0) return;
   await lockHosts(
     client,
-    rows.map(({ hostHash }) => hostHash),
+    here.map(({ hostHash }) => hostHash),
   );
-  await addBackLinks(client, rows);
+  await addBackLinks(client, here);
   await addOutsideLinks(
     client,
-    rows.map(({ hostHash, outside }) => ({ hostHash, links: outside })),
+    here.map(({ hostHash, outside }) => ({ hostHash, links: outside })),
   );
-  await countForeignLinks(client, rows, now);
+  await countForeignLinks(client, here, now);
 }
 
 /** Links to the URLs are counted from now on by whose they are: all that were counted here go along. */

@@ -203,6 +203,9 @@ export interface KnownRelatives extends Relatives {
   readonly peers: ReadonlySet<number>;
 }
 
+/** The text of a coordinator that is alone. */
+export const withoutRelatives = "[]";
+
 const lockName = "nearcrawl-claims";
 
 /**

@@ -3,10 +3,11 @@
 import { randomUUID } from "node:crypto";
 import type { Pool, PoolClient } from "pg";
 import { iso, isoOrNull } from "../database/cached-read.ts";
+import { ofAll, type Slices, slicesOf } from "../database/slices.ts";
 import { inTransaction } from "../database/transaction.ts";
 import { parentId } from "./claims.ts";
 import type { CoordinatorStore, LinkState, RelatedCoordinator } from "./exchange-ports.ts";
-import { holdClaims } from "./foreign-url-store.ts";
+import { holdClaims, type KnownRelatives, readRelatives, withoutRelatives } from "./foreign-url-store.ts";
 
 /** A relative that was not heard of for so long is silent; children ask every few seconds. */
 const silentMinutes = 10;
@@ -32,21 +33,29 @@ interface Row {
   created_by: string;
 }
 
-export function createCoordinatorStore(pool: Pool): CoordinatorStore {
+export function createCoordinatorStore(given: Pool | Slices): CoordinatorStore {
+  const slices = slicesOf(given);
+  const { shared: pool } = slices;
   return {
     async list(now) {
-      const [coordinatorId, rows, settling] = await Promise.all([
+      const [coordinatorId, relatives, waiting] = await Promise.all([
         knownId(pool),
         readRows(pool),
-        isSettling(pool),
+        ofAll(slices, async (slice) => await readWaiting(slice.pool)),
       ]);
+      const waitsFor = new Map<number, number>();
+      for (const one of waiting.flat())
+        waitsFor.set(one.peer_id, (waitsFor.get(one.peer_id) ?? 0) + one.waiting);
+      const rows = relatives.map((row) => ({ ...row, waiting: waitsFor.get(row.peer_id) ?? 0 }));
+      const claims = await readRelatives(pool);
+      const settling = await ofAll(slices, async (slice) => await isSettling(slice.pool, claims));
       const parent = rows.find(({ peer_id }) => peer_id === parentId);
       return {
         coordinatorId,
         parent: parent ? relatedOf(parent, now) : null,
         above: parent?.chain.slice(1) ?? [],
         children: rows.filter(({ peer_id }) => peer_id !== parentId).map((row) => relatedOf(row, now)),
-        settling,
+        settling: settling.some((one) => one),
       };
     },
 
@@ -68,7 +77,6 @@ export function createCoordinatorStore(pool: Pool): CoordinatorStore {
           "delete from related_coordinator where name = $1 and peer_id <> $2 returning peer_id",
           [name, parentId],
         );
-        if (rows.length === 1) await settleAnew(client);
         return rows.length === 1;
       });
     },
@@ -83,11 +91,21 @@ export function createCoordinatorStore(pool: Pool): CoordinatorStore {
   };
 }
 
-async function readRows(pool: Pool): Promise<Row[]> {
-  const { rows } = await pool.query<Row>(
-    `select r.peer_id, r.name, r.coordinator_id, r.claims, r.chain, r.contacted_at, r.failing_since, r.failure,
-       r.exchanges::float8 as exchanges, r.urls_sent::float8 as urls_sent, r.urls_received::float8 as urls_received,
-       r.urls_dropped::float8 as urls_dropped, r.created_at, r.created_by, w.waiting
+async function readRows(pool: Pool): Promise<Omit<Row, "waiting">[]> {
+  const { rows } = await pool.query<Omit<Row, "waiting">>(
+    `select peer_id, name, coordinator_id, claims, chain, contacted_at, failing_since, failure,
+       exchanges::float8 as exchanges, urls_sent::float8 as urls_sent, urls_received::float8 as urls_received,
+       urls_dropped::float8 as urls_dropped, created_at, created_by
+     from related_coordinator
+     order by peer_id = ${parentId} desc, name`,
+  );
+  return rows;
+}
+
+/** Of each relative, in one slice. */
+async function readWaiting(pool: Pool): Promise<{ peer_id: number; waiting: number }[]> {
+  const { rows } = await pool.query<{ peer_id: number; waiting: number }>(
+    `select r.peer_id, w.waiting
      from related_coordinator r
      cross join lateral (
        select count(*)::float8 as waiting
@@ -98,18 +116,18 @@ async function readRows(pool: Pool): Promise<Row[]> {
          select from foreign_url where peer_id = r.peer_id and number is not null
          limit ${mostCounted}
        ) one
-     ) w
-     order by r.peer_id = ${parentId} desc, r.name`,
+     ) w`,
   );
   return rows;
 }
 
-/** By the claims of now, not everything here was gone through yet. */
-async function isSettling(pool: Pool): Promise<boolean> {
-  const { rowCount } = await pool.query(
-    "select from coordinator_self where host_cursor is not null or url_cursor_host is not null or settled_claims = ''",
+/** By the claims of now, not everything in the slice was gone through yet. */
+async function isSettling(pool: Pool, relatives: KnownRelatives | null): Promise<boolean> {
+  const { rows } = await pool.query<{ settled_claims: string | null; under_way: boolean }>(
+    "select settled_claims, host_cursor is not null or url_cursor_host is not null as under_way from claims_settling",
   );
-  return rowCount === 1;
+  const { settled_claims: settled, under_way: isUnderWay } = rows[0]!;
+  return isUnderWay || (settled ?? withoutRelatives) !== (relatives?.text ?? withoutRelatives);
 }
 
 function relatedOf(row: Row, now: Date): RelatedCoordinator {
@@ -158,11 +176,6 @@ async function knownId(client: Pool | PoolClient): Promise<string | null> {
   return rows[0]?.coordinator_id ?? null;
 }
 
-/** Whoever left: the frontier and the URLs of others are gone through once more (settle-claims). */
-async function settleAnew(client: PoolClient): Promise<void> {
-  await client.query("update coordinator_self set settled_claims = ''");
-}
-
 /**
  * The parent as the settings have it; null: there is none any more. With another address the link starts over; what
  * waits for the parent waits for the new one.
@@ -177,10 +190,7 @@ export async function stateParent(
     await inTransaction(pool, async (client) => {
       await lockPeer(client, parentId);
       await holdClaims(client);
-      const { rowCount } = await client.query("delete from related_coordinator where peer_id = $1", [
-        parentId,
-      ]);
-      if (rowCount === 1) await settleAnew(client);
+      await client.query("delete from related_coordinator where peer_id = $1", [parentId]);
     });
     return;
   }

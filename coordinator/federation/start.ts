@@ -2,11 +2,11 @@
  * A coordinator among others: it asks its parent by the clock, hands over what is not its own, and keeps what waits
  * within bounds. Its children ask it by HTTP (federation/exchange-route).
  */
-import type { Pool } from "pg";
 import type { Log } from "#core/log";
 import type { Timekeeper } from "#core/scheduler";
 import type { CoordinatorConfig } from "../config.ts";
 import { readCoordinatorPlace } from "../crawlers/coordinator-presence-store.ts";
+import { ofAll, type Slices } from "../database/slices.ts";
 import { NewHostBudget } from "../frontier/budgets.ts";
 import type { RoomOptions } from "../start-web.ts";
 import type { WebPart } from "../web/actions.ts";
@@ -22,7 +22,7 @@ import { createCoordinatorStore, stateParent } from "./related-store.ts";
 import { coordinatorRoutes } from "./routes.ts";
 
 export interface CoordinatorLinkPorts {
-  readonly pool: Pool;
+  readonly slices: Slices;
   readonly timekeeper: Pick<Timekeeper, "every" | "hurry">;
   readonly metrics: CoordinatorMetrics;
   readonly log: Log;
@@ -43,30 +43,32 @@ export function linkCoordinators(
   ports: CoordinatorLinkPorts,
   config: Pick<CoordinatorConfig, "parent" | "coordinators" | "scope">,
 ): { start(): Promise<void>; stop(): Promise<void> } {
-  const { pool, timekeeper, metrics, log, now } = ports;
+  const { slices, timekeeper, metrics, log, now } = ports;
   const { parent } = config;
   const taking = (): TakingSettings => ({ scope: config.scope, mostNewHosts: anyNumber, now: now() });
   const client = parent === null ? null : new HttpParentClient(parent);
   return {
     start: async () => {
-      await stateParent(pool, parent, now());
+      await stateParent(slices.shared, parent, now());
       if (client !== null) askByTheClock(client);
       timekeeper.every("settle-claims", settleMs, async () => {
-        const settled = await settleClaims(pool, taking());
-        if (settled.handedOver > 0)
-          log.info({ hosts: settled.handedOver }, "hosts went to the coordinators that own them");
-        if (settled.more) timekeeper.hurry("settle-claims");
+        const settled = await ofAll(slices, async ({ pool }) => await settleClaims(pool, taking()));
+        const hosts = settled.reduce((sum, { handedOver }) => sum + handedOver, 0);
+        if (hosts > 0) log.info({ hosts }, "hosts went to the coordinators that own them");
+        if (settled.some(({ more }) => more)) timekeeper.hurry("settle-claims");
       });
       timekeeper.every("bound-foreign-urls", boundMs, async () => {
-        const dropped = await dropWaiting(pool, config.coordinators.mostWaitingUrls, now());
+        const dropped = await dropWaiting(slices, config.coordinators.mostWaitingUrls, now());
         if (dropped > 0)
           log.warn(
             { urls: dropped },
             "too many URLs wait for other coordinators; the least linked were given up",
           );
-        metrics.observe(await countWaiting(pool), dropped);
+        metrics.observe(await countWaiting(slices), dropped);
       });
-      timekeeper.every("forget-told-urls", forgetMs, async () => await forgetTold(pool, now()));
+      timekeeper.every("forget-told-urls", forgetMs, async () => {
+        await ofAll(slices, async ({ pool }) => await forgetTold(pool, now()));
+      });
     },
     stop: async () => await client?.close(),
   };
@@ -74,7 +76,7 @@ export function linkCoordinators(
   function askByTheClock(toParent: HttpParentClient): void {
     const asking = new AskParent(
       {
-        store: createParentExchangeStore(pool),
+        store: createParentExchangeStore(slices),
         client: toParent,
         taking,
         random: ports.random ?? Math.random,
@@ -95,20 +97,21 @@ export function linkCoordinators(
 
 // The part of the pages about coordinators above and below this one, with its stores; and what children talk to.
 
-interface CoordinatorPartOptions extends Pick<RoomOptions, "pool" | "database" | "metrics" | "version"> {
+interface CoordinatorPartOptions extends Pick<RoomOptions, "pool" | "slices" | "metrics" | "version"> {
+  /** What children send is written over the coordinator's own connections, not the pages' impatient ones. */
+  readonly own: Slices;
   readonly config: Pick<CoordinatorConfig, "scope" | "coordinators">;
   readonly now?: () => Date;
 }
 
-/** What children send is written over the coordinator's own connections, not the pages' impatient ones. */
 export function coordinatorPart(options: CoordinatorPartOptions): WebPart {
-  const { pool, database, metrics, version, config, now = () => new Date() } = options;
+  const { pool, slices, own, metrics, version, config, now = () => new Date() } = options;
   return coordinatorRoutes({
-    coordinators: createCoordinatorStore(pool),
+    coordinators: createCoordinatorStore(slices),
     secrets: randomSecrets,
     hash: randomSecrets.hash,
     place: async () => await readCoordinatorPlace(pool),
-    store: createChildExchangeStore(database.pool),
+    store: createChildExchangeStore(own),
     scope: () => config.scope,
     newHosts: new NewHostBudget(() => config.coordinators.newHostsPerChildAndDay),
     onTaken: (taken) => metrics.coordinators.exchanged("child", taken),

@@ -10,6 +10,7 @@ import { lockHosts } from "./admission-writes.ts";
 import { markByAddress } from "./back-link-writes.ts";
 import type { Resolution } from "./frontier.ts";
 import { settleHosts } from "./lease-end-writes.ts";
+import { holdSlice } from "./slice-hold-store.ts";
 
 /** A claimed host comes back when its answer is not saved by then. */
 const claimSeconds = 120;
@@ -78,7 +79,8 @@ export async function saveResolutions(
     await settleHosts(client, await markByAddress(client, moved));
     await saveRefused(client, ofType(known, "refused"));
     await saveFailed(client, ofType(known, "failed"), now);
-    await handOverHosts(client, moved, { relatives, now });
+    if (relatives !== null)
+      await handOverHosts(client, moved, { relatives, slice: await holdSlice(client), now });
   });
 }
 

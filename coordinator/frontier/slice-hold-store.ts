@@ -5,7 +5,7 @@
  */
 import type { PoolClient } from "pg";
 import type { HostHash } from "#core/ids";
-import { bucketCount, bucketOf } from "../database/slices.ts";
+import { bucketCount, bucketOf, hashesOf } from "../database/slices.ts";
 import { prepared } from "../database/transaction.ts";
 
 export interface SliceHold {
@@ -13,6 +13,8 @@ export interface SliceHold {
   /** It holds every host there is: nothing has to be asked. */
   readonly hasAll: boolean;
   has(hostHash: HostHash): boolean;
+  /** The first and the last hash of each range that it holds. */
+  hashes(): readonly (readonly [first: string, last: string])[];
 }
 
 const lockKeys = "hashtext('nearcrawl slice'), hashtext(current_schema())";
@@ -41,16 +43,19 @@ export async function takeSlice(client: PoolClient): Promise<SliceHold> {
 const everything = `{[0,${bucketCount})}`;
 
 function holdOf({ slice, held }: Row): SliceHold {
-  if (held === everything) return { slice, hasAll: true, has: () => true };
-  const ranges = [...held.matchAll(/\[(\d+),(\d+)\)/g)].map(
-    ([, first, end]) => [Number(first), Number(end)] as const,
-  );
+  const ranges = [...held.matchAll(/\[(\d+),(\d+)\)/g)].map(([, first, end]) => ({
+    first: Number(first),
+    end: Number(end),
+  }));
+  const hashes = () => ranges.map(hashesOf);
+  if (held === everything) return { slice, hasAll: true, has: () => true, hashes };
   return {
     slice,
     hasAll: false,
     has: (hostHash) => {
       const bucket = bucketOf(hostHash);
-      return ranges.some(([first, end]) => first <= bucket && bucket < end);
+      return ranges.some(({ first, end }) => first <= bucket && bucket < end);
     },
+    hashes,
   };
 }

@@ -26,7 +26,7 @@ export const movedTables = [
   ...["frontier_host", "frontier_url", "held_urls", "named_sitemap"],
   ...["page", "text_band", "page_fetch", "out_link", "page_links", "url_rank"],
   ...["recrawl_host", "host_signals", "hint_host", "hint_key", "hint", "websub_subscription"],
-  ...["double_check", "check_outcome", "host_disagreement", "site"],
+  ...["double_check", "check_outcome", "host_disagreement", "site", "foreign_url"],
 ] as const;
 
 const inBuckets = (buckets: Buckets, column = "host_hash") => {
@@ -108,6 +108,8 @@ async function copyTables(reader: PoolClient, writer: PoolClient, buckets: Bucke
     if (name === "frontier_host") hosts = rows;
   }
   await copyPreferences(reader, writer, where);
+  // By claims that the slice they come from may not have gone through them for.
+  await writer.query("update claims_settling set settled_claims = '' where settled_claims <> '[]'");
   return hosts;
 }
 

@@ -62,7 +62,6 @@ async function addAlone(
     throw new UsageError(
       "the slice's server URL names a password, which everybody who reads the shared tables would see: put it into PGPASSWORD or ~/.pgpass of whoever runs coordinators",
     );
-  await refuseRelatives(shared);
   const prepared = await prepareSlice(shared.pool, { serverUrl, schema, by });
   const databaseUrl = serverUrl ?? shared.url;
   if (serverUrl !== null) {
@@ -97,15 +96,6 @@ async function addAlone(
     ? await planMoves(shared.pool, by, async (catalogue) => balancedMoves(catalogue, most))
     : [];
   return { slice: { ...prepared, state: "active" }, moves };
-}
-
-/** Who owns a host is asked of the family first, and a family over slices was never built. */
-async function refuseRelatives({ pool }: Database): Promise<void> {
-  const { rowCount } = await pool.query("select from related_coordinator limit 1");
-  if (rowCount !== 0)
-    throw new UsageError(
-      "this coordinator has a parent or children (nearcrawl coordinators list), and a web that is shared between coordinators cannot be sliced as well",
-    );
 }
 
 /** By how many hosts there are; counted no further than it matters. */

@@ -176,6 +176,8 @@ export const tableEnds: Readonly<Record<string, TableEnd>> = {
   policy_file: oneRow,
   // Coordinators and their software.
   coordinator_self: oneRow,
+  claims_settling: oneRow,
+  exchange_arrival: each("parent or child"),
   coordinator_place: oneRow,
   coordinator_version: each("version of the software"),
   related_coordinator: byHand,

@@ -10,6 +10,7 @@ import type { AddressInfo } from "node:net";
 import { availableParallelism, cpus, loadavg, tmpdir } from "node:os";
 import { join } from "node:path";
 import { readCoordinatorConfig } from "#coordinator/config";
+import { oneSlice } from "#coordinator/database/slices";
 import { AskParent } from "#coordinator/federation/exchange";
 import { createParentExchangeStore } from "#coordinator/federation/exchange-store";
 import { HttpParentClient } from "#coordinator/federation/parent-client";
@@ -42,7 +43,8 @@ const web = webServer(parent, {
   parts: [
     coordinatorPart({
       pool: parent.pool,
-      database: parent,
+      slices: oneSlice(parent.pool),
+      own: oneSlice(parent.pool),
       metrics,
       version: "bench",
       config: { ...config, scope: { ...config.scope, ...scope } },

@@ -3,6 +3,7 @@ import type { FastifyInstance } from "fastify";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { createOperatorTokenStore } from "#coordinator/access/token-store";
 import { stateCoordinatorPlace } from "#coordinator/crawlers/coordinator-presence-store";
+import { settleClaims } from "#coordinator/federation/claim-store";
 import { createParentExchangeStore } from "#coordinator/federation/exchange-store";
 import { createCoordinatorStore, stateParent } from "#coordinator/federation/related-store";
 import { randomSecrets } from "#coordinator/web/secrets";
@@ -13,6 +14,7 @@ import { testDatabase } from "../support/database.ts";
 import { everyPart } from "../support/every-part.ts";
 import { worldNow } from "../support/seed-world.ts";
 import { signIn } from "../support/signed-in.ts";
+import { scope } from "../support/store-world.ts";
 import { testAccess, webServer } from "../support/web-server.ts";
 
 let database: Database;
@@ -130,6 +132,7 @@ describe("nearcrawl coordinators", () => {
 
   it("says in words that the parent is away, since when, and how many URLs wait", async () => {
     await stateParent(database.pool, { url: "https://top.example", owns: [".gr", ".cy"] }, worldNow);
+    await settleClaims(database.pool, { scope, mostNewHosts: 1, now: worldNow });
     await createParentExchangeStore(database.pool).fail("it is not reached: connect ECONNREFUSED", worldNow);
     await database.pool.query(
       "insert into foreign_url (host_hash, url_hash, url, peer_id, waits_since) values (1, 1, 'http://x.com/', 0, $1)",

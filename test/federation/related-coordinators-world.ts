@@ -5,6 +5,7 @@
 import type { AddressInfo } from "node:net";
 import type { FastifyInstance } from "fastify";
 import { readCoordinatorConfig } from "#coordinator/config";
+import { oneSlice } from "#coordinator/database/slices";
 import { settleClaims } from "#coordinator/federation/claim-store";
 import { AskParent, type TurnOutcome } from "#coordinator/federation/exchange";
 import { dropWaiting } from "#coordinator/federation/exchange-queue-store";
@@ -41,7 +42,8 @@ export async function newCoordinator() {
   const config = readCoordinatorConfig({});
   const settings = { ...config, scope: { ...config.scope, ...scope } };
   const metrics = createMetrics();
-  const part = { pool: world.pool, database: world.database, metrics, version: "test", config: settings };
+  const slices = oneSlice(world.pool);
+  const part = { pool: world.pool, slices, own: slices, metrics, version: "test", config: settings };
   const listen = async (port: number): Promise<FastifyInstance> => {
     const server = webServer(world.database, { parts: [coordinatorPart({ ...part, now: () => noon })] });
     await server.listen({ host: "127.0.0.1", port });
@@ -61,7 +63,8 @@ export async function newCoordinator() {
   async function startAnew(): Promise<void> {
     await world.reset();
     await world.pool.query(
-      "delete from related_coordinator; delete from foreign_url; delete from coordinator_self",
+      `delete from related_coordinator; delete from foreign_url; delete from coordinator_self;
+       update claims_settling set settled_claims = null, host_cursor = null, url_cursor_host = null, url_cursor_url = null`,
     );
     subnetId = await world.subnet("198.51.100.0", "198.51.100.255");
     crawlerId = await world.crawler("crawler");
@@ -166,7 +169,7 @@ export async function newCoordinator() {
       for (const { leaseId } of leases)
         await world.frontier.returnLease({ leaseId: asLeaseId(leaseId), crawlerId }, noon);
     },
-    drop: async (most: number) => await dropWaiting(world.pool, most, noon),
+    drop: async (most: number) => await dropWaiting(slices, most, noon),
     settleOnce: async () => await settleClaims(world.pool, taking),
     settle: async () => {
       while ((await settleClaims(world.pool, taking)).more);

@@ -12,11 +12,12 @@ import { worldNow } from "./seed-world.ts";
 import { liveState, testAccess, tinyResolver } from "./web-server.ts";
 
 export function everyPart(database: Database): readonly WebPart[] {
-  return pagesOfRooms({
+  const slices = oneSlice(database.pool);
+  const options = {
     config: readCoordinatorConfig({}),
     database,
     pool: database.pool,
-    slices: oneSlice(database.pool),
+    slices,
     access: testAccess(database, () => worldNow),
     resolver: tinyResolver,
     live: () => liveState,
@@ -26,5 +27,6 @@ export function everyPart(database: Database): readonly WebPart[] {
     registryHost: null,
     state: new CoordinatorState(),
     succession: async () => [],
-  });
+  };
+  return pagesOfRooms(options, slices);
 }

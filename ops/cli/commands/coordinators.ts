@@ -1,6 +1,7 @@
 /** `nearcrawl coordinators`: who is above and below this coordinator, what waits for each; invite and remove children. */
 import { Command } from "commander";
 import { readCoordinatorPlace } from "#coordinator/crawlers/coordinator-presence-store";
+import type { Slices } from "#coordinator/database/slices";
 import type { Coordinators, RelatedCoordinator } from "#coordinator/federation/exchange-ports";
 import {
   childInvited,
@@ -22,7 +23,7 @@ import { type ConfirmOptions, confirmedByTyping, type Deed, yesOption } from "..
 import { exitCodes } from "../exit-codes.ts";
 import { checkedName, printWatched, type WatchedOptions, withWatch } from "../fleet/watched.ts";
 import { formatTable, printAnswer, printable } from "../output.ts";
-import { type DatabaseOptions, readDatabase, withDatabaseOptions } from "../read-database.ts";
+import { type DatabaseOptions, readDatabase, readSlices, withDatabaseOptions } from "../read-database.ts";
 
 export function coordinatorsCommand(): Command {
   const command = new Command("coordinators")
@@ -37,8 +38,8 @@ export function coordinatorsCommand(): Command {
     withWatch(withDatabaseOptions(new Command("list")))
       .description("the parent and the children: when each was last seen, and what waits for it")
       .action(async (options: WatchedOptions) => {
-        const read = async (pool: Parameters<typeof createCoordinatorStore>[0]) =>
-          await createCoordinatorStore(pool).list(new Date());
+        const read = async (_: unknown, __: unknown, slices: Slices) =>
+          await createCoordinatorStore(slices).list(new Date());
         await printWatched(options, read, (answer) => coordinatorsText(answer, new Date()));
       }),
   );
@@ -81,9 +82,9 @@ async function invite(name: string, options: DatabaseOptions): Promise<void> {
 }
 
 async function removal(name: string, options: DatabaseOptions): Promise<Deed | null> {
-  const { children } = await readDatabase(
+  const { children } = await readSlices(
     commandContext(options),
-    async ({ pool }) => await createCoordinatorStore(pool).list(new Date()),
+    async (slices) => await createCoordinatorStore(slices).list(new Date()),
   );
   const child = children.find((one) => one.name === name);
   if (child === undefined) return null;
