@@ -11,7 +11,7 @@ const doors = {
 };
 const bounds = {
   testTimeout: 120_000,
-  hookTimeout: 60_000,
+  hookTimeout: 120_000,
   maxWorkers: 4,
   /**
    * What did not come within its time is waited for once more: of thousands of tests beside each other, on a machine that may have

@@ -13,7 +13,7 @@ let world: SlicedWorld;
 beforeAll(async () => {
   servers = await SliceServers.begin();
   world = await slicedWorld(servers.shared);
-}, 60_000);
+}, 120_000);
 afterAll(async () => {
   await world?.close();
   await servers?.close();

@@ -252,7 +252,7 @@ let lower: Member;
 beforeAll(async () => {
   expected = await familyStory(await plain(), await plain());
   [upper, lower] = [await sliced(), await sliced()];
-}, 120_000);
+}, 240_000);
 
 it("takes over, tells and counts the same over slices, whatever is lost on the way", async () => {
   lost = 0;
@@ -275,4 +275,4 @@ it("takes over, tells and counts the same over slices, whatever is lost on the w
     lower.slices.open.map(async ({ pool }) => (await pool.query("select from frontier_url")).rowCount),
   );
   expect(spread.map((count) => count! > 0)).toEqual([true, true, true, false]);
-}, 120_000);
+}, 240_000);

@@ -22,7 +22,7 @@ beforeAll(async () => {
   world = await slicedWorld(servers.shared);
   await world.frontier.admit(seeds(...hosts.map((host) => `http://${host}/`)), scope, noon);
   await addSlices(servers, 4);
-}, 60_000);
+}, 120_000);
 afterAll(async () => {
   await world?.close();
   await servers?.close();

@@ -14,7 +14,7 @@ beforeAll(async () => {
   servers = await SliceServers.begin();
   replica = await servers.open(1, { schema: servers.shared.schema });
   slice = await servers.open(1, { schema: "web_1", sharedSchema: servers.shared.schema });
-}, 60_000);
+}, 120_000);
 afterAll(async () => await servers?.close());
 
 const tablesOf = async ({ pool, schema }: Database) =>

@@ -14,7 +14,7 @@ import { until } from "../support/until.ts";
 let servers: SliceServers;
 beforeAll(async () => {
   servers = await SliceServers.begin();
-}, 60_000);
+}, 120_000);
 afterAll(async () => await servers?.close());
 
 const schema = "world";
