@@ -329,7 +329,7 @@ async function openRooms(ground: Ground) {
     },
     config,
   );
-  const recrawls = recrawlDuties({ pool, timekeeper, log, now }, config);
+  const recrawls = recrawlDuties({ slices, timekeeper, log, now }, config);
   const paces = paceDuties(
     {
       ...{ timekeeper, log, now, online: here, send },
@@ -534,7 +534,7 @@ export function pagesOfRooms(options: RoomOptions): readonly WebPart[] {
     policyPart(options),
     registryPart(options),
     recrawlPart(
-      options.pool,
+      options.slices,
       async (range) => await createReports(options.slices, () => performance.now()).charts("recrawl", range),
     ),
     changePart(options),
