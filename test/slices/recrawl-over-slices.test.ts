@@ -52,6 +52,7 @@ const policiesOf = (strategy: RecrawlStrategy) => policySections.recrawl.parse({
 
 async function planned(slices: Slices, strategy: RecrawlStrategy): Promise<Planned> {
   await forget(slices);
+  await handOut(slices, "2026-03-01T12:40:00Z");
   const store = recrawlPlansOver(slices);
   const policies = policiesOf(strategy);
   const plan = await planRecrawls({ store, policies, now: worldNow });
@@ -77,13 +78,21 @@ async function hostsOf(slices: Slices): Promise<object[]> {
   return answers.flat().sort((a, b) => (nameOf(a) < nameOf(b) ? -1 : 1));
 }
 
+async function handOut(slices: Slices, at: string): Promise<void> {
+  for (const { pool } of slices.open)
+    await pool.query(
+      `insert into lease (crawler_id, host_hash, host, granted_at, expires_at, closed_at, url_count, open_urls, ending, addresses, open_url_hashes)
+       select 1, host_hash, host, $1, '2026-03-01T14:00:00Z', '2026-03-01T13:30:00Z', 20 + (host_hash & 3), 0, 'done', '{}', '{}'
+       from frontier_host where host like 'site-%'`,
+      [at],
+    );
+}
+
 /** What is fetched and handed out after the plan. */
 async function crawlOn(slices: Slices): Promise<void> {
+  await handOut(slices, "2026-03-01T13:00:00Z");
   for (const { pool } of slices.open)
     await pool.query(`
-      insert into lease (crawler_id, host_hash, host, granted_at, expires_at, closed_at, url_count, open_urls, ending, addresses, open_url_hashes)
-      select 1, host_hash, host, '2026-03-01T13:00:00Z', '2026-03-01T14:00:00Z', '2026-03-01T13:30:00Z', 20 + (host_hash & 3), 0, 'done', '{}', '{}'
-      from frontier_host where host like 'site-%';
       insert into page_fetch (host_hash, url_hash, crawler_id, fetched_at, outcome, status, total_ms, wire_bytes, body_bytes, shipped_bytes, gap_seconds)
       select host_hash, url_hash, 1, '2026-03-01T13:00:00Z'::timestamptz + n * interval '10 min', 'fetched', 200, 100 + (url_hash & 63), 1, 1, 1, 1000 + (url_hash & 1023)
       from frontier_url cross join generate_series(1, 7) n where url like 'https://site-%'`);
