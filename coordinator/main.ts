@@ -25,7 +25,6 @@ import { createIdentityStore } from "./crawlers/identity-store.ts";
 import { createSigningKeyStore } from "./crawlers/signing-key-store.ts";
 import { keyDuties, moveDuties } from "./crawlers/start.ts";
 import { DatabaseWatch } from "./database/database-watch.ts";
-import type { Slices } from "./database/slices.ts";
 import { FleetSettling } from "./delegation/measure-peers.ts";
 import { heldBySomebody } from "./delegation/overrides/assign-by-sets.ts";
 import type { DelegationQueue } from "./delegation/queue.ts";
@@ -330,7 +329,7 @@ async function openRooms(ground: Ground) {
     },
     config,
   );
-  const recrawls = recrawlDuties({ pool, timekeeper, log, now }, config);
+  const recrawls = recrawlDuties({ slices, timekeeper, log, now }, config);
   const paces = paceDuties(
     {
       ...{ timekeeper, log, now, online: here, send },
@@ -452,7 +451,7 @@ async function goToWork(ground: Ground, rooms: Rooms): Promise<RunningCoordinato
       readiness: readinessReads(ground.watch.database.pool),
       succession: succession(jobPorts(ground, rooms), config),
       access: (pool) => accessOver(pool, anonymousMayRead(ground.config)),
-      rooms: (options) => pagesOfRooms(options, ground.slices),
+      rooms: pagesOfRooms,
     });
     try {
       const { moves, recrawls, trusting } = rooms;
@@ -527,15 +526,15 @@ function liveOf(ground: Ground, { gateway, delegations }: Rooms): () => LiveStat
   return () => liveState({ ...ground, gateway, queue: delegations.queue });
 }
 
-/** What each room adds to the pages, the API and the actions. `own`: over the coordinator's connections, not the pages' impatient ones. */
-export function pagesOfRooms(options: RoomOptions, own: Slices): readonly WebPart[] {
+/** What each room adds to the pages, the API and the actions. */
+export function pagesOfRooms(options: RoomOptions): readonly WebPart[] {
   return [
     fleetPart(options),
     explorePart(options),
     policyPart(options),
     registryPart(options),
     recrawlPart(
-      options.pool,
+      options.slices,
       async (range) => await createReports(options.slices, () => performance.now()).charts("recrawl", range),
     ),
     changePart(options),
@@ -548,7 +547,7 @@ export function pagesOfRooms(options: RoomOptions, own: Slices): readonly WebPar
     hintPart(options),
     alertMutePart(options.pool),
     alertPart(options),
-    coordinatorPart({ ...options, own }),
+    coordinatorPart(options),
     storagePart(options),
     findPart(options.slices),
     ...accessParts(options.pool, options),

@@ -63,6 +63,8 @@ import { addViews } from "./who/routes.ts";
 export interface OpenWebOptions {
   readonly config: CoordinatorConfig;
   readonly database: Database;
+  /** The coordinator's own. */
+  readonly slices: Slices;
   readonly resolver: NameResolver;
   readonly live: () => LiveState;
   readonly health: OwnHealth;
@@ -88,6 +90,8 @@ export interface RoomOptions
   extends Omit<OpenWebOptions, "rooms" | "access" | "beforeAnswer" | "health" | "readiness" | "searchIndex"> {
   /** The pages' own connections: few and impatient. */
   readonly slices: Slices;
+  /** The coordinator's own, for long readings. */
+  readonly patientSlices: Slices;
   /** Of the shared tables. */
   readonly pool: Pool;
   readonly access: Access;
@@ -150,7 +154,7 @@ export async function openWebServer(options: OpenWebOptions): Promise<{ web: Fas
       complaints: createComplaintStore(slices),
       fleet: createFleetOutside(pool),
     },
-    parts: options.rooms({ ...options, slices, pool, access }),
+    parts: options.rooms({ ...options, patientSlices: options.slices, slices, pool, access }),
     releaseFiles: {
       files: createReleaseFileStore(pool),
       releases: createReleaseStore(pool),
@@ -343,7 +347,7 @@ export function createWebServer(ports: WebPorts): FastifyInstance {
   addRobots(app);
   const overview = liveOverview(app, ports);
   const shared = { access, version: settings.version, now: ports.now };
-  const views = new Views(app, shared);
+  const views = new Views(app, { ...shared, partial: () => ports.reads.partial?.() ?? [] });
   const actions = new Actions(app, { ...shared, audit: ports.audit ?? unaudited });
   const alerts = new AlertsInTime(ports.reads, ports.health);
   addOverviewViews(views, { ...ports, overview, alerts, runbook: readRunbook() });

@@ -23,7 +23,7 @@ export const sliceTables = [
   // The change feed.
   ...["change_feed", "page_change_inbox", "page_change"],
   // Recrawling, and what sites tell of changes.
-  ...["recrawl_plan", "recrawl_host", "host_signals", "hint_host", "hint_key", "hint", "websub_subscription"],
+  ...["recrawl_host", "host_signals", "hint_host", "hint_key", "hint", "websub_subscription"],
   // Comparisons of what crawlers fetched.
   ...["double_check", "check_outcome", "host_disagreement"],
   // The list of sites.

@@ -20,7 +20,7 @@ export function channelPart({
 }): WebPart {
   return channelRoutes({
     store: createChannelStore(slices),
-    coverage: async (query) => await coverageList(pool, { ...query, maxDepth: config.scope.maxDepth }),
+    coverage: async (query) => await coverageList(slices, { ...query, maxDepth: config.scope.maxDepth }),
   });
 }
 

@@ -97,21 +97,21 @@ export function linkCoordinators(
 
 // The part of the pages about coordinators above and below this one, with its stores; and what children talk to.
 
-interface CoordinatorPartOptions extends Pick<RoomOptions, "pool" | "slices" | "metrics" | "version"> {
-  /** What children send is written over the coordinator's own connections, not the pages' impatient ones. */
-  readonly own: Slices;
+interface CoordinatorPartOptions
+  extends Pick<RoomOptions, "pool" | "slices" | "patientSlices" | "metrics" | "version"> {
   readonly config: Pick<CoordinatorConfig, "scope" | "coordinators">;
   readonly now?: () => Date;
 }
 
+/** What children send is written over the coordinator's own connections, not the pages' impatient ones. */
 export function coordinatorPart(options: CoordinatorPartOptions): WebPart {
-  const { pool, slices, own, metrics, version, config, now = () => new Date() } = options;
+  const { pool, slices, patientSlices, metrics, version, config, now = () => new Date() } = options;
   return coordinatorRoutes({
     coordinators: createCoordinatorStore(slices),
     secrets: randomSecrets,
     hash: randomSecrets.hash,
     place: async () => await readCoordinatorPlace(pool),
-    store: createChildExchangeStore(own),
+    store: createChildExchangeStore(patientSlices),
     scope: () => config.scope,
     newHosts: new NewHostBudget(() => config.coordinators.newHostsPerChildAndDay),
     onTaken: (taken) => metrics.coordinators.exchanged("child", taken),

@@ -56,7 +56,7 @@ function fleetPorts(slices: Slices, now: () => Date): Omit<FleetPorts, "successi
   const pool = slices.shared;
   const nowMs = () => performance.now();
   return {
-    reads: createFleetReads(pool, now, nowMs),
+    reads: createFleetReads(slices, now, nowMs),
     overview: createReports(slices, nowMs),
     crawlers: createCrawlerStore(pool),
     keys: createFleetKeys(pool),

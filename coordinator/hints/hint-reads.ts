@@ -1,6 +1,9 @@
 /** Hints as people see them: hosts that gave some, the latest first, with their keys and subscribed feeds. */
 import type { Pool } from "pg";
 import type { HostHash } from "#core/ids";
+import { hostHashOf } from "#core/url-key";
+import { byHash, byText, firstOf, OverSlices, summed } from "../database/over-slices.ts";
+import { type Slices, slicesOf } from "../database/slices.ts";
 import { type FeedReport, type HintKeyReport, type HintSource, type HostHints, trustIn } from "./hint.ts";
 
 export interface HintReads {
@@ -9,11 +12,27 @@ export interface HintReads {
   feeds(): Promise<Readonly<Record<FeedReport["state"], number>>>;
 }
 
-export const createHintReads = (pool: Pool): HintReads => ({
-  latest: async (limit) =>
-    await hintsWhere(pool, "true order by last_at desc, host_hash, source limit $1", [limit]),
-  feeds: async () => await feedCounts(pool),
-});
+export function createHintReads(from: Pool | Slices): HintReads {
+  const over = new OverSlices(slicesOf(from), ({ pool }) => pool);
+  return {
+    latest: async (limit) => {
+      const { answers } = await over.ask(
+        async (pool) =>
+          await hintsWhere(pool, "true order by last_at desc, host_hash, source limit $1", [limit]),
+      );
+      return over.isOne ? answers[0]! : firstOf(answers, byLatest, limit);
+    },
+    feeds: async () => {
+      const { answers } = await over.ask(feedCounts);
+      return summed(answers, ["found", "asked", "active", "denied", "failed"]);
+    },
+  };
+}
+
+const byLatest = (a: HostHints, b: HostHints): number =>
+  Date.parse(b.lastAt) - Date.parse(a.lastAt) ||
+  byHash(hostHashOf(a.host), hostHashOf(b.host)) ||
+  byText(a.source, b.source);
 
 /** Of one host, a row for each source. */
 export async function hintsOf(pool: Pool, hostHash: HostHash): Promise<readonly HostHints[]> {

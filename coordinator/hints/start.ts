@@ -160,7 +160,7 @@ export function hintPart(options: {
   return hintRoutes({
     hints: createHintStore(slices),
     subscriptions: createSubscriptionStore(slices),
-    reads: createHintReads(pool),
+    reads: createHintReads(slices),
     rules: () => ({ policies: config.hints, scope: config.scope }),
     count: countingHints(metrics),
     log,

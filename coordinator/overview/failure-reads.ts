@@ -1,6 +1,8 @@
 /** Table page_fetch: fetches that failed, and whose fault it was. Looks at a bounded part of the latest fetches. */
 import type { Pool } from "pg";
 import { hostHashOf } from "#core/url-key";
+import { firstOf, OverSlices } from "../database/over-slices.ts";
+import { type Slices, slicesOf } from "../database/slices.ts";
 import type { Blame, FailureLine, FailureQuery, FailureShares } from "../fleet/fleet-view.ts";
 
 /** Fetches that shares are counted over, the latest: so many took 2.7 s on two cores with twenty at work; pages wait 5 s. */
@@ -17,7 +19,13 @@ interface FailureRow {
 }
 
 /** The latest first, by the index of failures. The words are of the URL's last fetch, so a later one leaves none. */
-export async function latestFailures(pool: Pool, query: FailureQuery): Promise<FailureLine[]> {
+export async function latestFailures(from: Pool | Slices, query: FailureQuery): Promise<FailureLine[]> {
+  const over = new OverSlices(slicesOf(from), ({ pool }) => pool);
+  const { answers } = await over.ask(async (pool) => await failuresIn(pool, query));
+  return firstOf(answers, (a, b) => b.at.getTime() - a.at.getTime(), query.most);
+}
+
+async function failuresIn(pool: Pool, query: FailureQuery): Promise<FailureLine[]> {
   const { since, blame, crawler, host, most } = query;
   const { rows } = await pool.query<FailureRow>(
     `select f.fetched_at, c.name as crawler, f.blame, f.status, u.url, h.host,
@@ -48,8 +56,29 @@ interface ShareRow {
   since: Date;
 }
 
-/** Of all fetches since then, or of the latest 200,000 of them. */
-export async function failureShares(pool: Pool, since: Date): Promise<FailureShares> {
+/** Of all fetches since then, or of the latest 200,000 of them in each slice. */
+export async function failureShares(from: Pool | Slices, since: Date): Promise<FailureShares> {
+  const over = new OverSlices(slicesOf(from), ({ pool }) => pool);
+  const { answers } = await over.ask(async (pool) => await shareRows(pool, since));
+  const rows = answers.flat();
+  return {
+    since: new Date(Math.max(...answers.map((own) => countedSince(own, since).getTime()))),
+    fetches: sumOf(rows),
+    failures: blamesIn(rows),
+    byCrawler: crawlersIn(rows),
+  };
+}
+
+const sumOf = (rows: readonly ShareRow[]): number => rows.reduce((sum, row) => sum + row.fetches, 0);
+
+function countedSince(rows: readonly ShareRow[], since: Date): Date {
+  if (sumOf(rows) < mostCounted) return since;
+  return new Date(
+    rows.reduce((least, row) => Math.min(least, row.since.getTime()), Number.POSITIVE_INFINITY),
+  );
+}
+
+async function shareRows(pool: Pool, since: Date): Promise<ShareRow[]> {
   const { rows } = await pool.query<ShareRow>(
     `select c.name, f.blame, f.fetches, f.since
      from (
@@ -66,19 +95,12 @@ export async function failureShares(pool: Pool, since: Date): Promise<FailureSha
      left join crawler c using (crawler_id)`,
     [since],
   );
-  const fetches = rows.reduce((sum, row) => sum + row.fetches, 0);
-  const first = rows.reduce((least, row) => Math.min(least, row.since.getTime()), Number.POSITIVE_INFINITY);
-  return {
-    since: fetches < mostCounted ? since : new Date(first),
-    fetches,
-    failures: failuresIn(rows),
-    byCrawler: crawlersIn(rows),
-  };
+  return rows;
 }
 
 const nothing: Readonly<Record<Blame, number>> = { target: 0, network: 0, crawler: 0, us: 0 };
 
-function failuresIn(rows: readonly ShareRow[]): Record<Blame, number> {
+function blamesIn(rows: readonly ShareRow[]): Record<Blame, number> {
   const failures = { ...nothing };
   for (const { blame, fetches } of rows) if (blame !== null) failures[blame] += fetches;
   return failures;
@@ -92,8 +114,8 @@ function crawlersIn(rows: readonly ShareRow[]): FailureShares["byCrawler"] {
       const own = rows.filter(({ name }) => name === crawler);
       return {
         crawler: crawler ?? "(removed)",
-        fetches: own.reduce((sum, row) => sum + row.fetches, 0),
-        failures: failuresIn(own),
+        fetches: sumOf(own),
+        failures: blamesIn(own),
       };
     })
     .sort((a, b) => ownFaults(b) - ownFaults(a) || a.crawler.localeCompare(b.crawler));

@@ -22,7 +22,7 @@ export interface PlannedGroup {
 }
 
 /** A plan as it is kept. */
-export interface RecrawlPlan extends PlanInForce, CapacityState {
+export interface RecrawlPlan extends PlanInForce, CapacityState, LastLeases {
   readonly madeAt: Date;
   /** When this strategy took effect without a break. */
   readonly since: Date;
@@ -38,8 +38,21 @@ export interface RecrawlPlan extends PlanInForce, CapacityState {
   readonly achievedPerDay: number | null;
   /** Expected share of pages whose stored copy is the current one, weighted by importance; null: not worked out. */
   readonly freshness: number | null;
-  /** The latest lease when it was made: later ones are its tasks. */
+}
+
+/** The latest leases when a plan was made: later ones are its tasks. */
+export interface LastLeases {
   readonly lastLeaseId: string;
+  /** By number, of slices that number theirs apart; left out: there are none. */
+  readonly lastLeaseIdOf?: Readonly<Record<string, string>>;
+}
+
+export interface MeasuredWindow {
+  readonly from: Date;
+  /** When the last plan was made. */
+  readonly last: Date;
+  readonly now: Date;
+  readonly lateSeconds: number;
 }
 
 /** Pages with what an optimal plan needs, in columns; of a sample of the hosts where there are too many. */
@@ -88,13 +101,8 @@ export interface RecrawlPlanStore {
   rankedPages(): Promise<number>;
   /** Fetches a day that online crawlers' budgets allow. */
   allowedPerDay(): Promise<number>;
-  measured(window: {
-    readonly from: Date;
-    readonly last: Date;
-    readonly now: Date;
-    readonly lateSeconds: number;
-  }): Promise<MeasuredFetches>;
-  lastLeaseId(): Promise<string>;
+  measured(window: MeasuredWindow): Promise<MeasuredFetches>;
+  lastLeases(): Promise<LastLeases>;
   /** Runs `work` unless another coordinator does; null: another one does. */
   alone<T>(work: () => Promise<T>): Promise<T | null>;
 }

@@ -120,7 +120,7 @@ async function saveGroups(
     ),
     allowedPerDay: await store.allowedPerDay(),
     achievedPerDay: achieved,
-    lastLeaseId: await store.lastLeaseId(),
+    ...(await store.lastLeases()),
   };
   await store.save(plan, new Map());
   return plan;
@@ -164,11 +164,11 @@ async function planOptimal(last: RecrawlPlan | null, ports: PlanningPorts): Prom
   const { store, policies, now } = ports;
   const before = last !== null && dividesTotal(last.strategy) ? last : null;
   await store.refreshChannels(before?.madeAt ?? null);
-  const [sample, allowedPerDay, rankedPages, lastLeaseId] = await Promise.all([
+  const [sample, allowedPerDay, rankedPages, lastLeases] = await Promise.all([
     store.pages(mostPages),
     store.allowedPerDay(),
     store.rankedPages(),
-    store.lastLeaseId(),
+    store.lastLeases(),
   ]);
   if (sample.changesPerDay.length === 0 || allowedPerDay === 0) return null;
   const pages = Math.round(sample.changesPerDay.length / sample.share);
@@ -188,7 +188,8 @@ async function planOptimal(last: RecrawlPlan | null, ports: PlanningPorts): Prom
   const plan: RecrawlPlan = {
     ...emptyPlan(ports, last),
     ...capacity,
-    ...{ allowedPerDay, totalPerDay: worked.mostPerDay ?? totalPerDay, rankedPages, lastLeaseId, pages },
+    ...{ allowedPerDay, totalPerDay: worked.mostPerDay ?? totalPerDay, rankedPages, pages },
+    ...lastLeases,
     bounds: worked.bounds,
     multiplier: worked.multiplier,
     freshness: worked.freshness,

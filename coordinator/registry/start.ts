@@ -30,7 +30,9 @@ export function registryPart(
   return registryRoutes({
     overview: async (at) => await registryOverview({ pool, schema }, at),
     inUseOfRollback: async () => await inUseOfRollback(pool, 1, apart()),
-    inUseSoon: async () => await inUseOfRollbackWithin(pool, 1, inUseMs, apart()),
+    // Of a part it would say that too little is in use.
+    inUseSoon: async () =>
+      slices.down.length > 0 ? null : await inUseOfRollbackWithin(pool, 1, inUseMs, apart()),
     store,
     runner: host && jobs && { jobs, host },
     audit: createAuditLog(pool),

@@ -21,6 +21,7 @@ export interface SiteRoutePorts extends SitePorts {
     asked: { readonly now: Date; readonly most: number },
   ) => Promise<UrlHash[]>;
   readonly fetchAgain: (
+    hostHash: HostHash,
     keys: readonly { readonly hostHash: HostHash; readonly urlHash: UrlHash }[],
     now: Date,
   ) => Promise<number>;
@@ -74,6 +75,7 @@ async function again(
   if (refused !== null) return refused;
   const keys = await ports.scheduled(hostHash, { now, most: mostFetchedAgain });
   const urls = await ports.fetchAgain(
+    hostHash,
     keys.map((urlHash) => ({ hostHash, urlHash })),
     now,
   );

@@ -20,7 +20,6 @@ import { keepSites } from "./sites-upkeep-store.ts";
 
 export function sitePart(options: Pick<RoomOptions, "slices" | "resolver" | "config">): WebPart {
   const { slices, config, resolver } = options;
-  const pool = slices.shared;
   const poolOf = (hostHash: HostHash) => slices.ofHost(hostHash).pool;
   const scope = following(() => config.scope);
   const parts = [
@@ -28,7 +27,7 @@ export function sitePart(options: Pick<RoomOptions, "slices" | "resolver" | "con
     siteRoutes({
       ...sitePorts({ slices, resolver, scope, domainSets: config.domainSets }),
       scheduled: async (hostHash, asked) => await scheduledUrls(poolOf(hostHash), hostHash, asked),
-      fetchAgain: async (keys, now) => await fetchAgain(pool, keys, now),
+      fetchAgain: async (hostHash, keys, now) => await fetchAgain(poolOf(hostHash), keys, now),
     }),
   ];
   return (to) => {
@@ -100,6 +99,6 @@ export function sitePorts({
           noChanges,
         ),
     },
-    sites: createSiteReads(slices.shared),
+    sites: createSiteReads(slices),
   };
 }

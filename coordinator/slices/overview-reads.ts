@@ -10,7 +10,7 @@ import {
   summed,
 } from "../database/over-slices.ts";
 import type { WholeReads } from "../overview/alert-reads.ts";
-import type { ChartedPlan, WholeCharts } from "../overview/chart-reads.ts";
+import type { WholeCharts } from "../overview/chart-reads.ts";
 import type { CrawlTotals, OverviewReads } from "../overview/overview.ts";
 import { totalsOf } from "../overview/overview-reads.ts";
 import type {
@@ -188,41 +188,6 @@ export function wholeOverSlices(over: Over): WholeReads & WholeCharts {
         }),
       );
     },
-    plans: async (range) => {
-      const { answers } = await over.ask(async (slice) => await slice.own.plans(range));
-      return over.isOne ? answers[0]! : plansOf(answers);
-    },
+    plans: async (range) => await over.shared.own.plans(range),
   };
-}
-
-/** Each slice has plans of its own: at each of their times, what is in force in all of them by then. */
-function plansOf(answers: readonly (readonly ChartedPlan[])[]): ChartedPlan[] {
-  const all = answers.flatMap((plans, slice) => plans.map((plan) => ({ plan, slice })));
-  const inForce = new Map<number, ChartedPlan>();
-  return all
-    .sort((a, b) => a.plan.at.getTime() - b.plan.at.getTime())
-    .map(({ plan, slice }) => {
-      inForce.set(slice, plan);
-      const plans = [...inForce.values()];
-      return {
-        at: plan.at,
-        planned: sumOf(plans.map(({ planned }) => planned)),
-        achieved: sumOf(plans.map(({ achieved }) => achieved)),
-        freshness: meanFreshness(plans),
-      };
-    });
-}
-
-function sumOf(values: readonly (number | null)[]): number | null {
-  const known = values.filter((value) => value !== null);
-  return known.length === 0 ? null : known.reduce((sum, value) => sum + value, 0);
-}
-
-/** By what each plans to fetch, for want of the importance of its pages. */
-function meanFreshness(plans: readonly ChartedPlan[]): number | null {
-  const known = plans.flatMap(({ freshness, planned }) =>
-    freshness === null ? [] : [{ freshness, weight: planned ?? 1 }],
-  );
-  const weight = known.reduce((sum, one) => sum + one.weight, 0);
-  return weight === 0 ? null : known.reduce((sum, one) => sum + one.freshness * one.weight, 0) / weight;
 }

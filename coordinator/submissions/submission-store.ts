@@ -8,7 +8,7 @@ import { fetchAgain } from "../frontier/fetch-again-writes.ts";
 import { createFrontierStore, createRejectedUrlStore } from "../frontier/frontier-store.ts";
 import { isHeldUrl } from "../frontier/held-url-store.ts";
 import { urlsInHand } from "../frontier/open-lease-reads.ts";
-import { leavingChannel, linkedDepth } from "../frontier/report-reads.ts";
+import { leavingChannel, linkedDepthOver } from "../frontier/report-reads.ts";
 import {
   type AnsweredUrl,
   answerTo,
@@ -46,7 +46,8 @@ export function createSubmissionStore(from: Pool | Slices): SubmissionStore {
           const urls = values.map((key) => ({ key, depth: 0 }));
           await createFrontierStore(slice.pool).admit(urls, { ...scope, admitNewHosts: true }, now);
         }
-        for (const [name, facts] of await factsOf(slice.pool, values)) after.set(name, facts);
+        for (const [name, facts] of await factsOf({ slices, pool: slice.pool }, values))
+          after.set(name, facts);
       }
       const seen = new Set<string>();
       const answers = batch.map((one): AnsweredUrl => {
@@ -124,7 +125,7 @@ interface FactsRow extends Omit<HandedInFacts, "before" | "leftOut"> {
 }
 
 async function factsOf(
-  pool: Pool,
+  { slices, pool }: { readonly slices: Slices; readonly pool: Pool },
   keys: readonly UrlKey[],
 ): Promise<ReadonlyMap<string, Omit<HandedInFacts, "before">>> {
   const { rows } = await pool.query<FactsRow>(
@@ -144,7 +145,9 @@ async function factsOf(
   for (const { host_hash, url_hash, has_channels, ...row } of rows) {
     const name = nameOf({ hostHash: host_hash, urlHash: url_hash });
     const leaving =
-      row.now || !has_channels ? null : await leavingChannel(pool, keyOf.get(name)!, linkedDepth);
+      row.now || !has_channels
+        ? null
+        : await leavingChannel(pool, keyOf.get(name)!, async (_, key) => await linkedDepthOver(slices, key));
     const leftOut = leaving === null ? null : `channel ${leaving.channelId} skips it: ${leaving.why}`;
     facts.set(name, { ...row, leftOut });
   }
@@ -283,15 +286,16 @@ async function givenOf(pool: Pool, submissionId: number, after: number, limit: n
   return rows;
 }
 
-/** In their places. */
+/** In their places; without those of slices that do not answer. */
 async function followedUrls(
   slices: Slices,
   given: readonly GivenRow[],
   now: Date,
 ): Promise<readonly FollowedUrl[]> {
   const ofRow = ({ hostHash }: GivenRow) => (hostHash === null ? slices.open[0]! : slices.ofHost(hostHash));
+  const asked = bySlice(given, ofRow).filter(({ slice }) => !slices.down.includes(slice.number));
   const found = await Promise.all(
-    bySlice(given, ofRow).map(async ({ slice, values }) => await followedIn(slice.pool, values, now)),
+    asked.map(async ({ slice, values }) => await followedIn(slice.pool, values, now)),
   );
   return found.flat().sort((a, b) => a.place - b.place);
 }

@@ -1,5 +1,7 @@
 /** What is believed of one crawler and why, page by page, for operators. */
 import type { Pool } from "pg";
+import { firstOf, OverSlices, summed } from "../database/over-slices.ts";
+import { type Slices, slicesOf } from "../database/slices.ts";
 import { isUnproven } from "./evidence.ts";
 import {
   type TrustComparisons,
@@ -15,8 +17,22 @@ export type { TrustEvidence, TrustReport, TrustStanding };
 /** Pages of evidence that are shown, the latest. */
 const mostEvidence = 100;
 
+const comparisonSums = ["agreed", "alone", "once", "untold"] as const;
+
 /** Null: there is no crawler of that name. */
-export async function trustReport(pool: Pool, name: string): Promise<TrustReport | null> {
+export async function trustReport(from: Pool | Slices, name: string): Promise<TrustReport | null> {
+  const over = new OverSlices(slicesOf(from), ({ pool }) => pool);
+  const { answers } = await over.ask(async (pool) => await reportRow(pool, name));
+  const row = answers[0];
+  if (row == null) return null;
+  const known = answers.flatMap((answer) => answer ?? []);
+  return {
+    ...summaryOf({ ...row, ...summed(known, comparisonSums) }),
+    evidence: await evidenceAgainst(over, row),
+  };
+}
+
+async function reportRow(pool: Pool, name: string): Promise<ReportRow | null> {
   const { rows } = await pool.query<ReportRow>(
     `select c.crawler_id, c.name, coalesce(t.pages, 0)::float8 as pages, coalesce(t.score, 0) as score,
        coalesce(t.watched_until_page > t.pages, false) as watched,
@@ -38,8 +54,7 @@ export async function trustReport(pool: Pool, name: string): Promise<TrustReport
      where c.name = $1`,
     [name],
   );
-  const row = rows[0];
-  return row === undefined ? null : { ...summaryOf(row), evidence: await evidenceAgainst(pool, row) };
+  return rows[0] ?? null;
 }
 
 interface ReportRow {
@@ -96,6 +111,7 @@ export function standingOf(of: {
 }
 
 interface EvidenceRow {
+  check_id: string;
   url: string;
   decided_at: Date;
   verdict: TrustEvidence["verdict"];
@@ -109,9 +125,18 @@ interface EvidenceRow {
   names: Record<string, string>;
 }
 
-async function evidenceAgainst(pool: Pool, { crawler_id, restored_at }: ReportRow): Promise<TrustEvidence[]> {
+async function evidenceAgainst(over: OverSlices<Pool>, row: ReportRow): Promise<TrustEvidence[]> {
+  const { answers } = await over.ask(async (pool) => await evidenceRows(pool, row));
+  return firstOf(answers, byDecision, mostEvidence).map(evidenceOf);
+}
+
+/** The latest first. */
+const byDecision = (a: EvidenceRow, b: EvidenceRow): number =>
+  b.decided_at.getTime() - a.decided_at.getTime() || Number(b.check_id) - Number(a.check_id);
+
+async function evidenceRows(pool: Pool, { crawler_id, restored_at }: ReportRow): Promise<EvidenceRow[]> {
   const { rows } = await pool.query<EvidenceRow>(
-    `select c.url, c.decided_at, c.verdict, c.words, c.host_hash, c.opinions,
+    `select c.check_id, c.url, c.decided_at, c.verdict, c.words, c.host_hash, c.opinions,
        coalesce(h.silent, false) as silent, c.crawler_id = $1 as is_own,
        (select count(*)::int from check_outcome o
         where o.crawler_id = $1 and o.host_hash = c.host_hash and o.outcome = 'agree') as agreed,
@@ -130,19 +155,21 @@ async function evidenceAgainst(pool: Pool, { crawler_id, restored_at }: ReportRo
      limit ${mostEvidence}`,
     [crawler_id, restored_at],
   );
-  return rows.map((row) => ({
-    url: row.url,
-    at: row.decided_at,
-    verdict: row.verdict,
-    words: row.words,
-    ...weightOf(row),
-    opinions: row.opinions.map(({ crawlerId, at, sketch }) => ({
-      crawler: row.names[String(crawlerId)] ?? String(crawlerId),
-      at,
-      said: saidOf(sketch),
-    })),
-  }));
+  return rows;
 }
+
+const evidenceOf = (row: EvidenceRow): TrustEvidence => ({
+  url: row.url,
+  at: row.decided_at,
+  verdict: row.verdict,
+  words: row.words,
+  ...weightOf(row),
+  opinions: row.opinions.map(({ crawlerId, at, sketch }) => ({
+    crawler: row.names[String(crawlerId)] ?? String(crawlerId),
+    at,
+    said: saidOf(sketch),
+  })),
+});
 
 function weightOf({ silent, agreed, is_first, is_own }: EvidenceRow): Pick<TrustEvidence, "counts" | "why"> {
   if (!is_own) return { counts: false, why: "it fetched the page for a comparison only" };
@@ -178,7 +205,17 @@ interface TrustRow {
   untold: number;
 }
 
-export async function trustList(pool: Pool): Promise<TrustLine[]> {
+export async function trustList(from: Pool | Slices): Promise<TrustLine[]> {
+  const over = new OverSlices(slicesOf(from), ({ pool }) => pool);
+  const { answers } = await over.ask(trustRows);
+  const [own, ...others] = answers.map((rows) => new Map(rows.map((row) => [row.name, row])));
+  return [...own!.values()].map((row) => {
+    const known = [row, ...others.flatMap((rows) => rows.get(row.name) ?? [])];
+    return lineOf({ ...row, ...summed(known, comparisonSums) });
+  });
+}
+
+async function trustRows(pool: Pool): Promise<TrustRow[]> {
   const { rows } = await pool.query<TrustRow>(
     `select c.name, coalesce(t.pages, 0)::float8 as pages, coalesce(t.score, 0)::float8 as score,
        coalesce(t.watched_until_page > t.pages, false) as watched,
@@ -198,7 +235,7 @@ export async function trustList(pool: Pool): Promise<TrustLine[]> {
      left join (${untoldByCrawler}) u using (crawler_id)
      order by t.distrusted_at is null, t.probes_doubted_at is null, score desc, c.name`,
   );
-  return rows.map(lineOf);
+  return rows;
 }
 
 function lineOf(row: TrustRow): TrustLine {

@@ -20,6 +20,8 @@ export interface PageFrame {
   readonly version: string;
   /** Who looks; left out on pages that are for everybody. */
   readonly viewer?: PageViewer;
+  /** Above the content. */
+  readonly notice?: Html;
   /** Paths of the same content as JSON and as CSV. */
   readonly json?: string;
   readonly csv?: string;
@@ -68,7 +70,7 @@ ${frame.viewer ? account(viewer) : nothing}
 ${tabsOf(place)}
 <main id="content" class="width">
 ${viewer.said === null ? nothing : html`<p class="said" role="status">${viewer.said}</p>`}
-${frame.body}
+${frame.notice ?? nothing}${frame.body}
 </main>
 <footer class="width">
 ${saveViewForm(frame, viewer)}

@@ -44,7 +44,7 @@ const web = webServer(parent, {
     coordinatorPart({
       pool: parent.pool,
       slices: oneSlice(parent.pool),
-      own: oneSlice(parent.pool),
+      patientSlices: oneSlice(parent.pool),
       metrics,
       version: "bench",
       config: { ...config, scope: { ...config.scope, ...scope } },

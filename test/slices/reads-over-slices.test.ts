@@ -9,7 +9,6 @@ import { type OpenSlice, oneSlice, type Slices } from "#coordinator/database/sli
 import { createFindReads } from "#coordinator/find/find-reads";
 import { showOverview } from "#coordinator/overview/overview";
 import { waitReasons } from "#coordinator/overview/overview-types";
-import { keepSearch } from "#coordinator/search/index-upkeep-store";
 import { pageFacts } from "#coordinator/search/page-facts";
 import type { SearchOptions } from "#coordinator/search/query";
 import { searchPages } from "#coordinator/search/search";
@@ -22,24 +21,19 @@ import {
 import { createSitesReads } from "#coordinator/sites/sites-reads";
 import { sitesTurn } from "#coordinator/sites/start";
 import { createReports } from "#coordinator/slices/reports-reads";
-import { linkingHostsElsewhere } from "#coordinator/slices/search-reads";
 import { type ExportedLink, type ExportedNode, readGraphRows } from "#coordinator/web-graph/graph-reads";
 import { rankLocally } from "#coordinator/web-graph/local-rank-store";
 import type { GraphSummary } from "#coordinator/web-graph/summary";
 import { answerWho } from "#coordinator/who/answer";
 import type { Reports } from "#coordinator/who/reads";
 import type { WhoAnswer } from "#coordinator/who/who-report";
-import { hostHashOf, type UrlKey, urlKeyOf } from "#core/url-key";
+import { hostHashOf } from "#core/url-key";
 import { whoText } from "#ops/cli/who-text";
-import { addLinks, type TestLink } from "../support/links.ts";
 import { seedChange } from "../support/seed-changes.ts";
-import { seedFleet } from "../support/seed-fleet.ts";
-import { seedOperation } from "../support/seed-operation.ts";
-import { seedHost, seedPage, seedUrl, seedWorld, worldNow } from "../support/seed-world.ts";
+import { keepSearchOf, seedManySites, sites } from "../support/seed-many-sites.ts";
+import { worldNow } from "../support/seed-world.ts";
 import { SpreadServers } from "../support/spread-slices.ts";
 import { tinyResolver } from "../support/web-server.ts";
-
-const sites = Array.from({ length: 24 }, (_, n) => `site-${n}.example.org`);
 
 /** What was asked, by its name: of the one before its rows were spread, and of all slices after. */
 type Answers = Readonly<Record<string, unknown>>;
@@ -49,7 +43,8 @@ let whole: Answers;
 let spread: Answers;
 beforeAll(async () => {
   world = await SpreadServers.begin(4);
-  await seed();
+  await seedManySites(world.shared.pool);
+  await keepSearchOf(oneSlice(world.shared.pool));
   const one = oneSlice(world.shared.pool);
   const ranks = await ranksOf(one);
   await sitesTurn({ pool: one.shared, now: () => worldNow, nowMs: () => 0 });
@@ -63,7 +58,7 @@ beforeAll(async () => {
   await world.shared.pool.query("delete from search_word");
   await world.shared.pool.query("delete from search_upkeep");
   await world.shared.pool.query("insert into search_upkeep default values");
-  for (const slice of world.slices.open) await keepAll(slice);
+  await keepSearchOf(world.slices);
   spread = {
     ...(await askAll(overSlices())),
     ...(await exported(world.slices)),
@@ -148,72 +143,6 @@ async function exported(slices: Slices): Promise<Answers> {
 }
 
 const overSlices = () => createReports(world.slices, () => 0);
-
-async function seed(): Promise<void> {
-  const { pool } = world.shared;
-  await seedWorld(pool);
-  await seedOperation(pool);
-  await seedFleet(pool);
-  const subnets = ["1.2.3.0", "1.2.9.0", "5.6.0.0", "2a00:1::"];
-  for (const [n, host] of sites.entries()) {
-    await seedHost(pool, { host, subnet: subnets[n % 4]!, address: `1.2.3.${n + 1}` });
-    for (const path of ["", "ferry", "harbour"]) {
-      const url = `https://${host}/${path}`;
-      if (path !== "") await seedUrl(pool, { url });
-      await seedPage(pool, {
-        url,
-        title: path === "" ? `Welcome to island ${n}` : `The ${path} of island ${n % 5}`,
-        text: `The ferry leaves the old harbour of island ${n} ${"every morning at seven ".repeat(1 + (n % 7))}`,
-        language: n % 3 === 0 ? "de" : "en",
-        textSearchConfig: n % 3 === 0 ? "german" : "english",
-        crawler: n % 2 === 0 ? "athens" : "berlin",
-      });
-    }
-  }
-  await addLinks(pool, links());
-  await pool.query(`
-    update frontier_host set due_at = '2026-03-01T11:00:00Z'::timestamptz - make_interval(secs => url_count * 7 + (host_hash & 1023)),
-      left_out_urls = case when host_hash & 3 = 0 then (host_hash & 255) else 0 end
-    where state = 'resolved';
-    update page_fetch set fetched_at = fetched_at - (url_hash & 65535) * interval '1 ms' where fetched_at = '2026-03-01T12:00:00Z';
-    update frontier_url set next_fetch_at = next_fetch_at - (url_hash & 65535) * interval '1 ms';
-    update page set text_group = 77 where url like '%island-%' or url like 'https://site-_.example.org/';
-    update page set text_group = null, duplicate_host_hash = null;
-    insert into lease (crawler_id, host_hash, host, granted_at, expires_at, url_count, open_urls, ending, addresses, open_url_hashes)
-    select 1 + (host_hash & 1), host_hash, host, '2026-03-01T11:50:00Z', '2026-03-01T12:20:00Z', 5, (host_hash & 3) + 1, null, '{}', '{}'
-    from frontier_host where host like 'site-1%';
-    update frontier_host h set lease_id = l.lease_id from lease l where l.host_hash = h.host_hash;
-    insert into double_check (host_hash, url_hash, host, url, crawler_id, cause, opinions, wanted, next_by, verdict, decided_at)
-    select host_hash, url_hash, host, url, crawler_id, 'sample', '[]', '{}', '2026-03-01T12:00:00Z', (array['agree', 'alone', 'once'])[1 + (host_hash & 1)::int],
-      '2026-03-01T11:30:00Z'::timestamptz - make_interval(mins => (url_hash & 63)::int)
-    from page where url like '%/ferry';`);
-  await keepAll({ pool, number: 0 });
-}
-
-/** Each front page links to those after it, and every ferry to the first harbour. */
-function links(): TestLink[] {
-  const front = (n: number) => `https://${sites[n % sites.length]}/`;
-  const link = (from: string, to: string) => ({ from: keyOf(from), to: keyOf(to), anchor: "an island" });
-  return sites.flatMap((_, n) => [
-    ...[front(n + 1), front(n + 5), `${front(n)}ferry`].map((to) => link(front(n), to)),
-    ...[`${front(0)}harbour`, `https://beyond-${n}.example.net/`].map((to) => link(`${front(n)}ferry`, to)),
-  ]);
-}
-
-function keyOf(url: string): UrlKey {
-  const key = urlKeyOf(url);
-  if (typeof key === "string") throw new Error(`${url}: ${key}`);
-  return key;
-}
-
-/** A round to count linking hosts, one more to know the first tier. */
-async function keepAll({ pool, number }: OpenSlice): Promise<void> {
-  const elsewhere = linkingHostsElsewhere(world.slices, number);
-  for (let round = 0; round < 2; round++) {
-    const now = new Date(worldNow.getTime() + round * 3_600_000);
-    while (!(await keepSearch(pool, now, elsewhere)).rests);
-  }
-}
 
 const searches: readonly (readonly [words: string, options?: SearchOptions])[] = [
   ["ferry harbour"],

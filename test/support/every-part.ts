@@ -1,6 +1,6 @@
-/** Every part of the pages over a test's database, as a coordinator has them; its memory is empty. */
+/** Every part of the pages over a test's database, as a coordinator has them; its memory is empty unless one is given. */
 import { readCoordinatorConfig } from "#coordinator/config";
-import { oneSlice } from "#coordinator/database/slices";
+import { oneSlice, type Slices } from "#coordinator/database/slices";
 import { CoordinatorState } from "#coordinator/delegation/state";
 import { pagesOfRooms } from "#coordinator/main";
 import { createMetrics } from "#coordinator/overview/metrics";
@@ -11,13 +11,19 @@ import { softwareVersion } from "#protocol/software-version";
 import { worldNow } from "./seed-world.ts";
 import { liveState, testAccess, tinyResolver } from "./web-server.ts";
 
-export function everyPart(database: Database): readonly WebPart[] {
-  const slices = oneSlice(database.pool);
-  const options = {
+export function everyPart(
+  database: Database,
+  {
+    slices = oneSlice(database.pool),
+    state = new CoordinatorState(),
+  }: { readonly slices?: Slices; readonly state?: CoordinatorState } = {},
+): readonly WebPart[] {
+  return pagesOfRooms({
     config: readCoordinatorConfig({}),
     database,
     pool: database.pool,
     slices,
+    patientSlices: slices,
     access: testAccess(database, () => worldNow),
     resolver: tinyResolver,
     live: () => liveState,
@@ -25,8 +31,7 @@ export function everyPart(database: Database): readonly WebPart[] {
     version: softwareVersion,
     log: silentLog,
     registryHost: null,
-    state: new CoordinatorState(),
+    state,
     succession: async () => [],
-  };
-  return pagesOfRooms(options, slices);
+  });
 }

@@ -402,7 +402,9 @@ export class SimulatedDays {
     scheduleSearch({ ...ports, nowMs: () => 10 * performance.now() });
     const order = frontierOrder(policySections.frontier.parse({ order: "pagerank" }));
     scheduleHostWorths({ ...ports, order: () => order });
-    await recrawlDuties(ports, { recrawl: policySections.recrawl.parse({ strategy: "optimal" }) }).start();
+    const slices = oneSlice(pool);
+    const recrawl = policySections.recrawl.parse({ strategy: "optimal" });
+    await recrawlDuties({ ...ports, slices }, { recrawl }).start();
     timekeeper.every(
       "apply-links",
       0,

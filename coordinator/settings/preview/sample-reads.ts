@@ -3,11 +3,11 @@
  * an index, or blocks of a table that is large (db/table-sizes.ts), of which the share is told.
  */
 import type { Pool } from "pg";
-import { asCrawlerId, asSubnetId } from "#core/ids";
+import { asCrawlerId, asSubnetId, type HostHash } from "#core/ids";
 import { estimatedRows, sampleOf } from "#db/table-sizes";
 import { hostBudgetSql } from "../../frontier/host-budget-sql.ts";
 import { sampledRounds } from "./round-sample-reads.ts";
-import type { FrontierSizes, PolicySamples, ProbeRates } from "./types.ts";
+import type { FrontierSizes, LinkSample, PolicySamples, ProbeRates } from "./types.ts";
 
 /** Rows that are looked at in one reading, about. */
 const mostHosts = 200_000;
@@ -43,14 +43,7 @@ export function createPolicySamples(pool: Pool, now: () => Date): PolicySamples 
     links: async (most) => {
       const { table } = await sampled(pool, "out_link", most / linksOfPage);
       const { rows } = await pool.query<{ links: number; nofollow: number; hosts: number; unknown: number }>(
-        `with named as (
-           select case when t.place is null then o.host_hash else o.hosts[t.place] end as to_host_hash,
-             coalesce(t.ordinal = any (o.nofollows), false) as nofollow
-           from ${table.replace("out_link", "out_link o")}
-           cross join lateral unnest(array_fill(null::smallint, array[o.own_links::int]) || o.places)
-             with ordinality as t (place, ordinal)
-           limit $1
-         )
+        `${namedLinks(table)}
          select (select count(*)::int from named) as links,
            (select count(*)::int from named where nofollow) as nofollow,
            count(*)::int as hosts,
@@ -100,6 +93,71 @@ export function createPolicySamples(pool: Pool, now: () => Date): PolicySamples 
         [urls, most],
       ),
   };
+}
+
+/** $1: how many at most. */
+const namedLinks = (table: string) => `
+  with named as (
+    select case when t.place is null then o.host_hash else o.hosts[t.place] end as to_host_hash,
+      coalesce(t.ordinal = any (o.nofollows), false) as nofollow
+    from ${table.replace("out_link", "out_link o")}
+    cross join lateral unnest(array_fill(null::smallint, array[o.own_links::int]) || o.places)
+      with ordinality as t (place, ordinal)
+    limit $1
+  )`;
+
+/** What samples over several slices are made of, in one of them. */
+export const slicedSamples = (pool: Pool, now: () => Date) => ({
+  ...createPolicySamples(pool, now),
+  linkTargets: async (most: number) => await linkTargets(pool, most),
+  unknownHosts: async (hosts: readonly HostHash[]) => await unknownHosts(pool, hosts),
+  waitingSubnets: async (most: number) => await waitingSubnets(pool, most),
+});
+
+interface LinkTargets extends Pick<LinkSample, "links" | "nofollow"> {
+  /** Each once. */
+  readonly targets: readonly HostHash[];
+}
+
+async function linkTargets(pool: Pool, most: number): Promise<LinkTargets> {
+  const { table } = await sampled(pool, "out_link", most / linksOfPage);
+  const { rows } = await pool.query<LinkTargets>(
+    `${namedLinks(table)}
+     select count(*)::int as links, (count(*) filter (where nofollow))::int as nofollow,
+       coalesce(array_agg(distinct to_host_hash), '{}') as targets
+     from named`,
+    [most],
+  );
+  return rows[0]!;
+}
+
+/** Of hosts of the slice, whether each is in the frontier; in their order. */
+async function unknownHosts(pool: Pool, hosts: readonly HostHash[]): Promise<boolean[]> {
+  const { rows } = await pool.query<{ unknown: boolean }>(
+    `select not exists (select from frontier_host h where h.host_hash = asked.host_hash) as unknown
+     from unnest($1::bigint[]) with ordinality as asked (host_hash, place)
+     order by asked.place`,
+    [hosts],
+  );
+  return rows.map(({ unknown }) => unknown);
+}
+
+export interface WaitingSubnet {
+  readonly subnetId: number;
+  /** Of its hosts, those that were never fetched. */
+  readonly urls: number;
+}
+
+async function waitingSubnets(pool: Pool, most: number): Promise<WaitingSubnet[]> {
+  const { rows } = await pool.query<WaitingSubnet>(
+    `select h.subnet_id as "subnetId", sum(greatest(0, h.url_count - h.fetched_urls))::float8 as urls
+     from frontier_host h
+     where ${isWaiting}
+     group by h.subnet_id
+     limit $1`,
+    [most],
+  );
+  return rows;
 }
 
 /** A host of a subnet that waits for its first round. */
