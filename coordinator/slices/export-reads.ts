@@ -104,15 +104,19 @@ export function exportReads(ports: SlicedExportPorts): ExportReads {
     return found;
   };
 
-  const pages = async (keys: readonly UrlAddress[]): Promise<PageNow[]> => {
-    const found: PageNow[] = [];
+  const pages = async (keys: readonly UrlAddress[]): Promise<(PageNow | SliceIsAway)[]> => {
+    const found: (PageNow | SliceIsAway)[] = [];
     let left = keys.map((key, place) => ({ key, place }));
     for (let pauses = 1; ; pauses++) {
       const groups = bySlice(left, ({ key }) => slices.ofHost(key.hostHash));
       left = (
         await Promise.all(
           groups.map(async ({ slice, values }) => {
-            const answers = await from(slice, (of) => of.pages(values.map(({ key }) => key)));
+            const answers = await from(slice, (of) => of.pages(values.map(({ key }) => key))).catch(asAway);
+            if (answers instanceof SliceIsAway) {
+              for (const { place } of values) found[place] = answers;
+              return [];
+            }
             return values.filter(({ place }, index) => {
               const { isHeld, ...page } = answers[index]!;
               if (isHeld) found[place] = page;
@@ -170,6 +174,11 @@ export function exportReads(ports: SlicedExportPorts): ExportReads {
       for (const slice of upOf(slices)) yield* over.of(slice).of.pagesOnceCovered(optOutId);
     },
   };
+}
+
+function asAway(error: unknown): SliceIsAway {
+  if (error instanceof SliceIsAway) return error;
+  throw error;
 }
 
 /** Of slices that are removed, or are being removed. */

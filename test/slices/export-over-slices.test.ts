@@ -8,11 +8,13 @@ import { setTimeout as delay } from "node:timers/promises";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { numberChanges } from "#coordinator/changes/change-writes";
 import type { ChangeKind } from "#coordinator/changes/page-change";
+import { bucketOf } from "#coordinator/database/slices";
 import { createOptOutMarks } from "#coordinator/opt-outs/mark-writes";
 import { exportIndex } from "#coordinator/search/export/export-index";
 import { createExportReads } from "#coordinator/search/export/export-reads";
 import { OpenSearchIndex } from "#coordinator/search/export/opensearch-client";
 import { exportReads } from "#coordinator/slices/export-reads";
+import { OpenSlices } from "#coordinator/slices/open-slices-store";
 import { moveBuckets } from "#coordinator/slices/slice-writes";
 import { seededRandom } from "#core/random";
 import { searchCommand } from "#ops/cli/commands/search";
@@ -144,7 +146,7 @@ describe("an export over slices", () => {
     for (const to of [3, 0, 2]) {
       const from = (await world.slices.refresh()).owners.ofHost(hostHash);
       if (from === to) continue;
-      const bucket = Number((BigInt(hostHash) + 2n ** 63n) >> 52n);
+      const bucket = bucketOf(hostHash);
       await moveBuckets(servers.shared, { buckets: { first: bucket, end: bucket + 1 }, from, to }, "test");
       await world.moveAll();
       await world.slices.refresh();
@@ -152,6 +154,62 @@ describe("an export over slices", () => {
       await exported("followed");
       expect(titlesAt("followed").get(urlOf(0))).toBe(`In slice ${to}, 0`);
     }
+  });
+
+  it("reads a page where its host is held, though the catalogue that it knows is old, and waits while nobody holds it", async () => {
+    const other = await slicedWorld(servers.shared);
+    const { hostHash } = keyOf(urlOf(5));
+    const owner = (await world.slices.refresh()).owners.ofHost(hostHash);
+    const bucket = bucketOf(hostHash);
+    const to = (owner + 1) % 4;
+    await moveBuckets(
+      servers.shared,
+      { buckets: { first: bucket, end: bucket + 1 }, from: owner, to },
+      "test",
+    );
+    await store(5, "Before the move,", "changed");
+    // Planned, letting go: nobody holds it now.
+    await other.advance();
+    await other.advance();
+    let pauses = 0;
+    const inBetween = exportReads({
+      slices: world.slices,
+      refresh: async () => {},
+      pause: async () => {
+        pauses += 1;
+        await other.moveAll();
+        if (pauses > 1) await world.slices.refresh();
+      },
+    });
+    await exported("moving", inBetween);
+    const seen = titlesAt("moving");
+    // The old slice has no row of it any more.
+    await other.slices.refresh();
+    const slices = await OpenSlices.open(servers.shared);
+    const back = { buckets: { first: bucket, end: bucket + 1 }, from: to, to: owner };
+    await moveBuckets(servers.shared, back, "test");
+    await other.moveAll();
+    await world.slices.refresh();
+    await store(5, "After it,", "changed");
+    let isStale = true;
+    const stale = exportReads({
+      slices,
+      refresh: async () => {
+        if (!isStale) await slices.refresh();
+      },
+      pause: async () => {
+        isStale = false;
+      },
+    });
+    await exported("moving", stale);
+    await slices.close();
+    await other.close();
+
+    expect(pauses).toBe(2);
+    expect(seen.size).toBe((await titles()).size);
+    expect(seen.get(urlOf(5))).toBe("Before the move, 5");
+    expect(isStale).toBe(false);
+    expect(titlesAt("moving")).toEqual(await titles());
   });
 
   it("hides the hosts of an opt-out in all slices, and shows them again", async () => {
@@ -222,6 +280,7 @@ async function isHeld(n: number): Promise<boolean> {
   return rowCount === 1;
 }
 
+const hashOf = (host: string) => keyOf(`https://${host}/`).hostHash;
 const placed = () => [
   ...["--database-url", servers.url(0), "--schema", servers.shared.schema],
   ...["--home", temporaryFolder("nearcrawl-export-")],
@@ -267,6 +326,18 @@ describe("nearcrawl search export over slices", () => {
     );
     await store(changed, "Beside", "changed");
     await store(away, "Unseen", "changed");
+    // Its change is of a slice that answers, and its page where nobody does.
+    const moved = hosts.findIndex(
+      (host, n) => n !== changed && world.slices.ofHost(hashOf(host)).number === 2,
+    );
+    await store(moved, "Moved", "changed");
+    const bucket = bucketOf(hashOf(hosts[moved]!));
+    await moveBuckets(
+      servers.shared,
+      { buckets: { first: bucket, end: bucket + 1 }, from: 2, to: 1 },
+      "test",
+    );
+    await world.moveAll();
     await servers.kill(1);
 
     const partial = await inProcess(searchCommand(), ["export", ...target(), ...placed()]);

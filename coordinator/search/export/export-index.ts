@@ -80,7 +80,8 @@ export interface ExportReads {
   expectedPages(): Promise<number>;
   /** In the order of their keys, behind that one; fewer than `most` are the last. */
   walk(after: UrlAddress | null, most: number): Promise<PageNow[]>;
-  pages(keys: readonly UrlAddress[]): Promise<PageNow[]>;
+  /** `SliceIsAway` in the place of a page whose slice is. */
+  pages(keys: readonly UrlAddress[]): Promise<(PageNow | SliceIsAway)[]>;
   optOuts(): Promise<OptOutsNow>;
   urlsOfOptOut(optOutId: number, after: UrlAddress | null, most: number): Promise<UrlAddress[]>;
   /** Of an opt-out that has ended. */
@@ -386,19 +387,21 @@ class Export {
       // Each page once, as of its latest change.
       const latest = new Map(read.pages.map((page) => [`${page.hostHash}/${page.urlHash}`, page]));
       const changed = [...latest.values()];
-      const count = changed.length === 0 ? null : await this.#next(0);
+      const count = changed.length > 0 && this.#state.count !== null ? await this.#next(0) : null;
+      const away = new Set<number>();
       for (let at = 0; at < changed.length; at += pagesAtOnce) {
         const some = changed.slice(at, at + pagesAtOnce);
-        const pages = await this.#unlessAway(() => reads.pages(some));
-        if (pages === null) {
-          // Their hosts have moved to a slice that is away: the cursor waits for it.
-          await this.#send(this.#state);
-          return null;
-        }
-        for (const [index, page] of pages.entries())
-          this.#add(operationOf(page, this.#state.count === null ? some[index]!.number : count!));
+        for (const [index, page] of (await reads.pages(some)).entries())
+          if (page instanceof SliceIsAway) away.add(page.slice);
+          else this.#add(operationOf(page, count ?? some[index]!.number));
         // The cursor stays: what of these is sent already is sent once more after a kill.
         if (this.#isBatch) await this.#send(this.#state);
+      }
+      if (away.size > 0) {
+        // Hosts have moved to a slice that is away: the cursor waits for it.
+        for (const one of away) this.#away.add(one);
+        await this.#send(this.#state);
+        return null;
       }
       if (read.next > since || !(slice in this.#state.cursor))
         await this.#send({ ...this.#state, cursor: { ...this.#state.cursor, [slice]: read.next } });
@@ -441,7 +444,10 @@ class Export {
     if (this.#state.count === null && last <= this.#state.optOuts[optOutId]!.at) return;
     const at = await this.#next(last);
     for await (const keys of reads.pagesOnceCovered(optOutId)) {
-      for (const page of await reads.pages(keys)) this.#add(operationOf(page, at));
+      for (const page of await reads.pages(keys)) {
+        if (page instanceof SliceIsAway) throw page;
+        this.#add(operationOf(page, at));
+      }
       if (this.#isBatch) await this.#send(this.#state);
     }
     const { [optOutId]: _, ...optOuts } = this.#state.optOuts;
