@@ -1,5 +1,7 @@
 /** What is believed of one crawler and why, page by page, for operators. */
 import type { Pool } from "pg";
+import { firstOf, OverSlices, summed } from "../database/over-slices.ts";
+import { type Slices, slicesOf } from "../database/slices.ts";
 import { isUnproven } from "./evidence.ts";
 import {
   type TrustComparisons,
@@ -15,8 +17,28 @@ export type { TrustEvidence, TrustReport, TrustStanding };
 /** Pages of evidence that are shown, the latest. */
 const mostEvidence = 100;
 
-/** Null: there is no crawler of that name. */
-export async function trustReport(pool: Pool, name: string): Promise<TrustReport | null> {
+/** Null: there is no crawler of that name. Comparisons of all slices that answer. */
+export async function trustReport(from: Pool | Slices, name: string): Promise<TrustReport | null> {
+  const over = new OverSlices(slicesOf(from), ({ pool }) => pool);
+  const { answers } = await over.ask(async (pool) => {
+    const row = await reportRow(pool, name);
+    return { row, evidence: row === undefined ? [] : await evidenceAgainst(pool, row) };
+  });
+  const [own, ...others] = answers.map(({ row }) => row);
+  if (own === undefined) return null;
+  // What is believed is said beside the shared tables; a crawler that is new may not be known elsewhere yet.
+  const row = { ...own, ...summed([own, ...others.flatMap((one) => one ?? [])], comparisonFields) };
+  const evidence = firstOf(
+    answers.map((answer) => answer.evidence),
+    (a, b) => b.at.getTime() - a.at.getTime(),
+    mostEvidence,
+  );
+  return { ...summaryOf(row), evidence };
+}
+
+const comparisonFields = ["agreed", "alone", "once", "untold"] as const;
+
+async function reportRow(pool: Pool, name: string): Promise<ReportRow | undefined> {
   const { rows } = await pool.query<ReportRow>(
     `select c.crawler_id, c.name, coalesce(t.pages, 0)::float8 as pages, coalesce(t.score, 0) as score,
        coalesce(t.watched_until_page > t.pages, false) as watched,
@@ -38,8 +60,7 @@ export async function trustReport(pool: Pool, name: string): Promise<TrustReport
      where c.name = $1`,
     [name],
   );
-  const row = rows[0];
-  return row === undefined ? null : { ...summaryOf(row), evidence: await evidenceAgainst(pool, row) };
+  return rows[0];
 }
 
 interface ReportRow {
@@ -178,7 +199,18 @@ interface TrustRow {
   untold: number;
 }
 
-export async function trustList(pool: Pool): Promise<TrustLine[]> {
+export async function trustList(from: Pool | Slices): Promise<TrustLine[]> {
+  const over = new OverSlices(slicesOf(from), ({ pool }) => pool);
+  const { answers } = await over.ask(trustRows);
+  const [own, ...others] = answers as readonly [readonly TrustRow[], ...(readonly TrustRow[])[]];
+  const compared = new Map<string, TrustRow[]>();
+  for (const row of others.flat()) compared.set(row.name, [...(compared.get(row.name) ?? []), row]);
+  return own.map((row) =>
+    lineOf({ ...row, ...summed([row, ...(compared.get(row.name) ?? [])], comparisonFields) }),
+  );
+}
+
+async function trustRows(pool: Pool): Promise<readonly TrustRow[]> {
   const { rows } = await pool.query<TrustRow>(
     `select c.name, coalesce(t.pages, 0)::float8 as pages, coalesce(t.score, 0)::float8 as score,
        coalesce(t.watched_until_page > t.pages, false) as watched,
@@ -198,7 +230,7 @@ export async function trustList(pool: Pool): Promise<TrustLine[]> {
      left join (${untoldByCrawler}) u using (crawler_id)
      order by t.distrusted_at is null, t.probes_doubted_at is null, score desc, c.name`,
   );
-  return rows.map(lineOf);
+  return rows;
 }
 
 function lineOf(row: TrustRow): TrustLine {
