@@ -11,6 +11,7 @@ import { storageCommand } from "#ops/cli/commands/storage";
 import { applyImport } from "#rir-import/apply";
 import { type SourceFolder, sourceFolder } from "../rir-import/source-folder.ts";
 import { inProcess } from "../support/command-in-process.ts";
+import { seedPage } from "../support/seed-world.ts";
 import { SliceServers } from "../support/slice-servers.ts";
 import { addSlices, type SlicedWorld, slicedWorld } from "../support/sliced-world.ts";
 import { keyOf } from "../support/store-world.ts";
@@ -39,6 +40,7 @@ beforeAll(async () => {
        select $1, $2, 'resolved', subnet_id from subnet where first_address = $3::inet and removed_in is null`,
       [hostHash, host, `45.10.${n}.0`],
     );
+    await seedPage(pool, { url: `https://${host}/`, title: "A page", text: "x" });
     await pool.query(
       `with decided as (
          insert into double_check (host_hash, url_hash, host, url, crawler_id, cause, opinions, wanted, next_by, verdict, decided_at)
@@ -80,11 +82,17 @@ describe("with all servers up", () => {
   it("an opt-out has the hosts of all slices, and a crawler its comparisons", async () => {
     expect((await run(optOutsCommand(), "add", "shop.example")).code).toBe(0);
     await createOptOutMarks(world.slices).apply(new Date());
+    const told = await world.rows<{ url: string }>(
+      "select url from page_change_inbox where kind = 'gone' and reason = 'its site has opted out'",
+    );
     const listed = JSON.parse((await run(optOutsCommand(), "list", "--json")).out);
     const trust = JSON.parse((await run(fleetCommand(), "trust", "athens", "--json")).out);
     const all = JSON.parse((await run(fleetCommand(), "trust", "--json")).out);
 
     expect(listed[0].hosts).toBe(count);
+    // Readers of the change feed hear of each page that was deleted, from the slice that had it.
+    expect(told.map(({ url }) => url).sort()).toEqual(hosts.map((host) => `https://${host}/`).sort());
+    expect(new Set(told.map(({ slice }) => slice))).toEqual(new Set([0, 1, 2]));
     expect(trust.comparisons).toMatchObject({ agreed: count });
     expect(all.crawlers[0].comparisons).toMatchObject({ agreed: count });
   });
