@@ -92,6 +92,8 @@ import { policyDuties, policyPart } from "./settings/start.ts";
 import { type Sharing, sharing } from "./sharing/start.ts";
 import { siteCapPart } from "./site-caps/start.ts";
 import { scheduleSites, sitePart } from "./sites/start.ts";
+import { bringSlicesToEpoch } from "./slices/epoch-writes.ts";
+import { migrateSlices } from "./slices/migrate-slices-store.ts";
 import { OpenSlices } from "./slices/open-slices-store.ts";
 import { createReports } from "./slices/reports-reads.ts";
 import { linkingHostsElsewhere } from "./slices/search-reads.ts";
@@ -137,7 +139,11 @@ export async function startCoordinator(options: CoordinatorOptions): Promise<Run
     // A port that anybody gets names nobody.
     const name = `${hostname()}:${port === 0 ? `process ${process.pid}` : port}`;
     presence = await CoordinatorPresence.begin(pool, options.nowMs, name);
+    for (const slice of await migrateSlices(database))
+      log.error({ slice }, "the server of a slice does not answer, and its schema is looked at when it does");
     slices = await OpenSlices.open(database);
+    if (slices.open.length > 1) await slices.look();
+    await bringSlicesToEpoch(slices, now());
     ground = await layGround(options, { presence, watch, reviewed, slices });
     const rooms = await openRooms(ground);
     return await goToWork(ground, rooms);
@@ -244,7 +250,10 @@ async function layGround(
       incidents,
     },
     ...{ knownUrls, snapshots, watch, health, slices },
-    slicing: sliceDuties({ slices, presence, timekeeper, log }),
+    slicing: sliceDuties({
+      ...{ slices, presence, timekeeper, log, now },
+      migrateSlices: async () => await migrateSlices(database),
+    }),
     /** What other coordinators on this database are told and tell; and what it needs of rooms that are opened later. */
     ...{ others, late: rooms },
     resolver: createNameResolver({ servers: config.resolvers }),

@@ -147,6 +147,26 @@ export async function createReplica(
   await untilReplicated(pool, { subscription: rows[0]?.name ?? subscription, description, waitMs });
 }
 
+/** Its tables as those of the shared schema are by now; new ones are followed from here on. */
+export async function updateReplica(replica: Database, sharedSchema: string): Promise<void> {
+  const { pool } = replica;
+  const { applied } = await migrate(replica, { only: "shared" });
+  if (applied.length > 0)
+    await inOne(pool, async (client) => {
+      await dropTables(client, (name) => isSliceTable(name));
+      await refuseWrites(client);
+    });
+  const { rows } = await pool.query<{ name: string; tables: number }>(
+    `select subname::text as name, (select count(*)::int from pg_subscription_rel where srsubid = s.oid) as tables
+     from pg_subscription s
+     where subpublications = array[$1] and subdbid = (select oid from pg_database where datname = current_database())`,
+    [publicationOf(sharedSchema)],
+  );
+  for (const { name, tables } of rows)
+    if (tables !== replicatedTables.length)
+      await pool.query(`alter subscription "${name}" refresh publication`);
+}
+
 /** The slice's schema goes, and with the last one of its server the replica. `slice`: as `createSliceSchema` has it. */
 export async function dropSliceSchema(slice: Database, sharedSchema: string, isLast: boolean): Promise<void> {
   const { pool, schema } = slice;
@@ -159,6 +179,21 @@ export async function dropSliceSchema(slice: Database, sharedSchema: string, isL
   );
   for (const { name } of rows) await pool.query(`drop subscription "${name}"`);
   await pool.query(`drop schema if exists "${sharedSchema}" cascade`);
+}
+
+/** Its name there, and that of the slot on the server of the shared tables; of the first slice on that server. */
+export const subscriptionOf = (sharedSchema: string, sliceNumber: number) =>
+  `nearcrawl_${sharedSchema}_${sliceNumber}`;
+
+/** Of subscriptions whose server is gone, so that no log is kept for them. */
+export async function dropReplicaSlots(
+  { pool }: Pick<Database, "pool">,
+  subscriptions: readonly string[],
+): Promise<void> {
+  await pool.query(
+    "select pg_drop_replication_slot(slot_name) from pg_replication_slots where slot_name = any ($1) and not active",
+    [subscriptions],
+  );
 }
 
 /** A literal of SQL; libpq takes URLs as they are. */

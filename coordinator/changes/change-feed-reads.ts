@@ -96,7 +96,7 @@ export type ChangedPagesRead =
 /** Which pages changed after that number, for who looks at the pages themselves; as `after`, without what changed. */
 export async function changedPages(pool: Pool, since: number, most: number): Promise<ChangedPagesRead> {
   const { rows } = await pool.query<UrlAddress & FeedState & { readonly number: number | null }>(
-    `select f.last_number::float8 as last, f.removed_through::float8 as "removedThrough", ${jumpsSql} as jumps,
+    `select f.last_number::float8 as last, f.removed_through::float8 as "removedThrough", f.jumps,
        c.change_number::float8 as number, c.host_hash as "hostHash", c.url_hash as "urlHash"
      from change_feed f
      left join lateral (
@@ -177,12 +177,6 @@ type FoundRow = Omit<PageChange, "host" | "number" | "difference"> & {
   readonly jumps: FeedState["jumps"];
 };
 
-const jumpsSql = `(
-  select coalesce(jsonb_agg(jsonb_build_object('from', feed_last_before, 'to', feed_begins, 'at', began_at) order by epoch), '[]')
-  from database_epoch
-  where feed_begins > 0
-)`;
-
 async function readRows(
   pool: Pool,
   filter: ChangeFilter,
@@ -194,7 +188,7 @@ async function readRows(
       ? ["(cardinality($4::text[]) = 0 or kind = any ($4))", filter.kinds]
       : ["host_hash = $4::bigint", hostHashOf(filter.host)];
   const { rows } = await pool.query<FoundRow>(
-    `select f.last_number::float8 as last, f.removed_through::float8 as "removedThrough", ${jumpsSql} as jumps,
+    `select f.last_number::float8 as last, f.removed_through::float8 as "removedThrough", f.jumps,
        ${rowSql}
      from change_feed f
      left join lateral (

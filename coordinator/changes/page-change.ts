@@ -15,7 +15,8 @@ import type { TextDifference } from "./text-difference.ts";
  * came-back      it is read again, after it was gone or led elsewhere; or no longer asks not to be indexed
  * redirected     it leads elsewhere from now on, or did at the first visit
  * gone           it was in the index and is not any more: missing, refused, or no page; `reason` says which. So is one whose
- *                body is the same, and whose answer asks not to be indexed from now on (`noindex`)
+ *                body is the same, and whose answer asks not to be indexed from now on (`noindex`), and one whose site has opted out
+ *                for good: no visit found that, and it was seen when it was deleted
  * given-up       it was missing so often in a row that it is hardly requested any more
  */
 export const changeKinds = [

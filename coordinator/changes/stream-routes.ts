@@ -111,6 +111,9 @@ export class ChangeStream {
       await this.#ports.feeds.over.ask(async (feed, { number }) => {
         this.#kept.set(number, await follow(feed, this.#kept.get(number) ?? null));
       });
+      const { open } = this.#ports.feeds.over.slices;
+      for (const number of this.#kept.keys())
+        if (!open.some((slice) => slice.number === number)) this.#kept.delete(number);
       await this.#serveAll();
     } catch (error) {
       this.#ports.onError(error);

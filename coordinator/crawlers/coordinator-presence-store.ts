@@ -46,13 +46,20 @@ const silentToldMs = 24 * 3_600_000;
 
 const lockKey = coordinatorLockKey();
 
-/** Numbers of the coordinators whose connection stands. */
-const running = `select l.objid::bigint ${heldCoordinatorLocks()}`;
+/**
+ * Numbers of the coordinators whose connection stands. Asked for alone: an engine that spreads statements over servers (Citus)
+ * joins no catalogue with its tables. Who is in a table that was read before had its lock by then.
+ */
+async function lockedNumbers(client: Pool | PoolClient): Promise<ReadonlySet<number>> {
+  const { rows } = await client.query<{ number: number }>(
+    `select l.objid::bigint::integer as number ${heldCoordinatorLocks()}`,
+  );
+  return new Set(rows.map(({ number }) => number));
+}
 
 /** Whether a coordinator works on this database now. */
 export async function coordinatorRuns(pool: Pool): Promise<boolean> {
-  const { rows } = await pool.query<{ runs: boolean }>(`select exists (${running}) as runs`);
-  return rows[0]!.runs;
+  return (await lockedNumbers(pool)).size > 0;
 }
 
 /** Who was offline keeps its reason; $1 is the reason, $2 the time. */
@@ -67,12 +74,17 @@ export async function takeOverAtStart(
   coordinatorNumber: number | null,
   { reason, now }: { readonly reason: string; readonly now: Date },
 ): Promise<void> {
+  const { rows } = await pool.query<{ number: number }>(
+    "select distinct coordinator_number as number from crawler where coordinator_number is not null",
+  );
+  const locked = await lockedNumbers(pool);
+  const gone = rows.map(({ number }) => number).filter((number) => !locked.has(number));
   await pool.query(
     `update crawler
      set ${absent},
          coordinator_number = $3
-     where coordinator_number is null or coordinator_number not in (${running})`,
-    [reason, now, coordinatorNumber],
+     where coordinator_number is null or coordinator_number = any ($4)`,
+    [reason, now, coordinatorNumber, gone],
   );
 }
 
@@ -120,7 +132,6 @@ interface Look {
   readonly others: readonly {
     readonly number: number;
     readonly beats: number;
-    readonly isLocked: boolean;
     readonly name: string | null;
   }[];
 }
@@ -271,10 +282,12 @@ export class CoordinatorPresence {
     const beganMs = this.#nowMs();
     const { rows } = await client.query<Look>(lookSql, [this.number, this.#name]);
     const look = rows[0]!;
+    // A coordinator has its lock before its row: who is not locked now is gone.
+    const locked = look.others.length === 0 ? new Set<number>() : await lockedNumbers(client);
     this.#beatAtMs = beganMs;
     this.#seenLead = look.lead;
     const wasGone = look.own_beats === 1 && this.#hooks !== null;
-    this.#note(look);
+    this.#note(look, locked);
     if (look.lead === this.number) this.#term ??= look.term;
     else this.#loseLead();
     if (look.lead !== this.number && (look.lead === null || !this.#others.has(look.lead)))
@@ -292,14 +305,14 @@ export class CoordinatorPresence {
     this.#leaderlessSinceMs = isLed ? null : (this.#leaderlessSinceMs ?? this.#nowMs());
   }
 
-  #note({ others }: Look): void {
+  #note({ others }: Look, locked: ReadonlySet<number>): void {
     const nowMs = this.#nowMs();
     const seen = new Map<number, Seen>();
-    for (const { number, beats, isLocked, name } of others) {
+    for (const { number, beats, name } of others) {
       const before = this.#seen.get(number);
       const isSilent = before?.beats === beats;
       const [atMs, looks] = isSilent ? [before.atMs, before.looks + 1] : [nowMs, 0];
-      const isGone = !isLocked || (nowMs - atMs >= silentMs && looks >= silentLooks);
+      const isGone = !locked.has(number) || (nowMs - atMs >= silentMs && looks >= silentLooks);
       seen.set(number, { beats, atMs, looks, goneMs: isGone ? (before?.goneMs ?? nowMs) : null });
       this.#noteSilence(number, { name: name ?? `number ${number}`, isGone });
     }
@@ -461,8 +474,7 @@ const lookSql = `
   select beat.beats::float8 as own_beats, l.coordinator_number as lead, coalesce(l.term, 0)::float8 as term,
     coalesce((
       select jsonb_agg(jsonb_build_object(
-        'number', o.coordinator_number, 'beats', o.beats, 'isLocked', o.coordinator_number in (${running}),
-        'name', o.name
+        'number', o.coordinator_number, 'beats', o.beats, 'name', o.name
       ))
       from running_coordinator o
       where o.coordinator_number <> $1

@@ -104,6 +104,7 @@ export async function beginEpoch(client: PoolClient, beginning: BeginningEpoch):
   await client.query("lock table database_epoch in exclusive mode");
   if ((await currentEpoch(client)).epoch !== before.epoch) return false;
   const first = firstNumberOf(now);
+  const epoch = Math.max(before.epoch, newest) + 1;
   const { rows } = await client.query<{ last_number: string }>(
     "select last_number from change_feed for update",
   );
@@ -113,7 +114,7 @@ export async function beginEpoch(client: PoolClient, beginning: BeginningEpoch):
        (epoch, database_id, began_at, cause, words, system_identifier, timeline, feed_last_before, feed_begins)
      values ($1, $2, $3, $4, $5, $6, $7, $8, greatest($8::bigint, $9))`,
     [
-      Math.max(before.epoch, newest) + 1,
+      epoch,
       before.databaseId,
       now,
       cause,
@@ -124,7 +125,13 @@ export async function beginEpoch(client: PoolClient, beginning: BeginningEpoch):
       first,
     ],
   );
-  await client.query("update change_feed set last_number = greatest(last_number, $1)", [first]);
+  // Of slice 0; the others are brought along one by one (coordinator/slices/epoch-writes).
+  await client.query(
+    `update change_feed
+     set last_number = greatest(last_number, $1), epoch = $2,
+         jumps = jumps || jsonb_build_object('from', last_number, 'to', greatest(last_number, $1), 'at', $3::timestamptz)`,
+    [first, epoch, now],
+  );
   await client.query(
     `select setval(pg_get_serial_sequence('lease', 'lease_id'),
        greatest($1, (select coalesce(max(lease_id), 0) + 1 from lease)), false)`,

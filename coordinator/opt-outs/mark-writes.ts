@@ -20,6 +20,8 @@ import type { AppliedOptOuts, EndedLease, OptOutMarks } from "./opt-out.ts";
 
 const hostsPerBatch = 500;
 const pagesPerBatch = 500;
+/** Of a change that no visit found. */
+const reasonOfOptOut = "its site has opted out";
 /** After an opt-out was lifted: for so long crawlers may still refuse what they were told to stop. */
 const stopKeptMinutes = 15;
 
@@ -90,7 +92,7 @@ async function applyIn(
     return { isFinal, hosts: 0, leases: [], pages: 0 };
   }
   const marked = optOut.applied < applied.marked ? await mark(pools, optOut, now) : { hosts: 0, leases: [] };
-  const pages = optOut.confirmed ? await deletePages(pool, optOut.opt_out_id) : 0;
+  const pages = optOut.confirmed ? await deletePages(pool, optOut.opt_out_id, now) : 0;
   return { isFinal, ...marked, pages };
 }
 
@@ -189,18 +191,21 @@ async function unmark(pool: Pool, optOutId: number, now: Date): Promise<void> {
   }
 }
 
-/** What the index has of the hosts, and the validators: a page that comes back must be fetched whole. */
-async function deletePages(pool: Pool, optOutId: number): Promise<number> {
+/**
+ * What the index has of the hosts, and the validators: a page that comes back must be fetched whole. Readers of changes are told
+ * that it is gone, and nothing of what it was.
+ */
+async function deletePages(pool: Pool, optOutId: number, now: Date): Promise<number> {
   await forgetDifferencesOfHosts(pool, optOutId);
   let pages = 0;
   for (;;) {
-    const deleted = await inTransaction(pool, async (client) => await deleteSome(client, optOutId));
+    const deleted = await inTransaction(pool, async (client) => await deleteSome(client, optOutId, now));
     pages += deleted;
     if (deleted < pagesPerBatch) return pages;
   }
 }
 
-async function deleteSome(client: PoolClient, optOutId: number): Promise<number> {
+async function deleteSome(client: PoolClient, optOutId: number, now: Date): Promise<number> {
   const { rows } = await client.query<Text>(
     `select p.host_hash as "hostHash", p.url_hash as "urlHash", p.simhash, p.words
      from page p
@@ -212,10 +217,16 @@ async function deleteSome(client: PoolClient, optOutId: number): Promise<number>
   const urls = rows.map((row) => row.urlHash);
   await lockHosts(client, hosts);
   const ownerless = await removeTexts(client, rows.filter(isComparable));
+  // Of what is not to be indexed they were told before.
   await client.query(
-    `delete from page p using unnest($1::bigint[], $2::bigint[]) as given (host_hash, url_hash)
-     where p.host_hash = given.host_hash and p.url_hash = given.url_hash`,
-    [hosts, urls],
+    `with gone as (
+       delete from page p using unnest($1::bigint[], $2::bigint[]) as given (host_hash, url_hash)
+       where p.host_hash = given.host_hash and p.url_hash = given.url_hash
+       returning p.*
+     )
+     insert into page_change_inbox (host_hash, url_hash, url, kind, seen_at, reason, language)
+     select host_hash, url_hash, url, 'gone', $3, $4, language from gone where not noindex`,
+    [hosts, urls, now, reasonOfOptOut],
   );
   await client.query(
     `delete from out_link o using unnest($1::bigint[], $2::bigint[]) as given (host_hash, url_hash)

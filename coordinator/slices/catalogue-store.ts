@@ -4,10 +4,12 @@
  */
 import type { Pool, PoolClient } from "pg";
 import { UsageError } from "#core/errors";
+import { largestSliceNumber } from "#db/slice-numbers";
 import { BucketOwners, type Buckets, bucketCount } from "../database/slices.ts";
 import { inTransaction } from "../database/transaction.ts";
 
-export type SliceState = "preparing" | "active" | "draining";
+/** Removed ones are in no catalogue. */
+export type SliceState = "preparing" | "active" | "draining" | "removing";
 
 export interface SliceEntry {
   readonly number: number;
@@ -56,7 +58,7 @@ type Reader = Pick<Pool | PoolClient, "query">;
 export async function readCatalogue(client: Reader): Promise<Catalogue> {
   const { rows } = await client.query<{ catalogue: CatalogueRow }>(
     `select jsonb_build_object(
-       'slices', (select jsonb_agg(to_jsonb(s) order by slice_number) from web_slice s),
+       'slices', (select jsonb_agg(to_jsonb(s) order by slice_number) from web_slice s where state <> 'removed'),
        'ranges', (select jsonb_agg(jsonb_build_array(lower(buckets), upper(buckets), slice_number) order by buckets)
                   from slice_range),
        'moves', (select jsonb_agg(to_jsonb(m) || jsonb_build_object('first', lower(buckets), 'end', upper(buckets))
@@ -149,8 +151,13 @@ export async function prepareSlice(
     const unfinished = slices.find((one) => one.state === "preparing" && one.serverUrl === given.serverUrl);
     if (unfinished !== undefined && (given.schema === null || given.schema === unfinished.schema))
       return unfinished;
-    const number = Math.max(...slices.map((one) => one.number)) + 1;
-    if (number >= bucketCount) throw new UsageError(`there are ${bucketCount} slices at most`);
+    // Of those that were removed, numbers of changes are known to readers.
+    const { rows: numbers } = await client.query<{ next: number }>(
+      "select max(slice_number) + 1 as next from web_slice",
+    );
+    const number = numbers[0]!.next;
+    if (number > largestSliceNumber)
+      throw new UsageError(`slices have numbers up to ${largestSliceNumber}, and all are taken`);
     const { rows: names } = await client.query<{ name: string }>("select current_schema()::text as name");
     const schema = given.schema ?? `${names[0]!.name}_${number}`;
     const taken = slices.find((one) => one.serverUrl === given.serverUrl && one.schema === schema);
@@ -186,7 +193,7 @@ export async function noteSliceFaults(
 
 // Moves.
 
-async function lockPlans(client: PoolClient): Promise<void> {
+export async function lockPlans(client: PoolClient): Promise<void> {
   await client.query("lock table slice_move in share row exclusive mode");
 }
 
@@ -228,7 +235,7 @@ function refuseWrongMove({ slices, owners, moves }: Catalogue, move: PlannedMove
   const target = slices.find(({ number }) => number === to);
   if (target === undefined) throw new UsageError(`there is no slice ${to}`);
   if (target.state === "preparing") throw new UsageError(`slice ${to} is not ready yet`);
-  if (target.state === "draining") throw new UsageError(`slice ${to} is being drained`);
+  if (target.state !== "active") throw new UsageError(`slice ${to} is being drained`);
   for (let bucket = buckets.first; bucket < buckets.end; bucket++) {
     const owner = owners.ofBucket(bucket);
     if (owner !== from) throw new UsageError(`${words}: bucket ${bucket} is slice ${owner}'s, not ${from}'s`);
@@ -305,8 +312,8 @@ export async function assignLeads(pool: Pool, running: readonly number[]): Promi
     const isRunning = (number: number | null | undefined): number is number =>
       number !== null && number !== undefined && counts.has(number);
     for (const lead of leads.values()) if (isRunning(lead)) counts.set(lead, counts.get(lead)! + 1);
-    for (const { number } of slices.slice(1)) {
-      if (isRunning(leads.get(number))) continue;
+    for (const { number, state } of slices.slice(1)) {
+      if (state === "removing" || isRunning(leads.get(number))) continue;
       const [least] = [...counts].sort(([a, countA], [b, countB]) => countA - countB || a - b);
       counts.set(least![0], least![1] + 1);
       await client.query(

@@ -1,13 +1,15 @@
 /**
  * A slice whose server came back from a backup holds what it held then. The catalogue, which is beside the shared tables, says
  * what is its own: what it has given away since is given up, with the rows that were left of it, and what has come to it since is
- * taken, without the hosts that came with it: they are found anew. Nothing is done while its hosts move.
+ * taken, without the hosts that came with it: they are found anew. What it gives numbers to from then on gets other ones than
+ * those that were lost, so that readers of its changes are told. Nothing is done while its hosts move.
  */
 import { UsageError } from "#core/errors";
 import type { Database } from "#db/server-database";
 import type { Buckets } from "../database/slices.ts";
 import { inTransaction } from "../database/transaction.ts";
 import { takeSlice } from "../frontier/slice-hold-store.ts";
+import { skipNumbersOf } from "./epoch-writes.ts";
 import { clearHosts } from "./move-hosts-store.ts";
 import { OpenSlices } from "./open-slices-store.ts";
 import { bucketsIn } from "./slice-reads.ts";
@@ -40,6 +42,7 @@ export async function mendSlice(shared: Database, number: number): Promise<Mende
       return bucketsIn(rows[0]!.held);
     });
     const givenUp = before.filter((bucket) => !isOwned(bucket));
+    await skipNumbersOf(slice, slices.shared, new Date());
     for (const buckets of runsOf(givenUp)) await clearHosts(slice, buckets, Number.POSITIVE_INFINITY);
     const owns = owned.reduce((sum, { first, end }) => sum + end - first, 0);
     return { givenUp: givenUp.length, taken: owns - (before.length - givenUp.length) };

@@ -198,7 +198,9 @@ class SlicePools {
   }
 
   update(entries: readonly SliceEntry[]): void {
-    const others = entries.filter(({ number, state }) => number !== 0 && state !== "preparing");
+    const others = entries.filter(
+      ({ number, state }) => number !== 0 && state !== "preparing" && state !== "removing",
+    );
     let isChanged = false;
     for (const entry of others) {
       const key = `${entry.serverUrl} ${entry.schema}`;

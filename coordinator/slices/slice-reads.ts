@@ -60,7 +60,7 @@ export async function sliceReport(database: Database): Promise<SliceReport> {
           slice: entry.number,
           schema: entry.schema,
           server: entry.serverUrl,
-          state: isUp || entry.state === "preparing" ? entry.state : "down",
+          state: isUp || isBetween(entry.state) ? entry.state : "down",
           buckets,
           share: buckets / bucketCount,
           hosts: counts?.hosts ?? null,
@@ -77,12 +77,20 @@ export async function sliceReport(database: Database): Promise<SliceReport> {
         since: move.stageAt.toISOString(),
       })),
       furtherMoves: Math.max(0, moves.length - movesShown),
-      faults: faultsOf(slices, findings).map(({ words }) => words),
+      faults: [
+        ...faultsOf(slices, findings).map(({ words }) => words),
+        ...entries
+          .filter(({ state }) => state === "removing")
+          .map(({ number }) => `Slice ${number} is half removed: nearcrawl slices remove ${number} goes on.`),
+      ],
     };
   } finally {
     await slices.close();
   }
 }
+
+/** Nobody opens it, not yet or no more. */
+const isBetween = (state: SliceState) => state === "preparing" || state === "removing";
 
 async function countsOf({ pool }: OpenSlice): Promise<{ hosts: number; waiting: number }> {
   const { rows } = await pool.query<{ hosts: number; waiting: number }>(

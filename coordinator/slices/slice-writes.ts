@@ -3,9 +3,16 @@
  * goes on: the number is taken, the schema made (and the replica of the shared tables, on another server), and then hosts move in
  * the background (move-writes.ts).
  */
+import type { Pool } from "pg";
 import { UsageError } from "#core/errors";
 import { type Database, openServerDatabase, withoutPassword } from "#db/server-database";
-import { createReplica, createSliceSchema, dropSliceSchema, publishShared } from "#db/slice-schema";
+import {
+  createReplica,
+  createSliceSchema,
+  dropSliceSchema,
+  publishShared,
+  subscriptionOf,
+} from "#db/slice-schema";
 import { ofAll } from "../database/slices.ts";
 import {
   type PlannedMove,
@@ -41,13 +48,17 @@ export async function addSlice(
   given: AddSlice,
   onStep: (words: string) => void = () => {},
 ): Promise<AddedSlice> {
-  const client = await shared.pool.connect();
+  return await oneAfterTheOther(shared.pool, async () => await addAlone(shared, given, onStep));
+}
+
+/** Who comes second would take a slice that is being made, or removed, for one that nobody finished. */
+export async function oneAfterTheOther<T>(shared: Pool, work: () => Promise<T>): Promise<T> {
+  const client = await shared.connect();
   try {
-    // One after the other: who comes second would take a slice that is being made for one that nobody finished.
     await client.query(
       "select pg_advisory_lock(hashtext('nearcrawl add slice'), hashtext(current_schema()))",
     );
-    return await addAlone(shared, given, onStep);
+    return await work();
   } finally {
     client.release(true);
   }
@@ -72,7 +83,7 @@ async function addAlone(
     try {
       await createReplica(replica, shared, {
         sharedUrl,
-        subscription: `nearcrawl_${shared.schema}_${prepared.number}`,
+        subscription: subscriptionOf(shared.schema, prepared.number),
       });
     } finally {
       await replica.close();
@@ -127,6 +138,7 @@ export async function drainSlice(
     const slice = catalogue.slices.find((one) => one.number === number);
     if (slice === undefined) throw new UsageError(`there is no slice ${number}`);
     const others = catalogue.slices.filter((one) => one.number !== number && one.state === "active");
+    if (slice.state === "removing") throw new UsageError(`slice ${number} is being removed`);
     if (others.length === 0) throw new UsageError(`slice ${number} is the only one that may have hosts`);
     await setSliceState(client, number, "draining");
     const slices = catalogue.slices.map((one) =>

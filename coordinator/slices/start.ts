@@ -12,6 +12,7 @@ import { jobs, type PartTimekeeper, type Timekeeper } from "#core/scheduler";
 import type { CoordinatorPresence } from "../crawlers/coordinator-presence-store.ts";
 import type { OpenSlice } from "../database/slices.ts";
 import { assignLeads, noteSliceFaults } from "./catalogue-store.ts";
+import { bringSlicesToEpoch } from "./epoch-writes.ts";
 import { advanceMove } from "./move-writes.ts";
 import type { OpenSlices, SliceFinding } from "./open-slices-store.ts";
 import { lookAgain, ship, waitingFor } from "./shipment-store.ts";
@@ -39,8 +40,10 @@ export function sliceDuties(ports: {
   readonly presence: CoordinatorPresence;
   readonly timekeeper: Timekeeper;
   readonly log: Log;
+  readonly now: () => Date;
+  readonly migrateSlices: () => Promise<unknown>;
 }): SliceDuties {
-  const { slices, presence, timekeeper, log } = ports;
+  const { slices, presence, timekeeper, log, now, migrateSlices } = ports;
   const schedules: ((ports: SlicePorts) => void)[] = [];
   const scheduled = new Map<number, OpenSlice>();
   const leads = (number: number) =>
@@ -108,9 +111,23 @@ export function sliceDuties(ports: {
     if (slices.open.length > 1) {
       findings = await slices.look();
       report();
+      for (const number of slices.down) brought.delete(number);
+      if (hasToBring()) await bring();
     }
     scheduleNew();
   };
+  /** One that comes, or comes back, may have numbers of an earlier epoch. */
+  const hasToBring = () =>
+    slices.open.some(({ number }) => !brought.has(number) && !slices.down.includes(number));
+  const bring = async () => {
+    // Of one that was away, the schema may be an older one, too.
+    if (brought.size > 0) await migrateSlices();
+    const answering = slices.open.filter(({ number }) => !slices.down.includes(number));
+    for (const slice of await bringSlicesToEpoch(slices, now()))
+      log.warn({ slice }, "a slice gives numbers of the new epoch");
+    for (const { number } of answering) brought.add(number);
+  };
+  const brought = new Set<number>();
   let findings: readonly SliceFinding[] = [];
   let downBefore: readonly number[] = [];
   const report = () => {

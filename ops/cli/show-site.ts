@@ -6,9 +6,10 @@ import { createPolicyStore } from "#coordinator/settings/settings-store";
 import { answerSite, readAsked } from "#coordinator/sites/site";
 import { siteParts, urlFilters } from "#coordinator/sites/site-api";
 import { sitePorts } from "#coordinator/sites/start";
-import { UsageError } from "#core/errors";
+import { DatabaseError, UsageError } from "#core/errors";
 import { createNameResolver } from "#core/name-resolver";
 import { timeRange } from "#core/time-range";
+import { hostHashOf } from "#core/url-key";
 import { commandContext } from "./command-context.ts";
 import { exitCodes } from "./exit-codes.ts";
 import { printAnswer } from "./output.ts";
@@ -53,6 +54,9 @@ export async function showSite(host: string, options: SiteOptions): Promise<void
   const resolver = createNameResolver({ servers: context.currentRun?.resolvers ?? [] });
   const answer = await readSlices(context, async (slices) => {
     const pool = slices.shared;
+    const { number } = slices.ofHost(hostHashOf(asked.host));
+    if (slices.down.includes(number))
+      throw new DatabaseError(`slice ${number} of the web, which has ${asked.host}, does not answer`);
     const { scope } = knownPolicies(await createPolicyStore(pool).read()).settings;
     const domainSets = (await readCoordinatorPlace(pool))?.domainSets ?? [];
     return await answerSite(asked, sitePorts({ slices, resolver, scope, domainSets }), now);

@@ -1,5 +1,8 @@
 import type { PoolClient } from "pg";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { createChangeFeed } from "#coordinator/changes/change-feed-reads";
+import { numberChanges } from "#coordinator/changes/change-writes";
+import { everyChange } from "#coordinator/changes/page-change";
 import { oneSlice } from "#coordinator/database/slices";
 import { addHosts } from "#coordinator/frontier/admission-writes";
 import { createFrontierStore } from "#coordinator/frontier/frontier-store";
@@ -145,6 +148,40 @@ describe("an opt-out", () => {
     const left = await database.pool.query("select from page");
 
     expect([found, hidden, kept.rowCount, pages, left.rowCount]).toEqual([1, 0, 1, 1, 0]);
+  });
+
+  it("tells readers of changes which pages are gone when it is confirmed, and not what they said", async () => {
+    await seedPage(database.pool, { url: "https://www.example.org/", title: "Amber", text: "amber trade" });
+    await seedPage(database.pool, {
+      url: "https://www.example.org/no",
+      title: "x",
+      text: "y",
+      noindex: true,
+    });
+    await seedPage(database.pool, { url: "https://old.example.org/", title: "Other", text: "stays" });
+    const { optOutId } = await stores.optOuts.request(ask("www.example.org"), worldNow);
+    await stores.marks.apply(worldNow);
+    const feed = createChangeFeed(database.pool);
+    await numberChanges(database.pool, worldNow);
+    const before = (await feed.state()).last;
+    await numberChanges(database.pool, worldNow);
+    const unconfirmed = (await feed.state()).last;
+    await stores.optOuts.confirm(optOutId, "operator", worldNow);
+    await stores.marks.apply(worldNow);
+    await stores.marks.apply(worldNow);
+    await numberChanges(database.pool, worldNow);
+    const found = await feed.after(before, { filter: everyChange, limit: 10 });
+
+    expect(unconfirmed).toBe(before);
+    expect(found).toMatchObject({
+      changes: [
+        {
+          ...{ url: "https://www.example.org/", kind: "gone", reason: "its site has opted out" },
+          ...{ seenAt: worldNow, titleBefore: null, digestBefore: null, language: "en" },
+        },
+      ],
+    });
+    expect((found as { changes: unknown[] }).changes).toHaveLength(1);
   });
 
   it("lapses after 30 days unless somebody confirmed it, and the site is crawled again after a pause", async () => {

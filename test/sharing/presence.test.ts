@@ -1,6 +1,11 @@
 /** Which coordinator leads, over real locks and rows; how long somebody was silent is told by the observer's own clock. */
-import { afterAll, afterEach, beforeAll, expect, it } from "vitest";
-import { CoordinatorPresence, coordinatorAddresses } from "#coordinator/crawlers/coordinator-presence-store";
+import { Client } from "pg";
+import { afterAll, afterEach, beforeAll, expect, it, vi } from "vitest";
+import {
+  CoordinatorPresence,
+  coordinatorAddresses,
+  takeOverAtStart,
+} from "#coordinator/crawlers/coordinator-presence-store";
 import { createDelegationStore } from "#coordinator/delegation/store";
 import { leaveRequests, takeRequests } from "#coordinator/sharing/request-store";
 import { NoLongerLeads } from "#core/errors";
@@ -30,6 +35,36 @@ it("of twenty that start at once, one leads", async () => {
   const all = await Promise.all(Array.from({ length: 20 }, async () => await begin()));
 
   expect(all.filter(({ leads }) => leads).length).toBe(1);
+});
+
+it("locks are asked for alone: an engine that spreads tables over servers joins no catalogue with them", async () => {
+  const asked = vi.spyOn(Client.prototype, "query");
+  const first = await begin();
+  await begin();
+  await first.look();
+  await takeOverAtStart(world.pool, first.number, { reason: "started again", now: noon });
+  const texts = asked.mock.calls.map(([text]) => String(text)).filter((text) => text.includes("pg_locks"));
+  asked.mockRestore();
+
+  expect(texts.length).toBeGreaterThan(1);
+  expect(texts.filter((text) => /running_coordinator|fleet_lead|crawler\b/.test(text))).toEqual([]);
+});
+
+it("crawlers of coordinators that run stay theirs when another starts, those of others are its own", async () => {
+  const [running, starting] = [await begin(), await begin()];
+  await world.pool.query(
+    `insert into crawler (name, state, coordinator_number) values ('kept', 'online', $1), ('left', 'online', 999999)`,
+    [running.number],
+  );
+  await takeOverAtStart(world.pool, starting.number, { reason: "started again", now: noon });
+
+  const { rows } = await world.pool.query(
+    `select name, state, coordinator_number as number from crawler where name in ('kept', 'left') order by name`,
+  );
+  expect(rows).toEqual([
+    { name: "kept", state: "online", number: running.number },
+    { name: "left", state: "offline", number: starting.number },
+  ]);
 });
 
 it("the lead of one that ends goes to one of the others, once", async () => {

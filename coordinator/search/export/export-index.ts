@@ -9,16 +9,24 @@
  *
  * Opt-outs make no changes in the feed: which there are, and of which hosts, is looked at again and again, and what is new is
  * removed at the target.
+ *
+ * Versions at the target are numbers of the feed. Several slices of the web have a feed each, whose numbers say nothing of one
+ * another, and a host that moves goes from the one to the other: then the export counts by itself, one up before each batch of
+ * changes, and goes on counting when there is one slice again. A page is read from the slice that holds its host, wherever its
+ * change was noted. From a slice that is away nothing is read and of its pages nothing is deleted: changes of the others are
+ * exported, and an export of all pages ends with an error and goes on there.
  */
 import { z } from "zod";
 import { ExportError } from "#core/errors";
 import type { HostHash, UrlHash } from "#core/ids";
 import type { UrlAddress } from "#core/url-key";
+import { firstNumberOf } from "../../changes/change-cursor.ts";
 import type { ChangedPagesRead, CursorFault, FeedState } from "../../changes/change-feed-reads.ts";
+import { partialOf } from "../../database/slices.ts";
 import { hiding, type Operation, operationOf, type PageNow } from "./export-operation.ts";
 
-/** Numbers of the change feed, by slice of the web: there is one slice, 0. */
-const cursorSchema = z.object({ "0": z.number().int().nonnegative() });
+/** Numbers of the change feeds, by slice of the web. Where there is one, it is slice 0. */
+const cursorSchema = z.record(z.string().regex(/^\d{1,4}$/), z.number().int().nonnegative());
 
 const hash = z.string().regex(/^-?\d{1,19}$/);
 const keySchema = z.object({
@@ -33,9 +41,20 @@ export const exportStateSchema = z.object({
   databaseId: z.string().max(60),
   epoch: z.number().int().positive(),
   cursor: cursorSchema,
-  /** The full export that is under way, as of the cursor: the last page that was sent, and how many were; null: it is whole. */
-  full: z.object({ after: keySchema.nullable(), pages: z.number().int().nonnegative() }).nullable(),
-  /** Opt-outs whose hosts are removed: by number, their hosts in short, and the feed's number then. */
+  /** As of which the latest batch was written, since there were several slices; null: versions are the feed's numbers. */
+  count: z.number().int().nonnegative().nullable().default(null),
+  /**
+   * The full export that is under way, as of the cursor: the last page that was sent, how many were, and the count as it began;
+   * null: it is whole.
+   */
+  full: z
+    .object({
+      after: keySchema.nullable(),
+      pages: z.number().int().nonnegative(),
+      count: z.number().int().nonnegative().nullable().default(null),
+    })
+    .nullable(),
+  /** Opt-outs whose hosts are removed: by number, their hosts in short, and the feed's number, or the count, then. */
   optOuts: z.record(
     z.string().regex(/^\d{1,10}$/),
     z.object({ hosts: z.string().max(60), at: z.number().int().nonnegative() }),
@@ -44,20 +63,46 @@ export const exportStateSchema = z.object({
 
 export type ExportState = z.infer<typeof exportStateSchema>;
 
+export interface Feeds {
+  /** Of each slice that answers; slice 0 first. */
+  readonly states: ReadonlyMap<number, FeedState>;
+  readonly away: readonly number[];
+  /** Of slices that were removed, their last numbers; infinite: nobody knows. */
+  readonly ended: ReadonlyMap<number, number>;
+}
+
+/** Of one slice of the web or of all. What needs a slice that is away throws `SliceIsAway`, but for `feeds` and opt-outs. */
 export interface ExportReads {
   database(): Promise<Pick<ExportState, "databaseId" | "epoch">>;
-  feed(): Promise<FeedState>;
-  changed(since: number, most: number): Promise<ChangedPagesRead>;
+  feeds(): Promise<Feeds>;
+  changed(slice: number, since: number, most: number): Promise<ChangedPagesRead>;
   /** As the server estimates. */
   expectedPages(): Promise<number>;
-  /** In the order of their keys, behind that one. */
+  /** In the order of their keys, behind that one; fewer than `most` are the last. */
   walk(after: UrlAddress | null, most: number): Promise<PageNow[]>;
-  pages(keys: readonly UrlAddress[]): Promise<PageNow[]>;
-  /** The hosts of each in short, which is another text as soon as they are others. */
-  optOuts(): Promise<ReadonlyMap<number, string>>;
+  /** `SliceIsAway` in the place of a page whose slice is. */
+  pages(keys: readonly UrlAddress[]): Promise<(PageNow | SliceIsAway)[]>;
+  optOuts(): Promise<OptOutsNow>;
   urlsOfOptOut(optOutId: number, after: UrlAddress | null, most: number): Promise<UrlAddress[]>;
   /** Of an opt-out that has ended. */
   pagesOnceCovered(optOutId: number): AsyncIterable<readonly UrlAddress[]>;
+}
+
+/** The server of a slice does not answer; what was to be read of it is read when it does. */
+export class SliceIsAway extends Error {
+  readonly slice: number;
+
+  constructor(slice: number, options?: ErrorOptions) {
+    super(`slice ${slice} of the web does not answer`, options);
+    this.slice = slice;
+  }
+}
+
+export interface OptOutsNow {
+  /** The hosts of each in short, which is another text as soon as they are others. */
+  readonly hosts: ReadonlyMap<number, string>;
+  /** False: a slice is away, or hosts are between two slices, so that some may be missing. */
+  readonly isWhole: boolean;
 }
 
 export interface Written {
@@ -105,6 +150,8 @@ export interface ExportSummary extends Written {
   /** Of pages that the index does not have any more, found at the end of a full export; null: there was none, or it cannot be told. */
   readonly removed: number | null;
   readonly cursor: ExportState["cursor"];
+  /** Slices whose changes are still to be exported, since they did not answer, or pages of theirs were needed; absent: none. */
+  readonly partial?: readonly number[];
   /** It was asked to end before it was done; the next one goes on there. */
   readonly isCutShort: boolean;
 }
@@ -130,6 +177,7 @@ class Export {
   #operations: Operation[] = [];
   #bytes = 0;
   #optOutsMs = Number.NEGATIVE_INFINITY;
+  readonly #away = new Set<number>();
 
   constructor(ports: ExportPorts) {
     this.#ports = ports;
@@ -145,13 +193,14 @@ class Export {
     const fault = await this.#changes();
     if (fault !== null) {
       // The feed let go of changes while it was read.
-      why = faultWords(fault);
+      why = fault;
       await this.#beginFull(why, this.#state);
       removed = await this.#allPages();
       await this.#changes();
     }
     const isCutShort = this.#isAsked;
-    return { ...this.#written, full: why, removed, cursor: this.#state.cursor, isCutShort };
+    const away = partialOf([...this.#away].sort((a, b) => a - b));
+    return { ...this.#written, full: why, removed, cursor: this.#state.cursor, ...away, isCutShort };
   }
 
   get #isAsked(): boolean {
@@ -176,20 +225,36 @@ class Export {
     if (kept.databaseId !== databaseId) return "the target has the pages of another database";
     if (kept.epoch !== epoch)
       return `the database went back: it is in epoch ${epoch}, and was in ${kept.epoch}`;
-    const read = await this.#ports.reads.changed(kept.cursor["0"], 1);
-    return read.type === "read" || read.type === "unknown" ? null : faultWords(read);
+    const { states, away, ended } = await this.#ports.reads.feeds();
+    for (const [slice, last] of ended)
+      if ((kept.cursor[slice] ?? firstNumberOf(slice)) < Math.min(last, Number.MAX_SAFE_INTEGER))
+        return `slice ${slice} of the web was removed with changes that were not exported`;
+    const gone = Object.keys(kept.cursor)
+      .map(Number)
+      .find((slice) => !states.has(slice) && !away.includes(slice) && !ended.has(slice));
+    if (gone !== undefined) return `there is no slice ${gone} of the web any more`;
+    for (const slice of states.keys()) {
+      const since = kept.cursor[slice] ?? firstNumberOf(slice);
+      const read = await this.#unlessAway(() => this.#ports.reads.changed(slice, since, 1));
+      if (read !== null && read.type !== "read" && read.type !== "unknown") return faultWords(read);
+    }
+    return null;
   }
 
   /** Whoever went back without a new epoch would write versions that the target takes for old ones. */
   async #refuseOlder(kept: ExportState | string | null): Promise<void> {
     if (kept === null || typeof kept === "string") return;
     const { databaseId } = await this.#ports.reads.database();
-    const { last } = await this.#ports.reads.feed();
-    if (kept.databaseId === databaseId && kept.cursor["0"] > last)
-      throw new ExportError(faultWords({ type: "unknown", last }));
-    if (kept.databaseId !== databaseId && kept.cursor["0"] >= last)
+    const { states } = await this.#ports.reads.feeds();
+    if (kept.databaseId === databaseId) {
+      for (const [slice, { last }] of states)
+        if ((kept.cursor[slice] ?? 0) > last) throw new ExportError(faultWords({ type: "unknown", last }));
+      return;
+    }
+    const [latest, version] = [states.get(0)!.last, newestOf(kept)];
+    if (states.size === 1 && version >= latest)
       throw new ExportError(
-        `the target has pages of another database, as of change ${kept.cursor["0"]}, and this one's latest is ${last}: their versions would win; name another index, or a new file`,
+        `the target has pages of another database, as of change ${version}, and this one's latest is ${latest}: their versions would win; name another index, or a new file`,
       );
   }
 
@@ -198,26 +263,62 @@ class Export {
     onFull?.(why);
     const database = await reads.database();
     // Before the first page is read: what changes meanwhile has a higher number.
-    const { last } = await reads.feed();
+    const { states, away, ended } = await reads.feeds();
+    if (away[0] !== undefined) throw awayError(new SliceIsAway(away[0]));
+    const cursor = Object.fromEntries([
+      ...[...states].map(([slice, { last }]) => [slice, last]),
+      ...[...ended].map(([slice, last]) => [slice, Math.min(last, Number.MAX_SAFE_INTEGER)]),
+    ]);
+    const count =
+      states.size > 1 || (before !== null && before.count !== null)
+        ? Math.max(cursor[0]!, before === null ? 0 : newestOf(before)) + 1
+        : null;
+    const number = count ?? cursor[0]!;
     const isSame = before?.databaseId === database.databaseId;
     // Whoever opted out since is removed with the first batch, and not when all pages are through.
     const optOuts = isSame
       ? before.optOuts
-      : Object.fromEntries([...(await reads.optOuts())].map(([id, hosts]) => [id, { hosts, at: last }]));
-    this.#state = { format: 1, ...database, cursor: { "0": last }, full: { after: null, pages: 0 }, optOuts };
-    await target.beginFull(last);
+      : Object.fromEntries(
+          [...(await reads.optOuts()).hosts].map(([id, hosts]) => [id, { hosts, at: number }]),
+        );
+    const full = { after: null, pages: 0, count };
+    this.#state = { format: 1, ...database, cursor, count, full, optOuts };
+    await target.beginFull(number);
     await target.keep(this.#state);
+  }
+
+  /** As of which the next batch is written; it counts, where the export does, and is kept before anything is written. */
+  async #next(number: number): Promise<number> {
+    const { count } = this.#state;
+    if (count === null) return number;
+    this.#state = { ...this.#state, count: count + 1 };
+    await this.#ports.target.keep(this.#state);
+    return count + 1;
+  }
+
+  /** Null: a slice is away, which is noted. */
+  async #unlessAway<T>(read: () => Promise<T>): Promise<T | null> {
+    try {
+      return await read();
+    } catch (error) {
+      if (!(error instanceof SliceIsAway)) throw error;
+      this.#away.add(error.slice);
+      return null;
+    }
   }
 
   /** Gives how many the target had that are in the index no more. */
   async #allPages(): Promise<number | null> {
     const { reads, target } = this.#ports;
     const expected = await reads.expectedPages();
-    const { cursor } = this.#state;
+    const { count } = this.#state.full!;
+    const number = count ?? this.#state.cursor[0]!;
     let { after, pages } = this.#state.full!;
     let next = this.#ahead(after);
     for (let isLast = false; !isLast; ) {
-      const found = await next;
+      const found = await next.catch((error: unknown) => {
+        throw error instanceof SliceIsAway ? awayError(error) : error;
+      });
       isLast = found.length < pagesAtOnce;
       if (found.length > 0) {
         const { hostHash, urlHash } = found.at(-1)!;
@@ -225,14 +326,14 @@ class Export {
         if (!isLast) next = this.#ahead(after);
       }
       pages += found.length;
-      for (const page of found) this.#add(operationOf(page, cursor["0"]));
+      for (const page of found) this.#add(operationOf(page, number));
       this.#tell({ phase: "all pages", done: pages, expected });
       if (!this.#isBatch && !isLast) continue;
-      await this.#send({ ...this.#state, full: { after, pages } });
+      await this.#send({ ...this.#state, full: { after, pages, count } });
       if (this.#isAsked) return null;
       await this.#lookAtOptOuts();
     }
-    const removed = await target.endFull(cursor["0"]);
+    const removed = await target.endFull(number);
     this.#state = { ...this.#state, full: null };
     await target.keep(this.#state);
     return removed;
@@ -246,31 +347,65 @@ class Export {
     return read;
   }
 
-  /** Up to the feed's end; gives why it cannot be read from the cursor. */
-  async #changes(): Promise<CursorFault | null> {
-    const { reads } = this.#ports;
-    const { last } = await reads.feed();
-    const from = this.#state.cursor["0"];
+  /** Up to the feeds' ends; gives why one cannot be read from the cursor. */
+  async #changes(): Promise<string | null> {
+    const { states, away } = await this.#ports.reads.feeds();
+    for (const slice of away) this.#away.add(slice);
+    await this.#countFromNow(states);
     this.#optOutsMs = Number.NEGATIVE_INFINITY;
+    const at = (slice: number) => this.#state.cursor[slice] ?? firstNumberOf(slice);
+    const expected = [...states].reduce((sum, [slice, { last }]) => sum + last - at(slice), 0);
+    let done = 0;
+    for (const slice of states.keys()) {
+      const from = at(slice);
+      const tell = (next: number) => this.#tell({ phase: "changes", done: done + next - from, expected });
+      const fault = await this.#changesOf(slice, tell);
+      if (fault !== null) return fault;
+      done += at(slice) - from;
+    }
+    return null;
+  }
+
+  /** A slice was added: what was written so far is as of a lower number, wherever it was read. */
+  async #countFromNow(states: Feeds["states"]): Promise<void> {
+    const slices = new Set([...states.keys(), ...Object.keys(this.#state.cursor).map(Number), ...this.#away]);
+    if (this.#state.count !== null || slices.size === 1) return;
+    this.#state = { ...this.#state, count: Math.max(states.get(0)!.last, newestOf(this.#state)) };
+    await this.#ports.target.keep(this.#state);
+  }
+
+  async #changesOf(slice: number, tell: (next: number) => void): Promise<string | null> {
+    const { reads } = this.#ports;
     for (;;) {
       if (this.#isAsked) return null;
       await this.#lookAtOptOuts();
-      const read = await reads.changed(this.#state.cursor["0"], changesAtOnce);
+      const since = this.#state.cursor[slice] ?? firstNumberOf(slice);
+      const read = await this.#unlessAway(() => reads.changed(slice, since, changesAtOnce));
+      if (read === null) return null;
       if (read.type === "unknown") throw new ExportError(faultWords(read));
-      if (read.type !== "read") return read;
+      if (read.type !== "read") return faultWords(read);
       // Each page once, as of its latest change.
       const latest = new Map(read.pages.map((page) => [`${page.hostHash}/${page.urlHash}`, page]));
       const changed = [...latest.values()];
+      const count = changed.length > 0 && this.#state.count !== null ? await this.#next(0) : null;
+      const away = new Set<number>();
       for (let at = 0; at < changed.length; at += pagesAtOnce) {
         const some = changed.slice(at, at + pagesAtOnce);
-        const pages = await reads.pages(some);
-        for (const [index, page] of pages.entries()) this.#add(operationOf(page, some[index]!.number));
+        for (const [index, page] of (await reads.pages(some)).entries())
+          if (page instanceof SliceIsAway) away.add(page.slice);
+          else this.#add(operationOf(page, count ?? some[index]!.number));
         // The cursor stays: what of these is sent already is sent once more after a kill.
         if (this.#isBatch) await this.#send(this.#state);
       }
-      if (read.next > this.#state.cursor["0"])
-        await this.#send({ ...this.#state, cursor: { "0": read.next } });
-      this.#tell({ phase: "changes", done: read.next - from, expected: last - from });
+      if (away.size > 0) {
+        // Hosts have moved to a slice that is away: the cursor waits for it.
+        for (const one of away) this.#away.add(one);
+        await this.#send(this.#state);
+        return null;
+      }
+      if (read.next > since || !(slice in this.#state.cursor))
+        await this.#send({ ...this.#state, cursor: { ...this.#state.cursor, [slice]: read.next } });
+      tell(read.next);
       if (!read.more) return null;
     }
   }
@@ -280,33 +415,39 @@ class Export {
     const { reads, nowMs } = this.#ports;
     if (nowMs() - this.#optOutsMs < optOutsMs) return;
     this.#optOutsMs = nowMs();
-    const [now, kept] = [await reads.optOuts(), this.#state.optOuts];
-    for (const [id, hosts] of now) if (kept[id]?.hosts !== hosts) await this.#hide(id, hosts);
-    for (const id of Object.keys(kept).map(Number)) if (!now.has(id)) await this.#showAgain(id);
+    const [{ hosts: now, isWhole }, kept] = [await reads.optOuts(), this.#state.optOuts];
+    for (const [id, hosts] of now)
+      if (isWhole ? kept[id]?.hosts !== hosts : kept[id] === undefined) await this.#hide(id, hosts);
+    if (!isWhole) return;
+    for (const id of Object.keys(kept).map(Number))
+      if (!now.has(id)) await this.#unlessAway(() => this.#showAgain(id));
   }
 
   async #hide(optOutId: number, hosts: string): Promise<void> {
     const { reads } = this.#ports;
     // All that was sent so far is as of this number at most.
-    const { last } = await reads.feed();
+    const at = await this.#next((await reads.feeds()).states.get(0)!.last);
     for (let after: UrlAddress | null = null; ; ) {
       const keys: UrlAddress[] = await reads.urlsOfOptOut(optOutId, after, urlsAtOnce);
-      for (const key of keys) this.#add(hiding(key, last));
+      for (const key of keys) this.#add(hiding(key, at));
       if (keys.length < urlsAtOnce) break;
       after = keys.at(-1)!;
       await this.#send(this.#state);
     }
-    const optOuts = { ...this.#state.optOuts, [optOutId]: { hosts, at: last } };
-    await this.#send({ ...this.#state, optOuts });
+    await this.#send({ ...this.#state, optOuts: { ...this.#state.optOuts, [optOutId]: { hosts, at } } });
   }
 
   /** Not before the feed has gone on: only then there is a version above the one that hid the pages. */
   async #showAgain(optOutId: number): Promise<void> {
     const { reads } = this.#ports;
-    const { last } = await reads.feed();
-    if (last <= this.#state.optOuts[optOutId]!.at) return;
+    const { last } = (await reads.feeds()).states.get(0)!;
+    if (this.#state.count === null && last <= this.#state.optOuts[optOutId]!.at) return;
+    const at = await this.#next(last);
     for await (const keys of reads.pagesOnceCovered(optOutId)) {
-      for (const page of await reads.pages(keys)) this.#add(operationOf(page, last));
+      for (const page of await reads.pages(keys)) {
+        if (page instanceof SliceIsAway) throw page;
+        this.#add(operationOf(page, at));
+      }
       if (this.#isBatch) await this.#send(this.#state);
     }
     const { [optOutId]: _, ...optOuts } = this.#state.optOuts;
@@ -342,6 +483,15 @@ class Export {
     this.#ports.onProgress?.(progress);
   }
 }
+
+/** The number as of which the target has its latest. */
+const newestOf = ({ count, cursor }: ExportState): number => count ?? cursor[0] ?? 0;
+
+const awayError = (cause: SliceIsAway) =>
+  new ExportError(
+    `${cause.message}, and all pages are to be exported: the next export goes on there when it does`,
+    { cause },
+  );
 
 function faultWords(fault: CursorFault): string {
   switch (fault.type) {

@@ -30,7 +30,7 @@ import {
 } from "../fleet/watched.ts";
 import { fleetText } from "../fleet-text.ts";
 import { formatTable, printAnswer, printable } from "../output.ts";
-import { type DatabaseOptions, readDatabase, withDatabaseOptions } from "../read-database.ts";
+import { type DatabaseOptions, readDatabase, readSlices, withDatabaseOptions } from "../read-database.ts";
 import { adviseCommand } from "./report.ts";
 
 export function fleetCommand(): Command {
@@ -150,23 +150,26 @@ function domainSetsCommand(): Command {
 }
 
 async function show(name: string, options: DomainSetOptions): Promise<void> {
-  const found = await readDatabase(
+  const found = await readSlices(
     commandContext(options),
-    async ({ pool }) => await createDomainSetStore(pool).of(name),
+    async (slices) => await createDomainSetStore(slices).of(name),
   );
   if (found === null) return nobodyOfThatName(name);
   printAnswer(options, found, textOf(found));
 }
 
 async function give(name: string, sets: readonly string[], options: DomainSetOptions): Promise<void> {
-  const given = await readDatabase(commandContext(options), async ({ pool }): Promise<GivenDomainSets> => {
-    const made = await giveDomainSets({ name, sets }, createDomainSetStore(pool));
-    if (made.type !== "given") return made;
-    const { before, operator: after } = made.changed;
-    const change = { action: "crawler-domain-sets-given", target: name, words: givenWords(made.changed) };
-    await recordCommand(pool, { ...change, before, after });
-    return made;
-  });
+  const given = await readSlices(
+    commandContext(options),
+    async (slices, { pool }): Promise<GivenDomainSets> => {
+      const made = await giveDomainSets({ name, sets }, createDomainSetStore(slices));
+      if (made.type !== "given") return made;
+      const { before, operator: after } = made.changed;
+      const change = { action: "crawler-domain-sets-given", target: name, words: givenWords(made.changed) };
+      await recordCommand(pool, { ...change, before, after });
+      return made;
+    },
+  );
   if (given.type === "no-crawler") return nobodyOfThatName(name);
   if (given.type === "refused") throw new UsageError(given.reason);
   printAnswer(options, given.changed, givenWords(given.changed));

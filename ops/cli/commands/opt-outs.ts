@@ -16,7 +16,7 @@ import { recordCommand } from "../audit-command-change.ts";
 import { commandContext } from "../command-context.ts";
 import { exitCodes } from "../exit-codes.ts";
 import { formatTable, printAnswer, printable } from "../output.ts";
-import { type DatabaseOptions, readDatabase, withDatabaseOptions } from "../read-database.ts";
+import { type DatabaseOptions, readSlices, tellPartial, withDatabaseOptions } from "../read-database.ts";
 
 interface OptOutsOptions extends DatabaseOptions {
   readonly all?: boolean;
@@ -95,7 +95,10 @@ export function optOutsCommand(): Command {
 }
 
 async function withStore<T>(options: OptOutsOptions, work: (store: OptOutStore) => Promise<T>): Promise<T> {
-  return await readDatabase(commandContext(options), async ({ pool }) => await work(createOptOutStore(pool)));
+  return await readSlices(commandContext(options), async (slices) => {
+    tellPartial(slices);
+    return await work(createOptOutStore(slices));
+  });
 }
 
 async function answer(
@@ -103,8 +106,8 @@ async function answer(
   { named, action }: { readonly named: string; readonly action: keyof typeof changeWords },
   work: (store: OptOutStore) => Promise<OptOut | null>,
 ): Promise<void> {
-  const optOut = await readDatabase(commandContext(options), async ({ pool }) => {
-    const changed = await work(createOptOutStore(pool));
+  const optOut = await readSlices(commandContext(options), async (slices, { pool }) => {
+    const changed = await work(createOptOutStore(slices));
     if (changed !== null) await recordCommand(pool, changeOf(changed, action));
     return changed;
   });

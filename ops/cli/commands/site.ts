@@ -1,6 +1,6 @@
 /** `nearcrawl site`: the hosts that the crawl knows, filtered and sorted; `nearcrawl site HOST`: one of them. */
 import { Command, Option } from "commander";
-import type { Slices } from "#coordinator/database/slices";
+import { partialWords, type Slices } from "#coordinator/database/slices";
 import { sitesAsCsv } from "#coordinator/sites/sites-export";
 import {
   countWords,
@@ -23,7 +23,7 @@ import { boundedInteger } from "../bounded-number.ts";
 import { commandContext } from "../command-context.ts";
 import { exitCodes } from "../exit-codes.ts";
 import { formatTable, printAnswer, printable } from "../output.ts";
-import { type DatabaseOptions, readSlices, withDatabaseOptions } from "../read-database.ts";
+import { type DatabaseOptions, readSlices, tellPartial, withDatabaseOptions } from "../read-database.ts";
 import { type SiteOptions, showSite, withSiteOptions } from "../show-site.ts";
 
 interface ListOptions extends DatabaseOptions, Partial<Record<Exclude<SitesParameter, "limit">, string>> {
@@ -73,7 +73,10 @@ export async function listSites(options: ListOptions): Promise<void> {
   if (typeof question === "string") throw new UsageError(question);
   await readSlices(commandContext(options), async (slices) => {
     const now = new Date();
-    if (options.csv) return await printCsv(slices, question, now);
+    if (options.csv) {
+      await printCsv(slices, question, now);
+      return tellPartial(slices);
+    }
     const answer = await sitesAnswer(slices, question, now);
     printAnswer(options, answer, sitesText(answer));
     if (answer.sites.length === 0) process.exitCode = exitCodes.notFound;
@@ -95,7 +98,8 @@ async function printCsv(slices: Slices, question: SitesQuestion, now: Date): Pro
 export function sitesText(answer: SitesAnswer): string {
   const { sites, at, next, progress } = answer;
   const filling = progress.isFirstRound ? "\nthe list is being filled: some hosts are still missing" : "";
-  if (sites.length === 0) return `no site matches${filling}`;
+  const partial = [partialWords(answer.partial ?? []) ?? []].flat().map((words) => `\n${words}`);
+  if (sites.length === 0) return `no site matches${filling}${partial}`;
   const table = formatTable(
     [
       ...["host", "state", "crawler", "lang", "country"].map((title) => ({ title })),
@@ -104,7 +108,7 @@ export function sitesText(answer: SitesAnswer): string {
     sites.map((site) => cellsOf(site, at)),
   );
   const more = next === null ? "" : `; more: --after ${next}`;
-  return `${table}\n\n${countWords(answer)}${more}${filling}`;
+  return `${table}\n\n${countWords(answer)}${more}${filling}${partial}`;
 }
 
 function cellsOf(site: ListedSite, at: Date): string[] {

@@ -1,7 +1,10 @@
 /** `nearcrawl slices`: the web over several Postgres servers: which slices there are, and hosts that move between them. */
 import { Command, InvalidArgumentError } from "commander";
+import { knownPolicies } from "#coordinator/settings/change";
+import { createPolicyStore } from "#coordinator/settings/settings-store";
 import type { PlannedMove } from "#coordinator/slices/catalogue-store";
 import { mendSlice } from "#coordinator/slices/mend-slice-writes";
+import { removeSlice } from "#coordinator/slices/remove-slice-writes";
 import { type SliceReport, sliceReport } from "#coordinator/slices/slice-reads";
 import { addSlice, balanceSlices, drainSlice, moveBuckets } from "#coordinator/slices/slice-writes";
 import { howMany } from "#core/format";
@@ -17,6 +20,11 @@ interface AddOptions extends DatabaseOptions {
   readonly sliceSchema?: string;
   readonly sharedUrl?: string;
   readonly balance: boolean;
+}
+
+interface RemoveOptions extends DatabaseOptions {
+  readonly forgetChanges?: boolean;
+  readonly serverIsGone?: boolean;
 }
 
 interface MoveOptions extends DatabaseOptions {
@@ -40,7 +48,8 @@ Examples:
   nearcrawl slices list
   nearcrawl slices add --server postgresql://nearcrawl@db2.example.org/nearcrawl
   nearcrawl slices move --buckets 0-31 --from 0 --to 1
-  nearcrawl slices drain 1`,
+  nearcrawl slices drain 1
+  nearcrawl slices remove 1`,
     );
   command.addCommand(
     withDatabaseOptions(new Command("list"))
@@ -99,6 +108,22 @@ Examples:
       ),
   );
   command.addCommand(
+    withDatabaseOptions(new Command("remove"))
+      .argument("<slice>", "its number", readSlice)
+      .description("take a drained slice out of the list, and drop its schema")
+      .option("--forget-changes", "though readers of the change feed may not have read all that it has")
+      .option("--server-is-gone", "its server will never answer again: nothing is looked at or dropped there")
+      .addHelpText(
+        "after",
+        `
+It has to be drained: no buckets, no moves, nothing in an outbox from or to it. Its changes are kept for changes.keepDays
+since the latest; remove it then, or with --forget-changes. Readers go on with the cursors that they have. Whoever was
+ended in the middle says the same again. With --server-is-gone no host or page is lost, for it has none; changes that
+nobody has read yet, links to other hosts that it had not handed on, and the counts of its last leases are.`,
+      )
+      .action(async (slice: number, options: RemoveOptions) => await remove(slice, options)),
+  );
+  command.addCommand(
     withDatabaseOptions(new Command("mend"))
       .argument("<slice>", "its number", readSlice)
       .description("bring a slice that came back in an older state in line with the catalogue")
@@ -135,6 +160,25 @@ async function add(options: AddOptions): Promise<void> {
     return { slice: number, schema, server: serverUrl, ...movesAnswer(answer.moves), words };
   });
   printAnswer(options, added, `${added.words}\n${movesText(added)}`);
+}
+
+async function remove(slice: number, options: RemoveOptions): Promise<void> {
+  const { forgetChanges = false, serverIsGone = false } = options;
+  const removed = await readDatabase(commandContext(options), async (database) => {
+    const { settings } = knownPolicies(await createPolicyStore(database.pool).read());
+    const answer = await removeSlice(
+      database,
+      slice,
+      { forgetsChanges: forgetChanges, isServerGone: serverIsGone, keepDays: settings.changes.keepDays },
+      (words) => process.stderr.write(`${words} …\n`),
+    );
+    const place = `schema ${answer.schema} on ${answer.serverUrl ?? "the server of the shared tables"}`;
+    if (!answer.isNew) return { ...answer, words: `slice ${slice} was removed before: ${place}` };
+    const words = `slice ${slice} was removed: ${place}${serverIsGone ? ", which is gone" : ""}`;
+    await recordCommand(database.pool, { action: "slice-removed", target: `slice ${slice}`, words });
+    return { ...answer, words };
+  });
+  printAnswer(options, removed, removed.words);
 }
 
 async function plan(

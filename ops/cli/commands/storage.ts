@@ -1,5 +1,6 @@
 /** `nearcrawl storage`: how large each table is, how long its rows are kept, and what that comes to. */
 import { Command } from "commander";
+import { partialWords } from "#coordinator/database/slices";
 import { knownPolicies } from "#coordinator/settings/change";
 import { createPolicyStore } from "#coordinator/settings/settings-store";
 import { storageFacts } from "#coordinator/storage/storage-reads";
@@ -27,7 +28,7 @@ export function storageCommand(): Command {
     });
 }
 
-export function storageText({ bytes, expectedBytes, tables, wentBack }: StorageAnswer): string {
+export function storageText({ bytes, expectedBytes, tables, wentBack, partial = [] }: StorageAnswer): string {
   const expected = expectedBytes === null ? "" : `, ${bytesText(expectedBytes)} expected`;
   const table = formatTable(
     [
@@ -44,7 +45,7 @@ export function storageText({ bytes, expectedBytes, tables, wentBack }: StorageA
       ...[one.keptDays === null ? "" : keptText(one), one.since?.slice(0, 10) ?? "", one.end],
     ]),
   );
-  return `${bytesText(bytes)} in all tables with their indexes${expected}\n\n${[table, ...wentBack.map(wentBackText)].join("\n")}`;
+  return `${bytesText(bytes)} in all tables with their indexes${expected}\n\n${[table, ...wentBack.map(wentBackText), ...[partialWords(partial) ?? []].flat()].join("\n")}`;
 }
 
 function wentBackText({ beganAt, words, replayed, failed }: StorageAnswer["wentBack"][number]): string {

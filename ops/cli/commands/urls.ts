@@ -23,7 +23,7 @@ import { commandContext } from "../command-context.ts";
 import { exitCodes } from "../exit-codes.ts";
 import { formatTable, ProgressLine, printAnswer, printable } from "../output.ts";
 import { urlsOfSource } from "../page/url-lists.ts";
-import { type DatabaseOptions, readDatabase, withDatabaseOptions } from "../read-database.ts";
+import { type DatabaseOptions, readSlices, withDatabaseOptions } from "../read-database.ts";
 
 const sources = "URLs, files (lists, sitemaps, feeds, also gzip), or - for standard input";
 
@@ -74,9 +74,9 @@ async function submit(
   const progress = new ProgressLine();
   const refused: AnsweredUrl[] = [];
   const startedMs = performance.now();
-  const { submission, link } = await readDatabase(commandContext(options), async ({ pool }) => {
+  const { submission, link } = await readSlices(commandContext(options), async (slices, { pool }) => {
     const { scope } = knownPolicies(await createPolicyStore(pool).read()).settings;
-    const submission = await submitUrls(await begun(textsOf(given)), createSubmissionStore(pool), {
+    const submission = await submitUrls(await begun(textsOf(given)), createSubmissionStore(slices), {
       deed,
       submittedBy: commandActor(),
       scope,
@@ -134,8 +134,8 @@ function receiptText({ submission, refused, link }: Receipt): string {
 
 async function status(given: readonly string[], options: DatabaseOptions): Promise<void> {
   const number = given.length === 1 && /^[1-9]\d{0,14}$/.test(given[0] as string) ? Number(given[0]) : null;
-  const answer = await readDatabase(commandContext(options), async ({ pool }) => {
-    const store = createSubmissionStore(pool);
+  const answer = await readSlices(commandContext(options), async (slices) => {
+    const store = createSubmissionStore(slices);
     const now = new Date();
     if (number === null) return { submission: null, urls: await store.statusOf(await askedUrls(given), now) };
     const submission = await store.find(number);

@@ -6,7 +6,7 @@ import { cachedSourceFiles } from "#rir-import/download/cache-manifest";
 import { fingerprintForm } from "#rir-import/plan";
 import { boundedInteger } from "../bounded-number.ts";
 import { printAnswer } from "../output.ts";
-import { cacheFolderOf, type DatabaseOptions, onDatabase, withMigrated } from "./cache-options.ts";
+import { cacheFolderOf, type DatabaseOptions, onDatabase, withMigratedSlices } from "./cache-options.ts";
 import { recordRegistryChange } from "./job-steps.ts";
 import { withProgress } from "./lookup-command.ts";
 import { appliedText } from "./plan-text.ts";
@@ -56,8 +56,9 @@ export function applyCommand(): Command {
       }
       const sources = await sourcesOf(named, options);
       const applied = await withProgress((onProgress) =>
-        withMigrated(options, async (database) => {
+        withMigratedSlices(options, async (database, slices) => {
           const applied = await applyImport(database, sources, {
+            slices,
             onProgress,
             ...(planned && { planned }),
             removeInUse: options.yesRemove ?? null,

@@ -6,15 +6,16 @@ import { resolve } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { Command, Option } from "commander";
 import type { Pool } from "pg";
+import { partialWords } from "#coordinator/database/slices";
 import {
   type ExportProgress,
   type ExportSummary,
   type ExportTarget,
   exportIndex,
 } from "#coordinator/search/export/export-index";
-import { createExportReads } from "#coordinator/search/export/export-reads";
 import { NdjsonFile, NdjsonPipe, NobodyReads } from "#coordinator/search/export/ndjson-store";
 import { OpenSearchIndex } from "#coordinator/search/export/opensearch-client";
+import { exportReads } from "#coordinator/slices/export-reads";
 import { UsageError } from "#core/errors";
 import { howMany } from "#core/format";
 import { releaseAdvisoryLock, tryAdvisoryLock } from "#db/advisory-lock";
@@ -55,8 +56,11 @@ Targets:
               {"op":"begin-full","version"} and, when it is whole, {"op":"end-full","version"}: what has a lower
               version by then is in the index no more.
 
+Over several slices of the web, changes of a slice whose server is away are exported when it is back, and nothing of it is
+deleted meanwhile; an export of all pages ends with an error that names it, and goes on there.
+
 The runbook, scaling, has the fields and how to search them. Only one export to a target runs at a time.
-Exit codes: 0 done, 1 failed, or the target refused some documents, 2 wrong usage, 130 interrupted; what was taken stays.
+Exit codes: 0 done, 1 failed, the target refused some documents, or a slice was away, 2 wrong usage, 130 interrupted; what was taken stays.
 
 Examples:
   nearcrawl search export --to opensearch --url https://search.example.org:9200/pages --follow
@@ -96,14 +100,15 @@ async function exportPages(options: ExportOptions): Promise<void> {
   process.on("SIGINT", onInterrupt).on("SIGTERM", onInterrupt);
   try {
     const summary = await readSlices(commandContext(options), async (slices, { pool, schema }) => {
-      if (slices.open.length > 1)
-        throw new UsageError(
-          `the web lies in ${slices.open.length} slices, and the export reads the first alone so far: search over slices works here (nearcrawl search)`,
-        );
+      const refresh = async () => {
+        await slices.refresh();
+        if (slices.open.length > 1) await slices.look();
+      };
+      const pause = async (ms: number) => await delay(ms, undefined, { signal: interrupt.signal });
       return await alone(pool, { schema, place }, async () => {
         const begunMs = performance.now();
         const ports = {
-          ...{ reads: createExportReads(pool), target, signal: interrupt.signal },
+          ...{ reads: exportReads({ slices, refresh, pause }), target, signal: interrupt.signal },
           nowMs: () => performance.now(),
           onProgress: (progress: ExportProgress) =>
             line.show(progressText(progress, (performance.now() - begunMs) / 1000)),
@@ -119,7 +124,7 @@ async function exportPages(options: ExportOptions): Promise<void> {
     });
     line.done();
     tell(options, { to: place, ...summary });
-    if (summary.rejected > 0) process.exitCode = exitCodes.failed;
+    if (summary.rejected > 0 || summary.partial !== undefined) process.exitCode = exitCodes.failed;
     if (interrupt.signal.aborted) process.exitCode = exitCodes.interrupted;
   } catch (error) {
     line.done();
@@ -244,6 +249,7 @@ async function alone<T>(
 }
 
 function joined(before: ExportSummary, now: ExportSummary): ExportSummary {
+  // Of a slice that was away and is back, nothing is missing.
   return {
     ...now,
     indexed: before.indexed + now.indexed,
@@ -275,6 +281,7 @@ export function summaryText(summary: Told): string {
     ...(removed !== null && removed > 0
       ? [`${howMany(removed, "document")} removed that the index has no more`]
       : []),
+    ...(summary.partial === undefined ? [] : [partialWords(summary.partial)!]),
     ...(rejected > 0 ? [`${howMany(rejected, "document")} refused by the target`] : []),
     `cursor: ${JSON.stringify(cursor)}`,
   ].join("\n");
