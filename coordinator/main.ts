@@ -244,7 +244,7 @@ async function layGround(
       incidents,
     },
     ...{ knownUrls, snapshots, watch, health, slices },
-    slicing: sliceDuties({ slices, presence, timekeeper, log }),
+    slicing: sliceDuties({ slices, presence, timekeeper, metrics: counters.metrics, log }),
     /** What other coordinators on this database are told and tell; and what it needs of rooms that are opened later. */
     ...{ others, late: rooms },
     resolver: createNameResolver({ servers: config.resolvers }),
