@@ -46,7 +46,7 @@ export function sliceDuties(ports: {
   const schedules: ((ports: SlicePorts) => void)[] = [];
   const scheduled = new Map<number, OpenSlice>();
   const leads = (number: number) =>
-    number === 0 ? presence.leads : presence.isPresent && slices.catalogue.leads.get(number) === presence.number;
+    number === 0 ? presence.leads : presence.isPresent && slices.isLedBy(presence.number, number);
 
   const portsOf = (slice: OpenSlice): SlicePorts => ({
     slice,
