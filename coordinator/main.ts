@@ -251,7 +251,7 @@ async function layGround(
     },
     ...{ knownUrls, snapshots, watch, health, slices },
     slicing: sliceDuties({
-      ...{ slices, presence, timekeeper, log, now },
+      ...{ slices, presence, timekeeper, metrics: counters.metrics, log, now },
       migrateSlices: async () => await migrateSlices(database),
     }),
     /** What other coordinators on this database are told and tell; and what it needs of rooms that are opened later. */

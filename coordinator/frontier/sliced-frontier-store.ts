@@ -2,6 +2,7 @@
 import type { Pool } from "pg";
 import type { CrawlerId, HostHash } from "#core/ids";
 import { hostHashOf } from "#core/url-key";
+import { isConnectionLost } from "#db/server-database";
 import type { Lease } from "#protocol/lease";
 import { bySlice, ofAll, type Slices, storesOf, upOf } from "../database/slices.ts";
 import type { DueWorkReads } from "./due-work-reads.ts";
@@ -41,11 +42,19 @@ export function slicedFrontier(slices: Slices, create: (pool: Pool) => FrontierS
       const open = upOf(slices);
       turn = (turn + 1) % open.length;
       const leases: Lease[] = [];
+      let fault: unknown = null;
       for (const slice of [...open.slice(turn), ...open.slice(0, turn)]) {
         const hosts = request.hosts - leases.length;
         if (hosts <= 0) break;
-        leases.push(...(await stores(slice).leaseHosts({ ...request, hosts })));
+        try {
+          leases.push(...(await stores(slice).leaseHosts({ ...request, hosts })));
+        } catch (error) {
+          // Its server went away just now: what others gave would be nobody's until it runs out.
+          if (!isConnectionLost(error)) throw error;
+          fault = error;
+        }
       }
+      if (fault !== null && leases.length === 0) throw fault;
       return leases;
     },
     returnLease: async (lease, now) => await stores(slices.ofNumber(lease.leaseId)).returnLease(lease, now),

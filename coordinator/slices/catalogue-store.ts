@@ -302,7 +302,13 @@ export async function handOver(pool: Pool, move: SliceMove): Promise<boolean> {
   });
 }
 
-/** Every slice that no running coordinator works at goes to the one of them that works at the fewest. */
+/** So long a coordinator believes what it has read of leads (open-slices-store), and nobody else works at a slice that it gives up. */
+export const leadsMs = 8000;
+
+/**
+ * Every slice that no running coordinator works at goes to the one of them that works at the fewest. Where one works at two more
+ * than another, as after the other came back, it gives one up, which goes to the other when nobody can take it for its own any more.
+ */
 export async function assignLeads(pool: Pool, running: readonly number[]): Promise<void> {
   if (running.length === 0) return;
   await inTransaction(pool, async (client) => {
@@ -312,15 +318,25 @@ export async function assignLeads(pool: Pool, running: readonly number[]): Promi
     const isRunning = (number: number | null | undefined): number is number =>
       number !== null && number !== undefined && counts.has(number);
     for (const lead of leads.values()) if (isRunning(lead)) counts.set(lead, counts.get(lead)! + 1);
-    for (const { number, state } of slices.slice(1)) {
-      if (state === "removing" || isRunning(leads.get(number))) continue;
-      const [least] = [...counts].sort(([a, countA], [b, countB]) => countA - countB || a - b);
-      counts.set(least![0], least![1] + 1);
-      await client.query(
-        `insert into slice_lead (slice_number, coordinator_number) values ($1, $2)
-         on conflict (slice_number) do update set coordinator_number = excluded.coordinator_number, since = now()`,
-        [number, least![0]],
+    const byCount = () => [...counts].sort(([a, countA], [b, countB]) => countA - countB || a - b);
+    const numbers = slices.slice(1).flatMap(({ number, state }) => (state === "removing" ? [] : [number]));
+    for (const number of numbers) {
+      if (isRunning(leads.get(number))) continue;
+      const [[least, count]] = byCount() as [[number, number]];
+      const { rowCount } = await client.query(
+        `insert into slice_lead as l (slice_number, coordinator_number) values ($1, $2)
+         on conflict (slice_number) do update set coordinator_number = excluded.coordinator_number, since = now()
+         where l.coordinator_number is not null or l.since < now() - interval '${leadsMs} ms'`,
+        [number, least],
       );
+      if (rowCount === 1) counts.set(least, count + 1);
     }
+    const [[, fewest], [most, mostCount]] = [byCount().at(0)!, byCount().at(-1)!];
+    const given = numbers.findLast((number) => leads.get(number) === most);
+    if (mostCount - fewest < 2 || given === undefined || [...leads.values()].includes(null)) return;
+    await client.query(
+      "update slice_lead set coordinator_number = null, since = now() where slice_number = $1",
+      [given],
+    );
   });
 }

@@ -9,7 +9,7 @@ import { within } from "#core/within";
 import { createPool, type Database, withSearchPath } from "#db/server-database";
 import { sliceOfNumber } from "#db/slice-numbers";
 import { type OpenSlice, oneSlice, type Slices } from "../database/slices.ts";
-import { type Catalogue, readCatalogue, type SliceEntry } from "./catalogue-store.ts";
+import { type Catalogue, leadsMs, readCatalogue, type SliceEntry } from "./catalogue-store.ts";
 
 /** A server that does not answer for so long counts as down. */
 const answerMs = 3000;
@@ -39,6 +39,8 @@ export class OpenSlices implements Slices {
   readonly #views: SlicePools[] = [];
   readonly #own: SlicePools;
   #catalogue: Catalogue | null = null;
+  /** By `performance.now()`, before it was read. */
+  #readMs = Number.NEGATIVE_INFINITY;
   #down: readonly number[] = [];
   #timer: NodeJS.Timeout | undefined;
   #closesShared = false;
@@ -84,10 +86,17 @@ export class OpenSlices implements Slices {
     return this.catalogue.slices.length === 1 ? 0 : this.catalogue.owners.ofHost(hostHash);
   }
 
+  /** Whether that coordinator works at the slice, as far as was heard of late: not after having slept. */
+  isLedBy(coordinator: number, slice: number): boolean {
+    return performance.now() - this.#readMs < leadsMs && this.catalogue.leads.get(slice) === coordinator;
+  }
+
   /** Reads the catalogue anew. */
   async refresh(): Promise<Catalogue> {
+    const readMs = performance.now();
     const catalogue = await readCatalogue(this.shared);
     this.#catalogue = catalogue;
+    this.#readMs = readMs;
     for (const view of this.#views) view.update(catalogue.slices);
     return catalogue;
   }

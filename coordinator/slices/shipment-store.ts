@@ -17,21 +17,28 @@ const mostBytes = 4_000_000;
 const mostRows = 2000;
 
 export interface Shipped {
+  readonly shipments: number;
   readonly rows: number;
   readonly effects: number;
   readonly bytes: number;
 }
 
+export const nothingShipped: Shipped = { shipments: 0, rows: 0, effects: 0, bytes: 0 };
+
+export const sumOfShipped = (a: Shipped, b: Shipped): Shipped => ({
+  shipments: a.shipments + b.shipments,
+  rows: a.rows + b.rows,
+  effects: a.effects + b.effects,
+  bytes: a.bytes + b.bytes,
+});
+
 /** What waits for that slice, all of it. */
 export async function ship(from: OpenSlice, to: OpenSlice): Promise<Shipped> {
-  const total = { rows: 0, effects: 0, bytes: 0 };
+  let total = nothingShipped;
   while (true) {
     const shipment = await nextShipment(from, to);
     if (shipment === null) return total;
-    const carried = await carry(from, to, shipment);
-    total.rows += carried.rows;
-    total.effects += carried.effects;
-    total.bytes += carried.bytes;
+    total = sumOfShipped(total, await carry(from, to, shipment));
   }
 }
 
@@ -140,8 +147,9 @@ async function carry(from: OpenSlice, to: OpenSlice, { number, rows: numbers }: 
     await client.query("delete from link_outbox where outbox_number = any($1::bigint[])", [numbers]);
     return true;
   });
-  if (!isWhole || !isOurs) return { rows: 0, effects: 0, bytes: 0 };
+  if (!isWhole || !isOurs) return nothingShipped;
   return {
+    shipments: 1,
     rows: rows.length,
     effects: rows.reduce((sum, row) => sum + row.effects, 0),
     bytes: rows.reduce((sum, row) => sum + row.packed.length, 0),

@@ -11,6 +11,7 @@ import type { Log } from "#core/log";
 import { jobs, type PartTimekeeper, type Timekeeper } from "#core/scheduler";
 import type { CoordinatorPresence } from "../crawlers/coordinator-presence-store.ts";
 import type { OpenSlice } from "../database/slices.ts";
+import type { Metrics } from "../overview/metrics.ts";
 import { assignLeads, noteSliceFaults } from "./catalogue-store.ts";
 import { bringSlicesToEpoch } from "./epoch-writes.ts";
 import { advanceMove } from "./move-writes.ts";
@@ -39,17 +40,16 @@ export function sliceDuties(ports: {
   readonly slices: OpenSlices;
   readonly presence: CoordinatorPresence;
   readonly timekeeper: Timekeeper;
+  readonly metrics: Pick<Metrics, "sliceShipments" | "sliceShipmentLinks" | "sliceShipmentBytes">;
   readonly log: Log;
   readonly now: () => Date;
   readonly migrateSlices: () => Promise<unknown>;
 }): SliceDuties {
-  const { slices, presence, timekeeper, log, now, migrateSlices } = ports;
+  const { slices, presence, timekeeper, metrics, log, now, migrateSlices } = ports;
   const schedules: ((ports: SlicePorts) => void)[] = [];
   const scheduled = new Map<number, OpenSlice>();
   const leads = (number: number) =>
-    number === 0
-      ? presence.leads
-      : presence.isPresent && slices.catalogue.leads.get(number) === presence.number;
+    number === 0 ? presence.leads : presence.isPresent && slices.isLedBy(presence.number, number);
 
   const portsOf = (slice: OpenSlice): SlicePorts => ({
     slice,
@@ -78,6 +78,9 @@ export function sliceDuties(ports: {
       const to = slices.open.find((one) => one.number === number);
       if (to === undefined || to.number === from.number || slices.down.includes(number)) continue;
       const shipped = await ship(from, to);
+      metrics.sliceShipments.inc(shipped.shipments);
+      metrics.sliceShipmentLinks.inc(shipped.effects);
+      metrics.sliceShipmentBytes.inc(shipped.bytes);
       if (shipped.rows > 0) timekeeper.hurry(jobs.applyLinks);
     }
   };

@@ -32,6 +32,8 @@ interface SharedFleetOptions {
   /** Of both coordinators. */
   readonly settings: Readonly<Record<string, unknown>>;
   readonly crawlerSettings: Partial<CrawlerSettings>;
+  /** Of each coordinator, beside what leads it to the database. */
+  readonly environment?: (side: Side) => Readonly<Record<string, string>>;
 }
 
 interface Coordinator {
@@ -85,7 +87,10 @@ export class SharedFleet {
       logLevel: "silent",
     };
     writeFileSync(file, JSON.stringify({ ...stated, ...settings }));
-    const env = { ...process.env, DATABASE_URL: database.url, NEARCRAWL_SCHEMA: database.schema };
+    const env = {
+      ...{ ...process.env, DATABASE_URL: database.url, NEARCRAWL_SCHEMA: database.schema },
+      ...this.#options.environment?.(side),
+    };
     const child = fork(main, ["coordinator", "--home", home, "--config", file], {
       env,
       execArgv: [],
@@ -115,6 +120,11 @@ export class SharedFleet {
     await gone;
     this.#coordinators[side].child = null;
     return atMs;
+  }
+
+  /** It does nothing more, and its connections stand, as on a machine that is lost. */
+  signal(side: Side, signal: "SIGSTOP" | "SIGCONT"): void {
+    this.#coordinators[side].child?.kill(signal);
   }
 
   urlOf(side: Side): string {

@@ -1,7 +1,7 @@
 /** Which slices there are and who owns what, as operators change it: together, wrongly, and after a slice went back. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { BucketOwners, bucketOf, hashesOf } from "#coordinator/database/slices";
-import { readCatalogue } from "#coordinator/slices/catalogue-store";
+import { assignLeads, readCatalogue } from "#coordinator/slices/catalogue-store";
 import { mendSlice } from "#coordinator/slices/mend-slice-writes";
 import { OpenSlices } from "#coordinator/slices/open-slices-store";
 import { balancedMoves, bucketsOfMove } from "#coordinator/slices/plan-moves";
@@ -76,6 +76,21 @@ describe("operators", () => {
 
     expect(added.map(({ slice }) => slice.number).sort()).toEqual([1, 2]);
     expect(world.slices.open.map(({ number }) => number)).toEqual([0, 1, 2]);
+  });
+
+  it("have each slice worked at by one coordinator, which gives it up before another one gets it", async () => {
+    const leadsOf = async (...running: number[]) => {
+      await assignLeads(database.pool, running);
+      return Object.fromEntries((await readCatalogue(database.pool)).leads);
+    };
+
+    expect(await leadsOf(7, 9)).toEqual({ 1: 7, 2: 9 });
+    expect(await leadsOf(9)).toEqual({ 1: 9, 2: 9 });
+    expect(await leadsOf(9, 11)).toEqual({ 1: 9, 2: null });
+    expect(await leadsOf(9, 11)).toEqual({ 1: 9, 2: null });
+    await database.pool.query("update slice_lead set since = since - interval '8.1 seconds'");
+    expect(await leadsOf(9, 11)).toEqual({ 1: 9, 2: 11 });
+    expect(await leadsOf(9, 11)).toEqual({ 1: 9, 2: 11 });
   });
 
   it("cannot move what moves, what its slice does not own, or where there is nobody", async () => {

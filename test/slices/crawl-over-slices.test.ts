@@ -89,6 +89,20 @@ describe("with URLs in the first slice", () => {
     expect(await world.rows("select from link_outbox")).toEqual([]);
     expect(await world.rows("select from lease where closed_at is null")).toEqual([]);
   });
+
+  it("slices whose server went away just now keep nobody from the leases of the others", async () => {
+    const [{ crawler_id: crawlerId }] = (await world.shared.pool.query("select crawler_id from crawler"))
+      .rows as [{ crawler_id: CrawlerId }];
+    await world.rows("update frontier_url set next_fetch_at = '2000-01-01'");
+    await world.rows("update frontier_host set due_at = '2000-01-01', not_before = '-infinity'");
+    await servers.kill(1);
+    const leases = await leaseAll(crawlerId);
+    await servers.start(1);
+
+    const open = await world.rows<{ lease_id: string }>("select lease_id from lease where closed_at is null");
+    expect(new Set(leases.map(({ leaseId }) => sliceOfNumber(leaseId)))).toEqual(new Set([0, 2]));
+    expect(open.map(({ lease_id }) => lease_id).sort()).toEqual(leases.map(({ leaseId }) => leaseId).sort());
+  });
 });
 
 async function delegated() {

@@ -2,50 +2,68 @@
 import { createCrawlerStore } from "#coordinator/crawlers/crawler-store";
 import type { OpenSlice } from "#coordinator/database/slices";
 import { createDelegationStore } from "#coordinator/delegation/store";
-import { applyLinks, defaultOutboxBounds } from "#coordinator/frontier/link-outbox-store";
+import {
+  applyLinks,
+  defaultOutboxBounds,
+  type OutboxSettings,
+} from "#coordinator/frontier/link-outbox-store";
 import { frontierOver } from "#coordinator/frontier/sliced-frontier-store";
 import { createResultStore } from "#coordinator/results/result-store";
 import { slicedResults } from "#coordinator/results/sliced-result-store";
 import { advanceMove } from "#coordinator/slices/move-writes";
 import { OpenSlices } from "#coordinator/slices/open-slices-store";
-import { lookAgain, ship, waitingFor } from "#coordinator/slices/shipment-store";
+import {
+  lookAgain,
+  nothingShipped,
+  type Shipped,
+  ship,
+  sumOfShipped,
+  waitingFor,
+} from "#coordinator/slices/shipment-store";
 import { addSlice, balanceSlices } from "#coordinator/slices/slice-writes";
 import type { Database } from "#db/server-database";
 import type { SliceServers } from "./slice-servers.ts";
 import { noon, scope } from "./store-world.ts";
 
-export async function slicedWorld(shared: Database) {
+export async function slicedWorld(shared: Database, differences: Partial<OutboxSettings> = {}) {
   const slices = await OpenSlices.open(shared);
   const frontier = frontierOver(slices);
-  const results = slicedResults(slices, (pool) => createResultStore(pool, null, { turns: shared.pool }));
+  const results = slicedResults(slices, (pool) =>
+    createResultStore(pool, differences.known ?? null, { turns: shared.pool }),
+  );
   const settings = {
     ...defaultOutboxBounds,
     scope,
     ownerOf: (hostHash: Parameters<typeof slices.ownerOf>[0]) => slices.ownerOf(hostHash),
+    ...differences,
   };
-  /** Bites, shipments and what waits for its owner, of all slices, until nothing is left; null: of those that are up. */
-  const carryAll = async (at = noon): Promise<void> => {
+  /** Bites, shipments and what waits for its owner, of all slices that are up, until nothing is left; gives what was shipped. */
+  const carryAll = async (at = noon): Promise<Shipped> => {
+    let shipped = nothingShipped;
     for (let round = 0; round < 1000; round++) {
       let done = 0;
       for (const slice of slices.open) {
         if (slices.down.includes(slice.number)) continue;
         while ((await applyLinks(slice.pool, settings, at)) !== null) done += 1;
-        done += await carry(slice);
+        const carried = await carry(slice);
+        done += carried.looked + carried.shipped.rows;
+        shipped = sumOfShipped(shipped, carried.shipped);
       }
-      if (done === 0) return;
+      if (done === 0) return shipped;
     }
     throw new Error("the outboxes are never empty");
   };
-  const carry = async (from: OpenSlice): Promise<number> => {
-    let done = 0;
+  const carry = async (from: OpenSlice) => {
+    let looked = 0;
+    let shipped = nothingShipped;
     for (const number of await waitingFor(from.pool)) {
       const to = slices.open.find((one) => one.number === number)!;
       if (to === from) {
         await slices.refresh();
-        if (slices.catalogue.moves.length === 0) done += await lookAgain(from.pool, number);
-      } else done += (await ship(from, to)).rows;
+        if (slices.catalogue.moves.length === 0) looked += await lookAgain(from.pool, number);
+      } else shipped = sumOfShipped(shipped, await ship(from, to));
     }
-    return done;
+    return { looked, shipped };
   };
   const ports = {
     shared: shared.pool,
