@@ -79,7 +79,8 @@ async function sliced(): Promise<Member> {
     await drainSlice(servers.shared, drained.shift()!, "test");
     await world.moveAll();
   };
-  return { ...world, carry: world.carryAll, moveHosts, crawlerId, subnetId };
+  const carry = async (at: Date) => void (await world.carryAll(at));
+  return { ...world, carry, moveHosts, crawlerId, subnetId };
 }
 
 async function replicated({ open }: Slices, sql: string): Promise<void> {
