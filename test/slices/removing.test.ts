@@ -1,12 +1,16 @@
 /** Drained slices are taken out of the list: with nothing lost, whoever is killed half-way, and whoever reads changes meanwhile. */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
+import { join } from "node:path";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { type ChangeCursor, cursorValue, parseCursor } from "#coordinator/changes/change-cursor";
 import { changeFeeds, type FeedRead } from "#coordinator/changes/change-feeds-reads";
 import { numberChanges } from "#coordinator/changes/change-writes";
 import { everyChange } from "#coordinator/changes/page-change";
+import { exportIndex } from "#coordinator/search/export/export-index";
+import { NdjsonFile } from "#coordinator/search/export/ndjson-store";
 import { readCatalogue } from "#coordinator/slices/catalogue-store";
+import { exportReads } from "#coordinator/slices/export-reads";
 import { OpenSlices } from "#coordinator/slices/open-slices-store";
 import { removeSlice } from "#coordinator/slices/remove-slice-writes";
 import { sliceReport } from "#coordinator/slices/slice-reads";
@@ -67,6 +71,24 @@ async function drain(number: number): Promise<void> {
   await world.moveAll();
   await world.slices.refresh();
 }
+
+/** What an export to a file says of why it exported all pages; null: it did not. */
+async function exported(): Promise<string | null> {
+  const target = new NdjsonFile(join(folder, "pages.ndjson"), join(folder, "state.json"));
+  try {
+    const reads = exportReads({
+      slices: world.slices,
+      refresh: async () => {
+        await world.slices.refresh();
+      },
+      pause: async () => {},
+    });
+    return (await exportIndex({ reads, target, nowMs: () => performance.now() })).full;
+  } finally {
+    await target.close();
+  }
+}
+const folder = temporaryFolder("nearcrawl-remove-export-");
 
 const schemas = async (server: 0 | 1): Promise<string[]> => {
   const { pool } = await servers.open(server, { schema: "public" });
@@ -136,7 +158,10 @@ it("takes the sums of closed leases along, and what is its own alone; another of
      values (1, 1, 'a.example', now(), now(), 7, 0, now(), 'done')`,
   );
   const before = await leasedUrls();
+  expect(await exported()).toBe("the first export to this target");
   const removed = await remove("1", "--forget-changes");
+  // It had read all that the slice had.
+  expect(await exported()).toBeNull();
 
   expect(removed).toMatchObject({
     code: 0,
@@ -198,10 +223,12 @@ it("is done once by two who ask at the same time", async () => {
   ]);
 
   expect(removed.map(({ isNew }) => isNew).sort()).toEqual([false, true]);
+  expect(await exported()).toBe("slice 4 of the web was removed with changes that were not exported");
+  expect(await exported()).toBeNull();
   expect(await schemas(0)).toEqual(["web", "web_2"]);
 });
 
-it("goes on after a SIGKILL, at whichever step", { timeout: 120_000 }, async () => {
+it("goes on after a SIGKILL, at whichever step", { timeout: 300_000 }, async () => {
   await drain(2);
   const program = await builtProgram("ops/cli/main");
   const args = [program, "slices", "remove", "2", "--forget-changes", ...placed()];
