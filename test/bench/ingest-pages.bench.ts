@@ -34,6 +34,7 @@ import { migrate } from "#db/migrate";
 import type { FetchResult, PageExtract } from "#protocol/result";
 import { sharedData } from "../support/shared-data.ts";
 import { resultOf } from "./extracted-result.ts";
+import { hexOf, madeUpResult } from "./made-up-result.ts";
 
 const pages = Number(process.argv[2] ?? 3000);
 const visits = Number(process.argv[3] ?? 5);
@@ -206,42 +207,14 @@ async function samplePages(): Promise<FetchResult[]> {
   return results;
 }
 
-/** As the real ones are on average: 5.3 KB of lexemes, 74 links within the host and 32 to 14 others. */
+/** Where the real ones are not at hand. */
 function madeUpPage(at: number): FetchResult {
-  const lexemes = new Set(Array.from({ length: 550 }, () => `w${Math.floor(random() ** 2 * 20_000)}`));
-  return {
-    url: `http://made-up-${at}.example/`,
-    fetchedAt: new Date(1_795_000_000_000).toISOString(),
-    outcome: { type: "fetched", status: 200, truncated: false },
-    address: "198.51.100.7",
-    timing: { dnsMs: 1, connectMs: 10, tlsMs: null, firstByteMs: 20, totalMs: 30 },
-    wireBytes: 9000,
-    bodyBytes: 40_000,
-    etag: null,
-    lastModified: null,
-    hostDelayMs: 1000,
-    page: {
-      contentType: "text/html",
-      charset: "utf-8",
-      canonicalUrl: null,
-      title: "A title of some words",
-      description: "And a description that is a little longer than that",
-      headings: [{ level: 1, text: "A heading" }],
-      language: "en",
-      textSearchConfig: "english",
-      lexemes: [...lexemes].map((lexeme, place) => `'${lexeme}':${place + 1}`).join(" "),
-      excerpt: "First words of the text ".repeat(10),
-      words: 950,
-      links: Array.from({ length: 106 }, (_, link) => ({
-        url: `http://${link < 74 ? `made-up-${at}` : `other-${(at * 7 + link) % 14}`}.example/a-path-of-some-words/${at}-${link}`,
-        anchor: "nineteen characters",
-        nofollow: false,
-      })),
-      robots: { noindex: false, nofollow: false },
-      digest: hex(64),
-      simhash: hex(16),
-    },
-  };
+  const links = Array.from(
+    { length: 106 },
+    (_, link) =>
+      `http://${link < 74 ? `made-up-${at}` : `other-${(at * 7 + link) % 14}`}.example/a-path-of-some-words/${at}-${link}`,
+  );
+  return madeUpResult(`http://made-up-${at}.example/`, links, random);
 }
 
 function siteOf(site: number): Site {
@@ -391,7 +364,7 @@ function keyOf(url: string) {
 }
 
 function hex(digits: number): string {
-  return Array.from({ length: digits }, () => Math.floor(random() * 16).toString(16)).join("");
+  return hexOf(digits, random);
 }
 
 // What it took.

@@ -57,7 +57,7 @@ beforeAll(async () => {
   });
   await fleet.startCoordinator(0);
   await fleet.startCoordinator(1);
-}, 120_000);
+}, 300_000);
 afterAll(async () => {
   await fleet?.close();
   await internet?.close();

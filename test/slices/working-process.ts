@@ -28,7 +28,8 @@ export interface Visit {
 }
 
 export type Ask =
-  | { readonly type: "pause" | "resume" }
+  | { readonly type: "pause" }
+  | { readonly type: "resume" }
   /** A session begins: leases that are not held any more go back. */
   | { readonly type: "hello"; readonly crawlerId: CrawlerId; readonly held: readonly string[] }
   | { readonly type: "lease"; readonly crawlerId: CrawlerId; readonly hosts: number }
