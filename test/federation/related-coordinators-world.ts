@@ -43,7 +43,14 @@ export async function newCoordinator() {
   const settings = { ...config, scope: { ...config.scope, ...scope } };
   const metrics = createMetrics();
   const slices = oneSlice(world.pool);
-  const part = { pool: world.pool, slices, patientSlices: slices, metrics, version: "test", config: settings };
+  const part = {
+    pool: world.pool,
+    slices,
+    patientSlices: slices,
+    metrics,
+    version: "test",
+    config: settings,
+  };
   const listen = async (port: number): Promise<FastifyInstance> => {
     const server = webServer(world.database, { parts: [coordinatorPart({ ...part, now: () => noon })] });
     await server.listen({ host: "127.0.0.1", port });
