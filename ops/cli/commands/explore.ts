@@ -1,6 +1,7 @@
 /** `nearcrawl explore`: who crawls what in the whole address space, as a tree, a list or a small map. */
 import { join } from "node:path";
 import { Command, Option } from "commander";
+import type { Slices } from "#coordinator/database/slices";
 import {
   askedCells,
   defaultLimit,
@@ -38,7 +39,7 @@ import type { Database } from "#db/server-database";
 import { commandContext } from "../command-context.ts";
 import { exitCodes } from "../exit-codes.ts";
 import { formatTable, printAnswer, printable } from "../output.ts";
-import { type DatabaseOptions, readDatabase, withDatabaseOptions } from "../read-database.ts";
+import { type DatabaseOptions, readSlices, withDatabaseOptions } from "../read-database.ts";
 
 interface ExploreOptions extends DatabaseOptions {
   readonly tree?: boolean;
@@ -94,9 +95,9 @@ async function explore(place: string, options: ExploreOptions): Promise<void> {
   const question = readQuestion((name) => givenIn(place, options, name));
   if (typeof question === "string") throw new UsageError(question);
   const context = commandContext(options);
-  const found = await readDatabase(context, async (database) => {
+  const found = await readSlices(context, async (slices, database) => {
     const folder = join(context.home, "snapshots");
-    const { ports, map } = await readMap(database, folder);
+    const { ports, map } = await readMap(slices, database, folder);
     if (options.countries) return await printCountries(ports, map, options);
     return options.csv
       ? await printCsv(ports, map, question)
@@ -138,14 +139,15 @@ function chosenView(options: ExploreOptions): string {
 
 /** Reads everything; rejects with what the explorer met. */
 async function readMap(
+  slices: Slices,
   database: Database,
   folder: string,
 ): Promise<{ readonly ports: ExplorePorts; readonly map: ExploredMap }> {
-  const { pool, schema } = database;
+  const { schema } = database;
   const snapshots = createTreeSnapshots({ folder, schema, log: silentLog });
   // A coordinator's snapshot is read, and none is written beside it.
   const state = await readState(database, { read: snapshots.read, keep: () => {} });
-  const reads = createExploreReads(pool);
+  const reads = createExploreReads(slices);
   const settings = { ...defaultExplorerSettings, mostTiles: 0, recrawlDays };
   let fault: unknown = new Error("the explorer has read nothing");
   const onFault = (error: unknown) => {

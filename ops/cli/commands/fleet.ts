@@ -44,7 +44,7 @@ export function fleetCommand(): Command {
     withWatch(withDatabaseOptions(new Command("list")))
       .description("every crawler with its state, subnets, open leases, and what it has fetched today")
       .action(async (options: WatchedOptions) => {
-        await printWatched(options, async (pool) => await fleetList(pool, new Date()), fleetText);
+        await printWatched(options, async (_, __, slices) => await fleetList(slices, new Date()), fleetText);
       }),
   );
   command.addCommand(incidentsCommand());
@@ -110,10 +110,10 @@ async function change(
     readonly text: string;
   },
 ): Promise<void> {
-  const { isThere, entry } = await readDatabase(commandContext(options), async (database) => {
+  const { isThere, entry } = await readSlices(commandContext(options), async (slices, database) => {
     const made = await make(database);
     if (made) await recordCommand(database.pool, { action, target: name, words: text });
-    const fleet = await fleetList(database.pool, new Date());
+    const fleet = await fleetList(slices, new Date());
     return { isThere: made, entry: fleet.find((one) => one.name === name) };
   });
   if (!isThere) {

@@ -101,8 +101,8 @@ type ShutOutOptions = DatabaseOptions & ConfirmOptions;
 
 async function confirmed(name: string, options: ShutOutOptions, words: string): Promise<boolean> {
   return await confirmedByTyping(options, async () => {
-    const entry = await readDatabase(commandContext(options), async ({ pool }) =>
-      (await fleetList(pool, new Date())).find((one) => one.name === name),
+    const entry = await readSlices(commandContext(options), async (slices) =>
+      (await fleetList(slices, new Date())).find((one) => one.name === name),
     );
     if (entry === undefined) return null;
     const { subnets, openLeases } = entry;

@@ -1,6 +1,6 @@
 /** `nearcrawl fleet show`: one crawler in plain sentences, as the coordinator has noted it. */
 import { Command } from "commander";
-import type { Pool } from "pg";
+import type { Slices } from "#coordinator/database/slices";
 import { type CrawlerRecord, crawlerRecord } from "#coordinator/fleet/crawler-reads";
 import { stateWords } from "#coordinator/fleet/fleet-entry";
 import { createChartReads } from "#coordinator/overview/chart-reads";
@@ -9,7 +9,7 @@ import type { ChartHistory } from "#core/chart-history";
 import { commandContext } from "../command-context.ts";
 import { askedRange, type RangeOptions, withHistory, withRange } from "../history-text.ts";
 import { printAnswer, printable } from "../output.ts";
-import { readDatabase, withDatabaseOptions } from "../read-database.ts";
+import { readSlices, withDatabaseOptions } from "../read-database.ts";
 import { checkedName, nobodyOfThatName, printWatched, type WatchedOptions, withWatch } from "./watched.ts";
 
 export function showCommand(): Command {
@@ -20,9 +20,9 @@ export function showCommand(): Command {
     )
     .action(async (name: string, options: ShowOptions) => {
       if (options.watch) return await watchOne(name, options);
-      const record = await readDatabase(
+      const record = await readSlices(
         commandContext(options),
-        async ({ pool }) => await readRecord(pool, name, options),
+        async (slices) => await readRecord(slices, name, options),
       );
       if (record === null) return nobodyOfThatName(name);
       printAnswer(options, record, withHistory(recordText(record), record.history));
@@ -34,7 +34,7 @@ type ShowOptions = WatchedOptions & RangeOptions;
 async function watchOne(name: string, options: ShowOptions): Promise<void> {
   await printWatched(
     options,
-    async (pool) => await readRecord(pool, name, options),
+    async (_, __, slices) => await readRecord(slices, name, options),
     (record) =>
       record === null
         ? `there is no crawler ${name}: nearcrawl fleet list`
@@ -43,15 +43,15 @@ async function watchOne(name: string, options: ShowOptions): Promise<void> {
 }
 
 async function readRecord(
-  pool: Pool,
+  slices: Slices,
   name: string,
   options: RangeOptions,
 ): Promise<(CrawlerRecord & { readonly history?: ChartHistory }) | null> {
   const now = new Date();
   const range = askedRange(options, now);
-  const record = await crawlerRecord(pool, name, now);
+  const record = await crawlerRecord(slices, name, now);
   if (record === null || range === null) return record;
-  return { ...record, history: await createChartReads(pool).crawlerCharts(record, range) };
+  return { ...record, history: await createChartReads(slices.shared).crawlerCharts(record, range) };
 }
 
 /** Words of a crawler cannot steer the terminal. */
