@@ -45,10 +45,14 @@ const migration = readFileSync("db/migrations/0074-one-spelling-of-urls.sql", "u
   .split("-- Down Migration")[0]!
   .replace("create function canonical_escapes", "create or replace function canonical_escapes");
 
+/** What the migration finds, and a later one has taken away. */
+const takenAway = `alter table coordinator_self add column if not exists url_cursor_host bigint,
+  add column if not exists url_cursor_url bigint`;
+
 async function migrateAgain(ending: "commit" | "rollback" = "commit"): Promise<void> {
   const client = await world.pool.connect();
   try {
-    await client.query(`begin; ${migration}; ${ending}`);
+    await client.query(`begin; ${takenAway}; ${migration}; ${ending}`);
   } finally {
     // Its functions are the session's.
     client.release(true);

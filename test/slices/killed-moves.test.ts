@@ -20,7 +20,7 @@ import { until } from "../support/until.ts";
 import type { Answer, Ask, Role, Visit } from "./working-process.ts";
 
 /** A night: NEARCRAWL_KILLS=50. */
-const kills = Number(process.env.NEARCRAWL_KILLS ?? 6);
+const kills = Number(process.env.NEARCRAWL_KILLS ?? 3);
 
 const victims = ["coordinator", "server", "mover"] as const;
 

@@ -23,7 +23,7 @@ const place = () => ({ database: { url: servers.url(0), schema } });
 const crawl = async () =>
   await nearcrawl(
     [
-      ...["up", "--sites", "20", "--crawlers", "3", "--seed", "7", "--exit"],
+      ...["up", "--sites", "14", "--crawlers", "2", "--seed", "7", "--exit"],
       ...["--home", temporaryFolder("nearcrawl-sliced-")],
     ],
     { ...place(), withinMs: 280_000 },
