@@ -95,6 +95,7 @@ export async function settleClaims(pool: Pool, settings: TakingSettings): Promis
 }
 
 const alone: KnownRelatives = { own: null, children: [], text: withoutRelatives, peers: new Set() };
+
 async function hasForeign(client: PoolClient): Promise<boolean> {
   const { rowCount } = await client.query("select from foreign_url limit 1");
   return rowCount === 1;
@@ -153,7 +154,9 @@ async function settleUrls(
      for update`,
     [after.url_cursor_host, after.url_cursor_url, urlsAtOnce],
   );
-  const { moved, waits } = await replace(client, rows, settling);
+  // Of hosts that are another slice's by now, rows may be left for a moment.
+  const held = rows.filter(({ host_hash }) => settling.slice.has(host_hash));
+  const { moved, waits } = await replace(client, held, settling);
   const last = rows.at(-1);
   const isEnd = last === undefined || rows.length < urlsAtOnce;
   const cursor = isEnd ? null : { hostHash: last.host_hash, urlHash: last.url_hash };

@@ -277,3 +277,18 @@ it("takes over, tells and counts the same over slices, whatever is lost on the w
   );
   expect(spread.map((count) => count! > 0)).toEqual([true, true, true, false]);
 }, 240_000);
+
+it("admits nothing where rows are left of a host that another slice holds by now", async () => {
+  const { slices } = upper;
+  const key = keyOf("http://left-behind.example/");
+  const elsewhere = slices.open.find(({ number }) => number !== slices.ofHost(key.hostHash).number)!;
+  await elsewhere.pool.query(
+    "insert into foreign_url (host_hash, url_hash, url, peer_id, waits_since) values ($1, $2, $3, 1, $4)",
+    [key.hostHash, key.urlHash, key.url, noon],
+  );
+  await elsewhere.pool.query("update claims_settling set settled_claims = ''");
+
+  await settle(upper);
+
+  expect(await rowsOf(upper, "select from frontier_host where host = 'left-behind.example'")).toEqual([]);
+});
