@@ -4,6 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { createOptOutMarks } from "#coordinator/opt-outs/mark-writes";
 import { findCommand } from "#ops/cli/commands/find";
 import { fleetCommand } from "#ops/cli/commands/fleet";
+import { hintsCommand } from "#ops/cli/commands/hints";
 import { optOutsCommand } from "#ops/cli/commands/opt-outs";
 import { rirCommand } from "#ops/cli/commands/rir";
 import { siteCommand } from "#ops/cli/commands/site";
@@ -51,6 +52,15 @@ beforeAll(async () => {
        select crawler_id, check_id, $1, 'agree', now() from decided`,
       [hostHash, host],
     );
+    await pool.query(
+      `insert into page_fetch (host_hash, url_hash, crawler_id, fetched_at, outcome, blame, status, total_ms, wire_bytes, body_bytes, shipped_bytes)
+       select $1, 1, crawler_id, now(), 'failed', 'target', 503, 40, 100, 0, 0 from crawler`,
+      [hostHash],
+    );
+    await pool.query(
+      "insert into hint_host (host_hash, source, host, received, day, last_at) values ($1, 'indexnow', $2, 1, now(), now())",
+      [hostHash, host],
+    );
   }
   world = await slicedWorld(servers.shared);
   await addSlices(servers, 3);
@@ -77,6 +87,15 @@ describe("with all servers up", () => {
     expect(planned.inUse).toEqual({ total: count, going: 15 });
     expect(refused).toMatchObject({ code: 2, err: expect.stringContaining("15 of the 30 subnets in use") });
     expect(undone).toMatchObject({ code: 2, err: expect.stringContaining("30 of the 30 subnets in use") });
+  });
+
+  it("failures and hints are those of all slices", async () => {
+    const failures = JSON.parse((await run(fleetCommand(), "failures", "--most", "100", "--json")).out);
+    const hints = JSON.parse((await run(hintsCommand(), "--limit", "100", "--json")).out);
+
+    expect(failures.shares.fetches).toBe(count);
+    expect(failures.latest).toHaveLength(count);
+    expect(hints.hosts).toHaveLength(count);
   });
 
   it("an opt-out has the hosts of all slices, and a crawler its comparisons", async () => {

@@ -38,8 +38,7 @@ export function coordinatorsCommand(): Command {
     withWatch(withDatabaseOptions(new Command("list")))
       .description("the parent and the children: when each was last seen, and what waits for it")
       .action(async (options: WatchedOptions) => {
-        const read = async (_: unknown, __: unknown, slices: Slices) =>
-          await createCoordinatorStore(slices).list(new Date());
+        const read = async (slices: Slices) => await createCoordinatorStore(slices).list(new Date());
         await printWatched(options, read, (answer) => coordinatorsText(answer, new Date()));
       }),
   );

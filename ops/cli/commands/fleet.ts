@@ -44,7 +44,7 @@ export function fleetCommand(): Command {
     withWatch(withDatabaseOptions(new Command("list")))
       .description("every crawler with its state, subnets, open leases, and what it has fetched today")
       .action(async (options: WatchedOptions) => {
-        await printWatched(options, async (_, __, slices) => await fleetList(slices, new Date()), fleetText);
+        await printWatched(options, async (slices) => await fleetList(slices, new Date()), fleetText);
       }),
   );
   command.addCommand(incidentsCommand());

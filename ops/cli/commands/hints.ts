@@ -1,6 +1,6 @@
 /** `nearcrawl hints`: what sites and hubs said had changed, how much of it was heard, and how often they were right. */
 import { Command } from "commander";
-import type { Pool } from "pg";
+import type { Slices } from "#coordinator/database/slices";
 import { hearingWords, statesOfFeeds } from "#coordinator/hints/hint";
 import { createHintReads } from "#coordinator/hints/hint-reads";
 import { type HintsAnswer, hintsAnswer } from "#coordinator/hints/routes";
@@ -29,8 +29,8 @@ export function hintsCommand(): Command {
 }
 
 async function hints(options: HintsOptions): Promise<void> {
-  const read = async (pool: Pool) => {
-    const answer = await hintsAnswer(createHintReads(pool), options.limit, new Date());
+  const read = async (slices: Slices) => {
+    const answer = await hintsAnswer(createHintReads(slices), options.limit, new Date());
     if (!options.watch && answer.hosts.length === 0) process.exitCode = exitCodes.notFound;
     return answer;
   };

@@ -1,6 +1,5 @@
 /** `nearcrawl queue`: what is due and not being fetched, and why. */
 import { Command, Option } from "commander";
-import type { Pool } from "pg";
 import type { Slices } from "#coordinator/database/slices";
 import {
   type HostsInHand,
@@ -15,7 +14,6 @@ import { spanOrDash, waitReasonWords, waitWords } from "#coordinator/overview/ov
 import { paceLimitWords } from "#coordinator/overview/verdict";
 import { createReports } from "#coordinator/slices/reports-reads";
 import { whenWords } from "#core/format";
-import type { Database } from "#db/server-database";
 import { boundedInteger } from "../bounded-number.ts";
 import { exitCodes } from "../exit-codes.ts";
 import { printWatched, type WatchedOptions, withWatch } from "../fleet/watched.ts";
@@ -56,7 +54,7 @@ export function queueCommand(): Command {
 async function queue(options: QueueOptions): Promise<void> {
   const { reason = null, limit, sort } = options;
   if (options.inHand) {
-    const read = async (_: Pool, __: Database, slices: Slices) => {
+    const read = async (slices: Slices) => {
       const answer = await createReports(slices, () => performance.now()).hostsInHand(
         { sort, most: limit },
         new Date(),
@@ -66,7 +64,7 @@ async function queue(options: QueueOptions): Promise<void> {
     };
     return await printWatched(options, read, inHandText);
   }
-  const read = async (_: Pool, __: Database, slices: Slices) => {
+  const read = async (slices: Slices) => {
     const now = new Date();
     const reads = createReports(slices, () => performance.now());
     const range = askedRange(options, now);

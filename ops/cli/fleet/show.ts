@@ -3,7 +3,7 @@ import { Command } from "commander";
 import type { Slices } from "#coordinator/database/slices";
 import { type CrawlerRecord, crawlerRecord } from "#coordinator/fleet/crawler-reads";
 import { stateWords } from "#coordinator/fleet/fleet-entry";
-import { createChartReads } from "#coordinator/overview/chart-reads";
+import { createReports } from "#coordinator/slices/reports-reads";
 import { standingWords } from "#coordinator/trust/judge-crawler";
 import type { ChartHistory } from "#core/chart-history";
 import { commandContext } from "../command-context.ts";
@@ -34,7 +34,7 @@ type ShowOptions = WatchedOptions & RangeOptions;
 async function watchOne(name: string, options: ShowOptions): Promise<void> {
   await printWatched(
     options,
-    async (_, __, slices) => await readRecord(slices, name, options),
+    async (slices) => await readRecord(slices, name, options),
     (record) =>
       record === null
         ? `there is no crawler ${name}: nearcrawl fleet list`
@@ -51,7 +51,10 @@ async function readRecord(
   const range = askedRange(options, now);
   const record = await crawlerRecord(slices, name, now);
   if (record === null || range === null) return record;
-  return { ...record, history: await createChartReads(slices.shared).crawlerCharts(record, range) };
+  return {
+    ...record,
+    history: await createReports(slices, () => performance.now()).crawlerCharts(record, range),
+  };
 }
 
 /** Words of a crawler cannot steer the terminal. */

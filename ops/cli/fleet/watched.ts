@@ -1,7 +1,6 @@
 /** Lists of the fleet that can be looked at again and again. */
 
 import { type Command, InvalidArgumentError } from "commander";
-import type { Pool } from "pg";
 import type { Slices } from "#coordinator/database/slices";
 import type { Database } from "#db/server-database";
 import { crawlerName } from "#protocol/invitation";
@@ -23,14 +22,14 @@ export function withWatch(command: Command): Command {
     .option("--every <seconds>", "how often with --watch", boundedInteger(1, 3600), 5);
 }
 
-/** Over one connection, however often it is asked. */
+/** Over the connections of one opening, however often it is asked. */
 export async function printWatched<Answer>(
   options: WatchedOptions,
-  read: (pool: Pool, database: Database, slices: Slices) => Promise<Answer>,
+  read: (slices: Slices, database: Database) => Promise<Answer>,
   textOf: (answer: Answer) => string,
 ): Promise<void> {
   await readSlices(commandContext(options), async (slices, database) => {
-    const ask = async () => await read(database.pool, database, slices);
+    const ask = async () => await read(slices, database);
     if (!options.watch) {
       const answer = await ask();
       return printAnswer(options, answer, textOf(answer));

@@ -5,8 +5,8 @@ import { createCrawlerStore } from "#coordinator/crawlers/crawler-store";
 import type { FrontierProgress } from "#coordinator/frontier/frontier";
 import { frontierOver } from "#coordinator/frontier/sliced-frontier-store";
 import type { LimitCode, Verdict } from "#coordinator/overview/overview-types";
-import { queueAges } from "#coordinator/overview/queue-reads";
 import { OpenSlices } from "#coordinator/slices/open-slices-store";
+import { createReports } from "#coordinator/slices/reports-reads";
 import { DatabaseError } from "#core/errors";
 import { type Database, isConnectionLost, wordsOf } from "#db/server-database";
 import type { RunVoice } from "./run-voice.ts";
@@ -62,6 +62,7 @@ export async function followRun(run: FollowedRun): Promise<RunOutcome> {
 async function followOver(slices: OpenSlices, run: FollowedRun): Promise<RunOutcome> {
   const frontier = frontierOver(slices);
   const crawlers = createCrawlerStore(run.database.pool);
+  const reports = createReports(slices, () => performance.now());
   const startMs = performance.now();
   const clock = new RunClock(startMs);
   let stopped = false;
@@ -97,9 +98,7 @@ async function followOver(slices: OpenSlices, run: FollowedRun): Promise<RunOutc
     }
     if (nowMs - limitMs > limitEveryMs) {
       limitMs = nowMs;
-      const { verdict } = await run.throughOutages(
-        async () => await queueAges(run.database.pool, new Date()),
-      );
+      const { verdict } = await run.throughOutages(async () => await reports.queueAges(new Date()));
       limits.add(verdict);
     }
     const now = JSON.stringify(progress);
