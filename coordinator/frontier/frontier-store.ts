@@ -266,6 +266,20 @@ async function probeProgress(pool: Pool): Promise<ProbeProgress> {
   return rows[0]!;
 }
 
+/** SQL: the subnet of the host `h` has no delegation `d`, and the host is to be crawled. */
+const waitsForCrawler = "h.state = 'resolved' and h.due_at is not null and d.subnet_id is null";
+
+/** Of one slice: those that `progress` counts. Hosts of one subnet lie in several slices. */
+export async function waitingSubnets(pool: Pool): Promise<number[]> {
+  const { rows } = await pool.query<{ subnet_id: number }>(
+    `select distinct h.subnet_id
+     from frontier_host h
+     left join delegation d on d.subnet_id = h.subnet_id
+     where h.subnet_id is not null and ${waitsForCrawler}`,
+  );
+  return rows.map((row) => row.subnet_id);
+}
+
 /** Of one slice. */
 async function hostProgress(pool: Pool): Promise<Omit<FrontierProgress, keyof ProbeProgress>> {
   const { rows } = await pool.query<Omit<FrontierProgress, keyof ProbeProgress>>(
@@ -286,9 +300,7 @@ async function hostProgress(pool: Pool): Promise<Omit<FrontierProgress, keyof Pr
          count(*) filter (where h.state = 'refused')::int as refused,
          count(d.subnet_id)::int as delegated,
          coalesce(sum(h.url_count), 0)::int as urls,
-         count(distinct h.subnet_id) filter (
-           where h.state = 'resolved' and h.due_at is not null and d.subnet_id is null
-         )::int as subnets_waiting
+         count(distinct h.subnet_id) filter (where ${waitsForCrawler})::int as subnets_waiting
        from frontier_host h
        left join delegation d on d.subnet_id = h.subnet_id
      ) hosts, (

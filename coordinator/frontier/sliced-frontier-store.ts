@@ -7,7 +7,7 @@ import type { Lease } from "#protocol/lease";
 import { bySlice, ofAll, type Slices, storesOf, upOf } from "../database/slices.ts";
 import type { DueWorkReads } from "./due-work-reads.ts";
 import type { FrontierProgress, FrontierStore } from "./frontier.ts";
-import { createFrontierStore } from "./frontier-store.ts";
+import { createFrontierStore, waitingSubnets } from "./frontier-store.ts";
 import type { PaceStore } from "./pace.ts";
 
 /** `create`: the store of one slice. */
@@ -17,6 +17,11 @@ export function slicedFrontier(slices: Slices, create: (pool: Pool) => FrontierS
     await ofAll(slices, async (slice) => await ask(stores(slice)));
   /** By whose turn it is to be asked first. */
   let turn = 0;
+  const inTurn = () => {
+    const open = upOf(slices);
+    turn = (turn + 1) % open.length;
+    return [...open.slice(turn), ...open.slice(0, turn)];
+  };
   return {
     async admit(urls, scope, now) {
       const groups = bySlice(urls, ({ key }) => slices.ofHost(key.hostHash));
@@ -28,9 +33,22 @@ export function slicedFrontier(slices: Slices, create: (pool: Pool) => FrontierS
         newHosts: sumOf(admitted, ({ newHosts }) => newHosts),
       };
     },
+    /** Whoever is given one has it to himself for a while: no slice is asked for more than are wanted. */
     async hostsToResolve(limit, now) {
-      const share = Math.ceil(limit / slices.open.length);
-      return (await all(async (store) => await store.hostsToResolve(share, now))).flat().slice(0, limit);
+      const hosts: string[] = [];
+      let asked = inTurn();
+      while (hosts.length < limit && asked.length > 0) {
+        const left = limit - hosts.length;
+        const shares = asked.map((_, at) => Math.floor((left + at) / asked.length));
+        const given = await Promise.all(
+          asked.map(async (slice, at) =>
+            shares[at] === 0 ? [] : await stores(slice).hostsToResolve(shares[at]!, now),
+          ),
+        );
+        hosts.push(...given.flat());
+        asked = asked.filter((_, at) => given[at]!.length === shares[at]);
+      }
+      return hosts;
     },
     async saveResolutions(resolutions, now) {
       const groups = bySlice(resolutions, ({ host }) => slices.ofHost(hostHashOf(host)));
@@ -39,11 +57,9 @@ export function slicedFrontier(slices: Slices, create: (pool: Pool) => FrontierS
       );
     },
     async leaseHosts(request) {
-      const open = upOf(slices);
-      turn = (turn + 1) % open.length;
       const leases: Lease[] = [];
       let fault: unknown = null;
-      for (const slice of [...open.slice(turn), ...open.slice(0, turn)]) {
+      for (const slice of inTurn()) {
         const hosts = request.hosts - leases.length;
         if (hosts <= 0) break;
         try {
@@ -66,12 +82,14 @@ export function slicedFrontier(slices: Slices, create: (pool: Pool) => FrontierS
       sumOf(await all(async (store) => await store.reassignSubnets(subnetOf))),
     async progress(now) {
       const [first, ...others] = await all(async (store) => await store.progress(now));
-      return others.reduce(addProgress, first!);
+      if (others.length === 0) return first!;
+      const waiting = await ofAll(slices, async ({ pool }) => await waitingSubnets(pool));
+      return { ...others.reduce(addProgress, first!), subnetsWaiting: new Set(waiting.flat()).size };
     },
   };
 }
 
-/** Hosts and URLs add up; subnets, probes and rounds are shared, and every slice tells the same of them. */
+/** Hosts and URLs add up; delegations, probes and rounds are shared, and the first slice tells of them. */
 function addProgress(a: FrontierProgress, b: FrontierProgress): FrontierProgress {
   return {
     ...a,

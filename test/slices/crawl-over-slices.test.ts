@@ -52,6 +52,31 @@ describe("with URLs in the first slice", () => {
     expect(sizes).toEqual([1024, 1024, 1024, 1024]);
   }, 60_000);
 
+  it("hosts to resolve are given to one of those that ask at once, and none is kept from the next", async () => {
+    const ask = async (limit: number) => await world.frontier.hostsToResolve(limit, noon);
+    const claims = await Promise.all(Array.from({ length: 10 }, async () => await ask(1)));
+    const rest = [...(await ask(7)), ...(await ask(100))];
+
+    expect(claims.map((claim) => claim.length)).toEqual(claims.map(() => 1));
+    expect([...claims.flat(), ...rest].sort()).toEqual([...hosts].sort());
+    expect(await ask(1)).toEqual([]);
+  });
+
+  it("subnets that wait are counted once, whichever slices their hosts are in", async () => {
+    const { pool } = world.shared;
+    const subnets = await Promise.all(
+      [0, 1, 2, 3, 4].map(async (third) => await subnet(pool, `203.0.${third}.0`, `203.0.${third}.255`)),
+    );
+    await world.frontier.saveResolutions(
+      hosts.map((host, index) => ({
+        ...{ type: "resolved", host, addresses: ["203.0.0.1"], ttlSeconds: 86_400 },
+        subnetId: subnets[Math.min(index, 4)]!,
+      })),
+      noon,
+    );
+    expect(await world.frontier.progress(noon)).toMatchObject({ hosts: 40, subnetsWaiting: 5 });
+  });
+
   it("leases come from all slices, and results go back to theirs, with links between them", async () => {
     const { crawlerId } = await delegated();
     const leases = await leaseAll(crawlerId);
