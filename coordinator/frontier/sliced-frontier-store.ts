@@ -4,7 +4,7 @@ import type { CrawlerId, HostHash } from "#core/ids";
 import { hostHashOf } from "#core/url-key";
 import { isConnectionLost } from "#db/server-database";
 import type { Lease } from "#protocol/lease";
-import { bySlice, ofAll, type Slices, storesOf, upOf } from "../database/slices.ts";
+import { bySlice, type OpenSlice, ofAll, type Slices, storesOf, upOf } from "../database/slices.ts";
 import type { DueWorkReads } from "./due-work-reads.ts";
 import type { FrontierProgress, FrontierStore } from "./frontier.ts";
 import { createFrontierStore, waitingSubnets } from "./frontier-store.ts";
@@ -15,13 +15,7 @@ export function slicedFrontier(slices: Slices, create: (pool: Pool) => FrontierS
   const stores = storesOf(create);
   const all = async <T>(ask: (store: FrontierStore) => Promise<T>) =>
     await ofAll(slices, async (slice) => await ask(stores(slice)));
-  /** By whose turn it is to be asked first. */
-  let turn = 0;
-  const inTurn = () => {
-    const open = upOf(slices);
-    turn = (turn + 1) % open.length;
-    return [...open.slice(turn), ...open.slice(0, turn)];
-  };
+  const [resolving, leasing] = [inTurn(slices), inTurn(slices)];
   return {
     async admit(urls, scope, now) {
       const groups = bySlice(urls, ({ key }) => slices.ofHost(key.hostHash));
@@ -36,18 +30,26 @@ export function slicedFrontier(slices: Slices, create: (pool: Pool) => FrontierS
     /** Whoever is given one has it to himself for a while: no slice is asked for more than are wanted. */
     async hostsToResolve(limit, now) {
       const hosts: string[] = [];
-      let asked = inTurn();
+      let fault: unknown = null;
+      const ask = async (slice: OpenSlice, share: number) => {
+        try {
+          return share === 0 ? [] : await stores(slice).hostsToResolve(share, now);
+        } catch (error) {
+          // Its server went away just now: what others gave would be nobody's.
+          if (!isConnectionLost(error)) throw error;
+          fault = error;
+          return [];
+        }
+      };
+      let asked = resolving();
       while (hosts.length < limit && asked.length > 0) {
         const left = limit - hosts.length;
         const shares = asked.map((_, at) => Math.floor((left + at) / asked.length));
-        const given = await Promise.all(
-          asked.map(async (slice, at) =>
-            shares[at] === 0 ? [] : await stores(slice).hostsToResolve(shares[at]!, now),
-          ),
-        );
+        const given = await Promise.all(asked.map(async (slice, at) => await ask(slice, shares[at]!)));
         hosts.push(...given.flat());
         asked = asked.filter((_, at) => given[at]!.length === shares[at]);
       }
+      if (fault !== null && hosts.length === 0) throw fault;
       return hosts;
     },
     async saveResolutions(resolutions, now) {
@@ -59,7 +61,7 @@ export function slicedFrontier(slices: Slices, create: (pool: Pool) => FrontierS
     async leaseHosts(request) {
       const leases: Lease[] = [];
       let fault: unknown = null;
-      for (const slice of inTurn()) {
+      for (const slice of leasing()) {
         const hosts = request.hosts - leases.length;
         if (hosts <= 0) break;
         try {
@@ -86,6 +88,16 @@ export function slicedFrontier(slices: Slices, create: (pool: Pool) => FrontierS
       const waiting = await ofAll(slices, async ({ pool }) => await waitingSubnets(pool));
       return { ...others.reduce(addProgress, first!), subnetsWaiting: new Set(waiting.flat()).size };
     },
+  };
+}
+
+/** Those that are up, each time from the next one on. */
+function inTurn(slices: Slices): () => readonly OpenSlice[] {
+  let turn = 0;
+  return () => {
+    const open = upOf(slices);
+    turn = (turn + 1) % Math.max(1, open.length);
+    return [...open.slice(turn), ...open.slice(0, turn)];
   };
 }
 

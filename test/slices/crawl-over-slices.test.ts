@@ -62,6 +62,18 @@ describe("with URLs in the first slice", () => {
     expect(await ask(1)).toEqual([]);
   });
 
+  it("a server that went away just now keeps nobody from the hosts to resolve of the others", async () => {
+    const later = new Date(noon.getTime() + 180_000);
+    await servers.kill(1);
+    const first = await world.frontier.hostsToResolve(100, later);
+    await servers.start(1);
+    const rest = await world.frontier.hostsToResolve(100, later);
+
+    expect(first.length).toBeGreaterThan(0);
+    expect(rest.length).toBeGreaterThan(0);
+    expect([...first, ...rest].sort()).toEqual([...hosts].sort());
+  });
+
   it("subnets that wait are counted once, whichever slices their hosts are in", async () => {
     const { pool } = world.shared;
     const subnets = await Promise.all(
