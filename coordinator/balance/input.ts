@@ -153,13 +153,18 @@ async function deniedPairs(
   const found = new Map<SubnetId, Set<CrawlerId>>();
   if (!denied?.deniesAnything) return found;
   const ownerOf = new Map(loads.map(({ subnetId, crawlerId }) => [subnetId, crawlerId]));
-  const subnetIds = [...ownerOf.keys()];
+  const subnetIds = [...ownerOf.keys()].filter((subnetId) => denied.concerns(subnetId));
+  for (const subnetId of subnetIds) {
+    const unable = crawlers.filter((crawlerId) => denied.deniesSubnet(crawlerId, subnetId));
+    if (unable.length > 0) found.set(subnetId, new Set(unable));
+  }
   for (let start = 0; start < subnetIds.length; start += batchSize) {
     for (const target of await delegations.targetsFor(subnetIds.slice(start, start + batchSize))) {
       const refused = crawlers
         .filter((crawlerId) => crawlerId !== ownerOf.get(target.subnetId))
         .filter((crawlerId) => denied.denies(crawlerId, target, now.getTime()));
-      if (refused.length > 0) found.set(target.subnetId, new Set(refused));
+      if (refused.length > 0)
+        found.set(target.subnetId, new Set([...(found.get(target.subnetId) ?? []), ...refused]));
     }
   }
   return found;

@@ -146,6 +146,8 @@ export interface FollowedFacts extends AnsweredUrl {
   /** URLs of its host that are due before it, counted to a bound. */
   readonly ahead: number;
   readonly crawler: string | null;
+  /** It has only IPv6 addresses, and no crawler that is online speaks IPv6. */
+  readonly needsUnspokenIpv6: boolean;
 }
 
 /** What a crawler keeps to unless a site asks for more. */
@@ -181,6 +183,11 @@ function standing(facts: FollowedFacts, now: Date): Standing {
       words: `its host has no address${because(facts.hostReason)}${facts.resolveAt === null ? "" : `; looked up again ${instantWords(facts.resolveAt.toISOString())}`}`,
     };
   if (state === "held") return { state: "held", words: "held until its host's budget grows" };
+  if (facts.needsUnspokenIpv6)
+    return {
+      state: "undelegated",
+      words: "its host has only IPv6 addresses, and no crawler that is online speaks IPv6",
+    };
   if (crawler === null)
     return { state: "undelegated", words: "the nearest crawler to its subnet is being determined" };
   return dueWords(facts, crawler, now);
