@@ -85,6 +85,18 @@ export function answerTo(facts: HandedInFacts, deed: SubmissionDeed): Omit<Answe
   return { answer: facts.before ? "known" : "new", reason: null };
 }
 
+/** What of the pages that are fetched will not be followed by the policies in force, and how that is changed. */
+export function notFollowed({ admitNewHosts, maxDepth, pagesPerHost, followNofollow }: CrawlScope): string[] {
+  return [
+    ...(admitNewHosts
+      ? []
+      : ["links to hosts that nobody submitted: nearcrawl policy set scope.admitNewHosts=yes follows them"]),
+    `what is more than ${howMany(maxDepth, "link")} from a submitted URL (scope.maxDepth)`,
+    `more than ${howMany(pagesPerHost, "URL")} of a host (scope.pagesPerHost)`,
+    ...(followNofollow ? [] : ["links with rel=nofollow (scope.followNofollow)"]),
+  ];
+}
+
 export interface Submission {
   readonly submissionId: number;
   readonly deed: SubmissionDeed;
