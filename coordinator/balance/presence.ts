@@ -35,7 +35,10 @@ export async function welcomeCrawler(arrival: Arrival, ports: PresencePorts, now
   const { crawlerId, hello } = arrival;
   const address = publicAddressOf(arrival);
   const subnetId = address === null ? null : ports.state.subnetOf(address);
+  const hadNoIpv6 = ports.state.crawler(crawlerId)?.withoutIpv6 === true;
   const acknowledged = await ports.crawlers.arrive({ crawlerId, hello, address, subnetId, now });
+  // Of all that lies behind IPv6 it knows nothing yet.
+  if (hadNoIpv6 && hello.capabilities.ipv6) await ports.crawlers.mustJoin(crawlerId, now);
   if (hello.heldLeases !== null) {
     // What it was leased and no longer has would otherwise lie idle until the leases run out.
     await ports.frontier.returnLeasesOf(crawlerId, now, hello.heldLeases.map(asLeaseId));

@@ -171,6 +171,18 @@ it("what a crawler has of IPv6 goes to others when it comes back without it, and
   expect([alone, stranded()]).toEqual([[], [subnetId]]);
 });
 
+it("a crawler that comes back with IPv6 is given what is nearest to it there, as one that joins", async () => {
+  for (const crawlerId of [north, south]) await world.crawlers.hasJoined(crawlerId);
+  const state = await world.state();
+  const joining = async (name: string, crawlerId: CrawlerId) => {
+    const arrival = { crawlerId, hello: speaking(name, true), remoteAddress: "10.1.1.1" };
+    await welcomeCrawler(arrival, { ...world, state }, noon);
+    return state.crawler(crawlerId)?.joiningSince;
+  };
+
+  expect([await joining("north", north), await joining("south", south)]).toEqual([noon, null]);
+});
+
 it("neither load nor a crawler's end moves an IPv6 subnet to a crawler that does not speak it", async () => {
   const [full, gone] = [await arrived("full", true, 1), await arrived("gone", true)];
   const [heavy, left, empty] = [
