@@ -12,6 +12,7 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 import type { Readable, Writable } from "node:stream";
 import { parseArgs } from "node:util";
+import { UsageError } from "#core/errors";
 import { wilsonInterval } from "#core/format";
 import { formatTable } from "#ops/cli/output";
 import { generateWorld } from "#ops/world/generate-world";
@@ -45,6 +46,9 @@ const { values } = parseArgs({
 const crawlers = Number(values.crawlers);
 const sitesPerWorld = Number(values.sites);
 const seeds = values.seeds.split(",").map(Number);
+for (const number of [crawlers, sitesPerWorld, ...seeds])
+  if (!(Number.isInteger(number) && number > 0))
+    throw new UsageError("--crawlers, --sites and --seeds take whole numbers from 1 on");
 
 const whats = [...probeMethods, "download", "again"] as const;
 type What = (typeof whats)[number];
