@@ -363,8 +363,9 @@ async function orderOf(key: UrlKey, { reads, order }: WhoPorts, now: Date): Prom
 /** An answer that is not dated yet. */
 type Answer = Omit<WhoAnswer, "at">;
 
-function shownPlace({ leaf: _, crawler: __, ...place }: Place): Omit<Place, "leaf" | "crawler"> {
-  return place;
+function shownPlace(place: Place): Omit<Place, "leaf" | "crawler" | "needsUnspokenIpv6"> {
+  const { leaf: _, crawler: __, needsUnspokenIpv6: ___, ...shown } = place;
+  return shown;
 }
 
 function emptyAnswer(question: string, takenFor: TakenFor): Answer {
