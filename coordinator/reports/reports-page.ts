@@ -110,7 +110,7 @@ export function coverageReportBody({ report, range, query }: CoveragePage): Html
   const { all, day } = report;
   if (day === null)
     return html`${titleRow("Coverage")}
-${empty("Nothing was counted yet.", html`A running coordinator counts hosts and pages by country and language as soon as its list of sites has some, which it looks at every 10 seconds, and later once an hour. Meanwhile, <a href="/sites">the list of sites</a> has them one by one.`)}`;
+${empty("Nothing was counted yet.", html`A running coordinator counts hosts and pages by country and language once an hour, first within a minute of its start. Meanwhile, <a href="/sites">the list of sites</a> has them one by one.`)}`;
   return html`${titleRow("Coverage", dayForm(report, query))}
 <p class="lead">${coverageLead(report)}</p>
 ${chosen(report, query)}

@@ -63,20 +63,16 @@ export interface ReportDutyPorts {
 }
 
 const hourMs = 3_600_000;
-/** Until the list of sites has every host once, and some; from then on twice as long each time, up to an hour. */
+/** Until the list of sites has every host once. */
 const firstMs = 10_000;
 
 export function scheduleReports({ pool, timekeeper, log, now }: ReportDutyPorts): void {
-  let waitMs = firstMs;
-  timekeeper.every(
-    "count-coverage",
-    () => waitMs,
-    async () => {
-      const counted = await countCoverage(pool, now());
-      // A crawl that begins has nothing to count at first, and soon much more than at the count before.
-      if (counted === null || counted.rows === 0) return;
-      waitMs = Math.min(hourMs, 2 * waitMs);
-      log.info({ ...counted }, "the coverage of the day was counted");
-    },
-  );
+  let isCounted = false;
+  const everyMs = () => (isCounted ? hourMs : firstMs);
+  timekeeper.every("count-coverage", everyMs, async () => {
+    const counted = await countCoverage(pool, now());
+    if (counted === null) return;
+    isCounted = true;
+    log.info({ ...counted }, "the coverage of the day was counted");
+  });
 }

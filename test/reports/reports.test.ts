@@ -4,7 +4,7 @@ import type { Pool } from "pg";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { countCoverage, coverageOn } from "#coordinator/reports/coverage-store";
 import { reportRoutes } from "#coordinator/reports/routes";
-import { createReportReads, scheduleReports } from "#coordinator/reports/start";
+import { createReportReads } from "#coordinator/reports/start";
 import { keepSites } from "#coordinator/sites/sites-upkeep-store";
 import type { Database } from "#db/server-database";
 import { fleetCommand } from "#ops/cli/commands/fleet";
@@ -244,7 +244,7 @@ describe("as commands", () => {
       "Example Networks,ORG-EX1-AP,IN",
     );
     expect((await report("coverage")).out).toContain(
-      "Nothing was counted yet. A running coordinator counts as soon as",
+      "Nothing was counted yet. A running coordinator counts once an hour",
     );
   });
 
@@ -286,7 +286,7 @@ describe("coverage", () => {
     expect(text).toContain("too few yet");
     const place = ["--database-url", database.url, "--schema", database.schema];
     expect((await inProcess(reportCommand(), ["coverage", ...place])).out).toContain(
-      "As of 2026-03-01, counted at 12:00 UTC; it is counted at least once an hour.",
+      "As of 2026-03-01, counted at 12:00 UTC; it is counted once an hour.",
     );
     expect(text).toContain('href="/sites?country=IN"');
     expect((await csv("/reports/coverage"))[1]).toBe("IN,1,340,0.625,0.875,5000000,40");
@@ -348,37 +348,4 @@ it("a browser is told at once that a large crawl is being counted", async () => 
 
   expect(answers.map(({ statusCode }) => statusCode)).toEqual([202, 202, 202, 202]);
   for (const { body } of answers) expect(body).toContain("This is being counted.");
-});
-
-it("the first coverage of a crawl comes with its first hosts, and is counted again sooner than in an hour", async () => {
-  const young = await testDatabase();
-  const turns: { readonly everyMs: () => number; readonly work: () => Promise<unknown> }[] = [];
-  scheduleReports({
-    pool: young.pool,
-    timekeeper: {
-      every: (_name, every, work) => {
-        turns.push({ everyMs: typeof every === "number" ? () => every : every, work });
-      },
-    },
-    log: { info: () => {} },
-    now: () => worldNow,
-  });
-  const [{ everyMs, work }] = turns as [(typeof turns)[number]];
-  const seconds: number[] = [];
-  const turn = async () => {
-    while (!(await keepSites(young.pool, worldNow)).rests);
-    await work();
-    seconds.push(everyMs() / 1000);
-  };
-
-  await turn();
-  expect(await coverageOn(young.pool, "2026-03-01")).toBeNull();
-  await seedWorld(young.pool);
-  await young.pool.query("update site_upkeep set finished_at = null");
-  for (let count = 0; count < 10; count += 1) await turn();
-  const rows = (await coverageOn(young.pool, "2026-03-01"))?.rows ?? [];
-  await young.close();
-
-  expect(rows.reduce((sum, { hosts }) => sum + hosts, 0)).toBeGreaterThan(0);
-  expect(seconds).toEqual([10, 20, 40, 80, 160, 320, 640, 1280, 2560, 3600, 3600]);
 });

@@ -146,8 +146,7 @@ async function coverage(reads: ReportReads, options: ReportOptions, now: Date): 
   };
 }
 
-const coverageStep =
-  " A running coordinator counts as soon as its list of sites has hosts, and once an hour later.";
+const coverageStep = " A running coordinator counts once an hour, first when its list of sites is complete.";
 
 async function organisations(reads: ReportReads, _options: ReportOptions, now: Date): Promise<Report> {
   const answer = await organisationsReport(reads, now);
@@ -213,5 +212,5 @@ function paragraphs(lead: string, ...tables: readonly string[]): string {
 /** What was crawled since then is not in it. */
 function countedText({ day, countedAt }: CoverageReport): string {
   if (countedAt === null) return `As of ${day}.`;
-  return `As of ${day}, counted at ${countedAt.toISOString().slice(11, 16)} UTC; it is counted at least once an hour.`;
+  return `As of ${day}, counted at ${countedAt.toISOString().slice(11, 16)} UTC; it is counted once an hour.`;
 }
