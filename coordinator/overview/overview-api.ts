@@ -294,10 +294,6 @@ const waitingHost = z
     dueAt: dateTime(),
     range: z.string().nullable().describe("Null: its address lies in no registered subnet."),
     crawler: z.string().nullable(),
-    lookupFailure: z
-      .string()
-      .nullable()
-      .describe("Of no-address: what the last look-up of its name answered; null: there was none yet."),
     notBefore: dateTime().nullable().describe("Politeness: not before; null: at any time."),
     slowBecause: z.array(z.string()).describe("Politeness: why it is asked slowly, in part sentences."),
     holdingBack: z.array(z.string()).describe("Why its crawler holds back, in its own words."),
@@ -728,7 +724,6 @@ export const overviewApi = {
               dueAt: "2026-03-01T11:53:08.000Z",
               range: "1.2.0.0/16",
               crawler: "athens",
-              lookupFailure: null,
               notBefore: "2026-03-01T12:00:10.000Z",
               slowBecause: ["its robots.txt asks for 30 s between requests (Crawl-delay)"],
               holdingBack: [],
@@ -747,7 +742,7 @@ export const overviewApi = {
         error: {
           status: 400,
           message:
-            "reason: must be one of no-address, no-delegation, no-ipv6, crawler-offline, crawler-draining, budget, politeness, crawler-full, in-line",
+            "reason: must be one of no-delegation, crawler-offline, crawler-draining, budget, politeness, crawler-full, in-line",
         },
       }),
     },

@@ -47,7 +47,6 @@ export interface SpanFigures {
 /**
  * Why a host that is due is not being fetched, the first that applies.
  *
- *   no-address        its name was not looked up yet, or has no address
  *   no-delegation     no crawler was found for its subnet yet
  *   no-ipv6           it has only IPv6 addresses, and no crawler that is online speaks IPv6, whoever has its subnet
  *   crawler-offline   its crawler is not connected
@@ -58,7 +57,6 @@ export interface SpanFigures {
  *   in-line           nothing is in the way: its crawler will ask for it
  */
 export const waitReasons = [
-  "no-address",
   "no-delegation",
   "no-ipv6",
   "crawler-offline",
@@ -78,7 +76,6 @@ export interface QueueAge {
   readonly oldestSeconds: number | null;
 }
 
-/** Ages of all are of hosts whose address is known: names that never get one would soon be the oldest of every queue. */
 export interface QueueAges extends QueueAge {
   /** Told from a part of the hosts, since there are many. */
   readonly isEstimate: boolean;
@@ -119,7 +116,6 @@ export const limitCodes = [
   "crawler-full",
   ...paceLimits,
   "in-line",
-  "no-address",
 ] as const satisfies readonly ("nothing-due" | WaitReason | PaceLimit)[];
 export type LimitCode = (typeof limitCodes)[number];
 
@@ -167,8 +163,6 @@ export interface WaitingHost {
   /** Null: the address lies in no registered subnet. */
   readonly range: string | null;
   readonly crawler: string | null;
-  /** Of no-address: what the last look-up of its name answered; null: there was none yet. */
-  readonly lookupFailure: string | null;
   /** Politeness: not before; null: at any time. */
   readonly notBefore: string | null;
   /** Politeness: why it is asked slowly, in part sentences. */

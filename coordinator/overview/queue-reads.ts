@@ -27,18 +27,12 @@ import { type LimitCount, verdictOf } from "./verdict.ts";
 /** Some thirty thousand hosts: each is looked up in three tables, so that they cost more than counting. */
 const queueMostBytes = 8 * 2 ** 20;
 
-/** SQL: hosts with something due that nobody has. $1 is now. */
-const hasDue = "h.lease_id is null and h.due_at <= $1 and h.opt_out_id is null";
-
 /**
  * SQL: hosts that could be fetched now, as far as they themselves go; those that ask to be paid, and rest for a week for
- * that, are not for us and wait for nothing.
+ * that, are not for us and wait for nothing. $1 is now.
  */
-const isDue = `h.state = 'resolved' and ${hasDue}
+const isDue = `h.state = 'resolved' and h.lease_id is null and h.due_at <= $1 and h.opt_out_id is null
   and not (coalesce(h.payments_asked, 0) >= ${paymentsInARow} and h.not_before > $1)`;
-
-/** SQL: hosts with something due that nobody can place: their name was not looked up yet, or has no address. */
-const waitsForAddress = `h.state in ('unresolved', 'unresolvable') and ${hasDue}`;
 
 /**
  * SQL: each crawler with what keeps all of its hosts waiting; null: nothing. The day's budget is told from the
@@ -98,7 +92,6 @@ const addressIsTaken = `exists (
   where t.crawler_id <> c.crawler_id and (${hasLeases("$1")} or t.free_at > $1))`;
 
 const reason = `case
-  when h.state in ('unresolved', 'unresolvable') then 'no-address'
   when ${needsUnspokenIpv6("h")} then 'no-ipv6'
   when c.crawler_id is null or ${isBeyondReach("h", "c")} then 'no-delegation'
   when c.standing is not null then c.standing
@@ -116,8 +109,8 @@ interface AgeRow {
   reason: WaitReason | null;
   /** Of those that wait for the site's pace. */
   pace: PaceLimit | null;
-  /** What the row is of: a reason, a kind of pace within one, all whose address is known, or all others. */
-  of: "reason" | "pace" | "known" | "unknown";
+  /** Told of a kind of pace, whatever the reason is. */
+  of_pace: boolean;
   hosts: number;
   ages: number[] | null;
   oldest: number | null;
@@ -130,7 +123,7 @@ const waitingSql = ({ clause }: TableSample) => `
          ${paceLimit} as pace
        from frontier_host h ${clause}
        ${withCrawler}
-       where ${isDue} or ${waitsForAddress}
+       where ${isDue}
      )`;
 
 /** What waits in one slice, to be put together with that of others. */
@@ -170,8 +163,7 @@ export function queueAgesOf(parts: readonly WaitingPart[]): QueueAges {
     const own = waiting.filter(({ reason: of }) => of === name);
     return own.length === 0 ? [] : [{ reason: name, ...ageOfGroups(own) }];
   });
-  const known = ageOfGroups(waiting.filter(({ reason: of }) => of !== "no-address"));
-  const all = { ...known, hosts: hostsOf(reasons) };
+  const all = ageOfGroups(waiting);
   const oldestSeconds = parts.reduce(
     (most, part) => Math.max(most, part.oldestSeconds ?? 0),
     all.oldestSeconds ?? 0,
@@ -220,26 +212,23 @@ export async function queueAges(pool: Pool, now: Date, mostBytes = queueMostByte
   const { frontier_host: sample = wholeTable } = await sampleTables(pool, ["frontier_host"], mostBytes);
   const { rows } = await pool.query<AgeRow>(
     `${waitingSql(sample)}
-     select reason, pace, count(*)::float8 as hosts,
-       case when grouping(pace) = 0 then 'pace' when grouping(reason) = 0 then 'reason'
-         when is_known then 'known' else 'unknown' end as of,
+     select reason, pace, grouping(pace) = 0 as of_pace, count(*)::float8 as hosts,
        percentile_disc(array[0.5, 0.95]) within group (order by age) as ages, max(age) as oldest
-     from (select *, reason <> 'no-address' as is_known from waiting) told
-     group by grouping sets ((reason), (reason, pace), (is_known))`,
+     from waiting
+     group by grouping sets ((reason), (reason, pace), ())`,
     [now, ...parametersOf(noLeases)],
   );
-  const age = (of: AgeRow["of"], name: WaitReason | null) =>
+  const counted = rows.filter((row) => !row.of_pace);
+  const of = (name: WaitReason | null) =>
     ageOf(
-      rows.find((row) => row.of === of && row.reason === name),
+      counted.find((row) => row.reason === name),
       sample,
     );
-  const reasons = waitReasons
-    .map((name) => ({ reason: name, ...age("reason", name) }))
-    .filter(({ hosts }) => hosts > 0);
-  const all = { ...age("known", null), hosts: hostsOf(reasons) };
+  const reasons = waitReasons.map((name) => ({ reason: name, ...of(name) })).filter(({ hosts }) => hosts > 0);
+  const all = of(null);
   const oldestSeconds = sample.factor === 1 ? all.oldestSeconds : await oldest(pool, now);
   const resting = rows
-    .filter((row) => row.of === "pace" && row.reason === "politeness")
+    .filter((row) => row.of_pace && row.reason === "politeness")
     .map(({ pace, hosts }) => ({ limit: pace!, hosts: Math.round(hosts * sample.factor) }));
   const waiting = reasons.flatMap(({ reason: limit, hosts }) =>
     limit === "politeness" ? [] : [{ limit, hosts }],
@@ -247,8 +236,6 @@ export async function queueAges(pool: Pool, now: Date, mostBytes = queueMostByte
   const verdict = verdictOf(summed([...waiting, ...resting, ...(await limitsInHand(pool, now))]));
   return { ...all, oldestSeconds, isEstimate: sample.factor !== 1, reasons, verdict };
 }
-
-const hostsOf = (ages: readonly QueueAge[]) => ages.reduce((sum, { hosts }) => sum + hosts, 0);
 
 function summed(counts: readonly LimitCount[]): LimitCount[] {
   const sums = new Map<LimitCount["limit"], number>();
@@ -309,7 +296,6 @@ export async function leftOutUrls(pool: Pool, shown: number): Promise<LeftOutUrl
 
 interface WaitingRow {
   host: string;
-  lookup_failure: string | null;
   reason: WaitReason;
   due_at: Date;
   not_before: Date | number | null;
@@ -324,10 +310,7 @@ interface WaitingRow {
   tolerated: KeptRate | null;
 }
 
-/**
- * Of the front of the queue, those of one reason or of all. Names without an address come last: some never get one, and
- * would stand before all that can be helped. The front of those is in the order in which they are looked up.
- */
+/** Of the front of the queue, those of one reason or of all. */
 export async function longestWaiting(
   pool: Pool,
   query: { readonly reason: WaitReason | null; readonly most: number },
@@ -337,19 +320,21 @@ export async function longestWaiting(
   const { rows } = await pool.query<WaitingRow>(
     `with standing as (${standingCrawlers(4)}),
      front as (
-       (select * from frontier_host h where ${isDue} order by h.due_at, h.host_hash limit ${queueFront})
-       union all
-       (select * from frontier_host h where ${waitsForAddress} order by h.resolve_at, h.host_hash limit ${queueFront})
+       select h.host_hash, h.host, h.due_at, h.not_before, h.subnet_id, h.finer_id, h.addresses, h.seen_addresses,
+         h.crawl_delay_ms, h.back_off_ms, h.backed_off_at, h.cap_delay_ms, h.tolerated
+       from frontier_host h
+       where ${isDue}
+       order by h.due_at, h.host_hash
+       limit ${queueFront}
      )
-     select h.host, ${reason} as reason,
-       case when h.state = 'unresolvable' then h.state_reason end as lookup_failure, h.due_at, h.not_before, host(s.first_address) as first_address,
+     select h.host, ${reason} as reason, h.due_at, h.not_before, host(s.first_address) as first_address,
        host(s.last_address) as last_address, c.name as crawler, c.holding_back,
        h.crawl_delay_ms, h.back_off_ms, h.backed_off_at, h.cap_delay_ms, h.tolerated
      from front h
      ${withCrawler}
      left join subnet s on s.subnet_id = h.subnet_id
      where $2::text is null or ${reason} = $2
-     order by h.state <> 'resolved', h.due_at, h.host_hash
+     order by h.due_at, h.host_hash
      limit $3`,
     [now, query.reason, query.most, ...parametersOf(elsewhere)],
   );
@@ -365,7 +350,6 @@ function waitingHost(row: WaitingRow, now: Date): WaitingHost {
     dueAt: iso(row.due_at),
     range: isPlaced ? rangeText(row.first_address!, row.last_address!) : null,
     crawler: row.crawler,
-    lookupFailure: row.lookup_failure,
     notBefore,
     slowBecause: notBefore === null ? [] : slowBecause(row, now),
     holdingBack: (row.holding_back ?? [])

@@ -7,23 +7,15 @@ export interface LimitCount {
   readonly hosts: number;
 }
 
-/**
- * Of several in the way of as many hosts, the one that stands first in `limitCodes`. Names without an address keep nobody
- * else waiting, and every crawl has some: they are told only where nothing else is in the way.
- */
+/** Of several in the way of as many hosts, the one that stands first in `limitCodes`. */
 export function verdictOf(counts: readonly LimitCount[]): Verdict {
   const place = ({ limit }: LimitCount) => limitCodes.indexOf(limit);
   const [most] = counts
     .filter(({ hosts }) => hosts > 0)
-    .sort(
-      (one, other) =>
-        lacksAddress(one) - lacksAddress(other) || other.hosts - one.hosts || place(one) - place(other),
-    );
+    .sort((one, other) => other.hosts - one.hosts || place(one) - place(other));
   if (most === undefined) return { limitedBy: "nothing-due", hosts: 0, words: "nothing is due" };
   return { limitedBy: most.limit, hosts: most.hosts, words: limitWords(most) };
 }
-
-const lacksAddress = ({ limit }: LimitCount) => Number(limit === "no-address");
 
 /** What keeps a host from being asked more often. */
 export const paceLimitWords: Readonly<Record<PaceLimit, string>> = {
@@ -40,8 +32,6 @@ function limitWords({ limit, hosts }: LimitCount): string {
   const theirs = `${those}${hosts === 1 ? "'s" : "'"}`;
   const wait = hosts === 1 ? "waits" : "wait";
   switch (limit) {
-    case "no-address":
-      return `limited by the look-up of names: ${those} ${wait} for an address`;
     case "no-ipv6":
       return `limited by crawlers' networks: ${those} ${wait} for a crawler that speaks IPv6`;
     case "no-delegation":

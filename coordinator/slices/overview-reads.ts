@@ -106,9 +106,7 @@ function leftOutOf(answers: readonly LeftOutUrls[], shown: number): LeftOutUrls 
 }
 
 const byDueDate = (a: WaitingHost, b: WaitingHost): number =>
-  Number(a.reason === "no-address") - Number(b.reason === "no-address") ||
-  Date.parse(a.dueAt) - Date.parse(b.dueAt) ||
-  byHash(hostHashOf(a.host), hostHashOf(b.host));
+  Date.parse(a.dueAt) - Date.parse(b.dueAt) || byHash(hostHashOf(a.host), hostHashOf(b.host));
 
 type InHandOrder = (a: HostInHand, b: HostInHand) => number;
 

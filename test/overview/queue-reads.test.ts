@@ -3,19 +3,13 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { crawlTotals } from "#coordinator/overview/overview-reads";
 import { waitReasons } from "#coordinator/overview/overview-types";
 import { waitWords } from "#coordinator/overview/overview-words";
-import {
-  leftOutUrls,
-  longestWaiting,
-  queueAges,
-  queueAgesOf,
-  waitingPart,
-} from "#coordinator/overview/queue-reads";
+import { leftOutUrls, longestWaiting, queueAges } from "#coordinator/overview/queue-reads";
 import type { SubnetId } from "#core/ids";
 import { type FlowWorld, newFlowWorld } from "../support/flow-world.ts";
 import { noon, scope, secondsAfterNoon, seeds } from "../support/store-world.ts";
 
 /** What has IPv6 addresses alone is in delegation/ipv6.test.ts. */
-const reasons = waitReasons.filter((reason) => reason !== "no-ipv6" && reason !== "no-address");
+const reasons = waitReasons.filter((reason) => reason !== "no-ipv6");
 
 let world: FlowWorld;
 beforeAll(async () => {
@@ -149,39 +143,6 @@ it("what is leased, not due yet, or opted out does not wait", async () => {
     oldestSeconds: null,
   });
   await world.pool.query("update frontier_host set opt_out_id = null");
-});
-
-it("hosts whose address is not known wait for it, in number and reason, behind those that can be fetched", async () => {
-  const before = await queueAges(world.pool, noon);
-  await world.frontier.admit(seeds("http://new.example/", "http://dead.example/"), scope, noon);
-  await world.pool.query(
-    "update frontier_host set state = 'unresolvable', state_reason = 'ENOTFOUND' where host = 'dead.example'",
-  );
-
-  const ages = await queueAges(world.pool, noon);
-  const part = await waitingPart(world.pool, noon, new Map());
-  const hosts = await longestWaiting(world.pool, { ...all, reason: "no-address" }, noon);
-  const last = (await longestWaiting(world.pool, all, noon)).slice(-2);
-  const alone = await queueAges(world.pool, secondsAfterNoon(-3600));
-  await world.pool.query(
-    "update frontier_host set due_at = due_at - interval '1 day' where host = 'new.example'",
-  );
-  const dayBefore = await queueAges(world.pool, secondsAfterNoon(-3600));
-  await world.pool.query("delete from frontier_host where host in ('new.example', 'dead.example')");
-
-  expect(ages).toMatchObject({ ...before, hosts: before.hosts + 2, reasons: expect.anything() });
-  expect(ages.reasons[0]).toEqual({
-    ...{ reason: "no-address", hosts: 2 },
-    ...{ medianSeconds: 0, p95Seconds: 0, oldestSeconds: 0 },
-  });
-  expect(queueAgesOf([part])).toEqual(ages);
-  expect(hosts.map((host) => [host.host, waitWords(host, noon)]).sort()).toEqual([
-    ["dead.example", "its name has no address: ENOTFOUND; it is looked up again from time to time"],
-    ["new.example", "its name was not looked up yet"],
-  ]);
-  expect(last).toEqual(hosts);
-  expect(alone.verdict.words).toBe("nothing is due");
-  expect(dayBefore.verdict.words).toBe("limited by the look-up of names: 1 host waits for an address");
 });
 
 describe("large tables", () => {
