@@ -46,7 +46,7 @@ import { DelegationQueue, type QueuePorts } from "./queue.ts";
 import { DelegationRefresh } from "./recalibration/refresh.ts";
 import type { CoordinatorState } from "./state.ts";
 
-export interface DelegatingPorts extends Pick<QueuePorts, "state" | "delegations" | "now"> {
+export interface DelegatingPorts extends Pick<QueuePorts, "state" | "delegations" | "now" | "fetchTimes"> {
   readonly pool: Pool;
   /** Left out, the pool has all hosts. */
   readonly slices?: Slices;

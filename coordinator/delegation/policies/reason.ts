@@ -102,6 +102,18 @@ const delegationReason = z.discriminatedUnion("type", [
     fast: count.default(0),
     runnerUp: runnerUp.default(null),
   }),
+  /** A check: the crawler that has it keeps it, since the challenger does not beat what is known of it. */
+  z.object({
+    type: z.literal("kept"),
+    challenger: z.object({ crawlerId, rttMs: ms }),
+    /** What is known of the crawler that has it: it may be as near as this. */
+    leastMs: ms,
+    /** A probe of the round; one that a busy machine noticed late; its latest fetches; what it measured before. */
+    by: z.enum(["probe", "busy", "fetches", "before"]),
+    lambdaMs: ms,
+    ...asked,
+    runnerUp,
+  }),
   z.object({ type: z.literal("no-candidates") }),
 ]);
 
@@ -160,6 +172,8 @@ function sentencesOf(reason: DelegationReason, nameOf: NameOf): string[] {
       return [...byPrior(reason, nameOf), takeOver(reason.runnerUp, nameOf)];
     case "anycast":
       return anycast(reason, nameOf);
+    case "kept":
+      return [...keptWords(reason, nameOf), takeOver(reason.runnerUp, nameOf)];
     case "no-candidates":
       return [
         "No crawler could take the subnet: all are offline, full, leaving, or may not reach it. It waits.",
@@ -241,6 +255,25 @@ function anycast(reason: ReasonOf<"anycast">, nameOf: NameOf): string[] {
   ];
 }
 
+const keptBy = {
+  probe: (ms: string) => `it measured ${ms} itself`,
+  busy: (ms: string) =>
+    `its machine was busy and noticed the answer late, which may have taken no more than ${ms}`,
+  fetches: (ms: string) => `its latest fetches took no more than ${ms}`,
+  before: (ms: string) => `its probe was held back, and it measured ${ms} before`,
+} as const;
+
+function keptWords(
+  { challenger, by, leastMs, lambdaMs, ...reason }: ReasonOf<"kept">,
+  nameOf: NameOf,
+): string[] {
+  const known = keptBy[by](briefMs(leastMs));
+  return [
+    `It stays with the crawler that had it: ${known}, and ${nameOf(challenger.crawlerId)} (${briefMs(challenger.rttMs)}) is not nearer than that by ${briefMs(lambdaMs)} (λ).`,
+    askedWords(reason.asked, reason.askedCount, nameOf),
+  ];
+}
+
 function askedWords(asked: readonly AskedCrawler[], count: number, nameOf: NameOf): string {
   if (count === 0) return "";
   const named = asked.map(
@@ -290,6 +323,7 @@ const briefWords: Readonly<Record<DelegationReason["type"], string>> = {
   "expected-gain": "the nearest, as far as probing was worth it",
   "by-prior": "nobody answered: the likeliest by past delegations",
   anycast: "the range answers from many places: by load",
+  kept: "nobody was nearer than what is known of the crawler that had it",
   "no-candidates": "nobody could take it",
 };
 

@@ -223,6 +223,48 @@ describe("what the partner does not want", () => {
   });
 });
 
+describe("a machine that is busy", () => {
+  /** Nothing else is done meanwhile, as where ten programs want each processor. */
+  const compute = (ms: number) => {
+    const endMs = performance.now() + ms;
+    while (performance.now() < endMs);
+  };
+
+  it.each(["connect", "head"] as const)("says by how much it noticed an answer late: %s", async (method) => {
+    const origin = await raw((socket) => {
+      socket.write(ok);
+      compute(150);
+    });
+    const one = await prober();
+
+    const asked = {
+      host: "x.example",
+      address: "127.0.0.1",
+      port: origin.port,
+      secure: false,
+      deadlineMs: 5000,
+    };
+    const probing = one.probe({ ...asked, method, tries: 1 });
+    if (method === "connect") setImmediate(() => compute(150));
+    const outcome = probeOutcome.parse(await probing);
+
+    const { rttMs, lateMs = 0 } = outcome as { rttMs: number; lateMs?: number };
+    expect(outcome).toMatchObject({ type: "measured", method });
+    expect(rttMs).toBeGreaterThan(100);
+    expect(lateMs).toBeGreaterThan(100);
+    expect(rttMs - lateMs).toBeGreaterThanOrEqual(0);
+  });
+
+  it("is not one whose site takes its time", async () => {
+    const origin = await raw((socket) => void setTimeout(() => socket.write(ok), 200));
+
+    const outcome = await probe({ port: origin.port, tries: 1, deadlineMs: 5000 });
+
+    const { rttMs, lateMs = 0 } = outcome as { rttMs: number; lateMs?: number };
+    expect(rttMs - lateMs).toBeGreaterThan(100);
+  });
+});
+
 describe("computations", () => {
   it("are held back while a probe is under way, and go on when it ends", async () => {
     const heard: (() => void)[] = [];
