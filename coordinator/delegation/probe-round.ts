@@ -15,7 +15,7 @@ import type { FetchResult } from "#protocol/result";
 import { type Fleet, isBelieved } from "../crawlers/crawler.ts";
 import type { ResultBatch } from "../results/take-results.ts";
 import type { AnycastRanges } from "./anycast.ts";
-import { AnycastLook, decidedByLoad } from "./anycast-check.ts";
+import { AnycastLook, decidedByLoad, type NotAnycast } from "./anycast-check.ts";
 import type { Delegation, DelegationStore, FinishedRound, WaitingSubnet } from "./delegation.ts";
 import type { DeniedTargets } from "./denied-targets.ts";
 import type { Placement } from "./placement.ts";
@@ -82,7 +82,7 @@ export async function delegateSubnet(
   const questions = openQuestions(round, parameters);
   const result = await endingOf(round, questions);
   if (result === null) return null;
-  const { ending, teaches } = result;
+  const { ending, teaches, notAnycast } = result;
   const finished: FinishedRound = {
     subnetId: subnet.subnetId,
     cause,
@@ -95,6 +95,10 @@ export async function delegateSubnet(
     probes: questions.probes,
     method: questions.method,
     ...ending,
+    ...(notAnycast !== null && {
+      notAnycast: notAnycast.place,
+      reason: { ...ending.reason, notAnycast },
+    }),
   };
   await ports.delegations.saveRound(finished);
   remember(finished, { ...ports, placement });
@@ -121,6 +125,7 @@ interface Ending {
   readonly ending: Decided;
   /** Later rounds may learn from its answers. */
   readonly teaches: boolean;
+  readonly notAnycast: NotAnycast | null;
 }
 
 /** Asks until the round has its end; null when we stop before. */
@@ -131,7 +136,7 @@ async function endingOf(round: LiveRound, questions: RoundQuestions): Promise<En
   for (;;) {
     if (round.ports.isStopping?.()) return null;
     const range = look?.proven(questions) ?? null;
-    if (range !== null) return { ending: decidedByLoad(range), teaches: false };
+    if (range !== null) return { ending: decidedByLoad(range), teaches: false, notAnycast: null };
     const step = questions.step();
     const suspect = allowed(look?.next(questions, step) ?? null, round);
     const doubted = suspect === null ? doubtedFetch(questions, step) : null;
@@ -139,11 +144,10 @@ async function endingOf(round: LiveRound, questions: RoundQuestions): Promise<En
     else if (step.type !== "probe") {
       if (await second.ask(questions, step)) continue;
       if (await owner?.hear(questions, step)) continue;
-      look?.noteNothing(questions);
+      const notAnycast = look?.noteNothing(questions) ?? null;
       const decision = decided(step);
-      return (
-        owner?.judged(questions, decision) ?? { ending: keptOrNot(round, questions, decision), teaches: true }
-      );
+      const judged = owner?.judged(questions, decision);
+      return { notAnycast, ...(judged ?? { ending: keptOrNot(round, questions, decision), teaches: true }) };
     } else if (step.how === "get") await fetchFirst(round, questions, step.crawlerId);
     else await questions.probe(step.crawlerId);
   }

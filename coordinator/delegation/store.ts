@@ -63,6 +63,7 @@ export function createDelegationStore(
     delegateProvisionally: async (subnetId, crawlerId, now) =>
       await asLeader(async (client) => await delegateProvisionally(client, subnetId, crawlerId, now)),
     anycastSubnets: async () => await anycastSubnets(pool),
+    notAnycast: async () => await notAnycast(pool),
     subnetsOfHosts: async (hosts) => await subnetsOfHosts(slices, hosts),
   };
 }
@@ -144,6 +145,12 @@ async function saveRound(client: PoolClient, round: FinishedRound): Promise<Roun
   const roundId = asRoundId(rows[0]!.round_id);
   await saveProbes(client, roundId, round);
   if (round.crawlerId !== null) await delegate(client, roundId, { ...round, crawlerId: round.crawlerId });
+  if (round.notAnycast !== undefined) {
+    await client.query(
+      "insert into anycast_check (place, checked_at) values ($1, $2) on conflict (place) do nothing",
+      [round.notAnycast, round.decidedAt],
+    );
+  }
   return roundId;
 }
 
@@ -293,6 +300,11 @@ async function delegateProvisionally(
     [subnetId, crawlerId, now],
   );
   return rowCount === 1;
+}
+
+async function notAnycast(pool: Pool): Promise<string[]> {
+  const { rows } = await pool.query<{ place: string }>("select place from anycast_check");
+  return rows.map(({ place }) => place);
 }
 
 async function anycastSubnets(pool: Pool): Promise<SubnetId[]> {

@@ -72,6 +72,8 @@ const decidingReasons = [
     published: z
       .array(z.object({ source: z.string(), place: z.string(), trust: share, subnets: count }))
       .optional(),
+    /** A cloud lists it, and so many crawlers far from the nearest were asked whether it answers from many places. */
+    notAnycast: z.object({ place: z.string(), far: count }).optional(),
     runnerUp,
   }),
   /** Nobody answered: the likeliest by past delegations, to be tried again. */
@@ -98,6 +100,8 @@ const delegationReason = z.discriminatedUnion("type", [
     by: z.enum(["light", "peer-rtt"]),
     /** A third crawler, whose answer contradicts one place as well. */
     confirmed: z.object({ crawlerId, rttMs: ms }).nullable().default(null),
+    /** What a cloud or CDN lists it as: "aws eu-central-1", or without a place "cloudflare 104.16.0.0/13". */
+    listed: z.string().optional(),
     /** Crawlers that answered fast; among them the one with the most room was taken. */
     fast: count.default(0),
     runnerUp: runnerUp.default(null),
@@ -219,7 +223,14 @@ function expectedGain(reason: ReasonOf<"expected-gain">, nameOf: NameOf): string
     reason.askedCount === 1 ? "" : askedWords(reason.asked, reason.askedCount, nameOf),
     ruledOutWords(reason.ruledOut, reason.ruledOutCount, nameOf),
     stopWords(reason, nameOf),
+    notAnycastWords(reason),
   ];
+}
+
+function notAnycastWords({ notAnycast }: ReasonOf<"expected-gain">): string {
+  if (notAnycast === undefined) return "";
+  const { place, far } = notAnycast;
+  return `Networks that publish their ranges may announce them from many places, as ${place}; so ${far === 1 ? "one crawler" : `${far} crawlers`} far away ${far === 1 ? "was" : "were"} asked, once: it is not anycast.`;
 }
 
 function stopWords(reason: ReasonOf<"expected-gain">, nameOf: NameOf): string {
@@ -245,6 +256,7 @@ function anycast(reason: ReasonOf<"anycast">, nameOf: NameOf): string[] {
   const limit = reason.by === "light" ? "light in glass" : "the crawlers' own distance";
   return [
     `The range is anycast: ${nameOf(reason.near.crawlerId)} (${briefMs(reason.near.rttMs)}) and ${nameOf(reason.far.crawlerId)} (${briefMs(reason.far.rttMs)}) are so far apart that ${limit} allows one machine no less than ${briefMs(reason.leastSumMs)} for both together.`,
+    reason.listed === undefined ? "" : `Its network publishes it as ${reason.listed}.`,
     reason.confirmed === null
       ? ""
       : `${nameOf(reason.confirmed.crawlerId)} (${briefMs(reason.confirmed.rttMs)}) confirmed it.`,
