@@ -2,6 +2,8 @@
  * Rounds that check a decision, and what speaks for the crawler that has the subnet: `north` stands beside the site,
  * 0.5 ms from it, `south` 170 ms away. However north's probe goes, south has to beat what is known of north.
  */
+import { once } from "node:events";
+import { type AddressInfo, createServer } from "node:net";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { DayBudget } from "#coordinator/crawlers/crawler";
 import { DeniedTargets } from "#coordinator/delegation/denied-targets";
@@ -13,7 +15,10 @@ import type { CoordinatorState } from "#coordinator/delegation/state";
 import { crawlersWithoutRoom } from "#coordinator/room-settings";
 import type { RoundCause } from "#core/delegation-cause";
 import type { CrawlerId, SubnetId } from "#core/ids";
+import { Connector } from "#crawler/net/connector";
+import { Prober } from "#crawler/probe/prober";
 import { heldBackWords, type ProbeOutcome } from "#protocol/messages";
+import { testConfig } from "../migrating-crawler/support/test-config.ts";
 import { type Answer, type FlowWorld, newFlowWorld, TableFleet } from "../support/flow-world.ts";
 import { arrivedResult, keyOf, noon, roundOf, secondsAfterNoon, spoolId } from "../support/store-world.ts";
 import { learnDistances, nearestRound, runRound } from "./round-world.ts";
@@ -149,6 +154,38 @@ describe("a host that turned slow", () => {
     expect(explainReason(found?.reason, nameOf)).toMatch(
       /^It stays with the crawler that had it: its machine was busy .* no more than 4 ms, and south \(170 ms\) is not nearer than that by 2 ms \(λ\)\./,
     );
+  });
+
+  it("stays with a crawler whose event loop is busy, as its prober tells", async () => {
+    await fetched([...usual, 260, 190, 310, 240]);
+    const site = createServer().listen(0, "127.0.0.1");
+    await once(site, "listening");
+    const config = testConfig({});
+    const connector = new Connector(config);
+    const prober = new Prober({
+      connector,
+      probeMethods: config.probeMethods,
+      userAgent: () => "Nearcrawl/test",
+    });
+    const { port } = site.address() as AddressInfo;
+    // As where ten programs want each processor, or the words of a long page are counted.
+    setImmediate(() => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 250));
+    const measured = await prober.probe({
+      ...{
+        host: "127.0.0.1",
+        address: "127.0.0.1",
+        port,
+        secure: false,
+        method: "connect",
+        tries: 1,
+        deadlineMs: 5000,
+      },
+    });
+    await connector.close();
+    site.close();
+    expect(measured).toMatchObject({ type: "measured", rttMs: expect.toSatisfy((ms: number) => ms > 170) });
+
+    expect(await slowRound({ north: measured })).toMatchObject({ crawlerId: north, rttMs: 0.5 });
   });
 
   it("goes to a nearer crawler where the path is longer, as its probe shows", async () => {
