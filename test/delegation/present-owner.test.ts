@@ -18,6 +18,7 @@ import type { CrawlerId, SubnetId } from "#core/ids";
 import { Connector } from "#crawler/net/connector";
 import { Prober } from "#crawler/probe/prober";
 import { heldBackWords, type ProbeOutcome } from "#protocol/messages";
+import { afterConnecting } from "../migrating-crawler/support/after-connecting.ts";
 import { testConfig } from "../migrating-crawler/support/test-config.ts";
 import { type Answer, type FlowWorld, newFlowWorld, TableFleet } from "../support/flow-world.ts";
 import { arrivedResult, keyOf, noon, roundOf, secondsAfterNoon, spoolId } from "../support/store-world.ts";
@@ -169,7 +170,7 @@ describe("a host that turned slow", () => {
     });
     const { port } = site.address() as AddressInfo;
     // As where ten programs want each processor, or the words of a long page are counted.
-    setImmediate(() => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 250));
+    const calm = afterConnecting(() => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 250));
     const measured = await prober.probe({
       ...{
         host: "127.0.0.1",
@@ -181,6 +182,7 @@ describe("a host that turned slow", () => {
         deadlineMs: 5000,
       },
     });
+    calm();
     await connector.close();
     site.close();
     expect(measured).toMatchObject({ type: "measured", rttMs: expect.toSatisfy((ms: number) => ms > 170) });

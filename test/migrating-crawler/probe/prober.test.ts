@@ -6,6 +6,7 @@ import { type ProbeRequest, Prober } from "#crawler/probe/prober";
 import type { CrawlerSettings } from "#crawler/settings/config";
 import { startDns } from "#ops/world/main";
 import { probeOutcome } from "#protocol/messages";
+import { afterConnecting } from "../support/after-connecting.ts";
 import { closedPort, startOrigin, startRawOrigin } from "../support/origin.ts";
 import { startConnectProxy, startSocks5Proxy } from "../support/proxies.ts";
 import { testConfig } from "../support/test-config.ts";
@@ -236,6 +237,7 @@ describe("a machine that is busy", () => {
       compute(150);
     });
     const one = await prober();
+    if (method === "connect") cleanups.push(afterConnecting(() => compute(150)));
 
     const asked = {
       host: "x.example",
@@ -245,7 +247,6 @@ describe("a machine that is busy", () => {
       deadlineMs: 5000,
     };
     const probing = one.probe({ ...asked, method, tries: 1 });
-    if (method === "connect") setImmediate(() => compute(150));
     const outcome = probeOutcome.parse(await probing);
 
     const { rttMs, lateMs = 0 } = outcome as { rttMs: number; lateMs?: number };
