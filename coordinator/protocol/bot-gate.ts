@@ -49,6 +49,9 @@ const names: Readonly<Record<string, string>> = {
 export const gateName = (provider: string): string =>
   provider === unknownGate ? "of an unknown provider" : (names[provider] ?? provider);
 
+/** For labels, of which there must be few: whatever a crawler makes up is unknown. */
+export const knownGate = (provider: string): string => (provider in names ? provider : unknownGate);
+
 /** "a bot gate (Cloudflare)". */
 export const gateWords = (provider: string): string =>
   provider === unknownGate ? "a bot gate of an unknown provider" : `a bot gate (${gateName(provider)})`;

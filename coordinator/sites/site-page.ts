@@ -320,6 +320,7 @@ const outcomeNames: Readonly<Record<string, string>> = {
   "http-error": "error status",
   failed: "no answer",
   "soft-not-found": "“not found” with status 200",
+  challenged: "a bot gate's challenge",
   "payment-required": "payment required",
   unsupported: "content type not indexed",
   "refused-by-robots": "disallowed by robots.txt",

@@ -327,7 +327,7 @@ async function robotsOf({ hostHash, report, who }: Known, { sites }: SitePorts):
 }
 
 /** What a site, or somebody for it, said of how we crawl it. */
-const saidCodes: readonly string[] = ["opted-out", "complaints", "payment-required"];
+const saidCodes: readonly string[] = ["opted-out", "complaints", "payment-required", "bot-gate"];
 
 function speedOf(
   times: Awaited<ReturnType<SiteReads["timesOf"]>>,

@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import type { CrawlerId } from "#core/ids";
 import { type Challenge, challengeWords } from "#protocol/bot-gate";
-import type { FetchOutcome } from "#protocol/result";
+import type { FetchOutcome, RobotsReport } from "#protocol/result";
 import { noon } from "../support/store-world.ts";
 import { newShippingWorld, type Shipped, type ShippingWorld, text } from "./shipping-world.ts";
 
@@ -156,7 +156,7 @@ test("what gates let through, and errors that may be theirs, do not open a gate"
 test("robots.txt behind a gate makes the host rest, and leaves its pages", async () => {
   await visit(noon, { [first]: good(), [second]: good() });
   const before = await pages();
-  const robots = { state: "unreachable", crawlDelaySeconds: null, sitemaps: [] } as const;
+  const robots: RobotsReport = { state: "unreachable", crawlDelaySeconds: null, sitemaps: [] };
 
   await visit(days(8), { [first]: { ...gate({ of: "robots", status: 202 }), result: { robots } } });
 
