@@ -180,6 +180,8 @@ export const pageExtract = z.object({
   /** SHA-256 of the decoded body, hex; and a 64-bit simhash of the text, hex. */
   digest,
   simhash: z.string().regex(/^[0-9a-f]{16}$/),
+  /** Empty without scripts: an application draws it, and what was fetched has hardly a word. It is a page all the same. */
+  needsScripts: z.literal(true).optional(),
   /** Says "not found" with status 200; it is not indexed. */
   softNotFound: z.boolean().optional(),
   /**

@@ -79,6 +79,7 @@ export function pageRow(arrived: CountedResult, now: Date) {
     structured: structuredOf(page),
     preferenceSet: arrived.stated?.set ?? null,
     preferencesSince: arrived.stated?.set == null ? null : fetchedAtOf(result, now),
+    needsScripts: page.needsScripts ?? null,
   };
 }
 

@@ -391,12 +391,14 @@ interface Extraction {
 
 /** A page that could not be extracted is a failure of ours: the site has answered well. */
 async function extractedResult(
-  { result, body }: Pick<FetchedPage, "result" | "body">,
+  { result, body, needsScripts }: Pick<FetchedPage, "result" | "body" | "needsScripts">,
   { extract, quiet }: Extraction,
 ): Promise<PageResult> {
   if (body === null) return result;
   try {
-    const { page, cut, stated } = await extract({ ...body, quiet });
+    const { page: read, cut, stated } = await extract({ ...body, quiet });
+    const isEmpty = needsScripts && (read.kind ?? "page") === "page";
+    const page: PageExtract = isEmpty ? { ...read, needsScripts: true } : read;
     const preferences = stated.length === 0 ? {} : { preferences: [...stated] };
     return { ...result, outcome: withCut(result.outcome, cut), ...preferences, page };
   } catch (error) {

@@ -129,29 +129,41 @@ export interface GateFinding {
    * next to nothing: what all of its kind have in common. Null: it has something of its own.
    */
   readonly shell: string | null;
+  /** Empty without scripts: an application draws it, or it says so. */
+  readonly needsScripts: boolean;
 }
 
-const siteOwn: GateFinding = { provider: null, shell: null };
-const unnamed: GateFinding = { provider: unknownGate, shell: null };
+const siteOwn: GateFinding = { provider: null, shell: null, needsScripts: false };
+const gateOf = (provider: string): GateFinding => ({ ...siteOwn, provider });
 
 /** `bytes`: decoded, to their end. */
 export function gateInBody(bytes: Buffer, answer: Answer, of: Challenge["of"] = "page"): GateFinding {
   if (bytes.length > mostGateBytes) return siteOwn;
   // Nobody accepts a request for a page to answer it later.
-  if (answer.status === 202 && bytes.length === 0) return unnamed;
+  if (answer.status === 202 && bytes.length === 0) return gateOf(unknownGate);
   const page = isMarkup(bytes) ? readShape(bytes.toString("utf8")) : null;
   if (page === null) return siteOwn;
   const provider = providerOf(page);
-  if (provider !== null) return { provider, shell: null };
+  if (provider !== null) return gateOf(provider);
+  const own = { ...siteOwn, needsScripts: isDrawnByScripts(page) };
   if (bytes.length > mostUnmarkedBytes || !isWithin(page, unmarked) || page.isApplication || page.hasEntries)
-    return siteOwn;
-  if (asksByShape(page, answer, of)) return unnamed;
+    return own;
+  if (asksByShape(page, answer, of)) return gateOf(unknownGate);
   const shell = shellOf(page, answer);
   // A script where robots.txt was asked for: if it is the site's own, its pages have no text for us either.
   const isInstead =
     of === "robots" && (answer.status === 202 || (shell !== null && page.words <= mostShellWords));
-  return isInstead ? unnamed : { provider: null, shell };
+  return isInstead ? gateOf(unknownGate) : { ...own, shell };
 }
+
+/** Nothing to read or to look at, and either an element to draw into or a word to visitors without scripts. */
+const isDrawnByScripts = (page: Shape) =>
+  page.scripts > 0 &&
+  page.words <= mostShellWords &&
+  page.links <= 2 &&
+  !page.hasMedia &&
+  !page.hasEntries &&
+  (page.hasRoot || /java\s?script|\bscripts?\b|\bJS\b/i.test(page.hidden));
 
 /** Whatever type it was sent as: robots.txt is asked for as text. */
 const isMarkup = (bytes: Buffer) =>
@@ -210,7 +222,9 @@ interface Shape {
   readonly refreshes: boolean;
   /** A password, a text of one's own or an address by e-mail can be entered. */
   readonly hasEntries: boolean;
-  /** There is an element that an application draws itself into, or another sign of one. */
+  readonly hasMedia: boolean;
+  /** There is an element that an application draws itself into; or another sign of one. */
+  readonly hasRoot: boolean;
   readonly isApplication: boolean;
   /** All but the text: tags, scripts, styles. */
   readonly machinery: string;
@@ -239,6 +253,16 @@ const unseen: ReadonlySet<string> = new Set([
   "svg",
   "math",
 ]);
+const media: ReadonlySet<string> = new Set([
+  "img",
+  "picture",
+  "video",
+  "audio",
+  "iframe",
+  "object",
+  "embed",
+  "frame",
+]);
 /** What common frameworks draw into, and what only applications have. */
 const rootIds =
   /^(?:root|app|__next|__nuxt|___gatsby|svelte|react-root|react-app|application|main-app|q-app|elm|ember-app)$/i;
@@ -264,6 +288,8 @@ class ShapeReader implements HtmlSink {
   #scripts = 0;
   #refreshes = false;
   #hasEntries = false;
+  #hasMedia = false;
+  #hasRoot = false;
   #isApplication = false;
 
   constructor(html: string) {
@@ -286,7 +312,9 @@ class ShapeReader implements HtmlSink {
       scripts: this.#scripts,
       refreshes: this.#refreshes,
       hasEntries: this.#hasEntries,
-      isApplication: this.#isApplication,
+      hasMedia: this.#hasMedia,
+      hasRoot: this.#hasRoot,
+      isApplication: this.#isApplication || this.#hasRoot,
       machinery: this.#machinery + this.#html.slice(this.#machineryFrom),
     };
   }
@@ -294,7 +322,8 @@ class ShapeReader implements HtmlSink {
   openTag({ name, isVoid, content, headingLevel }: HtmlTag, isSelfClosing: boolean): void {
     this.#open = content === "markup" ? "" : name;
     const says = (attribute: string) => this.tag.attribute(attribute) ?? "";
-    if (rootIds.test(says("id")) || /^app-root$/.test(name)) this.#isApplication = true;
+    if (rootIds.test(says("id")) || /^app-root$/.test(name)) this.#hasRoot = true;
+    if (media.has(name) && this.#noscripts === 0) this.#hasMedia = true;
     if (content === "markup" && !isVoid && !isSelfClosing && unseen.has(name)) this.#unseenDepth++;
     if (name === "noscript") this.#noscripts++;
     if (headingLevel > 0 && this.#heading === "") this.#headings++;
@@ -304,6 +333,7 @@ class ShapeReader implements HtmlSink {
         return;
       case "script":
         this.#scripts++;
+        if (/\bflutter\w*\.js\b/.test(says("src"))) this.#hasRoot = true;
         if (bundleNames.test(says("src")) && !says("src").includes("/.")) this.#isApplication = true;
         return;
       case "link":

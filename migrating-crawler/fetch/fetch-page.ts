@@ -30,7 +30,7 @@ import {
   type TakeBytes,
   throwGateInHeader,
 } from "./ask-robots.ts";
-import { gateFailure, gateInBody } from "./bot-gate.ts";
+import { type GateFinding, gateFailure, gateInBody } from "./bot-gate.ts";
 import { acceptedCodings } from "./content-codings.ts";
 import { type AnswerHeaders, headBytes, type SiteAnswer } from "./exchange.ts";
 import type { OriginRobots } from "./robots.ts";
@@ -77,6 +77,7 @@ export interface FetchedPage {
   readonly contacted: boolean;
   /** Of a page that is hardly more than a script: what its kind has in common (bot-gate.ts). */
   readonly shell: string | null;
+  readonly needsScripts: boolean;
 }
 
 export async function fetchPage(request: PageRequest, setting: FetchSetting): Promise<FetchedPage> {
@@ -105,7 +106,8 @@ export async function fetchPage(request: PageRequest, setting: FetchSetting): Pr
     tookMs: part.timing?.totalMs ?? performance.now() - startedMs,
     retryAfterSeconds: part.retryAfterSeconds ?? null,
     contacted: part.contacted,
-    shell: part.shell ?? null,
+    shell: part.found?.shell ?? null,
+    needsScripts: part.found?.needsScripts ?? false,
   });
   const refusal = refusedByRobots(setting.robots, url.pathname + url.search);
   if (refusal !== null) return made({ ...nothing, outcome: refusal });
@@ -136,7 +138,7 @@ interface Part {
   /** Of the page's uses, by all that was read so far. */
   readonly stated?: readonly StatedPreference[];
   readonly retryAfterSeconds?: number | null;
-  readonly shell?: string | null;
+  readonly found?: GateFinding | null;
 }
 
 const noTiming: Phases = { dnsMs: null, connectMs: null, tlsMs: null, firstByteMs: null, totalMs: null };
@@ -226,7 +228,7 @@ async function judge(
     refreshHeader: headers.refresh,
     nowMs: setting.now().getTime(),
   };
-  return { ...known, ...sizes, outcome, timing: complete, body: toExtract, shell: found?.shell ?? null };
+  return { ...known, ...sizes, outcome, timing: complete, body: toExtract, found };
 }
 
 /** What is stated of the page's uses before its body is read. */

@@ -261,3 +261,66 @@ describe("what is no gate", () => {
     },
   );
 });
+
+describe("a page that scripts draw", () => {
+  const app = '<!doctype html><title>App</title><div id="root"></div><script src="/app.js"></script>';
+
+  it("is a page, marked as empty without scripts, under each of its URLs", async () => {
+    const { site, crawler } = await siteAndCrawler();
+    site.gate = (path) => (isPage(path) ? { status: 200, body: app } : null);
+
+    const { results, ending } = await crawler.crawl(["/p1", "/p2", "/p3"].map((path) => site.url + path));
+
+    expect(ending).toBeNull();
+    for (const { outcome, page } of results) {
+      expect(outcome.type).toBe("fetched");
+      expect(page).toMatchObject({ title: "App", needsScripts: true });
+      expect(page!.softNotFound).toBeUndefined();
+    }
+  });
+
+  const marked: readonly (readonly [words: string, body: string, isMarked: boolean])[] = [
+    ["an element to draw into", app, true],
+    [
+      "a word for visitors without scripts",
+      "<html><body><noscript>Please enable JavaScript.</noscript><script>a()</script></body></html>",
+      true,
+    ],
+    [
+      "an application of Flutter",
+      '<html><body><script src="flutter_bootstrap.js" async></script></body></html>',
+      true,
+    ],
+    [
+      "an element that was drawn on the server",
+      `<div id="root"><h1>Ferries</h1><p>${article}</p></div><script src="/app.js"></script>`,
+      false,
+    ],
+    [
+      "a picture and a counter",
+      '<html><body><img src="/a.jpg" alt="Ferry"><script>count()</script></body></html>',
+      false,
+    ],
+    [
+      "a page with hardly a word and no script",
+      '<html><body><div id="root">Soon.</div></body></html>',
+      false,
+    ],
+    [
+      "a script that counts, on a page with one word",
+      "<html><body>Soon.<script>count()</script></body></html>",
+      false,
+    ],
+    [
+      "a login",
+      '<html><body><div id="app"><form><input type="password"></form></div><script>a()</script></body></html>',
+      false,
+    ],
+  ];
+  for (const [words, body, isMarked] of marked)
+    it(`${words} ${isMarked ? "marks" : "does not mark"} it`, () => {
+      const { needsScripts, provider } = gateInBody(Buffer.from(body), { status: 200, headers: {} });
+
+      expect({ needsScripts, provider }).toEqual({ needsScripts: isMarked, provider: null });
+    });
+});
