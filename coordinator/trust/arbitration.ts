@@ -65,6 +65,8 @@ export interface Arbitration {
 export function nextStep(arbitration: Arbitration): ArbitrationStep {
   const { opinions, volatility, others } = arbitration;
   const silent = opinions.find(({ sketch }) => sketch.kind === "none");
+  // Nobody is at fault for a gate, though whoever meets one in very many comparisons stays unproven (evidence.ts).
+  if (silent?.sketch.isGate) return untold("a bot gate answered one of the fetches");
   if (silent !== undefined)
     return silentAgain(opinions, silent) ?? untold("one of the fetches says nothing of it");
   const [first, second, third] = opinions;

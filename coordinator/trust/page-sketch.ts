@@ -5,6 +5,7 @@
 import { createHash } from "node:crypto";
 import { composed } from "#protocol/composed";
 import { type FetchResult, simhashDistance } from "#protocol/result";
+import { challengeOf } from "../recrawl/visit-findings.ts";
 
 export interface PageSketch {
   /**
@@ -24,6 +25,8 @@ export interface PageSketch {
   /** The smallest of the hashes (48 bits) of what the page links to, ascending: all of them up to `maxSketchLinks`. */
   readonly links: readonly number[];
   readonly linkCount: number;
+  /** A bot gate answered in place of the site; absent: it did not. */
+  readonly isGate?: true;
 }
 
 /** A link's target, as its 64-bit hash in decimal. */
@@ -50,7 +53,7 @@ export function sketchOfResult(result: FetchResult, links: readonly SketchedLink
     case "http-error":
       return bare(outcome.status === 404 || outcome.status === 410 ? "missing" : "none", null);
     default:
-      return bare("none", null);
+      return { ...bare("none", null), ...(challengeOf(outcome) === null ? {} : { isGate: true as const }) };
   }
 }
 
