@@ -231,7 +231,12 @@ async function notAnnouncing(value: string, { reads }: WhoPorts): Promise<Standi
 }
 
 async function answerUnknown(text: string, ports: WhoPorts): Promise<Answer> {
-  const nearMatches = await ports.reads.namesLike(text.slice(0, 200), nearMatchesShown);
+  const asked = text.slice(0, 200);
+  const [hosts, names] = await Promise.all([
+    ports.reads.hostsLike(asked, nearMatchesShown),
+    ports.reads.namesLike(asked, nearMatchesShown),
+  ]);
+  const nearMatches = [...hosts, ...names].slice(0, nearMatchesShown);
   return { ...emptyAnswer(text, { type: "unknown", value: text }), nearMatches };
 }
 

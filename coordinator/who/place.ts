@@ -197,6 +197,8 @@ export interface WhoReads extends OwnerReads {
   /** What lies in a space. */
   readonly rollUp: ReadRollUp;
   namesLike(text: string, limit: number): Promise<NearMatch[]>;
+  /** Hosts whose name, or a part of it between dots, begins so; none where looking for them takes too long. */
+  hostsLike(text: string, limit: number): Promise<NearMatch[]>;
   crawlerNamed(name: string): Promise<CrawlerReport | null>;
   allCrawlers(): Promise<CrawlerReport[]>;
   crawlerRtts(): Promise<PeerDistance[]>;
