@@ -10,9 +10,11 @@ import type { RoundCause } from "#core/delegation-cause";
 import type { CrawlerId, SubnetId } from "#core/ids";
 import { parseAddress } from "#core/ip/address";
 import { type AllowedSpecialPurpose, refusedBlockOf } from "#core/ip/special-purpose";
+import { urlKeyOf } from "#core/url-key";
 import type { ProbeMethod, ProbeOutcome } from "#protocol/messages";
 import type { FetchResult } from "#protocol/result";
 import type { Fleet } from "../crawlers/crawler.ts";
+import type { ResultStore } from "../results/accepted-result.ts";
 import type { ResultBatch } from "../results/take-results.ts";
 import type { AnycastRanges } from "./anycast.ts";
 import { AnycastLook, decidedByLoad } from "./anycast-check.ts";
@@ -48,6 +50,8 @@ export interface RoundPorts {
   readonly anycast?: AnycastRanges;
   /** Without it, no round begins with a fetch. */
   readonly firstFetches?: FirstFetches;
+  /** What the crawler's fetches in the subnet told of the way there; null: nothing. Without it, whoever has the subnet is probed. */
+  readonly fetched?: (subnet: WaitingSubnet, crawlerId: CrawlerId) => Promise<ProbeOutcome | null>;
   /** True: what is under way is given up, and nothing more is stored. */
   readonly isStopping?: () => boolean;
 }
@@ -79,10 +83,17 @@ export async function delegateSubnet(
     method: questions.method,
     ...ending,
   };
+  if (isKnown(finished, ports.state)) return finished;
   await ports.delegations.saveRound(finished);
   remember(finished, { ...ports, placement });
   if (finished.measured && finished.reason.type !== "anycast") questions.learn();
   return finished;
+}
+
+/** There was still nobody to compare with: nothing is to be written of it. */
+function isKnown({ subnetId, crawlerId, measured, probes }: FinishedRound, state: CoordinatorState): boolean {
+  const present = state.delegationOf(subnetId);
+  return !measured && probes.length === 0 && present?.measured === false && present.crawlerId === crawlerId;
 }
 
 interface LiveRound {
@@ -95,13 +106,14 @@ interface LiveRound {
 /** Asks until the round has its end; null when we stop before. */
 async function endingOf(round: LiveRound, questions: RoundQuestions): Promise<Decided | null> {
   const look = lookFor(round, questions);
+  await takeFetched(round, questions);
   for (;;) {
     if (round.ports.isStopping?.()) return null;
     const range = look?.proven(questions) ?? null;
     if (range !== null) return decidedByLoad(range);
     const step = questions.step();
     const suspect = allowed(look?.next(questions, step) ?? null, round);
-    const doubted = suspect === null ? doubtedFetch(questions, step) : null;
+    const doubted = suspect === null ? doubtedFetch(questions, step, round.ports.settings.probe.tries) : null;
     if (suspect !== null || doubted !== null) await questions.probe((suspect ?? doubted)!);
     else if (step.type !== "probe") {
       look?.noteNothing(questions);
@@ -121,13 +133,25 @@ function keptOrNot({ subnet, ports }: LiveRound, { fleet }: RoundQuestions, deci
 const allowed = (crawlerId: CrawlerId | null, { subnet, ports }: LiveRound) =>
   crawlerId !== null && isDenied(crawlerId, subnet, ports) ? null : crawlerId;
 
+/** Whoever has the subnet without ever having been compared has fetched there: those times are its answer. */
+async function takeFetched({ subnet, cause, ports }: LiveRound, questions: RoundQuestions): Promise<void> {
+  const { fleet, method } = questions;
+  const owner = ports.state.ownerOf(subnet.subnetId);
+  if (owner === null || !fleet.indexOf.has(owner) || fleet.candidates.length < 2) return;
+  if (method !== "connect" || (cause !== "joined" && cause !== "retry")) return;
+  const outcome = (await ports.fetched?.(subnet, owner)) ?? null;
+  if (outcome !== null) questions.take({ crawlerId: owner, outcome, how: "get" });
+}
+
 /**
  * One fetch is one try, taken while the crawler was busy, where a probe is the smallest of several: before the
- * subnet is taken from the crawler that fetched first, it is probed as well.
+ * subnet is taken from the crawler that fetched so few times, it is probed as well.
  */
-function doubtedFetch(questions: RoundQuestions, step: RoundStep): CrawlerId | null {
-  const fetched = questions.probes.find(({ how }) => how === "get")?.crawlerId;
-  if (fetched === undefined || step.type !== "decided" || step.crawlerId === fetched) return null;
+function doubtedFetch(questions: RoundQuestions, step: RoundStep, tries: number): CrawlerId | null {
+  const first = questions.probes.find(({ how }) => how === "get");
+  if (first === undefined || (first.outcome.type === "measured" && first.outcome.tries >= tries)) return null;
+  const fetched = first.crawlerId;
+  if (step.type !== "decided" || step.crawlerId === fetched) return null;
   const isProbed = questions.probes.some(({ crawlerId, how }) => crawlerId === fetched && how !== "get");
   return isProbed ? null : fetched;
 }
@@ -263,6 +287,31 @@ function noteDenial(
   const needed: readonly ProbeMethod[] = method === "head" ? ["head", "connect"] : [method];
   if (methods.length > 0 && !needed.every((one) => methods.includes(one))) return;
   ports.denied?.noteRefusal(crawlerId, subnet.subnetId, ports.now().getTime());
+}
+
+/** Fetches that are looked at, of the host that would be probed; what is older than a day may have been another way. */
+const fetchesRead = 20;
+const fetchesBelievedMs = 86_400_000;
+
+/** The smallest connect time of a crawler's latest fetches, as a connect probe of as many tries. */
+export function fetchedBefore(ports: {
+  readonly results: Pick<ResultStore, "recentFetches">;
+  readonly state: CoordinatorState;
+  readonly now: () => Date;
+}): NonNullable<RoundPorts["fetched"]> {
+  return async ({ url }, crawlerId) => {
+    const key = urlKeyOf(url);
+    if (typeof key === "string") return null;
+    const placedAtMs = ports.state.crawler(crawlerId)?.placedAt?.getTime() ?? 0;
+    const sinceMs = Math.max(placedAtMs, ports.now().getTime() - fetchesBelievedMs);
+    const times = (await ports.results.recentFetches([key.hostHash], fetchesRead)).flatMap((fetch) =>
+      fetch.crawlerId === crawlerId && fetch.connectMs !== null && fetch.fetchedAt.getTime() >= sinceMs
+        ? [fetch.connectMs]
+        : [],
+    );
+    if (times.length === 0) return null;
+    return { type: "measured", method: "connect", rttMs: Math.min(...times), tries: times.length };
+  };
 }
 
 // get-first (design section 5): a subnet that will be fetched often is crawled at once by the likeliest

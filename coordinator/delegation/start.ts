@@ -19,6 +19,7 @@ import { createDomainSetStore, type DomainSetStore } from "../domain-sets/domain
 import type { JobPorts } from "../job-ports.ts";
 import { following } from "../live-config.ts";
 import type { Counters } from "../overview/counters.ts";
+import type { ResultStore } from "../results/accepted-result.ts";
 import type { ResultBatch } from "../results/take-results.ts";
 import { queueSettings } from "../room-settings.ts";
 import { AnycastRanges, watchedFleet } from "./anycast.ts";
@@ -41,12 +42,13 @@ import { reviewFiner } from "./overrides/review.ts";
 import type { FinerRoundPorts } from "./overrides/round.ts";
 import { splitLeaves } from "./overrides/split-leaves.ts";
 import { ProbeBudget, pacedFleet } from "./probe-pacing.ts";
-import { FirstFetches, type RoundSettings } from "./probe-round.ts";
-import { DelegationQueue, type QueuePorts } from "./queue.ts";
+import { FirstFetches, fetchedBefore, type RoundSettings } from "./probe-round.ts";
+import { DelegationQueue, type QueuePorts, RestingSubnets } from "./queue.ts";
 import { DelegationRefresh } from "./recalibration/refresh.ts";
 import type { CoordinatorState } from "./state.ts";
 
 export interface DelegatingPorts extends Pick<QueuePorts, "state" | "delegations" | "now"> {
+  readonly results: Pick<ResultStore, "recentFetches">;
   readonly pool: Pool;
   /** Left out, the pool has all hosts. */
   readonly slices?: Slices;
@@ -72,7 +74,7 @@ export interface Delegating {
 }
 
 export function delegating(
-  { pool, slices, probing, resolver, timekeeper, counters, ...given }: DelegatingPorts,
+  { pool, slices, probing, resolver, timekeeper, counters, results, ...given }: DelegatingPorts,
   config: CoordinatorConfig,
 ): Delegating {
   const hosts = slices ?? pool;
@@ -80,6 +82,7 @@ export function delegating(
   const queue = new DelegationQueue(
     {
       ...{ ...rounds, random: seededRandom(config.delegation.seed) },
+      fetched: fetchedBefore({ ...given, results }),
       onDecided: (round) => counters.round(round),
       ...(given.leads === undefined ? {} : { mayRun: given.leads }),
     },
@@ -288,10 +291,11 @@ function refusedHosts({ results }: ResultBatch) {
   return [...new Set(keys.flatMap((key) => (typeof key === "string" ? [] : [key.hostHash])))];
 }
 
+/** Subnets of which nobody knows who is near are asked about at this pace: those of which most is fetched first, 18,000 an hour. */
 const unmeasuredBatch = 50;
-
-/** How often it is looked whether a subnet without an answer is due; each waits longer every time. */
-const retryUnmeasuredMs = 30_000;
+const retryUnmeasuredMs = 10_000;
+/** One of which nothing was learned is left alone for so long, and longer every time. */
+const unmeasuredRestMs = 300_000;
 
 /** Old decisions that are probed again in a minute: 43,200 a day. */
 const refreshRounds = 30;
@@ -344,8 +348,19 @@ export function scheduleDelegation(ports: JobPorts, config: CoordinatorConfig): 
   timekeeper.every("refresh-delegations", 60_000, async () => {
     ports.queue.request(await refresh.next(ports.now()), "refresh");
   });
+  const resting = new RestingSubnets(unmeasuredRestMs);
   timekeeper.every("retry-unmeasured", retryUnmeasuredMs, async () => {
-    ports.queue.request(await ports.delegations.unmeasured(unmeasuredBatch, ports.now()), "retry");
+    // A crawler that is alone can be compared with nobody.
+    if (ports.gateway.online().length < 2) return;
+    const nowMs = ports.now().getTime();
+    const { recrawlDays = () => config.recrawl.intervalHours / 24 } = ports;
+    const asked = { dueBy: ports.now(), except: resting.asleep(nowMs), recrawlDays: recrawlDays() };
+    const due = await ports.delegations.unmeasured({ ...asked, limit: unmeasuredBatch });
+    for (const { subnetId } of due) resting.rest(subnetId, nowMs);
+    ports.queue.request(
+      due.map(({ subnetId }) => subnetId),
+      "retry",
+    );
   });
 }
 

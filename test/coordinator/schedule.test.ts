@@ -63,6 +63,7 @@ async function scheduled(fleet: TableFleet, settings: object = {}) {
         fills += 1;
         return await fill();
       },
+      isUnderWay: () => false,
       request: (subnetIds, cause) => {
         if (subnetIds.length > 0) requested.push([subnetIds, cause]);
       },
@@ -285,10 +286,12 @@ it("returns leases that ran out", async () => {
 });
 
 it("asks anew for the subnets that were delegated without any answer", async () => {
-  const north = await world.arrived("north");
+  const [north, south] = [await world.arrived("north"), await world.arrived("south")];
   const subnetId = await world.site(1);
-  await world.delegations.saveRound(roundOf(subnetId, [], { crawlerId: north, measured: false }));
-  const duties = await scheduled(new TableFleet([north]));
+  const outcome = { type: "timed-out", method: "connect", reason: "3000 ms" } as const;
+  const silent = { crawlerId: north, measured: false, probes: [{ crawlerId: north, outcome }] };
+  await world.delegations.saveRound(roundOf(subnetId, [], silent));
+  const duties = await scheduled(new TableFleet([north, south]));
 
   await duties.run("retry-unmeasured");
   expect(duties.requested).toEqual([]);

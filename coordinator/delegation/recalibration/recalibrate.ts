@@ -116,7 +116,9 @@ export class RecalibrationQueue {
   }
 
   #weigh(fetch: WeighedFetch, sinceMs = Number.NEGATIVE_INFINITY): void {
-    const alarm = this.#watch.note({ ...fetch, hostKey: fetch.hostHash });
+    const placedAtMs = this.#ports.state.crawler(fetch.crawlerId)?.placedAt?.getTime() ?? 0;
+    if (fetch.atMs < placedAtMs) return;
+    const alarm = this.#watch.note({ ...fetch, placedAtMs, hostKey: fetch.hostHash });
     if (!alarm || alarm.atMs < sinceMs) return;
     this.#alarms.set(fetch.hostHash, alarm);
     if (this.#alarms.size > mostAlarms) this.#alarms.delete(this.#alarms.keys().next().value!);
