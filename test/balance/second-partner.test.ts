@@ -1,10 +1,11 @@
 /**
- * A fleet that grows from one crawler, over real stores: north is alone and gets every subnet without a comparison. Then others
+ * A fleet that grows from one crawler, and one of whose crawlers moves, over real stores: north is alone and gets every subnet without a comparison. Then others
  * come, each to a country of its own: a crawler is 1 ms from the sites of its country and 200 from all others. Rounds run as the
  * coordinator runs them, and time passes by passes of five seconds.
  */
 import { afterAll, beforeAll, beforeEach, expect, it } from "vitest";
 import { NewcomerSettling } from "#coordinator/balance/join";
+import { welcomeCrawler } from "#coordinator/balance/presence";
 import { AnycastRanges } from "#coordinator/delegation/anycast";
 import { DeniedTargets } from "#coordinator/delegation/denied-targets";
 import { fetchedBefore } from "#coordinator/delegation/probe-round";
@@ -13,7 +14,7 @@ import type { CoordinatorState } from "#coordinator/delegation/state";
 import type { CrawlerId, SubnetId } from "#core/ids";
 import { silentLog } from "#core/log";
 import { crawlerIn, nearestRound, registeredIn } from "../delegation/round-world.ts";
-import { type FlowWorld, newFlowWorld, TableFleet } from "../support/flow-world.ts";
+import { type FlowWorld, hello, newFlowWorld, TableFleet } from "../support/flow-world.ts";
 import { arrivedResult, secondsAfterNoon } from "../support/store-world.ts";
 
 const countries = ["NL", "JP", "BR", "ZA"] as const;
@@ -62,16 +63,33 @@ async function arrives(name: string, country: Country, pagesPerDay?: number): Pr
   const own = await world.subnet(`6.1.${places.size}.0`, `6.1.${places.size}.255`);
   await registeredIn(world, country, own);
   await world.delegations.delegateOwnSubnet(own, crawlerId, now());
-  await world.pool.query("update crawler set subnet_id = $2 where crawler_id = $1", [crawlerId, own]);
-  for (const [other, where] of places)
-    await world.crawlers.saveRtts(
-      [{ from: crawlerId, to: other, rttMs: where === country ? 2 : 200, method: "connect" }],
-      now(),
-    );
+  await world.pool.query("update crawler set subnet_id = $2, address = $3 where crawler_id = $1", [
+    ...[crawlerId, own, `6.1.${places.size}.9`],
+  ]);
+  await isIn(crawlerId, country);
+  return crawlerId;
+}
+
+/** As everybody measures it from now on. */
+async function isIn(crawlerId: CrawlerId, country: Country): Promise<void> {
+  for (const [other, where] of places) {
+    if (other === crawlerId) continue;
+    const rttMs = where === country ? 2 : 200;
+    await world.crawlers.saveRtts([{ from: crawlerId, to: other, rttMs, method: "connect" }], now());
+  }
   places.set(crawlerId, country);
   for (const [at, where] of [...sites.values()].entries())
     answers[`5.1.${at}.7`]!.set(crawlerId, where === country ? 1 : 200);
-  return crawlerId;
+}
+
+/** It comes from an address in another country. */
+async function moves(crawlerId: CrawlerId, name: string, country: Country): Promise<void> {
+  await registeredIn(world, country, await world.subnet("6.2.1.0", "6.2.1.255"));
+  state.setTree((await world.state()).tree, 1);
+  const spoken = hello(name, { publicAddress: "6.2.1.9" });
+  await welcomeCrawler({ crawlerId, hello: spoken, remoteAddress: "6.2.1.9" }, { ...world, state }, now());
+  await isIn(crawlerId, country);
+  await joined();
 }
 
 /** A coordinator begins with what the database knows. */
@@ -109,6 +127,7 @@ async function start(): Promise<void> {
 async function joined(...arrivals: readonly Promise<CrawlerId>[]): Promise<CrawlerId[]> {
   const crawlerIds: CrawlerId[] = [];
   for (const arrival of arrivals) crawlerIds.push(await arrival);
+  state.setTree((await world.state()).tree, 1);
   const listed = await world.crawlers.list();
   state.setCrawlers(listed.map((crawler) => ({ ...crawler, state: "online" })));
   for (const delegation of await world.delegations.readAll())
@@ -123,7 +142,20 @@ async function lives(forSeconds: number): Promise<void> {
     await settling.pass();
     await queue.fill();
     await queue.idle();
+    await retry();
   }
+}
+
+/** As the coordinator does by the clock. */
+async function retry(): Promise<void> {
+  if (fleet.online().length < 2) return;
+  const due = await world.delegations.unmeasured({ limit: 2, dueBy: now(), except: [], recrawlDays: 7 });
+  queue.request(
+    due.map(({ subnetId }) => subnetId),
+    "retry",
+  );
+  await queue.fill();
+  await queue.idle();
 }
 
 const ownedBy = (crawlerId: CrawlerId) =>
@@ -251,4 +283,43 @@ it("a subnet with one crawler that may have it is not written about again and ag
   await lives(5);
 
   expect(await world.rows("select cause from probe_round")).toEqual([{ cause: "new-subnet" }]);
+});
+
+it("a crawler that moves to another country gives up what is near no more, and has what is near there", async () => {
+  await alone(20, ...countries);
+  const [tokyo, delft] = await joined(arrives("tokyo", "JP"), arrives("delft", "NL"));
+  await lives(120);
+  expect([...ownedBy(north), ...ownedBy(delft!)].filter((country) => country === "NL")).toHaveLength(5);
+
+  await moves(north, "north", "BR");
+  await lives(240);
+
+  expect(ownedBy(tokyo!)).toEqual(Array(5).fill("JP"));
+  expect(ownedBy(north).filter((country) => country === "BR")).toHaveLength(5);
+  expect(ownedBy(north)).not.toContain("NL");
+  expect(ownedBy(delft!).filter((country) => country === "NL")).toHaveLength(5);
+  expect(await world.rows("select distinct measured from delegation where cause <> 'crawler-moved'")).toEqual(
+    [{ measured: true }],
+  );
+});
+
+it("of what a crawler has that has moved, those subnets are asked about first of which most is fetched", async () => {
+  await alone(6, "NL");
+  await joined(arrives("tokyo", "JP"));
+  await lives(120);
+  const byPages = subnetsIn("NL").toReversed();
+  for (const [at, subnetId] of byPages.entries())
+    await world.pool.query("update frontier_host set url_count = $2 where subnet_id = $1", [
+      subnetId,
+      100 - at,
+    ]);
+
+  await moves(north, "north", "BR");
+  const before = fleet.asked.length;
+  await retry();
+
+  expect(await world.delegations.unmeasuredBy(now())).toEqual(byPages.slice(2));
+  expect(new Set(fleet.asked.slice(before).map(({ address }) => address))).toEqual(
+    new Set(["5.1.5.7", "5.1.4.7"]),
+  );
 });

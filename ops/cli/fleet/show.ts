@@ -139,6 +139,7 @@ function signingText({
 
 function limitLines(record: CrawlerRecord): string[] {
   const { pagesToday, pagesPerDay, bytesToday, bytesPerDay, concurrentHosts, probeMethods } = record;
+  const unmeasured = record.unmeasured === 0 ? "" : ` (${count(record.unmeasured)} not measured yet)`;
   const probes = probeMethods.length === 0 ? "none" : probeMethods.join(", ");
   return [
     labelled(
@@ -146,7 +147,10 @@ function limitLines(record: CrawlerRecord): string[] {
       `${count(pagesToday)} of ${count(pagesPerDay)} pages, ${count(bytesToday)} of ${count(bytesPerDay)} bytes`,
     ),
     labelled("it allows", `${count(concurrentHosts)} sites at a time, probes by ${probes}`),
-    labelled("work", `${count(record.subnets)} subnets, ${count(record.openLeases)} leases open`),
+    labelled(
+      "work",
+      `${count(record.subnets)} subnets${unmeasured}, ${count(record.openLeases)} leases open`,
+    ),
   ];
 }
 
