@@ -353,6 +353,8 @@ export function scheduleDelegation(ports: JobPorts, config: CoordinatorConfig): 
     // A crawler that is alone can be compared with nobody.
     if (ports.gateway.online().length < 2) return;
     const nowMs = ports.now().getTime();
+    for (const subnetId of resting.asleep(nowMs))
+      if (ports.state.delegationOf(subnetId)?.measured) resting.forget(subnetId);
     const { recrawlDays = () => config.recrawl.intervalHours / 24 } = ports;
     const asked = { dueBy: ports.now(), except: resting.asleep(nowMs), recrawlDays: recrawlDays() };
     const due = await ports.delegations.unmeasured({ ...asked, limit: unmeasuredBatch });
