@@ -349,12 +349,13 @@ export function scheduleDelegation(ports: JobPorts, config: CoordinatorConfig): 
     ports.queue.request(await refresh.next(ports.now()), "refresh");
   });
   const resting = new RestingSubnets(unmeasuredRestMs);
+  ports.state.watch((subnetId) => {
+    if (subnetId !== null && ports.state.delegationOf(subnetId)?.measured) resting.forget(subnetId);
+  });
   timekeeper.every("retry-unmeasured", retryUnmeasuredMs, async () => {
     // A crawler that is alone can be compared with nobody.
     if (ports.gateway.online().length < 2) return;
     const nowMs = ports.now().getTime();
-    for (const subnetId of resting.asleep(nowMs))
-      if (ports.state.delegationOf(subnetId)?.measured) resting.forget(subnetId);
     const { recrawlDays = () => config.recrawl.intervalHours / 24 } = ports;
     const asked = { dueBy: ports.now(), except: resting.asleep(nowMs), recrawlDays: recrawlDays() };
     const due = await ports.delegations.unmeasured({ ...asked, limit: unmeasuredBatch });

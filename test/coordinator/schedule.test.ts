@@ -302,8 +302,8 @@ it("asks about a subnet that is unmeasured once in five minutes, and at once whe
   expect(await asked(10)).toEqual([]);
   const unknown = duties.state.delegationOf(subnetId)!;
   duties.state.setDelegation({ ...unknown, measured: true, rttMs: 3 });
-  expect(await asked(10)).toEqual([[[subnetId], "retry"]]);
   duties.state.setDelegation(unknown);
+  expect(await asked(10)).toEqual([[[subnetId], "retry"]]);
   expect(await asked(290)).toEqual([]);
   expect(await asked(10)).toEqual([[[subnetId], "retry"]]);
 });
