@@ -35,6 +35,8 @@ describe("a crawler that comes from another address", () => {
     ["5.1.6", "NL", "cloud"],
     ["5.1.7", "NL", "cloud"],
     ["5.1.8", "NL", "cloud"],
+    ["2a00:1:", "NL", "six"],
+    ["2a00:2:", "JP", "six"],
   ];
 
   const published = new PublishedRangesBuilder();
@@ -50,7 +52,8 @@ describe("a crawler that comes from another address", () => {
   beforeEach(async () => {
     await world.reset();
     for (const [prefix, country, holder] of ranges) {
-      const id = await world.subnet(`${prefix}.0`, `${prefix}.255`);
+      const [first, last] = prefix.includes(":") ? [":", ":ffff"] : [".0", ".255"];
+      const id = await world.subnet(`${prefix}${first}`, `${prefix}${last}`);
       await registeredIn(world, country, id);
       if (holder !== null) await holds(world, holder, id);
     }
@@ -101,6 +104,9 @@ describe("a crawler that comes from another address", () => {
     ["of a cloud's other region", "5.1.6.9", "5.1.7.9", true],
     ["of the same region of a cloud", "5.1.6.9", "5.1.8.9", false],
     ["in the same subnet", "5.1.1.9", "5.1.1.77", false],
+    ["of the other family in the same country", "5.1.1.9", "2a00:1::9", false],
+    ["of the other family in another country", "5.1.1.9", "2a00:2::9", true],
+    ["that no registry knows", "5.1.1.9", "9.9.9.9", true],
   ])("%s", async (_, before, after, isElsewhere) => {
     await comes(before);
     expect(hasMoved()).toBe(false);

@@ -273,6 +273,46 @@ it("a newcomer has no more than its partner allows, and nothing that its partner
   expect(state.ownerOf(forbidden!)).toBe(north);
 });
 
+it("what a crawler got because the other had no room is asked about when that has some again", async () => {
+  await alone(0);
+  const [tokyo] = await joined(arrives("tokyo", "JP", 0));
+  await lives(60);
+  for (let number = 0; number < 4; number += 1) {
+    const subnetId = await world.site(number);
+    sites.set(subnetId, "JP");
+    answers[`5.1.${number}.7`] = new Map([
+      [north, 200],
+      [tokyo!, 1],
+    ]);
+  }
+  await joined();
+  await lives(10);
+  expect(ownedBy(north)).toHaveLength(4);
+
+  await world.pool.query("update crawler set pages_per_day = 1000");
+  await joined();
+  await lives(60);
+
+  expect(ownedBy(tokyo!)).toHaveLength(4);
+});
+
+it("the first gets what is near to it back, though all went to the second unmeasured while it was gone", async () => {
+  await alone(20, "NL", "JP");
+  const [tokyo] = await joined(arrives("tokyo", "JP"));
+  fleet.goOnline(tokyo!);
+  queue.request([...sites.keys()], "crawler-left");
+  await queue.fill();
+  await queue.idle();
+  expect(ownedBy(tokyo!)).toHaveLength(20);
+
+  await world.crawlers.mustJoin(north, now());
+  await joined();
+  await lives(120);
+
+  expect(ownedBy(north)).toEqual(Array(10).fill("NL"));
+  expect(ownedBy(tokyo!)).toEqual(Array(10).fill("JP"));
+});
+
 it("a subnet with one crawler that may have it is not written about again and again", async () => {
   await alone(1, "JP");
   const [tokyo] = await joined(arrives("tokyo", "JP"));
