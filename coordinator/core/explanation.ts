@@ -42,6 +42,7 @@ export type StandingCode =
   | "other-domain-set"
   | "waits-for-round"
   | "nobody-could-take-it"
+  | "no-ipv6"
   | "crawler-offline"
   | "crawler-draining"
   | "crawler-held-back"

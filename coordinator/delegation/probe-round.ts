@@ -1,14 +1,14 @@
 /**
  * One probe round for one subnet: asks the policy for the next step, has the crawler measure, and records the
  * decision with every probe, the reason and the runner-up. Candidates are the crawlers that are connected, not
- * draining, not full, and whose partners allow the target. On the way the round looks out for anycast, and
+ * draining, not full, that speak IPv6 where it takes that, and whose partners allow the target. On the way the round looks out for anycast, and
  * where a subnet has many URLs waiting, its first observation is the crawl's own first fetch (get-first).
  */
 
 import type { AlarmClock } from "#core/clock";
 import type { RoundCause } from "#core/delegation-cause";
 import type { CrawlerId, SubnetId } from "#core/ids";
-import { parseAddress } from "#core/ip/address";
+import { isIpv6Text, parseAddress } from "#core/ip/address";
 import { type AllowedSpecialPurpose, refusedBlockOf } from "#core/ip/special-purpose";
 import { urlKeyOf } from "#core/url-key";
 import type { ProbeMethod, ProbeOutcome } from "#protocol/messages";
@@ -124,9 +124,19 @@ async function endingOf(round: LiveRound, questions: RoundQuestions): Promise<De
 }
 
 function keptOrNot({ subnet, ports }: LiveRound, { fleet }: RoundQuestions, decision: Decided): Decided {
+  if (decision.reason.type === "no-candidates" && isUnspoken(subnet, ports))
+    return { ...decision, reason: { ...decision.reason, needsIpv6: true } };
   const present = ports.state.ownerOf(subnet.subnetId);
   const isCandidate = present !== null && fleet.indexOf.has(present) && !isDenied(present, subnet, ports);
   return isCandidate ? kept(present, decision) : decision;
+}
+
+/** It takes IPv6 to reach the subnet, and nobody who is online speaks it. */
+export function isUnspoken(
+  { address }: Pick<WaitingSubnet, "address">,
+  { fleet, denied }: RoundPorts,
+): boolean {
+  return isIpv6Text(address) && fleet.online().every((crawlerId) => denied?.speaksIpv6(crawlerId) === false);
 }
 
 /** Whom the look-out for anycast chose, if its partner allows the target. */
@@ -247,13 +257,15 @@ function candidatesFor(
 ): CrawlerId[] {
   const excluded = ports.excluded(subnet);
   const online = ports.fleet.online();
-  const able = excluded.size === 0 ? [...online] : online.filter((crawlerId) => !excluded.has(crawlerId));
+  const able = online.filter(
+    (crawlerId) => !excluded.has(crawlerId) && !ports.denied?.lacksFamily(crawlerId, subnet.address),
+  );
   if (ports.settings.policy === "nearest" && able.length > largestCheckedFleet) return able;
   return able.filter((crawlerId) => !isDenied(crawlerId, subnet, ports));
 }
 
 function isDenied(crawlerId: CrawlerId, subnet: WaitingSubnet, { denied, now }: RoundPorts): boolean {
-  return (denied?.deniesAnything ?? false) && denied!.denies(crawlerId, subnet, now().getTime());
+  return denied?.denies(crawlerId, subnet, now().getTime()) ?? false;
 }
 
 /** The settings' method, unless none of the candidates can use it. */

@@ -24,7 +24,7 @@ import type { ResultBatch } from "../results/take-results.ts";
 import { queueSettings } from "../room-settings.ts";
 import { AnycastRanges, watchedFleet } from "./anycast.ts";
 import type { DelegationStore } from "./delegation.ts";
-import { DeniedTargets } from "./denied-targets.ts";
+import { DeniedTargets, ipv6Speakers, strandedSubnets } from "./denied-targets.ts";
 import { PeerTurns } from "./measure-peers.ts";
 import {
   type DelegateBySetsPorts,
@@ -226,7 +226,7 @@ export interface Probing {
   readonly firstFetches: FirstFetches;
   /** What earlier coordinators found to be anycast. */
   restore(): Promise<void>;
-  /** A crawler arrived: subnets of it that its partner now denies as a whole go to others. */
+  /** A crawler arrived: subnets of it that it now denies as a whole, or cannot reach, go to others. */
   onHello(crawlerId: CrawlerId, hello: CrawlerHello): void;
   /** Results are stored: rounds may wait for one, and what its crawler may not fetch goes to another. */
   onResults(batch: ResultBatch): Promise<void>;
@@ -240,7 +240,7 @@ const firstFetchMs = 30_000;
 export function startProbing(ports: ProbingPorts, config: CoordinatorConfig): Probing {
   const { state } = ports;
   const budget = new ProbeBudget(following(() => config.probe.pace));
-  const denied = new DeniedTargets(heldHosts(state, config));
+  const denied = new DeniedTargets(heldHosts(state, config), ipv6Speakers(state));
   const anycast = new AnycastRanges();
   const subnetOf = (address: string) => state.subnetOf(address);
   const firstFetches = new FirstFetches(
@@ -263,8 +263,10 @@ export function startProbing(ports: ProbingPorts, config: CoordinatorConfig): Pr
     },
     onHello: (crawlerId, hello) => {
       denied.setList(crawlerId, hello.denies);
-      if ((hello.denies?.networks.length ?? 0) === 0) return;
+      const isWilling = (hello.denies?.networks.length ?? 0) === 0 && hello.capabilities.ipv6;
+      if (isWilling) return;
       const lost = state.subnetsOf(crawlerId).filter((subnetId) => {
+        if (denied.deniesSubnet(crawlerId, subnetId)) return true;
         const range = state.tree.get(subnetId)?.range;
         return range !== undefined && denied.deniesWhole(crawlerId, range);
       });
@@ -353,9 +355,11 @@ export function scheduleDelegation(ports: JobPorts, config: CoordinatorConfig): 
     if (subnetId !== null && ports.state.delegationOf(subnetId)?.measured) resting.forget(subnetId);
   });
   timekeeper.every("retry-unmeasured", retryUnmeasuredMs, async () => {
+    const nowMs = ports.now().getTime();
+    const turn = Math.floor(nowMs / retryUnmeasuredMs);
+    ports.queue.request(strandedSubnets(ports, { most: unmeasuredBatch, turn }), "denied");
     // A crawler that is alone can be compared with nobody.
     if (ports.gateway.online().length < 2) return;
-    const nowMs = ports.now().getTime();
     const { recrawlDays = () => config.recrawl.intervalHours / 24 } = ports;
     const asked = { dueBy: ports.now(), except: resting.asleep(nowMs), recrawlDays: recrawlDays() };
     const due = await ports.delegations.unmeasured({ ...asked, limit: unmeasuredBatch });

@@ -65,6 +65,7 @@ interface NeedsRow {
   readonly operator: string[];
   readonly partner: string[];
   readonly finer: boolean;
+  readonly without_ipv6: boolean;
   readonly known: boolean;
   readonly subnets: SubnetId[];
 }
@@ -77,6 +78,7 @@ export async function leaseNeeds(client: PoolClient, requests: readonly LeaseReq
   const { rows } = await prepared<NeedsRow>(
     client,
     `select c.crawler_id, c.domain_sets as operator, c.partner_domain_sets as partner,
+       c.speaks_ipv6 is not distinct from false as without_ipv6,
        exists (select from finer_delegation f where f.crawler_id = c.crawler_id) as finer,
        exists (select from channel where duplicate_share > 0) as known,
        array(
@@ -93,13 +95,17 @@ export async function leaseNeeds(client: PoolClient, requests: readonly LeaseReq
     const { partition = [], crawlerId } = request;
     const row = byCrawler.get(crawlerId);
     if (row === undefined)
-      return { request, partition, dueSubnets: [], hasFinerDelegations: false, hasKnownTexts: false };
+      return {
+        ...{ request, partition, dueSubnets: [], withoutIpv6: false },
+        ...{ hasFinerDelegations: false, hasKnownTexts: false },
+      };
     const own = row.subnets.length > fewSubnets ? null : row.subnets;
     return {
       request,
       dueSubnets: request.dueSubnets ?? own,
       partition: [...partition, ...partitionOf(row.operator, row.partner)],
       hasFinerDelegations: row.finer,
+      withoutIpv6: row.without_ipv6,
       hasKnownTexts: row.known,
     };
   });

@@ -531,6 +531,7 @@ export const overviewApi = {
               pagesPerDay: 100000,
               concurrentHosts: 1,
               probeMethods: ["head", "connect"],
+              speaksIpv6: true,
               softwareVersion: null,
               connectedAt: "2026-03-01T11:00:00.000Z",
               lastSeenAt: "2026-03-01T11:59:55.000Z",

@@ -48,6 +48,7 @@ export interface SpanFigures {
  * Why a host that is due is not being fetched, the first that applies.
  *
  *   no-delegation     no crawler was found for its subnet yet
+ *   no-ipv6           it has only IPv6 addresses, and no crawler that is online speaks IPv6, whoever has its subnet
  *   crawler-offline   its crawler is not connected
  *   crawler-draining  its crawler is being emptied
  *   budget            its crawler has fetched today what its partner allows
@@ -57,6 +58,7 @@ export interface SpanFigures {
  */
 export const waitReasons = [
   "no-delegation",
+  "no-ipv6",
   "crawler-offline",
   "crawler-draining",
   "budget",
@@ -107,6 +109,7 @@ export type PaceLimit = (typeof paceLimits)[number];
 export const limitCodes = [
   "nothing-due",
   "no-delegation",
+  "no-ipv6",
   "crawler-offline",
   "crawler-draining",
   "budget",

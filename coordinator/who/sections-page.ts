@@ -176,6 +176,7 @@ ${crawler.state === "offline" && crawler.offlineReason ? fact("Offline because",
 ${crawler.holdingBack.length > 0 ? fact("Idle because", crawler.holdingBack.join("; ")) : nothing}
 ${fact("May fetch", `${howMany(crawler.pagesPerDay, "page")} per day, ${howMany(crawler.concurrentHosts, "host")} at once`)}
 ${fact("Probes by", crawler.probeMethods.join(", ") || "nothing stated")}
+${crawler.speaksIpv6 === null ? nothing : fact("IPv6", crawler.speaksIpv6 ? "spoken" : "not spoken: hosts with IPv6 addresses alone go to others")}
 ${crawler.softwareVersion ? fact("Version", crawler.softwareVersion) : nothing}
 ${crawler.revoked ? fact("Key", "revoked") : nothing}
 </dl>`;

@@ -456,6 +456,10 @@ const crawlerReport = z
     pagesPerDay: z.int(),
     concurrentHosts: z.int(),
     probeMethods: z.array(z.string()),
+    speaksIpv6: z
+      .boolean()
+      .nullable()
+      .describe("Whether it contacts sites over IPv6, too; null: not known yet."),
     softwareVersion: z.string().nullable(),
     connectedAt: dateTime().nullable(),
     lastSeenAt: dateTime().nullable(),
@@ -475,7 +479,7 @@ const standing = z
 
 const nearMatch = z
   .strictObject({
-    type: z.enum(["organisation", "crawler"]),
+    type: z.enum(["organisation", "crawler", "host"]),
     name: z.string(),
     handle: z.string().nullable(),
     similarity: z.number().describe("0 to 1."),

@@ -103,7 +103,7 @@ export class Prober {
     this.#allowed = new Set(settings.probeMethods);
     this.#userAgent = settings.userAgent;
     this.#sign = settings.sign;
-    this.#echoes = settings.echoes ?? systemEchoes;
+    this.#echoes = settings.echoes ?? systemEchoes();
     this.#limits = settings.limits ?? noLimits();
   }
 
@@ -168,7 +168,7 @@ export class Prober {
 
   async #probeAddress(request: ProbeRequest, times: ProbeTimes): Promise<ProbeOutcome> {
     const { address, method, tries } = request;
-    const refused = this.#refused(request);
+    const refused = this.#refused(request) ?? (await this.#refusedFamily(request));
     if (refused !== null) return refused;
     const errand = { address, tries, pings: method === "icmp" };
     const end = await this.#limits.gate.enter(errand, leftUntil(times.mayBeginUntilMs));
@@ -218,6 +218,11 @@ export class Prober {
       this.#connector.guard.isAllowed(address, port) ||
       this.#limits.isLeased(host, port);
     return isOpen ? null : heldBack(method, `this crawler does not probe port ${port}`);
+  }
+
+  async #refusedFamily({ address, port, method }: ProbeRequest): Promise<ProbeOutcome | null> {
+    const reason = await this.#connector.familyDenial(address, port);
+    return reason === null ? null : { type: "not-allowed", method, reason };
   }
 
   #forbidden(request: ProbeRequest): string | null {

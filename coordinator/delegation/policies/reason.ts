@@ -102,7 +102,8 @@ const delegationReason = z.discriminatedUnion("type", [
     fast: count.default(0),
     runnerUp: runnerUp.default(null),
   }),
-  z.object({ type: z.literal("no-candidates") }),
+  /** `needsIpv6`: nobody who was online speaks it. */
+  z.object({ type: z.literal("no-candidates"), needsIpv6: z.literal(true).optional() }),
 ]);
 
 export type DelegationReason = z.output<typeof delegationReason>;
@@ -162,7 +163,9 @@ function sentencesOf(reason: DelegationReason, nameOf: NameOf): string[] {
       return anycast(reason, nameOf);
     case "no-candidates":
       return [
-        "No crawler could take the subnet: all are offline, full, leaving, or may not reach it. It waits.",
+        reason.needsIpv6
+          ? "No crawler could take the subnet: it takes IPv6, and no crawler that was online speaks it. It waits."
+          : "No crawler could take the subnet: all are offline, full, leaving, or may not reach it. It waits.",
       ];
   }
 }
