@@ -15,6 +15,7 @@ const roundCause = z
     "overload",
     "operator",
     "retry",
+    "joined",
     "denied",
     "differs-by-place",
     "measures-apart",
@@ -36,6 +37,7 @@ const changeCause = z
     "drained",
     "joined",
     "operator",
+    "crawler-moved",
     "differs-by-place",
     "measures-apart",
     "domain-set",
@@ -75,6 +77,7 @@ export const delegationCause = z
     "drained",
     "joined",
     "operator",
+    "crawler-moved",
     "differs-by-place",
     "measures-apart",
     "domain-set",
@@ -84,7 +87,7 @@ export const delegationCause = z
 const ownDelegation = z
   .strictObject({
     crawler: crawlerName,
-    measured: z.boolean().describe("False: decided without any answer, to be tried again."),
+    measured: z.boolean().describe("False: nobody has answered, or nobody was compared; to be tried again."),
     rttMs: z.number().nullable(),
     runnerUp: crawlerName.nullable(),
     runnerUpRttMs: z.number().nullable(),
