@@ -105,6 +105,7 @@ type Task = Lease["urls"][number];
 
 async function crawlOne(slice: Slice, task: Task): Promise<SliceEnding> {
   const { lease, tools, visit } = slice;
+  if (isStopped(slice, task.url)) return null;
   if (!belongsTo(task.url, lease.host)) return keep(slice, strayResult(task.url, tools.now()));
   const { origin, pathname, search } = new URL(task.url);
   let robots = usable(tools.robots.known(origin));
@@ -302,7 +303,14 @@ function told({ lease, tools, visit, news }: Slice, result: PageResult, waitMs: 
   return news.tell(result, { waitMs, pace, tellResolved: () => visit.tellResolved() });
 }
 
+/** The coordinator has taken it off the lease. */
+function isStopped({ lease, tools }: Slice, url: string): boolean {
+  return tools.connector.stoppedSites.isStopped(url, lease.host, Date.now());
+}
+
+/** What was stopped while it was fetched is kept nowhere. */
 function keep(slice: Slice, result: FetchResult): SliceEnding {
+  if (isStopped(slice, result.url)) return null;
   return slice.tools.keep(slice.lease.leaseId, result) ? null : "the spool is full";
 }
 
