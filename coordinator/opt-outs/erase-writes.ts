@@ -25,17 +25,32 @@ const deletedTables = [
   ...["hint", "hint_key", "websub_subscription", "foreign_url"],
 ] as const;
 
-/** Those of which rows stay, without what the page said. */
-const clearedTables: Readonly<Record<string, string>> = {
-  frontier_url: `etag = null, last_modified = null, digest = null, last_status = null, last_fetched_at = null, out_links = null,
-    change_ratio = null, changes_per_day = null`,
-  page_change: "",
-  page_change_inbox: "",
-  double_check: `url = '', words = '', opinions = (select coalesce(jsonb_agg(one - 'sketch'), '[]') from jsonb_array_elements(t.opinions) one)`,
+const columnsOfChange = [
+  ...[
+    "status",
+    "language",
+    "digest_before",
+    "digest_after",
+    "simhash_distance",
+    "title_before",
+    "title_after",
+  ],
+  ...["words_before", "words_after", "location", "difference"],
+];
+
+/** Those of which rows stay, without what the page said: columns that are emptied. */
+const clearedTables: Readonly<Record<string, readonly string[]>> = {
+  frontier_url: [
+    ...["etag", "last_modified", "digest", "last_status", "last_fetched_at", "out_links", "change_ratio"],
+    "changes_per_day",
+  ],
+  page_change: columnsOfChange,
+  page_change_inbox: columnsOfChange,
 };
 
-const clearedChange = `status = null, language = null, digest_before = null, digest_after = null, simhash_distance = null,
-  title_before = null, title_after = null, words_before = null, words_after = null, location = null, difference = null`;
+/** The evidence that comparisons are stays: who gave which opinion, without what was compared. */
+const clearedComparison = `url = '', words = '',
+  opinions = (select coalesce(jsonb_agg(one - 'sketch'), '[]') from jsonb_array_elements(opinions) one)`;
 
 /** `url`: canonical, without its scheme. In the slice of its host. */
 export async function erasePage(pool: Pool, url: string, now: Date): Promise<ErasedRows> {
@@ -55,8 +70,17 @@ export async function erasePage(pool: Pool, url: string, now: Date): Promise<Era
       "update frontier_host set held_urls = greatest(0, held_urls - $2) where host_hash = $1",
       [keys[0]!.hostHash, held.length],
     );
-    for (const [table, cleared] of Object.entries(clearedTables))
-      await count(table, `update ${table} t set ${cleared || clearedChange} where ${isIts}`);
+    for (const [table, cleared] of Object.entries(clearedTables)) {
+      const empty = cleared.map((column) => `${column} = null`).join(", ");
+      await count(
+        table,
+        `update ${table} t set ${empty} where ${isIts} and num_nonnulls(${cleared.join(", ")}) > 0`,
+      );
+    }
+    await count(
+      "double_check",
+      `update double_check t set ${clearedComparison} where ${isIts} and url <> ''`,
+    );
     await client.query(
       `insert into page_change_inbox (host_hash, url_hash, url, kind, seen_at, reason)
        select host_hash, url_hash, url, 'gone', $3, '${reasonOfOptOut}' from page t where ${isIts} and not noindex`,
@@ -92,13 +116,13 @@ export async function eraseMentions(slices: Slices, url: string): Promise<Erased
         for (const { hostHash, urlHash } of keys) {
           const { rowCount } = await client.query(
             `update out_link o
-         set anchors = array_to_string(parts[:at - 1] || '' || parts[at + 1:], e'\\n'), digest = o.digest # 1
+         set anchors = array_to_string(parts[:at - 1] || ''::text || parts[at + 1:], e'\\n'), digest = o.digest # 1
          from (
            select host_hash, url_hash, array_position(urls, $2) as at, string_to_array(anchors, e'\\n') as parts
            from out_link o
            where ${linksBeyond("o", "$2::bigint")} or (host_hash = $1 and $2 = any (urls[:own_links]))
-         ) leading
-         where o.host_hash = leading.host_hash and o.url_hash = leading.url_hash and coalesce(parts[at], '') <> ''`,
+         ) calling
+         where o.host_hash = calling.host_hash and o.url_hash = calling.url_hash and coalesce(parts[at], '') <> ''`,
             [hostHash, urlHash],
           );
           anchors += rowCount ?? 0;

@@ -24,7 +24,7 @@ import {
   otherOptOutOfHost,
 } from "../frontier/back-link-writes.ts";
 import { optedOutUrl } from "../frontier/frontier.ts";
-import { endLeasesOn, settleHosts } from "../frontier/lease-end-writes.ts";
+import { endLeasesOn, lockLeasesOn, settleHosts, takeOffLease } from "../frontier/lease-end-writes.ts";
 import { enterHeirs, isComparable, removeTexts, type Text } from "../results/near-text-store.ts";
 import { type ErasedRows, eraseMentions, erasePage, reasonOfOptOut } from "./erase-writes.ts";
 import type { AppliedOptOuts, EndedLease, OptOutMarks } from "./opt-out.ts";
@@ -346,11 +346,8 @@ async function applyToUrls(pools: LeasePools, optOut: OptOutRow, now: Date): Pro
 /** They are refused, under no lease any more, and compared by nobody. */
 async function markUrls({ client, turns }: LeaseTransaction, optOut: OptOutRow, now: Date) {
   const values = valuesOf(optOut);
-  const hosts = [values[0] as HostHash];
-  await client.query(
-    "select from lease where host_hash = $1 and closed_at is null order by lease_id for update",
-    hosts,
-  );
+  const hosts: [HostHash] = [values[0] as HostHash];
+  await lockLeasesOn(client, hosts);
   await lockHosts(client, hosts);
   const { rows } = await client.query<{ url_hash: UrlHash }>(
     `update frontier_url u
@@ -367,18 +364,7 @@ async function markUrls({ client, turns }: LeaseTransaction, optOut: OptOutRow, 
     "delete from double_check where host_hash = $1 and url_hash = any($2::bigint[]) and verdict is null",
     [hosts[0], urls],
   );
-  const { rows: left } = await client.query<{ open_urls: number }>(
-    `update lease
-     set open_url_hashes = left_urls.hashes, open_urls = cardinality(left_urls.hashes),
-         url_count = url_count - open_urls + cardinality(left_urls.hashes)
-     from (select array(select one from unnest(open_url_hashes) one where one <> all ($2::bigint[])) as hashes
-           from lease where host_hash = $1 and closed_at is null and not is_check) left_urls
-     where host_hash = $1 and closed_at is null and not is_check
-     returning open_urls`,
-    [hosts[0], urls],
-  );
-  const isOver = left.some(({ open_urls }) => open_urls === 0);
-  const leases = isOver ? await endLeasesOn({ client, turns }, hosts, now) : [];
+  const leases = await takeOffLease({ client, turns }, { hostHash: hosts[0], urls }, now);
   await settleHosts(client, hosts);
   return { marked: urls.length, leases };
 }

@@ -270,7 +270,9 @@ async function tellTypes(slice: Slice, result: PageResult, robots: OriginRobots)
   return { ...result, page: { ...page, links } };
 }
 
-async function askType({ tools, visit }: Slice, url: URL, robots: OriginRobots): Promise<LinkType> {
+async function askType(slice: Slice, url: URL, robots: OriginRobots): Promise<LinkType> {
+  const { tools, visit } = slice;
+  if (isStopped(slice, url.href)) return "readable";
   if (!allows(robots, url.pathname + url.search)) return "readable";
   if ((await visit.rest()) !== null) return "stop";
   try {
