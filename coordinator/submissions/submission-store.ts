@@ -69,9 +69,11 @@ export function createSubmissionStore(from: Pool | Slices): SubmissionStore {
     urls: async (submissionId, { after, limit, now }) =>
       await followedUrls(slices, await givenOf(pool, submissionId, after, limit), now),
     statusOf: async (urls, now) => {
-      const given = urls.flatMap(({ place, key }): GivenRow[] =>
-        key === null ? [] : [{ ...key, place, answer: "known", reason: null, submittedAt: null }],
-      );
+      const given = urls.map(({ place, url, key, fault }): GivenRow => {
+        const answered = { place, submittedAt: null } as const;
+        if (key === null) return { ...answered, url, answer: "refused", reason: fault, ...noKey };
+        return { ...answered, ...key, answer: "known", reason: null };
+      });
       return await followedUrls(slices, given, now);
     },
     latest: async (limit) => await submissionsOf(slices, "order by submission_id desc limit $1", [limit]),
@@ -273,6 +275,8 @@ interface GivenRow {
   readonly urlHash: UrlHash | null;
   readonly submittedAt: Date | null;
 }
+
+const noKey = { hostHash: null, urlHash: null };
 
 /** After the last place that is known. */
 async function givenOf(pool: Pool, submissionId: number, after: number, limit: number): Promise<GivenRow[]> {

@@ -227,7 +227,7 @@ export interface SubmissionStore {
     submissionId: number,
     asked: { readonly after: number; readonly limit: number; readonly now: Date },
   ): Promise<readonly FollowedUrl[]>;
-  /** What the frontier holds of them, in the order given; those without a key are left out. */
+  /** What the frontier holds of them, by place; those that are no URL are refused. */
   statusOf(urls: readonly GivenUrl[], now: Date): Promise<readonly FollowedUrl[]>;
   /** The latest first. */
   latest(limit: number): Promise<readonly Submission[]>;

@@ -79,6 +79,33 @@ it("tells of single URLs, and by its exit code that nothing is known", async () 
   expect(nowhere).toMatchObject({ code: 3, err: expect.stringContaining("there is no receipt 99999") });
 });
 
+it("the state of a list of any length is told line by line, and a line that is no URL ends nothing", async () => {
+  const many = Array.from({ length: 10_500 }, (_, page) => `http://long.example/${page}`);
+  const list = file("long.txt", ["http://one.example/", "no URL", ...many].join("\n"));
+
+  const { code, out } = await run("status", list, "--json");
+  const text = (await run("status", list)).out.split("\n");
+
+  expect(code).toBe(0);
+  expect(JSON.parse(out).urls.map(({ state }: { state: string }) => state)).toEqual([
+    "resolving",
+    "refused",
+    ...many.map(() => "unknown"),
+  ]);
+  expect(JSON.parse(out).urls.at(-1).url).toBe(many.at(-1));
+  expect(text.filter((line) => line.startsWith("http"))).toHaveLength(10_501);
+  expect(text.find((line) => line.startsWith("no URL"))).toMatch(/refused .*cannot be parsed/);
+});
+
+it("all URLs of a receipt are listed, however many there are", async () => {
+  const many = Array.from({ length: 2500 }, (_, page) => `http://receipt.example/${page}`);
+  const { submissionId } = JSON.parse((await run("add", file("many.txt", many.join("\n")), "--json")).out);
+
+  const { out } = await run("status", String(submissionId), "--json");
+
+  expect(JSON.parse(out).urls.map(({ url }: { url: string }) => url)).toEqual(many);
+});
+
 it("what cannot be read leaves no receipt, and what is refused altogether is no success", async () => {
   const before = (await createAuditLog(database.pool).list({ limit: 50 })).entries.length;
   const wrong = [
