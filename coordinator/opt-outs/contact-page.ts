@@ -104,11 +104,11 @@ export const fieldLengths = { site: 2048, words: 2000, reply: 200 } as const;
 export const formScopes = ["url", "prefix", "host", "subdomains"] as const;
 
 const formScopeWords: Readonly<Record<(typeof formScopes)[number] | "", string>> = {
-  "": "a site with everything below it, or a page alone: as entered",
+  "": "as entered above",
   url: "this page alone",
-  prefix: "this page and what is below its path",
+  prefix: "this page and below",
   host: "this host alone",
-  subdomains: "the whole site, with everything below its name",
+  subdomains: "the whole site",
 };
 
 /** A field that people do not see; what fills it in is a program. */
