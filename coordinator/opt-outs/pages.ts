@@ -43,11 +43,10 @@ type PreviewPage = OptOutPreview & {
 
 export function previewBody(preview: PreviewPage, viewer: PageViewer): Html {
   const { target, scope, wide, pages, text } = preview;
-  return html`${titleRow("Opt-out preview")}
+  return html`<p class="registry-path"><a href="/fleet/opt-outs">Opt-outs</a></p>${titleRow("Opt-out preview")}
 <p class="lead">The ${scopeWords[scope]} ${target}: ${previewWords(preview)}.</p>
 ${wide === null ? nothing : html`<p class="warn" role="status">${wide}.</p>`}
-${mayDo(viewer.actor, "fleet-write") ? addOptOutForm(viewer, { target: text, scope, words: "", pages: wide === null ? null : pages }) : nothing}
-<p><a href="/fleet/opt-outs">All opt-outs</a></p>`;
+${mayDo(viewer.actor, "fleet-write") ? addOptOutForm(viewer, { target: text, scope, words: "", pages: wide === null ? null : pages }) : nothing}`;
 }
 
 const pagesField = (pages: number): Html =>
