@@ -2,6 +2,7 @@
 import type { Pool } from "pg";
 import type { HostHash, UrlHash } from "#core/ids";
 import type { UrlKey } from "#core/url-key";
+import { isBeyondReach, needsUnspokenIpv6 } from "../crawlers/ipv6-sql.ts";
 import { bySlice, ofAll, type Slices, slicesOf } from "../database/slices.ts";
 import { clean, inTransaction, columnsOf as transposed } from "../database/transaction.ts";
 import { isOptedOut, optedOutAmong } from "../frontier/back-link-writes.ts";
@@ -320,7 +321,9 @@ async function followedIn(pool: Pool, given: readonly GivenRow[], now: Date): Pr
        u.last_status as "lastStatus", u.last_reason as "lastReason",
        h.state as "hostState", h.state_reason as "hostReason", h.resolve_at as "resolveAt",
        coalesce(h.opt_out_id is not null or ${isOptedOut("u")}, false) as "optedOut", h.not_before as "notBefore",
-       greatest(h.crawl_delay_ms, h.back_off_ms) as "hostPaceMs", coalesce(ahead.urls, 0) as ahead, c.name as crawler
+       greatest(h.crawl_delay_ms, h.back_off_ms) as "hostPaceMs", coalesce(ahead.urls, 0) as ahead,
+       case when not coalesce(${isBeyondReach("h", "c")}, false) then c.name end as crawler,
+       coalesce(${needsUnspokenIpv6("h")}, false) as "needsUnspokenIpv6"
      from given s
      left join frontier_host h on h.host_hash = s.host_hash
      left join frontier_url u on u.host_hash = s.host_hash and u.url_hash = s.url_hash

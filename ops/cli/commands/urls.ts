@@ -11,6 +11,7 @@ import {
   type FollowedUrl,
   type GivenUrl,
   givenUrl,
+  notFollowed,
   type Submission,
   type SubmissionDeed,
   type SubmissionStore,
@@ -77,7 +78,7 @@ async function submit(
   const progress = new ProgressLine();
   const refused: AnsweredUrl[] = [];
   const startedMs = performance.now();
-  const { submission, link } = await readSlices(commandContext(options), async (slices, { pool }) => {
+  const { submission, link, left } = await readSlices(commandContext(options), async (slices, { pool }) => {
     const { scope } = knownPolicies(await createPolicyStore(pool).read()).settings;
     const submission = await submitUrls(await begun(textsOf(given)), createSubmissionStore(slices), {
       deed,
@@ -95,10 +96,12 @@ async function submit(
       },
     });
     await recordCommand(pool, submissionChange(submission, given[0] as string));
-    return { submission, link: await receiptLink(pool, submission.submissionId) };
+    const left = deed === "add" ? notFollowed(scope) : [];
+    return { submission, link: await receiptLink(pool, submission.submissionId), left };
   });
   progress.done();
-  printAnswer(options, { ...submission, link }, receiptText({ submission, refused, link }));
+  const answer = { ...submission, link, notFollowed: left };
+  printAnswer(options, answer, receiptText({ submission, refused, link, left }));
   const { urls } = submission;
   if (urls.new + urls.known + urls.elsewhere === 0) process.exitCode = exitCodes.usage;
 }
@@ -122,9 +125,11 @@ interface Receipt {
   readonly submission: Submission;
   readonly refused: readonly AnsweredUrl[];
   readonly link: string | null;
+  /** What will not be followed of them. */
+  readonly left: readonly string[];
 }
 
-function receiptText({ submission, refused, link }: Receipt): string {
+function receiptText({ submission, refused, link, left }: Receipt): string {
   const more = submission.urls.refused - refused.length;
   const all = sumOf(submission);
   return [
@@ -132,6 +137,7 @@ function receiptText({ submission, refused, link }: Receipt): string {
     ...refused.map(({ place, url, reason }) => `  refused, line ${place}: ${printable(url, 200)}: ${reason}`),
     ...(more > 0 ? [`  refused: ${more.toLocaleString("en-GB")} more, all on the receipt`] : []),
     `follow them: nearcrawl urls status ${submission.submissionId}${link === null ? "" : `   or ${link}`}`,
+    ...left.map((words, at) => `${at === 0 ? "not followed:" : "             "} ${words}`),
   ].join("\n");
 }
 

@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { gzipSync } from "node:zlib";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { createAuditLog } from "#coordinator/database/audit-log";
+import { createPolicyStore } from "#coordinator/settings/settings-store";
 import type { Database } from "#db/server-database";
 import { urlsCommand } from "#ops/cli/commands/urls";
 import { inProcess } from "../../support/command-in-process.ts";
@@ -55,6 +56,27 @@ it("a list with garbage between is taken as far as it goes; each refused line is
   expect(out).toMatch(/refused, line 5: .*cannot be parsed as an absolute URL/);
   expect(out).not.toContain("\u001b");
   expect(out).toMatch(/follow them: nearcrawl urls status \d+/);
+});
+
+it("what will not be followed stands at the end, with how it is changed, as the policies are by then", async () => {
+  const before = await run("add", "http://scope.example/");
+  await createPolicyStore(database.pool).save(
+    {
+      ...{ changedAt: new Date(), changedBy: "anna", words: "", takesBack: null },
+      changes: [{ name: "scope.admitNewHosts", before: null, after: true }],
+    },
+    0,
+  );
+  const after = await run("add", "http://scope.example/2", "--json");
+  const recrawl = await run("recrawl", "http://scope.example/");
+  await database.pool.query("truncate setting, policy_version");
+
+  expect(before.out).toContain(
+    "not followed: links to hosts that nobody submitted: nearcrawl policy set scope.admitNewHosts=yes follows them\n",
+  );
+  expect(before.out).toContain("what is more than 8 links from a submitted URL (scope.maxDepth)");
+  expect(JSON.parse(after.out).notFollowed.join()).not.toContain("hosts that nobody submitted");
+  expect(recrawl.out).not.toContain("not followed");
 });
 
 it("sitemaps are read, packed or not; a URL is taken as it stands", async () => {
