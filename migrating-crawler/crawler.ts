@@ -335,6 +335,10 @@ export class Crawler {
       case "coordinator:stop-hosts":
         this.#loop.stopSites(message.domains, message.reason);
         break;
+      case "coordinator:stop-parts":
+        this.#loop.stopParts(message.parts, message.reason);
+        this.#erase(message.parts.flatMap(({ of, erases }) => (erases ? [of] : [])));
+        break;
       case "coordinator:release":
         this.#surroundings.dock?.onOffer(message);
         break;
@@ -363,6 +367,20 @@ export class Crawler {
     const measured = await measurePeers(this.#prober, peers, measuring.signal);
     // A list that a newer one cut short has measured some: they count.
     if (measured.length > 0) this.#link.send({ type: "crawler:peer-rtts", peers: measured });
+  }
+
+  /** Of pages that the coordinator has erased nothing stays here either; archives are the partner's own. `urls`: without their schemes. */
+  #erase(urls: readonly string[]): void {
+    if (urls.length === 0) return;
+    this.#spool.erase();
+    const { log } = this.#surroundings;
+    log.info({ pages: urls.length }, "the coordinator has erased pages: what the spool has of them goes");
+    const folder = this.#config.warc?.folder;
+    if (folder !== undefined)
+      log.warn(
+        { folder, urls },
+        "pages were erased: remove their records (WARC-Target-URI) from the archive",
+      );
   }
 
   #hello(): CrawlerHello {

@@ -3,6 +3,7 @@ import { z } from "zod";
 import { probeMethods } from "#protocol/messages";
 import { orderNames } from "../frontier/order/strategies.ts";
 import { hostHintsSchema } from "../hints/hints-api.ts";
+import { optOutScopes } from "../opt-outs/opt-out.ts";
 import { statedCountSchema, statedUsesSchema } from "../results/stated-uses-api.ts";
 import { type ApiOperations, dateTime, errorAnswer } from "../web/api-operation.ts";
 
@@ -507,8 +508,9 @@ const neighbours = z
 
 const optOutReport = z
   .strictObject({
-    target: z.string().describe("A domain with everything below it, or a network."),
+    target: z.string().describe("What opted out, by its scope."),
     kind: z.enum(["site", "network"]),
+    scope: z.enum(optOutScopes),
     state: z.enum(["unconfirmed", "confirmed"]),
     since: dateTime(),
     lapsesAt: dateTime().nullable().describe("An unconfirmed one ends then."),

@@ -6,7 +6,7 @@
  *
  * No more is begun than was asked for, whatever comes: asking takes the places. The rest goes back unread.
  */
-import { canParseUrl } from "#core/ip/url-host";
+import { canParseUrl, type SitePart } from "#core/ip/url-host";
 import { maxMilliseconds } from "#protocol/fields";
 import { type Lease, lease as leaseSchema, type OfferedLease } from "#protocol/lease";
 import type { CrawlerMessage } from "#protocol/messages";
@@ -163,8 +163,18 @@ export class TaskLoop {
 
   /** These sites, with everything below each, are left alone at once: also by requests that are under way. */
   stopSites(domains: readonly string[], reason: string): void {
+    this.#settings.tools.connector.stoppedSites.stop(domains, reason, Date.now());
+    this.#endStopped();
+  }
+
+  /** The same of parts of sites; the slice of a host goes on without its URLs there. */
+  stopParts(parts: readonly SitePart[], reason: string): void {
+    this.#settings.tools.connector.stoppedSites.stopParts(parts, reason, Date.now());
+    this.#endStopped();
+  }
+
+  #endStopped(): void {
     const { stoppedSites } = this.#settings.tools.connector;
-    stoppedSites.stop(domains, reason, Date.now());
     for (const { lease, abort } of this.#slices.values()) {
       const stop = stoppedSites.stopOf(lease.host, Date.now());
       if (stop !== null && !abort.signal.aborted) abort.abort(stop);
