@@ -22,6 +22,7 @@ import type { Counters } from "../overview/counters.ts";
 import type { ResultBatch } from "../results/take-results.ts";
 import { queueSettings } from "../room-settings.ts";
 import { AnycastRanges, watchedFleet } from "./anycast.ts";
+import { AnycastCandidates } from "./anycast-candidates.ts";
 import type { DelegationStore } from "./delegation.ts";
 import { DeniedTargets, ipv6Speakers, strandedSubnets } from "./denied-targets.ts";
 import { PeerTurns } from "./measure-peers.ts";
@@ -46,7 +47,7 @@ import { DelegationQueue, type QueuePorts } from "./queue.ts";
 import { DelegationRefresh } from "./recalibration/refresh.ts";
 import type { CoordinatorState } from "./state.ts";
 
-export interface DelegatingPorts extends Pick<QueuePorts, "state" | "delegations" | "now"> {
+export interface DelegatingPorts extends Pick<QueuePorts, "state" | "delegations" | "now" | "fetchTimes"> {
   readonly pool: Pool;
   /** Left out, the pool has all hosts. */
   readonly slices?: Slices;
@@ -209,7 +210,7 @@ interface ProbingPorts {
   /** False: its results go to another coordinator; left out, there is none. */
   readonly isHere?: (crawlerId: CrawlerId) => boolean;
   readonly state: CoordinatorState;
-  readonly delegations: Pick<DelegationStore, "anycastSubnets" | "subnetsOfHosts">;
+  readonly delegations: Pick<DelegationStore, "anycastSubnets" | "notAnycast" | "subnetsOfHosts">;
   readonly now: () => Date;
   /** Asks for new rounds. */
   readonly request: (subnetIds: readonly SubnetId[], cause: RoundCause) => void;
@@ -255,8 +256,9 @@ export function startProbing(ports: ProbingPorts, config: CoordinatorConfig): Pr
     anycast,
     firstFetches,
     restore: async () => {
-      const subnetIds = await ports.delegations.anycastSubnets();
-      anycast.restore(subnetIds, (subnetId) => state.placementOf(subnetId));
+      const { delegations } = ports;
+      const placementOf = (subnetId: SubnetId) => state.placementOf(subnetId);
+      anycast.restore(await delegations.anycastSubnets(), placementOf, await delegations.notAnycast());
     },
     onHello: (crawlerId, hello) => {
       denied.setList(crawlerId, hello.denies);
@@ -294,6 +296,9 @@ const unmeasuredBatch = 50;
 
 /** How often it is looked whether a subnet without an answer is due; each waits longer every time. */
 const retryUnmeasuredMs = 30_000;
+
+/** How often some delegations are looked at for whether they may be anycast. */
+const lookForAnycastMs = 60_000;
 
 /** Old decisions that are probed again in a minute: 43,200 a day. */
 const refreshRounds = 30;
@@ -346,6 +351,14 @@ export function scheduleDelegation(ports: JobPorts, config: CoordinatorConfig): 
   timekeeper.every("refresh-delegations", 60_000, async () => {
     ports.queue.request(await refresh.next(ports.now()), "refresh");
   });
+  if (ports.anycast) {
+    const { state, anycast: ranges } = ports;
+    const online = () => ports.gateway.online();
+    const candidates = new AnycastCandidates({ state, ranges, online, nowMs: () => ports.now().getTime() });
+    timekeeper.every("look-for-anycast", lookForAnycastMs, async () => {
+      ports.queue.request(candidates.next(), "review");
+    });
+  }
   timekeeper.every("retry-unmeasured", retryUnmeasuredMs, async () => {
     ports.queue.request(await ports.delegations.unmeasured(unmeasuredBatch, ports.now()), "retry");
     const turn = Math.floor(ports.now().getTime() / retryUnmeasuredMs);

@@ -3,6 +3,7 @@ import type { ChartHistory } from "#core/chart-history";
 import type { TimeRange } from "#core/time-range";
 import type { AccuracyCounts, AccuracySampleEntry } from "../delegation/accuracy.ts";
 import type { AlertFacts } from "./alert-facts.ts";
+import type { GatedHosts } from "./bot-gate-reads.ts";
 import type { FailuresByBlame } from "./minute-figures.ts";
 
 /** How far back a history goes, and what one of its points stands for. */
@@ -190,6 +191,7 @@ export interface OperationReads extends ChartReads {
   queueAges(now: Date): Promise<QueueAges>;
   /** What was left out at the bounds of hosts; at most `shown` of them. */
   leftOutUrls(shown: number): Promise<LeftOutUrls>;
+  gatedHosts(now: Date): Promise<GatedHosts>;
   /** Of the hosts at the front of the queue (`front` of them are looked at), the longest due first. */
   longestWaiting(
     query: { readonly reason: WaitReason | null; readonly most: number },

@@ -29,10 +29,10 @@ const queueMostBytes = 8 * 2 ** 20;
 
 /**
  * SQL: hosts that could be fetched now, as far as they themselves go; those that ask to be paid, and rest for a week for
- * that, are not for us and wait for nothing. $1 is now.
+ * that, are not for us and wait for nothing; nor do those that rest since a bot gate answered in their place (bot-gate-reads). $1 is now.
  */
 const isDue = `h.state = 'resolved' and h.lease_id is null and h.due_at <= $1 and h.opt_out_id is null
-  and not (coalesce(h.payments_asked, 0) >= ${paymentsInARow} and h.not_before > $1)`;
+  and not ((coalesce(h.payments_asked, 0) >= ${paymentsInARow} or h.challenges is not null) and h.not_before > $1)`;
 
 /**
  * SQL: each crawler with what keeps all of its hosts waiting; null: nothing. The day's budget is told from the

@@ -392,6 +392,16 @@ const hostReport = z
       })
       .nullable()
       .describe("It asks to be paid; null: it does not."),
+    botGate: z
+      .strictObject({
+        provider: z.string().describe("Short name, such as cloudflare; unknown: told by its words or shape."),
+        of: z.enum(["page", "robots"]).describe("What it answered for."),
+        tries: z.int().describe("In a row, one after each rest."),
+        since: dateTime(),
+        lastAt: dateTime(),
+      })
+      .nullable()
+      .describe("A bot gate answers in the host's place, so that it rests; null: it does not."),
     nextUrls: z.array(z.strictObject({ url: z.string(), nextFetchAt: dateTime() })),
     fetches: z.array(fetchLine),
   })

@@ -1,5 +1,6 @@
 /** What waits and for what: one host for each reason, due one minute longer than the one before. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { gatedHosts } from "#coordinator/overview/bot-gate-reads";
 import { crawlTotals } from "#coordinator/overview/overview-reads";
 import { waitReasons } from "#coordinator/overview/overview-types";
 import { waitWords } from "#coordinator/overview/overview-words";
@@ -167,5 +168,42 @@ describe("large tables", () => {
     expect(ages.medianSeconds).toBe(120);
     expect(ages.oldestSeconds).toBe(420);
     expect(await queueAges(world.pool, noon, bytes)).toEqual(ages);
+  });
+});
+
+it("a host behind a bot gate waits for nothing while it rests, and is told beside those that wait", async () => {
+  const day = 86_400_000;
+  const [since, nextTry] = [new Date(noon.getTime() - 3 * day), new Date(noon.getTime() + day)];
+  const challenged = async (host: string, provider: string, at: Date, notBefore: Date) =>
+    await world.pool.query(
+      `update frontier_host set challenges = 2, challenge_provider = $2, challenge_of = 'page', challenged_since = $3,
+         challenged_at = $3, not_before = $4 where host = $1`,
+      [host, provider, at, notBefore],
+    );
+  const waits = async () =>
+    (await longestWaiting(world.pool, all, noon)).some(({ host }) => host === "s4.example");
+
+  await challenged("s4.example", "cloudflare", since, nextTry);
+  await challenged("s5.example", "anubis", new Date(noon.getTime() - day / 2), nextTry);
+  const [whileItRests, gated] = [await waits(), await gatedHosts(world.pool, noon)];
+  await challenged("s4.example", "cloudflare", since, noon);
+  const afterwards = await waits();
+  expect([whileItRests, afterwards]).toEqual([false, true]);
+  expect(gated).toMatchObject({
+    hosts: 2,
+    providers: [
+      { provider: "anubis", hosts: 1, newHosts: 1 },
+      { provider: "cloudflare", hosts: 1, newHosts: 0 },
+    ],
+    longest: [
+      {
+        host: "s4.example",
+        provider: "cloudflare",
+        since: since.toISOString(),
+        tries: 2,
+        nextTryAt: nextTry.toISOString(),
+      },
+      { host: "s5.example" },
+    ],
   });
 });
