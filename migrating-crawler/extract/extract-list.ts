@@ -4,6 +4,7 @@
  */
 
 import { createHash } from "node:crypto";
+import { foreignDateMs } from "#core/foreign-dates";
 import { composed } from "#protocol/composed";
 import {
   type ChangeFrequency,
@@ -223,15 +224,12 @@ function anchorOf(title: string): string {
 }
 
 const day = /^\d{4}-\d\d-\d\d$/;
-const dateTime = /^\d{4}-\d\d-\d\d[T ]\d\d:\d\d/;
-const mailDate = /^(?:[a-z]{3,9},?\s+)?\d{1,2}\s+[a-z]{3,9}\s+\d{2,4}\s+\d{1,2}:\d\d/i;
 
 /** W3C date-time, RFC 3339 or RFC 822 to ISO 8601, to the second; a date without a day is none. */
 function momentOf(written: string): string | null {
   const text = written.trim();
-  if (text.length > 60 || ![day, dateTime, mailDate].some((form) => form.test(text))) return null;
-  const ms = Date.parse(text);
-  if (Number.isNaN(ms) || ms < 0 || ms > Date.UTC(2100, 0)) return null;
+  const ms = foreignDateMs(text);
+  if (ms === null || ms < 0 || ms > Date.UTC(2100, 0)) return null;
   return day.test(text) ? text : new Date(ms).toISOString().replace(/\.\d{3}Z$/, "Z");
 }
 
@@ -251,7 +249,7 @@ function fitting(links: Link[], most: { readonly entries: number; readonly bytes
 }
 
 function newestFirst(links: readonly Link[]): Link[] {
-  const changedMs = (link: Link) => (link.modifiedAt === undefined ? 0 : Date.parse(link.modifiedAt));
+  const changedMs = (link: Link) => foreignDateMs(link.modifiedAt ?? "") ?? 0;
   return links
     .map((link) => ({ link, ms: changedMs(link) }))
     .sort((one, other) => other.ms - one.ms)
@@ -333,8 +331,8 @@ function oursOf(value: string): Rule[] {
 
 /** RFC 822, RFC 850, ISO 8601; a date that cannot be read is not held against the page. */
 function isPast(date: string, nowMs: number): boolean {
-  const at = Date.parse(date.replace(/(\d)-([a-z]{3})-(\d)/, "$1 $2 $3"));
-  return !Number.isNaN(at) && at < nowMs;
+  const at = foreignDateMs(date);
+  return at !== null && at < nowMs;
 }
 
 /** `max-snippet:n`; -1 is no bound. */

@@ -3,8 +3,9 @@
  * hosts too; 4xx stands for no rules at all; 5xx, 429 and no answer forbid everything. Every request of the chain
  * waits for its host's turn and is checked by the address guard like any other.
  */
+
+import { retryAfterSeconds } from "#core/foreign-dates";
 import { canParseUrl } from "#core/ip/url-host";
-import { retryAfterSeconds } from "../limits/host-pace.ts";
 import { answerOfFailure, type HostAnswer } from "../limits/request-outcome.ts";
 import type { Connector } from "../net/connector.ts";
 import { Failure, failureOf } from "../net/failure.ts";

@@ -5,6 +5,7 @@
  * frontier decides who fetches it. Never throws.
  */
 import { isUtf8 } from "node:buffer";
+import { retryAfterSeconds } from "#core/foreign-dates";
 import { withoutUser } from "#core/ip/url-host";
 import { maySearch, type StatedPreference } from "#protocol/preferences";
 import { type FetchOutcome, type FetchResult, type FetchTiming, maxRedirects } from "#protocol/result";
@@ -12,7 +13,6 @@ import { documentKind } from "../extract/document-kind.ts";
 import { bodyDigest, directiveNames } from "../extract/extract-list.ts";
 import type { FetchedBody } from "../extract/extract-page.ts";
 import { resolveUrl } from "../extract/resolve-url.ts";
-import { retryAfterSeconds } from "../limits/host-pace.ts";
 import type { ConnectPhases } from "../net/connector.ts";
 import { Failure, failureOf } from "../net/failure.ts";
 import { askedPrice } from "../preferences/asked-price.ts";

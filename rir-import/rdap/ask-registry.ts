@@ -7,6 +7,7 @@
 import { z } from "zod";
 import { holderOf } from "#coordinator/subnets/holder-name";
 import type { Registry } from "#coordinator/subnets/subnet";
+import { retryAfterSeconds } from "#core/foreign-dates";
 import { formatAddress, parseAddress } from "#core/ip/address";
 import {
   firstAddress,
@@ -19,7 +20,6 @@ import {
 } from "#core/ip/range";
 import type { Clock } from "../download/clock.ts";
 import { downloadFailure } from "../download/download-failure.ts";
-import { retryAfterMs } from "../download/download-part.ts";
 import { type HttpAnswer, HttpClient, type HttpSettings, noSecrets, Watch } from "../download/http-client.ts";
 import { type RdapBootstrap, serviceFor } from "../formats/rdap-bootstrap.ts";
 import { type HolderReference, type NetworkRecord, registryNamed } from "../formats/record.ts";
@@ -133,10 +133,8 @@ async function ask(client: HttpClient, settings: RdapSettings, url: string): Pro
 async function understood(answer: HttpAnswer, askedUrl: string, now: Date): Promise<RdapAnswer> {
   const { status, url } = answer;
   if (status === 404) return { type: "not registered", url };
-  if (status === 429) {
-    const waitMs = retryAfterMs(answer.headers, now);
-    return { type: "asked to wait", url, seconds: waitMs === null ? null : Math.ceil(waitMs / 1000) };
-  }
+  if (status === 429)
+    return { type: "asked to wait", url, seconds: retryAfterSeconds(answer.headers["retry-after"], now) };
   if (status !== 200) return { type: "failed", url, reason: `the server answers ${status}` };
   const network = await networkIn(answer);
   if (typeof network === "string") return { type: "failed", url, reason: network };

@@ -5,6 +5,7 @@
 
 import { gzipSync } from "node:zlib";
 import { SourceFileError } from "#core/errors";
+import { retryAfterSeconds } from "#core/foreign-dates";
 import { canonicalEscapes } from "#core/ip/url-escapes";
 import { canParseUrl, withoutUser } from "#core/ip/url-host";
 import { urlKeyOf } from "#core/url-key";
@@ -15,7 +16,6 @@ import { resolveUrl } from "#crawler/extract/resolve-url";
 import { decodeBody } from "#crawler/fetch/content-codings";
 import { parseRobots, robotsVerdict, sitemapUrls } from "#crawler/fetch/robots-rules";
 import { usesOfPath } from "#crawler/fetch/robots-uses";
-import { retryAfterSeconds } from "#crawler/limits/host-pace";
 import { Failure } from "#crawler/net/failure";
 import { askedPrice } from "#crawler/preferences/asked-price";
 import { contentSignal } from "#crawler/preferences/content-signal";

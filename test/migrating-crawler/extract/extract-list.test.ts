@@ -4,6 +4,7 @@ import { describe, expect, it } from "vitest";
 import { extractList, type FetchedList } from "#crawler/extract/extract-list";
 import { WorkTurns } from "#crawler/extract/read-list";
 import { maxListedUrls, type PageExtract, pageExtract } from "#protocol/result";
+import { inZone } from "../../support/in-zone.ts";
 
 const sitemapNamespace = "http://www.sitemaps.org/schemas/sitemap/0.9";
 const urlset = (...entries: string[]) => `<urlset xmlns="${sitemapNamespace}">${entries.join("")}</urlset>`;
@@ -60,6 +61,36 @@ describe("a sitemap", () => {
       },
       { url: "https://site.example/c", anchor: "", nofollow: false },
     ]);
+  });
+
+  it.each([
+    ["2024-01-08T00:00:00", "2024-01-08T00:00:00Z"],
+    ["2024-01-08 10:20:30", "2024-01-08T10:20:30Z"],
+    ["2024-01-08T10:20", "2024-01-08T10:20:00Z"],
+    ["Mon, 08 Jan 2024 10:20:30", "2024-01-08T10:20:30Z"],
+    ["Mon, 08 Jan 2024 10:20:30 +0100", "2024-01-08T09:20:30Z"],
+    ["Mon, 08 Jan 24 10:20:30 GMT", "2024-01-08T10:20:30Z"],
+    ["2024-01-08T10:20:30 +01:00", "2024-01-08T09:20:30Z"],
+    ["2011-08-23T13:15:00+02", "2011-08-23T11:15:00Z"],
+    ["2024-01-08T24:00:00Z", "2024-01-09T00:00:00Z"],
+    ["2016-12-31T23:59:60Z", "2017-01-01T00:00:00Z"],
+    ["2024-01-08T10:20:30.123456789+05:30", "2024-01-08T04:50:30Z"],
+    ["2024-01-08t10:20:30z", "2024-01-08T10:20:30Z"],
+    ["2024-02-30", undefined],
+    ["2024-02-30T10:00:00Z", undefined],
+    ["0000-00-00T00:00:00+00:00", undefined],
+    ["2015-10-08T07:18:53.846344Z 2015-06-15T15:33:55.288302Z", undefined],
+    ["2024-01-08T10:20:30+99:00", undefined],
+    ["Mon, 08 Jan 2024 10:20:30 CET", undefined],
+    ["2024", undefined],
+    ["May 2024", undefined],
+  ])("changed at %s, at the same moment on every machine", async (lastmod, modifiedAt) => {
+    for (const zone of ["Asia/Tokyo", "America/New_York"]) {
+      const page = await inZone(zone, () =>
+        listOf(urlset(`<url><loc>https://site.example/a</loc><lastmod>${lastmod}</lastmod></url>`)),
+      );
+      expect(page?.links[0]?.modifiedAt).toBe(modifiedAt);
+    }
   });
 
   it("of sitemaps names these", async () => {
