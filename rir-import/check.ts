@@ -3,7 +3,7 @@ import type { PublishedRanges } from "#coordinator/subnets/published-ranges";
 import { SourceFileError } from "#core/errors";
 import type { OnProgress } from "./progress.ts";
 import type { FileReport } from "./read/file-report.ts";
-import { listSourceFiles } from "./read/open-source.ts";
+import { listSourceFiles, type SourcePath } from "./read/open-source.ts";
 import { readInThreads } from "./read/read-in-threads.ts";
 import { readPublished, withoutPublished } from "./read/read-published.ts";
 import type { RegistryState, StateSummary } from "./tree/registry-state.ts";
@@ -19,7 +19,7 @@ export interface SourceCheck {
 
 /** Reads and reports, touches nothing. Throws SourceFileError for a file that is not what it claims to be. */
 export async function checkSources(
-  paths: readonly string[],
+  paths: readonly SourcePath[],
   onProgress: OnProgress = () => {},
 ): Promise<SourceCheck> {
   const startedAt = performance.now();
@@ -34,7 +34,7 @@ export interface ReadSources {
   readonly published: PublishedRanges;
 }
 
-export async function readState(paths: readonly string[], onProgress: OnProgress): Promise<ReadSources> {
+export async function readState(paths: readonly SourcePath[], onProgress: OnProgress): Promise<ReadSources> {
   let records = 0;
   const { registryFiles, publishedFiles } = await withoutPublished(await listSourceFiles(paths));
   const read = await readInThreads(registryFiles, (progress) => {

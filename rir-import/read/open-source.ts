@@ -48,7 +48,23 @@ export interface OpenedSource {
 /** Called with each piece taken from disk, for progress. */
 export type OnBytes = (bytes: number) => void;
 
-export async function openSource(file: string, onBytes: OnBytes): Promise<OpenedSource> {
+/** A list of places whose format somebody has told. */
+export interface NamedList {
+  readonly file: string;
+  readonly format: PublishedFormat;
+}
+
+/** A path, or a list of which the format need not be guessed. */
+export type SourcePath = string | NamedList;
+
+export const fileOf = (path: SourcePath): string => (typeof path === "string" ? path : path.file);
+
+/** Without a format it is told by the first bytes. */
+export async function openSource(
+  file: string,
+  onBytes: OnBytes,
+  format: PublishedFormat | null = null,
+): Promise<OpenedSource> {
   const facts = await stat(file).catch((error: unknown) => Promise.reject(readError(file, error)));
   if (!facts.isFile()) throw new SourceFileError(file, null, "not a file");
   const start = await firstBytes(file).catch((error: unknown) => Promise.reject(readError(file, error)));
@@ -60,12 +76,16 @@ export async function openSource(file: string, onBytes: OnBytes): Promise<Opened
   }
   const raw = diskChunks(file, hash, onBytes);
   const chunks = packing === "gzip" ? gunzip(file, raw, facts.size) : raw;
-  return { ...disk, parts: singlePart(file, chunks), sha256: async () => hash.digest("hex") };
+  return { ...disk, parts: singlePart(file, chunks, format), sha256: async () => hash.digest("hex") };
 }
 
-async function* singlePart(file: string, chunks: AsyncGenerator<Buffer>): AsyncGenerator<SourcePart> {
+async function* singlePart(
+  file: string,
+  chunks: AsyncGenerator<Buffer>,
+  told: PublishedFormat | null,
+): AsyncGenerator<SourcePart> {
   const { start, all } = await peek(chunks);
-  const format = formatOrError(file, start);
+  const format = told ?? formatOrError(file, start);
   if (format instanceof Error) {
     await chunks.return(undefined);
     throw format;
@@ -253,13 +273,16 @@ const besideData = /^\.|\.(md5|sha\d*|asc|sig|gpg|readme|md|html?)$|^(readme|lic
 const maxDepth = 8;
 
 /** Files in the order given, folders by name. Throws SourceFileError for what is not there or holds nothing. */
-export async function listSourceFiles(paths: readonly string[]): Promise<readonly string[]> {
-  const files = new Map<string, string>();
+export async function listSourceFiles<Path extends SourcePath>(
+  paths: readonly Path[],
+): Promise<readonly (Path | string)[]> {
+  const files = new Map<string, Path | string>();
   for (const path of paths) {
-    const found = await filesAt(path, 0);
-    if (found.length === 0) throw new SourceFileError(path, null, "the folder holds no registry files");
+    const found = typeof path === "string" ? await filesAt(path, 0) : [path];
+    if (found.length === 0)
+      throw new SourceFileError(fileOf(path), null, "the folder holds no registry files");
     for (const file of found) {
-      const real = await realpath(file);
+      const real = await realpath(fileOf(file));
       if (!files.has(real)) files.set(real, file);
     }
   }
