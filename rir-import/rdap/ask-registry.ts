@@ -23,6 +23,7 @@ import { downloadFailure } from "../download/download-failure.ts";
 import { type HttpAnswer, HttpClient, type HttpSettings, noSecrets, Watch } from "../download/http-client.ts";
 import { type RdapBootstrap, serviceFor } from "../formats/rdap-bootstrap.ts";
 import { type HolderReference, type NetworkRecord, registryNamed } from "../formats/record.ts";
+import { countryCode } from "../formats/rpsl-values.ts";
 import { maxTextLength } from "../formats/text-decoding.ts";
 
 export interface RdapSettings {
@@ -175,7 +176,7 @@ function toNetworkRecord(network: RdapNetwork, registry: Registry | null): Netwo
     range,
     registry,
     name: name.slice(0, maxTextLength),
-    country: country === "ZZ" ? null : country,
+    country,
     holder: holderReference(network, registry),
   };
 }
@@ -262,7 +263,7 @@ function readNetwork(value: unknown): RdapNetwork | string {
     ...plain,
     range,
     name: name ?? "",
-    country: /^[A-Za-z]{2}$/.test(country ?? "") ? country!.toUpperCase() : null,
+    country: countryCode(country ?? null),
     ...holdersAmong(entities),
     lastChanged: events.find(({ eventAction }) => eventAction === "last changed")?.eventDate ?? null,
   };

@@ -155,8 +155,34 @@ function formatOrError(name: string, start: Buffer): SourcePart["format"] | Sour
 /** UTF-8's, which editors put before a text. */
 const byteOrderMark = Buffer.from([0xef, 0xbb, 0xbf]);
 
+/** DOS ended texts with this byte, some programs by several, and old ones still do. */
+const dosEnd = 0x1a;
+
+/** So many at the end are taken for that. */
+const mostDosEnds = 65_536;
+
+/** A stream of text without what DOS put at its end. */
+async function* withoutDosEnd(chunks: AsyncGenerator<Buffer>): AsyncGenerator<Buffer> {
+  let held: Buffer = Buffer.alloc(0);
+  try {
+    for await (const chunk of chunks) {
+      const bytes = held.length === 0 ? chunk : Buffer.concat([held, chunk]);
+      let end = bytes.length;
+      while (end > 0 && bytes.length - end < mostDosEnds && [dosEnd, 0x0a, 0x0d].includes(bytes[end - 1]!))
+        end--;
+      const at = bytes.indexOf(dosEnd, end);
+      const kept = at < 0 || bytes.length - at > mostDosEnds ? bytes.length : at;
+      held = Buffer.from(bytes.subarray(kept));
+      if (kept > 0) yield bytes.subarray(0, kept);
+    }
+  } finally {
+    await chunks.return(undefined);
+  }
+}
+
 /** The first bytes of a stream, and the stream with them put back, without a byte order mark. */
-async function peek(chunks: AsyncGenerator<Buffer>): Promise<{ start: Buffer; all: AsyncIterable<Buffer> }> {
+async function peek(packed: AsyncGenerator<Buffer>): Promise<{ start: Buffer; all: AsyncIterable<Buffer> }> {
+  const chunks = withoutDosEnd(packed);
   const head: Buffer[] = [];
   for (let bytes = 0; bytes < sniffBytes; ) {
     const next = await chunks.next();
