@@ -19,19 +19,18 @@ export function plainLines(bytes: Buffer): Buffer {
 
 /** Without a byte order mark. */
 function asUtf8(bytes: Buffer): Buffer {
-  const order = utf16Order(bytes);
-  if (order === null) return bytes.subarray(bytes.subarray(0, 3).equals(utf8Mark) ? 3 : 0);
-  const even = Buffer.from(bytes.subarray(0, bytes.length - (bytes.length % 2)));
-  const text = (order === "little" ? even : even.swap16()).toString("utf16le");
-  return Buffer.from(text.replace(/^\ufeff/, ""));
+  const encoding = encodingOf(bytes);
+  if (encoding !== "utf-8") return Buffer.from(new TextDecoder(encoding).decode(bytes));
+  return bytes.subarray(bytes.subarray(0, 3).equals(utf8Mark) ? 3 : 0);
 }
 
 const utf8Mark = Buffer.from([0xef, 0xbb, 0xbf]);
 
-function utf16Order([first, second, third, fourth]: Buffer): "little" | "big" | null {
-  if (first === 0xff && second === 0xfe) return "little";
-  if (first === 0xfe && second === 0xff) return "big";
-  if (first && second === 0 && third && fourth === 0) return "little";
-  if (first === 0 && second && third === 0 && fourth) return "big";
-  return null;
+/** By the first four bytes. */
+export function encodingOf([first, second, third, fourth]: Buffer): "utf-8" | "utf-16le" | "utf-16be" {
+  if ((first === 0xff && second === 0xfe) || (first && second === 0 && third && fourth === 0))
+    return "utf-16le";
+  if ((first === 0xfe && second === 0xff) || (first === 0 && second && third === 0 && fourth))
+    return "utf-16be";
+  return "utf-8";
 }

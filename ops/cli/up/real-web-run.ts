@@ -2,6 +2,7 @@
  * A run on the real web: the same coordinator and crawlers without the emulated Internet. Data is kept from run
  * to run. Without an imported registry every address lies in the root subnet, which is enough for one crawler.
  */
+
 import { existsSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { z } from "zod";
@@ -11,6 +12,7 @@ import { createCrawlerStore } from "#coordinator/crawlers/crawler-store";
 import { admitUrls, type RejectedUrl, seedFault } from "#coordinator/frontier/admit-urls";
 import { createFrontierStore, createRejectedUrlStore } from "#coordinator/frontier/frontier-store";
 import { UsageError } from "#core/errors";
+import { plainLines } from "#core/plain-lines";
 import { urlKeyOf } from "#core/url-key";
 import type { Database } from "#db/server-database";
 import { checkedRanges } from "../allow-option.ts";
@@ -103,7 +105,7 @@ function readUrlFile(file: string): string[] {
   const { size } = statSync(file);
   if (size > maxUrlFileBytes)
     throw new UsageError(`--url-file ${file}: ${size} bytes are too many for a list of URLs`);
-  const lines = readFileSync(file, "utf8").split(/\r?\n/);
+  const lines = plainLines(readFileSync(file)).toString().split(/\r?\n/);
   return lines.map((line) => line.trim()).filter((line) => line !== "" && !line.startsWith("#"));
 }
 

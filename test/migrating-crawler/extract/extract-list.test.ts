@@ -321,6 +321,50 @@ describe("a feed", () => {
       ["https://site.example/blog/b", undefined],
     ]);
   });
+
+  it.each([
+    [
+      '<entry xml:base="When/2026/"><link href="Story"/></entry>',
+      "https://site.example/maps/When/2026/Story",
+    ],
+    [
+      '<entry><link xml:base="https://site.example/other/" href="x"/></entry>',
+      "https://site.example/other/x",
+    ],
+    [
+      '<entry xml:base="/abs/"><link href="y"/><content type="html" xml:base="/c/">z</content></entry>',
+      "https://site.example/abs/y",
+    ],
+    ['<entry xml:base="a/"><link xml:base="b/" href="c"/></entry>', "https://site.example/maps/a/b/c"],
+    [
+      '<entry xml:base="/a/"><link rel="edit" xml:base="/no/" href="e"/><link href="c"/></entry>',
+      "https://site.example/a/c",
+    ],
+    [
+      '<entry xml:base="/a/"><link href="n"/></entry><entry><link href="c"/></entry>',
+      "https://site.example/maps/c",
+    ],
+    ['<entry xml:base="mailto:a@b"><link href="c"/></entry>', "https://site.example/maps/c"],
+    ['<entry xml:base="?x=1&amp;y=2"><link href="#c"/></entry>', "https://site.example/maps/all.xml?x=1&y=2"],
+    ['<entry xml:base=""><link href="c"/></entry>', "https://site.example/maps/c"],
+    ['<entry xml:base="/a/"><link href="https://other.example/"/></entry>', "https://other.example/"],
+  ])("in Atom with xml:base at an entry or a link: %s", async (entries, expected) => {
+    const atom = `<feed xmlns="http://www.w3.org/2005/Atom"><title>n</title>${entries}</feed>`;
+
+    expect((await urlsOf(atom, { contentType: "application/atom+xml" }))?.at(-1)).toBe(expected);
+  });
+
+  it("takes a base for its own links, too, and in RSS", async () => {
+    const own = `<feed xmlns="http://www.w3.org/2005/Atom" xml:base="/f/"><link rel="hub" xml:base="hubs/" href="h"/><entry><link href="a"/></entry></feed>`;
+    const rss = `<rss version="2.0" xml:base="/blog/"><channel><item xml:base="2026/"><link>a</link></item></channel></rss>`;
+
+    expect((await listOf(own, { contentType: "application/atom+xml" }))?.hubs).toEqual([
+      "https://site.example/f/hubs/h",
+    ]);
+    expect(await urlsOf(rss, { contentType: "application/rss+xml" })).toEqual([
+      "https://site.example/blog/2026/a",
+    ]);
+  });
 });
 
 describe("a document", () => {
